@@ -1,0 +1,2 @@
+//! The recast command.
+fn main() {}

@@ -1,0 +1,149 @@
+//! The two kinds of failure: a plan that cannot be built, and a run that met an element it may not
+//! convert.
+
+use thiserror::Error;
+
+use crate::{ElementType, Level, Scalar};
+
+/// A plan was asked for that has no meaning.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// `wrap` needs an integer target.
+    #[error("wrap needs an integer target, and {0} is a float type; use clamp, or leave it out")]
+    WrapToFloat(ElementType),
+    /// A scalar of another type than its place asks for.
+    #[error("{place} {value} is of type {found}; it must be of type {expected}")]
+    ScalarType {
+        /// Where it stands, for instance `map key`.
+        place: &'static str,
+        /// The scalar.
+        value: Scalar,
+        /// Its type.
+        found: ElementType,
+        /// The type that the place needs.
+        expected: ElementType,
+    },
+    /// A scale of zero, NaN or infinity.
+    #[error("the scale is {0}; it must be finite and not zero")]
+    Scale(Scalar),
+    /// An offset of NaN or infinity.
+    #[error("the offset is {0}; it must be finite")]
+    Offset(Scalar),
+    /// A typed cast whose target is not the type of the output slice.
+    #[error("the cast is to {asked}, and the output slice holds {buffer}")]
+    Target {
+        /// The cast's target.
+        asked: ElementType,
+        /// The type of the slice's elements.
+        buffer: ElementType,
+    },
+    /// The forced level is not available on this CPU.
+    #[error("level {0} is not available on this CPU")]
+    Level(Level),
+    /// `RECAST_LEVEL` holds something else than a level's name.
+    #[error("RECAST_LEVEL is {0:?}; the levels are {names}", names = Level::NAMES)]
+    UnknownLevel(String),
+}
+
+/// Why an element cannot be converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// NaN, and the target has none.
+    Nan,
+    /// ±Inf, and the target has none.
+    Infinite,
+    /// The rounded value is beyond the target's largest or smallest finite value.
+    OutOfRange,
+    /// An operation of `scale_offset` gives a result that the elements' type cannot represent.
+    Overflow,
+    /// An integer division by the scale leaves a remainder.
+    InexactDivision,
+}
+
+/// The first element of a run that cannot be converted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CastError {
+    /// Its index in the slice.
+    pub index: usize,
+    /// The element as it stands in the input.
+    pub input: Scalar,
+    /// The value that reached the failing step; the same as `input` if that is the first step. Its
+    /// type is the source type of the step.
+    pub value: Scalar,
+    /// The type that the failing step converts to.
+    pub target: ElementType,
+    /// Index of the failing step in the plan.
+    pub step: usize,
+    /// Why it failed.
+    pub reason: Reason,
+}
+
+impl std::fmt::Display for CastError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { index, input, value, target, step, reason } = self;
+        write!(f, "element {index}: ")?;
+        if *step > 0 && input != value {
+            write!(f, "{} {input} becomes ", input.element_type())?;
+        }
+        write!(f, "{} {value}", value.element_type())?;
+        match reason {
+            Reason::Nan => write!(
+                f,
+                " has no counterpart in {target}; name one in scalar_map, for instance [\"NaN\", 0]"
+            ),
+            Reason::Infinite => write!(
+                f,
+                " has no counterpart in {target}, and clamp does not apply to infinities; name one \
+                 in scalar_map"
+            ),
+            Reason::OutOfRange => write!(
+                f,
+                " is out of range for {target} ({} to {}); set out_of_range, or name the value in \
+                 scalar_map",
+                Scalar::min(*target),
+                Scalar::max(*target)
+            ),
+            Reason::Overflow => write!(
+                f,
+                ": scale_offset leaves the range of {target} ({} to {}); choose another scale or \
+                 offset, or a wider type",
+                Scalar::min(*target),
+                Scalar::max(*target)
+            ),
+            Reason::InexactDivision => write!(
+                f,
+                " is not a multiple of the scale, and {target} has no fractions; the data were not \
+                 written with this scale"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for CastError {}
+
+/// A run failed.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// An element cannot be converted.
+    #[error(transparent)]
+    Element(#[from] CastError),
+    /// The buffers do not hold the same whole number of elements.
+    #[error(
+        "{input_bytes} bytes of {source_type} and {output_bytes} bytes of {target_type} do not \
+         hold the same number of elements ({input_size} and {output_size} bytes each)",
+        input_size = source_type.size(), output_size = target_type.size()
+    )]
+    Length {
+        /// Bytes of input.
+        input_bytes: usize,
+        /// Bytes of output.
+        output_bytes: usize,
+        /// Type of the input's elements.
+        source_type: ElementType,
+        /// Type of the output's elements.
+        target_type: ElementType,
+    },
+}

@@ -1,0 +1,37 @@
+//! Exact casts between the 26 numeric Zarr data types, with scalar maps, scale and offset.
+//!
+//! This crate turns bytes into bytes: it knows no JSON, no Zarr and no I/O. A [`Plan`] is built once
+//! from [`Step`]s and then run over any number of slices:
+//!
+//! ```
+//! use recast_kernels::{Cast, ElementType, OutOfRange, Plan};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let cast = Cast::new(ElementType::UInt8)
+//!     .out_of_range(OutOfRange::Clamp)
+//!     .map([(f32::NAN.into(), 0_u8.into())]);
+//! let plan = Plan::builder(ElementType::Float32).cast(cast).build()?;
+//!
+//! let input: Vec<u8> = [1.5_f32, f32::NAN, 300.0].iter().flat_map(|x| x.to_ne_bytes()).collect();
+//! let mut output = [0; 3];
+//! plan.run(&input, &mut output)?;
+//! assert_eq!(output, [2, 0, 255]);
+//! # Ok(()) }
+//! ```
+//!
+//! Typed slices go through [`cast`]. The result is the same to the bit on every [`Level`], and the
+//! same as that of [`mod@reference`], which does one element at a time.
+
+mod element;
+mod error;
+mod level;
+mod plan;
+pub mod reference;
+mod scalar;
+mod step;
+
+pub use element::{ElementType, FloatFormat, Format, Specials};
+pub use error::{BuildError, CastError, Reason, RunError};
+pub use level::Level;
+pub use plan::{Error, Plan, PlanBuilder, cast};
+pub use scalar::{Element, Scalar};
+pub use step::{Cast, FloatOverflow, OutOfRange, Rounding, ScaleOffset, Step};

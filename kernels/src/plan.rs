@@ -1,0 +1,258 @@
+//! Building a plan from steps, and running it.
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::{
+    BuildError, Cast, Element, ElementType, Level, OutOfRange, RunError, Scalar, ScaleOffset, Step,
+    reference,
+};
+
+/// Steps bound to an element type, ready to run over any number of slices.
+///
+/// A plan is immutable, `Send + Sync`, and cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    source: ElementType,
+    target: ElementType,
+    steps: Vec<Step>,
+    swap_input: bool,
+    swap_output: bool,
+    level: Level,
+}
+
+/// Collects the steps of a [`Plan`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct PlanBuilder {
+    source: ElementType,
+    steps: Vec<Step>,
+    swap_input: bool,
+    swap_output: bool,
+    level: Option<Level>,
+}
+
+impl PlanBuilder {
+    /// Adds a step.
+    pub fn step(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    /// Adds a cast.
+    pub fn cast(self, cast: Cast) -> Self {
+        self.step(Step::Cast(cast))
+    }
+
+    /// Adds `(x − offset) · scale`.
+    pub fn scale(self, parameters: ScaleOffset) -> Self {
+        self.step(Step::Scale(parameters))
+    }
+
+    /// Adds `x / scale + offset`.
+    pub fn unscale(self, parameters: ScaleOffset) -> Self {
+        self.step(Step::Unscale(parameters))
+    }
+
+    /// Reverses the bytes of every input element before anything else: input in the other byte order.
+    pub fn swap_input_bytes(mut self, swap: bool) -> Self {
+        self.swap_input = swap;
+        self
+    }
+
+    /// Reverses the bytes of every output element after everything else.
+    pub fn swap_output_bytes(mut self, swap: bool) -> Self {
+        self.swap_output = swap;
+        self
+    }
+
+    /// Uses this level instead of the best one that the CPU has.
+    pub fn level(mut self, level: Level) -> Self {
+        self.level = Some(level);
+        self
+    }
+
+    /// Checks the steps and binds them.
+    ///
+    /// # Errors
+    /// A parameter of another type than the elements that reach its step, a scale of zero, a scale or
+    /// offset that is not finite, `wrap` towards a float type, or a level that this CPU lacks.
+    pub fn build(self) -> Result<Plan, BuildError> {
+        let Self { source, steps, swap_input, swap_output, level } = self;
+        let target = steps.iter().try_fold(source, check)?;
+        let level = match level {
+            Some(level) if !level.is_available() => return Err(BuildError::Level(level)),
+            Some(level) => level,
+            None => Level::selected()?,
+        };
+        let inner = Inner { source, target, steps, swap_input, swap_output, level };
+        Ok(Plan { inner: Arc::new(inner) })
+    }
+}
+
+/// Checks a step against the type that reaches it; returns the type that leaves it.
+fn check(source: ElementType, step: &Step) -> Result<ElementType, BuildError> {
+    let typed = |place, value: Scalar, expected: ElementType| {
+        let found = value.element_type();
+        if found == expected {
+            Ok(())
+        } else {
+            Err(BuildError::ScalarType { place, value, found, expected })
+        }
+    };
+    match step {
+        Step::Cast(Cast { target, out_of_range, map, .. }) => {
+            if *out_of_range == OutOfRange::Wrap && target.is_float() {
+                return Err(BuildError::WrapToFloat(*target));
+            }
+            for (key, value) in map {
+                typed("map key", *key, source)?;
+                typed("map value", *value, *target)?;
+            }
+            Ok(*target)
+        }
+        Step::Scale(ScaleOffset { offset, scale, .. })
+        | Step::Unscale(ScaleOffset { offset, scale, .. }) => {
+            if let Some(offset) = *offset {
+                typed("offset", offset, source)?;
+                if !offset.is_finite() {
+                    return Err(BuildError::Offset(offset));
+                }
+            }
+            if let Some(scale) = *scale {
+                typed("scale", scale, source)?;
+                if !scale.is_finite() || scale.is_zero() {
+                    return Err(BuildError::Scale(scale));
+                }
+            }
+            Ok(source)
+        }
+    }
+}
+
+impl Plan {
+    /// Starts a plan for elements of type `source`.
+    pub fn builder(source: ElementType) -> PlanBuilder {
+        PlanBuilder {
+            source,
+            steps: Vec::new(),
+            swap_input: false,
+            swap_output: false,
+            level: None,
+        }
+    }
+
+    /// The type of the input elements.
+    #[must_use]
+    pub fn source(&self) -> ElementType {
+        self.inner.source
+    }
+
+    /// The type of the output elements.
+    #[must_use]
+    pub fn target(&self) -> ElementType {
+        self.inner.target
+    }
+
+    /// The steps, in order.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.inner.steps
+    }
+
+    /// The level whose kernels run.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        self.inner.level
+    }
+
+    /// Runs the steps over elements in native byte order (unless swapped), of any alignment.
+    ///
+    /// # Errors
+    /// Buffers of differing or broken lengths, or the first element that cannot be converted; then
+    /// the output's contents are unspecified.
+    pub fn run(&self, input: &[u8], output: &mut [u8]) -> Result<(), RunError> {
+        let Inner { source, target, steps, swap_input, swap_output, .. } = &*self.inner;
+        if input.len() % source.size() != 0
+            || output.len() % target.size() != 0
+            || input.len() / source.size() != output.len() / target.size()
+        {
+            return Err(RunError::Length {
+                input_bytes: input.len(),
+                output_bytes: output.len(),
+                source_type: *source,
+                target_type: *target,
+            });
+        }
+        let pairs = input.chunks_exact(source.size()).zip(output.chunks_exact_mut(target.size()));
+        for (index, (from, to)) in pairs.enumerate() {
+            let mut bytes = from.to_vec();
+            if *swap_input {
+                bytes.reverse();
+            }
+            let Some(value) = Scalar::from_ne_bytes(*source, &bytes) else { continue };
+            reference::run(value, steps, index)?.write_ne_bytes(to);
+            if *swap_output {
+                to.reverse();
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Plan::run`], into memory that need not be initialised; it is wholly so after success.
+    ///
+    /// # Errors
+    /// As [`Plan::run`].
+    pub fn run_uninit(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> Result<(), RunError> {
+        let mut bytes = vec![0; output.len()];
+        self.run(input, &mut bytes)?;
+        for (to, from) in output.iter_mut().zip(bytes) {
+            to.write(from);
+        }
+        Ok(())
+    }
+}
+
+/// A typed cast failed: it could not be built, or an element could not be converted.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Error {
+    /// The cast has no meaning.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The run failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Casts a slice in one call. To cast many slices the same way, build a [`Plan`] once.
+///
+/// ```
+/// use recast_kernels::{Cast, ElementType, OutOfRange, cast};
+/// # fn main() -> Result<(), recast_kernels::Error> {
+/// let mut output = [0_u8; 3];
+/// cast(&[-1.0_f32, 2.5, 300.0], &mut output, &Cast::new(ElementType::UInt8).out_of_range(OutOfRange::Clamp))?;
+/// assert_eq!(output, [0, 2, 255]);
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// As [`PlanBuilder::build`] and [`Plan::run`]; a target type other than `T` is
+/// [`BuildError::Target`].
+pub fn cast<S: Element, T: Element>(
+    input: &[S],
+    output: &mut [T],
+    cast: &Cast,
+) -> Result<(), Error> {
+    if cast.target != T::TYPE {
+        return Err(BuildError::Target { asked: cast.target, buffer: T::TYPE }.into());
+    }
+    let plan = Plan::builder(S::TYPE).cast(cast.clone()).build()?;
+    Ok(plan.run(bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output))?)
+}

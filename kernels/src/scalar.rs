@@ -1,0 +1,291 @@
+//! One element together with its type.
+
+use std::fmt;
+
+use half::{bf16, f16};
+
+use crate::reference::{self, Exact};
+use crate::{ElementType, Format, OutOfRange, Reason, Rounding, Specials};
+
+/// One value of one of the 26 types: map entries, scale, offset, fill values, and values in errors.
+///
+/// Two scalars are `==` if they have the same type and the same bits; [`Scalar::equals`] compares
+/// by value.
+///
+/// ```
+/// use recast_kernels::{ElementType, Scalar};
+/// let x = Scalar::from(300_i16);
+/// assert_eq!((x.element_type(), x.bits(), x.to_string()), (ElementType::Int16, 300, "300".into()));
+/// assert!(Scalar::from(-0.0_f32).equals(Scalar::from(0.0_f32)));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Scalar {
+    element_type: ElementType,
+    bits: u64,
+}
+
+impl Scalar {
+    /// The scalar with these bits. Bits beyond the type's width are dropped, and those of a sub-byte
+    /// integer made canonical.
+    #[must_use]
+    pub const fn from_bits(element_type: ElementType, bits: u64) -> Self {
+        let unused = 64 - element_type.bits();
+        let bits = match element_type.format() {
+            Format::Integer { signed: true, .. } => {
+                let in_memory = 64 - 8 * element_type.size() as u32;
+                (((bits << unused) as i64 >> unused) as u64) << in_memory >> in_memory
+            }
+            _ => bits << unused >> unused,
+        };
+        Self { element_type, bits }
+    }
+
+    /// Reads one element in native byte order; `None` unless `bytes` is exactly one element long.
+    #[must_use]
+    pub fn from_ne_bytes(element_type: ElementType, bytes: &[u8]) -> Option<Self> {
+        let bits = match element_type.size() {
+            1 => u64::from(u8::from_ne_bytes(bytes.try_into().ok()?)),
+            2 => u64::from(u16::from_ne_bytes(bytes.try_into().ok()?)),
+            4 => u64::from(u32::from_ne_bytes(bytes.try_into().ok()?)),
+            _ => u64::from_ne_bytes(bytes.try_into().ok()?),
+        };
+        Some(Self::from_bits(element_type, bits))
+    }
+
+    /// Writes the element in native byte order into `bytes`, which must be exactly one element long;
+    /// otherwise nothing is written and `false` is returned.
+    pub fn write_ne_bytes(self, bytes: &mut [u8]) -> bool {
+        if bytes.len() != self.element_type.size() {
+            return false;
+        }
+        match self.element_type.size() {
+            1 => bytes.copy_from_slice(&(self.bits as u8).to_ne_bytes()),
+            2 => bytes.copy_from_slice(&(self.bits as u16).to_ne_bytes()),
+            4 => bytes.copy_from_slice(&(self.bits as u32).to_ne_bytes()),
+            _ => bytes.copy_from_slice(&self.bits.to_ne_bytes()),
+        }
+        true
+    }
+
+    /// The element in native byte order.
+    #[must_use]
+    pub fn to_ne_bytes(self) -> Vec<u8> {
+        let mut bytes = vec![0; self.element_type.size()];
+        self.write_ne_bytes(&mut bytes);
+        bytes
+    }
+
+    /// Zero; the smallest value of `float8_e8m0fnu`, which has no zero.
+    #[must_use]
+    pub const fn zero(element_type: ElementType) -> Self {
+        Self { element_type, bits: 0 }
+    }
+
+    /// The largest finite value of a type.
+    #[must_use]
+    pub const fn max(element_type: ElementType) -> Self {
+        Self { element_type, bits: element_type.max_bits() }
+    }
+
+    /// The smallest (most negative) finite value of a type.
+    #[must_use]
+    pub const fn min(element_type: ElementType) -> Self {
+        Self { element_type, bits: element_type.min_bits() }
+    }
+
+    /// The canonical NaN of a type that has one.
+    #[must_use]
+    pub fn nan(element_type: ElementType) -> Option<Self> {
+        element_type.nan_bits().map(|bits| Self { element_type, bits })
+    }
+
+    /// ±Inf of a type that has it.
+    #[must_use]
+    pub fn infinity(element_type: ElementType, negative: bool) -> Option<Self> {
+        match element_type.format() {
+            Format::Float(format) if format.specials == Specials::Ieee => {
+                let sign = u64::from(negative) << (format.bits() - 1);
+                Some(Self { element_type, bits: format.infinity_bits() | sign })
+            }
+            _ => None,
+        }
+    }
+
+    /// The type.
+    #[must_use]
+    pub const fn element_type(self) -> ElementType {
+        self.element_type
+    }
+
+    /// The bits, as kept in memory: sub-byte integers sign- or zero-extended to one byte.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.bits
+    }
+
+    /// Whether this is a NaN.
+    #[must_use]
+    pub fn is_nan(self) -> bool {
+        matches!(Exact::of(self), Exact::Nan { .. })
+    }
+
+    /// Whether this is neither NaN nor infinite.
+    #[must_use]
+    pub fn is_finite(self) -> bool {
+        matches!(Exact::of(self), Exact::Finite { .. })
+    }
+
+    /// Whether the value is 0 or −0.
+    #[must_use]
+    pub fn is_zero(self) -> bool {
+        matches!(Exact::of(self), Exact::Finite { magnitude: 0, .. })
+    }
+
+    /// Equality by value, as scalar maps and fill values use it: any NaN equals any NaN, 0 equals −0,
+    /// and the types may differ.
+    #[must_use]
+    pub fn equals(self, other: Self) -> bool {
+        Exact::of(self).equals(Exact::of(other))
+    }
+
+    /// The value cast to another type; see [`reference::cast`].
+    ///
+    /// # Errors
+    /// The reason why the value cannot be cast.
+    pub fn cast(
+        self,
+        target: ElementType,
+        rounding: Rounding,
+        out_of_range: OutOfRange,
+    ) -> Result<Self, Reason> {
+        reference::cast(self, target, rounding, out_of_range)
+    }
+
+    /// The nearest f64 (ties to even). Exact for every type but the 64-bit integers.
+    #[must_use]
+    pub fn to_f64(self) -> f64 {
+        match self.cast(ElementType::Float64, Rounding::NearestEven, OutOfRange::Clamp) {
+            Ok(value) => f64::from_bits(value.bits),
+            // Unreachable: float64 has NaN and infinity, and clamp leaves nothing out of range.
+            Err(_) => f64::NAN,
+        }
+    }
+
+    /// The shortest decimal that reads back (as f64, then rounded to the type) to the same bits.
+    fn shortest_decimal(self) -> String {
+        let value = self.to_f64();
+        match self.element_type {
+            ElementType::Float64 => return format!("{value:?}"),
+            ElementType::Float32 => return format!("{:?}", f32::from_bits(self.bits as u32)),
+            _ => {}
+        }
+        let reads_back = |text: &str| {
+            text.parse::<f64>().is_ok_and(|read| {
+                Scalar::from(read).cast(self.element_type, Rounding::NearestEven, OutOfRange::Error)
+                    == Ok(self)
+            })
+        };
+        (0..17)
+            .map(|digits| format!("{value:.digits$e}"))
+            .find(|text| reads_back(text))
+            .and_then(|text| text.parse::<f64>().ok())
+            .map_or_else(|| format!("{value:?}"), |read| format!("{read:?}"))
+    }
+}
+
+/// The decimal value: integers exactly, floats as the shortest decimal that reads back to the same
+/// bits, else `NaN`, `Infinity` or `-Infinity`.
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (Exact::of(*self), self.element_type.format()) {
+            (Exact::Nan { .. }, _) => f.pad("NaN"),
+            (Exact::Infinite { negative: false }, _) => f.pad("Infinity"),
+            (Exact::Infinite { negative: true }, _) => f.pad("-Infinity"),
+            (Exact::Finite { negative, magnitude, .. }, Format::Integer { .. }) => {
+                f.pad_integral(!negative, "", &magnitude.to_string())
+            }
+            (Exact::Finite { .. }, Format::Float(_)) => f.pad(&self.shortest_decimal()),
+        }
+    }
+}
+
+impl fmt::Debug for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = 2 * self.element_type.size();
+        write!(f, "{self} ({} {:#0width$x})", self.element_type, self.bits, width = digits + 2)
+    }
+}
+
+/// A Rust type that holds elements of one of the 26 types.
+pub trait Element: bytemuck::Pod + Into<Scalar> + private::Sealed {
+    /// The element type.
+    const TYPE: ElementType;
+}
+
+mod private {
+    pub trait Sealed {}
+}
+
+macro_rules! elements {
+    ($($rust:ty: $variant:ident, $bits:expr;)*) => {$(
+        impl private::Sealed for $rust {}
+        impl Element for $rust {
+            const TYPE: ElementType = ElementType::$variant;
+        }
+        impl From<$rust> for Scalar {
+            fn from(value: $rust) -> Self {
+                let bits: fn($rust) -> u64 = $bits;
+                Self::from_bits(ElementType::$variant, bits(value))
+            }
+        }
+    )*};
+}
+
+elements! {
+    i8: Int8, |x| x as u64;
+    i16: Int16, |x| x as u64;
+    i32: Int32, |x| x as u64;
+    i64: Int64, |x| x as u64;
+    u8: UInt8, u64::from;
+    u16: UInt16, u64::from;
+    u32: UInt32, u64::from;
+    u64: UInt64, |x| x;
+    f16: Float16, |x| x.to_bits().into();
+    bf16: BFloat16, |x| x.to_bits().into();
+    f32: Float32, |x| x.to_bits().into();
+    f64: Float64, f64::to_bits;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_64_bit_integers_exactly_and_floats_shortest() {
+        let text = |scalar: Scalar| scalar.to_string();
+        assert_eq!(text(u64::MAX.into()), "18446744073709551615");
+        assert_eq!(text(i64::MIN.into()), "-9223372036854775808");
+        assert_eq!(text(f16::from_bits(0x2e66).into()), "0.1");
+        assert_eq!(text(0.1_f32.into()), "0.1");
+        assert_eq!(text(1e300_f64.into()), "1e300");
+        assert_eq!(text((-0.0_f64).into()), "-0.0");
+        assert_eq!(text(Scalar::from_bits(ElementType::Int4, 0x08)), "-8");
+        assert_eq!(text(f32::NEG_INFINITY.into()), "-Infinity");
+    }
+
+    #[test]
+    fn every_finite_value_of_up_to_16_bits_reads_back_from_its_text() {
+        for element_type in ElementType::ALL.into_iter().filter(|t| t.bits() <= 16) {
+            for bits in 0..1_u64 << element_type.bits() {
+                let scalar = Scalar::from_bits(element_type, bits);
+                if !scalar.is_finite() {
+                    continue;
+                }
+                let read = scalar.to_string().parse::<f64>().unwrap();
+                let back =
+                    Scalar::from(read).cast(element_type, Rounding::NearestEven, OutOfRange::Error);
+                assert_eq!(back, Ok(scalar));
+            }
+        }
+    }
+}
