@@ -1,0 +1,251 @@
+//! Codecs bound to a data type and a fill value, ready to run.
+
+use std::sync::Arc;
+
+use recast_kernels::{ElementType, FloatOverflow, Level, Plan, RunError, Scalar, Step};
+
+use crate::data_type::{self, ByteOrder};
+use crate::fill_check::{self, FillCheck};
+use crate::json::Json;
+use crate::{BindError, Codec, Diagnostic, fill_value};
+
+/// How a chain is bound. The default is right for an array about to be created.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BindOptions {
+    /// How strict to be about the fill value.
+    pub fill_check: FillCheck,
+    /// What `scale_offset` does when finite floats overflow.
+    pub float_overflow: FloatOverflow,
+    /// The level of the kernels, if not the best one of this CPU.
+    pub level: Option<Level>,
+    /// Reverses the bytes of encoded elements: for data in the other byte order than this machine's.
+    pub swap_encoded_bytes: bool,
+}
+
+/// A sequence of codecs bound to a data type and a fill value.
+///
+/// A chain is immutable, `Send + Sync`, and cheap to clone. It works on any run of elements, so part
+/// of a chunk is just part of a slice. Elements are in native byte order.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    encode: Plan,
+    decode: Plan,
+    decoded_fill_value: Option<Scalar>,
+    encoded_fill_value: Option<Scalar>,
+    encoded_byte_order: Option<ByteOrder>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// One codec of a chain by itself, for the way of the fill value.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// For instance `codecs[1] (cast_value)`.
+    pub(crate) name: String,
+    pub(crate) source: ElementType,
+    pub(crate) target: ElementType,
+    pub(crate) encode: Plan,
+    pub(crate) decode: Plan,
+}
+
+impl Chain {
+    /// Binds codecs to the type of an array's elements and its fill value. Without a fill value, none
+    /// is checked.
+    ///
+    /// ```
+    /// use zarr_recast::{BindOptions, CastValue, Chain, ElementType};
+    /// let codecs = [CastValue::new(ElementType::Int16).into()];
+    /// let chain = Chain::bind(
+    ///     ElementType::Float32,
+    ///     Some(7.0_f32.into()),
+    ///     &codecs,
+    ///     &BindOptions::default(),
+    /// )?;
+    /// assert_eq!(chain.encoded_fill_value(), Some(7_i16.into()));
+    /// # Ok::<(), zarr_recast::BindError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A parameter that is not a scalar of the type that reaches its codec, a scale of zero, `wrap`
+    /// towards a float `data_type`, or a fill value that fails the check.
+    pub fn bind(
+        data_type: ElementType,
+        fill_value: Option<Scalar>,
+        codecs: &[Codec],
+        options: &BindOptions,
+    ) -> Result<Self, BindError> {
+        if let Some(fill_value) = fill_value.filter(|fill| fill.element_type() != data_type) {
+            return Err(crate::MetadataError::new(
+                "fill_value",
+                format!("of type {}; it must be of type {data_type}", fill_value.element_type()),
+            )
+            .into());
+        }
+        let plan = |source, steps: &[Step], swap_input, swap_output| {
+            let builder =
+                Plan::builder(source).swap_input_bytes(swap_input).swap_output_bytes(swap_output);
+            let builder = match options.level {
+                Some(level) => builder.level(level),
+                None => builder,
+            };
+            steps.iter().cloned().fold(builder, |builder, step| builder.step(step)).build()
+        };
+        let mut encoded_type = data_type;
+        let mut parts = Vec::new();
+        let mut diagnostics = Vec::new();
+        let (mut encode_steps, mut decode_parts) = (Vec::new(), Vec::new());
+        for (index, codec) in codecs.iter().enumerate() {
+            let path = format!("codecs[{index}]");
+            let bound = codec
+                .bind(encoded_type, options.float_overflow)
+                .map_err(|error| error.below(&path))?;
+            diagnostics.extend(bound.diagnostic);
+            if fill_value.is_some() {
+                parts.push(Part {
+                    name: format!("{path} ({})", codec.name()),
+                    source: encoded_type,
+                    target: bound.target,
+                    encode: plan(encoded_type, &bound.encode, false, false)?,
+                    decode: plan(bound.target, &bound.decode, false, false)?,
+                });
+            }
+            encode_steps.extend(bound.encode);
+            decode_parts.push(bound.decode);
+            encoded_type = bound.target;
+        }
+        let decode_steps: Vec<Step> = decode_parts.into_iter().rev().flatten().collect();
+        let swap = options.swap_encoded_bytes;
+        let encode = plan(data_type, &encode_steps, false, swap)?;
+        let decode = plan(encoded_type, &decode_steps, swap, false)?;
+
+        let legacy = codecs.iter().any(Codec::is_legacy);
+        let mode = if legacy { FillCheck::Report } else { options.fill_check };
+        let mut encoded_fill_value = None;
+        if let Some(fill_value) = fill_value {
+            let (encoded, found) = fill_check::check(&parts, fill_value, mode, legacy)?;
+            encoded_fill_value = encoded;
+            diagnostics.extend(found);
+        }
+        let encoded_byte_order = codecs.iter().rev().find_map(Codec::encoded_byte_order);
+        let inner = Inner {
+            encode,
+            decode,
+            decoded_fill_value: fill_value,
+            encoded_fill_value,
+            encoded_byte_order,
+            diagnostics,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Reads and binds the members `data_type`, `fill_value` and `codecs` of array metadata, for an
+    /// array about to be created. The codecs must all be of those that [`Codec`] knows.
+    ///
+    /// # Errors
+    /// As [`Chain::bind`], and everything that cannot be read.
+    pub fn from_json<'a>(
+        data_type: impl Into<Json<'a>>,
+        fill_value: impl Into<Json<'a>>,
+        codecs: impl Into<Json<'a>>,
+    ) -> Result<Self, BindError> {
+        let data_type = data_type::parse(data_type.into().text())?;
+        let fill_value = fill_value::from_json_str(data_type, fill_value.into().text())?;
+        let codecs = Codec::list_from_json(codecs)?;
+        Self::bind(data_type, Some(fill_value), &codecs, &BindOptions::default())
+    }
+
+    /// The type of the array's elements.
+    #[must_use]
+    pub fn decoded_type(&self) -> ElementType {
+        self.inner.encode.source()
+    }
+
+    /// The type of the elements that the next codec gets.
+    #[must_use]
+    pub fn encoded_type(&self) -> ElementType {
+        self.inner.encode.target()
+    }
+
+    /// The array's fill value, if one was bound.
+    #[must_use]
+    pub fn decoded_fill_value(&self) -> Option<Scalar> {
+        self.inner.decoded_fill_value
+    }
+
+    /// The fill value for the next codec; `None` if none was bound, or if legacy codecs cannot encode
+    /// it.
+    #[must_use]
+    pub fn encoded_fill_value(&self) -> Option<Scalar> {
+        self.inner.encoded_fill_value
+    }
+
+    /// The byte order that a legacy codec names for what it encodes to. In Zarr v2 the stored bytes
+    /// have it; in Zarr v3 the `bytes` codec alone decides.
+    #[must_use]
+    pub fn encoded_byte_order(&self) -> Option<ByteOrder> {
+        self.inner.encoded_byte_order
+    }
+
+    /// What a user of the chain should know.
+    #[must_use]
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.inner.diagnostics
+    }
+
+    /// The plan from the array's elements to encoded ones.
+    #[must_use]
+    pub fn encode_plan(&self) -> &Plan {
+        &self.inner.encode
+    }
+
+    /// The plan from encoded elements to the array's.
+    #[must_use]
+    pub fn decode_plan(&self) -> &Plan {
+        &self.inner.decode
+    }
+
+    /// Encodes elements.
+    ///
+    /// # Errors
+    /// The first element that cannot be encoded, or bytes that are no whole number of elements.
+    pub fn encode(&self, decoded: &[u8]) -> Result<Vec<u8>, RunError> {
+        collect(self.encode_plan(), decoded)
+    }
+
+    /// Decodes elements.
+    ///
+    /// # Errors
+    /// The first element that cannot be decoded, or bytes that are no whole number of elements.
+    pub fn decode(&self, encoded: &[u8]) -> Result<Vec<u8>, RunError> {
+        collect(self.decode_plan(), encoded)
+    }
+
+    /// Encodes elements into a buffer for exactly as many.
+    ///
+    /// # Errors
+    /// As [`Chain::encode`], and a buffer of another length; the buffer's contents are then
+    /// unspecified.
+    pub fn encode_into(&self, decoded: &[u8], encoded: &mut [u8]) -> Result<(), RunError> {
+        self.encode_plan().run(decoded, encoded)
+    }
+
+    /// Decodes elements into a buffer for exactly as many.
+    ///
+    /// # Errors
+    /// As [`Chain::decode`], and a buffer of another length; the buffer's contents are then
+    /// unspecified.
+    pub fn decode_into(&self, encoded: &[u8], decoded: &mut [u8]) -> Result<(), RunError> {
+        self.decode_plan().run(encoded, decoded)
+    }
+}
+
+/// Runs a plan into a new buffer.
+fn collect(plan: &Plan, input: &[u8]) -> Result<Vec<u8>, RunError> {
+    let mut output = vec![0; input.len() / plan.source().size() * plan.target().size()];
+    plan.run(input, &mut output)?;
+    Ok(output)
+}
