@@ -174,14 +174,14 @@ fn integer_range(bits: u32, signed: bool) -> (i128, i128) {
     if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
 }
 
-/// ±magnitude · 2^exponent, for an exponent of at least 0; `None` from an exponent of 63 on, where
+/// ±magnitude · 2^exponent, for an exponent of at least 0; `None` from an exponent of 64 on, where
 /// it is beyond every integer type.
 fn to_integer(negative: bool, magnitude: u64, exponent: i32) -> Option<i128> {
     if magnitude == 0 {
         return Some(0);
     }
-    let value = i128::from(magnitude) << exponent.min(62);
-    (exponent <= 62).then_some(if negative { -value } else { value })
+    let value = i128::from(magnitude) << exponent.min(63);
+    (exponent <= 63).then_some(if negative { -value } else { value })
 }
 
 /// Rounds magnitude · 2^exponent to a multiple of 2^unit. `even` says whether the lower neighbour
