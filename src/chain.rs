@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use recast_kernels::{ElementType, FloatOverflow, Level, Plan, RunError, Scalar, Step};
+use recast_kernels::{
+    ElementType, FloatOverflow, Level, Plan, PlanBuilder, RunError, Scalar, Step,
+};
 
 use crate::data_type::{self, ByteOrder};
 use crate::fill_check::{self, FillCheck};
@@ -46,7 +48,6 @@ struct Inner {
 pub(crate) struct Part {
     /// For instance `codecs[1] (cast_value)`.
     pub(crate) name: String,
-    pub(crate) source: ElementType,
     pub(crate) target: ElementType,
     pub(crate) encode: Plan,
     pub(crate) decode: Plan,
@@ -92,7 +93,7 @@ impl Chain {
                 Some(level) => builder.level(level),
                 None => builder,
             };
-            steps.iter().cloned().fold(builder, |builder, step| builder.step(step)).build()
+            steps.iter().cloned().fold(builder, PlanBuilder::step).build()
         };
         let mut encoded_type = data_type;
         let mut parts = Vec::new();
@@ -107,7 +108,6 @@ impl Chain {
             if fill_value.is_some() {
                 parts.push(Part {
                     name: format!("{path} ({})", codec.name()),
-                    source: encoded_type,
                     target: bound.target,
                     encode: plan(encoded_type, &bound.encode, false, false)?,
                     decode: plan(bound.target, &bound.decode, false, false)?,
@@ -130,7 +130,7 @@ impl Chain {
             encoded_fill_value = encoded;
             diagnostics.extend(found);
         }
-        let encoded_byte_order = codecs.iter().rev().find_map(Codec::encoded_byte_order);
+        let encoded_byte_order = codecs.last().and_then(Codec::encoded_byte_order);
         let inner = Inner {
             encode,
             decode,

@@ -1,10 +1,10 @@
-//! Names of data types: those of Zarr v3, and the NumPy strings of Zarr v2.
+//! Names of data types: those of Zarr v3, and the `NumPy` strings of Zarr v2.
 
 use recast_kernels::ElementType;
 use serde_json::{Map, Value};
 
+use crate::MetadataError;
 use crate::json::{Json, Node, list, shortened};
-use crate::{MetadataError, json};
 
 /// The order of the bytes of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -163,7 +163,7 @@ fn similar(name: &str) -> String {
         .map_or_else(String::new, |element_type| format!("; did you mean {element_type}?"))
 }
 
-/// Reads a NumPy data type string, as Zarr v2 has them: `<f4`, `>i2`, `|u1`, `f8`, also `float32`.
+/// Reads a `NumPy` data type string, as Zarr v2 has them: `<f4`, `>i2`, `|u1`, `f8`, also `float32`.
 ///
 /// The byte order is `None` where there is none to tell (one-byte elements) or none given.
 ///
@@ -202,7 +202,7 @@ pub fn from_numpy(text: &str) -> Result<(ElementType, Option<ByteOrder>), Metada
                 format!(
                     "the NumPy data type {} is not supported; the supported ones are i1, i2, i4, \
                      i8, u1, u2, u4, u8, f2, f4 and f8 with a byte order (<f4), and {}",
-                    json::shortened(&format!("{text:?}")),
+                    shortened(&format!("{text:?}")),
                     list(ElementType::ALL.iter().map(|element_type| element_type.name()))
                 ),
             )

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use recast_kernels::{
-    CastError, ElementType, OutOfRange, Reason, Rounding, RunError, Scalar, Step,
-};
+use recast_kernels::{CastError, OutOfRange, Plan, Reason, Rounding, RunError, Scalar, Step};
 
 use crate::BindError;
 use crate::chain::Part;
@@ -75,64 +73,66 @@ pub(crate) fn check(
     fill: Scalar,
     mode: FillCheck,
     legacy: bool,
-) -> Result<(Option<Scalar>, Vec<Diagnostic>), BindError> {
+) -> Result<(Option<Scalar>, Option<Diagnostic>), BindError> {
     let way = match encode(parts, fill) {
         Ok(way) => way,
         Err(failure) => {
-            let diagnostic = not_encodable(parts, fill, &failure);
+            let diagnostic = not_encodable(fill, &failure);
             return if legacy {
-                Ok((None, vec![diagnostic]))
+                Ok((None, Some(diagnostic)))
             } else {
                 Err(BindError::FillValue(diagnostic))
             };
         }
     };
-    let encoded = way.last().copied();
-    let Some(diagnostic) = changes(parts, fill, &way) else { return Ok((encoded, Vec::new())) };
-    let refused = match (mode, diagnostic.kind) {
+    let diagnostic = changes(parts, fill, &way);
+    let refused = diagnostic.as_ref().is_some_and(|diagnostic| match (mode, diagnostic.kind) {
         (FillCheck::Report, _) | (_, DiagnosticKind::FillChangedWithin) => false,
         (FillCheck::Open, kind) => kind == DiagnosticKind::FillChanged,
         (FillCheck::Enforce, _) => true,
-    };
-    if refused { Err(BindError::FillValue(diagnostic)) } else { Ok((encoded, vec![diagnostic])) }
+    });
+    match diagnostic {
+        Some(diagnostic) if refused => Err(BindError::FillValue(diagnostic)),
+        diagnostic => Ok((way.last().copied(), diagnostic)),
+    }
 }
 
 /// A value that a part could not convert.
-struct Failure {
-    part: usize,
+struct Failure<'a> {
+    index: usize,
+    part: &'a Part,
     error: CastError,
 }
 
 /// The value before the first part, and after each one.
-fn encode(parts: &[Part], fill: Scalar) -> Result<Vec<Scalar>, Failure> {
+fn encode(parts: &[Part], fill: Scalar) -> Result<Vec<Scalar>, Failure<'_>> {
     let mut way = vec![fill];
+    let mut value = fill;
     for (index, part) in parts.iter().enumerate() {
-        let value = way.last().copied().unwrap_or(fill);
-        way.push(part.encode(value).map_err(|error| Failure { part: index, error })?);
+        value = part.encode(value).map_err(|error| Failure { index, part, error })?;
+        way.push(value);
     }
     Ok(way)
 }
 
-/// What the encoded value decodes to.
-fn decode(parts: &[Part], encoded: Scalar) -> Result<Scalar, Failure> {
+/// What an encoded value decodes to.
+fn decode(parts: &[Part], encoded: Scalar) -> Result<Scalar, Failure<'_>> {
     parts.iter().enumerate().rev().try_fold(encoded, |value, (index, part)| {
-        part.decode(value).map_err(|error| Failure { part: index, error })
+        part.decode(value).map_err(|error| Failure { index, part, error })
     })
 }
 
 /// Whether a fill value comes back.
 fn survives(parts: &[Part], fill: Scalar) -> bool {
     let encoded = encode(parts, fill).ok().and_then(|way| way.last().copied());
-    encoded
-        .and_then(|encoded| decode(parts, encoded).ok())
-        .is_some_and(|decoded| decoded.equals(fill))
+    let decoded = encoded.and_then(|encoded| decode(parts, encoded).ok());
+    decoded.is_some_and(|decoded| decoded.equals(fill))
 }
 
-fn not_encodable(parts: &[Part], fill: Scalar, failure: &Failure) -> Diagnostic {
-    let CastError { value, target, reason, .. } = failure.error;
-    let name = parts.get(failure.part).map_or("", |part| part.name.as_str());
-    let became = if failure.part > 0 {
-        format!(" becomes {} {value} on the way and", value.element_type())
+fn not_encodable(fill: Scalar, failure: &Failure<'_>) -> Diagnostic {
+    let Failure { index, part, error: CastError { value, target, reason, .. } } = failure;
+    let became = if *index > 0 {
+        format!(" becomes {} {value} on the way, which", value.element_type())
     } else {
         String::new()
     };
@@ -141,23 +141,19 @@ fn not_encodable(parts: &[Part], fill: Scalar, failure: &Failure) -> Diagnostic 
         Reason::Infinite => {
             format!("{target} has no infinity, and clamp does not apply to infinities")
         }
-        Reason::OutOfRange => {
-            format!(
-                "out of range for {target} ({} to {})",
-                Scalar::min(target),
-                Scalar::max(target)
-            )
-        }
-        Reason::Overflow => format!("a result leaves the range of {target}"),
-        _ => "the result cannot be represented".to_owned(),
+        Reason::OutOfRange => format!(
+            "it is out of range for {target} ({} to {})",
+            Scalar::min(*target),
+            Scalar::max(*target)
+        ),
+        _ => format!("a result leaves the range of {target}"),
     };
-    let mapped = parts.get(failure.part).is_some_and(|part| part.is_cast());
-    let way_out = if mapped {
-        let sentinel = if target.is_signed() { Scalar::min(target) } else { Scalar::max(target) };
-        let (key, value) = (to_json(value), to_json(sentinel));
+    let way_out = if part.is_cast() {
+        let sentinel = if target.is_signed() { Scalar::min(*target) } else { Scalar::max(*target) };
+        let (key, value) = (to_json(*value), to_json(sentinel));
         format!(
-            "name it in the scalar_map, for instance \"scalar_map\": {{\"encode\": [[{key}, {value}]], \
-             \"decode\": [[{value}, {key}]]}}, or choose another fill value"
+            "name it in the scalar_map, for instance \"scalar_map\": {{\"encode\": [[{key}, \
+             {value}]], \"decode\": [[{value}, {key}]]}}, or choose another fill value"
         )
     } else {
         "choose another fill value, scale or offset".to_owned()
@@ -165,163 +161,159 @@ fn not_encodable(parts: &[Part], fill: Scalar, failure: &Failure) -> Diagnostic 
     Diagnostic::new(
         DiagnosticKind::FillNotEncodable,
         format!(
-            "{} {fill}{became} cannot be encoded by {name}: {why}; {way_out}",
-            fill.element_type()
+            "{} {fill}{became} cannot be encoded by {}: {why}; {way_out}",
+            fill.element_type(),
+            part.name
         ),
     )
 }
 
+/// A cast that does not give back the value that reaches it.
+struct Loss<'a> {
+    index: usize,
+    part: &'a Part,
+    before: Scalar,
+    after: Scalar,
+}
+
+impl<'a> Loss<'a> {
+    fn first(parts: &'a [Part], way: &[Scalar]) -> Option<Self> {
+        let mut losses =
+            parts.iter().zip(way.windows(2)).enumerate().filter_map(|(index, (part, pair))| {
+                match *pair {
+                    [before, after] => Some(Self { index, part, before, after }),
+                    _ => None,
+                }
+            });
+        losses.find(|Self { part, before, after, .. }| {
+            part.is_cast() && !part.decode(*after).is_ok_and(|back| back.equals(*before))
+        })
+    }
+
+    /// What to do about it, as the end of a sentence.
+    fn way_out(&self, survivor: Option<Scalar>) -> String {
+        if !self.before.is_finite() {
+            let (key, value) = (to_json(self.after), to_json(self.before));
+            return format!("; put \"decode\": [[{key}, {value}]] first in its scalar_map");
+        }
+        survivor.map_or_else(
+            || "; choose another fill value".to_owned(),
+            |survivor| format!("; the nearest fill value that survives is {survivor}"),
+        )
+    }
+
+    /// The nearest fill value that survives: what the neighbours, in the target type, of the value
+    /// that reaches the cast decode to, and what its map names.
+    fn nearest_survivor(&self, parts: &[Part], fill: Scalar) -> Option<Scalar> {
+        /// Enough of a map that may be long.
+        const KEYS: usize = 256;
+        let Self { index, part, before, .. } = *self;
+        let neighbours =
+            [Rounding::NearestEven, Rounding::TowardsNegative, Rounding::TowardsPositive]
+                .into_iter()
+                .filter_map(|rounding| before.cast(part.target, rounding, OutOfRange::Clamp).ok())
+                .filter_map(|neighbour| part.decode(neighbour).ok());
+        let distance = |value: &Scalar| (value.to_f64() - fill.to_f64()).abs();
+        neighbours
+            .chain(part.map_keys().take(KEYS))
+            .filter_map(|value| decode(parts.get(..index)?, value).ok())
+            .filter(|candidate| candidate.is_finite() && survives(parts, *candidate))
+            .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    }
+}
+
 /// What the way there and back does to the fill value, if it does anything.
 fn changes(parts: &[Part], fill: Scalar, way: &[Scalar]) -> Option<Diagnostic> {
-    let encoded = way.last().copied().unwrap_or(fill);
-    let decoded = decode(parts, encoded);
-    let lossy = parts.iter().zip(way).zip(way.iter().skip(1)).enumerate().find(
-        |(_, ((part, before), after))| {
-            part.is_cast() && !part.decode(**after).is_ok_and(|back| back.equals(**before))
-        },
-    );
-    let lossy = lossy.map(|(index, ((part, before), after))| (index, part, *before, *after));
     let element_type = fill.element_type();
-    match (decoded, lossy) {
-        (Ok(decoded), None) if decoded.equals(fill) => None,
-        (Ok(decoded), Some((_, part, before, after))) if decoded.equals(fill) => Some(Diagnostic {
-            kind: DiagnosticKind::FillChangedWithin,
-            message: format!(
-                "{element_type} {fill} comes back from the whole chain, but {} makes {} \
-                     {before} into {after}; implementations that check each codec by itself refuse \
-                     this array",
+    let encoded = way.last().copied().unwrap_or(fill);
+    let stored = format!("{} {encoded}", encoded.element_type());
+    let decoded = decode(parts, encoded);
+    let loss = Loss::first(parts, way);
+    let comes_back_as = decoded.as_ref().ok().copied();
+    let (kind, survivor, message) = match (decoded, loss) {
+        (Ok(decoded), None) if decoded.equals(fill) => return None,
+        (Ok(decoded), Some(Loss { part, before, after, .. })) if decoded.equals(fill) => (
+            DiagnosticKind::FillChangedWithin,
+            Some(fill),
+            format!(
+                "{element_type} {fill} comes back from the whole chain, but {} makes {} {before} \
+                 into {after}; implementations that check each codec by itself refuse this array",
                 part.name,
                 before.element_type()
             ),
-            comes_back_as: Some(decoded),
-            survivor: Some(fill),
-        }),
+        ),
         (Ok(decoded), None) => {
             let survivor = Some(decoded).filter(|decoded| survives(parts, *decoded));
             let way_out = survivor.map_or_else(
                 || "choose one that comes back exactly".to_owned(),
                 |survivor| format!("{survivor} survives"),
             );
-            Some(Diagnostic {
-                kind: DiagnosticKind::FillInexact,
-                message: format!(
-                    "{element_type} {fill} comes back from scale_offset as {decoded}, a difference \
-                     of {:e}; {way_out}",
-                    (decoded.to_f64() - fill.to_f64()).abs()
-                ),
-                comes_back_as: Some(decoded),
-                survivor,
-            })
+            let message = format!(
+                "{element_type} {fill} comes back from scale_offset as {decoded}, a difference of \
+                 {:e}; {way_out}",
+                (decoded.to_f64() - fill.to_f64()).abs()
+            );
+            (DiagnosticKind::FillInexact, survivor, message)
         }
-        (Ok(decoded), Some((index, part, before, after))) => {
-            let survivor = nearest_survivor(parts, index, fill, before, decoded);
-            let way_out = way_out(survivor, before, after);
-            Some(Diagnostic {
-                kind: DiagnosticKind::FillChanged,
-                message: format!(
-                    "{element_type} {fill} does not survive {}: it is stored as {} {encoded} and \
-                     comes back as {decoded}{way_out}",
-                    part.name,
-                    encoded.element_type()
-                ),
-                comes_back_as: Some(decoded),
-                survivor,
-            })
+        (Ok(decoded), Some(loss)) => {
+            let survivor = loss.nearest_survivor(parts, fill);
+            let message = format!(
+                "{element_type} {fill} does not survive {}: it is stored as {stored} and comes \
+                 back as {decoded}{}",
+                loss.part.name,
+                loss.way_out(survivor)
+            );
+            (DiagnosticKind::FillChanged, survivor, message)
         }
-        (Err(failure), _) => {
-            let name = parts.get(failure.part).map_or("", |part| part.name.as_str());
-            let survivor = nearest_survivor(parts, failure.part, fill, fill, fill);
-            let way_out = way_out(survivor, fill, encoded);
-            Some(Diagnostic {
-                kind: DiagnosticKind::FillChanged,
-                message: format!(
-                    "{element_type} {fill} does not survive {name}: it is stored as {} {encoded}, \
-                     which cannot be decoded to {}{way_out}",
-                    encoded.element_type(),
-                    failure.error.target
-                ),
-                comes_back_as: None,
-                survivor,
-            })
+        (Err(Failure { index, part, error }), loss) => {
+            let before = way.get(index).copied().unwrap_or(fill);
+            let loss = loss.unwrap_or(Loss { index, part, before, after: encoded });
+            let survivor = loss.nearest_survivor(parts, fill);
+            let message = format!(
+                "{element_type} {fill} does not survive {}: it is stored as {stored}, from which \
+                 {} {} cannot be decoded to {}{}",
+                part.name,
+                error.value.element_type(),
+                error.value,
+                error.target,
+                loss.way_out(survivor)
+            );
+            (DiagnosticKind::FillChanged, survivor, message)
         }
-    }
-}
-
-fn way_out(survivor: Option<Scalar>, before: Scalar, after: Scalar) -> String {
-    if !before.is_finite() {
-        let (key, value) = (to_json(after), to_json(before));
-        return format!("; add \"decode\": [[{key}, {value}]] to its scalar_map");
-    }
-    survivor.map_or_else(
-        || "; choose another fill value".to_owned(),
-        |survivor| format!("; the nearest fill value that survives is {survivor}"),
-    )
-}
-
-/// The nearest fill value that survives: what the neighbours, in the target type, of the value that
-/// reaches the cast `index` decode to, and what its map names.
-fn nearest_survivor(
-    parts: &[Part],
-    index: usize,
-    fill: Scalar,
-    before: Scalar,
-    decoded: Scalar,
-) -> Option<Scalar> {
-    /// Enough of a map that may be long.
-    const KEYS: usize = 256;
-    let (earlier, rest) = parts.split_at_checked(index)?;
-    let part = rest.first()?;
-    let neighbours = [Rounding::NearestEven, Rounding::TowardsNegative, Rounding::TowardsPositive]
-        .into_iter()
-        .filter_map(|rounding| before.cast(part.target, rounding, OutOfRange::Clamp).ok())
-        .filter_map(|neighbour| part.decode(neighbour).ok());
-    let keys = part.map_keys().take(KEYS);
-    let candidates = neighbours.chain(keys).filter_map(|value| decode(earlier, value).ok());
-    let distance = |value: &Scalar| (value.to_f64() - fill.to_f64()).abs();
-    candidates
-        .chain([decoded])
-        .filter(|candidate| candidate.is_finite() && survives(parts, *candidate))
-        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    };
+    Some(Diagnostic { kind, message, comes_back_as, survivor })
 }
 
 impl Part {
+    /// Whether it changes the type, or replaces values of the same one.
     fn is_cast(&self) -> bool {
-        self.target != self.source || matches!(self.encode.steps(), [Step::Cast(_)])
+        self.encode.steps().iter().any(|step| matches!(step, Step::Cast(_)))
     }
 
     fn map_keys(&self) -> impl Iterator<Item = Scalar> {
-        self.encode
-            .steps()
-            .iter()
-            .take(1)
-            .flat_map(|step| match step {
-                Step::Cast(cast) => cast.map.as_slice(),
-                Step::Scale(_) | Step::Unscale(_) => &[],
-            })
-            .map(|(key, _)| *key)
+        let map = match self.encode.steps() {
+            [Step::Cast(cast)] => cast.map.as_slice(),
+            _ => &[],
+        };
+        map.iter().map(|(key, _)| *key)
     }
 
     fn encode(&self, value: Scalar) -> Result<Scalar, CastError> {
-        run(&self.encode, value, self.target)
+        run(&self.encode, value)
     }
 
     fn decode(&self, value: Scalar) -> Result<Scalar, CastError> {
-        run(&self.decode, value, self.source)
+        run(&self.decode, value)
     }
 }
 
 /// One element through the kernels.
-fn run(
-    plan: &recast_kernels::Plan,
-    value: Scalar,
-    target: ElementType,
-) -> Result<Scalar, CastError> {
+fn run(plan: &Plan, value: Scalar) -> Result<Scalar, CastError> {
+    let target = plan.target();
     let mut output = vec![0; target.size()];
-    let failed = |reason| CastError { index: 0, input: value, value, target, step: 0, reason };
     match plan.run(&value.to_ne_bytes(), &mut output) {
-        Ok(()) => Scalar::from_ne_bytes(target, &output).ok_or_else(|| failed(Reason::Overflow)),
         Err(RunError::Element(error)) => Err(error),
-        // Unreachable: both buffers hold one element.
-        Err(_) => Err(failed(Reason::Overflow)),
+        // Of other errors there is none: both buffers hold one element.
+        _ => Ok(Scalar::from_ne_bytes(target, &output).unwrap_or(value)),
     }
 }

@@ -145,7 +145,7 @@ impl JsonScalar {
         }
     }
 
-    /// Whether it is a number that NumPy takes for an integer: one without point and exponent.
+    /// Whether it is a number that `NumPy` takes for an integer: one without point and exponent.
     pub(crate) fn is_integer_literal(&self) -> bool {
         self.0.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit())
     }

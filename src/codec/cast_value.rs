@@ -1,0 +1,194 @@
+//! `cast_value`: elements of another type.
+
+use recast_kernels::{Cast, ElementType, OutOfRange, Rounding, Scalar, Step};
+use serde_json::{Map, Value};
+
+use super::{BoundCodec, CAST_VALUE, Codec, Envelope};
+use crate::MetadataError;
+use crate::data_type::{self, Form};
+use crate::fill_value::JsonScalar;
+use crate::json::{Node, Object, join, list};
+
+/// The configuration of `cast_value`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CastValue {
+    /// The type of the encoded elements.
+    pub data_type: ElementType,
+    /// How both directions round; `nearest-even` if it is absent.
+    pub rounding: Option<Rounding>,
+    /// What both directions do with values out of range; absent in JSON if it is an error.
+    pub out_of_range: OutOfRange,
+    /// Values that are not cast but replaced.
+    pub scalar_map: Option<ScalarMap>,
+    data_type_form: Form,
+    envelope: Envelope,
+}
+
+/// The `scalar_map` of `cast_value`: pairs of input and output for each direction. The first pair
+/// whose input equals an element by value (any NaN equals any NaN) gives its output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScalarMap {
+    /// From the array's type to `data_type`.
+    pub encode: Option<Vec<(JsonScalar, JsonScalar)>>,
+    /// From `data_type` to the array's type.
+    pub decode: Option<Vec<(JsonScalar, JsonScalar)>>,
+}
+
+impl CastValue {
+    const ROUNDING: &str = "rounding";
+    const OUT_OF_RANGE: &str = "out_of_range";
+    const SCALAR_MAP: &str = "scalar_map";
+    const KEYS: [&str; 4] = ["data_type", Self::ROUNDING, Self::OUT_OF_RANGE, Self::SCALAR_MAP];
+
+    /// A cast to `data_type` with everything else absent.
+    #[must_use]
+    pub fn new(data_type: ElementType) -> Self {
+        Self {
+            data_type,
+            rounding: None,
+            out_of_range: OutOfRange::Error,
+            scalar_map: None,
+            data_type_form: Form::Name,
+            envelope: Envelope::default(),
+        }
+    }
+
+    pub(super) fn read(mut object: Object<'_>, envelope: Envelope) -> Result<Codec, MetadataError> {
+        let (data_type, data_type_form) = data_type::read(&object.require("data_type")?)?;
+        let rounding = object.take(Self::ROUNDING).map(|node| read_rounding(&node)).transpose()?;
+        let out_of_range = match object.take(Self::OUT_OF_RANGE) {
+            Some(node) => read_out_of_range(&node)?,
+            None => OutOfRange::Error,
+        };
+        let scalar_map =
+            object.take(Self::SCALAR_MAP).map(|node| ScalarMap::read(&node)).transpose()?;
+        object.finish(&Self::KEYS)?;
+        let codec =
+            Self { data_type, rounding, out_of_range, scalar_map, data_type_form, envelope };
+        Ok(codec.into())
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let mut configuration = Map::new();
+        configuration.insert("data_type".into(), self.data_type_form.to_json(self.data_type));
+        if let Some(rounding) = self.rounding {
+            configuration.insert(Self::ROUNDING.into(), rounding.name().into());
+        }
+        if let Some(name) = self.out_of_range.name() {
+            configuration.insert(Self::OUT_OF_RANGE.into(), name.into());
+        }
+        if let Some(map) = &self.scalar_map {
+            configuration.insert(Self::SCALAR_MAP.into(), map.to_json());
+        }
+        self.envelope.to_json(CAST_VALUE, configuration)
+    }
+
+    pub(super) fn bind(&self, source: ElementType) -> Result<BoundCodec, MetadataError> {
+        let target = self.data_type;
+        let configuration = self.envelope.configuration_path();
+        if self.out_of_range == OutOfRange::Wrap && !target.is_integer() {
+            return Err(MetadataError::new(
+                join(configuration, Self::OUT_OF_RANGE),
+                format!(
+                    "wrap needs an integer data_type, not {target}; use clamp, or leave it out"
+                ),
+            ));
+        }
+        let map_path = join(configuration, Self::SCALAR_MAP);
+        let map = self.scalar_map.as_ref();
+        let step = |target: ElementType, map| {
+            Step::Cast(Cast {
+                target,
+                rounding: self.rounding.unwrap_or_default(),
+                out_of_range: allowed(self.out_of_range, target),
+                map,
+            })
+        };
+        let encode = map.and_then(|map| map.encode.as_deref());
+        let decode = map.and_then(|map| map.decode.as_deref());
+        let encode = bind_pairs(encode, source, target, &join(&map_path, "encode"))?;
+        let decode = bind_pairs(decode, target, source, &join(&map_path, "decode"))?;
+        Ok(BoundCodec {
+            target,
+            encode: vec![step(target, encode)],
+            decode: vec![step(source, decode)],
+            diagnostic: None,
+        })
+    }
+}
+
+/// `wrap` cannot apply towards a float type, so there a value out of range is an error.
+fn allowed(out_of_range: OutOfRange, target: ElementType) -> OutOfRange {
+    match out_of_range {
+        OutOfRange::Wrap if !target.is_integer() => OutOfRange::Error,
+        other => other,
+    }
+}
+
+fn read_rounding(node: &Node<'_>) -> Result<Rounding, MetadataError> {
+    let expected = format!("one of {}", list(Rounding::ALL.map(Rounding::name)));
+    Rounding::from_name(&node.string(&expected)?).ok_or_else(|| node.unexpected(&expected))
+}
+
+fn read_out_of_range(node: &Node<'_>) -> Result<OutOfRange, MetadataError> {
+    const EXPECTED: &str = "clamp or wrap; leave the key out to make a value out of range an error";
+    let name = node.string(EXPECTED)?;
+    OutOfRange::ALL
+        .into_iter()
+        .find(|mode| mode.name() == Some(name.as_str()))
+        .ok_or_else(|| node.unexpected(EXPECTED))
+}
+
+impl ScalarMap {
+    fn read(node: &Node<'_>) -> Result<Self, MetadataError> {
+        const KEYS: [&str; 2] = ["encode", "decode"];
+        let mut object = node.object("an object with encode, decode or both")?;
+        let mut pairs = |name| object.take(name).map(|node| read_pairs(&node)).transpose();
+        let (encode, decode) = (pairs("encode")?, pairs("decode")?);
+        object.finish(&KEYS)?;
+        Ok(Self { encode, decode })
+    }
+
+    fn to_json(&self) -> Value {
+        let mut object = Map::new();
+        for (name, pairs) in [("encode", &self.encode), ("decode", &self.decode)] {
+            if let Some(pairs) = pairs {
+                let pairs = pairs.iter().map(|(key, value)| vec![key.to_json(), value.to_json()]);
+                object.insert(name.into(), pairs.map(Value::from).collect());
+            }
+        }
+        object.into()
+    }
+}
+
+fn read_pairs(node: &Node<'_>) -> Result<Vec<(JsonScalar, JsonScalar)>, MetadataError> {
+    const PAIR: &str = "a pair [input, output]";
+    node.array("an array of pairs [input, output]")?
+        .map(|pair| {
+            let mut scalars = pair.array(PAIR)?;
+            match (scalars.next(), scalars.next(), scalars.next()) {
+                (Some(key), Some(value), None) => {
+                    Ok((JsonScalar::read(&key)?, JsonScalar::read(&value)?))
+                }
+                _ => Err(pair.unexpected(PAIR)),
+            }
+        })
+        .collect()
+}
+
+/// Reads keys in the type that goes in and values in the type that comes out.
+fn bind_pairs(
+    pairs: Option<&[(JsonScalar, JsonScalar)]>,
+    source: ElementType,
+    target: ElementType,
+    path: &str,
+) -> Result<Vec<(Scalar, Scalar)>, MetadataError> {
+    let at = |scalar: &JsonScalar, element_type, pair: usize, side: usize| {
+        let read = scalar.to_scalar(element_type);
+        read.map_err(|error| error.below(&format!("{path}[{pair}][{side}]")))
+    };
+    let pairs = pairs.unwrap_or_default().iter().enumerate();
+    pairs
+        .map(|(pair, (key, value))| Ok((at(key, source, pair, 0)?, at(value, target, pair, 1)?)))
+        .collect()
+}

@@ -1,0 +1,253 @@
+//! The codecs' metadata: what a configuration says, before it is bound to a data type.
+
+mod cast_value;
+mod numcodecs;
+mod scale_offset;
+
+use recast_kernels::{ElementType, FloatOverflow, Step};
+use serde_json::{Map, Value};
+
+pub use self::cast_value::{CastValue, ScalarMap};
+pub use self::numcodecs::{AsType, FixedScaleOffset};
+pub use self::scale_offset::ScaleOffset;
+use crate::data_type::ByteOrder;
+use crate::json::{Json, Node, join, list};
+use crate::{Diagnostic, MetadataError};
+
+const CAST_VALUE: &str = "cast_value";
+const SCALE_OFFSET: &str = "scale_offset";
+const FIXED_SCALE_OFFSET: &str = "numcodecs.fixedscaleoffset";
+const AS_TYPE: &str = "numcodecs.astype";
+const NAMES: [&str; 4] = [CAST_VALUE, SCALE_OFFSET, FIXED_SCALE_OFFSET, AS_TYPE];
+
+/// The metadata of one codec. Optional fields stay optional and scalars keep their text, so that
+/// what was read is written again.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Codec {
+    /// `cast_value`.
+    CastValue(CastValue),
+    /// `scale_offset`.
+    ScaleOffset(ScaleOffset),
+    /// `numcodecs.fixedscaleoffset`: read for the sake of existing data.
+    FixedScaleOffset(FixedScaleOffset),
+    /// `numcodecs.astype`: read for the sake of existing data.
+    AsType(AsType),
+}
+
+/// How a codec was written around its configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Envelope {
+    /// Just its name.
+    Name,
+    /// A Zarr v3 object.
+    Object { configuration: bool, must_understand: Option<bool> },
+    /// A Zarr v2 filter: the configuration beside its `id`.
+    Filter,
+}
+
+impl Default for Envelope {
+    fn default() -> Self {
+        Self::Object { configuration: true, must_understand: None }
+    }
+}
+
+impl Envelope {
+    /// The path of the configuration below that of the codec.
+    fn configuration_path(self) -> &'static str {
+        match self {
+            Self::Filter => "",
+            Self::Name | Self::Object { .. } => "configuration",
+        }
+    }
+
+    fn to_json(self, name: &str, configuration: Map<String, Value>) -> Value {
+        match self {
+            Self::Name if configuration.is_empty() => name.into(),
+            Self::Filter => {
+                let id = name.strip_prefix("numcodecs.").unwrap_or(name);
+                let mut object = Map::from_iter([("id".to_owned(), id.into())]);
+                object.extend(configuration);
+                object.into()
+            }
+            Self::Name | Self::Object { .. } => {
+                let mut object = Map::from_iter([("name".to_owned(), name.into())]);
+                if !matches!(self, Self::Object { configuration: false, .. })
+                    || !configuration.is_empty()
+                {
+                    object.insert("configuration".into(), configuration.into());
+                }
+                if let Self::Object { must_understand: Some(must_understand), .. } = self {
+                    object.insert("must_understand".into(), must_understand.into());
+                }
+                object.into()
+            }
+        }
+    }
+}
+
+/// A codec bound to the type that reaches it.
+pub(crate) struct BoundCodec {
+    pub(crate) target: ElementType,
+    pub(crate) encode: Vec<Step>,
+    pub(crate) decode: Vec<Step>,
+    /// What a user should know about it.
+    pub(crate) diagnostic: Option<Diagnostic>,
+}
+
+impl Codec {
+    /// Whether a codec of Zarr v3 with this name is one of these.
+    #[must_use]
+    pub fn is_known(name: &str) -> bool {
+        NAMES.contains(&name)
+    }
+
+    /// Reads the metadata of one codec of Zarr v3.
+    ///
+    /// ```
+    /// use zarr_recast::Codec;
+    /// let json = serde_json::json!({"name": "scale_offset", "configuration": {"scale": 0.1}});
+    /// assert_eq!(Codec::from_json(&json)?.to_json(), json);
+    /// let error = Codec::from_json(r#"{"name": "cast_value", "configuration": {}}"#).unwrap_err();
+    /// assert_eq!(error.path(), "configuration.data_type");
+    /// # Ok::<(), zarr_recast::MetadataError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Another codec, an unknown or missing or ill-formed member, or `null`.
+    pub fn from_json<'a>(json: impl Into<Json<'a>>) -> Result<Self, MetadataError> {
+        Self::read(&Node::root("", json.into().text())?)
+    }
+
+    /// Reads a list of codecs, all of which are of these.
+    ///
+    /// # Errors
+    /// As [`Codec::from_json`]; the paths start with `codecs[i]`.
+    pub fn list_from_json<'a>(json: impl Into<Json<'a>>) -> Result<Vec<Self>, MetadataError> {
+        let json = json.into();
+        let root = Node::root("codecs", json.text())?;
+        root.array("an array of codecs")?.map(|codec| Self::read(&codec)).collect()
+    }
+
+    /// Reads a filter of Zarr v2: `{"id": "fixedscaleoffset", …}` or `{"id": "astype", …}`.
+    ///
+    /// # Errors
+    /// Another filter, an unknown or missing or ill-formed member, or `null`.
+    pub fn from_v2_filter<'a>(json: impl Into<Json<'a>>) -> Result<Self, MetadataError> {
+        let json = json.into();
+        let mut object = Node::root("", json.text())?.object("a filter: an object with an id")?;
+        let id = object.require("id")?;
+        match id.string("the id of a filter")?.as_str() {
+            "fixedscaleoffset" => FixedScaleOffset::read(object, Envelope::Filter),
+            "astype" => AsType::read(object, Envelope::Filter),
+            _ => Err(id.unexpected("\"fixedscaleoffset\" or \"astype\", the filters read here")),
+        }
+    }
+
+    fn read(node: &Node<'_>) -> Result<Self, MetadataError> {
+        const EXPECTED: &str = "a codec: an object with a name, or just the name";
+        let (name, configuration, envelope) = if node.is_string() {
+            (node.clone(), None, Envelope::Name)
+        } else {
+            let mut object = node.object(EXPECTED)?;
+            let name = object.require("name")?;
+            let configuration = object.take("configuration");
+            let must_understand =
+                object.take("must_understand").map(|node| node.boolean()).transpose()?;
+            // Checked before the members, so that another codec is not judged by these rules.
+            Self::name_of(&name)?;
+            object.finish(&["name", "configuration", "must_understand"])?;
+            let envelope =
+                Envelope::Object { configuration: configuration.is_some(), must_understand };
+            (name, configuration, envelope)
+        };
+        let configuration = match configuration {
+            Some(configuration) => Some(configuration.object("an object")?),
+            None => None,
+        };
+        let required = || {
+            let path = join(node.path(), "configuration");
+            MetadataError::new(path, "missing; it is required")
+        };
+        match Self::name_of(&name)?.as_str() {
+            CAST_VALUE => CastValue::read(configuration.ok_or_else(required)?, envelope),
+            SCALE_OFFSET => ScaleOffset::read(configuration, envelope),
+            FIXED_SCALE_OFFSET => {
+                FixedScaleOffset::read(configuration.ok_or_else(required)?, envelope)
+            }
+            _ => AsType::read(configuration.ok_or_else(required)?, envelope),
+        }
+    }
+
+    fn name_of(node: &Node<'_>) -> Result<String, MetadataError> {
+        let name = node.string("the name of a codec")?;
+        if Self::is_known(&name) {
+            Ok(name)
+        } else {
+            Err(node.unexpected(&format!("one of {}, the codecs read here", list(NAMES))))
+        }
+    }
+
+    /// The metadata, in the form in which they were read.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::CastValue(codec) => codec.to_json(),
+            Self::ScaleOffset(codec) => codec.to_json(),
+            Self::FixedScaleOffset(codec) => codec.to_json(),
+            Self::AsType(codec) => codec.to_json(),
+        }
+    }
+
+    /// The name of the codec in Zarr v3.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::CastValue(_) => CAST_VALUE,
+            Self::ScaleOffset(_) => SCALE_OFFSET,
+            Self::FixedScaleOffset(_) => FIXED_SCALE_OFFSET,
+            Self::AsType(_) => AS_TYPE,
+        }
+    }
+
+    /// Whether the codec exists for the sake of data that were written long ago.
+    #[must_use]
+    pub fn is_legacy(&self) -> bool {
+        matches!(self, Self::FixedScaleOffset(_) | Self::AsType(_))
+    }
+
+    /// The byte order of encoded elements that the metadata name: that of `astype` and `encode_dtype`.
+    pub(crate) fn encoded_byte_order(&self) -> Option<ByteOrder> {
+        match self {
+            Self::CastValue(_) | Self::ScaleOffset(_) => None,
+            Self::FixedScaleOffset(codec) => codec.encoded_byte_order(),
+            Self::AsType(codec) => codec.encoded_byte_order(),
+        }
+    }
+
+    /// Binds the codec to the type that reaches it; paths in errors start below the codec.
+    pub(crate) fn bind(
+        &self,
+        source: ElementType,
+        overflow: FloatOverflow,
+    ) -> Result<BoundCodec, MetadataError> {
+        match self {
+            Self::CastValue(codec) => codec.bind(source),
+            Self::ScaleOffset(codec) => codec.bind(source, overflow),
+            Self::FixedScaleOffset(codec) => codec.bind(source, overflow),
+            Self::AsType(codec) => codec.bind(source),
+        }
+    }
+}
+
+impl From<CastValue> for Codec {
+    fn from(codec: CastValue) -> Self {
+        Self::CastValue(codec)
+    }
+}
+
+impl From<ScaleOffset> for Codec {
+    fn from(codec: ScaleOffset) -> Self {
+        Self::ScaleOffset(codec)
+    }
+}

@@ -1,0 +1,189 @@
+//! `numcodecs.fixedscaleoffset` and `numcodecs.astype`, in Zarr v2 and v3: read for the sake of
+//! existing data, and never chosen for new ones.
+
+use recast_kernels::{Cast, ElementType, FloatOverflow, OutOfRange, Rounding, Step};
+use serde_json::{Map, Value};
+
+use super::scale_offset::bind_affine;
+use super::{AS_TYPE, BoundCodec, Codec, Envelope, FIXED_SCALE_OFFSET};
+use crate::data_type::{self, ByteOrder};
+use crate::fill_value::JsonScalar;
+use crate::json::{Node, Object, join};
+use crate::{Diagnostic, DiagnosticKind, MetadataError};
+
+/// A data type of Zarr v2 as it stands in metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct NumpyType {
+    text: String,
+    element_type: ElementType,
+    byte_order: Option<ByteOrder>,
+}
+
+/// The configuration of `numcodecs.fixedscaleoffset`: `(x − offset) · scale`, rounded and cast to
+/// `astype`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FixedScaleOffset {
+    offset: JsonScalar,
+    scale: JsonScalar,
+    dtype: Option<NumpyType>,
+    astype: Option<NumpyType>,
+    envelope: Envelope,
+}
+
+/// The configuration of `numcodecs.astype`: a cast by `NumPy`'s rules.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AsType {
+    encode_dtype: NumpyType,
+    decode_dtype: Option<NumpyType>,
+    envelope: Envelope,
+}
+
+impl NumpyType {
+    fn read(node: &Node<'_>) -> Result<Self, MetadataError> {
+        let text = node.string("a NumPy data type string such as \"<f4\"")?;
+        let (element_type, byte_order) =
+            data_type::from_numpy(&text).map_err(|error| error.below(node.path()))?;
+        Ok(Self { text, element_type, byte_order })
+    }
+
+    fn read_if_given(object: &mut Object<'_>, name: &str) -> Result<Option<Self>, MetadataError> {
+        object.take(name).map(|node| Self::read(&node)).transpose()
+    }
+
+    /// Refuses a type other than the one that reaches the codec.
+    fn must_be(
+        given: Option<&Self>,
+        source: ElementType,
+        path: &str,
+        name: &str,
+    ) -> Result<(), MetadataError> {
+        match given {
+            Some(given) if given.element_type != source => Err(MetadataError::new(
+                join(path, name),
+                format!("{} is not {source}, the data type that reaches this codec", given.text),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FixedScaleOffset {
+    const KEYS: [&str; 4] = ["offset", "scale", "dtype", "astype"];
+
+    pub(super) fn read(mut object: Object<'_>, envelope: Envelope) -> Result<Codec, MetadataError> {
+        let mut number = |name| {
+            let node = object.require(name)?;
+            if !node.is_number() {
+                return Err(node.unexpected("a number"));
+            }
+            JsonScalar::read(&node)
+        };
+        let (offset, scale) = (number("offset")?, number("scale")?);
+        let dtype = NumpyType::read_if_given(&mut object, "dtype")?;
+        let astype = NumpyType::read_if_given(&mut object, "astype")?;
+        object.finish(&Self::KEYS)?;
+        Ok(Codec::FixedScaleOffset(Self { offset, scale, dtype, astype, envelope }))
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let mut configuration = Map::new();
+        configuration.insert("offset".into(), self.offset.to_json());
+        configuration.insert("scale".into(), self.scale.to_json());
+        for (name, given) in [("dtype", &self.dtype), ("astype", &self.astype)] {
+            if let Some(given) = given {
+                configuration.insert(name.into(), given.text.as_str().into());
+            }
+        }
+        self.envelope.to_json(FIXED_SCALE_OFFSET, configuration)
+    }
+
+    /// That of the elements it encodes to.
+    pub(super) fn encoded_byte_order(&self) -> Option<ByteOrder> {
+        self.astype.as_ref().or(self.dtype.as_ref())?.byte_order
+    }
+
+    /// Encoding is `[scale_offset, cast_value(astype, wrap)]`, decoding what numcodecs does: integers
+    /// are divided as float64, and only the result is cast to the array's type.
+    pub(super) fn bind(
+        &self,
+        source: ElementType,
+        overflow: FloatOverflow,
+    ) -> Result<BoundCodec, MetadataError> {
+        let path = self.envelope.configuration_path();
+        NumpyType::must_be(self.dtype.as_ref(), source, path, "dtype")?;
+        let target = self.astype.as_ref().map_or(source, |astype| astype.element_type);
+        let whole = self.offset.is_integer_literal() && self.scale.is_integer_literal();
+        let encoder = if source.is_integer() && !whole { ElementType::Float64 } else { source };
+        let decoder = if target.is_integer() { ElementType::Float64 } else { target };
+        let affine = |element_type| {
+            bind_affine(Some(&self.offset), Some(&self.scale), element_type, overflow, path)
+        };
+        let cast = |from, to| (from != to).then(|| Step::Cast(numpy_cast(to)));
+        let rounded = Cast { rounding: Rounding::NearestEven, ..numpy_cast(target) };
+        let encode = cast(source, encoder)
+            .into_iter()
+            .chain([Step::Scale(affine(encoder)?)])
+            .chain((encoder != target).then_some(Step::Cast(rounded)))
+            .collect();
+        let decode = cast(target, decoder)
+            .into_iter()
+            .chain([Step::Unscale(affine(decoder)?)])
+            .chain(cast(decoder, source))
+            .collect();
+        let diagnostic = (!target.is_integer()).then(|| {
+            let message = format!(
+                "numcodecs rounds to whole numbers before it stores {target}; reading is the same, \
+                 but what is encoded here keeps its fractions"
+            );
+            Diagnostic::new(DiagnosticKind::LegacyRounding, message)
+        });
+        Ok(BoundCodec { target, encode, decode, diagnostic })
+    }
+}
+
+impl AsType {
+    const KEYS: [&str; 2] = ["encode_dtype", "decode_dtype"];
+
+    pub(super) fn read(mut object: Object<'_>, envelope: Envelope) -> Result<Codec, MetadataError> {
+        let encode_dtype = NumpyType::read(&object.require("encode_dtype")?)?;
+        let decode_dtype = NumpyType::read_if_given(&mut object, "decode_dtype")?;
+        object.finish(&Self::KEYS)?;
+        Ok(Codec::AsType(Self { encode_dtype, decode_dtype, envelope }))
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let mut configuration = Map::new();
+        configuration.insert("encode_dtype".into(), self.encode_dtype.text.as_str().into());
+        if let Some(decode_dtype) = &self.decode_dtype {
+            configuration.insert("decode_dtype".into(), decode_dtype.text.as_str().into());
+        }
+        self.envelope.to_json(AS_TYPE, configuration)
+    }
+
+    /// That of the elements it encodes to.
+    pub(super) fn encoded_byte_order(&self) -> Option<ByteOrder> {
+        self.encode_dtype.byte_order
+    }
+
+    pub(super) fn bind(&self, source: ElementType) -> Result<BoundCodec, MetadataError> {
+        let path = self.envelope.configuration_path();
+        NumpyType::must_be(self.decode_dtype.as_ref(), source, path, "decode_dtype")?;
+        let target = self.encode_dtype.element_type;
+        Ok(BoundCodec {
+            target,
+            encode: vec![Step::Cast(numpy_cast(target))],
+            decode: vec![Step::Cast(numpy_cast(source))],
+            diagnostic: None,
+        })
+    }
+}
+
+/// The cast that `NumPy` does: towards zero and modulo 2^N to an integer, to the nearest or infinity
+/// to a float.
+fn numpy_cast(target: ElementType) -> Cast {
+    if target.is_integer() {
+        Cast::new(target).rounding(Rounding::TowardsZero).out_of_range(OutOfRange::Wrap)
+    } else {
+        Cast::new(target).out_of_range(OutOfRange::Clamp)
+    }
+}
