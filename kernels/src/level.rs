@@ -1,9 +1,17 @@
-//! Which vector instructions the kernels use.
+//! Which vector instructions the kernels use: the only place that names CPU features.
+//!
+//! A kernel is written once, in plain loops, and instantiated per level: [`Token::vectorize`]
+//! compiles it with the level's features, where LLVM turns the loops into that level's vectors. A
+//! token that exists is the proof that the CPU has the features. What LLVM does not find in a loop
+//! is a method of [`Token`] with a portable default. A new level is a token and an arm in the
+//! matches below.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 use crate::BuildError;
+use crate::stages::small_float;
+use crate::stages::{Bound, Kernel, Stage};
 
 /// A set of instructions that the kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,14 +21,16 @@ pub enum Level {
     Scalar,
     /// x86-64 with AVX2, FMA, BMI2 and F16C.
     Avx2,
+    /// x86-64 with AVX-512 F, BW, CD, DQ and VL besides.
+    Avx512,
     /// aarch64 with Advanced SIMD.
     Neon,
 }
 
 impl Level {
-    pub(crate) const NAMES: &'static str = "scalar, avx2, neon";
+    pub(crate) const NAMES: &'static str = "scalar, avx2, avx512, neon";
 
-    const ALL: [Self; 3] = [Self::Scalar, Self::Avx2, Self::Neon];
+    const ALL: [Self; 4] = [Self::Scalar, Self::Avx2, Self::Avx512, Self::Neon];
 
     /// The levels that this CPU has, the fastest last.
     #[must_use]
@@ -34,11 +44,9 @@ impl Level {
         match self {
             Self::Scalar => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => {
-                is_x86_feature_detected!("avx2")
-                    && is_x86_feature_detected!("fma")
-                    && is_x86_feature_detected!("f16c")
-            }
+            Self::Avx2 => x86::Avx2::is_available(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => x86::Avx512::is_available(),
             #[cfg(target_arch = "aarch64")]
             Self::Neon => true,
             #[allow(unreachable_patterns)] // each architecture lacks some
@@ -70,6 +78,7 @@ impl Level {
         match self {
             Self::Scalar => "scalar",
             Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
             Self::Neon => "neon",
         }
     }
@@ -79,10 +88,167 @@ impl Level {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
+
+    /// The kernel compiled for this level; for the scalar one if the CPU lacks this.
+    pub(crate) fn bind<K: Kernel>(self, kernel: K) -> Box<dyn Stage> {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => {
+                if let Some(token) = x86::Avx2::try_new() {
+                    return Box::new(Bound { kernel, token });
+                }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                if let Some(token) = x86::Avx512::try_new() {
+                    return Box::new(Bound { kernel, token });
+                }
+            }
+            // On aarch64 Advanced SIMD is part of what every CPU has.
+            _ => {}
+        }
+        Box::new(Bound { kernel, token: Baseline })
+    }
 }
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+/// The features of a level, and what they do better than LLVM finds by itself.
+pub(crate) trait Token: Copy + Send + Sync + 'static {
+    /// Whether vectors of 64-bit integers convert to and from f64 in one instruction.
+    const CONVERTS_I64: bool = false;
+
+    /// Runs `f` compiled with the level's features.
+    fn vectorize<R>(self, f: impl FnOnce() -> R) -> R;
+
+    /// Eight binary16 values to f32, NaNs made quiet.
+    #[inline(always)]
+    fn f16_to_f32(self, values: [u16; 8]) -> [f32; 8] {
+        values.map(small_float::f16_to_f32)
+    }
+
+    /// Eight f32 values to binary16, rounded in the direction of `DIRECTION` (see [`direction`]),
+    /// overflow as IEEE 754 has it. `None` where the level has no such instruction.
+    #[inline(always)]
+    fn f32_to_f16<const DIRECTION: i32>(self, _values: [f32; 8]) -> Option<[u16; 8]> {
+        None
+    }
+}
+
+/// The values of `DIRECTION`: the immediate operand of the x86 conversions.
+pub(crate) mod direction {
+    pub(crate) const NEAREST_EVEN: i32 = 0;
+    pub(crate) const NEGATIVE: i32 = 1;
+    pub(crate) const POSITIVE: i32 = 2;
+    pub(crate) const ZERO: i32 = 3;
+}
+
+/// No features beyond those of every CPU.
+#[derive(Clone, Copy)]
+pub(crate) struct Baseline;
+
+impl Token for Baseline {
+    #[inline(always)]
+    fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
+        f()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{__m128i, __m256, _mm256_cvtph_ps, _mm256_cvtps_ph};
+
+    use super::Token;
+
+    pulp::simd_type!({
+        pub(super) struct Avx2 {
+            pub sse: f!("sse"),
+            pub sse2: f!("sse2"),
+            pub sse3: f!("sse3"),
+            pub ssse3: f!("ssse3"),
+            pub sse4_1: f!("sse4.1"),
+            pub sse4_2: f!("sse4.2"),
+            pub popcnt: f!("popcnt"),
+            pub avx: f!("avx"),
+            pub avx2: f!("avx2"),
+            pub bmi1: f!("bmi1"),
+            pub bmi2: f!("bmi2"),
+            pub fma: f!("fma"),
+            pub lzcnt: f!("lzcnt"),
+            pub f16c: f!("f16c"),
+        }
+
+        pub(super) struct Avx512 {
+            pub sse: f!("sse"),
+            pub sse2: f!("sse2"),
+            pub sse3: f!("sse3"),
+            pub ssse3: f!("ssse3"),
+            pub sse4_1: f!("sse4.1"),
+            pub sse4_2: f!("sse4.2"),
+            pub popcnt: f!("popcnt"),
+            pub avx: f!("avx"),
+            pub avx2: f!("avx2"),
+            pub bmi1: f!("bmi1"),
+            pub bmi2: f!("bmi2"),
+            pub fma: f!("fma"),
+            pub lzcnt: f!("lzcnt"),
+            pub f16c: f!("f16c"),
+            pub avx512f: f!("avx512f"),
+            pub avx512bw: f!("avx512bw"),
+            pub avx512cd: f!("avx512cd"),
+            pub avx512dq: f!("avx512dq"),
+            pub avx512vl: f!("avx512vl"),
+        }
+    });
+
+    #[inline(always)]
+    fn f16_to_f32(values: [u16; 8]) -> [f32; 8] {
+        let values: __m128i = bytemuck::cast(values);
+        // SAFETY: only the tokens below call this, and both are proof of F16C and AVX.
+        let wide: __m256 = unsafe { _mm256_cvtph_ps(values) };
+        bytemuck::cast(wide)
+    }
+
+    #[inline(always)]
+    fn f32_to_f16<const DIRECTION: i32>(values: [f32; 8]) -> [u16; 8] {
+        let values: __m256 = bytemuck::cast(values);
+        // SAFETY: only the tokens below call this, and both are proof of F16C and AVX.
+        let narrow: __m128i = unsafe { _mm256_cvtps_ph::<DIRECTION>(values) };
+        bytemuck::cast(narrow)
+    }
+
+    impl Token for Avx2 {
+        #[inline(always)]
+        fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
+            Avx2::vectorize(self, f)
+        }
+        #[inline(always)]
+        fn f16_to_f32(self, values: [u16; 8]) -> [f32; 8] {
+            f16_to_f32(values)
+        }
+        #[inline(always)]
+        fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; 8]) -> Option<[u16; 8]> {
+            Some(f32_to_f16::<DIRECTION>(values))
+        }
+    }
+
+    impl Token for Avx512 {
+        const CONVERTS_I64: bool = true;
+        #[inline(always)]
+        fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
+            Avx512::vectorize(self, f)
+        }
+        #[inline(always)]
+        fn f16_to_f32(self, values: [u16; 8]) -> [f32; 8] {
+            f16_to_f32(values)
+        }
+        #[inline(always)]
+        fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; 8]) -> Option<[u16; 8]> {
+            Some(f32_to_f16::<DIRECTION>(values))
+        }
     }
 }

@@ -27,6 +27,7 @@ mod level;
 mod plan;
 pub mod reference;
 mod scalar;
+mod stages;
 mod step;
 
 pub use element::{ElementType, FloatFormat, Format, Specials};

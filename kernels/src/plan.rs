@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::stages::{self, Stage};
 use crate::{
-    BuildError, Cast, Element, ElementType, Level, OutOfRange, RunError, Scalar, ScaleOffset, Step,
+    BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar, ScaleOffset, Step,
     reference,
 };
 
@@ -18,7 +19,6 @@ pub struct Plan {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     source: ElementType,
     target: ElementType,
@@ -26,6 +26,19 @@ struct Inner {
     swap_input: bool,
     swap_output: bool,
     level: Level,
+    stages: Vec<Box<dyn Stage>>,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plan")
+            .field("source", &self.source)
+            .field("steps", &self.steps)
+            .field("swap_input", &self.swap_input)
+            .field("swap_output", &self.swap_output)
+            .field("level", &self.level)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Collects the steps of a [`Plan`].
@@ -92,7 +105,13 @@ impl PlanBuilder {
             Some(level) => level,
             None => Level::selected()?,
         };
-        let inner = Inner { source, target, steps, swap_input, swap_output, level };
+        let swap = |swap: bool, element| swap.then(|| stages::swap_bytes(element, level)).flatten();
+        let stages = swap(swap_input, source)
+            .into_iter()
+            .chain(stages::bind_steps(source, &steps, level))
+            .chain(swap(swap_output, target))
+            .collect();
+        let inner = Inner { source, target, steps, swap_input, swap_output, level, stages };
         Ok(Plan { inner: Arc::new(inner) })
     }
 }
@@ -179,9 +198,24 @@ impl Plan {
     /// Buffers of differing or broken lengths, or the first element that cannot be converted; then
     /// the output's contents are unspecified.
     pub fn run(&self, input: &[u8], output: &mut [u8]) -> Result<(), RunError> {
-        let Inner { source, target, steps, swap_input, swap_output, .. } = &*self.inner;
-        if input.len() % source.size() != 0
-            || output.len() % target.size() != 0
+        // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and a run only ever writes initialised
+        // bytes.
+        let output = unsafe { &mut *(std::ptr::from_mut(output) as *mut [MaybeUninit<u8>]) };
+        self.run_uninit(input, output)
+    }
+
+    /// As [`Plan::run`], into memory that need not be initialised; it is wholly so after success.
+    ///
+    /// # Errors
+    /// As [`Plan::run`].
+    pub fn run_uninit(
+        &self,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+    ) -> Result<(), RunError> {
+        let Inner { source, target, stages, .. } = &*self.inner;
+        if !input.len().is_multiple_of(source.size())
+            || !output.len().is_multiple_of(target.size())
             || input.len() / source.size() != output.len() / target.size()
         {
             return Err(RunError::Length {
@@ -191,34 +225,52 @@ impl Plan {
                 target_type: *target,
             });
         }
-        let pairs = input.chunks_exact(source.size()).zip(output.chunks_exact_mut(target.size()));
-        for (index, (from, to)) in pairs.enumerate() {
-            let mut bytes = from.to_vec();
-            if *swap_input {
-                bytes.reverse();
-            }
-            let Some(value) = Scalar::from_ne_bytes(*source, &bytes) else { continue };
-            reference::run(value, steps, index)?.write_ne_bytes(to);
-            if *swap_output {
-                to.reverse();
+        // A single stage needs no buffer; its blocks bound the work of finding a failed element.
+        let block = if stages.len() == 1 { SINGLE_STAGE_BLOCK } else { stages::BLOCK };
+        let blocks = input.chunks(block * source.size());
+        for (index, (input, output)) in
+            blocks.zip(output.chunks_mut(block * target.size())).enumerate()
+        {
+            if stages::run_all(stages, input, output) {
+                self.run_reference(input, output, index * block)?;
             }
         }
         Ok(())
     }
 
-    /// As [`Plan::run`], into memory that need not be initialised; it is wholly so after success.
-    ///
-    /// # Errors
-    /// As [`Plan::run`].
-    pub fn run_uninit(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> Result<(), RunError> {
-        let mut bytes = vec![0; output.len()];
-        self.run(input, &mut bytes)?;
-        for (to, from) in output.iter_mut().zip(bytes) {
-            to.write(from);
+    /// Runs a block one element at a time; `start` is the index of its first element.
+    #[cold]
+    fn run_reference(
+        &self,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+        start: usize,
+    ) -> Result<(), CastError> {
+        let Inner { source, target, steps, swap_input, swap_output, .. } = &*self.inner;
+        let elements = input.chunks_exact(source.size());
+        for (index, (from, to)) in
+            (start..).zip(elements.zip(output.chunks_exact_mut(target.size())))
+        {
+            let mut bytes = [0; 8];
+            let bytes = &mut bytes[..source.size()];
+            bytes.copy_from_slice(from);
+            if *swap_input {
+                bytes.reverse();
+            }
+            // Always there: `bytes` is one element long.
+            let Some(value) = Scalar::from_ne_bytes(*source, bytes) else { continue };
+            let mut result = reference::run(value, steps, index)?.to_ne_bytes();
+            if *swap_output {
+                result.reverse();
+            }
+            to.write_copy_of_slice(&result);
         }
         Ok(())
     }
 }
+
+/// Elements per block of a plan with a single stage.
+const SINGLE_STAGE_BLOCK: usize = 8192;
 
 /// A typed cast failed: it could not be built, or an element could not be converted.
 #[derive(Clone, Debug, PartialEq, Error)]

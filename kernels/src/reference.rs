@@ -406,7 +406,7 @@ fn operate_on_integers(
 }
 
 /// The value of an element of an integer type.
-fn integer(value: Scalar) -> i128 {
+pub(crate) fn integer(value: Scalar) -> i128 {
     match Exact::of(value) {
         Exact::Finite { negative, magnitude, .. } => {
             if negative {

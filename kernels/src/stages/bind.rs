@@ -1,0 +1,605 @@
+//! Which stages a step becomes.
+
+use std::collections::HashSet;
+use std::marker::PhantomData;
+
+use num_traits::{AsPrimitive, PrimInt};
+
+use super::bytes::{ClearUnused, Copy, SwapBytes, Table};
+use super::convert::{
+    Clamp, Error, ExactToFloat, FloatToInt, Int, IntAs, IntClamp, IntToFloat, Narrow, NearestAway,
+    NearestEven, Odd, Real, Round, RoundTo, ToInt, TowardsNegative, TowardsPositive,
+    TowardsZero, Wrap,
+};
+use super::map::{Comparable, Lookup, Substitute};
+use super::scale::{Direction, Overflowing, Scale, ScaleFloat, ScaleInt, ScaleLong, Unscale};
+use super::small_float::{DecodeBf16, DecodeF16, encoder};
+use super::Stage;
+use crate::{
+    Cast, ElementType, FloatOverflow, Format, Level, OutOfRange, Rounding, Scalar, ScaleOffset, Step,
+    reference,
+};
+
+type Stages = Vec<Box<dyn Stage>>;
+
+/// Evaluates `$body` with `$T` standing for the native type of an integer element of whole bytes;
+/// `$otherwise` for every other element type.
+macro_rules! with_int {
+    ($element:expr, $T:ident => $body:expr, $otherwise:expr) => {
+        match $element {
+            ElementType::Int8 => { type $T = i8; $body }
+            ElementType::Int16 => { type $T = i16; $body }
+            ElementType::Int32 => { type $T = i32; $body }
+            ElementType::Int64 => { type $T = i64; $body }
+            ElementType::UInt8 => { type $T = u8; $body }
+            ElementType::UInt16 => { type $T = u16; $body }
+            ElementType::UInt32 => { type $T = u32; $body }
+            ElementType::UInt64 => { type $T = u64; $body }
+            _ => $otherwise,
+        }
+    };
+}
+
+/// Evaluates `$body` with `$R` standing for the type of a rounding.
+macro_rules! with_rounding {
+    ($rounding:expr, $R:ident => $body:expr) => {
+        match $rounding {
+            Rounding::NearestEven => { type $R = NearestEven; $body }
+            Rounding::TowardsZero => { type $R = TowardsZero; $body }
+            Rounding::TowardsPositive => { type $R = TowardsPositive; $body }
+            Rounding::TowardsNegative => { type $R = TowardsNegative; $body }
+            Rounding::NearestAway => { type $R = NearestAway; $body }
+        }
+    };
+}
+
+/// The stages of a plan. The last level of a list of stages is never empty.
+pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> Stages {
+    if source.size() == 1 && !steps_keep_to_native_types(source, steps) {
+        return vec![bind_table(source, steps, level)];
+    }
+    let mut stages = Stages::new();
+    let mut current = source;
+    for step in steps {
+        stages.extend(bind_step(current, step, level));
+        if let Step::Cast(cast) = step {
+            current = cast.target;
+        }
+    }
+    if stages.is_empty() {
+        stages.push(copy(source, level));
+    }
+    stages
+}
+
+/// Whether vectors beat a table lookup per element: casts without maps between types that the CPU
+/// has instructions for, and scaling of floats.
+fn steps_keep_to_native_types(source: ElementType, steps: &[Step]) -> bool {
+    let mut current = source;
+    steps.iter().all(|step| match step {
+        Step::Cast(cast) => {
+            let before = std::mem::replace(&mut current, cast.target);
+            before.bits() >= 8
+                && cast.target.bits() >= 8
+                && !(before.size() == 1 && before.is_float())
+                && !(cast.target.size() == 1 && cast.target.is_float())
+                && (cast.map.is_empty() || cast.map.len() <= 8 && is_exact(before, wide(cast.target)))
+        }
+        Step::Scale(_) | Step::Unscale(_) => current.is_float() && current.size() >= 4,
+    })
+}
+
+/// The stages of a step on elements of type `source`.
+fn bind_step(source: ElementType, step: &Step, level: Level) -> Stages {
+    if source.size() == 1 && !steps_keep_to_native_types(source, std::slice::from_ref(step)) {
+        return vec![bind_table(source, std::slice::from_ref(step), level)];
+    }
+    match step {
+        Step::Cast(cast) => bind_cast(source, cast, level),
+        Step::Scale(parameters) => bind_scale::<Scale>(source, parameters, level),
+        Step::Unscale(parameters) => bind_scale::<Unscale>(source, parameters, level),
+    }
+}
+
+/// One stage for all steps on a one-byte source, filled by the reference.
+fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Box<dyn Stage> {
+    let results: Vec<Option<Scalar>> = (0..=u8::MAX)
+        .map(|byte| reference::run(Scalar::from_bits(source, byte.into()), steps, 0).ok())
+        .collect();
+    fn table<T: bytemuck::Pod + Send + Sync>(
+        results: &[Option<Scalar>],
+        level: Level,
+    ) -> Box<dyn Stage> {
+        let mut outputs = Box::new([T::zeroed(); 256]);
+        let mut fails = Box::new([false; 256]);
+        for ((output, fails), result) in outputs.iter_mut().zip(fails.iter_mut()).zip(results) {
+            match result {
+                Some(value) => {
+                    value.write_ne_bytes(bytemuck::bytes_of_mut(output));
+                }
+                None => *fails = true,
+            }
+        }
+        let fails = fails.contains(&true).then_some(fails);
+        level.bind(Table { outputs, fails })
+    }
+    match results.iter().flatten().next().map_or(1, |value| value.element_type().size()) {
+        1 => table::<u8>(&results, level),
+        2 => table::<u16>(&results, level),
+        4 => table::<u32>(&results, level),
+        _ => table::<u64>(&results, level),
+    }
+}
+
+/// Reverses the bytes of elements; nothing for one byte.
+pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Box<dyn Stage>> {
+    match element.size() {
+        1 => None,
+        2 => Some(level.bind(SwapBytes::<u16>(PhantomData))),
+        4 => Some(level.bind(SwapBytes::<u32>(PhantomData))),
+        _ => Some(level.bind(SwapBytes::<u64>(PhantomData))),
+    }
+}
+
+/// Elements as they are, but for the unused bits of sub-byte types.
+fn copy(element: ElementType, level: Level) -> Box<dyn Stage> {
+    match (element.size(), element.bits()) {
+        (1, 8) => level.bind(Copy::<u8>(PhantomData)),
+        (1, bits) => level.bind(ClearUnused {
+            bits,
+            signed: element.is_integer() && element.is_signed(),
+        }),
+        (2, _) => level.bind(Copy::<u16>(PhantomData)),
+        (4, _) => level.bind(Copy::<u32>(PhantomData)),
+        _ => level.bind(Copy::<u64>(PhantomData)),
+    }
+}
+
+/// The wide type in which the elements of a type are worked on. One-byte floats are only targets:
+/// as sources they go through tables.
+fn wide(element: ElementType) -> ElementType {
+    match element {
+        ElementType::Int2 | ElementType::Int4 => ElementType::Int8,
+        ElementType::UInt2 | ElementType::UInt4 => ElementType::UInt8,
+        ElementType::Float64 => ElementType::Float64,
+        _ if element.is_float() => ElementType::Float32,
+        _ => element,
+    }
+}
+
+/// The stage from a type to its wide type.
+fn widen(source: ElementType, level: Level) -> Option<Box<dyn Stage>> {
+    match source {
+        ElementType::Float16 => Some(level.bind(DecodeF16)),
+        ElementType::BFloat16 => Some(level.bind(DecodeBf16)),
+        _ => None,
+    }
+}
+
+/// Whether the cast is exact for every value, and no two values become one.
+fn is_exact(from: ElementType, to: ElementType) -> bool {
+    let precision = |element: ElementType| match element.format() {
+        Format::Integer { bits, signed } => bits - u32::from(signed),
+        Format::Float(format) => format.mantissa_bits + 1,
+    };
+    match (from.is_integer(), to.is_integer()) {
+        (true, true) => {
+            precision(from) <= precision(to) && (to.is_signed() || !from.is_signed())
+        }
+        // Only f32 and f64 stand here, whose exponents reach every integer.
+        (true, false) => precision(from) <= precision(to),
+        (false, true) => false,
+        (false, false) => precision(from) <= precision(to),
+    }
+}
+
+fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Stages {
+    let Cast { target, .. } = *cast;
+    let entries = distinct(&cast.map);
+    if source == target && entries.is_empty() {
+        return vec![copy(source, level)];
+    }
+    if source == target && source.size() == 2 && source.is_float() {
+        // Copying must keep signalling NaNs, so these two do not go through f32.
+        return vec![lookup_bits(source, &entries, level)];
+    }
+    let (before, after) = (wide(source), wide(target));
+    let mut stages: Stages = widen(source, level).into_iter().collect();
+    let convert = || convert(before, cast, level);
+    let narrow = || narrow(after, cast, level);
+
+    if entries.is_empty() {
+        stages.extend(convert());
+        stages.extend(narrow());
+    } else if let Some(substitute) = substitute(&entries, before, cast, level) {
+        stages.push(substitute);
+        stages.extend(convert());
+        stages.extend(narrow());
+    } else if is_exact(before, if target.is_integer() { target } else { after })
+        && let Some(substitute) = substitute(&entries, after, cast, level)
+    {
+        stages.extend(convert());
+        stages.push(substitute);
+        stages.extend(narrow());
+    } else {
+        let mut inner: Stages = convert().into_iter().chain(narrow()).collect();
+        if inner.is_empty() {
+            inner.push(copy(before, level));
+        }
+        stages.extend(lookup(&entries, before, target, inner));
+    }
+    stages
+}
+
+/// The entries that can match: of equal keys the first.
+fn distinct(map: &[(Scalar, Scalar)]) -> Vec<(Scalar, Scalar)> {
+    let mut seen = HashSet::new();
+    map.iter()
+        .filter(|(key, _)| {
+            let canonical = if key.is_nan() { Scalar::nan(key.element_type()) } else { None };
+            let positive = if key.is_zero() { Scalar::zero(key.element_type()) } else { *key };
+            seen.insert(canonical.unwrap_or(positive))
+        })
+        .copied()
+        .collect()
+}
+
+/// A value in another type, exactly, or none.
+fn exactly(value: Scalar, element: ElementType) -> Option<Scalar> {
+    let cast = value.cast(element, Rounding::NearestEven, OutOfRange::Error).ok()?;
+    cast.equals(value).then_some(cast)
+}
+
+/// The map of `cast` as a substitution among elements of the wide type `domain`, if each output is
+/// what some value there casts to.
+fn substitute(
+    entries: &[(Scalar, Scalar)],
+    domain: ElementType,
+    cast: &Cast,
+    level: Level,
+) -> Option<Box<dyn Stage>> {
+    let entries: Vec<(Scalar, Scalar)> = entries
+        .iter()
+        .map(|(key, output)| {
+            let value = exactly(*output, domain)?;
+            let back = value.cast(cast.target, cast.rounding, cast.out_of_range);
+            (back == Ok(*output)).then_some((exactly(*key, domain)?, value))
+        })
+        .collect::<Option<_>>()?;
+    fn of_type<T: Comparable + FromScalar>(
+        entries: &[(Scalar, Scalar)],
+        level: Level,
+    ) -> Option<Box<dyn Stage>> {
+        let typed = |(key, value): &(Scalar, Scalar)| (T::from_scalar(*key), T::from_scalar(*value));
+        let nan = entries.iter().find(|(key, _)| key.is_nan()).map(|entry| typed(entry).1);
+        let plain: Vec<(T, T)> = entries.iter().filter(|(key, _)| !key.is_nan()).map(typed).collect();
+        fn padded<T: Comparable, const N: usize>(
+            plain: &[(T, T)],
+            nan: Option<T>,
+            level: Level,
+        ) -> Option<Box<dyn Stage>> {
+            let mut entries = [*plain.first()?; N];
+            entries.iter_mut().zip(plain).for_each(|(place, entry)| *place = *entry);
+            Some(level.bind(Substitute { entries, nan }))
+        }
+        match plain.len() {
+            0 => Some(level.bind(Substitute::<T, 0> { entries: [], nan })),
+            1 => padded::<T, 1>(&plain, nan, level),
+            2 => padded::<T, 2>(&plain, nan, level),
+            3..=4 => padded::<T, 4>(&plain, nan, level),
+            5..=8 => padded::<T, 8>(&plain, nan, level),
+            _ => None,
+        }
+    }
+    with_int!(domain, T => of_type::<T>(&entries, level), match domain {
+        ElementType::Float32 => of_type::<f32>(&entries, level),
+        ElementType::Float64 => of_type::<f64>(&entries, level),
+        _ => None,
+    })
+}
+
+/// The map around a cast from the wide type `domain`.
+fn lookup(
+    entries: &[(Scalar, Scalar)],
+    domain: ElementType,
+    target: ElementType,
+    cast: Stages,
+) -> Option<Box<dyn Stage>> {
+    fn of_type<T: Comparable + FromScalar>(
+        entries: &[(Scalar, Scalar)],
+        target: ElementType,
+        cast: Stages,
+    ) -> Option<Box<dyn Stage>> {
+        // One is a value of every type.
+        let harmless = T::from_scalar(exactly(Scalar::from(1_u8), T::TYPE)?);
+        let keys = entries.iter().map(|(key, _)| {
+            let key = exactly(*key, T::TYPE)?;
+            Some((!key.is_nan()).then(|| T::from_scalar(key).key()))
+        });
+        let outputs = entries.iter().map(|(_, output)| *output);
+        Some(Box::new(Lookup::new(keys.collect::<Option<_>>()?, outputs, harmless, cast, target)))
+    }
+    with_int!(domain, T => of_type::<T>(entries, target, cast), match domain {
+        ElementType::Float32 => of_type::<f32>(entries, target, cast),
+        ElementType::Float64 => of_type::<f64>(entries, target, cast),
+        _ => None,
+    })
+}
+
+/// The map around a copy of `float16` or `bfloat16`: by bits, with every pattern that equals a key.
+fn lookup_bits(element: ElementType, entries: &[(Scalar, Scalar)], level: Level) -> Box<dyn Stage> {
+    let (keys, outputs): (Vec<Option<u64>>, Vec<Scalar>) = entries
+        .iter()
+        .flat_map(|(key, output)| {
+            (0..=u64::from(u16::MAX))
+                .filter(|bits| Scalar::from_bits(element, *bits).equals(*key))
+                .map(|bits| (Some(bits), *output))
+        })
+        .unzip();
+    Box::new(Lookup::new(keys, outputs.into_iter(), 0_u16, vec![copy(element, level)], element))
+}
+
+/// The conversion between the wide types of a cast; none where they are the same.
+fn convert(from: ElementType, cast: &Cast, level: Level) -> Option<Box<dyn Stage>> {
+    let Cast { target, rounding, out_of_range, .. } = *cast;
+    let to = wide(target);
+    match (from, to) {
+        (ElementType::Float32, ElementType::Float32) | (ElementType::Float64, ElementType::Float64) => None,
+        (ElementType::Float32, ElementType::Float64) => {
+            Some(level.bind(ExactToFloat::<f32, f64>(PhantomData)))
+        }
+        (ElementType::Float64, ElementType::Float32) => {
+            Some(float_to_float(target, rounding, out_of_range, level))
+        }
+        (ElementType::Float32, _) => with_int!(to, T => {
+            Some(with_rounding!(rounding, R => float_to_int::<f32, T, R>(target, rounding, out_of_range, level)))
+        }, None),
+        (ElementType::Float64, _) => with_int!(to, T => {
+            Some(with_rounding!(rounding, R => float_to_int::<f64, T, R>(target, rounding, out_of_range, level)))
+        }, None),
+        (_, ElementType::Float32 | ElementType::Float64) => int_to_float(from, to, target, rounding, level),
+        _ => with_int!(from, S => with_int!(to, T => int_to_int::<S, T>(from, target, out_of_range, level), None), None),
+    }
+}
+
+fn int_to_int<S: Int + AsPrimitive<T>, T: Int>(
+    from: ElementType,
+    target: ElementType,
+    out_of_range: OutOfRange,
+    level: Level,
+) -> Option<Box<dyn Stage>> {
+    if from == target {
+        return None;
+    }
+    if out_of_range == OutOfRange::Wrap || is_exact(from, target) {
+        return Some(level.bind(IntAs::<S, T>(PhantomData)));
+    }
+    // The target's range, as far as the source reaches it.
+    let range = |scalar: Scalar| reference::integer(scalar);
+    let min = S::from(range(Scalar::min(target)).max(range(Scalar::min(from))))?;
+    let max = S::from(range(Scalar::max(target)).min(range(Scalar::max(from))))?;
+    Some(match out_of_range {
+        OutOfRange::Error => level.bind(IntClamp::<S, T, Error> { min, max, target: PhantomData }),
+        _ => level.bind(IntClamp::<S, T, Clamp> { min, max, target: PhantomData }),
+    })
+}
+
+fn float_to_int<F: ToInt<T> + FromScalar, T: Int + FromScalar, R: Round>(
+    target: ElementType,
+    rounding: Rounding,
+    out_of_range: OutOfRange,
+    level: Level,
+) -> Box<dyn Stage> {
+    let max = furthest_in_range::<F>(false, target, rounding);
+    let min = furthest_in_range::<F>(true, target, rounding);
+    let top = T::from_scalar(Scalar::max(target));
+    match out_of_range {
+        OutOfRange::Error => {
+            level.bind(FloatToInt::<F, T, R, Error> { min, max, top, policy: PhantomData })
+        }
+        OutOfRange::Clamp => {
+            level.bind(FloatToInt::<F, T, R, Clamp> { min, max, top, policy: PhantomData })
+        }
+        OutOfRange::Wrap => {
+            level.bind(FloatToInt::<F, T, R, Wrap> { min, max, top, policy: PhantomData })
+        }
+    }
+}
+
+/// The float furthest from zero, to one side, that rounds into the target's range; found by halving
+/// the interval of bit patterns, whose order is that of the values.
+fn furthest_in_range<F: FromScalar>(negative: bool, target: ElementType, rounding: Rounding) -> F {
+    let Format::Float(format) = F::TYPE.format() else { return F::zeroed() };
+    let sign = u64::from(negative) << (format.bits() - 1);
+    let fits = |bits: u64| {
+        let value = Scalar::from_bits(F::TYPE, bits | sign);
+        reference::cast(value, target, rounding, OutOfRange::Error).is_ok()
+    };
+    let (mut inside, mut outside) = (0, format.infinity_bits());
+    while outside - inside > 1 {
+        let middle = inside + (outside - inside) / 2;
+        if fits(middle) { inside = middle } else { outside = middle }
+    }
+    F::from_scalar(Scalar::from_bits(F::TYPE, inside | sign))
+}
+
+/// The stage to f32: f32 itself with its rounding and range, or on the way to a narrower float.
+fn float_to_float(
+    target: ElementType,
+    rounding: Rounding,
+    out_of_range: OutOfRange,
+    level: Level,
+) -> Box<dyn Stage> {
+    fn narrow<R: Round>(min: f64, max: f64, beyond: f32, error: bool, level: Level) -> Box<dyn Stage> {
+        if error {
+            level.bind(Narrow::<R, Error> { min, max, beyond, policy: PhantomData })
+        } else {
+            level.bind(Narrow::<R, Clamp> { min, max, beyond, policy: PhantomData })
+        }
+    }
+    let error = out_of_range != OutOfRange::Clamp;
+    if target == ElementType::Float32 {
+        let max = furthest_in_range::<f64>(false, target, rounding);
+        let min = furthest_in_range::<f64>(true, target, rounding);
+        return with_rounding!(rounding, R => narrow::<R>(min, max, f32::INFINITY, error, level));
+    }
+    // From 2^128 on a value is out of every narrower type's range; below, rounding to odd keeps on
+    // which side of each boundary it lies.
+    let max = f64::from_bits(2.0_f64.powi(128).to_bits() - 1);
+    let beyond = if target.has_infinity() { f32::INFINITY } else { f32::MAX };
+    narrow::<Odd>(-max, max, beyond, error, level)
+}
+
+fn int_to_float(
+    from: ElementType,
+    to: ElementType,
+    target: ElementType,
+    rounding: Rounding,
+    level: Level,
+) -> Option<Box<dyn Stage>> {
+    use ElementType::{Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+    fn rounded<S: RoundTo<F>, F: Real>(odd: bool, rounding: Rounding, level: Level) -> Box<dyn Stage> {
+        if odd {
+            return level.bind(IntToFloat::<S, F, Odd>(PhantomData));
+        }
+        with_rounding!(rounding, R => level.bind(IntToFloat::<S, F, R>(PhantomData)))
+    }
+    fn exact<S: Int + AsPrimitive<F>, F: Real>(level: Level) -> Box<dyn Stage> {
+        level.bind(ExactToFloat::<S, F>(PhantomData))
+    }
+    // A narrower float rounds once more behind f32.
+    let odd = target != to;
+    Some(match (from, to) {
+        (Int8, Float32) => exact::<i8, f32>(level),
+        (Int16, Float32) => exact::<i16, f32>(level),
+        (UInt8, Float32) => exact::<u8, f32>(level),
+        (UInt16, Float32) => exact::<u16, f32>(level),
+        (Int32, Float32) => rounded::<i32, f32>(odd, rounding, level),
+        (UInt32, Float32) => rounded::<u32, f32>(odd, rounding, level),
+        (Int64, Float32) => rounded::<i64, f32>(odd, rounding, level),
+        (UInt64, Float32) => rounded::<u64, f32>(odd, rounding, level),
+        (Int8, Float64) => exact::<i8, f64>(level),
+        (Int16, Float64) => exact::<i16, f64>(level),
+        (UInt8, Float64) => exact::<u8, f64>(level),
+        (UInt16, Float64) => exact::<u16, f64>(level),
+        (Int32, Float64) => exact::<i32, f64>(level),
+        (UInt32, Float64) => exact::<u32, f64>(level),
+        (Int64, Float64) => rounded::<i64, f64>(false, rounding, level),
+        (UInt64, Float64) => rounded::<u64, f64>(false, rounding, level),
+        _ => return None,
+    })
+}
+
+/// The stages from the wide type of a cast's target to the target.
+fn narrow(after: ElementType, cast: &Cast, level: Level) -> Option<Box<dyn Stage>> {
+    let Cast { target, rounding, out_of_range, .. } = *cast;
+    if after == target {
+        return None;
+    }
+    match target.format() {
+        // Held to the range, an integer is canonical already.
+        Format::Integer { .. } => (out_of_range == OutOfRange::Wrap).then(|| copy(target, level)),
+        Format::Float(format) => Some(with_rounding!(rounding, R => match out_of_range {
+            OutOfRange::Clamp => encoder::<R, Clamp>(target, format, level),
+            _ => encoder::<R, Error>(target, format, level),
+        })),
+    }
+}
+
+/// A native type whose elements come from scalars.
+trait FromScalar: bytemuck::Pod {
+    const TYPE: ElementType;
+    fn from_scalar(scalar: Scalar) -> Self;
+}
+
+impl<T: crate::Element> FromScalar for T {
+    const TYPE: ElementType = T::TYPE;
+    /// The scalar's bits; the scalar is of this type, or a narrower integer kept in it.
+    fn from_scalar(scalar: Scalar) -> Self {
+        let mut value = Self::zeroed();
+        scalar.write_ne_bytes(bytemuck::bytes_of_mut(&mut value));
+        value
+    }
+}
+
+fn bind_scale<D: Direction>(
+    element: ElementType,
+    parameters: &ScaleOffset,
+    level: Level,
+) -> Stages {
+    let ScaleOffset { offset, scale, overflow } = *parameters;
+    if offset.is_none() && scale.is_none() {
+        return vec![];
+    }
+    let strict = overflow == FloatOverflow::Strict;
+    fn float<F: Real + FromScalar, D: Direction>(
+        offset: Option<Scalar>,
+        scale: Option<Scalar>,
+        strict: bool,
+        level: Level,
+    ) -> Box<dyn Stage> {
+        level.bind(ScaleFloat::<F, D> {
+            offset: offset.map(F::from_scalar),
+            scale: scale.map(F::from_scalar),
+            strict,
+            direction: PhantomData,
+        })
+    }
+    fn int<T: Int + AsPrimitive<W>, W, D: Direction>(
+        element: ElementType,
+        offset: Option<Scalar>,
+        scale: Option<Scalar>,
+        level: Level,
+    ) -> Option<Box<dyn Stage>>
+    where
+        W: PrimInt + AsPrimitive<T> + AsPrimitive<f64> + Send + Sync,
+        f64: AsPrimitive<W>,
+    {
+        let value = |scalar: Scalar| W::from(reference::integer(scalar));
+        Some(level.bind(ScaleInt::<T, W, D> {
+            offset: offset.map_or(Some(W::zero()), value)?,
+            scale: scale.map_or(Some(W::one()), value)?,
+            min: value(Scalar::min(element))?,
+            max: value(Scalar::max(element))?,
+            types: PhantomData,
+        }))
+    }
+    fn long<T: Int + FromScalar + Overflowing, D: Direction>(
+        offset: Option<Scalar>,
+        scale: Option<Scalar>,
+        level: Level,
+    ) -> Box<dyn Stage> {
+        let offset = offset.map_or(T::zero(), T::from_scalar);
+        let scale = scale.map_or(T::one(), T::from_scalar);
+        level.bind(ScaleLong::<T, D> { offset, scale, direction: PhantomData })
+    }
+    match element {
+        ElementType::Float32 => vec![float::<f32, D>(offset, scale, strict, level)],
+        ElementType::Float64 => vec![float::<f64, D>(offset, scale, strict, level)],
+        ElementType::Float16 | ElementType::BFloat16 => {
+            // Each operation in f32, rounded to the type.
+            let operation = |offset, scale| {
+                let rounded = Cast::new(element).out_of_range(if strict {
+                    OutOfRange::Error
+                } else {
+                    OutOfRange::Clamp
+                });
+                widen(element, level)
+                    .into_iter()
+                    .chain([float::<f32, D>(offset, scale, strict, level)])
+                    .chain(narrow(ElementType::Float32, &rounded, level))
+            };
+            let shift = offset.map(|offset| operation(Some(offset), None));
+            let stretch = scale.map(|scale| operation(None, Some(scale)));
+            let (first, second) = if D::ENCODES { (shift, stretch) } else { (stretch, shift) };
+            first.into_iter().chain(second).flatten().collect()
+        }
+        ElementType::Int16 => int::<i16, i32, D>(element, offset, scale, level).into_iter().collect(),
+        ElementType::UInt16 => int::<u16, i64, D>(element, offset, scale, level).into_iter().collect(),
+        ElementType::Int32 => int::<i32, i64, D>(element, offset, scale, level).into_iter().collect(),
+        ElementType::UInt32 => vec![long::<u32, D>(offset, scale, level)],
+        ElementType::Int64 => vec![long::<i64, D>(offset, scale, level)],
+        // The one-byte types go through tables.
+        _ => vec![long::<u64, D>(offset, scale, level)],
+    }
+}

@@ -1,0 +1,156 @@
+//! The loops. A plan is a list of stages; a stage turns a block of elements of one type into a block
+//! of another, and says whether something in the block needs the reference.
+//!
+//! Between the stages of a cast stand *wide* types: integers as they are, `float64`, and `float32`
+//! for itself and every narrower float. [`bind`] picks the stages for a step.
+//!
+//! Each kernel is a plain loop over unaligned elements, without branches on data, so that LLVM
+//! vectorises it at every [`Level`]. Three things keep it doing so: conditions are combined with `&`
+//! and `|`, never `&&`; a clamp is written as two selects; and what was wrong is gathered in a word
+//! of the lanes' own width.
+
+mod bind;
+mod bytes;
+mod convert;
+mod map;
+mod scale;
+pub(crate) mod small_float;
+
+use std::mem::MaybeUninit;
+
+use bytemuck::{Pod, Zeroable};
+
+pub(crate) use bind::{bind_steps, swap_bytes};
+
+use crate::level::Token;
+#[cfg(doc)]
+use crate::Level;
+
+/// A loop over a block, compiled once per level.
+///
+/// # Safety
+/// `run` initialises all of `output` if it holds as many elements as `input`.
+pub(crate) unsafe trait Kernel: Send + Sync + 'static {
+    /// Size in bytes of an input and of an output element.
+    const SIZES: (usize, usize);
+
+    /// Converts a block. Returns true if the block needs the reference: then an element in it may
+    /// have failed, and the output is not to be trusted.
+    fn run<T: Token>(&self, token: T, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool;
+}
+
+/// A kernel bound to its parameters and its level.
+///
+/// # Safety
+/// As [`Kernel`].
+pub(crate) unsafe trait Stage: Send + Sync {
+    /// As [`Kernel::run`].
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool;
+
+    /// Size in bytes of an output element.
+    fn output_size(&self) -> usize;
+}
+
+/// The one implementation of [`Stage`].
+pub(crate) struct Bound<K, T> {
+    pub(crate) kernel: K,
+    pub(crate) token: T,
+}
+
+// SAFETY: the kernel keeps the promise.
+unsafe impl<K: Kernel, T: Token> Stage for Bound<K, T> {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        self.token.vectorize(
+            #[inline(always)]
+            || self.kernel.run(self.token, input, output),
+        )
+    }
+
+    fn output_size(&self) -> usize {
+        K::SIZES.1
+    }
+}
+
+/// An element at any address.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+pub(crate) struct Unaligned<T>(pub(crate) T);
+
+// SAFETY: a packed struct of one field has that field's bytes and no padding.
+unsafe impl<T: Zeroable> Zeroable for Unaligned<T> {}
+// SAFETY: as above; every bit pattern of a `Pod` field is a value.
+unsafe impl<T: Pod> Pod for Unaligned<T> {}
+
+/// Bytes as elements; a remainder shorter than an element is left out.
+#[inline(always)]
+pub(crate) fn elements<T: Pod>(bytes: &[u8]) -> &[Unaligned<T>] {
+    let whole = bytes.len() / size_of::<T>() * size_of::<T>();
+    bytemuck::cast_slice(&bytes[..whole])
+}
+
+/// As [`elements`], for output.
+#[inline(always)]
+pub(crate) fn output_elements<T: Pod>(
+    bytes: &mut [MaybeUninit<u8>],
+) -> &mut [MaybeUninit<Unaligned<T>>] {
+    let len = bytes.len() / size_of::<T>();
+    // SAFETY: `Unaligned` has alignment 1 and `len` of them fit into `bytes`, which the result
+    // borrows; uninitialised bytes make uninitialised elements.
+    unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) }
+}
+
+/// Applies `f` to every element. Initialises all of `output` if it holds as many elements as
+/// `input`.
+#[inline(always)]
+pub(crate) fn for_each<S: Pod, T: Pod>(
+    input: &[u8],
+    output: &mut [MaybeUninit<u8>],
+    mut f: impl FnMut(S) -> T,
+) {
+    for (to, from) in output_elements::<T>(output).iter_mut().zip(elements::<S>(input)) {
+        to.write(Unaligned(f(from.0)));
+    }
+}
+
+/// Elements per block where a plan has more than one stage: two blocks of the widest type, input and
+/// output stay in the first-level cache.
+pub(crate) const BLOCK: usize = 512;
+
+/// Runs stages one after another over a block of at most [`BLOCK`] elements (any number for a single
+/// stage), through buffers on the stack. Initialises all of `output` if it holds as many elements as
+/// `input` and there is a stage.
+pub(crate) fn run_all(
+    stages: &[Box<dyn Stage>],
+    input: &[u8],
+    output: &mut [MaybeUninit<u8>],
+) -> bool {
+    let Some((last, before)) = stages.split_last() else { return true };
+    let elements = output.len() / last.output_size();
+    let mut buffers = [[MaybeUninit::<u8>::uninit(); 8 * BLOCK]; 2];
+    let [mut to, mut from] = {
+        let [first, second] = &mut buffers;
+        [first.as_mut_slice(), second.as_mut_slice()]
+    };
+    let mut wrong = false;
+    let mut ready = 0;
+    for stage in before {
+        // SAFETY: `ready` bytes of `from` were initialised by the stage before.
+        let current = if ready == 0 { input } else { unsafe { assume_init(&from[..ready]) } };
+        let len = elements * stage.output_size();
+        wrong |= stage.run(current, &mut to[..len]);
+        ready = len;
+        std::mem::swap(&mut to, &mut from);
+    }
+    // SAFETY: as above.
+    let current = if ready == 0 { input } else { unsafe { assume_init(&from[..ready]) } };
+    wrong | last.run(current, output)
+}
+
+/// Bytes that have been initialised.
+///
+/// # Safety
+/// All of `bytes` is initialised.
+unsafe fn assume_init(bytes: &[MaybeUninit<u8>]) -> &[u8] {
+    // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and the caller vouches for the contents.
+    unsafe { &*(std::ptr::from_ref(bytes) as *const [u8]) }
+}

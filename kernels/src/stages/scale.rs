@@ -1,0 +1,184 @@
+//! `scale_offset` on the wide types, each operation in the type's own arithmetic.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use num_traits::{AsPrimitive, PrimInt, Zero};
+
+use super::convert::{Int, Real};
+use super::{Kernel, for_each};
+use crate::level::Token;
+
+/// The operations of one direction, as a type.
+pub(crate) trait Direction: Copy + Send + Sync + 'static {
+    /// True for `(x − offset) · scale`, false for `x / scale + offset`.
+    const ENCODES: bool;
+}
+
+/// `(x − offset) · scale`.
+#[derive(Clone, Copy)]
+pub(crate) struct Scale;
+/// `x / scale + offset`.
+#[derive(Clone, Copy)]
+pub(crate) struct Unscale;
+
+impl Direction for Scale {
+    const ENCODES: bool = true;
+}
+impl Direction for Unscale {
+    const ENCODES: bool = false;
+}
+
+/// On floats. A missing parameter is skipped, not replaced by 0 or 1, so that NaN payloads pass.
+pub(crate) struct ScaleFloat<F, D> {
+    pub(crate) offset: Option<F>,
+    pub(crate) scale: Option<F>,
+    /// Whether finite input that becomes infinite needs the reference.
+    pub(crate) strict: bool,
+    pub(crate) direction: PhantomData<D>,
+}
+
+// SAFETY: each branch is one `for_each`, which initialises the output.
+unsafe impl<F: Real, D: Direction> Kernel for ScaleFloat<F, D> {
+    const SIZES: (usize, usize) = (size_of::<F>(), size_of::<F>());
+
+    #[inline(always)]
+    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        let mut wrong = F::Bits::zero();
+        // NaN where y is not finite and x is: NaN has bits set besides the sign, +0 has none, and a
+        // NaN in x is the same NaN in y.
+        let mut watch = |x: F, y: F| {
+            wrong = wrong | ((y - y).to_bits() & !(x - x).to_bits());
+            y
+        };
+        match (self.offset, self.scale, D::ENCODES) {
+            (None, None, _) => for_each(input, output, |x: F| x),
+            (Some(o), None, true) => for_each(input, output, |x: F| watch(x, x - o)),
+            (Some(o), None, false) => for_each(input, output, |x: F| watch(x, x + o)),
+            (None, Some(s), true) => for_each(input, output, |x: F| watch(x, x * s)),
+            (None, Some(s), false) => for_each(input, output, |x: F| watch(x, x / s)),
+            (Some(o), Some(s), true) => for_each(input, output, |x: F| watch(x, (x - o) * s)),
+            (Some(o), Some(s), false) => for_each(input, output, |x: F| watch(x, x / s + o)),
+        }
+        self.strict & ((wrong << 1) != F::Bits::zero())
+    }
+}
+
+/// On integers of up to 32 bits, in the wider integer `W`, which holds every sum, difference and
+/// product of two of them.
+pub(crate) struct ScaleInt<T, W, D> {
+    pub(crate) offset: W,
+    pub(crate) scale: W,
+    pub(crate) min: W,
+    pub(crate) max: W,
+    pub(crate) types: PhantomData<(T, D)>,
+}
+
+// SAFETY: each branch is one `for_each`, which initialises the output.
+unsafe impl<T, W, D: Direction> Kernel for ScaleInt<T, W, D>
+where
+    T: Int + AsPrimitive<W>,
+    W: PrimInt + AsPrimitive<T> + AsPrimitive<f64> + Send + Sync,
+    f64: AsPrimitive<W>,
+{
+    const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
+
+    #[inline(always)]
+    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        let Self { offset, scale, min, max, .. } = *self;
+        let mut wrong = false;
+        if D::ENCODES {
+            for_each(input, output, |x: T| {
+                let shifted: W = x.as_() - offset;
+                // Held to the type's range, so that the product fits W whatever the offset.
+                let held = shifted.max(min).min(max);
+                let scaled = held * scale;
+                wrong |= (held != shifted) | (scaled < min) | (scaled > max);
+                AsPrimitive::<T>::as_(scaled)
+            });
+        } else {
+            let divisor: f64 = scale.as_();
+            for_each(input, output, |x: T| {
+                let x: W = x.as_();
+                // Both have at most 32 bits, so the quotient is exact in f64 if it is an integer,
+                // and is none if it is not: a fraction is at least 1/|divisor|.
+                let quotient = AsPrimitive::<f64>::as_(x) / divisor;
+                let whole: W = quotient.as_();
+                let shifted = whole + offset;
+                wrong |= (whole * scale != x) | (whole < min) | (whole > max);
+                wrong |= (shifted < min) | (shifted > max);
+                AsPrimitive::<T>::as_(shifted)
+            });
+        }
+        wrong
+    }
+}
+
+/// On integers whose products may not fit 64 bits, checked operation by operation.
+pub(crate) struct ScaleLong<T, D> {
+    pub(crate) offset: T,
+    pub(crate) scale: T,
+    pub(crate) direction: PhantomData<D>,
+}
+
+// SAFETY: `for_each` initialises the output.
+unsafe impl<T: Int + Overflowing, D: Direction> Kernel for ScaleLong<T, D> {
+    const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
+
+    #[inline(always)]
+    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        let Self { offset, scale, .. } = *self;
+        let mut wrong = false;
+        for_each(input, output, |x: T| {
+            let (result, first, second) = if D::ENCODES {
+                let (shifted, first) = x.overflowing_sub(offset);
+                let (scaled, second) = shifted.overflowing_mul(scale);
+                (scaled, first, second)
+            } else {
+                // Only −2^63 / −1 overflows; its wrapped quotient, multiplied back, wraps to −2^63
+                // again, so it is caught by itself.
+                let (quotient, first) = x.overflowing_div(scale);
+                let (sum, second) = quotient.overflowing_add(offset);
+                let inexact = quotient.overflowing_mul(scale).0 != x;
+                (sum, first | inexact, second)
+            };
+            wrong |= first | second;
+            result
+        });
+        wrong
+    }
+}
+
+/// The overflowing operations of the primitive integers.
+pub(crate) trait Overflowing: Sized {
+    fn overflowing_add(self, other: Self) -> (Self, bool);
+    fn overflowing_sub(self, other: Self) -> (Self, bool);
+    fn overflowing_mul(self, other: Self) -> (Self, bool);
+    fn overflowing_div(self, other: Self) -> (Self, bool);
+}
+
+macro_rules! overflowing {
+    ($($t:ident)*) => {$(
+        impl Overflowing for $t {
+            #[inline(always)]
+            fn overflowing_add(self, other: Self) -> (Self, bool) {
+                $t::overflowing_add(self, other)
+            }
+            #[inline(always)]
+            fn overflowing_sub(self, other: Self) -> (Self, bool) {
+                $t::overflowing_sub(self, other)
+            }
+            #[inline(always)]
+            fn overflowing_mul(self, other: Self) -> (Self, bool) {
+                $t::overflowing_mul(self, other)
+            }
+            #[inline(always)]
+            fn overflowing_div(self, other: Self) -> (Self, bool) {
+                // The divisor is not zero: a plan with such a scale is not built.
+                if other == 0 { (0, true) } else { $t::overflowing_div(self, other) }
+            }
+        }
+    )*};
+}
+
+overflowing! { u32 i64 u64 }
