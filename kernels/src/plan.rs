@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use crate::stages::{self, Stage};
 use crate::{
-    BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar, ScaleOffset, Step,
-    reference,
+    BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
+    ScaleOffset, Step, reference,
 };
 
 /// Steps bound to an element type, ready to run over any number of slices.
@@ -208,11 +208,7 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Plan::run`].
-    pub fn run_uninit(
-        &self,
-        input: &[u8],
-        output: &mut [MaybeUninit<u8>],
-    ) -> Result<(), RunError> {
+    pub fn run_uninit(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> Result<(), RunError> {
         let Inner { source, target, stages, .. } = &*self.inner;
         if !input.len().is_multiple_of(source.size())
             || !output.len().is_multiple_of(target.size())

@@ -5,19 +5,19 @@ use std::marker::PhantomData;
 
 use num_traits::{AsPrimitive, PrimInt};
 
+use super::Stage;
 use super::bytes::{ClearUnused, Copy, SwapBytes, Table};
 use super::convert::{
     Clamp, Error, ExactToFloat, FloatToInt, Int, IntAs, IntClamp, IntToFloat, Narrow, NearestAway,
-    NearestEven, Odd, Real, Round, RoundTo, ToInt, TowardsNegative, TowardsPositive,
-    TowardsZero, Wrap,
+    NearestEven, Odd, Real, Round, RoundTo, ToInt, TowardsNegative, TowardsPositive, TowardsZero,
+    Wrap,
 };
 use super::map::{Comparable, Lookup, Substitute};
 use super::scale::{Direction, Overflowing, Scale, ScaleFloat, ScaleInt, ScaleLong, Unscale};
 use super::small_float::{DecodeBf16, DecodeF16, encoder};
-use super::Stage;
 use crate::{
-    Cast, ElementType, FloatOverflow, Format, Level, OutOfRange, Rounding, Scalar, ScaleOffset, Step,
-    reference,
+    Cast, ElementType, FloatOverflow, Format, Level, OutOfRange, Rounding, Scalar, ScaleOffset,
+    Step, reference,
 };
 
 type Stages = Vec<Box<dyn Stage>>;
@@ -27,14 +27,38 @@ type Stages = Vec<Box<dyn Stage>>;
 macro_rules! with_int {
     ($element:expr, $T:ident => $body:expr, $otherwise:expr) => {
         match $element {
-            ElementType::Int8 => { type $T = i8; $body }
-            ElementType::Int16 => { type $T = i16; $body }
-            ElementType::Int32 => { type $T = i32; $body }
-            ElementType::Int64 => { type $T = i64; $body }
-            ElementType::UInt8 => { type $T = u8; $body }
-            ElementType::UInt16 => { type $T = u16; $body }
-            ElementType::UInt32 => { type $T = u32; $body }
-            ElementType::UInt64 => { type $T = u64; $body }
+            ElementType::Int8 => {
+                type $T = i8;
+                $body
+            }
+            ElementType::Int16 => {
+                type $T = i16;
+                $body
+            }
+            ElementType::Int32 => {
+                type $T = i32;
+                $body
+            }
+            ElementType::Int64 => {
+                type $T = i64;
+                $body
+            }
+            ElementType::UInt8 => {
+                type $T = u8;
+                $body
+            }
+            ElementType::UInt16 => {
+                type $T = u16;
+                $body
+            }
+            ElementType::UInt32 => {
+                type $T = u32;
+                $body
+            }
+            ElementType::UInt64 => {
+                type $T = u64;
+                $body
+            }
             _ => $otherwise,
         }
     };
@@ -44,11 +68,26 @@ macro_rules! with_int {
 macro_rules! with_rounding {
     ($rounding:expr, $R:ident => $body:expr) => {
         match $rounding {
-            Rounding::NearestEven => { type $R = NearestEven; $body }
-            Rounding::TowardsZero => { type $R = TowardsZero; $body }
-            Rounding::TowardsPositive => { type $R = TowardsPositive; $body }
-            Rounding::TowardsNegative => { type $R = TowardsNegative; $body }
-            Rounding::NearestAway => { type $R = NearestAway; $body }
+            Rounding::NearestEven => {
+                type $R = NearestEven;
+                $body
+            }
+            Rounding::TowardsZero => {
+                type $R = TowardsZero;
+                $body
+            }
+            Rounding::TowardsPositive => {
+                type $R = TowardsPositive;
+                $body
+            }
+            Rounding::TowardsNegative => {
+                type $R = TowardsNegative;
+                $body
+            }
+            Rounding::NearestAway => {
+                type $R = NearestAway;
+                $body
+            }
         }
     };
 }
@@ -83,7 +122,8 @@ fn steps_keep_to_native_types(source: ElementType, steps: &[Step]) -> bool {
                 && cast.target.bits() >= 8
                 && !(before.size() == 1 && before.is_float())
                 && !(cast.target.size() == 1 && cast.target.is_float())
-                && (cast.map.is_empty() || cast.map.len() <= 8 && is_exact(before, wide(cast.target)))
+                && (cast.map.is_empty()
+                    || cast.map.len() <= 8 && is_exact(before, wide(cast.target)))
         }
         Step::Scale(_) | Step::Unscale(_) => current.is_float() && current.size() >= 4,
     })
@@ -145,10 +185,9 @@ pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Box<dyn S
 fn copy(element: ElementType, level: Level) -> Box<dyn Stage> {
     match (element.size(), element.bits()) {
         (1, 8) => level.bind(Copy::<u8>(PhantomData)),
-        (1, bits) => level.bind(ClearUnused {
-            bits,
-            signed: element.is_integer() && element.is_signed(),
-        }),
+        (1, bits) => {
+            level.bind(ClearUnused { bits, signed: element.is_integer() && element.is_signed() })
+        }
         (2, _) => level.bind(Copy::<u16>(PhantomData)),
         (4, _) => level.bind(Copy::<u32>(PhantomData)),
         _ => level.bind(Copy::<u64>(PhantomData)),
@@ -183,9 +222,7 @@ fn is_exact(from: ElementType, to: ElementType) -> bool {
         Format::Float(format) => format.mantissa_bits + 1,
     };
     match (from.is_integer(), to.is_integer()) {
-        (true, true) => {
-            precision(from) <= precision(to) && (to.is_signed() || !from.is_signed())
-        }
+        (true, true) => precision(from) <= precision(to) && (to.is_signed() || !from.is_signed()),
         // Only f32 and f64 stand here, whose exponents reach every integer.
         (true, false) => precision(from) <= precision(to),
         (false, true) => false,
@@ -270,9 +307,11 @@ fn substitute(
         entries: &[(Scalar, Scalar)],
         level: Level,
     ) -> Option<Box<dyn Stage>> {
-        let typed = |(key, value): &(Scalar, Scalar)| (T::from_scalar(*key), T::from_scalar(*value));
+        let typed =
+            |(key, value): &(Scalar, Scalar)| (T::from_scalar(*key), T::from_scalar(*value));
         let nan = entries.iter().find(|(key, _)| key.is_nan()).map(|entry| typed(entry).1);
-        let plain: Vec<(T, T)> = entries.iter().filter(|(key, _)| !key.is_nan()).map(typed).collect();
+        let plain: Vec<(T, T)> =
+            entries.iter().filter(|(key, _)| !key.is_nan()).map(typed).collect();
         fn padded<T: Comparable, const N: usize>(
             plain: &[(T, T)],
             nan: Option<T>,
@@ -344,7 +383,8 @@ fn convert(from: ElementType, cast: &Cast, level: Level) -> Option<Box<dyn Stage
     let Cast { target, rounding, out_of_range, .. } = *cast;
     let to = wide(target);
     match (from, to) {
-        (ElementType::Float32, ElementType::Float32) | (ElementType::Float64, ElementType::Float64) => None,
+        (ElementType::Float32, ElementType::Float32)
+        | (ElementType::Float64, ElementType::Float64) => None,
         (ElementType::Float32, ElementType::Float64) => {
             Some(level.bind(ExactToFloat::<f32, f64>(PhantomData)))
         }
@@ -357,8 +397,12 @@ fn convert(from: ElementType, cast: &Cast, level: Level) -> Option<Box<dyn Stage
         (ElementType::Float64, _) => with_int!(to, T => {
             Some(with_rounding!(rounding, R => float_to_int::<f64, T, R>(target, rounding, out_of_range, level)))
         }, None),
-        (_, ElementType::Float32 | ElementType::Float64) => int_to_float(from, to, target, rounding, level),
-        _ => with_int!(from, S => with_int!(to, T => int_to_int::<S, T>(from, target, out_of_range, level), None), None),
+        (_, ElementType::Float32 | ElementType::Float64) => {
+            int_to_float(from, to, target, rounding, level)
+        }
+        _ => {
+            with_int!(from, S => with_int!(to, T => int_to_int::<S, T>(from, target, out_of_range, level), None), None)
+        }
     }
 }
 
@@ -430,7 +474,13 @@ fn float_to_float(
     out_of_range: OutOfRange,
     level: Level,
 ) -> Box<dyn Stage> {
-    fn narrow<R: Round>(min: f64, max: f64, beyond: f32, error: bool, level: Level) -> Box<dyn Stage> {
+    fn narrow<R: Round>(
+        min: f64,
+        max: f64,
+        beyond: f32,
+        error: bool,
+        level: Level,
+    ) -> Box<dyn Stage> {
         if error {
             level.bind(Narrow::<R, Error> { min, max, beyond, policy: PhantomData })
         } else {
@@ -458,7 +508,11 @@ fn int_to_float(
     level: Level,
 ) -> Option<Box<dyn Stage>> {
     use ElementType::{Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
-    fn rounded<S: RoundTo<F>, F: Real>(odd: bool, rounding: Rounding, level: Level) -> Box<dyn Stage> {
+    fn rounded<S: RoundTo<F>, F: Real>(
+        odd: bool,
+        rounding: Rounding,
+        level: Level,
+    ) -> Box<dyn Stage> {
         if odd {
             return level.bind(IntToFloat::<S, F, Odd>(PhantomData));
         }
@@ -594,9 +648,15 @@ fn bind_scale<D: Direction>(
             let (first, second) = if D::ENCODES { (shift, stretch) } else { (stretch, shift) };
             first.into_iter().chain(second).flatten().collect()
         }
-        ElementType::Int16 => int::<i16, i32, D>(element, offset, scale, level).into_iter().collect(),
-        ElementType::UInt16 => int::<u16, i64, D>(element, offset, scale, level).into_iter().collect(),
-        ElementType::Int32 => int::<i32, i64, D>(element, offset, scale, level).into_iter().collect(),
+        ElementType::Int16 => {
+            int::<i16, i32, D>(element, offset, scale, level).into_iter().collect()
+        }
+        ElementType::UInt16 => {
+            int::<u16, i64, D>(element, offset, scale, level).into_iter().collect()
+        }
+        ElementType::Int32 => {
+            int::<i32, i64, D>(element, offset, scale, level).into_iter().collect()
+        }
         ElementType::UInt32 => vec![long::<u32, D>(offset, scale, level)],
         ElementType::Int64 => vec![long::<i64, D>(offset, scale, level)],
         // The one-byte types go through tables.

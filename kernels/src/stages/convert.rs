@@ -359,7 +359,7 @@ impl ToInt<u64> for f64 {
     }
 }
 
-/// An integral value of −2^63 to 2^64 in two's complement, without an instruction for it: the high
+/// An integral value of magnitude below 2^64 in two's complement, without an instruction for it: the high
 /// and the low 32 bits are each read from the mantissa of a sum. Every operation is exact.
 #[inline(always)]
 fn integral_to_64_bits(x: f64) -> u64 {
@@ -372,7 +372,8 @@ fn integral_to_64_bits(x: f64) -> u64 {
 #[inline(always)]
 fn f64_modulo_64_bits(x: f64) -> u64 {
     const TWO_P64: f64 = TWO_P32 * TWO_P32;
-    integral_to_64_bits(x - (x * (1.0 / TWO_P64)).floor() * TWO_P64)
+    // Towards zero: a small negative number plus 2^64 would not be exact.
+    integral_to_64_bits(x - (x * (1.0 / TWO_P64)).trunc() * TWO_P64)
 }
 
 /// From f32 to 64 bits, by way of f64, which holds every f32.

@@ -166,7 +166,9 @@ unsafe impl<T: Comparable> Stage for Lookup<T> {
             }
             for (to, index) in output.chunks_exact_mut(self.output_size).zip(&found) {
                 let start = (*index as usize).saturating_mul(self.output_size);
-                if let Some(bytes) = self.outputs.get(start..).and_then(|rest| rest.get(..self.output_size)) {
+                if let Some(bytes) =
+                    self.outputs.get(start..).and_then(|rest| rest.get(..self.output_size))
+                {
                     to.write_copy_of_slice(bytes);
                 }
             }

@@ -22,9 +22,9 @@ use bytemuck::{Pod, Zeroable};
 
 pub(crate) use bind::{bind_steps, swap_bytes};
 
-use crate::level::Token;
 #[cfg(doc)]
 use crate::Level;
+use crate::level::Token;
 
 /// A loop over a block, compiled once per level.
 ///

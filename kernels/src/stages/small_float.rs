@@ -156,7 +156,8 @@ fn encode<R: Round, M: Range>(format: FloatFormat, x: u32) -> (u32, u32) {
     let bits = if out_of_range { beyond } else { rounded };
     let sign_bit = format.bits() - 1;
     let signed = sign << sign_bit;
-    let mut refused = if M::MODE == OutOfRange::Error { mask(out_of_range & !not_finite) } else { 0 };
+    let mut refused =
+        if M::MODE == OutOfRange::Error { mask(out_of_range & !not_finite) } else { 0 };
     let encoded = match specials {
         Specials::Ieee => {
             let payload = magnitude >> (F32_MANTISSA_BITS - mantissa_bits);
@@ -214,7 +215,8 @@ unsafe impl<R: Round, M: Range> Kernel for EncodeBf16<R, M> {
             let magnitude = x & 0x7fff_ffff;
             let rounded = (x >> 16) + round_up::<R>(x & 0x7fff_ffff, 16, x >> 31);
             if M::MODE == OutOfRange::Error {
-                wrong |= mask((rounded & 0x7fff == F32_INFINITY >> 16) & (magnitude < F32_INFINITY));
+                wrong |=
+                    mask((rounded & 0x7fff == F32_INFINITY >> 16) & (magnitude < F32_INFINITY));
             }
             let nan = (x >> 16) | 0x0040;
             (if magnitude > F32_INFINITY { nan } else { rounded }) as u16
@@ -238,9 +240,7 @@ unsafe impl<R: Round, M: Range> Kernel for EncodeE8m0<R, M> {
             let field = x >> F32_MANTISSA_BITS & 0xff;
             let up = match R::ROUNDING {
                 // A tie, 1.5 · 2^k, goes to the even one of the two exponent bytes.
-                Some(Rounding::NearestEven) | None => {
-                    (mantissa + (field & 1) > 0x0040_0000) as u32
-                }
+                Some(Rounding::NearestEven) | None => (mantissa + (field & 1) > 0x0040_0000) as u32,
                 Some(Rounding::NearestAway) => (mantissa >= 0x0040_0000) as u32,
                 Some(Rounding::TowardsPositive) => (mantissa != 0) as u32,
                 Some(Rounding::TowardsZero | Rounding::TowardsNegative) => 0,
@@ -254,7 +254,8 @@ unsafe impl<R: Round, M: Range> Kernel for EncodeE8m0<R, M> {
             };
             let above_least = match R::ROUNDING {
                 Some(Rounding::NearestEven | Rounding::NearestAway) | None => {
-                    (mantissa >= 0x0060_0000 + u32::from(R::ROUNDING == Some(Rounding::NearestEven)))
+                    (mantissa
+                        >= 0x0060_0000 + u32::from(R::ROUNDING == Some(Rounding::NearestEven)))
                         as u32
                 }
                 Some(Rounding::TowardsPositive) => (mantissa > 0x0040_0000) as u32,
@@ -288,9 +289,7 @@ unsafe impl<R: Round, M: Range> Kernel for EncodeF16<R, M> {
         let mut wrong = [0_u32; 8];
         in_chunks(input, output, |x: [f32; 8]| {
             let converted = match R::ROUNDING {
-                Some(Rounding::NearestEven) => {
-                    token.f32_to_f16::<{ direction::NEAREST_EVEN }>(x)
-                }
+                Some(Rounding::NearestEven) => token.f32_to_f16::<{ direction::NEAREST_EVEN }>(x),
                 Some(Rounding::TowardsZero) => token.f32_to_f16::<{ direction::ZERO }>(x),
                 Some(Rounding::TowardsPositive) => token.f32_to_f16::<{ direction::POSITIVE }>(x),
                 Some(Rounding::TowardsNegative) => token.f32_to_f16::<{ direction::NEGATIVE }>(x),
