@@ -131,11 +131,14 @@ pub(crate) trait Token: Copy + Send + Sync + 'static {
         values.map(small_float::f16_to_f32)
     }
 
+    /// Whether [`Token::f32_to_f16`] is an instruction; else it is not to be called.
+    const CONVERTS_F16: bool = false;
+
     /// Eight f32 values to binary16, rounded in the direction of `DIRECTION` (see [`direction`]),
-    /// overflow as IEEE 754 has it. `None` where the level has no such instruction.
+    /// overflow as IEEE 754 has it.
     #[inline(always)]
-    fn f32_to_f16<const DIRECTION: i32>(self, _values: [f32; 8]) -> Option<[u16; 8]> {
-        None
+    fn f32_to_f16<const DIRECTION: i32>(self, _values: [f32; 8]) -> [u16; 8] {
+        [0; 8]
     }
 }
 
@@ -222,6 +225,7 @@ mod x86 {
     }
 
     impl Token for Avx2 {
+        const CONVERTS_F16: bool = true;
         #[inline(always)]
         fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
             Avx2::vectorize(self, f)
@@ -231,13 +235,14 @@ mod x86 {
             f16_to_f32(values)
         }
         #[inline(always)]
-        fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; 8]) -> Option<[u16; 8]> {
-            Some(f32_to_f16::<DIRECTION>(values))
+        fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; 8]) -> [u16; 8] {
+            f32_to_f16::<DIRECTION>(values)
         }
     }
 
     impl Token for Avx512 {
         const CONVERTS_I64: bool = true;
+        const CONVERTS_F16: bool = true;
         #[inline(always)]
         fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
             Avx512::vectorize(self, f)
@@ -247,8 +252,8 @@ mod x86 {
             f16_to_f32(values)
         }
         #[inline(always)]
-        fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; 8]) -> Option<[u16; 8]> {
-            Some(f32_to_f16::<DIRECTION>(values))
+        fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; 8]) -> [u16; 8] {
+            f32_to_f16::<DIRECTION>(values)
         }
     }
 }

@@ -469,23 +469,51 @@ fn round_halves<R: Round, L: Token>(high: f64, low: f64, converted: f64) -> f64 
 #[inline(always)]
 fn round_f64<R: Round>(nearest: f64, error: f64) -> f64 {
     let bits = nearest.to_bits();
-    // A step of one in the bits is one away from zero.
-    let outwards = (error.to_bits() ^ bits) >> 63 == 0;
-    let inexact = error != 0.0;
-    let step = match R::ROUNDING {
-        None => inexact & (bits & 1 == 0),
-        Some(Rounding::NearestEven) => false,
-        Some(Rounding::TowardsZero) => inexact & !outwards,
-        Some(Rounding::TowardsPositive) => error > 0.0,
-        Some(Rounding::TowardsNegative) => error < 0.0,
-        Some(Rounding::NearestAway) => {
-            // A tie that went inwards: the error is half the distance to the outer neighbour.
-            let outer = f64::from_bits(bits.wrapping_add(1));
-            outwards & inexact & (error + error == outer - nearest)
-        }
+    let inexact = all_ones_if_negative((error.to_bits() & !SIGN_F64).wrapping_neg());
+    let inwards = all_ones_if_negative(error.to_bits() ^ bits) & inexact;
+    let outwards = inexact & !inwards;
+    let tie = || {
+        // The error is half the distance to the outer neighbour: a tie that went inwards.
+        let outer = f64::from_bits(bits.wrapping_add(1));
+        error + error == outer - nearest
     };
-    let one = if outwards { 1 } else { u64::MAX };
-    f64::from_bits(bits.wrapping_add(if step { one } else { 0 }))
+    f64::from_bits(bits.wrapping_add(step::<R>(
+        bits,
+        all_ones_if_negative(bits),
+        inwards,
+        outwards,
+        tie,
+    )))
+}
+
+const SIGN_F64: u64 = 1 << 63;
+
+#[inline(always)]
+fn all_ones_if_negative(bits: u64) -> u64 {
+    (bits as i64 >> 63) as u64
+}
+
+/// What to add to the bits of a number that was rounded to nearest-even, to have rounded it in the
+/// direction of `R` instead: one away from zero, one back, or nothing. `inwards` (`outwards`) is all
+/// ones if the exact value is nearer to (further from) zero than the number, `negative` if it is
+/// negative. Masks rather than conditions, so that 32-bit and 64-bit lanes mix well.
+#[inline(always)]
+fn step<R: Round>(
+    bits: u64,
+    negative: u64,
+    inwards: u64,
+    outwards: u64,
+    tie: impl FnOnce() -> bool,
+) -> u64 {
+    // All ones is −1: adding `inwards` steps back, subtracting `outwards` steps on.
+    match R::ROUNDING {
+        Some(Rounding::NearestEven) => 0,
+        Some(Rounding::TowardsZero) => inwards,
+        Some(Rounding::TowardsPositive) => (inwards & negative).wrapping_sub(outwards & !negative),
+        Some(Rounding::TowardsNegative) => (inwards & !negative).wrapping_sub(outwards & negative),
+        Some(Rounding::NearestAway) => outwards & u64::from(tie()),
+        None => inwards.wrapping_sub(outwards) & (bits & 1).wrapping_sub(1),
+    }
 }
 
 /// By way of f64: exactly for 32 bits, rounded to odd for 64.
@@ -531,25 +559,22 @@ fn narrow<R: Round>(x: f64) -> f32 {
     if R::ROUNDING == Some(Rounding::NearestEven) {
         return nearest;
     }
-    // Exact: both are multiples of the smaller unit, and the difference is below half the larger.
-    // Infinite where the nearest f32 is; NaN, which no comparison below takes, for NaN and Inf.
-    let error = x - f64::from(nearest);
+    // Within a sign the order of the bits is that of the values; a NaN takes no part.
+    let magnitude = x.to_bits() & !SIGN_F64;
+    let rounded = f64::from(nearest).to_bits() & !SIGN_F64;
+    let number = all_ones_if_negative(magnitude.wrapping_sub(f64::INFINITY.to_bits() + 1));
+    let inwards = all_ones_if_negative(magnitude.wrapping_sub(rounded)) & number;
+    let outwards = all_ones_if_negative(rounded.wrapping_sub(magnitude)) & number;
     let bits = nearest.to_bits();
-    let outwards = ((error.to_bits() >> 32) as u32 ^ bits) >> 31 == 0;
-    let inexact = (error < 0.0) | (error > 0.0);
-    let step = match R::ROUNDING {
-        None => inexact & (bits & 1 == 0),
-        Some(Rounding::NearestEven) => false,
-        Some(Rounding::TowardsZero) => inexact & !outwards,
-        Some(Rounding::TowardsPositive) => error > 0.0,
-        Some(Rounding::TowardsNegative) => error < 0.0,
-        Some(Rounding::NearestAway) => {
-            let outer = f64::from(f32::from_bits(bits.wrapping_add(1)));
-            outwards & inexact & (error + error == outer - f64::from(nearest))
-        }
+    let tie = || {
+        // Exact: both are multiples of the smaller unit, and near each other.
+        let error = x - f64::from(nearest);
+        let outer = f64::from(f32::from_bits(bits.wrapping_add(1)));
+        error + error == outer - f64::from(nearest)
     };
-    let one = if outwards { 1 } else { u32::MAX };
-    f32::from_bits(bits.wrapping_add(if step { one } else { 0 }))
+    let negative = all_ones_if_negative(x.to_bits());
+    let step = step::<R>(bits.into(), negative, inwards, outwards, tie);
+    f32::from_bits(bits.wrapping_add(step as u32))
 }
 
 /// f64 to f32, with the range of f32 itself or, rounded to odd, of a narrower float behind it.
@@ -568,21 +593,26 @@ unsafe impl<R: Round, M: Range> Kernel for Narrow<R, M> {
 
     #[inline(always)]
     fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let (min, max, beyond) = (self.min, self.max, self.beyond);
+        let (positive, negative) = (self.max, -self.min);
+        let beyond = self.beyond;
+        // Gathered in the sign, by differences of magnitudes: outside the bounds, and finite.
         let mut wrong = 0_u64;
         for_each(input, output, |x: f64| {
-            // NaN and infinities are kept as they are.
-            let outside = ((x < min) | (x > max)) & (x.abs() < f64::INFINITY);
+            let magnitude = x.abs();
+            let bound = if x > 0.0 { positive } else { negative };
             if M::MODE == OutOfRange::Error {
-                wrong |= u64::from(outside);
+                let finite = magnitude.to_bits().wrapping_sub(f64::INFINITY.to_bits());
+                wrong |= bound.to_bits().wrapping_sub(magnitude.to_bits()) & finite;
             }
             let rounded = narrow::<R>(x);
             if R::ROUNDING == Some(Rounding::NearestEven) {
                 // To nearest, what is out of range becomes Inf by itself.
                 return rounded;
             }
+            // NaN and infinities are kept as they are.
+            let outside = (magnitude > bound) & (magnitude < f64::INFINITY);
             if outside { beyond.copysign(rounded) } else { rounded }
         });
-        wrong != 0
+        wrong & SIGN_F64 != 0
     }
 }

@@ -86,14 +86,16 @@ where
     #[inline(always)]
     fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let Self { offset, scale, min, max, .. } = *self;
-        let mut wrong = false;
+        let hold = |x: W| x.max(min).min(max);
+        // Bits that differ between a result and what the type holds of it.
+        let mut wrong = W::zero();
         if D::ENCODES {
             for_each(input, output, |x: T| {
                 let shifted: W = x.as_() - offset;
                 // Held to the type's range, so that the product fits W whatever the offset.
-                let held = shifted.max(min).min(max);
+                let held = hold(shifted);
                 let scaled = held * scale;
-                wrong |= (held != shifted) | (scaled < min) | (scaled > max);
+                wrong = wrong | (held ^ shifted) | (hold(scaled) ^ scaled);
                 AsPrimitive::<T>::as_(scaled)
             });
         } else {
@@ -105,12 +107,12 @@ where
                 let quotient = AsPrimitive::<f64>::as_(x) / divisor;
                 let whole: W = quotient.as_();
                 let shifted = whole + offset;
-                wrong |= (whole * scale != x) | (whole < min) | (whole > max);
-                wrong |= (shifted < min) | (shifted > max);
+                wrong = wrong | ((whole * scale) ^ x) | (hold(whole) ^ whole);
+                wrong = wrong | (hold(shifted) ^ shifted);
                 AsPrimitive::<T>::as_(shifted)
             });
         }
-        wrong
+        wrong != W::zero()
     }
 }
 

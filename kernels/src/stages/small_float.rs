@@ -98,15 +98,47 @@ unsafe impl Kernel for DecodeBf16 {
 /// by more where the result is subnormal, and rounded there. Placing exponent and significand by an
 /// addition lets a carry move into the exponent.
 pub(crate) struct Encode<T, R, M> {
-    format: FloatFormat,
+    mantissa_bits: u32,
+    min_exponent: i32,
+    sign_shift: u32,
+    max: u32,
+    /// What a magnitude out of range becomes: infinity, or the greatest finite one.
+    beyond: u32,
+    nan: u32,
+    /// Bits of a NaN's mantissa that are kept.
+    payload: u32,
+    /// All ones where NaN and a zero keep their sign, else 0.
+    special_signs: u32,
+    /// The sign bit where infinities, and where NaNs, need the reference; else 0.
+    refuse_infinity: u32,
+    refuse_nan: u32,
     policy: PhantomData<(T, R, M)>,
 }
 
 impl<T, R, M> Encode<T, R, M> {
     pub(crate) fn new(format: FloatFormat) -> Self {
-        Self { format, policy: PhantomData }
+        let FloatFormat { mantissa_bits, specials, .. } = format;
+        let has_infinity = specials == Specials::Ieee;
+        let refuse = |refused: bool| if refused { SIGN } else { 0 };
+        Self {
+            mantissa_bits,
+            min_exponent: format.min_exponent(),
+            sign_shift: format.bits() - 1,
+            max: format.max_bits() as u32,
+            beyond: if has_infinity { format.infinity_bits() } else { format.max_bits() } as u32,
+            nan: format.nan_bits().unwrap_or_default() as u32,
+            payload: if has_infinity { (1 << mantissa_bits) - 1 } else { 0 },
+            special_signs: if specials == Specials::Fnuz { 0 } else { u32::MAX },
+            refuse_infinity: refuse(!has_infinity),
+            refuse_nan: refuse(format.nan_bits().is_none()),
+            policy: PhantomData,
+        }
     }
 }
+
+/// The sign bit of a word. Conditions that are gathered over a block are kept there, as signs of
+/// differences: a reduction over selected masks is one that LLVM does not vectorise.
+const SIGN: u32 = 1 << 31;
 
 // SAFETY: `for_each` initialises the output.
 unsafe impl<T: Pod + Send + Sync, R: Round, M: Range> Kernel for Encode<T, R, M>
@@ -117,70 +149,40 @@ where
 
     #[inline(always)]
     fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let format = self.format;
+        let Self { mantissa_bits, min_exponent, sign_shift, max, beyond, .. } = *self;
+        let Self { nan, payload, special_signs, refuse_infinity, refuse_nan, .. } = *self;
         let mut wrong = 0;
         for_each(input, output, |x: u32| {
-            let (encoded, refused) = encode::<R, M>(format, x);
-            wrong |= refused;
-            encoded.as_()
+            let sign = x >> 31;
+            let magnitude = x & !SIGN;
+            let field = (magnitude >> F32_MANTISSA_BITS) as i32;
+            let implicit = if field != 0 { 1 << F32_MANTISSA_BITS } else { 0 };
+            let significand = (magnitude & 0x007f_ffff) | implicit;
+            let exponent = field.max(1) - F32_BIAS;
+            let held = exponent.max(min_exponent);
+            // 25 places already leave nothing but the direction of rounding.
+            let places = (F32_MANTISSA_BITS - mantissa_bits) as i32 + held - exponent;
+            let places = places.min(25) as u32;
+            let quotient = (significand >> places) + round_up::<R>(significand, places, sign);
+            let rounded = (((held - min_exponent) as u32) << mantissa_bits) + quotient;
+
+            let is_nan = magnitude > F32_INFINITY;
+            let finite_or_infinite = if rounded > max { beyond } else { rounded };
+            let kept = magnitude >> (F32_MANTISSA_BITS - mantissa_bits) & payload;
+            let bits = if is_nan { nan | kept } else { finite_or_infinite };
+            let signs = if is_nan | (bits == 0) { special_signs } else { u32::MAX };
+
+            let above_finite = (F32_INFINITY - 1).wrapping_sub(magnitude);
+            let above_infinity = F32_INFINITY.wrapping_sub(magnitude);
+            wrong |= above_finite & !above_infinity & refuse_infinity;
+            wrong |= above_infinity & refuse_nan;
+            if M::MODE == OutOfRange::Error {
+                wrong |= max.wrapping_sub(rounded) & !above_finite;
+            }
+            (bits | (sign << sign_shift) & signs).as_()
         });
-        wrong != 0
+        wrong & SIGN != 0
     }
-}
-
-/// One f32, given by its bits, in a format with a sign; and whether it may be refused, as a mask.
-#[inline(always)]
-fn encode<R: Round, M: Range>(format: FloatFormat, x: u32) -> (u32, u32) {
-    let FloatFormat { mantissa_bits, specials, .. } = format;
-    let sign = x >> 31;
-    let magnitude = x & 0x7fff_ffff;
-    let field = (magnitude >> F32_MANTISSA_BITS) as i32;
-
-    let implicit = if field != 0 { 1 << F32_MANTISSA_BITS } else { 0 };
-    let significand = (magnitude & 0x007f_ffff) | implicit;
-    let exponent = field.max(1) - F32_BIAS;
-    let held = exponent.max(format.min_exponent());
-    // 25 places already leave nothing but the direction of rounding.
-    let shift = ((F32_MANTISSA_BITS - mantissa_bits) as i32 + held - exponent).min(25) as u32;
-    let up = round_up::<R>(significand, shift, sign);
-    let quotient = (significand >> shift) + up;
-    let rounded = (((held - format.min_exponent()) as u32) << mantissa_bits) + quotient;
-
-    let infinity = format.infinity_bits() as u32;
-    let max = format.max_bits() as u32;
-    let out_of_range = rounded > max;
-    let not_finite = magnitude >= F32_INFINITY;
-    let is_nan = magnitude > F32_INFINITY;
-
-    let beyond = if matches!(specials, Specials::Ieee) { infinity } else { max };
-    let bits = if out_of_range { beyond } else { rounded };
-    let sign_bit = format.bits() - 1;
-    let signed = sign << sign_bit;
-    let mut refused =
-        if M::MODE == OutOfRange::Error { mask(out_of_range & !not_finite) } else { 0 };
-    let encoded = match specials {
-        Specials::Ieee => {
-            let payload = magnitude >> (F32_MANTISSA_BITS - mantissa_bits);
-            let quiet = infinity | 1 << (mantissa_bits - 1);
-            let nan = quiet | payload & ((1 << mantissa_bits) - 1);
-            (if is_nan { nan } else { bits }) | signed
-        }
-        Specials::Fnuz => {
-            refused |= mask(magnitude == F32_INFINITY);
-            let nonzero = bits | if bits == 0 { 0 } else { signed };
-            if is_nan { 1 << sign_bit } else { nonzero }
-        }
-        Specials::FiniteOnly | Specials::PowersOfTwo => {
-            refused |= mask(not_finite);
-            bits | signed
-        }
-    };
-    (encoded, refused)
-}
-
-#[inline(always)]
-fn mask(condition: bool) -> u32 {
-    if condition { u32::MAX } else { 0 }
 }
 
 /// 1 if dropping the low `shift` bits of a significand rounds up in magnitude, else 0.
@@ -215,13 +217,14 @@ unsafe impl<R: Round, M: Range> Kernel for EncodeBf16<R, M> {
             let magnitude = x & 0x7fff_ffff;
             let rounded = (x >> 16) + round_up::<R>(x & 0x7fff_ffff, 16, x >> 31);
             if M::MODE == OutOfRange::Error {
-                wrong |=
-                    mask((rounded & 0x7fff == F32_INFINITY >> 16) & (magnitude < F32_INFINITY));
+                // Infinite, and was not.
+                let infinite = 0x7f7f_u32.wrapping_sub(rounded & 0x7fff);
+                wrong |= infinite & magnitude.wrapping_sub(F32_INFINITY);
             }
             let nan = (x >> 16) | 0x0040;
             (if magnitude > F32_INFINITY { nan } else { rounded }) as u16
         });
-        wrong != 0
+        wrong & SIGN != 0
     }
 }
 
@@ -262,18 +265,21 @@ unsafe impl<R: Round, M: Range> Kernel for EncodeE8m0<R, M> {
                 Some(Rounding::TowardsZero | Rounding::TowardsNegative) => 0,
             };
             let byte = if field == 0 { above_least } else { field + up };
-            let is_nan = x & 0x7fff_ffff > F32_INFINITY;
-            let is_infinite = x & 0x7fff_ffff == F32_INFINITY;
+            let magnitude = x & !SIGN;
             let below = (x >> 31 == 1) | ((field == 0) & (mantissa < least));
-            let above = byte > 0xfe;
-            wrong |= mask(is_infinite);
-            if M::MODE == OutOfRange::Error {
-                wrong |= mask((below | above) & !is_nan);
-            }
             let held = if below { 0 } else { byte.min(0xfe) };
+            let is_nan = magnitude > F32_INFINITY;
+
+            // As signs: infinite; and not NaN, but negative, below the least or above the greatest.
+            let not_nan = !F32_INFINITY.wrapping_sub(magnitude);
+            wrong |= (F32_INFINITY - 1).wrapping_sub(magnitude) & not_nan;
+            if M::MODE == OutOfRange::Error {
+                let too_small = magnitude.wrapping_sub(least);
+                wrong |= (x | too_small | 0xfe_u32.wrapping_sub(byte)) & not_nan;
+            }
             (if is_nan { 0xff } else { held }) as u8
         });
-        wrong != 0
+        wrong & SIGN != 0
     }
 }
 
@@ -286,42 +292,42 @@ unsafe impl<R: Round, M: Range> Kernel for EncodeF16<R, M> {
 
     #[inline(always)]
     fn run<L: Token>(&self, token: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let mut wrong = [0_u32; 8];
-        in_chunks(input, output, |x: [f32; 8]| {
-            let converted = match R::ROUNDING {
-                Some(Rounding::NearestEven) => token.f32_to_f16::<{ direction::NEAREST_EVEN }>(x),
-                Some(Rounding::TowardsZero) => token.f32_to_f16::<{ direction::ZERO }>(x),
-                Some(Rounding::TowardsPositive) => token.f32_to_f16::<{ direction::POSITIVE }>(x),
-                Some(Rounding::TowardsNegative) => token.f32_to_f16::<{ direction::NEGATIVE }>(x),
-                Some(Rounding::NearestAway) | None => None,
-            };
-            let Some(mut converted) = converted else {
-                let both = x.map(|x| encode::<R, M>(F16, x.to_bits()));
-                for (wrong, (_, refused)) in wrong.iter_mut().zip(both) {
-                    *wrong |= refused;
-                }
-                return both.map(|(encoded, _)| encoded as u16);
-            };
-            for lane in 0..8 {
-                let magnitude = x[lane].abs();
-                // What is out of range: the instruction gives Inf only to nearest, else the
-                // greatest finite value; 65504 towards zero reaches to 65536.
-                let limit: f32 = match R::ROUNDING {
-                    Some(Rounding::NearestEven) => 65_519.996,
-                    Some(Rounding::TowardsPositive) if x[lane] > 0.0 => 65_504.0,
-                    Some(Rounding::TowardsNegative) if x[lane] < 0.0 => 65_504.0,
-                    _ => 65_535.996,
-                };
-                let outside = (magnitude > limit) & (magnitude < f32::INFINITY);
-                if M::MODE == OutOfRange::Error {
-                    wrong[lane] |= mask(outside);
-                } else if outside {
-                    converted[lane] = 0x7c00 | (converted[lane] & 0x8000);
-                }
+        // The instruction makes what is out of range infinite only when it rounds to nearest.
+        let clamps = M::MODE == OutOfRange::Clamp && R::ROUNDING != Some(Rounding::NearestEven);
+        if !L::CONVERTS_F16 || clamps || R::ROUNDING == Some(Rounding::NearestAway) {
+            return Encode::<u16, R, M>::new(F16).run(token, input, output);
+        }
+        // The greatest magnitudes, positive and negative, that round into range: below 65520 to
+        // nearest, below 65536 towards zero, 65504 away from it.
+        let (nearest, inwards, outwards) = (65_519.996_f32, 65_535.996_f32, 65_504.0_f32);
+        let (positive, negative) = match R::ROUNDING {
+            Some(Rounding::TowardsZero) => {
+                in_chunks(input, output, |x| token.f32_to_f16::<{ direction::ZERO }>(x));
+                (inwards, inwards)
             }
-            converted
+            Some(Rounding::TowardsPositive) => {
+                in_chunks(input, output, |x| token.f32_to_f16::<{ direction::POSITIVE }>(x));
+                (outwards, inwards)
+            }
+            Some(Rounding::TowardsNegative) => {
+                in_chunks(input, output, |x| token.f32_to_f16::<{ direction::NEGATIVE }>(x));
+                (inwards, outwards)
+            }
+            Some(Rounding::NearestEven | Rounding::NearestAway) | None => {
+                in_chunks(input, output, |x| token.f32_to_f16::<{ direction::NEAREST_EVEN }>(x));
+                (nearest, nearest)
+            }
+        };
+        if M::MODE == OutOfRange::Clamp {
+            return false;
+        }
+        let (positive, negative) = (positive.to_bits(), negative.to_bits());
+        let wrong = elements::<u32>(input).iter().fold(0, |wrong, x| {
+            let magnitude = x.0 & !SIGN;
+            let limit = if x.0 & SIGN == 0 { positive } else { negative };
+            wrong | limit.wrapping_sub(magnitude) & magnitude.wrapping_sub(F32_INFINITY)
         });
-        wrong.iter().fold(0, |any, wrong| any | wrong) != 0
+        wrong & SIGN != 0
     }
 }
 
