@@ -1,0 +1,214 @@
+//! The arguments of each command.
+
+use std::path::PathBuf;
+
+use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use recast_kernels::{ElementType, OutOfRange, Rounding};
+use zarr_recast::JsonScalar;
+
+/// Packs Zarr arrays into small integers within an error bound, explains them and unpacks them.
+///
+/// Exit status: 0 done, 1 failed or over the bound, 2 wrong usage.
+#[derive(Debug, Parser)]
+#[command(name = "recast", version, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Pack(Pack),
+    Unpack(Unpack),
+    Info(Info),
+    Cat(Cat),
+    Raw(Raw),
+}
+
+/// Packs an array into a small type, checks every element, and reports what it did.
+///
+/// Reads INPUT once for its range, chooses offset, scale and the smallest integer type, writes OUTPUT
+/// with the codecs scale_offset and cast_value, and reads it again to measure the error.
+#[derive(Args, Debug)]
+pub(crate) struct Pack {
+    /// The array to read: Zarr v2 or v3, behind any codecs.
+    pub(crate) input: PathBuf,
+    /// The Zarr v3 array to write.
+    pub(crate) output: PathBuf,
+    /// The largest allowed |decoded − original| of any element.
+    #[arg(long, short = 'e', value_name = "E", value_parser = non_negative, allow_negative_numbers = true)]
+    #[arg(required_unless_present_any = ["scale", "offset", "data_type"])]
+    pub(crate) max_abs_error: Option<f64>,
+    /// The type of the stored elements; by default the smallest integer type that will do.
+    #[arg(long, short = 't', value_name = "T", value_parser = element_types())]
+    pub(crate) data_type: Option<ElementType>,
+    /// The stored value that stands for NaN: a number, min or max of the type, or auto.
+    #[arg(long, value_name = "V|min|max|auto", default_value = "auto", value_parser = nan_to)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) nan_to: NanTo,
+    /// How values between two stored ones are rounded.
+    #[arg(long, value_name = "R", default_value = "nearest-even", value_parser = roundings())]
+    pub(crate) rounding: Rounding,
+    /// What becomes of values beyond the range of the stored type.
+    #[arg(long, value_name = "MODE", value_enum, default_value = "error")]
+    pub(crate) out_of_range: Range,
+    /// Multiplies (value − offset) by this; the inverse of CF's scale_factor.
+    #[arg(long, value_name = "S", value_parser = scalar, allow_negative_numbers = true)]
+    pub(crate) scale: Option<JsonScalar>,
+    /// Is subtracted from every value; CF's add_offset.
+    #[arg(long, value_name = "O", value_parser = scalar, allow_negative_numbers = true)]
+    pub(crate) offset: Option<JsonScalar>,
+    /// Leaves out the attribute `recast` that says where the values come from.
+    #[arg(long)]
+    pub(crate) no_provenance: bool,
+    /// Prints the report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Writes the decoded values of an array without value codecs.
+#[derive(Args, Debug)]
+pub(crate) struct Unpack {
+    /// The array to read: Zarr v2 or v3, behind any codecs.
+    pub(crate) input: PathBuf,
+    /// The Zarr v3 array to write.
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// What every command that writes an array has.
+#[derive(Args, Debug)]
+pub(crate) struct Common {
+    /// Replaces an array at OUTPUT, once the new one is whole.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// Threads to work with; by default one for each processor.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Shows no progress and, without --json, no report.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Shows the codecs of an array step by step: types, ranges, the fill value, precision, warnings.
+#[derive(Args, Debug)]
+pub(crate) struct Info {
+    /// The array.
+    pub(crate) array: PathBuf,
+    /// Prints JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Writes the decoded elements to standard output: raw, little-endian, in C order.
+#[derive(Args, Debug)]
+pub(crate) struct Cat {
+    /// The array.
+    pub(crate) array: PathBuf,
+    /// Threads to work with; by default one for each processor.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+}
+
+/// Runs codecs over raw little-endian elements, from standard input to standard output.
+#[derive(Args, Debug)]
+pub(crate) struct Raw {
+    /// From values to stored elements, or back.
+    #[arg(value_enum)]
+    pub(crate) direction: Direction,
+    /// The type of the values (not of the stored elements).
+    #[arg(long, short = 't', value_name = "T", value_parser = element_types())]
+    pub(crate) data_type: ElementType,
+    /// The codecs as in `codecs` of zarr.json: JSON, or @FILE with JSON.
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub(crate) codecs: String,
+    /// The fill value as in zarr.json; it must survive the codecs. Not checked if absent.
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    pub(crate) fill_value: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Direction {
+    /// Values to stored elements.
+    Encode,
+    /// Stored elements to values.
+    Decode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Range {
+    /// Refuses them.
+    Error,
+    /// The nearest value of the type.
+    Clamp,
+    /// Modulo 2^N.
+    Wrap,
+}
+
+impl From<Range> for OutOfRange {
+    fn from(range: Range) -> Self {
+        match range {
+            Range::Error => Self::Error,
+            Range::Clamp => Self::Clamp,
+            Range::Wrap => Self::Wrap,
+        }
+    }
+}
+
+/// Where NaN goes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum NanTo {
+    /// To an end of the type's range that the data leave free.
+    Auto,
+    /// To the type's smallest value.
+    Min,
+    /// To the type's largest value.
+    Max,
+    /// To this value.
+    Value(JsonScalar),
+}
+
+fn nan_to(text: &str) -> Result<NanTo, String> {
+    Ok(match text {
+        "auto" => NanTo::Auto,
+        "min" => NanTo::Min,
+        "max" => NanTo::Max,
+        _ => NanTo::Value(scalar(text)?),
+    })
+}
+
+/// A number as JSON has it, or as people write it (`.5`, `+3`).
+fn scalar(text: &str) -> Result<JsonScalar, String> {
+    JsonScalar::from_json(text)
+        .or_else(|error| match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => {
+                JsonScalar::from_json(&serde_json::Value::from(number))
+            }
+            _ => Err(error),
+        })
+        .map_err(|error| error.to_string())
+}
+
+fn non_negative(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
+        _ => Err("a finite number that is not negative is needed".to_owned()),
+    }
+}
+
+fn element_types() -> impl TypedValueParser<Value = ElementType> {
+    let names = ElementType::ALL.map(|element_type| PossibleValue::new(element_type.name()));
+    PossibleValuesParser::new(names)
+        .try_map(|name| ElementType::from_name(&name).ok_or("not a data type"))
+}
+
+fn roundings() -> impl TypedValueParser<Value = Rounding> {
+    let names = Rounding::ALL.map(|rounding| PossibleValue::new(rounding.name()));
+    PossibleValuesParser::new(names)
+        .try_map(|name| Rounding::from_name(&name).ok_or("not a rounding"))
+}
