@@ -250,11 +250,10 @@ impl ElementType {
                 // Sign-extended to the width in memory.
                 (u64::MAX << (bits - 1)) & (u64::MAX >> (64 - 8 * self.size() as u32))
             }
-            Format::Integer { signed: false, .. } => 0,
             Format::Float(format) if format.is_signed() => {
                 format.max_bits() | (1 << (format.bits() - 1))
             }
-            Format::Float(_) => 0,
+            Format::Integer { .. } | Format::Float(_) => 0,
         }
     }
 }

@@ -162,6 +162,7 @@ impl Token for Baseline {
 }
 
 #[cfg(target_arch = "x86_64")]
+#[allow(clippy::struct_field_names)] // the features' own names
 mod x86 {
     use std::arch::x86_64::{__m128i, __m256, _mm256_cvtph_ps, _mm256_cvtps_ph};
 

@@ -72,18 +72,23 @@ impl Exact {
         match (self, other) {
             (Self::Nan { .. }, Self::Nan { .. }) => true,
             (Self::Infinite { negative: a }, Self::Infinite { negative: b }) => a == b,
-            (
-                Self::Finite { negative: a, magnitude: m, exponent: e },
-                Self::Finite { negative: b, magnitude: n, exponent: f },
-            ) => {
-                // Without its trailing zeros a magnitude has one form.
-                (m == 0 && n == 0)
-                    || (m != 0 && n != 0 && a == b && {
-                        let (tm, tn) = (m.trailing_zeros(), n.trailing_zeros());
-                        m >> tm == n >> tn && e + tm as i32 == f + tn as i32
-                    })
+            (Self::Finite { .. }, Self::Finite { .. }) => {
+                self.without_trailing_zeros() == other.without_trailing_zeros()
             }
             _ => false,
+        }
+    }
+
+    /// Sign, odd magnitude and exponent of a finite value, the same for all forms of a value; zero has
+    /// no sign.
+    fn without_trailing_zeros(self) -> Option<(bool, u64, i32)> {
+        match self {
+            Self::Finite { magnitude: 0, .. } => Some((false, 0, 0)),
+            Self::Finite { negative, magnitude, exponent } => {
+                let zeros = magnitude.trailing_zeros();
+                Some((negative, magnitude >> zeros, exponent + zeros as i32))
+            }
+            _ => None,
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Which stages a step becomes.
 
+// A generic function that is instantiated per element type stands beside the match that picks one.
+#![allow(clippy::items_after_statements)]
+
 use std::collections::HashSet;
 use std::marker::PhantomData;
 
@@ -223,10 +226,9 @@ fn is_exact(from: ElementType, to: ElementType) -> bool {
     };
     match (from.is_integer(), to.is_integer()) {
         (true, true) => precision(from) <= precision(to) && (to.is_signed() || !from.is_signed()),
-        // Only f32 and f64 stand here, whose exponents reach every integer.
-        (true, false) => precision(from) <= precision(to),
         (false, true) => false,
-        (false, false) => precision(from) <= precision(to),
+        // Only f32 and f64 stand on the right, whose exponents reach every integer.
+        (_, false) => precision(from) <= precision(to),
     }
 }
 
@@ -356,7 +358,13 @@ fn lookup(
             Some((!key.is_nan()).then(|| T::from_scalar(key).key()))
         });
         let outputs = entries.iter().map(|(_, output)| *output);
-        Some(Box::new(Lookup::new(keys.collect::<Option<_>>()?, outputs, harmless, cast, target)))
+        Some(Box::new(Lookup::new(
+            &keys.collect::<Option<Vec<_>>>()?,
+            outputs,
+            harmless,
+            cast,
+            target,
+        )))
     }
     with_int!(domain, T => of_type::<T>(entries, target, cast), match domain {
         ElementType::Float32 => of_type::<f32>(entries, target, cast),
@@ -375,7 +383,7 @@ fn lookup_bits(element: ElementType, entries: &[(Scalar, Scalar)], level: Level)
                 .map(|bits| (Some(bits), *output))
         })
         .unzip();
-    Box::new(Lookup::new(keys, outputs.into_iter(), 0_u16, vec![copy(element, level)], element))
+    Box::new(Lookup::new(&keys, outputs.into_iter(), 0_u16, vec![copy(element, level)], element))
 }
 
 /// The conversion between the wide types of a cast; none where they are the same.

@@ -68,6 +68,12 @@ pub(crate) trait Real: Pod + num_traits::Float + Send + Sync {
     fn to_bits(self) -> Self::Bits;
     /// The largest number below one half.
     const BELOW_HALF: Self;
+    /// +0 for a finite number, else NaN.
+    #[inline(always)]
+    #[allow(clippy::eq_op)] // it is what tells infinities and NaNs
+    fn zero_if_finite(self) -> Self {
+        self - self
+    }
 }
 
 macro_rules! reals {
@@ -178,7 +184,7 @@ unsafe impl<F: ToInt<T>, T: Int, R: Round, M: Range> Kernel for FloatToInt<F, T,
         let mut wrong = F::Bits::zero();
         for_each(input, output, |x: F| {
             if M::MODE == OutOfRange::Wrap {
-                wrong = wrong | (x - x).to_bits();
+                wrong = wrong | x.zero_if_finite().to_bits();
                 return round_to_integral::<R, F>(x).wrap();
             }
             let held = clamp(x, min, max);
@@ -187,7 +193,7 @@ unsafe impl<F: ToInt<T>, T: Int, R: Round, M: Range> Kernel for FloatToInt<F, T,
                 wrong = wrong | (held - x).to_bits();
                 rounded
             } else {
-                wrong = wrong | (x - x).to_bits();
+                wrong = wrong | x.zero_if_finite().to_bits();
                 if F::TOP_IS_EXACT || x <= max { rounded } else { top }
             }
         });
@@ -324,6 +330,8 @@ fn f64_modulo_low_bits(x: f64) -> u64 {
 const TWO_P32: f64 = 4_294_967_296.0;
 const TWO_M32: f64 = 1.0 / TWO_P32;
 const TWO_P52: f64 = 4_503_599_627_370_496.0;
+const TWO_P63: f64 = 0.5 * TWO_P32 * TWO_P32;
+const TWO_P84: f64 = TWO_P32 * TWO_P52;
 
 impl ToInt<i64> for f64 {
     const TOP_IS_EXACT: bool = false;
@@ -371,9 +379,8 @@ fn integral_to_64_bits(x: f64) -> u64 {
 /// An integral value modulo 2^64.
 #[inline(always)]
 fn f64_modulo_64_bits(x: f64) -> u64 {
-    const TWO_P64: f64 = TWO_P32 * TWO_P32;
     // Towards zero: a small negative number plus 2^64 would not be exact.
-    integral_to_64_bits(x - (x * (1.0 / TWO_P64)).trunc() * TWO_P64)
+    integral_to_64_bits(x - (x * (TWO_M32 * TWO_M32)).trunc() * (TWO_P32 * TWO_P32))
 }
 
 /// From f32 to 64 bits, by way of f64, which holds every f32.
@@ -435,9 +442,8 @@ impl RoundTo<f64> for i64 {
         // The halves as floats, without an instruction for it: each is put under an exponent at
         // which the mantissa counts in its own unit. 2^84 + 2^63 makes the signed half positive.
         let low = f64::from_bits((self as u64 & 0xffff_ffff) | TWO_P52.to_bits());
-        let high = f64::from_bits(((self as u64 >> 32) ^ 0x8000_0000) | 0x4530_0000_0000_0000);
-        const BIAS: f64 = 19_342_813_113_834_066_795_298_816.0 + 9_223_372_036_854_775_808.0;
-        round_halves::<R, L>(high - BIAS, low - TWO_P52, self as f64)
+        let high = f64::from_bits(((self as u64 >> 32) ^ 0x8000_0000) | TWO_P84.to_bits());
+        round_halves::<R, L>(high - (TWO_P84 + TWO_P63), low - TWO_P52, self as f64)
     }
 }
 
@@ -445,9 +451,8 @@ impl RoundTo<f64> for u64 {
     #[inline(always)]
     fn round_to<R: Round, L: Token>(self) -> f64 {
         let low = f64::from_bits((self & 0xffff_ffff) | TWO_P52.to_bits());
-        let high = f64::from_bits((self >> 32) | 0x4530_0000_0000_0000);
-        const BIAS: f64 = 19_342_813_113_834_066_795_298_816.0;
-        round_halves::<R, L>(high - BIAS, low - TWO_P52, self as f64)
+        let high = f64::from_bits((self >> 32) | TWO_P84.to_bits());
+        round_halves::<R, L>(high - TWO_P84, low - TWO_P52, self as f64)
     }
 }
 

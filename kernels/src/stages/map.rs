@@ -104,7 +104,7 @@ const BLOCK: usize = 256;
 impl<T: Comparable> Lookup<T> {
     /// Binds distinct keys (`None` for NaN) and their outputs to a cast to `target`.
     pub(crate) fn new(
-        keys: Vec<Option<u64>>,
+        keys: &[Option<u64>],
         outputs: impl Iterator<Item = Scalar>,
         harmless: T,
         cast: Vec<Box<dyn Stage>>,

@@ -7,7 +7,10 @@
 //! Each kernel is a plain loop over unaligned elements, without branches on data, so that LLVM
 //! vectorises it at every [`Level`]. Three things keep it doing so: conditions are combined with `&`
 //! and `|`, never `&&`; a clamp is written as two selects; and what was wrong is gathered in a word
-//! of the lanes' own width.
+//! of the lanes' own width, by arithmetic rather than by selecting.
+
+// See above: a lazy operator is a branch, which a vector has not.
+#![allow(clippy::needless_bitwise_bool)]
 
 mod bind;
 mod bytes;

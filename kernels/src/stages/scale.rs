@@ -48,7 +48,7 @@ unsafe impl<F: Real, D: Direction> Kernel for ScaleFloat<F, D> {
         // NaN where y is not finite and x is: NaN has bits set besides the sign, +0 has none, and a
         // NaN in x is the same NaN in y.
         let mut watch = |x: F, y: F| {
-            wrong = wrong | ((y - y).to_bits() & !(x - x).to_bits());
+            wrong = wrong | (y.zero_if_finite().to_bits() & !x.zero_if_finite().to_bits());
             y
         };
         match (self.offset, self.scale, D::ENCODES) {
@@ -86,16 +86,16 @@ where
     #[inline(always)]
     fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let Self { offset, scale, min, max, .. } = *self;
-        let hold = |x: W| x.max(min).min(max);
+        let within = |x: W| x.max(min).min(max);
         // Bits that differ between a result and what the type holds of it.
         let mut wrong = W::zero();
         if D::ENCODES {
             for_each(input, output, |x: T| {
                 let shifted: W = x.as_() - offset;
                 // Held to the type's range, so that the product fits W whatever the offset.
-                let held = hold(shifted);
+                let held = within(shifted);
                 let scaled = held * scale;
-                wrong = wrong | (held ^ shifted) | (hold(scaled) ^ scaled);
+                wrong = wrong | (held ^ shifted) | (within(scaled) ^ scaled);
                 AsPrimitive::<T>::as_(scaled)
             });
         } else {
@@ -107,8 +107,8 @@ where
                 let quotient = AsPrimitive::<f64>::as_(x) / divisor;
                 let whole: W = quotient.as_();
                 let shifted = whole + offset;
-                wrong = wrong | ((whole * scale) ^ x) | (hold(whole) ^ whole);
-                wrong = wrong | (hold(shifted) ^ shifted);
+                wrong = wrong | ((whole * scale) ^ x) | (within(whole) ^ whole);
+                wrong = wrong | (within(shifted) ^ shifted);
                 AsPrimitive::<T>::as_(shifted)
             });
         }
