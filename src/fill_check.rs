@@ -196,10 +196,17 @@ impl<'a> Loss<'a> {
             let (key, value) = (to_json(self.after), to_json(self.before));
             return format!("; put \"decode\": [[{key}, {value}]] first in its scalar_map");
         }
-        survivor.map_or_else(
-            || "; choose another fill value".to_owned(),
-            |survivor| format!("; the nearest fill value that survives is {survivor}"),
-        )
+        if let Some(survivor) = survivor {
+            return format!("; the nearest fill value that survives is {survivor}");
+        }
+        let after = self.after;
+        match map(&self.part.decode).iter().find(|(key, _)| key.equals(after)) {
+            Some((_, mapped)) => format!(
+                "; its scalar_map decodes {after} to {mapped}, so choose a fill value that is not \
+                 stored as {after}"
+            ),
+            None => "; choose another fill value".to_owned(),
+        }
     }
 
     /// The nearest fill value that survives: what the neighbours, in the target type, of the value
@@ -215,7 +222,7 @@ impl<'a> Loss<'a> {
                 .filter_map(|neighbour| part.decode(neighbour).ok());
         let distance = |value: &Scalar| (value.to_f64() - fill.to_f64()).abs();
         neighbours
-            .chain(part.map_keys().take(KEYS))
+            .chain(map(&part.encode).iter().take(KEYS).map(|(key, _)| *key))
             .filter_map(|value| decode(parts.get(..index)?, value).ok())
             .filter(|candidate| candidate.is_finite() && survives(parts, *candidate))
             .min_by(|a, b| distance(a).total_cmp(&distance(b)))
@@ -290,20 +297,20 @@ impl Part {
         self.encode.steps().iter().any(|step| matches!(step, Step::Cast(_)))
     }
 
-    fn map_keys(&self) -> impl Iterator<Item = Scalar> {
-        let map = match self.encode.steps() {
-            [Step::Cast(cast)] => cast.map.as_slice(),
-            _ => &[],
-        };
-        map.iter().map(|(key, _)| *key)
-    }
-
     fn encode(&self, value: Scalar) -> Result<Scalar, CastError> {
         run(&self.encode, value)
     }
 
     fn decode(&self, value: Scalar) -> Result<Scalar, CastError> {
         run(&self.decode, value)
+    }
+}
+
+/// The scalar map of a plan that is one cast.
+fn map(plan: &Plan) -> &[(Scalar, Scalar)] {
+    match plan.steps() {
+        [Step::Cast(cast)] => &cast.map,
+        _ => &[],
     }
 }
 
