@@ -1,1 +1,93 @@
-//! The zarrs side.
+//! The Zarr codecs `cast_value` and `scale_offset` for [`zarrs`]: exact, fused, whole chunks and parts.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use zarrs::array::{Array, ArrayMetadata, ArraySubset};
+//! use zarrs::storage::store::MemoryStore;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! zarrs_recast::register();
+//!
+//! // Temperatures in steps of 0.01, as int16; NaN becomes -32768 and comes back.
+//! let metadata: ArrayMetadata = serde_json::from_str(
+//!     r#"{
+//!     "zarr_format": 3, "node_type": "array", "attributes": {},
+//!     "shape": [4, 6], "data_type": "float32", "fill_value": "NaN",
+//!     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 3]}},
+//!     "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+//!     "codecs": [
+//!         {"name": "scale_offset", "configuration": {"offset": 10, "scale": 100}},
+//!         {"name": "cast_value", "configuration": {"data_type": "int16",
+//!             "scalar_map": {"encode": [["NaN", -32768]], "decode": [[-32768, "NaN"]]}}},
+//!         {"name": "bytes", "configuration": {"endian": "little"}}
+//!     ]}"#,
+//! )?;
+//! let array = Array::new_with_metadata(Arc::new(MemoryStore::new()), "/sst", metadata)?;
+//! array.store_metadata()?;
+//! array.store_array_subset(&ArraySubset::from([0..2, 1..3]), &[12.5_f32, f32::NAN, 13.0, 9.75])?;
+//!
+//! let read: Vec<f32> = array.retrieve_array_subset(&ArraySubset::from([0..2, 0..3]))?;
+//! assert_eq!(read[1], 12.5);
+//! assert!(read[0].is_nan() && read[2].is_nan());
+//! # Ok(()) }
+//! ```
+//!
+//! # Registration
+//! zarrs finds linked codecs by itself, so `use zarrs_recast as _;` is enough for `cast_value`,
+//! `scale_offset` and `numcodecs.astype` (without any mention the linker drops the crate). Call
+//! [`register`] to be independent of the linker, to win over other codecs of the same names, and to
+//! read `numcodecs.fixedscaleoffset`, a name that zarrs has itself, exactly.
+//!
+//! # Data types
+//! All 26 data types that the codecs know, zarrs has too. This crate turns on zarrs' feature
+//! `microfloat`: without it, zarrs reads the fill value 1 of a `float8` array as the bits 0x01.
+//!
+//! # Fill values
+//! zarrs does not tell codecs whether an array is created or opened, nor what stands before and after
+//! them, so each codec judges the fill value that reaches it:
+//!
+//! - one that cannot be encoded is an error whenever elements are read or written (opening an array
+//!   and reading chunks that are missing is not noticed by any codec);
+//! - one that comes back from `cast_value` as another value is refused for writing, and ignored for
+//!   reading, so that such arrays, which zarr-python writes, can be read;
+//! - one that comes back from `scale_offset` with a rounding error is accepted.
+//!
+//! A missing chunk always reads as the array's fill value to the bit. To choose otherwise, give
+//! [`BindOptions`] to an array; zarrs does not hand them on to the codecs inside a shard:
+//!
+//! ```
+//! use zarrs::array::codec::api::CodecSpecificOptions;
+//! use zarrs_recast::{BindOptions, FillCheck};
+//! # fn f<T>(array: zarrs::array::Array<T>) -> zarrs::array::Array<T> {
+//! let report = BindOptions { fill_check: FillCheck::Report, ..BindOptions::default() };
+//! let options = CodecSpecificOptions::default().with_option(report);
+//! array.with_codec_specific_options(&options)
+//! # }
+//! ```
+//!
+//! # Parts of chunks
+//! Both codecs work element by element, so reading a part of a chunk touches only its elements as far
+//! as the codecs behind them can (`bytes`, `sharding_indexed`), and decodes only them in any case.
+//! Writing a part does so too where zarrs is asked to (`CodecOptions::experimental_partial_encoding`);
+//! otherwise zarrs reads, changes and writes the whole chunk, which for a lossy chain encodes the
+//! elements around the part again. Codecs next to each other run as one when parts are read.
+//!
+//! # Errors
+//! name the codec, the element's index in what was read or written, its indices in the chunk, its
+//! value, the reason and a way out. zarrs does not tell codecs which chunk they work on.
+
+#![forbid(unsafe_code)]
+
+mod bound;
+mod codec;
+mod partial;
+mod plugin;
+
+pub use codec::RecastCodec;
+pub use plugin::register;
+pub use zarr_recast::{BindOptions, FillCheck, FloatOverflow};
+
+/// The README's example, compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,203 @@
+//! Codecs bound to a data type and a fill value.
+
+use std::num::NonZeroU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use recast_kernels::{ElementType, RunError, Scalar};
+use serde_json::Value;
+use zarr_recast::{BindOptions, Chain, Codec, DiagnosticKind, FillCheck, data_type};
+use zarrs::array::codec::api::CodecError;
+use zarrs::array::{DataType, FillValue, Indexer, unravel_index};
+use zarrs::metadata::v3::MetadataV3;
+use zarrs::plugin::ExtensionName;
+
+/// Where the elements of a run stand in their chunk, for error messages.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'a> {
+    /// They are a whole chunk of this shape.
+    Chunk(&'a [NonZeroU64]),
+    /// They are the part of a chunk that this indexer selects.
+    Part(&'a dyn Indexer),
+}
+
+impl Place<'_> {
+    /// The indices in the chunk of the element at `index` of the run.
+    fn of(self, index: usize) -> Option<Vec<u64>> {
+        match self {
+            Self::Chunk(shape) => {
+                let shape: Vec<u64> = shape.iter().map(|n| n.get()).collect();
+                unravel_index(index as u64, &shape)
+            }
+            Self::Part(indexer) => indexer.iter_indices().nth(index).map(|at| at.to_vec()),
+        }
+    }
+}
+
+/// How codecs are bound, beside what their metadata say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Settings {
+    /// What the user asked for, if anything.
+    pub(crate) options: Option<BindOptions>,
+    /// Whether encoded elements have the other byte order than this machine's.
+    pub(crate) swap_encoded_bytes: bool,
+}
+
+/// Some codecs that follow each other, with all that zarrs may ask of them.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    codecs: Vec<Codec>,
+    settings: Settings,
+    chain: Chain,
+    data_type: DataType,
+    fill_value: FillValue,
+    encoded_fill_value: FillValue,
+    fill_value_survives_bitwise: bool,
+    refused_for_writing: Option<String>,
+    /// The last codecs that followed these, and all of them as one.
+    followed_by: Mutex<Option<(Arc<Bound>, Arc<Bound>)>>,
+}
+
+impl Bound {
+    /// Binds codecs. Without options, a fill value that a cast changes is refused for writing only
+    /// (see the crate's documentation).
+    pub(crate) fn new(
+        codecs: Vec<Codec>,
+        data_type: &DataType,
+        fill_value: &FillValue,
+        settings: Settings,
+    ) -> Result<Self, CodecError> {
+        let element_type = element_type(data_type)?;
+        let scalar = Scalar::from_ne_bytes(element_type, fill_value.as_ne_bytes());
+        let scalar = scalar.ok_or_else(|| {
+            let (found, expected) = (fill_value.size(), element_type.size());
+            CodecError::Other(format!("fill_value: {found} bytes; {element_type} has {expected}"))
+        })?;
+        let mut options = settings.options.clone().unwrap_or_else(|| BindOptions {
+            fill_check: FillCheck::Report,
+            ..BindOptions::default()
+        });
+        options.swap_encoded_bytes ^= settings.swap_encoded_bytes;
+        let chain = Chain::bind(element_type, Some(scalar), &codecs, &options)
+            .map_err(|error| CodecError::Other(format!("{}: {error}", names(&codecs))))?;
+
+        let legacy = |codec: &Codec| matches!(codec, Codec::FixedScaleOffset(_) | Codec::AsType(_));
+        let refused_for_writing = if settings.options.is_some() || codecs.iter().any(legacy) {
+            None
+        } else {
+            let mut diagnostics = chain.diagnostics().iter();
+            diagnostics.find(|diagnostic| diagnostic.kind == DiagnosticKind::FillChanged).map(|d| {
+                format!(
+                    "{}: fill_value: {d}; or set BindOptions::fill_check to Report",
+                    names(&codecs)
+                )
+            })
+        };
+        // Only legacy codecs bind with a fill value that they cannot encode.
+        let encoded_fill_value = chain
+            .encode(fill_value.as_ne_bytes())
+            .unwrap_or_else(|_| vec![0; chain.encoded_type().size()]);
+        let decoded = chain.decode(&encoded_fill_value);
+        let fill_value_survives_bitwise =
+            decoded.is_ok_and(|decoded| decoded == fill_value.as_ne_bytes());
+        Ok(Self {
+            codecs,
+            settings,
+            chain,
+            data_type: data_type.clone(),
+            fill_value: fill_value.clone(),
+            encoded_fill_value: FillValue::new(encoded_fill_value),
+            fill_value_survives_bitwise,
+            refused_for_writing,
+            followed_by: Mutex::new(None),
+        })
+    }
+
+    /// These codecs and then `next`, bound as one, to run in one pass; `None` if they cannot be.
+    pub(crate) fn followed_by(&self, next: &Arc<Self>) -> Option<Arc<Self>> {
+        if self.settings.swap_encoded_bytes || self.settings.options != next.settings.options {
+            return None;
+        }
+        let mut followed_by = self.followed_by.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, both)) = &*followed_by
+            && Arc::ptr_eq(known, next)
+        {
+            return Some(both.clone());
+        }
+        let codecs = self.codecs.iter().chain(&next.codecs).cloned().collect();
+        let settings = next.settings.clone();
+        let both = Self::new(codecs, &self.data_type, &self.fill_value, settings).ok()?;
+        let both = Arc::new(both);
+        *followed_by = Some((next.clone(), both.clone()));
+        Some(both)
+    }
+
+    pub(crate) fn is_of(&self, data_type: &DataType, fill_value: &FillValue) -> bool {
+        self.fill_value == *fill_value && self.data_type == *data_type
+    }
+
+    pub(crate) fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    pub(crate) fn fill_value(&self) -> &FillValue {
+        &self.fill_value
+    }
+
+    pub(crate) fn encoded_fill_value(&self) -> &FillValue {
+        &self.encoded_fill_value
+    }
+
+    /// Whether the fill value comes back with the same bits.
+    pub(crate) fn fill_value_survives_bitwise(&self) -> bool {
+        self.fill_value_survives_bitwise
+    }
+
+    /// Refuses a fill value that a cast changes: in a chunk that is written, elements that are not
+    /// would read as something else than in a chunk that is missing.
+    pub(crate) fn check_for_writing(&self) -> Result<(), CodecError> {
+        match &self.refused_for_writing {
+            Some(problem) => Err(CodecError::Other(problem.clone())),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn encode(&self, decoded: &[u8], place: Place<'_>) -> Result<Vec<u8>, CodecError> {
+        self.chain.encode(decoded).map_err(|error| self.error("encoding", &error, place))
+    }
+
+    pub(crate) fn decode(&self, encoded: &[u8], place: Place<'_>) -> Result<Vec<u8>, CodecError> {
+        self.chain.decode(encoded).map_err(|error| self.error("decoding", &error, place))
+    }
+
+    fn error(&self, doing: &str, error: &RunError, place: Place<'_>) -> CodecError {
+        let at = match error {
+            RunError::Element(error) => place.of(error.index),
+            _ => None,
+        };
+        let at = at.map_or_else(String::new, |at| format!(" (at {at:?} of the chunk)"));
+        CodecError::Other(format!("{}, {doing}: {error}{at}", names(&self.codecs)))
+    }
+}
+
+/// The data type of what `codec` makes of elements of `data_type`.
+pub(crate) fn encoded_data_type(
+    codec: &Codec,
+    data_type: &DataType,
+) -> Result<DataType, CodecError> {
+    let codecs = std::slice::from_ref(codec);
+    let other = |error: String| CodecError::Other(format!("{}: {error}", names(codecs)));
+    let chain = Chain::bind(element_type(data_type)?, None, codecs, &BindOptions::default())
+        .map_err(|error| other(error.to_string()))?;
+    DataType::from_metadata(&MetadataV3::new(chain.encoded_type().name()))
+        .map_err(|error| other(error.to_string()))
+}
+
+/// The element type that zarrs' data type stands for.
+fn element_type(data_type: &DataType) -> Result<ElementType, CodecError> {
+    let name = data_type.name_v3().unwrap_or_default();
+    data_type::from_json(&Value::from(&*name)).map_err(|error| CodecError::Other(error.to_string()))
+}
+
+fn names(codecs: &[Codec]) -> String {
+    codecs.iter().map(Codec::name).collect::<Vec<_>>().join(" + ")
+}

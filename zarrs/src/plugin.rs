@@ -1,0 +1,142 @@
+//! The names under which zarrs finds the codecs.
+
+use std::sync::{Arc, Once};
+
+use serde_json::{Value, json};
+use zarr_recast::data_type::ByteOrder;
+use zarrs::array::codec::api::{
+    self, CodecPluginV2, CodecPluginV3, CodecRuntimePluginV2, CodecRuntimePluginV3, CodecTraitsV2,
+    CodecTraitsV3,
+};
+use zarrs::metadata::Configuration;
+use zarrs::metadata::v2::MetadataV2;
+use zarrs::metadata::v3::MetadataV3;
+use zarrs::plugin::{PluginCreateError, ZarrVersion, impl_extension_aliases};
+
+use crate::bound::Settings;
+use crate::codec::{Names, RecastCodec};
+
+/// Stands for the codec `cast_value` in zarrs' registry.
+enum CastValue {}
+
+/// Stands for the codec `scale_offset` in zarrs' registry.
+enum ScaleOffset {}
+
+/// Stands for the legacy codec `numcodecs.astype` (`astype` in Zarr v2) in zarrs' registry.
+enum AsType {}
+
+const CAST_VALUE: Names = Names { v3: "cast_value", v2: "" };
+const SCALE_OFFSET: Names = Names { v3: "scale_offset", v2: "" };
+const FIXED_SCALE_OFFSET: Names =
+    Names { v3: "numcodecs.fixedscaleoffset", v2: "fixedscaleoffset" };
+const AS_TYPE: Names = Names { v3: "numcodecs.astype", v2: "astype" };
+
+impl_extension_aliases!(CastValue, v3: "cast_value");
+impl_extension_aliases!(ScaleOffset, v3: "scale_offset");
+impl_extension_aliases!(AsType, v3: "numcodecs.astype", v2: "astype");
+
+inventory::submit! { CodecPluginV3::new::<CastValue>() }
+inventory::submit! { CodecPluginV3::new::<ScaleOffset>() }
+inventory::submit! { CodecPluginV3::new::<AsType>() }
+inventory::submit! { CodecPluginV2::new::<AsType>() }
+
+impl CodecTraitsV3 for CastValue {
+    fn create(metadata: &MetadataV3) -> Result<api::Codec, PluginCreateError> {
+        from_v3(CAST_VALUE, metadata)
+    }
+}
+
+impl CodecTraitsV3 for ScaleOffset {
+    fn create(metadata: &MetadataV3) -> Result<api::Codec, PluginCreateError> {
+        from_v3(SCALE_OFFSET, metadata)
+    }
+}
+
+impl CodecTraitsV3 for AsType {
+    fn create(metadata: &MetadataV3) -> Result<api::Codec, PluginCreateError> {
+        from_v3(AS_TYPE, metadata)
+    }
+}
+
+impl CodecTraitsV2 for AsType {
+    fn create(metadata: &MetadataV2) -> Result<api::Codec, PluginCreateError> {
+        from_v2(AS_TYPE, metadata)
+    }
+}
+
+/// Makes zarrs use this crate's codecs, whatever else is linked.
+///
+/// Linking this crate is enough for `cast_value`, `scale_offset` and `numcodecs.astype`, which zarrs
+/// 0.23 does not have. Calling this function once, before an array is opened or created,
+///
+/// - makes sure that the linker keeps the crate;
+/// - lets these codecs win over others of the same name in the same program: among codecs that are
+///   merely linked the order is the linker's, registered ones come first;
+/// - replaces zarrs' own `numcodecs.fixedscaleoffset` (Zarr v2: `fixedscaleoffset`), which computes in
+///   float32, rounds ties away from zero and does not transform the fill value.
+///
+/// Further calls do nothing.
+pub fn register() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for names in [CAST_VALUE, SCALE_OFFSET, FIXED_SCALE_OFFSET, AS_TYPE] {
+            api::register_codec_v3(CodecRuntimePluginV3::new(
+                move |name| name == names.v3,
+                move |metadata: &MetadataV3| from_v3(names, metadata),
+            ));
+        }
+        for names in [FIXED_SCALE_OFFSET, AS_TYPE] {
+            api::register_codec_v2(CodecRuntimePluginV2::new(
+                move |name| name == names.v2,
+                move |metadata: &MetadataV2| from_v2(names, metadata),
+            ));
+        }
+    });
+}
+
+fn from_v3(names: Names, metadata: &MetadataV3) -> Result<api::Codec, PluginCreateError> {
+    create(names, metadata.configuration().cloned(), ZarrVersion::V3)
+}
+
+fn from_v2(names: Names, metadata: &MetadataV2) -> Result<api::Codec, PluginCreateError> {
+    create(names, Some(metadata.configuration().clone()), ZarrVersion::V2)
+}
+
+/// Reads the configuration of the codec that is called `names`.
+fn create(
+    names: Names,
+    configuration: Option<Configuration>,
+    version: ZarrVersion,
+) -> Result<api::Codec, PluginCreateError> {
+    let mut json = json!({"name": names.v3});
+    if let Some(configuration) = &configuration {
+        json["configuration"] = Value::Object((**configuration).clone());
+    }
+    let codec = zarr_recast::Codec::from_json(&json)
+        .map_err(|error| PluginCreateError::Other(format!("{}: {error}", names.v3)))?;
+    let configuration = configuration.unwrap_or_default();
+    let swap_encoded_bytes = version == ZarrVersion::V2 && byte_orders_differ(&configuration);
+    let settings = Settings { options: None, swap_encoded_bytes };
+    let codec = RecastCodec::new(codec, names, configuration, settings);
+    Ok(api::Codec::ArrayToArray(Arc::new(codec)))
+}
+
+/// Whether a filter of Zarr v2 stores another byte order than the array's.
+///
+/// zarrs swaps the bytes of all that leaves the filters by the byte order of the array's data type. In
+/// Zarr v2 each array type has its own, and it is the filter's that is stored.
+fn byte_orders_differ(configuration: &Configuration) -> bool {
+    let order = |names: [&str; 2]| {
+        let text = names.iter().find_map(|name| configuration.get(*name))?.as_str()?;
+        zarr_recast::data_type::from_numpy(text).ok()
+    };
+    let decoded = order(["dtype", "decode_dtype"]);
+    let encoded = order(["astype", "encode_dtype"]);
+    match (decoded, encoded) {
+        (Some((_, decoded)), Some((element_type, encoded))) => {
+            element_type.size() > 1
+                && decoded.unwrap_or(ByteOrder::NATIVE) != encoded.unwrap_or(ByteOrder::NATIVE)
+        }
+        _ => false,
+    }
+}
