@@ -89,6 +89,17 @@ impl Level {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
 
+    /// Whether the level has an instruction from f32 to binary16.
+    pub(crate) fn converts_f16(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => x86::Avx2::CONVERTS_F16 && self.is_available(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => x86::Avx512::CONVERTS_F16 && self.is_available(),
+            _ => false,
+        }
+    }
+
     /// The kernel compiled for this level; for the scalar one if the CPU lacks this.
     pub(crate) fn bind<K: Kernel>(self, kernel: K) -> Box<dyn Stage> {
         match self {

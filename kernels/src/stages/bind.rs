@@ -95,18 +95,22 @@ macro_rules! with_rounding {
     };
 }
 
-/// The stages of a plan. The last level of a list of stages is never empty.
+/// The stages of a plan; at least one.
 pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> Stages {
-    if source.size() == 1 && !steps_keep_to_native_types(source, steps) {
-        return vec![bind_table(source, steps, level)];
-    }
     let mut stages = Stages::new();
     let mut current = source;
     for step in steps {
-        stages.extend(bind_step(current, step, level));
-        if let Step::Cast(cast) = step {
-            current = cast.target;
-        }
+        let Some(bound) = bind_step(current, step, level) else {
+            // From here on, or from the start if that is on one byte too.
+            if source.size() == 1 {
+                return vec![bind_table(source, steps, level)];
+            }
+            stages.push(bind_table(current, std::slice::from_ref(step), level));
+            current = target_of(current, step);
+            continue;
+        };
+        stages.extend(bound);
+        current = target_of(current, step);
     }
     if stages.is_empty() {
         stages.push(copy(source, level));
@@ -114,28 +118,19 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
     stages
 }
 
-/// Whether vectors beat a table lookup per element: casts without maps between types that the CPU
-/// has instructions for, and scaling of floats.
-fn steps_keep_to_native_types(source: ElementType, steps: &[Step]) -> bool {
-    let mut current = source;
-    steps.iter().all(|step| match step {
-        Step::Cast(cast) => {
-            let before = std::mem::replace(&mut current, cast.target);
-            before.bits() >= 8
-                && cast.target.bits() >= 8
-                && !(before.size() == 1 && before.is_float())
-                && !(cast.target.size() == 1 && cast.target.is_float())
-                && (cast.map.is_empty()
-                    || cast.map.len() <= 8 && is_exact(before, wide(cast.target)))
-        }
-        Step::Scale(_) | Step::Unscale(_) => current.is_float() && current.size() >= 4,
-    })
+/// The type of the elements behind a step.
+fn target_of(source: ElementType, step: &Step) -> ElementType {
+    match step {
+        Step::Cast(cast) => cast.target,
+        Step::Scale(_) | Step::Unscale(_) => source,
+    }
 }
 
-/// The stages of a step on elements of type `source`.
-fn bind_step(source: ElementType, step: &Step, level: Level) -> Stages {
-    if source.size() == 1 && !steps_keep_to_native_types(source, std::slice::from_ref(step)) {
-        return vec![bind_table(source, std::slice::from_ref(step), level)];
+/// The stages of a step on elements of type `source`; `None` for those one-byte elements that a table
+/// serves better: floats, unused bits, a scale, and what needs a lookup anyhow.
+fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
+    if source.size() == 1 && (source.is_float() || source.bits() < 8) {
+        return None;
     }
     match step {
         Step::Cast(cast) => bind_cast(source, cast, level),
@@ -154,16 +149,16 @@ fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Box<dyn Stag
         level: Level,
     ) -> Box<dyn Stage> {
         let mut outputs = Box::new([T::zeroed(); 256]);
-        let mut fails = Box::new([false; 256]);
+        let mut fails = Box::new([0; 256]);
         for ((output, fails), result) in outputs.iter_mut().zip(fails.iter_mut()).zip(results) {
             match result {
                 Some(value) => {
                     value.write_ne_bytes(bytemuck::bytes_of_mut(output));
                 }
-                None => *fails = true,
+                None => *fails = 1,
             }
         }
-        let fails = fails.contains(&true).then_some(fails);
+        let fails = fails.contains(&1).then_some(fails);
         level.bind(Table { outputs, fails })
     }
     match results.iter().flatten().next().map_or(1, |value| value.element_type().size()) {
@@ -232,42 +227,42 @@ fn is_exact(from: ElementType, to: ElementType) -> bool {
     }
 }
 
-fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Stages {
+fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
     let Cast { target, .. } = *cast;
     let entries = distinct(&cast.map);
     if source == target && entries.is_empty() {
-        return vec![copy(source, level)];
+        return Some(vec![copy(source, level)]);
     }
     if source == target && source.size() == 2 && source.is_float() {
         // Copying must keep signalling NaNs, so these two do not go through f32.
-        return vec![lookup_bits(source, &entries, level)];
+        return Some(vec![lookup_bits(source, &entries, level)]);
+    }
+    if target.size() == 1 && target.is_float() && source.size() == 1 {
+        return None;
     }
     let (before, after) = (wide(source), wide(target));
-    let mut stages: Stages = widen(source, level).into_iter().collect();
-    let convert = || convert(before, cast, level);
-    let narrow = || narrow(after, cast, level);
-
+    let widen = widen(source, level);
+    let convert = convert(before, cast, level);
+    let narrow = narrow(after, cast, level);
     if entries.is_empty() {
-        stages.extend(convert());
-        stages.extend(narrow());
-    } else if let Some(substitute) = substitute(&entries, before, cast, level) {
-        stages.push(substitute);
-        stages.extend(convert());
-        stages.extend(narrow());
-    } else if is_exact(before, if target.is_integer() { target } else { after })
+        return Some(widen.into_iter().chain(convert).chain(narrow).collect());
+    }
+    if let Some(substitute) = substitute(&entries, before, cast, level) {
+        return Some(widen.into_iter().chain([substitute]).chain(convert).chain(narrow).collect());
+    }
+    if is_exact(before, if target.is_integer() { target } else { after })
         && let Some(substitute) = substitute(&entries, after, cast, level)
     {
-        stages.extend(convert());
-        stages.push(substitute);
-        stages.extend(narrow());
-    } else {
-        let mut inner: Stages = convert().into_iter().chain(narrow()).collect();
-        if inner.is_empty() {
-            inner.push(copy(before, level));
-        }
-        stages.extend(lookup(&entries, before, target, inner));
+        return Some(widen.into_iter().chain(convert).chain([substitute]).chain(narrow).collect());
     }
-    stages
+    if source.size() == 1 {
+        return None;
+    }
+    let mut inner: Stages = convert.into_iter().chain(narrow).collect();
+    if inner.is_empty() {
+        inner.push(copy(before, level));
+    }
+    Some(widen.into_iter().chain(lookup(&entries, before, target, inner)).collect())
 }
 
 /// The entries that can match: of equal keys the first.
@@ -314,29 +309,38 @@ fn substitute(
         let nan = entries.iter().find(|(key, _)| key.is_nan()).map(|entry| typed(entry).1);
         let plain: Vec<(T, T)> =
             entries.iter().filter(|(key, _)| !key.is_nan()).map(typed).collect();
-        fn padded<T: Comparable, const N: usize>(
-            plain: &[(T, T)],
-            nan: Option<T>,
-            level: Level,
-        ) -> Option<Box<dyn Stage>> {
-            let mut entries = [*plain.first()?; N];
-            entries.iter_mut().zip(plain).for_each(|(place, entry)| *place = *entry);
-            Some(level.bind(Substitute { entries, nan }))
-        }
-        match plain.len() {
-            0 => Some(level.bind(Substitute::<T, 0> { entries: [], nan })),
-            1 => padded::<T, 1>(&plain, nan, level),
-            2 => padded::<T, 2>(&plain, nan, level),
-            3..=4 => padded::<T, 4>(&plain, nan, level),
-            5..=8 => padded::<T, 8>(&plain, nan, level),
-            _ => None,
-        }
+        substitution(&plain, nan, level)
     }
     with_int!(domain, T => of_type::<T>(&entries, level), match domain {
         ElementType::Float32 => of_type::<f32>(&entries, level),
         ElementType::Float64 => of_type::<f64>(&entries, level),
         _ => None,
     })
+}
+
+/// The stage of a substitution, for up to eight keys besides NaN.
+fn substitution<T: Comparable>(
+    plain: &[(T, T)],
+    nan: Option<T>,
+    level: Level,
+) -> Option<Box<dyn Stage>> {
+    fn padded<T: Comparable, const N: usize>(
+        plain: &[(T, T)],
+        nan: Option<T>,
+        level: Level,
+    ) -> Option<Box<dyn Stage>> {
+        let mut entries = [*plain.first()?; N];
+        entries.iter_mut().zip(plain).for_each(|(place, entry)| *place = *entry);
+        Some(level.bind(Substitute { entries, nan }))
+    }
+    match plain.len() {
+        0 => Some(level.bind(Substitute::<T, 0> { entries: [], nan })),
+        1 => padded::<T, 1>(plain, nan, level),
+        2 => padded::<T, 2>(plain, nan, level),
+        3..=4 => padded::<T, 4>(plain, nan, level),
+        5..=8 => padded::<T, 8>(plain, nan, level),
+        _ => None,
+    }
 }
 
 /// The map around a cast from the wide type `domain`.
@@ -383,7 +387,20 @@ fn lookup_bits(element: ElementType, entries: &[(Scalar, Scalar)], level: Level)
                 .map(|bits| (Some(bits), *output))
         })
         .unzip();
-    Box::new(Lookup::new(&keys, outputs.into_iter(), 0_u16, vec![copy(element, level)], element))
+    let pairs: Vec<(u16, u16)> = keys
+        .iter()
+        .zip(&outputs)
+        .map(|(bits, output)| (bits.unwrap_or_default() as u16, output.bits() as u16))
+        .collect();
+    substitution(&pairs, None, level).unwrap_or_else(|| {
+        Box::new(Lookup::new(
+            &keys,
+            outputs.into_iter(),
+            0_u16,
+            vec![copy(element, level)],
+            element,
+        ))
+    })
 }
 
 /// The conversion between the wide types of a cast; none where they are the same.
@@ -553,18 +570,17 @@ fn int_to_float(
 }
 
 /// The stages from the wide type of a cast's target to the target.
-fn narrow(after: ElementType, cast: &Cast, level: Level) -> Option<Box<dyn Stage>> {
+fn narrow(after: ElementType, cast: &Cast, level: Level) -> Stages {
     let Cast { target, rounding, out_of_range, .. } = *cast;
-    if after == target {
-        return None;
-    }
     match target.format() {
+        _ if after == target => vec![],
+        Format::Integer { .. } if out_of_range == OutOfRange::Wrap => vec![copy(target, level)],
         // Held to the range, an integer is canonical already.
-        Format::Integer { .. } => (out_of_range == OutOfRange::Wrap).then(|| copy(target, level)),
-        Format::Float(format) => Some(with_rounding!(rounding, R => match out_of_range {
+        Format::Integer { .. } => vec![],
+        Format::Float(format) => with_rounding!(rounding, R => match out_of_range {
             OutOfRange::Clamp => encoder::<R, Clamp>(target, format, level),
             _ => encoder::<R, Error>(target, format, level),
-        })),
+        }),
     }
 }
 
@@ -588,10 +604,10 @@ fn bind_scale<D: Direction>(
     element: ElementType,
     parameters: &ScaleOffset,
     level: Level,
-) -> Stages {
+) -> Option<Stages> {
     let ScaleOffset { offset, scale, overflow } = *parameters;
     if offset.is_none() && scale.is_none() {
-        return vec![];
+        return Some(vec![]);
     }
     let strict = overflow == FloatOverflow::Strict;
     fn float<F: Real + FromScalar, D: Direction>(
@@ -601,8 +617,9 @@ fn bind_scale<D: Direction>(
         level: Level,
     ) -> Box<dyn Stage> {
         level.bind(ScaleFloat::<F, D> {
-            offset: offset.map(F::from_scalar),
-            scale: scale.map(F::from_scalar),
+            // Exact: `F` is the elements' type, or f32 for a narrower one.
+            offset: offset.and_then(|offset| exactly(offset, F::TYPE)).map(F::from_scalar),
+            scale: scale.and_then(|scale| exactly(scale, F::TYPE)).map(F::from_scalar),
             strict,
             direction: PhantomData,
         })
@@ -635,7 +652,7 @@ fn bind_scale<D: Direction>(
         let scale = scale.map_or(T::one(), T::from_scalar);
         level.bind(ScaleLong::<T, D> { offset, scale, direction: PhantomData })
     }
-    match element {
+    Some(match element {
         ElementType::Float32 => vec![float::<f32, D>(offset, scale, strict, level)],
         ElementType::Float64 => vec![float::<f64, D>(offset, scale, strict, level)],
         ElementType::Float16 | ElementType::BFloat16 => {
@@ -667,7 +684,7 @@ fn bind_scale<D: Direction>(
         }
         ElementType::UInt32 => vec![long::<u32, D>(offset, scale, level)],
         ElementType::Int64 => vec![long::<i64, D>(offset, scale, level)],
-        // The one-byte types go through tables.
-        _ => vec![long::<u64, D>(offset, scale, level)],
-    }
+        ElementType::UInt64 => vec![long::<u64, D>(offset, scale, level)],
+        _ => return None,
+    })
 }

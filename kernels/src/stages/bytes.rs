@@ -58,8 +58,8 @@ unsafe impl Kernel for ClearUnused {
 /// All steps of a plan on a one-byte source, filled by the reference when the plan is built.
 pub(crate) struct Table<T> {
     pub(crate) outputs: Box<[T; 256]>,
-    /// Which elements fail; `None` if none does.
-    pub(crate) fails: Option<Box<[bool; 256]>>,
+    /// Not zero for the elements that fail; `None` if none does.
+    pub(crate) fails: Option<Box<[u8; 256]>>,
 }
 
 // SAFETY: `for_each` initialises the output.
@@ -69,8 +69,13 @@ unsafe impl<T: Pod + Send + Sync> Kernel for Table<T> {
     #[inline(always)]
     fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         for_each(input, output, |x: u8| self.outputs[usize::from(x)]);
+        // Eight at a time, which keeps LLVM from gathering flags into vectors one by one.
         self.fails.as_ref().is_some_and(|fails| {
-            input.iter().fold(false, |failed, x| failed | fails[usize::from(*x)])
+            let (chunks, rest) = input.as_chunks::<8>();
+            let any = |failed, chunk: &[u8]| {
+                chunk.iter().fold(failed, |failed, x| failed | fails[usize::from(*x)])
+            };
+            chunks.iter().fold(any(0, rest), |failed, chunk| any(failed, chunk)) != 0
         })
     }
 }

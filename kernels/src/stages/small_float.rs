@@ -283,64 +283,98 @@ unsafe impl<R: Round, M: Range> Kernel for EncodeE8m0<R, M> {
     }
 }
 
-/// f32 to `float16`, by the level's instruction if it has one for the rounding.
-pub(crate) struct EncodeF16<R, M>(pub(crate) PhantomData<(R, M)>);
+/// f32 to `float16` by the level's instruction, which rounds in the direction of `DIRECTION`, and
+/// makes what is out of range infinite only if that is to nearest.
+pub(crate) struct EncodeF16<const DIRECTION: i32>;
 
 // SAFETY: chunks and remainder together initialise the output.
-unsafe impl<R: Round, M: Range> Kernel for EncodeF16<R, M> {
+unsafe impl<const DIRECTION: i32> Kernel for EncodeF16<DIRECTION> {
     const SIZES: (usize, usize) = (4, 2);
 
     #[inline(always)]
     fn run<L: Token>(&self, token: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        // The instruction makes what is out of range infinite only when it rounds to nearest.
-        let clamps = M::MODE == OutOfRange::Clamp && R::ROUNDING != Some(Rounding::NearestEven);
-        if !L::CONVERTS_F16 || clamps || R::ROUNDING == Some(Rounding::NearestAway) {
-            return Encode::<u16, R, M>::new(F16).run(token, input, output);
-        }
-        // The greatest magnitudes, positive and negative, that round into range: below 65520 to
-        // nearest, below 65536 towards zero, 65504 away from it.
+        in_chunks(input, output, |x| token.f32_to_f16::<DIRECTION>(x));
+        false
+    }
+}
+
+/// What [`EncodeF16`] does not do, in front of it: makes f32 values out of the range of `float16`
+/// infinite (or flags them), and for nearest-away carries what is to be rounded up past the neighbour,
+/// so that truncation follows.
+pub(crate) struct BeforeF16<R, M>(pub(crate) PhantomData<(R, M)>);
+
+// SAFETY: `for_each` initialises the output.
+unsafe impl<R: Round, M: Range> Kernel for BeforeF16<R, M> {
+    const SIZES: (usize, usize) = (4, 4);
+
+    #[inline(always)]
+    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        // The greatest magnitudes that round into range: below 65520 to nearest, below 65536 towards
+        // zero, 65504 away from it.
         let (nearest, inwards, outwards) = (65_519.996_f32, 65_535.996_f32, 65_504.0_f32);
         let (positive, negative) = match R::ROUNDING {
-            Some(Rounding::TowardsZero) => {
-                in_chunks(input, output, |x| token.f32_to_f16::<{ direction::ZERO }>(x));
-                (inwards, inwards)
-            }
-            Some(Rounding::TowardsPositive) => {
-                in_chunks(input, output, |x| token.f32_to_f16::<{ direction::POSITIVE }>(x));
-                (outwards, inwards)
-            }
-            Some(Rounding::TowardsNegative) => {
-                in_chunks(input, output, |x| token.f32_to_f16::<{ direction::NEGATIVE }>(x));
-                (inwards, outwards)
-            }
-            Some(Rounding::NearestEven | Rounding::NearestAway) | None => {
-                in_chunks(input, output, |x| token.f32_to_f16::<{ direction::NEAREST_EVEN }>(x));
-                (nearest, nearest)
-            }
+            Some(Rounding::TowardsZero) => (inwards, inwards),
+            Some(Rounding::TowardsPositive) => (outwards, inwards),
+            Some(Rounding::TowardsNegative) => (inwards, outwards),
+            Some(Rounding::NearestEven | Rounding::NearestAway) | None => (nearest, nearest),
         };
-        if M::MODE == OutOfRange::Clamp {
-            return false;
-        }
-        let (positive, negative) = (positive.to_bits(), negative.to_bits());
-        let wrong = elements::<u32>(input).iter().fold(0, |wrong, x| {
-            let magnitude = x.0 & !SIGN;
-            let limit = if x.0 & SIGN == 0 { positive } else { negative };
-            wrong | limit.wrapping_sub(magnitude) & magnitude.wrapping_sub(F32_INFINITY)
+        let mut wrong = 0;
+        for_each(input, output, |x: f32| {
+            let magnitude = x.abs();
+            let limit = if x > 0.0 { positive } else { negative };
+            if M::MODE == OutOfRange::Error {
+                let outside = limit.to_bits().wrapping_sub(magnitude.to_bits());
+                wrong |= outside & magnitude.to_bits().wrapping_sub(F32_INFINITY);
+            }
+            let carried = if R::ROUNDING == Some(Rounding::NearestAway) {
+                // Half a unit in the last place: of a normal result it is bit 12 of the f32, of a
+                // subnormal one 2^−25, less a little so as not to carry what lies below it.
+                let normal = magnitude.to_bits() + 0x1000;
+                let subnormal = (magnitude + f32::from_bits(0x32ff_ffff)).to_bits();
+                let carried = if magnitude < 6.103_515_6e-5 { subnormal } else { normal };
+                carried | x.to_bits() & SIGN
+            } else {
+                x.to_bits()
+            };
+            let infinite = F32_INFINITY | x.to_bits() & SIGN;
+            let kept = if magnitude <= limit { carried } else { infinite };
+            if x.is_nan() { x.to_bits() } else { kept }
         });
         wrong & SIGN != 0
     }
 }
 
-/// The stage from f32 to a narrower float, boxed for its level.
+/// The stages from f32 to `float16`.
+fn f16_encoder<R: Round, M: Range>(level: Level) -> Vec<Box<dyn Stage>> {
+    let before = level.bind(BeforeF16::<R, M>(PhantomData));
+    let convert = match R::ROUNDING {
+        _ if !level.converts_f16() => return vec![level.bind(Encode::<u16, R, M>::new(F16))],
+        Some(Rounding::TowardsZero | Rounding::NearestAway) => {
+            level.bind(EncodeF16::<{ direction::ZERO }>)
+        }
+        Some(Rounding::TowardsPositive) => level.bind(EncodeF16::<{ direction::POSITIVE }>),
+        Some(Rounding::TowardsNegative) => level.bind(EncodeF16::<{ direction::NEGATIVE }>),
+        Some(Rounding::NearestEven) | None => {
+            let convert = level.bind(EncodeF16::<{ direction::NEAREST_EVEN }>);
+            if M::MODE == OutOfRange::Clamp {
+                return vec![convert];
+            }
+            convert
+        }
+    };
+    vec![before, convert]
+}
+
+/// The stages from f32 to a narrower float.
 pub(crate) fn encoder<R: Round, M: Range>(
     target: ElementType,
     format: FloatFormat,
     level: Level,
-) -> Box<dyn Stage> {
+) -> Vec<Box<dyn Stage>> {
     match target {
-        ElementType::BFloat16 => level.bind(EncodeBf16::<R, M>(PhantomData)),
-        ElementType::Float16 => level.bind(EncodeF16::<R, M>(PhantomData)),
-        ElementType::Float8E8M0Fnu => level.bind(EncodeE8m0::<R, M>(PhantomData)),
-        _ => level.bind(Encode::<u8, R, M>::new(format)),
+        ElementType::BFloat16 => vec![level.bind(EncodeBf16::<R, M>(PhantomData))],
+        ElementType::Float16 => f16_encoder::<R, M>(level),
+        ElementType::Float8E8M0Fnu => vec![level.bind(EncodeE8m0::<R, M>(PhantomData))],
+        _ => vec![level.bind(Encode::<u8, R, M>::new(format))],
     }
 }
