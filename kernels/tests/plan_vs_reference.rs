@@ -1,0 +1,841 @@
+//! A plan gives, on every level that this CPU has, what the one-element reference gives: the same
+//! bits, and the same first error. The level stands in the test's name.
+
+mod oracle;
+
+use std::fmt::Write;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use recast_kernels::{
+    BuildError, Cast, CastError, ElementType, FloatOverflow, Level, OutOfRange, Plan, Reason,
+    Rounding, RunError, Scalar, ScaleOffset, Step, reference,
+};
+
+use oracle::edges::{Random, edges};
+
+/// Around the lengths of vectors, of tails and of likely blocks.
+const LENGTHS: [usize; 19] =
+    [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 255, 256, 257, 511, 513, 1024, 1100];
+
+/// What surrounds the output, and must still be there afterwards.
+const GUARD: u8 = 0xa5;
+const GUARD_LENGTH: usize = 72;
+
+/// The tests of one level. A level that this CPU lacks has nothing to test; one that has no line
+/// below is found by `every_level_of_this_cpu_is_tested`.
+macro_rules! on_levels {
+    ($($level:ident)*) => {
+        const LEVELS: &[&str] = &[$(stringify!($level)),*];
+
+        $(mod $level {
+            fn level() -> Option<super::Level> {
+                super::level_of_this_cpu(stringify!($level))
+            }
+
+            #[test]
+            fn casts_of_all_pairs_equal_the_reference() {
+                level().map(super::casts_of_all_pairs);
+            }
+
+            #[test]
+            fn casts_of_every_length_equal_the_reference() {
+                level().map(super::casts_of_every_length);
+            }
+
+            #[test]
+            fn casts_of_long_slices_equal_the_reference() {
+                level().map(super::casts_of_long_slices);
+            }
+
+            #[test]
+            fn maps_of_all_pairs_equal_the_reference() {
+                level().map(super::maps_of_all_pairs);
+            }
+
+            #[test]
+            fn scale_and_offset_of_all_types_equal_the_reference() {
+                level().map(super::scale_and_offset_of_all_types);
+            }
+
+            #[test]
+            fn scale_and_offset_beside_a_cast_of_all_pairs_equal_the_reference() {
+                level().map(super::scale_and_offset_beside_a_cast);
+            }
+
+            #[test]
+            fn chains_of_up_to_four_steps_equal_the_reference() {
+                level().map(|level| super::chains(level, 0..12_000));
+            }
+
+            #[test]
+            #[ignore = "minutes: a hundred times as many chains"]
+            fn many_chains_of_up_to_four_steps_equal_the_reference() {
+                level().map(|level| super::chains(level, 12_000..1_200_000));
+            }
+
+            #[test]
+            fn the_first_failing_element_is_reported_whichever_step_it_fails_in() {
+                level().map(super::the_first_failing_element_is_reported);
+            }
+
+            #[test]
+            fn a_missing_conversion_of_the_hardware_shows() {
+                level().map(super::known_traps);
+            }
+
+            #[test]
+            fn slices_of_different_lengths_are_refused() {
+                level().map(super::slices_of_different_lengths_are_refused);
+            }
+        })*
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+on_levels! { scalar avx2 avx512 }
+#[cfg(target_arch = "aarch64")]
+on_levels! { scalar neon }
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+on_levels! { scalar }
+
+fn level_of_this_cpu(name: &str) -> Option<Level> {
+    let level = Level::available().into_iter().find(|level| level.name() == name);
+    if level.is_none() {
+        println!("nothing compared: there is no level {name} here");
+    }
+    level
+}
+
+#[test]
+fn every_level_of_this_cpu_is_tested() {
+    for level in Level::available() {
+        assert!(LEVELS.contains(&level.name()), "{level} has no line in on_levels!");
+        assert!(level.is_available());
+        assert_eq!(Level::from_name(level.name()), Some(level));
+    }
+    assert_eq!(Level::available().first().map(|level| level.name()), Some("scalar"));
+}
+
+/// Set in CI where the runner is known to have the level, lest its tests pass by not running.
+#[test]
+fn the_best_level_is_the_expected_one() {
+    if let Ok(expected) = std::env::var("RECAST_EXPECT_LEVEL") {
+        assert_eq!(Level::available().last().map(|level| level.name()), Some(expected.as_str()));
+    }
+}
+
+/// Steps, elements to run them on, and what the reference makes of each element.
+struct Subject {
+    source: ElementType,
+    steps: Vec<Step>,
+    elements: Vec<u64>,
+    outcomes: Vec<Result<Scalar, CastError>>,
+    /// Positions in `elements` of those that pass, and of those that fail.
+    passing: Vec<usize>,
+    failing: Vec<usize>,
+}
+
+impl Subject {
+    fn new(source: ElementType, steps: Vec<Step>, elements: Vec<u64>) -> Self {
+        let outcomes: Vec<_> = elements
+            .iter()
+            .map(|&bits| reference::run(Scalar::from_bits(source, bits), &steps, 0))
+            .collect();
+        let (passing, failing) = (0..elements.len()).partition(|&at| outcomes[at].is_ok());
+        Self { source, steps, elements, outcomes, passing, failing }
+    }
+
+    /// That many of the elements that pass, in any order.
+    fn some_passing(&self, length: usize, random: &mut Random) -> Vec<usize> {
+        if self.passing.is_empty() {
+            return Vec::new();
+        }
+        (0..length).map(|_| *random.pick(&self.passing)).collect()
+    }
+
+    /// Replaces one to three elements by some that fail.
+    fn spoil(&self, slice: &mut [usize], random: &mut Random) {
+        if self.failing.is_empty() || slice.is_empty() {
+            return;
+        }
+        for _ in 0..=random.below(3) {
+            slice[random.below(slice.len())] = *random.pick(&self.failing);
+        }
+    }
+
+    /// Slices of all [`LENGTHS`]: of passing elements, of passing ones with a few failing ones among
+    /// them, and of failing ones alone.
+    fn check_lengths(&self, level: Level, lengths: &[usize], random: &mut Random) -> Check {
+        let mut count = 0;
+        for &length in lengths {
+            let mut slice = self.some_passing(length, random);
+            count += self.check(level, &slice, random)?;
+            if !self.failing.is_empty() {
+                self.spoil(&mut slice, random);
+                count += self.check(level, &slice, random)?;
+            }
+        }
+        for at in self.failing.iter().step_by(self.failing.len() / 8 + 1) {
+            count += self.check(level, &[*at, self.failing[0]], random)?;
+        }
+        Ok(count)
+    }
+
+    /// Runs a plan on a slice of elements, given by their positions, in buffers of any alignment and
+    /// byte order, and compares.
+    fn check(&self, level: Level, slice: &[usize], random: &mut Random) -> Check {
+        let (swap_input, swap_output) = (random.below(4) == 0, random.below(4) == 0);
+        let plan = self
+            .steps
+            .iter()
+            .fold(Plan::builder(self.source), |builder, step| builder.step(step.clone()))
+            .swap_input_bytes(swap_input)
+            .swap_output_bytes(swap_output)
+            .level(level)
+            .build()
+            .map_err(|error| format!("{} {:?}: {error}", self.source, self.steps))?;
+        assert_eq!(plan.level(), level);
+        assert_eq!(plan.source(), self.source);
+
+        let mut input = vec![GUARD; random.below(9)];
+        let start = input.len();
+        for &at in slice {
+            push(&mut input, self.source, self.elements[at], swap_input);
+        }
+        let mut expected = Vec::new();
+        let mut error = None;
+        for (index, &at) in slice.iter().enumerate() {
+            match self.outcomes[at] {
+                Ok(result) => push(&mut expected, plan.target(), result.bits(), swap_output),
+                Err(first) => {
+                    error = Some(CastError { index, ..first });
+                    break;
+                }
+            }
+        }
+
+        let before = GUARD_LENGTH + random.below(9);
+        let length = slice.len() * plan.target().size();
+        let mut output = vec![MaybeUninit::new(GUARD); before + length + GUARD_LENGTH];
+        let result = if random.below(2) == 0 {
+            plan.run_uninit(&input[start..], &mut output[before..before + length])
+        } else {
+            let mut bytes = vec![GUARD; before + length + GUARD_LENGTH];
+            let result = plan.run(&input[start..], &mut bytes[before..before + length]);
+            output = bytes.into_iter().map(MaybeUninit::new).collect();
+            result
+        };
+        // SAFETY: every byte was initialised above, and a plan may only overwrite it by other bytes.
+        let output: Vec<u8> = output.iter().map(|byte| unsafe { byte.assume_init() }).collect();
+
+        let message = |what: &str| {
+            Err(format!(
+                "{what}\n{level}, {} elements of {}, swapped bytes: {swap_input} and {swap_output}, \
+                 steps {:?}",
+                slice.len(),
+                self.source,
+                self.steps
+            ))
+        };
+        let guards = output[..before].iter().chain(&output[before + length..]);
+        if !guards.copied().all(|byte| byte == GUARD) {
+            return message("wrote beyond the output");
+        }
+        match (result, error) {
+            (Ok(()), None) => {}
+            (Err(RunError::Element(found)), Some(expected)) if found == expected => {
+                return Ok(slice.len() as u64);
+            }
+            (result, error) => {
+                return message(&format!("ended with {result:?}, the reference with {error:?}"));
+            }
+        }
+        if output[before..before + length] != expected {
+            let size = plan.target().size();
+            let pairs = output[before..].chunks_exact(size).zip(expected.chunks_exact(size));
+            let mut what = String::new();
+            for (index, (found, expected)) in pairs.enumerate().filter(|(_, (a, b))| a != b).take(3)
+            {
+                let element = Scalar::from_bits(self.source, self.elements[slice[index]]);
+                let wrote = writeln!(
+                    what,
+                    "element {index}, {element:?}: found {found:02x?}, reference {expected:02x?}"
+                );
+                assert!(wrote.is_ok());
+            }
+            return message(&what);
+        }
+        Ok(slice.len() as u64)
+    }
+}
+
+/// The number of elements compared, or what differs.
+type Check = Result<u64, String>;
+
+/// Appends an element in native byte order, or in the other one.
+fn push(bytes: &mut Vec<u8>, element_type: ElementType, element: u64, swap: bool) {
+    let start = bytes.len();
+    match element_type.size() {
+        1 => bytes.push(element as u8),
+        2 => bytes.extend((element as u16).to_ne_bytes()),
+        4 => bytes.extend((element as u32).to_ne_bytes()),
+        _ => bytes.extend(element.to_ne_bytes()),
+    }
+    if swap {
+        bytes[start..].reverse();
+    }
+}
+
+/// Runs jobs on all cores; panics with the first failure; prints and returns the sum of their counts.
+fn in_parallel<J: Sync>(jobs: &[J], run: impl Fn(&J) -> Check + Sync) -> u64 {
+    let (next, total) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let worker = || {
+        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match run(job) {
+                Ok(count) => total.fetch_add(count, Ordering::Relaxed),
+                Err(message) => panic!("{message}"),
+            };
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        for worker in workers {
+            if let Err(panic) = worker.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+    println!("{} elements compared", total.load(Ordering::Relaxed));
+    total.into_inner()
+}
+
+fn pairs() -> Vec<(ElementType, ElementType)> {
+    let targets = |source| ElementType::ALL.map(|target| (source, target));
+    ElementType::ALL.into_iter().flat_map(targets).collect()
+}
+
+fn seed(source: ElementType, target: ElementType) -> u64 {
+    100 * source as u64 + target as u64
+}
+
+/// Casts a scalar as a test needs it: as near as the type comes.
+fn near(value: impl Into<Scalar>, target: ElementType) -> Scalar {
+    let value = value.into().cast(target, Rounding::TowardsZero, OutOfRange::Clamp);
+    value.unwrap_or(Scalar::zero(target))
+}
+
+/// Elements of `source` at, beside and halfway between elements of `target`: its ends and random ones.
+fn edges_of_pair(source: ElementType, target: ElementType, random: &mut Random) -> Vec<u64> {
+    let (min, max) = (target.min_bits(), target.max_bits());
+    let mut marks: Vec<u64> = [0, 1, 2, 3, 4].into();
+    for end in [min, max] {
+        marks.extend((0..4).map(|step| end.wrapping_sub(step)));
+        marks.extend((1..4).map(|step| end.wrapping_add(step)));
+    }
+    marks.extend((0..60).map(|_| random.element(target)));
+    let mut elements = Vec::new();
+    for mark in marks {
+        let (here, next) =
+            (Scalar::from_bits(target, mark), Scalar::from_bits(target, mark.wrapping_add(1)));
+        let halfway = f64::midpoint(here.to_f64(), next.to_f64());
+        // Beyond the last value, where the next pattern is no neighbour.
+        let beyond =
+            here.to_f64() * 1.5 - Scalar::from_bits(target, mark.wrapping_sub(1)).to_f64() * 0.5;
+        for value in [here, halfway.into(), beyond.into()] {
+            let element = near(value, source).bits();
+            elements.extend((-2..=2).map(|step| element.wrapping_add_signed(step)));
+        }
+    }
+    elements
+}
+
+/// All values of a type of up to 16 bits; edges of a wider one.
+fn all_or_edges(source: ElementType) -> Vec<u64> {
+    if source.bits() == 16 {
+        return (0..1 << 16).collect();
+    }
+    let edges = edges(source);
+    let stride = edges.len() / 10_000 + 1;
+    edges.into_iter().step_by(stride).collect()
+}
+
+/// A few hundred elements: edges, and random ones.
+fn some_elements(source: ElementType, random: &mut Random, edges: &[u64]) -> Vec<u64> {
+    let element = |at| if at % 2 == 0 { random.element(source) } else { *random.pick(edges) };
+    (0..400).map(element).collect()
+}
+
+/// All casts between two types that can be built: every rounding, every mode.
+fn casts(target: ElementType) -> impl Iterator<Item = Cast> {
+    let modes = OutOfRange::ALL
+        .into_iter()
+        .filter(move |&mode| mode != OutOfRange::Wrap || target.is_integer());
+    modes.flat_map(move |mode| {
+        Rounding::ALL.map(|rounding| Cast::new(target).rounding(rounding).out_of_range(mode))
+    })
+}
+
+fn any_cast(target: ElementType, random: &mut Random) -> Cast {
+    let casts: Vec<Cast> = casts(target).collect();
+    random.pick(&casts).clone()
+}
+
+fn casts_of_all_pairs(level: Level) {
+    let all: Vec<Vec<u64>> = ElementType::ALL.map(all_or_edges).into();
+    let count = in_parallel(&pairs(), |&(source, target)| {
+        let mut random = Random::new(seed(source, target));
+        let mut elements = all[source as usize].clone();
+        elements.extend(edges_of_pair(source, target, &mut random));
+        let mut count = 0;
+        for cast in casts(target) {
+            let subject = Subject::new(source, vec![Step::Cast(cast)], elements.clone());
+            count += subject.check(level, &subject.passing, &mut random)?;
+            count += subject.check_lengths(level, &LENGTHS, &mut random)?;
+        }
+        Ok(count)
+    });
+    assert!(count > 100_000_000);
+}
+
+fn casts_of_every_length(level: Level) {
+    let lengths: Vec<usize> = (0..=1100).collect();
+    let pairs = pairs();
+    in_parallel(&lengths, |&length| {
+        let mut random = Random::new(length as u64);
+        let mut count = 0;
+        // Eleven of the pairs for each length, so that every pair has every remainder modulo 16.
+        for turn in 0..11 {
+            let (source, target) = pairs[(length * 11 + turn) % pairs.len()];
+            let cast = any_cast(target, &mut random);
+            let mut elements = edges_of_pair(source, target, &mut random);
+            elements.extend((0..200).map(|_| random.element(source)));
+            let subject = Subject::new(source, vec![Step::Cast(cast)], elements);
+            count += subject.check_lengths(level, &[length], &mut random)?;
+        }
+        Ok(count)
+    });
+}
+
+fn casts_of_long_slices(level: Level) {
+    in_parallel(&pairs(), |&(source, target)| {
+        let mut random = Random::new(seed(source, target));
+        let cast = any_cast(target, &mut random);
+        let mut elements = edges_of_pair(source, target, &mut random);
+        elements.extend((0..500).map(|_| random.element(source)));
+        let subject = Subject::new(source, vec![Step::Cast(cast)], elements);
+        let lengths = [2048, 4099, 16_384 + random.below(3), 5000 + random.below(20_000)];
+        subject.check_lengths(level, &lengths, &mut random)
+    });
+}
+
+/// A map of this many entries: keys that would fail, NaNs, zeros, infinities, repeated keys; values
+/// with and without a preimage.
+fn any_map(
+    source: ElementType,
+    target: ElementType,
+    entries: usize,
+    edges: &[u64],
+    random: &mut Random,
+) -> Vec<(Scalar, Scalar)> {
+    let special = |at: usize| match at {
+        0 => Scalar::nan(source),
+        1 => Scalar::nan(source).map(|nan| Scalar::from_bits(source, nan.bits() | 1)),
+        2 => Scalar::infinity(source, false),
+        3 => Scalar::infinity(source, true),
+        4 => Some(Scalar::zero(source)),
+        5 => Some(near(-0.0, source)),
+        6 => Some(Scalar::max(source)),
+        _ => Some(Scalar::min(source)),
+    };
+    (0..entries)
+        .map(|_| {
+            let key = match random.below(3) {
+                0 => special(random.below(8)).unwrap_or(Scalar::max(source)),
+                1 => Scalar::from_bits(source, *random.pick(edges)),
+                _ => Scalar::from_bits(source, random.element(source)),
+            };
+            let value = match random.below(4) {
+                0 => Scalar::nan(target).unwrap_or(Scalar::min(target)),
+                1 => near(key, target),
+                _ => Scalar::from_bits(target, random.element(target)),
+            };
+            (key, value)
+        })
+        .collect()
+}
+
+/// The keys of a map, the elements beside them, and every NaN there is room for.
+fn elements_for_map(
+    source: ElementType,
+    map: &[(Scalar, Scalar)],
+    random: &mut Random,
+) -> Vec<u64> {
+    let mut elements = Vec::new();
+    for (key, _) in map {
+        elements.extend((-1..=1).map(|step| key.bits().wrapping_add_signed(step)));
+        elements.extend([key.bits(); 4]);
+    }
+    if let Some(nan) = source.nan_bits() {
+        elements.extend((0..10).map(|_| nan | random.bits()));
+    }
+    elements.extend([0, near(-0.0, source).bits()]);
+    elements
+}
+
+fn maps_of_all_pairs(level: Level) {
+    let all: Vec<Vec<u64>> = ElementType::ALL.map(edges).into();
+    in_parallel(&pairs(), |&(source, target)| {
+        let mut random = Random::new(seed(source, target));
+        let edges = &all[source as usize];
+        let mut count = 0;
+        for entries in [0, 1, 1, 1, 2, 2, 3, 4, 7, 8, 9, 16, 17, 40] {
+            let map = any_map(source, target, entries, edges, &mut random);
+            let mut elements = elements_for_map(source, &map, &mut random);
+            elements.extend(some_elements(source, &mut random, edges));
+            let cast = any_cast(target, &mut random).map(map);
+            let subject = Subject::new(source, vec![Step::Cast(cast)], elements);
+            count += subject.check(level, &subject.passing, &mut random)?;
+            count += subject.check_lengths(level, &[1, 8, 33, 257, 1100], &mut random)?;
+        }
+        Ok(count)
+    });
+}
+
+/// An offset or a scale: often a usual one, sometimes any.
+fn any_parameter(element_type: ElementType, random: &mut Random) -> Option<Scalar> {
+    const USUAL: [f64; 15] =
+        [0.0, -0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 0.5, 0.1, 0.01, -1.0, -4.0, 100.0, 273.15, 1e6];
+    match random.below(6) {
+        0 => None,
+        1 => Some(Scalar::from_bits(element_type, random.element(element_type))),
+        _ => Some(near(*random.pick(&USUAL), element_type)),
+    }
+}
+
+fn any_scale_offset(element_type: ElementType, random: &mut Random) -> ScaleOffset {
+    let overflow = *random.pick(&[FloatOverflow::Strict, FloatOverflow::Ieee]);
+    let offset = any_parameter(element_type, random).filter(|offset| offset.is_finite());
+    let scale =
+        any_parameter(element_type, random).filter(|scale| scale.is_finite() && !scale.is_zero());
+    ScaleOffset { offset, scale, overflow }
+}
+
+fn any_scale_step(element_type: ElementType, random: &mut Random) -> Step {
+    let parameters = any_scale_offset(element_type, random);
+    if random.below(2) == 0 { Step::Scale(parameters) } else { Step::Unscale(parameters) }
+}
+
+/// What encoding with the step's parameters makes of some elements: for decoding, input that passes.
+fn multiples(step: &Step, elements: &[u64], element_type: ElementType) -> Vec<u64> {
+    let (Step::Scale(parameters) | Step::Unscale(parameters)) = step else { return Vec::new() };
+    elements
+        .iter()
+        .filter_map(|&bits| {
+            reference::scale(Scalar::from_bits(element_type, bits), parameters).ok()
+        })
+        .map(Scalar::bits)
+        .collect()
+}
+
+fn scale_and_offset_of_all_types(level: Level) {
+    let jobs: Vec<(ElementType, u64)> = ElementType::ALL
+        .into_iter()
+        .flat_map(|element_type| (0..100).map(move |seed| (element_type, seed)))
+        .collect();
+    let all: Vec<Vec<u64>> = ElementType::ALL.map(all_or_edges).into();
+    let count = in_parallel(&jobs, |&(element_type, seed)| {
+        let mut random = Random::new(seed);
+        let edges = &all[element_type as usize];
+        let mut elements = some_elements(element_type, &mut random, edges);
+        elements.extend((0..2000).map(|_| random.element(element_type)));
+        let step = any_scale_step(element_type, &mut random);
+        elements.extend(multiples(&step, &elements, element_type));
+        if seed < 10 {
+            elements.extend(edges);
+        }
+        let subject = Subject::new(element_type, vec![step], elements);
+        Ok(subject.check(level, &subject.passing, &mut random)?
+            + subject.check_lengths(level, &LENGTHS, &mut random)?)
+    });
+    assert!(count > 10_000_000);
+}
+
+fn scale_and_offset_beside_a_cast(level: Level) {
+    let all: Vec<Vec<u64>> = ElementType::ALL.map(all_or_edges).into();
+    in_parallel(&pairs(), |&(source, target)| {
+        let mut random = Random::new(seed(source, target));
+        let edges = &all[source as usize];
+        let mut count = 0;
+        for turn in 0..24 {
+            let entries = *random.pick(&[0, 0, 1, 3]);
+            let map = any_map(source, target, entries, edges, &mut random);
+            let mut elements = elements_for_map(source, &map, &mut random);
+            elements.extend(some_elements(source, &mut random, edges));
+            let cast = Step::Cast(any_cast(target, &mut random).map(map));
+            let (before, after) =
+                (any_scale_step(source, &mut random), any_scale_step(target, &mut random));
+            elements.extend(multiples(&before, &elements, source));
+            let steps = match turn % 3 {
+                0 => vec![before, cast],
+                1 => vec![cast, after],
+                _ => vec![before, cast, after],
+            };
+            let subject = Subject::new(source, steps, elements);
+            count += subject.check(level, &subject.passing, &mut random)?;
+            count += subject.check_lengths(level, &[5, 16, 31, 256, 1025], &mut random)?;
+        }
+        Ok(count)
+    });
+}
+
+fn chains(level: Level, seeds: std::ops::Range<u64>) {
+    let all: Vec<Vec<u64>> = ElementType::ALL.map(all_or_edges).into();
+    let seeds: Vec<u64> = seeds.collect();
+    in_parallel(&seeds, |&seed| {
+        let mut random = Random::new(seed);
+        let source = *random.pick(&ElementType::ALL);
+        let mut elements = some_elements(source, &mut random, &all[source as usize]);
+        let mut current = source;
+        let steps = (0..random.below(5))
+            .map(|_| {
+                if random.below(2) == 0 {
+                    return any_scale_step(current, &mut random);
+                }
+                let target = *random.pick(&ElementType::ALL);
+                let entries = *random.pick(&[0, 0, 0, 1, 2, 8, 9, 40]);
+                let map = any_map(current, target, entries, &all[current as usize], &mut random);
+                elements.extend(map.iter().map(|(key, _)| near(*key, source).bits()));
+                current = target;
+                Step::Cast(any_cast(target, &mut random).map(map))
+            })
+            .collect::<Vec<_>>();
+        let subject = Subject::new(source, steps, elements);
+        let lengths = [random.below(40), random.below(1100), 1 + random.below(5000)];
+        Ok(subject.check(level, &subject.passing, &mut random)?
+            + subject.check_lengths(level, &lengths, &mut random)?)
+    });
+}
+
+/// Runs a plan on values given as scalars; gives the bits, or the error.
+fn run(level: Level, steps: &[Step], values: &[Scalar]) -> Result<Vec<u64>, CastError> {
+    let source = values[0].element_type();
+    let elements: Vec<u64> = values.iter().map(|value| value.bits()).collect();
+    let subject = Subject::new(source, steps.to_vec(), elements);
+    let slice: Vec<usize> = (0..values.len()).collect();
+    for seed in 0..8 {
+        let mut random = Random::new(seed);
+        if let Err(message) = subject.check(level, &slice, &mut random) {
+            panic!("{message}");
+        }
+    }
+    let results = values.iter().enumerate();
+    results.map(|(index, value)| Ok(reference::run(*value, steps, index)?.bits())).collect()
+}
+
+fn the_first_failing_element_is_reported(level: Level) {
+    // Element `late` fails in the first step, element `early` only in the second.
+    let steps =
+        [Step::Cast(Cast::new(ElementType::Int16)), Step::Cast(Cast::new(ElementType::UInt8))];
+    for (early, late) in [(0, 1), (3, 4), (7, 8), (30, 900), (255, 256), (1023, 1024), (1024, 2047)]
+    {
+        let mut values = vec![Scalar::from(1.0_f32); late + 10];
+        values[early] = Scalar::from(300.4_f32);
+        values[late] = Scalar::from(1e9_f32);
+        values[late + 1] = Scalar::from(f32::NAN);
+        let error = run(level, &steps, &values).unwrap_err();
+        let expected = CastError {
+            index: early,
+            input: 300.4_f32.into(),
+            value: 300_i16.into(),
+            target: ElementType::UInt8,
+            step: 1,
+            reason: Reason::OutOfRange,
+        };
+        assert_eq!(error, expected);
+        // A map takes the first failure away, so the other one is reported.
+        let silenced = [
+            steps[0].clone(),
+            Step::Cast(Cast::new(ElementType::UInt8).map([(300_i16.into(), 9_u8.into())])),
+        ];
+        let error = run(level, &silenced, &values).unwrap_err();
+        assert_eq!((error.index, error.step, error.value), (late, 0, 1e9_f32.into()));
+    }
+    // The offset leaves the range although the scale would come back.
+    let back =
+        ScaleOffset { offset: Some(10_u8.into()), scale: Some(1_u8.into()), ..<_>::default() };
+    let values = [Scalar::from(200_u8), 10_u8.into(), 9_u8.into(), 0_u8.into()];
+    let error = run(level, &[Step::Scale(back)], &values).unwrap_err();
+    assert_eq!((error.index, error.reason), (2, Reason::Overflow));
+}
+
+/// What vector instructions do otherwise than asked, each with enough neighbours to fill vectors.
+fn known_traps(level: Level) {
+    let run_cast = |cast: Cast, value: Scalar, harmless: Scalar| {
+        let mut values = vec![harmless; 100];
+        values[37] = value;
+        values[99] = value;
+        run(level, &[Step::Cast(cast)], &values).map(|bits| bits[37])
+    };
+    let clamp = |target| Cast::new(target).out_of_range(OutOfRange::Clamp);
+    let one = Scalar::from(1.0_f32);
+    // i32::MAX is no f32: clamping in f32 to 2^31 and converting gives i32::MIN.
+    let max = |bits: u32| Ok((1_u64 << bits) - 1);
+    let power = |exponent: i32| Scalar::from(2_f32.powi(exponent));
+    assert_eq!(run_cast(clamp(ElementType::Int32), power(31), one), max(31));
+    assert_eq!(run_cast(clamp(ElementType::UInt32), power(32), one), max(32));
+    assert_eq!(run_cast(clamp(ElementType::Int64), power(63), one), max(63));
+    assert_eq!(run_cast(clamp(ElementType::UInt64), power(64), one), Ok(u64::MAX));
+    assert_eq!(run_cast(Cast::new(ElementType::Int32), Scalar::from(-2_f32.powi(31)), one), {
+        Ok(u64::from(i32::MIN.cast_unsigned()))
+    });
+    // Above 2^63 a conversion to u64 is not one to i64.
+    assert_eq!(run_cast(Cast::new(ElementType::UInt64), power(63), one), Ok(1 << 63));
+    // min and max drop a NaN; clamp must not.
+    let nan = Scalar::from(f32::NAN);
+    assert_eq!(run_cast(clamp(ElementType::UInt8), nan, one).unwrap_err().reason, Reason::Nan);
+    let infinity = Scalar::from(f32::INFINITY);
+    let error = run_cast(clamp(ElementType::UInt8), infinity, one).unwrap_err();
+    assert_eq!((error.index, error.reason), (37, Reason::Infinite));
+    // Through f64, or through f32, these are rounded twice.
+    let up = Cast::new(ElementType::Float32).rounding(Rounding::TowardsPositive);
+    let odd = Scalar::from((1_u64 << 63) + 1);
+    let next = 2_f32.powi(63).to_bits() + 1;
+    assert_eq!(run_cast(up.clone(), odd, 1_u64.into()), Ok(next.into()));
+    let odd = Scalar::from((1_i64 << 62) + (1 << 38) + 1);
+    let next = 2_f32.powi(62).to_bits() + 1;
+    assert_eq!(run_cast(Cast::new(ElementType::Float32), odd, 1_i64.into()), Ok(next.into()));
+    let just_above_half = Scalar::from(1.0 + 2_f64.powi(-11) + 2_f64.powi(-40));
+    assert_eq!(run_cast(Cast::new(ElementType::Float16), just_above_half, 1.0.into()), Ok(0x3c01));
+    assert_eq!(
+        run_cast(
+            Cast::new(ElementType::BFloat16),
+            (f64::from(1.0_f32) + 2_f64.powi(-8) + 2_f64.powi(-40)).into(),
+            1.0.into()
+        ),
+        Ok(0x3f81)
+    );
+    // Far above 65504, and u64::MAX, in float16: out of range towards zero, too.
+    let towards_zero = clamp(ElementType::Float16).rounding(Rounding::TowardsZero);
+    assert_eq!(run_cast(towards_zero.clone(), u64::MAX.into(), 1_u64.into()), Ok(0x7c00));
+    assert_eq!(run_cast(towards_zero, 65535_u64.into(), 1_u64.into()), Ok(0x7bff));
+    // Just above the largest f32 towards zero: the largest bfloat16, not Inf; from 2^128 on Inf.
+    let towards_zero = clamp(ElementType::BFloat16).rounding(Rounding::TowardsZero);
+    let above = Scalar::from(f64::from(f32::MAX) * 1.000_000_01);
+    assert_eq!(run_cast(towards_zero.clone(), above, 1.0.into()), Ok(0x7f7f));
+    assert_eq!(run_cast(towards_zero, 2_f64.powi(128).into(), 1.0.into()), Ok(0x7f80));
+    // Subnormal results survive, and so does the sign of a zero.
+    assert_eq!(run_cast(Cast::new(ElementType::Float16), power(-24), one), Ok(1));
+    assert_eq!(
+        run_cast(Cast::new(ElementType::Float16), (-2_f32.powi(-26)).into(), one),
+        Ok(0x8000)
+    );
+    assert_eq!(
+        run_cast(Cast::new(ElementType::BFloat16), 2_f64.powi(-133).into(), 1.0.into()),
+        Ok(1)
+    );
+    // A mapped NaN keeps its payload; the key 0 takes −0.
+    let payload = Scalar::from(f32::from_bits(0xff81_2345));
+    let map = Cast::new(ElementType::Float32).map([(0.0_f64.into(), payload)]);
+    assert_eq!(run_cast(map, (-0.0_f64).into(), 1.0.into()), Ok(0xff81_2345));
+    // The same type: a signalling NaN is copied, also past a plan without steps.
+    let signalling = Scalar::from(f32::from_bits(0x7f80_0001));
+    assert_eq!(run_cast(Cast::new(ElementType::Float32), signalling, one), Ok(0x7f80_0001));
+    assert_eq!(run(level, &[], &[signalling; 40]).map(|bits| bits[39]), Ok(0x7f80_0001));
+    // Neither a multiplication and an addition in one, nor by the reciprocal.
+    let decode = |offset: f64, scale: f64| {
+        let parameters = ScaleOffset {
+            offset: Some(offset.into()),
+            scale: Some(scale.into()),
+            ..ScaleOffset::default()
+        };
+        run(level, &[Step::Unscale(parameters)], &[3.0_f64.into(); 33]).map(|bits| bits[32])
+    };
+    assert_ne!(3.0 * 0.1, 0.3);
+    assert_eq!(decode(0.0, 10.0), Ok(0.3_f64.to_bits()));
+    assert_eq!(decode(-0.3, 10.0), Ok(0.0_f64.to_bits()));
+}
+
+fn slices_of_different_lengths_are_refused(level: Level) {
+    let plan = Plan::builder(ElementType::Float32)
+        .cast(Cast::new(ElementType::Int16))
+        .level(level)
+        .build()
+        .unwrap();
+    assert_eq!(plan.run(&[], &mut []), Ok(()));
+    assert_eq!(plan.run(&[0; 8], &mut [0; 4]), Ok(()));
+    for (input_bytes, output_bytes) in
+        [(8, 2), (8, 6), (8, 8), (0, 2), (4, 0), (7, 4), (8, 3), (9, 5)]
+    {
+        let (input, mut output) = (vec![0; input_bytes], vec![GUARD; output_bytes]);
+        let expected = RunError::Length {
+            input_bytes,
+            output_bytes,
+            source_type: ElementType::Float32,
+            target_type: ElementType::Int16,
+        };
+        assert_eq!(plan.run(&input, &mut output), Err(expected.clone()));
+        assert!(output.iter().all(|&byte| byte == GUARD));
+        let mut output = vec![MaybeUninit::new(GUARD); output_bytes];
+        assert_eq!(plan.run_uninit(&input, &mut output), Err(expected));
+    }
+}
+
+#[test]
+fn a_plan_without_meaning_is_not_built() {
+    let build = |source, step| Plan::builder(source).step(step).build().map(|plan| plan.target());
+    let (f32s, u8s) = (ElementType::Float32, ElementType::UInt8);
+    let wrap = Cast::new(f32s).out_of_range(OutOfRange::Wrap);
+    assert_eq!(build(u8s, Step::Cast(wrap)), Err(BuildError::WrapToFloat(f32s)));
+    let key = Cast::new(u8s).map([(1.0_f64.into(), 1_u8.into())]);
+    assert!(matches!(build(f32s, Step::Cast(key)), Err(BuildError::ScalarType { .. })));
+    let value = Cast::new(u8s).map([(1.0_f32.into(), 1_i8.into())]);
+    assert!(matches!(build(f32s, Step::Cast(value)), Err(BuildError::ScalarType { .. })));
+    for scale in [0.0_f32, -0.0, f32::NAN, f32::INFINITY].map(Scalar::from) {
+        let parameters = ScaleOffset { scale: Some(scale), ..ScaleOffset::default() };
+        assert_eq!(build(f32s, Step::Scale(parameters)), Err(BuildError::Scale(scale)));
+        assert_eq!(build(f32s, Step::Unscale(parameters)), Err(BuildError::Scale(scale)));
+    }
+    for offset in [f32::NAN, f32::NEG_INFINITY].map(Scalar::from) {
+        let parameters = ScaleOffset { offset: Some(offset), ..ScaleOffset::default() };
+        assert_eq!(build(f32s, Step::Scale(parameters)), Err(BuildError::Offset(offset)));
+    }
+    assert_eq!(build(f32s, Step::Cast(Cast::new(u8s))), Ok(u8s));
+}
+
+#[test]
+fn typed_casts_equal_the_reference() {
+    let input: Vec<f32> = (0..1000_u16).map(|x| f32::from(x) / 3.0 - 20.0).collect();
+    let mut output = [0_i16; 1000];
+    let cast = Cast::new(ElementType::Int16).rounding(Rounding::NearestAway);
+    recast_kernels::cast(&input, &mut output, &cast).unwrap();
+    for (from, to) in input.iter().zip(output) {
+        assert_eq!(reference::cast_value((*from).into(), &cast), Ok(to.into()));
+    }
+    let error = recast_kernels::cast(&input, &mut [0_u8; 1000], &cast).unwrap_err();
+    assert!(matches!(error, recast_kernels::Error::Build(BuildError::Target { .. })));
+    let error = recast_kernels::cast(&input, &mut output[1..], &cast).unwrap_err();
+    assert!(matches!(error, recast_kernels::Error::Run(RunError::Length { .. })));
+}
+
+#[test]
+fn one_plan_runs_on_many_threads() {
+    let plan = Plan::builder(ElementType::Float64)
+        .cast(Cast::new(ElementType::Float16).out_of_range(OutOfRange::Clamp))
+        .build()
+        .unwrap();
+    let input: Vec<u8> = (0..5000_u32).flat_map(|x| f64::from(x).sqrt().to_ne_bytes()).collect();
+    let run = || {
+        let mut output = vec![0; 10_000];
+        plan.run(&input, &mut output).map(|()| output)
+    };
+    let alone = run();
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), alone);
+        }
+    });
+}
