@@ -1,0 +1,319 @@
+//! What is measured: the cases, and the data that they run on.
+
+use half::{bf16, f16};
+use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
+use recast_kernels::{
+    BuildError, Cast, Element, ElementType, OutOfRange, Plan, PlanBuilder, Rounding, Scalar,
+    ScaleOffset, Step, reference,
+};
+
+/// The types that hold almost all data; the others are the minifloats and the sub-byte integers.
+pub(crate) const CORE: [ElementType; 12] = [
+    ElementType::UInt8,
+    ElementType::UInt16,
+    ElementType::UInt32,
+    ElementType::UInt64,
+    ElementType::Int8,
+    ElementType::Int16,
+    ElementType::Int32,
+    ElementType::Int64,
+    ElementType::Float16,
+    ElementType::BFloat16,
+    ElementType::Float32,
+    ElementType::Float64,
+];
+
+/// The core types that each of the others is cast from and to.
+const PARTNERS: [ElementType; 6] = [
+    ElementType::UInt8,
+    ElementType::Int16,
+    ElementType::Float16,
+    ElementType::BFloat16,
+    ElementType::Float32,
+    ElementType::Float64,
+];
+
+/// The offset and the scale of the chains: of no short binary form, so that the arithmetic rounds.
+pub(crate) const OFFSET: f64 = 1.35;
+pub(crate) const SCALE: f64 = 9.7;
+
+/// Whether `scale_offset` stands beside the cast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Affine {
+    None,
+    /// `(x - offset) * scale`, then the cast.
+    Encode,
+    /// The cast, then `x / scale + offset`.
+    Decode,
+}
+
+impl Affine {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Encode => "encode",
+            Self::Decode => "decode",
+        }
+    }
+}
+
+/// The groups over which the report takes geometric means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Class {
+    IntToInt,
+    IntToFloat,
+    FloatToInt,
+    FloatToFloat,
+    Float16,
+    BFloat16,
+    Minifloat,
+    SubByte,
+    Encode,
+    Decode,
+}
+
+impl Class {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::IntToInt => "int -> int",
+            Self::IntToFloat => "int -> f32, f64",
+            Self::FloatToInt => "f32, f64 -> int",
+            Self::FloatToFloat => "f32, f64 -> f32, f64",
+            Self::Float16 => "float16 on a side",
+            Self::BFloat16 => "bfloat16 on a side",
+            Self::Minifloat => "minifloat on a side",
+            Self::SubByte => "sub-byte int on a side",
+            Self::Encode => "scale + offset + cast",
+            Self::Decode => "cast + unscale",
+        }
+    }
+}
+
+/// A conversion to measure.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) source: ElementType,
+    pub(crate) target: ElementType,
+    pub(crate) rounding: Rounding,
+    pub(crate) out_of_range: OutOfRange,
+    /// The scalar map: nothing, or one entry whose key is [`Case::key`].
+    pub(crate) map: Option<(Scalar, Scalar)>,
+    pub(crate) affine: Affine,
+}
+
+impl Case {
+    /// `None` where the combination is not legal, or is the same as another one.
+    fn new(
+        (source, target): (ElementType, ElementType),
+        rounding: Rounding,
+        out_of_range: OutOfRange,
+        mapped: bool,
+        affine: Affine,
+    ) -> Option<Self> {
+        if out_of_range == OutOfRange::Wrap && target.is_float() {
+            return None;
+        }
+        let map = mapped.then(|| (key(source), Scalar::min(target)));
+        Some(Self { source, target, rounding, out_of_range, map, affine })
+    }
+
+    /// For instance `float32-uint8/nearest-even/clamp/map1/encode`: what `--filter` searches.
+    pub(crate) fn name(&self) -> String {
+        let Self { source, target, rounding, out_of_range, map, affine } = self;
+        let range = out_of_range.name().unwrap_or("error");
+        let mut name = format!("{source}-{target}/{rounding}/{range}");
+        if map.is_some() {
+            name.push_str("/map1");
+        }
+        if *affine != Affine::None {
+            name.push('/');
+            name.push_str(affine.name());
+        }
+        name
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        let has = |is: fn(ElementType) -> bool| is(self.source) || is(self.target);
+        match self.affine {
+            Affine::Encode => Class::Encode,
+            Affine::Decode => Class::Decode,
+            Affine::None if has(|t| t.is_float() && t.bits() <= 8) => Class::Minifloat,
+            Affine::None if has(|t| t.bits() < 8) => Class::SubByte,
+            Affine::None if has(|t| t == ElementType::BFloat16) => Class::BFloat16,
+            Affine::None if has(|t| t == ElementType::Float16) => Class::Float16,
+            Affine::None => match (self.source.is_integer(), self.target.is_integer()) {
+                (true, true) => Class::IntToInt,
+                (true, false) => Class::IntToFloat,
+                (false, true) => Class::FloatToInt,
+                (false, false) => Class::FloatToFloat,
+            },
+        }
+    }
+
+    /// Whether both types are core types and nothing stands beside the cast: the 144 pairs.
+    pub(crate) fn is_core(&self) -> bool {
+        self.affine == Affine::None && CORE.contains(&self.source) && CORE.contains(&self.target)
+    }
+
+    /// Whether this is what metadata without options asks for.
+    pub(crate) fn is_default(&self) -> bool {
+        self.rounding == Rounding::NearestEven
+            && self.out_of_range == OutOfRange::Error
+            && self.map.is_none()
+    }
+
+    /// Whether the source and the target are these Rust types.
+    pub(crate) fn is<S: Element, T: Element>(&self) -> bool {
+        self.source == S::TYPE && self.target == T::TYPE
+    }
+
+    /// Whether every value of the source is one of the target, so that no option matters.
+    pub(crate) fn is_exact(&self) -> bool {
+        use recast_kernels::Format::{Float, Integer};
+        match (self.source.format(), self.target.format()) {
+            (Integer { bits: s, signed: from }, Integer { bits: t, signed: to }) => {
+                if from == to {
+                    s <= t
+                } else {
+                    to && s < t
+                }
+            }
+            (Integer { bits, signed }, Float(target)) => {
+                bits - u32::from(signed) <= target.mantissa_bits + 1
+                    && i64::from(bits) <= i64::from(target.max_exponent())
+            }
+            (Float(_), Integer { .. }) => false,
+            (Float(source), Float(target)) => {
+                source == target
+                    || source.exponent_bits < target.exponent_bits
+                        && source.mantissa_bits <= target.mantissa_bits
+            }
+        }
+    }
+
+    /// The steps of the plan.
+    pub(crate) fn steps(&self) -> Vec<Step> {
+        let cast = Cast::new(self.target)
+            .rounding(self.rounding)
+            .out_of_range(self.out_of_range)
+            .map(self.map);
+        let affine = |element_type| ScaleOffset {
+            offset: Some(constant(OFFSET, element_type)),
+            scale: Some(constant(SCALE, element_type)),
+            ..ScaleOffset::default()
+        };
+        match self.affine {
+            Affine::None => vec![Step::Cast(cast)],
+            Affine::Encode => vec![Step::Scale(affine(self.source)), Step::Cast(cast)],
+            Affine::Decode => vec![Step::Cast(cast), Step::Unscale(affine(self.target))],
+        }
+    }
+
+    /// The bound plan.
+    pub(crate) fn plan(&self) -> Result<Plan, BuildError> {
+        self.steps().into_iter().fold(Plan::builder(self.source), PlanBuilder::step).build()
+    }
+
+    /// `n` elements on which the case succeeds, as bytes.
+    ///
+    /// The signs are random where both types have one; the magnitudes are spread evenly over the
+    /// powers of two from 1/4 to the smaller one of both types' ranges. In a case with a map every
+    /// 61st element is the key.
+    pub(crate) fn fill(&self, bytes: &mut [u8]) {
+        const PATTERN: usize = 16_384;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(0x5EED);
+        let size = self.source.size();
+        let pattern = bytes.len().min(PATTERN * size);
+        let (first, rest) = bytes.split_at_mut(pattern);
+        for (index, element) in first.chunks_exact_mut(size).enumerate() {
+            let value = match self.map {
+                // The keys of an encoding chain are met by the values after the scaling; NaN stays NaN.
+                Some((key, _)) if index % 61 == 0 => key,
+                _ => self.element(&mut random),
+            };
+            value.write_ne_bytes(element);
+        }
+        for chunk in rest.chunks_mut(pattern.max(1)) {
+            chunk.copy_from_slice(&first[..chunk.len()]);
+        }
+    }
+
+    fn element(&self, random: &mut Xoshiro256PlusPlus) -> Scalar {
+        let limit = Scalar::max(self.source).to_f64().min(Scalar::max(self.target).to_f64());
+        // An integer of at least 1 stays clear of 0, which float8_e8m0fnu has not.
+        let lowest = if self.target == ElementType::Float8E8M0Fnu { 0.0 } else { -2.0 };
+        let exponent = random.random_range(lowest..limit.log2().max(0.1));
+        // Below the limit by more than any rounding of a float near it, so nothing is out of range.
+        let magnitude = (exponent.exp2() * 0.98).max(lowest.exp2());
+        let negative = self.source.is_signed() && self.target.is_signed() && random.random();
+        let value = if negative { -magnitude } else { magnitude };
+        let value = if self.affine == Affine::Encode { value / SCALE + OFFSET } else { value };
+        constant(value, self.source)
+    }
+}
+
+/// The value of this type next to `value`, towards zero.
+pub(crate) fn constant(value: f64, element_type: ElementType) -> Scalar {
+    reference::cast(value.into(), element_type, Rounding::TowardsZero, OutOfRange::Clamp)
+        .unwrap_or(Scalar::zero(element_type))
+}
+
+/// NaN where the type has one, else its largest value: what data sets mark missing values with.
+fn key(element_type: ElementType) -> Scalar {
+    Scalar::nan(element_type).unwrap_or(Scalar::max(element_type))
+}
+
+/// Every case, those of one pair of types next to each other.
+pub(crate) fn all() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut add = |pair, roundings: &[Rounding], ranges: &[OutOfRange], affine| {
+        for &rounding in roundings {
+            for &out_of_range in ranges {
+                for mapped in [false, true] {
+                    cases.extend(Case::new(pair, rounding, out_of_range, mapped, affine));
+                }
+            }
+        }
+    };
+    let unwrapped = [OutOfRange::Error, OutOfRange::Clamp];
+    for source in CORE {
+        for target in CORE {
+            add((source, target), &Rounding::ALL, &OutOfRange::ALL, Affine::None);
+        }
+    }
+    for wide in [ElementType::Float32, ElementType::Float64] {
+        for narrow in
+            [ElementType::UInt8, ElementType::Int16, ElementType::UInt16, ElementType::Int32]
+        {
+            add((wide, narrow), &Rounding::ALL, &OutOfRange::ALL, Affine::Encode);
+            add((narrow, wide), &[Rounding::NearestEven], &unwrapped, Affine::Decode);
+        }
+    }
+    for small in
+        ElementType::ALL.into_iter().filter(|t| t.bits() < 8 || t.bits() == 8 && t.is_float())
+    {
+        for partner in PARTNERS {
+            add((small, partner), &[Rounding::NearestEven], &unwrapped, Affine::None);
+            add((partner, small), &[Rounding::NearestEven], &unwrapped, Affine::None);
+        }
+    }
+    cases
+}
+
+/// Gives `$function::<S, T>($case)` for the pair of Rust types that the case is about, out of
+/// `[sources] * [targets]`, and `None` for any other.
+macro_rules! with_types {
+    ($case:expr, $function:ident, [$($source:ty),*], $targets:tt) => {{
+        $(with_types!(@row $case, $function, $source, $targets);)*
+    }};
+    (@row $case:expr, $function:ident, $source:ty, [$($target:ty),*]) => {{
+        $(if $case.is::<$source, $target>() {
+            return Some($function::<$source, $target>($case));
+        })*
+    }};
+}
+pub(crate) use with_types;
+
+/// Rust's names of the types of the matrix, for [`with_types`]'s callers.
+pub(crate) type F16 = f16;
+pub(crate) type Bf16 = bf16;

@@ -1,0 +1,124 @@
+//! Every cast of the matrix beside its peers and beside memcpy, measured in one run.
+//!
+//! `cargo bench --bench compare -- --help` lists the options; `docs/performance.md` says how to read
+//! the results.
+
+mod cases;
+mod measure;
+mod peers;
+mod report;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+
+use crate::cases::{Affine, Case};
+use crate::measure::{Budget, Buffers, measure};
+
+type Error = Box<dyn std::error::Error>;
+
+/// Measures every cast beside its peers and beside memcpy.
+#[derive(Parser)]
+#[command(name = "compare")]
+#[allow(clippy::struct_excessive_bools)] // switches of a command line
+struct Options {
+    /// Only 65,536 elements, in less than a minute
+    #[arg(long)]
+    quick: bool,
+    /// Only the cases whose name contains this, for instance float32-uint8/nearest-even
+    #[arg(long, value_name = "SUBSTR", default_value = "")]
+    filter: String,
+    /// All cases with 16 Mi elements, not only those without options
+    #[arg(long)]
+    all_large: bool,
+    /// Every row on standard output, not only in the CSV
+    #[arg(long)]
+    rows: bool,
+    /// Passed by cargo
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+const SMALL: usize = 4_096;
+const MEDIUM: usize = 65_536;
+const LARGE: usize = 16 << 20;
+/// What a chunk of a handful of elements costs: the price of a call.
+const CALL: usize = 16;
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("compare: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether every output was right.
+fn run(options: &Options) -> Result<bool, Error> {
+    let started = Instant::now();
+    let cases: Vec<Case> =
+        cases::all().into_iter().filter(|case| case.name().contains(&options.filter)).collect();
+    if cases.is_empty() {
+        return Err(format!("no case's name contains {:?}", options.filter).into());
+    }
+    let peers = peers::all()?;
+    let folder = target_folder().join("compare");
+    std::fs::create_dir_all(&folder)?;
+    let mut csv = report::Csv::create(&folder.join("compare.csv"))?;
+    let mut rows = Vec::new();
+    let watched = std::io::stderr().is_terminal();
+
+    let sizes: &[usize] =
+        if options.quick { &[CALL, MEDIUM] } else { &[CALL, SMALL, MEDIUM, LARGE] };
+    for &n in sizes {
+        let budget = Budget::new(n, options.quick);
+        let mut buffers = Buffers::new(n);
+        let plain =
+            |case: &&Case| case.is_default() && (case.is_core() || case.affine != Affine::None);
+        let chosen: Vec<&Case> = match n {
+            CALL => cases.iter().filter(plain).collect(),
+            LARGE if !options.all_large => cases.iter().filter(plain).collect(),
+            _ => cases.iter().collect(),
+        };
+        let mut shown = Instant::now();
+        for (done, case) in chosen.iter().enumerate() {
+            let row = measure(case, n, &mut buffers, &peers, &budget)?;
+            csv.write(&row)?;
+            rows.push(row);
+            if watched && shown.elapsed() > Duration::from_secs(1) {
+                shown = Instant::now();
+                eprint!("\r{n} elements: {done} of {} ", chosen.len());
+                std::io::stderr().flush()?;
+            }
+        }
+        let start_of_line = if watched { "\r" } else { "" };
+        eprintln!(
+            "{start_of_line}{n} elements: {} cases, {:.0?} so far",
+            chosen.len(),
+            started.elapsed()
+        );
+    }
+    csv.finish()?;
+    report::heat_map(&rows, MEDIUM, &folder.join("heatmap.svg"))?;
+    report::print(&rows, options.rows || rows.len() <= 60, MEDIUM, CALL, LARGE);
+    println!("\n{:.0?}; all rows in {}", started.elapsed(), folder.join("compare.csv").display());
+
+    let wrong: Vec<_> =
+        rows.iter().filter_map(|row| row.ours.wrong.as_ref().map(|why| (row, why))).collect();
+    for (row, why) in &wrong {
+        println!("WRONG OUTPUT: {} with {} elements: {why}", row.name, row.n);
+    }
+    Ok(wrong.is_empty())
+}
+
+/// The build's folder, above this executable's: `target/release/deps/compare-…`.
+fn target_folder() -> PathBuf {
+    let executable = std::env::current_exe().unwrap_or_default();
+    executable.ancestors().nth(3).map_or_else(|| PathBuf::from("target"), PathBuf::from)
+}

@@ -1,0 +1,339 @@
+//! What is written and drawn about the rows.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use plotters::prelude::*;
+use recast_kernels::{OutOfRange, Rounding};
+
+use crate::Error;
+use crate::cases::{Affine, CORE, Class};
+use crate::measure::Row;
+
+/// `compare.csv`: a line for each peer of each row, and one for a row without peers.
+pub(crate) struct Csv(csv::Writer<std::fs::File>);
+
+impl Csv {
+    pub(crate) fn create(path: &Path) -> Result<Self, Error> {
+        let mut csv = csv::Writer::from_path(path)?;
+        csv.write_record([
+            "case",
+            "source",
+            "target",
+            "rounding",
+            "out_of_range",
+            "map_entries",
+            "affine",
+            "level",
+            "n",
+            "ours_gbps",
+            "memcpy_gbps",
+            "peer",
+            "peer_gbps",
+        ])?;
+        Ok(Self(csv))
+    }
+
+    pub(crate) fn write(&mut self, row: &Row) -> Result<(), Error> {
+        let none = std::iter::once((String::new(), String::new())).filter(|_| row.peers.is_empty());
+        let peers = row.peers.iter().map(|peer| (peer.name.to_owned(), speed(peer.gbps)));
+        for (peer, peer_gbps) in peers.chain(none) {
+            self.0.write_record([
+                row.name.as_str(),
+                row.case.source.name(),
+                row.case.target.name(),
+                row.case.rounding.name(),
+                row.case.out_of_range.name().unwrap_or("error"),
+                if row.case.map.is_some() { "1" } else { "0" },
+                row.case.affine.name(),
+                row.level,
+                &row.n.to_string(),
+                &speed(row.ours.gbps),
+                &speed(row.memcpy),
+                &peer,
+                &peer_gbps,
+            ])?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
+        Ok(self.0.flush()?)
+    }
+}
+
+fn speed(gbps: f64) -> String {
+    format!("{gbps:.4}")
+}
+
+fn geomean(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for value in values {
+        sum += value.ln();
+        count += 1.0;
+    }
+    (sum / count).exp()
+}
+
+/// Count, geometric mean and least of some ratios, as one line of a table.
+fn line(what: &str, ratios: &[f64]) {
+    if !ratios.is_empty() {
+        let worst = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        let mean = geomean(ratios.iter().copied());
+        println!("{what:<44} {:>5} {mean:>9.3} {worst:>9.3}", ratios.len());
+    }
+}
+
+fn heading(text: &str) {
+    println!("\n{text:<44} {:>5} {:>9} {:>9}", "rows", "geomean", "worst");
+}
+
+/// Prints the summary; `every_row` as well if asked for.
+pub(crate) fn print(rows: &[Row], every_row: bool, medium: usize, call: usize, large: usize) {
+    if every_row {
+        println!("\n{:<54} {:>9} {:>7} {:>7} {:>6}  peers", "case", "n", "ours", "memcpy", "ratio");
+        for row in rows {
+            print_row(row);
+        }
+    }
+    let with = |n| rows.iter().filter(move |row: &&Row| row.n == n);
+    let sizes: std::collections::BTreeSet<usize> = rows.iter().map(|row| row.n).collect();
+    for n in sizes.into_iter().filter(|&n| n != call) {
+        let note = if n == large { ", the cases without options" } else { "" };
+        println!("\n== {n} elements{note}; GB/s of ours over GB/s of the other");
+        ours_over_memcpy(&with(n).collect::<Vec<_>>());
+        ours_over_peers(&with(n).collect::<Vec<_>>());
+    }
+    let medium: Vec<&Row> = with(medium).collect();
+    asked(rows, &medium, call, large);
+    extremes(&medium);
+    other_bits(rows);
+}
+
+fn print_row(row: &Row) {
+    let peers: Vec<String> = row
+        .peers
+        .iter()
+        .map(|peer| {
+            let mark = if peer.wrong.is_some() { "*" } else { "" };
+            format!("{}{mark} {:.2}", peer.name, peer.gbps)
+        })
+        .collect();
+    println!(
+        "{:<54} {:>9} {:>7.2} {:>7.2} {:>6.3}  {}",
+        row.name,
+        row.n,
+        row.ours.gbps,
+        row.memcpy,
+        row.ratio(),
+        peers.join(", ")
+    );
+}
+
+fn ours_over_memcpy(rows: &[&Row]) {
+    heading("ours / memcpy");
+    let mut classes: BTreeMap<(bool, Class), Vec<f64>> = BTreeMap::new();
+    for row in rows {
+        classes.entry((row.case.map.is_some(), row.case.class())).or_default().push(row.ratio());
+    }
+    for (mapped, suffix) in [(false, ", no map"), (true, ", 1-entry map")] {
+        let core: Vec<f64> = rows
+            .iter()
+            .filter(|row| row.case.is_core() && row.case.map.is_some() == mapped)
+            .map(|row| row.ratio())
+            .collect();
+        line(&format!("all core pairs{suffix}"), &core);
+        for ((_, class), ratios) in classes.iter().filter(|((m, _), _)| *m == mapped) {
+            line(&format!("  {}{suffix}", class.name()), ratios);
+        }
+    }
+}
+
+fn ours_over_peers(rows: &[&Row]) {
+    heading("ours / peer");
+    let mut peers: BTreeMap<(&str, bool), Vec<f64>> = BTreeMap::new();
+    for row in rows {
+        for peer in &row.peers {
+            let ratios = peers.entry((peer.name, row.case.map.is_some())).or_default();
+            ratios.push(row.ours.gbps / peer.gbps);
+        }
+    }
+    for ((peer, mapped), ratios) in &peers {
+        line(&format!("  {peer}{}", if *mapped { ", 1-entry map" } else { "" }), ratios);
+    }
+}
+
+/// The measures that the project has set itself goals for.
+fn asked(rows: &[Row], medium: &[&Row], call: usize, large: usize) {
+    let ratios = |rows: &mut dyn Iterator<Item = &Row>| rows.map(Row::ratio).collect::<Vec<_>>();
+    heading("measures with goals (ratios, 65,536 elements)");
+    let core = |mapped: bool| {
+        let is = move |row: &&Row| row.case.is_core() && row.case.map.is_some() == mapped;
+        medium.iter().copied().filter(is)
+    };
+    line("all core pairs / memcpy, no map", &ratios(&mut core(false)));
+    line("all core pairs / memcpy, 1-entry map", &ratios(&mut core(true)));
+    let against = |name: &'static str, is: &dyn Fn(&Row) -> bool| -> Vec<f64> {
+        let rows = medium.iter().filter(|row| is(row));
+        rows.flat_map(|row| {
+            let peers = row.peers.iter().filter(|peer| peer.name == name);
+            peers.map(|peer| row.ours.gbps / peer.gbps)
+        })
+        .collect()
+    };
+    line("/ zarr-cast-value", &against("zarr-cast-value", &|_| true));
+    line(
+        "error mode / ipp, nearest-even casts",
+        &against("ipp", &|row| row.case.is_core() && row.case.is_default()),
+    );
+    line(
+        "nearest-away float -> int / ipp",
+        &against("ipp", &|row| {
+            row.case.rounding == Rounding::NearestAway
+                && row.case.source.is_float()
+                && row.case.target.is_integer()
+                && row.case.affine == Affine::None
+        }),
+    );
+    for affine in [Affine::Encode, Affine::Decode] {
+        let narrow = ["uint8", "int16"];
+        let is = |row: &&Row| {
+            row.case.affine == affine
+                && row.case.map.is_none()
+                && row.case.rounding == Rounding::NearestEven
+                && row.case.out_of_range != OutOfRange::Wrap
+                && (narrow.contains(&row.case.source.name())
+                    || narrow.contains(&row.case.target.name()))
+        };
+        let what = format!("{}, f32 and f64 with u8 and i16 / memcpy", affine.name());
+        line(&what, &ratios(&mut medium.iter().copied().filter(is)));
+    }
+    line(
+        "16 Mi elements, all core pairs / memcpy",
+        &ratios(
+            &mut rows
+                .iter()
+                .filter(|row| row.n == large && row.case.is_core() && row.case.is_default()),
+        ),
+    );
+    let small: Vec<f64> = medium
+        .iter()
+        .filter(|row| {
+            row.case.map.is_none()
+                && matches!(row.case.class(), Class::Minifloat | Class::SubByte | Class::BFloat16)
+        })
+        .map(|row| row.giga_elements())
+        .collect();
+    line("minifloat, bfloat16, sub-byte: 10^9 elements/s", &small);
+    let mut calls: Vec<&Row> = rows.iter().filter(|row| row.n == call).collect();
+    calls.sort_by(|a, b| b.nanoseconds().total_cmp(&a.nanoseconds()));
+    if let Some(slowest) = calls.first() {
+        println!(
+            "a bound plan on {call} elements: geomean {:.1} ns, slowest {:.1} ns ({})",
+            geomean(calls.iter().map(|row| row.nanoseconds())),
+            slowest.nanoseconds(),
+            slowest.name
+        );
+    }
+}
+
+fn extremes(medium: &[&Row]) {
+    let mut worst: Vec<&Row> = medium.to_vec();
+    worst.sort_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+    println!("\nThe ten rows furthest below memcpy:");
+    for row in worst.iter().take(10) {
+        print_row(row);
+    }
+
+    let wins = |row: &&&Row| row.peers.iter().any(|peer| peer.gbps > row.ours.gbps);
+    let lost: Vec<&&Row> = medium.iter().filter(wins).collect();
+    println!("\nRows in which a peer is faster ({} of {}):", lost.len(), medium.len());
+    for row in lost {
+        print_row(row);
+    }
+}
+
+/// The peers that do not write what the reference does, for elements in range.
+fn other_bits(rows: &[Row]) {
+    let mut peers: BTreeMap<&str, Vec<(&Row, &str)>> = BTreeMap::new();
+    for row in rows {
+        for peer in &row.peers {
+            if let Some(wrong) = &peer.wrong {
+                peers.entry(peer.name).or_default().push((row, wrong));
+            }
+        }
+    }
+    if !peers.is_empty() {
+        println!("\nPeers with other bits than the reference on the same data (* above):");
+    }
+    for (peer, wrong) in peers {
+        println!("{peer}: {} rows, for instance", wrong.len());
+        let mut shown = std::collections::BTreeSet::new();
+        for (row, why) in wrong {
+            if shown.insert((row.case.source, row.case.target)) && shown.len() <= 12 {
+                println!("  {} ({} elements): {why}", row.name, row.n);
+            }
+        }
+    }
+}
+
+/// Draws ours / memcpy for each pair of core types, without and with a map, as SVG.
+pub(crate) fn heat_map(rows: &[Row], n: usize, path: &Path) -> Result<(), Error> {
+    const CELL: i32 = 44;
+    const LEFT: i32 = 90;
+    const TOP: i32 = 110;
+    let side = LEFT + CORE.len() as i32 * CELL + 20;
+    let height = TOP + CORE.len() as i32 * CELL + 20;
+    let root = SVGBackend::new(path, (2 * side as u32, height as u32)).into_drawing_area();
+    root.fill(&WHITE)?;
+    let (left, right) = root.split_horizontally(side);
+    for (area, mapped, title) in
+        [(left, false, "without a map"), (right, true, "with a map of one entry")]
+    {
+        let font = ("sans-serif", 13).into_font();
+        area.draw(&Text::new(
+            format!("GB/s over that of memcpy, {n} elements, {title}"),
+            (LEFT, 10),
+            ("sans-serif", 16).into_font(),
+        ))?;
+        area.draw(&Text::new("rows: from, columns: to", (LEFT, 32), font.clone()))?;
+        for (place, element_type) in CORE.into_iter().enumerate() {
+            let offset = place as i32 * CELL;
+            area.draw(&Text::new(element_type.name(), (10, TOP + offset + 15), font.clone()))?;
+            area.draw(&Text::new(
+                element_type.name(),
+                (LEFT + offset + 15, TOP - 8),
+                font.transform(FontTransform::Rotate270),
+            ))?;
+        }
+        for (down, source) in CORE.into_iter().enumerate() {
+            for (across, target) in CORE.into_iter().enumerate() {
+                let mean = geomean(
+                    rows.iter()
+                        .filter(|row| {
+                            row.n == n
+                                && row.case.is_core()
+                                && (row.case.source, row.case.target) == (source, target)
+                                && row.case.map.is_some() == mapped
+                        })
+                        .map(Row::ratio),
+                );
+                if mean.is_nan() {
+                    continue;
+                }
+                let (x, y) = (LEFT + across as i32 * CELL, TOP + down as i32 * CELL);
+                let cell = [(x, y), (x + CELL - 1, y + CELL - 1)];
+                area.draw(&Rectangle::new(cell, shade(mean).filled()))?;
+                area.draw(&Text::new(format!("{mean:.2}"), (x + 9, y + 15), font.clone()))?;
+            }
+        }
+    }
+    root.present()?;
+    Ok(())
+}
+
+/// From red (0.1 of memcpy and less) through yellow to green (memcpy and more), by the logarithm.
+fn shade(ratio: f64) -> HSLColor {
+    let part = (1.0 + ratio.log10()).clamp(0.0, 1.0);
+    HSLColor(part / 3.0, 0.6, 0.7)
+}
