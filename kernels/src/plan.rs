@@ -221,8 +221,7 @@ impl Plan {
                 target_type: *target,
             });
         }
-        // A single stage needs no buffer; its blocks bound the work of finding a failed element.
-        let block = if stages.len() == 1 { SINGLE_STAGE_BLOCK } else { stages::BLOCK };
+        let block = stages::block_len(stages);
         let mut done = 0;
         let mut ends = block.min(to_aligned_output(output, target.size()));
         let elements = output.len() / target.size();
@@ -283,9 +282,6 @@ fn to_aligned_output(output: &[MaybeUninit<u8>], size: usize) -> usize {
         _ => usize::MAX,
     }
 }
-
-/// Elements per block of a plan with a single stage.
-const SINGLE_STAGE_BLOCK: usize = 8192;
 
 /// A typed cast failed: it could not be built, or an element could not be converted.
 #[derive(Clone, Debug, PartialEq, Error)]

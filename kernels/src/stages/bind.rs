@@ -17,7 +17,7 @@ use super::convert::{
 };
 use super::map::{Comparable, Lookup, Substitute};
 use super::scale::{Direction, Overflowing, Scale, ScaleFloat, ScaleInt, ScaleLong, Unscale};
-use super::small_float::{DecodeBf16, DecodeF16, encoder};
+use super::small_float::{DecodeBf16, DecodeF16, encoder, encoder_in_range};
 use crate::{
     Cast, ElementType, FloatOverflow, Format, Level, OutOfRange, Rounding, Scalar, ScaleOffset,
     Step, reference,
@@ -243,7 +243,7 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
     let (before, after) = (wide(source), wide(target));
     let widen = widen(source, level);
     let convert = convert(before, cast, level);
-    let narrow = narrow(after, cast, level);
+    let narrow = narrow(before, cast, level);
     if entries.is_empty() {
         return Some(widen.into_iter().chain(convert).chain(narrow).collect());
     }
@@ -569,19 +569,33 @@ fn int_to_float(
     })
 }
 
-/// The stages from the wide type of a cast's target to the target.
-fn narrow(after: ElementType, cast: &Cast, level: Level) -> Stages {
+/// The stages from the wide type of a cast's target to the target, for elements that were of type
+/// `before`.
+fn narrow(before: ElementType, cast: &Cast, level: Level) -> Stages {
     let Cast { target, rounding, out_of_range, .. } = *cast;
     match target.format() {
-        _ if after == target => vec![],
+        _ if wide(target) == target => vec![],
         Format::Integer { .. } if out_of_range == OutOfRange::Wrap => vec![copy(target, level)],
         // Held to the range, an integer is canonical already.
         Format::Integer { .. } => vec![],
-        Format::Float(format) => with_rounding!(rounding, R => match out_of_range {
-            OutOfRange::Clamp => encoder::<R, Clamp>(target, format, level),
-            _ => encoder::<R, Error>(target, format, level),
-        }),
+        Format::Float(format) => {
+            let fits = before.is_integer() && fits_range(before, target);
+            with_rounding!(rounding, R => match out_of_range {
+                _ if fits => encoder_in_range::<R>(target, format, level),
+                OutOfRange::Clamp => encoder::<R, Clamp>(target, format, level),
+                _ => encoder::<R, Error>(target, format, level),
+            })
+        }
     }
+}
+
+/// Whether every value of an integer type rounds into the range of a float type.
+fn fits_range(from: ElementType, target: ElementType) -> bool {
+    [Scalar::min(from), Scalar::max(from), Scalar::zero(from)].into_iter().all(|value| {
+        Rounding::ALL
+            .into_iter()
+            .all(|rounding| value.cast(target, rounding, OutOfRange::Error).is_ok())
+    })
 }
 
 /// A native type whose elements come from scalars.

@@ -115,12 +115,20 @@ pub(crate) fn for_each<S: Pod, T: Pod>(
     }
 }
 
-/// Elements per block where a plan has more than one stage: two blocks of the widest type, input and
-/// output stay in the first-level cache.
-pub(crate) const BLOCK: usize = 512;
+/// Bytes of a block between two stages. Two of them, with the input and output that belong to them,
+/// stay in the first-level cache; a call per stage and block weighs little against its work.
+const BLOCK_BYTES: usize = 8192;
 
-/// Runs stages one after another over a block of at most [`BLOCK`] elements (any number for a single
-/// stage), through buffers on the stack. Initialises all of `output` if it holds as many elements as
+/// Elements per block of a plan. What runs in one stage needs no buffer; there the block only bounds
+/// the work of finding a failed element.
+pub(crate) fn block_len(stages: &[Box<dyn Stage>]) -> usize {
+    let between = stages.split_last().map_or(&[][..], |(_, before)| before);
+    let widest = between.iter().map(|stage| stage.output_size()).max().unwrap_or(1);
+    BLOCK_BYTES / widest
+}
+
+/// Runs stages one after another over a block of at most [`block_len`] elements (any number for a
+/// single stage), through buffers on the stack. Initialises all of `output` if it holds as many elements as
 /// `input` and there is a stage.
 pub(crate) fn run_all(
     stages: &[Box<dyn Stage>],
@@ -129,7 +137,7 @@ pub(crate) fn run_all(
 ) -> bool {
     let Some((last, before)) = stages.split_last() else { return true };
     let elements = output.len() / last.output_size();
-    let mut buffers = [[MaybeUninit::<u8>::uninit(); 8 * BLOCK]; 2];
+    let mut buffers = [[MaybeUninit::<u8>::uninit(); BLOCK_BYTES]; 2];
     let [mut to, mut from] = {
         let [first, second] = &mut buffers;
         [first.as_mut_slice(), second.as_mut_slice()]

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use bytemuck::Pod;
 use num_traits::AsPrimitive;
 
-use super::convert::{Range, Round};
+use super::convert::{Clamp, Range, Round};
 use super::{Kernel, Stage, Unaligned, elements, for_each, output_elements};
 use crate::level::{Token, direction};
 use crate::{ElementType, FloatFormat, Level, OutOfRange, Rounding, Specials};
@@ -346,23 +346,41 @@ unsafe impl<R: Round, M: Range> Kernel for BeforeF16<R, M> {
 
 /// The stages from f32 to `float16`.
 fn f16_encoder<R: Round, M: Range>(level: Level) -> Vec<Box<dyn Stage>> {
-    let before = level.bind(BeforeF16::<R, M>(PhantomData));
-    let convert = match R::ROUNDING {
-        _ if !level.converts_f16() => return vec![level.bind(Encode::<u16, R, M>::new(F16))],
+    if !level.converts_f16() {
+        return vec![level.bind(Encode::<u16, R, M>::new(F16))];
+    }
+    let to_nearest = R::ROUNDING == Some(Rounding::NearestEven);
+    if to_nearest && M::MODE == OutOfRange::Clamp {
+        return vec![f16_converter::<R>(level)];
+    }
+    vec![level.bind(BeforeF16::<R, M>(PhantomData)), f16_converter::<R>(level)]
+}
+
+/// The instruction from f32 to `float16`; for nearest-away the part behind [`BeforeF16`].
+fn f16_converter<R: Round>(level: Level) -> Box<dyn Stage> {
+    match R::ROUNDING {
+        Some(Rounding::NearestEven) | None => level.bind(EncodeF16::<{ direction::NEAREST_EVEN }>),
+        Some(Rounding::TowardsPositive) => level.bind(EncodeF16::<{ direction::POSITIVE }>),
+        Some(Rounding::TowardsNegative) => level.bind(EncodeF16::<{ direction::NEGATIVE }>),
         Some(Rounding::TowardsZero | Rounding::NearestAway) => {
             level.bind(EncodeF16::<{ direction::ZERO }>)
         }
-        Some(Rounding::TowardsPositive) => level.bind(EncodeF16::<{ direction::POSITIVE }>),
-        Some(Rounding::TowardsNegative) => level.bind(EncodeF16::<{ direction::NEGATIVE }>),
-        Some(Rounding::NearestEven) | None => {
-            let convert = level.bind(EncodeF16::<{ direction::NEAREST_EVEN }>);
-            if M::MODE == OutOfRange::Clamp {
-                return vec![convert];
-            }
-            convert
+    }
+}
+
+/// The stages from f32 to a narrower float, for values that are known to round into its range.
+pub(crate) fn encoder_in_range<R: Round>(
+    target: ElementType,
+    format: FloatFormat,
+    level: Level,
+) -> Vec<Box<dyn Stage>> {
+    match (target, R::ROUNDING) {
+        (ElementType::Float16, Some(Rounding::NearestAway) | None) => {
+            f16_encoder::<R, Clamp>(level)
         }
-    };
-    vec![before, convert]
+        (ElementType::Float16, _) if level.converts_f16() => vec![f16_converter::<R>(level)],
+        _ => encoder::<R, Clamp>(target, format, level),
+    }
 }
 
 /// The stages from f32 to a narrower float.
