@@ -45,3 +45,8 @@ pub use recast_kernels::{
     BuildError, CastError, ElementType, FloatOverflow, Level, OutOfRange, Plan, Reason, Rounding,
     RunError, Scalar,
 };
+
+/// The README's examples, run as doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeDoctests;

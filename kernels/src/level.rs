@@ -46,7 +46,7 @@ impl Level {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => x86::Avx2::is_available(),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => x86::Avx512::is_available(),
+            Self::Avx512 => x86::avx512().is_some(),
             #[cfg(target_arch = "aarch64")]
             Self::Neon => true,
             #[allow(unreachable_patterns)] // each architecture lacks some
@@ -111,7 +111,7 @@ impl Level {
             }
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
-                if let Some(token) = x86::Avx512::try_new() {
+                if let Some(token) = x86::avx512() {
                     return Box::new(Bound { kernel, token });
                 }
             }
@@ -179,16 +179,9 @@ mod x86 {
 
     use super::Token;
 
+    // Each feature here brings those before it: AVX2 has SSE to AVX, AVX-512 F has AVX2.
     pulp::simd_type!({
         pub(super) struct Avx2 {
-            pub sse: f!("sse"),
-            pub sse2: f!("sse2"),
-            pub sse3: f!("sse3"),
-            pub ssse3: f!("ssse3"),
-            pub sse4_1: f!("sse4.1"),
-            pub sse4_2: f!("sse4.2"),
-            pub popcnt: f!("popcnt"),
-            pub avx: f!("avx"),
             pub avx2: f!("avx2"),
             pub bmi1: f!("bmi1"),
             pub bmi2: f!("bmi2"),
@@ -198,27 +191,22 @@ mod x86 {
         }
 
         pub(super) struct Avx512 {
-            pub sse: f!("sse"),
-            pub sse2: f!("sse2"),
-            pub sse3: f!("sse3"),
-            pub ssse3: f!("ssse3"),
-            pub sse4_1: f!("sse4.1"),
-            pub sse4_2: f!("sse4.2"),
-            pub popcnt: f!("popcnt"),
-            pub avx: f!("avx"),
-            pub avx2: f!("avx2"),
-            pub bmi1: f!("bmi1"),
-            pub bmi2: f!("bmi2"),
-            pub fma: f!("fma"),
-            pub lzcnt: f!("lzcnt"),
-            pub f16c: f!("f16c"),
             pub avx512f: f!("avx512f"),
             pub avx512bw: f!("avx512bw"),
             pub avx512cd: f!("avx512cd"),
             pub avx512dq: f!("avx512dq"),
             pub avx512vl: f!("avx512vl"),
+            pub bmi1: f!("bmi1"),
+            pub bmi2: f!("bmi2"),
+            pub lzcnt: f!("lzcnt"),
+            pub f16c: f!("f16c"),
         }
     });
+
+    /// The token of AVX-512. Its `try_new` takes F for VL, so that is asked for here.
+    pub(super) fn avx512() -> Option<Avx512> {
+        if is_x86_feature_detected!("avx512vl") { Avx512::try_new() } else { None }
+    }
 
     #[inline(always)]
     fn f16_to_f32(values: [u16; 8]) -> [f32; 8] {
