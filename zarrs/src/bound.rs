@@ -42,6 +42,13 @@ pub(crate) struct Settings {
     pub(crate) swap_encoded_bytes: bool,
 }
 
+impl Settings {
+    /// Whether codecs bound like this and then ones bound like `next` can be bound as one, like `next`.
+    pub(crate) fn can_precede(&self, next: &Self) -> bool {
+        !self.swap_encoded_bytes && self.options == next.options
+    }
+}
+
 /// Some codecs that follow each other, with all that zarrs may ask of them.
 #[derive(Debug)]
 pub(crate) struct Bound {
@@ -87,7 +94,8 @@ impl Bound {
             let mut diagnostics = chain.diagnostics().iter();
             diagnostics.find(|diagnostic| diagnostic.kind == DiagnosticKind::FillChanged).map(|d| {
                 format!(
-                    "{}: fill_value: {d}; or set BindOptions::fill_check to Report",
+                    "{}: fill_value: {d}; zarrs_recast::fused judges it together with the codecs next \
+                     to this one, and BindOptions::fill_check = Report lets it pass",
                     names(&codecs)
                 )
             })
@@ -114,7 +122,7 @@ impl Bound {
 
     /// These codecs and then `next`, bound as one, to run in one pass; `None` if they cannot be.
     pub(crate) fn followed_by(&self, next: &Arc<Self>) -> Option<Arc<Self>> {
-        if self.settings.swap_encoded_bytes || self.settings.options != next.settings.options {
+        if !self.settings.can_precede(&next.settings) {
             return None;
         }
         let mut followed_by = self.followed_by.lock().unwrap_or_else(PoisonError::into_inner);
@@ -179,12 +187,11 @@ impl Bound {
     }
 }
 
-/// The data type of what `codec` makes of elements of `data_type`.
+/// The data type of what `codecs` make of elements of `data_type`.
 pub(crate) fn encoded_data_type(
-    codec: &Codec,
+    codecs: &[Codec],
     data_type: &DataType,
 ) -> Result<DataType, CodecError> {
-    let codecs = std::slice::from_ref(codec);
     let other = |error: String| CodecError::Other(format!("{}: {error}", names(codecs)));
     let chain = Chain::bind(element_type(data_type)?, None, codecs, &BindOptions::default())
         .map_err(|error| other(error.to_string()))?;

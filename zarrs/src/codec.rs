@@ -16,6 +16,7 @@ use zarrs::metadata::Configuration;
 use zarrs::plugin::{ExtensionName, ZarrVersion};
 
 use crate::bound::{self, Bound, Place, Settings};
+use crate::fuse::Groups;
 use crate::partial::Partial;
 
 /// Bound codecs are kept for this many pairs of data type and fill value. One array needs two: its own,
@@ -34,7 +35,8 @@ pub(crate) struct Names {
 /// zarrs hands data type and fill value to every call; the codec is bound to them once.
 #[derive(Debug)]
 pub struct RecastCodec {
-    codec: Codec,
+    /// What it runs: itself, or in a fused array its successors too, or nothing after such a codec.
+    codecs: Vec<Codec>,
     names: Names,
     configuration: Configuration,
     settings: Settings,
@@ -45,13 +47,21 @@ pub struct RecastCodec {
 
 impl RecastCodec {
     pub(crate) fn new(
-        codec: Codec,
+        codecs: Vec<Codec>,
         names: Names,
         configuration: Configuration,
         settings: Settings,
     ) -> Self {
         let (bound, encoded_data_type) = <_>::default();
-        Self { codec, names, configuration, settings, bound, encoded_data_type }
+        Self { codecs, names, configuration, settings, bound, encoded_data_type }
+    }
+
+    pub(crate) fn codecs(&self) -> &[Codec] {
+        &self.codecs
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// The codec bound to a data type and a fill value.
@@ -66,8 +76,8 @@ impl RecastCodec {
                 return Ok(bound.clone());
             }
         }
-        let codecs = vec![self.codec.clone()];
-        let bound = Arc::new(Bound::new(codecs, data_type, fill_value, self.settings.clone())?);
+        let (codecs, settings) = (self.codecs.clone(), self.settings.clone());
+        let bound = Arc::new(Bound::new(codecs, data_type, fill_value, settings)?);
         let mut cache = self.bound.write().unwrap_or_else(PoisonError::into_inner);
         if cache.len() == CACHED {
             cache.remove(0);
@@ -129,15 +139,17 @@ impl ArrayToArrayCodecTraits for RecastCodec {
         self: Arc<Self>,
         options: &CodecSpecificOptions,
     ) -> Arc<dyn ArrayToArrayCodecTraits> {
-        match options.get_option::<BindOptions>() {
-            Some(options) => {
-                let (codec, configuration) = (self.codec.clone(), self.configuration.clone());
-                let options = Some(options.clone());
-                let settings = Settings { options, ..self.settings };
-                Arc::new(Self::new(codec, self.names, configuration, settings))
-            }
-            None => self,
+        let fused = options.get_option::<Groups>().and_then(|groups| groups.of(&self));
+        let asked_for = options.get_option::<BindOptions>();
+        if fused.is_none() && asked_for.is_none() {
+            return self;
         }
+        let (codecs, mut settings) =
+            fused.unwrap_or_else(|| (self.codecs.clone(), self.settings.clone()));
+        if let Some(options) = asked_for {
+            settings.options = Some(options.clone());
+        }
+        Arc::new(Self::new(codecs, self.names, self.configuration.clone(), settings))
     }
 
     fn encoded_data_type(&self, decoded_data_type: &DataType) -> Result<DataType, CodecError> {
@@ -147,7 +159,7 @@ impl ArrayToArrayCodecTraits for RecastCodec {
         {
             return Ok(encoded);
         }
-        let encoded = bound::encoded_data_type(&self.codec, decoded_data_type)?;
+        let encoded = bound::encoded_data_type(&self.codecs, decoded_data_type)?;
         let mut known = self.encoded_data_type.write().unwrap_or_else(PoisonError::into_inner);
         *known = Some((decoded_data_type.clone(), encoded.clone()));
         Ok(encoded)
@@ -178,6 +190,9 @@ impl ArrayToArrayCodecTraits for RecastCodec {
         fill_value: &FillValue,
         _options: &CodecOptions,
     ) -> Result<ArrayBytes<'a>, CodecError> {
+        if self.codecs.is_empty() {
+            return Ok(bytes);
+        }
         let bound = self.bound(data_type, fill_value)?;
         bound.check_for_writing()?;
         bound.encode(&bytes.into_fixed()?, Place::Chunk(shape)).map(ArrayBytes::from)
@@ -191,6 +206,9 @@ impl ArrayToArrayCodecTraits for RecastCodec {
         fill_value: &FillValue,
         _options: &CodecOptions,
     ) -> Result<ArrayBytes<'a>, CodecError> {
+        if self.codecs.is_empty() {
+            return Ok(bytes);
+        }
         let bound = self.bound(data_type, fill_value)?;
         bound.decode(&bytes.into_fixed()?, Place::Chunk(shape)).map(ArrayBytes::from)
     }
@@ -203,6 +221,9 @@ impl ArrayToArrayCodecTraits for RecastCodec {
         fill_value: &FillValue,
         _options: &CodecOptions,
     ) -> Result<Arc<dyn ArrayPartialDecoderTraits>, CodecError> {
+        if self.codecs.is_empty() {
+            return Ok(input_handle);
+        }
         let bound = self.bound(data_type, fill_value)?;
         Ok(Arc::new(Partial::on_top_of(input_handle, bound)))
     }
@@ -215,6 +236,9 @@ impl ArrayToArrayCodecTraits for RecastCodec {
         fill_value: &FillValue,
         _options: &CodecOptions,
     ) -> Result<Arc<dyn ArrayPartialEncoderTraits>, CodecError> {
+        if self.codecs.is_empty() {
+            return Ok(input_output_handle);
+        }
         let bound = self.bound(data_type, fill_value)?;
         bound.check_for_writing()?;
         Ok(Arc::new(Partial::new(input_output_handle, bound)))

@@ -70,7 +70,8 @@
 //! as the codecs behind them can (`bytes`, `sharding_indexed`), and decodes only them in any case.
 //! Writing a part does so too where zarrs is asked to (`CodecOptions::experimental_partial_encoding`);
 //! otherwise zarrs reads, changes and writes the whole chunk, which for a lossy chain encodes the
-//! elements around the part again. Codecs next to each other run as one when parts are read.
+//! elements around the part again. Codecs next to each other run as one when parts are read; [`fused`]
+//! makes them do so for whole chunks.
 //!
 //! # Errors
 //! name the codec, the element's index in what was read or written, its indices in the chunk, its
@@ -80,10 +81,12 @@
 
 mod bound;
 mod codec;
+mod fuse;
 mod partial;
 mod plugin;
 
 pub use codec::RecastCodec;
+pub use fuse::fused;
 pub use plugin::register;
 pub use zarr_recast::{BindOptions, FillCheck, FloatOverflow};
 

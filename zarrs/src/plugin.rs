@@ -117,7 +117,7 @@ fn create(
     let configuration = configuration.unwrap_or_default();
     let swap_encoded_bytes = version == ZarrVersion::V2 && byte_orders_differ(&configuration);
     let settings = Settings { options: None, swap_encoded_bytes };
-    let codec = RecastCodec::new(codec, names, configuration, settings);
+    let codec = RecastCodec::new(vec![codec], names, configuration, settings);
     Ok(api::Codec::ArrayToArray(Arc::new(codec)))
 }
 

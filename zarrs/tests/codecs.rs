@@ -18,6 +18,7 @@ use zarrs_recast::{BindOptions, FillCheck};
 
 use common::{create, empty_store, metadata, read, read_all, write, write_all};
 
+#[allow(clippy::needless_pass_by_value)] // takes a literal
 fn cast(configuration: Value) -> Value {
     json!({"name": "cast_value", "configuration": configuration})
 }
@@ -265,4 +266,27 @@ fn what_zarrs_does_not_know_is_named() {
         let error = create(&store, &metadata("float32", 0, &[4], &[2], &codecs)).expect_err(named);
         assert!(error.contains(named) && !error.contains('\n'), "{error}");
     }
+}
+
+#[test]
+fn a_fused_array_judges_the_fill_value_and_names_the_first_element_of_all_its_codecs() {
+    zarrs_recast::register();
+    // (2.1 - 0.1) * 10 is 19.999998 in float32: the cast rounds it to 20, which decodes to 2.1 again.
+    let codecs = json!([
+        {"name": "scale_offset", "configuration": {"offset": 0.1, "scale": 10}},
+        cast(json!({"data_type": "int16"})),
+        little(),
+    ]);
+    let (_folder, store) = empty_store();
+    let array = create(&store, &metadata("float32", 2.1, &[4], &[4], &codecs)).expect("an array");
+    let elements = floats(&[2.1, 0.1, 1.1, 3.1]);
+    let error = write_all(&array, &elements).expect_err("the cast alone changes it").to_string();
+    assert!(error.contains("zarrs_recast::fused"), "{error}");
+
+    let array = zarrs_recast::fused(array);
+    write_all(&array, &elements).expect("written");
+    assert_eq!(read_all(&array).expect("read"), elements);
+    let error = write_all(&array, &floats(&[2.1, 0.1, 1e6, 3e38])).expect_err("1e6").to_string();
+    let expected = "scale_offset + cast_value, encoding: element 2: float32 1000000.0 becomes ";
+    assert!(error.starts_with(expected), "{error}");
 }

@@ -31,6 +31,7 @@ fn scalars(data_type: ElementType, values: &[f64]) -> Vec<Scalar> {
     values.iter().map(|value| cast(value).expect("representable")).collect()
 }
 
+#[allow(clippy::too_many_lines)] // a table
 fn fronts() -> Vec<Front> {
     use ElementType as E;
     let front = |name, data_type, fill_value: Value, codecs, encoded, elements: &[f64]| Front {
@@ -360,4 +361,48 @@ fn chunk_keys_of_both_kinds_and_separators_work() {
         assert!(folder.path().join(key).is_file(), "{kind} {separator}: no {key}");
         assert_reads(key, front, &array, &all);
     }
+}
+
+fn files(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(self::files(&path));
+        } else {
+            let bytes = std::fs::read(&path).expect("a file");
+            files.push((path, bytes));
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn fused_arrays_store_the_same_files_and_read_the_same_elements() {
+    for_every_array(|name, front, document| {
+        if front.codecs.as_array().is_some_and(|codecs| codecs.len() < 2) {
+            return;
+        }
+        let (folder, store) = empty_store();
+        let array = create(&store, document).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let elements = elements(front, array.shape());
+        write_all(&array, &elements).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let unfused = files(folder.path());
+
+        let array = zarrs_recast::fused(array);
+        assert_reads(name, front, &array, &elements);
+        array.store_metadata().expect("written");
+        write_all(&array, &elements).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(files(folder.path()) == unfused, "{name}");
+        if let Some(subset) = parts(array.shape()).first() {
+            let options = CodecOptions::default().with_experimental_partial_encoding(true);
+            let size = front.data_type.size();
+            let bytes = ArrayBytes::new_flen(part(&elements, size, array.shape(), subset));
+            array
+                .store_array_subset_opt(subset, bytes, &options)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_reads(name, front, &array, &elements);
+        }
+    });
 }
