@@ -1,12 +1,15 @@
 //! The arguments of each command.
 
+// The documentation of arguments is printed as it stands.
+#![allow(clippy::doc_markdown)]
+
 use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use recast_kernels::{ElementType, OutOfRange, Rounding};
-use zarr_recast::JsonScalar;
+use zarr_recast::{FillCheck, JsonScalar};
 
 /// Packs Zarr arrays into small integers within an error bound, explains them and unpacks them.
 ///
@@ -90,9 +93,23 @@ pub(crate) struct Common {
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// Reads INPUT even if its fill value does not survive its codecs, as zarr-python writes it.
+    #[arg(long)]
+    pub(crate) accept_fill_value: bool,
     /// Shows no progress and, without --json, no report.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+impl Common {
+    pub(crate) fn fill_check(&self) -> FillCheck {
+        fill_check(self.accept_fill_value)
+    }
+}
+
+/// How strict to be about the fill value of an array that exists.
+pub(crate) fn fill_check(accept: bool) -> FillCheck {
+    if accept { FillCheck::Report } else { FillCheck::Open }
 }
 
 /// Shows the codecs of an array step by step: types, ranges, the fill value, precision, warnings.
@@ -113,6 +130,9 @@ pub(crate) struct Cat {
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// Reads ARRAY even if its fill value does not survive its codecs, as zarr-python writes it.
+    #[arg(long)]
+    pub(crate) accept_fill_value: bool,
 }
 
 /// Runs codecs over raw little-endian elements, from standard input to standard output.

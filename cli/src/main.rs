@@ -3,8 +3,21 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod array;
+mod cat;
+mod choose;
+mod codecs;
 mod failure;
+mod info;
+mod number;
+mod output;
+mod pack;
 mod raw;
+mod report;
+mod survey;
+mod unpack;
+mod verify;
+mod work;
 
 use std::process::ExitCode;
 
@@ -12,17 +25,18 @@ use clap::Parser;
 
 use args::{Cli, Command};
 
-// Registers `scale_offset` and `cast_value` with zarrs.
-use zarrs_recast as _;
-
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return failure::usage(&error),
     };
+    zarrs_recast::register();
     let result = match &cli.command {
+        Command::Pack(arguments) => pack::run(arguments),
+        Command::Unpack(arguments) => unpack::run(arguments),
+        Command::Info(arguments) => info::run(arguments),
+        Command::Cat(arguments) => cat::run(arguments),
         Command::Raw(arguments) => raw::run(arguments),
-        _ => Err(anyhow::anyhow!("not built yet")),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

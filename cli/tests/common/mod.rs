@@ -3,7 +3,13 @@
 #![allow(dead_code)] // each test file uses its part
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+
+use zarrs::array::{Array, ArrayBytes};
+use zarrs::filesystem::FilesystemStore;
+use zarrs_recast as _;
 
 /// A run of the command to come.
 pub(crate) struct Recast {
@@ -85,4 +91,130 @@ impl Recast {
         assert_eq!(run.stderr.trim_end().lines().count(), 1, "{}", run.stderr);
         run.stderr
     }
+}
+
+/// An array on the filesystem for a test.
+pub(crate) struct Sample {
+    pub(crate) metadata: serde_json::Value,
+}
+
+impl Sample {
+    /// An array of this type; the codecs are `bytes` and gzip.
+    #[allow(clippy::needless_pass_by_value)] // json!(…) makes a value
+    pub(crate) fn new(
+        data_type: &str,
+        shape: &[u64],
+        chunks: &[u64],
+        fill: serde_json::Value,
+    ) -> Self {
+        let codecs = serde_json::json!([
+            {"name": "bytes", "configuration": {"endian": "little"}},
+            {"name": "gzip", "configuration": {"level": 1}},
+        ]);
+        let metadata = serde_json::json!({
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": shape,
+            "data_type": data_type,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": fill,
+            "codecs": codecs,
+        });
+        Self { metadata }
+    }
+
+    /// Sets a member of the metadata.
+    pub(crate) fn with(mut self, member: &str, value: serde_json::Value) -> Self {
+        self.metadata[member] = value;
+        self
+    }
+
+    /// Writes it with all its elements, in native byte order.
+    pub(crate) fn write(&self, path: &Path, elements: &[u8]) {
+        let array = self.create(path);
+        array.store_array_subset(&array.subset_all(), ArrayBytes::new_flen(elements)).unwrap();
+    }
+
+    /// Writes the metadata only.
+    pub(crate) fn create(&self, path: &Path) -> Array<FilesystemStore> {
+        std::fs::create_dir_all(path).unwrap();
+        std::fs::write(path.join("zarr.json"), self.metadata.to_string()).unwrap();
+        open(path)
+    }
+}
+
+/// Opens an array with zarrs.
+pub(crate) fn open(path: &Path) -> Array<FilesystemStore> {
+    Array::open(Arc::new(FilesystemStore::new(path).unwrap()), "/").unwrap()
+}
+
+/// The metadata document of an array.
+pub(crate) fn metadata(path: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(path.join("zarr.json")).unwrap()).unwrap()
+}
+
+/// A value codec's configuration in a metadata document.
+pub(crate) fn configuration<'a>(
+    metadata: &'a serde_json::Value,
+    name: &str,
+) -> Option<&'a serde_json::Value> {
+    let codecs = metadata["codecs"].as_array().unwrap();
+    Some(&codecs.iter().find(|codec| codec["name"] == name)?["configuration"])
+}
+
+/// The stored elements of a packed array as integers: what zarrs reads with the value codecs taken
+/// out of the metadata.
+pub(crate) fn stored_codes(path: &Path) -> Vec<i64> {
+    let mut document = metadata(path);
+    let cast = configuration(&document, "cast_value").unwrap().clone();
+    let name = cast["data_type"].as_str().unwrap().to_owned();
+    let fill = code_of_fill(&document);
+    let codecs = document["codecs"].as_array_mut().unwrap();
+    codecs.retain(|codec| codec["name"] != "cast_value" && codec["name"] != "scale_offset");
+    document["data_type"] = name.as_str().into();
+    document["fill_value"] = fill.into();
+    let store = Arc::new(FilesystemStore::new(path).unwrap());
+    let metadata = serde_json::from_value(document).unwrap();
+    let array = Array::new_with_metadata(store, "/", metadata).unwrap();
+    let bytes: ArrayBytes<'static> = array.retrieve_array_subset(&array.subset_all()).unwrap();
+    let bytes = bytes.into_fixed().unwrap();
+    let size = array.data_type().fixed_size().unwrap();
+    let signed = name.starts_with('i');
+    let code = |bytes: &[u8]| {
+        let sign = if signed && bytes[size - 1] >= 128 { 255 } else { 0 };
+        let mut wide = [sign; 8];
+        wide[..size].copy_from_slice(bytes);
+        i64::from_le_bytes(wide)
+    };
+    bytes.chunks_exact(size).map(code).collect()
+}
+
+/// The code of the fill value, if a map of the last cast has one; chunks that are not stored hold it.
+fn code_of_fill(document: &serde_json::Value) -> i64 {
+    let cast = configuration(document, "cast_value").unwrap();
+    let nan = cast["scalar_map"]["encode"].as_array().into_iter().flatten();
+    let nan = nan.filter(|pair| pair[0] == document["fill_value"]).map(|pair| pair[1].as_i64());
+    nan.flatten().next().unwrap_or(0)
+}
+
+/// All files below a folder, with their paths in it.
+pub(crate) fn contents(folder: &Path) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let mut files = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(folder).unwrap().to_owned();
+        if path.is_dir() {
+            let below = contents(&path);
+            files.extend(below.into_iter().map(|(path, bytes)| (name.join(path), bytes)));
+        } else {
+            files.insert(name, std::fs::read(&path).unwrap());
+        }
+    }
+    files
+}
+
+/// The bytes of all files below a folder.
+pub(crate) fn bytes_below(folder: &Path) -> u64 {
+    contents(folder).values().map(|bytes| bytes.len() as u64).sum()
 }

@@ -1,0 +1,272 @@
+//! Arrays on the filesystem, read chunk by chunk.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use recast_kernels::{ElementType, Scalar};
+use zarr_recast::{FillCheck, data_type};
+use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArraySubset, CodecOptions};
+use zarrs::filesystem::FilesystemStore;
+
+use crate::codecs::Steps;
+
+/// More chunks than this would take hours even if none were stored.
+const MOST_CHUNKS: u64 = 100_000_000;
+/// A chunk is decoded as a whole, so it has to fit into memory a few times.
+const LARGEST_CHUNK: u64 = 4 << 30;
+
+/// An array opened for reading.
+pub(crate) struct Source {
+    path: PathBuf,
+    array: Array<FilesystemStore>,
+    element_type: ElementType,
+    fill_value: Scalar,
+    codecs: Steps,
+    chunks: u64,
+    options: CodecOptions,
+}
+
+/// The part of a chunk that lies inside the array.
+#[derive(Clone, Debug)]
+pub(crate) struct Region {
+    /// The chunk's place in the grid.
+    pub(crate) chunk: Vec<u64>,
+    /// Where it begins in the array.
+    pub(crate) origin: Vec<u64>,
+    /// Its extent inside the array.
+    pub(crate) shape: Vec<u64>,
+    /// Its extent as it is stored.
+    pub(crate) chunk_shape: Vec<u64>,
+}
+
+impl Region {
+    /// Elements inside the array.
+    pub(crate) fn elements(&self) -> u64 {
+        self.shape.iter().product()
+    }
+
+    /// Whether the chunk lies inside the array as a whole.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.shape == self.chunk_shape
+    }
+
+    /// Names an element by its place in the array, for an error.
+    pub(crate) fn element(&self, index: usize) -> String {
+        let mut rest = index as u64;
+        let mut place = self.origin.clone();
+        for (coordinate, extent) in place.iter_mut().zip(&self.shape).rev() {
+            *coordinate += rest % extent.max(&1);
+            rest /= extent.max(&1);
+        }
+        format!("element {place:?} (chunk {:?})", self.chunk)
+    }
+
+    /// The runs of elements that the region has in its chunk, as (start, length).
+    fn runs(&self) -> Result<Vec<(usize, usize)>> {
+        let subset = ArraySubset::new_with_shape(self.shape.clone());
+        let runs = subset.contiguous_linearised_indices(&self.chunk_shape)?;
+        Ok(runs.iter().map(|(start, length)| (start as usize, length as usize)).collect())
+    }
+
+    /// The region's elements out of a whole chunk.
+    fn crop(&self, chunk: Vec<u8>, size: usize) -> Result<Vec<u8>> {
+        if self.is_whole() {
+            return Ok(chunk);
+        }
+        let mut cropped = Vec::with_capacity(self.elements() as usize * size);
+        for (start, length) in self.runs()? {
+            let run = chunk.get(start * size..(start + length) * size);
+            cropped.extend_from_slice(run.context("the chunk is shorter than its shape")?);
+        }
+        Ok(cropped)
+    }
+
+    /// A whole chunk with the region's elements, and the fill value around them.
+    pub(crate) fn pad(&self, elements: Vec<u8>, fill: Scalar) -> Result<Vec<u8>> {
+        if self.is_whole() {
+            return Ok(elements);
+        }
+        let fill = fill.to_ne_bytes();
+        let size = fill.len();
+        let count = self.chunk_shape.iter().product::<u64>() as usize;
+        let mut chunk = fill.repeat(count);
+        let mut rest = elements.as_slice();
+        for (start, length) in self.runs()? {
+            let (run, after) =
+                rest.split_at_checked(length * size).context("too few elements for a region")?;
+            let place = chunk.get_mut(start * size..(start + length) * size);
+            place.context("a region beyond its chunk")?.copy_from_slice(run);
+            rest = after;
+        }
+        Ok(chunk)
+    }
+}
+
+impl Source {
+    /// Opens the array at a path. What `fill_check` allows beyond the specification is read as it is.
+    pub(crate) fn open(path: &Path, fill_check: FillCheck) -> Result<Self> {
+        Self::open_here(path, fill_check).with_context(|| path.display().to_string())
+    }
+
+    fn open_here(path: &Path, fill_check: FillCheck) -> Result<Self> {
+        match std::fs::metadata(path) {
+            Err(error) => return Err(error.into()),
+            Ok(metadata) if !metadata.is_dir() => {
+                bail!("not a directory; an array is a directory with zarr.json or .zarray");
+            }
+            Ok(_) => {}
+        }
+        match kind(path) {
+            Kind::Array => {}
+            Kind::Group => bail!("a group, not an array; name one of the arrays in it"),
+            Kind::Other => bail!("no array here: neither zarr.json nor .zarray"),
+        }
+        let store = Arc::new(FilesystemStore::new(path)?);
+        let array = Array::open(store, "/")?;
+        let name = array
+            .data_type()
+            .name_v3()
+            .map_or_else(|| format!("{:?}", array.data_type()), std::borrow::Cow::into_owned);
+        let element_type = data_type::parse(&name)?;
+        let fill_value = Scalar::from_ne_bytes(element_type, array.fill_value().as_ne_bytes())
+            .ok_or_else(|| anyhow!("the fill value is not one element of {element_type}"))?;
+        let metadata = match array.metadata() {
+            ArrayMetadata::V3(metadata) => serde_json::to_value(metadata)?,
+            ArrayMetadata::V2(metadata) => serde_json::to_value(metadata)?,
+        };
+        let codecs = Steps::read(&metadata, element_type, fill_value, fill_check)?;
+        let grid = array.chunk_grid_shape();
+        let chunks = if grid.contains(&0) {
+            Some(0)
+        } else {
+            grid.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent))
+        };
+        let chunks = chunks.filter(|&chunks| chunks <= MOST_CHUNKS).with_context(|| {
+            format!(
+                "shape {:?} has more than {MOST_CHUNKS} chunks, which is too many to go through; \
+                 use larger chunks",
+                array.shape()
+            )
+        })?;
+        let options = CodecOptions::default().with_concurrent_target(1);
+        let path = path.to_owned();
+        let array = zarrs_recast::fused(array);
+        let source = Self { path, array, element_type, fill_value, codecs, chunks, options };
+        if chunks > 0 {
+            source.region(0)?;
+        }
+        Ok(source)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn array(&self) -> &Array<FilesystemStore> {
+        &self.array
+    }
+
+    pub(crate) fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    pub(crate) fn fill_value(&self) -> Scalar {
+        self.fill_value
+    }
+
+    /// The number of chunks.
+    pub(crate) fn chunks(&self) -> u64 {
+        self.chunks
+    }
+
+    /// The number of elements.
+    pub(crate) fn elements(&self) -> u128 {
+        self.array.shape().iter().map(|&extent| u128::from(extent)).product()
+    }
+
+    /// The codecs.
+    pub(crate) fn codecs(&self) -> &Steps {
+        &self.codecs
+    }
+
+    /// The chunk with this number, counted in C order.
+    pub(crate) fn region(&self, number: u64) -> Result<Region> {
+        let chunk = zarrs::array::unravel_index(number, self.array.chunk_grid_shape())
+            .with_context(|| format!("there is no chunk {number}"))?;
+        let chunk = Vec::from(chunk.as_slice());
+        let chunk_shape: Vec<u64> =
+            self.array.chunk_shape(&chunk)?.iter().map(|extent| extent.get()).collect();
+        let size = self.element_type.size() as u64;
+        let bytes =
+            chunk_shape.iter().try_fold(size, |product, &extent| product.checked_mul(extent));
+        if bytes.is_none_or(|bytes| bytes > LARGEST_CHUNK) {
+            bail!(
+                "chunk {chunk:?} of shape {chunk_shape:?} takes more than {} GiB decoded, which is \
+                 too much to hold; use smaller chunks",
+                LARGEST_CHUNK >> 30
+            );
+        }
+        let bounded = self.array.chunk_subset_bounded(&chunk)?;
+        let (origin, shape) = (bounded.start().to_vec(), bounded.shape().to_vec());
+        Ok(Region { chunk, origin, shape, chunk_shape })
+    }
+
+    /// The elements of a region in C order and native byte order; `None` if its chunk is not stored.
+    pub(crate) fn read(&self, region: &Region) -> Result<Option<Vec<u8>>> {
+        let read = || -> Result<Option<Vec<u8>>> {
+            let bytes = self.array.retrieve_chunk_if_exists_opt::<ArrayBytes<'static>>(
+                &region.chunk,
+                &self.options,
+            )?;
+            let Some(bytes) = bytes else { return Ok(None) };
+            let bytes = bytes.into_fixed()?.into_owned();
+            let expected = region.chunk_shape.iter().product::<u64>() as usize;
+            if bytes.len() != expected * self.element_type.size() {
+                bail!("{} bytes decoded, {expected} elements expected", bytes.len());
+            }
+            Ok(Some(region.crop(bytes, self.element_type.size())?))
+        };
+        read().with_context(|| format!("{}: chunk {:?}", self.path.display(), region.chunk))
+    }
+
+    /// As [`Source::read`], with the fill value in place of a chunk that is not stored.
+    pub(crate) fn read_or_fill(&self, region: &Region) -> Result<Vec<u8>> {
+        Ok(match self.read(region)? {
+            Some(elements) => elements,
+            None => self.fill_value.to_ne_bytes().repeat(region.elements() as usize),
+        })
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// What lies in a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Array,
+    Group,
+    Other,
+}
+
+/// Tells what a directory holds, without judging whether it is in order.
+pub(crate) fn kind(path: &Path) -> Kind {
+    if let Ok(text) = std::fs::read(path.join("zarr.json")) {
+        let node_type = serde_json::from_slice::<serde_json::Value>(&text)
+            .ok()
+            .and_then(|json| json.get("node_type")?.as_str().map(str::to_owned));
+        return if node_type.as_deref() == Some("group") { Kind::Group } else { Kind::Array };
+    }
+    if path.join(".zarray").is_file() {
+        Kind::Array
+    } else if path.join(".zgroup").is_file() {
+        Kind::Group
+    } else {
+        Kind::Other
+    }
+}

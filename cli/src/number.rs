@@ -1,0 +1,189 @@
+//! Elements as numbers whose comparison and difference are exact.
+
+use recast_kernels::{ElementType, OutOfRange, Plan, Rounding, RunError, Scalar};
+
+/// How elements of a type are read as numbers: 64-bit integers as i128, everything else as f64, in
+/// which all other types are exact.
+pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
+    /// Less and greater than every element: where a search for the range begins.
+    const EXTREMES: (Self, Self);
+
+    /// Appends the elements to `numbers`; `plan` is that of [`to_float64`] for the same type.
+    fn read(
+        element_type: ElementType,
+        plan: &Plan,
+        bytes: &[u8],
+        numbers: &mut Vec<Self>,
+    ) -> Result<(), RunError>;
+
+    /// The element of a type with this value, if the type has it.
+    fn to_scalar(self, element_type: ElementType) -> Option<Scalar>;
+
+    fn is_nan(self) -> bool;
+    fn is_infinite(self) -> bool;
+
+    /// |self − other|, rounded to the nearest f64.
+    fn distance(self, other: Self) -> f64;
+
+    /// Whether |self − other| > bound, exactly.
+    fn is_farther(self, other: Self, bound: f64) -> bool;
+}
+
+/// The cast of a type to float64.
+pub(crate) fn to_float64(element_type: ElementType) -> Result<Plan, recast_kernels::BuildError> {
+    Plan::builder(element_type).cast(recast_kernels::Cast::new(ElementType::Float64)).build()
+}
+
+/// Whether elements of a type are read as i128.
+pub(crate) fn is_wide(element_type: ElementType) -> bool {
+    matches!(element_type, ElementType::Int64 | ElementType::UInt64)
+}
+
+impl Number for f64 {
+    const EXTREMES: (Self, Self) = (Self::NEG_INFINITY, Self::INFINITY);
+
+    fn read(
+        element_type: ElementType,
+        plan: &Plan,
+        bytes: &[u8],
+        numbers: &mut Vec<Self>,
+    ) -> Result<(), RunError> {
+        match element_type {
+            ElementType::Float32 => {
+                let (elements, _) = bytes.as_chunks();
+                numbers.extend(elements.iter().map(|&bytes| Self::from(f32::from_ne_bytes(bytes))));
+            }
+            ElementType::Float64 => {
+                let (elements, _) = bytes.as_chunks();
+                numbers.extend(elements.iter().map(|&bytes| Self::from_ne_bytes(bytes)));
+            }
+            _ => {
+                let mut converted = vec![0; bytes.len() / element_type.size() * size_of::<Self>()];
+                plan.run(bytes, &mut converted)?;
+                let (elements, _) = converted.as_chunks();
+                numbers.extend(elements.iter().map(|&bytes| Self::from_ne_bytes(bytes)));
+            }
+        }
+        Ok(())
+    }
+
+    fn to_scalar(self, element_type: ElementType) -> Option<Scalar> {
+        let exact = Scalar::from(self);
+        let cast = exact.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()?;
+        cast.equals(exact).then_some(cast)
+    }
+
+    fn is_nan(self) -> bool {
+        self.is_nan()
+    }
+
+    fn is_infinite(self) -> bool {
+        self.is_infinite()
+    }
+
+    fn distance(self, other: Self) -> f64 {
+        (self - other).abs()
+    }
+
+    fn is_farther(self, other: Self, bound: f64) -> bool {
+        let difference = self - other;
+        let distance = difference.abs();
+        if distance != bound {
+            return distance > bound;
+        }
+        // The rounded difference is the bound: what rounding took away decides (2Sum).
+        let back = difference - self;
+        let error = (self - (difference - back)) + (-other - back);
+        error != 0.0 && (error > 0.0) == (difference > 0.0)
+    }
+}
+
+impl Number for i128 {
+    const EXTREMES: (Self, Self) = (Self::MIN, Self::MAX);
+
+    fn read(
+        element_type: ElementType,
+        _: &Plan,
+        bytes: &[u8],
+        numbers: &mut Vec<Self>,
+    ) -> Result<(), RunError> {
+        let (elements, _) = bytes.as_chunks();
+        if element_type.is_signed() {
+            numbers.extend(elements.iter().map(|&bytes| Self::from(i64::from_ne_bytes(bytes))));
+        } else {
+            numbers.extend(elements.iter().map(|&bytes| Self::from(u64::from_ne_bytes(bytes))));
+        }
+        Ok(())
+    }
+
+    fn to_scalar(self, element_type: ElementType) -> Option<Scalar> {
+        scalar(self, element_type)
+    }
+
+    fn is_nan(self) -> bool {
+        false
+    }
+
+    fn is_infinite(self) -> bool {
+        false
+    }
+
+    fn distance(self, other: Self) -> f64 {
+        self.abs_diff(other) as f64
+    }
+
+    fn is_farther(self, other: Self, bound: f64) -> bool {
+        // A bound is not negative; as an integer it saturates far beyond every difference.
+        self.abs_diff(other) > bound.floor() as u128
+    }
+}
+
+/// A scalar of an integer type.
+pub(crate) fn integer(scalar: Scalar) -> Option<i128> {
+    let element_type = scalar.element_type();
+    if !element_type.is_integer() {
+        return None;
+    }
+    let bits = 64 - 8 * element_type.size() as u32;
+    Some(if element_type.is_signed() {
+        i128::from((scalar.bits() << bits) as i64 >> bits)
+    } else {
+        i128::from(scalar.bits())
+    })
+}
+
+/// An integer as a scalar of a type, if the type has it.
+pub(crate) fn scalar(value: i128, element_type: ElementType) -> Option<Scalar> {
+    let wide = u64::try_from(value)
+        .map(Scalar::from)
+        .or_else(|_| i64::try_from(value).map(Scalar::from))
+        .ok()?;
+    let cast = wide.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()?;
+    cast.equals(wide).then_some(cast)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_that_rounds_to_the_bound_is_told_from_one_that_is_it() {
+        assert!(!1.5_f64.is_farther(1.0, 0.5));
+        // 1 + 2^-60 rounds to 1.
+        let tiny = 2_f64.powi(-60);
+        assert!(1.0_f64.is_farther(-tiny, 1.0));
+        assert!((-1.0_f64).is_farther(tiny, 1.0));
+        assert!(!1.0_f64.is_farther(tiny, 1.0));
+        assert!(!tiny.is_farther(1.0, 1.0));
+        assert!((-tiny).is_farther(1.0, 1.0));
+    }
+
+    #[test]
+    fn integers_of_64_bits_keep_every_bit() {
+        let value = i128::from(u64::MAX);
+        assert_eq!(scalar(value, ElementType::UInt64).and_then(integer), Some(value));
+        assert_eq!(scalar(value, ElementType::Int64), None);
+        assert_eq!(scalar(-8, ElementType::Int4).and_then(integer), Some(-8));
+        assert_eq!(scalar(16_777_217, ElementType::Float32), None);
+    }
+}

@@ -1,0 +1,216 @@
+//! The first pass over an array: its range, what is excluded from it, and a sample.
+
+use anyhow::{Result, anyhow};
+use recast_kernels::{ElementType, Plan, Scalar};
+
+use crate::array::Source;
+use crate::number::{Number, is_wide, to_float64};
+use crate::work::Workers;
+
+/// Elements that are turned into numbers at once; they stay in the first-level cache.
+pub(crate) const BLOCK: usize = 2048;
+/// Elements of the sample, more or less.
+const SAMPLE: u64 = 1 << 16;
+/// Independent searches that the compiler can do side by side.
+const LANES: usize = 8;
+
+/// What an array holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Survey {
+    pub(crate) element_type: ElementType,
+    /// The array's fill value.
+    pub(crate) fill_value: Scalar,
+    /// NaNs.
+    pub(crate) nan: u64,
+    /// Elements equal to the fill value, if that is not NaN.
+    pub(crate) fill: u64,
+    /// Infinities other than the fill value, and the first of them.
+    pub(crate) infinite: u64,
+    pub(crate) first_infinite: Option<String>,
+    /// Smallest and largest of all other elements.
+    pub(crate) range: Option<(Scalar, Scalar)>,
+    /// Some of those elements, in native byte order, with the smallest and the largest.
+    pub(crate) sample: Vec<u8>,
+}
+
+/// The counts and the range of some elements.
+#[derive(Clone, Copy, Debug)]
+struct Tally<N> {
+    nan: u64,
+    fill: u64,
+    infinite: u64,
+    least: N,
+    greatest: N,
+}
+
+impl<N: Number> Tally<N> {
+    fn new() -> Self {
+        let (below, above) = N::EXTREMES;
+        Self { nan: 0, fill: 0, infinite: 0, least: above, greatest: below }
+    }
+
+    /// Counts a number, without a branch.
+    #[allow(clippy::needless_bitwise_bool)]
+    fn add(&mut self, number: N, fill: Option<N>) {
+        let is_nan = number.is_nan();
+        let is_fill = fill == Some(number);
+        let is_infinite = number.is_infinite() & !is_fill;
+        self.nan += u64::from(is_nan);
+        self.fill += u64::from(is_fill);
+        self.infinite += u64::from(is_infinite);
+        let counts = !(is_nan | is_fill | is_infinite);
+        self.least = if counts & (number < self.least) { number } else { self.least };
+        self.greatest = if counts & (number > self.greatest) { number } else { self.greatest };
+    }
+
+    fn merge(self, other: Self) -> Self {
+        Self {
+            nan: self.nan + other.nan,
+            fill: self.fill + other.fill,
+            infinite: self.infinite + other.infinite,
+            least: if other.least < self.least { other.least } else { self.least },
+            greatest: if other.greatest > self.greatest { other.greatest } else { self.greatest },
+        }
+    }
+}
+
+/// The index of an infinity, and its name.
+type Infinite = (usize, &'static str);
+
+/// Goes through all elements of an array.
+pub(crate) fn survey(source: &Source, workers: &Workers) -> Result<Survey> {
+    if is_wide(source.element_type()) {
+        survey_as::<i128>(source, workers)
+    } else {
+        survey_as::<f64>(source, workers)
+    }
+}
+
+fn survey_as<N: Number>(source: &Source, workers: &Workers) -> Result<Survey> {
+    let element_type = source.element_type();
+    let size = element_type.size();
+    let fill_value = source.fill_value();
+    let reader = Reader::<N>::new(element_type)?;
+    let fill = reader.read(&fill_value.to_ne_bytes())?.first().copied();
+    let fill = fill.filter(|fill| !fill.is_nan());
+    let chunks = source.chunks();
+    let per_chunk = SAMPLE.div_ceil(chunks.max(1));
+    let every = (chunks / SAMPLE).max(1);
+
+    let work = |number| -> Result<(Tally<N>, Option<String>, Vec<u8>)> {
+        let region = source.region(number)?;
+        let Some(elements) = source.read(&region)? else {
+            let mut tally = Tally::new();
+            let counter = if fill.is_some() { &mut tally.fill } else { &mut tally.nan };
+            *counter = region.elements();
+            return Ok((tally, None, Vec::new()));
+        };
+        let (tally, infinite) = reader.tally(&elements, fill)?;
+        let infinite = infinite.map(|(index, text)| format!("{} is {text}", region.element(index)));
+        let mut sample = Vec::new();
+        if number % every == 0 {
+            let count = (elements.len() / size) as u64;
+            let step = count.div_ceil(per_chunk).max(1) as usize;
+            sample.extend(elements.chunks_exact(size).step_by(step).flatten());
+        }
+        Ok((tally, infinite, sample))
+    };
+    let mut total = Tally::new();
+    let mut first_infinite = None;
+    let mut taken = Vec::new();
+    workers.run("range", chunks, work, |(tally, infinite, sample)| {
+        total = total.merge(tally);
+        first_infinite = first_infinite.take().or(infinite);
+        taken.extend(sample);
+        Ok(())
+    })?;
+
+    let range = if total.least <= total.greatest {
+        let scalar = |number: N| {
+            let scalar = number.to_scalar(element_type);
+            scalar.ok_or_else(|| anyhow!("an element is not of type {element_type}"))
+        };
+        Some((scalar(total.least)?, scalar(total.greatest)?))
+    } else {
+        None
+    };
+    let mut sample = Vec::new();
+    for (number, element) in reader.read(&taken)?.into_iter().zip(taken.chunks_exact(size)) {
+        if !number.is_nan() && !number.is_infinite() && fill != Some(number) {
+            sample.extend_from_slice(element);
+        }
+    }
+    if let Some((least, greatest)) = range {
+        sample.extend(least.to_ne_bytes());
+        sample.extend(greatest.to_ne_bytes());
+    }
+    Ok(Survey {
+        element_type,
+        fill_value,
+        nan: total.nan,
+        fill: total.fill,
+        infinite: total.infinite,
+        first_infinite,
+        range,
+        sample,
+    })
+}
+
+/// Reads elements of a type as numbers.
+pub(crate) struct Reader<N> {
+    element_type: ElementType,
+    to_float64: Plan,
+    number: std::marker::PhantomData<N>,
+}
+
+impl<N: Number> Reader<N> {
+    pub(crate) fn new(element_type: ElementType) -> Result<Self> {
+        let to_float64 = to_float64(element_type)?;
+        Ok(Self { element_type, to_float64, number: std::marker::PhantomData })
+    }
+
+    pub(crate) fn read(&self, bytes: &[u8]) -> Result<Vec<N>> {
+        let mut numbers = Vec::with_capacity(bytes.len() / self.element_type.size());
+        self.read_into(bytes, &mut numbers)?;
+        Ok(numbers)
+    }
+
+    /// As [`Reader::read`], in place of what `numbers` held.
+    pub(crate) fn read_into(&self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
+        numbers.clear();
+        N::read(self.element_type, &self.to_float64, bytes, numbers)?;
+        Ok(())
+    }
+
+    /// Tallies elements; with the first infinity's index and value.
+    fn tally(&self, elements: &[u8], fill: Option<N>) -> Result<(Tally<N>, Option<Infinite>)> {
+        let mut total = Tally::new();
+        let mut infinite = None;
+        let mut numbers = Vec::with_capacity(BLOCK);
+        for (block, bytes) in elements.chunks(BLOCK * self.element_type.size()).enumerate() {
+            self.read_into(bytes, &mut numbers)?;
+            let mut lanes = [Tally::new(); LANES];
+            let (rows, rest) = numbers.as_chunks::<LANES>();
+            for row in rows {
+                for (lane, &number) in lanes.iter_mut().zip(row) {
+                    lane.add(number, fill);
+                }
+            }
+            for (lane, &number) in lanes.iter_mut().zip(rest) {
+                lane.add(number, fill);
+            }
+            let tally = lanes.into_iter().fold(Tally::new(), Tally::merge);
+            if tally.infinite > 0 && infinite.is_none() {
+                let is_infinite = |number: &N| number.is_infinite() && fill != Some(*number);
+                let index = numbers.iter().position(is_infinite);
+                infinite = index.and_then(|index| {
+                    let negative = *numbers.get(index)? < N::EXTREMES.1;
+                    let text = if negative { "-Infinity" } else { "Infinity" };
+                    Some((block * BLOCK + index, text))
+                });
+            }
+            total = total.merge(tally);
+        }
+        Ok((total, infinite))
+    }
+}
