@@ -2,10 +2,8 @@
 //! of up to 16 bits, and for edge and random values of the wider ones, in all 676 pairs of types, all
 //! roundings and all treatments of values out of range; and so do maps, scale and offset.
 
+mod differential;
 mod oracle;
-
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::thread;
 
 use proptest::prelude::*;
 use recast_kernels::{
@@ -16,6 +14,7 @@ use recast_kernels::{
 use rustc_apfloat::ieee::{BFloatS, DoubleS, Float8E5M2S, HalfS, IeeeFloat, Semantics, SingleS};
 use rustc_apfloat::{Float, FloatConvert, Status, StatusAnd};
 
+use differential::{in_parallel, stride};
 use oracle::Value;
 use oracle::edges::{Random, edges};
 
@@ -54,29 +53,6 @@ fn compare_casts(source: ElementType, element: u64) -> Result<u64, String> {
     Ok(count)
 }
 
-/// Runs jobs on all cores; panics with the first failure; returns the sum of their counts.
-fn in_parallel<J: Sync>(jobs: &[J], run: impl Fn(&J) -> Result<u64, String> + Sync) -> u64 {
-    let (next, total) = (AtomicUsize::new(0), AtomicU64::new(0));
-    let worker = || {
-        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match run(job) {
-                Ok(count) => total.fetch_add(count, Ordering::Relaxed),
-                Err(message) => panic!("{message}"),
-            };
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        for worker in workers {
-            if let Err(panic) = worker.join() {
-                std::panic::resume_unwind(panic);
-            }
-        }
-    });
-    total.into_inner()
-}
-
 fn narrow_types() -> impl Iterator<Item = ElementType> {
     ElementType::ALL.into_iter().filter(|each| each.bits() <= 16)
 }
@@ -101,8 +77,7 @@ fn every_value_of_every_type_of_up_to_16_bits_casts_as_the_oracle_says() {
     let count = in_parallel(&jobs, |&(source, start)| {
         (start..start + 256).map(|element| compare_casts(source, element)).sum()
     });
-    println!("{count} comparisons");
-    assert_eq!(count, (16 * 256 + 4 * 65536) * (12 * 15 + 14 * 10));
+    assert!(stride() > 1 || count == (16 * 256 + 4 * 65536) * (12 * 15 + 14 * 10), "{count}");
 }
 
 #[test]
@@ -116,8 +91,7 @@ fn edges_of_the_wide_types_cast_as_the_oracle_says() {
     let count = in_parallel(&jobs, |(source, elements)| {
         elements.iter().map(|&element| compare_casts(*source, element)).sum()
     });
-    println!("{count} comparisons of {} edges", count / 320);
-    assert!(count / 320 > 100_000);
+    assert!(count / 320 > 100_000 / stride() as u64);
 }
 
 /// Compares encoding and decoding with this offset and scale, each alone and both together.
@@ -161,8 +135,7 @@ fn scale_and_offset_of_every_pair_of_up_to_8_bits_compute_as_the_oracle_says() {
             .map(|x| compare_scale_offset(element_type, x, y, y.wrapping_mul(7)))
             .sum()
     });
-    println!("{count} comparisons");
-    assert!(count > 7_000_000);
+    assert!(count > 7_000_000 / stride() as u64);
 }
 
 #[test]
@@ -187,8 +160,7 @@ fn scale_and_offset_of_edges_compute_as_the_oracle_says() {
         }
         Ok(count)
     });
-    println!("{count} comparisons");
-    assert!(count > 20_000_000);
+    assert!(count > 20_000_000 / stride() as u64);
 }
 
 #[test]
@@ -196,11 +168,10 @@ fn scale_and_offset_of_edges_compute_as_the_oracle_says() {
 fn many_random_values_of_the_wide_types_cast_as_the_oracle_says() {
     let jobs: Vec<_> =
         wide_types().flat_map(|source| (0..1000_u64).map(move |seed| (source, seed))).collect();
-    let count = in_parallel(&jobs, |&(source, seed)| {
+    in_parallel(&jobs, |&(source, seed)| {
         let mut random = Random::new(seed);
         (0..400).map(|_| compare_casts(source, random.element(source))).sum()
     });
-    println!("{count} comparisons");
 }
 
 #[test]
@@ -208,7 +179,7 @@ fn the_oracle_agrees_with_plain_ieee_conversions_where_nothing_overflows() {
     fn compare<S: Semantics>(target: ElementType) {
         let element_types = ElementType::ALL.into_iter().filter(|&each| each != target);
         for source in element_types.filter(|each| each.is_float() && each.size() <= 2) {
-            for element in 0..1_u64 << source.bits() {
+            for element in (0..1_u64 << source.bits()).step_by(stride()) {
                 let Value::Finite(value) = Value::of(source, element) else { continue };
                 for rounding in Rounding::ALL {
                     let plain: StatusAnd<IeeeFloat<S>> =
@@ -407,7 +378,7 @@ fn the_first_map_key_that_equals_the_element_by_value_decides() {
 #[test]
 fn maps_of_every_type_match_as_the_oracle_says() {
     let jobs = ElementType::ALL;
-    let count = in_parallel(&jobs, |&source| {
+    in_parallel(&jobs, |&source| {
         let mut random = Random::new(source.bits().into());
         let edges = edges(source);
         let mut count = 0;
@@ -432,7 +403,6 @@ fn maps_of_every_type_match_as_the_oracle_says() {
         }
         Ok(count)
     });
-    println!("{count} comparisons");
 }
 
 /// Elements of a wide type: any bits, a few significant bits, near an edge.
@@ -460,7 +430,7 @@ fn wide_element() -> impl Strategy<Value = (ElementType, u64)> {
 proptest! {
     // A failure is printed with its input, which belongs among the examples; no file is kept.
     #![proptest_config(ProptestConfig {
-        cases: 20_000,
+        cases: (20_000 / stride()) as u32,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -1,0 +1,215 @@
+//! A plan compared with the one-element reference: the body that tests, soak and fuzz targets share.
+#![allow(dead_code)] // each of them uses a part of it
+
+use std::fmt::Write;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use recast_kernels::{CastError, ElementType, Level, Plan, RunError, Scalar, Step, reference};
+
+use crate::oracle::edges::Random;
+
+/// What surrounds the output, and must still be there afterwards.
+pub(crate) const GUARD: u8 = 0xa5;
+const GUARD_LENGTH: usize = 72;
+
+/// Steps, elements to run them on, and what the reference makes of each element.
+pub(crate) struct Subject {
+    pub(crate) source: ElementType,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) elements: Vec<u64>,
+    pub(crate) outcomes: Vec<Result<Scalar, CastError>>,
+    /// Positions in `elements` of those that pass, and of those that fail.
+    pub(crate) passing: Vec<usize>,
+    pub(crate) failing: Vec<usize>,
+}
+
+impl Subject {
+    pub(crate) fn new(source: ElementType, steps: Vec<Step>, elements: Vec<u64>) -> Self {
+        let outcomes: Vec<_> = elements
+            .iter()
+            .map(|&bits| reference::run(Scalar::from_bits(source, bits), &steps, 0))
+            .collect();
+        let (passing, failing) = (0..elements.len()).partition(|&at| outcomes[at].is_ok());
+        Self { source, steps, elements, outcomes, passing, failing }
+    }
+
+    /// That many of the elements that pass, in any order.
+    pub(crate) fn some_passing(&self, length: usize, random: &mut Random) -> Vec<usize> {
+        if self.passing.is_empty() {
+            return Vec::new();
+        }
+        (0..length).map(|_| *random.pick(&self.passing)).collect()
+    }
+
+    /// Replaces one to three elements by some that fail.
+    pub(crate) fn spoil(&self, slice: &mut [usize], random: &mut Random) {
+        if self.failing.is_empty() || slice.is_empty() {
+            return;
+        }
+        for _ in 0..=random.below(3) {
+            slice[random.below(slice.len())] = *random.pick(&self.failing);
+        }
+    }
+
+    /// Slices of all [`LENGTHS`]: of passing elements, of passing ones with a few failing ones among
+    /// them, and of failing ones alone.
+    pub(crate) fn check_lengths(
+        &self,
+        level: Level,
+        lengths: &[usize],
+        random: &mut Random,
+    ) -> Check {
+        let mut count = 0;
+        for &length in lengths {
+            let mut slice = self.some_passing(length, random);
+            count += self.check(level, &slice, random)?;
+            if !self.failing.is_empty() {
+                self.spoil(&mut slice, random);
+                count += self.check(level, &slice, random)?;
+            }
+        }
+        for at in self.failing.iter().step_by(self.failing.len() / 8 + 1) {
+            count += self.check(level, &[*at, self.failing[0]], random)?;
+        }
+        Ok(count)
+    }
+
+    /// Runs a plan on a slice of elements, given by their positions, in buffers of any alignment and
+    /// byte order, and compares.
+    pub(crate) fn check(&self, level: Level, slice: &[usize], random: &mut Random) -> Check {
+        let (swap_input, swap_output) = (random.below(4) == 0, random.below(4) == 0);
+        let plan = self
+            .steps
+            .iter()
+            .fold(Plan::builder(self.source), |builder, step| builder.step(step.clone()))
+            .swap_input_bytes(swap_input)
+            .swap_output_bytes(swap_output)
+            .level(level)
+            .build()
+            .map_err(|error| format!("{} {:?}: {error}", self.source, self.steps))?;
+        assert_eq!(plan.level(), level);
+        assert_eq!(plan.source(), self.source);
+
+        let mut input = vec![GUARD; random.below(9)];
+        let start = input.len();
+        for &at in slice {
+            push(&mut input, self.source, self.elements[at], swap_input);
+        }
+        let mut expected = Vec::new();
+        let mut error = None;
+        for (index, &at) in slice.iter().enumerate() {
+            match self.outcomes[at] {
+                Ok(result) => push(&mut expected, plan.target(), result.bits(), swap_output),
+                Err(first) => {
+                    error = Some(CastError { index, ..first });
+                    break;
+                }
+            }
+        }
+
+        let before = GUARD_LENGTH + random.below(9);
+        let length = slice.len() * plan.target().size();
+        let mut output = vec![MaybeUninit::new(GUARD); before + length + GUARD_LENGTH];
+        let result = if random.below(2) == 0 {
+            plan.run_uninit(&input[start..], &mut output[before..before + length])
+        } else {
+            let mut bytes = vec![GUARD; before + length + GUARD_LENGTH];
+            let result = plan.run(&input[start..], &mut bytes[before..before + length]);
+            output = bytes.into_iter().map(MaybeUninit::new).collect();
+            result
+        };
+        // SAFETY: every byte was initialised above, and a plan may only overwrite it by other bytes.
+        let output: Vec<u8> = output.iter().map(|byte| unsafe { byte.assume_init() }).collect();
+
+        let message = |what: &str| {
+            Err(format!(
+                "{what}\n{level}, {} elements of {}, swapped bytes: {swap_input} and {swap_output}, \
+                 steps {:?}",
+                slice.len(),
+                self.source,
+                self.steps
+            ))
+        };
+        let guards = output[..before].iter().chain(&output[before + length..]);
+        if !guards.copied().all(|byte| byte == GUARD) {
+            return message("wrote beyond the output");
+        }
+        match (result, error) {
+            (Ok(()), None) => {}
+            (Err(RunError::Element(found)), Some(expected)) if found == expected => {
+                return Ok(slice.len() as u64);
+            }
+            (result, error) => {
+                return message(&format!("ended with {result:?}, the reference with {error:?}"));
+            }
+        }
+        if output[before..before + length] != expected {
+            let size = plan.target().size();
+            let pairs = output[before..].chunks_exact(size).zip(expected.chunks_exact(size));
+            let mut what = String::new();
+            for (index, (found, expected)) in pairs.enumerate().filter(|(_, (a, b))| a != b).take(3)
+            {
+                let element = Scalar::from_bits(self.source, self.elements[slice[index]]);
+                let wrote = writeln!(
+                    what,
+                    "element {index}, {element:?}: found {found:02x?}, reference {expected:02x?}"
+                );
+                assert!(wrote.is_ok());
+            }
+            return message(&what);
+        }
+        Ok(slice.len() as u64)
+    }
+}
+
+/// The number of elements compared, or what differs.
+pub(crate) type Check = Result<u64, String>;
+
+/// Appends an element in native byte order, or in the other one.
+pub(crate) fn push(bytes: &mut Vec<u8>, element_type: ElementType, element: u64, swap: bool) {
+    let start = bytes.len();
+    match element_type.size() {
+        1 => bytes.push(element as u8),
+        2 => bytes.extend((element as u16).to_ne_bytes()),
+        4 => bytes.extend((element as u32).to_ne_bytes()),
+        _ => bytes.extend(element.to_ne_bytes()),
+    }
+    if swap {
+        bytes[start..].reverse();
+    }
+}
+
+/// Sampling for slow machines, such as emulated ones: `RECAST_TEST_STRIDE=n` leaves all but every n-th
+/// of a test's jobs out. 1 unless it is set.
+pub(crate) fn stride() -> usize {
+    let stride = std::env::var("RECAST_TEST_STRIDE").ok();
+    stride.map_or(1, |n| n.parse().expect("RECAST_TEST_STRIDE is a number")).max(1)
+}
+
+/// Runs every [`stride`]-th of the jobs, on all cores; panics with the first failure; prints and
+/// returns the sum of their counts.
+pub(crate) fn in_parallel<J: Sync>(jobs: &[J], run: impl Fn(&J) -> Check + Sync) -> u64 {
+    let (next, total) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let stride = stride();
+    let worker = || {
+        while let Some(job) = jobs.get(next.fetch_add(stride, Ordering::Relaxed)) {
+            match run(job) {
+                Ok(count) => total.fetch_add(count, Ordering::Relaxed),
+                Err(message) => panic!("{message}"),
+            };
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        for worker in workers {
+            if let Err(panic) = worker.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+    println!("{} comparisons", total.load(Ordering::Relaxed));
+    total.into_inner()
+}
