@@ -7,7 +7,7 @@ use zarrs::array::{ArrayBytes, ArraySubset};
 
 use crate::args::{Cat, fill_check};
 use crate::array::Source;
-use crate::raw::swap_unless_little_endian;
+use crate::stream::swap_unless_little_endian;
 use crate::work::Workers;
 
 /// Bytes of decoded elements that are held at once, if a row of chunks takes more.

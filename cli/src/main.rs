@@ -14,6 +14,7 @@ mod output;
 mod pack;
 mod raw;
 mod report;
+mod stream;
 mod survey;
 mod unpack;
 mod verify;
