@@ -73,6 +73,9 @@
 //! elements around the part again. Codecs next to each other run as one when parts are read; [`fused`]
 //! makes them do so for whole chunks.
 //!
+//! # Zarr v1
+//! [`open_v1`] opens arrays of Zarr v1, which zarrs does not know.
+//!
 //! # Errors
 //! name the codec, the element's index in what was read or written, its indices in the chunk, its
 //! value, the reason and a way out. zarrs does not tell codecs which chunk they work on.
@@ -84,10 +87,12 @@ mod codec;
 mod fuse;
 mod partial;
 mod plugin;
+mod v1;
 
 pub use codec::RecastCodec;
 pub use fuse::fused;
 pub use plugin::register;
+pub use v1::{V1Error, metadata_v2_from_v1, open_v1};
 pub use zarr_recast::{BindOptions, FillCheck, FloatOverflow};
 
 /// The README's example, compiled and run as a test.

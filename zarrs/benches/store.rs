@@ -1,0 +1,85 @@
+//! Whole arrays through zarrs, with and without the codecs: `cargo bench -p zarrs-recast --bench store`.
+//!
+//! 256 MiB of float32 (64 Mi elements) in chunks of 1 MiB in a store in memory; the best of five runs, in
+//! G elements/s, written and read by all cores. `RECAST_BENCH_MIB` sets another size.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use zarrs::array::{Array, ArrayBytes};
+use zarrs::storage::store::MemoryStore;
+
+const CHUNK: u64 = 1 << 18;
+const RUNS: u32 = 5;
+
+fn array(data_type: &str, elements: u64, codecs: &Value) -> Array<MemoryStore> {
+    let metadata = json!({
+        "zarr_format": 3, "node_type": "array", "attributes": {}, "fill_value": 0,
+        "shape": [elements], "data_type": data_type, "codecs": codecs,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [CHUNK]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+    });
+    let metadata = serde_json::from_value(metadata).expect("metadata");
+    Array::new_with_metadata(Arc::new(MemoryStore::new()), "/", metadata).expect("an array")
+}
+
+fn best(mut run: impl FnMut()) -> Duration {
+    (0..RUNS)
+        .map(|_| {
+            let start = Instant::now();
+            run();
+            start.elapsed()
+        })
+        .min()
+        .unwrap_or_default()
+}
+
+fn main() {
+    zarrs_recast::register();
+    let mib =
+        std::env::var("RECAST_BENCH_MIB").ok().and_then(|mib| mib.parse().ok()).unwrap_or(256);
+    let elements = mib * CHUNK;
+    let little = json!({"name": "bytes", "configuration": {"endian": "little"}});
+    let scale = json!({"name": "scale_offset", "configuration": {"offset": 5, "scale": 2}});
+    let cast = json!({"name": "cast_value", "configuration": {"data_type": "uint8", "out_of_range": "clamp"}});
+    let blosc = json!({"name": "blosc", "configuration": {
+        "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "typesize": 1, "blocksize": 0}});
+    let sharding = json!({"name": "sharding_indexed", "configuration": {
+        "chunk_shape": [CHUNK / 8], "codecs": [little, blosc], "index_codecs": [little]}});
+
+    println!("{:<48} {:>8} {:>8}", format!("{mib} MiB of float32, G elements/s"), "write", "read");
+    for (name, data_type, codecs, fused) in [
+        ("float32, bytes", "float32", json!([little]), false),
+        ("uint8, bytes", "uint8", json!([little]), false),
+        ("scale_offset, cast_value uint8, bytes", "float32", json!([scale, cast, little]), false),
+        ("the same, fused", "float32", json!([scale, cast, little]), true),
+        ("uint8, sharding(bytes, blosc)", "uint8", json!([sharding]), false),
+        (
+            "scale_offset, cast_value, sharding(…), fused",
+            "float32",
+            json!([scale, cast, sharding]),
+            true,
+        ),
+    ] {
+        let mut array = array(data_type, elements, &codecs);
+        if fused {
+            array = zarrs_recast::fused(array);
+        }
+        let floats = (0..elements).map(|i| 5.0 + (i % 251) as f32 / 2.0);
+        let bytes: Vec<u8> = match data_type {
+            "uint8" => (0..elements).map(|i| (i % 251) as u8).collect(),
+            _ => floats.flat_map(f32::to_ne_bytes).collect(),
+        };
+        let all = array.subset_all();
+        let write = best(|| {
+            array.store_array_subset(&all, ArrayBytes::new_flen(&bytes)).expect("written");
+        });
+        let read = best(|| {
+            let bytes: ArrayBytes = array.retrieve_array_subset(&all).expect("read");
+            std::hint::black_box(bytes);
+        });
+        let rate = |time: Duration| elements as f64 / time.as_secs_f64() / 1e9;
+        println!("{name:<48} {:>8.3} {:>8.3}", rate(write), rate(read));
+    }
+}
