@@ -11,6 +11,7 @@ use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArraySubset, CodecOptions};
 use zarrs::filesystem::FilesystemStore;
 
 use crate::codecs::Steps;
+use crate::failure::guarded;
 
 /// More chunks than this would take hours even if none were stored.
 const MOST_CHUNKS: u64 = 100_000_000;
@@ -193,6 +194,9 @@ impl Source {
 
     /// The chunk with this number, counted in C order.
     pub(crate) fn region(&self, number: u64) -> Result<Region> {
+        if number >= self.chunks {
+            bail!("there is no chunk {number}");
+        }
         let chunk = zarrs::array::unravel_index(number, self.array.chunk_grid_shape())
             .with_context(|| format!("there is no chunk {number}"))?;
         let chunk = Vec::from(chunk.as_slice());
@@ -228,7 +232,7 @@ impl Source {
             }
             Ok(Some(region.crop(bytes, self.element_type.size())?))
         };
-        read().with_context(|| format!("{}: chunk {:?}", self.path.display(), region.chunk))
+        guarded(read).with_context(|| format!("{}: chunk {:?}", self.path.display(), region.chunk))
     }
 
     /// As [`Source::read`], with the fill value in place of a chunk that is not stored.

@@ -7,6 +7,7 @@ use zarrs::array::{ArrayBytes, ArraySubset};
 
 use crate::args::{Cat, fill_check};
 use crate::array::Source;
+use crate::failure::guarded;
 use crate::stream::swap_unless_little_endian;
 use crate::work::Workers;
 
@@ -38,8 +39,8 @@ fn write(
         .is_some_and(|bytes| bytes <= MOST_BYTES);
     let longest = part.shape().iter().position(|&extent| extent > 1);
     let Some(dimension) = longest.filter(|_| !fits) else {
-        let read = || source.array().retrieve_array_subset::<ArrayBytes<'static>>(part);
-        let elements = workers.install(read);
+        let read = || Ok(source.array().retrieve_array_subset::<ArrayBytes<'static>>(part)?);
+        let elements = workers.install(|| guarded(read));
         let elements = elements.with_context(|| format!("{}: {part}", source.path().display()))?;
         let mut elements = elements.into_fixed()?.into_owned();
         swap_unless_little_endian(&mut elements, size as usize);

@@ -1,8 +1,10 @@
 //! What the command says when it fails: one line on standard error, and its exit status.
 
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
+use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
 
 /// Failed, or over the bound.
@@ -39,6 +41,23 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let problem = problem.split("\nFor more information").next().unwrap_or_default();
     eprintln!("recast: {}; see --help", one_line(problem.trim_start_matches("error: ")));
     ExitCode::from(USAGE)
+}
+
+/// Leaves it to [`guarded`] to tell of a panic, unless a developer asks for its backtrace.
+pub(crate) fn quiet_panics() {
+    if std::env::var_os("RUST_BACKTRACE").is_none_or(|value| value == "0") {
+        panic::set_hook(Box::new(|_| {}));
+    }
+}
+
+/// Does something that may panic, which is then an error. Decoders that are not ours do so on some
+/// broken chunks, for instance on a shard whose index points beyond every file.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        Err(anyhow!("a codec gave up: {}", text.unwrap_or("without a reason")))
+    })
 }
 
 /// Prints an error on one line; a reader of standard output that has gone away is none.

@@ -31,14 +31,15 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return failure::usage(&error),
     };
+    failure::quiet_panics();
     zarrs_recast::register();
-    let result = match &cli.command {
+    let result = failure::guarded(|| match &cli.command {
         Command::Pack(arguments) => pack::run(arguments),
         Command::Unpack(arguments) => unpack::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Cat(arguments) => cat::run(arguments),
         Command::Raw(arguments) => raw::run(arguments),
-    };
+    });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failure::report(&error),

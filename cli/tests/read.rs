@@ -247,3 +247,44 @@ fn info_warns_of_a_fill_value_that_does_not_survive() {
     let output = recast(&["cat", &text(&path), "--accept-fill-value"]).succeeds();
     assert_eq!(output, f32s(&[0.5; 4]));
 }
+
+#[test]
+fn info_shows_arrays_without_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zarr");
+    Sample::new("int16", &[0, 4], &[1, 4], json!(3)).create(&path);
+    let table = String::from_utf8(recast(&["info", &text(&path)]).succeeds()).unwrap();
+    assert!(table.contains("[0, 4]") && table.contains("none"), "{table}");
+}
+
+#[test]
+fn a_shard_whose_index_points_nowhere_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zarr");
+    let codecs = json!([{"name": "sharding_indexed", "configuration": {
+        "chunk_shape": [2],
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "index_location": "end",
+    }}]);
+    let elements: Vec<u8> = (0..8_i16).flat_map(i16::to_ne_bytes).collect();
+    Sample::new("int16", &[8], &[8], json!(-1)).with("codecs", codecs).write(&path, &elements);
+    let shard = path.join("c/0");
+    let whole = fs::read(&shard).unwrap();
+    for offset in [u64::MAX - 1, 1 << 63, 1 << 40, 1 << 20] {
+        for at in [0, 8] {
+            let mut broken = whole.clone();
+            let index = broken.len() - 64 + at;
+            broken[index..index + 8].copy_from_slice(&offset.to_le_bytes());
+            fs::write(&shard, broken).unwrap();
+            for arguments in [
+                &["cat", &text(&path)][..],
+                &["unpack", &text(&path), &text(&folder.path().join("b.zarr"))],
+            ] {
+                let error = recast(arguments).fails(1);
+                assert!(error.contains("a.zarr"), "{error}");
+            }
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
+    }
+}

@@ -28,7 +28,7 @@ pub(crate) struct Run {
 /// The command with these arguments.
 pub(crate) fn recast<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Recast {
     let mut command = Command::new(env!("CARGO_BIN_EXE_recast"));
-    command.args(arguments).env_remove("RECAST_LEVEL");
+    command.args(arguments).env_remove("RECAST_LEVEL").env_remove("RUST_BACKTRACE");
     Recast { command, stdin: Vec::new(), piece: usize::MAX }
 }
 
