@@ -133,6 +133,9 @@ pub(crate) trait Token: Copy + Send + Sync + 'static {
     /// Whether vectors of 64-bit integers convert to and from f64 in one instruction.
     const CONVERTS_I64: bool = false;
 
+    /// Whether a fused multiplication and addition is one instruction.
+    const HAS_FMA: bool = false;
+
     /// Runs `f` compiled with the level's features.
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R;
 
@@ -166,6 +169,7 @@ pub(crate) mod direction {
 pub(crate) struct Baseline;
 
 impl Token for Baseline {
+    const HAS_FMA: bool = cfg!(target_arch = "aarch64");
     #[inline(always)]
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
         f()
@@ -225,6 +229,7 @@ mod x86 {
     }
 
     impl Token for Avx2 {
+        const HAS_FMA: bool = true;
         const CONVERTS_F16: bool = true;
         #[inline(always)]
         fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
@@ -241,6 +246,7 @@ mod x86 {
     }
 
     impl Token for Avx512 {
+        const HAS_FMA: bool = true;
         const CONVERTS_I64: bool = true;
         const CONVERTS_F16: bool = true;
         #[inline(always)]

@@ -198,10 +198,7 @@ impl Plan {
     /// Buffers of differing or broken lengths, or the first element that cannot be converted; then
     /// the output's contents are unspecified.
     pub fn run(&self, input: &[u8], output: &mut [u8]) -> Result<(), RunError> {
-        // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and a run only ever writes initialised
-        // bytes.
-        let output = unsafe { &mut *(std::ptr::from_mut(output) as *mut [MaybeUninit<u8>]) };
-        self.run_uninit(input, output)
+        self.run_uninit(input, stages::as_output(output))
     }
 
     /// As [`Plan::run`], into memory that need not be initialised; it is wholly so after success.

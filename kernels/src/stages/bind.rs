@@ -15,6 +15,7 @@ use super::convert::{
     NearestEven, Odd, Real, Round, RoundTo, ToInt, TowardsNegative, TowardsPositive, TowardsZero,
     Wrap,
 };
+use super::fused::{IntUnscale, ScaleToInt, equals_division};
 use super::map::{Comparable, Lookup, Substitute};
 use super::scale::{Direction, Overflowing, Scale, ScaleFloat, ScaleInt, ScaleLong, Unscale};
 use super::small_float::{DecodeBf16, DecodeF16, encoder, encoder_in_range};
@@ -67,6 +68,31 @@ macro_rules! with_int {
     };
 }
 
+/// As [`with_int`], for integers of 8 and 16 bits.
+macro_rules! with_short_int {
+    ($element:expr, $T:ident => $body:expr, $otherwise:expr) => {
+        match $element {
+            ElementType::Int8 => {
+                type $T = i8;
+                $body
+            }
+            ElementType::Int16 => {
+                type $T = i16;
+                $body
+            }
+            ElementType::UInt8 => {
+                type $T = u8;
+                $body
+            }
+            ElementType::UInt16 => {
+                type $T = u16;
+                $body
+            }
+            _ => $otherwise,
+        }
+    };
+}
+
 /// Evaluates `$body` with `$R` standing for the type of a rounding.
 macro_rules! with_rounding {
     ($rounding:expr, $R:ident => $body:expr) => {
@@ -99,7 +125,17 @@ macro_rules! with_rounding {
 pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> Stages {
     let mut stages = Stages::new();
     let mut current = source;
-    for step in steps {
+    let mut rest = steps;
+    while let [step, after @ ..] = rest {
+        rest = after;
+        if let Some(next) = after.first()
+            && let Some(fused) = bind_fused(current, step, next, level)
+        {
+            stages.push(fused);
+            current = target_of(target_of(current, step), next);
+            rest = &after[1..];
+            continue;
+        }
         let Some(bound) = bind_step(current, step, level) else {
             // From here on, or from the start if that is on one byte too.
             if source.size() == 1 {
@@ -116,6 +152,122 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
         stages.push(copy(source, level));
     }
     stages
+}
+
+/// Two steps in one stage, for the chains that [`fused`](super::fused) has.
+fn bind_fused(
+    source: ElementType,
+    first: &Step,
+    second: &Step,
+    level: Level,
+) -> Option<Box<dyn Stage>> {
+    match (source, first, second) {
+        (ElementType::Float32, Step::Scale(scale), Step::Cast(cast)) => {
+            bind_scale_to_int::<f32>(scale, cast, level)
+        }
+        (ElementType::Float64, Step::Scale(scale), Step::Cast(cast)) => {
+            bind_scale_to_int::<f64>(scale, cast, level)
+        }
+        (_, Step::Cast(cast), Step::Unscale(scale)) => {
+            with_short_int!(source, S => match cast.target {
+                ElementType::Float32 => bind_int_unscale::<S, f32>(cast, scale, level),
+                ElementType::Float64 => bind_int_unscale::<S, f64>(cast, scale, level),
+                _ => None,
+            }, None)
+        }
+        _ => None,
+    }
+}
+
+fn bind_scale_to_int<F>(
+    parameters: &ScaleOffset,
+    cast: &Cast,
+    level: Level,
+) -> Option<Box<dyn Stage>>
+where
+    F: Real + FromScalar + ToInt<u8> + ToInt<i8> + ToInt<u16> + ToInt<i16>,
+{
+    fn stage<F: ToInt<T>, T: Int, const MAPS_NAN: bool>(
+        [offset, scale, min, max, nan]: [F; 5],
+        out_of_range: OutOfRange,
+        level: Level,
+    ) -> Option<Box<dyn Stage>> {
+        let types = PhantomData;
+        match out_of_range {
+            OutOfRange::Error => Some(level.bind(ScaleToInt::<F, T, Error, MAPS_NAN> {
+                offset,
+                scale,
+                min,
+                max,
+                nan,
+                types,
+            })),
+            OutOfRange::Clamp => Some(level.bind(ScaleToInt::<F, T, Clamp, MAPS_NAN> {
+                offset,
+                scale,
+                min,
+                max,
+                nan,
+                types: PhantomData,
+            })),
+            OutOfRange::Wrap => None,
+        }
+    }
+    let Cast { target, rounding, out_of_range, ref map } = *cast;
+    // Unless strict, an overflow must reach a map or an error of the cast as infinity: the reference
+    // sees to that too.
+    let nan = match map[..] {
+        [] => None,
+        [(key, value)] if key.is_nan() => Some(F::from_scalar(exactly(value, F::TYPE)?)),
+        _ => return None,
+    };
+    if rounding != Rounding::NearestEven {
+        return None;
+    }
+    let numbers = [
+        parameters.offset.map_or(F::zero(), F::from_scalar),
+        parameters.scale.map_or(F::one(), F::from_scalar),
+        furthest_in_range::<F>(true, target, rounding),
+        furthest_in_range::<F>(false, target, rounding),
+        nan.unwrap_or(F::zero()),
+    ];
+    with_short_int!(target, T => match nan {
+        None => stage::<F, T, false>(numbers, out_of_range, level),
+        Some(_) => stage::<F, T, true>(numbers, out_of_range, level),
+    }, None)
+}
+
+fn bind_int_unscale<S, F>(
+    cast: &Cast,
+    parameters: &ScaleOffset,
+    level: Level,
+) -> Option<Box<dyn Stage>>
+where
+    S: Int + FromScalar + AsPrimitive<F>,
+    F: Real + FromScalar + 'static,
+{
+    let scale = parameters.scale.map_or(F::one(), F::from_scalar);
+    let offset = parameters.offset.map_or(-F::zero(), F::from_scalar);
+    let reciprocal = F::one() / scale;
+    // Every operation is monotonic, so the ends of the range tell whether an element overflows.
+    let finite = [Scalar::min(S::TYPE), Scalar::max(S::TYPE)].into_iter().all(|end| {
+        let steps = [Step::Cast(Cast::new(F::TYPE)), Step::Unscale(*parameters)];
+        reference::run(end, &steps, 0).is_ok_and(Scalar::is_finite)
+    });
+    let entry = (S::zero(), F::zero());
+    let stage = level.bind(IntUnscale::<S, F, false> { scale, reciprocal, offset, entry });
+    if !finite || !equals_division::<S, F>(&*stage, scale, offset) {
+        return None;
+    }
+    match cast.map[..] {
+        [] => Some(stage),
+        [(key, value)] => {
+            let value = reference::unscale(value, parameters).ok()?;
+            let entry = (S::from_scalar(key), F::from_scalar(value));
+            Some(level.bind(IntUnscale::<S, F, true> { scale, reciprocal, offset, entry }))
+        }
+        _ => None,
+    }
 }
 
 /// The type of the elements behind a step.

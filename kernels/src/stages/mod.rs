@@ -15,6 +15,7 @@
 mod bind;
 mod bytes;
 mod convert;
+mod fused;
 mod map;
 mod scale;
 pub(crate) mod small_float;
@@ -155,6 +156,13 @@ pub(crate) fn run_all(
     // SAFETY: as above.
     let current = if ready == 0 { input } else { unsafe { assume_init(&from[..ready]) } };
     wrong | last.run(current, output)
+}
+
+/// Elements as a place for output.
+pub(crate) fn as_output<T: Pod>(elements: &mut [T]) -> &mut [MaybeUninit<u8>] {
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(elements);
+    // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and a stage only writes initialised bytes.
+    unsafe { &mut *(std::ptr::from_mut(bytes) as *mut [MaybeUninit<u8>]) }
 }
 
 /// Bytes that have been initialised.

@@ -1,0 +1,104 @@
+//! The two chains that packed arrays are made of, each as one loop: `scale_offset` and a cast of f32 or
+//! f64 to a short integer, and the way back.
+//!
+//! Each gives the bits of its steps one after another. A missing offset or scale stands here as its
+//! neutral element: where NaN does not pass, `x − 0 = x`, `x · 1 = x`, `x / 1 = x` and `x + (−0) = x`
+//! for every x.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use num_traits::AsPrimitive;
+
+use super::convert::{Int, NearestEven, Range, Real, ToInt, clamp};
+use super::{Kernel, Stage, as_output, for_each};
+use crate::OutOfRange;
+use crate::level::Token;
+
+/// `(x − offset) · scale`, then the cast to an integer of at most 16 bits, to nearest-even.
+///
+/// A finite x whose product overflows is infinite in front of the cast, which flags it.
+pub(crate) struct ScaleToInt<F, T, M, const MAPS_NAN: bool> {
+    pub(crate) offset: F,
+    pub(crate) scale: F,
+    /// As in [`FloatToInt`](super::convert::FloatToInt).
+    pub(crate) min: F,
+    pub(crate) max: F,
+    /// What NaN stands for in front of the cast, if it is a key of the cast's map.
+    pub(crate) nan: F,
+    pub(crate) types: PhantomData<(T, M)>,
+}
+
+// SAFETY: `for_each` initialises the output.
+unsafe impl<F: ToInt<T>, T: Int, M: Range, const MAPS_NAN: bool> Kernel
+    for ScaleToInt<F, T, M, MAPS_NAN>
+{
+    const SIZES: (usize, usize) = (size_of::<F>(), size_of::<T>());
+
+    #[inline(always)]
+    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        let Self { offset, scale, min, max, nan, .. } = *self;
+        let mut wrong = F::zero().to_bits();
+        for_each(input, output, |x: F| {
+            let scaled = (x - offset) * scale;
+            let scaled = if MAPS_NAN & scaled.is_nan() { nan } else { scaled };
+            let held = clamp(scaled, min, max);
+            let lost =
+                if M::MODE == OutOfRange::Error { held - scaled } else { scaled.zero_if_finite() };
+            wrong = wrong | lost.to_bits();
+            held.convert::<NearestEven, L>()
+        });
+        (wrong << 1) != F::zero().to_bits()
+    }
+}
+
+/// The cast of an integer of at most 16 bits to f32 or f64, then `x / scale + offset`.
+///
+/// The division by a constant is a multiplication by its reciprocal and a correction (Markstein 1990;
+/// Brisebarre, Muller and Raina 2004). A plan takes it only after [`equals_division`] has compared it
+/// with the division, on this CPU, for every value that the integer type has.
+pub(crate) struct IntUnscale<S, F, const MAPS: bool> {
+    pub(crate) scale: F,
+    pub(crate) reciprocal: F,
+    pub(crate) offset: F,
+    /// An element, and what it becomes instead.
+    pub(crate) entry: (S, F),
+}
+
+/// Whether an [`IntUnscale`] without a map gives the bits of `x / scale + offset` for every element.
+pub(crate) fn equals_division<S: Int + AsPrimitive<F>, F: Real>(
+    stage: &dyn Stage,
+    scale: F,
+    offset: F,
+) -> bool {
+    let every: Vec<S> =
+        std::iter::successors(Some(S::min_value()), |x| x.checked_add(&S::one())).collect();
+    let mut decoded = vec![F::zero(); every.len()];
+    let refused = stage.run(bytemuck::cast_slice(&every), as_output(&mut decoded));
+    let divided = |x: &S| x.as_() / scale + offset;
+    !refused && every.iter().zip(&decoded).all(|(x, y)| divided(x).to_bits() == y.to_bits())
+}
+
+// SAFETY: `for_each` initialises the output.
+unsafe impl<S: Int + AsPrimitive<F>, F: Real, const MAPS: bool> Kernel for IntUnscale<S, F, MAPS> {
+    const SIZES: (usize, usize) = (size_of::<S>(), size_of::<F>());
+
+    #[inline(always)]
+    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        let Self { scale, reciprocal, offset, entry: (key, value) } = *self;
+        for_each(input, output, |element: S| {
+            let x: F = element.as_();
+            // Without the instruction, a fused multiplication is slower than a division.
+            let quotient = if L::HAS_FMA {
+                let product = x * reciprocal;
+                let remainder = (-scale).mul_add(product, x);
+                remainder.mul_add(reciprocal, product)
+            } else {
+                x / scale
+            };
+            let decoded = quotient + offset;
+            if MAPS & (element == key) { value } else { decoded }
+        });
+        false
+    }
+}
