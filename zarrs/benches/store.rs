@@ -15,7 +15,7 @@ const RUNS: u32 = 5;
 
 fn array(data_type: &str, elements: u64, codecs: &Value) -> Array<MemoryStore> {
     let metadata = json!({
-        "zarr_format": 3, "node_type": "array", "attributes": {}, "fill_value": 0,
+        "zarr_format": 3, "node_type": "array", "attributes": {}, "fill_value": 5,
         "shape": [elements], "data_type": data_type, "codecs": codecs,
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [CHUNK]}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
