@@ -36,7 +36,7 @@ pub(crate) enum Command {
 /// with the codecs scale_offset and cast_value, and reads it again to measure the error.
 #[derive(Args, Debug)]
 pub(crate) struct Pack {
-    /// The array to read: Zarr v2 or v3, behind any codecs.
+    /// The array to read: Zarr v1, v2 or v3, behind any codecs.
     pub(crate) input: PathBuf,
     /// The Zarr v3 array to write.
     pub(crate) output: PathBuf,
@@ -76,7 +76,7 @@ pub(crate) struct Pack {
 /// Writes the decoded values of an array without value codecs.
 #[derive(Args, Debug)]
 pub(crate) struct Unpack {
-    /// The array to read: Zarr v2 or v3, behind any codecs.
+    /// The array to read: Zarr v1, v2 or v3, behind any codecs.
     pub(crate) input: PathBuf,
     /// The Zarr v3 array to write.
     pub(crate) output: PathBuf,

@@ -122,10 +122,11 @@ impl Source {
         match kind(path) {
             Kind::Array => {}
             Kind::Group => bail!("a group, not an array; name one of the arrays in it"),
-            Kind::Other => bail!("no array here: neither zarr.json nor .zarray"),
+            Kind::Other => bail!("no array here: none of zarr.json, .zarray and meta"),
         }
         let store = Arc::new(FilesystemStore::new(path)?);
-        let array = Array::open(store, "/")?;
+        let array =
+            if is_v1(path) { zarrs_recast::open_v1(store, "/")? } else { Array::open(store, "/")? };
         let name = array
             .data_type()
             .name_v3()
@@ -266,11 +267,21 @@ pub(crate) fn kind(path: &Path) -> Kind {
             .and_then(|json| json.get("node_type")?.as_str().map(str::to_owned));
         return if node_type.as_deref() == Some("group") { Kind::Group } else { Kind::Array };
     }
-    if path.join(".zarray").is_file() {
+    if path.join(".zarray").is_file() || is_v1(path) {
         Kind::Array
     } else if path.join(".zgroup").is_file() {
         Kind::Group
     } else {
         Kind::Other
     }
+}
+
+/// Whether a directory holds an array of Zarr v1: a file `meta` that says so, and no newer one.
+fn is_v1(path: &Path) -> bool {
+    if path.join("zarr.json").exists() || path.join(".zarray").exists() {
+        return false;
+    }
+    let meta = std::fs::read(path.join("meta")).unwrap_or_default();
+    let meta = serde_json::from_slice::<serde_json::Value>(&meta).unwrap_or_default();
+    meta.get("zarr_format").is_some_and(|format| format == 1)
 }

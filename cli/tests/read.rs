@@ -249,6 +249,24 @@ fn info_warns_of_a_fill_value_that_does_not_survive() {
 }
 
 #[test]
+fn arrays_of_zarr_v1_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zarr");
+    fs::create_dir(&path).unwrap();
+    let meta = json!({"zarr_format": 1, "shape": [5], "chunks": [3], "dtype": "<f4",
+        "fill_value": -1.0, "order": "C", "compression": null, "compression_opts": null});
+    fs::write(path.join("meta"), meta.to_string()).unwrap();
+    fs::write(path.join("attrs"), r#"{"units": "m"}"#).unwrap();
+    fs::write(path.join("0"), f32s(&[1.5, 2.5, 3.5])).unwrap();
+    let expected = f32s(&[1.5, 2.5, 3.5, -1.0, -1.0]);
+    assert_eq!(recast(&["cat", &text(&path)]).succeeds(), expected);
+    let packed = folder.path().join("b.zarr");
+    recast(&["pack", &text(&path), &text(&packed), "-e", "0.001"]).succeeds();
+    assert_eq!(recast(&["cat", &text(&packed)]).succeeds(), expected);
+    assert_eq!(metadata(&packed)["attributes"]["units"], "m");
+}
+
+#[test]
 fn info_shows_arrays_without_chunks() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.zarr");
