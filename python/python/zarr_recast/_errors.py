@@ -1,0 +1,47 @@
+"""The exception for an element that cannot be converted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class CastError(ValueError):
+    """The first element of an array, in C order, that cannot be converted.
+
+    Attributes
+    ----------
+    index : tuple of int
+        Its place in the array.
+    value : int or float
+        The element, exactly.
+    source : str
+        The Zarr name of the array's data type.
+    target : str
+        The Zarr name of the data type of the step that failed.
+    reason : str
+        ``nan``, ``infinite``, ``out-of-range``, ``overflow`` or ``inexact-division``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        index: tuple[int, ...],
+        value: float,
+        source: str,
+        target: str,
+        reason: str,
+    ) -> None:
+        super().__init__(message)
+        self.index = index
+        self.value = value
+        self.source = source
+        self.target = target
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (str(self), dict(self.__dict__))
+
+
+def _restore(message: str, details: dict[str, Any]) -> CastError:
+    return CastError(message, **details)

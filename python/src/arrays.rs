@@ -1,0 +1,139 @@
+//! Plans run over `NumPy` arrays of any layout.
+
+use numpy::npyffi::{NPY_ARRAY_WRITEABLE, PyArrayObject};
+use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
+use zarr_recast::Plan;
+
+use crate::errors::run_error;
+
+/// Bytes of input and output from which it pays to let other threads run.
+const DETACH: usize = 1 << 16;
+
+type Array<'py> = Bound<'py, PyUntypedArray>;
+
+/// The argument as an array.
+pub(crate) fn input<'py>(object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
+    let py = object.py();
+    if let Ok(array) = object.cast::<PyUntypedArray>() {
+        if !array.is_exact_instance_of::<PyUntypedArray>() && array.hasattr("mask")? {
+            return Err(PyTypeError::new_err(
+                "a masked array has no single meaning here; give its filled() values",
+            ));
+        }
+        return Ok(array.clone());
+    }
+    Ok(numpy(py, "asarray")?.call1((object,))?.cast_into::<PyUntypedArray>()?)
+}
+
+/// The argument as an array that can be written to.
+pub(crate) fn output<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Array<'py>> {
+    let Ok(array) = object.cast::<PyUntypedArray>() else {
+        let kind = object.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("the output must be a NumPy array, not {kind}")));
+    };
+    // SAFETY: the pointer is that of a live array object, and the GIL is held.
+    let flags = unsafe { (*array.as_array_ptr()).fields.flags };
+    if flags & NPY_ARRAY_WRITEABLE == 0 {
+        return Err(PyValueError::new_err("the output array is read-only; give a writeable one"));
+    }
+    Ok(array)
+}
+
+/// A new C-ordered array; its elements are not initialised.
+pub(crate) fn empty<'py>(
+    like: &Array<'py>,
+    descr: &Bound<'py, PyArrayDescr>,
+) -> PyResult<Array<'py>> {
+    let py = like.py();
+    let shape = PyTuple::new(py, like.shape())?;
+    Ok(numpy(py, "empty")?.call1((shape, descr))?.cast_into::<PyUntypedArray>()?)
+}
+
+/// A function of the module `numpy`.
+fn numpy<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    MODULE.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py).getattr(name)
+}
+
+/// The elements of an array whose memory is one contiguous block, as bytes.
+struct Block {
+    start: *mut u8,
+    length: usize,
+}
+
+impl Block {
+    /// The array must be C- or Fortran-contiguous.
+    fn of(array: &Array<'_>, element_size: usize) -> Self {
+        let pointer: *mut PyArrayObject = array.as_array_ptr();
+        // SAFETY: the pointer is that of a live array object, and the GIL is held.
+        let start = unsafe { (*pointer).fields.data }.cast();
+        Self { start, length: array.len() * element_size }
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        let (start, other_start) = (self.start.addr(), other.start.addr());
+        start < other_start + other.length && other_start < start + self.length
+    }
+}
+
+/// Runs a plan whose source and target are the data types of these arrays.
+pub(crate) fn run(plan: &Plan, input: &Array<'_>, output: &Array<'_>) -> PyResult<()> {
+    if input.shape() != output.shape() {
+        return Err(PyValueError::new_err(format!(
+            "the input has shape {:?}, the output {:?}; they must be the same",
+            input.shape(),
+            output.shape()
+        )));
+    }
+    if input.is_empty() {
+        return Ok(());
+    }
+    if output.is_c_contiguous() {
+        if input.is_c_contiguous() {
+            return run_contiguous(plan, input, output);
+        }
+        return run_contiguous(plan, &c_ordered(input)?, output);
+    }
+    // Elements of the same order in memory; an error, though, must be the first one in C order.
+    if input.is_fortran_contiguous()
+        && output.is_fortran_contiguous()
+        && run_contiguous(plan, input, output).is_ok()
+    {
+        return Ok(());
+    }
+    let ordered = empty(output, &output.dtype())?;
+    run(plan, input, &ordered)?;
+    numpy(input.py(), "copyto")?.call1((output, ordered)).map(drop)
+}
+
+/// A C-ordered copy.
+fn c_ordered<'py>(array: &Array<'py>) -> PyResult<Array<'py>> {
+    Ok(array.call_method1("copy", ("C",))?.cast_into()?)
+}
+
+/// Runs a plan over two arrays with the same order of elements in memory, without gaps.
+fn run_contiguous(plan: &Plan, input: &Array<'_>, output: &Array<'_>) -> PyResult<()> {
+    let py = input.py();
+    let target = Block::of(output, plan.target().size());
+    let source = Block::of(input, plan.source().size());
+    if source.overlaps(&target) {
+        let copy = input.call_method1("copy", ("A",))?.cast_into::<PyUntypedArray>()?;
+        return run_contiguous(plan, &copy, output);
+    }
+    // SAFETY: a contiguous array owns or borrows `length` bytes from `start` on, and `input` keeps
+    // them alive. They do not overlap the output. That no other thread writes to them meanwhile is
+    // left to the caller, as in NumPy's own loops, which release the GIL too.
+    let from = unsafe { std::slice::from_raw_parts(source.start.cast_const(), source.length) };
+    // SAFETY: as above, and the output is writeable; its bytes need not be initialised.
+    let to = unsafe { std::slice::from_raw_parts_mut(target.start.cast(), target.length) };
+    let result = if from.len() + to.len() >= DETACH {
+        py.detach(|| plan.run_uninit(from, to))
+    } else {
+        plan.run_uninit(from, to)
+    };
+    result.map_err(|error| run_error(py, &error, input.shape()))
+}

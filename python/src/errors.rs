@@ -1,0 +1,66 @@
+//! What a run may fail with, as Python exceptions.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{IntoPyDict, PyTuple, PyType};
+use zarr_recast::{CastError, Reason, RunError, Scalar};
+
+/// The exception for a run over an array of this shape.
+pub(crate) fn run_error(py: Python<'_>, error: &RunError, shape: &[usize]) -> PyErr {
+    match error {
+        RunError::Element(error) => cast_error(py, error, shape).unwrap_or_else(|failed| failed),
+        other => PyValueError::new_err(other.to_string()),
+    }
+}
+
+fn cast_error(py: Python<'_>, error: &CastError, shape: &[usize]) -> PyResult<PyErr> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let class = CLASS.import(py, "zarr_recast._errors", "CastError")?;
+    let index = PyTuple::new(py, coordinates(error.index, shape))?;
+    let text = error.to_string();
+    // The text begins with the index in the slice that was run.
+    let problem = text.split_once(": ").map_or(text.as_str(), |(_, problem)| problem);
+    let reason = match error.reason {
+        Reason::Nan => "nan",
+        Reason::Infinite => "infinite",
+        Reason::OutOfRange => "out-of-range",
+        Reason::Overflow => "overflow",
+        Reason::InexactDivision => "inexact-division",
+        _ => "other",
+    };
+    let details = [
+        ("index", index.clone().into_any()),
+        ("value", to_python(py, error.input)?),
+        ("source", error.input.element_type().name().into_pyobject(py)?.into_any()),
+        ("target", error.target.name().into_pyobject(py)?.into_any()),
+        ("reason", reason.into_pyobject(py)?.into_any()),
+    ];
+    let message = format!("element {}: {problem}", index.repr()?);
+    let exception = class.call((message,), Some(&details.into_py_dict(py)?))?;
+    Ok(PyErr::from_value(exception))
+}
+
+/// The coordinates of an element of a C-ordered array.
+fn coordinates(mut index: usize, shape: &[usize]) -> Vec<usize> {
+    let mut coordinates: Vec<usize> = shape
+        .iter()
+        .rev()
+        .map(|&length| {
+            let coordinate = index % length.max(1);
+            index /= length.max(1);
+            coordinate
+        })
+        .collect();
+    coordinates.reverse();
+    coordinates
+}
+
+/// The value as an `int` or a `float`, both of which are exact.
+fn to_python(py: Python<'_>, value: Scalar) -> PyResult<Bound<'_, PyAny>> {
+    if value.element_type().is_integer() {
+        py.get_type::<pyo3::types::PyInt>().call1((value.to_string(),))
+    } else {
+        Ok(value.to_f64().into_pyobject(py)?.into_any())
+    }
+}

@@ -1,0 +1,140 @@
+//! The functions of the module: one array in, one array out.
+
+use pyo3::prelude::*;
+
+use crate::arrays;
+use crate::dtypes::{elements, resolve};
+use crate::plans::{self, Affine, Number, Operation, Request};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+
+type Object<'a, 'py> = &'a Bound<'py, PyAny>;
+
+fn cast_operation(
+    rounding_mode: Object<'_, '_>,
+    out_of_range_mode: Option<Object<'_, '_>>,
+    scalar_map_entries: Option<Object<'_, '_>>,
+) -> PyResult<Operation> {
+    Ok(Operation::Cast {
+        rounding: plans::rounding(rounding_mode)?,
+        out_of_range: plans::out_of_range(out_of_range_mode)?,
+        map: plans::map(scalar_map_entries)?,
+    })
+}
+
+fn run_into(
+    arr: &Bound<'_, PyUntypedArray>,
+    out: &Bound<'_, PyUntypedArray>,
+    operation: Operation,
+) -> PyResult<()> {
+    let source = elements(&arr.dtype())?;
+    let target = elements(&out.dtype())?;
+    let plan = Request { source, target, operation }.plan()?;
+    arrays::run(&plan, arr, out)
+}
+
+/// Cast an array to another data type, into a new array.
+#[pyfunction]
+#[pyo3(signature = (
+    arr, *, target_dtype, rounding_mode, out_of_range_mode=None, scalar_map_entries=None
+))]
+pub(crate) fn cast_array<'py>(
+    arr: Object<'_, 'py>,
+    target_dtype: Object<'_, 'py>,
+    rounding_mode: Object<'_, 'py>,
+    out_of_range_mode: Option<Object<'_, 'py>>,
+    scalar_map_entries: Option<Object<'_, 'py>>,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let operation = cast_operation(rounding_mode, out_of_range_mode, scalar_map_entries)?;
+    let arr = arrays::input(arr)?;
+    let out = arrays::empty(&arr, &resolve(target_dtype)?)?;
+    run_into(&arr, &out, operation)?;
+    Ok(out)
+}
+
+/// Cast an array to the data type of another array, into that array.
+#[pyfunction]
+#[pyo3(signature = (arr, out, *, rounding_mode, out_of_range_mode=None, scalar_map_entries=None))]
+pub(crate) fn cast_array_into<'py>(
+    arr: Object<'_, 'py>,
+    out: Object<'_, 'py>,
+    rounding_mode: Object<'_, 'py>,
+    out_of_range_mode: Option<Object<'_, 'py>>,
+    scalar_map_entries: Option<Object<'_, 'py>>,
+) -> PyResult<()> {
+    let operation = cast_operation(rounding_mode, out_of_range_mode, scalar_map_entries)?;
+    run_into(&arrays::input(arr)?, arrays::output(out)?, operation)
+}
+
+fn affine(
+    offset: Option<Object<'_, '_>>,
+    scale: Option<Object<'_, '_>>,
+    float_overflow: Option<Object<'_, '_>>,
+) -> PyResult<Affine> {
+    Ok(Affine {
+        offset: offset.map(Number::read).transpose()?,
+        scale: scale.map(Number::read).transpose()?,
+        overflow: float_overflow.map(plans::float_overflow).transpose()?.unwrap_or_default(),
+    })
+}
+
+/// Subtract an offset and multiply by a scale, into a new array.
+#[pyfunction]
+#[pyo3(signature = (arr, *, offset=None, scale=None, float_overflow=None))]
+pub(crate) fn scale_offset_encode<'py>(
+    arr: Object<'_, 'py>,
+    offset: Option<Object<'_, 'py>>,
+    scale: Option<Object<'_, 'py>>,
+    float_overflow: Option<Object<'_, 'py>>,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    run_new(arr, Operation::Scale(affine(offset, scale, float_overflow)?))
+}
+
+/// Subtract an offset and multiply by a scale, into an array of the same data type.
+#[pyfunction]
+#[pyo3(signature = (arr, out, *, offset=None, scale=None, float_overflow=None))]
+pub(crate) fn scale_offset_encode_into<'py>(
+    arr: Object<'_, 'py>,
+    out: Object<'_, 'py>,
+    offset: Option<Object<'_, 'py>>,
+    scale: Option<Object<'_, 'py>>,
+    float_overflow: Option<Object<'_, 'py>>,
+) -> PyResult<()> {
+    let operation = Operation::Scale(affine(offset, scale, float_overflow)?);
+    run_into(&arrays::input(arr)?, arrays::output(out)?, operation)
+}
+
+/// Divide by a scale and add an offset, into a new array.
+#[pyfunction]
+#[pyo3(signature = (arr, *, offset=None, scale=None, float_overflow=None))]
+pub(crate) fn scale_offset_decode<'py>(
+    arr: Object<'_, 'py>,
+    offset: Option<Object<'_, 'py>>,
+    scale: Option<Object<'_, 'py>>,
+    float_overflow: Option<Object<'_, 'py>>,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    run_new(arr, Operation::Unscale(affine(offset, scale, float_overflow)?))
+}
+
+/// Divide by a scale and add an offset, into an array of the same data type.
+#[pyfunction]
+#[pyo3(signature = (arr, out, *, offset=None, scale=None, float_overflow=None))]
+pub(crate) fn scale_offset_decode_into<'py>(
+    arr: Object<'_, 'py>,
+    out: Object<'_, 'py>,
+    offset: Option<Object<'_, 'py>>,
+    scale: Option<Object<'_, 'py>>,
+    float_overflow: Option<Object<'_, 'py>>,
+) -> PyResult<()> {
+    let operation = Operation::Unscale(affine(offset, scale, float_overflow)?);
+    run_into(&arrays::input(arr)?, arrays::output(out)?, operation)
+}
+
+fn run_new<'py>(
+    arr: Object<'_, 'py>,
+    operation: Operation,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let arr = arrays::input(arr)?;
+    let out = arrays::empty(&arr, &arr.dtype())?;
+    run_into(&arr, &out, operation)?;
+    Ok(out)
+}

@@ -1,0 +1,29 @@
+//! The extension module `zarr_recast._core`: `NumPy` arrays in, plans of `recast-kernels` over them,
+//! `NumPy` arrays out. Everything numeric is in those plans.
+
+mod arrays;
+mod chain;
+mod dtypes;
+mod errors;
+mod functions;
+mod plans;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::chain::{Chain, check_codec, scalar_from_json, scalar_to_json};
+    #[pymodule_export]
+    use crate::functions::{
+        cast_array, cast_array_into, scale_offset_decode, scale_offset_decode_into,
+        scale_offset_encode, scale_offset_encode_into,
+    };
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("DATA_TYPES", crate::dtypes::names(module.py())?)
+    }
+}
