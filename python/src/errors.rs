@@ -21,6 +21,21 @@ fn cast_error(py: Python<'_>, error: &CastError, shape: &[usize]) -> PyResult<Py
     let text = error.to_string();
     // The text begins with the index in the slice that was run.
     let problem = text.split_once(": ").map_or(text.as_str(), |(_, problem)| problem);
+    let CastError { value, target, .. } = error;
+    // Of the operations of scale_offset, in the words that users of zarr-python know.
+    let problem = match error.reason {
+        Reason::Overflow => &format!(
+            "{target} {value} becomes a value outside the range of dtype {target} ({} to {}); \
+             choose another scale or offset, or a wider type",
+            Scalar::min(*target),
+            Scalar::max(*target)
+        ),
+        Reason::InexactDivision => &format!(
+            "{target} {value} leaves a non-zero remainder when it is divided by the scale, and \
+             {target} has no fractions; the data were not written with this scale"
+        ),
+        _ => problem,
+    };
     let reason = match error.reason {
         Reason::Nan => "nan",
         Reason::Infinite => "infinite",

@@ -43,8 +43,13 @@ def _finite(value: Any) -> Any:
     return value
 
 
+def codec_json(codec: Any) -> str:
+    """The JSON text of a codec's metadata, or of a codec with ``to_dict``."""
+    return json.dumps(_finite(codec), default=_default, allow_nan=False)
+
+
 def codecs_json(codecs: Iterable[Any]) -> str:
-    """The JSON text of a list of codecs: of their metadata, or of objects with ``to_dict``."""
+    """The JSON text of a list of codecs."""
     if isinstance(codecs, Mapping) or hasattr(codecs, "to_dict"):
         codecs = [codecs]
-    return json.dumps([_finite(codec) for codec in codecs], default=_default, allow_nan=False)
+    return f"[{', '.join(map(codec_json, codecs))}]"

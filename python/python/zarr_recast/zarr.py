@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -15,10 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from ._core import DATA_TYPES, Chain, check_codec, scalar_from_json
-from ._json import codecs_json, scalar_json
+from ._json import codec_json, scalar_json
 
 try:
     from zarr.abc.codec import ArrayArrayCodec
+    from zarr.core.buffer import cpu
     from zarr.core.config import config
     from zarr.core.dtype import data_type_registry, get_data_type_from_json
     from zarr.errors import ZarrUserWarning
@@ -64,17 +66,62 @@ def _register_data_types() -> None:
 
 
 @lru_cache(maxsize=256)
-def _chain(data_type: str, codecs: str) -> Chain:
-    return Chain(data_type, codecs)
+def _chain(data_type: str, *codecs: str) -> Chain:
+    return Chain(data_type, f"[{','.join(codecs)}]")
 
 
 @lru_cache(maxsize=256)
-def _encoded_fill(dtype: np.dtype[Any], codecs: str, fill: bytes, check: str) -> Any:
+def _encoded_fill(dtype: np.dtype[Any], codec: str, fill: bytes, check: str) -> Any:
     """The encoded fill value; a fill value that does not come back raises, or warns."""
-    chain = Chain(dtype, codecs, np.frombuffer(fill, dtype)[0], fill_check=check)
+    chain = Chain(dtype, f"[{codec}]", np.frombuffer(fill, dtype)[0], fill_check=check)
     for diagnostic in chain.diagnostics:
         warnings.warn(diagnostic, ZarrUserWarning, stacklevel=5)
     return chain.encoded_fill_value
+
+
+class _Deferred(cpu.NDBuffer):
+    """A chunk on which codecs are still to be run, which is done when its elements are asked for.
+
+    So codecs that follow each other run in one pass, without an array between them.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self._result: Any = array
+        self.data_type = ""
+        self.codecs: tuple[str, ...] = ()
+        self.encodes = self.decodes = False
+
+    @classmethod
+    def of(
+        cls,
+        before: NDBuffer,
+        data_type: str,
+        codecs: tuple[str, ...],
+        decoded: np.dtype[Any] | None,
+        chunk_spec: ArraySpec,
+    ) -> NDBuffer:
+        """The chunk that comes of another one, by decoding it if there is a decoded data type."""
+        chunk = cls(None)
+        chunk.before, chunk.data_type, chunk.codecs = before, data_type, codecs
+        chunk.encodes, chunk.decodes, chunk._decoded = decoded is None, decoded is not None, decoded
+        if chunk_spec.prototype.nd_buffer is cpu.NDBuffer:
+            return chunk
+        return chunk_spec.prototype.nd_buffer.from_ndarray_like(chunk._data)
+
+    @property
+    def _data(self) -> Any:
+        if self._result is None:
+            chain = _chain(self.data_type, *self.codecs)
+            array = self.before.as_ndarray_like()
+            if self.encodes:
+                self._result = chain.encode(array)
+            else:
+                decoded = np.empty(array.shape, self._decoded)
+                chain.decode_into(array, decoded)
+                self._result = decoded
+            self.encodes = self.decodes = False
+            del self.before
+        return self._result
 
 
 @dataclass(frozen=True)
@@ -84,8 +131,8 @@ class _RecastCodec(ArrayArrayCodec):
     is_fixed_size = True
     _name: ClassVar[str]
 
-    # The metadata, as a list of one codec in JSON.
-    _codecs: str = field(init=False, repr=False, compare=False)
+    # The metadata in JSON.
+    _json: str = field(init=False, repr=False, compare=False)
     # What to do about a fill value that does not come back: a codec made for a new array enforces,
     # one read from metadata reports, as the data are there already.
     _fill_check: str = field(init=False, repr=False, compare=False, default="enforce")
@@ -99,8 +146,7 @@ class _RecastCodec(ArrayArrayCodec):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Create a codec from its JSON metadata."""
-        codecs = codecs_json([data])
-        check_codec(codecs[1:-1])
+        check_codec(codec_json(data))
         codec = cls(**data.get("configuration", {}))
         codec._set(_fill_check="report")
         return codec
@@ -128,11 +174,12 @@ class _RecastCodec(ArrayArrayCodec):
     def evolve_from_array_spec(self, array_spec: ArraySpec) -> Self:
         """Bind the codec to the data type and fill value that reach it."""
         source = self._check(array_spec.dtype)
-        _chain(source, self._codecs)
+        _chain(source, self._json)
+        self._encode_fill(array_spec)
         if source == self._source:
             return self
-        evolved = replace(self)
-        evolved._set(_fill_check=self._fill_check, _source=source)
+        evolved = copy(self)
+        evolved._set(_source=source)
         return evolved
 
     def validate(
@@ -148,41 +195,74 @@ class _RecastCodec(ArrayArrayCodec):
         against the array's data type too, even those that another one reaches.
         """
         if self._source is None:
-            _chain(self._check(dtype), self._codecs)
+            _chain(self._check(dtype), self._json)
 
     def resolve_metadata(self, chunk_spec: ArraySpec) -> ArraySpec:
         """The data type and fill value for the next codec."""
-        source, target = chunk_spec.dtype, self._target(chunk_spec.dtype)
-        native = source.to_native_dtype().newbyteorder("=")
-        fill = np.asarray(source.cast_scalar(chunk_spec.fill_value), native)
+        target = self._target(chunk_spec.dtype)
         try:
-            fill_value = _encoded_fill(native, self._codecs, fill.tobytes(), self._fill_check)
+            fill_value = self._encode_fill(chunk_spec)
         except ValueError:
-            # zarr checks the codecs inside a shard with a fill value that is not the array's.
-            if self._source is not None or fill != source.default_scalar():
+            # zarr tries the codecs inside a shard with 0 in place of the array's fill value, which
+            # has been checked when they were bound.
+            if chunk_spec.fill_value != chunk_spec.dtype.default_scalar():
                 raise
             fill_value = target.default_scalar()
         return replace(chunk_spec, dtype=target, fill_value=fill_value)
+
+    def _encode_fill(self, chunk_spec: ArraySpec) -> Any:
+        native = chunk_spec.dtype.to_native_dtype().newbyteorder("=")
+        fill = chunk_spec.fill_value
+        if not isinstance(fill, np.generic):
+            fill = chunk_spec.dtype.cast_scalar(fill)
+        fill = np.asarray(fill, native).tobytes()
+        return _encoded_fill(native, self._json, fill, self._fill_check)
 
     def _target(self, source: ZDType[Any, Any]) -> ZDType[Any, Any]:
         raise NotImplementedError
 
     def _encode_sync(self, chunk_array: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer | None:
-        chain = _chain(chunk_spec.dtype.to_json(zarr_format=3), self._codecs)
-        encoded = chain.encode(chunk_array.as_ndarray_like())
-        return chunk_spec.prototype.nd_buffer.from_ndarray_like(encoded)
+        data_type, codecs = chunk_spec.dtype.to_json(zarr_format=3), (self._json,)
+        if isinstance(chunk_array, _Deferred) and chunk_array.encodes:
+            data_type, codecs = chunk_array.data_type, chunk_array.codecs + codecs
+            chunk_array = chunk_array.before
+        return _Deferred.of(chunk_array, data_type, codecs, None, chunk_spec)
 
     def _decode_sync(self, chunk_array: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer:
-        chain = _chain(chunk_spec.dtype.to_json(zarr_format=3), self._codecs)
-        decoded = np.empty(chunk_array.shape, chunk_spec.dtype.to_native_dtype())
-        chain.decode_into(chunk_array.as_ndarray_like(), decoded)
-        return chunk_spec.prototype.nd_buffer.from_ndarray_like(decoded)
+        data_type, codecs = chunk_spec.dtype.to_json(zarr_format=3), (self._json,)
+        if isinstance(chunk_array, _Deferred) and chunk_array.decodes:
+            codecs += chunk_array.codecs
+            chunk_array = chunk_array.before
+        native = chunk_spec.dtype.to_native_dtype()
+        return _Deferred.of(chunk_array, data_type, codecs, native, chunk_spec)
+
+    # Batches too are done in place: a task for each chunk would cost as much as its elements.
+    async def encode(
+        self, chunks_and_specs: Iterable[tuple[NDBuffer | None, ArraySpec]]
+    ) -> Iterable[NDBuffer | None]:
+        """Encode a batch of chunks."""
+        return [chunk if chunk is None else self._encode_sync(chunk, spec) for chunk, spec in chunks_and_specs]
+
+    async def decode(
+        self, chunks_and_specs: Iterable[tuple[NDBuffer | None, ArraySpec]]
+    ) -> Iterable[NDBuffer | None]:
+        """Decode a batch of chunks."""
+        return [chunk if chunk is None else self._decode_sync(chunk, spec) for chunk, spec in chunks_and_specs]
 
     async def _encode_single(self, chunk_array: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer | None:
         return self._encode_sync(chunk_array, chunk_spec)
 
     async def _decode_single(self, chunk_array: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer:
         return self._decode_sync(chunk_array, chunk_spec)
+
+
+def _is_zero(value: Scalar) -> bool:
+    if isinstance(value, str):
+        try:
+            return (int(value, 16) if value.startswith("0x") else float(value)) == 0
+        except ValueError:
+            return False
+    return value == 0
 
 
 class _Absent(int):
@@ -213,7 +293,7 @@ class ScaleOffset(_RecastCodec):
 
     def __init__(self, *, offset: object = _Absent(0), scale: object = _Absent(1)) -> None:
         self._set(offset=scalar_json(offset, "offset"), scale=scalar_json(scale, "scale"))
-        self._set(_codecs=codecs_json([self.to_dict()]), _fill_check="enforce", _source=None)
+        self._set(_json=codec_json(self.to_dict()), _fill_check="enforce", _source=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON metadata."""
@@ -223,6 +303,8 @@ class ScaleOffset(_RecastCodec):
 
     def _check(self, data_type: ZDType[Any, Any]) -> str:
         name = super()._check(data_type)
+        if _is_zero(self.scale):
+            raise ValueError(f"scale_offset scale must be non-zero. Got {self.scale!r}.")
         for key, value in (("offset", self.offset), ("scale", self.scale)):
             if not isinstance(value, _Absent):
                 self._check_scalar(value, name, f"scale_offset {key} value")
@@ -279,13 +361,16 @@ class CastValue(_RecastCodec):
             if isinstance(data_type, str)
             else data_type
         )
-        _RecastCodec._check(self, dtype)
+        if dtype.to_json(zarr_format=3) not in DATA_TYPES:
+            raise ValueError(
+                f"Invalid target data type {data_type!r}. The cast_value codec only supports "
+                f"integer and floating-point data types."
+            )
         if scalar_map is not None:
             scalar_map = {side: _pairs(side, pairs) for side, pairs in scalar_map.items()}
         self._set(dtype=dtype, rounding=rounding, out_of_range=out_of_range, scalar_map=scalar_map)
-        codecs = codecs_json([self.to_dict()])
-        check_codec(codecs[1:-1])
-        self._set(_codecs=codecs, _fill_check="enforce", _source=None)
+        self._set(_json=codec_json(self.to_dict()), _fill_check="enforce", _source=None)
+        check_codec(self._json)
 
     @property
     def data_type(self) -> ZDType[Any, Any]:
@@ -328,7 +413,7 @@ class CastValue(_RecastCodec):
         name = chunk_spec.dtype.to_json(zarr_format=3)
         if name not in DATA_TYPES:
             raise ValueError(
-                "cast_value codec only supports fixed-size data types of numbers. "
+                "cast_value codec only supports fixed-size integer and floating-point data types. "
                 f"Got source dtype: {name}."
             )
         source = chunk_spec.dtype.to_native_dtype().itemsize

@@ -1,0 +1,351 @@
+"""The codecs in zarr-python."""
+
+import asyncio
+import copy
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import zarr_recast
+
+zarr = pytest.importorskip("zarr", minversion="3.4.2")
+
+from zarr.core.array_spec import ArrayConfig, ArraySpec  # noqa: E402
+from zarr.core.buffer import cpu, default_buffer_prototype  # noqa: E402
+from zarr.core.dtype import get_data_type_from_json  # noqa: E402
+from zarr.errors import ZarrUserWarning  # noqa: E402
+
+from zarr_recast.zarr import CastValue, ScaleOffset  # noqa: E402
+
+NAN_MAP = {"encode": [("NaN", 255)], "decode": [(255, "NaN")]}
+FUSED = "zarr.core.codec_pipeline.FusedCodecPipeline"
+BATCHED = "zarr.core.codec_pipeline.BatchedCodecPipeline"
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    zarr_recast.register()
+
+
+@pytest.fixture(params=[BATCHED, FUSED])
+def pipeline(request):
+    with zarr.config.set({"codec_pipeline.path": request.param}):
+        yield
+
+
+def create(store=None, *, dtype="float32", filters, **options):
+    defaults = {"shape": (10, 6), "chunks": (4, 3), "compressors": None, "fill_value": 5}
+    store = {} if store is None else store
+    return zarr.create_array(store=store, dtype=dtype, filters=filters, **(defaults | options))
+
+
+def spec(dtype, fill_value=0, shape=(4,)):
+    return ArraySpec(
+        shape=shape,
+        dtype=get_data_type_from_json(dtype, zarr_format=3),
+        fill_value=fill_value,
+        config=ArrayConfig.from_dict({}),
+        prototype=default_buffer_prototype(),
+    )
+
+
+def packed():
+    return [ScaleOffset(offset=5, scale=10), CastValue(data_type="uint8", scalar_map=NAN_MAP)]
+
+
+def test_writes_and_reads_with_what_is_written_elsewhere(pipeline):
+    store = {}
+    array = create(store, filters=packed(), fill_value=np.nan)
+    data = np.arange(60, dtype="float32").reshape(10, 6) / 10 + 5
+    data[3, 3] = np.nan
+    array[:] = data
+    np.testing.assert_array_equal(array[:], data)
+    array[2:5, 1:4] = 7.5  # a part of chunks, so they are read first
+    data[2:5, 1:4] = 7.5
+    reopened = zarr.open_array(store)
+    assert [type(codec) for codec in reopened.metadata.codecs[:2]] == [ScaleOffset, CastValue]
+    np.testing.assert_array_equal(reopened[:], data)
+    chain = zarr_recast.Chain("float32", packed())
+    stored = np.frombuffer(store["c/0/0"].to_bytes(), "uint8").reshape(4, 3)
+    np.testing.assert_array_equal(stored, chain.encode(data[:4, :3]))
+
+
+def test_unwritten_chunks_and_edges_hold_the_fill_value(pipeline):
+    array = create(filters=packed(), fill_value=np.nan)
+    assert np.isnan(array[:]).all()
+    array[0, 0] = 6
+    assert array[0, 0] == 6 and np.isnan(array[0, 1:]).all()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("transpose", ["before", "after", None])
+def test_transposes_and_memory_orders(pipeline, order, transpose):
+    filters = packed()
+    if transpose:
+        codec = zarr.codecs.TransposeCodec(order=(1, 0))
+        filters.insert(0 if transpose == "before" else 2, codec)
+    array = create(filters=filters, config={"order": order})
+    data = np.asarray(np.arange(60).reshape(10, 6) / 10 + 5, "float32", order=order)
+    array[:] = data
+    np.testing.assert_array_equal(array[:], data)
+    array[:] = data[::-1, ::-1]
+    np.testing.assert_array_equal(array[1:9:2, ::2], data[::-1, ::-1][1:9:2, ::2])
+
+
+@pytest.mark.parametrize("target", zarr_recast.DATA_TYPES)
+@pytest.mark.parametrize("endian", ["little", "big"])
+def test_every_data_type_encodes(pipeline, target, endian):
+    store = {}
+    array = create(
+        store,
+        filters=[CastValue(data_type=target)],
+        fill_value=1,
+        serializer=zarr.codecs.BytesCodec(endian=endian),
+    )
+    array[:5] = -2 if target in ("int2", "int4", "int8") else 2 if target != "int2" else 1
+    data = array[:]
+    np.testing.assert_array_equal(zarr.open_array(store)[:], data)
+    assert (data[5:] == 1).all()
+    assert json.loads(store["zarr.json"].to_bytes())["codecs"][0]["configuration"] == {
+        "data_type": target
+    }
+
+
+@pytest.mark.parametrize("source", zarr_recast.DATA_TYPES)
+def test_every_data_type_is_encoded(source):
+    store = {}
+    filters = [CastValue(data_type="float64"), ScaleOffset(offset=1, scale=0.5)]
+    array = create(
+        store, dtype=source, filters=filters, fill_value=1, serializer=zarr.codecs.BytesCodec()
+    )
+    array[:5] = np.ones((5, 6)).astype(array.dtype)
+    reopened = zarr.open_array(store)
+    assert reopened.dtype == array.dtype and reopened.metadata.data_type == array.metadata.data_type
+    assert (reopened[:].astype("float64") == 1).all()
+    chunk = np.frombuffer(store["c/0/0"].to_bytes(), "<f8") if "c/0/0" in store else np.zeros(1)
+    assert (chunk == 0).all()
+    pickle.loads(pickle.dumps(array.metadata))
+
+
+def test_big_endian_and_zero_dimensional_arrays(pipeline):
+    array = create(dtype=">f4", filters=packed())
+    array[:] = 7
+    assert (array[:] == 7).all()
+    for endian in ("little", "big"):
+        codecs = {"filters": [ScaleOffset(offset=12)], "fill_value": 20}
+        serializer = zarr.codecs.BytesCodec(endian=endian)
+        zero = create(dtype="uint16", shape=(), chunks=(), serializer=serializer, **codecs)
+        zero[...] = 512
+        assert zero[...] == 512
+        stored = (500).to_bytes(2, endian)
+        assert zero.store_path.store._store_dict["c"].to_bytes() == stored
+
+
+def test_shards_hold_the_transformed_fill_value(pipeline):
+    # Legal, but 0, which zarr tries in place of the fill value, cannot be encoded.
+    array = create(
+        dtype="uint16", filters=[ScaleOffset(offset=100)], shards=(8, 6), fill_value=100
+    )
+    assert (array[:] == 100).all()
+    array[0, 0] = 300
+    assert array[0, 0] == 300 and (array[1:] == 100).all()
+    with pytest.raises(ValueError, match="fill value"):
+        create(dtype="uint16", filters=[ScaleOffset(offset=100)], shards=(8, 6), fill_value=99)
+
+
+def test_the_parameters_are_of_the_type_that_reaches_the_codec():
+    array = create(
+        dtype="int16", filters=[CastValue(data_type="float32"), ScaleOffset(scale=0.5)]
+    )
+    array[:] = 3
+    assert (zarr.open_array(array.store)[:] == 3).all()
+    with pytest.raises(ValueError, match="scale value 0.5 is not representable in dtype int16"):
+        create(dtype="int16", filters=[ScaleOffset(scale=0.5)])
+
+
+def test_fill_values_propagate():
+    codec = ScaleOffset(offset=5, scale=2)
+    resolved = codec.resolve_metadata(spec("float64", 10.0))
+    assert resolved.fill_value == 10.0 and resolved.shape == (4,)
+    cast = CastValue(data_type="int64").resolve_metadata(spec("uint64", 2**53 + 1))
+    assert cast.fill_value == 2**53 + 1 and isinstance(cast.fill_value, np.int64)
+    assert cast.dtype == get_data_type_from_json("int64", zarr_format=3)
+
+
+def test_a_fill_value_that_does_not_come_back_is_refused_for_a_new_array_only():
+    codec = CastValue(data_type="int32")
+    with pytest.raises(ValueError, match="0.5"):
+        create(filters=[codec], fill_value=0.5)
+    store = {}
+    create(store, filters=[codec])
+    metadata = json.loads(store["zarr.json"].to_bytes())
+    metadata["fill_value"] = 0.5  # as other implementations write it
+    store["zarr.json"] = cpu.Buffer.from_bytes(json.dumps(metadata).encode())
+    with pytest.warns(ZarrUserWarning, match="0.5"):
+        array = zarr.open_array(store)
+    assert array[0, 0] == 0.5
+
+
+@pytest.mark.parametrize(
+    "codec",
+    [
+        {"name": "scale_offset"},
+        {"name": "scale_offset", "configuration": {"offset": 0, "scale": 0.1}},
+        {"name": "scale_offset", "configuration": {"scale": "0x3dcccccd"}},
+        {"name": "cast_value", "configuration": {"data_type": "uint8"}},
+        {
+            "name": "cast_value",
+            "configuration": {
+                "data_type": "uint8",
+                "rounding": "towards-zero",
+                "out_of_range": "clamp",
+                "scalar_map": {"encode": [("NaN", 255), ("NaN", 0)], "decode": [(255, "NaN")]},
+            },
+        },
+    ],
+)
+def test_metadata_round_trips(codec):
+    cls = {"scale_offset": ScaleOffset, "cast_value": CastValue}[codec["name"]]
+    read = cls.from_dict(codec)
+    assert read.to_dict() == codec
+    assert read == cls.from_dict(read.to_dict()) and hash(read) == hash(cls.from_dict(codec))
+    assert pickle.loads(pickle.dumps(read)) == copy.copy(read) == read
+    json.dumps(read.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("codec", "match"),
+    [
+        ({"name": "scale_offset", "configuration": {"factor": 1}}, "configuration.factor: unknown"),
+        ({"name": "scale_offset", "configuration": {"scale": None}}, "configuration.scale"),
+        ({"name": "scale_offset", "configuration": {"scale": True}}, "configuration.scale"),
+        ({"name": "cast_value"}, "configuration: missing"),
+        ({"name": "cast_value", "configuration": {"data_type": "bool"}}, "bool"),
+        (
+            {"name": "cast_value", "configuration": {"data_type": "int8", "scalar_map": {"x": []}}},
+            "scalar_map.x: unknown key",
+        ),
+    ],
+)
+def test_bad_metadata_are_refused_with_their_place(codec, match):
+    cls = {"scale_offset": ScaleOffset, "cast_value": CastValue}[codec["name"]]
+    with pytest.raises(ValueError, match=match):
+        cls.from_dict(codec)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"data_type": "int8", "rounding": "up"}, ValueError),
+        ({"data_type": "int8", "out_of_range": "error"}, ValueError),
+        ({"data_type": "int8", "scalar_map": {"encode": [(None, 0)]}}, TypeError),
+        ({"data_type": "complex64"}, ValueError),
+    ],
+)
+def test_bad_arguments_are_refused_at_once(arguments, error):
+    with pytest.raises(error):
+        CastValue(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "codec", "match"),
+    [
+        ("complex64", ScaleOffset(), "only supports integer and floating-point"),
+        ("bool", CastValue(data_type="int8"), "only supports integer and floating-point"),
+        ("float32", ScaleOffset(scale=0), "scale must be non-zero"),
+        ("float16", ScaleOffset(scale=1e-9), "0 in float16"),
+        ("int8", ScaleOffset(offset=300), "300"),
+        ("int32", CastValue(data_type="float32", out_of_range="wrap"), "integer target"),
+        (
+            "int32",
+            CastValue(data_type="int8", scalar_map={"encode": {"NaN": 0}}),
+            "scalar_map encode key 'NaN' is not representable in dtype int32",
+        ),
+    ],
+)
+def test_validate_says_what_does_not_fit_the_array(dtype, codec, match):
+    grid = None
+    with pytest.raises(ValueError, match=match):
+        codec.validate(shape=(4,), dtype=get_data_type_from_json(dtype, zarr_format=3), chunk_grid=grid)
+    with pytest.raises(ValueError, match=match):
+        create(dtype=dtype, filters=[codec], fill_value=0)
+
+
+def test_elements_that_do_not_fit_are_cast_errors(pipeline):
+    array = create(filters=packed())
+    data = np.full((4, 3), 6, "float32")
+    data[1, 2] = 1000
+    with pytest.raises(zarr_recast.CastError) as caught:
+        array[:4, :3] = data
+    assert caught.value.index == (1, 2) and caught.value.value == 1000
+
+
+def test_sizes():
+    assert CastValue(data_type="int16").compute_encoded_size(80, spec("float64")) == 20
+    assert ScaleOffset(scale=2).compute_encoded_size(80, spec("float64")) == 80
+    assert CastValue(data_type="bfloat16").compute_encoded_size(4, spec("uint8")) == 8
+    assert CastValue.is_fixed_size and ScaleOffset.is_fixed_size
+
+
+def test_sync_and_async_methods_agree():
+    data = np.array([5, 6, 7, np.nan], "float32")
+    chunk, at = cpu.NDBuffer.from_numpy_array(data), spec("float32")
+    scale, cast = packed()
+
+    async def run():
+        scaled = await scale._encode_single(chunk, at)
+        (encoded,) = await cast.encode([(scaled, at)])
+        (decoded,) = await cast.decode([(encoded, at)])
+        return encoded, await scale._decode_single(decoded, at), await cast.encode([(None, at)])
+
+    encoded, decoded, nothing = asyncio.run(run())
+    assert list(nothing) == [None]
+    assert encoded.as_numpy_array().tolist() == [0, 10, 20, 255]
+    np.testing.assert_array_equal(decoded.as_numpy_array(), data)
+    in_sync = cast._encode_sync(scale._encode_sync(chunk, at), at)
+    assert in_sync.as_numpy_array().tolist() == encoded.as_numpy_array().tolist()
+    # Parts of a chunk that codecs are still to run on.
+    assert in_sync[1:3].as_numpy_array().tolist() == [10, 20]
+    assert (in_sync.shape, in_sync.dtype) == ((4,), np.uint8)
+
+
+def run_python(code, **environment):
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+
+
+SHOW = """
+import zarr.registry
+for name in ("cast_value", "scale_offset"):
+    print(zarr.registry.get_codec_class(name).__module__)
+"""
+
+
+def test_installing_alone_changes_nothing_and_warns_nobody():
+    assert run_python(SHOW) == ["zarr.codecs.cast_value", "zarr.codecs.scale_offset"]
+
+
+def test_selection_by_function_and_by_environment():
+    ours = ["zarr_recast.zarr"] * 2
+    assert run_python("import zarr_recast; zarr_recast.register()" + SHOW) == ours
+    environment = {
+        "ZARR_CODECS__CAST_VALUE": "zarr_recast.zarr.CastValue",
+        "ZARR_CODECS__SCALE_OFFSET": "zarr_recast.zarr.ScaleOffset",
+    }
+    assert run_python(SHOW, **environment) == ours
+
+
+def test_casting_needs_neither_zarr_nor_ml_dtypes():
+    code = "import zarr_recast, sys; print('zarr' in sys.modules, 'ml_dtypes' in sys.modules)"
+    assert run_python(code) == ["False", "False"]
