@@ -16,6 +16,26 @@ use crate::dtypes::{Elements, descr, elements, metadata_error};
 use crate::plans::{self, Number, with_bytes};
 
 /// A sequence of codecs bound to a data type and a fill value.
+///
+/// Binding refuses what has no meaning; after that only elements can fail. A chain runs its codecs in
+/// one pass, works on any part of an array, can be used by several threads at once and pickled.
+///
+/// Parameters
+/// ----------
+/// data_type : str, dtype or type
+///     The data type of decoded arrays.
+/// codecs : str or iterable
+///     The ``codecs`` member of array metadata with nothing but ``scale_offset``, ``cast_value`` and
+///     their legacy counterparts of numcodecs: as JSON text, or as dictionaries or codecs with
+///     ``to_dict``.
+/// fill_value : scalar or str, optional
+///     The array's fill value. Without one, none is checked or transformed.
+/// fill_check : str, optional
+///     ``enforce``: a fill value that does not come back from the codecs is an error. ``open``: a
+///     rounding error of ``scale_offset`` is not. ``report``: nothing is but what cannot be encoded,
+///     and ``diagnostics`` tells.
+/// float_overflow : str, optional
+///     As in ``scale_offset_encode``.
 #[pyclass(frozen, module = "zarr_recast")]
 pub(crate) struct Chain {
     bound: zarr_recast::Chain,

@@ -33,6 +33,36 @@ fn run_into(
 }
 
 /// Cast an array to another data type, into a new array.
+///
+/// Parameters
+/// ----------
+/// arr : array_like
+///     The elements, in any memory layout and byte order.
+/// target_dtype : str, dtype or type
+///     The name of a data type as Zarr or NumPy has it, or a NumPy or ml_dtypes data type.
+/// rounding_mode : str
+///     ``nearest-even``, ``towards-zero``, ``towards-positive``, ``towards-negative`` or
+///     ``nearest-away``.
+/// out_of_range_mode : str, optional
+///     What becomes of a rounded value beyond the range: ``clamp``, or ``wrap`` towards an integer
+///     type. Without it, such an element is an error.
+/// scalar_map_entries : mapping or iterable of pairs, optional
+///     Inputs and the outputs that they get before anything else. The first entry whose input is
+///     equal to an element decides it; a NaN is equal to every NaN.
+///
+/// Returns
+/// -------
+/// numpy.ndarray
+///     A new array in C order.
+///
+/// Raises
+/// ------
+/// CastError
+///     An element cannot be cast: the first one in C order.
+/// ValueError
+///     An argument has no meaning.
+/// TypeError
+///     An argument is of the wrong kind, or a data type none of the 26.
 #[pyfunction]
 #[pyo3(signature = (
     arr, *, target_dtype, rounding_mode, out_of_range_mode=None, scalar_map_entries=None
@@ -52,6 +82,32 @@ pub(crate) fn cast_array<'py>(
 }
 
 /// Cast an array to the data type of another array, into that array.
+///
+/// Parameters
+/// ----------
+/// arr : array_like
+///     The elements, in any memory layout and byte order.
+/// out : numpy.ndarray
+///     An array of the same shape, in any memory layout and byte order. It may overlap ``arr``. What
+///     it holds after an error is unspecified.
+/// rounding_mode : str
+///     ``nearest-even``, ``towards-zero``, ``towards-positive``, ``towards-negative`` or
+///     ``nearest-away``.
+/// out_of_range_mode : str, optional
+///     What becomes of a rounded value beyond the range: ``clamp``, or ``wrap`` towards an integer
+///     type. Without it, such an element is an error.
+/// scalar_map_entries : mapping or iterable of pairs, optional
+///     Inputs and the outputs that they get before anything else. The first entry whose input is
+///     equal to an element decides it; a NaN is equal to every NaN.
+///
+/// Raises
+/// ------
+/// CastError
+///     An element cannot be cast: the first one in C order.
+/// ValueError
+///     An argument has no meaning.
+/// TypeError
+///     An argument is of the wrong kind, or a data type none of the 26.
 #[pyfunction]
 #[pyo3(signature = (arr, out, *, rounding_mode, out_of_range_mode=None, scalar_map_entries=None))]
 pub(crate) fn cast_array_into<'py>(
@@ -78,6 +134,25 @@ fn affine(
 }
 
 /// Subtract an offset and multiply by a scale, into a new array.
+///
+/// Each operation is rounded once, in the arithmetic of the array's own data type; a parameter that
+/// is not given is an operation that is not done.
+///
+/// Parameters
+/// ----------
+/// arr : array_like
+///     The elements, in any memory layout and byte order.
+/// offset : int, float or str, optional
+///     Subtracted when given.
+/// scale : int, float or str, optional
+///     Multiplied by when given; not 0.
+/// float_overflow : str, optional
+///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it is not.
+///
+/// Raises
+/// ------
+/// CastError
+///     A result, or what comes before it, is no value of the data type.
 #[pyfunction]
 #[pyo3(signature = (arr, *, offset=None, scale=None, float_overflow=None))]
 pub(crate) fn scale_offset_encode<'py>(
@@ -90,6 +165,27 @@ pub(crate) fn scale_offset_encode<'py>(
 }
 
 /// Subtract an offset and multiply by a scale, into an array of the same data type.
+///
+/// Each operation is rounded once, in the arithmetic of the array's own data type; a parameter that
+/// is not given is an operation that is not done.
+///
+/// Parameters
+/// ----------
+/// arr : array_like
+///     The elements, in any memory layout and byte order.
+/// out : numpy.ndarray
+///     An array of the same shape and data type, in any memory layout and byte order.
+/// offset : int, float or str, optional
+///     Subtracted when given.
+/// scale : int, float or str, optional
+///     Multiplied by when given; not 0.
+/// float_overflow : str, optional
+///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it is not.
+///
+/// Raises
+/// ------
+/// CastError
+///     A result, or what comes before it, is no value of the data type.
 #[pyfunction]
 #[pyo3(signature = (arr, out, *, offset=None, scale=None, float_overflow=None))]
 pub(crate) fn scale_offset_encode_into<'py>(
@@ -104,6 +200,25 @@ pub(crate) fn scale_offset_encode_into<'py>(
 }
 
 /// Divide by a scale and add an offset, into a new array.
+///
+/// Each operation is rounded once, in the arithmetic of the array's own data type; a parameter that
+/// is not given is an operation that is not done.
+///
+/// Parameters
+/// ----------
+/// arr : array_like
+///     The elements, in any memory layout and byte order.
+/// offset : int, float or str, optional
+///     Added when given.
+/// scale : int, float or str, optional
+///     Divided by when given; not 0.
+/// float_overflow : str, optional
+///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it is not.
+///
+/// Raises
+/// ------
+/// CastError
+///     A result, or what comes before it, is no value of the data type.
 #[pyfunction]
 #[pyo3(signature = (arr, *, offset=None, scale=None, float_overflow=None))]
 pub(crate) fn scale_offset_decode<'py>(
@@ -116,6 +231,27 @@ pub(crate) fn scale_offset_decode<'py>(
 }
 
 /// Divide by a scale and add an offset, into an array of the same data type.
+///
+/// Each operation is rounded once, in the arithmetic of the array's own data type; a parameter that
+/// is not given is an operation that is not done.
+///
+/// Parameters
+/// ----------
+/// arr : array_like
+///     The elements, in any memory layout and byte order.
+/// out : numpy.ndarray
+///     An array of the same shape and data type, in any memory layout and byte order.
+/// offset : int, float or str, optional
+///     Added when given.
+/// scale : int, float or str, optional
+///     Divided by when given; not 0.
+/// float_overflow : str, optional
+///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it is not.
+///
+/// Raises
+/// ------
+/// CastError
+///     A result, or what comes before it, is no value of the data type.
 #[pyfunction]
 #[pyo3(signature = (arr, out, *, offset=None, scale=None, float_overflow=None))]
 pub(crate) fn scale_offset_decode_into<'py>(

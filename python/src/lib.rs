@@ -1,6 +1,9 @@
 //! The extension module `zarr_recast._core`: `NumPy` arrays in, plans of `recast-kernels` over them,
 //! `NumPy` arrays out. Everything numeric is in those plans.
 
+// What is documented for Python is written as Python reads it.
+#![allow(clippy::doc_markdown)]
+
 mod arrays;
 mod chain;
 mod dtypes;

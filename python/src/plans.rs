@@ -5,7 +5,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMapping, PyString};
 use recast_kernels::{Cast, PlanBuilder, ScaleOffset, Step};
 use zarr_recast::{
     ElementType, FloatOverflow, JsonScalar, MetadataError, OutOfRange, Plan, Rounding, Scalar,
@@ -219,7 +219,7 @@ pub(crate) fn float_overflow(object: &Bound<'_, PyAny>) -> PyResult<FloatOverflo
     })
 }
 
-/// Reads a dictionary or any iterable of pairs.
+/// Reads a mapping or any iterable of pairs.
 pub(crate) fn map(object: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<(Number, Number)>> {
     let Some(object) = object else { return Ok(Vec::new()) };
     if let Ok(dict) = object.cast::<PyDict>() {
@@ -228,8 +228,11 @@ pub(crate) fn map(object: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<(Number, Nu
             .map(|(key, value)| Ok((Number::read(&key)?, Number::read(&value)?)))
             .collect();
     }
-    object
-        .try_iter()?
+    let pairs = match object.cast::<PyMapping>() {
+        Ok(mapping) => mapping.items()?.try_iter()?,
+        Err(_) => object.try_iter()?,
+    };
+    pairs
         .map(|pair| {
             let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = {
                 let mut sides = pair?.try_iter()?.collect::<PyResult<Vec<_>>>()?.into_iter();

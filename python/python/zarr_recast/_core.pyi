@@ -1,0 +1,129 @@
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+DataTypeName = Literal[
+    "int2",
+    "int4",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint2",
+    "uint4",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float4_e2m1fn",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "bfloat16",
+    "float16",
+    "float32",
+    "float64",
+]
+DataTypeLike = DataTypeName | str | np.dtype[Any] | type[Any]
+RoundingMode = Literal[
+    "nearest-even", "towards-zero", "towards-positive", "towards-negative", "nearest-away"
+]
+OutOfRangeMode = Literal["clamp", "wrap"]
+FloatOverflow = Literal["strict", "ieee"]
+FillCheck = Literal["enforce", "open", "report"]
+Number = float | str | np.generic
+ScalarMapEntries = Mapping[Any, Any] | Iterable[tuple[Any, Any]]
+
+class _Codec(Protocol):
+    def to_dict(self) -> dict[str, Any]: ...
+
+__version__: str
+DATA_TYPES: tuple[DataTypeName, ...]
+
+def cast_array(
+    arr: npt.ArrayLike,
+    *,
+    target_dtype: DataTypeLike,
+    rounding_mode: RoundingMode,
+    out_of_range_mode: OutOfRangeMode | None = None,
+    scalar_map_entries: ScalarMapEntries | None = None,
+) -> npt.NDArray[Any]: ...
+def cast_array_into(
+    arr: npt.ArrayLike,
+    out: npt.NDArray[Any],
+    *,
+    rounding_mode: RoundingMode,
+    out_of_range_mode: OutOfRangeMode | None = None,
+    scalar_map_entries: ScalarMapEntries | None = None,
+) -> None: ...
+def scale_offset_encode(
+    arr: npt.ArrayLike,
+    *,
+    offset: Number | None = None,
+    scale: Number | None = None,
+    float_overflow: FloatOverflow | None = None,
+) -> npt.NDArray[Any]: ...
+def scale_offset_encode_into(
+    arr: npt.ArrayLike,
+    out: npt.NDArray[Any],
+    *,
+    offset: Number | None = None,
+    scale: Number | None = None,
+    float_overflow: FloatOverflow | None = None,
+) -> None: ...
+def scale_offset_decode(
+    arr: npt.ArrayLike,
+    *,
+    offset: Number | None = None,
+    scale: Number | None = None,
+    float_overflow: FloatOverflow | None = None,
+) -> npt.NDArray[Any]: ...
+def scale_offset_decode_into(
+    arr: npt.ArrayLike,
+    out: npt.NDArray[Any],
+    *,
+    offset: Number | None = None,
+    scale: Number | None = None,
+    float_overflow: FloatOverflow | None = None,
+) -> None: ...
+
+class Chain:
+    def __new__(
+        cls,
+        data_type: DataTypeLike,
+        codecs: str | Iterable[Mapping[str, Any] | _Codec],
+        fill_value: Number | None = None,
+        *,
+        fill_check: FillCheck = "enforce",
+        float_overflow: FloatOverflow | None = None,
+    ) -> Chain: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def fill_value(self) -> np.generic | None: ...
+    @property
+    def encoded_dtype(self) -> np.dtype[Any]: ...
+    @property
+    def encoded_data_type(self) -> DataTypeName: ...
+    @property
+    def encoded_fill_value(self) -> np.generic | None: ...
+    @property
+    def codecs_json(self) -> str: ...
+    @property
+    def diagnostics(self) -> list[str]: ...
+    def encode(self, arr: npt.ArrayLike) -> npt.NDArray[Any]: ...
+    def decode(self, arr: npt.ArrayLike) -> npt.NDArray[Any]: ...
+    def encode_into(self, arr: npt.ArrayLike, out: npt.NDArray[Any]) -> None: ...
+    def decode_into(self, arr: npt.ArrayLike, out: npt.NDArray[Any]) -> None: ...
+
+def scalar_from_json(data_type: DataTypeLike, value: Number) -> Any: ...
+def scalar_to_json(data_type: DataTypeLike, value: Number) -> str: ...
+def check_codec(json: str) -> None: ...
