@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -103,14 +104,14 @@ def test_lazy_arrays_give_the_same_encoding():
     assert lazy["filters"] == zarr_recast.encoding_for(da, max_abs_error=0.05)["filters"]
 
 
-def select_codecs():
-    zarr_recast.register()
-
-
 @pytest.mark.filterwarnings("default")
 def test_two_worker_processes_write_what_one_process_writes(tmp_path):
     distributed = pytest.importorskip("distributed")
     import dask.array
+
+    def slow(block):
+        time.sleep(0.1)
+        return block
 
     data = np.random.default_rng(2).uniform(-40, 45, (64, 48)).astype("float32")
     data[::9, ::4] = np.nan
@@ -125,7 +126,7 @@ def test_two_worker_processes_write_what_one_process_writes(tmp_path):
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.register_worker_callbacks(select_codecs)
+        client.register_worker_callbacks(zarr_recast.register)
         assert len(client.scheduler_info()["workers"]) == 2
         together = zarr.create_array(tmp_path / "together.zarr", **options)
         chunks = dask.array.from_array(data, chunks=together.chunks)
@@ -141,8 +142,9 @@ def test_two_worker_processes_write_what_one_process_writes(tmp_path):
 
         # A failure keeps its details on the way between processes.
         bad = dask.array.full((8, 16), 1e6, dtype="float32", chunks=(8, 16))
+        refused = zarr.create_array(tmp_path / "bad.zarr", **{**options, "shape": (8, 16)})
         with pytest.raises(zarr_recast.CastError) as caught:
-            dask.array.store(bad, zarr.create_array(tmp_path / "bad.zarr", **{**options, "shape": (8, 16)}), lock=False)
+            dask.array.store(bad, refused, lock=False)
         assert caught.value.index == (0, 0) and caught.value.value == 1e6
 
     def files(name):
@@ -152,9 +154,3 @@ def test_two_worker_processes_write_what_one_process_writes(tmp_path):
     assert files("alone.zarr") == files("together.zarr")
     assert len(files("alone.zarr")) == 1 + 8 * 3
 
-
-def slow(block):
-    import time
-
-    time.sleep(0.1)
-    return block
