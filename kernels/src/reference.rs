@@ -1,7 +1,7 @@
 //! One element at a time, plainly right: what every kernel is compared with, and what runs when a
 //! kernel has flagged a block.
 //!
-//! A value is taken apart into sign, integer magnitude and power of two ([`Exact`]), in which every
+//! A value is taken apart into sign, integer magnitude and power of two, in which every
 //! value of all 26 types is exact; it is rounded once, on that form; then it is put together in the
 //! target's format. No conversion of the language or of a library takes part.
 
