@@ -128,21 +128,21 @@ impl JsonScalar {
     }
 
     /// The JSON value. A whole number that an f64 would round, such as `9007199254740993.0`, is
-    /// written without its point.
+    /// written without its point; and so is a fraction that an f64 rounds to a whole number, because
+    /// the shortest decimal of that may be another one.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let value: Value = serde_json::from_str(&self.0).unwrap_or(Value::Null);
-        match (value.as_f64(), decimal(&self.0)) {
-            (Some(rounded), Decimal::Whole(whole))
-                if value.is_f64() && rounded as i128 != whole =>
-            {
-                u64::try_from(whole)
-                    .map(Value::from)
-                    .or_else(|_| i64::try_from(whole).map(Value::from))
-                    .unwrap_or(value)
-            }
-            _ => value,
-        }
+        let Some(rounded) = value.as_f64().filter(|_| value.is_f64()) else { return value };
+        let whole = match decimal(&self.0) {
+            Decimal::Whole(whole) if whole != rounded as i128 => whole,
+            Decimal::Fraction if rounded.abs() >= 2_f64.powi(53) => rounded as i128,
+            _ => return value,
+        };
+        u64::try_from(whole)
+            .map(Value::from)
+            .or_else(|_| i64::try_from(whole).map(Value::from))
+            .unwrap_or(value)
     }
 
     /// Whether it is a number that `NumPy` takes for an integer: one without point and exponent.

@@ -151,6 +151,11 @@ fn an_untyped_scalar_keeps_its_text() {
     }
     let scalar = JsonScalar::from_json("9007199254740993.0").unwrap();
     assert_eq!(scalar.to_json(), json!(9_007_199_254_740_993_i64));
+    // Rounded by f64 to a whole number, the shortest decimal of which, …222300, is another one.
+    let scalar = JsonScalar::from_json("1999999999222222220.222222222222").unwrap();
+    let written = scalar.to_json();
+    assert_eq!(written, json!(1_999_999_999_222_222_336_i64));
+    assert_eq!(JsonScalar::from_json(&written).unwrap().to_json(), written);
     assert!(JsonScalar::from_json("1e999").is_err());
     for text in ["null", "true", "[1]", "{}"] {
         assert!(JsonScalar::from_json(text).is_err());
