@@ -1,6 +1,7 @@
 //! A plan compared with the one-element reference: the body that tests, soak and fuzz targets share.
 #![allow(dead_code)] // each of them uses a part of it
 
+use std::cell::RefCell;
 use std::fmt::Write;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,7 +24,12 @@ pub(crate) struct Subject {
     /// Positions in `elements` of those that pass, and of those that fail.
     pub(crate) passing: Vec<usize>,
     pub(crate) failing: Vec<usize>,
+    /// The plans built so far.
+    plans: RefCell<Vec<(Build, Plan)>>,
 }
+
+/// A level, and whether the bytes of input and of output are swapped.
+type Build = (Level, bool, bool);
 
 impl Subject {
     pub(crate) fn new(source: ElementType, steps: Vec<Step>, elements: Vec<u64>) -> Self {
@@ -32,7 +38,7 @@ impl Subject {
             .map(|&bits| reference::run(Scalar::from_bits(source, bits), &steps, 0))
             .collect();
         let (passing, failing) = (0..elements.len()).partition(|&at| outcomes[at].is_ok());
-        Self { source, steps, elements, outcomes, passing, failing }
+        Self { source, steps, elements, outcomes, passing, failing, plans: RefCell::default() }
     }
 
     /// That many of the elements that pass, in any order.
@@ -76,10 +82,13 @@ impl Subject {
         Ok(count)
     }
 
-    /// Runs a plan on a slice of elements, given by their positions, in buffers of any alignment and
-    /// byte order, and compares.
-    pub(crate) fn check(&self, level: Level, slice: &[usize], random: &mut Random) -> Check {
-        let (swap_input, swap_output) = (random.below(4) == 0, random.below(4) == 0);
+    /// The plan for these steps; built once.
+    fn plan(&self, build: Build) -> Result<Plan, String> {
+        let mut plans = self.plans.borrow_mut();
+        if let Some((_, plan)) = plans.iter().find(|(built, _)| *built == build) {
+            return Ok(plan.clone());
+        }
+        let (level, swap_input, swap_output) = build;
         let plan = self
             .steps
             .iter()
@@ -89,6 +98,15 @@ impl Subject {
             .level(level)
             .build()
             .map_err(|error| format!("{} {:?}: {error}", self.source, self.steps))?;
+        plans.push((build, plan.clone()));
+        Ok(plan)
+    }
+
+    /// Runs a plan on a slice of elements, given by their positions, in buffers of any alignment and
+    /// byte order, and compares.
+    pub(crate) fn check(&self, level: Level, slice: &[usize], random: &mut Random) -> Check {
+        let (swap_input, swap_output) = (random.below(4) == 0, random.below(4) == 0);
+        let plan = self.plan((level, swap_input, swap_output))?;
         assert_eq!(plan.level(), level);
         assert_eq!(plan.source(), self.source);
 
