@@ -96,7 +96,7 @@ impl Level {
             Self::Avx2 => x86::Avx2::CONVERTS_F16 && self.is_available(),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => x86::Avx512::CONVERTS_F16 && self.is_available(),
-            _ => false,
+            _ => Baseline::CONVERTS_F16,
         }
     }
 
