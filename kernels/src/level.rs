@@ -133,6 +133,9 @@ pub(crate) trait Token: Copy + Send + Sync + 'static {
     /// Whether vectors of 64-bit integers convert to and from f64 in one instruction.
     const CONVERTS_I64: bool = false;
 
+    /// Whether f32 and binary16 convert to each other in one instruction.
+    const CONVERTS_F16: bool = false;
+
     /// Whether a fused multiplication and addition is one instruction.
     const HAS_FMA: bool = false;
 
@@ -142,16 +145,24 @@ pub(crate) trait Token: Copy + Send + Sync + 'static {
     /// Eight binary16 values to f32, NaNs made quiet.
     #[inline(always)]
     fn f16_to_f32(self, values: [u16; 8]) -> [f32; 8] {
+        #[cfg(target_arch = "x86_64")]
+        if Self::CONVERTS_F16 {
+            // SAFETY: a token with this constant is proof of F16C and AVX.
+            return unsafe { x86::f16_to_f32(values) };
+        }
         values.map(small_float::f16_to_f32)
     }
 
-    /// Whether [`Token::f32_to_f16`] is an instruction; else it is not to be called.
-    const CONVERTS_F16: bool = false;
-
     /// Eight f32 values to binary16, rounded in the direction of `DIRECTION` (see [`direction`]),
-    /// overflow as IEEE 754 has it.
+    /// overflow as IEEE 754 has it. Only for levels with [`Token::CONVERTS_F16`]; zeros elsewhere.
     #[inline(always)]
-    fn f32_to_f16<const DIRECTION: i32>(self, _values: [f32; 8]) -> [u16; 8] {
+    fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; 8]) -> [u16; 8] {
+        #[cfg(target_arch = "x86_64")]
+        if Self::CONVERTS_F16 {
+            // SAFETY: as above.
+            return unsafe { x86::f32_to_f16::<DIRECTION>(values) };
+        }
+        let _ = values;
         [0; 8]
     }
 }
@@ -179,7 +190,7 @@ impl Token for Baseline {
 #[cfg(target_arch = "x86_64")]
 #[allow(clippy::struct_field_names)] // the features' own names
 mod x86 {
-    use std::arch::x86_64::{__m128i, __m256, _mm256_cvtph_ps, _mm256_cvtps_ph};
+    use std::arch::x86_64::{_mm256_cvtph_ps, _mm256_cvtps_ph};
 
     use super::Token;
 
@@ -212,20 +223,16 @@ mod x86 {
         if is_x86_feature_detected!("avx512vl") { Avx512::try_new() } else { None }
     }
 
-    #[inline(always)]
-    fn f16_to_f32(values: [u16; 8]) -> [f32; 8] {
-        let values: __m128i = bytemuck::cast(values);
-        // SAFETY: only the tokens below call this, and both are proof of F16C and AVX.
-        let wide: __m256 = unsafe { _mm256_cvtph_ps(values) };
-        bytemuck::cast(wide)
+    #[inline]
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) fn f16_to_f32(values: [u16; 8]) -> [f32; 8] {
+        bytemuck::cast(_mm256_cvtph_ps(bytemuck::cast(values)))
     }
 
-    #[inline(always)]
-    fn f32_to_f16<const DIRECTION: i32>(values: [f32; 8]) -> [u16; 8] {
-        let values: __m256 = bytemuck::cast(values);
-        // SAFETY: only the tokens below call this, and both are proof of F16C and AVX.
-        let narrow: __m128i = unsafe { _mm256_cvtps_ph::<DIRECTION>(values) };
-        bytemuck::cast(narrow)
+    #[inline]
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) fn f32_to_f16<const DIRECTION: i32>(values: [f32; 8]) -> [u16; 8] {
+        bytemuck::cast(_mm256_cvtps_ph::<DIRECTION>(bytemuck::cast(values)))
     }
 
     impl Token for Avx2 {
@@ -235,31 +242,15 @@ mod x86 {
         fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
             Avx2::vectorize(self, f)
         }
-        #[inline(always)]
-        fn f16_to_f32(self, values: [u16; 8]) -> [f32; 8] {
-            f16_to_f32(values)
-        }
-        #[inline(always)]
-        fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; 8]) -> [u16; 8] {
-            f32_to_f16::<DIRECTION>(values)
-        }
     }
 
     impl Token for Avx512 {
         const HAS_FMA: bool = true;
-        const CONVERTS_I64: bool = true;
         const CONVERTS_F16: bool = true;
+        const CONVERTS_I64: bool = true;
         #[inline(always)]
         fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
             Avx512::vectorize(self, f)
-        }
-        #[inline(always)]
-        fn f16_to_f32(self, values: [u16; 8]) -> [f32; 8] {
-            f16_to_f32(values)
-        }
-        #[inline(always)]
-        fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; 8]) -> [u16; 8] {
-            f32_to_f16::<DIRECTION>(values)
         }
     }
 }
