@@ -137,7 +137,7 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
             continue;
         }
         let Some(bound) = bind_step(current, step, level) else {
-            // From here on, or from the start if that is on one byte too.
+            // A plan that starts on one byte needs no other stage than a table of all its steps.
             if source.size() == 1 {
                 return vec![bind_table(source, steps, level)];
             }
@@ -192,7 +192,6 @@ where
         out_of_range: OutOfRange,
         level: Level,
     ) -> Option<Box<dyn Stage>> {
-        let types = PhantomData;
         match out_of_range {
             OutOfRange::Error => Some(level.bind(ScaleToInt::<F, T, Error, MAPS_NAN> {
                 offset,
@@ -200,7 +199,7 @@ where
                 min,
                 max,
                 nan,
-                types,
+                types: PhantomData,
             })),
             OutOfRange::Clamp => Some(level.bind(ScaleToInt::<F, T, Clamp, MAPS_NAN> {
                 offset,
@@ -214,8 +213,7 @@ where
         }
     }
     let Cast { target, rounding, out_of_range, ref map } = *cast;
-    // Unless strict, an overflow must reach a map or an error of the cast as infinity: the reference
-    // sees to that too.
+    // With any other key the order of map and overflow would matter.
     let nan = match map[..] {
         [] => None,
         [(key, value)] if key.is_nan() => Some(F::from_scalar(exactly(value, F::TYPE)?)),
@@ -246,6 +244,9 @@ where
     S: Int + FromScalar + AsPrimitive<F>,
     F: Real + FromScalar + 'static,
 {
+    if cast.map.len() > 1 {
+        return None;
+    }
     let scale = parameters.scale.map_or(F::one(), F::from_scalar);
     let offset = parameters.offset.map_or(-F::zero(), F::from_scalar);
     let reciprocal = F::one() / scale;
@@ -259,15 +260,10 @@ where
     if !finite || !equals_division::<S, F>(&*stage, scale, offset) {
         return None;
     }
-    match cast.map[..] {
-        [] => Some(stage),
-        [(key, value)] => {
-            let value = reference::unscale(value, parameters).ok()?;
-            let entry = (S::from_scalar(key), F::from_scalar(value));
-            Some(level.bind(IntUnscale::<S, F, true> { scale, reciprocal, offset, entry }))
-        }
-        _ => None,
-    }
+    let Some((key, value)) = cast.map.first() else { return Some(stage) };
+    let value = reference::unscale(*value, parameters).ok()?;
+    let entry = (S::from_scalar(*key), F::from_scalar(value));
+    Some(level.bind(IntUnscale::<S, F, true> { scale, reciprocal, offset, entry }))
 }
 
 /// The type of the elements behind a step.
@@ -313,7 +309,7 @@ fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Box<dyn Stag
         let fails = fails.contains(&1).then_some(fails);
         level.bind(Table { outputs, fails })
     }
-    match results.iter().flatten().next().map_or(1, |value| value.element_type().size()) {
+    match steps.iter().fold(source, target_of).size() {
         1 => table::<u8>(&results, level),
         2 => table::<u16>(&results, level),
         4 => table::<u32>(&results, level),

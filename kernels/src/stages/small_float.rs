@@ -214,8 +214,8 @@ unsafe impl<R: Round, M: Range> Kernel for EncodeBf16<R, M> {
     fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let mut wrong = 0;
         for_each(input, output, |x: u32| {
-            let magnitude = x & 0x7fff_ffff;
-            let rounded = (x >> 16) + round_up::<R>(x & 0x7fff_ffff, 16, x >> 31);
+            let magnitude = x & !SIGN;
+            let rounded = (x >> 16) + round_up::<R>(magnitude, 16, x >> 31);
             if M::MODE == OutOfRange::Error {
                 // Infinite, and was not.
                 let infinite = 0x7f7f_u32.wrapping_sub(rounded & 0x7fff);
