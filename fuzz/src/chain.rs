@@ -204,11 +204,13 @@ fn part_of_unit(rounding: Rounding) -> f64 {
     }
 }
 
-/// The distance from a finite value to its neighbour of greater magnitude, or at the end to the other.
+/// The distance from a finite value to its neighbour of greater magnitude, which at the end need not
+/// be in the type.
 fn unit(value: Scalar) -> f64 {
     let element_type = value.element_type();
-    if element_type.is_integer() {
-        return 1.0;
+    let Format::Float(format) = element_type.format() else { return 1.0 };
+    if format.mantissa_bits == 0 {
+        return value.to_f64();
     }
     let sign = if element_type.is_signed() { 1_u64 << (element_type.bits() - 1) } else { 0 };
     let magnitude = (value.bits() & !sign).min(element_type.max_bits() - 1);

@@ -1,0 +1,12 @@
+#!/bin/sh
+# The kernels' tests under AddressSanitizer, on the nightly compiler: no read or write beyond a buffer,
+# on any level. Every 15th of each test's jobs, for the sanitizer is slow; RECAST_TEST_STRIDE=1 runs all.
+# With overflow checks and debug assertions. The standard library is not instrumented.
+set -eu
+cd "$(dirname "$0")/.."
+
+target="$(rustc -vV | sed -n 's/^host: //p')"
+export RUSTFLAGS="-Zsanitizer=address -Cdebug-assertions=on -Coverflow-checks=on"
+export RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-15}"
+# Proc macros and build scripts are not sanitized where --target is given.
+cargo +nightly test --target "$target" -p recast-kernels --lib --test plan_vs_reference -- --nocapture

@@ -1,0 +1,221 @@
+//! Every `float32`, to every other type: a plan gives what the reference gives, on every level.
+//!
+//! Rounding is monotonic, so where the reference gives the same for two elements of one sign and
+//! exponent, it gives that for all between them; this is what makes 2^32 elements affordable. A sample
+//! of all elements, in which each is given to the reference, shows that it holds.
+
+mod differential;
+mod oracle;
+
+use std::time::Instant;
+
+use recast_kernels::{
+    Cast, CastError, ElementType, Level, OutOfRange, Plan, Reason, Rounding, RunError, Scalar,
+    reference,
+};
+
+use differential::{Check, in_parallel, push};
+
+/// Elements of a job, all of one sign and exponent; a cast has 2^32 / `CHUNK` of them.
+const CHUNK: u32 = 1 << 14;
+
+/// Of the elements that fail, so many share one that is run by itself among passing ones.
+const FAILING: usize = 4096;
+
+/// To all types in the default rounding, and in every rounding to those that are cast to most.
+fn casts() -> Vec<Cast> {
+    let many =
+        [ElementType::UInt8, ElementType::Int16, ElementType::Float16, ElementType::BFloat16];
+    let targets = ElementType::ALL.into_iter().filter(|&target| target != ElementType::Float32);
+    targets
+        .flat_map(|target| {
+            let roundings =
+                if many.contains(&target) { &Rounding::ALL[..] } else { &Rounding::ALL[..1] };
+            roundings.iter().map(move |&rounding| Cast::new(target).rounding(rounding))
+        })
+        .collect()
+}
+
+/// What the reference makes of an element where values out of range are errors, and where they are
+/// clamped.
+#[derive(Clone, Copy, PartialEq)]
+struct Outcome {
+    error: Result<Scalar, Reason>,
+    clamp: Result<Scalar, Reason>,
+}
+
+impl Outcome {
+    fn of(bits: u32, cast: &Cast) -> Self {
+        let value = Scalar::from_bits(ElementType::Float32, bits.into());
+        let cast = |mode| reference::cast(value, cast.target, cast.rounding, mode);
+        let error = cast(OutOfRange::Error);
+        Self { error, clamp: error.or_else(|_| cast(OutOfRange::Clamp)) }
+    }
+
+    fn in_mode(self, mode: OutOfRange) -> Result<Scalar, Reason> {
+        if mode == OutOfRange::Error { self.error } else { self.clamp }
+    }
+}
+
+/// The last of the elements, counted from `first`, that an outcome is of.
+type Run = (u32, Outcome);
+
+/// The outcomes of `first` to `last`, whose own are given.
+fn runs(cast: &Cast, ends: [(u32, Outcome); 2], found: &mut Vec<Run>) {
+    let [(first, outcome), (last, of_last)] = ends;
+    if outcome == of_last {
+        found.push((last, outcome));
+        return;
+    }
+    let middle = first + (last - first) / 2;
+    let (before, after) = (Outcome::of(middle, cast), Outcome::of(middle + 1, cast));
+    runs(cast, [(first, outcome), (middle, before)], found);
+    runs(cast, [(middle + 1, after), (last, of_last)], found);
+}
+
+/// A mode, and its plan for each level.
+struct Mode {
+    mode: OutOfRange,
+    plans: Vec<Plan>,
+}
+
+fn modes(cast: &Cast) -> [Mode; 2] {
+    [OutOfRange::Error, OutOfRange::Clamp].map(|mode| {
+        let plan = |level| {
+            let cast = cast.clone().out_of_range(mode);
+            Plan::builder(ElementType::Float32).cast(cast).level(level).build().unwrap()
+        };
+        Mode { mode, plans: Level::available().into_iter().map(plan).collect() }
+    })
+}
+
+/// Appends the bytes of the elements `first` to `last`.
+fn extend(bytes: &mut Vec<u8>, first: u32, last: u32) {
+    let start = bytes.len();
+    bytes.resize(start + 4 * (last - first + 1) as usize, 0);
+    for (element, bits) in bytes[start..].chunks_exact_mut(4).zip(first..=last) {
+        element.copy_from_slice(&bits.to_ne_bytes());
+    }
+}
+
+/// Compares a chunk: what passes, in one run; the whole, for its first error; and of what fails, some
+/// by itself among passing elements.
+fn compare(cast: &Cast, modes: &[Mode], first: u32, runs: &[Run]) -> Check {
+    let size = cast.target.size();
+    let mut output = vec![0; CHUNK as usize * size];
+    for Mode { mode, plans } in modes {
+        let (mut passing, mut expected, mut failing) = (Vec::new(), Vec::new(), Vec::new());
+        let mut start = first;
+        for &(last, outcome) in runs {
+            match outcome.in_mode(*mode) {
+                Ok(result) => {
+                    extend(&mut passing, start, last);
+                    let at = expected.len();
+                    push(&mut expected, cast.target, result.bits(), false);
+                    if start < last {
+                        let others = expected[at..].repeat((last - start) as usize);
+                        expected.extend(others);
+                    }
+                }
+                Err(reason) => {
+                    failing.extend((start..=last).step_by(FAILING).map(|bits| (bits, reason)));
+                    failing.push((last, reason));
+                }
+            }
+            start = last.wrapping_add(1);
+        }
+        let failed = |index: usize, bits: u32, reason| {
+            let value = Scalar::from_bits(ElementType::Float32, bits.into());
+            let target = cast.target;
+            Err(RunError::Element(CastError {
+                index,
+                input: value,
+                value,
+                target,
+                step: 0,
+                reason,
+            }))
+        };
+        for plan in plans {
+            let output = &mut output[..expected.len()];
+            if plan.run(&passing, output) != Ok(()) || output != expected {
+                let at = output.chunks(size).zip(expected.chunks(size));
+                let at = at.take_while(|(found, expected)| found == expected).count();
+                return Err(format!(
+                    "{plan:?}: from {first:#x} on, the passing element {at} differs"
+                ));
+            }
+        }
+        let Some(&(bits, reason)) = failing.first() else { continue };
+        let mut all = Vec::new();
+        extend(&mut all, first, first + (CHUNK - 1));
+        let whole = failed((bits - first) as usize, bits, reason);
+        for plan in plans {
+            let found = plan.run(&all, &mut output);
+            if found != whole {
+                return Err(format!("{plan:?}: from {first:#x} on, {found:?}, not {whole:?}"));
+            }
+            // 1 passes everywhere.
+            let ones: Vec<u8> = [1.0_f32; 64].iter().flat_map(|one| one.to_ne_bytes()).collect();
+            for (count, &(bits, reason)) in failing.iter().enumerate() {
+                let index = count % 64;
+                let mut input = ones.clone();
+                input[4 * index..4 * (index + 1)].copy_from_slice(&bits.to_ne_bytes());
+                let found = plan.run(&input, &mut output[..64 * size]);
+                if found != failed(index, bits, reason) {
+                    return Err(format!("{plan:?}: {bits:#x} at {index} gave {found:?}"));
+                }
+            }
+        }
+    }
+    Ok(CHUNK.into())
+}
+
+#[test]
+#[ignore = "many minutes: 2^32 elements in 41 casts"]
+fn every_f32_casts_as_the_reference_says() {
+    let chunks: Vec<u32> = (0..=u32::MAX).step_by(CHUNK as usize).collect();
+    let (start, mut total) = (Instant::now(), 0);
+    let casts = casts();
+    for cast in &casts {
+        let modes = modes(cast);
+        let count = in_parallel(&chunks, |&first| {
+            let last = first + (CHUNK - 1);
+            let ends = [first, last].map(|bits| (bits, Outcome::of(bits, cast)));
+            let mut found = Vec::new();
+            runs(cast, ends, &mut found);
+            compare(cast, &modes, first, &found)
+        });
+        total += count;
+        let seconds = start.elapsed().as_secs();
+        println!("{} {}: {count} elements, {seconds} s so far", cast.target, cast.rounding);
+    }
+    println!("{total} elements in {} casts, on {:?}", casts.len(), Level::available());
+}
+
+#[test]
+fn a_sample_of_all_f32_casts_as_the_reference_says() {
+    // One chunk in 2053, a prime, so that every exponent takes part.
+    let chunks: Vec<u32> = (0..1 << 18).step_by(2053).map(|chunk| chunk * CHUNK).collect();
+    let casts = casts();
+    assert_eq!(casts.len(), 25 + 4 * 4);
+    for cast in &casts {
+        let modes = modes(cast);
+        in_parallel(&chunks, |&first| {
+            let last = first + (CHUNK - 1);
+            let each: Vec<Run> =
+                (first..=last).map(|bits| (bits, Outcome::of(bits, cast))).collect();
+            let mut found = Vec::new();
+            runs(cast, [each[0], each[each.len() - 1]], &mut found);
+            let mut rest = found.iter();
+            let mut run = rest.next();
+            for (bits, outcome) in &each {
+                if run.is_some_and(|(last, _)| last < bits) {
+                    run = rest.next();
+                }
+                assert!(run.is_some_and(|(_, of_run)| of_run == outcome), "{cast:?}, {bits:#x}");
+            }
+            compare(cast, &modes, first, &found)
+        });
+    }
+}
