@@ -233,7 +233,11 @@ impl Source {
             }
             Ok(Some(region.crop(bytes, self.element_type.size())?))
         };
-        guarded(read).with_context(|| format!("{}: chunk {:?}", self.path.display(), region.chunk))
+        guarded(read).with_context(|| {
+            let key = self.array.chunk_key(&region.chunk);
+            let path = self.path.display();
+            format!("{path}: chunk {:?} ({key}; restore it if it is damaged)", region.chunk)
+        })
     }
 
     /// As [`Source::read`], with the fill value in place of a chunk that is not stored.

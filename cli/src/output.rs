@@ -1,6 +1,7 @@
 //! Writing an array: to a temporary directory beside its place, and there when it is whole.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -68,50 +69,109 @@ impl Destination {
         Ok(Self { path, parent, name, replaces })
     }
 
-    /// A new temporary directory beside the place; it goes away with the value.
-    pub(crate) fn stage(&self) -> Result<TempDir> {
-        self.temporary("recast-tmp")
-    }
-
-    fn temporary(&self, purpose: &str) -> Result<TempDir> {
-        let prefix = format!("{}.{purpose}-", self.name);
+    /// A new temporary directory beside the place; it goes away with the value. What runs that were
+    /// killed have left there goes away before.
+    pub(crate) fn stage(&self) -> Result<Staged> {
+        let prefix = format!("{}.recast-tmp-", self.name);
+        self.clear(&prefix);
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix);
         // Less the user's umask, as for every directory; the default would be for the user alone.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-        builder
-            .tempdir_in(&self.parent)
-            .with_context(|| format!("nothing can be written to {}", self.parent.display()))
+        let staged = builder.tempdir_in(&self.parent).map_err(anyhow::Error::from);
+        let directory = staged.map_err(|error| unwritten(error, &self.parent.display()))?;
+        // Where directories cannot be locked, what is left of a killed run stays.
+        let lock = File::open(directory.path()).ok().filter(|file| file.try_lock().is_ok());
+        Ok(Staged { directory, _lock: lock })
     }
 
-    /// Moves what was staged to its place.
-    pub(crate) fn commit(&self, staged: TempDir) -> Result<()> {
+    /// Removes the directories beside the place that have this prefix and that no run holds locked.
+    fn clear(&self, prefix: &str) {
+        for entry in fs::read_dir(&self.parent).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix))
+                && entry.file_type().is_ok_and(|kind| kind.is_dir())
+                && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
+            {
+                // What cannot be removed stands in nobody's way.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    /// Moves what was staged to its place; at any moment that is the whole array, or what was there.
+    pub(crate) fn commit(&self, staged: Staged) -> Result<()> {
         let shown = || self.path.display().to_string();
-        if !self.replaces {
-            // What appeared there meanwhile stays: an empty directory would be replaced silently.
-            if self.path.symlink_metadata().is_ok() {
-                bail!("{} has appeared meanwhile; --overwrite replaces an array", shown());
-            }
-            fs::rename(staged.path(), &self.path).with_context(shown)?;
-            let _ = staged.keep();
-            return Ok(());
+        let from = staged.path();
+        if self.replaces {
+            // The old array goes away with the temporary directory.
+            return exchange(from, &self.path).with_context(shown);
         }
-        let old = self.temporary("recast-old")?;
-        let aside = old.path().join(&self.name);
-        fs::rename(&self.path, &aside).with_context(shown)?;
-        if let Err(error) = fs::rename(staged.path(), &self.path) {
-            let restored = fs::rename(&aside, &self.path);
-            if restored.is_err() {
-                // The old array must not go away with its temporary directory.
-                let kept = old.keep();
-                bail!("{}: {error}; the old array is in {}", shown(), kept.display());
-            }
-            return Err(error).with_context(shown);
+        // What appeared there meanwhile stays: an empty directory would be replaced silently.
+        if self.path.symlink_metadata().is_ok() {
+            bail!("{} has appeared meanwhile; --overwrite replaces an array", shown());
         }
-        let _ = staged.keep();
+        fs::rename(from, &self.path).with_context(shown)?;
+        let _ = staged.directory.keep();
         Ok(())
     }
+}
+
+/// A temporary directory, locked as long as this process lives: so others know what is left of one
+/// that was killed.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    directory: TempDir,
+    _lock: Option<File>,
+}
+
+impl Staged {
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// Puts one directory in the place of another, which then is the first's.
+#[cfg(target_os = "linux")]
+fn exchange(one: &Path, other: &Path) -> Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+
+    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        // Not on every file system.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(one, other),
+        result => Ok(result?),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+use exchange_in_steps as exchange;
+
+/// As `exchange`, but for a moment nothing is in the place, and what was there is beside it under a
+/// name that no run clears.
+fn exchange_in_steps(one: &Path, other: &Path) -> Result<()> {
+    let mut aside = other.as_os_str().to_owned();
+    aside.push(format!(".recast-old-{}", std::process::id()));
+    let aside = Path::new(&aside);
+    fs::rename(other, aside)?;
+    if let Err(error) = fs::rename(one, other) {
+        if fs::rename(aside, other).is_err() {
+            bail!("{error}; the old array is in {}", aside.display());
+        }
+        return Err(error.into());
+    }
+    Ok(fs::rename(aside, one)?)
+}
+
+/// Says what could not be written, and where the disk is the reason, the way out.
+fn unwritten(error: anyhow::Error, what: &dyn std::fmt::Display) -> anyhow::Error {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let full = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| matches!(cause.kind(), FileTooLarge | QuotaExceeded | StorageFull));
+    let hint = if full { " (make room, or name an OUTPUT elsewhere)" } else { "" };
+    error.context(format!("writing {what}{hint}"))
 }
 
 /// Writes the chunks of an array that another one is the model of.
@@ -210,14 +270,15 @@ impl Writer {
             fs::write(path, &encoded)?;
             Ok(encoded.len() as u64)
         };
-        write().with_context(|| format!("writing chunk {:?}", region.chunk))
+        write().map_err(|error| unwritten(error, &format_args!("chunk {:?}", region.chunk)))
     }
 
     /// Writes the metadata, which makes the directory an array.
     pub(crate) fn finish(&self) -> Result<()> {
         let mut text = serde_json::to_string_pretty(&self.document)?;
         text.push('\n');
-        fs::write(self.directory.join("zarr.json"), text).context("writing zarr.json")
+        fs::write(self.directory.join("zarr.json"), text)
+            .map_err(|error| unwritten(error.into(), &"zarr.json"))
     }
 }
 

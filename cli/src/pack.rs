@@ -7,14 +7,13 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use recast_kernels::{ElementType, Plan, Reason, RunError, Scalar, reference};
 use serde_json::{Map, Value, json};
-use tempfile::TempDir;
 use zarr_recast::FillCheck;
 use zarr_recast::fill_value::to_json;
 
 use crate::args::Pack;
 use crate::array::{Region, Source};
 use crate::choose::{Chooser, Packing, Request};
-use crate::output::{Destination, Encoding, Writer, size_on_disk};
+use crate::output::{Destination, Encoding, Staged, Writer, size_on_disk};
 use crate::report::{Table, bytes, count, measured};
 use crate::survey::{Survey, survey};
 use crate::verify::{Comparison, Demand, Violation, compare, largest_error};
@@ -76,7 +75,7 @@ struct Job<'a> {
 
 /// An array that was written and found right, not yet at its place.
 struct Written {
-    staged: TempDir,
+    staged: Staged,
     packing: Packing,
     codecs: Value,
     stored_bytes: u64,
