@@ -1,7 +1,7 @@
 //! The arguments of each command.
 
-// The documentation of arguments is printed as it stands.
-#![allow(clippy::doc_markdown)]
+// The documentation of arguments is printed as it stands, and flags are what they are.
+#![allow(clippy::doc_markdown, clippy::struct_excessive_bools)]
 
 use std::path::PathBuf;
 
@@ -32,8 +32,12 @@ pub(crate) enum Command {
 
 /// Packs an array into a small type, checks every element, and reports what it did.
 ///
-/// Reads INPUT once for its range, chooses offset, scale and the smallest integer type, writes OUTPUT
-/// with the codecs scale_offset and cast_value, and reads it again to measure the error.
+/// Reads INPUT once for its range, chooses offset, scale and the smallest integer type, and writes OUTPUT
+/// with the codecs scale_offset and cast_value. Every element is decoded again as it is written, and
+/// compared with the original; OUTPUT appears only when all of them are right.
+///
+/// Say what to keep with one of --max-abs-error, --max-rel-error, --precision and --auto, or give
+/// --scale and --offset, or --data-type alone, which casts.
 #[derive(Args, Debug)]
 pub(crate) struct Pack {
     /// The array to read: Zarr v1, v2 or v3, behind any codecs.
@@ -42,15 +46,44 @@ pub(crate) struct Pack {
     pub(crate) output: PathBuf,
     /// The largest allowed |decoded − original| of any element.
     #[arg(long, short = 'e', value_name = "E", value_parser = non_negative, allow_negative_numbers = true)]
-    #[arg(required_unless_present_any = ["scale", "offset", "data_type"])]
+    #[arg(required_unless_present_any = ["scale", "offset", "data_type", "max_rel_error", "precision", "auto"])]
+    #[arg(conflicts_with_all = ["max_rel_error", "precision"])]
     pub(crate) max_abs_error: Option<f64>,
-    /// The type of the stored elements; by default the smallest integer type that will do.
+    /// The largest allowed |decoded − original| / |original|; for floating-point types only.
+    #[arg(long, value_name = "R", value_parser = fraction, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["precision", "auto"])]
+    pub(crate) max_rel_error: Option<f64>,
+    /// Rounds to multiples of this, 0.01 for instance; the scale is its inverse.
+    #[arg(long, value_name = "Q", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["auto", "scale", "offset"])]
+    pub(crate) precision: Option<f64>,
+    /// Spreads the values over the whole range of --data-type.
+    #[arg(long, requires = "data_type", conflicts_with_all = ["scale", "offset"])]
+    pub(crate) auto: bool,
+    /// Takes a power of two for the scale, so that decoding by it rounds nothing.
+    #[arg(long, conflicts_with = "scale")]
+    pub(crate) pow2: bool,
+    /// The type of the stored elements; by default the smallest that will do.
     #[arg(long, short = 't', value_name = "T", value_parser = element_types())]
     pub(crate) data_type: Option<ElementType>,
     /// The stored value that stands for NaN: a number, min or max of the type, or auto.
     #[arg(long, value_name = "V|min|max|auto", default_value = "auto", value_parser = nan_to)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) nan_to: NanTo,
+    /// Lets values become NaN or the fill value if they are stored as those are; they are counted.
+    #[arg(long)]
+    pub(crate) allow_collisions: bool,
+    /// The smallest value to keep; those below become it and are counted. By default the smallest.
+    #[arg(long, value_name = "MIN", value_parser = finite, allow_negative_numbers = true)]
+    pub(crate) src_min: Option<f64>,
+    /// The largest value to keep; those above become it and are counted. By default the largest.
+    #[arg(long, value_name = "MAX", value_parser = finite, allow_negative_numbers = true)]
+    pub(crate) src_max: Option<f64>,
+    /// Keeps the values between two percentiles of the whole array (nearest rank), 0.1,99.9 for
+    /// instance; those outside become the ends and are counted.
+    #[arg(long, value_name = "LO,HI", value_parser = percentiles)]
+    #[arg(conflicts_with_all = ["src_min", "src_max"])]
+    pub(crate) percentile: Option<Percentiles>,
     /// How values between two stored ones are rounded.
     #[arg(long, value_name = "R", default_value = "nearest-even", value_parser = roundings())]
     pub(crate) rounding: Rounding,
@@ -63,6 +96,12 @@ pub(crate) struct Pack {
     /// Is subtracted from every value; CF's add_offset.
     #[arg(long, value_name = "O", value_parser = scalar, allow_negative_numbers = true)]
     pub(crate) offset: Option<JsonScalar>,
+    /// Reads OUTPUT from disk again at the end, and compares every element once more.
+    ///
+    /// Without it every element is decoded from the encoded chunk in memory, before that is compressed
+    /// and written.
+    #[arg(long)]
+    pub(crate) verify: bool,
     /// Leaves out the attribute `recast` that says where the values come from.
     #[arg(long)]
     pub(crate) no_provenance: bool,
@@ -99,6 +138,13 @@ pub(crate) struct Common {
     /// Shows no progress and, without --json, no report.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// How the chunks of OUTPUT are compressed.
+    #[arg(long, value_name = "NAME[:LEVEL]", default_value = "zstd:5", value_parser = compressor)]
+    #[arg(
+        long_help = "How the chunks of OUTPUT are compressed: none, zstd, gzip, or blosc (zstd with a byte \
+                       shuffle), with a level after a colon."
+    )]
+    pub(crate) compressor: Compressor,
 }
 
 impl Common {
@@ -180,6 +226,48 @@ impl From<Range> for OutOfRange {
     }
 }
 
+/// How chunks are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compressor {
+    None,
+    Zstd(i32),
+    Gzip(i32),
+    Blosc(i32),
+}
+
+fn compressor(text: &str) -> Result<Compressor, String> {
+    let (name, level) = match text.split_once(':') {
+        Some((name, level)) => (name, Some(level)),
+        None => (text, None),
+    };
+    let level = |default: i32, highest: i32| match level.map(str::parse) {
+        None => Ok(default),
+        Some(Ok(level)) if (0..=highest).contains(&level) => Ok(level),
+        Some(_) => Err(format!("the level of {name} is a number from 0 to {highest}")),
+    };
+    match name {
+        "none" if text == "none" => Ok(Compressor::None),
+        "zstd" => Ok(Compressor::Zstd(level(5, 22)?)),
+        "gzip" => Ok(Compressor::Gzip(level(6, 9)?)),
+        "blosc" => Ok(Compressor::Blosc(level(5, 9)?)),
+        _ => Err("none, zstd[:LEVEL], gzip[:LEVEL] or blosc[:LEVEL] is needed".to_owned()),
+    }
+}
+
+/// Two percentiles, in percent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Percentiles(pub(crate) f64, pub(crate) f64);
+
+fn percentiles(text: &str) -> Result<Percentiles, String> {
+    let pair = text.split_once(',').map(|(low, high)| (low.trim().parse(), high.trim().parse()));
+    match pair {
+        Some((Ok(low), Ok(high))) if 0.0 <= low && low < high && high <= 100.0 => {
+            Ok(Percentiles(low, high))
+        }
+        _ => Err("two percentages are needed, such as 0.1,99.9".to_owned()),
+    }
+}
+
 /// Where NaN goes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum NanTo {
@@ -218,6 +306,27 @@ fn non_negative(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
         _ => Err("a finite number that is not negative is needed".to_owned()),
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match non_negative(text) {
+        Ok(number) if number > 0.0 => Ok(number),
+        _ => Err("a finite number above 0 is needed".to_owned()),
+    }
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    match non_negative(text) {
+        Ok(number) if number < 1.0 => Ok(number),
+        _ => Err("a number from 0 to below 1 is needed, 0.01 for 1 %".to_owned()),
+    }
+}
+
+fn finite(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err("a finite number is needed".to_owned()),
     }
 }
 

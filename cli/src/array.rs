@@ -55,13 +55,18 @@ impl Region {
 
     /// Names an element by its place in the array, for an error.
     pub(crate) fn element(&self, index: usize) -> String {
+        format!("element {:?} (chunk {:?})", self.place(index), self.chunk)
+    }
+
+    /// Where in the array an element is.
+    pub(crate) fn place(&self, index: usize) -> Vec<u64> {
         let mut rest = index as u64;
         let mut place = self.origin.clone();
         for (coordinate, extent) in place.iter_mut().zip(&self.shape).rev() {
             *coordinate += rest % extent.max(&1);
             rest /= extent.max(&1);
         }
-        format!("element {place:?} (chunk {:?})", self.chunk)
+        place
     }
 
     /// The runs of elements that the region has in its chunk, as (start, length).

@@ -10,16 +10,27 @@ use zarr_recast::{
     BindOptions, CastValue, Chain, Codec, JsonScalar, ScalarMap, ScaleOffset, fill_value,
 };
 
-use crate::args::NanTo;
+use crate::args::{NanTo, Pack};
+use crate::failure::UsageError;
 use crate::number::{integer, scalar};
 use crate::survey::Survey;
+use crate::verify::Demand;
 
 /// What is asked for.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // as many flags
 pub(crate) struct Request {
     pub(crate) max_abs_error: Option<f64>,
+    pub(crate) max_rel_error: Option<f64>,
+    /// Values become multiples of this.
+    pub(crate) precision: Option<f64>,
+    /// Use the whole range of the type.
+    pub(crate) auto: bool,
+    /// The scale is to be a power of two.
+    pub(crate) pow2: bool,
     pub(crate) data_type: Option<ElementType>,
     pub(crate) nan_to: NanTo,
+    pub(crate) allow_collisions: bool,
     pub(crate) rounding: Rounding,
     pub(crate) out_of_range: OutOfRange,
     pub(crate) scale: Option<JsonScalar>,
@@ -27,10 +38,80 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// # Errors
+    /// A [`UsageError`]: what no array can be packed with.
+    pub(crate) fn new(arguments: &Pack) -> Result<Self> {
+        let request = Self {
+            max_abs_error: arguments.max_abs_error,
+            max_rel_error: arguments.max_rel_error,
+            precision: arguments.precision,
+            auto: arguments.auto,
+            pow2: arguments.pow2,
+            data_type: arguments.data_type,
+            nan_to: arguments.nan_to.clone(),
+            allow_collisions: arguments.allow_collisions,
+            rounding: arguments.rounding,
+            out_of_range: arguments.out_of_range.into(),
+            scale: arguments.scale.clone(),
+            offset: arguments.offset.clone(),
+        };
+        request.check()?;
+        Ok(request)
+    }
+
+    fn check(&self) -> Result<()> {
+        let usage = |text: String| Err(UsageError(text).into());
+        let target = self.data_type;
+        if let (Some(bound), Some(target)) =
+            (self.max_rel_error, target.filter(|target| target.is_integer()))
+        {
+            return usage(format!(
+                "--max-rel-error {bound:?} cannot be had with {target}: integers are equally far \
+                 apart, so that the smallest values have the largest relative error; use \
+                 --max-abs-error, or a floating-point --data-type"
+            ));
+        }
+        if let (Some(step), Some(target)) =
+            (self.precision, target.filter(|target| target.is_float()))
+        {
+            return usage(format!(
+                "--precision {step:?} takes an integer type, as the values of {target} are not \
+                 equally far apart; leave --data-type out or name an integer type"
+            ));
+        }
+        if let Some(step) = self.precision.filter(|&step| self.pow2 && !is_power_of_two(step)) {
+            let near = 2_f64.powi(step.log2().floor() as i32);
+            return usage(format!(
+                "--precision {step:?} is no power of two, which --pow2 needs; {near:?} is"
+            ));
+        }
+        if self.pow2 && self.is_explicit() {
+            return usage("--pow2 needs --max-abs-error, --auto or --precision".to_owned());
+        }
+        Ok(())
+    }
+
     /// Whether scale and offset are given rather than chosen.
     pub(crate) fn is_explicit(&self) -> bool {
-        self.scale.is_some() || self.offset.is_some() || self.max_abs_error.is_none()
+        let has_goal = self.max_abs_error.is_some()
+            || self.max_rel_error.is_some()
+            || self.precision.is_some()
+            || self.auto;
+        self.scale.is_some() || self.offset.is_some() || !has_goal
     }
+
+    /// What one stored value to the next is, in units of the largest error of rounding to it.
+    fn errors_in_a_step(&self) -> f64 {
+        if matches!(self.rounding, Rounding::NearestEven | Rounding::NearestAway) {
+            2.0
+        } else {
+            1.0
+        }
+    }
+}
+
+fn is_power_of_two(number: f64) -> bool {
+    number == 2_f64.powi(number.log2().round() as i32)
 }
 
 /// Codecs that may pack an array, bound.
@@ -68,6 +149,17 @@ impl Packing {
 struct Lattice {
     scale: Option<Scalar>,
     is_guess: bool,
+    /// The type to try it with, if not those that were asked for.
+    target: Option<ElementType>,
+    /// The offset to try it with, if not those that make the values fit.
+    offset: Option<Scalar>,
+}
+
+impl Lattice {
+    /// A scale that must do by the arithmetic.
+    fn of(scale: Option<Scalar>) -> Self {
+        Self { scale, is_guess: false, target: None, offset: None }
+    }
 }
 
 /// Chooses for one array.
@@ -105,6 +197,17 @@ enum FillWay {
 /// How many units in the last place a scale is made finer at most; about every second one will do.
 const FINER_SCALES: u64 = 32;
 
+/// The floating-point types that a relative error chooses from, smallest first, and of those the
+/// most precise.
+const FLOATS: [ElementType; 6] = [
+    ElementType::Float8E3M4,
+    ElementType::Float8E4M3,
+    ElementType::Float8E5M2,
+    ElementType::Float16,
+    ElementType::BFloat16,
+    ElementType::Float32,
+];
+
 /// The integer types, unsigned before signed.
 const SMALLEST_FIRST: [[ElementType; 2]; 4] = [
     [ElementType::UInt8, ElementType::Int8],
@@ -118,9 +221,16 @@ impl<'a> Chooser<'a> {
     /// A request that no codecs can meet, whatever the elements are.
     pub(crate) fn new(request: &'a Request, survey: &'a Survey) -> Result<Self> {
         let source = survey.element_type;
+        if source.is_integer()
+            && let Some(step) = request.precision.filter(|step| step.fract() != 0.0)
+        {
+            bail!("--precision {step:?} is no whole number, as all values of {source} are");
+        }
         // Integers within less than 1 are integers unchanged; to give up more than that needs
         // fractions of a code.
-        let coarse = request.max_abs_error.is_some_and(|bound| bound >= 1.0);
+        let coarse = request.max_abs_error.is_some_and(|bound| bound >= 1.0)
+            || request.precision.is_some_and(|step| step > 1.0)
+            || Self::spreads_integers(request, survey);
         let fractions = source.is_integer() && coarse && !request.is_explicit();
         let working = if fractions { ElementType::Float64 } else { source };
         let nothing = survey.fill_value;
@@ -135,6 +245,28 @@ impl<'a> Chooser<'a> {
         Ok(Self { request, survey, working, least, greatest })
     }
 
+    /// What is demanded of every element.
+    pub(crate) fn demand(&self, packing: &Packing) -> Demand {
+        let Request { max_abs_error, max_rel_error, precision, .. } = *self.request;
+        let (absolute, relative, name) = if let Some(bound) = max_abs_error {
+            (bound, 0.0, "--max-abs-error")
+        } else if let Some(bound) = max_rel_error {
+            (0.0, bound, "--max-rel-error")
+        } else if let Some(step) = precision {
+            let rounding = 32.0 * unit_roundoff(self.working) * self.magnitude();
+            (step / self.request.errors_in_a_step() + rounding, 0.0, "--precision")
+        } else {
+            (f64::INFINITY, 0.0, "")
+        };
+        Demand {
+            absolute,
+            relative,
+            name,
+            fill_is_apart: packing.fill_is_apart,
+            allow_collisions: self.request.allow_collisions,
+        }
+    }
+
     /// The candidates, best first; an item is an error where a scale leads to none.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = Result<Packing>> + '_ {
         // A list, as a scale that cannot even be written is the only candidate's error.
@@ -145,28 +277,135 @@ impl<'a> Chooser<'a> {
         lattices.into_iter().map(|lattice| self.place_without_detour(lattice?))
     }
 
+    /// Whether `--auto` squeezes integers together; those that fit are kept as they are.
+    fn spreads_integers(request: &Request, survey: &Survey) -> bool {
+        let range = survey
+            .range
+            .and_then(|(least, greatest)| Some(integer(greatest)?.abs_diff(integer(least)?)));
+        let codes = request.data_type.filter(|target| target.is_integer()).map(|target| {
+            // Two of them may be needed for NaN and the fill value.
+            (1_u128 << target.bits()) - 3
+        });
+        request.auto && range.zip(codes).is_some_and(|(range, codes)| range > codes)
+    }
+
     /// The scales to try: first round ones, which may do if the data are multiples of something
     /// round, then those that must do by the arithmetic.
     fn lattices(&self) -> Result<Vec<Lattice>> {
-        let exact = |scale: Option<Scalar>| Lattice { scale, is_guess: false };
-        let Request { max_abs_error, data_type, .. } = self.request;
         if self.request.is_explicit() {
             let scale = self.request.scale.as_ref();
             let scale = scale.map(|scale| scale.to_scalar(self.working)).transpose();
-            return Ok(vec![exact(scale.context("--scale")?)]);
+            let scale = scale.context("--scale")?;
+            if self.request.max_rel_error.is_some() && self.request.data_type.is_none() {
+                return Ok(self.smaller_floats(|_| vec![scale]));
+            }
+            return Ok(vec![Lattice::of(scale)]);
         }
-        let to_float = data_type.is_some_and(ElementType::is_float);
-        if self.working.is_integer() || to_float {
-            return Ok(vec![exact(None)]);
+        if let Some(target) = self.request.data_type.filter(|target| target.is_float()) {
+            return Ok(self.in_floats(target));
         }
-        let bound = max_abs_error.unwrap_or_default();
-        let nearest =
-            matches!(self.request.rounding, Rounding::NearestEven | Rounding::NearestAway);
-        let steps = if nearest { 2.0 } else { 1.0 };
+        if self.request.max_rel_error.is_some() {
+            return Ok(
+                self.smaller_floats(|target| vec![None, self.filling(target, self.magnitude())])
+            );
+        }
+        if let Some(step) = self.request.precision.filter(|&step| step != 1.0) {
+            let scale = self.working_scalar(1.0 / step, Rounding::NearestEven);
+            let scale = scale.filter(|scale| scale.to_f64().is_normal());
+            return Ok(vec![Lattice::of(Some(scale.with_context(|| {
+                format!("--precision {step:?}: its inverse leaves the range of {}", self.working)
+            })?))]);
+        }
+        if self.working.is_integer() || self.request.precision.is_some() {
+            return Ok(vec![Lattice::of(None)]);
+        }
+        if let Some(target) = self.request.data_type.filter(|_| self.request.auto) {
+            return Ok(self.spread(target));
+        }
+        Ok(self.within_error(self.request.max_abs_error.unwrap_or_default()))
+    }
+
+    /// The scales for each floating-point type smaller than that of the elements.
+    fn smaller_floats(&self, scales: impl Fn(ElementType) -> Vec<Option<Scalar>>) -> Vec<Lattice> {
+        let size = self.survey.element_type.size();
+        let targets = FLOATS.into_iter().filter(|target| target.size() < size);
+        let lattices = targets.flat_map(|target| {
+            scales(target)
+                .into_iter()
+                .map(move |scale| Lattice { target: Some(target), ..Lattice::of(scale) })
+        });
+        lattices.collect()
+    }
+
+    /// The scales for a floating-point type: none, the one that uses its whole range, and the same with
+    /// the values around 0, where floating-point numbers are closer together.
+    fn in_floats(&self, target: ElementType) -> Vec<Lattice> {
+        let filling = self.filling(target, self.magnitude());
+        if self.request.auto {
+            return vec![Lattice::of(filling)];
+        }
+        let mut lattices = vec![Lattice::of(None), Lattice::of(filling)];
+        let (least, greatest) = (self.least.to_f64(), self.greatest.to_f64());
+        let middle = self.working_scalar(least / 2.0 + greatest / 2.0, Rounding::NearestEven);
+        if self.request.max_abs_error.is_some() && !self.working.is_integer() && middle.is_some() {
+            let around = self.filling(target, greatest / 2.0 - least / 2.0);
+            lattices.extend(
+                [None, around].map(|scale| Lattice { offset: middle, ..Lattice::of(scale) }),
+            );
+        }
+        lattices
+    }
+
+    fn magnitude(&self) -> f64 {
+        self.least.to_f64().abs().max(self.greatest.to_f64().abs())
+    }
+
+    /// The power of two that takes a magnitude up to the largest of a floating-point type; none if that
+    /// is 1. A power of two takes nothing from the values' digits.
+    fn filling(&self, target: ElementType, magnitude: f64) -> Option<Scalar> {
+        let exponent = (Scalar::max(target).to_f64() / magnitude).log2().floor();
+        if self.working.is_integer() || exponent == 0.0 || !exponent.is_finite() {
+            return None;
+        }
+        self.working_scalar(2_f64.powi(exponent as i32), Rounding::NearestEven)
+    }
+
+    /// The scales that spread the values over a whole integer type, less the stored values for NaN
+    /// and the fill value, and less what the arithmetic may be off by.
+    fn spread(&self, target: ElementType) -> Vec<Lattice> {
+        let extent = self.greatest.to_f64() - self.least.to_f64();
+        let magnitude = self.magnitude();
+        let steps = 2_f64.powi(target.bits() as i32) - 1.0;
+        let unit = unit_roundoff(self.working) * (1.0 + magnitude / extent);
+        let scales = [0.0, 1.0, 2.0, 3.0].into_iter().flat_map(|reserved| {
+            [0.0, 4.0 * unit, 64.0 * unit].map(|less| {
+                let scale = (steps - reserved) / extent * (1.0 - less);
+                if self.request.pow2 { 2_f64.powi(scale.log2().floor() as i32) } else { scale }
+            })
+        });
+        let mut scales: Vec<Option<Scalar>> = scales
+            .filter_map(|scale| self.working_scalar(scale, Rounding::TowardsNegative))
+            .map(Some)
+            .collect();
+        scales.dedup();
+        if scales.is_empty() {
+            // All values are the same, or so far apart that there is no such scale.
+            scales.push(None);
+        }
+        scales.into_iter().map(Lattice::of).collect()
+    }
+
+    /// The scales that keep an absolute error.
+    fn within_error(&self, bound: f64) -> Vec<Lattice> {
+        let steps = self.request.errors_in_a_step();
+        let power = |scale: f64| {
+            if self.request.pow2 { 2_f64.powi(scale.log2().ceil() as i32) } else { scale }
+        };
         if self.survey.element_type.is_integer() {
             // Steps of a whole number decode to whole numbers.
-            let step = if nearest { 2.0 * bound.floor() + 1.0 } else { bound.floor() + 1.0 };
-            return Ok(vec![exact(self.working_scalar(1.0 / step, Rounding::TowardsPositive))]);
+            let step = steps * bound.floor() + 1.0;
+            let scale = self.working_scalar(power(1.0 / step), Rounding::TowardsPositive);
+            return vec![Lattice::of(scale)];
         }
         let (least, greatest) = (self.least.to_f64(), self.greatest.to_f64());
         let magnitude = least.abs().max(greatest.abs());
@@ -178,21 +417,22 @@ impl<'a> Chooser<'a> {
             unit * (4.5 * magnitude + 4.5 * extent),
             unit * (16.0 * magnitude + 16.0 * extent),
         ];
-        let computed: Vec<Scalar> = budgets
+        let mut computed: Vec<Scalar> = budgets
             .into_iter()
             .filter(|&budget| bound > budget * 1.001)
             .filter_map(|budget| {
-                let scale = 1.0 / (steps * (bound - budget));
+                let scale = power(1.0 / (steps * (bound - budget)));
                 self.working_scalar(scale, Rounding::TowardsPositive)
             })
             .collect();
+        computed.dedup();
         let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
         let guesses = round_scales(extent.max(magnitude))
             .into_iter()
-            .filter(|&scale| scale < finest)
+            .filter(|&scale| scale < finest && (!self.request.pow2 || is_power_of_two(scale)))
             .filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven))
-            .map(|scale| Lattice { scale: Some(scale), is_guess: true });
-        Ok(guesses.chain(computed.into_iter().map(|scale| exact(Some(scale)))).collect())
+            .map(|scale| Lattice { is_guess: true, ..Lattice::of(Some(scale)) });
+        guesses.chain(computed.into_iter().map(|scale| Lattice::of(Some(scale)))).collect()
     }
 
     /// A finite number other than 0 in the working type.
@@ -208,7 +448,12 @@ impl<'a> Chooser<'a> {
         let Some(scale) = lattice.scale.filter(|_| !self.request.is_explicit()) else {
             return Ok(packing);
         };
-        if lattice.is_guess || !packing.fill_is_lifted() || scale.element_type().is_integer() {
+        let is_fixed = lattice.is_guess
+            || self.request.pow2
+            || self.request.precision.is_some()
+            || scale.element_type().is_integer()
+            || packing.chain.encoded_type().is_float();
+        if is_fixed || !packing.fill_is_lifted() {
             return Ok(packing);
         }
         let finer = (1..=FINER_SCALES).filter_map(|units| {
@@ -223,9 +468,10 @@ impl<'a> Chooser<'a> {
     }
 
     /// Finds the smallest type, and an offset, for a scale.
-    fn place(&self, Lattice { scale, is_guess }: Lattice) -> Result<Packing> {
+    fn place(&self, lattice: Lattice) -> Result<Packing> {
+        let Lattice { scale, is_guess, target, offset } = lattice;
         let given;
-        let targets: &[[ElementType; 2]] = match self.request.data_type {
+        let targets: &[[ElementType; 2]] = match target.or(self.request.data_type) {
             Some(target) => {
                 given = [[target; 2]];
                 &given
@@ -238,7 +484,11 @@ impl<'a> Chooser<'a> {
             // sign.
             let mut places = Vec::new();
             for &target in pair {
-                let offsets = self.offsets(scale, target)?.into_iter().enumerate();
+                let offsets = match offset {
+                    Some(offset) => vec![Some(offset)],
+                    None => self.offsets(scale, target)?,
+                };
+                let offsets = offsets.into_iter().enumerate();
                 places.extend(
                     offsets.map(|(number, offset)| {
                         (number, Place { offset, scale, target, is_guess })
@@ -283,6 +533,11 @@ impl<'a> Chooser<'a> {
             let offset = offset.map(|offset| offset.to_scalar(self.working)).transpose();
             return Ok(vec![offset.context("--offset")?]);
         }
+        if self.request.auto && scale.is_none() && !self.working.is_integer() && target.is_integer()
+        {
+            // All values are the same.
+            return Ok(vec![Some(self.least)]);
+        }
         let mut offsets = vec![None];
         let Some((lowest, highest)) =
             integer(Scalar::min(target)).zip(integer(Scalar::max(target)))
@@ -315,12 +570,15 @@ impl<'a> Chooser<'a> {
         } else {
             let (least, greatest) = (self.least.to_f64(), self.greatest.to_f64());
             let scale = scale.map_or(1.0, Scalar::to_f64);
-            offsets.push(self.working_scalar(least.floor(), Rounding::NearestEven));
-            let starts = starts(((greatest - least) * scale).ceil() as i128 + 1);
-            let offset = |start: i128| {
-                self.working_scalar(least - start as f64 / scale, Rounding::NearestEven)
+            // Where decoded values are to be multiples of something, so is the offset.
+            let is_multiple = self.request.pow2 || self.request.precision.is_some();
+            let offset = |number: f64| {
+                let number = if is_multiple { (number * scale).floor() / scale } else { number };
+                self.working_scalar(number, Rounding::NearestEven)
             };
-            offsets.extend(starts.into_iter().map(offset));
+            offsets.push(offset(least.floor()));
+            let starts = starts(((greatest - least) * scale).ceil() as i128 + 1);
+            offsets.extend(starts.into_iter().map(|start| offset(least - start as f64 / scale)));
         }
         offsets.dedup();
         Ok(offsets)
@@ -447,8 +705,14 @@ impl<'a> Chooser<'a> {
             NanTo::Max => Scalar::max(target),
             NanTo::Value(value) => value.to_scalar(target).context("--nan-to")?,
             NanTo::Auto => {
-                let free = ends(target).into_iter().find(|&code| is_free(code));
+                let ends = ends(target);
+                let free = ends.iter().copied().find(|&code| is_free(code));
+                let free = free
+                    .or_else(|| ends.first().copied().filter(|_| self.request.allow_collisions));
                 return Ok(Some(free.with_context(|| {
+                    if target.is_float() {
+                        return format!("{target} has no NaN; name a stored value for it with --nan-to");
+                    }
                     format!(
                         "the values take all of {target}, so that none is left for NaN; use a wider \
                          --data-type, or name one with --nan-to"
@@ -457,8 +721,12 @@ impl<'a> Chooser<'a> {
             }
         };
         // With a given scale the elements themselves will tell whether one lands there.
-        if !is_free(code) && !self.request.is_explicit() {
-            bail!("the values take {code}, which --nan-to names, too; name one outside them");
+        let may_collide = self.request.is_explicit() || self.request.allow_collisions;
+        if !is_free(code) && !may_collide {
+            bail!(
+                "the values take {code}, which --nan-to names, too; name one outside them, or accept \
+                 with --allow-collisions that they become NaN"
+            );
         }
         Ok(Some(code))
     }
@@ -474,7 +742,14 @@ impl<'a> Chooser<'a> {
             let is_apart = is_within || free(code);
             (is_exact && is_apart && Some(code) != nan).then_some(code)
         };
-        let free_code = || ends(target).into_iter().find(|&code| free(code));
+        let infinities = if self.survey.infinite > 0 {
+            Vec::new()
+        } else {
+            [false, true].into_iter().filter_map(|sign| Scalar::infinity(target, sign)).collect()
+        };
+        // Of a floating-point type an infinity is left where the data have none.
+        let free_code =
+            || ends(target).into_iter().chain(infinities.iter().copied()).find(|&code| free(code));
         if let Some(scaled) = forth(fill).ok().filter(|&scaled| survives(scaled)) {
             if natural(scaled).is_some() {
                 return Ok(FillWay::Natural);
@@ -485,6 +760,7 @@ impl<'a> Chooser<'a> {
             }
         }
         if self.working.has_infinity() && self.survey.infinite == 0 {
+            // A first cast takes the fill value to infinity, which scale and offset leave alone.
             let infinity = Scalar::infinity(self.working, false);
             let scaled = infinity.and_then(|infinity| forth(infinity).ok());
             if let Some(((infinity, scaled), code)) = infinity.zip(scaled).zip(free_code()) {

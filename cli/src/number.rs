@@ -16,14 +16,28 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
         numbers: &mut Vec<Self>,
     ) -> Result<(), RunError>;
 
+    /// A whole number that is in the same order as the numbers are.
+    fn key(self) -> u128;
+
+    /// The number whose key, without so many low bits, which carry nothing, is this one.
+    fn from_key(key: u128, unused: u32) -> Self;
+
     /// The element of a type with this value, if the type has it.
     fn to_scalar(self, element_type: ElementType) -> Option<Scalar>;
 
     fn is_nan(self) -> bool;
     fn is_infinite(self) -> bool;
 
+    /// self − other, rounded to the nearest f64.
+    fn minus(self, other: Self) -> f64;
+
     /// |self − other|, rounded to the nearest f64.
-    fn distance(self, other: Self) -> f64;
+    fn distance(self, other: Self) -> f64 {
+        self.minus(other).abs()
+    }
+
+    /// |self|, rounded to the nearest f64.
+    fn magnitude(self) -> f64;
 
     /// Whether |self − other| > bound, exactly.
     fn is_farther(self, other: Self, bound: f64) -> bool;
@@ -38,6 +52,9 @@ pub(crate) fn to_float64(element_type: ElementType) -> Result<Plan, recast_kerne
 pub(crate) fn is_wide(element_type: ElementType) -> bool {
     matches!(element_type, ElementType::Int64 | ElementType::UInt64)
 }
+
+/// The sign of an f64.
+const SIGN: u64 = 1 << 63;
 
 impl Number for f64 {
     const EXTREMES: (Self, Self) = (Self::NEG_INFINITY, Self::INFINITY);
@@ -67,6 +84,18 @@ impl Number for f64 {
         Ok(())
     }
 
+    fn key(self) -> u128 {
+        let bits = self.to_bits();
+        // Below zero more bits are less.
+        u128::from(if self.is_sign_negative() { !bits } else { bits | SIGN })
+    }
+
+    fn from_key(key: u128, unused: u32) -> Self {
+        let key = (key << unused) as u64;
+        let ones = (1 << unused) - 1;
+        Self::from_bits(if key & SIGN == 0 { !(key | ones) } else { key & !SIGN })
+    }
+
     fn to_scalar(self, element_type: ElementType) -> Option<Scalar> {
         let exact = Scalar::from(self);
         let cast = exact.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()?;
@@ -81,8 +110,12 @@ impl Number for f64 {
         self.is_infinite()
     }
 
-    fn distance(self, other: Self) -> f64 {
-        (self - other).abs()
+    fn minus(self, other: Self) -> f64 {
+        self - other
+    }
+
+    fn magnitude(self) -> f64 {
+        self.abs()
     }
 
     fn is_farther(self, other: Self, bound: f64) -> bool {
@@ -116,6 +149,14 @@ impl Number for i128 {
         Ok(())
     }
 
+    fn key(self) -> u128 {
+        (self - i128::from(i64::MIN)) as u128
+    }
+
+    fn from_key(key: u128, unused: u32) -> Self {
+        (key << unused) as Self + Self::from(i64::MIN)
+    }
+
     fn to_scalar(self, element_type: ElementType) -> Option<Scalar> {
         scalar(self, element_type)
     }
@@ -128,8 +169,13 @@ impl Number for i128 {
         false
     }
 
-    fn distance(self, other: Self) -> f64 {
-        self.abs_diff(other) as f64
+    fn minus(self, other: Self) -> f64 {
+        // Elements have 64 bits, so the difference fits.
+        self.saturating_sub(other) as f64
+    }
+
+    fn magnitude(self) -> f64 {
+        self.unsigned_abs() as f64
     }
 
     fn is_farther(self, other: Self, bound: f64) -> bool {

@@ -15,10 +15,8 @@ use zarrs::array::{
 };
 use zarrs::filesystem::FilesystemStore;
 
+use crate::args::Compressor;
 use crate::array::{Kind, Region, Source, kind};
-
-/// Fast to write, and fast to read at any level.
-const ZSTD_LEVEL: i32 = 5;
 
 /// A place for an array, found fit for it.
 #[derive(Debug)]
@@ -192,6 +190,7 @@ pub(crate) struct Encoding<'a> {
     pub(crate) fill_value: Scalar,
     /// The value codecs.
     pub(crate) codecs: &'a [Codec],
+    pub(crate) compressor: Compressor,
 }
 
 impl Writer {
@@ -202,9 +201,9 @@ impl Writer {
         encoding: &Encoding<'_>,
         attributes: Map<String, Value>,
     ) -> Result<Self> {
-        let Encoding { element_type, fill_value, codecs } = *encoding;
+        let Encoding { element_type, fill_value, codecs, compressor } = *encoding;
         let array = model.array();
-        let inner = plain_codecs(element_type);
+        let inner = plain_codecs(element_type, compressor);
         let inner = match array.is_sharded().then(|| array.effective_subchunk_shape()).flatten() {
             Some(shape) => vec![json!({"name": "sharding_indexed", "configuration": {
                 "chunk_shape": shape,
@@ -283,14 +282,24 @@ impl Writer {
 }
 
 /// The codecs after the value codecs.
-fn plain_codecs(element_type: ElementType) -> Vec<Value> {
-    let bytes = if element_type.size() == 1 {
+fn plain_codecs(element_type: ElementType, compressor: Compressor) -> Vec<Value> {
+    let size = element_type.size();
+    let bytes = if size == 1 {
         json!({"name": "bytes"})
     } else {
         json!({"name": "bytes", "configuration": {"endian": "little"}})
     };
-    let zstd = json!({"name": "zstd", "configuration": {"level": ZSTD_LEVEL, "checksum": false}});
-    vec![bytes, zstd]
+    let compressor = match compressor {
+        Compressor::None => return vec![bytes],
+        Compressor::Zstd(level) => {
+            json!({"name": "zstd", "configuration": {"level": level, "checksum": false}})
+        }
+        Compressor::Gzip(level) => json!({"name": "gzip", "configuration": {"level": level}}),
+        Compressor::Blosc(level) => json!({"name": "blosc", "configuration": {
+            "cname": "zstd", "clevel": level, "shuffle": "shuffle", "typesize": size, "blocksize": 0,
+        }}),
+    };
+    vec![bytes, compressor]
 }
 
 /// The bytes of all files below a directory.

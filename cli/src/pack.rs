@@ -1,22 +1,25 @@
-//! `recast pack`: two passes over the chunks, one to choose and one to write, then a check of every
-//! element of what was written.
+//! `recast pack`: two passes over the chunks, one to choose, and one to write, in which every element is
+//! decoded again and compared with the original.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use recast_kernels::{ElementType, Plan, Reason, RunError, Scalar, reference};
 use serde_json::{Map, Value, json};
-use zarr_recast::FillCheck;
-use zarr_recast::fill_value::to_json;
+use zarr_recast::{Chain, FillCheck};
 
-use crate::args::Pack;
+use crate::args::{Pack, Percentiles};
 use crate::array::{Region, Source};
 use crate::choose::{Chooser, Packing, Request};
-use crate::output::{Destination, Encoding, Staged, Writer, size_on_disk};
-use crate::report::{Table, bytes, count, measured};
+use crate::limits::{Outside, Wanted, narrow};
+use crate::number::{Number, is_wide};
+use crate::output::{Destination, Encoding, Staged, Writer};
+use crate::report::count;
+use crate::summary::{Summary, scalar_text};
 use crate::survey::{Survey, survey};
-use crate::verify::{Comparison, Demand, Violation, compare, largest_error};
+use crate::verify::{Comparison, Demand, Judge, Trial, Violation, compare, largest_excess};
 use crate::work::Workers;
 
 /// The attribute with the provenance.
@@ -24,68 +27,131 @@ pub(crate) const PROVENANCE: &str = "recast";
 
 pub(crate) fn run(arguments: &Pack) -> Result<()> {
     let started = Instant::now();
-    let request = Request {
-        max_abs_error: arguments.max_abs_error,
-        data_type: arguments.data_type,
-        nan_to: arguments.nan_to.clone(),
-        rounding: arguments.rounding,
-        out_of_range: arguments.out_of_range.into(),
-        scale: arguments.scale.clone(),
-        offset: arguments.offset.clone(),
-    };
+    let request = Request::new(arguments)?;
     let destination =
         Destination::new(&arguments.input, &arguments.output, arguments.common.overwrite)?;
     let source = Source::open(&arguments.input, arguments.common.fill_check())?;
     let workers = Workers::new(arguments.common.threads, !arguments.common.quiet)?;
     let job = Job { arguments, request: &request, source: &source, workers: &workers };
-    let survey = survey(&source, &workers)?;
+    let survey = job.survey()?;
     let chooser = Chooser::new(&request, &survey).with_context(|| job.input())?;
     let written = job.find(&chooser, &survey, &destination)?;
-    let Written { staged, packing, codecs, stored_bytes, clamped, comparison } = written;
+    let Written { staged, packed } = written;
     destination.commit(staged)?;
 
     let seconds = started.elapsed().as_secs_f64();
-    let report = Report {
-        job,
-        survey: &survey,
-        packing: &packing,
-        codecs,
-        stored_bytes,
-        clamped,
-        comparison,
-        seconds,
-    };
+    let summary = Summary { job, survey: &survey, packed: &packed, seconds };
     let mut output = std::io::stdout().lock();
     if arguments.json {
-        writeln!(output, "{:#}", report.to_json())?;
+        writeln!(output, "{:#}", summary.to_json())?;
     } else if !arguments.common.quiet {
-        write!(output, "{}", report.to_table())?;
+        write!(output, "{}", summary.to_table())?;
     }
     Ok(())
 }
 
 /// What stays the same for all candidates.
 #[derive(Clone, Copy)]
-struct Job<'a> {
-    arguments: &'a Pack,
-    request: &'a Request,
-    source: &'a Source,
-    workers: &'a Workers,
+pub(crate) struct Job<'a> {
+    pub(crate) arguments: &'a Pack,
+    pub(crate) request: &'a Request,
+    pub(crate) source: &'a Source,
+    pub(crate) workers: &'a Workers,
 }
 
 /// An array that was written and found right, not yet at its place.
 struct Written {
     staged: Staged,
-    packing: Packing,
-    codecs: Value,
-    stored_bytes: u64,
-    clamped: u64,
-    comparison: Comparison,
+    packed: Packed,
+}
+
+/// What was written.
+pub(crate) struct Packed {
+    pub(crate) packing: Packing,
+    pub(crate) demand: Demand,
+    /// All codecs, as in zarr.json.
+    pub(crate) codecs: Value,
+    pub(crate) part: Part,
+    /// The number of different stored values, for types of at most 16 bits.
+    pub(crate) codes: Option<u64>,
+}
+
+/// What became of some chunks.
+#[derive(Default)]
+pub(crate) struct Part {
+    pub(crate) stored_bytes: u64,
+    /// Elements that were out of range for the stored type, and were clamped or wrapped.
+    pub(crate) out_of_range: u64,
+    /// Elements that were outside the range that is kept.
+    pub(crate) outside: Outside,
+    pub(crate) comparison: Comparison,
+}
+
+impl Part {
+    fn merge(self, other: Self) -> Self {
+        Self {
+            stored_bytes: self.stored_bytes + other.stored_bytes,
+            out_of_range: self.out_of_range + other.out_of_range,
+            outside: self.outside.merge(other.outside),
+            comparison: self.comparison.merge(other.comparison),
+        }
+    }
+}
+
+/// Elements that are encoded, decoded and judged at once; they stay in the cache meanwhile.
+const PIECE: usize = 8192;
+
+/// Which stored values occur, for types of at most 16 bits.
+struct Codes(Option<Vec<AtomicBool>>);
+
+impl Codes {
+    fn new(element_type: ElementType) -> Self {
+        let bits = 8 * element_type.size();
+        Self((bits <= 16).then(|| (0..1 << bits).map(|_| AtomicBool::new(false)).collect()))
+    }
+
+    fn add(&self, elements: &[u8]) {
+        let Some(seen) = &self.0 else { return };
+        let mark = |code: usize| {
+            if let Some(seen) = seen.get(code)
+                && !seen.load(Ordering::Relaxed)
+            {
+                seen.store(true, Ordering::Relaxed);
+            }
+        };
+        if seen.len() == 1 << 8 {
+            for &code in elements {
+                mark(code.into());
+            }
+        } else {
+            let (codes, _) = elements.as_chunks();
+            for &code in codes {
+                mark(u16::from_ne_bytes(code).into());
+            }
+        }
+    }
+
+    fn count(&self) -> Option<u64> {
+        let seen = self.0.as_ref()?;
+        Some(seen.iter().filter(|seen| seen.load(Ordering::Relaxed)).count() as u64)
+    }
 }
 
 impl Job<'_> {
-    fn input(&self) -> String {
+    pub(crate) fn input(&self) -> String {
         self.source.path().display().to_string()
+    }
+
+    /// Goes through the array once, or more often if percentiles of it are asked for.
+    fn survey(&self) -> Result<Survey> {
+        let mut survey = survey(self.source, self.workers)?;
+        let wanted = Wanted {
+            least: self.arguments.src_min,
+            greatest: self.arguments.src_max,
+            percentiles: self.arguments.percentile.map(|Percentiles(low, high)| (low, high)),
+        };
+        narrow(&mut survey, &wanted, self.source, self.workers).with_context(|| self.input())?;
+        Ok(survey)
     }
 
     /// Writes with one candidate after the other, until every element is right.
@@ -111,13 +177,14 @@ impl Job<'_> {
                 continue;
             }
             if !self.request.is_explicit()
-                && let Err(violation) = self.try_sample(&packing, survey)
+                && let Err(violation) = self.try_sample(&packing, chooser.demand(&packing), survey)
             {
                 failure = Some(violation);
                 continue;
             }
             guesses_failed = packing.is_guess;
-            match self.write(packing, destination) {
+            let demand = chooser.demand(&packing);
+            match self.write(packing, demand, survey, destination) {
                 Ok(written) => return Ok(written),
                 Err(error) if error.is::<Violation>() => failure = Some(error),
                 Err(error) => return Err(error),
@@ -132,19 +199,25 @@ impl Job<'_> {
         if self.request.is_explicit() {
             return failure.context(self.input());
         }
-        let bound = self.request.max_abs_error.unwrap_or_default();
         let range = survey.range.map(|(least, greatest)| format!(" from {least} to {greatest}"));
+        let Request { max_abs_error, max_rel_error, precision, .. } = *self.request;
+        let (how, hint) = if let Some(bound) = max_abs_error {
+            (format!("within {bound:?} "), "allow a larger --max-abs-error")
+        } else if let Some(bound) = max_rel_error {
+            (format!("within {bound:?} of each "), "allow a larger --max-rel-error")
+        } else if let Some(step) = precision {
+            (format!("as multiples of {step:?} "), "allow a larger --precision")
+        } else {
+            (String::new(), "use --max-abs-error")
+        };
         let target = match self.request.data_type {
             Some(target) => target.to_string(),
+            None if max_rel_error.is_some() => "any smaller floating-point type".to_owned(),
             None => "any integer type".to_owned(),
         };
-        let hint = if self.request.data_type.is_some() {
-            "allow a larger --max-abs-error or a wider --data-type"
-        } else {
-            "allow a larger --max-abs-error"
-        };
+        let wider = if self.request.data_type.is_some() { " or a wider --data-type" } else { "" };
         let context = format!(
-            "{}: the {} values{} cannot be kept within {bound:?} in {target}, {hint}",
+            "{}: the {} values{} cannot be kept {how}in {target}, {hint}{wider}",
             self.input(),
             survey.element_type,
             range.unwrap_or_default()
@@ -165,18 +238,37 @@ impl Job<'_> {
     }
 
     /// Sends the sample there and back: a candidate that fails on it need not be written.
-    fn try_sample(&self, packing: &Packing, survey: &Survey) -> Result<()> {
-        let bound = self.request.max_abs_error.unwrap_or(f64::INFINITY);
+    fn try_sample(&self, packing: &Packing, demand: Demand, survey: &Survey) -> Result<()> {
         let decoded = packing.chain.decode(&packing.chain.encode(&survey.sample)?)?;
-        let error = largest_error(self.source, &survey.sample, &decoded)?;
-        if error > bound {
+        let excess = largest_excess(self.source, demand, &survey.sample, &decoded)?;
+        if let Some(error) = excess {
             bail!("with the scale {} an element is off by {error:?}", scalar_text(packing.scale));
         }
         Ok(())
     }
 
-    /// Writes the array and compares it with the original.
-    fn write(&self, packing: Packing, destination: &Destination) -> Result<Written> {
+    /// Writes the array, and compares what each chunk decodes to with the original.
+    fn write(
+        &self,
+        packing: Packing,
+        demand: Demand,
+        survey: &Survey,
+        destination: &Destination,
+    ) -> Result<Written> {
+        if is_wide(self.source.element_type()) {
+            self.write_as::<i128>(packing, demand, survey, destination)
+        } else {
+            self.write_as::<f64>(packing, demand, survey, destination)
+        }
+    }
+
+    fn write_as<N: Number>(
+        &self,
+        packing: Packing,
+        demand: Demand,
+        survey: &Survey,
+        destination: &Destination,
+    ) -> Result<Written> {
         let source = self.source;
         let staged = destination.stage()?;
         let fill = packing.chain.encoded_fill_value().context("the fill value was not encoded")?;
@@ -184,33 +276,47 @@ impl Job<'_> {
             element_type: packing.chain.encoded_type(),
             fill_value: fill,
             codecs: &packing.codecs,
+            compressor: self.arguments.common.compressor,
         };
         let writer = Writer::new(staged.path(), source, &encoding, self.attributes()?)?;
-        let work = |number| -> Result<(u64, u64)> {
+        let judge = Judge::<N>::new(source.fill_value(), demand)?;
+        let codes = Codes::new(packing.chain.encoded_type());
+        let work = |number| -> Result<Part> {
             let region = source.region(number)?;
             // A chunk that is not stored is the fill value, there as here.
-            let Some(elements) = source.read(&region)? else { return Ok((0, 0)) };
-            let (encoded, clamped) = self.encode(&packing, &region, &elements)?;
+            let Some(mut elements) = source.read(&region)? else { return Ok(Part::default()) };
+            let mut part = Part::default();
+            if let Some(limits) = &survey.limits {
+                part.outside = limits.apply(&mut elements)?;
+            }
+            let mut trial = judge.trial(&region);
+            let encoded = self.encode(&packing, &region, &elements, &mut part, &mut trial)?;
+            part.comparison = trial.done();
             drop(elements);
-            Ok((writer.write(&region, encoded)?, clamped))
+            codes.add(&encoded);
+            part.stored_bytes = writer.write(&region, encoded)?;
+            Ok(part)
         };
-        let (mut stored_bytes, mut clamped) = (0, 0);
-        self.workers.run("write", source.chunks(), work, |(stored, outside)| {
-            stored_bytes += stored;
-            clamped += outside;
+        let mut total = Part::default();
+        self.workers.run("write", source.chunks(), work, |part| {
+            total = std::mem::take(&mut total).merge(part);
             Ok(())
         })?;
         writer.finish()?;
 
         let result = Source::open(staged.path(), FillCheck::Enforce)
             .context("reading back what was written")?;
-        let demand = Demand {
-            max_abs_error: self.request.max_abs_error,
-            fill_is_apart: packing.fill_is_apart,
+        if self.arguments.verify {
+            compare(source, &result, survey.limits.as_ref(), demand, self.workers)?;
+        }
+        let packed = Packed {
+            codecs: writer.codecs().clone(),
+            packing,
+            demand,
+            part: total,
+            codes: codes.count(),
         };
-        let comparison = compare(source, &result, demand, self.workers)?;
-        let codecs = writer.codecs().clone();
-        Ok(Written { staged, packing, codecs, stored_bytes, clamped, comparison })
+        Ok(Written { staged, packed })
     }
 
     fn attributes(&self) -> Result<Map<String, Value>> {
@@ -231,30 +337,42 @@ impl Job<'_> {
         Ok(attributes)
     }
 
-    /// Encodes a region; with the number of elements that were out of range.
-    fn encode(
+    /// Encodes a region, and has what it decodes to judged.
+    fn encode<N: Number>(
         &self,
         packing: &Packing,
         region: &Region,
         elements: &[u8],
-    ) -> Result<(Vec<u8>, u64)> {
-        let named = |error: RunError| match error {
-            RunError::Element(error) => {
-                // The element is named by its place in the array instead of in the chunk.
-                let text = error.to_string();
-                let text = text.split_once(": ").map_or(text.as_str(), |(_, text)| text);
-                anyhow::anyhow!("{}: {}: {text}", self.input(), region.element(error.index))
+        part: &mut Part,
+        trial: &mut Trial<'_, N>,
+    ) -> Result<Vec<u8>> {
+        let chain = &packing.chain;
+        let (from, to) = (chain.decoded_type().size(), chain.encoded_type().size());
+        let mut encoded = vec![0; elements.len() / from * to];
+        let mut decoded = vec![0; elements.len().min(PIECE * from)];
+        let pieces = elements.chunks(PIECE * from).zip(encoded.chunks_mut(PIECE * to));
+        for (number, (piece, codes)) in pieces.enumerate() {
+            let named = |error: RunError| match error {
+                RunError::Element(error) => {
+                    // The element is named by its place in the array instead of in the piece.
+                    let text = error.to_string();
+                    let text = text.split_once(": ").map_or(text.as_str(), |(_, text)| text);
+                    let element = region.element(number * PIECE + error.index);
+                    anyhow::anyhow!("{}: {element}: {text}", self.input())
+                }
+                error => error.into(),
+            };
+            let strict = packing.strict.as_ref();
+            if strict.is_none_or(|strict| strict.encode_into(piece, codes).is_err()) {
+                chain.encode_into(piece, codes).map_err(named)?;
+                let plan = strict.map(Chain::encode_plan);
+                part.out_of_range += plan.map_or(0, |plan| out_of_range(plan, piece));
             }
-            error => error.into(),
-        };
-        let Some(strict) = &packing.strict else {
-            return Ok((packing.chain.encode(elements).map_err(named)?, 0));
-        };
-        if let Ok(encoded) = strict.encode(elements) {
-            return Ok((encoded, 0));
+            let decoded = decoded.get_mut(..piece.len()).unwrap_or_default();
+            chain.decode_into(codes, decoded).map_err(named)?;
+            trial.add(piece, decoded)?;
         }
-        let encoded = packing.chain.encode(elements).map_err(named)?;
-        Ok((encoded, out_of_range(strict.encode_plan(), elements)))
+        Ok(encoded)
     }
 }
 
@@ -272,154 +390,4 @@ fn out_of_range(plan: &Plan, elements: &[u8]) -> u64 {
         result.is_err_and(|error| error.reason == Reason::OutOfRange)
     };
     elements.chunks_exact(source.size()).filter(|bytes| is_outside(bytes)).count() as u64
-}
-
-/// What was done.
-struct Report<'a> {
-    job: Job<'a>,
-    survey: &'a Survey,
-    packing: &'a Packing,
-    codecs: Value,
-    stored_bytes: u64,
-    clamped: u64,
-    comparison: Comparison,
-    seconds: f64,
-}
-
-impl Report<'_> {
-    fn elements(&self) -> f64 {
-        self.job.source.elements() as f64
-    }
-
-    fn source_bytes(&self) -> f64 {
-        self.elements() * self.survey.element_type.size() as f64
-    }
-
-    fn packed_bytes(&self) -> f64 {
-        self.elements() * self.packing.chain.encoded_type().size() as f64
-    }
-
-    fn mapped(&self) -> u64 {
-        let nan = if self.packing.nan.is_some() { self.survey.nan } else { 0 };
-        nan + if self.packing.fill_is_mapped() { self.survey.fill } else { 0 }
-    }
-
-    fn to_json(&self) -> Value {
-        let Self { job, survey, packing, comparison, .. } = self;
-        let counted = |mode| if job.request.out_of_range == mode { self.clamped } else { 0 };
-        json!({
-            "input": job.arguments.input.display().to_string(),
-            "output": job.arguments.output.display().to_string(),
-            "shape": job.source.array().shape(),
-            "source_data_type": survey.element_type.name(),
-            "data_type": packing.chain.encoded_type().name(),
-            "offset": packing.offset.map(to_json),
-            "scale": packing.scale.map(to_json),
-            "nan": packing.nan.map(to_json),
-            "fill_value": to_json(survey.fill_value),
-            "encoded_fill_value": packing.chain.encoded_fill_value().map(to_json),
-            "codecs": self.codecs,
-            "range": survey.range.map(|(least, greatest)| [to_json(least), to_json(greatest)]),
-            "counts": {
-                "elements": job.source.elements() as u64,
-                "nan": survey.nan,
-                "fill": survey.fill,
-                "infinite": survey.infinite,
-                "mapped": self.mapped(),
-                "clamped": counted(recast_kernels::OutOfRange::Clamp),
-                "wrapped": counted(recast_kernels::OutOfRange::Wrap),
-                "became_fill": comparison.became_fill,
-            },
-            "bytes": {
-                "source": self.source_bytes(),
-                "packed": self.packed_bytes(),
-                "source_stored": size_on_disk(job.source.path()),
-                "stored": self.stored_bytes,
-            },
-            "ratio": self.source_bytes() / (self.stored_bytes.max(1) as f64),
-            "error": {
-                "bound": job.request.max_abs_error,
-                "max": comparison.max,
-                "mean": comparison.mean(),
-                "rmse": comparison.rmse(),
-            },
-            "seconds": self.seconds,
-            "bytes_per_second": self.source_bytes() / self.seconds,
-        })
-    }
-
-    fn to_table(&self) -> Table {
-        let Self { job, survey, packing, comparison, .. } = self;
-        let mut table = Table::default();
-        let target = packing.chain.encoded_type();
-        table.row("packed", job.arguments.output.display().to_string());
-        table.row("type", format!("{} -> {target}", survey.element_type));
-        if packing.offset.is_some() || packing.scale.is_some() {
-            let parts = [("offset", packing.offset), ("scale", packing.scale)];
-            let parts = parts.into_iter().filter_map(|(name, value)| Some((name, value?)));
-            let parts: Vec<String> =
-                parts.map(|(name, value)| format!("{name} {}", scalar_text(Some(value)))).collect();
-            table.row("scale_offset", parts.join(", "));
-        }
-        match survey.range {
-            Some((least, greatest)) => table.row("range", format!("{least} to {greatest}")),
-            None => table.row("range", "no values"),
-        };
-        let elements = count(job.source.elements() as u64);
-        let stored_as = |code: Option<Scalar>| {
-            code.map(|code| format!(", stored as {code}")).unwrap_or_default()
-        };
-        table.row("elements", elements);
-        if survey.nan > 0 || packing.nan.is_some() {
-            table.row("NaN", format!("{}{}", count(survey.nan), stored_as(packing.nan)));
-        }
-        if !survey.fill_value.is_nan() {
-            let code = stored_as(packing.chain.encoded_fill_value());
-            table.row(
-                format!("fill {}", survey.fill_value),
-                format!("{}{code}", count(survey.fill)),
-            );
-            if comparison.became_fill > 0 {
-                let others = count(comparison.became_fill);
-                table.row("", format!("{others} others decode to it within the error"));
-            }
-        }
-        if survey.infinite > 0 {
-            table.row("infinite", count(survey.infinite));
-        }
-        table.row("mapped", count(self.mapped()));
-        if let Some(name) = job.request.out_of_range.name() {
-            table.row(if name == "clamp" { "clamped" } else { "wrapped" }, count(self.clamped));
-        }
-        table.row(
-            "in memory",
-            format!("{} -> {}", bytes(self.source_bytes()), bytes(self.packed_bytes())),
-        );
-        let stored_before = size_on_disk(job.source.path()) as f64;
-        table.row(
-            "stored",
-            format!("{} -> {}", bytes(stored_before), bytes(self.stored_bytes as f64)),
-        );
-        let ratio = |before: f64| format!("{:.2}", before / self.stored_bytes.max(1) as f64);
-        table.row(
-            "ratio",
-            format!(
-                "{} to memory, {} to what was stored",
-                ratio(self.source_bytes()),
-                ratio(stored_before)
-            ),
-        );
-        let bound = job.request.max_abs_error;
-        let bound = bound.map(|bound| format!(" (bound {bound:?})")).unwrap_or_default();
-        table.row("max error", format!("{}{bound}", measured(comparison.max)));
-        table.row("mean error", measured(comparison.mean()));
-        table.row("RMSE", measured(comparison.rmse()));
-        let rate = bytes(self.source_bytes() / self.seconds.max(1e-9));
-        table.row("time", format!("{:.2} s, {rate}/s", self.seconds));
-        table
-    }
-}
-
-fn scalar_text(value: Option<Scalar>) -> String {
-    value.map_or_else(|| "1".to_owned(), |value| to_json(value).to_string())
 }

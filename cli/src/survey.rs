@@ -4,6 +4,7 @@ use anyhow::{Result, anyhow};
 use recast_kernels::{ElementType, Plan, Scalar};
 
 use crate::array::Source;
+use crate::limits::Limits;
 use crate::number::{Number, is_wide, to_float64};
 use crate::work::Workers;
 
@@ -28,7 +29,10 @@ pub(crate) struct Survey {
     pub(crate) infinite: u64,
     pub(crate) first_infinite: Option<String>,
     /// Smallest and largest of all other elements.
+    pub(crate) data_range: Option<(Scalar, Scalar)>,
+    /// The same, or the range that is to be kept, if that was asked for.
     pub(crate) range: Option<(Scalar, Scalar)>,
+    pub(crate) limits: Option<Limits>,
     /// Some of those elements, in native byte order, with the smallest and the largest.
     pub(crate) sample: Vec<u8>,
 }
@@ -151,7 +155,9 @@ fn survey_as<N: Number>(source: &Source, workers: &Workers) -> Result<Survey> {
         fill: total.fill,
         infinite: total.infinite,
         first_infinite,
+        data_range: range,
         range,
+        limits: None,
         sample,
     })
 }

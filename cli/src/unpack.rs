@@ -21,6 +21,7 @@ pub(crate) fn run(arguments: &Unpack) -> Result<()> {
         element_type: source.element_type(),
         fill_value: source.fill_value(),
         codecs: &[],
+        compressor: common.compressor,
     };
     let writer = Writer::new(staged.path(), &source, &encoding, attributes)?;
     let work = |number| -> Result<u64> {

@@ -1,9 +1,12 @@
-//! Comparing two arrays element by element.
+//! Judging elements by what they were before: how far off they are, and which must not be so.
 
 use anyhow::Result;
 use recast_kernels::Scalar;
+use serde_json::{Value, json};
+use zarr_recast::fill_value::to_json;
 
 use crate::array::{Region, Source};
+use crate::limits::Limits;
 use crate::number::{Number, is_wide};
 use crate::survey::{BLOCK, Reader};
 use crate::work::Workers;
@@ -14,21 +17,67 @@ const LANES: usize = 8;
 /// What is demanded of the decoded elements, beyond that NaN, infinities and the fill value come back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
-    /// The largest allowed |decoded − original|.
-    pub(crate) max_abs_error: Option<f64>,
+    /// The largest allowed |decoded − original|, without its part that grows with |original|.
+    pub(crate) absolute: f64,
+    /// What may be added to that for each unit of |original|.
+    pub(crate) relative: f64,
+    /// What the user calls the bound.
+    pub(crate) name: &'static str,
     /// Whether no other value may decode to the fill value.
     pub(crate) fill_is_apart: bool,
+    /// Whether values may decode to NaN or the fill value all the same.
+    pub(crate) allow_collisions: bool,
 }
 
 /// How far decoded elements lie from the original ones; NaN, infinities and the fill value left out.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) elements: u64,
+    /// Elements that are NaN, infinite or the fill value in both.
+    pub(crate) nan: u64,
+    pub(crate) infinite: u64,
+    pub(crate) fill: u64,
     pub(crate) max: f64,
+    /// Where the largest error is, if there is any.
+    pub(crate) worst: Option<Found>,
     sum: f64,
+    sum_of_differences: f64,
     sum_of_squares: f64,
     /// Elements other than the fill value that decode to it.
     pub(crate) became_fill: u64,
+    /// Elements other than NaN that decode to it.
+    pub(crate) became_nan: u64,
+    /// Elements that are not as demanded, where those are counted, and the first.
+    pub(crate) wrong: u64,
+    pub(crate) first_wrong: Option<(Found, String)>,
+}
+
+/// An element, and what became of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) chunk: Vec<u64>,
+    pub(crate) element: Vec<u64>,
+    pub(crate) before: Scalar,
+    pub(crate) after: Scalar,
+}
+
+impl std::fmt::Display for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { chunk, element, before, after } = self;
+        write!(f, "element {element:?} (chunk {chunk:?}) is {before} and decodes to {after}")
+    }
+}
+
+impl Found {
+    pub(crate) fn to_json(&self) -> Value {
+        let Self { chunk, element, before, after } = self;
+        json!({
+            "chunk": chunk,
+            "element": element,
+            "original": to_json(*before),
+            "decoded": to_json(*after),
+        })
+    }
 }
 
 impl Comparison {
@@ -37,18 +86,42 @@ impl Comparison {
         self.sum / self.elements.max(1) as f64
     }
 
+    /// The mean of decoded − original.
+    pub(crate) fn bias(&self) -> f64 {
+        self.sum_of_differences / self.elements.max(1) as f64
+    }
+
     /// The root of the mean of (decoded − original)².
     pub(crate) fn rmse(&self) -> f64 {
         (self.sum_of_squares / self.elements.max(1) as f64).sqrt()
     }
 
-    fn merge(self, other: Self) -> Self {
+    /// 20 log10 of `extent`, the range of the values, over the RMSE, in dB; none without an error.
+    pub(crate) fn psnr(&self, extent: f64) -> Option<f64> {
+        let psnr = 20.0 * (extent / self.rmse()).log10();
+        psnr.is_finite().then_some(psnr)
+    }
+
+    /// Elements that were taken for NaN or the fill value.
+    pub(crate) fn collisions(&self, demand: &Demand) -> u64 {
+        self.became_nan + if demand.fill_is_apart { self.became_fill } else { 0 }
+    }
+
+    pub(crate) fn merge(self, other: Self) -> Self {
         Self {
             elements: self.elements + other.elements,
+            nan: self.nan + other.nan,
+            infinite: self.infinite + other.infinite,
+            fill: self.fill + other.fill,
+            worst: if other.max > self.max { other.worst } else { self.worst },
             max: self.max.max(other.max),
             sum: self.sum + other.sum,
+            sum_of_differences: self.sum_of_differences + other.sum_of_differences,
             sum_of_squares: self.sum_of_squares + other.sum_of_squares,
             became_fill: self.became_fill + other.became_fill,
+            became_nan: self.became_nan + other.became_nan,
+            wrong: self.wrong + other.wrong,
+            first_wrong: self.first_wrong.or(other.first_wrong),
         }
     }
 }
@@ -65,30 +138,33 @@ impl std::fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// Compares two arrays of the same type and shape.
+/// Reads two arrays of the same type, shape and chunks, and compares them; the original within
+/// `limits`.
 ///
 /// # Errors
 /// A chunk that cannot be read; a [`Violation`], the first one, if the demand is not met.
 pub(crate) fn compare(
     original: &Source,
     decoded: &Source,
+    limits: Option<&Limits>,
     demand: Demand,
     workers: &Workers,
 ) -> Result<Comparison> {
     if is_wide(original.element_type()) {
-        compare_as::<i128>(original, decoded, demand, workers)
+        compare_as::<i128>(original, decoded, limits, demand, workers)
     } else {
-        compare_as::<f64>(original, decoded, demand, workers)
+        compare_as::<f64>(original, decoded, limits, demand, workers)
     }
 }
 
 fn compare_as<N: Number>(
     original: &Source,
     decoded: &Source,
+    limits: Option<&Limits>,
     demand: Demand,
     workers: &Workers,
 ) -> Result<Comparison> {
-    let judge = Judge::<N>::new(original.element_type(), original.fill_value(), demand)?;
+    let judge = Judge::<N>::new(original.fill_value(), demand)?;
     let work = |number| {
         let region = original.region(number)?;
         let (before, after) = (original.read(&region)?, decoded.read(&region)?);
@@ -99,118 +175,156 @@ fn compare_as<N: Number>(
         let filled = |elements: Option<Vec<u8>>, source: &Source| {
             elements.map_or_else(|| source.read_or_fill(&region), Ok)
         };
-        let (before, after) = (filled(before, original)?, filled(after, decoded)?);
-        match judge.compare(&before, &after)? {
-            Ok(comparison) => Ok(comparison),
-            Err(index) => Err(judge.violation(&region, index, &before, &after).into()),
+        let (mut before, after) = (filled(before, original)?, filled(after, decoded)?);
+        if let Some(limits) = limits {
+            limits.apply(&mut before)?;
         }
+        let mut trial = judge.trial(&region);
+        trial.add(&before, &after)?;
+        Ok(trial.done())
     };
     let mut total = Comparison::default();
     workers.run("verify", original.chunks(), work, |comparison| {
-        total = total.merge(comparison);
+        total = std::mem::take(&mut total).merge(comparison);
         Ok(())
     })?;
     Ok(total)
 }
 
-/// The largest |decoded − original| in some elements, none of them NaN, infinite or the fill value;
-/// infinity if one does not come back at all.
-pub(crate) fn largest_error(original: &Source, before: &[u8], after: &[u8]) -> Result<f64> {
-    fn largest<N: Number>(original: &Source, before: &[u8], after: &[u8]) -> Result<f64> {
-        let reader = Reader::<N>::new(original.element_type())?;
-        let pairs = reader.read(before)?.into_iter().zip(reader.read(after)?);
-        Ok(pairs.fold(0.0, |largest: f64, (x, y)| {
-            largest.max(if y.is_nan() { f64::INFINITY } else { x.distance(y) })
-        }))
+/// The largest |decoded − original| in some elements, none of them NaN, infinite or the fill value,
+/// beyond what is allowed; infinity if one does not come back at all.
+pub(crate) fn largest_excess(
+    original: &Source,
+    demand: Demand,
+    before: &[u8],
+    after: &[u8],
+) -> Result<Option<f64>> {
+    fn largest<N: Number>(
+        original: &Source,
+        demand: Demand,
+        before: &[u8],
+        after: &[u8],
+    ) -> Result<Option<f64>> {
+        let judge = Judge::<N>::new(original.fill_value(), demand)?;
+        let pairs = judge.reader.read(before)?.into_iter().zip(judge.reader.read(after)?);
+        let distances = pairs.filter_map(|(x, y)| {
+            if y.is_nan() {
+                return (!demand.allow_collisions).then_some(f64::INFINITY);
+            }
+            judge.is_far(x, y).then(|| x.distance(y))
+        });
+        Ok(distances.reduce(f64::max))
     }
     if is_wide(original.element_type()) {
-        largest::<i128>(original, before, after)
+        largest::<i128>(original, demand, before, after)
     } else {
-        largest::<f64>(original, before, after)
+        largest::<f64>(original, demand, before, after)
     }
 }
 
 /// Judges decoded elements by the original ones.
-struct Judge<N> {
+pub(crate) struct Judge<N> {
     reader: Reader<N>,
     fill_value: Scalar,
     /// The fill value, if it is not NaN.
     fill: Option<N>,
     demand: Demand,
+    /// Whether wrong elements are counted rather than an error.
+    counts: bool,
 }
 
-/// A sum over elements, and whether one of them may be wrong.
-#[derive(Clone, Copy, Debug, Default)]
+/// Sums over some elements.
+#[derive(Clone, Copy, Default)]
 struct Lane {
-    comparison: Comparison,
+    elements: u64,
+    max: f64,
+    sum: f64,
+    sum_of_differences: f64,
+    sum_of_squares: f64,
+    became_fill: u64,
+    became_nan: u64,
+    nan: u64,
+    infinite: u64,
+    fill: u64,
+    /// Whether an element may be wrong; which, and whether it is, is found out then.
     is_suspicious: bool,
 }
 
+impl Lane {
+    fn merge(self, other: Self) -> Self {
+        Self {
+            elements: self.elements + other.elements,
+            max: self.max.max(other.max),
+            sum: self.sum + other.sum,
+            sum_of_differences: self.sum_of_differences + other.sum_of_differences,
+            sum_of_squares: self.sum_of_squares + other.sum_of_squares,
+            became_fill: self.became_fill + other.became_fill,
+            became_nan: self.became_nan + other.became_nan,
+            nan: self.nan + other.nan,
+            infinite: self.infinite + other.infinite,
+            fill: self.fill + other.fill,
+            is_suspicious: self.is_suspicious | other.is_suspicious,
+        }
+    }
+}
+
 impl<N: Number> Judge<N> {
-    fn new(
-        element_type: recast_kernels::ElementType,
-        fill_value: Scalar,
-        demand: Demand,
-    ) -> Result<Self> {
-        let reader = Reader::new(element_type)?;
+    /// For elements of the type of `fill_value`, which is the array's.
+    pub(crate) fn new(fill_value: Scalar, demand: Demand) -> Result<Self> {
+        let reader = Reader::<N>::new(fill_value.element_type())?;
         let fill = reader.read(&fill_value.to_ne_bytes())?.first().copied();
-        Ok(Self { reader, fill_value, fill: fill.filter(|fill: &N| !fill.is_nan()), demand })
+        let fill = fill.filter(|fill| !fill.is_nan());
+        Ok(Self { reader, fill_value, fill, demand, counts: false })
     }
 
-    /// The comparison, or the index of the first element that is wrong.
-    fn compare(&self, before: &[u8], after: &[u8]) -> Result<Result<Comparison, usize>> {
-        let mut total = Comparison::default();
-        let bytes = BLOCK * self.fill_value.element_type().size();
-        let (mut xs, mut ys) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK));
-        for (block, (before, after)) in before.chunks(bytes).zip(after.chunks(bytes)).enumerate() {
-            self.reader.read_into(before, &mut xs)?;
-            self.reader.read_into(after, &mut ys)?;
-            let mut lanes = [Lane::default(); LANES];
-            let (x_rows, x_rest) = xs.as_chunks::<LANES>();
-            let (y_rows, y_rest) = ys.as_chunks::<LANES>();
-            for (x_row, y_row) in x_rows.iter().zip(y_rows) {
-                for (lane, (&x, &y)) in lanes.iter_mut().zip(x_row.iter().zip(y_row)) {
-                    self.add(lane, x, y);
-                }
-            }
-            for (lane, (&x, &y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
-                self.add(lane, x, y);
-            }
-            if lanes.iter().any(|lane| lane.is_suspicious) {
-                let mut pairs = xs.iter().zip(&ys);
-                if let Some(index) = pairs.position(|(&x, &y)| self.wrong(x, y).is_some()) {
-                    return Ok(Err(block * BLOCK + index));
-                }
-            }
-            let sum = lanes.into_iter().map(|lane| lane.comparison);
-            total = total.merge(sum.fold(Comparison::default(), Comparison::merge));
-        }
-        Ok(Ok(total))
+    /// Judges the elements of a region from the first to the last.
+    pub(crate) fn trial<'a>(&'a self, region: &'a Region) -> Trial<'a, N> {
+        let (xs, ys) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK));
+        Trial { judge: self, region, total: Comparison::default(), seen: 0, xs, ys }
     }
 
     /// Adds an element to a sum, without a branch.
     #[allow(clippy::needless_bitwise_bool)]
     fn add(&self, lane: &mut Lane, x: N, y: N) {
         let is_fill = self.fill == Some(x);
-        let counts = !(x.is_nan() | x.is_infinite() | is_fill);
+        let (is_nan, is_infinite) = (x.is_nan(), x.is_infinite() & !is_fill);
+        let counts = !(is_nan | is_infinite | is_fill);
         let became_fill = counts & (self.fill == Some(y));
-        let distance = if counts { x.distance(y) } else { 0.0 };
+        let became_nan = counts & y.is_nan();
+        let difference = if counts & !became_nan { y.minus(x) } else { 0.0 };
+        let distance = difference.abs();
+        let bound = self.demand.absolute + self.demand.relative * x.magnitude();
         // At the bound itself what rounding took from the distance decides; no distance is exact.
-        let is_far = self
-            .demand
-            .max_abs_error
-            .is_some_and(|bound| distance > bound || (distance == bound && bound > 0.0));
-        lane.is_suspicious |= (!counts & !((x == y) | (x.is_nan() & y.is_nan())))
-            | (counts & y.is_nan())
-            | (became_fill & self.demand.fill_is_apart)
+        let is_far = counts & ((distance > bound) | ((distance == bound) & (bound > 0.0)));
+        lane.is_suspicious |= (!counts & !((x == y) | (is_nan & y.is_nan())))
+            | (became_nan & !self.demand.allow_collisions)
+            | (became_fill & self.demand.fill_is_apart & !self.demand.allow_collisions)
             | is_far;
-        let Comparison { elements, max, sum, sum_of_squares, became_fill: count } =
-            &mut lane.comparison;
-        *elements += u64::from(counts);
-        *max = if distance > *max { distance } else { *max };
-        *sum += distance;
-        *sum_of_squares += distance * distance;
-        *count += u64::from(became_fill);
+        lane.elements += u64::from(counts);
+        lane.max = if distance > lane.max { distance } else { lane.max };
+        lane.sum += distance;
+        lane.sum_of_differences += difference;
+        lane.sum_of_squares += distance * distance;
+        lane.became_fill += u64::from(became_fill);
+        lane.became_nan += u64::from(became_nan);
+        lane.nan += u64::from(is_nan);
+        lane.infinite += u64::from(is_infinite);
+        lane.fill += u64::from(is_fill);
+    }
+
+    /// Whether |x − y| is more than allowed, exactly if the bound is absolute or relative alone.
+    fn is_far(&self, x: N, y: N) -> bool {
+        let Demand { absolute, relative, .. } = self.demand;
+        if relative == 0.0 {
+            return x.is_farther(y, absolute);
+        }
+        let magnitude = x.magnitude();
+        let (distance, product) = (x.distance(y), relative * magnitude);
+        let bound = absolute + product;
+        if distance != bound {
+            return distance > bound;
+        }
+        absolute == 0.0 && relative.mul_add(magnitude, -product) < 0.0
     }
 
     /// What is wrong with an element, if anything is.
@@ -225,47 +339,137 @@ impl<N: Number> Judge<N> {
         if x.is_infinite() {
             return (x != y).then_some(Wrong::Infinite);
         }
+        let allowed = self.demand.allow_collisions;
         if y.is_nan() {
-            return Some(Wrong::BecameNan);
+            return (!allowed).then_some(Wrong::BecameNan);
         }
-        if is_fill(y) && self.demand.fill_is_apart {
+        if is_fill(y) && self.demand.fill_is_apart && !allowed {
             return Some(Wrong::BecameFill);
         }
-        let bound = self.demand.max_abs_error?;
-        x.is_farther(y, bound).then(|| Wrong::Far(x.distance(y), bound))
+        let Demand { absolute, relative, .. } = self.demand;
+        let bound = absolute + relative * x.magnitude();
+        self.is_far(x, y).then(|| Wrong::Far(x.distance(y), bound))
     }
 
-    /// Describes the wrong element at an index.
-    fn violation(&self, region: &Region, index: usize, before: &[u8], after: &[u8]) -> Violation {
-        let element_type = self.fill_value.element_type();
+    /// Says what is wrong with an element that is.
+    fn why(&self, wrong: &Wrong) -> String {
+        match wrong {
+            Wrong::Far(distance, bound) => {
+                format!("an error of {distance:?}, {} allows {bound:?}", self.demand.name)
+            }
+            Wrong::BecameNan => {
+                "its stored value is that of NaN; choose another with --nan-to, or \
+                                 accept it with --allow-collisions"
+                    .to_owned()
+            }
+            Wrong::BecameFill => "its stored value is that of the fill value; use a wider \
+                                  --data-type or another --scale or --offset, or accept it with \
+                                  --allow-collisions"
+                .to_owned(),
+            Wrong::Nan => "NaN is lost; use --nan-to".to_owned(),
+            Wrong::Fill => "the fill value is lost".to_owned(),
+            Wrong::Infinite => "it does not come back".to_owned(),
+        }
+    }
+}
+
+/// The elements of a region before and after, judged piece by piece.
+pub(crate) struct Trial<'a, N> {
+    judge: &'a Judge<N>,
+    region: &'a Region,
+    total: Comparison,
+    /// Elements so far.
+    seen: usize,
+    xs: Vec<N>,
+    ys: Vec<N>,
+}
+
+impl<N: Number> Trial<'_, N> {
+    /// Judges the next elements.
+    ///
+    /// # Errors
+    /// A [`Violation`], the first one.
+    pub(crate) fn add(&mut self, before: &[u8], after: &[u8]) -> Result<()> {
+        let size = self.judge.fill_value.element_type().size();
+        for (before, after) in before.chunks(BLOCK * size).zip(after.chunks(BLOCK * size)) {
+            self.block(before, after)?;
+            self.seen += before.len() / size;
+        }
+        Ok(())
+    }
+
+    /// The sums over all elements.
+    pub(crate) fn done(self) -> Comparison {
+        self.total
+    }
+
+    fn block(&mut self, before: &[u8], after: &[u8]) -> Result<()> {
+        let judge = self.judge;
+        judge.reader.read_into(before, &mut self.xs)?;
+        judge.reader.read_into(after, &mut self.ys)?;
+        let (xs, ys) = (&self.xs, &self.ys);
+        let mut lanes = [Lane::default(); LANES];
+        let (x_rows, x_rest) = xs.as_chunks::<LANES>();
+        let (y_rows, y_rest) = ys.as_chunks::<LANES>();
+        for (x_row, y_row) in x_rows.iter().zip(y_rows) {
+            for (lane, (&x, &y)) in lanes.iter_mut().zip(x_row.iter().zip(y_row)) {
+                judge.add(lane, x, y);
+            }
+        }
+        for (lane, (&x, &y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
+            judge.add(lane, x, y);
+        }
+        let sum = lanes.into_iter().fold(Lane::default(), Lane::merge);
+        let pairs = || xs.iter().copied().zip(ys.iter().copied()).enumerate();
+        if sum.is_suspicious {
+            let wrong = pairs().filter_map(|(index, (x, y))| Some((index, judge.wrong(x, y)?)));
+            for (index, wrong) in wrong {
+                let found = self.found(index, before, after);
+                if !judge.counts {
+                    return Err(Violation(format!("{found}: {}", judge.why(&wrong))).into());
+                }
+                self.total.wrong += 1;
+                self.total.first_wrong.get_or_insert_with(|| (found, judge.why(&wrong)));
+            }
+        }
+        if sum.max > self.total.max {
+            let is_worst = |x: N, y: N| {
+                let counts = !(x.is_nan() | x.is_infinite() | y.is_nan()) && judge.fill != Some(x);
+                counts && x.distance(y) == sum.max
+            };
+            let index = pairs().find_map(|(index, (x, y))| is_worst(x, y).then_some(index));
+            self.total.worst = index.map(|index| self.found(index, before, after));
+        }
+        let total = &mut self.total;
+        total.elements += sum.elements;
+        total.nan += sum.nan;
+        total.infinite += sum.infinite;
+        total.fill += sum.fill;
+        total.max = total.max.max(sum.max);
+        total.sum += sum.sum;
+        total.sum_of_differences += sum.sum_of_differences;
+        total.sum_of_squares += sum.sum_of_squares;
+        total.became_fill += sum.became_fill;
+        total.became_nan += sum.became_nan;
+        Ok(())
+    }
+
+    /// The element at an index of the block.
+    fn found(&self, index: usize, before: &[u8], after: &[u8]) -> Found {
+        let element_type = self.judge.fill_value.element_type();
         let size = element_type.size();
         let element = |bytes: &[u8]| {
             bytes
                 .get(index * size..(index + 1) * size)
                 .and_then(|bytes| Scalar::from_ne_bytes(element_type, bytes))
-                .unwrap_or(self.fill_value)
+                .unwrap_or(self.judge.fill_value)
         };
-        let (x, y) = (element(before), element(after));
-        let number =
-            |scalar: Scalar| self.reader.read(&scalar.to_ne_bytes()).ok()?.first().copied();
-        let wrong = number(x).zip(number(y)).and_then(|(x, y)| self.wrong(x, y));
-        let why = match wrong {
-            Some(Wrong::Far(distance, bound)) => {
-                format!("an error of {distance:?}, more than --max-abs-error {bound:?}")
-            }
-            Some(Wrong::BecameNan) => {
-                "its stored value is that of NaN; choose another with --nan-to".to_owned()
-            }
-            Some(Wrong::BecameFill) => {
-                "its stored value is that of the fill value; use a wider --data-type or another \
-                 --scale or --offset"
-                    .to_owned()
-            }
-            Some(Wrong::Nan) => "NaN is lost; use --nan-to".to_owned(),
-            Some(Wrong::Fill) => "the fill value is lost".to_owned(),
-            Some(Wrong::Infinite) | None => "it does not come back".to_owned(),
-        };
-        Violation(format!("{} is {x} and decodes to {y}: {why}", region.element(index)))
+        Found {
+            chunk: self.region.chunk.clone(),
+            element: self.region.place(self.seen + index),
+            before: element(before),
+            after: element(after),
+        }
     }
 }
 

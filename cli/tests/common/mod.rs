@@ -3,10 +3,12 @@
 #![allow(dead_code)] // each test file uses its part
 
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
+use serde_json::Value;
+use tempfile::TempDir;
 use zarrs::array::{Array, ArrayBytes};
 use zarrs::filesystem::FilesystemStore;
 use zarrs_recast as _;
@@ -217,4 +219,96 @@ pub(crate) fn contents(folder: &Path) -> std::collections::BTreeMap<std::path::P
 /// The bytes of all files below a folder.
 pub(crate) fn bytes_below(folder: &Path) -> u64 {
     contents(folder).values().map(|bytes| bytes.len() as u64).sum()
+}
+
+/// A folder with an array `in.zarr`, and a place for `out.zarr`.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn input(&self) -> PathBuf {
+        self.0.path().join("in.zarr")
+    }
+
+    pub(crate) fn output(&self) -> PathBuf {
+        self.0.path().join("out.zarr")
+    }
+
+    fn arguments<'a>(&self, more: &[&'a str]) -> Vec<std::borrow::Cow<'a, str>> {
+        let paths = [self.input(), self.output()].map(|path| path.display().to_string().into());
+        ["pack".into()]
+            .into_iter()
+            .chain(paths)
+            .chain(more.iter().map(|&text| text.into()))
+            .collect()
+    }
+
+    /// Packs, and returns the report.
+    pub(crate) fn pack(&self, more: &[&str]) -> Value {
+        let arguments = self.arguments(&[more, &["--json"]].concat());
+        let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
+        serde_json::from_slice(&recast(&arguments).succeeds()).unwrap()
+    }
+
+    /// Packs, which must fail and leave nothing behind.
+    pub(crate) fn refuses(&self, more: &[&str]) -> String {
+        self.fails(more, 1)
+    }
+
+    /// Packs with arguments that make no sense.
+    pub(crate) fn usage(&self, more: &[&str]) -> String {
+        self.fails(more, 2)
+    }
+
+    fn fails(&self, more: &[&str], status: i32) -> String {
+        let before = names(self.0.path());
+        let arguments = self.arguments(more);
+        let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
+        let error = recast(&arguments).fails(status);
+        assert_eq!(names(self.0.path()), before);
+        error
+    }
+}
+
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A reproducible stand-in for measured values: waves, a slope, and noise.
+pub(crate) fn field(count: usize) -> Vec<f64> {
+    let mut state = 12_345_u64;
+    (0..count)
+        .map(|i| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
+            let noise = (state >> 11) as f64 / (1_u64 << 53) as f64;
+            288.7 + 11.3 * (i as f64 * 0.013).sin() + 1e-3 * i as f64 + noise
+        })
+        .collect()
+}
+
+pub(crate) fn f32s(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+}
+
+pub(crate) fn f64s(values: &[f64]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+}
+
+/// The decoded elements, as zarrs reads them through the value codecs.
+pub(crate) fn read_f32(path: &Path) -> Vec<f32> {
+    let array = open(path);
+    let bytes: ArrayBytes<'static> = array.retrieve_array_subset(&array.subset_all()).unwrap();
+    let bytes = bytes.into_fixed().unwrap();
+    bytes.as_chunks().0.iter().map(|&bytes| f32::from_ne_bytes(bytes)).collect()
 }

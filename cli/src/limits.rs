@@ -1,0 +1,299 @@
+//! The range that values are kept to: given, or percentiles of all values; those outside become its
+//! ends.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result, bail};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+
+use crate::array::Source;
+use crate::number::{Number, is_wide};
+use crate::survey::{BLOCK, Reader, Survey};
+use crate::work::Workers;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Wanted {
+    pub(crate) least: Option<f64>,
+    pub(crate) greatest: Option<f64>,
+    /// In percent.
+    pub(crate) percentiles: Option<(f64, f64)>,
+}
+
+/// The ends of the range that values are kept to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) least: Scalar,
+    pub(crate) greatest: Scalar,
+    /// Stays as it is.
+    fill: Scalar,
+}
+
+/// Elements that were outside.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outside {
+    pub(crate) count: u64,
+    /// The largest distance from the range.
+    pub(crate) farthest: f64,
+}
+
+impl Outside {
+    pub(crate) fn merge(self, other: Self) -> Self {
+        Self { count: self.count + other.count, farthest: self.farthest.max(other.farthest) }
+    }
+}
+
+/// Narrows the range of a survey to what is wanted, and takes what is outside from its sample.
+pub(crate) fn narrow(
+    survey: &mut Survey,
+    wanted: &Wanted,
+    source: &Source,
+    workers: &Workers,
+) -> Result<()> {
+    let Some((data_least, data_greatest)) = survey.range.filter(|_| *wanted != Wanted::default())
+    else {
+        return Ok(());
+    };
+    let element_type = survey.element_type;
+    let (mut least, mut greatest) = (data_least, data_greatest);
+    if let Some(percentiles) = wanted.percentiles {
+        (least, greatest) = if is_wide(element_type) {
+            at_percentiles::<i128>(survey, percentiles, source, workers)?
+        } else {
+            at_percentiles::<f64>(survey, percentiles, source, workers)?
+        };
+    }
+    // Inside what was named, where the type has no such value.
+    let end = |number: f64, rounding, flag: &str| {
+        let end = Scalar::from(number).cast(element_type, rounding, OutOfRange::Clamp).ok();
+        end.filter(|end| end.is_finite())
+            .with_context(|| format!("{flag} {number:?} has no counterpart in {element_type}"))
+    };
+    if let Some(number) = wanted.least {
+        least = end(number, Rounding::TowardsPositive, "--src-min")?;
+    }
+    if let Some(number) = wanted.greatest {
+        greatest = end(number, Rounding::TowardsNegative, "--src-max")?;
+    }
+    if least.to_f64() > greatest.to_f64() {
+        bail!("the range to keep, from {least} to {greatest}, is empty");
+    }
+    let limits = Limits { least, greatest, fill: survey.fill_value };
+    limits.shorten(&mut survey.sample)?;
+    survey.range = Some((least, greatest));
+    survey.limits = Some(limits);
+    Ok(())
+}
+
+impl Limits {
+    /// Moves the elements that are outside to the ends. NaN, infinities and the fill value stay.
+    pub(crate) fn apply(&self, elements: &mut [u8]) -> Result<Outside> {
+        if is_wide(self.fill.element_type()) {
+            self.apply_as::<i128>(elements)
+        } else {
+            self.apply_as::<f64>(elements)
+        }
+    }
+
+    fn apply_as<N: Number>(&self, elements: &mut [u8]) -> Result<Outside> {
+        let (reader, ends) = self.ends::<N>()?;
+        let (least, greatest) = (self.least.to_ne_bytes(), self.greatest.to_ne_bytes());
+        let size = least.len();
+        let mut outside = Outside::default();
+        let mut numbers = Vec::with_capacity(BLOCK);
+        for block in elements.chunks_mut(BLOCK * size) {
+            reader.read_into(block, &mut numbers)?;
+            if !numbers.iter().any(|&number| ends.is_outside(number)) {
+                continue;
+            }
+            for (&number, element) in numbers.iter().zip(block.chunks_exact_mut(size)) {
+                if !ends.is_outside(number) {
+                    continue;
+                }
+                let (end, bytes) = if number < ends.least {
+                    (ends.least, &least)
+                } else {
+                    (ends.greatest, &greatest)
+                };
+                outside.count += 1;
+                outside.farthest = outside.farthest.max(number.distance(end));
+                element.copy_from_slice(bytes);
+            }
+        }
+        Ok(outside)
+    }
+
+    /// Takes away the elements that are outside.
+    fn shorten(&self, elements: &mut Vec<u8>) -> Result<()> {
+        fn inside<N: Number>(limits: &Limits, elements: &[u8]) -> Result<Vec<u8>> {
+            let (reader, ends) = limits.ends::<N>()?;
+            let size = limits.least.element_type().size();
+            let numbers = reader.read(elements)?.into_iter();
+            let pairs = numbers.zip(elements.chunks_exact(size));
+            let inside = pairs.filter(|(number, _)| !ends.is_outside(*number));
+            Ok(inside.flat_map(|(_, bytes)| bytes.iter().copied()).collect())
+        }
+        *elements = if is_wide(self.fill.element_type()) {
+            inside::<i128>(self, elements)?
+        } else {
+            inside::<f64>(self, elements)?
+        };
+        elements.extend(self.least.to_ne_bytes());
+        elements.extend(self.greatest.to_ne_bytes());
+        Ok(())
+    }
+
+    fn ends<N: Number>(&self) -> Result<(Reader<N>, Ends<N>)> {
+        let reader = Reader::<N>::new(self.fill.element_type())?;
+        let number = |scalar: Scalar| -> Result<N> {
+            reader.read(&scalar.to_ne_bytes())?.first().copied().context("an element has no bytes")
+        };
+        let (least, greatest) = (number(self.least)?, number(self.greatest)?);
+        let fill = Some(number(self.fill)?).filter(|fill| !fill.is_nan());
+        Ok((reader, Ends { least, greatest, fill }))
+    }
+}
+
+/// [`Limits`] as numbers.
+#[derive(Clone, Copy)]
+struct Ends<N> {
+    least: N,
+    greatest: N,
+    fill: Option<N>,
+}
+
+impl<N: Number> Ends<N> {
+    #[allow(clippy::needless_bitwise_bool)]
+    fn is_outside(&self, number: N) -> bool {
+        ((number < self.least) | (number > self.greatest))
+            & !number.is_infinite()
+            & (self.fill != Some(number))
+    }
+}
+
+/// Bins of one pass, as a power of two.
+const BIN_BITS: u32 = 16;
+
+/// Where in the order of all elements an element is looked for, and between which keys it lies.
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    /// Elements below `low` are not counted.
+    rank: u64,
+    low: u128,
+    high: u128,
+}
+
+impl Search {
+    /// So many low bits of a key make no difference for its bin.
+    fn shift(&self) -> u32 {
+        (u128::BITS - (self.high - self.low).leading_zeros()).saturating_sub(BIN_BITS)
+    }
+
+    fn bin(&self, key: u128) -> Option<usize> {
+        (self.low..=self.high).contains(&key).then(|| ((key - self.low) >> self.shift()) as usize)
+    }
+
+    /// Goes on in the bin with the element.
+    fn step(&mut self, bins: &[AtomicU64]) -> Result<()> {
+        let shift = self.shift();
+        for (number, bin) in bins.iter().enumerate() {
+            let count = bin.load(Ordering::Relaxed);
+            if self.rank < count {
+                self.low += (number as u128) << shift;
+                self.high = self.high.min(self.low + (1 << shift) - 1);
+                return Ok(());
+            }
+            self.rank -= count;
+        }
+        bail!("the array has changed while it was read")
+    }
+}
+
+/// The elements at two percentiles (nearest rank), exactly: each pass over the array tells 16 more
+/// bits of them.
+fn at_percentiles<N: Number>(
+    survey: &Survey,
+    (low, high): (f64, f64),
+    source: &Source,
+    workers: &Workers,
+) -> Result<(Scalar, Scalar)> {
+    let element_type = survey.element_type;
+    let reader = Reader::<N>::new(element_type)?;
+    let unused = unused_bits(element_type);
+    let key = |number: N| number.key() >> unused;
+    let number = |scalar: Scalar| -> Result<N> {
+        reader.read(&scalar.to_ne_bytes())?.first().copied().context("an element has no bytes")
+    };
+    let fill = Some(number(survey.fill_value)?).filter(|fill| !fill.is_nan());
+    let (least, greatest) = survey.range.context("an array without values")?;
+    let (least, greatest) = (key(number(least)?), key(number(greatest)?));
+    let counted = source.elements() as u64 - survey.nan - survey.fill - survey.infinite;
+    let search = |percent: f64| {
+        let rank = (percent / 100.0 * counted as f64).ceil() as u64;
+        Search { rank: rank.clamp(1, counted) - 1, low: least, high: greatest }
+    };
+    let mut searches = [search(low), search(high)];
+    while searches.iter().any(|search| search.low < search.high) {
+        let bins = searches.map(|_| (0..1 << BIN_BITS).map(|_| AtomicU64::new(0)).collect());
+        let bins: [Vec<AtomicU64>; 2] = bins;
+        let work = |chunk| -> Result<()> {
+            let region = source.region(chunk)?;
+            let Some(elements) = source.read(&region)? else { return Ok(()) };
+            let mut numbers = Vec::with_capacity(BLOCK);
+            for block in elements.chunks(BLOCK * element_type.size()) {
+                reader.read_into(block, &mut numbers)?;
+                for &number in &numbers {
+                    if number.is_nan() || number.is_infinite() || fill == Some(number) {
+                        continue;
+                    }
+                    let key = key(number);
+                    for (search, bins) in searches.iter().zip(&bins) {
+                        if let Some(bin) = search.bin(key).and_then(|bin| bins.get(bin)) {
+                            bin.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                }
+            }
+            Ok(())
+        };
+        workers.run("percentile", source.chunks(), work, Ok)?;
+        for (search, bins) in searches.iter_mut().zip(&bins) {
+            search.step(bins)?;
+        }
+    }
+    let scalar = |search: Search| {
+        let number = N::from_key(search.low, unused);
+        number.to_scalar(element_type).context("an element is not of its type")
+    };
+    Ok((scalar(searches[0])?, scalar(searches[1])?))
+}
+
+/// Low bits of the keys that are the same for all numbers of a type with the same sign.
+fn unused_bits(element_type: ElementType) -> u32 {
+    match element_type {
+        ElementType::Float64 | ElementType::Int64 | ElementType::UInt64 => 0,
+        // 53 bits of an f64's significand, less those of the type.
+        ElementType::Int32 | ElementType::UInt32 => 53 - 32,
+        _ => 53 - 24,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_in_the_order_of_the_numbers_and_lead_back_to_them() {
+        let numbers: [f64; 7] = [-3e38, -1.5, -0.0, 0.0, 1e-40_f32.into(), 1.5, 3e38];
+        for unused in [0, 29] {
+            let floats = numbers.map(|number| f64::from(number as f32));
+            let keys = floats.map(|number| number.key() >> unused);
+            assert!(keys.is_sorted_by(|a, b| a < b));
+            assert_eq!(keys.map(|key| f64::from_key(key, unused)), floats);
+        }
+        let integers = [i128::from(i64::MIN), -1, 0, 1, i128::from(u64::MAX)];
+        let keys = integers.map(Number::key);
+        assert!(keys.is_sorted_by(|a, b| a < b));
+        assert_eq!(keys.map(|key| i128::from_key(key, 0)), integers);
+    }
+}

@@ -1,0 +1,245 @@
+//! The report of `recast pack`, for people and for machines.
+
+use recast_kernels::{OutOfRange, Scalar};
+use serde_json::{Value, json};
+use zarr_recast::fill_value::to_json;
+
+use crate::choose::Request;
+use crate::output::size_on_disk;
+use crate::pack::{Job, Packed};
+use crate::report::{Table, bytes, count, measured};
+use crate::survey::Survey;
+use crate::verify::Found;
+
+/// What `pack` did, and what came of it.
+pub(crate) struct Summary<'a> {
+    pub(crate) job: Job<'a>,
+    pub(crate) survey: &'a Survey,
+    pub(crate) packed: &'a Packed,
+    pub(crate) seconds: f64,
+}
+
+impl Summary<'_> {
+    fn elements(&self) -> f64 {
+        self.job.source.elements() as f64
+    }
+
+    fn source_bytes(&self) -> f64 {
+        self.elements() * self.survey.element_type.size() as f64
+    }
+
+    fn packed_bytes(&self) -> f64 {
+        self.elements() * self.packed.packing.chain.encoded_type().size() as f64
+    }
+
+    fn mapped(&self) -> u64 {
+        let packing = &self.packed.packing;
+        let nan = if packing.nan.is_some() { self.survey.nan } else { 0 };
+        nan + if packing.fill_is_mapped() { self.survey.fill } else { 0 }
+    }
+
+    /// Elements that were clamped, wherever that was asked for, and those that were wrapped.
+    fn moved(&self) -> (u64, u64) {
+        let part = &self.packed.part;
+        match self.job.request.out_of_range {
+            OutOfRange::Wrap => (part.outside.count, part.out_of_range),
+            OutOfRange::Clamp | OutOfRange::Error => (part.outside.count + part.out_of_range, 0),
+        }
+    }
+
+    fn psnr(&self) -> Option<f64> {
+        let (least, greatest) = self.survey.range?;
+        self.packed.part.comparison.psnr(greatest.to_f64() - least.to_f64())
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let Self { job, survey, packed, .. } = self;
+        let Packed { packing, demand, codecs, part, codes } = packed;
+        let comparison = &part.comparison;
+        let (clamped, wrapped) = self.moved();
+        let range = |range: Option<(Scalar, Scalar)>| {
+            range.map(|(least, greatest)| [to_json(least), to_json(greatest)])
+        };
+        json!({
+            "input": job.arguments.input.display().to_string(),
+            "output": job.arguments.output.display().to_string(),
+            "shape": job.source.array().shape(),
+            "source_data_type": survey.element_type.name(),
+            "data_type": packing.chain.encoded_type().name(),
+            "offset": packing.offset.map(to_json),
+            "scale": packing.scale.map(to_json),
+            "nan": packing.nan.map(to_json),
+            "fill_value": to_json(survey.fill_value),
+            "encoded_fill_value": packing.chain.encoded_fill_value().map(to_json),
+            "codecs": codecs,
+            "range": range(survey.data_range),
+            "kept_range": range(survey.range),
+            "counts": {
+                "elements": job.source.elements() as u64,
+                "nan": survey.nan,
+                "fill": survey.fill,
+                "infinite": survey.infinite,
+                "mapped": self.mapped(),
+                "clamped": clamped,
+                "wrapped": wrapped,
+                "collisions": comparison.collisions(demand),
+                "became_nan": comparison.became_nan,
+                "became_fill": comparison.became_fill,
+                "distinct": codes,
+            },
+            "bytes": {
+                "source": self.source_bytes(),
+                "packed": self.packed_bytes(),
+                "source_stored": size_on_disk(job.source.path()),
+                "stored": part.stored_bytes,
+            },
+            "ratio": self.source_bytes() / (part.stored_bytes.max(1) as f64),
+            "error": {
+                "bound": job.request.max_abs_error,
+                "relative_bound": job.request.max_rel_error,
+                "precision": job.request.precision,
+                "max": comparison.max,
+                "worst": comparison.worst.as_ref().map(Found::to_json),
+                "mean": comparison.mean(),
+                "bias": comparison.bias(),
+                "rmse": comparison.rmse(),
+                "psnr": self.psnr(),
+                "largest_clamping": part.outside.farthest,
+            },
+            "verified": job.arguments.verify,
+            "seconds": self.seconds,
+            "bytes_per_second": self.source_bytes() / self.seconds,
+        })
+    }
+
+    pub(crate) fn to_table(&self) -> Table {
+        let mut table = Table::default();
+        self.rows_of_choice(&mut table);
+        self.rows_of_counts(&mut table);
+        self.rows_of_sizes(&mut table);
+        self.rows_of_errors(&mut table);
+        let rate = bytes(self.source_bytes() / self.seconds.max(1e-9));
+        table.row("time", format!("{:.2} s, {rate}/s", self.seconds));
+        table
+    }
+
+    fn rows_of_choice(&self, table: &mut Table) {
+        let Self { job, survey, packed, .. } = self;
+        let packing = &packed.packing;
+        let target = packing.chain.encoded_type();
+        table.row("packed", job.arguments.output.display().to_string());
+        table.row("type", format!("{} -> {target}", survey.element_type));
+        if packing.offset.is_some() || packing.scale.is_some() {
+            let parts = [("offset", packing.offset), ("scale", packing.scale)];
+            let parts = parts.into_iter().filter_map(|(name, value)| Some((name, value?)));
+            let parts: Vec<String> =
+                parts.map(|(name, value)| format!("{name} {}", scalar_text(Some(value)))).collect();
+            table.row("scale_offset", parts.join(", "));
+        }
+        match survey.data_range {
+            Some((least, greatest)) => table.row("range", format!("{least} to {greatest}")),
+            None => table.row("range", "no values"),
+        };
+        if let Some(limits) = survey.limits {
+            table.row("kept", format!("{} to {}", limits.least, limits.greatest));
+        }
+    }
+
+    fn rows_of_counts(&self, table: &mut Table) {
+        let Self { job, survey, packed, .. } = self;
+        let Packed { packing, demand, part, codes, .. } = packed;
+        let comparison = &part.comparison;
+        let stored_as = |code: Option<Scalar>| {
+            code.map(|code| format!(", stored as {code}")).unwrap_or_default()
+        };
+        table.row("elements", count(job.source.elements() as u64));
+        if survey.nan > 0 || packing.nan.is_some() {
+            table.row("NaN", format!("{}{}", count(survey.nan), stored_as(packing.nan)));
+        }
+        if !survey.fill_value.is_nan() {
+            let code = stored_as(packing.chain.encoded_fill_value());
+            table.row(
+                format!("fill {}", survey.fill_value),
+                format!("{}{code}", count(survey.fill)),
+            );
+            if comparison.became_fill > 0 && !demand.fill_is_apart {
+                let others = count(comparison.became_fill);
+                table.row("", format!("{others} others decode to it within the error"));
+            }
+        }
+        if survey.infinite > 0 {
+            table.row("infinite", count(survey.infinite));
+        }
+        table.row("mapped", count(self.mapped()));
+        let (clamped, wrapped) = self.moved();
+        if survey.limits.is_some() || job.request.out_of_range == OutOfRange::Clamp {
+            let by = part.outside.farthest;
+            let by =
+                if by > 0.0 { format!(", by {} at most", measured(by)) } else { String::new() };
+            table.row("clamped", format!("{}{by}", count(clamped)));
+        }
+        if job.request.out_of_range == OutOfRange::Wrap {
+            table.row("wrapped", count(wrapped));
+        }
+        if job.request.allow_collisions {
+            let (nan, fill) =
+                (comparison.became_nan, comparison.collisions(demand) - comparison.became_nan);
+            table.row(
+                "collisions",
+                format!("{} became NaN, {} the fill value", count(nan), count(fill)),
+            );
+        }
+        if let Some(codes) = codes {
+            let all = 1 << packing.chain.encoded_type().bits();
+            table.row("codes", format!("{} of {} used", count(*codes), count(all)));
+        }
+    }
+
+    fn rows_of_sizes(&self, table: &mut Table) {
+        let Self { job, packed, .. } = self;
+        table.row(
+            "in memory",
+            format!("{} -> {}", bytes(self.source_bytes()), bytes(self.packed_bytes())),
+        );
+        let stored_bytes = packed.part.stored_bytes;
+        let stored_before = size_on_disk(job.source.path()) as f64;
+        table.row("stored", format!("{} -> {}", bytes(stored_before), bytes(stored_bytes as f64)));
+        let ratio = |before: f64| format!("{:.2}", before / stored_bytes.max(1) as f64);
+        table.row(
+            "ratio",
+            format!(
+                "{} to memory, {} to what was stored",
+                ratio(self.source_bytes()),
+                ratio(stored_before)
+            ),
+        );
+    }
+
+    fn rows_of_errors(&self, table: &mut Table) {
+        let comparison = &self.packed.part.comparison;
+        let Request { max_abs_error, max_rel_error, precision, .. } = *self.job.request;
+        let bound = if let Some(bound) = max_abs_error {
+            format!(" (bound {bound:?})")
+        } else if let Some(bound) = max_rel_error {
+            format!(" (bound {bound:?} of each value)")
+        } else if let Some(step) = precision {
+            format!(" (multiples of {step:?})")
+        } else {
+            String::new()
+        };
+        table.row("max error", format!("{}{bound}", measured(comparison.max)));
+        if let Some(worst) = &comparison.worst {
+            table.row("", worst.to_string());
+        }
+        table.row("mean error", measured(comparison.mean()));
+        table.row("bias", measured(comparison.bias()));
+        table.row("RMSE", measured(comparison.rmse()));
+        if let Some(psnr) = self.psnr() {
+            table.row("PSNR", format!("{psnr:.1} dB"));
+        }
+    }
+}
+
+pub(crate) fn scalar_text(value: Option<Scalar>) -> String {
+    value.map_or_else(|| "1".to_owned(), |value| to_json(value).to_string())
+}
