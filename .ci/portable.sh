@@ -1,0 +1,34 @@
+#!/bin/sh
+# The kernels' tests where pointers have 32 bits (i686) and where bytes come in the other order (s390x,
+# under qemu's user-mode emulation; with the conformance vectors). Needs rustup, and Debian or Ubuntu
+# and root to install linkers and the emulator; leaves what is installed.
+#
+# i686 runs every 15th of each test's jobs, s390x every 60th; RECAST_TEST_STRIDE=1 .ci/portable.sh runs
+# all.
+set -eu
+cd "$(dirname "$0")/.."
+
+if ! [ -x /usr/bin/qemu-s390x ] || ! [ -x /usr/bin/s390x-linux-gnu-gcc ] ||
+    ! [ -x /usr/bin/i686-linux-gnu-gcc ]; then
+    apt-get update -q
+    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
+        gcc-i686-linux-gnu libc6-dev-i386-cross \
+        gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user
+fi
+rustup target add i686-unknown-linux-gnu s390x-unknown-linux-gnu
+
+# Linked statically, so that neither needs a system of its own.
+export CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_LINKER=i686-linux-gnu-gcc
+export CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
+export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc
+export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER=qemu-s390x
+export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
+export RECAST_EXPECT_LEVEL=scalar
+
+# --nocapture: the counts of what was compared are part of the result.
+RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-15}" cargo test --release \
+    --target i686-unknown-linux-gnu -p recast-kernels --lib --test plan_vs_reference -- --nocapture
+RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-60}" cargo test --release \
+    --target s390x-unknown-linux-gnu -p recast-kernels -p zarr-recast --lib \
+    --test plan_vs_reference --test reference_vs_oracle --test conformance \
+    --test specification_examples -- --nocapture
