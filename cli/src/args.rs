@@ -25,6 +25,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Pack(Pack),
     Unpack(Unpack),
+    Verify(Verify),
+    Compare(Compare),
     Info(Info),
     Cat(Cat),
     Raw(Raw),
@@ -121,6 +123,45 @@ pub(crate) struct Unpack {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// Checks that every element of B is within a tolerance of that of A.
+///
+/// |B − A| may be --atol + --rtol · |A| at most; NaN is to be NaN, and infinities are to be the same.
+/// Exit status 1 if an element is over; the error names the first and the worst.
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    /// The absolute tolerance.
+    #[arg(long, value_name = "T", default_value = "0", value_parser = non_negative)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) atol: f64,
+    /// The relative tolerance, times |A|.
+    #[arg(long, value_name = "T", default_value = "0", value_parser = non_negative)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) rtol: f64,
+    #[command(flatten)]
+    pub(crate) arrays: Compare,
+}
+
+/// Shows how far two arrays of one shape differ, whatever their types, chunks and codecs.
+#[derive(Args, Debug)]
+pub(crate) struct Compare {
+    /// The array to compare with: the original.
+    pub(crate) a: PathBuf,
+    /// The array that is compared.
+    pub(crate) b: PathBuf,
+    /// Prints JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Threads to work with; by default one for each processor.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Reads arrays even if their fill value does not survive its codecs, as zarr-python writes it.
+    #[arg(long)]
+    pub(crate) accept_fill_value: bool,
+    /// Shows no progress and, without --json, no table.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 /// What every command that writes an array has.

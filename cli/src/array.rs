@@ -245,6 +245,31 @@ impl Source {
         })
     }
 
+    /// The elements of a region of another array of the same shape.
+    pub(crate) fn read_at(&self, region: &Region) -> Result<Vec<u8>> {
+        let same = self
+            .array
+            .chunk_subset_bounded(&region.chunk)
+            .is_ok_and(|subset| subset.start() == region.origin && subset.shape() == region.shape);
+        let is_inside = |(number, extent): (&u64, &u64)| number < extent;
+        let grid = self.array.chunk_grid_shape();
+        if same && region.chunk.iter().zip(grid).all(is_inside) {
+            let chunk_shape = self.array.chunk_shape(&region.chunk)?;
+            let chunk_shape = chunk_shape.iter().map(|extent| extent.get()).collect();
+            return self.read_or_fill(&Region { chunk_shape, ..region.clone() });
+        }
+        let read = || -> Result<Vec<u8>> {
+            let subset =
+                ArraySubset::new_with_start_shape(region.origin.clone(), region.shape.clone())?;
+            let bytes = self
+                .array
+                .retrieve_array_subset_opt::<ArrayBytes<'static>>(&subset, &self.options)?;
+            Ok(bytes.into_fixed()?.into_owned())
+        };
+        guarded(read)
+            .with_context(|| format!("{}: elements from {:?}", self.path.display(), region.origin))
+    }
+
     /// As [`Source::read`], with the fill value in place of a chunk that is not stored.
     pub(crate) fn read_or_fill(&self, region: &Region) -> Result<Vec<u8>> {
         Ok(match self.read(region)? {

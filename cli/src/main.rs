@@ -7,6 +7,7 @@ mod array;
 mod cat;
 mod choose;
 mod codecs;
+mod compare;
 mod failure;
 mod info;
 mod limits;
@@ -38,6 +39,8 @@ fn main() -> ExitCode {
     let result = failure::guarded(|| match &cli.command {
         Command::Pack(arguments) => pack::run(arguments),
         Command::Unpack(arguments) => unpack::run(arguments),
+        Command::Verify(arguments) => compare::verify(arguments),
+        Command::Compare(arguments) => compare::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Cat(arguments) => cat::run(arguments),
         Command::Raw(arguments) => raw::run(arguments),

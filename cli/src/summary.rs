@@ -9,7 +9,6 @@ use crate::output::size_on_disk;
 use crate::pack::{Job, Packed};
 use crate::report::{Table, bytes, count, measured};
 use crate::survey::Survey;
-use crate::verify::Found;
 
 /// What `pack` did, and what came of it.
 pub(crate) struct Summary<'a> {
@@ -47,9 +46,9 @@ impl Summary<'_> {
         }
     }
 
-    fn psnr(&self) -> Option<f64> {
+    fn extent(&self) -> Option<f64> {
         let (least, greatest) = self.survey.range?;
-        self.packed.part.comparison.psnr(greatest.to_f64() - least.to_f64())
+        Some(greatest.to_f64() - least.to_f64())
     }
 
     pub(crate) fn to_json(&self) -> Value {
@@ -60,6 +59,13 @@ impl Summary<'_> {
         let range = |range: Option<(Scalar, Scalar)>| {
             range.map(|(least, greatest)| [to_json(least), to_json(greatest)])
         };
+        let mut error = comparison.to_json(self.extent());
+        if let Some(error) = error.as_object_mut() {
+            error.insert("bound".into(), job.request.max_abs_error.into());
+            error.insert("relative_bound".into(), job.request.max_rel_error.into());
+            error.insert("precision".into(), job.request.precision.into());
+            error.insert("largest_clamping".into(), part.outside.farthest.into());
+        }
         json!({
             "input": job.arguments.input.display().to_string(),
             "output": job.arguments.output.display().to_string(),
@@ -94,18 +100,7 @@ impl Summary<'_> {
                 "stored": part.stored_bytes,
             },
             "ratio": self.source_bytes() / (part.stored_bytes.max(1) as f64),
-            "error": {
-                "bound": job.request.max_abs_error,
-                "relative_bound": job.request.max_rel_error,
-                "precision": job.request.precision,
-                "max": comparison.max,
-                "worst": comparison.worst.as_ref().map(Found::to_json),
-                "mean": comparison.mean(),
-                "bias": comparison.bias(),
-                "rmse": comparison.rmse(),
-                "psnr": self.psnr(),
-                "largest_clamping": part.outside.farthest,
-            },
+            "error": error,
             "verified": job.arguments.verify,
             "seconds": self.seconds,
             "bytes_per_second": self.source_bytes() / self.seconds,
@@ -227,16 +222,7 @@ impl Summary<'_> {
         } else {
             String::new()
         };
-        table.row("max error", format!("{}{bound}", measured(comparison.max)));
-        if let Some(worst) = &comparison.worst {
-            table.row("", worst.to_string());
-        }
-        table.row("mean error", measured(comparison.mean()));
-        table.row("bias", measured(comparison.bias()));
-        table.row("RMSE", measured(comparison.rmse()));
-        if let Some(psnr) = self.psnr() {
-            table.row("PSNR", format!("{psnr:.1} dB"));
-        }
+        comparison.rows(table, &bound, self.extent());
     }
 }
 

@@ -8,6 +8,7 @@ use zarr_recast::fill_value::to_json;
 use crate::array::{Region, Source};
 use crate::limits::Limits;
 use crate::number::{Number, is_wide};
+use crate::report::{Table, measured};
 use crate::survey::{BLOCK, Reader};
 use crate::work::Workers;
 
@@ -82,24 +83,50 @@ impl Found {
 
 impl Comparison {
     /// The mean of |decoded − original|.
-    pub(crate) fn mean(&self) -> f64 {
+    fn mean(&self) -> f64 {
         self.sum / self.elements.max(1) as f64
     }
 
     /// The mean of decoded − original.
-    pub(crate) fn bias(&self) -> f64 {
+    fn bias(&self) -> f64 {
         self.sum_of_differences / self.elements.max(1) as f64
     }
 
     /// The root of the mean of (decoded − original)².
-    pub(crate) fn rmse(&self) -> f64 {
+    fn rmse(&self) -> f64 {
         (self.sum_of_squares / self.elements.max(1) as f64).sqrt()
     }
 
     /// 20 log10 of `extent`, the range of the values, over the RMSE, in dB; none without an error.
-    pub(crate) fn psnr(&self, extent: f64) -> Option<f64> {
+    fn psnr(&self, extent: f64) -> Option<f64> {
         let psnr = 20.0 * (extent / self.rmse()).log10();
         psnr.is_finite().then_some(psnr)
+    }
+
+    /// The rows of a table with the errors, for values that extend so far.
+    pub(crate) fn rows(&self, table: &mut Table, bound: &str, extent: Option<f64>) {
+        table.row("max error", format!("{}{bound}", measured(self.max)));
+        if let Some(worst) = &self.worst {
+            table.row("", worst.to_string());
+        }
+        table.row("mean error", measured(self.mean()));
+        table.row("bias", measured(self.bias()));
+        table.row("RMSE", measured(self.rmse()));
+        if let Some(psnr) = extent.and_then(|extent| self.psnr(extent)) {
+            table.row("PSNR", format!("{psnr:.1} dB"));
+        }
+    }
+
+    /// The same for machines.
+    pub(crate) fn to_json(&self, extent: Option<f64>) -> Value {
+        json!({
+            "max": self.max,
+            "worst": self.worst.as_ref().map(Found::to_json),
+            "mean": self.mean(),
+            "bias": self.bias(),
+            "rmse": self.rmse(),
+            "psnr": extent.and_then(|extent| self.psnr(extent)),
+        })
     }
 
     /// Elements that were taken for NaN or the fill value.
@@ -277,6 +304,12 @@ impl<N: Number> Judge<N> {
         Ok(Self { reader, fill_value, fill, demand, counts: false })
     }
 
+    /// Counts the wrong elements instead of failing. Elements that both are the fill value are left out;
+    /// where only one is, it is a value as any other.
+    pub(crate) fn counting(self) -> Self {
+        Self { counts: true, ..self }
+    }
+
     /// Judges the elements of a region from the first to the last.
     pub(crate) fn trial<'a>(&'a self, region: &'a Region) -> Trial<'a, N> {
         let (xs, ys) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK));
@@ -286,7 +319,7 @@ impl<N: Number> Judge<N> {
     /// Adds an element to a sum, without a branch.
     #[allow(clippy::needless_bitwise_bool)]
     fn add(&self, lane: &mut Lane, x: N, y: N) {
-        let is_fill = self.fill == Some(x);
+        let is_fill = (self.fill == Some(x)) & (!self.counts | (x == y));
         let (is_nan, is_infinite) = (x.is_nan(), x.is_infinite() & !is_fill);
         let counts = !(is_nan | is_infinite | is_fill);
         let became_fill = counts & (self.fill == Some(y));
@@ -333,7 +366,7 @@ impl<N: Number> Judge<N> {
         if x.is_nan() {
             return (!y.is_nan()).then_some(Wrong::Nan);
         }
-        if is_fill(x) {
+        if is_fill(x) && !self.counts {
             return (x != y).then_some(Wrong::Fill);
         }
         if x.is_infinite() {
@@ -354,6 +387,8 @@ impl<N: Number> Judge<N> {
     /// Says what is wrong with an element that is.
     fn why(&self, wrong: &Wrong) -> String {
         match wrong {
+            Wrong::BecameNan | Wrong::Nan if self.counts => "only one is NaN".to_owned(),
+            Wrong::Infinite if self.counts => "only one is that infinity".to_owned(),
             Wrong::Far(distance, bound) => {
                 format!("an error of {distance:?}, {} allows {bound:?}", self.demand.name)
             }

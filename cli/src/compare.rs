@@ -1,0 +1,224 @@
+//! `recast verify` and `recast compare`: two arrays of the same shape, element by element, whatever
+//! their types, chunks and codecs.
+
+use std::io::Write;
+
+use anyhow::{Context, Result, bail};
+use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
+use serde_json::{Value, json};
+
+use crate::args::{Compare, Verify, fill_check};
+use crate::array::Source;
+use crate::number::{Number, is_wide};
+use crate::report::{Table, count};
+use crate::survey::survey;
+use crate::verify::{Comparison, Demand, Judge};
+use crate::work::Workers;
+
+/// `recast compare`.
+pub(crate) fn run(arguments: &Compare) -> Result<()> {
+    let difference = Difference::of(arguments, None)?;
+    difference.show(arguments)
+}
+
+/// `recast verify`.
+pub(crate) fn verify(arguments: &Verify) -> Result<()> {
+    let Verify { atol, rtol, arrays } = arguments;
+    let difference = Difference::of(arrays, Some((*atol, *rtol)))?;
+    difference.show(arrays)?;
+    match &difference.comparison.first_wrong {
+        None => Ok(()),
+        Some((first, why)) => {
+            let comparison = &difference.comparison;
+            let worst = comparison.worst.as_ref();
+            let worst = worst.map(|worst| format!("; worst {worst}: off by {:?}", comparison.max));
+            bail!(
+                "{}: {} of {} elements differ by more than --atol {atol:?} --rtol {rtol:?} allow; \
+                 first {first}: {why}{}",
+                arrays.b.display(),
+                count(comparison.wrong),
+                count(difference.elements),
+                worst.unwrap_or_default()
+            )
+        }
+    }
+}
+
+/// What was found between two arrays.
+struct Difference {
+    shape: Vec<u64>,
+    elements: u64,
+    types: [ElementType; 2],
+    comparison: Comparison,
+    tolerance: Option<(f64, f64)>,
+    /// Smallest and largest element of the first array.
+    range: Option<(Scalar, Scalar)>,
+}
+
+impl Difference {
+    /// Reads both arrays.
+    fn of(arguments: &Compare, tolerance: Option<(f64, f64)>) -> Result<Self> {
+        let check = fill_check(arguments.accept_fill_value);
+        let (a, b) = (Source::open(&arguments.a, check)?, Source::open(&arguments.b, check)?);
+        if a.array().shape() != b.array().shape() {
+            bail!(
+                "{}: the shape is {:?}, that of {} is {:?}; only arrays of one shape can be compared",
+                arguments.b.display(),
+                b.array().shape(),
+                arguments.a.display(),
+                a.array().shape()
+            );
+        }
+        let workers = Workers::new(arguments.threads, !arguments.quiet)?;
+        let survey = survey(&a, &workers)?;
+        let (absolute, relative) = tolerance.unwrap_or((f64::INFINITY, 0.0));
+        let demand = Demand {
+            absolute,
+            relative,
+            name: "the tolerance",
+            fill_is_apart: false,
+            allow_collisions: false,
+        };
+        let types = [a.element_type(), b.element_type()];
+        let common = common(types)?;
+        let comparison = if is_wide(common) {
+            compare::<i128>(&a, &b, common, demand, &workers)?
+        } else {
+            compare::<f64>(&a, &b, common, demand, &workers)?
+        };
+        Ok(Self {
+            shape: a.array().shape().to_vec(),
+            elements: a.elements() as u64,
+            types,
+            comparison,
+            tolerance,
+            range: survey.range,
+        })
+    }
+
+    fn show(&self, arguments: &Compare) -> Result<()> {
+        let mut output = std::io::stdout().lock();
+        if arguments.json {
+            writeln!(output, "{:#}", self.to_json(arguments))?;
+        } else if !arguments.quiet {
+            write!(output, "{}", self.to_table())?;
+        }
+        Ok(())
+    }
+
+    fn extent(&self) -> Option<f64> {
+        let (least, greatest) = self.range?;
+        Some(greatest.to_f64() - least.to_f64())
+    }
+
+    fn to_table(&self) -> Table {
+        let mut table = Table::default();
+        let [a, b] = self.types;
+        table.row("shape", format!("{:?}", self.shape));
+        table.row("types", if a == b { a.to_string() } else { format!("{a} and {b}") });
+        if let Some((least, greatest)) = self.range {
+            table.row("range", format!("{least} to {greatest}"));
+        }
+        let comparison = &self.comparison;
+        table.row("elements", count(self.elements));
+        for (label, number) in [
+            ("NaN", comparison.nan),
+            ("infinite", comparison.infinite),
+            ("fill", comparison.fill),
+            ("NaN in B only", comparison.became_nan),
+        ] {
+            if number > 0 {
+                table.row(label, count(number));
+            }
+        }
+        comparison.rows(&mut table, "", self.extent());
+        if self.tolerance.is_some() {
+            table.row("over", count(comparison.wrong));
+        }
+        table
+    }
+
+    fn to_json(&self, arguments: &Compare) -> Value {
+        let comparison = &self.comparison;
+        let [a, b] = self.types;
+        json!({
+            "a": arguments.a.display().to_string(),
+            "b": arguments.b.display().to_string(),
+            "shape": self.shape,
+            "data_types": [a.name(), b.name()],
+            "tolerance": self.tolerance.map(|(atol, rtol)| json!({"atol": atol, "rtol": rtol})),
+            "counts": {
+                "elements": self.elements,
+                "compared": comparison.elements,
+                "nan": comparison.nan,
+                "infinite": comparison.infinite,
+                "fill": comparison.fill,
+                "became_nan": comparison.became_nan,
+                "over": self.tolerance.map(|_| comparison.wrong),
+            },
+            "error": comparison.to_json(self.extent()),
+            "first_over": comparison.first_wrong.as_ref().map(|(first, _)| first.to_json()),
+        })
+    }
+}
+
+/// The type in which elements of two types are compared, exactly but for 64-bit integers beside floats.
+fn common([a, b]: [ElementType; 2]) -> Result<ElementType> {
+    if a == b {
+        return Ok(a);
+    }
+    if !a.is_integer() || !b.is_integer() || !(is_wide(a) || is_wide(b)) {
+        return Ok(ElementType::Float64);
+    }
+    let unsigned = [a, b].into_iter().filter(|one| *one == ElementType::UInt64).count();
+    if unsigned == 0 {
+        return Ok(ElementType::Int64);
+    }
+    if a.is_signed() || b.is_signed() {
+        bail!("{a} and {b} have no type in common; unpack one of them to another type");
+    }
+    Ok(ElementType::UInt64)
+}
+
+/// To the type in which elements are compared.
+fn to_common(from: ElementType, common: ElementType) -> Result<Option<Plan>> {
+    if from == common {
+        return Ok(None);
+    }
+    Ok(Some(Plan::builder(from).cast(Cast::new(common)).build()?))
+}
+
+fn converted(plan: Option<&Plan>, elements: Vec<u8>) -> Result<Vec<u8>> {
+    let Some(plan) = plan else { return Ok(elements) };
+    let mut converted = vec![0; elements.len() / plan.source().size() * plan.target().size()];
+    plan.run(&elements, &mut converted)?;
+    Ok(converted)
+}
+
+fn compare<N: Number>(
+    a: &Source,
+    b: &Source,
+    common: ElementType,
+    demand: Demand,
+    workers: &Workers,
+) -> Result<Comparison> {
+    let (from_a, from_b) =
+        (to_common(a.element_type(), common)?, to_common(b.element_type(), common)?);
+    let fill = a.fill_value().cast(common, Rounding::NearestEven, OutOfRange::Error);
+    let fill = fill.ok().context("the fill value has no counterpart in the type of both")?;
+    let judge = Judge::<N>::new(fill, demand)?.counting();
+    let work = |number| {
+        let region = a.region(number)?;
+        let before = converted(from_a.as_ref(), a.read_or_fill(&region)?)?;
+        let after = converted(from_b.as_ref(), b.read_at(&region)?)?;
+        let mut trial = judge.trial(&region);
+        trial.add(&before, &after)?;
+        Ok(trial.done())
+    };
+    let mut total = Comparison::default();
+    workers.run("compare", a.chunks(), work, |comparison| {
+        total = std::mem::take(&mut total).merge(comparison);
+        Ok(())
+    })?;
+    Ok(total)
+}
