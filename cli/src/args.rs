@@ -48,7 +48,9 @@ pub(crate) struct Pack {
     pub(crate) output: PathBuf,
     /// The largest allowed |decoded − original| of any element.
     #[arg(long, short = 'e', value_name = "E", value_parser = non_negative, allow_negative_numbers = true)]
-    #[arg(required_unless_present_any = ["scale", "offset", "data_type", "max_rel_error", "precision", "auto"])]
+    #[arg(required_unless_present_any = [
+        "scale", "offset", "data_type", "max_rel_error", "precision", "auto", "from_cf",
+    ])]
     #[arg(conflicts_with_all = ["max_rel_error", "precision"])]
     pub(crate) max_abs_error: Option<f64>,
     /// The largest allowed |decoded − original| / |original|; for floating-point types only.
@@ -104,6 +106,15 @@ pub(crate) struct Pack {
     /// and written.
     #[arg(long)]
     pub(crate) verify: bool,
+    /// INPUT holds integers packed by the CF conventions: turns scale_factor, add_offset, _FillValue,
+    /// missing_value, valid_* and _Unsigned into codecs, over the same stored bytes.
+    #[arg(long, conflicts_with_all = CHOOSING)]
+    pub(crate) from_cf: bool,
+    /// The type of the values with --from-cf; by default float32 for integers of at most 16 bits whose
+    /// attributes are float32 numbers, else float64.
+    #[arg(long, value_name = "T", requires = "from_cf", value_parser = decoded_types())]
+    #[arg(conflicts_with_all = CHOOSING)]
+    pub(crate) decoded_type: Option<ElementType>,
     /// Leaves out the attribute `recast` that says where the values come from.
     #[arg(long)]
     pub(crate) no_provenance: bool,
@@ -114,13 +125,32 @@ pub(crate) struct Pack {
     pub(crate) common: Common,
 }
 
-/// Writes the decoded values of an array without value codecs.
+/// The arguments with which codecs are chosen; what replaces choosing excludes them.
+const CHOOSING: [&str; 12] = [
+    "max_abs_error",
+    "max_rel_error",
+    "precision",
+    "auto",
+    "pow2",
+    "data_type",
+    "allow_collisions",
+    "src_min",
+    "src_max",
+    "percentile",
+    "scale",
+    "offset",
+];
+
+/// Writes the decoded values of an array without value codecs, or its stored integers as CF packs them.
 #[derive(Args, Debug)]
 pub(crate) struct Unpack {
     /// The array to read: Zarr v1, v2 or v3, behind any codecs.
     pub(crate) input: PathBuf,
     /// The Zarr v3 array to write.
     pub(crate) output: PathBuf,
+    /// Writes the stored integers with the attributes scale_factor, add_offset and _FillValue.
+    #[arg(long)]
+    pub(crate) to_cf: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -374,6 +404,11 @@ fn finite(text: &str) -> Result<f64, String> {
 fn element_types() -> impl TypedValueParser<Value = ElementType> {
     let names = ElementType::ALL.map(|element_type| PossibleValue::new(element_type.name()));
     PossibleValuesParser::new(names)
+        .try_map(|name| ElementType::from_name(&name).ok_or("not a data type"))
+}
+
+fn decoded_types() -> impl TypedValueParser<Value = ElementType> {
+    PossibleValuesParser::new(["float32", "float64"])
         .try_map(|name| ElementType::from_name(&name).ok_or("not a data type"))
 }
 

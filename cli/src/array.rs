@@ -1,4 +1,4 @@
-//! Arrays on the filesystem, read chunk by chunk.
+//! Arrays, read chunk by chunk.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use recast_kernels::{ElementType, Scalar};
 use zarr_recast::{FillCheck, data_type};
 use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArraySubset, CodecOptions};
-use zarrs::filesystem::FilesystemStore;
+use zarrs::storage::ReadableListableStorageTraits;
 
 use crate::codecs::Steps;
 use crate::failure::guarded;
+use crate::store::{Kind, Location};
 
 /// More chunks than this would take hours even if none were stored.
 const MOST_CHUNKS: u64 = 100_000_000;
@@ -21,7 +22,8 @@ const LARGEST_CHUNK: u64 = 4 << 30;
 /// An array opened for reading.
 pub(crate) struct Source {
     path: PathBuf,
-    array: Array<FilesystemStore>,
+    array: Array<dyn ReadableListableStorageTraits>,
+    location: Location,
     element_type: ElementType,
     fill_value: Scalar,
     codecs: Steps,
@@ -117,21 +119,22 @@ impl Source {
     }
 
     fn open_here(path: &Path, fill_check: FillCheck) -> Result<Self> {
-        match std::fs::metadata(path) {
-            Err(error) => return Err(error.into()),
-            Ok(metadata) if !metadata.is_dir() => {
-                bail!("not a directory; an array is a directory with zarr.json or .zarray");
-            }
-            Ok(_) => {}
-        }
-        match kind(path) {
+        Self::open_at(path, Location::new(path)?, fill_check)
+    }
+
+    /// Opens the array at a place inside a store; `path` is what errors call it.
+    pub(crate) fn open_at(path: &Path, location: Location, fill_check: FillCheck) -> Result<Self> {
+        match location.kind()? {
             Kind::Array => {}
             Kind::Group => bail!("a group, not an array; name one of the arrays in it"),
             Kind::Other => bail!("no array here: none of zarr.json, .zarray and meta"),
         }
-        let store = Arc::new(FilesystemStore::new(path)?);
-        let array =
-            if is_v1(path) { zarrs_recast::open_v1(store, "/")? } else { Array::open(store, "/")? };
+        let (storage, node) = (Arc::clone(location.storage()), location.node());
+        let array = if location.is_v1()? {
+            zarrs_recast::open_v1(storage, node)?
+        } else {
+            Array::open(storage, node)?
+        };
         let name = array
             .data_type()
             .name_v3()
@@ -160,7 +163,8 @@ impl Source {
         let options = CodecOptions::default().with_concurrent_target(1);
         let path = path.to_owned();
         let array = zarrs_recast::fused(array);
-        let source = Self { path, array, element_type, fill_value, codecs, chunks, options };
+        let source =
+            Self { path, array, location, element_type, fill_value, codecs, chunks, options };
         if chunks > 0 {
             source.region(0)?;
         }
@@ -171,8 +175,19 @@ impl Source {
         &self.path
     }
 
-    pub(crate) fn array(&self) -> &Array<FilesystemStore> {
+    pub(crate) fn array(&self) -> &Array<dyn ReadableListableStorageTraits> {
         &self.array
+    }
+
+    /// The file of a chunk, if the array lies on the filesystem.
+    pub(crate) fn chunk_file(&self, chunk: &[u64]) -> Option<PathBuf> {
+        self.location.file(&self.array.chunk_key(chunk))
+    }
+
+    /// The stored bytes of a chunk, if it is stored.
+    pub(crate) fn chunk_bytes(&self, chunk: &[u64]) -> Result<Option<Vec<u8>>> {
+        let bytes = self.location.storage().get(&self.array.chunk_key(chunk))?;
+        Ok(bytes.map(Vec::from))
     }
 
     pub(crate) fn element_type(&self) -> ElementType {
@@ -283,39 +298,4 @@ impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("path", &self.path).finish_non_exhaustive()
     }
-}
-
-/// What lies in a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Array,
-    Group,
-    Other,
-}
-
-/// Tells what a directory holds, without judging whether it is in order.
-pub(crate) fn kind(path: &Path) -> Kind {
-    if let Ok(text) = std::fs::read(path.join("zarr.json")) {
-        let node_type = serde_json::from_slice::<serde_json::Value>(&text)
-            .ok()
-            .and_then(|json| json.get("node_type")?.as_str().map(str::to_owned));
-        return if node_type.as_deref() == Some("group") { Kind::Group } else { Kind::Array };
-    }
-    if path.join(".zarray").is_file() || is_v1(path) {
-        Kind::Array
-    } else if path.join(".zgroup").is_file() {
-        Kind::Group
-    } else {
-        Kind::Other
-    }
-}
-
-/// Whether a directory holds an array of Zarr v1: a file `meta` that says so, and no newer one.
-fn is_v1(path: &Path) -> bool {
-    if path.join("zarr.json").exists() || path.join(".zarray").exists() {
-        return false;
-    }
-    let meta = std::fs::read(path.join("meta")).unwrap_or_default();
-    let meta = serde_json::from_slice::<serde_json::Value>(&meta).unwrap_or_default();
-    meta.get("zarr_format").is_some_and(|format| format == 1)
 }

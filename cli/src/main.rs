@@ -4,10 +4,13 @@
 
 mod args;
 mod array;
+mod carry;
 mod cat;
+mod cf;
 mod choose;
 mod codecs;
 mod compare;
+mod difference;
 mod failure;
 mod info;
 mod limits;
@@ -16,6 +19,7 @@ mod output;
 mod pack;
 mod raw;
 mod report;
+mod store;
 mod stream;
 mod summary;
 mod survey;
@@ -37,7 +41,9 @@ fn main() -> ExitCode {
     failure::quiet_panics();
     zarrs_recast::register();
     let result = failure::guarded(|| match &cli.command {
+        Command::Pack(arguments) if arguments.from_cf => cf::pack(arguments),
         Command::Pack(arguments) => pack::run(arguments),
+        Command::Unpack(arguments) if arguments.to_cf => cf::unpack(arguments),
         Command::Unpack(arguments) => unpack::run(arguments),
         Command::Verify(arguments) => compare::verify(arguments),
         Command::Compare(arguments) => compare::run(arguments),

@@ -16,7 +16,8 @@ use zarrs::array::{
 use zarrs::filesystem::FilesystemStore;
 
 use crate::args::Compressor;
-use crate::array::{Kind, Region, Source, kind};
+use crate::array::{Region, Source};
+use crate::store::{Kind, kind};
 
 /// A place for an array, found fit for it.
 #[derive(Debug)]
@@ -162,7 +163,7 @@ fn exchange_in_steps(one: &Path, other: &Path) -> Result<()> {
 }
 
 /// Says what could not be written, and where the disk is the reason, the way out.
-fn unwritten(error: anyhow::Error, what: &dyn std::fmt::Display) -> anyhow::Error {
+pub(crate) fn unwritten(error: anyhow::Error, what: &dyn std::fmt::Display) -> anyhow::Error {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     let full = error
         .chain()

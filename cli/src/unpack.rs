@@ -10,7 +10,7 @@ use crate::pack::PROVENANCE;
 use crate::work::Workers;
 
 pub(crate) fn run(arguments: &Unpack) -> Result<()> {
-    let Unpack { input, output, common } = arguments;
+    let Unpack { input, output, common, .. } = arguments;
     let destination = Destination::new(input, output, common.overwrite)?;
     let source = Source::open(input, common.fill_check())?;
     let workers = Workers::new(common.threads, !common.quiet)?;

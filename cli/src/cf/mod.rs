@@ -1,0 +1,9 @@
+//! Arrays that are packed by the CF conventions: their attributes as codecs, and back.
+
+mod attributes;
+mod from_cf;
+mod search;
+mod to_cf;
+
+pub(crate) use from_cf::pack;
+pub(crate) use to_cf::unpack;

@@ -1,0 +1,97 @@
+//! Where arrays and groups lie.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use zarrs::filesystem::FilesystemStore;
+use zarrs::storage::{ReadableListableStorageTraits, StoreKey};
+
+/// What lies at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Array,
+    Group,
+    Other,
+}
+
+/// A place of an array or a group.
+#[derive(Clone)]
+pub(crate) struct Location {
+    storage: Arc<dyn ReadableListableStorageTraits>,
+    /// The directory that the storage is, if it is one.
+    root: Option<PathBuf>,
+    /// The place inside the storage: `/`, or `/` and a path without a slash at its end.
+    node: String,
+}
+
+impl Location {
+    /// The place that a path names.
+    pub(crate) fn new(path: &Path) -> Result<Self> {
+        match std::fs::metadata(path) {
+            Err(error) => Err(error.into()),
+            Ok(metadata) if !metadata.is_dir() => {
+                bail!("not a directory; an array is a directory with zarr.json or .zarray");
+            }
+            Ok(_) => {
+                let storage = Arc::new(FilesystemStore::new(path)?);
+                Ok(Self { storage, root: Some(path.to_owned()), node: "/".to_owned() })
+            }
+        }
+    }
+
+    pub(crate) fn storage(&self) -> &Arc<dyn ReadableListableStorageTraits> {
+        &self.storage
+    }
+
+    pub(crate) fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// The file of a key, on the filesystem.
+    pub(crate) fn file(&self, key: &StoreKey) -> Option<PathBuf> {
+        Some(self.root.as_ref()?.join(key.as_str()))
+    }
+
+    /// A document at this place, as JSON; `None` if there is none, null if it is no JSON.
+    pub(crate) fn document(&self, name: &str) -> Result<Option<Value>> {
+        let inside = self.node.trim_start_matches('/');
+        let key = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
+        let key = StoreKey::new(key).context("the path cannot be a key of a store")?;
+        if self.file(&key).is_some_and(|file| !file.is_file()) {
+            return Ok(None);
+        }
+        let text = self.storage.get(&key)?;
+        Ok(text.map(|text| serde_json::from_slice(&text).unwrap_or_default()))
+    }
+
+    /// Tells what lies here, without judging whether it is in order.
+    pub(crate) fn kind(&self) -> Result<Kind> {
+        if let Some(document) = self.document("zarr.json")? {
+            let is_group = document.get("node_type").is_some_and(|node| node == "group");
+            return Ok(if is_group { Kind::Group } else { Kind::Array });
+        }
+        Ok(if self.document(".zarray")?.is_some() || self.is_v1()? {
+            Kind::Array
+        } else if self.document(".zgroup")?.is_some() {
+            Kind::Group
+        } else {
+            Kind::Other
+        })
+    }
+
+    /// Whether this is an array of Zarr v1: a file `meta` that says so, and no newer one.
+    pub(crate) fn is_v1(&self) -> Result<bool> {
+        if self.document("zarr.json")?.is_some() || self.document(".zarray")?.is_some() {
+            return Ok(false);
+        }
+        let meta = self.document("meta")?.unwrap_or_default();
+        Ok(meta.get("zarr_format").is_some_and(|format| format == 1))
+    }
+}
+
+/// Tells what a directory holds.
+pub(crate) fn kind(path: &Path) -> Kind {
+    Location::new(path).and_then(|location| location.kind()).unwrap_or(Kind::Other)
+}
