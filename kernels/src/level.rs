@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use crate::BuildError;
 use crate::stages::small_float;
-use crate::stages::{Bound, Kernel, Stage};
+use crate::stages::{Bound, CHUNK, Kernel, Stage};
 
 /// A set of instructions that the kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -89,17 +89,6 @@ impl Level {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
 
-    /// Whether the level has an instruction from f32 to binary16.
-    pub(crate) fn converts_f16(self) -> bool {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => x86::Avx2::CONVERTS_F16 && self.is_available(),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => x86::Avx512::CONVERTS_F16 && self.is_available(),
-            _ => Baseline::CONVERTS_F16,
-        }
-    }
-
     /// The kernel compiled for this level; for the scalar one if the CPU lacks this.
     pub(crate) fn bind<K: Kernel>(self, kernel: K) -> Box<dyn Stage> {
         match self {
@@ -136,34 +125,44 @@ pub(crate) trait Token: Copy + Send + Sync + 'static {
     /// Whether f32 and binary16 convert to each other in one instruction.
     const CONVERTS_F16: bool = false;
 
+    /// Whether chunks narrow to one byte faster than what LLVM makes of a plain loop.
+    const NARROWS_TO_BYTES_IN_CHUNKS: bool = false;
+
+    /// Likewise from eight bytes to two, by way of four.
+    const NARROWS_LONGS_IN_CHUNKS: bool = false;
+
     /// Whether a fused multiplication and addition is one instruction.
     const HAS_FMA: bool = false;
 
     /// Runs `f` compiled with the level's features.
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R;
 
-    /// Eight binary16 values to f32, NaNs made quiet.
+    /// binary16 values to f32, NaNs made quiet.
     #[inline(always)]
-    fn f16_to_f32(self, values: [u16; 8]) -> [f32; 8] {
+    fn f16_to_f32(self, values: [u16; CHUNK]) -> [f32; CHUNK] {
         #[cfg(target_arch = "x86_64")]
         if Self::CONVERTS_F16 {
+            let halves: [[u16; 8]; 2] = bytemuck::cast(values);
             // SAFETY: a token with this constant is proof of F16C and AVX.
-            return unsafe { x86::f16_to_f32(values) };
+            return bytemuck::cast(halves.map(|half| unsafe { x86::f16_to_f32(half) }));
         }
         values.map(small_float::f16_to_f32)
     }
 
-    /// Eight f32 values to binary16, rounded in the direction of `DIRECTION` (see [`direction`]),
-    /// overflow as IEEE 754 has it. Only for levels with [`Token::CONVERTS_F16`]; zeros elsewhere.
+    /// f32 values to binary16, rounded in the direction of `DIRECTION` (see [`direction`]), overflow as
+    /// IEEE 754 has it. Only for levels with [`Token::CONVERTS_F16`]; zeros elsewhere.
     #[inline(always)]
-    fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; 8]) -> [u16; 8] {
+    fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; CHUNK]) -> [u16; CHUNK] {
         #[cfg(target_arch = "x86_64")]
         if Self::CONVERTS_F16 {
+            let halves: [[f32; 8]; 2] = bytemuck::cast(values);
             // SAFETY: as above.
-            return unsafe { x86::f32_to_f16::<DIRECTION>(values) };
+            return bytemuck::cast(
+                halves.map(|half| unsafe { x86::f32_to_f16::<DIRECTION>(half) }),
+            );
         }
         let _ = values;
-        [0; 8]
+        [0; CHUNK]
     }
 }
 
@@ -238,6 +237,8 @@ mod x86 {
     impl Token for Avx2 {
         const HAS_FMA: bool = true;
         const CONVERTS_F16: bool = true;
+        const NARROWS_LONGS_IN_CHUNKS: bool = true;
+        const NARROWS_TO_BYTES_IN_CHUNKS: bool = true;
         #[inline(always)]
         fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
             Avx2::vectorize(self, f)
@@ -247,6 +248,7 @@ mod x86 {
     impl Token for Avx512 {
         const HAS_FMA: bool = true;
         const CONVERTS_F16: bool = true;
+        const NARROWS_LONGS_IN_CHUNKS: bool = true;
         const CONVERTS_I64: bool = true;
         #[inline(always)]
         fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {

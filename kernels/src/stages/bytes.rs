@@ -1,57 +1,48 @@
-//! Stages that move bytes: copies, byte order, unused bits, and tables for one-byte elements.
+//! Stages that move bytes: byte order, unused bits, and tables for one-byte elements.
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use bytemuck::Pod;
 
+use super::convert::Int;
+use super::per_element::PerElement;
 use super::{Kernel, for_each};
 use crate::level::Token;
 
-/// Copies elements of one type to themselves.
-pub(crate) struct Copy<T>(pub(crate) std::marker::PhantomData<T>);
-
-// SAFETY: `for_each` initialises the output.
-unsafe impl<T: Pod + Send + Sync> Kernel for Copy<T> {
-    const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
-
-    #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        for_each(input, output, |x: T| x);
-        false
-    }
-}
-
 /// Reverses the bytes of each element.
-pub(crate) struct SwapBytes<T>(pub(crate) std::marker::PhantomData<T>);
+#[derive(Clone, Copy)]
+pub(crate) struct SwapBytes<T>(pub(crate) PhantomData<T>);
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl<T: Pod + num_traits::PrimInt + Send + Sync> Kernel for SwapBytes<T> {
-    const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
+impl<T: Int> PerElement for SwapBytes<T> {
+    type Source = T;
+    type Target = T;
+    type Flags = ();
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        for_each(input, output, |x: T| x.swap_bytes());
-        false
+    fn convert<L: Token>(&self, x: T) -> (T, ()) {
+        (x.swap_bytes(), ())
     }
 }
 
 /// Makes the unused upper bits of sub-byte elements canonical: extends the sign, or clears them.
+#[derive(Clone, Copy)]
 pub(crate) struct ClearUnused {
     pub(crate) bits: u32,
     pub(crate) signed: bool,
 }
 
-// SAFETY: `for_each` initialises the output in both branches.
-unsafe impl Kernel for ClearUnused {
-    const SIZES: (usize, usize) = (1, 1);
+impl PerElement for ClearUnused {
+    type Source = u8;
+    type Target = u8;
+    type Flags = ();
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn convert<L: Token>(&self, x: u8) -> (u8, ()) {
         let mask = u8::MAX >> (8 - self.bits);
         // Adding and subtracting the sign bit extends it (Hacker's Delight, 2-5).
         let sign = if self.signed { 1 << (self.bits - 1) } else { 0 };
-        for_each(input, output, |x: u8| ((x & mask) ^ sign).wrapping_sub(sign));
-        false
+        (((x & mask) ^ sign).wrapping_sub(sign), ())
     }
 }
 

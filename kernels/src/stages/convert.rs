@@ -1,12 +1,11 @@
 //! Casts between the wide types: the ten native integers and floats.
 
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 
 use bytemuck::Pod;
 use num_traits::{AsPrimitive, PrimInt, Zero};
 
-use super::{Kernel, for_each};
+use super::per_element::{Flags, PerElement};
 use crate::level::Token;
 use crate::{OutOfRange, Rounding};
 
@@ -61,7 +60,7 @@ impl<T: Pod + PrimInt + Send + Sync> Int for T {}
 /// f32 or f64.
 pub(crate) trait Real: Pod + num_traits::Float + Send + Sync {
     /// The bits, as an integer of the same width.
-    type Bits: Int;
+    type Bits: Int + Flags;
     /// To the nearest integer, ties to even.
     fn round_ties_even(self) -> Self;
     /// The bits.
@@ -119,42 +118,45 @@ fn round_to_integral<R: Round, F: Real>(x: F) -> F {
 }
 
 /// Integer to integer, where every value is representable or wraps.
+#[derive(Clone, Copy)]
 pub(crate) struct IntAs<S, T>(pub(crate) PhantomData<(S, T)>);
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl<S: Int + AsPrimitive<T>, T: Int> Kernel for IntAs<S, T> {
-    const SIZES: (usize, usize) = (size_of::<S>(), size_of::<T>());
+impl<S: Int + AsPrimitive<T>, T: Int> PerElement for IntAs<S, T> {
+    type Source = S;
+    type Target = T;
+    type Flags = ();
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        for_each(input, output, |x: S| x.as_());
-        false
+    fn convert<L: Token>(&self, x: S) -> (T, ()) {
+        (x.as_(), ())
     }
 }
 
 /// Integer to integer, held to the target's range; with `Error`, leaving it needs the reference.
-pub(crate) struct IntClamp<S, T, M> {
+#[derive(Clone, Copy)]
+pub(crate) struct IntClamp<S, T, M, const MAPS: bool> {
     pub(crate) min: S,
     pub(crate) max: S,
+    /// An element, and one whose low bits are what it becomes instead.
+    pub(crate) entry: (S, S),
     pub(crate) target: PhantomData<(T, M)>,
 }
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl<S: Int + AsPrimitive<T>, T: Int, M: Range> Kernel for IntClamp<S, T, M> {
-    const SIZES: (usize, usize) = (size_of::<S>(), size_of::<T>());
+impl<S: Int + Flags + AsPrimitive<T>, T: Int, M: Range, const MAPS: bool> PerElement
+    for IntClamp<S, T, M, MAPS>
+{
+    type Source = S;
+    type Target = T;
+    type Flags = S;
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let (min, max) = (self.min, self.max);
-        let mut changed = S::zero();
-        for_each(input, output, |x: S| {
-            let held = x.max(min).min(max);
-            if M::MODE == OutOfRange::Error {
-                changed = changed | (held ^ x);
-            }
-            held.as_()
-        });
-        changed != S::zero()
+    fn convert<L: Token>(&self, x: S) -> (T, S) {
+        let (key, value) = self.entry;
+        let is_key = MAPS & (x == key);
+        let x = if is_key { self.min } else { x };
+        let held = x.max(self.min).min(self.max);
+        let changed = if M::MODE == OutOfRange::Error { held ^ x } else { S::zero() };
+        (if is_key { value } else { held }.as_(), changed)
     }
 }
 
@@ -163,6 +165,10 @@ unsafe impl<S: Int + AsPrimitive<T>, T: Int, M: Range> Kernel for IntClamp<S, T,
 /// Rounding is monotonic, so "the rounded value is in range" is "the value is in `min..=max`" for
 /// bounds that the plan finds with the reference: the least and greatest float that round into the
 /// target's range. A clamp to them before rounding is the clamp after it.
+///
+/// An integer of 8 or 16 bits (32 for f64) is the low bits of the rounded value, signed or not, and
+/// stands here as the unsigned one.
+#[derive(Clone, Copy)]
 pub(crate) struct FloatToInt<F, T, R, M> {
     pub(crate) min: F,
     pub(crate) max: F,
@@ -172,33 +178,36 @@ pub(crate) struct FloatToInt<F, T, R, M> {
     pub(crate) policy: PhantomData<(R, M)>,
 }
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl<F: ToInt<T>, T: Int, R: Round, M: Range> Kernel for FloatToInt<F, T, R, M> {
-    const SIZES: (usize, usize) = (size_of::<F>(), size_of::<T>());
+impl<F: ToInt<T>, T: Int, R: Round, M: Range> PerElement for FloatToInt<F, T, R, M> {
+    type Source = F;
+    type Target = T;
+    type Flags = F::Bits;
+
+    fn takes_chunks<L: Token>() -> bool {
+        L::NARROWS_TO_BYTES_IN_CHUNKS && size_of::<T>() == 1
+    }
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let (min, max, top) = (self.min, self.max, self.top);
+    fn convert<L: Token>(&self, x: F) -> (T, F::Bits) {
+        let Self { min, max, top, .. } = *self;
         // A difference of floats is ±0 where nothing is wrong: x − x for finite x, and otherwise a
         // NaN or what the clamp took away.
-        let mut wrong = F::Bits::zero();
-        for_each(input, output, |x: F| {
-            if M::MODE == OutOfRange::Wrap {
-                wrong = wrong | x.zero_if_finite().to_bits();
-                return round_to_integral::<R, F>(x).wrap();
-            }
-            let held = clamp(x, min, max);
-            let rounded = F::convert::<R, L>(held);
-            if M::MODE == OutOfRange::Error {
-                wrong = wrong | (held - x).to_bits();
-                rounded
-            } else {
-                wrong = wrong | x.zero_if_finite().to_bits();
-                if F::TOP_IS_EXACT || x <= max { rounded } else { top }
-            }
-        });
+        if M::MODE == OutOfRange::Wrap {
+            return (round_to_integral::<R, F>(x).wrap(), x.zero_if_finite().to_bits());
+        }
+        let held = clamp(x, min, max);
+        let rounded = F::convert::<R, L>(held);
+        if M::MODE == OutOfRange::Error {
+            return (rounded, (held - x).to_bits());
+        }
+        let rounded = if F::TOP_IS_EXACT || x <= max { rounded } else { top };
+        (rounded, x.zero_if_finite().to_bits())
+    }
+
+    #[inline(always)]
+    fn refuses(flags: F::Bits) -> bool {
         // All but the sign: the difference of equal numbers may be −0.
-        (wrong << 1) != F::Bits::zero()
+        (flags << 1) != F::Bits::zero()
     }
 }
 
@@ -235,7 +244,7 @@ macro_rules! f32_to_short {
     )*};
 }
 
-f32_to_short! { i8 u8 i16 u16 }
+f32_to_short! { u8 u16 }
 
 /// The rounded value in the low 16 bits.
 #[inline(always)]
@@ -253,6 +262,17 @@ fn f32_to_low_bits<R: Round>(x: f32) -> u32 {
 fn f32_modulo_low_bits(x: f32) -> u32 {
     let multiple = (x * (1.0 / 65_536.0)).floor() * 65_536.0;
     ((x - multiple) + 8_388_608.0).to_bits()
+}
+
+/// An integral value modulo 2^32, as signed. The remainder to the nearest multiple is exact.
+#[inline(always)]
+fn f32_modulo_32_bits(x: f32) -> i32 {
+    const HALF: f32 = 2_147_483_648.0;
+    let multiple = (x * (0.5 / HALF)).round_ties_even() * (2.0 * HALF);
+    let remainder = x - multiple;
+    let signed = if remainder < HALF { remainder } else { -HALF };
+    // SAFETY: the remainder is at least −2^31, the select has kept it below 2^31 and from NaN.
+    unsafe { signed.to_int_unchecked() }
 }
 
 /// What, truncated, is the rounded value.
@@ -274,7 +294,7 @@ impl ToInt<i32> for f32 {
     }
     #[inline(always)]
     fn wrap(self) -> i32 {
-        f64::from(self).wrap()
+        f32_modulo_32_bits(self)
     }
 }
 
@@ -288,7 +308,7 @@ impl ToInt<u32> for f32 {
     }
     #[inline(always)]
     fn wrap(self) -> u32 {
-        f64::from(self).wrap()
+        f32_modulo_32_bits(self) as u32
     }
 }
 
@@ -309,7 +329,7 @@ macro_rules! f64_to_word {
     )*};
 }
 
-f64_to_word! { i8 u8 i16 u16 i32 u32 }
+f64_to_word! { u8 u16 u32 }
 
 /// The rounded value in the low 32 bits.
 #[inline(always)]
@@ -403,30 +423,51 @@ macro_rules! f32_to_long {
 f32_to_long! { i64 u64 }
 
 /// Integer or f32 to a float that holds each of its values.
+#[derive(Clone, Copy)]
 pub(crate) struct ExactToFloat<S, F>(pub(crate) PhantomData<(S, F)>);
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl<S: Pod + AsPrimitive<F> + Send + Sync, F: Real> Kernel for ExactToFloat<S, F> {
-    const SIZES: (usize, usize) = (size_of::<S>(), size_of::<F>());
+impl<S: Pod + AsPrimitive<F> + Send + Sync, F: Real> PerElement for ExactToFloat<S, F> {
+    type Source = S;
+    type Target = F;
+    type Flags = ();
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        for_each(input, output, |x: S| x.as_());
-        false
+    fn convert<L: Token>(&self, x: S) -> (F, ()) {
+        (x.as_(), ())
     }
 }
 
 /// Integer of 32 or 64 bits to a float of less precision. Nothing is out of range.
+#[derive(Clone, Copy)]
 pub(crate) struct IntToFloat<S, F, R>(pub(crate) PhantomData<(S, F, R)>);
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl<S: RoundTo<F>, F: Real, R: Round> Kernel for IntToFloat<S, F, R> {
-    const SIZES: (usize, usize) = (size_of::<S>(), size_of::<F>());
+impl<S: RoundTo<F>, F: Real, R: Round> PerElement for IntToFloat<S, F, R> {
+    type Source = S;
+    type Target = F;
+    type Flags = ();
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        for_each(input, output, |x: S| x.round_to::<R, L>());
-        false
+    fn convert<L: Token>(&self, x: S) -> (F, ()) {
+        (x.round_to::<R, L>(), ())
+    }
+}
+
+/// Integer of 32 or 64 bits on the way to `float16`: beyond ±2^17 it makes no difference by how much
+/// it is out of range, and within f32 is exact.
+#[derive(Clone, Copy)]
+pub(crate) struct IntForF16<S>(pub(crate) PhantomData<S>);
+
+impl<S: Int + AsPrimitive<i32>> PerElement for IntForF16<S> {
+    type Source = S;
+    type Target = f32;
+    type Flags = ();
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: S) -> (f32, ()) {
+        const BEYOND: i32 = 1 << 17;
+        let held = x.min(S::from(BEYOND).unwrap_or(S::zero()));
+        let held = held.max(S::from(-BEYOND).unwrap_or(S::zero()));
+        (AsPrimitive::<i32>::as_(held) as f32, ())
     }
 }
 
@@ -439,20 +480,14 @@ pub(crate) trait RoundTo<F>: Int {
 impl RoundTo<f64> for i64 {
     #[inline(always)]
     fn round_to<R: Round, L: Token>(self) -> f64 {
-        // The halves as floats, without an instruction for it: each is put under an exponent at
-        // which the mantissa counts in its own unit. 2^84 + 2^63 makes the signed half positive.
-        let low = f64::from_bits((self as u64 & 0xffff_ffff) | TWO_P52.to_bits());
-        let high = f64::from_bits(((self as u64 >> 32) ^ 0x8000_0000) | TWO_P84.to_bits());
-        round_halves::<R, L>(high - (TWO_P84 + TWO_P63), low - TWO_P52, self as f64)
+        round_halves::<R, L>(high_half_i64(self), low_half(self as u64), self as f64)
     }
 }
 
 impl RoundTo<f64> for u64 {
     #[inline(always)]
     fn round_to<R: Round, L: Token>(self) -> f64 {
-        let low = f64::from_bits((self & 0xffff_ffff) | TWO_P52.to_bits());
-        let high = f64::from_bits((self >> 32) | TWO_P84.to_bits());
-        round_halves::<R, L>(high - TWO_P84, low - TWO_P52, self as f64)
+        round_halves::<R, L>(high_half_u64(self), low_half(self), self as f64)
     }
 }
 
@@ -521,39 +556,112 @@ fn step<R: Round>(
     }
 }
 
-/// By way of f64: exactly for 32 bits, rounded to odd for 64.
-macro_rules! int_to_f32 {
-    ($($t:ty: $widen:expr;)*) => {$(
+/// Low bits that are only looked at for being zero or not, and the bit above them that keeps the
+/// answer: rounds to odd at that place, in two's complement or in a float's magnitude.
+macro_rules! fold_low_bits {
+    ($name:ident, $t:ty) => {
+        #[inline(always)]
+        fn $name(x: $t, count: u32) -> $t {
+            let mask = (1 << count) - 1;
+            (((x & mask) + mask) | x) & !mask
+        }
+    };
+}
+
+fold_low_bits! { fold_low_bits_u32, u32 }
+fold_low_bits! { fold_low_bits_u64, u64 }
+
+/// f64 to f32 in the direction of `R`, where the result is known to be a normal number: the bits that
+/// f32 does not have are rounded away first.
+#[inline(always)]
+fn narrow_normal<R: Round>(x: f64) -> f32 {
+    const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
+    const MASK: u64 = (1 << DROPPED) - 1;
+    let bits = x.to_bits();
+    let negative = all_ones_if_negative(bits);
+    let carry = match R::ROUNDING {
+        Some(Rounding::NearestEven) => return x as f32,
+        Some(Rounding::TowardsZero) => 0,
+        Some(Rounding::TowardsPositive) => MASK & !negative,
+        Some(Rounding::TowardsNegative) => MASK & negative,
+        Some(Rounding::NearestAway) => (MASK >> 1) + 1,
+        None => return f64::from_bits(fold_low_bits_u64(bits, DROPPED)) as f32,
+    };
+    f64::from_bits((bits + carry) & !MASK) as f32
+}
+
+/// 32 bits: f64 is exact. To odd, on the way to a format of at most 11 bits of precision, what f32 has
+/// no place for may be folded at a fixed one.
+macro_rules! word_to_f32 {
+    ($($t:ty: $magnitude:expr;)*) => {$(
         impl RoundTo<f32> for $t {
             #[inline(always)]
             fn round_to<R: Round, L: Token>(self) -> f32 {
-                if size_of::<Self>() == 4 && R::ROUNDING == Some(Rounding::NearestEven) {
-                    return self as f32;
+                match R::ROUNDING {
+                    Some(Rounding::NearestEven) => self as f32,
+                    Some(_) => narrow_normal::<R>(f64::from(self)),
+                    None => {
+                        let magnitude: fn(Self) -> u32 = $magnitude;
+                        let folded = fold_low_bits_u32(self as u32, 8) as Self;
+                        (if magnitude(self) < 1 << f32::MANTISSA_DIGITS { self } else { folded }) as f32
+                    }
                 }
-                let widen: fn(Self) -> f64 = $widen;
-                narrow::<R>(widen(self))
             }
         }
     )*};
 }
 
-int_to_f32! {
-    i32: f64::from;
-    u32: f64::from;
+word_to_f32! {
+    i32: i32::unsigned_abs;
+    u32: |x| x;
 }
 
-impl RoundTo<f32> for i64 {
-    #[inline(always)]
-    fn round_to<R: Round, L: Token>(self) -> f32 {
-        narrow::<R>(RoundTo::<f64>::round_to::<Odd, L>(self))
-    }
+/// 64 bits: f64, to odd, then f32.
+macro_rules! long_to_f32 {
+    ($($t:ty: $high:expr;)*) => {$(
+        impl RoundTo<f32> for $t {
+            #[inline(always)]
+            fn round_to<R: Round, L: Token>(self) -> f32 {
+                // Where f64 may not hold all bits, the lowest eleven are far below what f32 has.
+                const FOLDED: u32 = u64::BITS - f64::MANTISSA_DIGITS;
+                let high: fn(Self) -> f64 = $high;
+                let high = high(self);
+                let bits = self as u64;
+                let is_long = high.abs() >= TWO_P52;
+                let bits = if is_long { fold_low_bits_u64(bits, FOLDED) } else { bits };
+                let exact = if L::CONVERTS_I64 {
+                    bits as Self as f64
+                } else {
+                    high + low_half(bits)
+                };
+                narrow_normal::<R>(exact)
+            }
+        }
+    )*};
 }
 
-impl RoundTo<f32> for u64 {
-    #[inline(always)]
-    fn round_to<R: Round, L: Token>(self) -> f32 {
-        narrow::<R>(RoundTo::<f64>::round_to::<Odd, L>(self))
-    }
+long_to_f32! {
+    i64: high_half_i64;
+    u64: high_half_u64;
+}
+
+/// The high 32 bits, times 2^32, without an instruction for it: put under an exponent at which the
+/// mantissa counts in that unit. 2^84 + 2^63 makes the signed half positive.
+#[inline(always)]
+fn high_half_i64(x: i64) -> f64 {
+    let high = f64::from_bits(((x as u64 >> 32) ^ 0x8000_0000) | TWO_P84.to_bits());
+    high - (TWO_P84 + TWO_P63)
+}
+
+#[inline(always)]
+fn high_half_u64(x: u64) -> f64 {
+    f64::from_bits((x >> 32) | TWO_P84.to_bits()) - TWO_P84
+}
+
+/// The low 32 bits, likewise.
+#[inline(always)]
+fn low_half(bits: u64) -> f64 {
+    f64::from_bits((bits & 0xffff_ffff) | TWO_P52.to_bits()) - TWO_P52
 }
 
 /// f64 to f32 in the direction of `R`. What overflows becomes Inf or the greatest finite value, as
@@ -583,6 +691,7 @@ fn narrow<R: Round>(x: f64) -> f32 {
 }
 
 /// f64 to f32, with the range of f32 itself or, rounded to odd, of a narrower float behind it.
+#[derive(Clone, Copy)]
 pub(crate) struct Narrow<R, M> {
     /// The least and greatest finite f64 that round into range.
     pub(crate) min: f64,
@@ -592,32 +701,76 @@ pub(crate) struct Narrow<R, M> {
     pub(crate) policy: PhantomData<(R, M)>,
 }
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl<R: Round, M: Range> Kernel for Narrow<R, M> {
-    const SIZES: (usize, usize) = (8, 4);
+/// The sign bit if a magnitude, as bits, is above a bound and finite, else without it; a difference
+/// rather than a condition, as [`Flags`] are.
+#[inline(always)]
+fn beyond_and_finite(magnitude: f64, bound: f64) -> u64 {
+    let finite = magnitude.to_bits().wrapping_sub(f64::INFINITY.to_bits());
+    bound.to_bits().wrapping_sub(magnitude.to_bits()) & finite
+}
+
+impl<R: Round, M: Range> PerElement for Narrow<R, M> {
+    type Source = f64;
+    type Target = f32;
+    type Flags = u64;
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let (positive, negative) = (self.max, -self.min);
-        let beyond = self.beyond;
-        // Gathered in the sign, by differences of magnitudes: outside the bounds, and finite.
-        let mut wrong = 0_u64;
-        for_each(input, output, |x: f64| {
-            let magnitude = x.abs();
-            let bound = if x > 0.0 { positive } else { negative };
-            if M::MODE == OutOfRange::Error {
-                let finite = magnitude.to_bits().wrapping_sub(f64::INFINITY.to_bits());
-                wrong |= bound.to_bits().wrapping_sub(magnitude.to_bits()) & finite;
-            }
-            let rounded = narrow::<R>(x);
-            if R::ROUNDING == Some(Rounding::NearestEven) {
-                // To nearest, what is out of range becomes Inf by itself.
-                return rounded;
-            }
-            // NaN and infinities are kept as they are.
-            let outside = (magnitude > bound) & (magnitude < f64::INFINITY);
-            if outside { beyond.copysign(rounded) } else { rounded }
-        });
-        wrong & SIGN_F64 != 0
+    fn convert<L: Token>(&self, x: f64) -> (f32, u64) {
+        let magnitude = x.abs();
+        let bound = if x > 0.0 { self.max } else { -self.min };
+        let wrong =
+            if M::MODE == OutOfRange::Error { beyond_and_finite(magnitude, bound) } else { 0 };
+        let rounded = narrow::<R>(x);
+        if R::ROUNDING == Some(Rounding::NearestEven) {
+            // To nearest, what is out of range becomes Inf by itself.
+            return (rounded, wrong);
+        }
+        // NaN and infinities are kept as they are.
+        let outside = (magnitude > bound) & (magnitude < f64::INFINITY);
+        (if outside { self.beyond.copysign(rounded) } else { rounded }, wrong)
+    }
+
+    #[inline(always)]
+    fn refuses(flags: u64) -> bool {
+        flags & SIGN_F64 != 0
+    }
+}
+
+/// f64 to f32, rounded to odd, on the way to `float16` in the direction of `R`: what f32 does not
+/// reach, the cast behind it need not tell apart.
+#[derive(Clone, Copy)]
+pub(crate) struct DoubleForF16<R, M> {
+    /// The least and greatest finite f64 that round into the range of `float16`.
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    pub(crate) policy: PhantomData<(R, M)>,
+}
+
+impl<R: Round, M: Range> PerElement for DoubleForF16<R, M> {
+    type Source = f64;
+    type Target = f32;
+    type Flags = u64;
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: f64) -> (f32, u64) {
+        /// Far below the least `float16`, far above the least normal f32.
+        const TINY: f64 = 1.0 / (TWO_P52 * TWO_P52);
+        let magnitude = x.abs();
+        let wrong = if M::MODE == OutOfRange::Error {
+            let bound = if x > 0.0 { self.max } else { -self.min };
+            beyond_and_finite(magnitude, bound)
+        } else {
+            0
+        };
+        let is_directed =
+            matches!(R::ROUNDING, Some(Rounding::TowardsPositive | Rounding::TowardsNegative));
+        // Only a directed rounding tells a tiny number from zero, which f32 would make of it.
+        let vanishes = is_directed & (magnitude < TINY) & (magnitude > 0.0);
+        (narrow_normal::<Odd>(if vanishes { TINY.copysign(x) } else { x }), wrong)
+    }
+
+    #[inline(always)]
+    fn refuses(flags: u64) -> bool {
+        flags & SIGN_F64 != 0
     }
 }

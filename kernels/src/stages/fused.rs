@@ -5,50 +5,32 @@
 //! neutral element: where NaN does not pass, `x − 0 = x`, `x · 1 = x`, `x / 1 = x` and `x + (−0) = x`
 //! for every x.
 
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use num_traits::AsPrimitive;
 
-use super::convert::{Int, NearestEven, Range, Real, ToInt, clamp};
+use super::convert::{Int, Real};
+use super::per_element::PerElement;
 use super::{Kernel, Stage, as_output, for_each};
-use crate::OutOfRange;
 use crate::level::Token;
 
-/// `(x − offset) · scale`, then the cast to an integer of at most 16 bits, to nearest-even.
+/// `(x − offset) · scale` in front of the cast to an integer.
 ///
 /// A finite x whose product overflows is infinite in front of the cast, which flags it.
-pub(crate) struct ScaleToInt<F, T, M, const MAPS_NAN: bool> {
+#[derive(Clone, Copy)]
+pub(crate) struct ScaleForInt<F> {
     pub(crate) offset: F,
     pub(crate) scale: F,
-    /// As in [`FloatToInt`](super::convert::FloatToInt).
-    pub(crate) min: F,
-    pub(crate) max: F,
-    /// What NaN stands for in front of the cast, if it is a key of the cast's map.
-    pub(crate) nan: F,
-    pub(crate) types: PhantomData<(T, M)>,
 }
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl<F: ToInt<T>, T: Int, M: Range, const MAPS_NAN: bool> Kernel
-    for ScaleToInt<F, T, M, MAPS_NAN>
-{
-    const SIZES: (usize, usize) = (size_of::<F>(), size_of::<T>());
+impl<F: Real> PerElement for ScaleForInt<F> {
+    type Source = F;
+    type Target = F;
+    type Flags = ();
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let Self { offset, scale, min, max, nan, .. } = *self;
-        let mut wrong = F::zero().to_bits();
-        for_each(input, output, |x: F| {
-            let scaled = (x - offset) * scale;
-            let scaled = if MAPS_NAN & scaled.is_nan() { nan } else { scaled };
-            let held = clamp(scaled, min, max);
-            let lost =
-                if M::MODE == OutOfRange::Error { held - scaled } else { scaled.zero_if_finite() };
-            wrong = wrong | lost.to_bits();
-            held.convert::<NearestEven, L>()
-        });
-        (wrong << 1) != F::zero().to_bits()
+    fn convert<L: Token>(&self, x: F) -> (F, ()) {
+        ((x - self.offset) * self.scale, ())
     }
 }
 

@@ -1,18 +1,101 @@
 //! Scalar maps.
 //!
 //! Where every mapped output is what some value of the elements' type casts to, the map becomes a
-//! substitution in front of the cast ([`Substitute`]): NaN → 0 on the way to `uint8` is NaN → 0.0.
-//! Where the cast is exact, it can stand behind it instead: 0 → NaN after `uint8` to `float32` is
-//! 0.0 → NaN. Either is one pass of compare-and-select. `bind` looks for
-//! such a place; where there is none, or with many entries, [`Lookup`] wraps the cast.
+//! substitution in front of the cast: NaN → 0 on the way to `uint8` is NaN → 0.0. Where the cast is
+//! exact, it can stand behind it instead: 0 → NaN after `uint8` to `float32` is 0.0 → NaN. A single
+//! entry joins the loop of the cast ([`ReplaceNan`], [`ReplaceKey`], [`Patch`]); more are a pass of
+//! their own ([`Substitute`]). `bind` looks for such a place; where there is none, or with many entries,
+//! [`Lookup`] wraps the cast.
 
 use std::mem::MaybeUninit;
 
 use bytemuck::Pod;
 
+use super::convert::{Int, Real};
+use super::per_element::PerElement;
 use super::{Kernel, Stage, Unaligned, elements, for_each, output_elements};
 use crate::level::Token;
-use crate::{ElementType, Scalar};
+
+/// Replaces NaNs.
+#[derive(Clone, Copy)]
+pub(crate) struct ReplaceNan<F>(pub(crate) F);
+
+impl<F: Real> PerElement for ReplaceNan<F> {
+    type Source = F;
+    type Target = F;
+    type Flags = ();
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: F) -> (F, ()) {
+        (if x.is_nan() { self.0 } else { x }, ())
+    }
+}
+
+/// Replaces elements equal to a key, which is no NaN.
+#[derive(Clone, Copy)]
+pub(crate) struct ReplaceKey<T> {
+    pub(crate) key: T,
+    pub(crate) value: T,
+}
+
+impl<T: Pod + PartialEq + Send + Sync> PerElement for ReplaceKey<T> {
+    type Source = T;
+    type Target = T;
+    type Flags = ();
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: T) -> (T, ()) {
+        (if x == self.key { self.value } else { x }, ())
+    }
+}
+
+/// What `P`, which refuses nothing, makes of an integer, but for one key.
+#[derive(Clone, Copy)]
+pub(crate) struct Patch<P: PerElement> {
+    pub(crate) cast: P,
+    pub(crate) key: P::Source,
+    pub(crate) value: P::Target,
+}
+
+impl<P: PerElement<Flags = ()>> PerElement for Patch<P>
+where
+    P::Source: Int,
+{
+    type Source = P::Source;
+    type Target = P::Target;
+    type Flags = ();
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: P::Source) -> (P::Target, ()) {
+        let (y, ()) = self.cast.convert::<L>(x);
+        (if x == self.key { self.value } else { y }, ())
+    }
+}
+
+/// Replaces elements of a 16-bit float, as bits: up to `N` patterns, and NaNs.
+#[derive(Clone, Copy)]
+pub(crate) struct ReplaceBits<const N: usize> {
+    /// Patterns with what they become; unused places repeat another entry.
+    pub(crate) entries: [(u16, u16); N],
+    /// The greatest magnitude that is no NaN, and what NaN becomes.
+    pub(crate) nan: (u16, u16),
+}
+
+impl<const N: usize> PerElement for ReplaceBits<N> {
+    type Source = u16;
+    type Target = u16;
+    type Flags = ();
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: u16) -> (u16, ()) {
+        let mut y = x;
+        for (pattern, value) in self.entries {
+            y = if x == pattern { value } else { y };
+        }
+        let (infinity, nan) = self.nan;
+        (if x & 0x7fff > infinity { nan } else { y }, ())
+    }
+}
 
 /// Elements that are compared with keys: by value, so that 0 equals −0.
 pub(crate) trait Comparable: Pod + PartialOrd + Send + Sync {
@@ -78,63 +161,75 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Substitute<T, N> {
     }
 }
 
-/// A cast with a map around it, for any number of entries: looks up which elements are keys, casts
-/// with a harmless element in their place, and overwrites them in the output.
-pub(crate) struct Lookup<T> {
-    /// Keys as [`Comparable::key`] gives them, sorted, with the index of their output.
-    keys: Vec<(u64, u32)>,
-    /// The index of NaN's output.
-    nan: Option<u32>,
-    /// Outputs in native byte order, one after another.
-    outputs: Vec<u8>,
-    /// An element that the cast takes without complaint.
-    harmless: T,
-    /// The cast without the map.
-    cast: Vec<Box<dyn Stage>>,
-    /// Bytes of an output element.
-    output_size: usize,
+/// Which of `N` keys an element equals: 0 for none, or one more than the index of the key.
+pub(crate) struct Find<T, const N: usize> {
+    /// Keys, none of them NaN, with what they give; unused places repeat another entry.
+    pub(crate) keys: [(T, u32); N],
+    /// What NaN gives.
+    pub(crate) nan: u32,
 }
 
-/// Marks an element that is no key.
-const NO_KEY: u32 = u32::MAX;
-
-/// Elements that [`Lookup`] takes at a time.
-const BLOCK: usize = 256;
-
-impl<T: Comparable> Lookup<T> {
-    /// Binds distinct keys (`None` for NaN) and their outputs to a cast to `target`.
-    pub(crate) fn new(
-        keys: &[Option<u64>],
-        outputs: impl Iterator<Item = Scalar>,
-        harmless: T,
-        cast: Vec<Box<dyn Stage>>,
-        target: ElementType,
-    ) -> Self {
-        let indexed = || keys.iter().zip(0_u32..);
-        let nan = indexed().find_map(|(key, index)| key.is_none().then_some(index));
-        let mut sorted: Vec<(u64, u32)> =
-            indexed().filter_map(|(key, index)| Some(((*key)?, index))).collect();
-        sorted.sort_unstable();
-        let outputs = outputs.flat_map(Scalar::to_ne_bytes).collect();
-        Self { keys: sorted, nan, outputs, harmless, cast, output_size: target.size() }
-    }
+// SAFETY: `for_each` initialises the output.
+unsafe impl<T: Comparable, const N: usize> Kernel for Find<T, N> {
+    const SIZES: (usize, usize) = (size_of::<T>(), 4);
 
     #[inline(always)]
-    fn index(&self, x: T) -> u32 {
-        #[allow(clippy::eq_op)] // only a NaN differs from itself
-        if x != x {
-            return self.nan.unwrap_or(NO_KEY);
-        }
-        let key = x.key();
-        if self.keys.len() <= 8 {
-            return self
-                .keys
-                .iter()
-                .fold(NO_KEY, |found, (k, index)| if *k == key { *index } else { found });
-        }
-        match self.keys.binary_search_by_key(&key, |(k, _)| *k) {
-            Ok(place) => self.keys.get(place).map_or(NO_KEY, |(_, index)| *index),
-            Err(_) => NO_KEY,
+    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        let (keys, nan) = (self.keys, self.nan);
+        for_each(input, output, |x: T| {
+            #[allow(clippy::eq_op)] // only a NaN differs from itself
+            let mut found = if x == x { 0 } else { nan };
+            for (key, index) in keys {
+                found = if x == key { index } else { found };
+            }
+            found
+        });
+        false
+    }
+}
+
+/// A cast with a map around it, for any number of entries: finds the elements that are keys, casts with
+/// a harmless element in their place, and overwrites them in the output.
+pub(crate) struct Lookup<T> {
+    pub(crate) finder: Finder<T>,
+    /// Outputs in native byte order, one after another.
+    pub(crate) outputs: Vec<u8>,
+    /// An element that the cast takes without complaint.
+    pub(crate) harmless: T,
+    /// The cast without the map.
+    pub(crate) cast: Vec<Box<dyn Stage>>,
+    /// Bytes of an output element.
+    pub(crate) output_size: usize,
+}
+
+/// How keys are found.
+pub(crate) enum Finder<T> {
+    /// By a [`Find`].
+    Compare(Box<dyn Stage>),
+    /// By searching sorted keys, as [`Comparable::key`] gives them; each with what [`Find`] gives. NaN
+    /// has its own.
+    Search(Vec<(u64, u32)>, u32, std::marker::PhantomData<T>),
+}
+
+/// Elements that [`Lookup`] takes at a time.
+const BLOCK: usize = 512;
+
+impl<T: Comparable> Finder<T> {
+    fn find(&self, input: &[u8], found: &mut [u32]) {
+        match self {
+            Self::Compare(stage) => {
+                stage.run(input, super::as_output(found));
+            }
+            Self::Search(sorted, nan, _) => {
+                for (x, found) in elements::<T>(input).iter().zip(found) {
+                    let x = x.0;
+                    #[allow(clippy::eq_op)] // only a NaN differs from itself
+                    let is_nan = x != x;
+                    let place = || sorted.binary_search_by_key(&x.key(), |(key, _)| *key).ok();
+                    let at = |place: usize| sorted.get(place).map(|(_, index)| *index);
+                    *found = if is_nan { *nan } else { place().and_then(at).unwrap_or(0) };
+                }
+            }
         }
     }
 }
@@ -143,40 +238,50 @@ impl<T: Comparable> Lookup<T> {
 unsafe impl<T: Comparable> Stage for Lookup<T> {
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let mut wrong = false;
-        let mut found = [NO_KEY; BLOCK];
+        let mut found = [0; BLOCK];
         let mut cleared = [MaybeUninit::uninit(); 8 * BLOCK];
         let blocks = input.chunks(BLOCK * size_of::<T>());
         for (input, output) in blocks.zip(output.chunks_mut(BLOCK * self.output_size)) {
-            let input = elements::<T>(input);
-            let cleared = &mut cleared[..size_of_val(input)];
-            let mut any = false;
-            for ((from, index), to) in
-                input.iter().zip(&mut found).zip(output_elements::<T>(cleared))
-            {
-                *index = self.index(from.0);
-                any |= *index != NO_KEY;
-                to.write(Unaligned(if *index == NO_KEY { from.0 } else { self.harmless }));
+            let from = elements::<T>(input);
+            let found = &mut found[..from.len()];
+            self.finder.find(input, found);
+            if found.iter().fold(0, |any, index| any | index) == 0 {
+                wrong |= super::run_all(&self.cast, input, output);
+                continue;
+            }
+            let cleared = &mut cleared[..size_of_val(from)];
+            let places = output_elements::<T>(cleared);
+            for ((from, index), to) in from.iter().zip(&*found).zip(places) {
+                to.write(Unaligned(if *index == 0 { from.0 } else { self.harmless }));
             }
             // SAFETY: the loop above has written an element of `cleared` for each of `input`, and
             // `cleared` is as long as those.
             let cleared = unsafe { super::assume_init(cleared) };
             wrong |= super::run_all(&self.cast, cleared, output);
-            if !any {
-                continue;
-            }
-            for (to, index) in output.chunks_exact_mut(self.output_size).zip(&found) {
-                let start = (*index as usize).saturating_mul(self.output_size);
-                if let Some(bytes) =
-                    self.outputs.get(start..).and_then(|rest| rest.get(..self.output_size))
-                {
-                    to.write_copy_of_slice(bytes);
-                }
-            }
+            self.overwrite(found, output);
         }
         wrong
     }
 
     fn output_size(&self) -> usize {
         self.output_size
+    }
+}
+
+impl<T> Lookup<T> {
+    /// Writes the outputs of what was found.
+    fn overwrite(&self, found: &[u32], output: &mut [MaybeUninit<u8>]) {
+        let size = self.output_size;
+        for (found, output) in found.chunks(8).zip(output.chunks_mut(8 * size)) {
+            if found.iter().fold(0, |any, index| any | index) == 0 {
+                continue;
+            }
+            for (index, to) in found.iter().zip(output.chunks_exact_mut(size)) {
+                let Some(index) = (*index as usize).checked_sub(1) else { continue };
+                if let Some(bytes) = self.outputs.get(index * size..(index + 1) * size) {
+                    to.write_copy_of_slice(bytes);
+                }
+            }
+        }
     }
 }

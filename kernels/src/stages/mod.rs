@@ -17,6 +17,7 @@ mod bytes;
 mod convert;
 mod fused;
 mod map;
+mod per_element;
 mod scale;
 pub(crate) mod small_float;
 
@@ -25,6 +26,7 @@ use std::mem::MaybeUninit;
 use bytemuck::{Pod, Zeroable};
 
 pub(crate) use bind::{bind_steps, swap_bytes};
+pub(crate) use per_element::CHUNK;
 
 #[cfg(doc)]
 use crate::Level;

@@ -5,13 +5,13 @@
 //! own. One-byte floats are decoded by tables, so only the two-byte ones have decoders.
 
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 
 use bytemuck::Pod;
 use num_traits::AsPrimitive;
 
+use super::Stage;
 use super::convert::{Clamp, Range, Round};
-use super::{Kernel, Stage, Unaligned, elements, for_each, output_elements};
+use super::per_element::{CHUNK, Loop, PerElement};
 use crate::level::{Token, direction};
 use crate::{ElementType, FloatFormat, Level, OutOfRange, Rounding, Specials};
 
@@ -38,57 +38,48 @@ const F16: FloatFormat =
     FloatFormat { exponent_bits: 5, mantissa_bits: 10, bias: 15, specials: Specials::Ieee };
 
 /// `float16` to f32, by the level's instruction if it has one.
+#[derive(Clone, Copy)]
 pub(crate) struct DecodeF16;
 
-// SAFETY: chunks and remainder together initialise the output.
-unsafe impl Kernel for DecodeF16 {
-    const SIZES: (usize, usize) = (2, 4);
+impl PerElement for DecodeF16 {
+    type Source = u16;
+    type Target = f32;
+    type Flags = ();
+
+    fn takes_chunks<L: Token>() -> bool {
+        L::CONVERTS_F16
+    }
 
     #[inline(always)]
-    fn run<L: Token>(&self, token: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        in_chunks(input, output, |x: [u16; 8]| token.f16_to_f32(x));
-        false
+    fn convert<L: Token>(&self, x: u16) -> (f32, ()) {
+        (f16_to_f32(x), ())
     }
-}
 
-/// Applies `f` to chunks of eight, the last one filled up with copies of its first element.
-#[inline(always)]
-fn in_chunks<S: Pod, T: Pod>(
-    input: &[u8],
-    output: &mut [MaybeUninit<u8>],
-    mut f: impl FnMut([S; 8]) -> [T; 8],
-) {
-    let (input, last_input) = elements::<S>(input).as_chunks::<8>();
-    let (output, last_output) = output_elements::<T>(output).as_chunks_mut::<8>();
-    for (to, from) in output.iter_mut().zip(input) {
-        *to = f(from.map(|x| x.0)).map(|y| MaybeUninit::new(Unaligned(y)));
-    }
-    if let Some(first) = last_input.first() {
-        let mut filled = [first.0; 8];
-        for (to, from) in filled.iter_mut().zip(last_input) {
-            *to = from.0;
-        }
-        for (to, from) in last_output.iter_mut().zip(f(filled)) {
-            to.write(Unaligned(from));
-        }
+    #[inline(always)]
+    fn convert_chunk<L: Token>(
+        &self,
+        token: L,
+        chunk: &[u16; CHUNK],
+        _: &mut [(); CHUNK],
+    ) -> [f32; CHUNK] {
+        token.f16_to_f32(*chunk)
     }
 }
 
 /// `bfloat16` to f32: the upper half of its bits, NaNs made quiet.
+#[derive(Clone, Copy)]
 pub(crate) struct DecodeBf16;
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl Kernel for DecodeBf16 {
-    const SIZES: (usize, usize) = (2, 4);
+impl PerElement for DecodeBf16 {
+    type Source = u16;
+    type Target = f32;
+    type Flags = ();
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        for_each(input, output, |x: u16| {
-            let bits = u32::from(x) << 16;
-            let is_nan = bits & 0x7fff_ffff > F32_INFINITY;
-            bits | if is_nan { 0x0040_0000 } else { 0 }
-        });
-        false
+    fn convert<L: Token>(&self, x: u16) -> (f32, ()) {
+        let bits = u32::from(x) << 16;
+        let is_nan = bits & !SIGN > F32_INFINITY;
+        (f32::from_bits(bits | if is_nan { 0x0040_0000 } else { 0 }), ())
     }
 }
 
@@ -97,6 +88,7 @@ unsafe impl Kernel for DecodeBf16 {
 /// The significand, with its implicit bit, is shifted right to the format's unit in the last place,
 /// by more where the result is subnormal, and rounded there. Placing exponent and significand by an
 /// addition lets a carry move into the exponent.
+#[derive(Clone, Copy)]
 pub(crate) struct Encode<T, R, M> {
     mantissa_bits: u32,
     min_exponent: i32,
@@ -140,48 +132,51 @@ impl<T, R, M> Encode<T, R, M> {
 /// differences: a reduction over selected masks is one that LLVM does not vectorise.
 const SIGN: u32 = 1 << 31;
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl<T: Pod + Send + Sync, R: Round, M: Range> Kernel for Encode<T, R, M>
+impl<T: Pod + Send + Sync, R: Round, M: Range> PerElement for Encode<T, R, M>
 where
     u32: AsPrimitive<T>,
 {
-    const SIZES: (usize, usize) = (4, size_of::<T>());
+    type Source = f32;
+    type Target = T;
+    type Flags = u32;
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn convert<L: Token>(&self, x: f32) -> (T, u32) {
         let Self { mantissa_bits, min_exponent, sign_shift, max, beyond, .. } = *self;
         let Self { nan, payload, special_signs, refuse_infinity, refuse_nan, .. } = *self;
-        let mut wrong = 0;
-        for_each(input, output, |x: u32| {
-            let sign = x >> 31;
-            let magnitude = x & !SIGN;
-            let field = (magnitude >> F32_MANTISSA_BITS) as i32;
-            let implicit = if field != 0 { 1 << F32_MANTISSA_BITS } else { 0 };
-            let significand = (magnitude & 0x007f_ffff) | implicit;
-            let exponent = field.max(1) - F32_BIAS;
-            let held = exponent.max(min_exponent);
-            // 25 places already leave nothing but the direction of rounding.
-            let places = (F32_MANTISSA_BITS - mantissa_bits) as i32 + held - exponent;
-            let places = places.min(25) as u32;
-            let quotient = (significand >> places) + round_up::<R>(significand, places, sign);
-            let rounded = (((held - min_exponent) as u32) << mantissa_bits) + quotient;
+        let x = x.to_bits();
+        let sign = x >> 31;
+        let magnitude = x & !SIGN;
+        let field = (magnitude >> F32_MANTISSA_BITS) as i32;
+        let implicit = if field != 0 { 1 << F32_MANTISSA_BITS } else { 0 };
+        let significand = (magnitude & 0x007f_ffff) | implicit;
+        let exponent = field.max(1) - F32_BIAS;
+        let held = exponent.max(min_exponent);
+        // 25 places already leave nothing but the direction of rounding.
+        let places = (F32_MANTISSA_BITS - mantissa_bits) as i32 + held - exponent;
+        let places = places.min(25) as u32;
+        let quotient = (significand >> places) + round_up::<R>(significand, places, sign);
+        let rounded = (((held - min_exponent) as u32) << mantissa_bits) + quotient;
 
-            let is_nan = magnitude > F32_INFINITY;
-            let finite_or_infinite = if rounded > max { beyond } else { rounded };
-            let kept = magnitude >> (F32_MANTISSA_BITS - mantissa_bits) & payload;
-            let bits = if is_nan { nan | kept } else { finite_or_infinite };
-            let signs = if is_nan | (bits == 0) { special_signs } else { u32::MAX };
+        let is_nan = magnitude > F32_INFINITY;
+        let finite_or_infinite = if rounded > max { beyond } else { rounded };
+        let kept = magnitude >> (F32_MANTISSA_BITS - mantissa_bits) & payload;
+        let bits = if is_nan { nan | kept } else { finite_or_infinite };
+        let signs = if is_nan | (bits == 0) { special_signs } else { u32::MAX };
 
-            let above_finite = (F32_INFINITY - 1).wrapping_sub(magnitude);
-            let above_infinity = F32_INFINITY.wrapping_sub(magnitude);
-            wrong |= above_finite & !above_infinity & refuse_infinity;
-            wrong |= above_infinity & refuse_nan;
-            if M::MODE == OutOfRange::Error {
-                wrong |= max.wrapping_sub(rounded) & !above_finite;
-            }
-            (bits | (sign << sign_shift) & signs).as_()
-        });
-        wrong & SIGN != 0
+        let above_finite = (F32_INFINITY - 1).wrapping_sub(magnitude);
+        let above_infinity = F32_INFINITY.wrapping_sub(magnitude);
+        let mut wrong = above_finite & !above_infinity & refuse_infinity;
+        wrong |= above_infinity & refuse_nan;
+        if M::MODE == OutOfRange::Error {
+            wrong |= max.wrapping_sub(rounded) & !above_finite;
+        }
+        ((bits | (sign << sign_shift) & signs).as_(), wrong)
+    }
+
+    #[inline(always)]
+    fn refuses(flags: u32) -> bool {
+        flags & SIGN != 0
     }
 }
 
@@ -204,111 +199,213 @@ fn round_up<R: Round>(significand: u32, shift: u32, sign: u32) -> u32 {
 }
 
 /// f32 to `bfloat16`: dropping the lower half of the bits, whatever the exponent.
+#[derive(Clone, Copy)]
 pub(crate) struct EncodeBf16<R, M>(pub(crate) PhantomData<(R, M)>);
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl<R: Round, M: Range> Kernel for EncodeBf16<R, M> {
-    const SIZES: (usize, usize) = (4, 2);
+impl<R: Round, M: Range> PerElement for EncodeBf16<R, M> {
+    type Source = f32;
+    type Target = u16;
+    type Flags = u32;
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let mut wrong = 0;
-        for_each(input, output, |x: u32| {
-            let magnitude = x & !SIGN;
-            let rounded = (x >> 16) + round_up::<R>(magnitude, 16, x >> 31);
-            if M::MODE == OutOfRange::Error {
-                // Infinite, and was not.
-                let infinite = 0x7f7f_u32.wrapping_sub(rounded & 0x7fff);
-                wrong |= infinite & magnitude.wrapping_sub(F32_INFINITY);
-            }
-            let nan = (x >> 16) | 0x0040;
-            (if magnitude > F32_INFINITY { nan } else { rounded }) as u16
-        });
-        wrong & SIGN != 0
+    fn convert<L: Token>(&self, x: f32) -> (u16, u32) {
+        let x = x.to_bits();
+        let magnitude = x & !SIGN;
+        let rounded = (x >> 16) + round_up::<R>(magnitude, 16, x >> 31);
+        let wrong = if M::MODE == OutOfRange::Error {
+            // Infinite, and was not.
+            let infinite = 0x7f7f_u32.wrapping_sub(rounded & 0x7fff);
+            infinite & magnitude.wrapping_sub(F32_INFINITY)
+        } else {
+            0
+        };
+        let nan = (x >> 16) | 0x0040;
+        ((if magnitude > F32_INFINITY { nan } else { rounded }) as u16, wrong)
+    }
+
+    #[inline(always)]
+    fn refuses(flags: u32) -> bool {
+        flags & SIGN != 0
+    }
+}
+
+/// f32 that is known to be a value of `bfloat16`.
+#[derive(Clone, Copy)]
+pub(crate) struct ExactBf16;
+
+impl PerElement for ExactBf16 {
+    type Source = f32;
+    type Target = u16;
+    type Flags = ();
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: f32) -> (u16, ()) {
+        ((x.to_bits() >> 16) as u16, ())
     }
 }
 
 /// f32 to `float8_e8m0fnu`: powers of two, rounded between each other.
+#[derive(Clone, Copy)]
 pub(crate) struct EncodeE8m0<R, M>(pub(crate) PhantomData<(R, M)>);
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl<R: Round, M: Range> Kernel for EncodeE8m0<R, M> {
-    const SIZES: (usize, usize) = (4, 1);
+impl<R: Round, M: Range> PerElement for EncodeE8m0<R, M> {
+    type Source = f32;
+    type Target = u8;
+    type Flags = u32;
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let mut wrong = 0;
-        for_each(input, output, |x: u32| {
-            let mantissa = x & 0x007f_ffff;
-            let field = x >> F32_MANTISSA_BITS & 0xff;
-            let up = match R::ROUNDING {
-                // A tie, 1.5 · 2^k, goes to the even one of the two exponent bytes.
-                Some(Rounding::NearestEven) | None => (mantissa + (field & 1) > 0x0040_0000) as u32,
-                Some(Rounding::NearestAway) => (mantissa >= 0x0040_0000) as u32,
-                Some(Rounding::TowardsPositive) => (mantissa != 0) as u32,
-                Some(Rounding::TowardsZero | Rounding::TowardsNegative) => 0,
-            };
-            // Below the normal numbers of f32 lies only 2^−127, byte 0; each rounding reaches it
-            // from another point on.
-            let least = match R::ROUNDING {
-                Some(Rounding::NearestEven | Rounding::NearestAway) | None => 0x0030_0000,
-                Some(Rounding::TowardsPositive) => 0x0020_0001,
-                Some(Rounding::TowardsZero | Rounding::TowardsNegative) => 0x0040_0000,
-            };
-            let above_least = match R::ROUNDING {
-                Some(Rounding::NearestEven | Rounding::NearestAway) | None => {
-                    (mantissa
-                        >= 0x0060_0000 + u32::from(R::ROUNDING == Some(Rounding::NearestEven)))
-                        as u32
-                }
-                Some(Rounding::TowardsPositive) => (mantissa > 0x0040_0000) as u32,
-                Some(Rounding::TowardsZero | Rounding::TowardsNegative) => 0,
-            };
-            let byte = if field == 0 { above_least } else { field + up };
-            let magnitude = x & !SIGN;
-            let below = (x >> 31 == 1) | ((field == 0) & (mantissa < least));
-            let held = if below { 0 } else { byte.min(0xfe) };
-            let is_nan = magnitude > F32_INFINITY;
-
-            // As signs: infinite; and not NaN, but negative, below the least or above the greatest.
-            let not_nan = !F32_INFINITY.wrapping_sub(magnitude);
-            wrong |= (F32_INFINITY - 1).wrapping_sub(magnitude) & not_nan;
-            if M::MODE == OutOfRange::Error {
-                let too_small = magnitude.wrapping_sub(least);
-                wrong |= (x | too_small | 0xfe_u32.wrapping_sub(byte)) & not_nan;
+    fn convert<L: Token>(&self, x: f32) -> (u8, u32) {
+        let x = x.to_bits();
+        let mantissa = x & 0x007f_ffff;
+        let field = x >> F32_MANTISSA_BITS & 0xff;
+        let up = match R::ROUNDING {
+            // A tie, 1.5 · 2^k, goes to the even one of the two exponent bytes.
+            Some(Rounding::NearestEven) | None => (mantissa + (field & 1) > 0x0040_0000) as u32,
+            Some(Rounding::NearestAway) => (mantissa >= 0x0040_0000) as u32,
+            Some(Rounding::TowardsPositive) => (mantissa != 0) as u32,
+            Some(Rounding::TowardsZero | Rounding::TowardsNegative) => 0,
+        };
+        // Below the normal numbers of f32 lies only 2^−127, byte 0; each rounding reaches it
+        // from another point on.
+        let least = match R::ROUNDING {
+            Some(Rounding::NearestEven | Rounding::NearestAway) | None => 0x0030_0000,
+            Some(Rounding::TowardsPositive) => 0x0020_0001,
+            Some(Rounding::TowardsZero | Rounding::TowardsNegative) => 0x0040_0000,
+        };
+        let above_least = match R::ROUNDING {
+            Some(Rounding::NearestEven | Rounding::NearestAway) | None => {
+                (mantissa >= 0x0060_0000 + u32::from(R::ROUNDING == Some(Rounding::NearestEven)))
+                    as u32
             }
-            (if is_nan { 0xff } else { held }) as u8
-        });
-        wrong & SIGN != 0
+            Some(Rounding::TowardsPositive) => (mantissa > 0x0040_0000) as u32,
+            Some(Rounding::TowardsZero | Rounding::TowardsNegative) => 0,
+        };
+        let byte = if field == 0 { above_least } else { field + up };
+        let magnitude = x & !SIGN;
+        let below = (x >> 31 == 1) | ((field == 0) & (mantissa < least));
+        let held = if below { 0 } else { byte.min(0xfe) };
+        let is_nan = magnitude > F32_INFINITY;
+
+        // As signs: infinite; and not NaN, but negative, below the least or above the greatest.
+        let not_nan = !F32_INFINITY.wrapping_sub(magnitude);
+        let mut wrong = (F32_INFINITY - 1).wrapping_sub(magnitude) & not_nan;
+        if M::MODE == OutOfRange::Error {
+            let too_small = magnitude.wrapping_sub(least);
+            wrong |= (x | too_small | 0xfe_u32.wrapping_sub(byte)) & not_nan;
+        }
+        ((if is_nan { 0xff } else { held }) as u8, wrong)
     }
-}
-
-/// f32 to `float16` by the level's instruction, which rounds in the direction of `DIRECTION`, and
-/// makes what is out of range infinite only if that is to nearest.
-pub(crate) struct EncodeF16<const DIRECTION: i32>;
-
-// SAFETY: chunks and remainder together initialise the output.
-unsafe impl<const DIRECTION: i32> Kernel for EncodeF16<DIRECTION> {
-    const SIZES: (usize, usize) = (4, 2);
 
     #[inline(always)]
-    fn run<L: Token>(&self, token: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        in_chunks(input, output, |x| token.f32_to_f16::<DIRECTION>(x));
-        false
+    fn refuses(flags: u32) -> bool {
+        flags & SIGN != 0
     }
 }
 
-/// What [`EncodeF16`] does not do, in front of it: makes f32 values out of the range of `float16`
+/// f32 to `float16`, by the level's instruction if it has one.
+#[derive(Clone, Copy)]
+pub(crate) struct EncodeF16<R, M>(Encode<u16, R, M>);
+
+impl<R: Round, M: Range> EncodeF16<R, M> {
+    pub(crate) fn new() -> Self {
+        Self(Encode::new(F16))
+    }
+}
+
+impl<R: Round, M: Range> PerElement for EncodeF16<R, M> {
+    type Source = f32;
+    type Target = u16;
+    type Flags = u32;
+
+    fn takes_chunks<L: Token>() -> bool {
+        L::CONVERTS_F16
+    }
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: f32) -> (u16, u32) {
+        self.0.convert::<L>(x)
+    }
+
+    #[inline(always)]
+    fn convert_chunk<L: Token>(
+        &self,
+        token: L,
+        chunk: &[f32; CHUNK],
+        flags: &mut [u32; CHUNK],
+    ) -> [u16; CHUNK] {
+        to_f16::<R, L>(token, BeforeF16::<R, M>(PhantomData).convert_chunk(token, chunk, flags))
+    }
+
+    #[inline(always)]
+    fn refuses(flags: u32) -> bool {
+        flags & SIGN != 0
+    }
+}
+
+/// f32 to `float16` for values that round into its range, and not to nearest-away.
+#[derive(Clone, Copy)]
+pub(crate) struct EncodeF16InRange<R>(Encode<u16, R, Clamp>);
+
+impl<R: Round> EncodeF16InRange<R> {
+    pub(crate) fn new() -> Self {
+        Self(Encode::new(F16))
+    }
+}
+
+impl<R: Round> PerElement for EncodeF16InRange<R> {
+    type Source = f32;
+    type Target = u16;
+    type Flags = ();
+
+    fn takes_chunks<L: Token>() -> bool {
+        L::CONVERTS_F16
+    }
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: f32) -> (u16, ()) {
+        (self.0.convert::<L>(x).0, ())
+    }
+
+    #[inline(always)]
+    fn convert_chunk<L: Token>(
+        &self,
+        token: L,
+        chunk: &[f32; CHUNK],
+        _: &mut [(); CHUNK],
+    ) -> [u16; CHUNK] {
+        to_f16::<R, L>(token, *chunk)
+    }
+}
+
+/// The instruction to `float16`, in the direction of `R`; for nearest-away the part behind
+/// [`BeforeF16`].
+#[inline(always)]
+fn to_f16<R: Round, L: Token>(token: L, chunk: [f32; CHUNK]) -> [u16; CHUNK] {
+    match R::ROUNDING {
+        Some(Rounding::NearestEven) | None => {
+            token.f32_to_f16::<{ direction::NEAREST_EVEN }>(chunk)
+        }
+        Some(Rounding::TowardsPositive) => token.f32_to_f16::<{ direction::POSITIVE }>(chunk),
+        Some(Rounding::TowardsNegative) => token.f32_to_f16::<{ direction::NEGATIVE }>(chunk),
+        Some(Rounding::TowardsZero | Rounding::NearestAway) => {
+            token.f32_to_f16::<{ direction::ZERO }>(chunk)
+        }
+    }
+}
+
+/// What the instruction to `float16` does not do, in front of it: makes f32 values out of its range
 /// infinite (or flags them), and for nearest-away carries what is to be rounded up past the neighbour,
 /// so that truncation follows.
-pub(crate) struct BeforeF16<R, M>(pub(crate) PhantomData<(R, M)>);
+#[derive(Clone, Copy)]
+struct BeforeF16<R, M>(PhantomData<(R, M)>);
 
-// SAFETY: `for_each` initialises the output.
-unsafe impl<R: Round, M: Range> Kernel for BeforeF16<R, M> {
-    const SIZES: (usize, usize) = (4, 4);
+impl<R: Round, M: Range> PerElement for BeforeF16<R, M> {
+    type Source = f32;
+    type Target = f32;
+    type Flags = u32;
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn convert<L: Token>(&self, x: f32) -> (f32, u32) {
         // The greatest magnitudes that round into range: below 65520 to nearest, below 65536 towards
         // zero, 65504 away from it.
         let (nearest, inwards, outwards) = (65_519.996_f32, 65_535.996_f32, 65_504.0_f32);
@@ -318,81 +415,50 @@ unsafe impl<R: Round, M: Range> Kernel for BeforeF16<R, M> {
             Some(Rounding::TowardsNegative) => (inwards, outwards),
             Some(Rounding::NearestEven | Rounding::NearestAway) | None => (nearest, nearest),
         };
-        let mut wrong = 0;
-        for_each(input, output, |x: f32| {
-            let magnitude = x.abs();
-            let limit = if x > 0.0 { positive } else { negative };
-            if M::MODE == OutOfRange::Error {
-                let outside = limit.to_bits().wrapping_sub(magnitude.to_bits());
-                wrong |= outside & magnitude.to_bits().wrapping_sub(F32_INFINITY);
-            }
-            let carried = if R::ROUNDING == Some(Rounding::NearestAway) {
-                // Half a unit in the last place: of a normal result it is bit 12 of the f32, of a
-                // subnormal one 2^−25, less a little so as not to carry what lies below it.
-                let normal = magnitude.to_bits() + 0x1000;
-                let subnormal = (magnitude + f32::from_bits(0x32ff_ffff)).to_bits();
-                let carried = if magnitude < 6.103_515_6e-5 { subnormal } else { normal };
-                carried | x.to_bits() & SIGN
-            } else {
-                x.to_bits()
-            };
-            let infinite = F32_INFINITY | x.to_bits() & SIGN;
-            let kept = if magnitude <= limit { carried } else { infinite };
-            if x.is_nan() { x.to_bits() } else { kept }
-        });
-        wrong & SIGN != 0
-    }
-}
-
-/// The stages from f32 to `float16`.
-fn f16_encoder<R: Round, M: Range>(level: Level) -> Vec<Box<dyn Stage>> {
-    if !level.converts_f16() {
-        return vec![level.bind(Encode::<u16, R, M>::new(F16))];
-    }
-    let to_nearest = R::ROUNDING == Some(Rounding::NearestEven);
-    if to_nearest && M::MODE == OutOfRange::Clamp {
-        return vec![f16_converter::<R>(level)];
-    }
-    vec![level.bind(BeforeF16::<R, M>(PhantomData)), f16_converter::<R>(level)]
-}
-
-/// The instruction from f32 to `float16`; for nearest-away the part behind [`BeforeF16`].
-fn f16_converter<R: Round>(level: Level) -> Box<dyn Stage> {
-    match R::ROUNDING {
-        Some(Rounding::NearestEven) | None => level.bind(EncodeF16::<{ direction::NEAREST_EVEN }>),
-        Some(Rounding::TowardsPositive) => level.bind(EncodeF16::<{ direction::POSITIVE }>),
-        Some(Rounding::TowardsNegative) => level.bind(EncodeF16::<{ direction::NEGATIVE }>),
-        Some(Rounding::TowardsZero | Rounding::NearestAway) => {
-            level.bind(EncodeF16::<{ direction::ZERO }>)
+        let magnitude = x.abs();
+        let limit = if positive == negative || x > 0.0 { positive } else { negative };
+        let wrong = if M::MODE == OutOfRange::Error {
+            let outside = limit.to_bits().wrapping_sub(magnitude.to_bits());
+            outside & magnitude.to_bits().wrapping_sub(F32_INFINITY)
+        } else {
+            0
+        };
+        if R::ROUNDING == Some(Rounding::NearestEven) || R::ROUNDING.is_none() {
+            // To nearest, the instruction makes infinite by itself what is out of range.
+            return (x, wrong);
         }
+        let carried = if R::ROUNDING == Some(Rounding::NearestAway) {
+            // Half a unit in the last place: of a normal result it is bit 12 of the f32, of a
+            // subnormal one 2^−25, less a little so as not to carry what lies below it.
+            let normal = magnitude.to_bits() + 0x1000;
+            let subnormal = (magnitude + f32::from_bits(0x32ff_ffff)).to_bits();
+            let carried = if magnitude < 6.103_515_6e-5 { subnormal } else { normal };
+            carried | x.to_bits() & SIGN
+        } else {
+            x.to_bits()
+        };
+        let infinite = F32_INFINITY | x.to_bits() & SIGN;
+        let outside = (magnitude > limit) & (magnitude < f32::INFINITY);
+        // NaN and infinities are kept as they are.
+        let kept = if magnitude < f32::INFINITY { carried } else { x.to_bits() };
+        (f32::from_bits(if outside { infinite } else { kept }), wrong)
+    }
+
+    #[inline(always)]
+    fn refuses(flags: u32) -> bool {
+        flags & SIGN != 0
     }
 }
 
-/// The stages from f32 to a narrower float, for values that are known to round into its range.
-pub(crate) fn encoder_in_range<R: Round>(
+/// The stage from f32 to a one-byte float.
+pub(crate) fn minifloat_encoder<R: Round, M: Range>(
     target: ElementType,
     format: FloatFormat,
     level: Level,
-) -> Vec<Box<dyn Stage>> {
-    match (target, R::ROUNDING) {
-        (ElementType::Float16, Some(Rounding::NearestAway) | None) => {
-            f16_encoder::<R, Clamp>(level)
-        }
-        (ElementType::Float16, _) if level.converts_f16() => vec![f16_converter::<R>(level)],
-        _ => encoder::<R, Clamp>(target, format, level),
-    }
-}
-
-/// The stages from f32 to a narrower float.
-pub(crate) fn encoder<R: Round, M: Range>(
-    target: ElementType,
-    format: FloatFormat,
-    level: Level,
-) -> Vec<Box<dyn Stage>> {
-    match target {
-        ElementType::BFloat16 => vec![level.bind(EncodeBf16::<R, M>(PhantomData))],
-        ElementType::Float16 => f16_encoder::<R, M>(level),
-        ElementType::Float8E8M0Fnu => vec![level.bind(EncodeE8m0::<R, M>(PhantomData))],
-        _ => vec![level.bind(Encode::<u8, R, M>::new(format))],
+) -> Box<dyn Stage> {
+    if target == ElementType::Float8E8M0Fnu {
+        level.bind(Loop(EncodeE8m0::<R, M>(PhantomData)))
+    } else {
+        level.bind(Loop(Encode::<u8, R, M>::new(format)))
     }
 }
