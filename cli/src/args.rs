@@ -25,6 +25,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Pack(Pack),
     Unpack(Unpack),
+    Migrate(Migrate),
     Verify(Verify),
     Compare(Compare),
     Info(Info),
@@ -126,7 +127,8 @@ pub(crate) struct Pack {
 }
 
 /// The arguments with which codecs are chosen; what replaces choosing excludes them.
-const CHOOSING: [&str; 12] = [
+const CHOOSING: [&str; 13] = [
+    "compressor",
     "max_abs_error",
     "max_rel_error",
     "precision",
@@ -149,7 +151,7 @@ pub(crate) struct Unpack {
     /// The Zarr v3 array to write.
     pub(crate) output: PathBuf,
     /// Writes the stored integers with the attributes scale_factor, add_offset and _FillValue.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "compressor")]
     pub(crate) to_cf: bool,
     #[command(flatten)]
     pub(crate) common: Common,
@@ -192,6 +194,35 @@ pub(crate) struct Compare {
     /// Shows no progress and, without --json, no table.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// Turns an array of Zarr v1 or v2, or with numcodecs.fixedscaleoffset or numcodecs.astype, into one of
+/// Zarr v3 with scale_offset and cast_value.
+///
+/// Writes new metadata over the same chunks wherever that gives the same values, and says why where it
+/// does not; the values before and after are compared, every bit of every element.
+#[derive(Args, Debug)]
+pub(crate) struct Migrate {
+    /// The array: Zarr v1, v2 or v3.
+    pub(crate) input: PathBuf,
+    /// The Zarr v3 array to write.
+    #[arg(required_unless_present = "in_place")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replaces the metadata of INPUT, and keeps the old ones beside them as NAME.bak.
+    #[arg(long, conflicts_with_all = ["output", "copy", "overwrite", "compressor"])]
+    pub(crate) in_place: bool,
+    /// Copies chunks; by default they are linked where the filesystem can do that, so that both arrays
+    /// are the same files.
+    #[arg(long)]
+    pub(crate) copy: bool,
+    /// Decodes everything and encodes it again, with --compressor.
+    #[arg(long, conflicts_with_all = ["in_place", "copy"])]
+    pub(crate) reencode: bool,
+    /// Prints the report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 /// What every command that writes an array has.

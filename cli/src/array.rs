@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use recast_kernels::{ElementType, Scalar};
+use serde_json::Value;
 use zarr_recast::{FillCheck, data_type};
 use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArraySubset, CodecOptions};
 use zarrs::storage::ReadableListableStorageTraits;
@@ -135,6 +136,23 @@ impl Source {
         } else {
             Array::open(storage, node)?
         };
+        Self::of(path, location, array, fill_check)
+    }
+
+    /// The same chunks with other metadata, which are not stored.
+    pub(crate) fn with_document(&self, document: Value, fill_check: FillCheck) -> Result<Self> {
+        let metadata: ArrayMetadata = serde_json::from_value(document)?;
+        let (storage, node) = (Arc::clone(self.location.storage()), self.location.node());
+        let array = Array::new_with_metadata(storage, node, metadata)?;
+        Self::of(&self.path, self.location.clone(), array, fill_check)
+    }
+
+    fn of(
+        path: &Path,
+        location: Location,
+        array: Array<dyn ReadableListableStorageTraits>,
+        fill_check: FillCheck,
+    ) -> Result<Self> {
         let name = array
             .data_type()
             .name_v3()
@@ -177,6 +195,11 @@ impl Source {
 
     pub(crate) fn array(&self) -> &Array<dyn ReadableListableStorageTraits> {
         &self.array
+    }
+
+    /// Where the array lies.
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
     }
 
     /// The file of a chunk, if the array lies on the filesystem.

@@ -11,7 +11,7 @@ use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value, json};
 use zarr_recast::data_type::ByteOrder;
 use zarr_recast::{Codec, fill_value};
-use zarrs::array::{Array, ArrayMetadata};
+use zarrs::array::{Array, ArrayMetadata, ArrayMetadataV2};
 use zarrs::convert::array_metadata_v2_to_v3;
 use zarrs::filesystem::FilesystemStore;
 
@@ -48,9 +48,7 @@ impl Carried {
         let document = match source.array().metadata() {
             ArrayMetadata::V3(metadata) => serde_json::to_value(metadata)?,
             ArrayMetadata::V2(metadata) => {
-                let metadata = array_metadata_v2_to_v3(metadata)
-                    .context("the metadata cannot be said in Zarr v3")?;
-                let mut document = serde_json::to_value(metadata)?;
+                let mut document = translated(metadata)?;
                 let fill = fill_value::to_json(source.fill_value());
                 set(&mut document, "fill_value", fill);
                 let legacy = source.codecs().chain(source.element_type(), source.fill_value())?;
@@ -64,6 +62,9 @@ impl Carried {
             return Err(anyhow!("the metadata are not a JSON object"));
         };
         name_dimensions(&mut document);
+        if let Some(codecs) = document.get_mut("codecs") {
+            as_objects(codecs);
+        }
         Ok(Self { document })
     }
 
@@ -110,6 +111,16 @@ impl Carried {
         Ok(())
     }
 
+    /// The value codecs, in the order in which elements pass them.
+    pub(crate) fn value_codecs(&self) -> Result<Vec<Codec>> {
+        let mut all = Vec::new();
+        self.clone().replace_value_codecs(|run| {
+            all.extend_from_slice(run);
+            Ok(run.to_vec())
+        })?;
+        Ok(all)
+    }
+
     /// Gives the chunks the keys that Zarr v3 has by default.
     pub(crate) fn use_default_keys(&mut self) {
         let keys = json!({"name": "default", "configuration": {"separator": "/"}});
@@ -151,6 +162,48 @@ impl Carried {
             .map_err(|error| unwritten(error.into(), &"zarr.json"))?;
         Ok(total)
     }
+}
+
+/// Codecs without a configuration as objects, which every reader takes; zarrs writes bare names.
+fn as_objects(codecs: &mut Value) {
+    for codec in codecs.as_array_mut().into_iter().flatten() {
+        if codec.is_string() {
+            *codec = json!({"name": codec.take()});
+        }
+        for inner in ["/configuration/codecs", "/configuration/index_codecs"] {
+            if let Some(inner) = codec.pointer_mut(inner) {
+                as_objects(inner);
+            }
+        }
+    }
+}
+
+/// The metadata of Zarr v2 as Zarr v3. zarrs would round the numbers of value codecs, so these go
+/// another way.
+fn translated(metadata: &ArrayMetadataV2) -> Result<Value> {
+    let mut others = metadata.clone();
+    let filters = others.filters.take().unwrap_or_default();
+    let is_value = |id: &str| Codec::is_known(&format!("numcodecs.{id}"));
+    let rest: Vec<_> = filters.iter().filter(|filter| !is_value(filter.id())).cloned().collect();
+    let count = rest.len();
+    others.filters = (!rest.is_empty()).then_some(rest);
+    let translated =
+        array_metadata_v2_to_v3(&others).context("the metadata cannot be said in Zarr v3")?;
+    let mut document = serde_json::to_value(translated)?;
+    let Some(codecs) = document.get_mut("codecs").and_then(Value::as_array_mut) else {
+        return Ok(document);
+    };
+    // Before the filters zarrs puts what stands for `order`, behind them bytes and the compressor.
+    let behind = 1 + usize::from(metadata.compressor.is_some());
+    let before = codecs.len().saturating_sub(count + behind);
+    for (index, filter) in filters.iter().enumerate().filter(|(_, filter)| is_value(filter.id())) {
+        let codec = json!({
+            "name": format!("numcodecs.{}", filter.id()),
+            "configuration": filter.configuration(),
+        });
+        codecs.insert((before + index).min(codecs.len()), codec);
+    }
+    Ok(document)
 }
 
 /// Brings one chunk to its place, if it is stored.

@@ -842,7 +842,7 @@ fn map(pairs: &[(Scalar, Scalar)]) -> Option<ScalarMap> {
 
 /// Values at the ends of a type, in the order in which they are given to NaN and the fill value: as
 /// CF does, the largest of an unsigned type and the smallest of a signed one come first.
-fn ends(target: ElementType) -> Vec<Scalar> {
+pub(crate) fn ends(target: ElementType) -> Vec<Scalar> {
     let Some((lowest, highest)) = integer(Scalar::min(target)).zip(integer(Scalar::max(target)))
     else {
         return Vec::new();

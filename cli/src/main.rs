@@ -14,6 +14,7 @@ mod difference;
 mod failure;
 mod info;
 mod limits;
+mod migrate;
 mod number;
 mod output;
 mod pack;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Pack(arguments) => pack::run(arguments),
         Command::Unpack(arguments) if arguments.to_cf => cf::unpack(arguments),
         Command::Unpack(arguments) => unpack::run(arguments),
+        Command::Migrate(arguments) => migrate::run(arguments),
         Command::Verify(arguments) => compare::verify(arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Info(arguments) => info::run(arguments),

@@ -54,6 +54,11 @@ impl Location {
         Some(self.root.as_ref()?.join(key.as_str()))
     }
 
+    /// The directory, on the filesystem.
+    pub(crate) fn directory(&self) -> Option<PathBuf> {
+        Some(self.root.as_ref()?.join(self.node.trim_start_matches('/')))
+    }
+
     /// A document at this place, as JSON; `None` if there is none, null if it is no JSON.
     pub(crate) fn document(&self, name: &str) -> Result<Option<Value>> {
         let inside = self.node.trim_start_matches('/');
