@@ -16,6 +16,9 @@ use zarr_recast::{FillCheck, JsonScalar};
 /// Exit status: 0 done, 1 failed or over the bound, 2 wrong usage.
 #[derive(Debug, Parser)]
 #[command(name = "recast", version, propagate_version = true)]
+#[command(
+    after_help = "Colours are left out where NO_COLOR is set, progress where there is no terminal."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -31,6 +34,23 @@ pub(crate) enum Command {
     Info(Info),
     Cat(Cat),
     Raw(Raw),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// Prints completions for a shell, to be put where it looks for them.
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Prints the manual page of recast or of one of its commands, for man.
+#[derive(Args, Debug)]
+pub(crate) struct Man {
+    /// The command.
+    pub(crate) command: Option<String>,
 }
 
 /// Packs an array into a small type, checks every element, and reports what it did.
@@ -116,6 +136,13 @@ pub(crate) struct Pack {
     #[arg(long, value_name = "T", requires = "from_cf", value_parser = decoded_types())]
     #[arg(conflicts_with_all = CHOOSING)]
     pub(crate) decoded_type: Option<ElementType>,
+    /// Writes nothing: prints the codecs that would be used, as JSON to paste, and the size and error
+    /// that a sample of the chunks lets expect.
+    #[arg(long, conflicts_with_all = ["verify", "report"])]
+    pub(crate) dry_run: bool,
+    /// Writes a page with the report and with plots: values, stored values, errors, and where they are.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
     /// Leaves out the attribute `recast` that says where the values come from.
     #[arg(long)]
     pub(crate) no_provenance: bool,
@@ -126,9 +153,11 @@ pub(crate) struct Pack {
     pub(crate) common: Common,
 }
 
-/// The arguments with which codecs are chosen; what replaces choosing excludes them.
-const CHOOSING: [&str; 13] = [
+/// The arguments with which codecs are chosen and tried; what replaces choosing excludes them.
+const CHOOSING: [&str; 15] = [
     "compressor",
+    "dry_run",
+    "report",
     "max_abs_error",
     "max_rel_error",
     "precision",
@@ -185,6 +214,12 @@ pub(crate) struct Compare {
     /// Prints JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Writes a page with the table and with plots: values, errors, and where they are.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+    /// Replaces a file at --report.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
@@ -234,6 +269,9 @@ pub(crate) struct Common {
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// The memory that chunks may take, 500MB or 2GiB for instance; fewer threads run if it is short.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_memory: Option<u64>,
     /// Reads INPUT even if its fill value does not survive its codecs, as zarr-python writes it.
     #[arg(long)]
     pub(crate) accept_fill_value: bool,
@@ -325,6 +363,29 @@ impl From<Range> for OutOfRange {
             Range::Clamp => Self::Clamp,
             Range::Wrap => Self::Wrap,
         }
+    }
+}
+
+/// A number of bytes, with a unit or without.
+fn size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 7] = [
+        ("", 1),
+        ("K", 1 << 10),
+        ("M", 1 << 20),
+        ("G", 1 << 30),
+        ("KB", 1000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+    ];
+    let wrong = || "a size such as 500MB, 2GiB or 1000000 is needed".to_owned();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = unit.trim().to_ascii_uppercase().replace("IB", "");
+    let unit = unit.strip_suffix('B').filter(|rest| rest.is_empty()).unwrap_or(&unit);
+    let (_, factor) = UNITS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
+    match number.parse::<f64>() {
+        Ok(number) if number > 0.0 => Ok((number * factor as f64) as u64),
+        _ => Err(wrong()),
     }
 }
 

@@ -14,6 +14,7 @@ use zarrs::storage::ReadableListableStorageTraits;
 use crate::codecs::Steps;
 use crate::failure::guarded;
 use crate::store::{Kind, Location};
+use crate::work::Task;
 
 /// More chunks than this would take hours even if none were stored.
 const MOST_CHUNKS: u64 = 100_000_000;
@@ -224,6 +225,12 @@ impl Source {
     /// The number of chunks.
     pub(crate) fn chunks(&self) -> u64 {
         self.chunks
+    }
+
+    /// A pass over all chunks, as progress shows it.
+    pub(crate) fn pass(&self, what: &'static str) -> Task {
+        let bytes = self.elements() * self.element_type.size() as u128;
+        Task::new(what, u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
     /// The number of elements.

@@ -8,8 +8,10 @@ use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
 use serde_json::{Value, json};
 
 use crate::args::{Compare, Verify, fill_check};
-use crate::array::Source;
+use crate::array::{Region, Source};
+use crate::charts::{Charts, Frame, Pieces, gather};
 use crate::number::{Number, is_wide};
+use crate::page::{PagePlace, page};
 use crate::report::{Table, count};
 use crate::survey::survey;
 use crate::verify::{Comparison, Demand, Judge};
@@ -17,8 +19,7 @@ use crate::work::Workers;
 
 /// `recast compare`.
 pub(crate) fn run(arguments: &Compare) -> Result<()> {
-    let difference = Difference::of(arguments, None)?;
-    difference.show(arguments)
+    Difference::of(arguments, None)?.show(arguments)
 }
 
 /// `recast verify`.
@@ -69,6 +70,8 @@ impl Difference {
                 a.array().shape()
             );
         }
+        let place = arguments.report.as_deref();
+        let place = place.map(|path| PagePlace::new(path, arguments.overwrite)).transpose()?;
         let workers = Workers::new(arguments.threads, !arguments.quiet)?;
         let survey = survey(&a, &workers)?;
         let (absolute, relative) = tolerance.unwrap_or((f64::INFINITY, 0.0));
@@ -81,19 +84,28 @@ impl Difference {
         };
         let types = [a.element_type(), b.element_type()];
         let common = common(types)?;
+        let pair = Pair::new(&a, &b, common)?;
         let comparison = if is_wide(common) {
-            compare::<i128>(&a, &b, common, demand, &workers)?
+            pair.compare::<i128>(demand, &workers)?
         } else {
-            compare::<f64>(&a, &b, common, demand, &workers)?
+            pair.compare::<f64>(demand, &workers)?
         };
-        Ok(Self {
+        let difference = Self {
             shape: a.array().shape().to_vec(),
             elements: a.elements() as u64,
             types,
             comparison,
             tolerance,
             range: survey.range,
-        })
+        };
+        if let Some(mut place) = place {
+            let charts = pair.charts(&difference, &workers)?;
+            let title =
+                format!("{} compared with {}", arguments.b.display(), arguments.a.display());
+            place.write(&page(&title, &difference.to_table(), &charts)?)?;
+            place.commit()?;
+        }
+        Ok(difference)
     }
 
     fn show(&self, arguments: &Compare) -> Result<()> {
@@ -195,30 +207,61 @@ fn converted(plan: Option<&Plan>, elements: Vec<u8>) -> Result<Vec<u8>> {
     Ok(converted)
 }
 
-fn compare<N: Number>(
-    a: &Source,
-    b: &Source,
-    common: ElementType,
-    demand: Demand,
-    workers: &Workers,
-) -> Result<Comparison> {
-    let (from_a, from_b) =
-        (to_common(a.element_type(), common)?, to_common(b.element_type(), common)?);
-    let fill = a.fill_value().cast(common, Rounding::NearestEven, OutOfRange::Error);
-    let fill = fill.ok().context("the fill value has no counterpart in the type of both")?;
-    let judge = Judge::<N>::new(fill, demand)?.counting();
-    let work = |number| {
-        let region = a.region(number)?;
-        let before = converted(from_a.as_ref(), a.read_or_fill(&region)?)?;
-        let after = converted(from_b.as_ref(), b.read_at(&region)?)?;
-        let mut trial = judge.trial(&region);
-        trial.add(&before, &after)?;
-        Ok(trial.done())
-    };
-    let mut total = Comparison::default();
-    workers.run("compare", a.chunks(), work, |comparison| {
-        total = std::mem::take(&mut total).merge(comparison);
-        Ok(())
-    })?;
-    Ok(total)
+/// Two arrays whose elements are read in a type that both have in common.
+struct Pair<'a> {
+    a: &'a Source,
+    b: &'a Source,
+    from_a: Option<Plan>,
+    from_b: Option<Plan>,
+    /// The fill value of the first in that type.
+    fill: Scalar,
+}
+
+impl<'a> Pair<'a> {
+    fn new(a: &'a Source, b: &'a Source, common: ElementType) -> Result<Self> {
+        let from_a = to_common(a.element_type(), common)?;
+        let from_b = to_common(b.element_type(), common)?;
+        let fill = a.fill_value().cast(common, Rounding::NearestEven, OutOfRange::Error);
+        let fill = fill.ok().context("the fill value has no counterpart in the type of both")?;
+        Ok(Self { a, b, from_a, from_b, fill })
+    }
+
+    /// A chunk of the first, and the elements of both in it.
+    fn read(&self, number: u64) -> Result<(Region, Vec<u8>, Vec<u8>)> {
+        let region = self.a.region(number)?;
+        let before = converted(self.from_a.as_ref(), self.a.read_or_fill(&region)?)?;
+        let after = converted(self.from_b.as_ref(), self.b.read_at(&region)?)?;
+        Ok((region, before, after))
+    }
+
+    fn compare<N: Number>(&self, demand: Demand, workers: &Workers) -> Result<Comparison> {
+        let judge = Judge::<N>::new(self.fill, demand)?.counting();
+        let work = |number| {
+            let (region, before, after) = self.read(number)?;
+            let mut trial = judge.trial(&region);
+            trial.add(&before, &after)?;
+            Ok(trial.done())
+        };
+        let mut total = Comparison::default();
+        workers.run(self.a.pass("compare"), self.a.chunks(), work, |comparison| {
+            total = std::mem::take(&mut total).merge(comparison);
+            Ok(())
+        })?;
+        Ok(total)
+    }
+
+    fn charts(&self, difference: &Difference, workers: &Workers) -> Result<Charts> {
+        let ends = difference.range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
+        let frame = Frame {
+            fill_value: self.fill,
+            shape: difference.shape.clone(),
+            values: ends.unwrap_or_default(),
+            codes: None,
+            max_error: difference.comparison.max,
+        };
+        gather(&frame, workers, self.a.chunks(), |number| {
+            let (region, before, after) = self.read(number)?;
+            Ok(Some((region, Pieces { before, after, codes: None })))
+        })
+    }
 }

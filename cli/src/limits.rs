@@ -256,7 +256,7 @@ fn at_percentiles<N: Number>(
             }
             Ok(())
         };
-        workers.run("percentile", source.chunks(), work, Ok)?;
+        workers.run(source.pass("percentile"), source.chunks(), work, Ok)?;
         for (search, bins) in searches.iter_mut().zip(&bins) {
             search.step(bins)?;
         }

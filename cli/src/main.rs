@@ -7,6 +7,7 @@ mod array;
 mod carry;
 mod cat;
 mod cf;
+mod charts;
 mod choose;
 mod codecs;
 mod compare;
@@ -14,10 +15,12 @@ mod difference;
 mod failure;
 mod info;
 mod limits;
+mod manual;
 mod migrate;
 mod number;
 mod output;
 mod pack;
+mod page;
 mod raw;
 mod report;
 mod store;
@@ -52,6 +55,8 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::run(arguments),
         Command::Cat(arguments) => cat::run(arguments),
         Command::Raw(arguments) => raw::run(arguments),
+        Command::Completions(arguments) => manual::completions(arguments),
+        Command::Man(arguments) => manual::page(arguments),
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,

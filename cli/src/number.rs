@@ -39,6 +39,9 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     /// |self|, rounded to the nearest f64.
     fn magnitude(self) -> f64;
 
+    /// Rounded to the nearest.
+    fn to_f64(self) -> f64;
+
     /// Whether |self − other| > bound, exactly.
     fn is_farther(self, other: Self, bound: f64) -> bool;
 }
@@ -118,6 +121,10 @@ impl Number for f64 {
         self.abs()
     }
 
+    fn to_f64(self) -> f64 {
+        self
+    }
+
     fn is_farther(self, other: Self, bound: f64) -> bool {
         let difference = self - other;
         let distance = difference.abs();
@@ -176,6 +183,10 @@ impl Number for i128 {
 
     fn magnitude(self) -> f64 {
         self.unsigned_abs() as f64
+    }
+
+    fn to_f64(self) -> f64 {
+        self as f64
     }
 
     fn is_farther(self, other: Self, bound: f64) -> bool {

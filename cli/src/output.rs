@@ -68,6 +68,11 @@ impl Destination {
         Ok(Self { path, parent, name, replaces })
     }
 
+    /// The place itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// A new temporary directory beside the place; it goes away with the value. What runs that were
     /// killed have left there goes away before.
     pub(crate) fn stage(&self) -> Result<Staged> {
@@ -255,14 +260,7 @@ impl Writer {
     /// stored.
     pub(crate) fn write(&self, region: &Region, elements: Vec<u8>) -> Result<u64> {
         let write = || -> Result<u64> {
-            let elements: ArrayBytes<'_> = ArrayBytes::new_flen(region.pad(elements, self.fill)?);
-            if elements.is_fill_value(self.stored.fill_value()) {
-                return Ok(0);
-            }
-            let shape = self.stored.chunk_shape(&region.chunk)?;
-            let (data_type, fill) = (self.stored.data_type(), self.stored.fill_value());
-            let codecs = self.stored.codecs();
-            let encoded = codecs.encode(elements, &shape, data_type, fill, &self.options)?;
+            let Some(encoded) = self.encode(region, elements)? else { return Ok(0) };
             let path = self.store.key_to_fspath(&self.stored.chunk_key(&region.chunk));
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent)?;
@@ -271,6 +269,24 @@ impl Writer {
             Ok(encoded.len() as u64)
         };
         write().map_err(|error| unwritten(error, &format_args!("chunk {:?}", region.chunk)))
+    }
+
+    /// The bytes that [`Self::write`] would store.
+    pub(crate) fn size(&self, region: &Region, elements: Vec<u8>) -> Result<u64> {
+        Ok(self.encode(region, elements)?.map_or(0, |encoded| encoded.len() as u64))
+    }
+
+    /// A chunk as it is stored; none if all its elements are the fill value.
+    fn encode(&self, region: &Region, elements: Vec<u8>) -> Result<Option<Vec<u8>>> {
+        let elements: ArrayBytes<'_> = ArrayBytes::new_flen(region.pad(elements, self.fill)?);
+        if elements.is_fill_value(self.stored.fill_value()) {
+            return Ok(None);
+        }
+        let shape = self.stored.chunk_shape(&region.chunk)?;
+        let (data_type, fill) = (self.stored.data_type(), self.stored.fill_value());
+        let codecs = self.stored.codecs();
+        let encoded = codecs.encode(elements, &shape, data_type, fill, &self.options)?;
+        Ok(Some(encoded.into_owned()))
     }
 
     /// Writes the metadata, which makes the directory an array.

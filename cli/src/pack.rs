@@ -1,7 +1,7 @@
 //! `recast pack`: two passes over the chunks, one to choose, and one to write, in which every element is
 //! decoded again and compared with the original.
 
-use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -12,10 +12,12 @@ use zarr_recast::{Chain, FillCheck};
 
 use crate::args::{Pack, Percentiles};
 use crate::array::{Region, Source};
+use crate::charts::{Charts, Frame, Pieces, gather};
 use crate::choose::{Chooser, Packing, Request};
 use crate::limits::{Outside, Wanted, narrow};
 use crate::number::{Number, is_wide};
 use crate::output::{Destination, Encoding, Staged, Writer};
+use crate::page::{PagePlace, page};
 use crate::report::count;
 use crate::summary::{Summary, scalar_text};
 use crate::survey::{Survey, survey};
@@ -31,23 +33,50 @@ pub(crate) fn run(arguments: &Pack) -> Result<()> {
     let destination =
         Destination::new(&arguments.input, &arguments.output, arguments.common.overwrite)?;
     let source = Source::open(&arguments.input, arguments.common.fill_check())?;
-    let workers = Workers::new(arguments.common.threads, !arguments.common.quiet)?;
+    let place = arguments.report.as_deref();
+    let mut place =
+        place.map(|path| PagePlace::new(path, arguments.common.overwrite)).transpose()?;
+    let workers = Workers::within(&arguments.common, &source)?;
     let job = Job { arguments, request: &request, source: &source, workers: &workers };
     let survey = job.survey()?;
     let chooser = Chooser::new(&request, &survey).with_context(|| job.input())?;
-    let written = job.find(&chooser, &survey, &destination)?;
-    let Written { staged, packed } = written;
-    destination.commit(staged)?;
-
-    let seconds = started.elapsed().as_secs_f64();
-    let summary = Summary { job, survey: &survey, packed: &packed, seconds };
-    let mut output = std::io::stdout().lock();
-    if arguments.json {
-        writeln!(output, "{:#}", summary.to_json())?;
-    } else if !arguments.common.quiet {
-        write!(output, "{}", summary.to_table())?;
+    if arguments.dry_run {
+        let packed = job.find(&chooser, &survey, |packing, demand| {
+            job.press(packing, demand, &survey, destination.path(), Some(&sample(&source)?))
+        })?;
+        return Summary::new(job, &survey, &packed, started).show();
     }
-    Ok(())
+    let Written { staged, packed } = job.find(&chooser, &survey, |packing, demand| {
+        job.write(packing, demand, &survey, &destination)
+    })?;
+    let summary = Summary::new(job, &survey, &packed, started);
+    if let Some(place) = &mut place {
+        let (input, output) = (arguments.input.display(), arguments.output.display());
+        let title = format!("{input} packed as {output}");
+        place.write(&page(&title, &summary.to_table(), &job.charts(&survey, &packed)?)?)?;
+    }
+    destination.commit(staged)?;
+    if let Some(place) = place {
+        place.commit()?;
+    }
+    summary.show()
+}
+
+/// Bytes of decoded chunks that a dry run tries, more or less.
+const SAMPLE_BYTES: u64 = 64 << 20;
+/// Chunks that it tries at most.
+const SAMPLE_CHUNKS: u64 = 256;
+
+/// The numbers of the chunks that a dry run tries, spread evenly.
+fn sample(source: &Source) -> Result<Vec<u64>> {
+    let chunks = source.chunks();
+    if chunks == 0 {
+        return Ok(Vec::new());
+    }
+    let bytes = source.region(0)?.elements() * source.element_type().size() as u64;
+    let count = (SAMPLE_BYTES / bytes.max(1)).clamp(1, SAMPLE_CHUNKS).min(chunks);
+    let middle = |number| u128::from(2 * number + 1) * u128::from(chunks) / u128::from(2 * count);
+    Ok((0..count).map(|number| middle(number) as u64).collect())
 }
 
 /// What stays the same for all candidates.
@@ -74,11 +103,14 @@ pub(crate) struct Packed {
     pub(crate) part: Part,
     /// The number of different stored values, for types of at most 16 bits.
     pub(crate) codes: Option<u64>,
+    /// The number of chunks that a dry run has tried instead of all.
+    pub(crate) sampled: Option<u64>,
 }
 
 /// What became of some chunks.
 #[derive(Default)]
 pub(crate) struct Part {
+    pub(crate) elements: u64,
     pub(crate) stored_bytes: u64,
     /// Elements that were out of range for the stored type, and were clamped or wrapped.
     pub(crate) out_of_range: u64,
@@ -90,6 +122,7 @@ pub(crate) struct Part {
 impl Part {
     fn merge(self, other: Self) -> Self {
         Self {
+            elements: self.elements + other.elements,
             stored_bytes: self.stored_bytes + other.stored_bytes,
             out_of_range: self.out_of_range + other.out_of_range,
             outside: self.outside.merge(other.outside),
@@ -154,13 +187,13 @@ impl Job<'_> {
         Ok(survey)
     }
 
-    /// Writes with one candidate after the other, until every element is right.
-    fn find(
+    /// Tries one candidate after the other, until every element is right.
+    fn find<T>(
         &self,
         chooser: &Chooser<'_>,
         survey: &Survey,
-        destination: &Destination,
-    ) -> Result<Written> {
+        attempt: impl Fn(Packing, Demand) -> Result<T>,
+    ) -> Result<T> {
         let mut failure = None;
         let mut guesses_failed = false;
         for candidate in chooser.candidates() {
@@ -184,8 +217,8 @@ impl Job<'_> {
             }
             guesses_failed = packing.is_guess;
             let demand = chooser.demand(&packing);
-            match self.write(packing, demand, survey, destination) {
-                Ok(written) => return Ok(written),
+            match attempt(packing, demand) {
+                Ok(done) => return Ok(done),
                 Err(error) if error.is::<Violation>() => failure = Some(error),
                 Err(error) => return Err(error),
             }
@@ -255,22 +288,42 @@ impl Job<'_> {
         survey: &Survey,
         destination: &Destination,
     ) -> Result<Written> {
-        if is_wide(self.source.element_type()) {
-            self.write_as::<i128>(packing, demand, survey, destination)
-        } else {
-            self.write_as::<f64>(packing, demand, survey, destination)
+        let staged = destination.stage()?;
+        let packed = self.press(packing, demand, survey, staged.path(), None)?;
+        let result = Source::open(staged.path(), FillCheck::Enforce)
+            .context("reading back what was written")?;
+        if self.arguments.verify {
+            compare(self.source, &result, survey.limits.as_ref(), demand, self.workers)?;
         }
+        Ok(Written { staged, packed })
     }
 
-    fn write_as<N: Number>(
+    /// Encodes all chunks, decodes them again and compares, and writes them to a directory; or does so
+    /// with some chunks, and writes nothing.
+    fn press(
         &self,
         packing: Packing,
         demand: Demand,
         survey: &Survey,
-        destination: &Destination,
-    ) -> Result<Written> {
+        directory: &Path,
+        sample: Option<&[u64]>,
+    ) -> Result<Packed> {
+        if is_wide(self.source.element_type()) {
+            self.press_as::<i128>(packing, demand, survey, directory, sample)
+        } else {
+            self.press_as::<f64>(packing, demand, survey, directory, sample)
+        }
+    }
+
+    fn press_as<N: Number>(
+        &self,
+        packing: Packing,
+        demand: Demand,
+        survey: &Survey,
+        directory: &Path,
+        sample: Option<&[u64]>,
+    ) -> Result<Packed> {
         let source = self.source;
-        let staged = destination.stage()?;
         let fill = packing.chain.encoded_fill_value().context("the fill value was not encoded")?;
         let encoding = Encoding {
             element_type: packing.chain.encoded_type(),
@@ -278,14 +331,16 @@ impl Job<'_> {
             codecs: &packing.codecs,
             compressor: self.arguments.common.compressor,
         };
-        let writer = Writer::new(staged.path(), source, &encoding, self.attributes()?)?;
+        let writer = Writer::new(directory, source, &encoding, self.attributes()?)?;
         let judge = Judge::<N>::new(source.fill_value(), demand)?;
         let codes = Codes::new(packing.chain.encoded_type());
-        let work = |number| -> Result<Part> {
+        let work = |number: u64| -> Result<Part> {
+            let number =
+                sample.and_then(|sample| sample.get(number as usize)).map_or(number, |&n| n);
             let region = source.region(number)?;
+            let mut part = Part { elements: region.elements(), ..Part::default() };
             // A chunk that is not stored is the fill value, there as here.
-            let Some(mut elements) = source.read(&region)? else { return Ok(Part::default()) };
-            let mut part = Part::default();
+            let Some(mut elements) = source.read(&region)? else { return Ok(part) };
             if let Some(limits) = &survey.limits {
                 part.outside = limits.apply(&mut elements)?;
             }
@@ -294,29 +349,67 @@ impl Job<'_> {
             part.comparison = trial.done();
             drop(elements);
             codes.add(&encoded);
-            part.stored_bytes = writer.write(&region, encoded)?;
+            part.stored_bytes = if sample.is_some() {
+                writer.size(&region, encoded)?
+            } else {
+                writer.write(&region, encoded)?
+            };
             Ok(part)
         };
+        let (what, count) = match sample {
+            Some(sample) => ("sample".into(), sample.len() as u64),
+            None => (source.pass("write"), source.chunks()),
+        };
         let mut total = Part::default();
-        self.workers.run("write", source.chunks(), work, |part| {
+        self.workers.run(what, count, work, |part| {
             total = std::mem::take(&mut total).merge(part);
             Ok(())
         })?;
-        writer.finish()?;
-
-        let result = Source::open(staged.path(), FillCheck::Enforce)
-            .context("reading back what was written")?;
-        if self.arguments.verify {
-            compare(source, &result, survey.limits.as_ref(), demand, self.workers)?;
+        if sample.is_none() {
+            writer.finish()?;
+        } else {
+            let all = source.elements() as f64 / total.elements.max(1) as f64;
+            total.stored_bytes = (total.stored_bytes as f64 * all).round() as u64;
         }
-        let packed = Packed {
+        Ok(Packed {
             codecs: writer.codecs().clone(),
             packing,
             demand,
             part: total,
             codes: codes.count(),
+            sampled: sample.map(|sample| sample.len() as u64),
+        })
+    }
+
+    /// Goes through the array once more for the plots of the report.
+    fn charts(&self, survey: &Survey, packed: &Packed) -> Result<Charts> {
+        let chain = &packed.packing.chain;
+        let values = survey.range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
+        let stored = survey.range.and_then(|(least, greatest)| {
+            let code = |value: Scalar| {
+                let code = chain.encode(&value.to_ne_bytes()).ok()?;
+                Some(Scalar::from_ne_bytes(chain.encoded_type(), &code)?.to_f64())
+            };
+            let (a, b) = (code(least)?, code(greatest)?);
+            Some((a.min(b), a.max(b)))
+        });
+        let frame = Frame {
+            fill_value: survey.fill_value,
+            shape: self.source.array().shape().to_vec(),
+            values: values.unwrap_or_default(),
+            codes: Some((chain.encoded_type(), stored.unwrap_or_default())),
+            max_error: packed.part.comparison.max,
         };
-        Ok(Written { staged, packed })
+        gather(&frame, self.workers, self.source.chunks(), |number| {
+            let region = self.source.region(number)?;
+            let Some(mut before) = self.source.read(&region)? else { return Ok(None) };
+            if let Some(limits) = &survey.limits {
+                limits.apply(&mut before)?;
+            }
+            let codes = chain.encode(&before)?;
+            let after = chain.decode(&codes)?;
+            Ok(Some((region, Pieces { before, after, codes: Some(codes) })))
+        })
     }
 
     fn attributes(&self) -> Result<Map<String, Value>> {

@@ -11,6 +11,11 @@ impl Table {
         self.0.push((label.into(), text.into()));
         self
     }
+
+    /// Labels and texts.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(label, text)| (label.as_str(), text.as_str()))
+    }
 }
 
 impl std::fmt::Display for Table {

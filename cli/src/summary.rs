@@ -1,5 +1,9 @@
 //! The report of `recast pack`, for people and for machines.
 
+use std::io::Write;
+use std::time::Instant;
+
+use anyhow::Result;
 use recast_kernels::{OutOfRange, Scalar};
 use serde_json::{Value, json};
 use zarr_recast::fill_value::to_json;
@@ -12,13 +16,42 @@ use crate::survey::Survey;
 
 /// What `pack` did, and what came of it.
 pub(crate) struct Summary<'a> {
-    pub(crate) job: Job<'a>,
-    pub(crate) survey: &'a Survey,
-    pub(crate) packed: &'a Packed,
-    pub(crate) seconds: f64,
+    job: Job<'a>,
+    survey: &'a Survey,
+    packed: &'a Packed,
+    seconds: f64,
 }
 
-impl Summary<'_> {
+/// Who can read the result; others do not know its codecs.
+const READERS: &str = "zarr-python 3.2 or newer with zarr-recast or cast-value-rs, zarrs with \
+                       zarrs-recast;\nnot GDAL, netCDF and others without these codecs: give them \
+                       the result of `recast unpack`";
+
+impl<'a> Summary<'a> {
+    /// The time ends here.
+    pub(crate) fn new(
+        job: Job<'a>,
+        survey: &'a Survey,
+        packed: &'a Packed,
+        started: Instant,
+    ) -> Self {
+        Self { job, survey, packed, seconds: started.elapsed().as_secs_f64() }
+    }
+
+    /// Prints it as the arguments say.
+    pub(crate) fn show(&self) -> Result<()> {
+        let mut output = std::io::stdout().lock();
+        if self.job.arguments.json {
+            writeln!(output, "{:#}", self.to_json())?;
+        } else if !self.job.arguments.common.quiet {
+            write!(output, "{}", self.to_table())?;
+            if self.packed.sampled.is_some() {
+                writeln!(output, "\n\"codecs\": {:#}", self.packed.codecs)?;
+            }
+        }
+        Ok(())
+    }
+
     fn elements(&self) -> f64 {
         self.job.source.elements() as f64
     }
@@ -53,7 +86,7 @@ impl Summary<'_> {
 
     pub(crate) fn to_json(&self) -> Value {
         let Self { job, survey, packed, .. } = self;
-        let Packed { packing, demand, codecs, part, codes } = packed;
+        let Packed { packing, demand, codecs, part, codes, sampled } = packed;
         let comparison = &part.comparison;
         let (clamped, wrapped) = self.moved();
         let range = |range: Option<(Scalar, Scalar)>| {
@@ -101,6 +134,8 @@ impl Summary<'_> {
             },
             "ratio": self.source_bytes() / (part.stored_bytes.max(1) as f64),
             "error": error,
+            "dry_run": job.arguments.dry_run,
+            "sampled_chunks": sampled,
             "verified": job.arguments.verify,
             "seconds": self.seconds,
             "bytes_per_second": self.source_bytes() / self.seconds,
@@ -115,6 +150,9 @@ impl Summary<'_> {
         self.rows_of_errors(&mut table);
         let rate = bytes(self.source_bytes() / self.seconds.max(1e-9));
         table.row("time", format!("{:.2} s, {rate}/s", self.seconds));
+        if !self.packed.packing.codecs.is_empty() && self.packed.sampled.is_none() {
+            table.row("readers", READERS);
+        }
         table
     }
 
@@ -122,7 +160,17 @@ impl Summary<'_> {
         let Self { job, survey, packed, .. } = self;
         let packing = &packed.packing;
         let target = packing.chain.encoded_type();
-        table.row("packed", job.arguments.output.display().to_string());
+        match packed.sampled {
+            None => table.row("packed", job.arguments.output.display().to_string()),
+            Some(sampled) => table.row(
+                "dry run",
+                format!(
+                    "nothing written; sizes and errors are from {} of {} chunks",
+                    count(sampled),
+                    count(job.source.chunks())
+                ),
+            ),
+        };
         table.row("type", format!("{} -> {target}", survey.element_type));
         if packing.offset.is_some() || packing.scale.is_some() {
             let parts = [("offset", packing.offset), ("scale", packing.scale)];

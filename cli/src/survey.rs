@@ -122,7 +122,7 @@ fn survey_as<N: Number>(source: &Source, workers: &Workers) -> Result<Survey> {
     let mut total = Tally::new();
     let mut first_infinite = None;
     let mut taken = Vec::new();
-    workers.run("range", chunks, work, |(tally, infinite, sample)| {
+    workers.run(source.pass("range"), chunks, work, |(tally, infinite, sample)| {
         total = total.merge(tally);
         first_infinite = first_infinite.take().or(infinite);
         taken.extend(sample);

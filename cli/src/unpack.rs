@@ -13,7 +13,7 @@ pub(crate) fn run(arguments: &Unpack) -> Result<()> {
     let Unpack { input, output, common, .. } = arguments;
     let destination = Destination::new(input, output, common.overwrite)?;
     let source = Source::open(input, common.fill_check())?;
-    let workers = Workers::new(common.threads, !common.quiet)?;
+    let workers = Workers::within(common, &source)?;
     let staged = destination.stage()?;
     let mut attributes = source.array().attributes().clone();
     attributes.remove(PROVENANCE);
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Unpack) -> Result<()> {
         let Some(elements) = source.read(&region)? else { return Ok(0) };
         writer.write(&region, elements)
     };
-    workers.run("unpack", source.chunks(), work, |_| Ok(()))?;
+    workers.run(source.pass("unpack"), source.chunks(), work, |_| Ok(()))?;
     writer.finish()?;
     Source::open(staged.path(), FillCheck::Enforce).context("reading back what was written")?;
     destination.commit(staged)

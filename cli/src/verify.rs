@@ -211,7 +211,7 @@ fn compare_as<N: Number>(
         Ok(trial.done())
     };
     let mut total = Comparison::default();
-    workers.run("verify", original.chunks(), work, |comparison| {
+    workers.run(original.pass("verify"), original.chunks(), work, |comparison| {
         total = std::mem::take(&mut total).merge(comparison);
         Ok(())
     })?;

@@ -1,0 +1,30 @@
+//! `recast completions` and `recast man`: made from the arguments themselves.
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+
+use crate::args::{Cli, Completions, Man};
+use crate::failure::UsageError;
+
+pub(crate) fn completions(arguments: &Completions) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "recast", &mut script);
+    std::io::stdout().lock().write_all(&script).context("standard output")
+}
+
+pub(crate) fn page(arguments: &Man) -> Result<()> {
+    let mut command = Cli::command();
+    command.build();
+    if let Some(name) = &arguments.command {
+        let commands: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        let unknown =
+            UsageError(format!("{name} is no command; there are {}", commands.join(", ")));
+        let found = command.find_subcommand(name).ok_or(unknown)?;
+        command = found.clone().display_name(format!("recast-{name}"));
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page)?;
+    std::io::stdout().lock().write_all(&page).context("standard output")
+}
