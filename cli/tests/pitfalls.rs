@@ -122,7 +122,8 @@ fn pitfall_6_nan_in_one_direction_only() {
     values[7] = f32::NAN;
     let folder = folder_with(&values, json!(0.0));
     folder.pack(&["-e", "0.01"]);
-    let map = &configuration(&metadata(&folder.output()), "cast_value").unwrap()["scalar_map"];
+    let document = metadata(&folder.output());
+    let map = &configuration(&document, "cast_value").unwrap()["scalar_map"];
     let pairs = |direction: &str| map[direction].as_array().unwrap().clone();
     let turned: Vec<Value> = pairs("encode").iter().map(|pair| json!([pair[1], pair[0]])).collect();
     assert_eq!(pairs("decode"), turned);
@@ -139,7 +140,7 @@ fn pitfall_7_the_fill_value_goes_the_way_of_the_data() {
     for fill in [json!(0.0), json!(-999.0), json!(1e20), json!(288.123), json!("NaN")] {
         let folder = Folder::new();
         let array = Sample::new("float32", &[200], &[100], fill).create(&folder.input());
-        let first = ArraySubset::new_with_ranges(&[0..100]);
+        let first = ArraySubset::new_with_shape(vec![100]);
         let bytes = f32s(&kelvin(100));
         array.store_array_subset(&first, ArrayBytes::new_flen(bytes)).unwrap();
         for goal in [&["-e", "0.01"][..], &["--auto", "-t", "int16"]] {
