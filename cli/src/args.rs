@@ -53,7 +53,8 @@ pub(crate) struct Man {
     pub(crate) command: Option<String>,
 }
 
-/// Packs an array into a small type, checks every element, and reports what it did.
+/// Packs an array into a small type, checks every element, and reports what it did; or all arrays of a
+/// group.
 ///
 /// Reads INPUT once for its range, chooses offset, scale and the smallest integer type, and writes OUTPUT
 /// with the codecs scale_offset and cast_value. Every element is decoded again as it is written, and
@@ -61,7 +62,7 @@ pub(crate) struct Man {
 ///
 /// Say what to keep with one of --max-abs-error, --max-rel-error, --precision and --auto, or give
 /// --scale and --offset, or --data-type alone, which casts.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Pack {
     /// The array to read: Zarr v1, v2 or v3, behind any codecs.
     pub(crate) input: PathBuf,
@@ -70,7 +71,7 @@ pub(crate) struct Pack {
     /// The largest allowed |decoded − original| of any element.
     #[arg(long, short = 'e', value_name = "E", value_parser = non_negative, allow_negative_numbers = true)]
     #[arg(required_unless_present_any = [
-        "scale", "offset", "data_type", "max_rel_error", "precision", "auto", "from_cf",
+        "scale", "offset", "data_type", "max_rel_error", "precision", "auto", "from_cf", "config",
     ])]
     #[arg(conflicts_with_all = ["max_rel_error", "precision"])]
     pub(crate) max_abs_error: Option<f64>,
@@ -150,7 +151,50 @@ pub(crate) struct Pack {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
+    pub(crate) group: Group,
+    #[command(flatten)]
     pub(crate) common: Common,
+}
+
+impl Pack {
+    /// Whether the flags say how an array is to be packed.
+    pub(crate) fn says_how(&self) -> bool {
+        self.max_abs_error.is_some()
+            || self.max_rel_error.is_some()
+            || self.precision.is_some()
+            || self.data_type.is_some()
+            || self.scale.is_some()
+            || self.offset.is_some()
+            || self.from_cf
+    }
+}
+
+/// Which arrays of a group are packed.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Groups")]
+pub(crate) struct Group {
+    /// Packs only arrays that match: a name with * and ?, or a path in the group, ** for any folders. May
+    /// be given several times.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) include: Vec<String>,
+    /// Copies arrays that match. May be given several times.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) exclude: Vec<String>,
+    /// Packs coordinates, too: arrays of one dimension named like it, and what the attributes
+    /// coordinates and bounds name.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Settings for single arrays: [[array]] tables with a name (a GLOB; the first that matches counts)
+    /// and flags of this command without their dashes, or skip = true.
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+impl Group {
+    /// Whether any of it is given.
+    pub(crate) fn is_used(&self) -> bool {
+        !self.include.is_empty() || !self.exclude.is_empty() || self.all || self.config.is_some()
+    }
 }
 
 /// The arguments with which codecs are chosen and tried; what replaces choosing excludes them.
@@ -261,7 +305,7 @@ pub(crate) struct Migrate {
 }
 
 /// What every command that writes an array has.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Common {
     /// Replaces an array at OUTPUT, once the new one is whole.
     #[arg(long)]

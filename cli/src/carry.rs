@@ -206,6 +206,18 @@ fn translated(metadata: &ArrayMetadataV2) -> Result<Value> {
     Ok(document)
 }
 
+/// The metadata of an array of Zarr v2 as those of Zarr v3 over the same files, whatever its type.
+pub(crate) fn document_of_v2(metadata: &ArrayMetadataV2) -> Result<Map<String, Value>> {
+    let Value::Object(mut document) = translated(metadata)? else {
+        return Err(anyhow!("the metadata are not a JSON object"));
+    };
+    name_dimensions(&mut document);
+    if let Some(codecs) = document.get_mut("codecs") {
+        as_objects(codecs);
+    }
+    Ok(document)
+}
+
 /// Brings one chunk to its place, if it is stored.
 fn transferred(
     source: &Source,

@@ -36,11 +36,16 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
     }
+    eprintln!("recast: {}; see --help", clap_problem(error));
+    ExitCode::from(USAGE)
+}
+
+/// What clap has to say of arguments that are wrong, on one line.
+pub(crate) fn clap_problem(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let problem = text.split("\nUsage:").next().unwrap_or_default();
     let problem = problem.split("\nFor more information").next().unwrap_or_default();
-    eprintln!("recast: {}; see --help", one_line(problem.trim_start_matches("error: ")));
-    ExitCode::from(USAGE)
+    one_line(problem.trim_start_matches("error: "))
 }
 
 /// Leaves it to [`guarded`] to tell of a panic, unless a developer asks for its backtrace.

@@ -13,6 +13,7 @@ mod codecs;
 mod compare;
 mod difference;
 mod failure;
+mod group;
 mod info;
 mod limits;
 mod manual;
@@ -45,6 +46,8 @@ fn main() -> ExitCode {
     failure::quiet_panics();
     zarrs_recast::register();
     let result = failure::guarded(|| match &cli.command {
+        Command::Pack(arguments) if group::is_group(&arguments.input) => group::run(arguments),
+        Command::Pack(arguments) if arguments.group.is_used() => Err(group::is_no_group(arguments)),
         Command::Pack(arguments) if arguments.from_cf => cf::pack(arguments),
         Command::Pack(arguments) => pack::run(arguments),
         Command::Unpack(arguments) if arguments.to_cf => cf::unpack(arguments),

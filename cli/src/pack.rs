@@ -28,6 +28,15 @@ use crate::work::Workers;
 pub(crate) const PROVENANCE: &str = "recast";
 
 pub(crate) fn run(arguments: &Pack) -> Result<()> {
+    pack(arguments, |summary| summary.show())
+}
+
+/// Packs an array, and returns the report.
+pub(crate) fn array(arguments: &Pack) -> Result<Value> {
+    pack(arguments, |summary| Ok(summary.to_json()))
+}
+
+fn pack<T>(arguments: &Pack, show: impl FnOnce(&Summary<'_>) -> Result<T>) -> Result<T> {
     let started = Instant::now();
     let request = Request::new(arguments)?;
     let destination =
@@ -44,7 +53,7 @@ pub(crate) fn run(arguments: &Pack) -> Result<()> {
         let packed = job.find(&chooser, &survey, |packing, demand| {
             job.press(packing, demand, &survey, destination.path(), Some(&sample(&source)?))
         })?;
-        return Summary::new(job, &survey, &packed, started).show();
+        return show(&Summary::new(job, &survey, &packed, started));
     }
     let Written { staged, packed } = job.find(&chooser, &survey, |packing, demand| {
         job.write(packing, demand, &survey, &destination)
@@ -59,7 +68,7 @@ pub(crate) fn run(arguments: &Pack) -> Result<()> {
     if let Some(place) = place {
         place.commit()?;
     }
-    summary.show()
+    show(&summary)
 }
 
 /// Bytes of decoded chunks that a dry run tries, more or less.

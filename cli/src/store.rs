@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use zarrs::filesystem::FilesystemStore;
-use zarrs::storage::{ReadableListableStorageTraits, StoreKey};
+use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
 
 /// What lies at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,14 +61,50 @@ impl Location {
 
     /// A document at this place, as JSON; `None` if there is none, null if it is no JSON.
     pub(crate) fn document(&self, name: &str) -> Result<Option<Value>> {
-        let inside = self.node.trim_start_matches('/');
-        let key = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
+        let key = format!("{}{name}", self.prefix()?.as_str());
         let key = StoreKey::new(key).context("the path cannot be a key of a store")?;
         if self.file(&key).is_some_and(|file| !file.is_file()) {
             return Ok(None);
         }
         let text = self.storage.get(&key)?;
         Ok(text.map(|text| serde_json::from_slice(&text).unwrap_or_default()))
+    }
+
+    /// A place inside this one.
+    pub(crate) fn child(&self, name: &str) -> Self {
+        let node = format!("{}/{name}", self.node.trim_end_matches('/'));
+        Self { node, ..self.clone() }
+    }
+
+    fn prefix(&self) -> Result<StorePrefix> {
+        let inside = self.node.trim_start_matches('/');
+        let prefix = if inside.is_empty() { String::new() } else { format!("{inside}/") };
+        StorePrefix::new(prefix).context("the path cannot be a prefix of a store")
+    }
+
+    /// The names of what is directly below.
+    pub(crate) fn children(&self) -> Result<Vec<String>> {
+        let prefix = self.prefix()?;
+        let below = self.storage.list_dir(&prefix)?;
+        let names = below.prefixes().iter().filter_map(|child| {
+            let name = child.as_str().strip_prefix(prefix.as_str())?;
+            Some(name.trim_end_matches('/').to_owned())
+        });
+        Ok(names.collect())
+    }
+
+    /// The keys of everything below, from here.
+    pub(crate) fn keys(&self) -> Result<Vec<String>> {
+        let prefix = self.prefix()?;
+        let keys = self.storage.list_prefix(&prefix)?;
+        let names = keys.iter().filter_map(|key| key.as_str().strip_prefix(prefix.as_str()));
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    /// What is stored under a key from here.
+    pub(crate) fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let key = StoreKey::new(format!("{}{name}", self.prefix()?.as_str()))?;
+        Ok(self.storage.get(&key)?.map(Vec::from))
     }
 
     /// Tells what lies here, without judging whether it is in order.

@@ -42,6 +42,23 @@ struct Found {
 }
 
 pub(crate) fn pack(arguments: &Pack) -> Result<()> {
+    convert_array(arguments, |report| {
+        let mut stdout = std::io::stdout().lock();
+        if arguments.json {
+            writeln!(stdout, "{:#}", report.to_json())?;
+        } else if !arguments.common.quiet {
+            write!(stdout, "{}", report.to_table())?;
+        }
+        Ok(())
+    })
+}
+
+/// Converts an array, and returns the report.
+pub(crate) fn array(arguments: &Pack) -> Result<Value> {
+    convert_array(arguments, |report| Ok(report.to_json()))
+}
+
+fn convert_array<T>(arguments: &Pack, show: impl FnOnce(&Report<'_>) -> Result<T>) -> Result<T> {
     let Pack { input, output, common, .. } = arguments;
     let destination = Destination::new(input, output, common.overwrite)?;
     let source = Source::open(input, common.fill_check())?;
@@ -55,14 +72,7 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
     let found = check(&source, &result, &conversion, &workers)?;
     destination.commit(staged)?;
 
-    let report = Report { arguments, source: &source, conversion: &conversion, transferred, found };
-    let mut stdout = std::io::stdout().lock();
-    if arguments.json {
-        writeln!(stdout, "{:#}", report.to_json())?;
-    } else if !common.quiet {
-        write!(stdout, "{}", report.to_table())?;
-    }
-    Ok(())
+    show(&Report { arguments, source: &source, conversion: &conversion, transferred, found })
 }
 
 fn convert(source: &Source, arguments: &Pack, workers: &Workers) -> Result<Conversion> {

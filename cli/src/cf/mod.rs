@@ -5,5 +5,5 @@ mod from_cf;
 mod search;
 mod to_cf;
 
-pub(crate) use from_cf::pack;
+pub(crate) use from_cf::{array, pack};
 pub(crate) use to_cf::unpack;

@@ -98,17 +98,7 @@ impl<'a> Migration<'a> {
         };
         let codecs = match &carried {
             Ok(carried) => carried.value_codecs()?,
-            Err(_) => {
-                let mut codecs = Vec::new();
-                let mut element_type = source.element_type();
-                for codec in source.codecs().value_codecs() {
-                    let new = modern(&codec, element_type)?;
-                    let bound = Chain::bind(element_type, None, &new, &BindOptions::default())?;
-                    element_type = bound.encoded_type();
-                    codecs.extend(new);
-                }
-                codecs
-            }
+            Err(_) => each_modern(source)?,
         };
         Ok(Self { source, codecs, carried, differences })
     }
@@ -253,6 +243,19 @@ impl<'a> Migration<'a> {
         table.row("decoding", compared);
         table
     }
+}
+
+/// The new codecs one by one, without a look at the fill value.
+fn each_modern(source: &Source) -> Result<Vec<Codec>> {
+    let mut codecs = Vec::new();
+    let mut element_type = source.element_type();
+    for codec in source.codecs().value_codecs() {
+        let new = modern(&codec, element_type)?;
+        let bound = Chain::bind(element_type, None, &new, &BindOptions::default())?;
+        element_type = bound.encoded_type();
+        codecs.extend(new);
+    }
+    Ok(codecs)
 }
 
 /// The new metadata, if they can be read over the same chunks.

@@ -1,0 +1,264 @@
+//! `recast pack` of a group: what is picked is packed, what is not stays as it is.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{Sample, contents, metadata, recast};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn pack(&self, more: &[&str]) -> Value {
+        serde_json::from_slice(&recast(&self.arguments(more)).succeeds()).unwrap()
+    }
+
+    fn arguments(&self, more: &[&str]) -> Vec<String> {
+        let (input, output) = (self.path("in"), self.path("out"));
+        let paths = [input.to_str().unwrap(), output.to_str().unwrap()];
+        let all = [&["pack", "--json"], &paths[..], more].concat();
+        all.into_iter().map(str::to_owned).collect()
+    }
+
+    fn refuses(&self, status: i32, more: &[&str]) -> String {
+        let error = recast(&self.arguments(more)).fails(status);
+        assert!(!self.path("out").exists());
+        error
+    }
+}
+
+fn floats(count: usize) -> Vec<u8> {
+    (0..count).flat_map(|i| (i as f32 / 4.0).to_ne_bytes()).collect()
+}
+
+/// A group as weather models write it: two fields, their coordinates, flags, and a group below.
+fn weather(root: &Path) {
+    let array = |path: &str, data_type: &str, shape: &[u64], names: &Value, attributes: Value| {
+        let count = shape.iter().product::<u64>() as usize;
+        let elements = match data_type {
+            "float32" => floats(count),
+            _ => vec![1; count],
+        };
+        Sample::new(data_type, shape, shape, json!(0))
+            .with("dimension_names", names.clone())
+            .with("attributes", attributes)
+            .write(&root.join(path), &elements);
+    };
+    let plane = json!(["time", "lat"]);
+    array("t2m", "float32", &[3, 4], &plane, json!({"units": "K", "coordinates": "height lon"}));
+    array("wind", "float32", &[3, 4], &plane, json!({}));
+    array("flag", "uint8", &[3, 4], &plane, json!({}));
+    array("lat", "float32", &[4], &json!(["lat"]), json!({"bounds": "lat_bounds"}));
+    array("lat_bounds", "float32", &[4, 2], &json!(["lat", null]), json!({}));
+    array("lon", "float32", &[3, 4], &plane, json!({}));
+    array("deep/t2m", "float32", &[3, 4], &plane, json!({}));
+    fs::write(root.join("deep/zarr.json"), r#"{"zarr_format":3,"node_type":"group"}"#).unwrap();
+    let mut group = json!({
+        "zarr_format": 3, "node_type": "group", "attributes": {"title": "weather"},
+    });
+    let mut copies = serde_json::Map::new();
+    for path in ["t2m", "wind", "flag", "lat", "lat_bounds", "lon", "deep", "deep/t2m"] {
+        copies.insert(path.to_owned(), metadata(&root.join(path)));
+    }
+    group["consolidated_metadata"] =
+        json!({"kind": "inline", "must_understand": false, "metadata": copies});
+    fs::write(root.join("zarr.json"), group.to_string()).unwrap();
+}
+
+/// The names of the arrays that were packed.
+fn packed(report: &Value) -> Vec<&str> {
+    let arrays = report["arrays"].as_array().unwrap();
+    let packed = arrays.iter().filter(|array| array["action"] == "packed");
+    packed.map(|array| array["array"].as_str().unwrap()).collect()
+}
+
+fn is_packed(path: &Path) -> bool {
+    metadata(path)["codecs"].to_string().contains("cast_value")
+}
+
+#[test]
+fn fields_are_packed_and_everything_else_is_the_same_files() {
+    let folder = Folder::new();
+    weather(&folder.path("in"));
+    let report = folder.pack(&["-e", "0.01"]);
+    assert_eq!(packed(&report), ["deep/t2m", "t2m", "wind"]);
+    let (input, output) = (folder.path("in"), folder.path("out"));
+    for name in ["flag", "lat", "lat_bounds", "lon"] {
+        assert_eq!(contents(&output.join(name)), contents(&input.join(name)), "{name}");
+    }
+    assert!(is_packed(&output.join("t2m")) && is_packed(&output.join("deep/t2m")));
+    let before = recast(&["cat", input.join("t2m").to_str().unwrap()]).succeeds();
+    let after = recast(&["cat", output.join("t2m").to_str().unwrap()]).succeeds();
+    assert_eq!(before, after);
+    let attributes = &metadata(&output.join("t2m"))["attributes"];
+    assert_eq!(attributes["coordinates"], "height lon");
+    assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn the_copies_of_metadata_in_a_group_are_those_of_what_is_there() {
+    let folder = Folder::new();
+    weather(&folder.path("in"));
+    folder.pack(&["-e", "0.01"]);
+    let output = folder.path("out");
+    let root = metadata(&output);
+    assert_eq!(root["attributes"], json!({"title": "weather"}));
+    let copies = root["consolidated_metadata"]["metadata"].as_object().unwrap();
+    assert_eq!(copies.len(), 8);
+    for (path, copy) in copies {
+        assert_eq!(*copy, metadata(&output.join(path)), "{path}");
+    }
+    // A group that had none has none.
+    assert!(metadata(&output.join("deep")).get("consolidated_metadata").is_none());
+}
+
+#[test]
+fn names_and_paths_pick_arrays() {
+    for (flags, expected) in [
+        (&["--include", "t2m"][..], &["deep/t2m", "t2m"][..]),
+        (&["--include", "deep/*"], &["deep/t2m"]),
+        (&["--include", "lat", "--include", "w*"], &["lat", "wind"]),
+        (&["--exclude", "t2m"], &["wind"]),
+        (&["--exclude", "**/t2m", "--include", "t2m"], &[]),
+        (&["--all"], &["deep/t2m", "lat", "lat_bounds", "lon", "t2m", "wind"]),
+    ] {
+        let folder = Folder::new();
+        weather(&folder.path("in"));
+        let flags = [flags, &["-e", "0.01"]].concat();
+        if expected.is_empty() {
+            let error = folder.refuses(1, &flags);
+            assert!(error.contains("none of its 7 arrays is to be packed"), "{error}");
+        } else {
+            assert_eq!(packed(&folder.pack(&flags)), expected, "{flags:?}");
+        }
+    }
+}
+
+#[test]
+fn a_configuration_says_how_for_each() {
+    let folder = Folder::new();
+    weather(&folder.path("in"));
+    let config = folder.path("recast.toml");
+    let text = r#"
+        [[array]]
+        name = "deep/*"
+        skip = true
+        [[array]]
+        name = "t2m"
+        max-abs-error = 0.2
+        data-type = "uint16"
+        [[array]]
+        name = "w?nd"
+        precision = 0.25
+    "#;
+    fs::write(&config, text).unwrap();
+    let report = folder.pack(&["--config", config.to_str().unwrap()]);
+    assert_eq!(packed(&report), ["t2m", "wind"]);
+    let cast = |path: &str| {
+        let codecs = metadata(&folder.path("out").join(path))["codecs"].clone();
+        let codecs = codecs.as_array().unwrap().iter();
+        let cast =
+            codecs.filter(|codec| codec["name"] == "cast_value").next_back().unwrap().clone();
+        cast["configuration"]["data_type"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(cast("t2m"), "uint16");
+    assert_eq!(cast("wind"), "uint8");
+    for (text, expected) in [
+        ("[[array]]\nname = \"x\"\nmax_error = 1", "array 1: unknown key max_error; the keys are"),
+        ("[[array]]\nmax-abs-error = 1", "array 1: name is missing"),
+        ("[[array]]\nname = \"x\"\nmax-abs-error = \"many\"", "a finite number"),
+        ("[[array]]\nname = \"flag\"\nmax-abs-error = 1", "flag: uint8, and --config has a table"),
+        ("[arrays]", "no [[array]] in it"),
+        ("= 1", "recast.toml"),
+    ] {
+        let other = Folder::new();
+        weather(&other.path("in"));
+        let config = other.path("recast.toml");
+        fs::write(&config, text).unwrap();
+        let error = other.refuses(1, &["--config", config.to_str().unwrap()]);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn groups_of_zarr_v2_become_zarr_v3() {
+    let folder = Folder::new();
+    let input = folder.path("in");
+    let array = |name: &str, dtype: &str, dimensions: &Value, bytes: &[u8]| {
+        let array = input.join(name);
+        fs::create_dir_all(&array).unwrap();
+        let rank = dimensions.as_array().unwrap().len();
+        let document = json!({
+            "zarr_format": 2, "shape": vec![2; rank], "chunks": vec![2; rank], "dtype": dtype,
+            "fill_value": null, "order": "C", "compressor": null, "filters": null,
+        });
+        fs::write(array.join(".zarray"), document.to_string()).unwrap();
+        let attributes = json!({"_ARRAY_DIMENSIONS": dimensions});
+        fs::write(array.join(".zattrs"), attributes.to_string()).unwrap();
+        fs::write(array.join(vec!["0"; rank].join(".")), bytes).unwrap();
+    };
+    let big: Vec<u8> = [1.0_f32, 2.0, 3.0, 4.5].iter().flat_map(|x| x.to_be_bytes()).collect();
+    array("field", ">f4", &json!(["x", "y"]), &big);
+    array("x", ">f4", &json!(["x"]), &big[..8]);
+    array("mask", "|b1", &json!(["x"]), &[0, 1]);
+    fs::write(input.join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
+    fs::write(input.join(".zattrs"), r#"{"title": "old"}"#).unwrap();
+    fs::write(input.join(".zmetadata"), r#"{"metadata": {}}"#).unwrap();
+
+    let report = folder.pack(&["-e", "0.1"]);
+    assert_eq!(packed(&report), ["field"]);
+    let output = folder.path("out");
+    let names: Vec<String> =
+        contents(&output).into_keys().map(|path| path.display().to_string()).collect();
+    assert!(names.iter().all(|name| !name.contains(".z")), "{names:?}");
+    assert_eq!(fs::read(output.join("x/0")).unwrap(), big[..8]);
+    assert_eq!(metadata(&output.join("x"))["dimension_names"], json!(["x"]));
+    assert_eq!(metadata(&output.join("mask"))["data_type"], "bool");
+    assert_eq!(metadata(&output)["attributes"], json!({"title": "old"}));
+    let copies = &metadata(&output)["consolidated_metadata"]["metadata"];
+    assert_eq!(copies["x"], metadata(&output.join("x")));
+    let values = recast(&["cat", output.join("x").to_str().unwrap()]).succeeds();
+    assert_eq!(values, [1.0_f32, 2.0].map(f32::to_le_bytes).concat());
+}
+
+#[test]
+fn cf_attributes_are_converted_all_over_a_group() {
+    let folder = Folder::new();
+    let input = folder.path("in");
+    for (name, attributes) in [("a", json!({"scale_factor": 0.5})), ("b", json!({"units": "1"}))] {
+        Sample::new("int8", &[3], &[3], json!(0))
+            .with("attributes", attributes)
+            .write(&input.join(name), &[1, 2, 3]);
+    }
+    fs::write(input.join("zarr.json"), r#"{"zarr_format":3,"node_type":"group"}"#).unwrap();
+    let report = folder.pack(&["--from-cf"]);
+    assert_eq!(packed(&report), ["a"]);
+    assert_eq!(contents(&folder.path("out/b")), contents(&input.join("b")));
+    let values = recast(&["cat", folder.path("out/a").to_str().unwrap()]).succeeds();
+    assert_eq!(values, [0.5_f32, 1.0, 1.5].map(f32::to_le_bytes).concat());
+}
+
+#[test]
+fn one_array_that_fails_leaves_nothing_behind() {
+    let folder = Folder::new();
+    weather(&folder.path("in"));
+    let error = folder.refuses(1, &["-e", "0.001", "-t", "uint2"]);
+    assert!(error.contains("deep/t2m") && error.contains("--exclude"), "{error}");
+    assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 1);
+    let array = folder.path("in/t2m");
+    let out = folder.path("out");
+    let paths = [array.to_str().unwrap(), out.to_str().unwrap()];
+    let error = recast(&[&["pack", "-e", "1", "--all"], &paths[..]].concat()).fails(2);
+    assert!(error.contains("is no group"), "{error}");
+}
