@@ -167,9 +167,8 @@ fn a_configuration_says_how_for_each() {
     assert_eq!(packed(&report), ["t2m", "wind"]);
     let cast = |path: &str| {
         let codecs = metadata(&folder.path("out").join(path))["codecs"].clone();
-        let codecs = codecs.as_array().unwrap().iter();
-        let cast =
-            codecs.filter(|codec| codec["name"] == "cast_value").next_back().unwrap().clone();
+        let mut codecs = codecs.as_array().unwrap().iter();
+        let cast = codecs.rfind(|codec| codec["name"] == "cast_value").unwrap().clone();
         cast["configuration"]["data_type"].as_str().unwrap().to_owned()
     };
     assert_eq!(cast("t2m"), "uint16");
