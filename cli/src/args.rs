@@ -26,7 +26,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Pack(Pack),
+    Pack(Box<Pack>),
     Unpack(Unpack),
     Migrate(Migrate),
     Verify(Verify),

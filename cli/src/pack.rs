@@ -27,6 +27,8 @@ use crate::work::Workers;
 /// The attribute with the provenance.
 pub(crate) const PROVENANCE: &str = "recast";
 
+// `Summary::show` is a function for one lifetime of what it borrows; the closure is one for all.
+#[allow(clippy::redundant_closure_for_method_calls)]
 pub(crate) fn run(arguments: &Pack) -> Result<()> {
     pack(arguments, |summary| summary.show())
 }

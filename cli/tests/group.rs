@@ -138,7 +138,7 @@ fn names_and_paths_pick_arrays() {
         let flags = [flags, &["-e", "0.01"]].concat();
         if expected.is_empty() {
             let error = folder.refuses(1, &flags);
-            assert!(error.contains("none of its 7 arrays is to be packed"), "{error}");
+            assert!(error.contains("none of 7 arrays is to be packed"), "{error}");
         } else {
             assert_eq!(packed(&folder.pack(&flags)), expected, "{flags:?}");
         }

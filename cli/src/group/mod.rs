@@ -85,7 +85,8 @@ pub(crate) fn run(arguments: &Pack) -> Result<()> {
     }
     write_groups(&nodes, staged.path())?;
     if done.iter().all(|one| one.report.is_err()) {
-        bail!("{shown}: none of its {} is to be packed: {}", arrays(done.len()), reasons(&done));
+        let arrays = arrays(done.len());
+        bail!("{shown}: a group in which none of {arrays} is to be packed: {}", reasons(&done));
     }
     destination.commit(staged)?;
 
@@ -219,8 +220,8 @@ fn candidate(node: &Node, from_cf: bool, is_coordinate: bool) -> rules::Candidat
 
 /// Copies an array: the files as they are, and the metadata as Zarr v3.
 fn copy(node: &Node, place: &Path) -> Result<()> {
-    fs::create_dir_all(place)?;
     const METADATA: [&str; 4] = [".zarray", ".zattrs", ".zgroup", ".zmetadata"];
+    fs::create_dir_all(place)?;
     for name in node.location.keys()? {
         let file = place.join(&name);
         if METADATA.contains(&name.as_str()) {

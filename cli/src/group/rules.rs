@@ -155,7 +155,7 @@ fn one(table: &Value, arguments: &Pack) -> Result<ConfigTable> {
     parsed.common.quiet = arguments.common.quiet;
     parsed.common.accept_fill_value = arguments.common.accept_fill_value;
     parsed.no_provenance = arguments.no_provenance;
-    Ok(ConfigTable { name, arguments: Some(Box::new(parsed)) })
+    Ok(ConfigTable { name, arguments: Some(parsed) })
 }
 
 /// The flags that a table may have.
