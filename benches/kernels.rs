@@ -80,5 +80,24 @@ fn kernels(criterion: &mut Criterion) {
     );
 }
 
-criterion_group!(benches, kernels);
+/// One run on one thread, and on as many as the machine has.
+fn threads(criterion: &mut Criterion) {
+    let plan = Plan::builder(E::Float32).cast(Cast::new(E::UInt8)).build();
+    let plan = plan.expect("the plans of this file can be built");
+    // For each thread as much as the second-level cache of one core holds.
+    let copies = 4 * rayon::current_num_threads();
+    let input = input(E::Float32).repeat(copies);
+    let mut output = vec![0; N * copies];
+    let mut group = criterion.benchmark_group("threads, float32 to uint8");
+    group.throughput(Throughput::Bytes((input.len() + output.len()) as u64));
+    group.bench_function("one", |bencher| {
+        bencher.iter(|| plan.run(&input, &mut output).expect("the elements are in range"));
+    });
+    group.bench_function("all", |bencher| {
+        bencher.iter(|| plan.par_run(&input, &mut output).expect("the elements are in range"));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, kernels, threads);
 criterion_main!(benches);

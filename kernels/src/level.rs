@@ -13,6 +13,9 @@ use crate::BuildError;
 use crate::stages::small_float;
 use crate::stages::{Bound, CHUNK, Kernel, Stage};
 
+/// Bytes that a cache holds together, on most CPUs.
+pub(crate) const CACHE_LINE: usize = 64;
+
 /// A set of instructions that the kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -89,6 +92,16 @@ impl Level {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
 
+    /// Asks for bytes that are read soon. The hardware does so by itself, but not as far ahead as a loop
+    /// reads that writes little.
+    pub(crate) fn prefetch(self, bytes: &[u8]) {
+        #[cfg(target_arch = "x86_64")]
+        if self != Self::Scalar {
+            x86::prefetch(bytes);
+        }
+        let _ = bytes;
+    }
+
     /// The kernel compiled for this level; for the scalar one if the CPU lacks this.
     pub(crate) fn bind<K: Kernel>(self, kernel: K) -> Box<dyn Stage> {
         match self {
@@ -125,10 +138,8 @@ pub(crate) trait Token: Copy + Send + Sync + 'static {
     /// Whether f32 and binary16 convert to each other in one instruction.
     const CONVERTS_F16: bool = false;
 
-    /// Whether chunks narrow to one byte faster than what LLVM makes of a plain loop.
-    const NARROWS_TO_BYTES_IN_CHUNKS: bool = false;
-
-    /// Likewise from eight bytes to two, by way of four.
+    /// Whether chunks narrow eight bytes to two, by way of four, faster than what LLVM makes of a plain
+    /// loop.
     const NARROWS_LONGS_IN_CHUNKS: bool = false;
 
     /// Whether a fused multiplication and addition is one instruction.
@@ -189,9 +200,9 @@ impl Token for Baseline {
 #[cfg(target_arch = "x86_64")]
 #[allow(clippy::struct_field_names)] // the features' own names
 mod x86 {
-    use std::arch::x86_64::{_mm256_cvtph_ps, _mm256_cvtps_ph};
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch, _mm256_cvtph_ps, _mm256_cvtps_ph};
 
-    use super::Token;
+    use super::{CACHE_LINE, Token};
 
     // Each feature here brings those before it: AVX2 has SSE to AVX, AVX-512 F has AVX2.
     pulp::simd_type!({
@@ -234,11 +245,17 @@ mod x86 {
         bytemuck::cast(_mm256_cvtps_ph::<DIRECTION>(bytemuck::cast(values)))
     }
 
+    pub(super) fn prefetch(bytes: &[u8]) {
+        for line in bytes.chunks(CACHE_LINE) {
+            // SAFETY: every x86-64 CPU has SSE; a prefetch reads nothing, and points into a slice.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+        }
+    }
+
     impl Token for Avx2 {
         const HAS_FMA: bool = true;
         const CONVERTS_F16: bool = true;
         const NARROWS_LONGS_IN_CHUNKS: bool = true;
-        const NARROWS_TO_BYTES_IN_CHUNKS: bool = true;
         #[inline(always)]
         fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
             Avx2::vectorize(self, f)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::level::CACHE_LINE;
 use crate::stages::{self, Stage};
 use crate::{
     BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
@@ -206,24 +207,20 @@ impl Plan {
     /// # Errors
     /// As [`Plan::run`].
     pub fn run_uninit(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> Result<(), RunError> {
-        let Inner { source, target, stages, .. } = &*self.inner;
-        if !input.len().is_multiple_of(source.size())
-            || !output.len().is_multiple_of(target.size())
-            || input.len() / source.size() != output.len() / target.size()
-        {
-            return Err(RunError::Length {
-                input_bytes: input.len(),
-                output_bytes: output.len(),
-                source_type: *source,
-                target_type: *target,
-            });
-        }
-        let block = stages::block_len(stages);
+        let Inner { source, target, stages, level, .. } = &*self.inner;
+        self.check_lengths(input.len(), output.len())?;
+        let prefetches = source.size() > target.size() && input.len() >= PREFETCHED_BYTES;
+        let block = stages::block_len(stages, if prefetches { source.size() } else { 1 });
         let mut done = 0;
         let mut ends = block.min(to_aligned_output(output, target.size()));
         let elements = output.len() / target.size();
         while done < elements {
             ends = ends.min(elements);
+            if prefetches {
+                level.prefetch(
+                    &input[ends * source.size()..(ends + block).min(elements) * source.size()],
+                );
+            }
             let input = &input[done * source.size()..ends * source.size()];
             let output = &mut output[done * target.size()..ends * target.size()];
             if stages::run_all(stages, input, output) {
@@ -232,6 +229,64 @@ impl Plan {
             (done, ends) = (ends, ends + block);
         }
         Ok(())
+    }
+
+    /// As [`Plan::run`], with the elements spread over the threads of rayon's current pool. Worth it from
+    /// some 100,000 elements on.
+    ///
+    /// ```
+    /// use recast_kernels::{Cast, ElementType, Plan};
+    /// # fn main() -> Result<(), recast_kernels::Error> {
+    /// let plan = Plan::builder(ElementType::UInt16).cast(Cast::new(ElementType::UInt8)).build()?;
+    /// let input: Vec<u8> = (0..300_000_u32).flat_map(|i| (i as u16 % 256).to_ne_bytes()).collect();
+    /// let mut output = vec![0; 300_000];
+    /// plan.par_run(&input, &mut output)?;
+    /// assert_eq!(output[299_999], (299_999_u32 % 256) as u8);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Plan::run`]: also of the elements that several threads find, the first.
+    #[cfg(feature = "rayon")]
+    pub fn par_run(&self, input: &[u8], output: &mut [u8]) -> Result<(), RunError> {
+        use rayon::prelude::*;
+        /// Elements that are worth handing to another thread.
+        const LEAST: usize = 16_384;
+        let (source, target) = (self.source(), self.target());
+        let threads = rayon::current_num_threads();
+        // Two pieces for each thread even out what the threads are given besides.
+        let piece = (output.len() / target.size()).div_ceil(2 * threads);
+        let piece = piece.next_multiple_of(CACHE_LINE).max(LEAST);
+        if threads == 1 || output.len() <= piece * target.size() {
+            return self.run(input, output);
+        }
+        self.check_lengths(input.len(), output.len())?;
+        let inputs = input.par_chunks(piece * source.size());
+        let outputs = output.par_chunks_mut(piece * target.size());
+        let results: Vec<_> =
+            inputs.zip(outputs).map(|(input, output)| self.run(input, output)).collect();
+        for (number, result) in results.into_iter().enumerate() {
+            match result {
+                Err(RunError::Element(error)) => {
+                    let index = error.index + number * piece;
+                    return Err(CastError { index, ..error }.into());
+                }
+                result => result?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether as many bytes of input and output hold the same number of elements.
+    fn check_lengths(&self, input_bytes: usize, output_bytes: usize) -> Result<(), RunError> {
+        let (source_type, target_type) = (self.source(), self.target());
+        if input_bytes.is_multiple_of(source_type.size())
+            && output_bytes.is_multiple_of(target_type.size())
+            && input_bytes / source_type.size() == output_bytes / target_type.size()
+        {
+            return Ok(());
+        }
+        Err(RunError::Length { input_bytes, output_bytes, source_type, target_type })
     }
 
     /// Runs a block one element at a time; `start` is the index of its first element.
@@ -265,11 +320,14 @@ impl Plan {
     }
 }
 
+/// Bytes of input from which on each block asks for the next: more than second-level caches hold. It
+/// gains where more is read than written, and loses elsewhere.
+const PREFETCHED_BYTES: usize = 2 << 20;
+
 /// How many elements at the start of a long output lie in front of the first cache line that begins
 /// with an element; the length of the first block, so that the vector stores of the others do not
 /// straddle lines. All of a short output, for which the detour is not worth it.
 fn to_aligned_output(output: &[MaybeUninit<u8>], size: usize) -> usize {
-    const CACHE_LINE: usize = 64;
     if output.len() < 64 * CACHE_LINE {
         return usize::MAX;
     }

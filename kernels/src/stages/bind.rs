@@ -764,12 +764,6 @@ fn by_odd<P: PerElement<Target = f64>, M: Range>(
     level: Level,
 ) -> Stages {
     let narrow = Then(before, Narrow::<Odd, M> { min: -max, max, beyond, policy: PhantomData });
-    if cast.target == ElementType::BFloat16 {
-        return with_rounding!(cast.rounding, R => {
-            let encode = EncodeBf16::<R, M>(PhantomData);
-            vec![level.bind(Loop(LongInChunks(Then(narrow, encode))))]
-        });
-    }
     let encode = f32::to_float(Same::<f32>(PhantomData), cast, level);
     stage(narrow, level).into_iter().chain(encode).collect()
 }

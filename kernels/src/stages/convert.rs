@@ -183,10 +183,6 @@ impl<F: ToInt<T>, T: Int, R: Round, M: Range> PerElement for FloatToInt<F, T, R,
     type Target = T;
     type Flags = F::Bits;
 
-    fn takes_chunks<L: Token>() -> bool {
-        L::NARROWS_TO_BYTES_IN_CHUNKS && size_of::<T>() == 1
-    }
-
     #[inline(always)]
     fn convert<L: Token>(&self, x: F) -> (T, F::Bits) {
         let Self { min, max, top, .. } = *self;

@@ -122,12 +122,12 @@ pub(crate) fn for_each<S: Pod, T: Pod>(
 /// stay in the first-level cache; a call per stage and block weighs little against its work.
 const BLOCK_BYTES: usize = 8192;
 
-/// Elements per block of a plan. What runs in one stage needs no buffer; there the block only bounds
-/// the work of finding a failed element.
-pub(crate) fn block_len(stages: &[Box<dyn Stage>]) -> usize {
+/// Elements per block of a plan, none of which takes more than `size` bytes of it. What runs in one stage
+/// needs no buffer; there the block only bounds the work of finding a failed element.
+pub(crate) fn block_len(stages: &[Box<dyn Stage>], size: usize) -> usize {
     let between = stages.split_last().map_or(&[][..], |(_, before)| before);
     let widest = between.iter().map(|stage| stage.output_size()).max().unwrap_or(1);
-    BLOCK_BYTES / widest
+    BLOCK_BYTES / widest.max(size)
 }
 
 /// Runs stages one after another over a block of at most [`block_len`] elements (any number for a

@@ -116,65 +116,46 @@ unsafe impl<P: PerElement> Kernel for Loop<P> {
     }
 }
 
-/// As [`Loop`], by chunks. The last one ends with the block, and may overlap the one before.
+/// As [`Loop`], by chunks; what does not fill the last one is filled up with copies of
+/// its first element.
 #[inline(always)]
+#[allow(clippy::needless_range_loop)] // as in `PerElement::convert_chunk`
 fn run_chunks<P: PerElement, L: Token>(
     work: P,
     token: L,
     input: &[u8],
     output: &mut [MaybeUninit<u8>],
 ) -> bool {
-    let input = elements::<P::Source>(input);
-    let output = output_elements::<P::Target>(output);
-    let Some(last) = input.len().checked_sub(CHUNK) else {
-        return run_short(work, token, input, output);
-    };
-    let mut flags = [P::Flags::NONE; CHUNK];
-    for start in (0..last).step_by(CHUNK).chain([last]) {
-        run_chunk(work, token, &input[start..], &mut output[start..], &mut flags);
-    }
-    P::refuses(flags.into_iter().fold(P::Flags::NONE, Flags::join))
-}
-
-/// The first chunk of `input`.
-#[inline(always)]
-#[allow(clippy::needless_range_loop)] // as in `PerElement::convert_chunk`
-fn run_chunk<P: PerElement, L: Token>(
-    work: P,
-    token: L,
-    input: &[Unaligned<P::Source>],
-    output: &mut [MaybeUninit<Unaligned<P::Target>>],
-    flags: &mut [P::Flags; CHUNK],
-) {
-    if let Some((from, to)) = input.first_chunk().zip(output.first_chunk_mut::<CHUNK>()) {
-        let from: &[_; CHUNK] = from;
-        let mut chunk = [P::Source::zeroed(); CHUNK];
-        for lane in 0..CHUNK {
-            chunk[lane] = from[lane].0;
-        }
-        let targets = work.convert_chunk(token, &chunk, flags);
-        for lane in 0..CHUNK {
-            to[lane].write(Unaligned(targets[lane]));
-        }
-    }
-}
-
-/// Fewer elements than a chunk has: filled up with copies of the first.
-#[inline(always)]
-fn run_short<P: PerElement, L: Token>(
-    work: P,
-    token: L,
-    input: &[Unaligned<P::Source>],
-    output: &mut [MaybeUninit<Unaligned<P::Target>>],
-) -> bool {
-    let Some(first) = input.first() else { return false };
-    let mut filled = [*first; CHUNK];
-    filled[..input.len()].copy_from_slice(input);
+    let (input, last_input) = elements::<P::Source>(input).as_chunks::<CHUNK>();
+    let (output, last_output) = output_elements::<P::Target>(output).as_chunks_mut::<CHUNK>();
+    let spare = last_input.first().copied().unwrap_or(Unaligned(P::Source::zeroed()));
+    let mut filled = [spare; CHUNK];
+    filled[..last_input.len()].copy_from_slice(last_input);
     let mut targets = [MaybeUninit::uninit(); CHUNK];
-    let mut flags = [P::Flags::NONE; CHUNK];
-    run_chunk(work, token, &filled, &mut targets, &mut flags);
-    output.copy_from_slice(&targets[..input.len()]);
-    P::refuses(flags.into_iter().fold(P::Flags::NONE, Flags::join))
+    let mut refused = false;
+    let parts =
+        [(input, output), (std::slice::from_ref(&filled), std::slice::from_mut(&mut targets))];
+    let used = 1 + usize::from(!last_input.is_empty());
+    for (input, output) in parts.into_iter().take(used) {
+        let mut flags = [P::Flags::NONE; CHUNK];
+        for (from, to) in input.iter().zip(output) {
+            let mut chunk = [P::Source::zeroed(); CHUNK];
+            for lane in 0..CHUNK {
+                chunk[lane] = from[lane].0;
+            }
+            let converted = work.convert_chunk(token, &chunk, &mut flags);
+            for lane in 0..CHUNK {
+                to[lane].write(Unaligned(converted[lane]));
+            }
+        }
+        let mut all = P::Flags::NONE;
+        for lane in 0..CHUNK {
+            all = all.join(flags[lane]);
+        }
+        refused |= P::refuses(all);
+    }
+    last_output.copy_from_slice(&targets[..last_output.len()]);
+    refused
 }
 
 /// The same, by chunks if the source has eight bytes: for a target of two, LLVM makes better vectors of

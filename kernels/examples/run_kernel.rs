@@ -1,0 +1,61 @@
+//! Runs one kernel over 65,536 elements, for tools that count instructions (`.ci/codegen.sh`):
+//! `run_kernel KERNEL TIMES`; without arguments it lists the kernels.
+
+use recast_kernels::{
+    Cast, ElementType as E, OutOfRange, Plan, PlanBuilder, Rounding, Scalar, ScaleOffset,
+};
+
+const ELEMENTS: usize = 65_536;
+
+fn kernels() -> Vec<(&'static str, PlanBuilder)> {
+    let cast = |source, cast| Plan::builder(source).cast(cast);
+    let clamp = |target| Cast::new(target).out_of_range(OutOfRange::Clamp);
+    let affine = ScaleOffset {
+        offset: Some(Scalar::from(-1.35_f32)),
+        scale: Some(Scalar::from(2.3_f32)),
+        ..ScaleOffset::default()
+    };
+    let nan_to_0 = [(Scalar::from(f32::NAN), Scalar::from(0_u8))];
+    let upwards = Cast::new(E::Float32).rounding(Rounding::TowardsPositive);
+    vec![
+        ("int16-uint8", cast(E::Int16, Cast::new(E::UInt8))),
+        ("int64-uint8", cast(E::Int64, Cast::new(E::UInt8))),
+        ("uint8-float32", cast(E::UInt8, Cast::new(E::Float32))),
+        ("int64-float32-towards-positive", cast(E::Int64, upwards)),
+        ("float32-uint8", cast(E::Float32, Cast::new(E::UInt8))),
+        ("float32-uint8-nan-to-0", cast(E::Float32, Cast::new(E::UInt8).map(nan_to_0))),
+        ("float32-int16-clamp", cast(E::Float32, clamp(E::Int16))),
+        ("float64-int64", cast(E::Float64, Cast::new(E::Int64))),
+        ("float32-float16", cast(E::Float32, Cast::new(E::Float16))),
+        ("float16-uint8", cast(E::Float16, Cast::new(E::UInt8))),
+        ("float32-bfloat16", cast(E::Float32, Cast::new(E::BFloat16))),
+        ("float64-bfloat16", cast(E::Float64, Cast::new(E::BFloat16))),
+        ("float32-float8_e4m3", cast(E::Float32, clamp(E::Float8E4M3))),
+        ("encode-float32-uint8", Plan::builder(E::Float32).scale(affine).cast(Cast::new(E::UInt8))),
+        (
+            "decode-uint8-float32",
+            Plan::builder(E::UInt8).cast(Cast::new(E::Float32)).unscale(affine),
+        ),
+    ]
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let Some(name) = arguments.next() else {
+        for (name, _) in kernels() {
+            println!("{name}");
+        }
+        return Ok(());
+    };
+    let times: usize = arguments.next().ok_or("how many times is missing")?.parse()?;
+    let (_, plan) =
+        kernels().into_iter().find(|(kernel, _)| *kernel == name).ok_or("no such kernel")?;
+    let plan = plan.build()?;
+    // Zeros: in range everywhere.
+    let input = vec![0; ELEMENTS * plan.source().size()];
+    let mut output = vec![0; ELEMENTS * plan.target().size()];
+    for _ in 0..times {
+        plan.run(&input, &mut output)?;
+    }
+    Ok(())
+}

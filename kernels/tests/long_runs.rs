@@ -1,0 +1,116 @@
+//! Runs that are too long for the caches, which ask for their input ahead, and runs spread over threads,
+//! give what runs of their pieces give.
+
+use recast_kernels::{Cast, ElementType as E, Level, Plan, RunError, Scalar, ScaleOffset};
+
+/// More than the length from which a run asks for its input ahead, and no multiple of any block.
+const ELEMENTS: usize = 1_234_567;
+
+fn input() -> Vec<u8> {
+    (0..ELEMENTS).flat_map(|i| ((i * 7919 % 1000) as f32 / 4.0).to_ne_bytes()).collect()
+}
+
+fn plans() -> Vec<Plan> {
+    let scale = ScaleOffset { scale: Some(Scalar::from(0.5_f32)), ..ScaleOffset::default() };
+    let nan_to_7 = [(Scalar::from(f32::NAN), Scalar::from(7_u8))];
+    let to_byte = Cast::new(E::UInt8).map(nan_to_7);
+    let every_level = |level| {
+        [
+            Plan::builder(E::Float32).cast(to_byte.clone()),
+            Plan::builder(E::Float32)
+                .scale(scale)
+                .cast(Cast::new(E::Int16))
+                .swap_output_bytes(true),
+            Plan::builder(E::Float32).cast(Cast::new(E::Float16)),
+            Plan::builder(E::Float32).cast(Cast::new(E::Float64)),
+        ]
+        .map(|plan| plan.level(level).build().expect("a cast that every level has"))
+    };
+    Level::available().into_iter().flat_map(every_level).collect()
+}
+
+#[test]
+fn a_long_run_equals_the_runs_of_its_pieces() {
+    let input = input();
+    for plan in plans() {
+        let mut whole = vec![0; ELEMENTS * plan.target().size()];
+        plan.run(&input, &mut whole).expect("the elements are in range");
+        let mut pieces = vec![0; whole.len()];
+        let length = 10_007;
+        let inputs = input.chunks(length * plan.source().size());
+        for (input, output) in inputs.zip(pieces.chunks_mut(length * plan.target().size())) {
+            plan.run(input, output).expect("the elements are in range");
+        }
+        assert!(whole == pieces, "{plan:?}");
+    }
+}
+
+#[test]
+fn a_long_run_names_the_first_failing_element() {
+    let mut input = input();
+    for index in [ELEMENTS - 1, 900_001] {
+        input[4 * index..][..4].copy_from_slice(&f32::INFINITY.to_ne_bytes());
+        for plan in plans().into_iter().filter(|plan| plan.target().is_integer()) {
+            let mut output = vec![0; ELEMENTS * plan.target().size()];
+            match plan.run(&input, &mut output) {
+                Err(RunError::Element(error)) => assert_eq!(error.index, index, "{plan:?}"),
+                other => panic!("{plan:?}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[cfg(feature = "rayon")]
+mod on_threads {
+    use super::*;
+
+    fn pool(threads: usize) -> rayon::ThreadPool {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .expect("threads can be started")
+    }
+
+    #[test]
+    fn a_run_on_threads_equals_one_on_one_thread() {
+        let input = input();
+        for plan in plans() {
+            for elements in [0, 1, 16_384, 16_385, 100_003, ELEMENTS] {
+                let input = &input[..elements * plan.source().size()];
+                let mut one = vec![0; elements * plan.target().size()];
+                plan.run(input, &mut one).expect("the elements are in range");
+                for threads in [1, 2, 3, 8] {
+                    let mut several = vec![0; one.len()];
+                    pool(threads)
+                        .install(|| plan.par_run(input, &mut several))
+                        .expect("the elements are in range");
+                    assert!(one == several, "{elements} elements, {threads} threads, {plan:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_on_threads_names_the_first_of_several_failing_elements() {
+        let mut input = input();
+        for index in [1_200_000, 700_001, 40_000] {
+            input[4 * index..][..4].copy_from_slice(&f32::INFINITY.to_ne_bytes());
+            for plan in plans().into_iter().filter(|plan| plan.target().is_integer()) {
+                let mut output = vec![0; ELEMENTS * plan.target().size()];
+                match pool(4).install(|| plan.par_run(&input, &mut output)) {
+                    Err(RunError::Element(error)) => assert_eq!(error.index, index, "{plan:?}"),
+                    other => panic!("{plan:?}: {other:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_that_do_not_match_are_refused() {
+        let plan = Plan::builder(E::Float32).cast(Cast::new(E::UInt8)).build().expect("a cast");
+        let input = vec![0; 400_002];
+        let mut output = vec![0; 100_000];
+        let result = pool(2).install(|| plan.par_run(&input, &mut output));
+        assert!(matches!(result, Err(RunError::Length { .. })), "{result:?}");
+    }
+}
