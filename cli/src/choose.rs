@@ -289,6 +289,41 @@ impl<'a> Chooser<'a> {
         request.auto && range.zip(codes).is_some_and(|(range, codes)| range > codes)
     }
 
+    /// The same values at other places of an unsigned type of the same size. How often the high byte
+    /// of neighbouring values changes depends on the place, and on that what a compressor makes of them.
+    pub(crate) fn elsewhere(&self, packing: &Packing) -> Vec<Packing> {
+        let size = packing.chain.encoded_type().size();
+        let target = SMALLEST_FIRST.into_iter().flatten().find(|target| target.size() == size);
+        let is_fixed = self.request.is_explicit()
+            || self.request.auto
+            || self.request.pow2
+            || self.request.data_type.is_some()
+            || self.working.is_integer()
+            || packing.chain.encoded_type().is_float();
+        let Some((target, scale)) = target.zip(packing.scale).filter(|_| !is_fixed) else {
+            return Vec::new();
+        };
+        let step = 1.0 / scale.to_f64();
+        let count = (self.greatest.to_f64() - self.least.to_f64()) / step;
+        let is_multiple = packing.is_guess || self.request.precision.is_some();
+        // At the low end; with the middle of the range at a change of the high byte; and between.
+        let centred = (128.0 - count / 2.0).rem_euclid(256.0).round();
+        let starts = (0..8).map(|eighth| f64::from(eighth * 32)).chain([centred]);
+        let packings = starts.filter_map(|start| {
+            let offset = self.least.to_f64() - start * step;
+            let offset = if is_multiple { (offset / step).round() * step } else { offset };
+            let offset = self.working_scalar(offset, Rounding::NearestEven)?;
+            let place = Place {
+                offset: Some(offset),
+                scale: Some(scale),
+                target,
+                is_guess: packing.is_guess,
+            };
+            self.bind(place).ok().filter(|other| !other.fill_is_lifted())
+        });
+        packings.collect()
+    }
+
     /// The scales to try: first round ones, which may do if the data are multiples of something
     /// round, then those that must do by the arithmetic.
     fn lattices(&self) -> Result<Vec<Lattice>> {
@@ -414,6 +449,7 @@ impl<'a> Chooser<'a> {
         let unit = unit_roundoff(self.working);
         let budgets = [
             unit * (magnitude + 2.0 * extent),
+            unit * (2.2 * magnitude + 2.2 * extent),
             unit * (4.5 * magnitude + 4.5 * extent),
             unit * (16.0 * magnitude + 16.0 * extent),
         ];

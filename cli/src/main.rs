@@ -22,6 +22,7 @@ mod number;
 mod output;
 mod pack;
 mod page;
+mod plain;
 mod raw;
 mod report;
 mod store;

@@ -16,6 +16,9 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
         numbers: &mut Vec<Self>,
     ) -> Result<(), RunError>;
 
+    /// Elements of a floating-point type, if those are read as these numbers.
+    fn from_floats(pair: (f64, f64)) -> Option<(Self, Self)>;
+
     /// A whole number that is in the same order as the numbers are.
     fn key(self) -> u128;
 
@@ -87,6 +90,10 @@ impl Number for f64 {
         Ok(())
     }
 
+    fn from_floats(pair: (f64, f64)) -> Option<(Self, Self)> {
+        Some(pair)
+    }
+
     fn key(self) -> u128 {
         let bits = self.to_bits();
         // Below zero more bits are less.
@@ -154,6 +161,10 @@ impl Number for i128 {
             numbers.extend(elements.iter().map(|&bytes| Self::from(u64::from_ne_bytes(bytes))));
         }
         Ok(())
+    }
+
+    fn from_floats(_: (f64, f64)) -> Option<(Self, Self)> {
+        None
     }
 
     fn key(self) -> u128 {

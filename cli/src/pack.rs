@@ -10,7 +10,7 @@ use recast_kernels::{ElementType, Plan, Reason, RunError, Scalar, reference};
 use serde_json::{Map, Value, json};
 use zarr_recast::{Chain, FillCheck};
 
-use crate::args::{Pack, Percentiles};
+use crate::args::{Compressor, Pack, Percentiles};
 use crate::array::{Region, Source};
 use crate::charts::{Charts, Frame, Pieces, gather};
 use crate::choose::{Chooser, Packing, Request};
@@ -53,7 +53,13 @@ fn pack<T>(arguments: &Pack, show: impl FnOnce(&Summary<'_>) -> Result<T>) -> Re
     let chooser = Chooser::new(&request, &survey).with_context(|| job.input())?;
     if arguments.dry_run {
         let packed = job.find(&chooser, &survey, |packing, demand| {
-            job.press(packing, demand, &survey, destination.path(), Some(&sample(&source)?))
+            job.press(
+                packing,
+                demand,
+                &survey,
+                destination.path(),
+                Some(&sample(&source, DRY_RUN_SAMPLE)?),
+            )
         })?;
         return show(&Summary::new(job, &survey, &packed, started));
     }
@@ -74,18 +80,22 @@ fn pack<T>(arguments: &Pack, show: impl FnOnce(&Summary<'_>) -> Result<T>) -> Re
 }
 
 /// Bytes of decoded chunks that a dry run tries, more or less.
-const SAMPLE_BYTES: u64 = 64 << 20;
-/// Chunks that it tries at most.
+const DRY_RUN_SAMPLE: u64 = 64 << 20;
+/// Bytes of decoded chunks that the place in the type is chosen by, more or less, and at most: it costs
+/// the time of compressing them a few times.
+const COMPRESSION_SAMPLE: u64 = 4 << 20;
+const COMPRESSION_MOST: u64 = 20 << 20;
+/// Chunks of a sample at most.
 const SAMPLE_CHUNKS: u64 = 256;
 
-/// The numbers of the chunks that a dry run tries, spread evenly.
-fn sample(source: &Source) -> Result<Vec<u64>> {
+/// The numbers of some chunks, spread evenly, which decoded take so many bytes, more or less.
+fn sample(source: &Source, most: u64) -> Result<Vec<u64>> {
     let chunks = source.chunks();
     if chunks == 0 {
         return Ok(Vec::new());
     }
     let bytes = source.region(0)?.elements() * source.element_type().size() as u64;
-    let count = (SAMPLE_BYTES / bytes.max(1)).clamp(1, SAMPLE_CHUNKS).min(chunks);
+    let count = (most / bytes.max(1)).clamp(1, SAMPLE_CHUNKS).min(chunks);
     let middle = |number| u128::from(2 * number + 1) * u128::from(chunks) / u128::from(2 * count);
     Ok((0..count).map(|number| middle(number) as u64).collect())
 }
@@ -227,15 +237,58 @@ impl Job<'_> {
                 continue;
             }
             guesses_failed = packing.is_guess;
-            let demand = chooser.demand(&packing);
-            match attempt(packing, demand) {
-                Ok(done) => return Ok(done),
-                Err(error) if error.is::<Violation>() => failure = Some(error),
-                Err(error) => return Err(error),
+            for packing in self.smallest_first(chooser, packing, survey)? {
+                let demand = chooser.demand(&packing);
+                match attempt(packing, demand) {
+                    Ok(done) => return Ok(done),
+                    Err(error) if error.is::<Violation>() => failure = Some(error),
+                    Err(error) => return Err(error),
+                }
             }
         }
         let failure = failure.unwrap_or_else(|| too_fine(survey));
         Err(self.explained(failure, survey))
+    }
+
+    /// What is to be tried for a candidate: first the place in the type that compresses some chunks
+    /// best, if that is another than its own, and its own.
+    fn smallest_first(
+        &self,
+        chooser: &Chooser<'_>,
+        packing: Packing,
+        survey: &Survey,
+    ) -> Result<Vec<Packing>> {
+        let numbers = sample(self.source, COMPRESSION_SAMPLE)?;
+        let Some(&first) = numbers.first() else { return Ok(vec![packing]) };
+        let region = self.source.region(first)?;
+        let bytes = region.elements() * self.source.element_type().size() as u64;
+        let others = chooser.elsewhere(&packing);
+        if self.arguments.common.compressor == Compressor::None
+            || others.is_empty()
+            || bytes > COMPRESSION_MOST
+        {
+            return Ok(vec![packing]);
+        }
+        // Nothing is written, so any directory will do.
+        let tried = |packing: &Packing| {
+            let demand = chooser.demand(packing);
+            let packed =
+                self.press(packing.clone(), demand, survey, Path::new("."), Some(&numbers));
+            packed.ok().map(|packed| (packed.part.stored_bytes, packed.part.comparison.max))
+        };
+        let Some((own_size, own_error)) = tried(&packing) else { return Ok(vec![packing]) };
+        let mut best = None;
+        for other in others {
+            let Some((size, error)) = tried(&other) else { continue };
+            // What a scale that suits the data has gained in precision is worth more.
+            let is_precise = packing.is_guess
+                && self.request.max_abs_error.is_some_and(|bound| own_error < bound / 2.0);
+            let is_as_good = !is_precise || error <= own_error;
+            if is_as_good && size < best.as_ref().map_or(own_size, |(best, _)| *best) {
+                best = Some((size, other));
+            }
+        }
+        Ok(best.map(|(_, other)| other).into_iter().chain([packing]).collect())
     }
 
     /// Adds to the last failure what was asked for.

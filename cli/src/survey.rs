@@ -6,6 +6,7 @@ use recast_kernels::{ElementType, Plan, Scalar};
 use crate::array::Source;
 use crate::limits::Limits;
 use crate::number::{Number, is_wide, to_float64};
+use crate::plain;
 use crate::work::Workers;
 
 /// Elements that are turned into numbers at once; they stay in the first-level cache.
@@ -193,7 +194,14 @@ impl<N: Number> Reader<N> {
         let mut total = Tally::new();
         let mut infinite = None;
         let mut numbers = Vec::with_capacity(BLOCK);
+        let fill_as_float = fill.map(Number::to_f64);
         for (block, bytes) in elements.chunks(BLOCK * self.element_type.size()).enumerate() {
+            if let Some(range) = plain::range(self.element_type, bytes, fill_as_float)
+                && let Some((least, greatest)) = N::from_floats(range)
+            {
+                total = total.merge(Tally { least, greatest, ..Tally::new() });
+                continue;
+            }
             self.read_into(bytes, &mut numbers)?;
             let mut lanes = [Tally::new(); LANES];
             let (rows, rest) = numbers.as_chunks::<LANES>();

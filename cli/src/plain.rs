@@ -1,0 +1,218 @@
+//! Sums over blocks of `float32` and `float64` elements without NaN, infinities and the fill value: most
+//! blocks of most arrays are such, and their elements need no care one by one.
+//!
+//! The lanes make the order of the additions the same on every CPU.
+
+use std::ops::{AddAssign, Sub};
+
+use pulp::{Arch, Simd, WithSimd};
+use recast_kernels::ElementType;
+
+/// Elements side by side, which the compiler makes vectors of.
+const LANES: usize = 8;
+
+/// Differences that are held at once.
+const PIECE: usize = 256;
+
+/// Numbers as they lie in memory.
+trait Real: Copy + PartialOrd + Sub<Output = Self> + AddAssign + Into<f64> {
+    const ZERO: Self;
+    const NAN: Self;
+    const INFINITY: Self;
+    const NEG_INFINITY: Self;
+
+    /// One that this number is rounded to; only whether they are equal matters.
+    fn near(number: f64) -> Self;
+}
+
+impl Real for f32 {
+    const ZERO: Self = 0.0;
+    const NAN: Self = Self::NAN;
+    const INFINITY: Self = Self::INFINITY;
+    const NEG_INFINITY: Self = Self::NEG_INFINITY;
+
+    fn near(number: f64) -> Self {
+        number as Self
+    }
+}
+
+impl Real for f64 {
+    const ZERO: Self = 0.0;
+    const NAN: Self = Self::NAN;
+    const INFINITY: Self = Self::INFINITY;
+    const NEG_INFINITY: Self = Self::NEG_INFINITY;
+
+    fn near(number: f64) -> Self {
+        number
+    }
+}
+
+/// The smallest and the largest element; none if the block is not plain, or of another type.
+pub(crate) fn range(
+    element_type: ElementType,
+    bytes: &[u8],
+    fill: Option<f64>,
+) -> Option<(f64, f64)> {
+    let fill = fill.unwrap_or(f64::NAN);
+    let arch = Arch::new();
+    match element_type {
+        ElementType::Float32 => {
+            let elements = bytes.as_chunks().0;
+            arch.dispatch(Range { elements, fill: f32::near(fill), decode: f32::from_ne_bytes })
+        }
+        ElementType::Float64 => {
+            let elements = bytes.as_chunks().0;
+            arch.dispatch(Range { elements, fill, decode: f64::from_ne_bytes })
+        }
+        _ => None,
+    }
+}
+
+struct Range<'a, R, const SIZE: usize, F> {
+    elements: &'a [[u8; SIZE]],
+    /// NaN if there is none.
+    fill: R,
+    decode: F,
+}
+
+impl<R: Real, const SIZE: usize, F: Fn([u8; SIZE]) -> R> WithSimd for Range<'_, R, SIZE, F> {
+    type Output = Option<(f64, f64)>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
+        let mut least = [R::INFINITY; LANES];
+        let mut greatest = [R::NEG_INFINITY; LANES];
+        // NaN after an element that is not plain.
+        let mut odd = [R::ZERO; LANES];
+        let mut add = |lane: usize, bytes: [u8; SIZE]| {
+            let x = (self.decode)(bytes);
+            odd[lane] += if x == self.fill { R::NAN } else { x - x };
+            least[lane] = if x < least[lane] { x } else { least[lane] };
+            greatest[lane] = if x > greatest[lane] { x } else { greatest[lane] };
+        };
+        let (rows, rest) = self.elements.as_chunks::<LANES>();
+        for row in rows {
+            for lane in 0..LANES {
+                add(lane, row[lane]);
+            }
+        }
+        for (lane, &bytes) in rest.iter().enumerate() {
+            add(lane, bytes);
+        }
+        let is_plain = !odd.into_iter().any(|odd| odd.into().is_nan());
+        let least = least.into_iter().map(Into::into).fold(f64::INFINITY, f64::min);
+        let greatest = greatest.into_iter().map(Into::into).fold(f64::NEG_INFINITY, f64::max);
+        is_plain.then_some((least, greatest))
+    }
+}
+
+/// Sums over the differences of a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Differences {
+    pub(crate) max: f64,
+    pub(crate) sum: f64,
+    pub(crate) sum_of_differences: f64,
+    pub(crate) sum_of_squares: f64,
+}
+
+/// The differences of two blocks; none if one is not plain, or of another type.
+pub(crate) fn differences(
+    element_type: ElementType,
+    before: &[u8],
+    after: &[u8],
+    fill: Option<f64>,
+) -> Option<Differences> {
+    let fill = fill.unwrap_or(f64::NAN);
+    let arch = Arch::new();
+    match element_type {
+        ElementType::Float32 => {
+            let (before, after) = (before.as_chunks().0, after.as_chunks().0);
+            let decode = |bytes: [u8; 4]| f64::from(f32::from_ne_bytes(bytes));
+            arch.dispatch(Pairs { before, after, fill, decode })
+        }
+        ElementType::Float64 => {
+            let (before, after) = (before.as_chunks().0, after.as_chunks().0);
+            arch.dispatch(Pairs { before, after, fill, decode: f64::from_ne_bytes })
+        }
+        _ => None,
+    }
+}
+
+struct Pairs<'a, const SIZE: usize, F> {
+    before: &'a [[u8; SIZE]],
+    after: &'a [[u8; SIZE]],
+    /// NaN if there is none.
+    fill: f64,
+    decode: F,
+}
+
+impl<const SIZE: usize, F: Fn([u8; SIZE]) -> f64> WithSimd for Pairs<'_, SIZE, F> {
+    type Output = Option<Differences>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
+        let mut max = [0.0; LANES];
+        let mut sum = [0.0; LANES];
+        let mut sum_of_differences = [0.0; LANES];
+        let mut sum_of_squares = [0.0; LANES];
+        // In two loops, each of which the compiler makes vectors of; one of both it does not.
+        let mut differences = [0.0; PIECE];
+        for (before, after) in self.before.chunks(PIECE).zip(self.after.chunks(PIECE)) {
+            for ((&x, &y), difference) in before.iter().zip(after).zip(&mut differences) {
+                let (x, y) = ((self.decode)(x), (self.decode)(y));
+                let is_fill = (x == self.fill) | (y == self.fill);
+                // NaN if one is NaN, infinite or the fill value; and then so is a sum.
+                *difference = if is_fill { f64::NAN } else { y - x };
+            }
+            // What follows the end of the last piece is no difference.
+            differences[before.len()..].fill(0.0);
+            for row in differences.as_chunks::<LANES>().0 {
+                for lane in 0..LANES {
+                    let distance = row[lane].abs();
+                    max[lane] = if distance > max[lane] { distance } else { max[lane] };
+                    sum[lane] += distance;
+                    sum_of_differences[lane] += row[lane];
+                    sum_of_squares[lane] += distance * distance;
+                }
+            }
+        }
+        let total = Differences {
+            max: max.into_iter().fold(0.0, f64::max),
+            sum: sum.into_iter().sum(),
+            sum_of_differences: sum_of_differences.into_iter().sum(),
+            sum_of_squares: sum_of_squares.into_iter().sum(),
+        };
+        total.sum.is_finite().then_some(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn only_plain_blocks_have_a_range_and_differences() {
+        let plain: Vec<f32> = (0..37).map(|i| 5.0 - i as f32).collect();
+        let float32 = ElementType::Float32;
+        assert_eq!(range(float32, &bytes(&plain), None), Some((-31.0, 5.0)));
+        assert_eq!(range(float32, &bytes(&plain), Some(7.0)), Some((-31.0, 5.0)));
+        let shifted: Vec<f32> = plain.iter().map(|value| value - 0.5).collect();
+        let expected =
+            Differences { max: 0.5, sum: 18.5, sum_of_differences: -18.5, sum_of_squares: 9.25 };
+        let found = differences(float32, &bytes(&plain), &bytes(&shifted), None);
+        assert_eq!(found, Some(expected));
+        for (index, odd) in [(0, f32::NAN), (8, f32::INFINITY), (36, f32::NEG_INFINITY), (9, 77.0)]
+        {
+            let mut values = plain.clone();
+            values[index] = odd;
+            let (values, plain) = (bytes(&values), bytes(&plain));
+            assert_eq!(range(float32, &values, Some(77.0)), None, "{odd}");
+            assert_eq!(differences(float32, &values, &plain, Some(77.0)), None, "{odd}");
+            assert_eq!(differences(float32, &plain, &values, Some(77.0)), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+"""Measures the figures of docs/guide.md, and puts them there with --write.
+
+    python docs/figures.py RECAST REALDATA [--write]
+
+RECAST is the command, REALDATA a folder with the arrays that the guide names as .npy files. Needs NumPy.
+Every decoded element is compared here, from what `recast cat` prints, and not only by recast itself.
+"""
+
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import zlib
+
+import numpy as np
+
+# Name, file, unit, and the recommended E of its kind (None: only integers, kept without loss).
+ARRAYS = [
+    ("sea surface (OSTIA)", "ostia_sst/surface_temperature_nan.npy", "K", 0.005),
+    ("sea surface (OISST)", "oisst_cf/sst_decoded_xarray.npy", "°C", 0.005),
+    ("SST anomaly (OISST)", "oisst_cf/anom_decoded_xarray.npy", "°C", 0.005),
+    ("sea ice (OISST)", "oisst_cf/ice_decoded_xarray.npy", "1", 0.005),
+    ("reflectivity (radar)", "radar_cf/reflectivity_decoded_xarray.npy", "dBZ", 0.05),
+    ("velocity (radar)", "radar_cf/mean_doppler_velocity_decoded_xarray.npy", "m/s", 0.01),
+    ("elevation (DEM)", "dem_trinidad/data.npy", "ft", 0.5),
+    ("MRI T1", "mri_inia19/t1.npy", "1", 0.5),
+    ("seismic counts", "seismic/sts2_counts.npy", "counts", 0.0),
+    ("seismic, response", "seismic/crlz_resp.npy", "counts", 0.5),
+    ("electron density", "ionosphere_f64/Ne.npy", "1", 5e-5),
+]
+
+
+def write_array(path, values):
+    """One chunk without compression."""
+    chunk = path / "c" / "/".join(["0"] * values.ndim)
+    chunk.parent.mkdir(parents=True)
+    values.astype(values.dtype.newbyteorder("<")).tofile(chunk)
+    fill = "NaN" if values.dtype.kind == "f" else 0
+    grid = {"name": "regular", "configuration": {"chunk_shape": values.shape}}
+    keys = {"name": "default", "configuration": {"separator": "/"}}
+    codecs = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    document = dict(
+        zarr_format=3, node_type="array", shape=values.shape, data_type=str(values.dtype),
+        chunk_grid=grid, chunk_key_encoding=keys, fill_value=fill, codecs=codecs,
+    )
+    (path / "zarr.json").write_text(json.dumps(document))
+
+
+def numpy_codes(values, bound):
+    """What people do by hand: round((x - o) * s) into the smallest type that has room."""
+    finite = values[np.isfinite(values)]
+    low, step = float(finite.min()), 2 * bound
+    codes = np.round((values.astype("f8") - low) / step)
+    most = int(np.nanmax(codes)) + 1 if np.isnan(codes).any() else int(codes.max())
+    dtype = next(t for t in ("u1", "u2", "u4", "u8") if most <= np.iinfo(t).max)
+    missing = np.iinfo(dtype).max
+    return np.where(np.isnan(codes), missing, codes).astype(dtype)
+
+
+def deflated(data):
+    return len(zlib.compress(np.ascontiguousarray(data).tobytes(), 6))
+
+
+def measure(recast, values, bound, folder):
+    source, packed = folder / "in.zarr", folder / "out.zarr"
+    command = [recast, "pack", source, packed, "-e", repr(bound), "--json", "--overwrite"]
+    report = json.loads(subprocess.run([*command, "--compressor", "gzip:6"], check=True,
+                                       capture_output=True).stdout)
+    chunk = packed / "c" / "/".join(["0"] * values.ndim)
+    codes = np.frombuffer(gzip.decompress(chunk.read_bytes()), "u1")
+    decoded = subprocess.run([recast, "cat", packed], check=True, capture_output=True).stdout
+    decoded = np.frombuffer(decoded, values.dtype).reshape(values.shape)
+    missing = np.isnan(values)
+    assert (np.isnan(decoded) == missing).all()
+    error = np.abs(decoded.astype("f8") - values.astype("f8"))
+    worst = float(np.nanmax(error))
+    assert worst <= bound, (worst, bound)
+    default = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    ours = deflated(codes)
+    theirs = deflated(numpy_codes(values, bound)) if bound > 0 else None
+    return report["data_type"], worst, ours, theirs, default["bytes"]["stored"]
+
+
+def rows(recast, data):
+    yield "| array | E | type | largest error | zlib 6 | NumPy + zlib 6 | zstd 5 (default) | ratio |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for name, file, unit, recommended in ARRAYS:
+        values = np.load(data / file)
+        finite = values[np.isfinite(values)].astype("f8")
+        range_bound = float(finite.max() - finite.min()) / 1000
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            write_array(folder / "in.zarr", values)
+            for bound in (range_bound, recommended):
+                kind, worst, ours, theirs, stored = measure(recast, values, bound, folder)
+                smaller = "" if theirs is None or ours <= theirs else " (larger)"
+                beside = "–" if theirs is None else f"{theirs:,}"
+                yield (f"| {name}, {values.nbytes:,} B | {bound:.4g} {unit} | {kind} | {worst:.4g} "
+                       f"| {ours:,}{smaller} | {beside} | {stored:,} | {values.nbytes / stored:.2f} |")
+
+
+def main():
+    recast, data, *options = sys.argv[1:]
+    table = "\n".join(rows(pathlib.Path(recast), pathlib.Path(data)))
+    print(table)
+    if options == ["--write"]:
+        guide = pathlib.Path(__file__).with_name("guide.md")
+        before, rest = guide.read_text().split("<!-- figures -->\n")
+        after = rest.split("<!-- end of figures -->\n")[1]
+        guide.write_text(
+            f"{before}<!-- figures -->\n{table}\n<!-- end of figures -->\n{after}")
+
+
+if __name__ == "__main__":
+    main()
