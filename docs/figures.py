@@ -9,6 +9,7 @@ Every decoded element is compared here, from what `recast cat` prints, and not o
 import gzip
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -101,16 +102,48 @@ def rows(recast, data):
                        f"| {ours:,}{smaller} | {beside} | {stored:,} | {values.nbytes / stored:.2f} |")
 
 
+# The walks of the guide: name, file, further arguments, and which of the page's plots to show.
+WALKS = [
+    ("climate", "ostia_sst/surface_temperature_nan.npy", ["-e", "0.005"], 2),
+    ("terrain", "dem_trinidad/data.npy", ["-e", "0.5"], 0),
+    ("mri", "mri_inia19/t1.npy", ["-e", "0.5"], None),
+    ("seismic", "seismic/sts2_counts.npy", ["-e", "0"], None),
+]
+
+
+def walk(recast, data, name, file, arguments, plot):
+    """The command, what it prints, and a plot of its page."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        write_array(folder / f"{name}.zarr", np.load(data / file))
+        command = ["pack", f"{name}.zarr", f"{name}_packed.zarr", *arguments]
+        output = subprocess.run([recast, *command, "--report", "page.html"], check=True,
+                                capture_output=True, text=True, cwd=folder).stdout
+        if plot is not None:
+            svg = re.findall("<svg .*?</svg>", (folder / "page.html").read_text(), re.DOTALL)[plot]
+            # Grey is legible on white and on black.
+            svg = svg.replace("currentColor", "#777777")
+            pathlib.Path(__file__).with_name(f"guide_{name}.svg").write_text(svg + "\n")
+    return f"```sh\nrecast {' '.join(command)}\n```\n\n```text\n{output}```\n"
+
+
+def between(text, start, end, new):
+    before, rest = text.split(start, 1)
+    return f"{before}{start}{new}{end}{rest.split(end, 1)[1]}"
+
+
 def main():
     recast, data, *options = sys.argv[1:]
     table = "\n".join(rows(pathlib.Path(recast), pathlib.Path(data)))
     print(table)
     if options == ["--write"]:
         guide = pathlib.Path(__file__).with_name("guide.md")
-        before, rest = guide.read_text().split("<!-- figures -->\n")
-        after = rest.split("<!-- end of figures -->\n")[1]
-        guide.write_text(
-            f"{before}<!-- figures -->\n{table}\n<!-- end of figures -->\n{after}")
+        text = guide.read_text()
+        for name, *rest in WALKS:
+            output = walk(pathlib.Path(recast), pathlib.Path(data), name, *rest)
+            text = between(text, f"<!-- run: {name} -->\n", "<!-- end -->\n", output)
+        text = between(text, "<!-- figures -->\n", "<!-- end of figures -->\n", table + "\n")
+        guide.write_text(text)
 
 
 if __name__ == "__main__":

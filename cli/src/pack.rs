@@ -166,21 +166,20 @@ impl Codes {
 
     fn add(&self, elements: &[u8]) {
         let Some(seen) = &self.0 else { return };
-        let mark = |code: usize| {
-            if let Some(seen) = seen.get(code)
-                && !seen.load(Ordering::Relaxed)
-            {
+        let mark = |seen: &AtomicBool| {
+            if !seen.load(Ordering::Relaxed) {
                 seen.store(true, Ordering::Relaxed);
             }
         };
-        if seen.len() == 1 << 8 {
-            for &code in elements {
-                mark(code.into());
-            }
-        } else {
+        if let Ok(seen) = <&[AtomicBool; 1 << 16]>::try_from(seen.as_slice()) {
+            // Every code is an index of this array, so that none is checked.
             let (codes, _) = elements.as_chunks();
             for &code in codes {
-                mark(u16::from_ne_bytes(code).into());
+                mark(&seen[usize::from(u16::from_ne_bytes(code))]);
+            }
+        } else if let Ok(seen) = <&[AtomicBool; 1 << 8]>::try_from(seen.as_slice()) {
+            for &code in elements {
+                mark(&seen[usize::from(code)]);
             }
         }
     }

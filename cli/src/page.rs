@@ -194,6 +194,7 @@ impl Bars<'_> {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // as the plotting library calls it
 fn whole(number: &f64) -> String {
     count(number.round().max(0.0) as u64)
 }

@@ -514,7 +514,7 @@ impl<N: Number> Trial<'_, N> {
         let total = &mut self.total;
         total.elements += (before.len() / element_type.size()) as u64;
         total.sum += sums.sum;
-        total.sum_of_differences += sums.sum_of_differences;
+        total.sum_of_differences += sums.signed_sum;
         total.sum_of_squares += sums.sum_of_squares;
         true
     }
