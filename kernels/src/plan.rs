@@ -218,7 +218,8 @@ impl Plan {
             ends = ends.min(elements);
             if prefetches {
                 level.prefetch(
-                    &input[ends * source.size()..(ends + block).min(elements) * source.size()],
+                    &input[ends * source.size()
+                        ..ends.saturating_add(block).min(elements) * source.size()],
                 );
             }
             let input = &input[done * source.size()..ends * source.size()];
@@ -226,7 +227,7 @@ impl Plan {
             if stages::run_all(stages, input, output) {
                 self.run_reference(input, output, done)?;
             }
-            (done, ends) = (ends, ends + block);
+            (done, ends) = (ends, ends.saturating_add(block));
         }
         Ok(())
     }

@@ -199,11 +199,11 @@ fn bind_scale_to_int<F: FloatSource>(
     let scale = parameters.scale.map_or(F::one(), F::from_scalar);
     let scaled = ScaleForInt { offset, scale };
     match cast.map[..] {
-        [] => F::to_int::<_, NearestEven>(scaled, cast, level).pop(),
+        [] => Some(F::to_int::<_, NearestEven>(scaled, cast, level)),
         // With any other key the order of map and overflow would matter.
         [(key, value)] if key.is_nan() => {
             let nan = ReplaceNan(F::from_scalar(preimage(value, F::TYPE, cast)?));
-            F::to_int::<_, NearestEven>(Then(scaled, nan), cast, level).pop()
+            Some(F::to_int::<_, NearestEven>(Then(scaled, nan), cast, level))
         }
         _ => None,
     }
@@ -631,7 +631,7 @@ trait FloatSource: Real + FromScalar + AsPrimitive<f64> {
         before: P,
         cast: &Cast,
         level: Level,
-    ) -> Stages;
+    ) -> Box<dyn Stage>;
 
     /// The cast of what `before` gives to a float type.
     fn to_float<P: PerElement<Target = Self>>(before: P, cast: &Cast, level: Level) -> Stages;
@@ -642,7 +642,7 @@ impl FloatSource for f32 {
         before: P,
         cast: &Cast,
         level: Level,
-    ) -> Stages {
+    ) -> Box<dyn Stage> {
         match wide(cast.target) {
             ElementType::Int8 | ElementType::UInt8 => {
                 float_to_int::<_, u8, P, R>(before, cast, level)
@@ -693,7 +693,7 @@ impl FloatSource for f64 {
         before: P,
         cast: &Cast,
         level: Level,
-    ) -> Stages {
+    ) -> Box<dyn Stage> {
         match wide(cast.target) {
             ElementType::Int8 | ElementType::UInt8 => {
                 float_to_int::<_, u8, P, R>(before, cast, level)
@@ -785,10 +785,10 @@ where
         // Held to the range, an integer is canonical already.
         let clear = (cast.out_of_range == OutOfRange::Wrap && wide(cast.target) != cast.target)
             .then(|| copy(cast.target, level));
-        let stages = with_rounding!(cast.rounding, R => {
+        let converted = with_rounding!(cast.rounding, R => {
             P::Target::to_int::<P, R>(before, cast, level)
         });
-        stages.into_iter().chain(clear).collect()
+        std::iter::once(converted).chain(clear).collect()
     }
     match entry {
         None => Some(finish(decode, cast, level)),
@@ -806,7 +806,7 @@ where
     }
 }
 
-fn float_to_int<F, T, P, R>(before: P, cast: &Cast, level: Level) -> Stages
+fn float_to_int<F, T, P, R>(before: P, cast: &Cast, level: Level) -> Box<dyn Stage>
 where
     F: ToInt<T> + FromScalar,
     T: Int + FromScalar,
@@ -820,16 +820,15 @@ where
     match out_of_range {
         OutOfRange::Error => {
             let to_int = FloatToInt::<F, T, R, Error> { min, max, top, policy: PhantomData };
-            vec![level.bind(Loop(Then(before, to_int)))]
+            level.bind(Loop(Then(before, to_int)))
         }
         OutOfRange::Clamp => {
             let to_int = FloatToInt::<F, T, R, Clamp> { min, max, top, policy: PhantomData };
-            vec![level.bind(Loop(Then(before, to_int)))]
+            level.bind(Loop(Then(before, to_int)))
         }
-        // Too rare behind other work to be worth a loop of its own.
         OutOfRange::Wrap => {
             let to_int = FloatToInt::<F, T, R, Wrap> { min, max, top, policy: PhantomData };
-            stage(before, level).into_iter().chain([level.bind(Loop(to_int))]).collect()
+            level.bind(Loop(Then(before, to_int)))
         }
     }
 }

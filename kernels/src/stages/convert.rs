@@ -668,22 +668,36 @@ fn narrow<R: Round>(x: f64) -> f32 {
     if R::ROUNDING == Some(Rounding::NearestEven) {
         return nearest;
     }
-    // Within a sign the order of the bits is that of the values; a NaN takes no part.
-    let magnitude = x.to_bits() & !SIGN_F64;
-    let rounded = f64::from(nearest).to_bits() & !SIGN_F64;
-    let number = all_ones_if_negative(magnitude.wrapping_sub(f64::INFINITY.to_bits() + 1));
-    let inwards = all_ones_if_negative(magnitude.wrapping_sub(rounded)) & number;
-    let outwards = all_ones_if_negative(rounded.wrapping_sub(magnitude)) & number;
+    // Within a sign the order of the bits is that of the values; a NaN is neither above nor below.
+    let back = f64::from(nearest);
+    let above = u32::from(back.abs() > x.abs());
+    let below = u32::from(back.abs() < x.abs());
     let bits = nearest.to_bits();
-    let tie = || {
-        // Exact: both are multiples of the smaller unit, and near each other.
-        let error = x - f64::from(nearest);
-        let outer = f64::from(f32::from_bits(bits.wrapping_add(1)));
-        error + error == outer - f64::from(nearest)
-    };
-    let negative = all_ones_if_negative(x.to_bits());
-    let step = step::<R>(bits.into(), negative, inwards, outwards, tie);
-    f32::from_bits(bits.wrapping_add(step as u32))
+    f32::from_bits(match R::ROUNDING {
+        Some(Rounding::NearestEven) => bits,
+        Some(Rounding::TowardsZero) => bits - above,
+        Some(Rounding::TowardsPositive) => {
+            if x < 0.0 {
+                bits - above
+            } else {
+                bits + below
+            }
+        }
+        Some(Rounding::TowardsNegative) => {
+            if x < 0.0 {
+                bits + below
+            } else {
+                bits - above
+            }
+        }
+        Some(Rounding::NearestAway) => {
+            // Exact: both are multiples of the smaller unit, and near each other.
+            let error = x - back;
+            let outer = f64::from(f32::from_bits(bits.wrapping_add(1)));
+            bits + (below & u32::from(error + error == outer - back))
+        }
+        None => (bits - above) | above | below,
+    })
 }
 
 /// f64 to f32, with the range of f32 itself or, rounded to odd, of a narrower float behind it.
@@ -695,6 +709,17 @@ pub(crate) struct Narrow<R, M> {
     /// The magnitude that a value out of range becomes.
     pub(crate) beyond: f32,
     pub(crate) policy: PhantomData<(R, M)>,
+}
+
+/// Whether `R` rounds a number and its negative to different magnitudes.
+const fn is_directed<R: Round>() -> bool {
+    matches!(R::ROUNDING, Some(Rounding::TowardsPositive | Rounding::TowardsNegative))
+}
+
+/// The bound of the magnitude of `x`.
+#[inline(always)]
+fn bound<R: Round>(x: f64, min: f64, max: f64) -> f64 {
+    if is_directed::<R>() && x < 0.0 { -min } else { max }
 }
 
 /// The sign bit if a magnitude, as bits, is above a bound and finite, else without it; a difference
@@ -713,7 +738,7 @@ impl<R: Round, M: Range> PerElement for Narrow<R, M> {
     #[inline(always)]
     fn convert<L: Token>(&self, x: f64) -> (f32, u64) {
         let magnitude = x.abs();
-        let bound = if x > 0.0 { self.max } else { -self.min };
+        let bound = bound::<R>(x, self.min, self.max);
         let wrong =
             if M::MODE == OutOfRange::Error { beyond_and_finite(magnitude, bound) } else { 0 };
         let rounded = narrow::<R>(x);
@@ -753,15 +778,12 @@ impl<R: Round, M: Range> PerElement for DoubleForF16<R, M> {
         const TINY: f64 = 1.0 / (TWO_P52 * TWO_P52);
         let magnitude = x.abs();
         let wrong = if M::MODE == OutOfRange::Error {
-            let bound = if x > 0.0 { self.max } else { -self.min };
-            beyond_and_finite(magnitude, bound)
+            beyond_and_finite(magnitude, bound::<R>(x, self.min, self.max))
         } else {
             0
         };
-        let is_directed =
-            matches!(R::ROUNDING, Some(Rounding::TowardsPositive | Rounding::TowardsNegative));
         // Only a directed rounding tells a tiny number from zero, which f32 would make of it.
-        let vanishes = is_directed & (magnitude < TINY) & (magnitude > 0.0);
+        let vanishes = is_directed::<R>() & (magnitude < TINY) & (magnitude > 0.0);
         (narrow_normal::<Odd>(if vanishes { TINY.copysign(x) } else { x }), wrong)
     }
 

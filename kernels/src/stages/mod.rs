@@ -40,6 +40,9 @@ pub(crate) unsafe trait Kernel: Send + Sync + 'static {
     /// Size in bytes of an input and of an output element.
     const SIZES: (usize, usize);
 
+    /// Whether `run` may return true.
+    const REFUSES: bool = true;
+
     /// Converts a block. Returns true if the block needs the reference: then an element in it may
     /// have failed, and the output is not to be trusted.
     fn run<T: Token>(&self, token: T, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool;
@@ -55,6 +58,11 @@ pub(crate) unsafe trait Stage: Send + Sync {
 
     /// Size in bytes of an output element.
     fn output_size(&self) -> usize;
+
+    /// Whether `run` may return true.
+    fn refuses(&self) -> bool {
+        true
+    }
 }
 
 /// The one implementation of [`Stage`].
@@ -74,6 +82,10 @@ unsafe impl<K: Kernel, T: Token> Stage for Bound<K, T> {
 
     fn output_size(&self) -> usize {
         K::SIZES.1
+    }
+
+    fn refuses(&self) -> bool {
+        K::REFUSES
     }
 }
 
@@ -123,11 +135,16 @@ pub(crate) fn for_each<S: Pod, T: Pod>(
 const BLOCK_BYTES: usize = 8192;
 
 /// Elements per block of a plan, none of which takes more than `size` bytes of it. What runs in one stage
-/// needs no buffer; there the block only bounds the work of finding a failed element.
+/// needs no buffer; there the block only bounds the work of finding a failed element, if one can fail.
 pub(crate) fn block_len(stages: &[Box<dyn Stage>], size: usize) -> usize {
-    let between = stages.split_last().map_or(&[][..], |(_, before)| before);
-    let widest = between.iter().map(|stage| stage.output_size()).max().unwrap_or(1);
-    BLOCK_BYTES / widest.max(size)
+    match stages {
+        [only] if size == 1 && !only.refuses() => usize::MAX,
+        [before @ .., _] => {
+            let widest = before.iter().map(|stage| stage.output_size()).max().unwrap_or(1);
+            BLOCK_BYTES / widest.max(size)
+        }
+        [] => BLOCK_BYTES,
+    }
 }
 
 /// Runs stages one after another over a block of at most [`block_len`] elements (any number for a

@@ -98,6 +98,7 @@ pub(crate) struct Loop<P>(pub(crate) P);
 // SAFETY: `for_each` initialises the output, and so do chunks and remainder together.
 unsafe impl<P: PerElement> Kernel for Loop<P> {
     const SIZES: (usize, usize) = (size_of::<P::Source>(), size_of::<P::Target>());
+    const REFUSES: bool = size_of::<P::Flags>() > 0;
 
     #[inline(always)]
     fn run<L: Token>(&self, token: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
