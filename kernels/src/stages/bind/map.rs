@@ -1,0 +1,211 @@
+//! Which stages the map of a cast becomes.
+
+use std::collections::HashSet;
+use std::marker::PhantomData;
+
+use super::{FromScalar, Stages, copy, exactly, with_int};
+use crate::stages::Stage;
+use crate::stages::map::{Comparable, Find, Finder, Lookup, ReplaceBits, Substitute};
+use crate::stages::per_element::Loop;
+use crate::{Cast, ElementType, Format, Level, Scalar};
+
+/// The entries that can match: of equal keys the first.
+pub(super) fn distinct(map: &[(Scalar, Scalar)]) -> Vec<(Scalar, Scalar)> {
+    let mut seen = HashSet::new();
+    map.iter()
+        .filter(|(key, _)| {
+            let canonical = if key.is_nan() { Scalar::nan(key.element_type()) } else { None };
+            let positive = if key.is_zero() { Scalar::zero(key.element_type()) } else { *key };
+            seen.insert(canonical.unwrap_or(positive))
+        })
+        .copied()
+        .collect()
+}
+
+/// The map of `cast` as a substitution among elements of the wide type `domain`, if each output is
+/// what some value there casts to.
+pub(super) fn substitute(
+    entries: &[(Scalar, Scalar)],
+    domain: ElementType,
+    cast: &Cast,
+    level: Level,
+) -> Option<Box<dyn Stage>> {
+    let entries: Vec<(Scalar, Scalar)> = entries
+        .iter()
+        .map(|(key, output)| {
+            let value = exactly(*output, domain)?;
+            let back = value.cast(cast.target, cast.rounding, cast.out_of_range);
+            (back == Ok(*output)).then_some((exactly(*key, domain)?, value))
+        })
+        .collect::<Option<_>>()?;
+    fn of_type<T: Comparable + FromScalar>(
+        entries: &[(Scalar, Scalar)],
+        level: Level,
+    ) -> Option<Box<dyn Stage>> {
+        let typed =
+            |(key, value): &(Scalar, Scalar)| (T::from_scalar(*key), T::from_scalar(*value));
+        let nan = entries.iter().find(|(key, _)| key.is_nan()).map(|entry| typed(entry).1);
+        let plain: Vec<(T, T)> =
+            entries.iter().filter(|(key, _)| !key.is_nan()).map(typed).collect();
+        substitution(&plain, nan, level)
+    }
+    with_int!(domain, T => of_type::<T>(&entries, level), match domain {
+        ElementType::Float32 => of_type::<f32>(&entries, level),
+        ElementType::Float64 => of_type::<f64>(&entries, level),
+        _ => None,
+    })
+}
+
+/// The stage of a substitution, for up to eight keys besides NaN.
+fn substitution<T: Comparable>(
+    plain: &[(T, T)],
+    nan: Option<T>,
+    level: Level,
+) -> Option<Box<dyn Stage>> {
+    fn padded<T: Comparable, const N: usize>(
+        plain: &[(T, T)],
+        nan: Option<T>,
+        level: Level,
+    ) -> Option<Box<dyn Stage>> {
+        let mut entries = [*plain.first()?; N];
+        entries.iter_mut().zip(plain).for_each(|(place, entry)| *place = *entry);
+        Some(level.bind(Substitute { entries, nan }))
+    }
+    match plain.len() {
+        0 => Some(level.bind(Substitute::<T, 0> { entries: [], nan })),
+        1 => padded::<T, 1>(plain, nan, level),
+        2 => padded::<T, 2>(plain, nan, level),
+        3..=4 => padded::<T, 4>(plain, nan, level),
+        5..=8 => padded::<T, 8>(plain, nan, level),
+        _ => None,
+    }
+}
+
+/// The map around a cast from the wide type `domain`.
+pub(super) fn lookup(
+    entries: &[(Scalar, Scalar)],
+    domain: ElementType,
+    target: ElementType,
+    cast: Stages,
+    level: Level,
+) -> Option<Box<dyn Stage>> {
+    fn of_type<T: Comparable + FromScalar>(
+        entries: &[(Scalar, Scalar)],
+        target: ElementType,
+        cast: Stages,
+        level: Level,
+    ) -> Option<Box<dyn Stage>> {
+        // One is a value of every type.
+        let harmless = T::from_scalar(exactly(Scalar::from(1_u8), T::TYPE)?);
+        let keys: Vec<(Scalar, u32)> = entries
+            .iter()
+            .zip(1..)
+            .map(|((key, _), index)| Some((exactly(*key, T::TYPE)?, index)))
+            .collect::<Option<_>>()?;
+        let nan = keys.iter().find(|(key, _)| key.is_nan()).map_or(0, |(_, index)| *index);
+        let plain: Vec<(T, u32)> = keys
+            .iter()
+            .filter(|(key, _)| !key.is_nan())
+            .map(|(key, index)| (T::from_scalar(*key), *index))
+            .collect();
+        Some(Box::new(Lookup {
+            finder: finder(&plain, nan, level),
+            outputs: entries.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
+            harmless,
+            cast,
+            output_size: target.size(),
+        }))
+    }
+    with_int!(domain, T => of_type::<T>(entries, target, cast, level), match domain {
+        ElementType::Float32 => of_type::<f32>(entries, target, cast, level),
+        ElementType::Float64 => of_type::<f64>(entries, target, cast, level),
+        _ => None,
+    })
+}
+
+/// Up to eight keys besides NaN are compared with, more are searched.
+fn finder<T: Comparable>(plain: &[(T, u32)], nan: u32, level: Level) -> Finder<T> {
+    fn compare<T: Comparable, const N: usize>(
+        plain: &[(T, u32)],
+        nan: u32,
+        level: Level,
+    ) -> Finder<T> {
+        let first = plain.first().copied().unwrap_or((T::zeroed(), 0));
+        let mut keys = [first; N];
+        keys.iter_mut().zip(plain).for_each(|(place, key)| *place = *key);
+        Finder::Compare(level.bind(Find { keys, nan }))
+    }
+    match plain.len() {
+        0 => compare::<T, 0>(plain, nan, level),
+        1 => compare::<T, 1>(plain, nan, level),
+        2 => compare::<T, 2>(plain, nan, level),
+        3..=4 => compare::<T, 4>(plain, nan, level),
+        5..=8 => compare::<T, 8>(plain, nan, level),
+        _ => {
+            let mut sorted: Vec<(u64, u32)> =
+                plain.iter().map(|(key, index)| (key.key(), *index)).collect();
+            sorted.sort_unstable();
+            Finder::Search(sorted, nan, PhantomData)
+        }
+    }
+}
+
+/// The map around a copy of `float16` or `bfloat16`: by bits, which a zero has two of and NaN many.
+pub(super) fn replace_bits(
+    element: ElementType,
+    entries: &[(Scalar, Scalar)],
+    level: Level,
+) -> Box<dyn Stage> {
+    fn of_length<const N: usize>(
+        patterns: &[(u16, u16)],
+        nan: (u16, u16),
+        level: Level,
+    ) -> Box<dyn Stage> {
+        let mut entries = [patterns.first().copied().unwrap_or_default(); N];
+        entries.iter_mut().zip(patterns).for_each(|(place, entry)| *place = *entry);
+        level.bind(Loop(ReplaceBits { entries, nan }))
+    }
+    let bits = |scalar: Scalar| scalar.bits() as u16;
+    let patterns: Vec<(u16, u16)> = entries
+        .iter()
+        .filter(|(key, _)| !key.is_nan())
+        .flat_map(|(key, output)| {
+            let other = if key.is_zero() { bits(*key) ^ 0x8000 } else { bits(*key) };
+            [(bits(*key), bits(*output)), (other, bits(*output))]
+        })
+        .collect();
+    let infinity = match element.format() {
+        Format::Float(format) => format.infinity_bits() as u16,
+        Format::Integer { .. } => 0x7fff,
+    };
+    // No magnitude is above 0x7fff.
+    let nan = entries.iter().find(|(key, _)| key.is_nan());
+    let nan = nan.map_or((0x7fff, 0), |(_, output)| (infinity, bits(*output)));
+    match patterns.len() {
+        0 => of_length::<0>(&patterns, nan, level),
+        1..=2 => of_length::<2>(&patterns, nan, level),
+        3..=16 => of_length::<16>(&patterns, nan, level),
+        _ => {
+            // Bits as integers, each NaN a key of its own.
+            let nans = (nan.0..0x7fff).map(|below| below + 1);
+            let nans = nans.flat_map(|bits| [(bits, nan.1), (bits | 0x8000, nan.1)]);
+            let all: Vec<(u16, u16)> = patterns.iter().copied().chain(nans).collect();
+            let keys: Vec<(u16, u32)> =
+                all.iter().zip(1..).map(|((key, _), i)| (*key, i)).collect();
+            Box::new(Lookup {
+                finder: finder(&keys, 0, level),
+                outputs: all.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
+                harmless: 0_u16,
+                cast: vec![copy(element, level)],
+                output_size: 2,
+            })
+        }
+    }
+}
+
+/// A value of type `domain` that casts to `output`, as far as it is seen without a search.
+pub(super) fn preimage(output: Scalar, domain: ElementType, cast: &Cast) -> Option<Scalar> {
+    let value = exactly(output, domain)?;
+    let back = value.cast(cast.target, cast.rounding, cast.out_of_range);
+    (back == Ok(output)).then_some(value)
+}
