@@ -1,0 +1,96 @@
+"""What the Rust side writes, zarr-python reads to the same values: with its own codecs, and with these.
+
+RECAST_BINARIES names the folder of `recast` and of `examples/rewrite`, as `cargo build --release --bin
+recast --example rewrite` leaves them.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zarr_recast
+
+zarr = pytest.importorskip("zarr", minversion="3.4.2")
+pytest.importorskip("cast_value_rs")
+
+BINARIES = os.environ.get("RECAST_BINARIES")
+if BINARIES is None:
+    pytest.skip("RECAST_BINARIES is not set", allow_module_level=True)
+
+# zarr-python warns of codecs around sharding_indexed.
+pytestmark = pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")
+
+ROOT = Path(__file__).parents[2]
+GOLDENS = sorted(path.parent for path in (ROOT / "zarrs/tests/goldens").glob("*/array.zarr"))
+SST = ROOT / "examples/data/oisst_sst.zarr"
+# Its fill value does not survive its codecs, so it is not written.
+REFUSED = "transpose_so_cv_big_gzip"
+OWN = {"cast_value": "zarr.codecs.cast_value.CastValue",
+       "scale_offset": "zarr.codecs.scale_offset.ScaleOffset"}  # fmt: skip
+
+
+def run(name, *arguments):
+    command = [Path(BINARIES, name), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, check=True).stdout
+
+
+def assert_zarr_reads(path):
+    """As `recast cat` does, bit for bit but for NaN."""
+    elements = run("recast", "cat", path)
+    zarr_recast.register()
+    ours = {name: zarr.config.get(f"codecs.{name}") for name in OWN}
+    assert ours != OWN
+    for codecs in (OWN, ours):
+        with zarr.config.set({f"codecs.{name}": codec for name, codec in codecs.items()}):
+            array = zarr.open_array(path, mode="r")
+            used = {type(codec).__module__ for codec in getattr(array.metadata, "codecs", ())}
+            assert ("zarr_recast.zarr" in used) <= (codecs is ours)
+            read = np.asarray(array[...])
+        expected = np.frombuffer(elements, read.dtype.newbyteorder("<")).reshape(read.shape)
+        np.testing.assert_array_equal(read, expected, strict=False)
+        zeros = read == 0
+        np.testing.assert_array_equal(np.signbit(read[zeros]), np.signbit(expected[zeros]))
+    return read
+
+
+def test_the_goldens_are_there():
+    assert len(GOLDENS) == 61
+
+
+@pytest.mark.parametrize("case", GOLDENS, ids=lambda case: case.name)
+def test_what_zarrs_recast_writes(case, tmp_path):
+    if case.name == REFUSED:
+        with pytest.raises(subprocess.CalledProcessError) as error:
+            run("examples/rewrite", case / "array.zarr", tmp_path)
+        assert b"fill_value" in error.value.stderr
+    else:
+        run("examples/rewrite", case / "array.zarr", tmp_path)
+        assert_zarr_reads(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--max-abs-error", "0.01"],
+        ["--max-abs-error", "0.5", "--data-type", "uint8"],
+        ["--max-abs-error", "0.01", "--data-type", "int32"],
+        ["--data-type", "float16", "--rounding", "towards-zero"],
+        ["--scale", "100", "--data-type", "int16"],
+    ],
+    ids=" ".join,
+)
+def test_what_recast_packs(options, tmp_path):
+    path = tmp_path / "packed.zarr"
+    run("recast", "pack", "--quiet", SST, path, *options)
+    read = assert_zarr_reads(path)
+    original = zarr.open_array(SST, mode="r")[...]
+    assert read.shape == original.shape and np.isnan(original).any()
+    np.testing.assert_array_equal(np.isnan(read), np.isnan(original))
+    bound = float(options[1]) if options[0] == "--max-abs-error" else 0.05
+    assert np.nanmax(np.abs(read.astype("f8") - original)) <= bound
+    # Shape, chunks and names are the original's, too.
+    run("recast", "unpack", "--quiet", path, tmp_path / "unpacked.zarr")
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "unpacked.zarr", mode="r")[...], read)
