@@ -77,7 +77,7 @@ fn scale_offset_with_nothing_set_keeps_every_bit() {
 #[test]
 fn float64_is_rounded_to_float16_once() {
     // Through float32 the first is 2046.5, a tie; the second, as with the crate half, the tie above 1.
-    let input = bytes(&[2046.500_000_000_000_2, 1.0 + 2_f64.powi(-11) + 2_f64.powi(-40)]);
+    let input = bytes(&[2_046.500_000_000_000_2, 1.0 + 2_f64.powi(-11) + 2_f64.powi(-40)]);
     let encoded = bind("float64", &cast_value(json!({"data_type": "float16"}))).encode(&input);
     assert_eq!(encoded.unwrap(), [0x67ff_u16, 0x3c01].map(u16::to_ne_bytes).concat());
 }

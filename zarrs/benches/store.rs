@@ -1,13 +1,18 @@
 //! Whole arrays through zarrs, with and without the codecs: `cargo bench -p zarrs-recast --bench store`.
 //!
 //! 256 MiB of float32 (64 Mi elements) in chunks of 1 MiB in a store in memory; the best of five runs, in
-//! G elements/s, written and read by all cores. `RECAST_BENCH_MIB` sets another size.
+//! G elements/s: written and read as a whole by all cores, and read by one, chunk after chunk, each
+//! dropped before the next. The last column is the share of that which the codecs take by themselves.
+//! `RECAST_BENCH_MIB` sets another size; `RECAST_BENCH_PYTHON` names a Python with zarr-python and
+//! cast-value-rs, which then does the same work (`store.py`).
 
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use zarrs::array::{Array, ArrayBytes};
+use zarr_recast::{BindOptions, Chain, Codec, ElementType};
+use zarrs::array::{Array, ArrayBytes, CodecOptions};
 use zarrs::storage::store::MemoryStore;
 
 const CHUNK: u64 = 1 << 18;
@@ -24,15 +29,29 @@ fn array(data_type: &str, elements: u64, codecs: &Value) -> Array<MemoryStore> {
     Array::new_with_metadata(Arc::new(MemoryStore::new()), "/", metadata).expect("an array")
 }
 
-fn best(mut run: impl FnMut()) -> Duration {
-    (0..RUNS)
-        .map(|_| {
-            let start = Instant::now();
-            run();
-            start.elapsed()
-        })
-        .min()
-        .unwrap_or_default()
+fn best(mut run: impl FnMut()) -> f64 {
+    let time = |_| {
+        let start = Instant::now();
+        run();
+        start.elapsed()
+    };
+    (0..RUNS).map(time).min().unwrap_or(Duration::ZERO).as_secs_f64()
+}
+
+/// The time of the codecs alone: so many encoded elements of one chunk, decoded again and again into the
+/// same memory.
+fn codecs_alone(codecs: &[&Value], elements: u64) -> f64 {
+    let codecs: Vec<Codec> =
+        codecs.iter().map(|&codec| Codec::from_json(codec).expect("a codec")).collect();
+    let chain = Chain::bind(ElementType::Float32, None, &codecs, &BindOptions::default());
+    let chain = chain.expect("a chain");
+    let encoded: Vec<u8> = (0..CHUNK).map(|i| (i % 251) as u8).collect();
+    let mut decoded = vec![0; 4 * CHUNK as usize];
+    best(|| {
+        for _ in 0..elements / CHUNK {
+            chain.decode_into(std::hint::black_box(&encoded), &mut decoded).expect("decoded");
+        }
+    })
 }
 
 fn main() {
@@ -48,7 +67,14 @@ fn main() {
     let sharding = json!({"name": "sharding_indexed", "configuration": {
         "chunk_shape": [CHUNK / 8], "codecs": [little, blosc], "index_codecs": [little]}});
 
-    println!("{:<48} {:>8} {:>8}", format!("{mib} MiB of float32, G elements/s"), "write", "read");
+    println!(
+        "{:<48} {:>8} {:>8} {:>8} {:>7}",
+        format!("{mib} MiB of float32, G elements/s"),
+        "write",
+        "read",
+        "chunks",
+        "codecs"
+    );
     for (name, data_type, codecs, fused) in [
         ("float32, bytes", "float32", json!([little]), false),
         ("uint8, bytes", "uint8", json!([little]), false),
@@ -79,7 +105,24 @@ fn main() {
             let bytes: ArrayBytes = array.retrieve_array_subset(&all).expect("read");
             std::hint::black_box(bytes);
         });
-        let rate = |time: Duration| elements as f64 / time.as_secs_f64() / 1e9;
-        println!("{name:<48} {:>8.3} {:>8.3}", rate(write), rate(read));
+        let options = CodecOptions::default().with_concurrent_target(1);
+        let chunks = best(|| {
+            for chunk in 0..mib {
+                let bytes: ArrayBytes = array.retrieve_chunk_opt(&[chunk], &options).expect("read");
+                std::hint::black_box(bytes);
+            }
+        });
+        let rate = |seconds: f64| elements as f64 / seconds / 1e9;
+        print!("{name:<48} {:>8.3} {:>8.3} {:>8.3}", rate(write), rate(read), rate(chunks));
+        if data_type == "float32" && name != "float32, bytes" {
+            print!(" {:>6.0}%", 100.0 * codecs_alone(&[&scale, &cast], elements) / chunks);
+        }
+        println!();
+    }
+    if let Some(python) = std::env::var_os("RECAST_BENCH_PYTHON") {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/store.py");
+        let arguments = [script, &mib.to_string(), &RUNS.to_string()];
+        let status = Command::new(python).args(arguments).status();
+        assert!(status.is_ok_and(|status| status.success()), "store.py failed");
     }
 }

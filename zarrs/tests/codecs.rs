@@ -97,6 +97,36 @@ fn fixedscaleoffset_rounds_as_numcodecs_does_once_registered() {
 }
 
 #[test]
+fn a_0_d_array_keeps_its_byte_order() {
+    zarrs_recast::register();
+    let big = json!({"name": "bytes", "configuration": {"endian": "big"}});
+    let codecs = json!([{"name": "scale_offset", "configuration": {"scale": 1}}, big]);
+    let (folder, store) = empty_store();
+    let array = create(&store, &metadata("uint16", 0, &[], &[], &codecs)).expect("an array");
+    let element = 512_u16.to_ne_bytes();
+    write_all(&array, &element).expect("written");
+    assert_eq!(std::fs::read(folder.path().join("c")).expect("a chunk"), [2, 0]);
+    assert_eq!(read_all(&array).expect("read"), element);
+}
+
+#[test]
+fn the_byte_order_of_a_v3_fixedscaleoffset_is_that_of_the_bytes_codec() {
+    zarrs_recast::register();
+    let codecs = json!([
+        {"name": "numcodecs.fixedscaleoffset", "configuration": {
+            "offset": 0, "scale": 1, "dtype": ">f8", "astype": ">i2",
+        }},
+        little(),
+    ]);
+    let (folder, store) = empty_store();
+    let array = create(&store, &metadata("float64", 0, &[2], &[2], &codecs)).expect("an array");
+    let elements = to_bytes(&[513.0, -1.0], f64::to_ne_bytes);
+    write_all(&array, &elements).expect("written");
+    assert_eq!(std::fs::read(folder.path().join("c/0")).expect("a chunk"), [1, 2, 255, 255]);
+    assert_eq!(read_all(&array).expect("read"), elements);
+}
+
+#[test]
 fn filters_of_zarr_v2_store_their_own_byte_order() {
     zarrs_recast::register();
     for (filter, dtype, expected) in [
@@ -256,16 +286,47 @@ fn a_part_of_a_chunk_touches_only_its_bytes() {
 #[test]
 fn what_zarrs_does_not_know_is_named() {
     zarrs_recast::register();
-    for (codecs, named) in [
-        (json!([{"name": "scale_ofset"}, little()]), "scale_ofset"),
-        (json!([cast(json!({"data_type": "uint8", "clip": true})), little()]), "clip"),
-        (json!([cast(json!({"data_type": "bool"})), little()]), "bool"),
-        (json!([{"name": "scale_offset", "configuration": {"scale": null}}, little()]), "scale"),
+    let known = json!([cast(json!({"data_type": "uint8"})), little()]);
+    let plain = metadata("float32", 0, &[4], &[2], &known);
+    let with_codecs = |codecs: Value| metadata("float32", 0, &[4], &[2], &codecs);
+    let with_field = |field: Value| {
+        let mut document = plain.clone();
+        document["packing"] = field;
+        document
+    };
+    // What an error must name, and where ours is the say, what may be written instead.
+    for (document, named) in [
+        (with_codecs(json!([{"name": "scale_ofset"}, little()])), &["codec", "scale_ofset"][..]),
+        (
+            with_codecs(json!([cast(json!({"data_type": "uint8", "clip": true})), little()])),
+            &["clip"],
+        ),
+        (
+            with_codecs(json!([cast(json!({"data_type": "bool"})), little()])),
+            &["bool", "int2", "float8_e5m2", "float64"],
+        ),
+        (
+            with_codecs(
+                json!([{"name": "scale_offset", "configuration": {"scale": null}}, little()]),
+            ),
+            &["scale"],
+        ),
+        (metadata("int3", 0, &[4], &[2], &known), &["data type", "int3"]),
+        (with_field(json!({"must_understand": true})), &["packing"]),
+        (with_field(json!({"name": "cf"})), &["packing"]),
     ] {
-        let (_folder, store) = empty_store();
-        let error = create(&store, &metadata("float32", 0, &[4], &[2], &codecs)).expect_err(named);
-        assert!(error.contains(named) && !error.contains('\n'), "{error}");
+        let (folder, store) = empty_store();
+        let opened = create(&store, &document).and_then(|_| common::open(folder.path()));
+        let error = opened.err().unwrap_or_else(|| panic!("{named:?}"));
+        println!("{error}");
+        for name in named {
+            assert!(error.contains(name), "{name}: {error}");
+        }
+        assert!(!error.contains('\n'), "{error}");
     }
+    let (folder, store) = empty_store();
+    create(&store, &with_field(json!({"must_understand": false}))).expect("an array");
+    common::open(folder.path()).expect("need not be understood");
 }
 
 #[test]
