@@ -35,6 +35,10 @@ impl Destination {
     }
 
     fn check(input: &Path, output: &Path, overwrite: bool) -> Result<Self> {
+        let is_zip = output.extension().is_some_and(|extension| extension == "zip");
+        if crate::store::url(output).is_some() || is_zip {
+            bail!("URLs and zip files can only be read; write to a directory");
+        }
         let name = output.file_name().context("OUTPUT must end in the name of a directory")?;
         let name = name.to_str().context("the name is not UTF-8")?.to_owned();
         let parent = match output.parent() {

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use zarrs::filesystem::FilesystemStore;
 use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
+use zarrs_zip::ZipStorageAdapter;
 
 /// What lies at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +28,17 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// The place that a path names.
+    /// The place that a path names: a directory, a `.zip` file, or a path in one.
     pub(crate) fn new(path: &Path) -> Result<Self> {
+        if let Some(url) = url(path) {
+            let (scheme, _) = url.split_once("://").unwrap_or_default();
+            bail!(
+                "{scheme}:// URLs cannot be read; copy the data to a directory or a zip file first"
+            );
+        }
+        if let Some((archive, inside)) = archive(path) {
+            return Self::zip(&archive, &inside);
+        }
         match std::fs::metadata(path) {
             Err(error) => Err(error.into()),
             Ok(metadata) if !metadata.is_dir() => {
@@ -39,6 +49,19 @@ impl Location {
                 Ok(Self { storage, root: Some(path.to_owned()), node: "/".to_owned() })
             }
         }
+    }
+
+    /// A place in a zip file.
+    fn zip(archive: &Path, inside: &str) -> Result<Self> {
+        let folder = match archive.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let name = archive.file_name().and_then(|name| name.to_str());
+        let key = StoreKey::new(name.context("the name is not UTF-8")?)?;
+        let folder = Arc::new(FilesystemStore::new(folder)?);
+        let storage = ZipStorageAdapter::new(folder, key).context("not a zip file to be read")?;
+        Ok(Self { storage: Arc::new(storage), root: None, node: node(inside) })
     }
 
     pub(crate) fn storage(&self) -> &Arc<dyn ReadableListableStorageTraits> {
@@ -130,6 +153,31 @@ impl Location {
         let meta = self.document("meta")?.unwrap_or_default();
         Ok(meta.get("zarr_format").is_some_and(|format| format == 1))
     }
+}
+
+/// The node of a path inside a store.
+fn node(inside: &str) -> String {
+    format!("/{}", inside.trim_matches('/'))
+}
+
+/// A path that is a URL.
+pub(crate) fn url(path: &Path) -> Option<&str> {
+    let text = path.to_str()?;
+    let (scheme, _) = text.split_once("://")?;
+    let is_scheme = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_scheme.then_some(text)
+}
+
+/// The zip file that a path is or leads into, and the path in it.
+fn archive(path: &Path) -> Option<(PathBuf, String)> {
+    let is_zip = |path: &&Path| {
+        path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"))
+            && path.is_file()
+    };
+    let archive = path.ancestors().find(is_zip)?;
+    let inside = path.strip_prefix(archive).ok()?;
+    let parts = inside.components().map(|part| part.as_os_str().to_str());
+    Some((archive.to_owned(), parts.collect::<Option<Vec<_>>>()?.join("/")))
 }
 
 /// Tells what a directory holds.
