@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use recast_kernels::{ElementType, Scalar};
 use serde_json::Value;
 use zarr_recast::{FillCheck, data_type};
-use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArraySubset, CodecOptions};
+use zarrs::array::{Array, ArrayBytes, ArrayCreateError, ArrayMetadata, ArraySubset, CodecOptions};
 use zarrs::storage::ReadableListableStorageTraits;
 
 use crate::codecs::Steps;
@@ -135,7 +135,7 @@ impl Source {
         let array = if location.is_v1()? {
             zarrs_recast::open_v1(storage, node)?
         } else {
-            Array::open(storage, node)?
+            Array::open(storage, node).map_err(explained)?
         };
         Self::of(path, location, array, fill_check)
     }
@@ -144,7 +144,7 @@ impl Source {
     pub(crate) fn with_document(&self, document: Value, fill_check: FillCheck) -> Result<Self> {
         let metadata: ArrayMetadata = serde_json::from_value(document)?;
         let (storage, node) = (Arc::clone(self.location.storage()), self.location.node());
-        let array = Array::new_with_metadata(storage, node, metadata)?;
+        let array = Array::new_with_metadata(storage, node, metadata).map_err(explained)?;
         Self::of(&self.path, self.location.clone(), array, fill_check)
     }
 
@@ -327,5 +327,14 @@ impl Source {
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// What zarrs says, and what to enable.
+fn explained(error: ArrayCreateError) -> anyhow::Error {
+    match error {
+        // Has a source, which says more.
+        ArrayCreateError::StorageError(_) => error.into(),
+        _ => anyhow!("{}", zarrs_recast::explain(&error)),
     }
 }

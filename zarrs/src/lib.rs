@@ -78,18 +78,21 @@
 //!
 //! # Errors
 //! name the codec, the element's index in what was read or written, its indices in the chunk, its
-//! value, the reason and a way out. zarrs does not tell codecs which chunk they work on.
+//! value, the reason and a way out. zarrs does not tell codecs which chunk they work on. What zarrs says
+//! of an array that it does not open at all, [`explain`] completes with what to enable.
 
 #![forbid(unsafe_code)]
 
 mod bound;
 mod codec;
+mod explain;
 mod fuse;
 mod partial;
 mod plugin;
 mod v1;
 
 pub use codec::RecastCodec;
+pub use explain::explain;
 pub use fuse::fused;
 pub use plugin::register;
 pub use v1::{V1Error, metadata_v2_from_v1, open_v1};

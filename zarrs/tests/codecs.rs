@@ -294,9 +294,12 @@ fn what_zarrs_does_not_know_is_named() {
         document["packing"] = field;
         document
     };
-    // What an error must name, and where ours is the say, what may be written instead.
+    // What an error must name, and what to do.
     for (document, named) in [
-        (with_codecs(json!([{"name": "scale_ofset"}, little()])), &["codec", "scale_ofset"][..]),
+        (
+            with_codecs(json!([{"name": "scale_ofset"}, little()])),
+            &["codec", "scale_ofset", "correct its name"][..],
+        ),
         (
             with_codecs(json!([cast(json!({"data_type": "uint8", "clip": true})), little()])),
             &["clip"],
@@ -311,8 +314,8 @@ fn what_zarrs_does_not_know_is_named() {
             ),
             &["scale"],
         ),
-        (metadata("int3", 0, &[4], &[2], &known), &["data type", "int3"]),
-        (with_field(json!({"must_understand": true})), &["packing"]),
+        (metadata("int3", 0, &[4], &[2], &known), &["data type", "int3", "correct its name"]),
+        (with_field(json!({"must_understand": true})), &["packing", "\"must_understand\": false"]),
         (with_field(json!({"name": "cf"})), &["packing"]),
     ] {
         let (folder, store) = empty_store();

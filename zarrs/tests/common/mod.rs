@@ -27,7 +27,7 @@ pub fn empty_store() -> (tempfile::TempDir, Arc<Store>) {
 
 pub fn open(folder: &Path) -> Result<Array<Store>, String> {
     let store = FilesystemStore::new(folder).map_err(|error| error.to_string())?;
-    Array::open(Arc::new(store), "/").map_err(|error| error.to_string())
+    Array::open(Arc::new(store), "/").map_err(|error| zarrs_recast::explain(&error))
 }
 
 /// Zarr v3 metadata with the default chunk keys.
@@ -56,7 +56,7 @@ pub fn create(store: &Arc<Store>, metadata: &Value) -> Result<Array<Store>, Stri
     let metadata: ArrayMetadata =
         serde_json::from_value(metadata.clone()).map_err(|error| error.to_string())?;
     let array = Array::new_with_metadata(store.clone(), "/", metadata)
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| zarrs_recast::explain(&error))?;
     array.store_metadata().map_err(|error| error.to_string())?;
     Ok(array)
 }
