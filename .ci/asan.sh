@@ -9,4 +9,4 @@ target="$(rustc -vV | sed -n 's/^host: //p')"
 export RUSTFLAGS="-Zsanitizer=address -Cdebug-assertions=on -Coverflow-checks=on"
 export RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-15}"
 # Proc macros and build scripts are not sanitized where --target is given.
-cargo +nightly test --target "$target" -p recast-kernels --lib --test plan_vs_reference -- --nocapture
+cargo +nightly test --target "$target" -p recast-kernels --test types --test plan_vs_reference -- --nocapture

@@ -26,6 +26,5 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-
 export RECAST_EXPECT_LEVEL=neon
 export RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-15}"
 
-cargo test --release --target $target -p recast-kernels --lib
 # --nocapture: the counts of what was compared are part of the result.
 cargo test --release --target $target -p recast-kernels --test '*' -- --nocapture --skip scalar::

@@ -320,33 +320,3 @@ impl fmt::Display for ElementType {
         f.pad(self.name())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn facts_agree_with_the_table_of_the_specification() {
-        use ElementType as E;
-        let nan = |t: E| t.nan_bits();
-        assert_eq!(nan(E::Float8E3M4), Some(0x78));
-        assert_eq!(nan(E::Float8E4M3), Some(0x7c));
-        assert_eq!(nan(E::Float8E5M2), Some(0x7e));
-        assert_eq!(nan(E::Float8E4M3Fnuz), Some(0x80));
-        assert_eq!(nan(E::Float8E8M0Fnu), Some(0xff));
-        assert_eq!(nan(E::BFloat16), Some(0x7fc0));
-        assert_eq!(nan(E::Float64), Some(f64::NAN.to_bits()));
-        assert_eq!(nan(E::Float6E2M3Fn), None);
-        assert_eq!(E::Float64.max_bits(), f64::MAX.to_bits());
-        assert_eq!(E::Float32.min_bits(), u64::from(f32::MIN.to_bits()));
-        assert_eq!(E::Int4.min_bits(), 0xf8);
-        assert_eq!(E::Int64.min_bits(), i64::MIN as u64);
-        assert_eq!(E::UInt2.max_bits(), 3);
-        assert_eq!(E::Float8E8M0Fnu.max_bits(), 0xfe);
-        assert_eq!(E::ALL.len(), 26);
-        assert!(
-            E::ALL.windows(2).all(|pair| pair[0] < pair[1]),
-            "ALL is in order, without repeats"
-        );
-    }
-}

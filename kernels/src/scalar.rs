@@ -255,37 +255,3 @@ elements! {
     f32: Float32, |x| x.to_bits().into();
     f64: Float64, f64::to_bits;
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prints_64_bit_integers_exactly_and_floats_shortest() {
-        let text = |scalar: Scalar| scalar.to_string();
-        assert_eq!(text(u64::MAX.into()), "18446744073709551615");
-        assert_eq!(text(i64::MIN.into()), "-9223372036854775808");
-        assert_eq!(text(f16::from_bits(0x2e66).into()), "0.1");
-        assert_eq!(text(0.1_f32.into()), "0.1");
-        assert_eq!(text(1e300_f64.into()), "1e300");
-        assert_eq!(text((-0.0_f64).into()), "-0.0");
-        assert_eq!(text(Scalar::from_bits(ElementType::Int4, 0x08)), "-8");
-        assert_eq!(text(f32::NEG_INFINITY.into()), "-Infinity");
-    }
-
-    #[test]
-    fn every_finite_value_of_up_to_16_bits_reads_back_from_its_text() {
-        for element_type in ElementType::ALL.into_iter().filter(|t| t.bits() <= 16) {
-            for bits in 0..1_u64 << element_type.bits() {
-                let scalar = Scalar::from_bits(element_type, bits);
-                if !scalar.is_finite() {
-                    continue;
-                }
-                let read = scalar.to_string().parse::<f64>().unwrap();
-                let back =
-                    Scalar::from(read).cast(element_type, Rounding::NearestEven, OutOfRange::Error);
-                assert_eq!(back, Ok(scalar));
-            }
-        }
-    }
-}

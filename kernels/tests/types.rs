@@ -1,0 +1,55 @@
+//! The facts about the types, and the text of their values.
+
+use half::f16;
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+
+#[test]
+fn facts_agree_with_the_table_of_the_specification() {
+    use ElementType as E;
+    let nan = |t: E| t.nan_bits();
+    assert_eq!(nan(E::Float8E3M4), Some(0x78));
+    assert_eq!(nan(E::Float8E4M3), Some(0x7c));
+    assert_eq!(nan(E::Float8E5M2), Some(0x7e));
+    assert_eq!(nan(E::Float8E4M3Fnuz), Some(0x80));
+    assert_eq!(nan(E::Float8E8M0Fnu), Some(0xff));
+    assert_eq!(nan(E::BFloat16), Some(0x7fc0));
+    assert_eq!(nan(E::Float64), Some(f64::NAN.to_bits()));
+    assert_eq!(nan(E::Float6E2M3Fn), None);
+    assert_eq!(E::Float64.max_bits(), f64::MAX.to_bits());
+    assert_eq!(E::Float32.min_bits(), u64::from(f32::MIN.to_bits()));
+    assert_eq!(E::Int4.min_bits(), 0xf8);
+    assert_eq!(E::Int64.min_bits(), i64::MIN as u64);
+    assert_eq!(E::UInt2.max_bits(), 3);
+    assert_eq!(E::Float8E8M0Fnu.max_bits(), 0xfe);
+    assert_eq!(E::ALL.len(), 26);
+    assert!(E::ALL.windows(2).all(|pair| pair[0] < pair[1]), "ALL is in order, without repeats");
+}
+
+#[test]
+fn prints_64_bit_integers_exactly_and_floats_shortest() {
+    let text = |scalar: Scalar| scalar.to_string();
+    assert_eq!(text(u64::MAX.into()), "18446744073709551615");
+    assert_eq!(text(i64::MIN.into()), "-9223372036854775808");
+    assert_eq!(text(f16::from_bits(0x2e66).into()), "0.1");
+    assert_eq!(text(0.1_f32.into()), "0.1");
+    assert_eq!(text(1e300_f64.into()), "1e300");
+    assert_eq!(text((-0.0_f64).into()), "-0.0");
+    assert_eq!(text(Scalar::from_bits(ElementType::Int4, 0x08)), "-8");
+    assert_eq!(text(f32::NEG_INFINITY.into()), "-Infinity");
+}
+
+#[test]
+fn every_finite_value_of_up_to_16_bits_reads_back_from_its_text() {
+    for element_type in ElementType::ALL.into_iter().filter(|t| t.bits() <= 16) {
+        for bits in 0..1_u64 << element_type.bits() {
+            let scalar = Scalar::from_bits(element_type, bits);
+            if !scalar.is_finite() {
+                continue;
+            }
+            let read = scalar.to_string().parse::<f64>().expect("a number");
+            let back =
+                Scalar::from(read).cast(element_type, Rounding::NearestEven, OutOfRange::Error);
+            assert_eq!(back, Ok(scalar));
+        }
+    }
+}
