@@ -276,15 +276,15 @@ pub(crate) struct Compare {
 }
 
 /// Turns an array of Zarr v1 or v2, or with numcodecs.fixedscaleoffset or numcodecs.astype, into one of
-/// Zarr v3 with scale_offset and cast_value.
+/// Zarr v3 with scale_offset and cast_value; or a group with all that is in it.
 ///
 /// Writes new metadata over the same chunks wherever that gives the same values, and says why where it
 /// does not; the values before and after are compared, every bit of every element.
 #[derive(Args, Debug)]
 pub(crate) struct Migrate {
-    /// The array: Zarr v1, v2 or v3.
+    /// The array or group: Zarr v1, v2 or v3.
     pub(crate) input: PathBuf,
-    /// The Zarr v3 array to write.
+    /// The Zarr v3 array or group to write.
     #[arg(required_unless_present = "in_place")]
     pub(crate) output: Option<PathBuf>,
     /// Replaces the metadata of INPUT, and keeps the old ones beside them as NAME.bak.

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
@@ -16,6 +16,7 @@ use zarrs::convert::array_metadata_v2_to_v3;
 use zarrs::filesystem::FilesystemStore;
 
 use crate::array::Source;
+use crate::group::tree;
 use crate::output::unwritten;
 use crate::work::Workers;
 
@@ -129,9 +130,7 @@ impl Carried {
 
     /// The metadata as text.
     pub(crate) fn text(&self) -> Result<String> {
-        let mut text = serde_json::to_string_pretty(&self.document)?;
-        text.push('\n');
-        Ok(text)
+        tree::text(&self.document)
     }
 
     /// Writes the array into a directory: the chunks of `source`, then the metadata.
@@ -148,7 +147,8 @@ impl Carried {
         let work = |number| -> Result<Transferred> {
             let chunk = source.region(number)?.chunk;
             let path = store.key_to_fspath(&target.chunk_key(&chunk));
-            transferred(source, &chunk, &path, transfer)
+            let bytes = || source.chunk_bytes(&chunk);
+            transferred(source.chunk_file(&chunk), bytes, &path, transfer)
                 .map_err(|error| unwritten(error, &format_args!("chunk {chunk:?}")))
         };
         let mut total = Transferred::default();
@@ -218,19 +218,20 @@ pub(crate) fn document_of_v2(metadata: &ArrayMetadataV2) -> Result<Map<String, V
     Ok(document)
 }
 
-/// Brings one chunk to its place, if it is stored.
-fn transferred(
-    source: &Source,
-    chunk: &[u64],
-    path: &Path,
+/// Brings what is stored to another place, if there is anything: from its file, if it has one, or the
+/// bytes.
+pub(crate) fn transferred(
+    file: Option<PathBuf>,
+    bytes: impl FnOnce() -> Result<Option<Vec<u8>>>,
+    place: &Path,
     transfer: Transfer,
 ) -> Result<Transferred> {
     let none = Transferred::default();
-    let make_parent = || path.parent().map_or(Ok(()), fs::create_dir_all);
-    let Some(file) = source.chunk_file(chunk) else {
-        let Some(bytes) = source.chunk_bytes(chunk)? else { return Ok(none) };
+    let make_parent = || place.parent().map_or(Ok(()), fs::create_dir_all);
+    let Some(file) = file else {
+        let Some(bytes) = bytes()? else { return Ok(none) };
         make_parent()?;
-        fs::write(path, &bytes)?;
+        fs::write(place, &bytes)?;
         return Ok(Transferred { copied: 1, bytes: bytes.len() as u64, ..none });
     };
     let bytes = match fs::metadata(&file) {
@@ -240,10 +241,10 @@ fn transferred(
     };
     make_parent()?;
     // A filesystem without links, or the border of one, is no reason to fail.
-    if transfer == Transfer::Link && fs::hard_link(&file, path).is_ok() {
+    if transfer == Transfer::Link && fs::hard_link(&file, place).is_ok() {
         return Ok(Transferred { linked: 1, bytes, ..none });
     }
-    fs::copy(&file, path)?;
+    fs::copy(&file, place)?;
     Ok(Transferred { copied: 1, bytes, ..none })
 }
 

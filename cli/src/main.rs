@@ -24,6 +24,8 @@ mod pack;
 mod page;
 mod plain;
 mod raw;
+#[cfg(feature = "object-store")]
+mod remote;
 mod report;
 mod store;
 mod stream;
@@ -53,6 +55,9 @@ fn main() -> ExitCode {
         Command::Pack(arguments) => pack::run(arguments),
         Command::Unpack(arguments) if arguments.to_cf => cf::unpack(arguments),
         Command::Unpack(arguments) => unpack::run(arguments),
+        Command::Migrate(arguments) if group::is_group(&arguments.input) => {
+            migrate::group::run(arguments)
+        }
         Command::Migrate(arguments) => migrate::run(arguments),
         Command::Verify(arguments) => compare::verify(arguments),
         Command::Compare(arguments) => compare::run(arguments),

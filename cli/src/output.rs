@@ -17,6 +17,7 @@ use zarrs::filesystem::FilesystemStore;
 
 use crate::args::Compressor;
 use crate::array::{Region, Source};
+use crate::carry::name_dimensions;
 use crate::store::{Kind, kind};
 
 /// A place for an array, found fit for it.
@@ -249,6 +250,7 @@ impl Writer {
                 object.insert("dimension_names".into(), serde_json::to_value(names)?);
             }
             object.insert("attributes".into(), attributes.into());
+            name_dimensions(object);
         }
         let options = CodecOptions::default().with_concurrent_target(1);
         let directory = directory.to_owned();

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use zarrs::array::{Array, ArraySubset};
 use zarrs::filesystem::FilesystemStore;
 use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
 use zarrs_zip::ZipStorageAdapter;
+
+use crate::output::size_on_disk;
 
 /// What lies at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,16 +28,15 @@ pub(crate) struct Location {
     root: Option<PathBuf>,
     /// The place inside the storage: `/`, or `/` and a path without a slash at its end.
     node: String,
+    /// Whether the storage can tell what it holds.
+    is_listable: bool,
 }
 
 impl Location {
-    /// The place that a path names: a directory, a `.zip` file, or a path in one.
+    /// The place that a path names: a directory, a `.zip` file, a path in one, or a URL.
     pub(crate) fn new(path: &Path) -> Result<Self> {
         if let Some(url) = url(path) {
-            let (scheme, _) = url.split_once("://").unwrap_or_default();
-            bail!(
-                "{scheme}:// URLs cannot be read; copy the data to a directory or a zip file first"
-            );
+            return Self::remote(url);
         }
         if let Some((archive, inside)) = archive(path) {
             return Self::zip(&archive, &inside);
@@ -46,9 +48,26 @@ impl Location {
             }
             Ok(_) => {
                 let storage = Arc::new(FilesystemStore::new(path)?);
-                Ok(Self { storage, root: Some(path.to_owned()), node: "/".to_owned() })
+                let (root, node) = (Some(path.to_owned()), "/".to_owned());
+                Ok(Self { storage, root, node, is_listable: true })
             }
         }
+    }
+
+    /// A place behind a URL.
+    #[cfg(feature = "object-store")]
+    fn remote(url: &str) -> Result<Self> {
+        let remote = crate::remote::Remote::new(url)?;
+        let (is_listable, storage) = (remote.is_listable(), Arc::new(remote));
+        Ok(Self { storage, root: None, node: "/".to_owned(), is_listable })
+    }
+
+    #[cfg(not(feature = "object-store"))]
+    fn remote(_: &str) -> Result<Self> {
+        bail!(
+            "this recast reads no URLs; build it with --features object-store, or copy the data to \
+             a directory or a zip file"
+        );
     }
 
     /// A place in a zip file.
@@ -61,7 +80,8 @@ impl Location {
         let key = StoreKey::new(name.context("the name is not UTF-8")?)?;
         let folder = Arc::new(FilesystemStore::new(folder)?);
         let storage = ZipStorageAdapter::new(folder, key).context("not a zip file to be read")?;
-        Ok(Self { storage: Arc::new(storage), root: None, node: node(inside) })
+        let storage = Arc::new(storage);
+        Ok(Self { storage, root: None, node: node(inside), is_listable: true })
     }
 
     pub(crate) fn storage(&self) -> &Arc<dyn ReadableListableStorageTraits> {
@@ -108,20 +128,63 @@ impl Location {
     /// The names of what is directly below.
     pub(crate) fn children(&self) -> Result<Vec<String>> {
         let prefix = self.prefix()?;
+        let direct = |path: &str| -> Option<String> {
+            let name = path.strip_prefix(prefix.as_str())?.trim_end_matches('/');
+            (!name.is_empty() && !name.contains('/')).then(|| name.to_owned())
+        };
+        if !self.is_listable {
+            let all = self.consolidated()?.context(
+                "a web server does not tell what is in a group, and the group has no consolidated \
+                 metadata; name one of its arrays",
+            )?;
+            return Ok(all.iter().filter_map(|path| direct(path)).collect());
+        }
         let below = self.storage.list_dir(&prefix)?;
-        let names = below.prefixes().iter().filter_map(|child| {
-            let name = child.as_str().strip_prefix(prefix.as_str())?;
-            Some(name.trim_end_matches('/').to_owned())
-        });
-        Ok(names.collect())
+        Ok(below.prefixes().iter().filter_map(|child| direct(child.as_str())).collect())
     }
 
-    /// The keys of everything below, from here.
+    /// The paths of all nodes in the storage as the consolidated metadata at its root name them.
+    fn consolidated(&self) -> Result<Option<Vec<String>>> {
+        let root = Self { node: "/".to_owned(), ..self.clone() };
+        let document = root.document("zarr.json")?.unwrap_or_default();
+        let copy = document.pointer("/consolidated_metadata/metadata").and_then(Value::as_object);
+        if let Some(copy) = copy {
+            return Ok(Some(copy.keys().cloned().collect()));
+        }
+        let document = root.document(".zmetadata")?.unwrap_or_default();
+        let copy = document.get("metadata").and_then(Value::as_object);
+        let is_node = |name: &str| [".zarray", ".zgroup"].contains(&name);
+        let node = |key: &String| {
+            let (path, name) = key.rsplit_once('/')?;
+            is_node(name).then(|| path.to_owned())
+        };
+        Ok(copy.map(|copy| copy.keys().filter_map(node).collect()))
+    }
+
+    /// The keys of everything below an array, from here; where the storage cannot tell, those that it
+    /// may have.
     pub(crate) fn keys(&self) -> Result<Vec<String>> {
         let prefix = self.prefix()?;
-        let keys = self.storage.list_prefix(&prefix)?;
+        let keys = if self.is_listable {
+            self.storage.list_prefix(&prefix)?
+        } else {
+            let array = Array::open(Arc::clone(&self.storage), &self.node)?;
+            let chunks = ArraySubset::new_with_shape(array.chunk_grid_shape().to_vec());
+            let chunks = chunks.indices();
+            let mut keys: Vec<_> = chunks.iter().map(|chunk| array.chunk_key(&chunk)).collect();
+            keys.push(StoreKey::new(format!("{}zarr.json", prefix.as_str()))?);
+            keys
+        };
         let names = keys.iter().filter_map(|key| key.as_str().strip_prefix(prefix.as_str()));
         Ok(names.map(str::to_owned).collect())
+    }
+
+    /// The bytes that all below takes, if they can be counted.
+    pub(crate) fn stored_bytes(&self) -> Option<u64> {
+        match self.directory() {
+            Some(directory) => Some(size_on_disk(&directory)),
+            None => self.storage.size_prefix(&self.prefix().ok()?).ok(),
+        }
     }
 
     /// What is stored under a key from here.
@@ -166,6 +229,14 @@ pub(crate) fn url(path: &Path) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;
     let is_scheme = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
     is_scheme.then_some(text)
+}
+
+/// The path of what lies below a path, which may be a URL.
+pub(crate) fn below(path: &Path, name: &str) -> PathBuf {
+    let Some((place, query)) = url(path).and_then(|url| url.split_once('?')) else {
+        return path.join(name);
+    };
+    format!("{}/{name}?{query}", place.trim_end_matches('/')).into()
 }
 
 /// The zip file that a path is or leads into, and the path in it.

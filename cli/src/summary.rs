@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use zarr_recast::fill_value::to_json;
 
 use crate::choose::Request;
-use crate::output::size_on_disk;
 use crate::pack::{Job, Packed};
 use crate::report::{Table, bytes, count, measured};
 use crate::survey::Survey;
@@ -129,7 +128,7 @@ impl<'a> Summary<'a> {
             "bytes": {
                 "source": self.source_bytes(),
                 "packed": self.packed_bytes(),
-                "source_stored": size_on_disk(job.source.path()),
+                "source_stored": job.source.location().stored_bytes(),
                 "stored": part.stored_bytes,
             },
             "ratio": self.source_bytes() / (part.stored_bytes.max(1) as f64),
@@ -245,17 +244,13 @@ impl<'a> Summary<'a> {
             format!("{} -> {}", bytes(self.source_bytes()), bytes(self.packed_bytes())),
         );
         let stored_bytes = packed.part.stored_bytes;
-        let stored_before = size_on_disk(job.source.path()) as f64;
-        table.row("stored", format!("{} -> {}", bytes(stored_before), bytes(stored_bytes as f64)));
+        let before = job.source.location().stored_bytes().map(|bytes| bytes as f64);
+        let stored = before.map_or_else(|| "unknown".to_owned(), bytes);
+        table.row("stored", format!("{stored} -> {}", bytes(stored_bytes as f64)));
         let ratio = |before: f64| format!("{:.2}", before / stored_bytes.max(1) as f64);
-        table.row(
-            "ratio",
-            format!(
-                "{} to memory, {} to what was stored",
-                ratio(self.source_bytes()),
-                ratio(stored_before)
-            ),
-        );
+        let memory = format!("{} to memory", ratio(self.source_bytes()));
+        let stored = before.map(|before| format!(", {} to what was stored", ratio(before)));
+        table.row("ratio", memory + stored.as_deref().unwrap_or_default());
     }
 
     fn rows_of_errors(&self, table: &mut Table) {

@@ -256,3 +256,160 @@ fn what_needs_no_migration_is_refused() {
     assert!(!output.exists());
     recast(&["migrate", input.to_str().unwrap()]).fails(2);
 }
+
+/// A group of Zarr v2 with consolidated metadata: arrays at its root and in a group, one of them of
+/// Zarr v1, one of no numbers.
+fn group(folder: &Path) {
+    fs::create_dir_all(folder.join("inner/deep")).unwrap();
+    let filter = json!([{"id": "fixedscaleoffset", "scale": 64, "offset": 0, "dtype": "<f4",
+                         "astype": "<i2"}]);
+    let codes = |first| [Some(int16s([first, 1, 2, 3])), None];
+    v2(&folder.join("scaled"), "<f4", &json!(0), &filter, codes(-9));
+    let filter = json!([{"id": "astype", "encode_dtype": "<i2", "decode_dtype": "<f8"}]);
+    v2(&folder.join("inner/deep/cast"), "<f8", &json!(7), &filter, codes(-5));
+    v2(&folder.join("inner/plain"), "<i2", &json!(1), &Value::Null, codes(4));
+    v2(&folder.join("mask"), "|b1", &json!(false), &Value::Null, [Some(vec![0, 1, 1, 0]), None]);
+    fs::create_dir(folder.join("inner/first")).unwrap();
+    let meta = json!({
+        "zarr_format": 1, "shape": [4], "chunks": [4], "dtype": "<i2", "fill_value": 0,
+        "order": "C", "compression": null, "compression_opts": null,
+    });
+    fs::write(folder.join("inner/first/meta"), meta.to_string()).unwrap();
+    fs::write(folder.join("inner/first/attrs"), r#"{"units": "1"}"#).unwrap();
+    fs::write(folder.join("inner/first/0"), int16s([1, 2, 3, 4])).unwrap();
+    let mut all = serde_json::Map::new();
+    for path in ["", "inner/", "inner/deep/"] {
+        fs::write(folder.join(path).join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
+        fs::write(folder.join(path).join(".zattrs"), r#"{"title": "a group"}"#).unwrap();
+    }
+    for name in contents(folder).keys().filter(|name| name.to_str().unwrap().contains(".z")) {
+        let document: Value =
+            serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap();
+        all.insert(name.to_str().unwrap().to_owned(), document);
+    }
+    let copy = json!({"zarr_consolidated_format": 1, "metadata": all});
+    fs::write(folder.join(".zmetadata"), copy.to_string()).unwrap();
+}
+
+const ARRAYS: [&str; 4] = ["scaled", "inner/deep/cast", "inner/plain", "inner/first"];
+
+/// The values of all arrays of the group, and those that are no numbers as they are stored.
+fn all_values(folder: &Path) -> Vec<Vec<u8>> {
+    let numeric = ARRAYS.iter().map(|name| values(&folder.join(name)));
+    numeric.chain([fs::read(folder.join("mask/0")).unwrap()]).collect()
+}
+
+/// What each array became, by its path.
+fn arrays(report: &Value) -> Vec<(&str, &str)> {
+    let list = report["arrays"].as_array().unwrap().iter();
+    list.map(|one| (one["array"].as_str().unwrap(), one["action"].as_str().unwrap())).collect()
+}
+
+/// Everything is Zarr v3, the attributes are there, and the copy of the metadata is true.
+fn is_migrated(folder: &Path) {
+    let root = metadata(folder);
+    assert_eq!(root["attributes"], json!({"title": "a group"}));
+    let copy = root["consolidated_metadata"]["metadata"].as_object().unwrap();
+    let paths: Vec<&str> = copy.keys().map(String::as_str).collect();
+    let all =
+        ["inner", "inner/deep", "inner/deep/cast", "inner/first", "inner/plain", "mask", "scaled"];
+    assert_eq!(paths, all);
+    for (path, document) in copy {
+        assert_eq!(document, &metadata(&folder.join(path)), "{path}");
+        assert_eq!(document["zarr_format"], 3, "{path}");
+    }
+    assert!(!root.to_string().contains("numcodecs"), "{root}");
+    assert!(!root.to_string().contains("_ARRAY_DIMENSIONS"), "{root}");
+    assert_eq!(copy["scaled"]["dimension_names"], json!(["time"]));
+    assert_eq!(names(&copy["scaled"]), ["scale_offset", "cast_value", "bytes"]);
+    assert_eq!(names(&copy["inner/deep/cast"]), ["cast_value", "bytes"]);
+    assert_eq!(copy["inner/first"]["attributes"], json!({"units": "1"}));
+    let old =
+        |name: &Path| [".zarray", ".zgroup", ".zattrs", "meta"].iter().any(|o| name.ends_with(o));
+    assert_eq!(contents(folder).keys().find(|name| old(name)), None);
+}
+
+#[test]
+fn a_group_becomes_zarr_v3_with_all_that_is_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    group(&input);
+    let before = (contents(&input), all_values(&input));
+    let report = migrate(&input, &[output.to_str().unwrap()]);
+    let expected = [
+        ("inner/deep/cast", "migrated"),
+        ("inner/first", "migrated"),
+        ("inner/plain", "migrated"),
+        ("mask", "kept"),
+        ("scaled", "migrated"),
+    ];
+    assert_eq!(arrays(&report), expected);
+    for one in report["arrays"].as_array().unwrap().iter().filter(|one| one["array"] != "mask") {
+        assert_eq!(one["report"]["metadata_only"], true, "{one}");
+        assert_eq!(one["report"]["bit_identical"], true, "{one}");
+    }
+    is_migrated(&output);
+    assert_eq!(all_values(&output), before.1);
+    assert_eq!(contents(&input), before.0);
+
+    let encoded = folder.path().join("encoded");
+    let table = ["migrate", "--reencode", input.to_str().unwrap(), encoded.to_str().unwrap()];
+    let table = String::from_utf8(recast(&table).succeeds()).unwrap();
+    assert!(table.contains("4 migrated, 1 kept"), "{table}");
+    assert_eq!(table.matches("encoded again, as --reencode asks for it").count(), 4, "{table}");
+    assert_eq!(all_values(&encoded), before.1);
+}
+
+#[test]
+fn a_group_is_migrated_in_place_and_the_old_metadata_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    group(folder.path());
+    let before = (contents(folder.path()), all_values(folder.path()));
+    let report = migrate(folder.path(), &["--in-place"]);
+    assert_eq!(arrays(&report).len(), 5);
+    is_migrated(folder.path());
+    assert_eq!(all_values(folder.path()), before.1);
+
+    let error = recast(&["migrate", "--in-place", folder.path().to_str().unwrap()]).fails(1);
+    assert!(
+        error.contains("none of 5 arrays has") && error.contains("nothing to migrate"),
+        "{error}"
+    );
+    let error = recast(&["migrate", "--in-place", folder.path().join("scaled").to_str().unwrap()]);
+    assert!(error.fails(1).contains("nothing to migrate"));
+    // Back again.
+    for (name, bytes) in contents(folder.path()) {
+        let path = folder.path().join(&name);
+        if name.ends_with("zarr.json") {
+            fs::remove_file(&path).unwrap();
+        } else if let Some(old) = path.to_str().unwrap().strip_suffix(".bak") {
+            assert_eq!(before.0[&name.with_extension("")], bytes);
+            fs::rename(&path, old).unwrap();
+        }
+    }
+    assert_eq!(contents(folder.path()), before.0);
+}
+
+#[test]
+fn a_group_of_which_one_array_cannot_stay_is_left_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in");
+    group(&input);
+    // No code is left for the fill value, and so no metadata fit these chunks.
+    let filter = json!([{"id": "fixedscaleoffset", "scale": 10, "offset": 0, "dtype": "<f4",
+                         "astype": "<i2"}]);
+    let all = int16s([i16::MIN, i16::MIN + 1, i16::MAX - 1, i16::MAX]);
+    v2(&input.join("full"), "<f4", &json!("NaN"), &filter, [Some(all), None]);
+    let before = contents(&input);
+    let error = recast(&["migrate", "--in-place", input.to_str().unwrap()]).fails(1);
+    assert!(error.contains("in/full: ") && error.contains("name an OUTPUT"), "{error}");
+    assert_eq!(contents(&input), before);
+
+    // Nor is anything changed where writing fails: this name is taken by a folder.
+    fs::remove_dir_all(input.join("full")).unwrap();
+    fs::create_dir(input.join("mask/zarr.json")).unwrap();
+    let before = contents(&input);
+    let error = recast(&["migrate", "--in-place", input.to_str().unwrap()]).fails(1);
+    assert!(error.contains("writing") && error.contains("mask/zarr.json"), "{error}");
+    assert_eq!(contents(&input), before);
+}

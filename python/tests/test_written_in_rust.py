@@ -94,3 +94,72 @@ def test_what_recast_packs(options, tmp_path):
     # Shape, chunks and names are the original's, too.
     run("recast", "unpack", "--quiet", path, tmp_path / "unpacked.zarr")
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "unpacked.zarr", mode="r")[...], read)
+
+
+def written_group(path, zarr_format):
+    """A group with an array, its coordinate and a group in it, and consolidated metadata."""
+    numcodecs = pytest.importorskip("numcodecs")
+    group = zarr.open_group(path, mode="w", zarr_format=zarr_format, attributes={"title": "a group"})
+    field = (np.arange(60).reshape(6, 10) / 4).astype("f4")
+
+    def array(group, name, data, dimensions, filters):
+        names = {"dimension_names": dimensions} if zarr_format == 3 else {}
+        created = group.create_array(
+            name, shape=data.shape, dtype=data.dtype, chunks=(4, 4)[: data.ndim],
+            attributes={"_ARRAY_DIMENSIONS": dimensions} if zarr_format == 2 else {},
+            filters=filters if zarr_format == 2 else "auto", **names,
+        )  # fmt: skip
+        created[...] = data
+
+    scaled = [numcodecs.FixedScaleOffset(offset=0, scale=4, dtype="<f4", astype="<i2")]
+    array(group, "field", field, ["y", "x"], scaled)
+    array(group, "x", np.arange(10.0), ["x"], None)
+    array(group.create_group("inner"), "deep", field[0], ["x"], scaled)
+    zarr.consolidate_metadata(path)
+
+
+@pytest.mark.filterwarnings("ignore:Consolidated metadata is currently not part")
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("command", [["pack", "-e", "0.01"], ["migrate"], ["migrate", "--in-place"]], ids=" ".join)
+def test_the_consolidated_metadata_of_groups(command, zarr_format, tmp_path):
+    if command[0] == "migrate" and zarr_format == 3:
+        pytest.skip("nothing to migrate")
+    before, after = tmp_path / "before.zarr", tmp_path / "after.zarr"
+    written_group(before, zarr_format)
+    original = {name: array[...] for name, array in arrays(zarr.open_group(before, mode="r"))}
+    assert sorted(original) == ["field", "inner/deep", "x"]
+    if "--in-place" in command:
+        after = before
+        run("recast", *command, "--quiet", before)
+    else:
+        run("recast", *command, "--quiet", before, after)
+
+    consolidated = zarr.open_consolidated(after)
+    plain = zarr.open_group(after, mode="r", use_consolidated=False)
+    assert consolidated.metadata.consolidated_metadata is not None
+    assert consolidated.metadata.zarr_format == 3
+    assert dict(consolidated.attrs) == dict(plain.attrs) == {"title": "a group"}
+    found, expected = dict(arrays(consolidated)), dict(arrays(plain))
+    assert sorted(found) == sorted(expected) == sorted(original)
+    for name, array in found.items():
+        assert array.metadata.to_dict() == expected[name].metadata.to_dict(), name
+        np.testing.assert_array_equal(array[...], expected[name][...])
+        # Multiples of a quarter are kept exactly, by codes and by an error of 0.01 at most.
+        np.testing.assert_allclose(array[...], original[name], rtol=0, atol=0.01)
+    assert found["field"].metadata.dimension_names == ("y", "x")
+    assert "_ARRAY_DIMENSIONS" not in found["field"].attrs
+    assert "cast_value" in {codec.to_dict()["name"] for codec in found["field"].metadata.codecs}
+
+    xarray = pytest.importorskip("xarray")
+    with_copy = xarray.open_zarr(after, consolidated=True)
+    assert dict(with_copy.sizes) == {"y": 6, "x": 10} and list(with_copy.coords) == ["x"]
+    xarray.testing.assert_identical(with_copy, xarray.open_zarr(after, consolidated=False))
+    np.testing.assert_array_equal(with_copy["field"].values, found["field"][...])
+
+
+def arrays(group, prefix=""):
+    """All arrays below a group, by their paths."""
+    for name, array in group.arrays():
+        yield prefix + name, array
+    for name, below in group.groups():
+        yield from arrays(below, f"{prefix}{name}/")

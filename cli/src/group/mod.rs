@@ -2,40 +2,26 @@
 //! of metadata that groups have say what is there then.
 
 mod rules;
+pub(crate) mod tree;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
-use serde_json::{Map, Value, json};
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
 use zarr_recast::data_type;
-use zarrs::array::ArrayMetadataV2;
 
 use crate::args::Pack;
-use crate::carry::document_of_v2;
+use crate::carry::Transfer;
 use crate::failure::UsageError;
 use crate::output::{Destination, unwritten};
 use crate::report::{Table, bytes, count, measured};
-use crate::store::{Kind, Location};
+use crate::store::{Kind, Location, below};
 use crate::{cf, pack};
 
 use rules::{Rules, Treatment};
-
-/// What lies at a place in a group.
-struct Node {
-    /// The place below the group, without a slash at its ends; empty for the group itself.
-    path: String,
-    location: Location,
-    kind: Kind,
-    /// Zarr v3 metadata, whatever they were.
-    document: Map<String, Value>,
-    /// Whether the documents are those of Zarr v3 already.
-    is_v3: bool,
-    /// Whether the group holds a copy of what is below it.
-    is_consolidated: bool,
-}
+use tree::Node;
 
 /// What became of an array.
 struct Done {
@@ -49,7 +35,7 @@ pub(crate) fn run(arguments: &Pack) -> Result<()> {
     let rules = Rules::new(arguments)?;
     let destination = Destination::new(input, output, common.overwrite)?;
     let shown = input.display();
-    let nodes = nodes(Location::new(input)?).with_context(|| shown.to_string())?;
+    let nodes = tree::nodes(Location::new(input)?).with_context(|| shown.to_string())?;
     let coordinates = coordinates(&nodes);
     let staged = destination.stage()?;
 
@@ -65,25 +51,27 @@ pub(crate) fn run(arguments: &Pack) -> Result<()> {
             rules.treatment(&node.path, &candidate(node, arguments.from_cf, is_coordinate));
         let report = match treatment? {
             Treatment::Pack(mut one) => {
-                one.input = input.join(&node.path);
+                one.input = below(input, &node.path);
                 one.output = place;
                 one.common.overwrite = false;
                 let report = if one.from_cf { cf::array(&one) } else { pack::array(&one) };
                 let hint = format!("--exclude {:?} leaves it as it is", node.path);
                 let mut report =
                     report.with_context(|| format!("{shown}: {}: {hint}", node.path))?;
-                set(&mut report, "input", input.join(&node.path).display().to_string().into());
+                let input = below(input, &node.path).display().to_string();
+                set(&mut report, "input", input.into());
                 set(&mut report, "output", output.join(&node.path).display().to_string().into());
                 Ok(report)
             }
             Treatment::Copy(reason) => {
-                copy(node, &place).with_context(|| format!("{shown}: {}", node.path))?;
+                node.copy(&place, Transfer::Copy)
+                    .with_context(|| format!("{shown}: {}", node.path))?;
                 Err(reason)
             }
         };
         done.push(Done { path: node.path.clone(), report });
     }
-    write_groups(&nodes, staged.path())?;
+    tree::write_groups(&nodes, staged.path())?;
     if done.iter().all(|one| one.report.is_err()) {
         let arrays = arrays(done.len());
         bail!("{shown}: a group in which none of {arrays} is to be packed: {}", reasons(&done));
@@ -108,61 +96,6 @@ pub(crate) fn is_group(path: &Path) -> bool {
 pub(crate) fn is_no_group(arguments: &Pack) -> anyhow::Error {
     let text = "is no group, and --include, --exclude, --all and --config are for groups";
     UsageError(format!("{} {text}", arguments.input.display())).into()
-}
-
-/// The group itself, and all that is below it, groups before what is in them.
-fn nodes(root: Location) -> Result<Vec<Node>> {
-    let mut nodes = Vec::new();
-    let mut todo = vec![(String::new(), root)];
-    while let Some((path, location)) = todo.pop() {
-        let kind = location.kind().with_context(|| path.clone())?;
-        if kind == Kind::Other {
-            continue;
-        }
-        let node = node(path.clone(), location.clone(), kind).with_context(|| path.clone())?;
-        if kind == Kind::Group {
-            let mut below: Vec<String> = location.children()?;
-            below.sort_unstable_by(|a, b| b.cmp(a));
-            let inside = |name: &str| {
-                if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
-            };
-            todo.extend(below.iter().map(|name| (inside(name), location.child(name))));
-        }
-        nodes.push(node);
-    }
-    Ok(nodes)
-}
-
-fn node(path: String, location: Location, kind: Kind) -> Result<Node> {
-    const COPY: &str = "consolidated_metadata";
-    let object = |value: Value, name: &str| match value {
-        Value::Object(object) => Ok(object),
-        _ => Err(anyhow!("{name} is no JSON object")),
-    };
-    let (mut is_v3, mut is_consolidated) = (true, false);
-    let document = if let Some(document) = location.document("zarr.json")? {
-        let mut document = object(document, "zarr.json")?;
-        is_consolidated = document.remove(COPY).is_some_and(|copy| !copy.is_null());
-        document
-    } else {
-        is_v3 = false;
-        let attributes = location.document(".zattrs")?.unwrap_or_else(|| json!({}));
-        let attributes = object(attributes, ".zattrs")?;
-        if kind == Kind::Group {
-            is_consolidated = location.document(".zmetadata")?.is_some();
-            let mut group = object(json!({"zarr_format": 3, "node_type": "group"}), "")?;
-            group.insert("attributes".into(), attributes.into());
-            group
-        } else if location.is_v1()? {
-            bail!("an array of Zarr v1 in a group; recast migrate it first");
-        } else {
-            let array = location.document(".zarray")?.context("no metadata")?;
-            let mut array: ArrayMetadataV2 = serde_json::from_value(array)?;
-            array.attributes = attributes;
-            document_of_v2(&array)?
-        }
-    };
-    Ok(Node { path, location, kind, document, is_v3, is_consolidated })
 }
 
 /// Coordinates: arrays of one dimension named like it, and what attributes of others call
@@ -218,70 +151,13 @@ fn candidate(node: &Node, from_cf: bool, is_coordinate: bool) -> rules::Candidat
     rules::Candidate { unfit, is_coordinate: is_coordinate && !from_cf }
 }
 
-/// Copies an array: the files as they are, and the metadata as Zarr v3.
-fn copy(node: &Node, place: &Path) -> Result<()> {
-    const METADATA: [&str; 4] = [".zarray", ".zattrs", ".zgroup", ".zmetadata"];
-    fs::create_dir_all(place)?;
-    for name in node.location.keys()? {
-        let file = place.join(&name);
-        if METADATA.contains(&name.as_str()) {
-            continue;
-        }
-        let bytes = node.location.bytes(&name)?.with_context(|| format!("{name} is gone"))?;
-        if let Some(parent) = file.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::write(&file, bytes).map_err(|error| unwritten(error.into(), &name))?;
-    }
-    if !node.is_v3 {
-        write_document(place, &node.document)?;
-    }
-    Ok(())
-}
-
-/// Writes the metadata of all groups; where there was a copy of what is below, there is one again.
-fn write_groups(nodes: &[Node], root: &Path) -> Result<()> {
-    let mut documents: BTreeMap<&str, Value> = BTreeMap::new();
-    for node in nodes {
-        let document = if node.kind == Kind::Group {
-            node.document.clone().into()
-        } else {
-            let text = fs::read(root.join(&node.path).join("zarr.json"))?;
-            serde_json::from_slice(&text)?
-        };
-        documents.insert(&node.path, document);
-    }
-    for node in nodes.iter().filter(|node| node.kind == Kind::Group) {
-        let mut document = node.document.clone();
-        if node.is_consolidated {
-            let prefix =
-                if node.path.is_empty() { String::new() } else { format!("{}/", node.path) };
-            let below = documents.iter().filter(|(path, _)| !path.is_empty());
-            let below = below.filter_map(|(path, document)| {
-                Some((path.strip_prefix(&prefix)?.to_owned(), document.clone()))
-            });
-            let metadata: Map<String, Value> = below.collect();
-            let copy = json!({"kind": "inline", "must_understand": false, "metadata": metadata});
-            document.insert("consolidated_metadata".into(), copy);
-        }
-        write_document(&root.join(&node.path), &document)?;
-    }
-    Ok(())
-}
-
-fn write_document(place: &Path, document: &Map<String, Value>) -> Result<()> {
-    let mut text = serde_json::to_string_pretty(document)?;
-    text.push('\n');
-    fs::write(place.join("zarr.json"), text).map_err(|error| unwritten(error.into(), &"zarr.json"))
-}
-
 fn set(document: &mut Value, member: &str, value: Value) {
     if let Some(object) = document.as_object_mut() {
         object.insert(member.to_owned(), value);
     }
 }
 
-fn arrays(number: usize) -> String {
+pub(crate) fn arrays(number: usize) -> String {
     format!("{} array{}", count(number as u64), if number == 1 { "" } else { "s" })
 }
 

@@ -1,6 +1,7 @@
 //! `recast migrate`: arrays of older formats and with codecs of numcodecs, as Zarr v3 with
 //! `scale_offset` and `cast_value`.
 
+pub(crate) mod group;
 mod in_place;
 mod modern;
 
@@ -33,15 +34,15 @@ pub(crate) fn run(arguments: &Migrate) -> Result<()> {
     // Legacy codecs are bound with a report anyway; what exists is read as it is.
     let source = Source::open(input, common.fill_check())?;
     let workers = Workers::new(common.threads, !common.quiet)?;
-    let mut migration =
-        Migration::new(&source, &workers).with_context(|| input.display().to_string())?;
-    if migration.is_nothing() {
+    if is_modern(&source) {
         bail!(
             "{}: already Zarr v3 without numcodecs.fixedscaleoffset and numcodecs.astype, so there \
              is nothing to migrate",
             input.display()
         );
     }
+    let mut migration =
+        Migration::new(&source, &workers).with_context(|| input.display().to_string())?;
     if arguments.reencode {
         migration.carried = Err(anyhow!("--reencode asks for it"));
     }
@@ -63,6 +64,15 @@ pub(crate) fn run(arguments: &Migrate) -> Result<()> {
         write!(stdout, "{}", migration.to_table(&outcome, place))?;
     }
     Ok(())
+}
+
+/// The error for a zip file or a URL in place.
+const NO_DIRECTORY: &str = "not a directory, so it cannot be changed in place; name an OUTPUT";
+
+/// Whether an array is already what it would become.
+fn is_modern(source: &Source) -> bool {
+    let is_v3 = matches!(source.array().metadata(), ArrayMetadata::V3(_));
+    is_v3 && !source.codecs().value_codecs().iter().any(Codec::is_legacy)
 }
 
 /// An array, and what it becomes.
@@ -101,12 +111,6 @@ impl<'a> Migration<'a> {
             Err(_) => each_modern(source)?,
         };
         Ok(Self { source, codecs, carried, differences })
-    }
-
-    /// Whether the array is already what it would become.
-    pub(crate) fn is_nothing(&self) -> bool {
-        let is_v3 = matches!(self.source.array().metadata(), ArrayMetadata::V3(_));
-        is_v3 && !self.source.codecs().value_codecs().iter().any(Codec::is_legacy)
     }
 
     /// Writes the array into a directory.
@@ -173,16 +177,25 @@ impl<'a> Migration<'a> {
     /// Writes the new metadata over the old ones.
     fn in_place(&self) -> Result<Outcome> {
         let shown = self.source.path().display();
-        let carried = match &self.carried {
-            Ok(carried) => carried,
-            Err(reason) => bail!(
-                "{shown}: the chunks have to be encoded again, as {reason:#}; name an OUTPUT instead \
-                 of --in-place"
-            ),
+        let carried = self.carried_or_refusal()?;
+        let replace = || -> Result<Vec<Vec<String>>> {
+            let folder = self.source.location().directory().context(NO_DIRECTORY)?;
+            in_place::refuse_copies(&folder)?;
+            in_place::replace(&[(folder, carried.text()?)])
         };
-        let kept =
-            in_place::replace(self.source, &carried.text()?).with_context(|| shown.to_string())?;
-        Ok(Outcome::InPlace(kept))
+        let kept = replace().with_context(|| shown.to_string())?;
+        Ok(Outcome::InPlace(kept.concat()))
+    }
+
+    /// The new metadata for the chunks as they are.
+    fn carried_or_refusal(&self) -> Result<&Carried> {
+        self.carried.as_ref().map_err(|reason| {
+            anyhow!(
+                "{}: the chunks have to be encoded again, as {reason:#}; name an OUTPUT instead of \
+                 --in-place",
+                self.source.path().display()
+            )
+        })
     }
 
     fn how(&self, outcome: &Outcome) -> String {
@@ -236,12 +249,15 @@ impl<'a> Migration<'a> {
         };
         table.row("codecs", value_codecs(&self.source.codecs().value_codecs()));
         table.row("become", value_codecs(&self.codecs));
-        let compared = match outcome {
+        table.row("decoding", self.compared(outcome));
+        table
+    }
+
+    fn compared(&self, outcome: &Outcome) -> String {
+        match outcome {
             Outcome::Encoded(_) => "bit-identical in all elements".to_owned(),
             _ => self.differences.describe("elements"),
-        };
-        table.row("decoding", compared);
-        table
+        }
     }
 }
 

@@ -35,6 +35,12 @@ pub(crate) fn recast<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Recast {
 }
 
 impl Recast {
+    /// Runs it without a variable of the environment.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
     /// Gives it these bytes on standard input.
     pub(crate) fn stdin(self, bytes: &[u8]) -> Self {
         Self { stdin: bytes.to_vec(), ..self }

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Reading from URLs, tried on servers on the loopback interface: an S3 server (moto, from PyPI) and a
+# plain web server. Installs moto into a virtual environment, once.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+venv="${CARGO_TARGET_DIR:-$PWD/target}/object_store_venv"
+scratch="$(mktemp -d)"
+servers=()
+trap 'kill "${servers[@]}" 2> /dev/null || true; rm -rf "$scratch"' EXIT
+
+# moto[server] would bring what all of its services need; S3 needs only this.
+if ! "$venv/bin/python" -c 'import boto3, flask, flask_cors, moto' 2> /dev/null; then
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check 'moto[s3]>=5.1' flask flask-cors
+fi
+
+port() {
+    "$venv/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+s3_port="$(port)"
+"$venv/bin/moto_server" -H 127.0.0.1 -p "$s3_port" > "$scratch/moto.log" 2>&1 &
+servers+=($!)
+http_port="$(port)"
+mkdir "$scratch/files"
+"$venv/bin/python" -m http.server --bind 127.0.0.1 --directory "$scratch/files" "$http_port" \
+    > "$scratch/http.log" 2>&1 &
+servers+=($!)
+
+export AWS_ENDPOINT_URL="http://127.0.0.1:$s3_port" AWS_ALLOW_HTTP=true AWS_REGION=us-east-1
+export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+# What this machine may have set for itself.
+unset AWS_PROFILE AWS_SESSION_TOKEN AWS_SKIP_SIGNATURE HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy
+
+# An array of Zarr v2, and a group of Zarr v3 with consolidated metadata: the same files on disk, behind
+# the web server and in the bucket.
+cp -r zarrs/tests/goldens/v2_fso_f8_u1_gzip/array.zarr "$scratch/files/old.zarr"
+"$venv/bin/python" - "$scratch/files" "http://127.0.0.1:$http_port" << 'PYTHON'
+import json, pathlib, struct, sys, time, urllib.request
+import boto3
+
+files, web = pathlib.Path(sys.argv[1]), sys.argv[2]
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else json.dumps(text).encode())
+
+def array(shape, chunks, names):
+    return {
+        "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": "float32", "fill_value": 0,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "dimension_names": names, "attributes": {"units": "K"},
+    }
+
+inner = {"zarr_format": 3, "node_type": "group", "attributes": {"title": "inner"}}
+below = {
+    "inner": inner,
+    "inner/field": array([6, 10], [4, 5], ["y", "x"]),
+    "x": array([10], [10], ["x"]),
+}
+copy = {"kind": "inline", "must_understand": False, "metadata": below}
+root = {"zarr_format": 3, "node_type": "group", "attributes": {}}
+for name, document in [("group.zarr", root | {"consolidated_metadata": copy}), ("bare.zarr", root)]:
+    group = files / name
+    write(group / "zarr.json", document)
+    for path, document in below.items():
+        write(group / path / "zarr.json", document)
+    write(group / "x/c/0", struct.pack("<10f", *range(10)))
+    # The fourth chunk is not stored.
+    for number, key in enumerate(["0/0", "0/1", "1/0"]):
+        values = [270 + number + i / 7 for i in range(20)]
+        write(group / "inner/field/c" / key, struct.pack("<20f", *values))
+
+for attempt in range(100):
+    try:
+        urllib.request.urlopen(web)
+        s3 = boto3.client("s3")
+        s3.create_bucket(Bucket="bucket")
+        break
+    except Exception:
+        if attempt == 99:
+            raise
+        time.sleep(0.2)
+for file in files.rglob("*"):
+    if file.is_file():
+        s3.upload_file(str(file), "bucket", f"some/{file.relative_to(files)}")
+PYTHON
+
+export RECAST_TEST_FILES="$scratch/files"
+export RECAST_TEST_HTTP="http://127.0.0.1:$http_port"
+export RECAST_TEST_S3="s3://bucket/some"
+cargo test -p zarr-recast-cli --features object-store --test urls
