@@ -223,6 +223,15 @@ fn groups_of_zarr_v2_become_zarr_v3() {
     assert!(names.iter().all(|name| !name.contains(".z")), "{names:?}");
     assert_eq!(fs::read(output.join("x/0")).unwrap(), big[..8]);
     assert_eq!(metadata(&output.join("x"))["dimension_names"], json!(["x"]));
+    // The attribute is a member now, also in what is packed and unpacked from there.
+    let unpacked = folder.path("unpacked");
+    recast(&["unpack", input.join("field").to_str().unwrap(), unpacked.to_str().unwrap()])
+        .succeeds();
+    for written in [output.join("field"), unpacked] {
+        let document = metadata(&written);
+        assert_eq!(document["dimension_names"], json!(["x", "y"]));
+        assert_eq!(document["attributes"].get("_ARRAY_DIMENSIONS"), None);
+    }
     assert_eq!(metadata(&output.join("mask"))["data_type"], "bool");
     assert_eq!(metadata(&output)["attributes"], json!({"title": "old"}));
     let copies = &metadata(&output)["consolidated_metadata"]["metadata"];
