@@ -203,7 +203,10 @@ fn s3(bucket: &str) -> Result<Arc<dyn ObjectStore>> {
         bail!("no bucket; write s3://BUCKET/PATH");
     }
     let builder = AmazonS3Builder::from_env();
-    if SOURCES.iter().all(|source| builder.get_config_value(source).is_none_or(is_off)) {
+    if SOURCES
+        .iter()
+        .all(|source| builder.get_config_value(source).is_none_or(|value| is_off(&value)))
+    {
         bail!(
             "no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or \
              AWS_SKIP_SIGNATURE=true for a public bucket"
@@ -220,7 +223,7 @@ fn s3(bucket: &str) -> Result<Arc<dyn ObjectStore>> {
 }
 
 /// Whether a setting is there, but says no.
-fn is_off(value: String) -> bool {
+fn is_off(value: &str) -> bool {
     value.is_empty() || value == "false"
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Migrate) -> Result<()> {
 
 /// What is to be done with an array of a group.
 enum Task {
-    Migrate(Source),
+    Migrate(Box<Source>),
     /// Its files stay what they are, and it gets metadata of Zarr v3 if it has none; for the reason.
     Keep(&'static str),
 }
@@ -76,7 +76,7 @@ fn task(arguments: &Migrate, node: &Node) -> Result<Task> {
     Ok(if super::is_modern(&source) {
         Task::Keep("nothing to migrate")
     } else {
-        Task::Migrate(source)
+        Task::Migrate(Box::new(source))
     })
 }
 
