@@ -32,7 +32,8 @@ pub(crate) fn verify(arguments: &Verify) -> Result<()> {
         Some((first, why)) => {
             let comparison = &difference.comparison;
             let worst = comparison.worst.as_ref();
-            let worst = worst.map(|worst| format!("; worst {worst}: off by {:?}", comparison.max));
+            let worst =
+                worst.map(|worst| format!("; worst {worst}: off by {:?}", comparison.sums.max));
             bail!(
                 "{}: {} of {} elements differ by more than --atol {atol:?} --rtol {rtol:?} allow; \
                  first {first}: {why}{}",
@@ -134,10 +135,10 @@ impl Difference {
         let comparison = &self.comparison;
         table.row("elements", count(self.elements));
         for (label, number) in [
-            ("NaN", comparison.nan),
-            ("infinite", comparison.infinite),
-            ("fill", comparison.fill),
-            ("NaN in B only", comparison.became_nan),
+            ("NaN", comparison.sums.nan),
+            ("infinite", comparison.sums.infinite),
+            ("fill", comparison.sums.fill),
+            ("NaN in B only", comparison.sums.became_nan),
         ] {
             if number > 0 {
                 table.row(label, count(number));
@@ -161,11 +162,11 @@ impl Difference {
             "tolerance": self.tolerance.map(|(atol, rtol)| json!({"atol": atol, "rtol": rtol})),
             "counts": {
                 "elements": self.elements,
-                "compared": comparison.elements,
-                "nan": comparison.nan,
-                "infinite": comparison.infinite,
-                "fill": comparison.fill,
-                "became_nan": comparison.became_nan,
+                "compared": comparison.sums.elements,
+                "nan": comparison.sums.nan,
+                "infinite": comparison.sums.infinite,
+                "fill": comparison.sums.fill,
+                "became_nan": comparison.sums.became_nan,
                 "over": self.tolerance.map(|_| comparison.wrong),
             },
             "error": comparison.to_json(self.extent()),
@@ -257,7 +258,7 @@ impl<'a> Pair<'a> {
             shape: difference.shape.clone(),
             values: ends.unwrap_or_default(),
             codes: None,
-            max_error: difference.comparison.max,
+            max_error: difference.comparison.sums.max,
         };
         gather(&frame, workers, self.a.chunks(), |number| {
             let (region, before, after) = self.read(number)?;

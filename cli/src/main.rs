@@ -30,6 +30,7 @@ mod report;
 mod store;
 mod stream;
 mod summary;
+mod sums;
 mod survey;
 mod unpack;
 mod verify;

@@ -273,7 +273,7 @@ impl Job<'_> {
             let demand = chooser.demand(packing);
             let packed =
                 self.press(packing.clone(), demand, survey, Path::new("."), Some(&numbers));
-            packed.ok().map(|packed| (packed.part.stored_bytes, packed.part.comparison.max))
+            packed.ok().map(|packed| (packed.part.stored_bytes, packed.part.comparison.sums.max))
         };
         let Some((own_size, own_error)) = tried(&packing) else { return Ok(vec![packing]) };
         let mut best = None;
@@ -461,7 +461,7 @@ impl Job<'_> {
             shape: self.source.array().shape().to_vec(),
             values: values.unwrap_or_default(),
             codes: Some((chain.encoded_type(), stored.unwrap_or_default())),
-            max_error: packed.part.comparison.max,
+            max_error: packed.part.comparison.sums.max,
         };
         gather(&frame, self.workers, self.source.chunks(), |number| {
             let region = self.source.region(number)?;

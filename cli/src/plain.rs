@@ -11,6 +11,8 @@ use std::ops::{AddAssign, Sub};
 use pulp::{Arch, Simd, WithSimd};
 use recast_kernels::ElementType;
 
+use crate::sums::Sums;
+
 /// Elements side by side, which the compiler makes vectors of.
 const LANES: usize = 8;
 
@@ -109,22 +111,13 @@ impl<R: Real, const SIZE: usize, F: Fn([u8; SIZE]) -> R> WithSimd for Range<'_, 
     }
 }
 
-/// Sums over the differences of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Differences {
-    pub(crate) max: f64,
-    pub(crate) sum: f64,
-    pub(crate) signed_sum: f64,
-    pub(crate) sum_of_squares: f64,
-}
-
 /// The differences of two blocks; none if one is not plain, or of another type.
 pub(crate) fn differences(
     element_type: ElementType,
     before: &[u8],
     after: &[u8],
     fill: Option<f64>,
-) -> Option<Differences> {
+) -> Option<Sums> {
     let fill = fill.unwrap_or(f64::NAN);
     let arch = Arch::new();
     match element_type {
@@ -150,14 +143,14 @@ struct Pairs<'a, const SIZE: usize, F> {
 }
 
 impl<const SIZE: usize, F: Fn([u8; SIZE]) -> f64> WithSimd for Pairs<'_, SIZE, F> {
-    type Output = Option<Differences>;
+    type Output = Option<Sums>;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> Self::Output {
         let mut max = [0.0; LANES];
-        let mut sum = [0.0; LANES];
-        let mut signed_sum = [0.0; LANES];
-        let mut sum_of_squares = [0.0; LANES];
+        let mut distances = [0.0; LANES];
+        let mut signed = [0.0; LANES];
+        let mut squares = [0.0; LANES];
         // In two loops, each of which the compiler makes vectors of; one of both it does not.
         let mut differences = [0.0; PIECE];
         for (before, after) in self.before.chunks(PIECE).zip(self.after.chunks(PIECE)) {
@@ -173,19 +166,21 @@ impl<const SIZE: usize, F: Fn([u8; SIZE]) -> f64> WithSimd for Pairs<'_, SIZE, F
                 for lane in 0..LANES {
                     let distance = row[lane].abs();
                     max[lane] = if distance > max[lane] { distance } else { max[lane] };
-                    sum[lane] += distance;
-                    signed_sum[lane] += row[lane];
-                    sum_of_squares[lane] += distance * distance;
+                    distances[lane] += distance;
+                    signed[lane] += row[lane];
+                    squares[lane] += distance * distance;
                 }
             }
         }
-        let total = Differences {
+        let total = Sums {
+            elements: self.before.len() as u64,
             max: max.into_iter().fold(0.0, f64::max),
-            sum: sum.into_iter().sum(),
-            signed_sum: signed_sum.into_iter().sum(),
-            sum_of_squares: sum_of_squares.into_iter().sum(),
+            distances: distances.into_iter().sum(),
+            differences: signed.into_iter().sum(),
+            squares: squares.into_iter().sum(),
+            ..Sums::default()
         };
-        total.sum.is_finite().then_some(total)
+        total.distances.is_finite().then_some(total)
     }
 }
 
@@ -204,7 +199,14 @@ mod tests {
         assert_eq!(range(float32, &bytes(&plain), None), Some((-31.0, 5.0)));
         assert_eq!(range(float32, &bytes(&plain), Some(7.0)), Some((-31.0, 5.0)));
         let shifted: Vec<f32> = plain.iter().map(|value| value - 0.5).collect();
-        let expected = Differences { max: 0.5, sum: 18.5, signed_sum: -18.5, sum_of_squares: 9.25 };
+        let expected = Sums {
+            elements: 37,
+            max: 0.5,
+            distances: 18.5,
+            differences: -18.5,
+            squares: 9.25,
+            ..Sums::default()
+        };
         let found = differences(float32, &bytes(&plain), &bytes(&shifted), None);
         assert_eq!(found, Some(expected));
         for (index, odd) in [(0, f32::NAN), (8, f32::INFINITY), (36, f32::NEG_INFINITY), (9, 77.0)]

@@ -121,8 +121,8 @@ impl<'a> Summary<'a> {
                 "clamped": clamped,
                 "wrapped": wrapped,
                 "collisions": comparison.collisions(demand),
-                "became_nan": comparison.became_nan,
-                "became_fill": comparison.became_fill,
+                "became_nan": comparison.sums.became_nan,
+                "became_fill": comparison.sums.became_fill,
                 "distinct": codes,
             },
             "bytes": {
@@ -204,8 +204,8 @@ impl<'a> Summary<'a> {
                 format!("fill {}", survey.fill_value),
                 format!("{}{code}", count(survey.fill)),
             );
-            if comparison.became_fill > 0 && !demand.fill_is_apart {
-                let others = count(comparison.became_fill);
+            if comparison.sums.became_fill > 0 && !demand.fill_is_apart {
+                let others = count(comparison.sums.became_fill);
                 table.row("", format!("{others} others decode to it within the error"));
             }
         }
@@ -224,8 +224,10 @@ impl<'a> Summary<'a> {
             table.row("wrapped", count(wrapped));
         }
         if job.request.allow_collisions {
-            let (nan, fill) =
-                (comparison.became_nan, comparison.collisions(demand) - comparison.became_nan);
+            let (nan, fill) = (
+                comparison.sums.became_nan,
+                comparison.collisions(demand) - comparison.sums.became_nan,
+            );
             table.row(
                 "collisions",
                 format!("{} became NaN, {} the fill value", count(nan), count(fill)),

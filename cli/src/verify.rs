@@ -10,6 +10,7 @@ use crate::limits::Limits;
 use crate::number::{Number, is_wide};
 use crate::plain;
 use crate::report::{Table, measured};
+use crate::sums::Sums;
 use crate::survey::{BLOCK, Reader};
 use crate::work::Workers;
 
@@ -31,24 +32,12 @@ pub(crate) struct Demand {
     pub(crate) allow_collisions: bool,
 }
 
-/// How far decoded elements lie from the original ones; NaN, infinities and the fill value left out.
+/// How far decoded elements lie from the original ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Comparison {
-    pub(crate) elements: u64,
-    /// Elements that are NaN, infinite or the fill value in both.
-    pub(crate) nan: u64,
-    pub(crate) infinite: u64,
-    pub(crate) fill: u64,
-    pub(crate) max: f64,
+    pub(crate) sums: Sums,
     /// Where the largest error is, if there is any.
     pub(crate) worst: Option<Found>,
-    sum: f64,
-    sum_of_differences: f64,
-    sum_of_squares: f64,
-    /// Elements other than the fill value that decode to it.
-    pub(crate) became_fill: u64,
-    /// Elements other than NaN that decode to it.
-    pub(crate) became_nan: u64,
     /// Elements that are not as demanded, where those are counted, and the first.
     pub(crate) wrong: u64,
     pub(crate) first_wrong: Option<(Found, String)>,
@@ -83,37 +72,16 @@ impl Found {
 }
 
 impl Comparison {
-    /// The mean of |decoded − original|.
-    fn mean(&self) -> f64 {
-        self.sum / self.elements.max(1) as f64
-    }
-
-    /// The mean of decoded − original.
-    fn bias(&self) -> f64 {
-        self.sum_of_differences / self.elements.max(1) as f64
-    }
-
-    /// The root of the mean of (decoded − original)².
-    fn rmse(&self) -> f64 {
-        (self.sum_of_squares / self.elements.max(1) as f64).sqrt()
-    }
-
-    /// 20 log10 of `extent`, the range of the values, over the RMSE, in dB; none without an error.
-    fn psnr(&self, extent: f64) -> Option<f64> {
-        let psnr = 20.0 * (extent / self.rmse()).log10();
-        psnr.is_finite().then_some(psnr)
-    }
-
     /// The rows of a table with the errors, for values that extend so far.
     pub(crate) fn rows(&self, table: &mut Table, bound: &str, extent: Option<f64>) {
-        table.row("max error", format!("{}{bound}", measured(self.max)));
+        table.row("max error", format!("{}{bound}", measured(self.sums.max)));
         if let Some(worst) = &self.worst {
             table.row("", worst.to_string());
         }
-        table.row("mean error", measured(self.mean()));
-        table.row("bias", measured(self.bias()));
-        table.row("RMSE", measured(self.rmse()));
-        if let Some(psnr) = extent.and_then(|extent| self.psnr(extent)) {
+        table.row("mean error", measured(self.sums.mean()));
+        table.row("bias", measured(self.sums.bias()));
+        table.row("RMSE", measured(self.sums.rmse()));
+        if let Some(psnr) = extent.and_then(|extent| self.sums.psnr(extent)) {
             table.row("PSNR", format!("{psnr:.1} dB"));
         }
     }
@@ -121,33 +89,25 @@ impl Comparison {
     /// The same for machines.
     pub(crate) fn to_json(&self, extent: Option<f64>) -> Value {
         json!({
-            "max": self.max,
+            "max": self.sums.max,
             "worst": self.worst.as_ref().map(Found::to_json),
-            "mean": self.mean(),
-            "bias": self.bias(),
-            "rmse": self.rmse(),
-            "psnr": extent.and_then(|extent| self.psnr(extent)),
+            "mean": self.sums.mean(),
+            "bias": self.sums.bias(),
+            "rmse": self.sums.rmse(),
+            "psnr": extent.and_then(|extent| self.sums.psnr(extent)),
         })
     }
 
     /// Elements that were taken for NaN or the fill value.
     pub(crate) fn collisions(&self, demand: &Demand) -> u64 {
-        self.became_nan + if demand.fill_is_apart { self.became_fill } else { 0 }
+        self.sums.became_nan + if demand.fill_is_apart { self.sums.became_fill } else { 0 }
     }
 
     pub(crate) fn merge(self, other: Self) -> Self {
+        let is_worse = other.sums.max > self.sums.max;
         Self {
-            elements: self.elements + other.elements,
-            nan: self.nan + other.nan,
-            infinite: self.infinite + other.infinite,
-            fill: self.fill + other.fill,
-            worst: if other.max > self.max { other.worst } else { self.worst },
-            max: self.max.max(other.max),
-            sum: self.sum + other.sum,
-            sum_of_differences: self.sum_of_differences + other.sum_of_differences,
-            sum_of_squares: self.sum_of_squares + other.sum_of_squares,
-            became_fill: self.became_fill + other.became_fill,
-            became_nan: self.became_nan + other.became_nan,
+            sums: self.sums.merge(other.sums),
+            worst: if is_worse { other.worst } else { self.worst },
             wrong: self.wrong + other.wrong,
             first_wrong: self.first_wrong.or(other.first_wrong),
         }
@@ -261,36 +221,18 @@ pub(crate) struct Judge<N> {
     counts: bool,
 }
 
-/// Sums over some elements.
+/// Sums over some elements, and whether one of them may be wrong; which, and whether it is, is found out
+/// then.
 #[derive(Clone, Copy, Default)]
 struct Lane {
-    elements: u64,
-    max: f64,
-    sum: f64,
-    sum_of_differences: f64,
-    sum_of_squares: f64,
-    became_fill: u64,
-    became_nan: u64,
-    nan: u64,
-    infinite: u64,
-    fill: u64,
-    /// Whether an element may be wrong; which, and whether it is, is found out then.
+    sums: Sums,
     is_suspicious: bool,
 }
 
 impl Lane {
     fn merge(self, other: Self) -> Self {
         Self {
-            elements: self.elements + other.elements,
-            max: self.max.max(other.max),
-            sum: self.sum + other.sum,
-            sum_of_differences: self.sum_of_differences + other.sum_of_differences,
-            sum_of_squares: self.sum_of_squares + other.sum_of_squares,
-            became_fill: self.became_fill + other.became_fill,
-            became_nan: self.became_nan + other.became_nan,
-            nan: self.nan + other.nan,
-            infinite: self.infinite + other.infinite,
-            fill: self.fill + other.fill,
+            sums: self.sums.merge(other.sums),
             is_suspicious: self.is_suspicious | other.is_suspicious,
         }
     }
@@ -334,16 +276,17 @@ impl<N: Number> Judge<N> {
             | (became_nan & !self.demand.allow_collisions)
             | (became_fill & self.demand.fill_is_apart & !self.demand.allow_collisions)
             | is_far;
-        lane.elements += u64::from(counts);
-        lane.max = if distance > lane.max { distance } else { lane.max };
-        lane.sum += distance;
-        lane.sum_of_differences += difference;
-        lane.sum_of_squares += distance * distance;
-        lane.became_fill += u64::from(became_fill);
-        lane.became_nan += u64::from(became_nan);
-        lane.nan += u64::from(is_nan);
-        lane.infinite += u64::from(is_infinite);
-        lane.fill += u64::from(is_fill);
+        let sums = &mut lane.sums;
+        sums.elements += u64::from(counts);
+        sums.max = if distance > sums.max { distance } else { sums.max };
+        sums.distances += distance;
+        sums.differences += difference;
+        sums.squares += distance * distance;
+        sums.became_fill += u64::from(became_fill);
+        sums.became_nan += u64::from(became_nan);
+        sums.nan += u64::from(is_nan);
+        sums.infinite += u64::from(is_infinite);
+        sums.fill += u64::from(is_fill);
     }
 
     /// Whether |x − y| is more than allowed, exactly if the bound is absolute or relative alone.
@@ -458,9 +401,9 @@ impl<N: Number> Trial<'_, N> {
         for (lane, (&x, &y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
             judge.add(lane, x, y);
         }
-        let sum = lanes.into_iter().fold(Lane::default(), Lane::merge);
+        let Lane { sums, is_suspicious } = lanes.into_iter().fold(Lane::default(), Lane::merge);
         let pairs = || xs.iter().copied().zip(ys.iter().copied()).enumerate();
-        if sum.is_suspicious {
+        if is_suspicious {
             let wrong = pairs().filter_map(|(index, (x, y))| Some((index, judge.wrong(x, y)?)));
             for (index, wrong) in wrong {
                 let found = self.found(index, before, after);
@@ -471,25 +414,15 @@ impl<N: Number> Trial<'_, N> {
                 self.total.first_wrong.get_or_insert_with(|| (found, judge.why(&wrong)));
             }
         }
-        if sum.max > self.total.max {
+        if sums.max > self.total.sums.max {
             let is_worst = |x: N, y: N| {
                 let counts = !(x.is_nan() | x.is_infinite() | y.is_nan()) && judge.fill != Some(x);
-                counts && x.distance(y) == sum.max
+                counts && x.distance(y) == sums.max
             };
             let index = pairs().find_map(|(index, (x, y))| is_worst(x, y).then_some(index));
             self.total.worst = index.map(|index| self.found(index, before, after));
         }
-        let total = &mut self.total;
-        total.elements += sum.elements;
-        total.nan += sum.nan;
-        total.infinite += sum.infinite;
-        total.fill += sum.fill;
-        total.max = total.max.max(sum.max);
-        total.sum += sum.sum;
-        total.sum_of_differences += sum.sum_of_differences;
-        total.sum_of_squares += sum.sum_of_squares;
-        total.became_fill += sum.became_fill;
-        total.became_nan += sum.became_nan;
+        self.total.sums = self.total.sums.merge(sums);
         Ok(())
     }
 
@@ -505,17 +438,13 @@ impl<N: Number> Trial<'_, N> {
             return false;
         };
         // At the bound itself only a closer look tells.
-        if sums.max > self.total.max
+        if sums.max > self.total.sums.max
             || sums.max > absolute
             || (sums.max == absolute && absolute > 0.0)
         {
             return false;
         }
-        let total = &mut self.total;
-        total.elements += (before.len() / element_type.size()) as u64;
-        total.sum += sums.sum;
-        total.sum_of_differences += sums.signed_sum;
-        total.sum_of_squares += sums.sum_of_squares;
+        self.total.sums = self.total.sums.merge(sums);
         true
     }
 
