@@ -5,41 +5,20 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Sample, contents, metadata, open, recast};
+use common::{Folder, Sample, contents, metadata, open, recast};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use zarrs::array::ArrayBytes;
 
 /// See [`a_few_codes_get_their_last_bit_from_the_map`].
 const FACTOR: f32 = 3.265_089e-5;
 
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Writes int16 codes with attributes.
-    fn int16(&self, codes: &[i16], fill: i16, attributes: &Value) -> PathBuf {
-        let path = self.path("in.zarr");
-        Sample::new("int16", &[codes.len() as u64], &[8.max(codes.len() as u64 / 4)], json!(fill))
-            .with("attributes", attributes.clone())
-            .write(&path, &codes.iter().flat_map(|code| code.to_ne_bytes()).collect::<Vec<u8>>());
-        path
-    }
-
-    fn convert(&self, input: &Path, more: &[&str]) -> Value {
-        from_cf(input, &self.path("out.zarr"), more)
-    }
-
-    fn values(&self) -> Vec<f64> {
-        values(&self.path("out.zarr"))
-    }
+/// Writes int16 codes with attributes.
+fn int16(folder: &Folder, codes: &[i16], fill: i16, attributes: &Value) -> PathBuf {
+    let path = folder.input();
+    Sample::new("int16", &[codes.len() as u64], &[8.max(codes.len() as u64 / 4)], json!(fill))
+        .with("attributes", attributes.clone())
+        .write(&path, &codes.iter().flat_map(|code| code.to_ne_bytes()).collect::<Vec<u8>>());
+    path
 }
 
 fn from_cf(input: &Path, output: &Path, more: &[&str]) -> Value {
@@ -50,10 +29,10 @@ fn from_cf(input: &Path, output: &Path, more: &[&str]) -> Value {
 
 fn refuses(input: &Path, more: &[&str]) -> String {
     let folder = Folder::new();
-    let output = folder.path("out.zarr");
+    let output = folder.output();
     let paths = [input.to_str().unwrap(), output.to_str().unwrap()];
     let error = recast(&[&["pack"], &paths[..], more].concat()).fails(1);
-    assert!(contents(folder.0.path()).is_empty());
+    assert!(contents(folder.path()).is_empty());
     error
 }
 
@@ -106,11 +85,11 @@ fn real_arrays_decode_to_what_xarray_gives_bit_for_bit_and_come_back() {
     ] {
         let folder = Folder::new();
         let input = data(&format!("{name}_packed.zarr"));
-        let report = folder.convert(&input, &[]);
+        let report = from_cf(&input, &folder.output(), &[]);
         assert_eq!(report["bit_identical"], true, "{name}");
         assert_eq!(report["codes"]["compared"], 65_536, "{name}");
         assert_eq!(report["missing"], missing, "{name}");
-        let output = folder.path("out.zarr");
+        let output = folder.output();
         assert_eq!(metadata(&output)["data_type"], "float32");
         let (found, expected) = (values(&output), values(&expected));
         assert_eq!(found.len(), expected.len());
@@ -122,7 +101,7 @@ fn real_arrays_decode_to_what_xarray_gives_bit_for_bit_and_come_back() {
         }
         assert_eq!(chunks(&output), chunks(&input), "{name}");
 
-        let back = folder.path("back.zarr");
+        let back = folder.path().join("back.zarr");
         let table = to_cf(&output, &back);
         assert!(table.contains("bit-identical"), "{table}");
         assert_eq!(chunks(&back), chunks(&input), "{name}");
@@ -138,10 +117,10 @@ fn pitfall_1_a_scale_factor_is_inverted_and_what_differs_is_said_truly() {
     let folder = Folder::new();
     let codes: Vec<i16> = (-600..600).collect();
     let attributes = json!({"scale_factor": 0.01, "add_offset": 0.5});
-    let input = folder.int16(&codes, 0, &attributes);
-    let report = folder.convert(&input, &[]);
+    let input = int16(&folder, &codes, 0, &attributes);
+    let report = from_cf(&input, &folder.output(), &[]);
     assert_eq!(report["data_type"], "float64");
-    let document = metadata(&folder.path("out.zarr"));
+    let document = metadata(&folder.output());
     let affine = &document["codecs"][0]["configuration"];
     let (scale, offset) = (affine["scale"].as_f64().unwrap(), affine["offset"].as_f64().unwrap());
     assert!((scale - 100.0).abs() < 1e-9 && offset == 0.5, "{affine}");
@@ -173,7 +152,7 @@ fn pitfall_1_a_scale_factor_is_inverted_and_what_differs_is_said_truly() {
     }
     assert_eq!(report["bit_identical"], false);
     // 3 · 0.1 is 0.30000000000000004, and 3 / 10 is 0.3.
-    let found = folder.values();
+    let found = values(&folder.output());
     assert!(codes.iter().zip(&found).all(|(&code, &value)| value == pairs(code).1));
 }
 
@@ -185,13 +164,13 @@ fn a_few_codes_get_their_last_bit_from_the_map() {
     let folder = Folder::new();
     let codes: Vec<i16> = (i16::MIN..=i16::MAX).collect();
     let attributes = json!({"scale_factor": factor, "add_offset": 0.5});
-    let input = folder.int16(&codes, 0, &attributes);
-    let report = folder.convert(&input, &[]);
+    let input = int16(&folder, &codes, 0, &attributes);
+    let report = from_cf(&input, &folder.output(), &[]);
     assert_eq!((&report["bit_identical"], &report["data_type"]), (&json!(true), &json!("float32")));
     let patched = report["patched_codes"].as_u64().unwrap();
     assert!((1..=256).contains(&patched), "{patched}");
     assert_eq!(report["codes_not_encoded_back"], 0);
-    for (code, value) in codes.into_iter().zip(folder.values()) {
+    for (code, value) in codes.into_iter().zip(values(&folder.output())) {
         assert_eq!(value, f64::from(f32::from(code) * FACTOR + 0.5), "{code}");
     }
 }
@@ -204,12 +183,12 @@ fn pitfall_8_what_would_be_applied_twice_is_gone() {
         "valid_range": [-100, 200], "valid_min": -100, "units": "K", "recast": {"version": "0"},
     });
     let codes = [0, 1, -1, -2, -3, 30_000, -4, -100];
-    let input = folder.int16(&codes, -2, &attributes);
-    let report = folder.convert(&input, &["--no-provenance"]);
+    let input = int16(&folder, &codes, -2, &attributes);
+    let report = from_cf(&input, &folder.output(), &["--no-provenance"]);
     let expected = json!({"units": "K", "valid_range": [-90.0, 60.0], "valid_max": 60.0});
-    assert_eq!(metadata(&folder.path("out.zarr"))["attributes"], expected);
+    assert_eq!(metadata(&folder.output())["attributes"], expected);
     assert_eq!((&report["missing"], &report["bit_identical"]), (&json!(3), &json!(true)));
-    let found = folder.values();
+    let found = values(&folder.output());
     assert!(found[2..5].iter().all(|value| value.is_nan()));
     assert_eq!(
         [found[0], found[1], found[5], found[6], found[7]],
@@ -221,7 +200,7 @@ fn pitfall_8_what_would_be_applied_twice_is_gone() {
 fn pitfall_7_chunks_that_are_not_stored_are_what_cf_makes_of_them() {
     for (fill, expected) in [(-999_i16, None), (50, Some(0.01_f32 * 50.0 + 2.5))] {
         let folder = Folder::new();
-        let input = folder.path("in.zarr");
+        let input = folder.input();
         let factor = f64::from(0.01_f32);
         let attributes = json!({"scale_factor": factor, "add_offset": 2.5, "_FillValue": -999});
         let array = Sample::new("int16", &[20], &[8], json!(fill))
@@ -229,9 +208,9 @@ fn pitfall_7_chunks_that_are_not_stored_are_what_cf_makes_of_them() {
             .create(&input);
         // The last chunk is stored, and padded with the fill value beyond the array.
         array.store_chunk(&[2], [-999_i16, 1, 2, fill, 0, 0, 0, 0].to_vec()).unwrap();
-        folder.convert(&input, &[]);
-        assert_eq!(chunks(&folder.path("out.zarr")).len(), 1);
-        let found = folder.values();
+        from_cf(&input, &folder.output(), &[]);
+        assert_eq!(chunks(&folder.output()).len(), 1);
+        let found = values(&folder.output());
         for value in &found[..16] {
             match expected {
                 Some(expected) => assert_eq!(*value, f64::from(expected)),
@@ -241,8 +220,8 @@ fn pitfall_7_chunks_that_are_not_stored_are_what_cf_makes_of_them() {
         assert!(found[16].is_nan());
         assert_eq!(found[17], f64::from(0.01_f32 + 2.5));
         // Missing chunks stay so on the way back, and are the same code.
-        let back = folder.path("back.zarr");
-        to_cf(&folder.path("out.zarr"), &back);
+        let back = folder.path().join("back.zarr");
+        to_cf(&folder.output(), &back);
         assert_eq!(metadata(&back)["fill_value"], fill);
         assert_eq!(int16s(&back), int16s(&input));
     }
@@ -254,16 +233,16 @@ fn unsigned_takes_the_codes_for_what_they_are() {
     let attributes = json!({
         "scale_factor": 0.5, "_Unsigned": "true", "_FillValue": -1, "valid_range": [0, -2],
     });
-    let input = folder.int16(&[0, 1, -1, -2, i16::MIN], -1, &attributes);
-    let report = folder.convert(&input, &[]);
+    let input = int16(&folder, &[0, 1, -1, -2, i16::MIN], -1, &attributes);
+    let report = from_cf(&input, &folder.output(), &[]);
     assert_eq!(report["stored_data_type"], "uint16");
-    let found = folder.values();
+    let found = values(&folder.output());
     assert!(found[2].is_nan());
     assert_eq!([found[0], found[1], found[3], found[4]], [0.0, 0.5, 32_767.0, 16_384.0]);
-    let attributes = &metadata(&folder.path("out.zarr"))["attributes"];
+    let attributes = &metadata(&folder.output())["attributes"];
     assert_eq!(attributes["valid_range"], json!([0.0, 32_767.0]));
-    let back = folder.path("back.zarr");
-    to_cf(&folder.path("out.zarr"), &back);
+    let back = folder.path().join("back.zarr");
+    to_cf(&folder.output(), &back);
     assert_eq!(metadata(&back)["attributes"], metadata(&input)["attributes"]);
     assert_eq!(int16s(&back), int16s(&input));
 }
@@ -271,17 +250,17 @@ fn unsigned_takes_the_codes_for_what_they_are() {
 #[test]
 fn integers_of_32_bits_are_compared_over_the_range_that_is_there() {
     let folder = Folder::new();
-    let input = folder.path("in.zarr");
+    let input = folder.input();
     let codes = [-70_000_i32, 5, 80_000, 0];
     Sample::new("int32", &[4], &[4], json!(0))
         .with("attributes", json!({"scale_factor": 0.25, "add_offset": 1.0}))
         .write(&input, &codes.iter().flat_map(|code| code.to_ne_bytes()).collect::<Vec<u8>>());
-    let report = folder.convert(&input, &[]);
+    let report = from_cf(&input, &folder.output(), &[]);
     assert_eq!(report["data_type"], "float64");
     assert_eq!(report["codes"]["which"], "codes of int32 from -70000 to 80000");
     assert_eq!(report["codes"]["compared"], 150_001);
     assert_eq!(report["bit_identical"], true);
-    assert_eq!(folder.values(), [-17_499.0, 2.25, 20_001.0, 1.0]);
+    assert_eq!(values(&folder.output()), [-17_499.0, 2.25, 20_001.0, 1.0]);
 }
 
 #[test]
@@ -292,16 +271,16 @@ fn zero_keeps_the_sign_that_cf_gives_it() {
         (json!({"scale_factor": 0.5}), false),
     ] {
         let folder = Folder::new();
-        let input = folder.int16(&[0, 2], 2, &attributes);
-        assert_eq!(folder.convert(&input, &[])["bit_identical"], true, "{attributes}");
-        assert_eq!(folder.values()[0].is_sign_negative(), negative, "{attributes}");
+        let input = int16(&folder, &[0, 2], 2, &attributes);
+        assert_eq!(from_cf(&input, &folder.output(), &[])["bit_identical"], true, "{attributes}");
+        assert_eq!(values(&folder.output())[0].is_sign_negative(), negative, "{attributes}");
     }
 }
 
 #[test]
 fn the_fill_value_of_zarr_v2_is_a_missing_value() {
     let folder = Folder::new();
-    let input = folder.path("in.zarr");
+    let input = folder.input();
     std::fs::create_dir_all(&input).unwrap();
     let document = json!({
         "zarr_format": 2, "shape": [3, 1], "chunks": [3, 1], "dtype": ">i2", "fill_value": -5,
@@ -313,18 +292,18 @@ fn the_fill_value_of_zarr_v2_is_a_missing_value() {
     let codes = [1_i16, -5, -300];
     let stored: Vec<u8> = codes.iter().flat_map(|code| code.to_be_bytes()).collect();
     std::fs::write(input.join("0.0"), &stored).unwrap();
-    let report = folder.convert(&input, &[]);
+    let report = from_cf(&input, &folder.output(), &[]);
     assert_eq!(report["missing"], 1);
-    let found = folder.values();
+    let found = values(&folder.output());
     assert!(found[1].is_nan());
     assert_eq!([found[0], found[2]], [0.5, -150.0]);
-    let output = folder.path("out.zarr");
+    let output = folder.output();
     let document = metadata(&output);
     assert_eq!(document["dimension_names"], json!(["time", "x"]));
     assert!(document["attributes"].get("_ARRAY_DIMENSIONS").is_none());
     assert_eq!(std::fs::read(output.join("c/0/0")).unwrap(), stored);
     // In Zarr v3 a reader needs to be told.
-    let back = folder.path("back.zarr");
+    let back = folder.path().join("back.zarr");
     to_cf(&output, &back);
     let expected = json!({"scale_factor": 0.5, "units": "m", "_FillValue": -5});
     assert_eq!(metadata(&back)["attributes"], expected);
@@ -333,12 +312,12 @@ fn the_fill_value_of_zarr_v2_is_a_missing_value() {
 #[test]
 fn what_pack_wrote_becomes_cf_with_its_differences() {
     let folder = Folder::new();
-    let input = folder.path("in.zarr");
+    let input = folder.input();
     let values: Vec<f32> =
         (0..500).map(|i| if i == 3 { f32::NAN } else { i as f32 / 8.0 }).collect();
     Sample::new("float32", &[500], &[100], json!("NaN"))
         .write(&input, &values.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<u8>>());
-    let (packed, back) = (folder.path("packed.zarr"), folder.path("back.zarr"));
+    let (packed, back) = (folder.path().join("packed.zarr"), folder.path().join("back.zarr"));
     let paths = [input.to_str().unwrap(), packed.to_str().unwrap()];
     recast(&[&["pack", "-e", "0.01"], &paths[..]].concat()).succeeds();
     let table = to_cf(&packed, &back);
@@ -364,7 +343,7 @@ fn what_pack_wrote_becomes_cf_with_its_differences() {
 #[test]
 fn what_is_not_packed_as_cf_does_it_is_refused_with_the_reason() {
     let folder = Folder::new();
-    let float = folder.path("float.zarr");
+    let float = folder.path().join("float.zarr");
     Sample::new("float32", &[2], &[2], json!(0)).write(&float, &[0; 8]);
     assert!(
         refuses(&float, &["--from-cf"]).contains("the elements are float32; CF packs integers")
@@ -381,13 +360,13 @@ fn what_is_not_packed_as_cf_does_it_is_refused_with_the_reason() {
         (json!({"_FillValue": "NaN"}), r#"_FillValue is "NaN", which is no int16"#),
         (json!({"_Unsigned": 1}), "attribute _Unsigned is 1; it must be"),
     ] {
-        let input = folder.int16(&[1, 2], 0, &attributes);
+        let input = int16(&folder, &[1, 2], 0, &attributes);
         let error = refuses(&input, &["--from-cf"]);
         assert!(error.contains(expected), "{error}");
         assert!(error.contains("in.zarr"), "{error}");
     }
-    let input = folder.int16(&[1, 2], 0, &json!({"scale_factor": 2}));
-    let output = folder.path("out.zarr");
+    let input = int16(&folder, &[1, 2], 0, &json!({"scale_factor": 2}));
+    let output = folder.output();
     let paths = [input.to_str().unwrap(), output.to_str().unwrap()];
     recast(&[&["pack", "--from-cf", "--scale", "2"], &paths[..]].concat()).fails(2);
     recast(&[&["pack", "-e", "1", "--decoded-type", "float32"], &paths[..]].concat()).fails(2);

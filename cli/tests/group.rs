@@ -3,40 +3,10 @@
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use common::{Sample, contents, metadata, recast};
+use common::{Folder, Sample, contents, metadata, recast};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn pack(&self, more: &[&str]) -> Value {
-        serde_json::from_slice(&recast(&self.arguments(more)).succeeds()).unwrap()
-    }
-
-    fn arguments(&self, more: &[&str]) -> Vec<String> {
-        let (input, output) = (self.path("in"), self.path("out"));
-        let paths = [input.to_str().unwrap(), output.to_str().unwrap()];
-        let all = [&["pack", "--json"], &paths[..], more].concat();
-        all.into_iter().map(str::to_owned).collect()
-    }
-
-    fn refuses(&self, status: i32, more: &[&str]) -> String {
-        let error = recast(&self.arguments(more)).fails(status);
-        assert!(!self.path("out").exists());
-        error
-    }
-}
 
 fn floats(count: usize) -> Vec<u8> {
     (0..count).flat_map(|i| (i as f32 / 4.0).to_ne_bytes()).collect()
@@ -90,10 +60,10 @@ fn is_packed(path: &Path) -> bool {
 #[test]
 fn fields_are_packed_and_everything_else_is_the_same_files() {
     let folder = Folder::new();
-    weather(&folder.path("in"));
+    weather(&folder.input());
     let report = folder.pack(&["-e", "0.01"]);
     assert_eq!(packed(&report), ["deep/t2m", "t2m", "wind"]);
-    let (input, output) = (folder.path("in"), folder.path("out"));
+    let (input, output) = (folder.input(), folder.output());
     for name in ["flag", "lat", "lat_bounds", "lon"] {
         assert_eq!(contents(&output.join(name)), contents(&input.join(name)), "{name}");
     }
@@ -103,15 +73,15 @@ fn fields_are_packed_and_everything_else_is_the_same_files() {
     assert_eq!(before, after);
     let attributes = &metadata(&output.join("t2m"))["attributes"];
     assert_eq!(attributes["coordinates"], "height lon");
-    assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
 #[test]
 fn the_copies_of_metadata_in_a_group_are_those_of_what_is_there() {
     let folder = Folder::new();
-    weather(&folder.path("in"));
+    weather(&folder.input());
     folder.pack(&["-e", "0.01"]);
-    let output = folder.path("out");
+    let output = folder.output();
     let root = metadata(&output);
     assert_eq!(root["attributes"], json!({"title": "weather"}));
     let copies = root["consolidated_metadata"]["metadata"].as_object().unwrap();
@@ -134,10 +104,10 @@ fn names_and_paths_pick_arrays() {
         (&["--all"], &["deep/t2m", "lat", "lat_bounds", "lon", "t2m", "wind"]),
     ] {
         let folder = Folder::new();
-        weather(&folder.path("in"));
+        weather(&folder.input());
         let flags = [flags, &["-e", "0.01"]].concat();
         if expected.is_empty() {
-            let error = folder.refuses(1, &flags);
+            let error = folder.refuses(&flags);
             assert!(error.contains("none of 7 arrays is to be packed"), "{error}");
         } else {
             assert_eq!(packed(&folder.pack(&flags)), expected, "{flags:?}");
@@ -148,8 +118,8 @@ fn names_and_paths_pick_arrays() {
 #[test]
 fn a_configuration_says_how_for_each() {
     let folder = Folder::new();
-    weather(&folder.path("in"));
-    let config = folder.path("recast.toml");
+    weather(&folder.input());
+    let config = folder.path().join("recast.toml");
     let text = r#"
         [[array]]
         name = "deep/*"
@@ -166,7 +136,7 @@ fn a_configuration_says_how_for_each() {
     let report = folder.pack(&["--config", config.to_str().unwrap()]);
     assert_eq!(packed(&report), ["t2m", "wind"]);
     let cast = |path: &str| {
-        let codecs = metadata(&folder.path("out").join(path))["codecs"].clone();
+        let codecs = metadata(&folder.output().join(path))["codecs"].clone();
         let mut codecs = codecs.as_array().unwrap().iter();
         let cast = codecs.rfind(|codec| codec["name"] == "cast_value").unwrap().clone();
         cast["configuration"]["data_type"].as_str().unwrap().to_owned()
@@ -182,10 +152,10 @@ fn a_configuration_says_how_for_each() {
         ("= 1", "recast.toml"),
     ] {
         let other = Folder::new();
-        weather(&other.path("in"));
-        let config = other.path("recast.toml");
+        weather(&other.input());
+        let config = other.path().join("recast.toml");
         fs::write(&config, text).unwrap();
-        let error = other.refuses(1, &["--config", config.to_str().unwrap()]);
+        let error = other.refuses(&["--config", config.to_str().unwrap()]);
         assert!(error.contains(expected), "{error}");
     }
 }
@@ -193,7 +163,7 @@ fn a_configuration_says_how_for_each() {
 #[test]
 fn groups_of_zarr_v2_become_zarr_v3() {
     let folder = Folder::new();
-    let input = folder.path("in");
+    let input = folder.input();
     let array = |name: &str, dtype: &str, dimensions: &Value, bytes: &[u8]| {
         let array = input.join(name);
         fs::create_dir_all(&array).unwrap();
@@ -217,7 +187,7 @@ fn groups_of_zarr_v2_become_zarr_v3() {
 
     let report = folder.pack(&["-e", "0.1"]);
     assert_eq!(packed(&report), ["field"]);
-    let output = folder.path("out");
+    let output = folder.output();
     let names: Vec<String> =
         contents(&output).into_keys().map(|path| path.display().to_string()).collect();
     assert!(names.iter().all(|name| !name.contains(".z")), "{names:?}");
@@ -243,7 +213,7 @@ fn groups_of_zarr_v2_become_zarr_v3() {
 #[test]
 fn cf_attributes_are_converted_all_over_a_group() {
     let folder = Folder::new();
-    let input = folder.path("in");
+    let input = folder.input();
     for (name, attributes) in [("a", json!({"scale_factor": 0.5})), ("b", json!({"units": "1"}))] {
         Sample::new("int8", &[3], &[3], json!(0))
             .with("attributes", attributes)
@@ -252,20 +222,20 @@ fn cf_attributes_are_converted_all_over_a_group() {
     fs::write(input.join("zarr.json"), r#"{"zarr_format":3,"node_type":"group"}"#).unwrap();
     let report = folder.pack(&["--from-cf"]);
     assert_eq!(packed(&report), ["a"]);
-    assert_eq!(contents(&folder.path("out/b")), contents(&input.join("b")));
-    let values = recast(&["cat", folder.path("out/a").to_str().unwrap()]).succeeds();
+    assert_eq!(contents(&folder.output().join("b")), contents(&input.join("b")));
+    let values = recast(&["cat", folder.output().join("a").to_str().unwrap()]).succeeds();
     assert_eq!(values, [0.5_f32, 1.0, 1.5].map(f32::to_le_bytes).concat());
 }
 
 #[test]
 fn one_array_that_fails_leaves_nothing_behind() {
     let folder = Folder::new();
-    weather(&folder.path("in"));
-    let error = folder.refuses(1, &["-e", "0.001", "-t", "uint2"]);
+    weather(&folder.input());
+    let error = folder.refuses(&["-e", "0.001", "-t", "uint2"]);
     assert!(error.contains("deep/t2m") && error.contains("--exclude"), "{error}");
-    assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 1);
-    let array = folder.path("in/t2m");
-    let out = folder.path("out");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    let array = folder.input().join("t2m");
+    let out = folder.output();
     let paths = [array.to_str().unwrap(), out.to_str().unwrap()];
     let error = recast(&[&["pack", "-e", "1", "--all"], &paths[..]].concat()).fails(2);
     assert!(error.contains("is no group"), "{error}");
