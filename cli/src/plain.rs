@@ -6,8 +6,7 @@
 // Lanes are indexed, conditions are joined without a branch, and x − x is NaN where x is not finite.
 #![allow(clippy::needless_range_loop, clippy::needless_bitwise_bool, clippy::eq_op)]
 
-use std::ops::{AddAssign, Sub};
-
+use num_traits::Float;
 use pulp::{Arch, Simd, WithSimd};
 use recast_kernels::ElementType;
 
@@ -18,39 +17,6 @@ const LANES: usize = 8;
 
 /// Differences that are held at once.
 const PIECE: usize = 256;
-
-/// Numbers as they lie in memory.
-trait Real: Copy + PartialOrd + Sub<Output = Self> + AddAssign + Into<f64> {
-    const ZERO: Self;
-    const NAN: Self;
-    const INFINITY: Self;
-    const NEG_INFINITY: Self;
-
-    /// One that this number is rounded to; only whether they are equal matters.
-    fn near(number: f64) -> Self;
-}
-
-impl Real for f32 {
-    const ZERO: Self = 0.0;
-    const NAN: Self = Self::NAN;
-    const INFINITY: Self = Self::INFINITY;
-    const NEG_INFINITY: Self = Self::NEG_INFINITY;
-
-    fn near(number: f64) -> Self {
-        number as Self
-    }
-}
-
-impl Real for f64 {
-    const ZERO: Self = 0.0;
-    const NAN: Self = Self::NAN;
-    const INFINITY: Self = Self::INFINITY;
-    const NEG_INFINITY: Self = Self::NEG_INFINITY;
-
-    fn near(number: f64) -> Self {
-        number
-    }
-}
 
 /// The smallest and the largest element; none if the block is not plain, or of another type.
 pub(crate) fn range(
@@ -63,7 +29,7 @@ pub(crate) fn range(
     match element_type {
         ElementType::Float32 => {
             let elements = bytes.as_chunks().0;
-            arch.dispatch(Range { elements, fill: f32::near(fill), decode: f32::from_ne_bytes })
+            arch.dispatch(Range { elements, fill: fill as f32, decode: f32::from_ne_bytes })
         }
         ElementType::Float64 => {
             let elements = bytes.as_chunks().0;
@@ -80,18 +46,22 @@ struct Range<'a, R, const SIZE: usize, F> {
     decode: F,
 }
 
-impl<R: Real, const SIZE: usize, F: Fn([u8; SIZE]) -> R> WithSimd for Range<'_, R, SIZE, F> {
+impl<R, const SIZE: usize, F> WithSimd for Range<'_, R, SIZE, F>
+where
+    R: Float + Into<f64>,
+    F: Fn([u8; SIZE]) -> R,
+{
     type Output = Option<(f64, f64)>;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> Self::Output {
-        let mut least = [R::INFINITY; LANES];
-        let mut greatest = [R::NEG_INFINITY; LANES];
+        let mut least = [R::infinity(); LANES];
+        let mut greatest = [R::neg_infinity(); LANES];
         // NaN after an element that is not plain.
-        let mut odd = [R::ZERO; LANES];
+        let mut odd = [R::zero(); LANES];
         let mut add = |lane: usize, bytes: [u8; SIZE]| {
             let x = (self.decode)(bytes);
-            odd[lane] += if x == self.fill { R::NAN } else { x - x };
+            odd[lane] = odd[lane] + if x == self.fill { R::nan() } else { x - x };
             least[lane] = if x < least[lane] { x } else { least[lane] };
             greatest[lane] = if x > greatest[lane] { x } else { greatest[lane] };
         };
