@@ -73,11 +73,6 @@ impl Destination {
         Ok(Self { path, parent, name, replaces })
     }
 
-    /// The place itself.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// A new temporary directory beside the place; it goes away with the value. What runs that were
     /// killed have left there goes away before.
     pub(crate) fn stage(&self) -> Result<Staged> {

@@ -53,13 +53,7 @@ fn pack<T>(arguments: &Pack, show: impl FnOnce(&Summary<'_>) -> Result<T>) -> Re
     let chooser = Chooser::new(&request, &survey).with_context(|| job.input())?;
     if arguments.dry_run {
         let packed = job.find(&chooser, &survey, |packing, demand| {
-            job.press(
-                packing,
-                demand,
-                &survey,
-                destination.path(),
-                Some(&sample(&source, DRY_RUN_SAMPLE)?),
-            )
+            job.press(packing, demand, &survey, Scope::Some(&sample(&source, DRY_RUN_SAMPLE)?))
         })?;
         return show(&Summary::new(job, &survey, &packed, started));
     }
@@ -113,6 +107,15 @@ pub(crate) struct Job<'a> {
 struct Written {
     staged: Staged,
     packed: Packed,
+}
+
+/// Which chunks are pressed, and what for.
+#[derive(Clone, Copy)]
+enum Scope<'a> {
+    /// All, and they are written to a directory.
+    All(&'a Path),
+    /// These, to see what would become of them; nothing is written.
+    Some(&'a [u64]),
 }
 
 /// What was written.
@@ -268,11 +271,9 @@ impl Job<'_> {
         {
             return Ok(vec![packing]);
         }
-        // Nothing is written, so any directory will do.
         let tried = |packing: &Packing| {
             let demand = chooser.demand(packing);
-            let packed =
-                self.press(packing.clone(), demand, survey, Path::new("."), Some(&numbers));
+            let packed = self.press(packing.clone(), demand, survey, Scope::Some(&numbers));
             packed.ok().map(|packed| (packed.part.stored_bytes, packed.part.comparison.sums.max))
         };
         let Some((own_size, own_error)) = tried(&packing) else { return Ok(vec![packing]) };
@@ -352,7 +353,7 @@ impl Job<'_> {
         destination: &Destination,
     ) -> Result<Written> {
         let staged = destination.stage()?;
-        let packed = self.press(packing, demand, survey, staged.path(), None)?;
+        let packed = self.press(packing, demand, survey, Scope::All(staged.path()))?;
         let result = Source::open(staged.path(), FillCheck::Enforce)
             .context("reading back what was written")?;
         if self.arguments.verify {
@@ -361,20 +362,18 @@ impl Job<'_> {
         Ok(Written { staged, packed })
     }
 
-    /// Encodes all chunks, decodes them again and compares, and writes them to a directory; or does so
-    /// with some chunks, and writes nothing.
+    /// Encodes chunks, decodes them again and compares, and writes them if they are all.
     fn press(
         &self,
         packing: Packing,
         demand: Demand,
         survey: &Survey,
-        directory: &Path,
-        sample: Option<&[u64]>,
+        scope: Scope<'_>,
     ) -> Result<Packed> {
         if is_wide(self.source.element_type()) {
-            self.press_as::<i128>(packing, demand, survey, directory, sample)
+            self.press_as::<i128>(packing, demand, survey, scope)
         } else {
-            self.press_as::<f64>(packing, demand, survey, directory, sample)
+            self.press_as::<f64>(packing, demand, survey, scope)
         }
     }
 
@@ -383,8 +382,7 @@ impl Job<'_> {
         packing: Packing,
         demand: Demand,
         survey: &Survey,
-        directory: &Path,
-        sample: Option<&[u64]>,
+        scope: Scope<'_>,
     ) -> Result<Packed> {
         let source = self.source;
         let fill = packing.chain.encoded_fill_value().context("the fill value was not encoded")?;
@@ -393,6 +391,11 @@ impl Job<'_> {
             fill_value: fill,
             codecs: &packing.codecs,
             compressor: self.arguments.common.compressor,
+        };
+        let (directory, sample) = match scope {
+            Scope::All(directory) => (directory, None),
+            // The writer is asked for sizes only, so any directory will do.
+            Scope::Some(numbers) => (Path::new("."), Some(numbers)),
         };
         let writer = Writer::new(directory, source, &encoding, self.attributes()?)?;
         let judge = Judge::<N>::new(source.fill_value(), demand)?;
