@@ -1,4 +1,4 @@
-//! The tests that `docs/` names are there.
+//! What the documents name is there: tests, and the files that they link to.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,4 +72,39 @@ fn every_test_that_the_tables_name_exists() {
         }
         assert!(rows >= least, "{document}: {rows} rows");
     }
+}
+
+/// All Markdown files of the repository but those that others have made, such as dependencies.
+fn documents(folder: &Path) -> Vec<PathBuf> {
+    let mut documents = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            let is_made =
+                name.starts_with('.') || name == "target" || path.join("CACHEDIR.TAG").exists();
+            documents.extend(if is_made { Vec::new() } else { documents(&path) });
+        } else if name.ends_with(".md") {
+            documents.push(path);
+        }
+    }
+    documents
+}
+
+#[test]
+fn every_link_between_files_leads_somewhere() {
+    let mut links = 0;
+    for document in documents(root()) {
+        let text = fs::read_to_string(&document).unwrap();
+        for link in text.split("](").skip(1) {
+            let target = link.split([')', '#']).next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            links += 1;
+            let place = document.parent().unwrap().join(target);
+            assert!(place.exists(), "{}: {target} is not there", document.display());
+        }
+    }
+    assert!(links >= 20, "{links} links");
 }
