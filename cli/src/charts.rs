@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Result;
-use recast_kernels::{ElementType, Scalar};
+use recast_kernels::{ElementType, Format, Scalar};
 
 use crate::array::Region;
 use crate::number::{Number, is_wide};
@@ -63,6 +63,25 @@ impl Histogram {
         let bins = (count / per_bin).ceil();
         let ends = (least - 0.5, least - 0.5 + bins * per_bin);
         Self::new(ends, bins as usize)
+    }
+
+    /// For errors of elements with this largest magnitude: each bin has as many of the numbers that a
+    /// difference of such elements can be, so that no bin is higher for that alone; 0 is in the middle of
+    /// one.
+    fn of_errors(largest: f64, element_type: ElementType, magnitude: f64) -> Self {
+        let spacing = match element_type.format() {
+            Format::Integer { .. } => 1.0,
+            Format::Float(format) => {
+                2_f64.powi((magnitude.log2().floor() - format.mantissa_bits as f64) as i32)
+            }
+        };
+        let width = (2.0 * largest / BARS as f64 / spacing).ceil() * spacing;
+        if !(width.is_normal() && largest > 0.0) {
+            return Self::new((-largest, largest), BARS + 1);
+        }
+        let each_side = (largest / width - 0.5).ceil().max(0.0);
+        let end = (each_side + 0.5) * width;
+        Self::new((-end, end), 2 * each_side as usize + 1)
     }
 
     fn add(&self, number: f64) {
@@ -158,8 +177,11 @@ pub(crate) fn gather(
     let charts = Charts {
         values: Histogram::new(frame.values, BARS),
         codes,
-        // An odd number, so that an error of 0 is in the middle of a bin.
-        errors: Histogram::new((-frame.max_error, frame.max_error), BARS + 1),
+        errors: Histogram::of_errors(
+            frame.max_error,
+            frame.fill_value.element_type(),
+            frame.values.0.abs().max(frame.values.1.abs()),
+        ),
         map: ErrorMap::new(&frame.shape),
     };
     let one = |number| -> Result<()> {
@@ -237,6 +259,29 @@ mod tests {
         let constant = Histogram::new((3.0, 3.0), 5);
         constant.add(3.0);
         assert_eq!(constant.bins().map(|(_, _, count)| count).sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn bins_of_errors_have_equally_many_possible_errors() {
+        // Between 256 and 512 values of float32 are 2^-15 apart.
+        let spacing = 2_f64.powi(-15);
+        let histogram = Histogram::of_errors(163.0 * spacing, ElementType::Float32, 304.0);
+        for multiple in -163..=163 {
+            histogram.add(f64::from(multiple) * spacing);
+        }
+        let counts: Vec<u64> = histogram.bins().map(|(_, _, count)| count).collect();
+        let (first, rest) = counts.split_first().unwrap();
+        let (last, between) = rest.split_last().unwrap();
+        assert!(
+            between.iter().all(|&count| count == 3) && *first <= 3 && first == last,
+            "{counts:?}"
+        );
+        let whole = Histogram::of_errors(2.0, ElementType::Int16, 1000.0);
+        assert_eq!(
+            whole.bins().map(|(start, _, _)| start).collect::<Vec<_>>(),
+            [-2.5, -1.5, -0.5, 0.5, 1.5]
+        );
+        assert_eq!(Histogram::of_errors(0.0, ElementType::Float32, 1.0).bins().count(), BARS + 1);
     }
 
     #[test]

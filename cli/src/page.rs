@@ -54,8 +54,9 @@ impl PagePlace {
     }
 }
 
-/// Width and height of a plot, in its own units; the page scales it.
-const SIZE: (u32, u32) = (520, 290);
+/// Width and height of a plot, in its own units; the page scales it. Its text is as large as the page's
+/// in a wide window, and still legible on a telephone.
+const SIZE: (u32, u32) = (460, 270);
 /// Of the bars; legible on white and on black.
 const BAR: RGBColor = RGBColor(0x2f, 0x7f, 0xc1);
 
