@@ -110,6 +110,10 @@ pub(crate) struct Pack {
     #[arg(long, value_name = "LO,HI", value_parser = percentiles)]
     #[arg(conflicts_with_all = ["src_min", "src_max"])]
     pub(crate) percentile: Option<Percentiles>,
+    /// Takes the range of these arrays together, INPUT with them, so that packing one after the other
+    /// gives all of them the same codecs; in a group, those whose names match (as with --include).
+    #[arg(long, value_name = "ARRAY", num_args = 1..)]
+    pub(crate) scale_from: Vec<PathBuf>,
     /// How values between two stored ones are rounded.
     #[arg(long, value_name = "R", default_value = "nearest-even", value_parser = roundings())]
     pub(crate) rounding: Rounding,
@@ -138,7 +142,7 @@ pub(crate) struct Pack {
     #[arg(conflicts_with_all = CHOOSING)]
     pub(crate) decoded_type: Option<ElementType>,
     /// Writes nothing: prints the codecs that would be used, as JSON to paste, and the size and error
-    /// that a sample of the chunks lets expect.
+    /// that a sample of the chunks lets expect; with --from-cf, how all elements would decode.
     #[arg(long, conflicts_with_all = ["verify", "report"])]
     pub(crate) dry_run: bool,
     /// Writes a page with the report and with plots: values, stored values, errors, and where they are.
@@ -197,11 +201,9 @@ impl Group {
     }
 }
 
-/// The arguments with which codecs are chosen and tried; what replaces choosing excludes them.
-const CHOOSING: [&str; 15] = [
+/// The arguments with which codecs are chosen; what replaces choosing excludes them.
+const CHOOSING: [&str; 14] = [
     "compressor",
-    "dry_run",
-    "report",
     "max_abs_error",
     "max_rel_error",
     "precision",
@@ -212,6 +214,7 @@ const CHOOSING: [&str; 15] = [
     "src_min",
     "src_max",
     "percentile",
+    "scale_from",
     "scale",
     "offset",
 ];

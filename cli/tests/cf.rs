@@ -373,3 +373,50 @@ fn what_is_not_packed_as_cf_does_it_is_refused_with_the_reason() {
     let error = recast(&[&["unpack", "--to-cf"], &paths[..]].concat()).fails(1);
     assert!(error.contains("no cast_value or scale_offset among the codecs"), "{error}");
 }
+
+#[test]
+fn a_dry_run_of_cf_writes_nothing_and_says_what_would_be() {
+    let folder = Folder::new();
+    let attributes = json!({"scale_factor": 0.01, "add_offset": 20.0, "_FillValue": -1});
+    int16(&folder, &[0, 1, -1, 300, i16::MIN], -1, &attributes);
+    let before = contents(folder.path());
+    let mut planned = folder.pack(&["--from-cf", "--dry-run"]);
+    assert_eq!(contents(folder.path()), before);
+    let mut report = folder.pack(&["--from-cf"]);
+    assert_eq!(planned["codecs"], metadata(&folder.output())["codecs"]);
+    assert_eq!([&planned["dry_run"], &report["dry_run"]], [true, false]);
+    assert_eq!([&planned["chunks"], &planned["bytes"]], [&Value::Null; 2]);
+    for document in [&mut planned, &mut report] {
+        let object = document.as_object_mut().unwrap();
+        object.retain(|member, _| !["dry_run", "chunks", "bytes"].contains(&member.as_str()));
+    }
+    assert_eq!(planned, report);
+    let paths = [folder.input(), folder.path().join("other")];
+    let paths = paths.each_ref().map(|path| path.to_str().unwrap());
+    let text = recast(&[&["pack", "--from-cf", "--dry-run"], &paths[..]].concat()).succeeds();
+    let text = String::from_utf8(text).unwrap();
+    let (table, codecs) = text.split_once("\n\"codecs\": ").unwrap();
+    assert!(table.contains("nothing written"), "{table}");
+    assert_eq!(serde_json::from_str::<Value>(codecs).unwrap(), planned["codecs"]);
+}
+
+#[test]
+fn a_page_shows_how_far_the_decoding_is_from_cf() {
+    let folder = Folder::new();
+    let attributes = json!({"scale_factor": 0.01, "_FillValue": -1});
+    int16(&folder, &(-1..1000).collect::<Vec<i16>>(), -1, &attributes);
+    let page = folder.path().join("page.html");
+    folder.pack(&["--from-cf", "--decoded-type", "float64", "--report", page.to_str().unwrap()]);
+    let text = std::fs::read_to_string(&page).unwrap();
+    for part in ["in.zarr packed by CF, as", "Values", "Stored values", "decoded − original", "ULP"]
+    {
+        assert!(text.contains(part), "{part}");
+    }
+    assert_eq!(text.matches("<svg").count(), 4);
+    // One that is there stays.
+    let again = ["--from-cf", "--report", page.to_str().unwrap()];
+    std::fs::remove_dir_all(folder.output()).unwrap();
+    let error = folder.refuses(&again);
+    assert!(error.contains("--report") && error.contains("--overwrite"), "{error}");
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), text);
+}

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, bail};
-use recast_kernels::{ElementType, Scalar};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde_json::{Map, Value, json};
 use zarr_recast::fill_value::to_json;
 use zarr_recast::{BindOptions, Chain, FillCheck};
@@ -12,12 +12,14 @@ use zarrs::array::ArrayMetadata;
 use super::attributes::{self, Arithmetic, Attributes, Codes};
 use super::search::{Inversion, invert};
 use crate::args::Pack;
-use crate::array::Source;
+use crate::array::{Region, Source};
 use crate::carry::{Carried, Transfer, Transferred};
+use crate::charts::{Charts, Frame, Pieces, gather};
 use crate::difference::Differences;
 use crate::number::integer;
 use crate::output::Destination;
 use crate::pack::PROVENANCE;
+use crate::page::{PagePlace, page};
 use crate::report::{Table, bytes, count};
 use crate::survey::survey;
 use crate::work::Workers;
@@ -48,6 +50,9 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
             writeln!(stdout, "{:#}", report.to_json())?;
         } else if !arguments.common.quiet {
             write!(stdout, "{}", report.to_table())?;
+            if arguments.dry_run {
+                writeln!(stdout, "\n\"codecs\": {:#}", report.conversion.carried.codecs())?;
+            }
         }
         Ok(())
     })
@@ -62,17 +67,40 @@ fn convert_array<T>(arguments: &Pack, show: impl FnOnce(&Report<'_>) -> Result<T
     let Pack { input, output, common, .. } = arguments;
     let destination = Destination::new(input, output, common.overwrite)?;
     let source = Source::open(input, common.fill_check())?;
+    let place = arguments.report.as_deref();
+    let place = place.map(|path| PagePlace::new(path, common.overwrite)).transpose()?;
     let workers = Workers::new(common.threads, !common.quiet)?;
     let conversion =
         convert(&source, arguments, &workers).with_context(|| input.display().to_string())?;
+    let mut report = Report {
+        arguments,
+        source: &source,
+        conversion: &conversion,
+        transferred: None,
+        found: Found::default(),
+    };
+    if arguments.dry_run {
+        let chain = &conversion.inversion.chain;
+        let decoded = |region: &Region| Ok(chain.decode(&source.read_or_fill(region)?)?);
+        report.found = check(&source, decoded, &conversion, &workers)?;
+        return show(&report);
+    }
     let staged = destination.stage()?;
     let transferred = conversion.carried.write(&source, staged.path(), Transfer::Copy, &workers)?;
+    report.transferred = Some(transferred);
     let result =
         Source::open(staged.path(), FillCheck::Enforce).context("reading back what was written")?;
-    let found = check(&source, &result, &conversion, &workers)?;
-    destination.commit(staged)?;
-
-    show(&Report { arguments, source: &source, conversion: &conversion, transferred, found })
+    report.found = check(&source, |region| result.read_or_fill(region), &conversion, &workers)?;
+    if let Some(mut place) = place {
+        let title = format!("{} packed by CF, as {}", input.display(), output.display());
+        let charts = report.charts(&result, &workers)?;
+        place.write(&page(&title, &report.to_table(), &charts)?)?;
+        destination.commit(staged)?;
+        place.commit()?;
+    } else {
+        destination.commit(staged)?;
+    }
+    show(&report)
 }
 
 fn convert(source: &Source, arguments: &Pack, workers: &Workers) -> Result<Conversion> {
@@ -167,10 +195,10 @@ fn not_encoded(rule: &Attributes, codes: &Codes, inversion: &Inversion) -> Resul
     Ok(Some(changed.count() as u64))
 }
 
-/// Reads what was written, and compares every element with CF's arithmetic on the codes of the input.
+/// Compares every element that is decoded with CF's arithmetic on the codes of the input.
 fn check(
     source: &Source,
-    result: &Source,
+    decode: impl Fn(&Region) -> Result<Vec<u8>> + Sync,
     conversion: &Conversion,
     workers: &Workers,
 ) -> Result<Found> {
@@ -181,7 +209,7 @@ fn check(
     let work = |number| -> Result<Found> {
         let region = source.region(number)?;
         let expected = arithmetic.decode(&source.read_or_fill(&region)?)?;
-        let found = result.read_or_fill(&region)?;
+        let found = decode(&region)?;
         let differences = Differences::between(decoded, &expected, &found)?;
         if differences.not_finite > 0 {
             bail!("chunk {:?}: a missing value did not stay one", region.chunk);
@@ -202,7 +230,8 @@ struct Report<'a> {
     arguments: &'a Pack,
     source: &'a Source,
     conversion: &'a Conversion,
-    transferred: Transferred,
+    /// None in a dry run.
+    transferred: Option<Transferred>,
     found: Found,
 }
 
@@ -213,6 +242,43 @@ impl Report<'_> {
 
     fn decoded(&self) -> ElementType {
         self.conversion.arithmetic.decoded_type()
+    }
+
+    /// Goes through the array once more for the plots: values, codes, and how far the codecs' decoding is
+    /// from CF's.
+    fn charts(&self, result: &Source, workers: &Workers) -> Result<Charts> {
+        let Conversion { rule, arithmetic, inversion, .. } = self.conversion;
+        let survey = survey(result, workers)?;
+        // What is missing reads as NaN; the fill value may be a number, and is one of the values then.
+        let nan = Scalar::nan(self.decoded()).context("a type without NaN")?;
+        let numbers = [survey.fill_value].into_iter().filter(|fill| fill.is_finite());
+        let numbers = numbers.filter(|_| survey.fill > 0).map(Scalar::to_f64);
+        let range = survey.range.into_iter().flat_map(|(a, b)| [a.to_f64(), b.to_f64()]);
+        let ends = range.chain(numbers).fold(None, |ends: Option<(f64, f64)>, number| {
+            Some(ends.map_or((number, number), |(a, b)| (a.min(number), b.max(number))))
+        });
+        let ends = ends.unwrap_or_default();
+        let code = |value: f64| {
+            let value =
+                Scalar::from(value).cast(self.decoded(), Rounding::NearestEven, OutOfRange::Clamp);
+            let code = inversion.chain.encode(&value.ok()?.to_ne_bytes()).ok()?;
+            Some(Scalar::from_ne_bytes(rule.code_type, &code)?.to_f64())
+        };
+        let codes = code(ends.0).zip(code(ends.1)).map(|(a, b)| (a.min(b), a.max(b)));
+        let frame = Frame {
+            fill_value: nan,
+            shape: self.source.array().shape().to_vec(),
+            values: ends,
+            codes: codes.map(|ends| (rule.code_type, ends)),
+            max_error: self.found.differences.max,
+        };
+        gather(&frame, workers, self.source.chunks(), |number| {
+            let region = self.source.region(number)?;
+            let codes = self.source.read_or_fill(&region)?;
+            let before = arithmetic.decode(&codes)?;
+            let after = result.read_or_fill(&region)?;
+            Ok(Some((region, Pieces { before, after, codes: Some(codes) })))
+        })
     }
 
     fn to_json(&self) -> Value {
@@ -237,8 +303,9 @@ impl Report<'_> {
             "missing_codes": rule.missing.iter().map(|&code| to_json(code)).collect::<Vec<_>>(),
             "patched_codes": inversion.patched,
             "codes_not_encoded_back": not_encoded,
-            "chunks": self.transferred.copied,
-            "bytes": self.transferred.bytes,
+            "chunks": self.transferred.map(|transferred| transferred.copied),
+            "bytes": self.transferred.map(|transferred| transferred.bytes),
+            "dry_run": self.arguments.dry_run,
             "warnings": rule.warnings,
         })
     }
@@ -247,7 +314,11 @@ impl Report<'_> {
         let Conversion { rule, codes, inversion, not_encoded, .. } = self.conversion;
         let mut table = Table::default();
         let decoded = self.decoded();
-        table.row("packed", self.arguments.output.display().to_string());
+        if self.arguments.dry_run {
+            table.row("dry run", "nothing written; every element was decoded");
+        } else {
+            table.row("packed", self.arguments.output.display().to_string());
+        }
         table.row("type", format!("{decoded}, stored as {}", rule.code_type));
         table.row("CF", format!("{}, in {decoded}", rule.formula()));
         for codec in &inversion.codecs {
@@ -283,9 +354,10 @@ impl Report<'_> {
             let missing = count(self.found.missing);
             table.row("missing", format!("{missing}, stored as {}, are NaN", codes.join(", ")));
         }
-        let Transferred { copied, bytes: size, .. } = self.transferred;
-        table
-            .row("chunks", format!("{} copied as they are, {}", count(copied), bytes(size as f64)));
+        if let Some(Transferred { copied, bytes: size, .. }) = self.transferred {
+            let size = bytes(size as f64);
+            table.row("chunks", format!("{} copied as they are, {size}", count(copied)));
+        }
         for warning in &rule.warnings {
             table.row("warning", warning.clone());
         }
