@@ -12,7 +12,7 @@ use zarr_recast::{
 
 use crate::args::{NanTo, Pack};
 use crate::failure::UsageError;
-use crate::number::{integer, scalar};
+use crate::number::{integer, is_less, scalar};
 use crate::survey::Survey;
 use crate::verify::Demand;
 
@@ -125,22 +125,51 @@ pub(crate) struct Packing {
     pub(crate) scale: Option<Scalar>,
     /// The stored value of NaN, if a map gives it one.
     pub(crate) nan: Option<Scalar>,
-    fill_way: FillWay,
-    /// Whether the fill value lies outside the data, so that nothing else may decode to it.
-    pub(crate) fill_is_apart: bool,
+    /// The fill values that the codecs serve; the chain is bound to the first.
+    fills: Vec<Fill>,
     /// Whether the scale is a guess from the sample rather than from the error bound.
     pub(crate) is_guess: bool,
 }
 
+/// A fill value of one of the arrays.
+#[derive(Clone, Copy, Debug)]
+struct Fill {
+    value: Scalar,
+    way: FillWay,
+    is_apart: bool,
+}
+
 impl Packing {
-    /// Whether the fill value goes through a map.
-    pub(crate) fn fill_is_mapped(&self) -> bool {
-        !matches!(self.fill_way, FillWay::Natural)
+    /// The same codecs for an array with another of the fill values.
+    pub(crate) fn beside(&self, fill_value: Scalar) -> Result<Self> {
+        let mut fills = self.fills.clone();
+        fills.sort_by_key(|fill| fill.value != fill_value);
+        let chain = bound(self.chain.decoded_type(), fill_value, &self.codecs)?;
+        Ok(Self { chain, fills, ..self.clone() })
     }
 
-    /// Whether a first cast replaces the fill value.
+    /// Whether the fill value goes through a map.
+    pub(crate) fn fill_is_mapped(&self) -> bool {
+        self.fills.first().is_some_and(|fill| !matches!(fill.way, FillWay::Natural))
+    }
+
+    /// Whether the fill value lies outside the data, so that nothing else may decode to it.
+    pub(crate) fn fill_is_apart(&self) -> bool {
+        self.fills.first().is_some_and(|fill| fill.is_apart)
+    }
+
+    /// Whether a first cast replaces a fill value.
     fn fill_is_lifted(&self) -> bool {
-        matches!(self.fill_way, FillWay::Lifted(..))
+        self.fills.iter().any(|fill| matches!(fill.way, FillWay::Lifted(..)))
+    }
+}
+
+/// Codecs bound to an array's type and fill value; what would only be a warning is an error.
+fn bound(element_type: ElementType, fill_value: Scalar, codecs: &[Codec]) -> Result<Chain> {
+    let chain = Chain::bind(element_type, Some(fill_value), codecs, &BindOptions::default())?;
+    match chain.diagnostics().first() {
+        Some(diagnostic) => bail!("{diagnostic}"),
+        None => Ok(chain),
     }
 }
 
@@ -233,8 +262,8 @@ impl<'a> Chooser<'a> {
             || Self::spreads_integers(request, survey);
         let fractions = source.is_integer() && coarse && !request.is_explicit();
         let working = if fractions { ElementType::Float64 } else { source };
-        let nothing = survey.fill_value;
-        let nothing = if nothing.is_finite() { nothing } else { Scalar::zero(source) };
+        let nothing = survey.fill_values.iter().copied().find(|fill| fill.is_finite());
+        let nothing = nothing.unwrap_or_else(|| Scalar::zero(source));
         let (least, greatest) = survey.range.unwrap_or((nothing, nothing));
         let work = |value: Scalar| {
             value
@@ -262,7 +291,7 @@ impl<'a> Chooser<'a> {
             absolute,
             relative,
             name,
-            fill_is_apart: packing.fill_is_apart,
+            fill_is_apart: packing.fill_is_apart(),
             allow_collisions: self.request.allow_collisions,
         }
     }
@@ -580,8 +609,7 @@ impl<'a> Chooser<'a> {
         else {
             return Ok(offsets);
         };
-        let fill = self.survey.fill_value;
-        if self.is_within(fill) {
+        for fill in self.survey.fill_values.iter().filter(|&&fill| self.is_within(fill)) {
             let fill = fill.cast(self.working, Rounding::NearestEven, OutOfRange::Error).ok();
             offsets.extend(fill.map(Some));
         }
@@ -678,32 +706,44 @@ impl<'a> Chooser<'a> {
                 .is_none_or(|(code, (lowest, highest))| code < lowest || code > highest)
         };
         let nan = self.nan(target, &is_free)?;
-        let fill = self.survey.fill_value;
-        let way = if fill.is_nan() {
-            FillWay::Natural
-        } else {
-            let working = fill.cast(self.working, Rounding::NearestEven, OutOfRange::Clamp);
-            let working = working.map_err(|reason| refused(fill, self.working, reason))?;
-            let free = |code: Scalar| is_free(code) && Some(code) != nan;
-            let context = Ways { target, rounding, nan, free: &free, forth: &forth, back: &back };
-            self.fill_way(working, &ends.map(|(_, scaled)| scaled), &context).with_context(
-                || {
+        // In the order of their bits, so that the codecs do not depend on whose is the array's own.
+        let mut fills: Vec<Fill> = Vec::new();
+        let mut taken: Vec<Scalar> = nan.into_iter().collect();
+        for &value in &self.survey.fill_values {
+            let is_within = self.is_within(value);
+            let way = if value.is_nan() {
+                FillWay::Natural
+            } else {
+                let working = value.cast(self.working, Rounding::NearestEven, OutOfRange::Clamp);
+                let working = working.map_err(|reason| refused(value, self.working, reason))?;
+                let free = |code: Scalar| is_free(code) && !taken.contains(&code);
+                let may_lift = !fills.iter().any(|fill| matches!(fill.way, FillWay::Lifted(..)));
+                let (free, forth, back) = (&free, &forth, &back);
+                let ways = Ways { target, rounding, nan, is_within, may_lift, free, forth, back };
+                let way = self.fill_way(working, &ends.map(|(_, scaled)| scaled), &ways);
+                let way = way.with_context(|| {
                     format!(
-                        "the fill value {fill} cannot be kept exactly in {target}; use another \
-                     --data-type, --scale or --offset"
+                        "the fill value {value} cannot be kept exactly in {target}; use another \
+                         --data-type, --scale or --offset"
                     )
-                },
-            )?
-        };
-        let codecs = self.codecs(place, nan, &way);
-        let source = self.survey.element_type;
-        let bind = |codecs: &[Codec]| -> Result<Chain> {
-            Ok(Chain::bind(source, Some(fill), codecs, &BindOptions::default())?)
-        };
-        let chain = bind(&codecs)?;
-        if let Some(diagnostic) = chain.diagnostics().first() {
-            bail!("{diagnostic}");
+                })?;
+                taken.extend(match way {
+                    FillWay::Mapped(_, code) | FillWay::Lifted(_, Some((_, code))) => Some(code),
+                    FillWay::Natural => forth(working).ok().and_then(|scaled| cast(scaled).ok()),
+                    FillWay::Lifted(value, None) => forth(value).ok().and_then(|v| cast(v).ok()),
+                });
+                way
+            };
+            fills.push(Fill { value, way, is_apart: !value.is_nan() && !is_within && !wraps });
         }
+        let codecs = self.codecs(place, nan, &fills);
+        let source = self.survey.element_type;
+        for fill in &fills {
+            bound(source, fill.value, &codecs)?;
+        }
+        let own = self.survey.fill_value;
+        fills.sort_by_key(|fill| fill.value != own);
+        let chain = bound(source, own, &codecs)?;
         let strict = match codecs.split_last() {
             Some((Codec::CastValue(last), rest)) if out_of_range != OutOfRange::Error => {
                 let mut last = last.clone();
@@ -713,26 +753,15 @@ impl<'a> Chooser<'a> {
             }
             _ => None,
         };
-        let fill_is_apart = !fill.is_nan() && !self.is_within(fill) && !wraps;
-        Ok(Packing {
-            codecs,
-            chain,
-            strict,
-            offset,
-            scale,
-            nan,
-            fill_way: way,
-            fill_is_apart,
-            is_guess,
-        })
+        Ok(Packing { codecs, chain, strict, offset, scale, nan, fills, is_guess })
     }
 
     /// The stored value for NaN, if it needs one.
     fn nan(&self, target: ElementType, is_free: &dyn Fn(Scalar) -> bool) -> Result<Option<Scalar>> {
-        let Survey { element_type, fill_value, nan, .. } = self.survey;
+        let Survey { element_type, fill_values, nan, .. } = self.survey;
         let nan_to = &self.request.nan_to;
         let asked = *nan_to != NanTo::Auto;
-        let has_nan = *nan > 0 || fill_value.is_nan();
+        let has_nan = *nan > 0 || fill_values.iter().any(|fill| fill.is_nan());
         if !element_type.has_nan() || !(asked || has_nan) || (target.has_nan() && !asked) {
             return Ok(None);
         }
@@ -769,8 +798,7 @@ impl<'a> Chooser<'a> {
 
     /// A way for the fill value, in the working type, that brings it back.
     fn fill_way(&self, fill: Scalar, data: &[Scalar; 2], ways: &Ways<'_>) -> Result<FillWay> {
-        let Ways { target, rounding, nan, free, forth, back } = *ways;
-        let is_within = self.is_within(self.survey.fill_value);
+        let Ways { target, rounding, nan, is_within, may_lift, free, forth, back } = *ways;
         let survives = |scaled: Scalar| back(scaled).is_some_and(|value| value.equals(fill));
         let natural = |scaled: Scalar| {
             let code = scaled.cast(target, rounding, OutOfRange::Error).ok()?;
@@ -795,6 +823,9 @@ impl<'a> Chooser<'a> {
                 return Ok(FillWay::Mapped(scaled, code));
             }
         }
+        if !may_lift {
+            bail!("another fill value has taken the way there is");
+        }
         if self.working.has_infinity() && self.survey.infinite == 0 {
             // A first cast takes the fill value to infinity, which scale and offset leave alone.
             let infinity = Scalar::infinity(self.working, false);
@@ -815,15 +846,14 @@ impl<'a> Chooser<'a> {
     }
 
     /// The codecs themselves.
-    fn codecs(&self, place: Place, nan: Option<Scalar>, way: &FillWay) -> Vec<Codec> {
+    fn codecs(&self, place: Place, nan: Option<Scalar>, fills: &[Fill]) -> Vec<Codec> {
         let Place { offset, scale, target, .. } = place;
         let Request { rounding, out_of_range, .. } = *self.request;
-        let fill = self.survey.fill_value;
         let mut codecs = Vec::new();
-        let lifted = match way {
-            FillWay::Lifted(value, _) => Some((fill, *value)),
+        let lifted = fills.iter().find_map(|fill| match fill.way {
+            FillWay::Lifted(value, _) => Some((fill.value, value)),
             _ => None,
-        };
+        });
         if self.working != self.survey.element_type || lifted.is_some() {
             let mut first = CastValue::new(self.working);
             if self.working != self.survey.element_type {
@@ -838,12 +868,12 @@ impl<'a> Chooser<'a> {
         }
         let mut pairs = Vec::new();
         pairs.extend(Scalar::nan(self.working).zip(nan));
-        match way {
+        pairs.extend(fills.iter().filter_map(|fill| match fill.way {
             FillWay::Mapped(scaled, code) | FillWay::Lifted(_, Some((scaled, code))) => {
-                pairs.push((*scaled, *code));
+                Some((scaled, code))
             }
-            FillWay::Natural | FillWay::Lifted(_, None) => {}
-        }
+            FillWay::Natural | FillWay::Lifted(_, None) => None,
+        }));
         if target != self.working || !pairs.is_empty() {
             let mut last = CastValue::new(target);
             last.rounding = (rounding != Rounding::NearestEven).then_some(rounding);
@@ -860,6 +890,10 @@ struct Ways<'a> {
     target: ElementType,
     rounding: Rounding,
     nan: Option<Scalar>,
+    /// Whether the fill value lies among the data.
+    is_within: bool,
+    /// Whether a first cast may replace it.
+    may_lift: bool,
     /// Whether a stored value is taken neither by data nor by NaN.
     free: &'a dyn Fn(Scalar) -> bool,
     /// Scale and offset, and their inverse.
@@ -919,13 +953,6 @@ fn unit_roundoff(element_type: ElementType) -> f64 {
         Format::Float(format) if format.specials == Specials::PowersOfTwo => 0.5,
         Format::Float(format) => 0.5_f64.powi(format.mantissa_bits as i32 + 1),
         Format::Integer { .. } => 0.0,
-    }
-}
-
-fn is_less(a: Scalar, b: Scalar) -> bool {
-    match integer(a).zip(integer(b)) {
-        Some((a, b)) => a < b,
-        None => a.to_f64() < b.to_f64(),
     }
 }
 

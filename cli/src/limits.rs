@@ -43,11 +43,12 @@ impl Outside {
     }
 }
 
-/// Narrows the range of a survey to what is wanted, and takes what is outside from its sample.
+/// Narrows the range of a survey of some arrays to what is wanted, and takes what is outside from its
+/// sample.
 pub(crate) fn narrow(
     survey: &mut Survey,
     wanted: &Wanted,
-    source: &Source,
+    sources: &[&Source],
     workers: &Workers,
 ) -> Result<()> {
     let Some((data_least, data_greatest)) = survey.range.filter(|_| *wanted != Wanted::default())
@@ -58,9 +59,9 @@ pub(crate) fn narrow(
     let (mut least, mut greatest) = (data_least, data_greatest);
     if let Some(percentiles) = wanted.percentiles {
         (least, greatest) = if is_wide(element_type) {
-            at_percentiles::<i128>(survey, percentiles, source, workers)?
+            at_percentiles::<i128>(survey, percentiles, sources, workers)?
         } else {
-            at_percentiles::<f64>(survey, percentiles, source, workers)?
+            at_percentiles::<f64>(survey, percentiles, sources, workers)?
         };
     }
     // Inside what was named, where the type has no such value.
@@ -86,6 +87,11 @@ pub(crate) fn narrow(
 }
 
 impl Limits {
+    /// The same for an array with this fill value.
+    pub(crate) fn beside(self, fill: Scalar) -> Self {
+        Self { fill, ..self }
+    }
+
     /// Moves the elements that are outside to the ends. NaN, infinities and the fill value stay.
     pub(crate) fn apply(&self, elements: &mut [u8]) -> Result<Outside> {
         if is_wide(self.fill.element_type()) {
@@ -214,7 +220,7 @@ impl Search {
 fn at_percentiles<N: Number>(
     survey: &Survey,
     (low, high): (f64, f64),
-    source: &Source,
+    sources: &[&Source],
     workers: &Workers,
 ) -> Result<(Scalar, Scalar)> {
     let element_type = survey.element_type;
@@ -224,10 +230,9 @@ fn at_percentiles<N: Number>(
     let number = |scalar: Scalar| -> Result<N> {
         reader.read(&scalar.to_ne_bytes())?.first().copied().context("an element has no bytes")
     };
-    let fill = Some(number(survey.fill_value)?).filter(|fill| !fill.is_nan());
     let (least, greatest) = survey.range.context("an array without values")?;
     let (least, greatest) = (key(number(least)?), key(number(greatest)?));
-    let counted = source.elements() as u64 - survey.nan - survey.fill - survey.infinite;
+    let counted = survey.elements - survey.nan - survey.fill - survey.infinite;
     let search = |percent: f64| {
         let rank = (percent / 100.0 * counted as f64).ceil() as u64;
         Search { rank: rank.clamp(1, counted) - 1, low: least, high: greatest }
@@ -236,27 +241,30 @@ fn at_percentiles<N: Number>(
     while searches.iter().any(|search| search.low < search.high) {
         let bins = searches.map(|_| (0..1 << BIN_BITS).map(|_| AtomicU64::new(0)).collect());
         let bins: [Vec<AtomicU64>; 2] = bins;
-        let work = |chunk| -> Result<()> {
-            let region = source.region(chunk)?;
-            let Some(elements) = source.read(&region)? else { return Ok(()) };
-            let mut numbers = Vec::with_capacity(BLOCK);
-            for block in elements.chunks(BLOCK * element_type.size()) {
-                reader.read_into(block, &mut numbers)?;
-                for &number in &numbers {
-                    if number.is_nan() || number.is_infinite() || fill == Some(number) {
-                        continue;
-                    }
-                    let key = key(number);
-                    for (search, bins) in searches.iter().zip(&bins) {
-                        if let Some(bin) = search.bin(key).and_then(|bin| bins.get(bin)) {
-                            bin.fetch_add(1, Ordering::Relaxed);
+        for source in sources {
+            let fill = Some(number(source.fill_value())?).filter(|fill| !fill.is_nan());
+            let work = |chunk| -> Result<()> {
+                let region = source.region(chunk)?;
+                let Some(elements) = source.read(&region)? else { return Ok(()) };
+                let mut numbers = Vec::with_capacity(BLOCK);
+                for block in elements.chunks(BLOCK * element_type.size()) {
+                    reader.read_into(block, &mut numbers)?;
+                    for &number in &numbers {
+                        if number.is_nan() || number.is_infinite() || fill == Some(number) {
+                            continue;
+                        }
+                        let key = key(number);
+                        for (search, bins) in searches.iter().zip(&bins) {
+                            if let Some(bin) = search.bin(key).and_then(|bin| bins.get(bin)) {
+                                bin.fetch_add(1, Ordering::Relaxed);
+                            }
                         }
                     }
                 }
-            }
-            Ok(())
-        };
-        workers.run(source.pass("percentile"), source.chunks(), work, Ok)?;
+                Ok(())
+            };
+            workers.run(source.pass("percentile"), source.chunks(), work, Ok)?;
+        }
         for (search, bins) in searches.iter_mut().zip(&bins) {
             search.step(bins)?;
         }

@@ -220,6 +220,14 @@ pub(crate) fn integer(scalar: Scalar) -> Option<i128> {
     })
 }
 
+/// Whether a scalar is less than another one of its type.
+pub(crate) fn is_less(a: Scalar, b: Scalar) -> bool {
+    match integer(a).zip(integer(b)) {
+        Some((a, b)) => a < b,
+        None => a.to_f64() < b.to_f64(),
+    }
+}
+
 /// An integer as a scalar of a type, if the type has it.
 pub(crate) fn scalar(value: i128, element_type: ElementType) -> Option<Scalar> {
     let wide = u64::try_from(value)

@@ -47,30 +47,101 @@ fn pack<T>(arguments: &Pack, show: impl FnOnce(&Summary<'_>) -> Result<T>) -> Re
     let place = arguments.report.as_deref();
     let mut place =
         place.map(|path| PagePlace::new(path, arguments.common.overwrite)).transpose()?;
-    let workers = Workers::within(&arguments.common, &source)?;
-    let job = Job { arguments, request: &request, source: &source, workers: &workers };
-    let survey = job.survey()?;
-    let chooser = Chooser::new(&request, &survey).with_context(|| job.input())?;
+    let others = others(arguments, &source)?;
+    let sources: Vec<&Source> = [&source].into_iter().chain(&others).collect();
+    let workers = Workers::within(&arguments.common, &sources)?;
+    let (survey, other_surveys, all) = survey_all(arguments, &sources, &workers)?;
+    let others: Vec<Other> = others
+        .iter()
+        .zip(&other_surveys)
+        .map(|(source, survey)| Other { source, survey })
+        .collect();
+    let job = Job {
+        arguments,
+        request: &request,
+        source: &source,
+        survey: &survey,
+        others: &others,
+        all: &all,
+        workers: &workers,
+    };
+    let chooser = Chooser::new(&request, &all).with_context(|| job.input())?;
     if arguments.dry_run {
-        let packed = job.find(&chooser, &survey, |packing, demand| {
-            job.press(packing, demand, &survey, Scope::Some(&sample(&source, DRY_RUN_SAMPLE)?))
-        })?;
-        return show(&Summary::new(job, &survey, &packed, started));
+        let sample = sample(&source, DRY_RUN_SAMPLE)?;
+        let packed =
+            job.find(&chooser, |packing, demand| job.press(packing, demand, Scope::Some(&sample)))?;
+        return show(&Summary::new(job, &packed, started));
     }
-    let Written { staged, packed } = job.find(&chooser, &survey, |packing, demand| {
-        job.write(packing, demand, &survey, &destination)
-    })?;
-    let summary = Summary::new(job, &survey, &packed, started);
+    let Written { staged, packed } =
+        job.find(&chooser, |packing, demand| job.write(packing, demand, &destination))?;
+    let summary = Summary::new(job, &packed, started);
     if let Some(place) = &mut place {
         let (input, output) = (arguments.input.display(), arguments.output.display());
         let title = format!("{input} packed as {output}");
-        place.write(&page(&title, &summary.to_table(), &job.charts(&survey, &packed)?)?)?;
+        place.write(&page(&title, &summary.to_table(), &job.charts(&packed)?)?)?;
     }
     destination.commit(staged)?;
     if let Some(place) = place {
         place.commit()?;
     }
     show(&summary)
+}
+
+/// The arrays that `--scale-from` names besides INPUT.
+fn others(arguments: &Pack, source: &Source) -> Result<Vec<Source>> {
+    let is_same = |a: &Path, b: &Path| {
+        let real = |path: &Path| path.canonicalize().ok();
+        a == b || real(a).zip(real(b)).is_some_and(|(a, b)| a == b)
+    };
+    let mut others: Vec<Source> = Vec::new();
+    for path in &arguments.scale_from {
+        let is_known = [source].into_iter().chain(&others).any(|one| is_same(path, one.path()));
+        if is_known {
+            continue;
+        }
+        let fill_check = arguments.common.fill_check();
+        let other = Source::open(path, fill_check).context("--scale-from")?;
+        let (theirs, ours) = (other.element_type(), source.element_type());
+        if theirs != ours {
+            bail!(
+                "--scale-from: {} is {theirs}, and {} is {ours}; only arrays of one type can have \
+                 the same codecs",
+                path.display(),
+                source.path().display()
+            );
+        }
+        others.push(other);
+    }
+    Ok(others)
+}
+
+/// Goes through arrays once, or more often if percentiles of them are asked for. Returns what the first
+/// holds, what each of the others does, and what all of them together do.
+fn survey_all(
+    arguments: &Pack,
+    sources: &[&Source],
+    workers: &Workers,
+) -> Result<(Survey, Vec<Survey>, Survey)> {
+    let (first, others) = sources.split_first().context("no array")?;
+    let mut own = survey(first, workers)?;
+    let mut all = own.clone();
+    let mut surveys = Vec::new();
+    for other in others {
+        let survey = survey(other, workers)?;
+        all = all.merge(&survey);
+        surveys.push(survey);
+    }
+    let wanted = Wanted {
+        least: arguments.src_min,
+        greatest: arguments.src_max,
+        percentiles: arguments.percentile.map(|Percentiles(low, high)| (low, high)),
+    };
+    narrow(&mut all, &wanted, sources, workers)
+        .with_context(|| first.path().display().to_string())?;
+    for survey in surveys.iter_mut().chain([&mut own]) {
+        survey.keep_to(all.limits);
+    }
+    Ok((own, surveys, all))
 }
 
 /// Bytes of decoded chunks that a dry run tries, more or less.
@@ -100,7 +171,19 @@ pub(crate) struct Job<'a> {
     pub(crate) arguments: &'a Pack,
     pub(crate) request: &'a Request,
     pub(crate) source: &'a Source,
+    /// What is in it.
+    pub(crate) survey: &'a Survey,
+    /// The arrays that are to have the same codecs.
+    pub(crate) others: &'a [Other<'a>],
+    /// What is in all of them.
+    pub(crate) all: &'a Survey,
     pub(crate) workers: &'a Workers,
+}
+
+/// Another array that is to have the same codecs.
+pub(crate) struct Other<'a> {
+    pub(crate) source: &'a Source,
+    pub(crate) survey: &'a Survey,
 }
 
 /// An array that was written and found right, not yet at its place.
@@ -116,6 +199,8 @@ enum Scope<'a> {
     All(&'a Path),
     /// These, to see what would become of them; nothing is written.
     Some(&'a [u64]),
+    /// All, to see whether every element is right; nothing is compressed or written.
+    Judged,
 }
 
 /// What was written.
@@ -198,23 +283,17 @@ impl Job<'_> {
         self.source.path().display().to_string()
     }
 
-    /// Goes through the array once, or more often if percentiles of it are asked for.
-    fn survey(&self) -> Result<Survey> {
-        let mut survey = survey(self.source, self.workers)?;
-        let wanted = Wanted {
-            least: self.arguments.src_min,
-            greatest: self.arguments.src_max,
-            percentiles: self.arguments.percentile.map(|Percentiles(low, high)| (low, high)),
-        };
-        narrow(&mut survey, &wanted, self.source, self.workers).with_context(|| self.input())?;
-        Ok(survey)
+    /// The same job for each array that is to have the same codecs, this one first.
+    fn members(&self) -> impl Iterator<Item = Self> {
+        let others = self.others.iter();
+        let others = others.map(|&Other { source, survey }| Self { source, survey, ..*self });
+        [*self].into_iter().chain(others)
     }
 
     /// Tries one candidate after the other, until every element is right.
     fn find<T>(
         &self,
         chooser: &Chooser<'_>,
-        survey: &Survey,
         attempt: impl Fn(Packing, Demand) -> Result<T>,
     ) -> Result<T> {
         let mut failure = None;
@@ -228,53 +307,78 @@ impl Job<'_> {
                     continue;
                 }
             };
-            self.refuse_infinity(survey, packing.chain.encoded_type())?;
+            self.refuse_infinity(packing.chain.encoded_type())?;
             if packing.is_guess && guesses_failed {
                 continue;
             }
             if !self.request.is_explicit()
-                && let Err(violation) = self.try_sample(&packing, chooser.demand(&packing), survey)
+                && let Err(violation) = self.try_sample(&packing, chooser.demand(&packing))
             {
                 failure = Some(violation);
                 continue;
             }
             guesses_failed = packing.is_guess;
-            for packing in self.smallest_first(chooser, packing, survey)? {
+            for packing in self.smallest_first(chooser, packing)? {
                 let demand = chooser.demand(&packing);
-                match attempt(packing, demand) {
+                let serves_others = self.try_others(chooser, &packing);
+                match serves_others.and_then(|()| attempt(packing, demand)) {
                     Ok(done) => return Ok(done),
                     Err(error) if error.is::<Violation>() => failure = Some(error),
                     Err(error) => return Err(error),
                 }
             }
         }
-        let failure = failure.unwrap_or_else(|| too_fine(survey));
-        Err(self.explained(failure, survey))
+        let failure = failure.unwrap_or_else(|| too_fine(self.all));
+        Err(self.explained(failure))
+    }
+
+    /// Encodes the other arrays, decodes them again and compares: the codecs are those of all of them
+    /// only if every element of each is right.
+    fn try_others(&self, chooser: &Chooser<'_>, packing: &Packing) -> Result<()> {
+        for member in self.members().skip(1) {
+            let packing = packing.beside(member.survey.fill_value)?;
+            let demand = chooser.demand(&packing);
+            if self.arguments.dry_run {
+                let sample = sample(member.source, DRY_RUN_SAMPLE)?;
+                member.press(packing, demand, Scope::Some(&sample))?;
+            } else {
+                member.press(packing, demand, Scope::Judged)?;
+            }
+        }
+        Ok(())
     }
 
     /// What is to be tried for a candidate: first the place in the type that compresses some chunks
     /// best, if that is another than its own, and its own.
-    fn smallest_first(
-        &self,
-        chooser: &Chooser<'_>,
-        packing: Packing,
-        survey: &Survey,
-    ) -> Result<Vec<Packing>> {
-        let numbers = sample(self.source, COMPRESSION_SAMPLE)?;
-        let Some(&first) = numbers.first() else { return Ok(vec![packing]) };
-        let region = self.source.region(first)?;
-        let bytes = region.elements() * self.source.element_type().size() as u64;
+    fn smallest_first(&self, chooser: &Chooser<'_>, packing: Packing) -> Result<Vec<Packing>> {
+        let mut samples = Vec::new();
+        let mut bytes = 0;
+        for member in self.members() {
+            let source = member.source;
+            let numbers = sample(source, COMPRESSION_SAMPLE / (self.others.len() as u64 + 1))?;
+            if let Some(&first) = numbers.first() {
+                bytes += source.region(first)?.elements() * source.element_type().size() as u64;
+                samples.push((member, numbers));
+            }
+        }
         let others = chooser.elsewhere(&packing);
         if self.arguments.common.compressor == Compressor::None
             || others.is_empty()
+            || samples.is_empty()
             || bytes > COMPRESSION_MOST
         {
             return Ok(vec![packing]);
         }
-        let tried = |packing: &Packing| {
-            let demand = chooser.demand(packing);
-            let packed = self.press(packing.clone(), demand, survey, Scope::Some(&numbers));
-            packed.ok().map(|packed| (packed.part.stored_bytes, packed.part.comparison.sums.max))
+        let tried = |packing: &Packing| -> Option<(u64, f64)> {
+            let (mut size, mut error) = (0, 0.0_f64);
+            for (member, numbers) in &samples {
+                let packing = packing.beside(member.survey.fill_value).ok()?;
+                let demand = chooser.demand(&packing);
+                let part = member.press(packing, demand, Scope::Some(numbers)).ok()?.part;
+                size += part.stored_bytes;
+                error = error.max(part.comparison.sums.max);
+            }
+            Some((size, error))
         };
         let Some((own_size, own_error)) = tried(&packing) else { return Ok(vec![packing]) };
         let mut best = None;
@@ -292,11 +396,11 @@ impl Job<'_> {
     }
 
     /// Adds to the last failure what was asked for.
-    fn explained(&self, failure: anyhow::Error, survey: &Survey) -> anyhow::Error {
+    fn explained(&self, failure: anyhow::Error) -> anyhow::Error {
         if self.request.is_explicit() {
             return failure.context(self.input());
         }
-        let range = survey.range.map(|(least, greatest)| format!(" from {least} to {greatest}"));
+        let range = self.all.range.map(|(least, greatest)| format!(" from {least} to {greatest}"));
         let Request { max_abs_error, max_rel_error, precision, .. } = *self.request;
         let (how, hint) = if let Some(bound) = max_abs_error {
             (format!("within {bound:?} "), "allow a larger --max-abs-error")
@@ -316,28 +420,29 @@ impl Job<'_> {
         let context = format!(
             "{}: the {} values{} cannot be kept {how}in {target}, {hint}{wider}",
             self.input(),
-            survey.element_type,
+            self.all.element_type,
             range.unwrap_or_default()
         );
         failure.context(context)
     }
 
-    fn refuse_infinity(&self, survey: &Survey, target: ElementType) -> Result<()> {
-        match &survey.first_infinite {
+    fn refuse_infinity(&self, target: ElementType) -> Result<()> {
+        match &self.survey.first_infinite {
             Some(first) if !target.has_infinity() => bail!(
                 "{}: {first}, as {} in all, and {target} has no infinity; replace them first, or \
                  use --data-type float16, float32 or float64",
                 self.input(),
-                count(survey.infinite)
+                count(self.survey.infinite)
             ),
             _ => Ok(()),
         }
     }
 
     /// Sends the sample there and back: a candidate that fails on it need not be written.
-    fn try_sample(&self, packing: &Packing, demand: Demand, survey: &Survey) -> Result<()> {
-        let decoded = packing.chain.decode(&packing.chain.encode(&survey.sample)?)?;
-        let excess = largest_excess(self.source, demand, &survey.sample, &decoded)?;
+    fn try_sample(&self, packing: &Packing, demand: Demand) -> Result<()> {
+        let sample = &self.all.sample;
+        let decoded = packing.chain.decode(&packing.chain.encode(sample)?)?;
+        let excess = largest_excess(self.source, demand, sample, &decoded)?;
         if let Some(error) = excess {
             bail!("with the scale {} an element is off by {error:?}", scalar_text(packing.scale));
         }
@@ -349,31 +454,24 @@ impl Job<'_> {
         &self,
         packing: Packing,
         demand: Demand,
-        survey: &Survey,
         destination: &Destination,
     ) -> Result<Written> {
         let staged = destination.stage()?;
-        let packed = self.press(packing, demand, survey, Scope::All(staged.path()))?;
+        let packed = self.press(packing, demand, Scope::All(staged.path()))?;
         let result = Source::open(staged.path(), FillCheck::Enforce)
             .context("reading back what was written")?;
         if self.arguments.verify {
-            compare(self.source, &result, survey.limits.as_ref(), demand, self.workers)?;
+            compare(self.source, &result, self.survey.limits.as_ref(), demand, self.workers)?;
         }
         Ok(Written { staged, packed })
     }
 
     /// Encodes chunks, decodes them again and compares, and writes them if they are all.
-    fn press(
-        &self,
-        packing: Packing,
-        demand: Demand,
-        survey: &Survey,
-        scope: Scope<'_>,
-    ) -> Result<Packed> {
+    fn press(&self, packing: Packing, demand: Demand, scope: Scope<'_>) -> Result<Packed> {
         if is_wide(self.source.element_type()) {
-            self.press_as::<i128>(packing, demand, survey, scope)
+            self.press_as::<i128>(packing, demand, scope)
         } else {
-            self.press_as::<f64>(packing, demand, survey, scope)
+            self.press_as::<f64>(packing, demand, scope)
         }
     }
 
@@ -381,7 +479,6 @@ impl Job<'_> {
         &self,
         packing: Packing,
         demand: Demand,
-        survey: &Survey,
         scope: Scope<'_>,
     ) -> Result<Packed> {
         let source = self.source;
@@ -394,8 +491,9 @@ impl Job<'_> {
         };
         let (directory, sample) = match scope {
             Scope::All(directory) => (directory, None),
-            // The writer is asked for sizes only, so any directory will do.
+            // The writer is asked for sizes at most, so any directory will do.
             Scope::Some(numbers) => (Path::new("."), Some(numbers)),
+            Scope::Judged => (Path::new("."), None),
         };
         let writer = Writer::new(directory, source, &encoding, self.attributes()?)?;
         let judge = Judge::<N>::new(source.fill_value(), demand)?;
@@ -407,7 +505,7 @@ impl Job<'_> {
             let mut part = Part { elements: region.elements(), ..Part::default() };
             // A chunk that is not stored is the fill value, there as here.
             let Some(mut elements) = source.read(&region)? else { return Ok(part) };
-            if let Some(limits) = &survey.limits {
+            if let Some(limits) = &self.survey.limits {
                 part.outside = limits.apply(&mut elements)?;
             }
             let mut trial = judge.trial(&region);
@@ -415,27 +513,30 @@ impl Job<'_> {
             part.comparison = trial.done();
             drop(elements);
             codes.add(&encoded);
-            part.stored_bytes = if sample.is_some() {
-                writer.size(&region, encoded)?
-            } else {
-                writer.write(&region, encoded)?
+            part.stored_bytes = match scope {
+                Scope::All(_) => writer.write(&region, encoded)?,
+                Scope::Some(_) => writer.size(&region, encoded)?,
+                Scope::Judged => 0,
             };
             Ok(part)
         };
-        let (what, count) = match sample {
-            Some(sample) => ("sample".into(), sample.len() as u64),
-            None => (source.pass("write"), source.chunks()),
+        let (what, count) = match scope {
+            Scope::All(_) => (source.pass("write"), source.chunks()),
+            Scope::Some(numbers) => ("sample".into(), numbers.len() as u64),
+            Scope::Judged => (source.pass("try"), source.chunks()),
         };
         let mut total = Part::default();
         self.workers.run(what, count, work, |part| {
             total = std::mem::take(&mut total).merge(part);
             Ok(())
         })?;
-        if sample.is_none() {
-            writer.finish()?;
-        } else {
-            let all = source.elements() as f64 / total.elements.max(1) as f64;
-            total.stored_bytes = (total.stored_bytes as f64 * all).round() as u64;
+        match scope {
+            Scope::All(_) => writer.finish()?,
+            Scope::Some(_) => {
+                let all = source.elements() as f64 / total.elements.max(1) as f64;
+                total.stored_bytes = (total.stored_bytes as f64 * all).round() as u64;
+            }
+            Scope::Judged => {}
         }
         Ok(Packed {
             codecs: writer.codecs().clone(),
@@ -448,7 +549,8 @@ impl Job<'_> {
     }
 
     /// Goes through the array once more for the plots of the report.
-    fn charts(&self, survey: &Survey, packed: &Packed) -> Result<Charts> {
+    fn charts(&self, packed: &Packed) -> Result<Charts> {
+        let survey = self.survey;
         let chain = &packed.packing.chain;
         let values = survey.range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
         let stored = survey.range.and_then(|(least, greatest)| {

@@ -28,13 +28,8 @@ const READERS: &str = "zarr-python 3.2 or newer with zarr-recast or cast-value-r
 
 impl<'a> Summary<'a> {
     /// The time ends here.
-    pub(crate) fn new(
-        job: Job<'a>,
-        survey: &'a Survey,
-        packed: &'a Packed,
-        started: Instant,
-    ) -> Self {
-        Self { job, survey, packed, seconds: started.elapsed().as_secs_f64() }
+    pub(crate) fn new(job: Job<'a>, packed: &'a Packed, started: Instant) -> Self {
+        Self { job, survey: job.survey, packed, seconds: started.elapsed().as_secs_f64() }
     }
 
     /// Prints it as the arguments say.
@@ -112,6 +107,13 @@ impl<'a> Summary<'a> {
             "codecs": codecs,
             "range": range(survey.data_range),
             "kept_range": range(survey.range),
+            "scale_from": job.others.first().map(|_| {
+                let others = job.others.iter().map(|other| other.source);
+                let arrays = [job.source].into_iter().chain(others);
+                let arrays: Vec<String> =
+                    arrays.map(|array| array.path().display().to_string()).collect();
+                json!({"arrays": arrays, "range": range(job.all.data_range)})
+            }),
             "counts": {
                 "elements": job.source.elements() as u64,
                 "nan": survey.nan,
@@ -182,6 +184,10 @@ impl<'a> Summary<'a> {
             Some((least, greatest)) => table.row("range", format!("{least} to {greatest}")),
             None => table.row("range", "no values"),
         };
+        if let Some((least, greatest)) = job.all.data_range.filter(|_| !job.others.is_empty()) {
+            let arrays = count(job.others.len() as u64 + 1);
+            table.row("scale from", format!("{arrays} arrays, {least} to {greatest}"));
+        }
         if let Some(limits) = survey.limits {
             table.row("kept", format!("{} to {}", limits.least, limits.greatest));
         }

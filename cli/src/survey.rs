@@ -5,7 +5,7 @@ use recast_kernels::{ElementType, Plan, Scalar};
 
 use crate::array::Source;
 use crate::limits::Limits;
-use crate::number::{Number, is_wide, to_float64};
+use crate::number::{Number, is_less, is_wide, to_float64};
 use crate::plain;
 use crate::work::Workers;
 
@@ -22,6 +22,9 @@ pub(crate) struct Survey {
     pub(crate) element_type: ElementType,
     /// The array's fill value.
     pub(crate) fill_value: Scalar,
+    /// The fill values of all arrays, sorted by their bits.
+    pub(crate) fill_values: Vec<Scalar>,
+    pub(crate) elements: u64,
     /// NaNs.
     pub(crate) nan: u64,
     /// Elements equal to the fill value, if that is not NaN.
@@ -36,6 +39,39 @@ pub(crate) struct Survey {
     pub(crate) limits: Option<Limits>,
     /// Some of those elements, in native byte order, with the smallest and the largest.
     pub(crate) sample: Vec<u8>,
+}
+
+impl Survey {
+    /// Of this array and another one; what names a single one stays.
+    pub(crate) fn merge(mut self, other: &Self) -> Self {
+        self.fill_values.extend(&other.fill_values);
+        self.fill_values.sort_by_key(|fill| fill.bits());
+        self.fill_values.dedup();
+        self.elements += other.elements;
+        self.nan += other.nan;
+        self.fill += other.fill;
+        self.infinite += other.infinite;
+        self.data_range = union(self.data_range, other.data_range);
+        self.range = self.data_range;
+        self.sample.extend(&other.sample);
+        self
+    }
+
+    /// Keeps the values to a range.
+    pub(crate) fn keep_to(&mut self, limits: Option<Limits>) {
+        if let Some(limits) = limits {
+            self.range = Some((limits.least, limits.greatest));
+            self.limits = Some(limits.beside(self.fill_value));
+        }
+    }
+}
+
+/// The range that holds two.
+fn union(a: Option<(Scalar, Scalar)>, b: Option<(Scalar, Scalar)>) -> Option<(Scalar, Scalar)> {
+    let (Some(a), Some(b)) = (a, b) else { return a.or(b) };
+    let least = if is_less(b.0, a.0) { b.0 } else { a.0 };
+    let greatest = if is_less(a.1, b.1) { b.1 } else { a.1 };
+    Some((least, greatest))
 }
 
 /// The counts and the range of some elements.
@@ -152,6 +188,8 @@ fn survey_as<N: Number>(source: &Source, workers: &Workers) -> Result<Survey> {
     Ok(Survey {
         element_type,
         fill_value,
+        fill_values: vec![fill_value],
+        elements: source.elements() as u64,
         nan: total.nan,
         fill: total.fill,
         infinite: total.infinite,

@@ -13,7 +13,7 @@ pub(crate) fn run(arguments: &Unpack) -> Result<()> {
     let Unpack { input, output, common, .. } = arguments;
     let destination = Destination::new(input, output, common.overwrite)?;
     let source = Source::open(input, common.fill_check())?;
-    let workers = Workers::within(common, &source)?;
+    let workers = Workers::within(common, &[&source])?;
     let staged = destination.stage()?;
     let mut attributes = source.array().attributes().clone();
     attributes.remove(PROVENANCE);

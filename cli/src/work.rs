@@ -53,13 +53,15 @@ impl Workers {
         Ok(Self { pool, show_progress, interrupted: interruption()? })
     }
 
-    /// As [`Self::new`], with no more threads than have a chunk of `source` each within the memory that
-    /// the arguments allow.
-    pub(crate) fn within(common: &Common, source: &Source) -> Result<Self> {
-        let threads = match common.max_memory {
-            Some(most) => Some(affordable(most, common.threads, source)?),
-            None => common.threads,
-        };
+    /// As [`Self::new`], with no more threads than have a chunk of any of `sources` each within the
+    /// memory that the arguments allow.
+    pub(crate) fn within(common: &Common, sources: &[&Source]) -> Result<Self> {
+        let mut threads = common.threads;
+        if let Some(most) = common.max_memory {
+            for source in sources {
+                threads = Some(affordable(most, threads, source)?);
+            }
+        }
         Self::new(threads, !common.quiet)
     }
 

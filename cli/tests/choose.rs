@@ -334,3 +334,122 @@ fn chunks_are_compressed_as_asked() {
     .succeeds();
     assert_eq!(metadata(&folder.path().join("plain.zarr"))["codecs"].as_array().unwrap().len(), 1);
 }
+
+/// Three arrays of one kind: each has its own range, fill value, chunks, and a few odd elements, which
+/// do not count.
+fn three_of_a_kind(folder: &Path) -> [(std::path::PathBuf, Vec<f32>, f32); 3] {
+    let mut a = kelvin(1000);
+    let mut b: Vec<f32> = kelvin(700).iter().map(|value| value + 20.0).collect();
+    let mut c: Vec<f32> = kelvin(400).iter().map(|value| value - 9.5).collect();
+    // Each fill value is left out of its own array only.
+    (a[3], b[5], c[7]) = (f32::NAN, -1e30, 500.0);
+    c[8] = f32::NAN;
+    let arrays = [("a", a, f32::NAN), ("b", b, -1e30), ("c", c, 500.0)];
+    arrays.map(|(name, values, fill)| {
+        let path = folder.join(name);
+        let json = if fill.is_nan() { json!("NaN") } else { json!(fill) };
+        let count = values.len() as u64;
+        Sample::new("float32", &[count], &[count / 3], json).write(&path, &f32s(&values));
+        (path, values, fill)
+    })
+}
+
+/// Packs one of the arrays together with all of them, and returns the report.
+fn pack_of_one_scale(
+    folder: &Folder,
+    one: usize,
+    arrays: &[(std::path::PathBuf, Vec<f32>, f32)],
+    more: &[&str],
+) -> Value {
+    let output = folder.path().join(format!("packed_{one}"));
+    let mut command = vec!["pack", arrays[one].0.to_str().unwrap(), output.to_str().unwrap()];
+    command.extend(["--json", "--overwrite", "--scale-from"]);
+    // Whose it is, and in what order they are named, makes no difference.
+    let turned = (0..arrays.len()).map(|number| (number + one) % arrays.len());
+    command.extend(turned.map(|number| arrays[number].0.to_str().unwrap()));
+    command.extend(more);
+    serde_json::from_slice(&recast(&command).succeeds()).unwrap()
+}
+
+#[test]
+fn arrays_of_one_scale_have_the_same_codecs_and_each_keeps_the_bound() {
+    let folder = Folder::new();
+    let arrays = three_of_a_kind(folder.path());
+    for more in [
+        &["-e", "0.01"][..],
+        &["-e", "0.01", "--compressor", "none"],
+        &["-e", "0.3"],
+        &["-t", "uint16", "--auto"],
+        &["-e", "0.02", "--percentile", "1,99"],
+        &["-e", "0.02", "--src-min", "270"],
+        &["--max-rel-error", "0.01"],
+    ] {
+        let mut all_codecs = Vec::new();
+        for (one, (_, values, fill)) in arrays.iter().enumerate() {
+            let report = pack_of_one_scale(&folder, one, &arrays, more);
+            let output = folder.path().join(format!("packed_{one}"));
+            all_codecs.push(metadata(&output)["codecs"].clone());
+            assert_eq!(report["scale_from"]["arrays"].as_array().unwrap().len(), 3, "{report}");
+            let is_limited = more.contains(&"--percentile") || more.contains(&"--src-min");
+            let bound = more[1].parse::<f32>().unwrap_or(0.01);
+            let decoded = read_f32(&output);
+            for (index, (&x, &y)) in values.iter().zip(&decoded).enumerate() {
+                let place = format!("{more:?} {one}: element {index}, {x}, {y}");
+                if x.is_nan() || x == *fill {
+                    assert!(x == y || x.is_nan() && y.is_nan(), "{place}");
+                } else if more[0] == "--max-rel-error" {
+                    assert!((x - y).abs() <= 0.01 * x, "{place}");
+                } else if !is_limited {
+                    assert!((x - y).abs() <= bound, "{place}");
+                }
+            }
+        }
+        assert!(
+            all_codecs.iter().all(|codecs| codecs == &all_codecs[0]),
+            "{more:?} {all_codecs:?}"
+        );
+    }
+}
+
+#[test]
+fn input_is_among_the_arrays_of_one_scale_whether_it_is_named_or_not() {
+    let folder = Folder::new();
+    let arrays = three_of_a_kind(folder.path());
+    let [a, b, c] = [0, 1, 2].map(|one| arrays[one].0.to_str().unwrap());
+    let out = folder.path().join("out");
+    let codecs = |flags: &[&str]| {
+        let command = ["pack", a, out.to_str().unwrap(), "-e", "0.01", "--overwrite"];
+        recast(&[&command[..], flags].concat()).succeeds();
+        metadata(&out)["codecs"].clone()
+    };
+    let all = codecs(&["--scale-from", a, b, c]);
+    assert_eq!(codecs(&["--scale-from", c, "--scale-from", b]), all);
+    assert_ne!(codecs(&[]), all);
+    let planned: Value = serde_json::from_slice(
+        &recast(&["pack", b, "x", "-e", "0.01", "--dry-run", "--json", "--scale-from", a, c])
+            .succeeds(),
+    )
+    .unwrap();
+    assert_eq!(planned["codecs"], all);
+}
+
+#[test]
+fn arrays_that_cannot_share_a_scale_are_refused() {
+    let folder = folder_with(&kelvin(50), json!(0.0));
+    let other = folder.path().join("other");
+    let other = other.to_str().unwrap();
+    Sample::new("float64", &[3], &[3], json!(0.0)).write(Path::new(other), &f64s(&[1.0, 2.0, 3.0]));
+    let error = folder.refuses(&["-e", "0.1", "--scale-from", other]);
+    assert!(error.contains("other is float64") && error.contains("in.zarr is float32"), "{error}");
+    std::fs::write(folder.path().join("other/zarr.json"), "{").unwrap();
+    let error = folder.refuses(&["-e", "0.1", "--scale-from", other]);
+    assert!(error.contains("--scale-from") && error.contains("other"), "{error}");
+    let error = folder.refuses(&["-e", "0.1", "--scale-from", "nowhere"]);
+    assert!(error.contains("--scale-from") && error.contains("nowhere"), "{error}");
+    // One array's range may be too wide for what suffices for the other.
+    let wide = folder.path().join("wide");
+    let wide = wide.to_str().unwrap();
+    Sample::new("float32", &[2], &[2], json!(0.0)).write(Path::new(wide), &f32s(&[-1e6, 1e6]));
+    folder.refuses(&["-e", "0.1", "-t", "uint16", "--scale-from", wide]);
+    folder.pack(&["-e", "0.1", "-t", "uint16"]);
+}

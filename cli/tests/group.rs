@@ -194,7 +194,7 @@ fn groups_of_zarr_v2_become_zarr_v3() {
     assert_eq!(fs::read(output.join("x/0")).unwrap(), big[..8]);
     assert_eq!(metadata(&output.join("x"))["dimension_names"], json!(["x"]));
     // The attribute is a member now, also in what is packed and unpacked from there.
-    let unpacked = folder.path("unpacked");
+    let unpacked = folder.path().join("unpacked");
     recast(&["unpack", input.join("field").to_str().unwrap(), unpacked.to_str().unwrap()])
         .succeeds();
     for written in [output.join("field"), unpacked] {
@@ -239,4 +239,28 @@ fn one_array_that_fails_leaves_nothing_behind() {
     let paths = [array.to_str().unwrap(), out.to_str().unwrap()];
     let error = recast(&[&["pack", "-e", "1", "--all"], &paths[..]].concat()).fails(2);
     assert!(error.contains("is no group"), "{error}");
+}
+
+#[test]
+fn named_arrays_of_a_group_have_one_scale() {
+    let high: Vec<u8> = (0..12).flat_map(|i| (90.0 + i as f32 / 7.0).to_ne_bytes()).collect();
+    for (names, of_one_scale, apart) in [
+        (["t2m", "wind"], &["t2m", "wind", "deep/t2m"][..], None),
+        (["deep/*", "wind"], &["wind", "deep/t2m"], Some("t2m")),
+    ] {
+        let folder = Folder::new();
+        weather(&folder.input());
+        let wind = folder.input().join("wind");
+        Sample::new("float32", &[3, 4], &[3, 4], json!(0)).write(&wind, &high);
+        folder.pack(&["-e", "0.01", "--scale-from", names[0], names[1]]);
+        let codecs = |path: &str| metadata(&folder.output().join(path))["codecs"].clone();
+        for path in of_one_scale {
+            assert_eq!(codecs(path), codecs("wind"), "{names:?} {path}");
+        }
+        assert!(apart.is_none_or(|path| codecs(path) != codecs("wind")), "{names:?}");
+    }
+    let folder = Folder::new();
+    weather(&folder.input());
+    let error = folder.refuses(&["-e", "0.01", "--scale-from", "flag"]);
+    assert!(error.contains("flag is the name of no array that is to be packed"), "{error}");
 }

@@ -4,6 +4,7 @@
 mod rules;
 pub(crate) mod tree;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -37,6 +38,15 @@ pub(crate) fn run(arguments: &Pack) -> Result<()> {
     let shown = input.display();
     let nodes = tree::nodes(Location::new(input)?).with_context(|| shown.to_string())?;
     let coordinates = coordinates(&nodes);
+    let mut treatments = BTreeMap::new();
+    for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
+        let is_coordinate = coordinates.contains(&node.path);
+        let candidate = candidate(node, arguments.from_cf, is_coordinate);
+        treatments.insert(node.path.as_str(), rules.treatment(&node.path, &candidate)?);
+    }
+    let packed = treatments.iter().filter(|(_, one)| matches!(one, Treatment::Pack(_)));
+    let packed: Vec<&str> = packed.map(|(path, _)| *path).collect();
+    let of_one_scale = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
     let staged = destination.stage()?;
 
     let mut done = Vec::new();
@@ -46,11 +56,12 @@ pub(crate) fn run(arguments: &Pack) -> Result<()> {
             fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
             continue;
         }
-        let is_coordinate = coordinates.contains(&node.path);
-        let treatment =
-            rules.treatment(&node.path, &candidate(node, arguments.from_cf, is_coordinate));
-        let report = match treatment? {
+        let Some(treatment) = treatments.remove(node.path.as_str()) else { continue };
+        let report = match treatment {
             Treatment::Pack(mut one) => {
+                let is_one = of_one_scale.contains(&node.path.as_str());
+                let together = of_one_scale.iter().filter(|_| is_one);
+                one.scale_from = together.map(|path| below(input, path)).collect();
                 one.input = below(input, &node.path);
                 one.output = place;
                 one.common.overwrite = false;

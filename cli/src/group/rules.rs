@@ -29,6 +29,7 @@ pub(super) struct Rules<'a> {
     arguments: &'a Pack,
     include: Vec<Pattern>,
     exclude: Vec<Pattern>,
+    scale_from: Vec<Pattern>,
     tables: Vec<ConfigTable>,
 }
 
@@ -58,7 +59,21 @@ impl<'a> Rules<'a> {
         };
         let include = patterns("--include", &group.include)?;
         let exclude = patterns("--exclude", &group.exclude)?;
-        Ok(Self { arguments, include, exclude, tables })
+        let names: Option<Vec<String>> =
+            arguments.scale_from.iter().map(|path| Some(path.to_str()?.to_owned())).collect();
+        let scale_from = patterns("--scale-from", &names.context("--scale-from is not UTF-8")?)?;
+        Ok(Self { arguments, include, exclude, scale_from, tables })
+    }
+
+    /// Of the arrays to be packed those that are to have one scale.
+    pub(super) fn of_one_scale<'b>(&self, packed: &[&'b str]) -> Result<Vec<&'b str>> {
+        for pattern in &self.scale_from {
+            if !packed.iter().any(|path| matches(pattern, path)) {
+                bail!("--scale-from {pattern} is the name of no array that is to be packed");
+            }
+        }
+        let is_one = |path: &&str| self.scale_from.iter().any(|pattern| matches(pattern, path));
+        Ok(packed.iter().copied().filter(is_one).collect())
     }
 
     pub(super) fn treatment(&self, path: &str, candidate: &Candidate) -> Result<Treatment> {
