@@ -94,12 +94,13 @@ impl Level {
 
     /// Asks for bytes that are read soon. The hardware does so by itself, but not as far ahead as a loop
     /// reads that writes little.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
     pub(crate) fn prefetch(self, bytes: &[u8]) {
-        #[cfg(target_arch = "x86_64")]
-        if self != Self::Scalar {
-            x86::prefetch(bytes);
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 | Self::Avx512 => x86::prefetch(bytes),
+            _ => {}
         }
-        let _ = bytes;
     }
 
     /// The kernel compiled for this level; for the scalar one if the CPU lacks this.
@@ -151,28 +152,13 @@ pub(crate) trait Token: Copy + Send + Sync + 'static {
     /// binary16 values to f32, NaNs made quiet.
     #[inline(always)]
     fn f16_to_f32(self, values: [u16; CHUNK]) -> [f32; CHUNK] {
-        #[cfg(target_arch = "x86_64")]
-        if Self::CONVERTS_F16 {
-            let halves: [[u16; 8]; 2] = bytemuck::cast(values);
-            // SAFETY: a token with this constant is proof of F16C and AVX.
-            return bytemuck::cast(halves.map(|half| unsafe { x86::f16_to_f32(half) }));
-        }
         values.map(small_float::f16_to_f32)
     }
 
     /// f32 values to binary16, rounded in the direction of `DIRECTION` (see [`direction`]), overflow as
     /// IEEE 754 has it. Only for levels with [`Token::CONVERTS_F16`]; zeros elsewhere.
     #[inline(always)]
-    fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; CHUNK]) -> [u16; CHUNK] {
-        #[cfg(target_arch = "x86_64")]
-        if Self::CONVERTS_F16 {
-            let halves: [[f32; 8]; 2] = bytemuck::cast(values);
-            // SAFETY: as above.
-            return bytemuck::cast(
-                halves.map(|half| unsafe { x86::f32_to_f16::<DIRECTION>(half) }),
-            );
-        }
-        let _ = values;
+    fn f32_to_f16<const DIRECTION: i32>(self, _: [f32; CHUNK]) -> [u16; CHUNK] {
         [0; CHUNK]
     }
 }
@@ -200,9 +186,12 @@ impl Token for Baseline {
 #[cfg(target_arch = "x86_64")]
 #[allow(clippy::struct_field_names)] // the features' own names
 mod x86 {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch, _mm256_cvtph_ps, _mm256_cvtps_ph};
+    use std::arch::x86_64::{
+        _MM_HINT_T0, _mm_prefetch, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm512_cvtph_ps,
+        _mm512_cvtps_ph,
+    };
 
-    use super::{CACHE_LINE, Token};
+    use super::{CACHE_LINE, CHUNK, Token};
 
     // Each feature here brings those before it: AVX2 has SSE to AVX, AVX-512 F has AVX2.
     pulp::simd_type!({
@@ -233,18 +222,6 @@ mod x86 {
         if is_x86_feature_detected!("avx512vl") { Avx512::try_new() } else { None }
     }
 
-    #[inline]
-    #[target_feature(enable = "avx,f16c")]
-    pub(super) fn f16_to_f32(values: [u16; 8]) -> [f32; 8] {
-        bytemuck::cast(_mm256_cvtph_ps(bytemuck::cast(values)))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx,f16c")]
-    pub(super) fn f32_to_f16<const DIRECTION: i32>(values: [f32; 8]) -> [u16; 8] {
-        bytemuck::cast(_mm256_cvtps_ph::<DIRECTION>(bytemuck::cast(values)))
-    }
-
     pub(super) fn prefetch(bytes: &[u8]) {
         for line in bytes.chunks(CACHE_LINE) {
             // SAFETY: every x86-64 CPU has SSE; a prefetch reads nothing, and points into a slice.
@@ -256,9 +233,26 @@ mod x86 {
         const HAS_FMA: bool = true;
         const CONVERTS_F16: bool = true;
         const NARROWS_LONGS_IN_CHUNKS: bool = true;
+
         #[inline(always)]
         fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
             Avx2::vectorize(self, f)
+        }
+
+        #[inline(always)]
+        fn f16_to_f32(self, values: [u16; CHUNK]) -> [f32; CHUNK] {
+            let halves: [[u16; 8]; 2] = bytemuck::cast(values);
+            // SAFETY: the token is proof of F16C, which needs AVX.
+            bytemuck::cast(halves.map(|half| unsafe { _mm256_cvtph_ps(bytemuck::cast(half)) }))
+        }
+
+        #[inline(always)]
+        fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; CHUNK]) -> [u16; CHUNK] {
+            let halves: [[f32; 8]; 2] = bytemuck::cast(values);
+            bytemuck::cast(halves.map(|half| {
+                // SAFETY: as above.
+                unsafe { _mm256_cvtps_ph::<DIRECTION>(bytemuck::cast(half)) }
+            }))
         }
     }
 
@@ -267,9 +261,22 @@ mod x86 {
         const CONVERTS_F16: bool = true;
         const NARROWS_LONGS_IN_CHUNKS: bool = true;
         const CONVERTS_I64: bool = true;
+
         #[inline(always)]
         fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
             Avx512::vectorize(self, f)
+        }
+
+        #[inline(always)]
+        fn f16_to_f32(self, values: [u16; CHUNK]) -> [f32; CHUNK] {
+            // SAFETY: the token is proof of AVX-512 F.
+            bytemuck::cast(unsafe { _mm512_cvtph_ps(bytemuck::cast(values)) })
+        }
+
+        #[inline(always)]
+        fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; CHUNK]) -> [u16; CHUNK] {
+            // SAFETY: as above. The direction is in the operand's low bits, as in AVX's instruction.
+            bytemuck::cast(unsafe { _mm512_cvtps_ph::<DIRECTION>(bytemuck::cast(values)) })
         }
     }
 }

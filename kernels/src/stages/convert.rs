@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use bytemuck::Pod;
-use num_traits::{AsPrimitive, PrimInt, Zero};
+use num_traits::{AsPrimitive, One, PrimInt, ToPrimitive, WrappingSub, Zero};
 
 use super::per_element::{Flags, PerElement};
 use crate::level::Token;
@@ -53,9 +53,9 @@ macro_rules! ranges {
 ranges! { Error Clamp Wrap }
 
 /// A native integer type.
-pub(crate) trait Int: Pod + PrimInt + Send + Sync {}
+pub(crate) trait Int: Pod + PrimInt + WrappingSub + Send + Sync {}
 
-impl<T: Pod + PrimInt + Send + Sync> Int for T {}
+impl<T: Pod + PrimInt + WrappingSub + Send + Sync> Int for T {}
 
 /// f32 or f64.
 pub(crate) trait Real: Pod + num_traits::Float + Send + Sync {
@@ -65,8 +65,13 @@ pub(crate) trait Real: Pod + num_traits::Float + Send + Sync {
     fn round_ties_even(self) -> Self;
     /// The bits.
     fn to_bits(self) -> Self::Bits;
+    /// The number with these bits.
+    fn from_bits(bits: Self::Bits) -> Self;
     /// The largest number below one half.
     const BELOW_HALF: Self;
+    /// 1.5 · 2^23 for f32, 1.5 · 2^52 for f64: added to a number of magnitude below a third of it, it
+    /// rounds that, ties to even, to an integer that stands in the low bits of the sum.
+    const MAGIC: Self;
     /// +0 for a finite number, else NaN.
     #[inline(always)]
     #[allow(clippy::eq_op)] // it is what tells infinities and NaNs
@@ -76,10 +81,11 @@ pub(crate) trait Real: Pod + num_traits::Float + Send + Sync {
 }
 
 macro_rules! reals {
-    ($($t:ident: $bits:ident, $below_half:expr;)*) => {$(
+    ($($t:ident: $bits:ident, $below_half:expr, $magic:expr;)*) => {$(
         impl Real for $t {
             type Bits = $bits;
             const BELOW_HALF: Self = $below_half;
+            const MAGIC: Self = $magic;
             #[inline(always)]
             fn round_ties_even(self) -> Self {
                 $t::round_ties_even(self)
@@ -88,13 +94,17 @@ macro_rules! reals {
             fn to_bits(self) -> $bits {
                 $t::to_bits(self)
             }
+            #[inline(always)]
+            fn from_bits(bits: $bits) -> Self {
+                $t::from_bits(bits)
+            }
         }
     )*};
 }
 
 reals! {
-    f32: u32, 0.499_999_97;
-    f64: u64, 0.499_999_999_999_999_94;
+    f32: u32, 0.499_999_97, 12_582_912.0;
+    f64: u64, 0.499_999_999_999_999_94, 6_755_399_441_055_744.0;
 }
 
 /// `x` held to `min..=max`, NaN to `min`: two selects, which are one instruction each.
@@ -153,10 +163,18 @@ impl<S: Int + Flags + AsPrimitive<T>, T: Int, M: Range, const MAPS: bool> PerEle
     fn convert<L: Token>(&self, x: S) -> (T, S) {
         let (key, value) = self.entry;
         let is_key = MAPS & (x == key);
-        let x = if is_key { self.min } else { x };
-        let held = x.max(self.min).min(self.max);
-        let changed = if M::MODE == OutOfRange::Error { held ^ x } else { S::zero() };
-        (if is_key { value } else { held }.as_(), changed)
+        let checked = if is_key { self.min } else { x };
+        if M::MODE == OutOfRange::Error {
+            return (if is_key { value } else { x }.as_(), checked.wrapping_sub(&self.min));
+        }
+        let held = checked.max(self.min).min(self.max);
+        (if is_key { value } else { held }.as_(), S::zero())
+    }
+
+    #[inline(always)]
+    fn refuses(&self, flags: S) -> bool {
+        // A range has a power of two of values, so what lies beyond it sets a bit above that.
+        (flags & !(self.max - self.min)) != S::zero()
     }
 }
 
@@ -169,13 +187,37 @@ impl<S: Int + Flags + AsPrimitive<T>, T: Int, M: Range, const MAPS: bool> PerEle
 /// An integer of 8 or 16 bits (32 for f64) is the low bits of the rounded value, signed or not, and
 /// stands here as the unsigned one.
 #[derive(Clone, Copy)]
-pub(crate) struct FloatToInt<F, T, R, M> {
+pub(crate) struct FloatToInt<F: Real, T, R, M> {
     pub(crate) min: F,
     pub(crate) max: F,
     /// What values above `max` become with `Clamp`: `max`, rounded, may be less than the target's
     /// greatest value, where that is no float (2^31 − 1 in f32).
     pub(crate) top: T,
+    pub(crate) codes: Codes<F>,
     pub(crate) policy: PhantomData<(R, M)>,
+}
+
+/// A range of integers, as the bits that the sums of [`Real::MAGIC`] and them have.
+#[derive(Clone, Copy)]
+pub(crate) struct Codes<F: Real> {
+    /// Those of the least.
+    least: F::Bits,
+    /// The bits that differences to it, within the range, do not set.
+    beyond: F::Bits,
+}
+
+impl<F: Real> Codes<F> {
+    /// The range `min..=max` of a power of two of integers; of no use unless [`Real::MAGIC`] allows them.
+    pub(crate) fn new(min: i128, max: i128) -> Self {
+        let bits = |integer: i128| num_traits::cast(integer).unwrap_or(F::Bits::zero());
+        let magic = F::MAGIC.to_bits().to_i128().unwrap_or_default();
+        Self { least: bits(magic + min), beyond: !bits(max - min) }
+    }
+}
+
+impl<F: ToInt<T>, T: Int, R: Round, M: Range> FloatToInt<F, T, R, M> {
+    /// Whether the range is looked at after rounding, in the low bits.
+    const CHECKS_CODES: bool = F::IS_SHORT && matches!(M::MODE, OutOfRange::Error);
 }
 
 impl<F: ToInt<T>, T: Int, R: Round, M: Range> PerElement for FloatToInt<F, T, R, M> {
@@ -185,56 +227,82 @@ impl<F: ToInt<T>, T: Int, R: Round, M: Range> PerElement for FloatToInt<F, T, R,
 
     #[inline(always)]
     fn convert<L: Token>(&self, x: F) -> (T, F::Bits) {
-        let Self { min, max, top, .. } = *self;
+        let Self { min, max, top, codes, .. } = *self;
+        if Self::CHECKS_CODES {
+            // Sums are as monotonic as rounding: what is out of range, or NaN, has other high bits.
+            let sum = rounding_sum::<R, F>(x);
+            return (sum.as_(), sum.wrapping_sub(&codes.least));
+        }
         // A difference of floats is ±0 where nothing is wrong: x − x for finite x, and otherwise a
         // NaN or what the clamp took away.
         if M::MODE == OutOfRange::Wrap {
-            return (round_to_integral::<R, F>(x).wrap(), x.zero_if_finite().to_bits());
+            return (round_to_integral::<R, F>(x).wrap::<L>(), x.zero_if_finite().to_bits());
         }
         let held = clamp(x, min, max);
         let rounded = F::convert::<R, L>(held);
         if M::MODE == OutOfRange::Error {
             return (rounded, (held - x).to_bits());
         }
-        let rounded = if F::TOP_IS_EXACT || x <= max { rounded } else { top };
+        // The greatest value of a short type is a float.
+        let rounded = if F::IS_SHORT || x <= max { rounded } else { top };
         (rounded, x.zero_if_finite().to_bits())
     }
 
     #[inline(always)]
-    fn refuses(flags: F::Bits) -> bool {
+    fn refuses(&self, flags: F::Bits) -> bool {
+        if Self::CHECKS_CODES {
+            return (flags & self.codes.beyond) != F::Bits::zero();
+        }
         // All but the sign: the difference of equal numbers may be −0.
         (flags << 1) != F::Bits::zero()
     }
 }
 
+/// Float to integer, where every value rounds into range.
+#[derive(Clone, Copy)]
+pub(crate) struct InRangeToInt<F, T, R>(pub(crate) PhantomData<(F, T, R)>);
+
+impl<F: ToInt<T>, T: Int, R: Round> PerElement for InRangeToInt<F, T, R> {
+    type Source = F;
+    type Target = T;
+    type Flags = ();
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: F) -> (T, ()) {
+        (F::convert::<R, L>(x), ())
+    }
+}
+
 /// Conversion of floats to one integer type.
-pub(crate) trait ToInt<T: Int>: Real {
-    /// Whether the target's greatest value is a float of this type.
-    const TOP_IS_EXACT: bool;
+pub(crate) trait ToInt<T: Int>: Real<Bits: AsPrimitive<T>> {
+    /// Whether [`Real::MAGIC`] allows the magnitudes of the integer type, signed or not.
+    const IS_SHORT: bool;
     /// Rounds a value that rounds into the target's range.
     fn convert<R: Round, L: Token>(self) -> T;
     /// An integral value modulo 2^N; anything for NaN and infinities.
-    fn wrap(self) -> T;
+    fn wrap<L: Token>(self) -> T;
 }
 
-/// 1.5 · 2^23: added to a float of magnitude below 2^22 it rounds it, ties to even, to an integer
-/// that stands in the low bits of the sum.
-const MAGIC_F32: f32 = 12_582_912.0;
-/// 1.5 · 2^52, likewise below 2^51.
-const MAGIC_F64: f64 = 6_755_399_441_055_744.0;
+/// The sum of the rounded value and [`Real::MAGIC`], as bits.
+#[inline(always)]
+fn rounding_sum<R: Round, F: Real>(x: F) -> F::Bits {
+    // To nearest-even, the addition itself rounds.
+    let nearest = R::ROUNDING == Some(Rounding::NearestEven);
+    (if nearest { x } else { round_to_integral::<R, F>(x) } + F::MAGIC).to_bits()
+}
 
 /// To at most 16 bits.
 macro_rules! f32_to_short {
     ($($t:ty)*) => {$(
         impl ToInt<$t> for f32 {
-            const TOP_IS_EXACT: bool = true;
+            const IS_SHORT: bool = true;
             #[inline(always)]
             fn convert<R: Round, L: Token>(self) -> $t {
                 f32_to_low_bits::<R>(self) as $t
             }
             #[inline(always)]
-            fn wrap(self) -> $t {
-                f32_modulo_low_bits(self) as $t
+            fn wrap<L: Token>(self) -> $t {
+                f32_modulo_low_bits::<L>(self) as $t
             }
         }
     )*};
@@ -246,29 +314,41 @@ f32_to_short! { u8 u16 }
 #[inline(always)]
 fn f32_to_low_bits<R: Round>(x: f32) -> u32 {
     if R::ROUNDING == Some(Rounding::NearestEven) {
-        return (x + MAGIC_F32).to_bits();
+        return rounding_sum::<R, f32>(x);
     }
     // SAFETY: the caller holds x to the range of an integer of at most 16 bits.
     unsafe { round_before_truncation::<R, f32>(x).to_int_unchecked::<i32>() as u32 }
 }
 
+/// `x − count · modulus`, where the product is exact.
+#[inline(always)]
+fn minus_multiple<L: Token, F: Real>(x: F, count: F, modulus: F) -> F {
+    if L::HAS_FMA { (-modulus).mul_add(count, x) } else { x - count * modulus }
+}
+
 /// An integral value modulo 2^16 in the low 16 bits. Every operation is exact: a float of 2^40 or
 /// more is a multiple of 2^16.
 #[inline(always)]
-fn f32_modulo_low_bits(x: f32) -> u32 {
-    let multiple = (x * (1.0 / 65_536.0)).floor() * 65_536.0;
-    ((x - multiple) + 8_388_608.0).to_bits()
+fn f32_modulo_low_bits<L: Token>(x: f32) -> u32 {
+    let count = (x * (1.0 / 65_536.0)).floor();
+    (minus_multiple::<L, f32>(x, count, 65_536.0) + 8_388_608.0).to_bits()
 }
 
-/// An integral value modulo 2^32, as signed. The remainder to the nearest multiple is exact.
+/// An integral value modulo 2 · `half`, a power of two, in `-half..half`; `-half` for NaN and infinities.
+/// The remainder to the nearest multiple is exact.
 #[inline(always)]
-fn f32_modulo_32_bits(x: f32) -> i32 {
-    const HALF: f32 = 2_147_483_648.0;
-    let multiple = (x * (0.5 / HALF)).round_ties_even() * (2.0 * HALF);
-    let remainder = x - multiple;
-    let signed = if remainder < HALF { remainder } else { -HALF };
-    // SAFETY: the remainder is at least −2^31, the select has kept it below 2^31 and from NaN.
-    unsafe { signed.to_int_unchecked() }
+fn signed_modulo<L: Token, F: Real>(x: F, half: F) -> F {
+    let modulus = half + half;
+    let count = (x * modulus.recip()).round_ties_even();
+    let remainder = minus_multiple::<L, F>(x, count, modulus);
+    if remainder < half { remainder } else { -half }
+}
+
+/// An integral value modulo 2^32, as signed.
+#[inline(always)]
+fn f32_modulo_32_bits<L: Token>(x: f32) -> i32 {
+    // SAFETY: at least −2^31, below 2^31, and no NaN.
+    unsafe { signed_modulo::<L, f32>(x, 2_147_483_648.0).to_int_unchecked() }
 }
 
 /// What, truncated, is the rounded value.
@@ -282,20 +362,20 @@ fn round_before_truncation<R: Round, F: Real>(x: F) -> F {
 }
 
 impl ToInt<i32> for f32 {
-    const TOP_IS_EXACT: bool = false;
+    const IS_SHORT: bool = false;
     #[inline(always)]
     fn convert<R: Round, L: Token>(self) -> i32 {
         // SAFETY: the caller holds the value to what rounds into the range of i32.
         unsafe { round_before_truncation::<R, f32>(self).to_int_unchecked() }
     }
     #[inline(always)]
-    fn wrap(self) -> i32 {
-        f32_modulo_32_bits(self)
+    fn wrap<L: Token>(self) -> i32 {
+        f32_modulo_32_bits::<L>(self)
     }
 }
 
 impl ToInt<u32> for f32 {
-    const TOP_IS_EXACT: bool = false;
+    const IS_SHORT: bool = false;
     #[inline(always)]
     fn convert<R: Round, L: Token>(self) -> u32 {
         // SAFETY: the caller holds the value to what rounds into the range of u32; a negative one
@@ -303,8 +383,8 @@ impl ToInt<u32> for f32 {
         unsafe { round_before_truncation::<R, f32>(self).to_int_unchecked() }
     }
     #[inline(always)]
-    fn wrap(self) -> u32 {
-        f32_modulo_32_bits(self) as u32
+    fn wrap<L: Token>(self) -> u32 {
+        f32_modulo_32_bits::<L>(self) as u32
     }
 }
 
@@ -312,14 +392,14 @@ impl ToInt<u32> for f32 {
 macro_rules! f64_to_word {
     ($($t:ty)*) => {$(
         impl ToInt<$t> for f64 {
-            const TOP_IS_EXACT: bool = true;
+            const IS_SHORT: bool = true;
             #[inline(always)]
             fn convert<R: Round, L: Token>(self) -> $t {
-                f64_to_low_bits::<R>(self) as $t
+                rounding_sum::<R, f64>(self) as $t
             }
             #[inline(always)]
-            fn wrap(self) -> $t {
-                f64_modulo_low_bits(self) as $t
+            fn wrap<L: Token>(self) -> $t {
+                f64_modulo_low_bits::<L>(self) as $t
             }
         }
     )*};
@@ -327,20 +407,11 @@ macro_rules! f64_to_word {
 
 f64_to_word! { u8 u16 u32 }
 
-/// The rounded value in the low 32 bits.
-#[inline(always)]
-fn f64_to_low_bits<R: Round>(x: f64) -> u64 {
-    if R::ROUNDING == Some(Rounding::NearestEven) {
-        return (x + MAGIC_F64).to_bits();
-    }
-    (round_to_integral::<R, f64>(x) + MAGIC_F64).to_bits()
-}
-
 /// An integral value modulo 2^32 in the low 32 bits; exact, as [`f32_modulo_low_bits`] is.
 #[inline(always)]
-fn f64_modulo_low_bits(x: f64) -> u64 {
-    let multiple = (x * TWO_M32).floor() * TWO_P32;
-    ((x - multiple) + TWO_P52).to_bits()
+fn f64_modulo_low_bits<L: Token>(x: f64) -> u64 {
+    let count = (x * TWO_M32).floor();
+    (minus_multiple::<L, f64>(x, count, TWO_P32) + TWO_P52).to_bits()
 }
 
 const TWO_P32: f64 = 4_294_967_296.0;
@@ -350,7 +421,7 @@ const TWO_P63: f64 = 0.5 * TWO_P32 * TWO_P32;
 const TWO_P84: f64 = TWO_P32 * TWO_P52;
 
 impl ToInt<i64> for f64 {
-    const TOP_IS_EXACT: bool = false;
+    const IS_SHORT: bool = false;
     #[inline(always)]
     fn convert<R: Round, L: Token>(self) -> i64 {
         let rounded = round_to_integral::<R, f64>(self);
@@ -358,16 +429,20 @@ impl ToInt<i64> for f64 {
             // SAFETY: the caller holds the value to what rounds into the range of i64.
             return unsafe { rounded.to_int_unchecked() };
         }
-        integral_to_64_bits(rounded) as i64
+        integral_to_64_bits::<L>(rounded) as i64
     }
     #[inline(always)]
-    fn wrap(self) -> i64 {
-        f64_modulo_64_bits(self) as i64
+    fn wrap<L: Token>(self) -> i64 {
+        if L::CONVERTS_I64 {
+            // SAFETY: at least −2^63, below 2^63, and no NaN.
+            return unsafe { signed_modulo::<L, f64>(self, TWO_P63).to_int_unchecked() };
+        }
+        f64_modulo_64_bits::<L>(self) as i64
     }
 }
 
 impl ToInt<u64> for f64 {
-    const TOP_IS_EXACT: bool = false;
+    const IS_SHORT: bool = false;
     #[inline(always)]
     fn convert<R: Round, L: Token>(self) -> u64 {
         let rounded = round_to_integral::<R, f64>(self);
@@ -375,48 +450,69 @@ impl ToInt<u64> for f64 {
             // SAFETY: the caller holds the value to what rounds into the range of u64.
             return unsafe { rounded.to_int_unchecked() };
         }
-        integral_to_64_bits(rounded)
+        integral_to_64_bits::<L>(rounded)
     }
     #[inline(always)]
-    fn wrap(self) -> u64 {
-        f64_modulo_64_bits(self)
+    fn wrap<L: Token>(self) -> u64 {
+        ToInt::<i64>::wrap::<L>(self) as u64
     }
 }
 
 /// An integral value of magnitude below 2^64 in two's complement, without an instruction for it: the high
 /// and the low 32 bits are each read from the mantissa of a sum. Every operation is exact.
 #[inline(always)]
-fn integral_to_64_bits(x: f64) -> u64 {
+fn integral_to_64_bits<L: Token>(x: f64) -> u64 {
     let high = (x * TWO_M32).floor();
-    let low = x - high * TWO_P32;
-    ((high + MAGIC_F64).to_bits() << 32) | ((low + TWO_P52).to_bits() & 0xffff_ffff)
+    let low = minus_multiple::<L, f64>(x, high, TWO_P32);
+    ((high + f64::MAGIC).to_bits() << 32) | ((low + TWO_P52).to_bits() & 0xffff_ffff)
 }
 
 /// An integral value modulo 2^64.
 #[inline(always)]
-fn f64_modulo_64_bits(x: f64) -> u64 {
+fn f64_modulo_64_bits<L: Token>(x: f64) -> u64 {
     // Towards zero: a small negative number plus 2^64 would not be exact.
-    integral_to_64_bits(x - (x * (TWO_M32 * TWO_M32)).trunc() * (TWO_P32 * TWO_P32))
+    let count = (x * (TWO_M32 * TWO_M32)).trunc();
+    integral_to_64_bits::<L>(minus_multiple::<L, f64>(x, count, TWO_P32 * TWO_P32))
 }
 
-/// From f32 to 64 bits, by way of f64, which holds every f32.
-macro_rules! f32_to_long {
-    ($($t:ty)*) => {$(
-        impl ToInt<$t> for f32 {
-            const TOP_IS_EXACT: bool = false;
-            #[inline(always)]
-            fn convert<R: Round, L: Token>(self) -> $t {
-                f64::from(self).convert::<R, L>()
-            }
-            #[inline(always)]
-            fn wrap(self) -> $t {
-                f64::from(self).wrap()
-            }
+impl ToInt<i64> for f32 {
+    const IS_SHORT: bool = false;
+    #[inline(always)]
+    fn convert<R: Round, L: Token>(self) -> i64 {
+        // Rounded here, where a vector holds twice as many.
+        let rounded = round_to_integral::<R, f32>(self);
+        if L::CONVERTS_I64 {
+            // SAFETY: the caller holds the value to what rounds into the range of i64.
+            return unsafe { rounded.to_int_unchecked() };
         }
-    )*};
+        integral_to_64_bits::<L>(rounded.into()) as i64
+    }
+    #[inline(always)]
+    fn wrap<L: Token>(self) -> i64 {
+        if L::CONVERTS_I64 {
+            // SAFETY: at least −2^63, below 2^63, and no NaN.
+            return unsafe { signed_modulo::<L, f32>(self, TWO_P63 as f32).to_int_unchecked() };
+        }
+        f64_modulo_64_bits::<L>(self.into()) as i64
+    }
 }
 
-f32_to_long! { i64 u64 }
+impl ToInt<u64> for f32 {
+    const IS_SHORT: bool = false;
+    #[inline(always)]
+    fn convert<R: Round, L: Token>(self) -> u64 {
+        let rounded = round_to_integral::<R, f32>(self);
+        if L::CONVERTS_I64 {
+            // SAFETY: the caller holds the value to what rounds into the range of u64.
+            return unsafe { rounded.to_int_unchecked() };
+        }
+        integral_to_64_bits::<L>(rounded.into())
+    }
+    #[inline(always)]
+    fn wrap<L: Token>(self) -> u64 {
+        ToInt::<i64>::wrap::<L>(self) as u64
+    }
+}
 
 /// Integer or f32 to a float that holds each of its values.
 #[derive(Clone, Copy)]
@@ -554,18 +650,11 @@ fn step<R: Round>(
 
 /// Low bits that are only looked at for being zero or not, and the bit above them that keeps the
 /// answer: rounds to odd at that place, in two's complement or in a float's magnitude.
-macro_rules! fold_low_bits {
-    ($name:ident, $t:ty) => {
-        #[inline(always)]
-        fn $name(x: $t, count: u32) -> $t {
-            let mask = (1 << count) - 1;
-            (((x & mask) + mask) | x) & !mask
-        }
-    };
+#[inline(always)]
+fn fold_low_bits<T: PrimInt>(x: T, count: u32) -> T {
+    let mask = (T::one() << count as usize) - T::one();
+    (((x & mask) + mask) | x) & !mask
 }
-
-fold_low_bits! { fold_low_bits_u32, u32 }
-fold_low_bits! { fold_low_bits_u64, u64 }
 
 /// f64 to f32 in the direction of `R`, where the result is known to be a normal number: the bits that
 /// f32 does not have are rounded away first.
@@ -581,64 +670,67 @@ fn narrow_normal<R: Round>(x: f64) -> f32 {
         Some(Rounding::TowardsPositive) => MASK & !negative,
         Some(Rounding::TowardsNegative) => MASK & negative,
         Some(Rounding::NearestAway) => (MASK >> 1) + 1,
-        None => return f64::from_bits(fold_low_bits_u64(bits, DROPPED)) as f32,
+        None => return f64::from_bits(fold_low_bits(bits, DROPPED)) as f32,
     };
     f64::from_bits((bits + carry) & !MASK) as f32
 }
 
+impl RoundTo<f32> for i32 {
+    #[inline(always)]
+    fn round_to<R: Round, L: Token>(self) -> f32 {
+        word_to_f32::<R, i32>(self, self.unsigned_abs())
+    }
+}
+
+impl RoundTo<f32> for u32 {
+    #[inline(always)]
+    fn round_to<R: Round, L: Token>(self) -> f32 {
+        word_to_f32::<R, u32>(self, self)
+    }
+}
+
+impl RoundTo<f32> for i64 {
+    #[inline(always)]
+    fn round_to<R: Round, L: Token>(self) -> f32 {
+        long_to_f32::<R, L, i64>(self, high_half_i64(self))
+    }
+}
+
+impl RoundTo<f32> for u64 {
+    #[inline(always)]
+    fn round_to<R: Round, L: Token>(self) -> f32 {
+        long_to_f32::<R, L, u64>(self, high_half_u64(self))
+    }
+}
+
 /// 32 bits: f64 is exact. To odd, on the way to a format of at most 11 bits of precision, what f32 has
 /// no place for may be folded at a fixed one.
-macro_rules! word_to_f32 {
-    ($($t:ty: $magnitude:expr;)*) => {$(
-        impl RoundTo<f32> for $t {
-            #[inline(always)]
-            fn round_to<R: Round, L: Token>(self) -> f32 {
-                match R::ROUNDING {
-                    Some(Rounding::NearestEven) => self as f32,
-                    Some(_) => narrow_normal::<R>(f64::from(self)),
-                    None => {
-                        let magnitude: fn(Self) -> u32 = $magnitude;
-                        let folded = fold_low_bits_u32(self as u32, 8) as Self;
-                        (if magnitude(self) < 1 << f32::MANTISSA_DIGITS { self } else { folded }) as f32
-                    }
-                }
-            }
+#[inline(always)]
+fn word_to_f32<R: Round, T>(x: T, magnitude: u32) -> f32
+where
+    T: Int + Into<f64> + AsPrimitive<f32>,
+{
+    match R::ROUNDING {
+        Some(Rounding::NearestEven) => x.as_(),
+        Some(_) => narrow_normal::<R>(x.into()),
+        None => {
+            let folded = fold_low_bits(x, u32::BITS - f32::MANTISSA_DIGITS);
+            (if magnitude < 1 << f32::MANTISSA_DIGITS { x } else { folded }).as_()
         }
-    )*};
+    }
 }
 
-word_to_f32! {
-    i32: i32::unsigned_abs;
-    u32: |x| x;
-}
-
-/// 64 bits: f64, to odd, then f32.
-macro_rules! long_to_f32 {
-    ($($t:ty: $high:expr;)*) => {$(
-        impl RoundTo<f32> for $t {
-            #[inline(always)]
-            fn round_to<R: Round, L: Token>(self) -> f32 {
-                // Where f64 may not hold all bits, the lowest eleven are far below what f32 has.
-                const FOLDED: u32 = u64::BITS - f64::MANTISSA_DIGITS;
-                let high: fn(Self) -> f64 = $high;
-                let high = high(self);
-                let bits = self as u64;
-                let is_long = high.abs() >= TWO_P52;
-                let bits = if is_long { fold_low_bits_u64(bits, FOLDED) } else { bits };
-                let exact = if L::CONVERTS_I64 {
-                    bits as Self as f64
-                } else {
-                    high + low_half(bits)
-                };
-                narrow_normal::<R>(exact)
-            }
-        }
-    )*};
-}
-
-long_to_f32! {
-    i64: high_half_i64;
-    u64: high_half_u64;
+/// 64 bits, of which `high` is the value of the upper half: f64, to odd, then f32.
+#[inline(always)]
+fn long_to_f32<R: Round, L: Token, T>(x: T, high: f64) -> f32
+where
+    T: Int + AsPrimitive<f64> + AsPrimitive<u64>,
+{
+    // Where f64 may not hold all bits, the lowest eleven are far below what f32 has.
+    let folded = fold_low_bits(x, u64::BITS - f64::MANTISSA_DIGITS);
+    let x = if high.abs() >= TWO_P52 { folded } else { x };
+    let exact = if L::CONVERTS_I64 { x.as_() } else { high + low_half(x.as_()) };
+    narrow_normal::<R>(exact)
 }
 
 /// The high 32 bits, times 2^32, without an instruction for it: put under an exponent at which the
@@ -664,40 +756,32 @@ fn low_half(bits: u64) -> f64 {
 /// IEEE 754 has it for `R`; NaNs stay NaN and infinities infinite.
 #[inline(always)]
 fn narrow<R: Round>(x: f64) -> f32 {
-    let nearest = x as f32;
-    if R::ROUNDING == Some(Rounding::NearestEven) {
-        return nearest;
+    if R::ROUNDING == Some(Rounding::NearestAway) {
+        return away_from_tie(x) as f32;
     }
+    let nearest = x as f32;
     // Within a sign the order of the bits is that of the values; a NaN is neither above nor below.
     let back = f64::from(nearest);
-    let above = u32::from(back.abs() > x.abs());
-    let below = u32::from(back.abs() < x.abs());
     let bits = nearest.to_bits();
+    let upwards = ((bits as i32 >> 31) | 1) as u32;
     f32::from_bits(match R::ROUNDING {
-        Some(Rounding::NearestEven) => bits,
-        Some(Rounding::TowardsZero) => bits - above,
-        Some(Rounding::TowardsPositive) => {
-            if x < 0.0 {
-                bits - above
-            } else {
-                bits + below
-            }
+        Some(Rounding::NearestEven | Rounding::NearestAway) => bits,
+        Some(Rounding::TowardsZero) => bits - u32::from(back.abs() > x.abs()),
+        Some(Rounding::TowardsPositive) => bits.wrapping_add(if back < x { upwards } else { 0 }),
+        Some(Rounding::TowardsNegative) => bits.wrapping_sub(if back > x { upwards } else { 0 }),
+        None => {
+            let above = u32::from(back.abs() > x.abs());
+            (bits - above) | above | u32::from(back.abs() < x.abs())
         }
-        Some(Rounding::TowardsNegative) => {
-            if x < 0.0 {
-                bits + below
-            } else {
-                bits - above
-            }
-        }
-        Some(Rounding::NearestAway) => {
-            // Exact: both are multiples of the smaller unit, and near each other.
-            let error = x - back;
-            let outer = f64::from(f32::from_bits(bits.wrapping_add(1)));
-            bits + (below & u32::from(error + error == outer - back))
-        }
-        None => (bits - above) | above | below,
     })
+}
+
+/// A number that rounds to nearest-even, to a shorter format, as `x` rounds to nearest-away: all that is
+/// representable there, and each tie between, has an even mantissa here, so that the next number is
+/// beyond a tie and nothing else.
+#[inline(always)]
+pub(crate) fn away_from_tie<F: Real>(x: F) -> F {
+    F::from_bits(if x.abs() < F::infinity() { x.to_bits() | F::Bits::one() } else { x.to_bits() })
 }
 
 /// f64 to f32, with the range of f32 itself or, rounded to odd, of a narrower float behind it.
@@ -719,15 +803,14 @@ const fn is_directed<R: Round>() -> bool {
 /// The bound of the magnitude of `x`.
 #[inline(always)]
 fn bound<R: Round>(x: f64, min: f64, max: f64) -> f64 {
-    if is_directed::<R>() && x < 0.0 { -min } else { max }
+    if is_directed::<R>() && x.is_sign_negative() { -min } else { max }
 }
 
-/// The sign bit if a magnitude, as bits, is above a bound and finite, else without it; a difference
-/// rather than a condition, as [`Flags`] are.
+/// The sign bit if a magnitude is above a bound and below `special`, all as bits, else without it; a
+/// difference rather than a condition, as [`Flags`] are.
 #[inline(always)]
-fn beyond_and_finite(magnitude: f64, bound: f64) -> u64 {
-    let finite = magnitude.to_bits().wrapping_sub(f64::INFINITY.to_bits());
-    bound.to_bits().wrapping_sub(magnitude.to_bits()) & finite
+fn beyond_and_below(magnitude: u64, bound: u64, special: u64) -> u64 {
+    bound.wrapping_sub(magnitude) & magnitude.wrapping_sub(special)
 }
 
 impl<R: Round, M: Range> PerElement for Narrow<R, M> {
@@ -739,10 +822,14 @@ impl<R: Round, M: Range> PerElement for Narrow<R, M> {
     fn convert<L: Token>(&self, x: f64) -> (f32, u64) {
         let magnitude = x.abs();
         let bound = bound::<R>(x, self.min, self.max);
-        let wrong =
-            if M::MODE == OutOfRange::Error { beyond_and_finite(magnitude, bound) } else { 0 };
+        let wrong = if M::MODE == OutOfRange::Error {
+            let infinity = f64::INFINITY.to_bits();
+            beyond_and_below(magnitude.to_bits(), bound.to_bits(), infinity)
+        } else {
+            0
+        };
         let rounded = narrow::<R>(x);
-        if R::ROUNDING == Some(Rounding::NearestEven) {
+        if M::MODE == OutOfRange::Error || R::ROUNDING == Some(Rounding::NearestEven) {
             // To nearest, what is out of range becomes Inf by itself.
             return (rounded, wrong);
         }
@@ -752,43 +839,49 @@ impl<R: Round, M: Range> PerElement for Narrow<R, M> {
     }
 
     #[inline(always)]
-    fn refuses(flags: u64) -> bool {
+    fn refuses(&self, flags: u64) -> bool {
         flags & SIGN_F64 != 0
     }
 }
 
-/// f64 to f32, rounded to odd, on the way to `float16` in the direction of `R`: what f32 does not
-/// reach, the cast behind it need not tell apart.
+/// f64 to f32, rounded to odd, on the way to a float of at most 11 bits of precision in the direction of
+/// `R`: what f32 does not reach, the cast behind it need not tell apart.
 #[derive(Clone, Copy)]
-pub(crate) struct DoubleForF16<R, M> {
-    /// The least and greatest finite f64 that round into the range of `float16`.
+pub(crate) struct ForShortFloat<R, M> {
+    /// The least and greatest finite f64 that are in range.
     pub(crate) min: f64,
     pub(crate) max: f64,
+    /// The bits of the least magnitude beyond them that is in range again: infinity, or the first NaN.
+    pub(crate) special: u64,
     pub(crate) policy: PhantomData<(R, M)>,
 }
 
-impl<R: Round, M: Range> PerElement for DoubleForF16<R, M> {
+impl<R: Round, M: Range> PerElement for ForShortFloat<R, M> {
     type Source = f64;
     type Target = f32;
     type Flags = u64;
 
     #[inline(always)]
     fn convert<L: Token>(&self, x: f64) -> (f32, u64) {
-        /// Far below the least `float16`, far above the least normal f32.
-        const TINY: f64 = 1.0 / (TWO_P52 * TWO_P52);
+        /// Less than half of every format's least subnormal, and a subnormal f32.
+        const TINY: f64 = 1.0 / (TWO_P52 * TWO_P52 * TWO_P32 * 16.0);
+        /// 14 bits stay, which f32 has down to 2^−136; what is less rounds as [`TINY`] does.
+        const DROPPED: u32 = f64::MANTISSA_DIGITS - 14;
         let magnitude = x.abs();
         let wrong = if M::MODE == OutOfRange::Error {
-            beyond_and_finite(magnitude, bound::<R>(x, self.min, self.max))
+            let bound = bound::<R>(x, self.min, self.max);
+            beyond_and_below(magnitude.to_bits(), bound.to_bits(), self.special)
         } else {
             0
         };
         // Only a directed rounding tells a tiny number from zero, which f32 would make of it.
         let vanishes = is_directed::<R>() & (magnitude < TINY) & (magnitude > 0.0);
-        (narrow_normal::<Odd>(if vanishes { TINY.copysign(x) } else { x }), wrong)
+        let x = if vanishes { TINY.copysign(x) } else { x };
+        (f64::from_bits(fold_low_bits(x.to_bits(), DROPPED)) as f32, wrong)
     }
 
     #[inline(always)]
-    fn refuses(flags: u64) -> bool {
+    fn refuses(&self, flags: u64) -> bool {
         flags & SIGN_F64 != 0
     }
 }

@@ -51,7 +51,7 @@ pub(crate) trait PerElement: Copy + Send + Sync + 'static {
 
     /// Whether gathered flags say that an element needs the reference.
     #[inline(always)]
-    fn refuses(flags: Self::Flags) -> bool {
+    fn refuses(&self, flags: Self::Flags) -> bool {
         flags != Self::Flags::NONE
     }
 }
@@ -113,7 +113,7 @@ unsafe impl<P: PerElement> Kernel for Loop<P> {
             flags = flags.join(flag);
             y
         });
-        P::refuses(flags)
+        work.refuses(flags)
     }
 }
 
@@ -153,7 +153,7 @@ fn run_chunks<P: PerElement, L: Token>(
         for lane in 0..CHUNK {
             all = all.join(flags[lane]);
         }
-        refused |= P::refuses(all);
+        refused |= work.refuses(all);
     }
     last_output.copy_from_slice(&targets[..last_output.len()]);
     refused
@@ -189,8 +189,8 @@ impl<P: PerElement> PerElement for LongInChunks<P> {
     }
 
     #[inline(always)]
-    fn refuses(flags: P::Flags) -> bool {
-        P::refuses(flags)
+    fn refuses(&self, flags: P::Flags) -> bool {
+        self.0.refuses(flags)
     }
 }
 
@@ -250,7 +250,7 @@ impl<A: PerElement, B: PerElement<Source = A::Target>> PerElement for Then<A, B>
     }
 
     #[inline(always)]
-    fn refuses(flags: Self::Flags) -> bool {
-        A::refuses(flags.0) | B::refuses(flags.1)
+    fn refuses(&self, flags: Self::Flags) -> bool {
+        self.0.refuses(flags.0) | self.1.refuses(flags.1)
     }
 }

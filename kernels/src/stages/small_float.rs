@@ -10,7 +10,7 @@ use bytemuck::Pod;
 use num_traits::AsPrimitive;
 
 use super::Stage;
-use super::convert::{Clamp, Range, Round};
+use super::convert::{Clamp, Range, Real, Round, away_from_tie};
 use super::per_element::{CHUNK, Loop, PerElement};
 use crate::level::{Token, direction};
 use crate::{ElementType, FloatFormat, Level, OutOfRange, Rounding, Specials};
@@ -66,7 +66,22 @@ impl PerElement for DecodeF16 {
     }
 }
 
-/// `bfloat16` to f32: the upper half of its bits, NaNs made quiet.
+/// `bfloat16` to f32: the upper half of its bits. Signalling NaNs stay so.
+#[derive(Clone, Copy)]
+pub(crate) struct WidenBf16;
+
+impl PerElement for WidenBf16 {
+    type Source = u16;
+    type Target = f32;
+    type Flags = ();
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: u16) -> (f32, ()) {
+        (f32::from_bits(u32::from(x) << 16), ())
+    }
+}
+
+/// `bfloat16` to f32, NaNs made quiet.
 #[derive(Clone, Copy)]
 pub(crate) struct DecodeBf16;
 
@@ -83,15 +98,40 @@ impl PerElement for DecodeBf16 {
     }
 }
 
-/// Encodes f32 in a format with a sign.
+/// A `bfloat16`, as f32, brought near to zero without leaving its residue modulo 2^`BITS`: with eight
+/// bits of precision it is a multiple of that from 2^(`BITS` + 7) on. Flags NaN and infinities.
+#[derive(Clone, Copy)]
+pub(crate) struct NearResidue<const BITS: i32>;
+
+impl<const BITS: i32> PerElement for NearResidue<BITS> {
+    type Source = f32;
+    type Target = f32;
+    type Flags = u32;
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: f32) -> (f32, u32) {
+        let limit = f32::from_bits(((F32_BIAS + BITS + 7) as u32) << F32_MANTISSA_BITS);
+        (if x.abs() < limit { x } else { 0.0 }, x.zero_if_finite().to_bits())
+    }
+
+    #[inline(always)]
+    fn refuses(&self, flags: u32) -> bool {
+        flags & !SIGN != 0
+    }
+}
+
+/// Encodes f32 in a format with a sign and at most ten bits of mantissa.
 ///
-/// The significand, with its implicit bit, is shifted right to the format's unit in the last place,
-/// by more where the result is subnormal, and rounded there. Placing exponent and significand by an
-/// addition lets a carry move into the exponent.
+/// The sum of a magnitude and the power of two whose unit in the last place is that of the result is
+/// the magnitude rounded to nearest-even, and their difference as bits counts those units; what the sum
+/// added is known exactly, which gives the other roundings. Placing the exponent by an addition lets a
+/// carry move into it.
 #[derive(Clone, Copy)]
 pub(crate) struct Encode<T, R, M> {
-    mantissa_bits: u32,
-    min_exponent: i32,
+    /// Bits of f32's mantissa that the format has not.
+    dropped_bits: u32,
+    /// The least normal number of the format, as f32.
+    min_normal: u32,
     sign_shift: u32,
     max: u32,
     /// What a magnitude out of range becomes: infinity, or the greatest finite one.
@@ -113,8 +153,8 @@ impl<T, R, M> Encode<T, R, M> {
         let has_infinity = specials == Specials::Ieee;
         let refuse = |refused: bool| if refused { SIGN } else { 0 };
         Self {
-            mantissa_bits,
-            min_exponent: format.min_exponent(),
+            dropped_bits: F32_MANTISSA_BITS - mantissa_bits,
+            min_normal: ((format.min_exponent() + F32_BIAS) as u32) << F32_MANTISSA_BITS,
             sign_shift: format.bits() - 1,
             max: format.max_bits() as u32,
             beyond: if has_infinity { format.infinity_bits() } else { format.max_bits() } as u32,
@@ -125,6 +165,11 @@ impl<T, R, M> Encode<T, R, M> {
             refuse_nan: refuse(format.nan_bits().is_none()),
             policy: PhantomData,
         }
+    }
+
+    /// The same, where infinities are out of range rather than refused.
+    pub(crate) fn with_infinities(self) -> Self {
+        Self { refuse_infinity: 0, ..self }
     }
 }
 
@@ -142,25 +187,26 @@ where
 
     #[inline(always)]
     fn convert<L: Token>(&self, x: f32) -> (T, u32) {
-        let Self { mantissa_bits, min_exponent, sign_shift, max, beyond, .. } = *self;
+        let Self { dropped_bits, min_normal, sign_shift, max, beyond, .. } = *self;
         let Self { nan, payload, special_signs, refuse_infinity, refuse_nan, .. } = *self;
         let x = x.to_bits();
         let sign = x >> 31;
         let magnitude = x & !SIGN;
-        let field = (magnitude >> F32_MANTISSA_BITS) as i32;
-        let implicit = if field != 0 { 1 << F32_MANTISSA_BITS } else { 0 };
-        let significand = (magnitude & 0x007f_ffff) | implicit;
-        let exponent = field.max(1) - F32_BIAS;
-        let held = exponent.max(min_exponent);
-        // 25 places already leave nothing but the direction of rounding.
-        let places = (F32_MANTISSA_BITS - mantissa_bits) as i32 + held - exponent;
-        let places = places.min(25) as u32;
-        let quotient = (significand >> places) + round_up::<R>(significand, places, sign);
-        let rounded = (((held - min_exponent) as u32) << mantissa_bits) + quotient;
+        // So that the sum stays finite; it is far out of every format's range.
+        let held = magnitude.min(F32_INFINITY - (24 << F32_MANTISSA_BITS));
+        let nearest_away = R::ROUNDING == Some(Rounding::NearestAway);
+        // As `away_from_tie`.
+        let held = if nearest_away { held | 1 } else { held };
+        let place = (held & F32_INFINITY).max(min_normal);
+        let power = place + (dropped_bits << F32_MANTISSA_BITS);
+        let sum = f32::from_bits(held) + f32::from_bits(power);
+        let error = f32::from_bits(held) - (sum - f32::from_bits(power));
+        let units = (sum.to_bits() - power).wrapping_add(correct::<R>(error, sign));
+        let rounded = ((place - min_normal) >> dropped_bits) + units;
 
         let is_nan = magnitude > F32_INFINITY;
         let finite_or_infinite = if rounded > max { beyond } else { rounded };
-        let kept = magnitude >> (F32_MANTISSA_BITS - mantissa_bits) & payload;
+        let kept = magnitude >> dropped_bits & payload;
         let bits = if is_nan { nan | kept } else { finite_or_infinite };
         let signs = if is_nan | (bits == 0) { special_signs } else { u32::MAX };
 
@@ -175,32 +221,54 @@ where
     }
 
     #[inline(always)]
-    fn refuses(flags: u32) -> bool {
+    fn refuses(&self, flags: u32) -> bool {
         flags & SIGN != 0
     }
 }
 
-/// 1 if dropping the low `shift` bits of a significand rounds up in magnitude, else 0.
+/// What to add to a magnitude, in units in the last place, that was rounded to nearest-even with this
+/// error, to have rounded it in the direction of `R` instead.
 #[inline(always)]
-fn round_up<R: Round>(significand: u32, shift: u32, sign: u32) -> u32 {
-    let unit = 1 << shift;
-    let rest = significand & (unit - 1);
+fn correct<R: Round>(error: f32, sign: u32) -> u32 {
+    let inwards = 0_u32.wrapping_sub((error < 0.0) as u32);
+    let outwards = (error > 0.0) as u32;
     match R::ROUNDING {
-        Some(Rounding::NearestEven) => {
-            // More than half, or half with an odd quotient: the sum carries into the quotient.
-            let odd = (significand >> shift) & 1;
-            (rest + (unit >> 1) - 1 + odd) >> shift
+        Some(Rounding::NearestEven | Rounding::NearestAway) | None => 0,
+        Some(Rounding::TowardsZero) => inwards,
+        Some(Rounding::TowardsPositive) => {
+            if sign == 0 {
+                outwards
+            } else {
+                inwards
+            }
         }
-        Some(Rounding::NearestAway) => (rest + (unit >> 1)) >> shift,
-        Some(Rounding::TowardsPositive) => (rest != 0) as u32 & !sign & 1,
-        Some(Rounding::TowardsNegative) => (rest != 0) as u32 & sign,
-        Some(Rounding::TowardsZero) | None => 0,
+        Some(Rounding::TowardsNegative) => {
+            if sign == 0 {
+                inwards
+            } else {
+                outwards
+            }
+        }
     }
 }
 
 /// f32 to `bfloat16`: dropping the lower half of the bits, whatever the exponent.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodeBf16<R, M>(pub(crate) PhantomData<(R, M)>);
+
+/// The sum of an f32's bits whose upper half is the `bfloat16` that it rounds to, if it is no NaN.
+#[inline(always)]
+fn carried_to_bf16<R: Round>(x: u32) -> u32 {
+    let negative = (x as i32 >> 31) as u32;
+    let carry = match R::ROUNDING {
+        Some(Rounding::NearestEven) => 0x7fff + (x >> 16 & 1),
+        Some(Rounding::NearestAway) => 0x8000,
+        Some(Rounding::TowardsPositive) => 0xffff & !negative,
+        Some(Rounding::TowardsNegative) => 0xffff & negative,
+        Some(Rounding::TowardsZero) | None => 0,
+    };
+    x.wrapping_add(carry)
+}
 
 impl<R: Round, M: Range> PerElement for EncodeBf16<R, M> {
     type Source = f32;
@@ -211,21 +279,36 @@ impl<R: Round, M: Range> PerElement for EncodeBf16<R, M> {
     fn convert<L: Token>(&self, x: f32) -> (u16, u32) {
         let x = x.to_bits();
         let magnitude = x & !SIGN;
-        let rounded = (x >> 16) + round_up::<R>(magnitude, 16, x >> 31);
+        let sum = carried_to_bf16::<R>(x);
         let wrong = if M::MODE == OutOfRange::Error {
             // Infinite, and was not.
-            let infinite = 0x7f7f_u32.wrapping_sub(rounded & 0x7fff);
+            let infinite = (F32_INFINITY - 1).wrapping_sub(sum & !SIGN);
             infinite & magnitude.wrapping_sub(F32_INFINITY)
         } else {
             0
         };
         let nan = (x >> 16) | 0x0040;
-        ((if magnitude > F32_INFINITY { nan } else { rounded }) as u16, wrong)
+        ((if magnitude > F32_INFINITY { nan } else { sum >> 16 }) as u16, wrong)
     }
 
     #[inline(always)]
-    fn refuses(flags: u32) -> bool {
+    fn refuses(&self, flags: u32) -> bool {
         flags & SIGN != 0
+    }
+}
+
+/// f32 that is no NaN, and does not leave the range, to `bfloat16`.
+#[derive(Clone, Copy)]
+pub(crate) struct EncodeBf16InRange<R>(pub(crate) PhantomData<R>);
+
+impl<R: Round> PerElement for EncodeBf16InRange<R> {
+    type Source = f32;
+    type Target = u16;
+    type Flags = ();
+
+    #[inline(always)]
+    fn convert<L: Token>(&self, x: f32) -> (u16, ()) {
+        ((carried_to_bf16::<R>(x.to_bits()) >> 16) as u16, ())
     }
 }
 
@@ -297,7 +380,7 @@ impl<R: Round, M: Range> PerElement for EncodeE8m0<R, M> {
     }
 
     #[inline(always)]
-    fn refuses(flags: u32) -> bool {
+    fn refuses(&self, flags: u32) -> bool {
         flags & SIGN != 0
     }
 }
@@ -337,12 +420,12 @@ impl<R: Round, M: Range> PerElement for EncodeF16<R, M> {
     }
 
     #[inline(always)]
-    fn refuses(flags: u32) -> bool {
+    fn refuses(&self, flags: u32) -> bool {
         flags & SIGN != 0
     }
 }
 
-/// f32 to `float16` for values that round into its range, and not to nearest-away.
+/// f32 to `float16` for values that round into its range.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodeF16InRange<R>(Encode<u16, R, Clamp>);
 
@@ -367,35 +450,39 @@ impl<R: Round> PerElement for EncodeF16InRange<R> {
     }
 
     #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // as in `PerElement::convert_chunk`
     fn convert_chunk<L: Token>(
         &self,
         token: L,
         chunk: &[f32; CHUNK],
         _: &mut [(); CHUNK],
     ) -> [u16; CHUNK] {
-        to_f16::<R, L>(token, *chunk)
+        let mut chunk = *chunk;
+        if R::ROUNDING == Some(Rounding::NearestAway) {
+            for lane in 0..CHUNK {
+                chunk[lane] = away_from_tie(chunk[lane]);
+            }
+        }
+        to_f16::<R, L>(token, chunk)
     }
 }
 
-/// The instruction to `float16`, in the direction of `R`; for nearest-away the part behind
-/// [`BeforeF16`].
+/// The instruction to `float16`, in the direction of `R`; to nearest-even for nearest-away, where
+/// [`away_from_tie`] has been applied.
 #[inline(always)]
 fn to_f16<R: Round, L: Token>(token: L, chunk: [f32; CHUNK]) -> [u16; CHUNK] {
     match R::ROUNDING {
-        Some(Rounding::NearestEven) | None => {
+        Some(Rounding::NearestEven | Rounding::NearestAway) | None => {
             token.f32_to_f16::<{ direction::NEAREST_EVEN }>(chunk)
         }
         Some(Rounding::TowardsPositive) => token.f32_to_f16::<{ direction::POSITIVE }>(chunk),
         Some(Rounding::TowardsNegative) => token.f32_to_f16::<{ direction::NEGATIVE }>(chunk),
-        Some(Rounding::TowardsZero | Rounding::NearestAway) => {
-            token.f32_to_f16::<{ direction::ZERO }>(chunk)
-        }
+        Some(Rounding::TowardsZero) => token.f32_to_f16::<{ direction::ZERO }>(chunk),
     }
 }
 
 /// What the instruction to `float16` does not do, in front of it: makes f32 values out of its range
-/// infinite (or flags them), and for nearest-away carries what is to be rounded up past the neighbour,
-/// so that truncation follows.
+/// infinite (or flags them), and moves ties away from zero for nearest-away.
 #[derive(Clone, Copy)]
 struct BeforeF16<R, M>(PhantomData<(R, M)>);
 
@@ -416,49 +503,41 @@ impl<R: Round, M: Range> PerElement for BeforeF16<R, M> {
             Some(Rounding::NearestEven | Rounding::NearestAway) | None => (nearest, nearest),
         };
         let magnitude = x.abs();
-        let limit = if positive == negative || x > 0.0 { positive } else { negative };
+        let limit = if positive == negative || x.is_sign_positive() { positive } else { negative };
         let wrong = if M::MODE == OutOfRange::Error {
             let outside = limit.to_bits().wrapping_sub(magnitude.to_bits());
             outside & magnitude.to_bits().wrapping_sub(F32_INFINITY)
         } else {
             0
         };
-        if R::ROUNDING == Some(Rounding::NearestEven) || R::ROUNDING.is_none() {
+        match R::ROUNDING {
             // To nearest, the instruction makes infinite by itself what is out of range.
-            return (x, wrong);
+            Some(Rounding::NearestEven) | None => (x, wrong),
+            Some(Rounding::NearestAway) => (away_from_tie(x), wrong),
+            // What is out of range there is refused.
+            _ if M::MODE == OutOfRange::Error => (x, wrong),
+            // NaN and infinities are kept as they are.
+            _ => (if magnitude > limit { f32::INFINITY.copysign(x) } else { x }, wrong),
         }
-        let carried = if R::ROUNDING == Some(Rounding::NearestAway) {
-            // Half a unit in the last place: of a normal result it is bit 12 of the f32, of a
-            // subnormal one 2^−25, less a little so as not to carry what lies below it.
-            let normal = magnitude.to_bits() + 0x1000;
-            let subnormal = (magnitude + f32::from_bits(0x32ff_ffff)).to_bits();
-            let carried = if magnitude < 6.103_515_6e-5 { subnormal } else { normal };
-            carried | x.to_bits() & SIGN
-        } else {
-            x.to_bits()
-        };
-        let infinite = F32_INFINITY | x.to_bits() & SIGN;
-        let outside = (magnitude > limit) & (magnitude < f32::INFINITY);
-        // NaN and infinities are kept as they are.
-        let kept = if magnitude < f32::INFINITY { carried } else { x.to_bits() };
-        (f32::from_bits(if outside { infinite } else { kept }), wrong)
     }
 
     #[inline(always)]
-    fn refuses(flags: u32) -> bool {
+    fn refuses(&self, flags: u32) -> bool {
         flags & SIGN != 0
     }
 }
 
-/// The stage from f32 to a one-byte float.
+/// The stage from f32 to a one-byte float. `with_infinities` says that f32's may stand for numbers beyond
+/// f32, which are out of range.
 pub(crate) fn minifloat_encoder<R: Round, M: Range>(
     target: ElementType,
     format: FloatFormat,
+    with_infinities: bool,
     level: Level,
 ) -> Box<dyn Stage> {
     if target == ElementType::Float8E8M0Fnu {
-        level.bind(Loop(EncodeE8m0::<R, M>(PhantomData)))
-    } else {
-        level.bind(Loop(Encode::<u8, R, M>::new(format)))
+        return level.bind(Loop(EncodeE8m0::<R, M>(PhantomData)));
     }
+    let encode = Encode::<u8, R, M>::new(format);
+    level.bind(Loop(if with_infinities { encode.with_infinities() } else { encode }))
 }

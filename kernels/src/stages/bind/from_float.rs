@@ -8,46 +8,68 @@ use super::map::preimage;
 use super::{FromScalar, Stages, copy, stage, wide, with_rounding};
 use crate::stages::Stage;
 use crate::stages::convert::{
-    Clamp, DoubleForF16, Error, ExactToFloat, FloatToInt, Int, Narrow, NearestAway, NearestEven,
-    Odd, Range, Real, Round, ToInt, TowardsNegative, TowardsPositive, TowardsZero, Wrap,
+    Clamp, Codes, Error, ExactToFloat, FloatToInt, ForShortFloat, InRangeToInt, Int, IntAs, Narrow,
+    NearestAway, NearestEven, Odd, Range, Real, Round, ToInt, TowardsNegative, TowardsPositive,
+    TowardsZero, Wrap,
 };
 use crate::stages::map::ReplaceNan;
-use crate::stages::per_element::{Loop, PerElement, Same, Then};
-use crate::stages::small_float::{EncodeBf16, EncodeF16, minifloat_encoder};
+use crate::stages::per_element::{LongInChunks, Loop, PerElement, Same, Then};
+use crate::stages::small_float::{
+    DecodeBf16, DecodeF16, EncodeBf16, EncodeF16, EncodeF16InRange, NearResidue, WidenBf16,
+    minifloat_encoder,
+};
 use crate::{Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, reference};
 
 /// The float types in which the elements of a float type are worked on.
-pub(super) trait FloatSource: Real + FromScalar + AsPrimitive<f64> {
-    /// The cast of what `before` gives to an integer type.
-    fn to_int<P: PerElement<Target = Self>, R: Round>(
-        before: P,
-        cast: &Cast,
-        level: Level,
-    ) -> Box<dyn Stage>;
+pub(super) trait FloatSource:
+    Real
+    + FromScalar
+    + AsPrimitive<f64>
+    + ToInt<u8>
+    + ToInt<u16>
+    + ToInt<i64>
+    + ToInt<u64>
+    + ToInt<<Self as FloatSource>::Int32>
+    + ToInt<<Self as FloatSource>::UInt32>
+{
+    /// What a cast to `int32` makes; the same as [`FloatSource::UInt32`] where the low bits serve both.
+    type Int32: Int + FromScalar;
+    /// What a cast to `uint32` makes.
+    type UInt32: Int + FromScalar;
 
     /// The cast of what `before` gives to a float type.
     fn to_float<P: PerElement<Target = Self>>(before: P, cast: &Cast, level: Level) -> Stages;
 }
 
-impl FloatSource for f32 {
-    fn to_int<P: PerElement<Target = f32>, R: Round>(
-        before: P,
-        cast: &Cast,
-        level: Level,
-    ) -> Box<dyn Stage> {
-        match wide(cast.target) {
-            ElementType::Int8 | ElementType::UInt8 => {
-                float_to_int::<_, u8, P, R>(before, cast, level)
-            }
-            ElementType::Int16 | ElementType::UInt16 => {
-                float_to_int::<_, u16, P, R>(before, cast, level)
-            }
-            ElementType::Int32 => float_to_int::<_, i32, P, R>(before, cast, level),
-            ElementType::UInt32 => float_to_int::<_, u32, P, R>(before, cast, level),
-            ElementType::Int64 => float_to_int::<_, i64, P, R>(before, cast, level),
-            _ => float_to_int::<_, u64, P, R>(before, cast, level),
-        }
+/// The cast of what `before` gives to an integer type.
+pub(super) fn to_int<P, R>(before: P, cast: &Cast, level: Level) -> Box<dyn Stage>
+where
+    P: PerElement<Target: FloatSource>,
+    R: Round,
+{
+    fn alone<T, P, R>(before: P, cast: &Cast, level: Level) -> Box<dyn Stage>
+    where
+        T: Int + FromScalar,
+        P: PerElement<Target: ToInt<T> + FromScalar>,
+        R: Round,
+    {
+        float_to_int::<T, P, _, R>(before, Same::<T>(PhantomData), cast, level)
     }
+    match wide(cast.target) {
+        ElementType::Int8 | ElementType::UInt8 => alone::<u8, P, R>(before, cast, level),
+        ElementType::Int16 | ElementType::UInt16 => alone::<u16, P, R>(before, cast, level),
+        ElementType::Int32 => alone::<<P::Target as FloatSource>::Int32, P, R>(before, cast, level),
+        ElementType::UInt32 => {
+            alone::<<P::Target as FloatSource>::UInt32, P, R>(before, cast, level)
+        }
+        ElementType::Int64 => alone::<i64, P, R>(before, cast, level),
+        _ => alone::<u64, P, R>(before, cast, level),
+    }
+}
+
+impl FloatSource for f32 {
+    type Int32 = i32;
+    type UInt32 = u32;
 
     fn to_float<P: PerElement<Target = f32>>(before: P, cast: &Cast, level: Level) -> Stages {
         let Cast { target, rounding, out_of_range, .. } = *cast;
@@ -71,8 +93,10 @@ impl FloatSource for f32 {
             }),
             _ => {
                 let encoder = with_rounding!(rounding, R => match out_of_range {
-                    OutOfRange::Clamp => minifloat_encoder::<R, Clamp>(target, format, level),
-                    _ => minifloat_encoder::<R, Error>(target, format, level),
+                    OutOfRange::Clamp => {
+                        minifloat_encoder::<R, Clamp>(target, format, false, level)
+                    }
+                    _ => minifloat_encoder::<R, Error>(target, format, false, level),
                 });
                 stage(before, level).into_iter().chain([encoder]).collect()
             }
@@ -81,25 +105,8 @@ impl FloatSource for f32 {
 }
 
 impl FloatSource for f64 {
-    fn to_int<P: PerElement<Target = f64>, R: Round>(
-        before: P,
-        cast: &Cast,
-        level: Level,
-    ) -> Box<dyn Stage> {
-        match wide(cast.target) {
-            ElementType::Int8 | ElementType::UInt8 => {
-                float_to_int::<_, u8, P, R>(before, cast, level)
-            }
-            ElementType::Int16 | ElementType::UInt16 => {
-                float_to_int::<_, u16, P, R>(before, cast, level)
-            }
-            ElementType::Int32 | ElementType::UInt32 => {
-                float_to_int::<_, u32, P, R>(before, cast, level)
-            }
-            ElementType::Int64 => float_to_int::<_, i64, P, R>(before, cast, level),
-            _ => float_to_int::<_, u64, P, R>(before, cast, level),
-        }
-    }
+    type Int32 = u32;
+    type UInt32 = u32;
 
     fn to_float<P: PerElement<Target = f64>>(before: P, cast: &Cast, level: Level) -> Stages {
         let Cast { target, rounding, out_of_range, .. } = *cast;
@@ -115,53 +122,128 @@ impl FloatSource for f64 {
             let narrow = Narrow::<R, M> { min, max, beyond, policy: PhantomData };
             vec![level.bind(Loop(Then(before, narrow)))]
         }
-        fn half<P: PerElement<Target = f64>, R: Round, M: Range>(
-            before: P,
-            [min, max]: [f64; 2],
-            level: Level,
-        ) -> Stages {
-            let narrow = DoubleForF16::<R, M> { min, max, policy: PhantomData };
-            vec![level.bind(Loop(Then(before, Then(narrow, EncodeF16::<R, Clamp>::new()))))]
-        }
         match target {
             ElementType::Float64 => stage(before, level).into_iter().collect(),
             ElementType::Float32 => with_rounding!(rounding, R => match out_of_range {
                 OutOfRange::Clamp => narrowed::<P, R, Clamp>(before, [min, max], level),
                 _ => narrowed::<P, R, Error>(before, [min, max], level),
             }),
-            ElementType::Float16 => with_rounding!(rounding, R => match out_of_range {
-                OutOfRange::Clamp => half::<P, R, Clamp>(before, [min, max], level),
-                _ => half::<P, R, Error>(before, [min, max], level),
-            }),
-            _ => {
-                // From 2^128 on a value is out of every narrower type's range; below, rounding to odd
-                // keeps on which side of each boundary it lies.
+            ElementType::Float8E8M0Fnu => {
+                // It has f32's exponents: from 2^128 on a value is out of range; below, rounding to
+                // odd keeps on which side of each boundary it lies.
                 let max = f64::from_bits(2.0_f64.powi(128).to_bits() - 1);
-                let beyond = if target.has_infinity() { f32::INFINITY } else { f32::MAX };
-                match out_of_range {
-                    OutOfRange::Clamp => by_odd::<P, Clamp>(before, max, beyond, cast, level),
-                    _ => by_odd::<P, Error>(before, max, beyond, cast, level),
-                }
+                let (min, beyond) = (-max, f32::MAX);
+                let policy = PhantomData;
+                let narrow = match out_of_range {
+                    OutOfRange::Clamp => stage(
+                        Then(before, Narrow::<Odd, Clamp> { min, max, beyond, policy }),
+                        level,
+                    ),
+                    _ => stage(
+                        Then(
+                            before,
+                            Narrow::<Odd, Error> { min, max, beyond, policy: PhantomData },
+                        ),
+                        level,
+                    ),
+                };
+                let encode = f32::to_float(Same::<f32>(PhantomData), cast, level);
+                narrow.into_iter().chain(encode).collect()
+            }
+            _ => {
+                with_rounding!(rounding, R => by_short_float::<P, R>(before, [min, max], cast, level))
             }
         }
     }
 }
 
-/// f64 to a float narrower than f32 by way of f32, rounded to odd.
-fn by_odd<P: PerElement<Target = f64>, M: Range>(
+/// f64 to a float narrower than f32, but `float8_e8m0fnu`.
+fn by_short_float<P: PerElement<Target = f64>, R: Round>(
     before: P,
-    max: f64,
-    beyond: f32,
+    [min, max]: [f64; 2],
     cast: &Cast,
     level: Level,
 ) -> Stages {
-    let narrow = Then(before, Narrow::<Odd, M> { min: -max, max, beyond, policy: PhantomData });
-    let encode = f32::to_float(Same::<f32>(PhantomData), cast, level);
-    stage(narrow, level).into_iter().chain(encode).collect()
+    fn join<P: PerElement<Target = f64>, R: Round, M: Range>(
+        before: P,
+        narrow: ForShortFloat<R, M>,
+        target: ElementType,
+        level: Level,
+    ) -> Stages {
+        let narrow = Then(before, narrow);
+        match target {
+            // What was out of range is refused already.
+            ElementType::Float16 if M::MODE == OutOfRange::Error => {
+                vec![level.bind(Loop(Then(narrow, EncodeF16InRange::<R>::new())))]
+            }
+            ElementType::Float16 => {
+                vec![level.bind(Loop(Then(narrow, EncodeF16::<R, Clamp>::new())))]
+            }
+            ElementType::BFloat16 => {
+                let encode = EncodeBf16::<R, Clamp>(PhantomData);
+                vec![level.bind(Loop(LongInChunks(Then(narrow, encode))))]
+            }
+            _ => {
+                let Format::Float(format) = target.format() else { return vec![] };
+                let encode = minifloat_encoder::<R, Clamp>(target, format, true, level);
+                stage(narrow, level).into_iter().chain([encode]).collect()
+            }
+        }
+    }
+    let Cast { target, out_of_range, .. } = *cast;
+    let policy = PhantomData;
+    let infinity = f64::INFINITY.to_bits();
+    // An infinity that the target has not needs the reference, whatever the range mode.
+    let special = if target.has_infinity() { infinity } else { infinity + 1 };
+    match out_of_range {
+        OutOfRange::Clamp if target.has_infinity() => {
+            let narrow = ForShortFloat::<R, Clamp> { min, max, special, policy };
+            join(before, narrow, target, level)
+        }
+        OutOfRange::Clamp => {
+            let (min, max) = (f64::MIN, f64::MAX);
+            let narrow = ForShortFloat::<R, Error> { min, max, special, policy: PhantomData };
+            join(before, narrow, target, level)
+        }
+        _ => {
+            let narrow = ForShortFloat::<R, Error> { min, max, special, policy: PhantomData };
+            join(before, narrow, target, level)
+        }
+    }
 }
 
-/// The cast of float elements, once `decode` has made them wide.
-pub(super) fn from_float<P>(
+/// The cast of float elements.
+pub(super) fn from_float(
+    source: ElementType,
+    entry: Option<(Scalar, Scalar)>,
+    cast: &Cast,
+    level: Level,
+) -> Option<Stages> {
+    let wraps_to_short = cast.out_of_range == OutOfRange::Wrap && cast.target.size() <= 2;
+    let to_float = cast.target.is_float();
+    let single = Same::<f32>(PhantomData);
+    match source {
+        ElementType::Float16 if to_float => replaced::<_, Any>(DecodeF16, entry, cast, level),
+        ElementType::Float16 => {
+            // What takes the place of NaN has to be in its range, too.
+            let fits = entry.is_none_or(|(_, output)| output.to_f64().abs() <= 65_504.0);
+            fits.then(|| replaced::<_, HalfToInt>(DecodeF16, entry, cast, level)).flatten()
+        }
+        // Every other cast makes NaNs quiet, or refuses them.
+        ElementType::BFloat16 if cast.target == ElementType::Float32 => {
+            replaced::<_, Any>(DecodeBf16, entry, cast, level)
+        }
+        ElementType::BFloat16 if wraps_to_short => {
+            replaced::<_, Bf16ToShort>(WidenBf16, entry, cast, level)
+        }
+        ElementType::BFloat16 => replaced::<_, Any>(WidenBf16, entry, cast, level),
+        ElementType::Float32 => replaced::<_, Any>(single, entry, cast, level),
+        _ => replaced::<_, Any>(Same::<f64>(PhantomData), entry, cast, level),
+    }
+}
+
+/// What `B` puts behind `decode`, with the entry of a map between them.
+fn replaced<P, B>(
     decode: P,
     entry: Option<(Scalar, Scalar)>,
     cast: &Cast,
@@ -169,25 +251,14 @@ pub(super) fn from_float<P>(
 ) -> Option<Stages>
 where
     P: PerElement<Target: FloatSource>,
+    B: BehindFloat<P::Target>,
 {
-    fn finish<P: PerElement<Target: FloatSource>>(before: P, cast: &Cast, level: Level) -> Stages {
-        if cast.target.is_float() {
-            return P::Target::to_float(before, cast, level);
-        }
-        // Held to the range, an integer is canonical already.
-        let clear = (cast.out_of_range == OutOfRange::Wrap && wide(cast.target) != cast.target)
-            .then(|| copy(cast.target, level));
-        let converted = with_rounding!(cast.rounding, R => {
-            P::Target::to_int::<P, R>(before, cast, level)
-        });
-        std::iter::once(converted).chain(clear).collect()
-    }
     match entry {
-        None => Some(finish(decode, cast, level)),
+        None => Some(B::join(decode, cast, level)),
         Some((key, output)) if key.is_nan() => {
             if let Some(nan) = preimage(output, P::Target::TYPE, cast) {
                 let nan = ReplaceNan(P::Target::from_scalar(nan));
-                return Some(finish(Then(decode, nan), cast, level));
+                return Some(B::join(Then(decode, nan), cast, level));
             }
             // A number beyond f32 is put behind the cast to f64, which keeps NaN.
             let nan = (cast.target == ElementType::Float64).then(|| f64::from_scalar(output))?;
@@ -198,29 +269,152 @@ where
     }
 }
 
-fn float_to_int<F, T, P, R>(before: P, cast: &Cast, level: Level) -> Box<dyn Stage>
+/// What follows in the loop that decodes floats.
+trait BehindFloat<F> {
+    fn join<P: PerElement<Target = F>>(before: P, cast: &Cast, level: Level) -> Stages;
+}
+
+/// Every cast of every value.
+struct Any;
+
+impl<F: FloatSource> BehindFloat<F> for Any {
+    fn join<P: PerElement<Target = F>>(before: P, cast: &Cast, level: Level) -> Stages {
+        if cast.target.is_float() {
+            return F::to_float(before, cast, level);
+        }
+        let converted = with_rounding!(cast.rounding, R => to_int::<P, R>(before, cast, level));
+        std::iter::once(converted).chain(clear_wrapped(cast, level)).collect()
+    }
+}
+
+/// Values of `float16` to integers. They are whole numbers of at most 17 bits with the sign, so that
+/// neither wrapping nor 64 bits need more than a cast between integers.
+struct HalfToInt;
+
+impl BehindFloat<f32> for HalfToInt {
+    fn join<P: PerElement<Target = f32>>(before: P, cast: &Cast, level: Level) -> Stages {
+        fn bind<P: PerElement<Target = f32>, R: Round>(
+            before: P,
+            cast: &Cast,
+            level: Level,
+        ) -> Box<dyn Stage> {
+            let wraps = cast.out_of_range == OutOfRange::Wrap;
+            let unsigned = Cast { target: ElementType::UInt16, ..cast.clone() };
+            let exact = Cast {
+                target: ElementType::Int32,
+                out_of_range: OutOfRange::Error,
+                ..cast.clone()
+            };
+            match (wide(cast.target).size(), wide(cast.target).is_signed()) {
+                (1, _) if wraps => low_bits::<u8, _, R>(before, level),
+                (2, _) if wraps => low_bits::<u16, _, R>(before, level),
+                (1 | 2, _) => to_int::<P, R>(before, cast, level),
+                (4, false) if !wraps => {
+                    float_to_int::<u16, _, _, R>(before, as_type::<u16, u32>(), &unsigned, level)
+                }
+                (8, false) if !wraps => {
+                    float_to_int::<u16, _, _, R>(before, as_type::<u16, u64>(), &unsigned, level)
+                }
+                (4, _) => float_to_int::<i32, _, _, R>(before, Same(PhantomData), &exact, level),
+                _ => float_to_int::<i32, _, _, R>(before, as_type::<i32, u64>(), &exact, level),
+            }
+        }
+        /// Whatever is a number is in this range.
+        fn low_bits<T: Int, P, R>(before: P, level: Level) -> Box<dyn Stage>
+        where
+            P: PerElement<Target = f32>,
+            R: Round,
+            f32: ToInt<T>,
+        {
+            let (min, max, top) = (f32::MIN, f32::MAX, T::zero());
+            let codes = Codes::new(-1 << 21, (1 << 21) - 1);
+            let policy = PhantomData;
+            let to_int = FloatToInt::<f32, T, R, Error> { min, max, top, codes, policy };
+            level.bind(Loop(Then(before, to_int)))
+        }
+        let converted = with_rounding!(cast.rounding, R => bind::<P, R>(before, cast, level));
+        std::iter::once(converted).chain(clear_wrapped(cast, level)).collect()
+    }
+}
+
+/// Values of `bfloat16` to integers of at most 16 bits, wrapped.
+struct Bf16ToShort;
+
+impl BehindFloat<f32> for Bf16ToShort {
+    fn join<P: PerElement<Target = f32>>(before: P, cast: &Cast, level: Level) -> Stages {
+        fn bind<P: PerElement<Target = f32>, R: Round>(
+            before: P,
+            cast: &Cast,
+            level: Level,
+        ) -> Box<dyn Stage> {
+            if cast.target.size() == 1 {
+                let near = Then(before, NearResidue::<8>);
+                level.bind(Loop(Then(near, InRangeToInt::<f32, u8, R>(PhantomData))))
+            } else {
+                let near = Then(before, NearResidue::<16>);
+                let to_int = InRangeToInt::<f32, i32, R>(PhantomData);
+                level.bind(Loop(Then(near, Then(to_int, as_type::<i32, u16>()))))
+            }
+        }
+        let converted = with_rounding!(cast.rounding, R => bind::<P, R>(before, cast, level));
+        std::iter::once(converted).chain(clear_wrapped(cast, level)).collect()
+    }
+}
+
+/// The cast between integers that wraps.
+fn as_type<S, T>() -> IntAs<S, T> {
+    IntAs(PhantomData)
+}
+
+/// Puts the bits of a wrapped integer that its type does not use as they should be. Held to the range, an
+/// integer is canonical already.
+fn clear_wrapped(cast: &Cast, level: Level) -> Option<Box<dyn Stage>> {
+    let wraps = cast.out_of_range == OutOfRange::Wrap && wide(cast.target) != cast.target;
+    wraps.then(|| copy(cast.target, level))
+}
+
+/// The cast of what `before` gives to the integer type of `cast`, which `T` stands for, and what is
+/// `after` it.
+fn float_to_int<T, P, A, R>(before: P, after: A, cast: &Cast, level: Level) -> Box<dyn Stage>
 where
-    F: ToInt<T> + FromScalar,
     T: Int + FromScalar,
-    P: PerElement<Target = F>,
+    P: PerElement<Target: ToInt<T> + FromScalar>,
+    A: PerElement<Source = T>,
     R: Round,
 {
     let Cast { target, rounding, out_of_range, .. } = *cast;
-    let max = furthest_in_range::<F>(false, target, rounding);
-    let min = furthest_in_range::<F>(true, target, rounding);
+    let max = furthest_in_range::<P::Target>(false, target, rounding);
+    let min = furthest_in_range::<P::Target>(true, target, rounding);
     let top = T::from_scalar(Scalar::max(target));
+    let [least, greatest] = [Scalar::min(target), Scalar::max(target)].map(reference::integer);
+    let codes = Codes::new(least, greatest);
+    fn bind<T, P, A, R, M>(
+        before: P,
+        after: A,
+        to_int: FloatToInt<P::Target, T, R, M>,
+        level: Level,
+    ) -> Box<dyn Stage>
+    where
+        T: Int,
+        P: PerElement<Target: ToInt<T>>,
+        A: PerElement<Source = T>,
+        R: Round,
+        M: Range,
+    {
+        level.bind(Loop(Then(before, Then(to_int, after))))
+    }
     match out_of_range {
         OutOfRange::Error => {
-            let to_int = FloatToInt::<F, T, R, Error> { min, max, top, policy: PhantomData };
-            level.bind(Loop(Then(before, to_int)))
+            let to_int = FloatToInt { min, max, top, codes, policy: PhantomData };
+            bind::<T, P, A, R, Error>(before, after, to_int, level)
         }
         OutOfRange::Clamp => {
-            let to_int = FloatToInt::<F, T, R, Clamp> { min, max, top, policy: PhantomData };
-            level.bind(Loop(Then(before, to_int)))
+            let to_int = FloatToInt { min, max, top, codes, policy: PhantomData };
+            bind::<T, P, A, R, Clamp>(before, after, to_int, level)
         }
         OutOfRange::Wrap => {
-            let to_int = FloatToInt::<F, T, R, Wrap> { min, max, top, policy: PhantomData };
-            level.bind(Loop(Then(before, to_int)))
+            let to_int = FloatToInt { min, max, top, codes, policy: PhantomData };
+            bind::<T, P, A, R, Wrap>(before, after, to_int, level)
         }
     }
 }

@@ -10,11 +10,11 @@ use super::{FromScalar, Stages, copy, is_exact, stage, wide, with_rounding};
 use crate::stages::Stage;
 use crate::stages::convert::{
     Clamp, Error, ExactToFloat, Int, IntAs, IntClamp, IntForF16, IntToFloat, NearestAway,
-    NearestEven, Odd, Round, RoundTo, TowardsNegative, TowardsPositive, TowardsZero,
+    NearestEven, Odd, RoundTo, TowardsNegative, TowardsPositive, TowardsZero,
 };
 use crate::stages::map::{Patch, ReplaceKey};
 use crate::stages::per_element::{Flags, LongInChunks, Loop, PerElement, Same, Then};
-use crate::stages::small_float::{EncodeBf16, EncodeF16, EncodeF16InRange, ExactBf16};
+use crate::stages::small_float::{EncodeBf16InRange, EncodeF16, EncodeF16InRange, ExactBf16};
 use crate::{Cast, ElementType, Level, OutOfRange, Rounding, Scalar, reference};
 
 /// The cast of integer elements of whole bytes.
@@ -252,18 +252,10 @@ impl BehindInt<f32> for NarrowInt16 {
     where
         P: PerElement<Target = f32, Flags = ()>,
     {
-        fn f16<P, R: Round>(work: P, level: Level) -> Stages
-        where
-            P: PerElement<Target = f32, Flags = ()>,
-        {
-            if R::ROUNDING == Some(Rounding::NearestAway) {
-                vec![level.bind(Loop(Then(work, EncodeF16::<R, Clamp>::new())))]
-            } else {
-                vec![level.bind(Loop(Then(work, EncodeF16InRange::<R>::new())))]
-            }
-        }
         match cast.target {
-            ElementType::Float16 => with_rounding!(cast.rounding, R => f16::<P, R>(work, level)),
+            ElementType::Float16 => with_rounding!(cast.rounding, R => {
+                vec![level.bind(Loop(Then(work, EncodeF16InRange::<R>::new())))]
+            }),
             _ => NarrowInt::join_others(work, cast, level),
         }
     }
@@ -297,7 +289,7 @@ impl NarrowInt {
         match cast.target {
             // Every integer is in its range.
             ElementType::BFloat16 => with_rounding!(cast.rounding, R => {
-                let encode = EncodeBf16::<R, Clamp>(PhantomData);
+                let encode = EncodeBf16InRange::<R>(PhantomData);
                 vec![level.bind(Loop(LongInChunks(Then(work, encode))))]
             }),
             _ => Self::by_minifloat(work, cast, level),

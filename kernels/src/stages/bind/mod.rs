@@ -23,50 +23,8 @@ use scale::{bind_fused, bind_scale};
 
 type Stages = Vec<Box<dyn Stage>>;
 
-/// Evaluates `$body` with `$T` standing for the native type of an integer element of whole bytes;
+/// Evaluates `$body` with `$T` standing for the native type of an integer element of 8 or 16 bits;
 /// `$otherwise` for every other element type.
-macro_rules! with_int {
-    ($element:expr, $T:ident => $body:expr, $otherwise:expr) => {
-        match $element {
-            ElementType::Int8 => {
-                type $T = i8;
-                $body
-            }
-            ElementType::Int16 => {
-                type $T = i16;
-                $body
-            }
-            ElementType::Int32 => {
-                type $T = i32;
-                $body
-            }
-            ElementType::Int64 => {
-                type $T = i64;
-                $body
-            }
-            ElementType::UInt8 => {
-                type $T = u8;
-                $body
-            }
-            ElementType::UInt16 => {
-                type $T = u16;
-                $body
-            }
-            ElementType::UInt32 => {
-                type $T = u32;
-                $body
-            }
-            ElementType::UInt64 => {
-                type $T = u64;
-                $body
-            }
-            _ => $otherwise,
-        }
-    };
-}
-use with_int;
-
-/// As [`with_int`], for integers of 8 and 16 bits.
 macro_rules! with_short_int {
     ($element:expr, $T:ident => $body:expr, $otherwise:expr) => {
         match $element {
@@ -91,6 +49,32 @@ macro_rules! with_short_int {
     };
 }
 use with_short_int;
+
+/// As [`with_short_int`], for integers of all whole bytes.
+macro_rules! with_int {
+    ($element:expr, $T:ident => $body:expr, $otherwise:expr) => {
+        match $element {
+            ElementType::Int32 => {
+                type $T = i32;
+                $body
+            }
+            ElementType::Int64 => {
+                type $T = i64;
+                $body
+            }
+            ElementType::UInt32 => {
+                type $T = u32;
+                $body
+            }
+            ElementType::UInt64 => {
+                type $T = u64;
+                $body
+            }
+            _ => $crate::stages::bind::with_short_int!($element, $T => $body, $otherwise),
+        }
+    };
+}
+use with_int;
 
 /// Evaluates `$body` with `$R` standing for the type of a rounding.
 macro_rules! with_rounding {
@@ -318,10 +302,10 @@ fn bind_joined(
         _ => return None,
     };
     match source {
-        ElementType::Float16 => from_float(DecodeF16, entry, cast, level),
-        ElementType::BFloat16 => from_float(DecodeBf16, entry, cast, level),
-        ElementType::Float32 => from_float(Same::<f32>(PhantomData), entry, cast, level),
-        ElementType::Float64 => from_float(Same::<f64>(PhantomData), entry, cast, level),
+        ElementType::Float16
+        | ElementType::BFloat16
+        | ElementType::Float32
+        | ElementType::Float64 => from_float(source, entry, cast, level),
         _ => with_int!(source, S => from_int::<S>(entry, cast, level), None),
     }
 }

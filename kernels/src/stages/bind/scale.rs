@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use num_traits::{AsPrimitive, PrimInt};
 
-use super::from_float::FloatSource;
+use super::from_float::{FloatSource, to_int};
 use super::map::preimage;
 use super::{FromScalar, Stage, Stages, exactly, widen, with_short_int};
 use crate::stages::convert::{Int, NearestEven, Real};
@@ -57,11 +57,11 @@ fn bind_scale_to_int<F: FloatSource>(
     let scale = parameters.scale.map_or(F::one(), F::from_scalar);
     let scaled = ScaleForInt { offset, scale };
     match cast.map[..] {
-        [] => Some(F::to_int::<_, NearestEven>(scaled, cast, level)),
+        [] => Some(to_int::<_, NearestEven>(scaled, cast, level)),
         // With any other key the order of map and overflow would matter.
         [(key, value)] if key.is_nan() => {
             let nan = ReplaceNan(F::from_scalar(preimage(value, F::TYPE, cast)?));
-            Some(F::to_int::<_, NearestEven>(Then(scaled, nan), cast, level))
+            Some(to_int::<_, NearestEven>(Then(scaled, nan), cast, level))
         }
         _ => None,
     }
