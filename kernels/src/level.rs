@@ -155,6 +155,12 @@ pub(crate) trait Token: Copy + Send + Sync + 'static {
         values.map(small_float::f16_to_f32)
     }
 
+    /// The upper halves of words.
+    #[inline(always)]
+    fn upper_halves(self, words: [u32; CHUNK]) -> [u16; CHUNK] {
+        words.map(|word| (word >> 16) as u16)
+    }
+
     /// f32 values to binary16, rounded in the direction of `DIRECTION` (see [`direction`]), overflow as
     /// IEEE 754 has it. Only for levels with [`Token::CONVERTS_F16`]; zeros elsewhere.
     #[inline(always)]
@@ -187,8 +193,9 @@ impl Token for Baseline {
 #[allow(clippy::struct_field_names)] // the features' own names
 mod x86 {
     use std::arch::x86_64::{
-        _MM_HINT_T0, _mm_prefetch, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm512_cvtph_ps,
-        _mm512_cvtps_ph,
+        _MM_HINT_T0, _mm_prefetch, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_packus_epi32,
+        _mm256_permute4x64_epi64, _mm256_srli_epi32, _mm512_cvtepi32_epi16, _mm512_cvtph_ps,
+        _mm512_cvtps_ph, _mm512_srli_epi32,
     };
 
     use super::{CACHE_LINE, CHUNK, Token};
@@ -247,6 +254,18 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn upper_halves(self, words: [u32; CHUNK]) -> [u16; CHUNK] {
+            let [low, high]: [[u32; 8]; 2] = bytemuck::cast(words);
+            // SAFETY: the token is proof of AVX2.
+            bytemuck::cast(unsafe {
+                let low = _mm256_srli_epi32::<16>(bytemuck::cast(low));
+                let high = _mm256_srli_epi32::<16>(bytemuck::cast(high));
+                // Packed within halves of 128 bits; the quarters are put in order.
+                _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(low, high))
+            })
+        }
+
+        #[inline(always)]
         fn f32_to_f16<const DIRECTION: i32>(self, values: [f32; CHUNK]) -> [u16; CHUNK] {
             let halves: [[f32; 8]; 2] = bytemuck::cast(values);
             bytemuck::cast(halves.map(|half| {
@@ -271,6 +290,14 @@ mod x86 {
         fn f16_to_f32(self, values: [u16; CHUNK]) -> [f32; CHUNK] {
             // SAFETY: the token is proof of AVX-512 F.
             bytemuck::cast(unsafe { _mm512_cvtph_ps(bytemuck::cast(values)) })
+        }
+
+        #[inline(always)]
+        fn upper_halves(self, words: [u32; CHUNK]) -> [u16; CHUNK] {
+            // SAFETY: as above.
+            bytemuck::cast(unsafe {
+                _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(bytemuck::cast(words)))
+            })
         }
 
         #[inline(always)]

@@ -206,9 +206,54 @@ pub(crate) struct Lookup<T> {
 pub(crate) enum Finder<T> {
     /// By a [`Find`].
     Compare(Box<dyn Stage>),
-    /// By searching sorted keys, as [`Comparable::key`] gives them; each with what [`Find`] gives. NaN
-    /// has its own.
-    Search(Vec<(u64, u32)>, u32, std::marker::PhantomData<T>),
+    /// In a table of keys, as [`Comparable::key`] gives them, with what [`Find`] gives. NaN has its own.
+    Table(KeyTable, u32, std::marker::PhantomData<T>),
+}
+
+/// A hash table with open addressing, three quarters of it empty, so that most elements that are no key
+/// meet an empty place at once.
+pub(crate) struct KeyTable {
+    /// Keys with what they give, which is 0 at an empty place; a power of two of them.
+    places: Vec<(u64, u32)>,
+}
+
+impl KeyTable {
+    pub(crate) fn new(keys: impl ExactSizeIterator<Item = (u64, u32)>) -> Self {
+        let mut table = Self { places: vec![(0, 0); (4 * keys.len()).next_power_of_two()] };
+        for (key, index) in keys {
+            let mut place = table.first_place(key);
+            while table.places[place].1 != 0 {
+                place = table.after(place);
+            }
+            table.places[place] = (key, index);
+        }
+        table
+    }
+
+    /// Where a key belongs: the high bits of a product with the golden ratio (Knuth, 6.4).
+    #[inline(always)]
+    fn first_place(&self, key: u64) -> usize {
+        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash >> 32) as usize & (self.places.len() - 1)
+    }
+
+    #[inline(always)]
+    fn after(&self, place: usize) -> usize {
+        (place + 1) & (self.places.len() - 1)
+    }
+
+    /// What a key gives; 0 for none.
+    #[inline(always)]
+    fn find(&self, key: u64) -> u32 {
+        let mut place = self.first_place(key);
+        loop {
+            let (found, index) = self.places[place];
+            if index == 0 || found == key {
+                return index;
+            }
+            place = self.after(place);
+        }
+    }
 }
 
 /// Elements that [`Lookup`] takes at a time.
@@ -220,14 +265,12 @@ impl<T: Comparable> Finder<T> {
             Self::Compare(stage) => {
                 stage.run(input, super::as_output(found));
             }
-            Self::Search(sorted, nan, _) => {
+            Self::Table(table, nan, _) => {
                 for (x, found) in elements::<T>(input).iter().zip(found) {
                     let x = x.0;
                     #[allow(clippy::eq_op)] // only a NaN differs from itself
                     let is_nan = x != x;
-                    let place = || sorted.binary_search_by_key(&x.key(), |(key, _)| *key).ok();
-                    let at = |place: usize| sorted.get(place).map(|(_, index)| *index);
-                    *found = if is_nan { *nan } else { place().and_then(at).unwrap_or(0) };
+                    *found = if is_nan { *nan } else { table.find(x.key()) };
                 }
             }
         }

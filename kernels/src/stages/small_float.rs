@@ -270,6 +270,22 @@ fn carried_to_bf16<R: Round>(x: u32) -> u32 {
     x.wrapping_add(carry)
 }
 
+/// An f32 as bits whose upper half is the `bfloat16` that it becomes; and flags.
+#[inline(always)]
+fn rounded_to_bf16<R: Round, M: Range>(x: f32) -> (u32, u32) {
+    let x = x.to_bits();
+    let magnitude = x & !SIGN;
+    let sum = carried_to_bf16::<R>(x);
+    let wrong = if M::MODE == OutOfRange::Error {
+        // Infinite, and was not.
+        let infinite = (F32_INFINITY - 1).wrapping_sub(sum & !SIGN);
+        infinite & magnitude.wrapping_sub(F32_INFINITY)
+    } else {
+        0
+    };
+    (if magnitude > F32_INFINITY { x | 0x0040_0000 } else { sum }, wrong)
+}
+
 impl<R: Round, M: Range> PerElement for EncodeBf16<R, M> {
     type Source = f32;
     type Target = u16;
@@ -277,18 +293,25 @@ impl<R: Round, M: Range> PerElement for EncodeBf16<R, M> {
 
     #[inline(always)]
     fn convert<L: Token>(&self, x: f32) -> (u16, u32) {
-        let x = x.to_bits();
-        let magnitude = x & !SIGN;
-        let sum = carried_to_bf16::<R>(x);
-        let wrong = if M::MODE == OutOfRange::Error {
-            // Infinite, and was not.
-            let infinite = (F32_INFINITY - 1).wrapping_sub(sum & !SIGN);
-            infinite & magnitude.wrapping_sub(F32_INFINITY)
-        } else {
-            0
-        };
-        let nan = (x >> 16) | 0x0040;
-        ((if magnitude > F32_INFINITY { nan } else { sum >> 16 }) as u16, wrong)
+        let (word, wrong) = rounded_to_bf16::<R, M>(x);
+        ((word >> 16) as u16, wrong)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // as in the trait
+    fn convert_chunk<L: Token>(
+        &self,
+        token: L,
+        chunk: &[f32; CHUNK],
+        flags: &mut [u32; CHUNK],
+    ) -> [u16; CHUNK] {
+        let mut words = [0; CHUNK];
+        for lane in 0..CHUNK {
+            let (word, wrong) = rounded_to_bf16::<R, M>(chunk[lane]);
+            words[lane] = word;
+            flags[lane] |= wrong;
+        }
+        token.upper_halves(words)
     }
 
     #[inline(always)]
@@ -309,6 +332,21 @@ impl<R: Round> PerElement for EncodeBf16InRange<R> {
     #[inline(always)]
     fn convert<L: Token>(&self, x: f32) -> (u16, ()) {
         ((carried_to_bf16::<R>(x.to_bits()) >> 16) as u16, ())
+    }
+
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // as in the trait
+    fn convert_chunk<L: Token>(
+        &self,
+        token: L,
+        chunk: &[f32; CHUNK],
+        _: &mut [(); CHUNK],
+    ) -> [u16; CHUNK] {
+        let mut words = [0; CHUNK];
+        for lane in 0..CHUNK {
+            words[lane] = carried_to_bf16::<R>(chunk[lane].to_bits());
+        }
+        token.upper_halves(words)
     }
 }
 

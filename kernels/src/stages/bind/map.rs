@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use super::{FromScalar, Stages, copy, exactly, with_int};
 use crate::stages::Stage;
-use crate::stages::map::{Comparable, Find, Finder, Lookup, ReplaceBits, Substitute};
+use crate::stages::map::{Comparable, Find, Finder, KeyTable, Lookup, ReplaceBits, Substitute};
 use crate::stages::per_element::Loop;
 use crate::{Cast, ElementType, Format, Level, Scalar};
 
@@ -123,7 +123,7 @@ pub(super) fn lookup(
     })
 }
 
-/// Up to eight keys besides NaN are compared with, more are searched.
+/// Up to eight keys besides NaN are compared with, more are looked up.
 fn finder<T: Comparable>(plain: &[(T, u32)], nan: u32, level: Level) -> Finder<T> {
     fn compare<T: Comparable, const N: usize>(
         plain: &[(T, u32)],
@@ -142,10 +142,8 @@ fn finder<T: Comparable>(plain: &[(T, u32)], nan: u32, level: Level) -> Finder<T
         3..=4 => compare::<T, 4>(plain, nan, level),
         5..=8 => compare::<T, 8>(plain, nan, level),
         _ => {
-            let mut sorted: Vec<(u64, u32)> =
-                plain.iter().map(|(key, index)| (key.key(), *index)).collect();
-            sorted.sort_unstable();
-            Finder::Search(sorted, nan, PhantomData)
+            let keys = plain.iter().map(|(key, index)| (key.key(), *index));
+            Finder::Table(KeyTable::new(keys), nan, PhantomData)
         }
     }
 }
