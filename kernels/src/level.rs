@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use crate::BuildError;
 use crate::stages::small_float;
-use crate::stages::{Bound, CHUNK, Kernel, Stage};
+use crate::stages::{CHUNK, Kernel, Stage};
 
 /// Bytes that a cache holds together, on most CPUs.
 pub(crate) const CACHE_LINE: usize = 64;
@@ -47,9 +47,9 @@ impl Level {
         match self {
             Self::Scalar => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => x86::Avx2::is_available(),
+            Self::Avx2 => avx2::Avx2::is_available(),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => x86::avx512().is_some(),
+            Self::Avx512 => avx512::token().is_some(),
             #[cfg(target_arch = "aarch64")]
             Self::Neon => true,
             #[allow(unreachable_patterns)] // each architecture lacks some
@@ -98,7 +98,7 @@ impl Level {
     pub(crate) fn prefetch(self, bytes: &[u8]) {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 | Self::Avx512 => x86::prefetch(bytes),
+            Self::Avx2 | Self::Avx512 => avx2::prefetch(bytes),
             _ => {}
         }
     }
@@ -108,20 +108,20 @@ impl Level {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => {
-                if let Some(token) = x86::Avx2::try_new() {
-                    return Box::new(Bound { kernel, token });
+                if let Some(token) = avx2::Avx2::try_new() {
+                    return Box::new((token, kernel));
                 }
             }
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
-                if let Some(token) = x86::avx512() {
-                    return Box::new(Bound { kernel, token });
+                if let Some(token) = avx512::token() {
+                    return Box::new((token, kernel));
                 }
             }
             // On aarch64 Advanced SIMD is part of what every CPU has.
             _ => {}
         }
-        Box::new(Bound { kernel, token: Baseline })
+        Box::new((Baseline, kernel))
     }
 }
 
@@ -191,16 +191,15 @@ impl Token for Baseline {
 
 #[cfg(target_arch = "x86_64")]
 #[allow(clippy::struct_field_names)] // the features' own names
-mod x86 {
+mod avx2 {
     use std::arch::x86_64::{
         _MM_HINT_T0, _mm_prefetch, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_packus_epi32,
-        _mm256_permute4x64_epi64, _mm256_srli_epi32, _mm512_cvtepi32_epi16, _mm512_cvtph_ps,
-        _mm512_cvtps_ph, _mm512_srli_epi32,
+        _mm256_permute4x64_epi64, _mm256_srli_epi32,
     };
 
     use super::{CACHE_LINE, CHUNK, Token};
 
-    // Each feature here brings those before it: AVX2 has SSE to AVX, AVX-512 F has AVX2.
+    // Each feature here brings those before it: AVX2 has SSE to AVX.
     pulp::simd_type!({
         pub(super) struct Avx2 {
             pub avx2: f!("avx2"),
@@ -210,30 +209,24 @@ mod x86 {
             pub lzcnt: f!("lzcnt"),
             pub f16c: f!("f16c"),
         }
-
-        pub(super) struct Avx512 {
-            pub avx512f: f!("avx512f"),
-            pub avx512bw: f!("avx512bw"),
-            pub avx512cd: f!("avx512cd"),
-            pub avx512dq: f!("avx512dq"),
-            pub avx512vl: f!("avx512vl"),
-            pub bmi1: f!("bmi1"),
-            pub bmi2: f!("bmi2"),
-            pub lzcnt: f!("lzcnt"),
-            pub f16c: f!("f16c"),
-        }
     });
-
-    /// The token of AVX-512. Its `try_new` takes F for VL, so that is asked for here.
-    pub(super) fn avx512() -> Option<Avx512> {
-        if is_x86_feature_detected!("avx512vl") { Avx512::try_new() } else { None }
-    }
 
     pub(super) fn prefetch(bytes: &[u8]) {
         for line in bytes.chunks(CACHE_LINE) {
             // SAFETY: every x86-64 CPU has SSE; a prefetch reads nothing, and points into a slice.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
         }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn upper_halves(words: [u32; CHUNK]) -> [u16; CHUNK] {
+        let [low, high]: [[u32; 8]; 2] = bytemuck::cast(words);
+        let low = _mm256_srli_epi32::<16>(bytemuck::cast(low));
+        let high = _mm256_srli_epi32::<16>(bytemuck::cast(high));
+        // Packed within halves of 128 bits; the quarters are put in order.
+        let packed = _mm256_packus_epi32(low, high);
+        bytemuck::cast(_mm256_permute4x64_epi64::<0b11_01_10_00>(packed))
     }
 
     impl Token for Avx2 {
@@ -255,14 +248,8 @@ mod x86 {
 
         #[inline(always)]
         fn upper_halves(self, words: [u32; CHUNK]) -> [u16; CHUNK] {
-            let [low, high]: [[u32; 8]; 2] = bytemuck::cast(words);
             // SAFETY: the token is proof of AVX2.
-            bytemuck::cast(unsafe {
-                let low = _mm256_srli_epi32::<16>(bytemuck::cast(low));
-                let high = _mm256_srli_epi32::<16>(bytemuck::cast(high));
-                // Packed within halves of 128 bits; the quarters are put in order.
-                _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(low, high))
-            })
+            unsafe { upper_halves(words) }
         }
 
         #[inline(always)]
@@ -273,6 +260,43 @@ mod x86 {
                 unsafe { _mm256_cvtps_ph::<DIRECTION>(bytemuck::cast(half)) }
             }))
         }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(clippy::struct_field_names)] // as above
+mod avx512 {
+    use std::arch::x86_64::{
+        _mm512_cvtepi32_epi16, _mm512_cvtph_ps, _mm512_cvtps_ph, _mm512_srli_epi32,
+    };
+
+    use super::{CHUNK, Token};
+
+    // AVX-512 F has AVX2.
+    pulp::simd_type!({
+        pub(super) struct Avx512 {
+            pub avx512f: f!("avx512f"),
+            pub avx512bw: f!("avx512bw"),
+            pub avx512cd: f!("avx512cd"),
+            pub avx512dq: f!("avx512dq"),
+            pub avx512vl: f!("avx512vl"),
+            pub bmi1: f!("bmi1"),
+            pub bmi2: f!("bmi2"),
+            pub lzcnt: f!("lzcnt"),
+            pub f16c: f!("f16c"),
+        }
+    });
+
+    /// The token. Its `try_new` takes F for VL, so that is asked for here.
+    pub(super) fn token() -> Option<Avx512> {
+        if is_x86_feature_detected!("avx512vl") { Avx512::try_new() } else { None }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn upper_halves(words: [u32; CHUNK]) -> [u16; CHUNK] {
+        let halves = _mm512_srli_epi32::<16>(bytemuck::cast(words));
+        bytemuck::cast(_mm512_cvtepi32_epi16(halves))
     }
 
     impl Token for Avx512 {
@@ -295,9 +319,7 @@ mod x86 {
         #[inline(always)]
         fn upper_halves(self, words: [u32; CHUNK]) -> [u16; CHUNK] {
             // SAFETY: as above.
-            bytemuck::cast(unsafe {
-                _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(bytemuck::cast(words)))
-            })
+            unsafe { upper_halves(words) }
         }
 
         #[inline(always)]

@@ -215,11 +215,14 @@ pub(crate) enum Finder<T> {
 pub(crate) struct KeyTable {
     /// Keys with what they give, which is 0 at an empty place; a power of two of them.
     places: Vec<(u64, u32)>,
+    /// The bits of a hash less those of a place.
+    shift: u32,
 }
 
 impl KeyTable {
     pub(crate) fn new(keys: impl ExactSizeIterator<Item = (u64, u32)>) -> Self {
-        let mut table = Self { places: vec![(0, 0); (4 * keys.len()).next_power_of_two()] };
+        let len = (4 * keys.len()).next_power_of_two().max(2);
+        let mut table = Self { places: vec![(0, 0); len], shift: u64::BITS - len.ilog2() };
         for (key, index) in keys {
             let mut place = table.first_place(key);
             while table.places[place].1 != 0 {
@@ -230,11 +233,11 @@ impl KeyTable {
         table
     }
 
-    /// Where a key belongs: the high bits of a product with the golden ratio (Knuth, 6.4).
+    /// Where a key belongs: the highest bits of a product with the golden ratio (Knuth, 6.4), which depend
+    /// on all bits of the key.
     #[inline(always)]
     fn first_place(&self, key: u64) -> usize {
-        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (hash >> 32) as usize & (self.places.len() - 1)
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
     #[inline(always)]

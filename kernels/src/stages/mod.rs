@@ -65,18 +65,16 @@ pub(crate) unsafe trait Stage: Send + Sync {
     }
 }
 
-/// The one implementation of [`Stage`].
-pub(crate) struct Bound<K, T> {
-    pub(crate) kernel: K,
-    pub(crate) token: T,
-}
-
+/// A kernel bound to its level: what [`Level::bind`] makes. A tuple, because the compiler shares out
+/// generic code to its threads by the module of a type, and of a tuple takes the first: with a module
+/// for each level, they are compiled side by side.
 // SAFETY: the kernel keeps the promise.
-unsafe impl<K: Kernel, T: Token> Stage for Bound<K, T> {
+unsafe impl<T: Token, K: Kernel> Stage for (T, K) {
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        self.token.vectorize(
+        let (token, kernel) = self;
+        token.vectorize(
             #[inline(always)]
-            || self.kernel.run(self.token, input, output),
+            || kernel.run(*token, input, output),
         )
     }
 

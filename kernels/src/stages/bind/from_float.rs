@@ -53,7 +53,19 @@ where
         P: PerElement<Target: ToInt<T> + FromScalar>,
         R: Round,
     {
-        float_to_int::<T, P, _, R>(before, Same::<T>(PhantomData), cast, level)
+        let same = Same::<T>(PhantomData);
+        let Cast { target, rounding, .. } = *cast;
+        match cast.out_of_range {
+            OutOfRange::Error => {
+                float_to_int::<T, P, _, R, Error>(before, same, target, rounding, level)
+            }
+            OutOfRange::Clamp => {
+                float_to_int::<T, P, _, R, Clamp>(before, same, target, rounding, level)
+            }
+            OutOfRange::Wrap => {
+                float_to_int::<T, P, _, R, Wrap>(before, same, target, rounding, level)
+            }
+        }
     }
     match wide(cast.target) {
         ElementType::Int8 | ElementType::UInt8 => alone::<u8, P, R>(before, cast, level),
@@ -220,25 +232,32 @@ pub(super) fn from_float(
     level: Level,
 ) -> Option<Stages> {
     let wraps_to_short = cast.out_of_range == OutOfRange::Wrap && cast.target.size() <= 2;
-    let to_float = cast.target.is_float();
     let single = Same::<f32>(PhantomData);
+    let double = Same::<f64>(PhantomData);
+    if cast.target.is_float() {
+        return match source {
+            ElementType::Float16 => replaced::<_, ToFloat>(DecodeF16, entry, cast, level),
+            ElementType::BFloat16 if cast.target == ElementType::Float32 => {
+                replaced::<_, Nothing>(DecodeBf16, entry, cast, level)
+            }
+            // Every other cast makes NaNs quiet by itself.
+            ElementType::BFloat16 => replaced::<_, ToFloat>(WidenBf16, entry, cast, level),
+            ElementType::Float32 => replaced::<_, ToFloat>(single, entry, cast, level),
+            _ => replaced::<_, ToFloat>(double, entry, cast, level),
+        };
+    }
     match source {
-        ElementType::Float16 if to_float => replaced::<_, Any>(DecodeF16, entry, cast, level),
         ElementType::Float16 => {
             // What takes the place of NaN has to be in its range, too.
             let fits = entry.is_none_or(|(_, output)| output.to_f64().abs() <= 65_504.0);
             fits.then(|| replaced::<_, HalfToInt>(DecodeF16, entry, cast, level)).flatten()
         }
-        // Every other cast makes NaNs quiet, or refuses them.
-        ElementType::BFloat16 if cast.target == ElementType::Float32 => {
-            replaced::<_, Any>(DecodeBf16, entry, cast, level)
-        }
         ElementType::BFloat16 if wraps_to_short => {
             replaced::<_, Bf16ToShort>(WidenBf16, entry, cast, level)
         }
-        ElementType::BFloat16 => replaced::<_, Any>(WidenBf16, entry, cast, level),
-        ElementType::Float32 => replaced::<_, Any>(single, entry, cast, level),
-        _ => replaced::<_, Any>(Same::<f64>(PhantomData), entry, cast, level),
+        ElementType::BFloat16 => replaced::<_, ToAnyInt>(WidenBf16, entry, cast, level),
+        ElementType::Float32 => replaced::<_, ToAnyInt>(single, entry, cast, level),
+        _ => replaced::<_, ToAnyInt>(double, entry, cast, level),
     }
 }
 
@@ -274,14 +293,29 @@ trait BehindFloat<F> {
     fn join<P: PerElement<Target = F>>(before: P, cast: &Cast, level: Level) -> Stages;
 }
 
-/// Every cast of every value.
-struct Any;
+/// The cast to a float type.
+struct ToFloat;
 
-impl<F: FloatSource> BehindFloat<F> for Any {
+impl<F: FloatSource> BehindFloat<F> for ToFloat {
     fn join<P: PerElement<Target = F>>(before: P, cast: &Cast, level: Level) -> Stages {
-        if cast.target.is_float() {
-            return F::to_float(before, cast, level);
-        }
+        F::to_float(before, cast, level)
+    }
+}
+
+/// The float is the target.
+struct Nothing;
+
+impl BehindFloat<f32> for Nothing {
+    fn join<P: PerElement<Target = f32>>(before: P, _: &Cast, level: Level) -> Stages {
+        vec![level.bind(Loop(before))]
+    }
+}
+
+/// The cast to an integer type, from any type.
+struct ToAnyInt;
+
+impl<F: FloatSource> BehindFloat<F> for ToAnyInt {
+    fn join<P: PerElement<Target = F>>(before: P, cast: &Cast, level: Level) -> Stages {
         let converted = with_rounding!(cast.rounding, R => to_int::<P, R>(before, cast, level));
         std::iter::once(converted).chain(clear_wrapped(cast, level)).collect()
     }
@@ -298,25 +332,51 @@ impl BehindFloat<f32> for HalfToInt {
             cast: &Cast,
             level: Level,
         ) -> Box<dyn Stage> {
-            let wraps = cast.out_of_range == OutOfRange::Wrap;
-            let unsigned = Cast { target: ElementType::UInt16, ..cast.clone() };
-            let exact = Cast {
-                target: ElementType::Int32,
-                out_of_range: OutOfRange::Error,
-                ..cast.clone()
-            };
-            match (wide(cast.target).size(), wide(cast.target).is_signed()) {
-                (1, _) if wraps => low_bits::<u8, _, R>(before, level),
-                (2, _) if wraps => low_bits::<u16, _, R>(before, level),
-                (1 | 2, _) => to_int::<P, R>(before, cast, level),
-                (4, false) if !wraps => {
-                    float_to_int::<u16, _, _, R>(before, as_type::<u16, u32>(), &unsigned, level)
+            let Cast { target, rounding, out_of_range, .. } = *cast;
+            let size = wide(target).size();
+            match out_of_range {
+                OutOfRange::Wrap if size == 1 => low_bits::<u8, _, R>(before, level),
+                OutOfRange::Wrap if size == 2 => low_bits::<u16, _, R>(before, level),
+                // Only NaN and infinities are out of range.
+                _ if size >= 4 && (out_of_range == OutOfRange::Wrap || target.is_signed()) => {
+                    let exact = ElementType::Int32;
+                    if size == 4 {
+                        let same = Same(PhantomData);
+                        float_to_int::<i32, _, _, R, Error>(before, same, exact, rounding, level)
+                    } else {
+                        let long = IntAs::<i32, u64>(PhantomData);
+                        float_to_int::<i32, _, _, R, Error>(before, long, exact, rounding, level)
+                    }
                 }
-                (8, false) if !wraps => {
-                    float_to_int::<u16, _, _, R>(before, as_type::<u16, u64>(), &unsigned, level)
+                OutOfRange::Clamp => held::<P, R, Clamp>(before, target, rounding, level),
+                _ => held::<P, R, Error>(before, target, rounding, level),
+            }
+        }
+        /// To integers of at most 16 bits, and to unsigned ones by way of 16.
+        fn held<P: PerElement<Target = f32>, R: Round, M: Range>(
+            before: P,
+            target: ElementType,
+            rounding: Rounding,
+            level: Level,
+        ) -> Box<dyn Stage> {
+            let short = ElementType::UInt16;
+            match wide(target).size() {
+                1 => {
+                    let same = Same::<u8>(PhantomData);
+                    float_to_int::<u8, _, _, R, M>(before, same, target, rounding, level)
                 }
-                (4, _) => float_to_int::<i32, _, _, R>(before, Same(PhantomData), &exact, level),
-                _ => float_to_int::<i32, _, _, R>(before, as_type::<i32, u64>(), &exact, level),
+                2 => {
+                    let same = Same::<u16>(PhantomData);
+                    float_to_int::<u16, _, _, R, M>(before, same, target, rounding, level)
+                }
+                4 => {
+                    let word = IntAs::<u16, u32>(PhantomData);
+                    float_to_int::<u16, _, _, R, M>(before, word, short, rounding, level)
+                }
+                _ => {
+                    let long = IntAs::<u16, u64>(PhantomData);
+                    float_to_int::<u16, _, _, R, M>(before, long, short, rounding, level)
+                }
             }
         }
         /// Whatever is a number is in this range.
@@ -353,17 +413,13 @@ impl BehindFloat<f32> for Bf16ToShort {
             } else {
                 let near = Then(before, NearResidue::<16>);
                 let to_int = InRangeToInt::<f32, i32, R>(PhantomData);
-                level.bind(Loop(Then(near, Then(to_int, as_type::<i32, u16>()))))
+                let short = IntAs::<i32, u16>(PhantomData);
+                level.bind(Loop(Then(near, Then(to_int, short))))
             }
         }
         let converted = with_rounding!(cast.rounding, R => bind::<P, R>(before, cast, level));
         std::iter::once(converted).chain(clear_wrapped(cast, level)).collect()
     }
-}
-
-/// The cast between integers that wraps.
-fn as_type<S, T>() -> IntAs<S, T> {
-    IntAs(PhantomData)
 }
 
 /// Puts the bits of a wrapped integer that its type does not use as they should be. Held to the range, an
@@ -373,50 +429,28 @@ fn clear_wrapped(cast: &Cast, level: Level) -> Option<Box<dyn Stage>> {
     wraps.then(|| copy(cast.target, level))
 }
 
-/// The cast of what `before` gives to the integer type of `cast`, which `T` stands for, and what is
-/// `after` it.
-fn float_to_int<T, P, A, R>(before: P, after: A, cast: &Cast, level: Level) -> Box<dyn Stage>
+/// The cast of what `before` gives to an integer type, which `T` stands for, and what is `after` it.
+fn float_to_int<T, P, A, R, M>(
+    before: P,
+    after: A,
+    target: ElementType,
+    rounding: Rounding,
+    level: Level,
+) -> Box<dyn Stage>
 where
     T: Int + FromScalar,
     P: PerElement<Target: ToInt<T> + FromScalar>,
     A: PerElement<Source = T>,
     R: Round,
+    M: Range,
 {
-    let Cast { target, rounding, out_of_range, .. } = *cast;
     let max = furthest_in_range::<P::Target>(false, target, rounding);
     let min = furthest_in_range::<P::Target>(true, target, rounding);
     let top = T::from_scalar(Scalar::max(target));
     let [least, greatest] = [Scalar::min(target), Scalar::max(target)].map(reference::integer);
     let codes = Codes::new(least, greatest);
-    fn bind<T, P, A, R, M>(
-        before: P,
-        after: A,
-        to_int: FloatToInt<P::Target, T, R, M>,
-        level: Level,
-    ) -> Box<dyn Stage>
-    where
-        T: Int,
-        P: PerElement<Target: ToInt<T>>,
-        A: PerElement<Source = T>,
-        R: Round,
-        M: Range,
-    {
-        level.bind(Loop(Then(before, Then(to_int, after))))
-    }
-    match out_of_range {
-        OutOfRange::Error => {
-            let to_int = FloatToInt { min, max, top, codes, policy: PhantomData };
-            bind::<T, P, A, R, Error>(before, after, to_int, level)
-        }
-        OutOfRange::Clamp => {
-            let to_int = FloatToInt { min, max, top, codes, policy: PhantomData };
-            bind::<T, P, A, R, Clamp>(before, after, to_int, level)
-        }
-        OutOfRange::Wrap => {
-            let to_int = FloatToInt { min, max, top, codes, policy: PhantomData };
-            bind::<T, P, A, R, Wrap>(before, after, to_int, level)
-        }
-    }
+    let to_int = FloatToInt::<P::Target, T, R, M> { min, max, top, codes, policy: PhantomData };
+    level.bind(Loop(Then(before, Then(to_int, after))))
 }
 
 /// The float furthest from zero, to one side, that rounds into the target's range; found by halving
