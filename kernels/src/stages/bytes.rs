@@ -10,6 +10,22 @@ use super::per_element::PerElement;
 use super::{Kernel, for_each};
 use crate::level::Token;
 
+/// Elements of `SIZE` bytes as they are.
+pub(crate) struct Copy<const SIZE: usize>;
+
+// SAFETY: with as many elements, output and input are of one length.
+unsafe impl<const SIZE: usize> Kernel for Copy<SIZE> {
+    const SIZES: (usize, usize) = (SIZE, SIZE);
+    const REFUSES: bool = false;
+
+    #[inline(always)]
+    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        let len = input.len().min(output.len());
+        output[..len].write_copy_of_slice(&input[..len]);
+        false
+    }
+}
+
 /// Reverses the bytes of each element.
 #[derive(Clone, Copy)]
 pub(crate) struct SwapBytes<T>(pub(crate) PhantomData<T>);

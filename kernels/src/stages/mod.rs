@@ -132,11 +132,16 @@ pub(crate) fn for_each<S: Pod, T: Pod>(
 /// stay in the first-level cache; a call per stage and block weighs little against its work.
 const BLOCK_BYTES: usize = 8192;
 
+/// Elements per block of a stage without buffers, where a block only bounds the work of finding a failed
+/// element.
+const UNBUFFERED_BLOCK: usize = 32_768;
+
 /// Elements per block of a plan, none of which takes more than `size` bytes of it. What runs in one stage
-/// needs no buffer; there the block only bounds the work of finding a failed element, if one can fail.
+/// needs no buffer.
 pub(crate) fn block_len(stages: &[Box<dyn Stage>], size: usize) -> usize {
     match stages {
         [only] if size == 1 && !only.refuses() => usize::MAX,
+        [_] if size == 1 => UNBUFFERED_BLOCK,
         [before @ .., _] => {
             let widest = before.iter().map(|stage| stage.output_size()).max().unwrap_or(1);
             BLOCK_BYTES / widest.max(size)

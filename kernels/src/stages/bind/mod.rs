@@ -11,8 +11,8 @@ mod scale;
 use std::marker::PhantomData;
 
 use super::Stage;
-use super::bytes::{ClearUnused, SwapBytes, Table};
-use super::per_element::{Loop, PerElement, Same};
+use super::bytes::{ClearUnused, Copy, SwapBytes, Table};
+use super::per_element::{Loop, PerElement};
 use super::scale::{Scale, Unscale};
 use super::small_float::{DecodeBf16, DecodeF16};
 use crate::{Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step, reference};
@@ -202,14 +202,14 @@ pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Box<dyn S
 /// Elements as they are, but for the unused bits of sub-byte types.
 fn copy(element: ElementType, level: Level) -> Box<dyn Stage> {
     match (element.size(), element.bits()) {
-        (1, 8) => level.bind(Loop(Same::<u8>(PhantomData))),
+        (1, 8) => level.bind(Copy::<1>),
         (1, bits) => {
             let signed = element.is_integer() && element.is_signed();
             level.bind(Loop(ClearUnused { bits, signed }))
         }
-        (2, _) => level.bind(Loop(Same::<u16>(PhantomData))),
-        (4, _) => level.bind(Loop(Same::<u32>(PhantomData))),
-        _ => level.bind(Loop(Same::<u64>(PhantomData))),
+        (2, _) => level.bind(Copy::<2>),
+        (4, _) => level.bind(Copy::<4>),
+        _ => level.bind(Copy::<8>),
     }
 }
 
