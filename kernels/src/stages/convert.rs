@@ -143,8 +143,9 @@ impl<S: Int + AsPrimitive<T>, T: Int> PerElement for IntAs<S, T> {
 }
 
 /// Integer to integer, held to the target's range; with `Error`, leaving it needs the reference.
+/// `FROM_ZERO` says that `min` is 0.
 #[derive(Clone, Copy)]
-pub(crate) struct IntClamp<S, T, M, const MAPS: bool> {
+pub(crate) struct IntClamp<S, T, M, const MAPS: bool, const FROM_ZERO: bool> {
     pub(crate) min: S,
     pub(crate) max: S,
     /// An element, and one whose low bits are what it becomes instead.
@@ -152,8 +153,12 @@ pub(crate) struct IntClamp<S, T, M, const MAPS: bool> {
     pub(crate) target: PhantomData<(T, M)>,
 }
 
-impl<S: Int + Flags + AsPrimitive<T>, T: Int, M: Range, const MAPS: bool> PerElement
-    for IntClamp<S, T, M, MAPS>
+impl<S, T, M, const MAPS: bool, const FROM_ZERO: bool> PerElement
+    for IntClamp<S, T, M, MAPS, FROM_ZERO>
+where
+    S: Int + Flags + AsPrimitive<T>,
+    T: Int,
+    M: Range,
 {
     type Source = S;
     type Target = T;
@@ -165,7 +170,8 @@ impl<S: Int + Flags + AsPrimitive<T>, T: Int, M: Range, const MAPS: bool> PerEle
         let is_key = MAPS & (x == key);
         let checked = if is_key { self.min } else { x };
         if M::MODE == OutOfRange::Error {
-            return (if is_key { value } else { x }.as_(), checked.wrapping_sub(&self.min));
+            let above = if FROM_ZERO { checked } else { checked.wrapping_sub(&self.min) };
+            return (if is_key { value } else { x }.as_(), above);
         }
         let held = checked.max(self.min).min(self.max);
         (if is_key { value } else { held }.as_(), S::zero())

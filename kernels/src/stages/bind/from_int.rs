@@ -108,12 +108,19 @@ where
         S: Int + Flags + AsPrimitive<T>,
         T: Int,
     {
-        if out_of_range == OutOfRange::Error {
-            let target = PhantomData;
-            level.bind(Loop(IntClamp::<S, T, Error, MAPS> { min, max, entry, target }))
-        } else {
-            let target = PhantomData;
-            level.bind(Loop(IntClamp::<S, T, Clamp, MAPS> { min, max, entry, target }))
+        match out_of_range {
+            OutOfRange::Error if min.is_zero() => {
+                let target = PhantomData;
+                level.bind(Loop(IntClamp::<S, T, Error, MAPS, true> { min, max, entry, target }))
+            }
+            OutOfRange::Error => {
+                let target = PhantomData;
+                level.bind(Loop(IntClamp::<S, T, Error, MAPS, false> { min, max, entry, target }))
+            }
+            _ => {
+                let target = PhantomData;
+                level.bind(Loop(IntClamp::<S, T, Clamp, MAPS, false> { min, max, entry, target }))
+            }
         }
     }
     Some(vec![match entry {
