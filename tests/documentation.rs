@@ -76,19 +76,19 @@ fn every_test_that_the_tables_name_exists() {
 
 /// All Markdown files of the repository but those that others have made, such as dependencies.
 fn documents(folder: &Path) -> Vec<PathBuf> {
-    let mut documents = Vec::new();
+    let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
         if path.is_dir() {
             let is_made =
                 name.starts_with('.') || name == "target" || path.join("CACHEDIR.TAG").exists();
-            documents.extend(if is_made { Vec::new() } else { documents(&path) });
+            found.extend(if is_made { Vec::new() } else { documents(&path) });
         } else if name.ends_with(".md") {
-            documents.push(path);
+            found.push(path);
         }
     }
-    documents
+    found
 }
 
 #[test]
