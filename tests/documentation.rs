@@ -84,7 +84,7 @@ fn documents(folder: &Path) -> Vec<PathBuf> {
             let is_made =
                 name.starts_with('.') || name == "target" || path.join("CACHEDIR.TAG").exists();
             found.extend(if is_made { Vec::new() } else { documents(&path) });
-        } else if name.ends_with(".md") {
+        } else if path.extension().is_some_and(|extension| extension == "md") {
             found.push(path);
         }
     }
