@@ -250,14 +250,14 @@ pub(super) fn from_float(
         ElementType::Float16 => {
             // What takes the place of NaN has to be in its range, too.
             let fits = entry.is_none_or(|(_, output)| output.to_f64().abs() <= 65_504.0);
-            fits.then(|| replaced::<_, HalfToInt>(DecodeF16, entry, cast, level)).flatten()
+            fits.then(|| replaced::<_, ToInteger<Half>>(DecodeF16, entry, cast, level)).flatten()
         }
         ElementType::BFloat16 if wraps_to_short => {
-            replaced::<_, Bf16ToShort>(WidenBf16, entry, cast, level)
+            replaced::<_, ToInteger<Bf16Wrapped>>(WidenBf16, entry, cast, level)
         }
-        ElementType::BFloat16 => replaced::<_, ToAnyInt>(WidenBf16, entry, cast, level),
-        ElementType::Float32 => replaced::<_, ToAnyInt>(single, entry, cast, level),
-        _ => replaced::<_, ToAnyInt>(double, entry, cast, level),
+        ElementType::BFloat16 => replaced::<_, ToInteger<Any>>(WidenBf16, entry, cast, level),
+        ElementType::Float32 => replaced::<_, ToInteger<Any>>(single, entry, cast, level),
+        _ => replaced::<_, ToInteger<Any>>(double, entry, cast, level),
     }
 }
 
@@ -311,47 +311,50 @@ impl BehindFloat<f32> for Nothing {
     }
 }
 
-/// The cast to an integer type, from any type.
-struct ToAnyInt;
+/// The cast to an integer type, as `B` does it.
+struct ToInteger<B>(PhantomData<B>);
 
-impl<F: FloatSource> BehindFloat<F> for ToAnyInt {
+impl<F, B: IntBehindFloat<F>> BehindFloat<F> for ToInteger<B> {
     fn join<P: PerElement<Target = F>>(before: P, cast: &Cast, level: Level) -> Stages {
-        let converted = with_rounding!(cast.rounding, R => to_int::<P, R>(before, cast, level));
-        std::iter::once(converted).chain(clear_wrapped(cast, level)).collect()
+        let converted = with_rounding!(cast.rounding, R => B::bind::<P, R>(before, cast, level));
+        // Held to the range, an integer is canonical already; a wrapped one may use too many bits.
+        let wraps = cast.out_of_range == OutOfRange::Wrap && wide(cast.target) != cast.target;
+        std::iter::once(converted).chain(wraps.then(|| copy(cast.target, level))).collect()
     }
 }
 
-/// Values of `float16` to integers. They are whole numbers of at most 17 bits with the sign, so that
-/// neither wrapping nor 64 bits need more than a cast between integers.
-struct HalfToInt;
+/// The stage that makes floats integers.
+trait IntBehindFloat<F> {
+    fn bind<P: PerElement<Target = F>, R: Round>(
+        before: P,
+        cast: &Cast,
+        level: Level,
+    ) -> Box<dyn Stage>;
+}
 
-impl BehindFloat<f32> for HalfToInt {
-    fn join<P: PerElement<Target = f32>>(before: P, cast: &Cast, level: Level) -> Stages {
-        fn bind<P: PerElement<Target = f32>, R: Round>(
-            before: P,
-            cast: &Cast,
-            level: Level,
-        ) -> Box<dyn Stage> {
-            let Cast { target, rounding, out_of_range, .. } = *cast;
-            let size = wide(target).size();
-            match out_of_range {
-                OutOfRange::Wrap if size == 1 => low_bits::<u8, _, R>(before, level),
-                OutOfRange::Wrap if size == 2 => low_bits::<u16, _, R>(before, level),
-                // Only NaN and infinities are out of range.
-                _ if size >= 4 && (out_of_range == OutOfRange::Wrap || target.is_signed()) => {
-                    let exact = ElementType::Int32;
-                    if size == 4 {
-                        let same = Same(PhantomData);
-                        float_to_int::<i32, _, _, R, Error>(before, same, exact, rounding, level)
-                    } else {
-                        let long = IntAs::<i32, u64>(PhantomData);
-                        float_to_int::<i32, _, _, R, Error>(before, long, exact, rounding, level)
-                    }
-                }
-                OutOfRange::Clamp => held::<P, R, Clamp>(before, target, rounding, level),
-                _ => held::<P, R, Error>(before, target, rounding, level),
-            }
-        }
+/// Every value.
+struct Any;
+
+impl<F: FloatSource> IntBehindFloat<F> for Any {
+    fn bind<P: PerElement<Target = F>, R: Round>(
+        before: P,
+        cast: &Cast,
+        level: Level,
+    ) -> Box<dyn Stage> {
+        to_int::<P, R>(before, cast, level)
+    }
+}
+
+/// Values of `float16`. They are whole numbers of at most 17 bits with the sign, so that neither wrapping
+/// nor 64 bits need more than a cast between integers.
+struct Half;
+
+impl IntBehindFloat<f32> for Half {
+    fn bind<P: PerElement<Target = f32>, R: Round>(
+        before: P,
+        cast: &Cast,
+        level: Level,
+    ) -> Box<dyn Stage> {
         /// To integers of at most 16 bits, and to unsigned ones by way of 16.
         fn held<P: PerElement<Target = f32>, R: Round, M: Range>(
             before: P,
@@ -392,41 +395,47 @@ impl BehindFloat<f32> for HalfToInt {
             let to_int = FloatToInt::<f32, T, R, Error> { min, max, top, codes, policy };
             level.bind(Loop(Then(before, to_int)))
         }
-        let converted = with_rounding!(cast.rounding, R => bind::<P, R>(before, cast, level));
-        std::iter::once(converted).chain(clear_wrapped(cast, level)).collect()
-    }
-}
-
-/// Values of `bfloat16` to integers of at most 16 bits, wrapped.
-struct Bf16ToShort;
-
-impl BehindFloat<f32> for Bf16ToShort {
-    fn join<P: PerElement<Target = f32>>(before: P, cast: &Cast, level: Level) -> Stages {
-        fn bind<P: PerElement<Target = f32>, R: Round>(
-            before: P,
-            cast: &Cast,
-            level: Level,
-        ) -> Box<dyn Stage> {
-            if cast.target.size() == 1 {
-                let near = Then(before, NearResidue::<8>);
-                level.bind(Loop(Then(near, InRangeToInt::<f32, u8, R>(PhantomData))))
-            } else {
-                let near = Then(before, NearResidue::<16>);
-                let to_int = InRangeToInt::<f32, i32, R>(PhantomData);
-                let short = IntAs::<i32, u16>(PhantomData);
-                level.bind(Loop(Then(near, Then(to_int, short))))
+        let Cast { target, rounding, out_of_range, .. } = *cast;
+        let size = wide(target).size();
+        match out_of_range {
+            OutOfRange::Wrap if size == 1 => low_bits::<u8, _, R>(before, level),
+            OutOfRange::Wrap if size == 2 => low_bits::<u16, _, R>(before, level),
+            // Only NaN and infinities are out of range.
+            _ if size >= 4 && (out_of_range == OutOfRange::Wrap || target.is_signed()) => {
+                let exact = ElementType::Int32;
+                if size == 4 {
+                    let same = Same(PhantomData);
+                    float_to_int::<i32, _, _, R, Error>(before, same, exact, rounding, level)
+                } else {
+                    let long = IntAs::<i32, u64>(PhantomData);
+                    float_to_int::<i32, _, _, R, Error>(before, long, exact, rounding, level)
+                }
             }
+            OutOfRange::Clamp => held::<P, R, Clamp>(before, target, rounding, level),
+            _ => held::<P, R, Error>(before, target, rounding, level),
         }
-        let converted = with_rounding!(cast.rounding, R => bind::<P, R>(before, cast, level));
-        std::iter::once(converted).chain(clear_wrapped(cast, level)).collect()
     }
 }
 
-/// Puts the bits of a wrapped integer that its type does not use as they should be. Held to the range, an
-/// integer is canonical already.
-fn clear_wrapped(cast: &Cast, level: Level) -> Option<Box<dyn Stage>> {
-    let wraps = cast.out_of_range == OutOfRange::Wrap && wide(cast.target) != cast.target;
-    wraps.then(|| copy(cast.target, level))
+/// Values of `bfloat16`, wrapped to at most 16 bits.
+struct Bf16Wrapped;
+
+impl IntBehindFloat<f32> for Bf16Wrapped {
+    fn bind<P: PerElement<Target = f32>, R: Round>(
+        before: P,
+        cast: &Cast,
+        level: Level,
+    ) -> Box<dyn Stage> {
+        if cast.target.size() == 1 {
+            let near = Then(before, NearResidue::<8>);
+            level.bind(Loop(Then(near, InRangeToInt::<f32, u8, R>(PhantomData))))
+        } else {
+            let near = Then(before, NearResidue::<16>);
+            let to_int = InRangeToInt::<f32, i32, R>(PhantomData);
+            let short = IntAs::<i32, u16>(PhantomData);
+            level.bind(Loop(Then(near, Then(to_int, short))))
+        }
+    }
 }
 
 /// The cast of what `before` gives to an integer type, which `T` stands for, and what is `after` it.
