@@ -1,8 +1,6 @@
 //! `recast verify` and `recast compare`: two arrays of the same shape, element by element, whatever
 //! their types, chunks and codecs.
 
-use std::io::Write;
-
 use anyhow::{Context, Result, bail};
 use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
 use serde_json::{Value, json};
@@ -12,7 +10,7 @@ use crate::array::{Region, Source};
 use crate::charts::{Charts, Frame, Pieces, gather};
 use crate::number::{Number, is_wide};
 use crate::page::{PagePlace, page};
-use crate::report::{Table, count};
+use crate::report::{Table, count, print};
 use crate::survey::survey;
 use crate::verify::{Comparison, Demand, Judge};
 use crate::work::Workers;
@@ -110,13 +108,7 @@ impl Difference {
     }
 
     fn show(&self, arguments: &Compare) -> Result<()> {
-        let mut output = std::io::stdout().lock();
-        if arguments.json {
-            writeln!(output, "{:#}", self.to_json(arguments))?;
-        } else if !arguments.quiet {
-            write!(output, "{}", self.to_table())?;
-        }
-        Ok(())
+        print(arguments.json, arguments.quiet, || self.to_json(arguments), || self.to_table())
     }
 
     fn extent(&self) -> Option<f64> {

@@ -1,7 +1,5 @@
 //! `recast info`: what stands between the values of an array and the bytes that are stored.
 
-use std::io::Write;
-
 use anyhow::Result;
 use recast_kernels::Scalar;
 use serde_json::{Value, json};
@@ -12,7 +10,7 @@ use crate::args::Info;
 use crate::array::Source;
 use crate::codecs::Values;
 use crate::number::{integer, scalar};
-use crate::report::Table;
+use crate::report::{Table, print};
 
 pub(crate) fn run(arguments: &Info) -> Result<()> {
     // Shows as much as it can, so it does not insist on the fill value.
@@ -23,13 +21,7 @@ pub(crate) fn run(arguments: &Info) -> Result<()> {
     let range = chain.as_ref().and_then(range);
     let precision = chain.as_ref().and_then(|chain| precision(chain, &codecs));
     let description = Description { source, chain, range, precision };
-    let mut output = std::io::stdout().lock();
-    if arguments.json {
-        writeln!(output, "{:#}", description.to_json())?;
-    } else {
-        write!(output, "{}", description.to_table())?;
-    }
-    Ok(())
+    print(arguments.json, false, || description.to_json(), || description.to_table())
 }
 
 struct Description {

@@ -1,6 +1,26 @@
 //! Tables of labels and values, and numbers in them.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
+use std::io::Write as _;
+
+use anyhow::Result;
+use serde_json::Value;
+
+/// Prints a report: as JSON if that is asked for, else for people unless they want quiet.
+pub(crate) fn print<T: Display>(
+    json: bool,
+    quiet: bool,
+    to_json: impl FnOnce() -> Value,
+    to_text: impl FnOnce() -> T,
+) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    if json {
+        writeln!(stdout, "{:#}", to_json())?;
+    } else if !quiet {
+        write!(stdout, "{}", to_text())?;
+    }
+    Ok(())
+}
 
 /// Lines of a label and a text, aligned.
 #[derive(Debug, Default)]

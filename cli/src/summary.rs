@@ -1,6 +1,5 @@
 //! The report of `recast pack`, for people and for machines.
 
-use std::io::Write;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -8,9 +7,10 @@ use recast_kernels::{OutOfRange, Scalar};
 use serde_json::{Value, json};
 use zarr_recast::fill_value::to_json;
 
+use crate::args::Pack;
 use crate::choose::Request;
 use crate::pack::{Job, Packed};
-use crate::report::{Table, bytes, count, measured};
+use crate::report::{Table, bytes, count, measured, print};
 use crate::survey::Survey;
 
 /// What `pack` did, and what came of it.
@@ -34,16 +34,12 @@ impl<'a> Summary<'a> {
 
     /// Prints it as the arguments say.
     pub(crate) fn show(&self) -> Result<()> {
-        let mut output = std::io::stdout().lock();
-        if self.job.arguments.json {
-            writeln!(output, "{:#}", self.to_json())?;
-        } else if !self.job.arguments.common.quiet {
-            write!(output, "{}", self.to_table())?;
-            if self.packed.sampled.is_some() {
-                writeln!(output, "\n\"codecs\": {:#}", self.packed.codecs)?;
-            }
-        }
-        Ok(())
+        let Pack { json, common, .. } = self.job.arguments;
+        let to_text = || match self.packed.sampled {
+            Some(_) => format!("{}\n\"codecs\": {:#}\n", self.to_table(), self.packed.codecs),
+            None => self.to_table().to_string(),
+        };
+        print(*json, common.quiet, || self.to_json(), to_text)
     }
 
     fn elements(&self) -> f64 {

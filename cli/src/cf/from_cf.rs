@@ -1,7 +1,5 @@
 //! `recast pack --from-cf`: codecs in place of CF's attributes, over the same stored codes.
 
-use std::io::Write;
-
 use anyhow::{Context, Result, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde_json::{Map, Value, json};
@@ -20,7 +18,7 @@ use crate::number::integer;
 use crate::output::Destination;
 use crate::pack::PROVENANCE;
 use crate::page::{PagePlace, page};
-use crate::report::{Table, bytes, count};
+use crate::report::{Table, bytes, count, print};
 use crate::survey::survey;
 use crate::work::Workers;
 
@@ -45,16 +43,16 @@ struct Found {
 
 pub(crate) fn pack(arguments: &Pack) -> Result<()> {
     convert_array(arguments, |report| {
-        let mut stdout = std::io::stdout().lock();
-        if arguments.json {
-            writeln!(stdout, "{:#}", report.to_json())?;
-        } else if !arguments.common.quiet {
-            write!(stdout, "{}", report.to_table())?;
+        let to_text = || {
+            let codecs = report.conversion.carried.codecs();
+            let table = report.to_table();
             if arguments.dry_run {
-                writeln!(stdout, "\n\"codecs\": {:#}", report.conversion.carried.codecs())?;
+                format!("{table}\n\"codecs\": {codecs:#}\n")
+            } else {
+                table.to_string()
             }
-        }
-        Ok(())
+        };
+        print(arguments.json, arguments.common.quiet, || report.to_json(), to_text)
     })
 }
 

@@ -6,7 +6,6 @@ pub(crate) mod tree;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -17,7 +16,7 @@ use crate::args::Pack;
 use crate::carry::Transfer;
 use crate::failure::UsageError;
 use crate::output::{Destination, unwritten};
-use crate::report::{Table, bytes, count, measured};
+use crate::report::{Table, bytes, count, measured, print};
 use crate::store::{Kind, Location, below};
 use crate::{cf, pack};
 
@@ -89,13 +88,8 @@ pub(crate) fn run(arguments: &Pack) -> Result<()> {
     }
     destination.commit(staged)?;
 
-    let mut stdout = std::io::stdout().lock();
-    if arguments.json {
-        writeln!(stdout, "{:#}", to_json(arguments, &done))?;
-    } else if !common.quiet {
-        write!(stdout, "{}", to_table(arguments, &done))?;
-    }
-    Ok(())
+    let (as_json, as_table) = (|| to_json(arguments, &done), || to_table(arguments, &done));
+    print(arguments.json, common.quiet, as_json, as_table)
 }
 
 /// Whether a group lies at a path; false where nothing can be found out.

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -12,11 +11,10 @@ use zarr_recast::data_type;
 
 use crate::args::Migrate;
 use crate::array::Source;
-use crate::carry::Transfer;
 use crate::group::arrays;
 use crate::group::tree::{self, Node};
-use crate::output::{Destination, unwritten};
-use crate::report::Table;
+use crate::output::unwritten;
+use crate::report::{Table, print};
 use crate::store::{Kind, Location, below};
 use crate::work::Workers;
 
@@ -32,11 +30,8 @@ struct Done {
 }
 
 pub(crate) fn run(arguments: &Migrate) -> Result<()> {
-    let Migrate { input, output, common, .. } = arguments;
-    let destination = output
-        .as_ref()
-        .map(|output| Destination::new(input, output, common.overwrite))
-        .transpose()?;
+    let Migrate { input, common, .. } = arguments;
+    let destination = super::destination(arguments)?;
     let shown = || input.display().to_string();
     let nodes = Location::new(input).and_then(tree::nodes).with_context(shown)?;
     let workers = Workers::new(common.threads, !common.quiet)?;
@@ -49,13 +44,8 @@ pub(crate) fn run(arguments: &Migrate) -> Result<()> {
             done
         }
     };
-    let mut stdout = std::io::stdout().lock();
-    if arguments.json {
-        writeln!(stdout, "{:#}", to_json(arguments, &done))?;
-    } else if !common.quiet {
-        write!(stdout, "{}", to_table(arguments, &done))?;
-    }
-    Ok(())
+    let (as_json, as_table) = (|| to_json(arguments, &done), || to_table(arguments, &done));
+    print(arguments.json, common.quiet, as_json, as_table)
 }
 
 /// What is to be done with an array of a group.
@@ -101,7 +91,7 @@ fn write(
     directory: &Path,
     workers: &Workers,
 ) -> Result<Vec<Done>> {
-    let transfer = if arguments.copy { Transfer::Copy } else { Transfer::Link };
+    let transfer = super::transfer(arguments);
     let mut done = Vec::new();
     for node in nodes {
         let place = directory.join(&node.path);
@@ -118,10 +108,8 @@ fn write(
                 Done::kept(node, reason, how)
             }
             Task::Migrate(source) => {
-                let mut migration = Migration::new(&source, workers).with_context(shown)?;
-                if arguments.reencode {
-                    migration.carried = Err(anyhow!("--reencode asks for it"));
-                }
+                let migration = Migration::asked(arguments, &source, workers);
+                let migration = migration.with_context(shown)?;
                 let compressor = arguments.common.compressor;
                 let outcome =
                     migration.write(&place, transfer, compressor, workers).with_context(shown)?;

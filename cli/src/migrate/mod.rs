@@ -5,8 +5,7 @@ pub(crate) mod group;
 mod in_place;
 mod modern;
 
-use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use recast_kernels::{ElementType, Scalar};
@@ -20,17 +19,14 @@ use crate::carry::{Carried, Transfer, Transferred};
 use crate::choose::ends;
 use crate::difference::Differences;
 use crate::output::{Destination, Encoding, Writer};
-use crate::report::{Table, bytes, count};
+use crate::report::{Table, bytes, count, print};
 use crate::work::Workers;
 
 use modern::modern;
 
 pub(crate) fn run(arguments: &Migrate) -> Result<()> {
     let Migrate { input, output, common, .. } = arguments;
-    let destination = output
-        .as_ref()
-        .map(|output| Destination::new(input, output, common.overwrite))
-        .transpose()?;
+    let destination = destination(arguments)?;
     // Legacy codecs are bound with a report anyway; what exists is read as it is.
     let source = Source::open(input, common.fill_check())?;
     let workers = Workers::new(common.threads, !common.quiet)?;
@@ -41,29 +37,33 @@ pub(crate) fn run(arguments: &Migrate) -> Result<()> {
             input.display()
         );
     }
-    let mut migration =
-        Migration::new(&source, &workers).with_context(|| input.display().to_string())?;
-    if arguments.reencode {
-        migration.carried = Err(anyhow!("--reencode asks for it"));
-    }
+    let migration = Migration::asked(arguments, &source, &workers)
+        .with_context(|| input.display().to_string())?;
     let outcome = match destination {
         None => migration.in_place()?,
         Some(destination) => {
             let staged = destination.stage()?;
-            let transfer = if arguments.copy { Transfer::Copy } else { Transfer::Link };
-            let outcome = migration.write(staged.path(), transfer, common.compressor, &workers)?;
+            let (place, transfer) = (staged.path(), transfer(arguments));
+            let outcome = migration.write(place, transfer, common.compressor, &workers)?;
             destination.commit(staged)?;
             outcome
         }
     };
-    let mut stdout = std::io::stdout().lock();
-    if arguments.json {
-        writeln!(stdout, "{:#}", migration.to_json(&outcome, input))?;
-    } else if !common.quiet {
-        let place = output.as_ref().unwrap_or(input);
-        write!(stdout, "{}", migration.to_table(&outcome, place))?;
-    }
-    Ok(())
+    let place = output.as_ref().unwrap_or(input);
+    let to_json = || migration.to_json(&outcome, input);
+    print(arguments.json, common.quiet, to_json, || migration.to_table(&outcome, place))
+}
+
+/// Where the result is to be, unless it is in place.
+fn destination(arguments: &Migrate) -> Result<Option<Destination>> {
+    let Migrate { input, output, common, .. } = arguments;
+    let destination = |output: &PathBuf| Destination::new(input, output, common.overwrite);
+    output.as_ref().map(destination).transpose()
+}
+
+/// How files that stay the same get there.
+fn transfer(arguments: &Migrate) -> Transfer {
+    if arguments.copy { Transfer::Copy } else { Transfer::Link }
 }
 
 /// The error for a zip file or a URL in place.
@@ -111,6 +111,15 @@ impl<'a> Migration<'a> {
             Err(_) => each_modern(source)?,
         };
         Ok(Self { source, codecs, carried, differences })
+    }
+
+    /// As [`Self::new`], but encoded again if the arguments ask for it.
+    fn asked(arguments: &Migrate, source: &'a Source, workers: &Workers) -> Result<Self> {
+        let mut migration = Self::new(source, workers)?;
+        if arguments.reencode {
+            migration.carried = Err(anyhow!("--reencode asks for it"));
+        }
+        Ok(migration)
     }
 
     /// Writes the array into a directory.
