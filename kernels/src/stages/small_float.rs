@@ -92,9 +92,9 @@ impl PerElement for DecodeBf16 {
 
     #[inline(always)]
     fn convert<L: Token>(&self, x: u16) -> (f32, ()) {
-        let bits = u32::from(x) << 16;
-        let is_nan = bits & !SIGN > F32_INFINITY;
-        (f32::from_bits(bits | if is_nan { 0x0040_0000 } else { 0 }), ())
+        let (wide, ()) = WidenBf16.convert::<L>(x);
+        let quiet = if wide.is_nan() { 0x0040_0000 } else { 0 };
+        (f32::from_bits(wide.to_bits() | quiet), ())
     }
 }
 
@@ -232,29 +232,14 @@ where
 fn correct<R: Round>(error: f32, sign: u32) -> u32 {
     let inwards = 0_u32.wrapping_sub((error < 0.0) as u32);
     let outwards = (error > 0.0) as u32;
+    let (upwards, downwards) = if sign == 0 { (outwards, inwards) } else { (inwards, outwards) };
     match R::ROUNDING {
         Some(Rounding::NearestEven | Rounding::NearestAway) | None => 0,
         Some(Rounding::TowardsZero) => inwards,
-        Some(Rounding::TowardsPositive) => {
-            if sign == 0 {
-                outwards
-            } else {
-                inwards
-            }
-        }
-        Some(Rounding::TowardsNegative) => {
-            if sign == 0 {
-                inwards
-            } else {
-                outwards
-            }
-        }
+        Some(Rounding::TowardsPositive) => upwards,
+        Some(Rounding::TowardsNegative) => downwards,
     }
 }
-
-/// f32 to `bfloat16`: dropping the lower half of the bits, whatever the exponent.
-#[derive(Clone, Copy)]
-pub(crate) struct EncodeBf16<R, M>(pub(crate) PhantomData<(R, M)>);
 
 /// The sum of an f32's bits whose upper half is the `bfloat16` that it rounds to, if it is no NaN.
 #[inline(always)]
@@ -285,6 +270,10 @@ fn rounded_to_bf16<R: Round, M: Range>(x: f32) -> (u32, u32) {
     };
     (if magnitude > F32_INFINITY { x | 0x0040_0000 } else { sum }, wrong)
 }
+
+/// f32 to `bfloat16`: dropping the lower half of the bits, whatever the exponent.
+#[derive(Clone, Copy)]
+pub(crate) struct EncodeBf16<R, M>(pub(crate) PhantomData<(R, M)>);
 
 impl<R: Round, M: Range> PerElement for EncodeBf16<R, M> {
     type Source = f32;

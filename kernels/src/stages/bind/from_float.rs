@@ -128,36 +128,27 @@ impl FloatSource for f64 {
         fn narrowed<P: PerElement<Target = f64>, R: Round, M: Range>(
             before: P,
             [min, max]: [f64; 2],
+            beyond: f32,
             level: Level,
         ) -> Stages {
-            let beyond = f32::INFINITY;
             let narrow = Narrow::<R, M> { min, max, beyond, policy: PhantomData };
             vec![level.bind(Loop(Then(before, narrow)))]
         }
         match target {
             ElementType::Float64 => stage(before, level).into_iter().collect(),
             ElementType::Float32 => with_rounding!(rounding, R => match out_of_range {
-                OutOfRange::Clamp => narrowed::<P, R, Clamp>(before, [min, max], level),
-                _ => narrowed::<P, R, Error>(before, [min, max], level),
+                OutOfRange::Clamp => narrowed::<P, R, Clamp>(before, [min, max], f32::INFINITY, level),
+                _ => narrowed::<P, R, Error>(before, [min, max], f32::INFINITY, level),
             }),
             ElementType::Float8E8M0Fnu => {
                 // It has f32's exponents: from 2^128 on a value is out of range; below, rounding to
                 // odd keeps on which side of each boundary it lies.
                 let max = f64::from_bits(2.0_f64.powi(128).to_bits() - 1);
-                let (min, beyond) = (-max, f32::MAX);
-                let policy = PhantomData;
                 let narrow = match out_of_range {
-                    OutOfRange::Clamp => stage(
-                        Then(before, Narrow::<Odd, Clamp> { min, max, beyond, policy }),
-                        level,
-                    ),
-                    _ => stage(
-                        Then(
-                            before,
-                            Narrow::<Odd, Error> { min, max, beyond, policy: PhantomData },
-                        ),
-                        level,
-                    ),
+                    OutOfRange::Clamp => {
+                        narrowed::<P, Odd, Clamp>(before, [-max, max], f32::MAX, level)
+                    }
+                    _ => narrowed::<P, Odd, Error>(before, [-max, max], f32::MAX, level),
                 };
                 let encode = f32::to_float(Same::<f32>(PhantomData), cast, level);
                 narrow.into_iter().chain(encode).collect()
