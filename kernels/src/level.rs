@@ -1,17 +1,18 @@
 //! Which vector instructions the kernels use: the only place that names CPU features.
 //!
-//! A kernel is written once, in plain loops, and instantiated per level: [`Token::vectorize`]
+//! A kernel is written once, in plain loops, and instantiated per level: the `run` of a level's module
 //! compiles it with the level's features, where LLVM turns the loops into that level's vectors. A
 //! token that exists is the proof that the CPU has the features. What LLVM does not find in a loop
-//! is a method of [`Token`] with a portable default. A new level is a token and an arm in the
-//! matches below.
+//! is a method of [`Token`] with a portable default. A new level is a module with a token and a `run`,
+//! and an arm in the matches below.
 
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
 use crate::BuildError;
 use crate::stages::small_float;
-use crate::stages::{CHUNK, Kernel, Stage};
+use crate::stages::{CHUNK, Kernel, Run, Stage};
 
 /// Bytes that a cache holds together, on most CPUs.
 pub(crate) const CACHE_LINE: usize = 64;
@@ -103,25 +104,56 @@ impl Level {
         }
     }
 
-    /// The kernel compiled for this level; for the scalar one if the CPU lacks this.
-    pub(crate) fn bind<K: Kernel>(self, kernel: K) -> Box<dyn Stage> {
+    /// The proof that this CPU has the level; that of the scalar one if it has not.
+    #[inline(never)] // `bind` is compiled once per kernel
+    fn features(self) -> Features {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => {
-                if let Some(token) = avx2::Avx2::try_new() {
-                    return Box::new((token, kernel));
-                }
-            }
+            Self::Avx2 => avx2::Avx2::try_new().map_or(Features::Baseline, Features::Avx2),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => {
-                if let Some(token) = avx512::token() {
-                    return Box::new((token, kernel));
-                }
-            }
+            Self::Avx512 => avx512::token().map_or(Features::Baseline, Features::Avx512),
             // On aarch64 Advanced SIMD is part of what every CPU has.
-            _ => {}
+            _ => Features::Baseline,
         }
-        Box::new((Baseline, kernel))
+    }
+
+    /// The kernel compiled for this level; for the scalar one if the CPU lacks this.
+    pub(crate) fn bind<K: Kernel>(self, kernel: K) -> Stage {
+        let work = Box::new(Bound { features: self.features(), kernel });
+        Stage { work, sizes: K::SIZES, refuses: K::REFUSES }
+    }
+}
+
+/// The token of a level.
+#[derive(Clone, Copy)]
+enum Features {
+    Baseline,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(avx2::Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(avx512::Avx512),
+}
+
+/// A kernel bound to a level. The compiler shares out generic functions to its threads by modules: with a
+/// `run` in one for each level, those are compiled side by side.
+struct Bound<K> {
+    features: Features,
+    kernel: K,
+}
+
+// SAFETY: the kernel keeps the promise.
+unsafe impl<K: Kernel> Run for Bound<K> {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        let kernel = &self.kernel;
+        match self.features {
+            Features::Baseline => kernel.run(Baseline, input, output),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the token is proof of the features.
+            Features::Avx2(token) => unsafe { avx2::run(token, kernel, input, output) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Features::Avx512(token) => unsafe { avx512::run(token, kernel, input, output) },
+        }
     }
 }
 
@@ -145,9 +177,6 @@ pub(crate) trait Token: Copy + Send + Sync + 'static {
 
     /// Whether a fused multiplication and addition is one instruction.
     const HAS_FMA: bool = false;
-
-    /// Runs `f` compiled with the level's features.
-    fn vectorize<R>(self, f: impl FnOnce() -> R) -> R;
 
     /// binary16 values to f32, NaNs made quiet.
     #[inline(always)]
@@ -183,10 +212,6 @@ pub(crate) struct Baseline;
 
 impl Token for Baseline {
     const HAS_FMA: bool = cfg!(target_arch = "aarch64");
-    #[inline(always)]
-    fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
-        f()
-    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -197,7 +222,9 @@ mod avx2 {
         _mm256_permute4x64_epi64, _mm256_srli_epi32,
     };
 
-    use super::{CACHE_LINE, CHUNK, Token};
+    use std::mem::MaybeUninit;
+
+    use super::{CACHE_LINE, CHUNK, Kernel, Token};
 
     // Each feature here brings those before it: AVX2 has SSE to AVX.
     pulp::simd_type!({
@@ -210,6 +237,17 @@ mod avx2 {
             pub f16c: f!("f16c"),
         }
     });
+
+    /// A kernel compiled with the features of [`Avx2`].
+    #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,f16c")]
+    pub(super) fn run<K: Kernel>(
+        token: Avx2,
+        kernel: &K,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+    ) -> bool {
+        kernel.run(token, input, output)
+    }
 
     pub(super) fn prefetch(bytes: &[u8]) {
         for line in bytes.chunks(CACHE_LINE) {
@@ -233,11 +271,6 @@ mod avx2 {
         const HAS_FMA: bool = true;
         const CONVERTS_F16: bool = true;
         const NARROWS_LONGS_IN_CHUNKS: bool = true;
-
-        #[inline(always)]
-        fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
-            Avx2::vectorize(self, f)
-        }
 
         #[inline(always)]
         fn f16_to_f32(self, values: [u16; CHUNK]) -> [f32; CHUNK] {
@@ -270,7 +303,9 @@ mod avx512 {
         _mm512_cvtepi32_epi16, _mm512_cvtph_ps, _mm512_cvtps_ph, _mm512_srli_epi32,
     };
 
-    use super::{CHUNK, Token};
+    use std::mem::MaybeUninit;
+
+    use super::{CHUNK, Kernel, Token};
 
     // AVX-512 F has AVX2.
     pulp::simd_type!({
@@ -292,6 +327,17 @@ mod avx512 {
         if is_x86_feature_detected!("avx512vl") { Avx512::try_new() } else { None }
     }
 
+    /// A kernel compiled with the features of [`Avx512`].
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt,f16c")]
+    pub(super) fn run<K: Kernel>(
+        token: Avx512,
+        kernel: &K,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+    ) -> bool {
+        kernel.run(token, input, output)
+    }
+
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn upper_halves(words: [u32; CHUNK]) -> [u16; CHUNK] {
@@ -304,11 +350,6 @@ mod avx512 {
         const CONVERTS_F16: bool = true;
         const NARROWS_LONGS_IN_CHUNKS: bool = true;
         const CONVERTS_I64: bool = true;
-
-        #[inline(always)]
-        fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
-            Avx512::vectorize(self, f)
-        }
 
         #[inline(always)]
         fn f16_to_f32(self, values: [u16; CHUNK]) -> [f32; CHUNK] {

@@ -27,7 +27,7 @@ struct Inner {
     swap_input: bool,
     swap_output: bool,
     level: Level,
-    stages: Vec<Box<dyn Stage>>,
+    stages: Vec<Stage>,
 }
 
 impl std::fmt::Debug for Inner {

@@ -78,11 +78,11 @@ unsafe impl<T: Pod + Send + Sync> Kernel for Table<T> {
         for_each(input, output, |x: u8| self.outputs[usize::from(x)]);
         // Eight at a time, which keeps LLVM from gathering flags into vectors one by one.
         self.fails.as_ref().is_some_and(|fails| {
-            let (chunks, rest) = input.as_chunks::<8>();
-            let any = |failed, chunk: &[u8]| {
+            let (chunks, _) = input.as_chunks::<8>();
+            let any = |failed, chunk: &[u8; 8]| {
                 chunk.iter().fold(failed, |failed, x| failed | fails[usize::from(*x)])
             };
-            chunks.iter().fold(any(0, rest), |failed, chunk| any(failed, chunk)) != 0
+            chunks.iter().fold(0, any) != 0
         })
     }
 }

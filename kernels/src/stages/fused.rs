@@ -11,7 +11,7 @@ use num_traits::AsPrimitive;
 
 use super::convert::{Int, Real};
 use super::per_element::PerElement;
-use super::{Kernel, Stage, as_output, for_each};
+use super::{Kernel, Stage, as_output, for_each, run_all};
 use crate::level::Token;
 
 /// `(x − offset) · scale` in front of the cast to an integer.
@@ -49,14 +49,15 @@ pub(crate) struct IntUnscale<S, F, const MAPS: bool> {
 
 /// Whether an [`IntUnscale`] without a map gives the bits of `x / scale + offset` for every element.
 pub(crate) fn equals_division<S: Int + AsPrimitive<F>, F: Real>(
-    stage: &dyn Stage,
+    stage: &Stage,
     scale: F,
     offset: F,
 ) -> bool {
     let every: Vec<S> =
         std::iter::successors(Some(S::min_value()), |x| x.checked_add(&S::one())).collect();
     let mut decoded = vec![F::zero(); every.len()];
-    let refused = stage.run(bytemuck::cast_slice(&every), as_output(&mut decoded));
+    let stage = std::slice::from_ref(stage);
+    let refused = run_all(stage, bytemuck::cast_slice(&every), as_output(&mut decoded));
     let divided = |x: &S| x.as_() / scale + offset;
     !refused && every.iter().zip(&decoded).all(|(x, y)| divided(x).to_bits() == y.to_bits())
 }

@@ -13,7 +13,7 @@ use bytemuck::Pod;
 
 use super::convert::{Int, Real};
 use super::per_element::PerElement;
-use super::{Kernel, Stage, Unaligned, elements, for_each, output_elements};
+use super::{Kernel, Run, Stage, Unaligned, elements, for_each, output_elements};
 use crate::level::Token;
 
 /// Replaces NaNs.
@@ -197,7 +197,7 @@ pub(crate) struct Lookup<T> {
     /// An element that the cast takes without complaint.
     pub(crate) harmless: T,
     /// The cast without the map.
-    pub(crate) cast: Vec<Box<dyn Stage>>,
+    pub(crate) cast: Vec<Stage>,
     /// Bytes of an output element.
     pub(crate) output_size: usize,
 }
@@ -205,7 +205,7 @@ pub(crate) struct Lookup<T> {
 /// How keys are found.
 pub(crate) enum Finder<T> {
     /// By a [`Find`].
-    Compare(Box<dyn Stage>),
+    Compare(Stage),
     /// In a table of keys, as [`Comparable::key`] gives them, with what [`Find`] gives. NaN has its own.
     Table(KeyTable, u32, std::marker::PhantomData<T>),
 }
@@ -266,7 +266,7 @@ impl<T: Comparable> Finder<T> {
     fn find(&self, input: &[u8], found: &mut [u32]) {
         match self {
             Self::Compare(stage) => {
-                stage.run(input, super::as_output(found));
+                stage.work.run(input, super::as_output(found));
             }
             Self::Table(table, nan, _) => {
                 for (x, found) in elements::<T>(input).iter().zip(found) {
@@ -281,7 +281,7 @@ impl<T: Comparable> Finder<T> {
 }
 
 // SAFETY: the cast's stages initialise the output, block by block.
-unsafe impl<T: Comparable> Stage for Lookup<T> {
+unsafe impl<T: Comparable> Run for Lookup<T> {
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let mut wrong = false;
         let mut found = [0; BLOCK];
@@ -308,13 +308,15 @@ unsafe impl<T: Comparable> Stage for Lookup<T> {
         }
         wrong
     }
-
-    fn output_size(&self) -> usize {
-        self.output_size
-    }
 }
 
-impl<T> Lookup<T> {
+impl<T: Comparable> Lookup<T> {
+    /// The stage of it.
+    pub(crate) fn stage(self) -> Stage {
+        let sizes = (size_of::<T>(), self.output_size);
+        Stage { work: Box::new(self), sizes, refuses: true }
+    }
+
     /// Writes the outputs of what was found.
     fn overwrite(&self, found: &[u32], output: &mut [MaybeUninit<u8>]) {
         let size = self.output_size;

@@ -28,14 +28,16 @@ use bytemuck::{Pod, Zeroable};
 pub(crate) use bind::{bind_steps, swap_bytes};
 pub(crate) use per_element::CHUNK;
 
-#[cfg(doc)]
-use crate::Level;
 use crate::level::Token;
+
+/// Kernels take elements by so many at a time: as many as the vectors of a loop hold together, so that
+/// loops for a remainder are neither compiled nor run. [`run_all`] fills up what is less.
+pub(crate) const LANES: usize = 64;
 
 /// A loop over a block, compiled once per level.
 ///
 /// # Safety
-/// `run` initialises all of `output` if it holds as many elements as `input`.
+/// `run` initialises all of `output` if it holds as many elements as `input`, a multiple of [`LANES`].
 pub(crate) unsafe trait Kernel: Send + Sync + 'static {
     /// Size in bytes of an input and of an output element.
     const SIZES: (usize, usize);
@@ -48,43 +50,22 @@ pub(crate) unsafe trait Kernel: Send + Sync + 'static {
     fn run<T: Token>(&self, token: T, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool;
 }
 
-/// A kernel bound to its parameters and its level.
+/// What a [`Stage`] does: a kernel at a level, or what needs none.
 ///
 /// # Safety
 /// As [`Kernel`].
-pub(crate) unsafe trait Stage: Send + Sync {
+pub(crate) unsafe trait Run: Send + Sync {
     /// As [`Kernel::run`].
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool;
-
-    /// Size in bytes of an output element.
-    fn output_size(&self) -> usize;
-
-    /// Whether `run` may return true.
-    fn refuses(&self) -> bool {
-        true
-    }
 }
 
-/// A kernel bound to its level: what [`Level::bind`] makes. A tuple, because the compiler shares out
-/// generic code to its threads by the module of a type, and of a tuple takes the first: with a module
-/// for each level, they are compiled side by side.
-// SAFETY: the kernel keeps the promise.
-unsafe impl<T: Token, K: Kernel> Stage for (T, K) {
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let (token, kernel) = self;
-        token.vectorize(
-            #[inline(always)]
-            || kernel.run(*token, input, output),
-        )
-    }
-
-    fn output_size(&self) -> usize {
-        K::SIZES.1
-    }
-
-    fn refuses(&self) -> bool {
-        K::REFUSES
-    }
+/// A loop with its parameters.
+pub(crate) struct Stage {
+    pub(crate) work: Box<dyn Run>,
+    /// As [`Kernel::SIZES`].
+    pub(crate) sizes: (usize, usize),
+    /// As [`Kernel::REFUSES`].
+    pub(crate) refuses: bool,
 }
 
 /// An element at any address.
@@ -116,14 +97,19 @@ pub(crate) fn output_elements<T: Pod>(
 }
 
 /// Applies `f` to every element. Initialises all of `output` if it holds as many elements as
-/// `input`.
+/// `input`, a multiple of [`LANES`].
 #[inline(always)]
 pub(crate) fn for_each<S: Pod, T: Pod>(
     input: &[u8],
     output: &mut [MaybeUninit<u8>],
     mut f: impl FnMut(S) -> T,
 ) {
-    for (to, from) in output_elements::<T>(output).iter_mut().zip(elements::<S>(input)) {
+    let (input, _) = elements::<S>(input).as_chunks::<LANES>();
+    let (output, _) = output_elements::<T>(output).as_chunks_mut::<LANES>();
+    // In this form LLVM sees that nothing remains.
+    let len = input.len().min(output.len());
+    let (input, output) = (input[..len].as_flattened(), output[..len].as_flattened_mut());
+    for (to, from) in output.iter_mut().zip(input) {
         to.write(Unaligned(f(from.0)));
     }
 }
@@ -138,12 +124,12 @@ const UNBUFFERED_BLOCK: usize = 32_768;
 
 /// Elements per block of a plan, none of which takes more than `size` bytes of it. What runs in one stage
 /// needs no buffer.
-pub(crate) fn block_len(stages: &[Box<dyn Stage>], size: usize) -> usize {
+pub(crate) fn block_len(stages: &[Stage], size: usize) -> usize {
     match stages {
-        [only] if size == 1 && !only.refuses() => usize::MAX,
+        [only] if size == 1 && !only.refuses => usize::MAX,
         [_] if size == 1 => UNBUFFERED_BLOCK,
         [before @ .., _] => {
-            let widest = before.iter().map(|stage| stage.output_size()).max().unwrap_or(1);
+            let widest = before.iter().map(|stage| stage.sizes.1).max().unwrap_or(1);
             BLOCK_BYTES / widest.max(size)
         }
         [] => BLOCK_BYTES,
@@ -151,15 +137,41 @@ pub(crate) fn block_len(stages: &[Box<dyn Stage>], size: usize) -> usize {
 }
 
 /// Runs stages one after another over a block of at most [`block_len`] elements (any number for a
-/// single stage), through buffers on the stack. Initialises all of `output` if it holds as many elements as
-/// `input` and there is a stage.
-pub(crate) fn run_all(
-    stages: &[Box<dyn Stage>],
-    input: &[u8],
-    output: &mut [MaybeUninit<u8>],
-) -> bool {
+/// single stage). Initialises all of `output` if it holds as many elements as `input` and there is a
+/// stage. Returns true if the block needs the reference.
+pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    let (Some(first), Some(last)) = (stages.first(), stages.last()) else { return true };
+    let (from, to) = (first.sizes.0, last.sizes.1);
+    let whole = output.len() / to / LANES * LANES;
+    let (input, last_input) = input.split_at(whole * from);
+    let (output, last_output) = output.split_at_mut(whole * to);
+    let refused = whole > 0 && run_whole(stages, input, output);
+    if last_output.is_empty() {
+        return refused;
+    }
+    // Filled up with copies of themselves, the last elements fail only if they would by themselves.
+    let mut filled = [0; LANES * 8];
+    let filled = &mut filled[..LANES * from];
+    let mut ready = last_input.len();
+    filled[..ready].copy_from_slice(last_input);
+    while ready < filled.len() {
+        let copied = ready.min(filled.len() - ready);
+        filled.copy_within(..copied, ready);
+        ready += copied;
+    }
+    let mut converted = [MaybeUninit::uninit(); LANES * 8];
+    let refused = refused | run_whole(stages, filled, &mut converted[..LANES * to]);
+    last_output.copy_from_slice(&converted[..last_output.len()]);
+    refused
+}
+
+/// As [`run_all`], for a multiple of [`LANES`] elements, through buffers on the stack.
+fn run_whole(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
     let Some((last, before)) = stages.split_last() else { return true };
-    let elements = output.len() / last.output_size();
+    if before.is_empty() {
+        return last.work.run(input, output);
+    }
+    let elements = output.len() / last.sizes.1;
     let mut buffers = [[MaybeUninit::<u8>::uninit(); BLOCK_BYTES]; 2];
     let [mut to, mut from] = {
         let [first, second] = &mut buffers;
@@ -170,14 +182,14 @@ pub(crate) fn run_all(
     for stage in before {
         // SAFETY: `ready` bytes of `from` were initialised by the stage before.
         let current = if ready == 0 { input } else { unsafe { assume_init(&from[..ready]) } };
-        let len = elements * stage.output_size();
-        wrong |= stage.run(current, &mut to[..len]);
+        let len = elements * stage.sizes.1;
+        wrong |= stage.work.run(current, &mut to[..len]);
         ready = len;
         std::mem::swap(&mut to, &mut from);
     }
     // SAFETY: as above.
     let current = if ready == 0 { input } else { unsafe { assume_init(&from[..ready]) } };
-    wrong | last.run(current, output)
+    wrong | last.work.run(current, output)
 }
 
 /// Elements as a place for output.

@@ -95,7 +95,7 @@ impl<A: Flags, B: Flags> Flags for (A, B) {
 /// The loop over a block.
 pub(crate) struct Loop<P>(pub(crate) P);
 
-// SAFETY: `for_each` initialises the output, and so do chunks and remainder together.
+// SAFETY: `for_each` initialises the output, and so do chunks.
 unsafe impl<P: PerElement> Kernel for Loop<P> {
     const SIZES: (usize, usize) = (size_of::<P::Source>(), size_of::<P::Target>());
     const REFUSES: bool = size_of::<P::Flags>() > 0;
@@ -117,8 +117,7 @@ unsafe impl<P: PerElement> Kernel for Loop<P> {
     }
 }
 
-/// As [`Loop`], by chunks; what does not fill the last one is filled up with copies of
-/// its first element.
+/// As [`Loop`], by chunks, of which [`LANES`](super::LANES) are several.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // as in `PerElement::convert_chunk`
 fn run_chunks<P: PerElement, L: Token>(
@@ -127,36 +126,24 @@ fn run_chunks<P: PerElement, L: Token>(
     input: &[u8],
     output: &mut [MaybeUninit<u8>],
 ) -> bool {
-    let (input, last_input) = elements::<P::Source>(input).as_chunks::<CHUNK>();
-    let (output, last_output) = output_elements::<P::Target>(output).as_chunks_mut::<CHUNK>();
-    let spare = last_input.first().copied().unwrap_or(Unaligned(P::Source::zeroed()));
-    let mut filled = [spare; CHUNK];
-    filled[..last_input.len()].copy_from_slice(last_input);
-    let mut targets = [MaybeUninit::uninit(); CHUNK];
-    let mut refused = false;
-    let parts =
-        [(input, output), (std::slice::from_ref(&filled), std::slice::from_mut(&mut targets))];
-    let used = 1 + usize::from(!last_input.is_empty());
-    for (input, output) in parts.into_iter().take(used) {
-        let mut flags = [P::Flags::NONE; CHUNK];
-        for (from, to) in input.iter().zip(output) {
-            let mut chunk = [P::Source::zeroed(); CHUNK];
-            for lane in 0..CHUNK {
-                chunk[lane] = from[lane].0;
-            }
-            let converted = work.convert_chunk(token, &chunk, &mut flags);
-            for lane in 0..CHUNK {
-                to[lane].write(Unaligned(converted[lane]));
-            }
-        }
-        let mut all = P::Flags::NONE;
+    let (input, _) = elements::<P::Source>(input).as_chunks::<CHUNK>();
+    let (output, _) = output_elements::<P::Target>(output).as_chunks_mut::<CHUNK>();
+    let mut flags = [P::Flags::NONE; CHUNK];
+    for (from, to) in input.iter().zip(output) {
+        let mut chunk = [P::Source::zeroed(); CHUNK];
         for lane in 0..CHUNK {
-            all = all.join(flags[lane]);
+            chunk[lane] = from[lane].0;
         }
-        refused |= work.refuses(all);
+        let converted = work.convert_chunk(token, &chunk, &mut flags);
+        for lane in 0..CHUNK {
+            to[lane].write(Unaligned(converted[lane]));
+        }
     }
-    last_output.copy_from_slice(&targets[..last_output.len()]);
-    refused
+    let mut all = P::Flags::NONE;
+    for lane in 0..CHUNK {
+        all = all.join(flags[lane]);
+    }
+    work.refuses(all)
 }
 
 /// The same, by chunks if the source has eight bytes: for a target of two, LLVM makes better vectors of

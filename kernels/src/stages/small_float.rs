@@ -561,7 +561,7 @@ pub(crate) fn minifloat_encoder<R: Round, M: Range>(
     format: FloatFormat,
     with_infinities: bool,
     level: Level,
-) -> Box<dyn Stage> {
+) -> Stage {
     if target == ElementType::Float8E8M0Fnu {
         return level.bind(Loop(EncodeE8m0::<R, M>(PhantomData)));
     }

@@ -42,12 +42,12 @@ pub(super) trait FloatSource:
 }
 
 /// The cast of what `before` gives to an integer type.
-pub(super) fn to_int<P, R>(before: P, cast: &Cast, level: Level) -> Box<dyn Stage>
+pub(super) fn to_int<P, R>(before: P, cast: &Cast, level: Level) -> Stage
 where
     P: PerElement<Target: FloatSource>,
     R: Round,
 {
-    fn alone<T, P, R>(before: P, cast: &Cast, level: Level) -> Box<dyn Stage>
+    fn alone<T, P, R>(before: P, cast: &Cast, level: Level) -> Stage
     where
         T: Int + FromScalar,
         P: PerElement<Target: ToInt<T> + FromScalar>,
@@ -316,22 +316,14 @@ impl<F, B: IntBehindFloat<F>> BehindFloat<F> for ToInteger<B> {
 
 /// The stage that makes floats integers.
 trait IntBehindFloat<F> {
-    fn bind<P: PerElement<Target = F>, R: Round>(
-        before: P,
-        cast: &Cast,
-        level: Level,
-    ) -> Box<dyn Stage>;
+    fn bind<P: PerElement<Target = F>, R: Round>(before: P, cast: &Cast, level: Level) -> Stage;
 }
 
 /// Every value.
 struct Any;
 
 impl<F: FloatSource> IntBehindFloat<F> for Any {
-    fn bind<P: PerElement<Target = F>, R: Round>(
-        before: P,
-        cast: &Cast,
-        level: Level,
-    ) -> Box<dyn Stage> {
+    fn bind<P: PerElement<Target = F>, R: Round>(before: P, cast: &Cast, level: Level) -> Stage {
         to_int::<P, R>(before, cast, level)
     }
 }
@@ -341,18 +333,14 @@ impl<F: FloatSource> IntBehindFloat<F> for Any {
 struct Half;
 
 impl IntBehindFloat<f32> for Half {
-    fn bind<P: PerElement<Target = f32>, R: Round>(
-        before: P,
-        cast: &Cast,
-        level: Level,
-    ) -> Box<dyn Stage> {
+    fn bind<P: PerElement<Target = f32>, R: Round>(before: P, cast: &Cast, level: Level) -> Stage {
         /// To integers of at most 16 bits, and to unsigned ones by way of 16.
         fn held<P: PerElement<Target = f32>, R: Round, M: Range>(
             before: P,
             target: ElementType,
             rounding: Rounding,
             level: Level,
-        ) -> Box<dyn Stage> {
+        ) -> Stage {
             let short = ElementType::UInt16;
             match wide(target).size() {
                 1 => {
@@ -374,7 +362,7 @@ impl IntBehindFloat<f32> for Half {
             }
         }
         /// Whatever is a number is in this range.
-        fn low_bits<T: Int, P, R>(before: P, level: Level) -> Box<dyn Stage>
+        fn low_bits<T: Int, P, R>(before: P, level: Level) -> Stage
         where
             P: PerElement<Target = f32>,
             R: Round,
@@ -412,11 +400,7 @@ impl IntBehindFloat<f32> for Half {
 struct Bf16Wrapped;
 
 impl IntBehindFloat<f32> for Bf16Wrapped {
-    fn bind<P: PerElement<Target = f32>, R: Round>(
-        before: P,
-        cast: &Cast,
-        level: Level,
-    ) -> Box<dyn Stage> {
+    fn bind<P: PerElement<Target = f32>, R: Round>(before: P, cast: &Cast, level: Level) -> Stage {
         if cast.target.size() == 1 {
             let near = Then(before, NearResidue::<8>);
             level.bind(Loop(Then(near, InRangeToInt::<f32, u8, R>(PhantomData))))
@@ -436,7 +420,7 @@ fn float_to_int<T, P, A, R, M>(
     target: ElementType,
     rounding: Rounding,
     level: Level,
-) -> Box<dyn Stage>
+) -> Stage
 where
     T: Int + FromScalar,
     P: PerElement<Target: ToInt<T> + FromScalar>,

@@ -103,7 +103,7 @@ where
         entry: (S, S),
         out_of_range: OutOfRange,
         level: Level,
-    ) -> Box<dyn Stage>
+    ) -> Stage
     where
         S: Int + Flags + AsPrimitive<T>,
         T: Int,

@@ -29,7 +29,7 @@ pub(super) fn substitute(
     domain: ElementType,
     cast: &Cast,
     level: Level,
-) -> Option<Box<dyn Stage>> {
+) -> Option<Stage> {
     let entries: Vec<(Scalar, Scalar)> = entries
         .iter()
         .map(|(key, output)| {
@@ -41,7 +41,7 @@ pub(super) fn substitute(
     fn of_type<T: Comparable + FromScalar>(
         entries: &[(Scalar, Scalar)],
         level: Level,
-    ) -> Option<Box<dyn Stage>> {
+    ) -> Option<Stage> {
         let typed =
             |(key, value): &(Scalar, Scalar)| (T::from_scalar(*key), T::from_scalar(*value));
         let nan = entries.iter().find(|(key, _)| key.is_nan()).map(|entry| typed(entry).1);
@@ -57,16 +57,12 @@ pub(super) fn substitute(
 }
 
 /// The stage of a substitution, for up to eight keys besides NaN.
-fn substitution<T: Comparable>(
-    plain: &[(T, T)],
-    nan: Option<T>,
-    level: Level,
-) -> Option<Box<dyn Stage>> {
+fn substitution<T: Comparable>(plain: &[(T, T)], nan: Option<T>, level: Level) -> Option<Stage> {
     fn padded<T: Comparable, const N: usize>(
         plain: &[(T, T)],
         nan: Option<T>,
         level: Level,
-    ) -> Option<Box<dyn Stage>> {
+    ) -> Option<Stage> {
         let mut entries = [*plain.first()?; N];
         entries.iter_mut().zip(plain).for_each(|(place, entry)| *place = *entry);
         Some(level.bind(Substitute { entries, nan }))
@@ -88,13 +84,13 @@ pub(super) fn lookup(
     target: ElementType,
     cast: Stages,
     level: Level,
-) -> Option<Box<dyn Stage>> {
+) -> Option<Stage> {
     fn of_type<T: Comparable + FromScalar>(
         entries: &[(Scalar, Scalar)],
         target: ElementType,
         cast: Stages,
         level: Level,
-    ) -> Option<Box<dyn Stage>> {
+    ) -> Option<Stage> {
         // One is a value of every type.
         let harmless = T::from_scalar(exactly(Scalar::from(1_u8), T::TYPE)?);
         let keys: Vec<(Scalar, u32)> = entries
@@ -108,13 +104,14 @@ pub(super) fn lookup(
             .filter(|(key, _)| !key.is_nan())
             .map(|(key, index)| (T::from_scalar(*key), *index))
             .collect();
-        Some(Box::new(Lookup {
+        let lookup = Lookup {
             finder: finder(&plain, nan, level),
             outputs: entries.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
             harmless,
             cast,
             output_size: target.size(),
-        }))
+        };
+        Some(lookup.stage())
     }
     with_int!(domain, T => of_type::<T>(entries, target, cast, level), match domain {
         ElementType::Float32 => of_type::<f32>(entries, target, cast, level),
@@ -153,12 +150,8 @@ pub(super) fn replace_bits(
     element: ElementType,
     entries: &[(Scalar, Scalar)],
     level: Level,
-) -> Box<dyn Stage> {
-    fn of_length<const N: usize>(
-        patterns: &[(u16, u16)],
-        nan: (u16, u16),
-        level: Level,
-    ) -> Box<dyn Stage> {
+) -> Stage {
+    fn of_length<const N: usize>(patterns: &[(u16, u16)], nan: (u16, u16), level: Level) -> Stage {
         let mut entries = [patterns.first().copied().unwrap_or_default(); N];
         entries.iter_mut().zip(patterns).for_each(|(place, entry)| *place = *entry);
         level.bind(Loop(ReplaceBits { entries, nan }))
@@ -190,13 +183,14 @@ pub(super) fn replace_bits(
             let all: Vec<(u16, u16)> = patterns.iter().copied().chain(nans).collect();
             let keys: Vec<(u16, u32)> =
                 all.iter().zip(1..).map(|((key, _), i)| (*key, i)).collect();
-            Box::new(Lookup {
+            let lookup = Lookup {
                 finder: finder(&keys, 0, level),
                 outputs: all.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
                 harmless: 0_u16,
                 cast: vec![copy(element, level)],
                 output_size: 2,
-            })
+            };
+            lookup.stage()
         }
     }
 }

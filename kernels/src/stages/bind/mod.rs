@@ -21,7 +21,7 @@ use from_int::from_int;
 use map::{distinct, lookup, replace_bits, substitute};
 use scale::{bind_fused, bind_scale};
 
-type Stages = Vec<Box<dyn Stage>>;
+type Stages = Vec<Stage>;
 
 /// Evaluates `$body` with `$T` standing for the native type of an integer element of 8 or 16 bits;
 /// `$otherwise` for every other element type.
@@ -160,14 +160,11 @@ fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
 }
 
 /// One stage for all steps on a one-byte source, filled by the reference.
-fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Box<dyn Stage> {
+fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
     let results: Vec<Option<Scalar>> = (0..=u8::MAX)
         .map(|byte| reference::run(Scalar::from_bits(source, byte.into()), steps, 0).ok())
         .collect();
-    fn table<T: bytemuck::Pod + Send + Sync>(
-        results: &[Option<Scalar>],
-        level: Level,
-    ) -> Box<dyn Stage> {
+    fn table<T: bytemuck::Pod + Send + Sync>(results: &[Option<Scalar>], level: Level) -> Stage {
         let mut outputs = Box::new([T::zeroed(); 256]);
         let mut fails = Box::new([0; 256]);
         for ((output, fails), result) in outputs.iter_mut().zip(fails.iter_mut()).zip(results) {
@@ -190,7 +187,7 @@ fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Box<dyn Stag
 }
 
 /// Reverses the bytes of elements; nothing for one byte.
-pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Box<dyn Stage>> {
+pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Stage> {
     match element.size() {
         1 => None,
         2 => Some(level.bind(Loop(SwapBytes::<u16>(PhantomData)))),
@@ -200,7 +197,7 @@ pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Box<dyn S
 }
 
 /// Elements as they are, but for the unused bits of sub-byte types.
-fn copy(element: ElementType, level: Level) -> Box<dyn Stage> {
+fn copy(element: ElementType, level: Level) -> Stage {
     match (element.size(), element.bits()) {
         (1, 8) => level.bind(Copy::<1>),
         (1, bits) => {
@@ -226,7 +223,7 @@ fn wide(element: ElementType) -> ElementType {
 }
 
 /// The stage from a type to its wide type.
-fn widen(source: ElementType, level: Level) -> Option<Box<dyn Stage>> {
+fn widen(source: ElementType, level: Level) -> Option<Stage> {
     match source {
         ElementType::Float16 => Some(level.bind(Loop(DecodeF16))),
         ElementType::BFloat16 => Some(level.bind(Loop(DecodeBf16))),
@@ -311,7 +308,7 @@ fn bind_joined(
 }
 
 /// A stage for what is more than its input.
-fn stage<P: PerElement>(work: P, level: Level) -> Option<Box<dyn Stage>> {
+fn stage<P: PerElement>(work: P, level: Level) -> Option<Stage> {
     (!P::IS_IDENTITY).then(|| level.bind(Loop(work)))
 }
 

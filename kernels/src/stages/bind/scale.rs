@@ -23,7 +23,7 @@ pub(super) fn bind_fused(
     first: &Step,
     second: &Step,
     level: Level,
-) -> Option<Box<dyn Stage>> {
+) -> Option<Stage> {
     match (source, first, second) {
         (ElementType::Float32, Step::Scale(scale), Step::Cast(cast)) => {
             bind_scale_to_int::<f32>(scale, cast, level)
@@ -46,7 +46,7 @@ fn bind_scale_to_int<F: FloatSource>(
     parameters: &ScaleOffset,
     cast: &Cast,
     level: Level,
-) -> Option<Box<dyn Stage>> {
+) -> Option<Stage> {
     let is_default =
         cast.rounding == Rounding::NearestEven && cast.out_of_range != OutOfRange::Wrap;
     if !(cast.target.is_integer() && is_default) {
@@ -67,11 +67,7 @@ fn bind_scale_to_int<F: FloatSource>(
     }
 }
 
-fn bind_int_unscale<S, F>(
-    cast: &Cast,
-    parameters: &ScaleOffset,
-    level: Level,
-) -> Option<Box<dyn Stage>>
+fn bind_int_unscale<S, F>(cast: &Cast, parameters: &ScaleOffset, level: Level) -> Option<Stage>
 where
     S: Int + FromScalar + AsPrimitive<F>,
     F: Real + FromScalar + 'static,
@@ -89,7 +85,7 @@ where
     });
     let entry = (S::zero(), F::zero());
     let stage = level.bind(IntUnscale::<S, F, false> { scale, reciprocal, offset, entry });
-    if !finite || !equals_division::<S, F>(&*stage, scale, offset) {
+    if !finite || !equals_division::<S, F>(&stage, scale, offset) {
         return None;
     }
     let Some((key, value)) = cast.map.first() else { return Some(stage) };
@@ -113,7 +109,7 @@ pub(super) fn bind_scale<D: Direction>(
         scale: Option<Scalar>,
         strict: bool,
         level: Level,
-    ) -> Box<dyn Stage> {
+    ) -> Stage {
         level.bind(ScaleFloat::<F, D> {
             // Exact: `F` is the elements' type, or f32 for a narrower one.
             offset: offset.and_then(|offset| exactly(offset, F::TYPE)).map(F::from_scalar),
@@ -127,7 +123,7 @@ pub(super) fn bind_scale<D: Direction>(
         offset: Option<Scalar>,
         scale: Option<Scalar>,
         level: Level,
-    ) -> Option<Box<dyn Stage>>
+    ) -> Option<Stage>
     where
         W: PrimInt + AsPrimitive<T> + AsPrimitive<f64> + Send + Sync,
         f64: AsPrimitive<W>,
@@ -145,7 +141,7 @@ pub(super) fn bind_scale<D: Direction>(
         offset: Option<Scalar>,
         scale: Option<Scalar>,
         level: Level,
-    ) -> Box<dyn Stage> {
+    ) -> Stage {
         let offset = offset.map_or(T::zero(), T::from_scalar);
         let scale = scale.map_or(T::one(), T::from_scalar);
         level.bind(ScaleLong::<T, D> { offset, scale, direction: PhantomData })
