@@ -91,4 +91,5 @@ PYTHON
 export RECAST_TEST_FILES="$scratch/files"
 export RECAST_TEST_HTTP="http://127.0.0.1:$http_port"
 export RECAST_TEST_S3="s3://bucket/some"
-cargo test -p zarr-recast-cli --features object-store --test urls
+# --workspace: with the features of the dependencies that are built already.
+cargo test --workspace --features zarr-recast-cli/object-store --test urls
