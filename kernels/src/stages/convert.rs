@@ -194,13 +194,19 @@ where
 /// stands here as the unsigned one.
 #[derive(Clone, Copy)]
 pub(crate) struct FloatToInt<F: Real, T, R, M> {
+    pub(crate) bounds: Bounds<F, T>,
+    pub(crate) policy: PhantomData<(R, M)>,
+}
+
+/// The range of an integer type, as floats and integers.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds<F: Real, T> {
     pub(crate) min: F,
     pub(crate) max: F,
     /// What values above `max` become with `Clamp`: `max`, rounded, may be less than the target's
     /// greatest value, where that is no float (2^31 − 1 in f32).
     pub(crate) top: T,
     pub(crate) codes: Codes<F>,
-    pub(crate) policy: PhantomData<(R, M)>,
 }
 
 /// A range of integers, as the bits that the sums of [`Real::MAGIC`] and them have.
@@ -233,7 +239,7 @@ impl<F: ToInt<T>, T: Int, R: Round, M: Range> PerElement for FloatToInt<F, T, R,
 
     #[inline(always)]
     fn convert<L: Token>(&self, x: F) -> (T, F::Bits) {
-        let Self { min, max, top, codes, .. } = *self;
+        let Bounds { min, max, top, codes } = self.bounds;
         if Self::CHECKS_CODES {
             // Sums are as monotonic as rounding: what is out of range, or NaN, has other high bits.
             let sum = rounding_sum::<R, F>(x);
@@ -257,7 +263,7 @@ impl<F: ToInt<T>, T: Int, R: Round, M: Range> PerElement for FloatToInt<F, T, R,
     #[inline(always)]
     fn refuses(&self, flags: F::Bits) -> bool {
         if Self::CHECKS_CODES {
-            return (flags & self.codes.beyond) != F::Bits::zero();
+            return (flags & self.bounds.codes.beyond) != F::Bits::zero();
         }
         // All but the sign: the difference of equal numbers may be −0.
         (flags << 1) != F::Bits::zero()

@@ -8,9 +8,9 @@ use super::map::preimage;
 use super::{FromScalar, Stages, copy, stage, wide, with_rounding};
 use crate::stages::Stage;
 use crate::stages::convert::{
-    Clamp, Codes, Error, ExactToFloat, FloatToInt, ForShortFloat, InRangeToInt, Int, IntAs, Narrow,
-    NearestAway, NearestEven, Odd, Range, Real, Round, ToInt, TowardsNegative, TowardsPositive,
-    TowardsZero, Wrap,
+    Bounds, Clamp, Codes, Error, ExactToFloat, FloatToInt, ForShortFloat, InRangeToInt, Int, IntAs,
+    Narrow, NearestAway, NearestEven, Odd, Range, Real, Round, ToInt, TowardsNegative,
+    TowardsPositive, TowardsZero, Wrap,
 };
 use crate::stages::map::ReplaceNan;
 use crate::stages::per_element::{LongInChunks, Loop, PerElement, Same, Then};
@@ -368,10 +368,9 @@ impl IntBehindFloat<f32> for Half {
             R: Round,
             f32: ToInt<T>,
         {
-            let (min, max, top) = (f32::MIN, f32::MAX, T::zero());
             let codes = Codes::new(-1 << 21, (1 << 21) - 1);
-            let policy = PhantomData;
-            let to_int = FloatToInt::<f32, T, R, Error> { min, max, top, codes, policy };
+            let bounds = Bounds { min: f32::MIN, max: f32::MAX, top: T::zero(), codes };
+            let to_int = FloatToInt::<f32, T, R, Error> { bounds, policy: PhantomData };
             level.bind(Loop(Then(before, to_int)))
         }
         let Cast { target, rounding, out_of_range, .. } = *cast;
@@ -428,13 +427,24 @@ where
     R: Round,
     M: Range,
 {
-    let max = furthest_in_range::<P::Target>(false, target, rounding);
-    let min = furthest_in_range::<P::Target>(true, target, rounding);
-    let top = T::from_scalar(Scalar::max(target));
-    let [least, greatest] = [Scalar::min(target), Scalar::max(target)].map(reference::integer);
-    let codes = Codes::new(least, greatest);
-    let to_int = FloatToInt::<P::Target, T, R, M> { min, max, top, codes, policy: PhantomData };
+    let bounds = bounds::<P::Target, T>(target, rounding);
+    let to_int = FloatToInt::<P::Target, T, R, M> { bounds, policy: PhantomData };
     level.bind(Loop(Then(before, Then(to_int, after))))
+}
+
+/// What of a float type rounds into the range of an integer type.
+#[inline(never)] // once for all kernels of the two types
+fn bounds<F: Real + FromScalar, T: Int + FromScalar>(
+    target: ElementType,
+    rounding: Rounding,
+) -> Bounds<F, T> {
+    let [least, greatest] = [Scalar::min(target), Scalar::max(target)].map(reference::integer);
+    Bounds {
+        min: furthest_in_range(true, target, rounding),
+        max: furthest_in_range(false, target, rounding),
+        top: T::from_scalar(Scalar::max(target)),
+        codes: Codes::new(least, greatest),
+    }
 }
 
 /// The float furthest from zero, to one side, that rounds into the target's range; found by halving
