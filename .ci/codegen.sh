@@ -22,8 +22,8 @@ command -v valgrind > /dev/null || {
     DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends valgrind
 }
 
-# Without -p, with the features of the release that is built already.
-cargo build --quiet --release --example run_kernel
+# Without -p, for the features of dependencies that others are built with.
+cargo build --quiet --profile bench --example run_kernel
 program="${CARGO_TARGET_DIR:-target}/release/examples/run_kernel"
 
 # Instructions that running KERNEL some times takes, with all that is around it.

@@ -27,4 +27,4 @@ export RECAST_EXPECT_LEVEL=neon
 export RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-15}"
 
 # --nocapture: the counts of what was compared are part of the result.
-cargo test --release --target $target -p recast-kernels --test '*' -- --nocapture --skip scalar::
+cargo test --profile bench --target $target -p recast-kernels --test '*' -- --nocapture --skip scalar::

@@ -26,10 +26,10 @@ export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-st
 export RECAST_EXPECT_LEVEL=scalar
 
 # --nocapture: the counts of what was compared are part of the result.
-RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-15}" cargo test --release \
+RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-15}" cargo test --profile bench \
     --target i686-unknown-linux-gnu -p recast-kernels --test types --test plan_vs_reference -- --nocapture
-RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-60}" cargo test --release \
+RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-60}" cargo test --profile bench \
     --target s390x-unknown-linux-gnu -p recast-kernels -p zarr-recast \
     --test types --test plan_vs_reference --test reference_vs_oracle --test conformance \
     --test specification_examples -- --nocapture
-cargo test --release --target s390x-unknown-linux-gnu -p zarr-recast --lib
+cargo test --profile bench --target s390x-unknown-linux-gnu -p zarr-recast --lib

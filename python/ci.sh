@@ -49,8 +49,8 @@ fi
 if [[ -n $late ]]; then
     environment late "$late" "$wheel[test,zarr,dask]" cast-value-rs xarray
     # What these write is read by zarr-python (tests/test_written_in_rust.py).
-    (cd .. && cargo build --release --bin recast --example rewrite)
-    RECAST_BINARIES=$(cd .. && cd "${CARGO_TARGET_DIR:-target}" && pwd)/release
+    (cd .. && cargo build --profile test --workspace --bin recast --example rewrite)
+    RECAST_BINARIES=$(cd .. && cd "${CARGO_TARGET_DIR:-target}" && pwd)/debug
     export RECAST_BINARIES
     run_tests late
 

@@ -1,7 +1,7 @@
 """What the Rust side writes, zarr-python reads to the same values: with its own codecs, and with these.
 
-RECAST_BINARIES names the folder of `recast` and of `examples/rewrite`, as `cargo build --release --bin
-recast --example rewrite` leaves them.
+RECAST_BINARIES names the folder of `recast` and of `examples/rewrite`, as `cargo build --bin recast
+--example rewrite` leaves them.
 """
 
 import os
