@@ -142,26 +142,33 @@ pub(crate) fn block_len(stages: &[Stage], size: usize) -> usize {
 pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
     let (Some(first), Some(last)) = (stages.first(), stages.last()) else { return true };
     let (from, to) = (first.sizes.0, last.sizes.1);
-    let whole = output.len() / to / LANES * LANES;
-    let (input, last_input) = input.split_at(whole * from);
-    let (output, last_output) = output.split_at_mut(whole * to);
-    let refused = whole > 0 && run_whole(stages, input, output);
-    if last_output.is_empty() {
-        return refused;
+    let len = output.len() / to;
+    let whole = len / LANES * LANES;
+    let mut refused = false;
+    if whole > 0 {
+        refused = run_whole(stages, &input[..whole * from], &mut output[..whole * to]);
+        if whole < len {
+            // The last ones once more, with those that remain.
+            let last = len - LANES;
+            refused |= run_whole(stages, &input[last * from..], &mut output[last * to..]);
+        }
+    } else if len > 0 {
+        // Filled up with copies of themselves, few elements fail only if they would by themselves.
+        let mut filled = [MaybeUninit::uninit(); LANES * 8];
+        let filled = &mut filled[..LANES * from];
+        let mut ready = len * from;
+        filled[..ready].write_copy_of_slice(&input[..ready]);
+        while ready < filled.len() {
+            let copied = ready.min(filled.len() - ready);
+            filled.copy_within(..copied, ready);
+            ready += copied;
+        }
+        let mut converted = [MaybeUninit::uninit(); LANES * 8];
+        let converted = &mut converted[..LANES * to];
+        // SAFETY: all of `filled` was written above, `ready` bytes of it.
+        refused = run_whole(stages, unsafe { assume_init(filled) }, converted);
+        output.copy_from_slice(&converted[..len * to]);
     }
-    // Filled up with copies of themselves, the last elements fail only if they would by themselves.
-    let mut filled = [0; LANES * 8];
-    let filled = &mut filled[..LANES * from];
-    let mut ready = last_input.len();
-    filled[..ready].copy_from_slice(last_input);
-    while ready < filled.len() {
-        let copied = ready.min(filled.len() - ready);
-        filled.copy_within(..copied, ready);
-        ready += copied;
-    }
-    let mut converted = [MaybeUninit::uninit(); LANES * 8];
-    let refused = refused | run_whole(stages, filled, &mut converted[..LANES * to]);
-    last_output.copy_from_slice(&converted[..last_output.len()]);
     refused
 }
 
