@@ -211,6 +211,21 @@ struct Place {
     is_guess: bool,
 }
 
+/// Where the values of a packing go in an unsigned type of its size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    /// How many steps above 0 the smallest value is stored.
+    steps: f64,
+    /// Whether the offset is a whole number of steps, so that decoded values are multiples of one.
+    is_multiple: bool,
+}
+
+/// The unsigned type with the size of a packing's.
+fn unsigned(packing: &Packing) -> Option<ElementType> {
+    let size = packing.chain.encoded_type().size();
+    SMALLEST_FIRST.into_iter().flatten().find(|target| target.size() == size)
+}
+
 /// How the fill value gets its stored value.
 #[derive(Clone, Copy, Debug)]
 enum FillWay {
@@ -318,39 +333,82 @@ impl<'a> Chooser<'a> {
         request.auto && range.zip(codes).is_some_and(|(range, codes)| range > codes)
     }
 
-    /// The same values at other places of an unsigned type of the same size. How often the high byte
-    /// of neighbouring values changes depends on the place, and on that what a compressor makes of them.
-    pub(crate) fn elsewhere(&self, packing: &Packing) -> Vec<Packing> {
-        let size = packing.chain.encoded_type().size();
-        let target = SMALLEST_FIRST.into_iter().flatten().find(|target| target.size() == size);
+    /// Other positions of the values in an unsigned type of the same size. How often the high byte of
+    /// neighbouring values changes depends on it, and on that what a compressor makes of them.
+    pub(crate) fn positions(&self, packing: &Packing, is_precise: bool) -> Vec<Position> {
+        let count = self.extent() * packing.scale.map_or(1.0, Scalar::to_f64);
+        // At the low end; with the middle of the range at a change of the high byte; and between.
+        let centred = (128.0 - count / 2.0).rem_euclid(256.0).round();
+        let steps = (0..8).map(|eighth| f64::from(eighth * 32)).chain([centred]);
+        let is_multiple = self.takes_multiples(packing);
+        let mut positions: Vec<Position> =
+            steps.map(|steps| Position { steps, is_multiple }).collect();
+        if is_multiple && !is_precise && self.request.precision.is_none() {
+            positions.push(Position { steps: 0.0, is_multiple: false });
+        }
+        positions
+    }
+
+    /// Positions that are off by part of a step: where steps begin among the values is luck.
+    pub(crate) fn between(position: Position) -> Vec<Position> {
+        let eighths =
+            (1..8).filter(|_| !position.is_multiple).map(|eighth| f64::from(eighth) / 8.0);
+        eighths.map(|shift| Position { steps: position.steps + shift, ..position }).collect()
+    }
+
+    /// The scales to try at a position, coarsest first: that of the packing, and for a small array all with
+    /// which the bound is kept if the arithmetic rounds less away than it can.
+    pub(crate) fn scales_at(
+        &self,
+        packing: &Packing,
+        position: Position,
+        is_small: bool,
+    ) -> Vec<Scalar> {
+        let bound = self.request.max_abs_error.filter(|_| is_small && !position.is_multiple);
+        let Some(bound) = bound else { return packing.scale.into_iter().collect() };
+        let shares = (0..64).map(|share| f64::from(share) / 64.0);
+        let mut scales: Vec<Scalar> = shares
+            .filter_map(|share| self.scale_within(bound, self.rounding(share, 2.0 * share)))
+            .chain(self.safe_scales(bound))
+            .collect();
+        scales.dedup();
+        scales
+    }
+
+    /// A packing with this scale and its values at another position; none if that makes it more
+    /// complicated.
+    pub(crate) fn moved(
+        &self,
+        packing: &Packing,
+        scale: Scalar,
+        position: Position,
+    ) -> Option<Packing> {
+        let target = unsigned(packing)?;
+        let step = 1.0 / scale.to_f64();
+        let offset = self.least.to_f64() - position.steps * step;
+        let offset = if position.is_multiple { (offset / step).round() * step } else { offset };
+        let offset = match self.working_scalar(offset, Rounding::NearestEven) {
+            None if offset != 0.0 => return None,
+            offset => offset,
+        };
+        let place = Place { offset, scale: Some(scale), target, is_guess: packing.is_guess };
+        self.bind(place).ok().filter(|other| !other.fill_is_lifted())
+    }
+
+    /// Whether the values of a packing may be elsewhere in a type.
+    pub(crate) fn may_move(&self, packing: &Packing) -> bool {
         let is_fixed = self.request.is_explicit()
             || self.request.auto
             || self.request.pow2
             || self.request.data_type.is_some()
             || self.working.is_integer()
             || packing.chain.encoded_type().is_float();
-        let Some((target, scale)) = target.zip(packing.scale).filter(|_| !is_fixed) else {
-            return Vec::new();
-        };
-        let step = 1.0 / scale.to_f64();
-        let count = (self.greatest.to_f64() - self.least.to_f64()) / step;
-        let is_multiple = packing.is_guess || self.request.precision.is_some();
-        // At the low end; with the middle of the range at a change of the high byte; and between.
-        let centred = (128.0 - count / 2.0).rem_euclid(256.0).round();
-        let starts = (0..8).map(|eighth| f64::from(eighth * 32)).chain([centred]);
-        let packings = starts.filter_map(|start| {
-            let offset = self.least.to_f64() - start * step;
-            let offset = if is_multiple { (offset / step).round() * step } else { offset };
-            let offset = self.working_scalar(offset, Rounding::NearestEven)?;
-            let place = Place {
-                offset: Some(offset),
-                scale: Some(scale),
-                target,
-                is_guess: packing.is_guess,
-            };
-            self.bind(place).ok().filter(|other| !other.fill_is_lifted())
-        });
-        packings.collect()
+        packing.scale.is_some() && !is_fixed
+    }
+
+    /// Whether decoded values are to be multiples of a step.
+    fn takes_multiples(&self, packing: &Packing) -> bool {
+        packing.is_guess || self.request.precision.is_some()
     }
 
     /// The scales to try: first round ones, which may do if the data are multiples of something
@@ -461,43 +519,58 @@ impl<'a> Chooser<'a> {
 
     /// The scales that keep an absolute error.
     fn within_error(&self, bound: f64) -> Vec<Lattice> {
-        let steps = self.request.errors_in_a_step();
-        let power = |scale: f64| {
-            if self.request.pow2 { 2_f64.powi(scale.log2().ceil() as i32) } else { scale }
-        };
         if self.survey.element_type.is_integer() {
             // Steps of a whole number decode to whole numbers.
-            let step = steps * bound.floor() + 1.0;
-            let scale = self.working_scalar(power(1.0 / step), Rounding::TowardsPositive);
+            let step = self.request.errors_in_a_step() * bound.floor() + 1.0;
+            let scale = self.power(1.0 / step);
+            let scale = self.working_scalar(scale, Rounding::TowardsPositive);
             return vec![Lattice::of(scale)];
         }
-        let (least, greatest) = (self.least.to_f64(), self.greatest.to_f64());
-        let magnitude = least.abs().max(greatest.abs());
-        let extent = greatest - least;
-        // Every operation rounds by half a unit in the last place of its result at most.
-        let unit = unit_roundoff(self.working);
-        let budgets = [
-            unit * (magnitude + 2.0 * extent),
-            unit * (2.2 * magnitude + 2.2 * extent),
-            unit * (4.5 * magnitude + 4.5 * extent),
-            unit * (16.0 * magnitude + 16.0 * extent),
-        ];
-        let mut computed: Vec<Scalar> = budgets
-            .into_iter()
-            .filter(|&budget| bound > budget * 1.001)
-            .filter_map(|budget| {
-                let scale = power(1.0 / (steps * (bound - budget)));
-                self.working_scalar(scale, Rounding::TowardsPositive)
-            })
-            .collect();
-        computed.dedup();
+        let computed = self.safe_scales(bound);
         let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
-        let guesses = round_scales(extent.max(magnitude))
+        let guesses = round_scales(self.extent().max(self.magnitude()))
             .into_iter()
             .filter(|&scale| scale < finest && (!self.request.pow2 || is_power_of_two(scale)))
             .filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven))
             .map(|scale| Lattice { is_guess: true, ..Lattice::of(Some(scale)) });
         guesses.chain(computed.into_iter().map(|scale| Lattice::of(Some(scale)))).collect()
+    }
+
+    /// Scales that keep an absolute error by the arithmetic, if it goes ever worse.
+    fn safe_scales(&self, bound: f64) -> Vec<Scalar> {
+        let budgets = [
+            self.rounding(1.0, 2.0),
+            self.rounding(2.2, 2.2),
+            self.rounding(4.5, 4.5),
+            self.rounding(16.0, 16.0),
+        ];
+        let scales = budgets.into_iter().filter_map(|budget| self.scale_within(bound, budget));
+        let mut scales: Vec<Scalar> = scales.collect();
+        scales.dedup();
+        scales
+    }
+
+    /// The scale that keeps an absolute error if rounding takes no more than `budget` of it.
+    fn scale_within(&self, bound: f64, budget: f64) -> Option<Scalar> {
+        let step = self.request.errors_in_a_step() * (bound - budget);
+        let scale = self.working_scalar(self.power(1.0 / step), Rounding::TowardsPositive);
+        scale.filter(|_| bound > budget * 1.001)
+    }
+
+    /// What rounding may take from a value: every operation rounds by half a unit in the last place of its
+    /// result at most, so these are units at the largest magnitude, and at the whole range.
+    pub(crate) fn rounding(&self, of_magnitude: f64, of_extent: f64) -> f64 {
+        let unit = unit_roundoff(self.working);
+        unit * (of_magnitude * self.magnitude() + of_extent * self.extent())
+    }
+
+    fn extent(&self) -> f64 {
+        self.greatest.to_f64() - self.least.to_f64()
+    }
+
+    /// A scale, or with `--pow2` the power of two that is not coarser.
+    fn power(&self, scale: f64) -> f64 {
+        if self.request.pow2 { 2_f64.powi(scale.log2().ceil() as i32) } else { scale }
     }
 
     /// A finite number other than 0 in the working type.
@@ -641,7 +714,9 @@ impl<'a> Chooser<'a> {
                 self.working_scalar(number, Rounding::NearestEven)
             };
             offsets.push(offset(least.floor()));
-            let starts = starts(((greatest - least) * scale).ceil() as i128 + 1);
+            // Not more than can still be added to; no type has so many.
+            let steps = ((greatest - least) * scale).ceil().min(1e30);
+            let starts = starts(steps as i128 + 1);
             offsets.extend(starts.into_iter().map(|start| offset(least - start as f64 / scale)));
         }
         offsets.dedup();

@@ -13,7 +13,7 @@ use zarr_recast::{Chain, FillCheck};
 use crate::args::{Compressor, Pack, Percentiles};
 use crate::array::{Region, Source};
 use crate::charts::{Charts, Frame, Pieces, gather};
-use crate::choose::{Chooser, Packing, Request};
+use crate::choose::{Chooser, Packing, Position, Request};
 use crate::limits::{Outside, Wanted, narrow};
 use crate::number::{Number, is_wide};
 use crate::output::{Destination, Encoding, Staged, Writer};
@@ -150,6 +150,10 @@ const DRY_RUN_SAMPLE: u64 = 64 << 20;
 /// the time of compressing them a few times.
 const COMPRESSION_SAMPLE: u64 = 4 << 20;
 const COMPRESSION_MOST: u64 = 20 << 20;
+/// Bytes of an array that is compressed as a whole to choose.
+const SMALL: u64 = 16 << 20;
+/// One zero in so many elements is a background.
+const BACKGROUND: usize = 10;
 /// Chunks of a sample at most.
 const SAMPLE_CHUNKS: u64 = 256;
 
@@ -348,22 +352,25 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// What is to be tried for a candidate: first the place in the type that compresses some chunks
-    /// best, if that is another than its own, and its own.
+    /// What is to be tried for a candidate: first the position in the type that compresses some chunks
+    /// best, if that is another than its own, and its own. Of a small array those are all (of 256 at most),
+    /// and coarser scales are tried, too.
     fn smallest_first(&self, chooser: &Chooser<'_>, packing: Packing) -> Result<Vec<Packing>> {
+        let elements: u128 = self.members().map(|member| member.source.elements()).sum();
+        let is_small = elements * self.source.element_type().size() as u128 <= SMALL.into();
+        let most = if is_small { SMALL } else { COMPRESSION_SAMPLE };
         let mut samples = Vec::new();
         let mut bytes = 0;
         for member in self.members() {
             let source = member.source;
-            let numbers = sample(source, COMPRESSION_SAMPLE / (self.others.len() as u64 + 1))?;
+            let numbers = sample(source, most / (self.others.len() as u64 + 1))?;
             if let Some(&first) = numbers.first() {
                 bytes += source.region(first)?.elements() * source.element_type().size() as u64;
                 samples.push((member, numbers));
             }
         }
-        let others = chooser.elsewhere(&packing);
         if self.arguments.common.compressor == Compressor::None
-            || others.is_empty()
+            || !chooser.may_move(&packing)
             || samples.is_empty()
             || bytes > COMPRESSION_MOST
         {
@@ -381,18 +388,43 @@ impl Job<'_> {
             Some((size, error))
         };
         let Some((own_size, own_error)) = tried(&packing) else { return Ok(vec![packing]) };
-        let mut best = None;
-        for other in others {
-            let Some((size, error)) = tried(&other) else { continue };
-            // What a scale that suits the data has gained in precision is worth more.
-            let is_precise = packing.is_guess
-                && self.request.max_abs_error.is_some_and(|bound| own_error < bound / 2.0);
-            let is_as_good = !is_precise || error <= own_error;
-            if is_as_good && size < best.as_ref().map_or(own_size, |(best, _)| *best) {
-                best = Some((size, other));
-            }
+        // What a scale that suits the data has gained in precision is worth more than a few bytes.
+        let is_precise = packing.is_guess
+            && self.request.max_abs_error.is_some_and(|bound| own_error < bound / 2.0);
+        let allowed = own_error.max(chooser.rounding(4.0, 0.0));
+        let keeps_zero = self.keeps_zero(&packing);
+        let at = |position| {
+            chooser.scales_at(&packing, position, is_small).into_iter().find_map(|scale| {
+                let other = chooser.moved(&packing, scale, position)?;
+                let is_right = self.try_sample(&other, chooser.demand(&other)).is_ok();
+                let (size, error) = is_right.then(|| tried(&other))??;
+                let is_as_good =
+                    (!is_precise || error <= allowed) && (!keeps_zero || self.keeps_zero(&other));
+                is_as_good.then_some((size, position, other))
+            })
+        };
+        let smallest = |best: Option<(u64, Position, Packing)>, positions: Vec<Position>| {
+            let found = positions.into_iter().filter_map(at);
+            best.into_iter().chain(found).min_by_key(|(size, ..)| *size)
+        };
+        let mut best = smallest(None, chooser.positions(&packing, is_precise));
+        if let Some((_, position, _)) = best {
+            best = smallest(best, Chooser::between(position));
         }
-        Ok(best.map(|(_, other)| other).into_iter().chain([packing]).collect())
+        let best = best.filter(|(size, ..)| *size < own_size).map(|(.., other)| other);
+        Ok(best.into_iter().chain([packing]).collect())
+    }
+
+    /// Whether zeros, which are a background if there are many, come back as zeros.
+    fn keeps_zero(&self, packing: &Packing) -> bool {
+        let zero = Scalar::zero(self.all.element_type).to_ne_bytes();
+        let size = zero.len();
+        let zeros = self.all.sample.chunks_exact(size).filter(|element| *element == zero).count();
+        if zeros * BACKGROUND < self.all.sample.len() / size {
+            return true;
+        }
+        let decoded = packing.chain.encode(&zero).and_then(|code| packing.chain.decode(&code));
+        decoded.is_ok_and(|decoded| decoded == zero)
     }
 
     /// Adds to the last failure what was asked for.
