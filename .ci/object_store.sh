@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Reading from URLs, tried on servers on the loopback interface: an S3 server (moto, from PyPI) and a
-# plain web server. Installs moto into a virtual environment, once.
+# web server, without and with TLS. Installs moto into a virtual environment, once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,11 +26,31 @@ mkdir "$scratch/files"
 "$venv/bin/python" -m http.server --bind 127.0.0.1 --directory "$scratch/files" "$http_port" \
     > "$scratch/http.log" 2>&1 &
 servers+=($!)
+# With TLS: a certificate for localhost, and nothing else, by an authority that nobody knows yet.
+https_port="$(port)"
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=recast test authority" \
+    -keyout "$scratch/ca.key" -out "$scratch/ca.pem" 2> /dev/null
+openssl req -newkey rsa:2048 -nodes -subj "/CN=localhost" -addext "subjectAltName=DNS:localhost" \
+    -keyout "$scratch/server.key" -out "$scratch/server.csr" 2> /dev/null
+openssl x509 -req -in "$scratch/server.csr" -CA "$scratch/ca.pem" -CAkey "$scratch/ca.key" -days 2 \
+    -extfile <(echo "subjectAltName=DNS:localhost") -out "$scratch/server.pem" 2> /dev/null
+"$venv/bin/python" - "$https_port" "$scratch" > "$scratch/https.log" 2>&1 << 'PYTHON' &
+import functools, http.server, ssl, sys
+
+port, scratch = int(sys.argv[1]), sys.argv[2]
+handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=f"{scratch}/files")
+server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+context.load_cert_chain(f"{scratch}/server.pem", f"{scratch}/server.key")
+server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+server.serve_forever()
+PYTHON
+servers+=($!)
 
 export AWS_ENDPOINT_URL="http://127.0.0.1:$s3_port" AWS_ALLOW_HTTP=true AWS_REGION=us-east-1
 export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
 # What this machine may have set for itself.
-unset AWS_PROFILE AWS_SESSION_TOKEN AWS_SKIP_SIGNATURE HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy
+unset SSL_CERT_FILE SSL_CERT_DIR AWS_PROFILE AWS_SESSION_TOKEN AWS_SKIP_SIGNATURE HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy
 
 # An array of Zarr v2, and a group of Zarr v3 with consolidated metadata: the same files on disk, behind
 # the web server and in the bucket.
@@ -90,6 +110,8 @@ PYTHON
 
 export RECAST_TEST_FILES="$scratch/files"
 export RECAST_TEST_HTTP="http://127.0.0.1:$http_port"
+export RECAST_TEST_HTTPS="https://localhost:$https_port"
+export RECAST_TEST_CA="$scratch/ca.pem"
 export RECAST_TEST_S3="s3://bucket/some"
 # --workspace: with the features of the dependencies that are built already.
 cargo test --workspace --features zarr-recast-cli/object-store --test urls

@@ -9,7 +9,7 @@ use crate::args::{Compare, Verify, fill_check};
 use crate::array::{Region, Source};
 use crate::charts::{Charts, Frame, Pieces, gather};
 use crate::number::{Number, is_wide};
-use crate::page::{PagePlace, page};
+use crate::page::{PagePlace, page, section};
 use crate::report::{Table, count, print};
 use crate::survey::survey;
 use crate::verify::{Comparison, Demand, Judge};
@@ -69,8 +69,7 @@ impl Difference {
                 a.array().shape()
             );
         }
-        let place = arguments.report.as_deref();
-        let place = place.map(|path| PagePlace::new(path, arguments.overwrite)).transpose()?;
+        let place = PagePlace::of(arguments.report.as_deref(), arguments.overwrite)?;
         let workers = Workers::new(arguments.threads, !arguments.quiet)?;
         let survey = survey(&a, &workers)?;
         let (absolute, relative) = tolerance.unwrap_or((f64::INFINITY, 0.0));
@@ -101,7 +100,7 @@ impl Difference {
             let charts = pair.charts(&difference, &workers)?;
             let title =
                 format!("{} compared with {}", arguments.b.display(), arguments.a.display());
-            place.write(&page(&title, &difference.to_table(), &charts)?)?;
+            place.write(&page(&title, &section(&difference.to_table(), &charts)?))?;
             place.commit()?;
         }
         Ok(difference)

@@ -17,7 +17,7 @@ use crate::choose::{Chooser, Packing, Position, Request};
 use crate::limits::{Outside, Wanted, narrow};
 use crate::number::{Number, is_wide};
 use crate::output::{Destination, Encoding, Staged, Writer};
-use crate::page::{PagePlace, page};
+use crate::page::{PagePlace, page, section};
 use crate::report::count;
 use crate::summary::{Summary, scalar_text};
 use crate::survey::{Survey, survey};
@@ -27,26 +27,30 @@ use crate::work::Workers;
 /// The attribute with the provenance.
 pub(crate) const PROVENANCE: &str = "recast";
 
-// `Summary::show` is a function for one lifetime of what it borrows; the closure is one for all.
-#[allow(clippy::redundant_closure_for_method_calls)]
 pub(crate) fn run(arguments: &Pack) -> Result<()> {
-    pack(arguments, |summary| summary.show())
+    let overwrite = arguments.common.overwrite;
+    let destination = Destination::new(&arguments.input, &arguments.output, overwrite)?;
+    let place = PagePlace::of(arguments.report.as_deref(), overwrite)?;
+    pack(arguments, Some(&destination), place, |summary, _| summary.show())
 }
 
-/// Packs an array, and returns the report.
-pub(crate) fn array(arguments: &Pack) -> Result<Value> {
-    pack(arguments, |summary| Ok(summary.to_json()))
+/// Packs an array of a group into a directory, or none in a dry run; returns the report, and what a page
+/// says of it if one is asked for.
+pub(crate) fn array(arguments: &Pack, place: Option<&Path>) -> Result<(Value, Option<String>)> {
+    let destination = place.map(|place| Destination::new(&arguments.input, place, false));
+    let destination = destination.transpose()?;
+    pack(arguments, destination.as_ref(), None, |summary, section| Ok((summary.to_json(), section)))
 }
 
-fn pack<T>(arguments: &Pack, show: impl FnOnce(&Summary<'_>) -> Result<T>) -> Result<T> {
+fn pack<T>(
+    arguments: &Pack,
+    destination: Option<&Destination>,
+    place: Option<PagePlace>,
+    show: impl FnOnce(&Summary<'_>, Option<String>) -> Result<T>,
+) -> Result<T> {
     let started = Instant::now();
     let request = Request::new(arguments)?;
-    let destination =
-        Destination::new(&arguments.input, &arguments.output, arguments.common.overwrite)?;
     let source = Source::open(&arguments.input, arguments.common.fill_check())?;
-    let place = arguments.report.as_deref();
-    let mut place =
-        place.map(|path| PagePlace::new(path, arguments.common.overwrite)).transpose()?;
     let others = others(arguments, &source)?;
     let sources: Vec<&Source> = [&source].into_iter().chain(&others).collect();
     let workers = Workers::within(&arguments.common, &sources)?;
@@ -66,25 +70,37 @@ fn pack<T>(arguments: &Pack, show: impl FnOnce(&Summary<'_>) -> Result<T>) -> Re
         workers: &workers,
     };
     let chooser = Chooser::new(&request, &all).with_context(|| job.input())?;
-    if arguments.dry_run {
+    let Some(destination) = destination.filter(|_| !arguments.dry_run) else {
         let sample = sample(&source, DRY_RUN_SAMPLE)?;
         let packed =
             job.find(&chooser, |packing, demand| job.press(packing, demand, Scope::Some(&sample)))?;
-        return show(&Summary::new(job, &packed, started));
-    }
+        return show(&Summary::new(job, &packed, started), None);
+    };
     let Written { staged, packed } =
-        job.find(&chooser, |packing, demand| job.write(packing, demand, &destination))?;
+        job.find(&chooser, |packing, demand| job.write(packing, demand, destination))?;
     let summary = Summary::new(job, &packed, started);
-    if let Some(place) = &mut place {
+    let section = match arguments.report {
+        Some(_) => Some(section(&summary.to_table(), &job.charts(&packed)?)?),
+        None => None,
+    };
+    commit(arguments, destination, staged, place, section.as_deref())?;
+    show(&summary, section)
+}
+
+/// Brings an array to its place, and a page about it to its own.
+pub(crate) fn commit(
+    arguments: &Pack,
+    destination: &Destination,
+    staged: Staged,
+    mut place: Option<PagePlace>,
+    parts: Option<&str>,
+) -> Result<()> {
+    if let (Some(place), Some(parts)) = (&mut place, parts) {
         let (input, output) = (arguments.input.display(), arguments.output.display());
-        let title = format!("{input} packed as {output}");
-        place.write(&page(&title, &summary.to_table(), &job.charts(&packed)?)?)?;
+        place.write(&page(&format!("{input} packed as {output}"), parts))?;
     }
     destination.commit(staged)?;
-    if let Some(place) = place {
-        place.commit()?;
-    }
-    show(&summary)
+    place.map_or(Ok(()), PagePlace::commit)
 }
 
 /// The arrays that `--scale-from` names besides INPUT.

@@ -20,8 +20,12 @@ pub(crate) struct PagePlace {
 }
 
 impl PagePlace {
-    /// Checks that a file may be written here.
-    pub(crate) fn new(path: &Path, overwrite: bool) -> Result<Self> {
+    /// Checks that a file may be written to the path of `--report`, if there is one.
+    pub(crate) fn of(report: Option<&Path>, overwrite: bool) -> Result<Option<Self>> {
+        report.map(|path| Self::new(path, overwrite)).transpose()
+    }
+
+    fn new(path: &Path, overwrite: bool) -> Result<Self> {
         let place = || -> Result<Self> {
             if path.symlink_metadata().is_ok() && !overwrite {
                 bail!("exists; --overwrite replaces it");
@@ -60,8 +64,8 @@ const SIZE: (u32, u32) = (460, 270);
 /// Of the bars; legible on white and on black.
 const BAR: RGBColor = RGBColor(0x2f, 0x7f, 0xc1);
 
-/// The page.
-pub(crate) fn page(title: &str, table: &Table, charts: &Charts) -> Result<String> {
+/// A part of a page: a table, and plots below it.
+pub(crate) fn section(table: &Table, charts: &Charts) -> Result<String> {
     let mut figures = String::new();
     let mut figure = |caption: &str, svg: String| -> Result<()> {
         let svg = svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{caption}\" "), 1);
@@ -83,23 +87,32 @@ pub(crate) fn page(title: &str, table: &Table, charts: &Charts) -> Result<String
     };
     let caption = format!("Largest |error| {over}");
     figure(&caption, if map.extents[0] > 1 { heat_map(map)? } else { profile(map)? })?;
+    Ok(format!("{}<div class=\"figures\">\n{figures}</div>\n", html(table)?))
+}
+
+/// A part of a page that has several.
+pub(crate) fn named_section(name: &str, section: &str) -> String {
+    format!("<section>\n<h2>{}</h2>\n{section}</section>\n", escaped(name))
+}
+
+/// A page of a title and its parts.
+pub(crate) fn page(title: &str, parts: &str) -> String {
     let title = escaped(title);
-    Ok(format!(
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <h1>{title}</h1>\n<table>\n{}</table>\n<div class=\"figures\">\n{figures}</div>\n\
-         <footer>recast {}</footer>\n</main>\n</body>\n</html>\n",
-        rows(table)?,
+         <h1>{title}</h1>\n{parts}<footer>recast {}</footer>\n</main>\n</body>\n</html>\n",
         env!("CARGO_PKG_VERSION")
-    ))
+    )
 }
 
 const STYLE: &str = "
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; margin: 0; }
 main { max-width: 82rem; margin: 0 auto; padding: 1rem 1.25rem; }
-h1 { font-size: 1.25rem; overflow-wrap: anywhere; }
+h1, h2 { font-size: 1.25rem; overflow-wrap: anywhere; }
+section { border-top: 1px solid; margin-top: 2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: .15rem 1.5rem .15rem 0; }
 th { font-weight: 600; white-space: nowrap; }
@@ -113,12 +126,14 @@ svg rect { shape-rendering: crispEdges; }
 footer { margin-top: 2rem; opacity: .7; }
 ";
 
-fn rows(table: &Table) -> Result<String> {
-    let mut text = String::new();
+/// A table of a page.
+pub(crate) fn html(table: &Table) -> Result<String> {
+    let mut text = "<table>\n".to_owned();
     for (label, value) in table.rows() {
         let value = escaped(value).replace('\n', "<br>");
         writeln!(text, "<tr><th scope=\"row\">{}</th><td>{value}</td></tr>", escaped(label))?;
     }
+    text.push_str("</table>\n");
     Ok(text)
 }
 

@@ -12,11 +12,9 @@ use recast_kernels::ElementType;
 
 use crate::sums::Sums;
 
-/// Elements side by side, which the compiler makes vectors of.
-const LANES: usize = 8;
-
-/// Differences that are held at once.
-const PIECE: usize = 256;
+/// Elements side by side. Of a loop over so many the compiler makes vectors; of one over few it makes
+/// single instructions for each.
+const LANES: usize = 32;
 
 /// The smallest and the largest element; none if the block is not plain, or of another type.
 pub(crate) fn range(
@@ -121,26 +119,26 @@ impl<const SIZE: usize, F: Fn([u8; SIZE]) -> f64> WithSimd for Pairs<'_, SIZE, F
         let mut distances = [0.0; LANES];
         let mut signed = [0.0; LANES];
         let mut squares = [0.0; LANES];
-        // In two loops, each of which the compiler makes vectors of; one of both it does not.
-        let mut differences = [0.0; PIECE];
-        for (before, after) in self.before.chunks(PIECE).zip(self.after.chunks(PIECE)) {
-            for ((&x, &y), difference) in before.iter().zip(after).zip(&mut differences) {
-                let (x, y) = ((self.decode)(x), (self.decode)(y));
-                let is_fill = (x == self.fill) | (y == self.fill);
-                // NaN if one is NaN, infinite or the fill value; and then so is a sum.
-                *difference = if is_fill { f64::NAN } else { y - x };
+        let mut add = |lane: usize, x: [u8; SIZE], y: [u8; SIZE]| {
+            let (x, y) = ((self.decode)(x), (self.decode)(y));
+            let is_fill = (x == self.fill) | (y == self.fill);
+            // NaN if one is NaN, infinite or the fill value; and then so is a sum.
+            let difference = if is_fill { f64::NAN } else { y - x };
+            let distance = difference.abs();
+            max[lane] = if distance > max[lane] { distance } else { max[lane] };
+            distances[lane] += distance;
+            signed[lane] += difference;
+            squares[lane] += distance * distance;
+        };
+        let (before, before_rest) = self.before.as_chunks::<LANES>();
+        let (after, after_rest) = self.after.as_chunks::<LANES>();
+        for (xs, ys) in before.iter().zip(after) {
+            for lane in 0..LANES {
+                add(lane, xs[lane], ys[lane]);
             }
-            // What follows the end of the last piece is no difference.
-            differences[before.len()..].fill(0.0);
-            for row in differences.as_chunks::<LANES>().0 {
-                for lane in 0..LANES {
-                    let distance = row[lane].abs();
-                    max[lane] = if distance > max[lane] { distance } else { max[lane] };
-                    distances[lane] += distance;
-                    signed[lane] += row[lane];
-                    squares[lane] += distance * distance;
-                }
-            }
+        }
+        for (lane, (&x, &y)) in before_rest.iter().zip(after_rest).enumerate() {
+            add(lane, x, y);
         }
         let total = Sums {
             elements: self.before.len() as u64,

@@ -265,7 +265,7 @@ fn runtime() -> Result<&'static Runtime> {
 /// What is behind an error, without the account of all that was tried.
 fn reason(error: &object_store::Error) -> String {
     use object_store::Error::{PermissionDenied, Unauthenticated};
-    let mut last: &dyn Error = error;
+    let mut last: &(dyn Error + 'static) = error;
     while let Some(source) = last.source() {
         last = source;
     }
@@ -274,7 +274,21 @@ fn reason(error: &object_store::Error) -> String {
             " (are the credentials those of the owner? For S3 they are in AWS_ACCESS_KEY_ID and \
              AWS_SECRET_ACCESS_KEY)"
         }
+        _ if is_untrusted(last) => {
+            " (the certificate of the server is not one that this machine trusts; SSL_CERT_FILE \
+             names a file with others to trust)"
+        }
         _ => "",
     };
     format!("{last}{hint}")
+}
+
+/// Whether a certificate was refused for who has issued it.
+fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
+    use rustls::{CertificateError::UnknownIssuer, Error::InvalidCertificate};
+    // It comes inside an error of the connection.
+    let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    let error = inner.map_or(error, |inner| inner);
+    let error = error.downcast_ref::<rustls::Error>();
+    error.is_some_and(|error| *error == InvalidCertificate(UnknownIssuer))
 }

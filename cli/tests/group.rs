@@ -264,3 +264,85 @@ fn named_arrays_of_a_group_have_one_scale() {
     let error = folder.refuses(&["-e", "0.01", "--scale-from", "flag"]);
     assert!(error.contains("flag is the name of no array that is to be packed"), "{error}");
 }
+
+#[test]
+fn a_dry_run_of_a_group_writes_nothing_and_says_what_would_become_of_each_array() {
+    let folder = Folder::new();
+    weather(&folder.input());
+    let before = contents(folder.path());
+    let planned = folder.pack(&["-e", "0.01", "--dry-run"]);
+    assert_eq!(contents(folder.path()), before);
+    let paths = [folder.input(), folder.output()].map(|path| path.display().to_string());
+    let text = recast(&["pack", &paths[0], &paths[1], "-e", "0.01", "--dry-run"]).succeeds();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("nothing written"), "{text}");
+    let report = folder.pack(&["-e", "0.01"]);
+    assert_eq!([&planned["dry_run"], &report["dry_run"]], [true, false]);
+    assert_eq!(packed(&planned), packed(&report));
+    for (planned, made) in
+        planned["arrays"].as_array().unwrap().iter().zip(report["arrays"].as_array().unwrap())
+    {
+        assert_eq!(planned["report"]["codecs"], made["report"]["codecs"]);
+        assert_eq!(planned["report"]["output"], made["report"]["output"]);
+        if planned["action"] == "packed" {
+            let codecs = format!("{}: \"codecs\": [", planned["array"].as_str().unwrap());
+            assert!(text.contains(&codecs), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_page_of_a_group_has_a_part_for_each_array_that_is_packed() {
+    let folder = Folder::new();
+    weather(&folder.input());
+    let page = folder.path().join("page.html");
+    folder.pack(&["-e", "0.01", "--report", page.to_str().unwrap()]);
+    let text = fs::read_to_string(&page).unwrap();
+    for name in ["deep/t2m", "t2m", "wind"] {
+        assert!(text.contains(&format!("<h2>{name}</h2>")), "{name}");
+        let output = folder.output().join(name);
+        assert!(text.contains(&format!("<td>{}</td>", output.display())), "{name}");
+    }
+    assert_eq!(text.matches("<svg").count(), 3 * 4);
+    assert_eq!(text.matches("<h1>").count(), 1);
+    assert!(text.contains("3 packed, 4 copied"), "{text}");
+}
+
+/// A group whose fields are packed as CF does it, and its coordinate.
+fn packed_by_cf(root: &Path) {
+    for (name, scale) in [("sst", 0.01), ("ice", 0.5)] {
+        let elements: Vec<u8> = (0..12_i16).flat_map(i16::to_ne_bytes).collect();
+        Sample::new("int16", &[3, 4], &[3, 4], json!(-1))
+            .with("attributes", json!({"scale_factor": scale, "_FillValue": -1}))
+            .write(&root.join(name), &elements);
+    }
+    Sample::new("float32", &[4], &[4], json!(0)).write(&root.join("lat"), &floats(4));
+    fs::write(root.join("zarr.json"), r#"{"zarr_format":3,"node_type":"group"}"#).unwrap();
+}
+
+#[test]
+fn a_group_packed_by_cf_has_a_dry_run_and_a_page() {
+    let folder = Folder::new();
+    packed_by_cf(&folder.input());
+    let before = contents(folder.path());
+    let planned = folder.pack(&["--from-cf", "--dry-run"]);
+    assert_eq!(contents(folder.path()), before);
+    let page = folder.path().join("page.html");
+    let report = folder.pack(&["--from-cf", "--report", page.to_str().unwrap()]);
+    assert_eq!(packed(&planned), ["ice", "sst"]);
+    assert_eq!(packed(&report), ["ice", "sst"]);
+    for (planned, made) in
+        planned["arrays"].as_array().unwrap().iter().zip(report["arrays"].as_array().unwrap())
+    {
+        assert_eq!(planned["report"]["codecs"], made["report"]["codecs"]);
+        assert_eq!(planned["report"]["bit_identical"], made["report"]["bit_identical"]);
+    }
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(text.contains("<h2>ice</h2>") && text.contains("<h2>sst</h2>"), "{text}");
+    assert_eq!(text.matches("<svg").count(), 2 * 4);
+    // A page that is there stays, and nothing is written beside it.
+    fs::remove_dir_all(folder.output()).unwrap();
+    let error = folder.refuses(&["--from-cf", "--report", page.to_str().unwrap()]);
+    assert!(error.contains("--report") && error.contains("--overwrite"), "{error}");
+    assert!(!folder.output().exists());
+}

@@ -145,6 +145,25 @@ fn what_cannot_be_read_is_one_line_with_the_url_and_soon() {
 }
 
 #[test]
+fn a_server_with_tls_is_trusted_if_its_certificate_is() {
+    let url = format!("{}/old.zarr", setting("RECAST_TEST_HTTPS"));
+    let expected = recast(&["cat", &on_disk("old.zarr")]).succeeds();
+    let cat = || recast(&["cat", &url]);
+    let authority = setting("RECAST_TEST_CA");
+    assert_eq!(cat().with("SSL_CERT_FILE", &authority).succeeds(), expected);
+    let start = Instant::now();
+    let error = cat().without("SSL_CERT_FILE").fails(1);
+    for part in [url.as_str(), "invalid peer certificate", "SSL_CERT_FILE"] {
+        assert!(error.contains(part), "{error}");
+    }
+    // The certificate is for localhost, so another name of this machine is not the server's.
+    let other = url.replace("localhost", "127.0.0.1");
+    let error = recast(&["cat", &other]).with("SSL_CERT_FILE", &authority).fails(1);
+    assert!(error.contains(&other) && error.contains("certificate not valid"), "{error}");
+    assert!(start.elapsed() < Duration::from_mins(1), "{:?}", start.elapsed());
+}
+
+#[test]
 fn credentials_are_those_of_the_environment() {
     let [url, _] = urls("old.zarr");
     let without = |name: &str| recast(&["cat", &url]).without(name);

@@ -1,5 +1,7 @@
 //! `recast pack --from-cf`: codecs in place of CF's attributes, over the same stored codes.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde_json::{Map, Value, json};
@@ -16,8 +18,8 @@ use crate::charts::{Charts, Frame, Pieces, gather};
 use crate::difference::Differences;
 use crate::number::integer;
 use crate::output::Destination;
-use crate::pack::PROVENANCE;
-use crate::page::{PagePlace, page};
+use crate::pack::{PROVENANCE, commit};
+use crate::page::{PagePlace, section};
 use crate::report::{Table, bytes, count, print};
 use crate::survey::survey;
 use crate::work::Workers;
@@ -42,7 +44,10 @@ struct Found {
 }
 
 pub(crate) fn pack(arguments: &Pack) -> Result<()> {
-    convert_array(arguments, |report| {
+    let Pack { input, output, common, .. } = arguments;
+    let destination = Destination::new(input, output, common.overwrite)?;
+    let place = PagePlace::of(arguments.report.as_deref(), common.overwrite)?;
+    convert_array(arguments, Some(&destination), place, |report, _| {
         let to_text = || {
             let codecs = report.conversion.carried.codecs();
             let table = report.to_table();
@@ -56,17 +61,24 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
     })
 }
 
-/// Converts an array, and returns the report.
-pub(crate) fn array(arguments: &Pack) -> Result<Value> {
-    convert_array(arguments, |report| Ok(report.to_json()))
+/// Converts an array of a group into a directory, or none in a dry run; returns the report, and what a
+/// page says of it if one is asked for.
+pub(crate) fn array(arguments: &Pack, place: Option<&Path>) -> Result<(Value, Option<String>)> {
+    let destination = place.map(|place| Destination::new(&arguments.input, place, false));
+    let destination = destination.transpose()?;
+    convert_array(arguments, destination.as_ref(), None, |report, section| {
+        Ok((report.to_json(), section))
+    })
 }
 
-fn convert_array<T>(arguments: &Pack, show: impl FnOnce(&Report<'_>) -> Result<T>) -> Result<T> {
-    let Pack { input, output, common, .. } = arguments;
-    let destination = Destination::new(input, output, common.overwrite)?;
+fn convert_array<T>(
+    arguments: &Pack,
+    destination: Option<&Destination>,
+    place: Option<PagePlace>,
+    show: impl FnOnce(&Report<'_>, Option<String>) -> Result<T>,
+) -> Result<T> {
+    let Pack { input, common, .. } = arguments;
     let source = Source::open(input, common.fill_check())?;
-    let place = arguments.report.as_deref();
-    let place = place.map(|path| PagePlace::new(path, common.overwrite)).transpose()?;
     let workers = Workers::new(common.threads, !common.quiet)?;
     let conversion =
         convert(&source, arguments, &workers).with_context(|| input.display().to_string())?;
@@ -77,28 +89,24 @@ fn convert_array<T>(arguments: &Pack, show: impl FnOnce(&Report<'_>) -> Result<T
         transferred: None,
         found: Found::default(),
     };
-    if arguments.dry_run {
+    let Some(destination) = destination.filter(|_| !arguments.dry_run) else {
         let chain = &conversion.inversion.chain;
         let decoded = |region: &Region| Ok(chain.decode(&source.read_or_fill(region)?)?);
         report.found = check(&source, decoded, &conversion, &workers)?;
-        return show(&report);
-    }
+        return show(&report, None);
+    };
     let staged = destination.stage()?;
     let transferred = conversion.carried.write(&source, staged.path(), Transfer::Copy, &workers)?;
     report.transferred = Some(transferred);
     let result =
         Source::open(staged.path(), FillCheck::Enforce).context("reading back what was written")?;
     report.found = check(&source, |region| result.read_or_fill(region), &conversion, &workers)?;
-    if let Some(mut place) = place {
-        let title = format!("{} packed by CF, as {}", input.display(), output.display());
-        let charts = report.charts(&result, &workers)?;
-        place.write(&page(&title, &report.to_table(), &charts)?)?;
-        destination.commit(staged)?;
-        place.commit()?;
-    } else {
-        destination.commit(staged)?;
-    }
-    show(&report)
+    let section = match arguments.report {
+        Some(_) => Some(section(&report.to_table(), &report.charts(&result, &workers)?)?),
+        None => None,
+    };
+    commit(arguments, destination, staged, place, section.as_deref())?;
+    show(&report, section)
 }
 
 fn convert(source: &Source, arguments: &Pack, workers: &Workers) -> Result<Conversion> {

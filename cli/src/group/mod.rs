@@ -16,6 +16,7 @@ use crate::args::Pack;
 use crate::carry::Transfer;
 use crate::failure::UsageError;
 use crate::output::{Destination, unwritten};
+use crate::page::{PagePlace, html, named_section};
 use crate::report::{Table, bytes, count, measured, print};
 use crate::store::{Kind, Location, below};
 use crate::{cf, pack};
@@ -46,13 +47,16 @@ pub(crate) fn run(arguments: &Pack) -> Result<()> {
     let packed = treatments.iter().filter(|(_, one)| matches!(one, Treatment::Pack(_)));
     let packed: Vec<&str> = packed.map(|(path, _)| *path).collect();
     let of_one_scale = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
-    let staged = destination.stage()?;
+    let page_place = PagePlace::of(arguments.report.as_deref(), common.overwrite)?;
+    let staged = if arguments.dry_run { None } else { Some(destination.stage()?) };
 
-    let mut done = Vec::new();
+    let (mut done, mut sections) = (Vec::new(), String::new());
     for node in &nodes {
-        let place = staged.path().join(&node.path);
+        let place = staged.as_ref().map(|staged| staged.path().join(&node.path));
         if node.kind == Kind::Group {
-            fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
+            if let Some(place) = &place {
+                fs::create_dir_all(place).map_err(|error| unwritten(error.into(), &node.path))?;
+            }
             continue;
         }
         let Some(treatment) = treatments.remove(node.path.as_str()) else { continue };
@@ -62,34 +66,45 @@ pub(crate) fn run(arguments: &Pack) -> Result<()> {
                 let together = of_one_scale.iter().filter(|_| is_one);
                 one.scale_from = together.map(|path| below(input, path)).collect();
                 one.input = below(input, &node.path);
-                one.output = place;
-                one.common.overwrite = false;
-                let report = if one.from_cf { cf::array(&one) } else { pack::array(&one) };
+                one.output = output.join(&node.path);
+                let place = place.as_deref();
+                let packed =
+                    if one.from_cf { cf::array(&one, place) } else { pack::array(&one, place) };
                 let hint = format!("--exclude {:?} leaves it as it is", node.path);
-                let mut report =
-                    report.with_context(|| format!("{shown}: {}: {hint}", node.path))?;
-                let input = below(input, &node.path).display().to_string();
-                set(&mut report, "input", input.into());
-                set(&mut report, "output", output.join(&node.path).display().to_string().into());
+                let (report, section) =
+                    packed.with_context(|| format!("{shown}: {}: {hint}", node.path))?;
+                let section = section.map(|section| named_section(&node.path, &section));
+                sections.push_str(&section.unwrap_or_default());
                 Ok(report)
             }
             Treatment::Copy(reason) => {
-                node.copy(&place, Transfer::Copy)
-                    .with_context(|| format!("{shown}: {}", node.path))?;
+                if let Some(place) = &place {
+                    node.copy(place, Transfer::Copy)
+                        .with_context(|| format!("{shown}: {}", node.path))?;
+                }
                 Err(reason)
             }
         };
         done.push(Done { path: node.path.clone(), report });
     }
-    tree::write_groups(&nodes, staged.path())?;
     if done.iter().all(|one| one.report.is_err()) {
         let arrays = arrays(done.len());
         bail!("{shown}: a group in which none of {arrays} is to be packed: {}", reasons(&done));
     }
-    destination.commit(staged)?;
+    if let Some(staged) = staged {
+        tree::write_groups(&nodes, staged.path())?;
+        let parts = format!("{}{sections}", html(&to_table(arguments, &done))?);
+        pack::commit(arguments, &destination, staged, page_place, Some(&parts))?;
+    }
 
-    let (as_json, as_table) = (|| to_json(arguments, &done), || to_table(arguments, &done));
-    print(arguments.json, common.quiet, as_json, as_table)
+    let to_text = || {
+        let codecs = done.iter().filter(|_| arguments.dry_run).filter_map(|one| {
+            let codecs = one.report.as_ref().ok()?.get("codecs")?;
+            Some(format!("\n{}: \"codecs\": {codecs:#}\n", one.path))
+        });
+        format!("{}{}", to_table(arguments, &done), codecs.collect::<String>())
+    };
+    print(arguments.json, common.quiet, || to_json(arguments, &done), to_text)
 }
 
 /// Whether a group lies at a path; false where nothing can be found out.
@@ -156,12 +171,6 @@ fn candidate(node: &Node, from_cf: bool, is_coordinate: bool) -> rules::Candidat
     rules::Candidate { unfit, is_coordinate: is_coordinate && !from_cf }
 }
 
-fn set(document: &mut Value, member: &str, value: Value) {
-    if let Some(object) = document.as_object_mut() {
-        object.insert(member.to_owned(), value);
-    }
-}
-
 pub(crate) fn arrays(number: usize) -> String {
     format!("{} array{}", count(number as u64), if number == 1 { "" } else { "s" })
 }
@@ -185,6 +194,7 @@ fn to_json(arguments: &Pack, done: &[Done]) -> Value {
     json!({
         "input": arguments.input.display().to_string(),
         "output": arguments.output.display().to_string(),
+        "dry_run": arguments.dry_run,
         "arrays": list,
     })
 }
@@ -193,7 +203,12 @@ fn to_table(arguments: &Pack, done: &[Done]) -> Table {
     let mut table = Table::default();
     let packed = done.iter().filter(|one| one.report.is_ok()).count();
     let copied = done.len() - packed;
-    table.row("packed", arguments.output.display().to_string());
+    if arguments.dry_run {
+        table
+            .row("dry run", "nothing written; sizes and errors are from some chunks of each array");
+    } else {
+        table.row("packed", arguments.output.display().to_string());
+    }
     table.row("arrays", format!("{packed} packed, {copied} copied"));
     let (mut before, mut after) = (0.0, 0.0);
     for Done { path, report } in done {

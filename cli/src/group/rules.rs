@@ -8,7 +8,7 @@ use glob::{MatchOptions, Pattern};
 use serde_json::Value;
 
 use crate::args::{Cli, Command, Pack};
-use crate::failure::{UsageError, clap_problem};
+use crate::failure::clap_problem;
 
 /// What is known of an array before a rule is asked.
 pub(super) struct Candidate {
@@ -47,10 +47,6 @@ impl<'a> Rules<'a> {
             texts.iter().map(pattern).collect()
         };
         let group = &arguments.group;
-        if arguments.dry_run || arguments.report.is_some() {
-            let text = "--dry-run and --report are for arrays; name one of those in the group";
-            return Err(UsageError(text.to_owned()).into());
-        }
         let tables = match &group.config {
             Some(path) => {
                 read(path, arguments).with_context(|| format!("--config {}", path.display()))?
@@ -169,7 +165,10 @@ fn one(table: &Value, arguments: &Pack) -> Result<ConfigTable> {
     parsed.common.max_memory = arguments.common.max_memory;
     parsed.common.quiet = arguments.common.quiet;
     parsed.common.accept_fill_value = arguments.common.accept_fill_value;
+    parsed.common.overwrite = arguments.common.overwrite;
     parsed.no_provenance = arguments.no_provenance;
+    parsed.dry_run = arguments.dry_run;
+    parsed.report.clone_from(&arguments.report);
     Ok(ConfigTable { name, arguments: Some(parsed) })
 }
 

@@ -41,6 +41,12 @@ impl Recast {
         self
     }
 
+    /// Runs it with a variable of the environment.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
     /// Gives it these bytes on standard input.
     pub(crate) fn stdin(self, bytes: &[u8]) -> Self {
         Self { stdin: bytes.to_vec(), ..self }
