@@ -1,6 +1,9 @@
 //! Arrays, read chunk by chunk.
 
+use std::cell::RefCell;
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,6 +24,14 @@ const MOST_CHUNKS: u64 = 100_000_000;
 /// A chunk is decoded as a whole, so it has to fit into memory a few times.
 const LARGEST_CHUNK: u64 = 4 << 30;
 
+/// Bytes that are read at once where that can be: they are worked on while a cache still has them.
+const PIECE: usize = 128 << 10;
+
+thread_local! {
+    /// For a piece, so that it is the same memory each time.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 /// An array opened for reading.
 pub(crate) struct Source {
     path: PathBuf,
@@ -29,6 +40,8 @@ pub(crate) struct Source {
     element_type: ElementType,
     fill_value: Scalar,
     codecs: Steps,
+    /// Whether the stored bytes of a chunk are its elements as this machine has them.
+    is_plain: bool,
     chunks: u64,
     options: CodecOptions,
 }
@@ -179,11 +192,21 @@ impl Source {
                 array.shape()
             )
         })?;
+        let is_plain = is_plain(&metadata, &codecs, element_type);
         let options = CodecOptions::default().with_concurrent_target(1);
         let path = path.to_owned();
         let array = zarrs_recast::fused(array);
-        let source =
-            Self { path, array, location, element_type, fill_value, codecs, chunks, options };
+        let source = Self {
+            path,
+            array,
+            location,
+            element_type,
+            fill_value,
+            codecs,
+            is_plain,
+            chunks,
+            options,
+        };
         if chunks > 0 {
             source.region(0)?;
         }
@@ -283,11 +306,53 @@ impl Source {
             }
             Ok(Some(region.crop(bytes, self.element_type.size())?))
         };
-        guarded(read).with_context(|| {
-            let key = self.array.chunk_key(&region.chunk);
-            let path = self.path.display();
-            format!("{path}: chunk {:?} ({key}; restore it if it is damaged)", region.chunk)
-        })
+        guarded(read).with_context(|| self.name(region))
+    }
+
+    /// Goes through the elements of a region, C order and native byte order, from the first to the last;
+    /// `work` gets the index of the first of some, and them. False if the chunk is not stored.
+    pub(crate) fn pieces(
+        &self,
+        region: &Region,
+        mut work: impl FnMut(usize, &mut [u8]) -> Result<()>,
+    ) -> Result<bool> {
+        let size = self.element_type.size();
+        if let Some((mut file, mut rest)) = self.plain_file(region)? {
+            let mut buffer = BUFFER.take();
+            let mut first = 0;
+            while rest > 0 {
+                buffer.resize(rest.min(PIECE), 0);
+                file.read_exact(&mut buffer).with_context(|| self.name(region))?;
+                work(first, &mut buffer)?;
+                first += buffer.len() / size;
+                rest -= buffer.len();
+            }
+            BUFFER.set(buffer);
+            return Ok(true);
+        }
+        let Some(mut elements) = self.read(region)? else { return Ok(false) };
+        for (number, piece) in elements.chunks_mut(PIECE).enumerate() {
+            work(number * (PIECE / size), piece)?;
+        }
+        Ok(true)
+    }
+
+    /// The file of a chunk that is its elements and nothing else, with its length; none where only zarrs
+    /// can tell what there is.
+    fn plain_file(&self, region: &Region) -> Result<Option<(File, usize)>> {
+        let size = self.element_type.size();
+        let length = region.elements() as usize * size;
+        let path = self.chunk_file(&region.chunk).filter(|_| self.is_plain && region.is_whole());
+        let Some(Ok(file)) = path.map(File::open) else { return Ok(None) };
+        let is_whole = file.metadata().with_context(|| self.name(region))?.len() == length as u64;
+        Ok(is_whole.then_some((file, length)))
+    }
+
+    /// Names a chunk, for an error.
+    fn name(&self, region: &Region) -> String {
+        let key = self.array.chunk_key(&region.chunk);
+        let path = self.path.display();
+        format!("{path}: chunk {:?} ({key}; restore it if it is damaged)", region.chunk)
     }
 
     /// The elements of a region of another array of the same shape.
@@ -328,6 +393,21 @@ impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+/// Whether the codecs of Zarr v3 metadata do nothing to elements.
+fn is_plain(metadata: &Value, codecs: &Steps, element_type: ElementType) -> bool {
+    let [only] = codecs.steps.as_slice() else { return false };
+    let endian = only.configuration.get("endian").and_then(Value::as_str);
+    let is_native = element_type.size() == 1
+        || endian == Some(if cfg!(target_endian = "little") { "little" } else { "big" });
+    let transformers = metadata.get("storage_transformers").and_then(Value::as_array);
+    metadata.get("zarr_format").is_some_and(|format| format == 3)
+        && transformers.is_none_or(Vec::is_empty)
+        && only.name == "bytes"
+        && is_native
+        // Of smaller ones some bits of a byte mean nothing.
+        && element_type.bits() >= 8
 }
 
 /// What zarrs says, and what to enable.

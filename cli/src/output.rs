@@ -1,7 +1,7 @@
 //! Writing an array: to a temporary directory beside its place, and there when it is whole.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use zarr_recast::{Codec, fill_value};
 use zarrs::array::{
     Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArrayToBytesCodecTraits, CodecOptions,
 };
-use zarrs::filesystem::FilesystemStore;
 
 use crate::args::Compressor;
 use crate::array::{Region, Source};
@@ -180,10 +179,8 @@ pub(crate) fn unwritten(error: anyhow::Error, what: &dyn std::fmt::Display) -> a
 
 /// Writes the chunks of an array that another one is the model of.
 pub(crate) struct Writer {
-    directory: PathBuf,
-    /// The array as the codecs after the value codecs see it.
-    stored: Array<FilesystemStore>,
-    store: Arc<FilesystemStore>,
+    /// The array as the codecs after the value codecs see it; it lies nowhere.
+    stored: Array<()>,
     fill: Scalar,
     document: Value,
     options: CodecOptions,
@@ -200,9 +197,8 @@ pub(crate) struct Encoding<'a> {
 }
 
 impl Writer {
-    /// Prepares to write into a directory, with shape, chunks and names like those of `model`.
+    /// Prepares to write an array with shape, chunks and names like those of `model`.
     pub(crate) fn new(
-        directory: &Path,
         model: &Source,
         encoding: &Encoding<'_>,
         attributes: Map<String, Value>,
@@ -232,9 +228,8 @@ impl Writer {
             "fill_value": fill_value::to_json(fill_value),
             "codecs": inner.clone(),
         });
-        let store = Arc::new(FilesystemStore::new(directory)?);
         let metadata: ArrayMetadata = serde_json::from_value(document.clone())?;
-        let stored = Array::new_with_metadata(Arc::clone(&store), "/", metadata)?;
+        let stored = Array::new_with_metadata(Arc::new(()), "/", metadata)?;
 
         let all: Vec<Value> = codecs.iter().map(Codec::to_json).chain(inner).collect();
         if let Some(object) = document.as_object_mut() {
@@ -248,8 +243,7 @@ impl Writer {
             name_dimensions(object);
         }
         let options = CodecOptions::default().with_concurrent_target(1);
-        let directory = directory.to_owned();
-        Ok(Self { directory, stored, store, fill: fill_value, document, options })
+        Ok(Self { stored, fill: fill_value, document, options })
     }
 
     /// The codecs of the array, all of them.
@@ -257,16 +251,25 @@ impl Writer {
         self.document.get("codecs").unwrap_or(&Value::Null)
     }
 
-    /// Writes the encoded elements of a region, unless all are the fill value. Returns the bytes
-    /// stored.
-    pub(crate) fn write(&self, region: &Region, elements: Vec<u8>) -> Result<u64> {
+    /// Writes the encoded elements of a region into the directory of the array, unless all are the fill
+    /// value. Returns the bytes stored.
+    pub(crate) fn write(
+        &self,
+        directory: &Path,
+        region: &Region,
+        elements: Vec<u8>,
+    ) -> Result<u64> {
         let write = || -> Result<u64> {
             let Some(encoded) = self.encode(region, elements)? else { return Ok(0) };
-            let path = self.store.key_to_fspath(&self.stored.chunk_key(&region.chunk));
-            if let Some(parent) = path.parent() {
-                fs::create_dir_all(parent)?;
-            }
-            fs::write(path, &encoded)?;
+            let path = directory.join(self.stored.chunk_key(&region.chunk).as_str());
+            let file = File::create(&path).or_else(|error| match path.parent() {
+                Some(parent) if error.kind() == io::ErrorKind::NotFound => {
+                    fs::create_dir_all(parent)?;
+                    File::create(&path)
+                }
+                _ => Err(error),
+            });
+            file?.write_all(&encoded)?;
             Ok(encoded.len() as u64)
         };
         write().map_err(|error| unwritten(error, &format_args!("chunk {:?}", region.chunk)))
@@ -291,10 +294,10 @@ impl Writer {
     }
 
     /// Writes the metadata, which makes the directory an array.
-    pub(crate) fn finish(&self) -> Result<()> {
+    pub(crate) fn finish(&self, directory: &Path) -> Result<()> {
         let mut text = serde_json::to_string_pretty(&self.document)?;
         text.push('\n');
-        fs::write(self.directory.join("zarr.json"), text)
+        fs::write(directory.join("zarr.json"), text)
             .map_err(|error| unwritten(error.into(), &"zarr.json"))
     }
 }

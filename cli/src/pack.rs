@@ -263,6 +263,23 @@ impl Part {
 /// Elements that are encoded, decoded and judged at once; they stay in the cache meanwhile.
 const PIECE: usize = 8192;
 
+/// Marks codes as seen. Of several together mostly all have been seen before.
+#[allow(clippy::needless_bitwise_bool)]
+fn mark<'a, const SIZE: usize>(codes: &[[u8; SIZE]], place: impl Fn([u8; SIZE]) -> &'a AtomicBool) {
+    let seen = |code: [u8; SIZE]| place(code).load(Ordering::Relaxed);
+    let (rows, rest) = codes.as_chunks::<8>();
+    for row in rows {
+        if !row.iter().fold(true, |all, &code| all & seen(code)) {
+            for &code in row {
+                place(code).store(true, Ordering::Relaxed);
+            }
+        }
+    }
+    for &code in rest {
+        place(code).store(true, Ordering::Relaxed);
+    }
+}
+
 /// Which stored values occur, for types of at most 16 bits.
 struct Codes(Option<Vec<AtomicBool>>);
 
@@ -274,21 +291,10 @@ impl Codes {
 
     fn add(&self, elements: &[u8]) {
         let Some(seen) = &self.0 else { return };
-        let mark = |seen: &AtomicBool| {
-            if !seen.load(Ordering::Relaxed) {
-                seen.store(true, Ordering::Relaxed);
-            }
-        };
         if let Ok(seen) = <&[AtomicBool; 1 << 16]>::try_from(seen.as_slice()) {
-            // Every code is an index of this array, so that none is checked.
-            let (codes, _) = elements.as_chunks();
-            for &code in codes {
-                mark(&seen[usize::from(u16::from_ne_bytes(code))]);
-            }
+            mark(elements.as_chunks().0, |code| &seen[usize::from(u16::from_ne_bytes(code))]);
         } else if let Ok(seen) = <&[AtomicBool; 1 << 8]>::try_from(seen.as_slice()) {
-            for &code in elements {
-                mark(&seen[usize::from(code)]);
-            }
+            mark(elements.as_chunks().0, |[code]| &seen[usize::from(code)]);
         }
     }
 
@@ -537,13 +543,11 @@ impl Job<'_> {
             codecs: &packing.codecs,
             compressor: self.arguments.common.compressor,
         };
-        let (directory, sample) = match scope {
-            Scope::All(directory) => (directory, None),
-            // The writer is asked for sizes at most, so any directory will do.
-            Scope::Some(numbers) => (Path::new("."), Some(numbers)),
-            Scope::Judged => (Path::new("."), None),
+        let sample = match scope {
+            Scope::Some(numbers) => Some(numbers),
+            Scope::All(_) | Scope::Judged => None,
         };
-        let writer = Writer::new(directory, source, &encoding, self.attributes()?)?;
+        let writer = Writer::new(source, &encoding, self.attributes()?)?;
         let judge = Judge::<N>::new(source.fill_value(), demand)?;
         let codes = Codes::new(packing.chain.encoded_type());
         let work = |number: u64| -> Result<Part> {
@@ -551,18 +555,25 @@ impl Job<'_> {
                 sample.and_then(|sample| sample.get(number as usize)).map_or(number, |&n| n);
             let region = source.region(number)?;
             let mut part = Part { elements: region.elements(), ..Part::default() };
-            // A chunk that is not stored is the fill value, there as here.
-            let Some(mut elements) = source.read(&region)? else { return Ok(part) };
-            if let Some(limits) = &self.survey.limits {
-                part.outside = limits.apply(&mut elements)?;
-            }
             let mut trial = judge.trial(&region);
-            let encoded = self.encode(&packing, &region, &elements, &mut part, &mut trial)?;
+            let mut encoded = Vec::new();
+            let is_stored = source.pieces(&region, |first, elements| {
+                if let Some(limits) = &self.survey.limits {
+                    part.outside = part.outside.merge(limits.apply(elements)?);
+                }
+                let codes_before = encoded.len();
+                let piece = (first, &*elements);
+                self.encode(&packing, &region, piece, &mut encoded, &mut part, &mut trial)?;
+                codes.add(encoded.get(codes_before..).unwrap_or_default());
+                Ok(())
+            })?;
+            // A chunk that is not stored is the fill value, there as here.
+            if !is_stored {
+                return Ok(part);
+            }
             part.comparison = trial.done();
-            drop(elements);
-            codes.add(&encoded);
             part.stored_bytes = match scope {
-                Scope::All(_) => writer.write(&region, encoded)?,
+                Scope::All(directory) => writer.write(directory, &region, encoded)?,
                 Scope::Some(_) => writer.size(&region, encoded)?,
                 Scope::Judged => 0,
             };
@@ -579,7 +590,7 @@ impl Job<'_> {
             Ok(())
         })?;
         match scope {
-            Scope::All(_) => writer.finish()?,
+            Scope::All(directory) => writer.finish(directory)?,
             Scope::Some(_) => {
                 let all = source.elements() as f64 / total.elements.max(1) as f64;
                 total.stored_bytes = (total.stored_bytes as f64 * all).round() as u64;
@@ -646,27 +657,31 @@ impl Job<'_> {
         Ok(attributes)
     }
 
-    /// Encodes a region, and has what it decodes to judged.
+    /// Appends the codes of elements of a region, from the first of them on, and has what they decode to
+    /// judged.
     fn encode<N: Number>(
         &self,
         packing: &Packing,
         region: &Region,
-        elements: &[u8],
+        (first, elements): (usize, &[u8]),
+        encoded: &mut Vec<u8>,
         part: &mut Part,
         trial: &mut Trial<'_, N>,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<()> {
         let chain = &packing.chain;
         let (from, to) = (chain.decoded_type().size(), chain.encoded_type().size());
-        let mut encoded = vec![0; elements.len() / from * to];
+        encoded.reserve(region.elements() as usize * to - encoded.len());
         let mut decoded = vec![0; elements.len().min(PIECE * from)];
-        let pieces = elements.chunks(PIECE * from).zip(encoded.chunks_mut(PIECE * to));
-        for (number, (piece, codes)) in pieces.enumerate() {
+        for (number, piece) in elements.chunks(PIECE * from).enumerate() {
+            let start = encoded.len();
+            encoded.resize(start + piece.len() / from * to, 0);
+            let codes = encoded.get_mut(start..).unwrap_or_default();
             let named = |error: RunError| match error {
                 RunError::Element(error) => {
                     // The element is named by its place in the array instead of in the piece.
                     let text = error.to_string();
                     let text = text.split_once(": ").map_or(text.as_str(), |(_, text)| text);
-                    let element = region.element(number * PIECE + error.index);
+                    let element = region.element(first + number * PIECE + error.index);
                     anyhow::anyhow!("{}: {element}: {text}", self.input())
                 }
                 error => error.into(),
@@ -681,7 +696,7 @@ impl Job<'_> {
             chain.decode_into(codes, decoded).map_err(named)?;
             trial.add(piece, decoded)?;
         }
-        Ok(encoded)
+        Ok(())
     }
 }
 

@@ -16,6 +16,16 @@ use crate::sums::Sums;
 /// single instructions for each.
 const LANES: usize = 32;
 
+/// Some elements, and one of them as often as there is place.
+#[inline(always)]
+fn padded<const SIZE: usize>(elements: &[[u8; SIZE]], one: [u8; SIZE]) -> [[u8; SIZE]; LANES] {
+    let mut row = [one; LANES];
+    for (place, &element) in row.iter_mut().zip(elements) {
+        *place = element;
+    }
+    row
+}
+
 /// The smallest and the largest element; none if the block is not plain, or of another type.
 pub(crate) fn range(
     element_type: ElementType,
@@ -57,20 +67,21 @@ where
         let mut greatest = [R::neg_infinity(); LANES];
         // NaN after an element that is not plain.
         let mut odd = [R::zero(); LANES];
-        let mut add = |lane: usize, bytes: [u8; SIZE]| {
-            let x = (self.decode)(bytes);
-            odd[lane] = odd[lane] + if x == self.fill { R::nan() } else { x - x };
-            least[lane] = if x < least[lane] { x } else { least[lane] };
-            greatest[lane] = if x > greatest[lane] { x } else { greatest[lane] };
+        // Only loops over all lanes, as others would keep them out of registers.
+        let mut add = |row: &[[u8; SIZE]; LANES]| {
+            for lane in 0..LANES {
+                let x = (self.decode)(row[lane]);
+                odd[lane] = odd[lane] + if x == self.fill { R::nan() } else { x - x };
+                least[lane] = if x < least[lane] { x } else { least[lane] };
+                greatest[lane] = if x > greatest[lane] { x } else { greatest[lane] };
+            }
         };
         let (rows, rest) = self.elements.as_chunks::<LANES>();
         for row in rows {
-            for lane in 0..LANES {
-                add(lane, row[lane]);
-            }
+            add(row);
         }
-        for (lane, &bytes) in rest.iter().enumerate() {
-            add(lane, bytes);
+        if let Some(&one) = rest.first() {
+            add(&padded(rest, one));
         }
         let is_plain = !odd.into_iter().any(|odd| odd.into().is_nan());
         let least = least.into_iter().map(Into::into).fold(f64::INFINITY, f64::min);
@@ -119,26 +130,26 @@ impl<const SIZE: usize, F: Fn([u8; SIZE]) -> f64> WithSimd for Pairs<'_, SIZE, F
         let mut distances = [0.0; LANES];
         let mut signed = [0.0; LANES];
         let mut squares = [0.0; LANES];
-        let mut add = |lane: usize, x: [u8; SIZE], y: [u8; SIZE]| {
-            let (x, y) = ((self.decode)(x), (self.decode)(y));
-            let is_fill = (x == self.fill) | (y == self.fill);
-            // NaN if one is NaN, infinite or the fill value; and then so is a sum.
-            let difference = if is_fill { f64::NAN } else { y - x };
-            let distance = difference.abs();
-            max[lane] = if distance > max[lane] { distance } else { max[lane] };
-            distances[lane] += distance;
-            signed[lane] += difference;
-            squares[lane] += distance * distance;
+        let mut add = |xs: &[[u8; SIZE]; LANES], ys: &[[u8; SIZE]; LANES]| {
+            for lane in 0..LANES {
+                let (x, y) = ((self.decode)(xs[lane]), (self.decode)(ys[lane]));
+                let is_fill = (x == self.fill) | (y == self.fill);
+                // NaN if one is NaN, infinite or the fill value; and then so is a sum.
+                let difference = if is_fill { f64::NAN } else { y - x };
+                let distance = difference.abs();
+                max[lane] = if distance > max[lane] { distance } else { max[lane] };
+                distances[lane] += distance;
+                signed[lane] += difference;
+                squares[lane] += distance * distance;
+            }
         };
         let (before, before_rest) = self.before.as_chunks::<LANES>();
         let (after, after_rest) = self.after.as_chunks::<LANES>();
         for (xs, ys) in before.iter().zip(after) {
-            for lane in 0..LANES {
-                add(lane, xs[lane], ys[lane]);
-            }
+            add(xs, ys);
         }
-        for (lane, (&x, &y)) in before_rest.iter().zip(after_rest).enumerate() {
-            add(lane, x, y);
+        if let Some(&one) = before_rest.first() {
+            add(&padded(before_rest, one), &padded(after_rest, one));
         }
         let total = Sums {
             elements: self.before.len() as u64,

@@ -140,19 +140,24 @@ fn survey_as<N: Number>(source: &Source, workers: &Workers) -> Result<Survey> {
 
     let work = |number| -> Result<(Tally<N>, Option<String>, Vec<u8>)> {
         let region = source.region(number)?;
-        let Some(elements) = source.read(&region)? else {
-            let mut tally = Tally::new();
+        let mut tally = Tally::new();
+        let (mut infinite, mut sample) = (None, Vec::new());
+        let step = region.elements().div_ceil(per_chunk).max(1) as usize;
+        let is_stored = source.pieces(&region, |first, elements| {
+            let (of_piece, found) = reader.tally(elements, fill)?;
+            tally = tally.merge(of_piece);
+            if let Some((index, text)) = found.filter(|_| infinite.is_none()) {
+                infinite = Some(format!("{} is {text}", region.element(first + index)));
+            }
+            if number % every == 0 {
+                let before = (step - first % step) % step;
+                sample.extend(elements.chunks_exact(size).skip(before).step_by(step).flatten());
+            }
+            Ok(())
+        })?;
+        if !is_stored {
             let counter = if fill.is_some() { &mut tally.fill } else { &mut tally.nan };
             *counter = region.elements();
-            return Ok((tally, None, Vec::new()));
-        };
-        let (tally, infinite) = reader.tally(&elements, fill)?;
-        let infinite = infinite.map(|(index, text)| format!("{} is {text}", region.element(index)));
-        let mut sample = Vec::new();
-        if number % every == 0 {
-            let count = (elements.len() / size) as u64;
-            let step = count.div_ceil(per_chunk).max(1) as usize;
-            sample.extend(elements.chunks_exact(size).step_by(step).flatten());
         }
         Ok((tally, infinite, sample))
     };

@@ -23,14 +23,14 @@ pub(crate) fn run(arguments: &Unpack) -> Result<()> {
         codecs: &[],
         compressor: common.compressor,
     };
-    let writer = Writer::new(staged.path(), &source, &encoding, attributes)?;
+    let writer = Writer::new(&source, &encoding, attributes)?;
     let work = |number| -> Result<u64> {
         let region = source.region(number)?;
         let Some(elements) = source.read(&region)? else { return Ok(0) };
-        writer.write(&region, elements)
+        writer.write(staged.path(), &region, elements)
     };
     workers.run(source.pass("unpack"), source.chunks(), work, |_| Ok(()))?;
-    writer.finish()?;
+    writer.finish(staged.path())?;
     Source::open(staged.path(), FillCheck::Enforce).context("reading back what was written")?;
     destination.commit(staged)
 }

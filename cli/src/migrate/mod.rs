@@ -157,7 +157,7 @@ impl<'a> Migration<'a> {
             compressor,
         };
         let attributes = source.array().attributes().clone();
-        let writer = Writer::new(directory, source, &encoding, attributes)?;
+        let writer = Writer::new(source, &encoding, attributes)?;
         let mut stored = 0;
         let work = |number| -> Result<u64> {
             let region = source.region(number)?;
@@ -172,13 +172,13 @@ impl<'a> Migration<'a> {
                     region.chunk
                 );
             }
-            writer.write(&region, encoded)
+            writer.write(directory, &region, encoded)
         };
         workers.run("encode", source.chunks(), work, |bytes| {
             stored += bytes;
             Ok(())
         })?;
-        writer.finish()?;
+        writer.finish(directory)?;
         Source::open(directory, FillCheck::Enforce).context("reading back what was written")?;
         Ok(Outcome::Encoded(stored))
     }
