@@ -62,6 +62,13 @@ def numpy_codes(values, bound):
     return np.where(np.isnan(codes), missing, codes).astype(dtype)
 
 
+def keeps_bound(values, codes, bound):
+    """Whether NumPy's codes decode within the bound, at best: in float64, rounded once to the array's type."""
+    low = float(values[np.isfinite(values)].min())
+    decoded = (codes.astype("f8") * (2 * bound) + low).astype(values.dtype).astype("f8")
+    return float(np.nanmax(np.abs(decoded - values.astype("f8")))) <= bound
+
+
 def run(recast, *arguments):
     return subprocess.run([recast, *arguments], check=True, capture_output=True).stdout
 
@@ -75,12 +82,14 @@ def stored(recast, source, packed, compressor, *how):
 
 
 def measure(recast, values, bound, folder):
-    """The type, the largest error, and the stored bytes: ours and NumPy's with each compressor."""
+    """The type, the largest error, the stored bytes (ours and NumPy's) with each compressor, and whether
+    NumPy's break the bound."""
     source, packed, by_hand = folder / "in.zarr", folder / "out.zarr", folder / "numpy.zarr"
     missing = np.isnan(values)
     if bound > 0:
         codes = numpy_codes(values, bound)
         write_array(by_hand, codes)
+        breaks = "" if keeps_bound(values, codes, bound) else "*"
     sizes = []
     for compressor in COMPRESSORS:
         report, size = stored(recast, source, packed, compressor, "-e", repr(bound))
@@ -93,9 +102,9 @@ def measure(recast, values, bound, folder):
         if bound > 0:
             # The type is that of the elements, so that they are compressed as they are.
             _, theirs = stored(recast, by_hand, packed, compressor, "-t", str(codes.dtype))
-        sizes += [size, theirs]
+        sizes += [(size, theirs)]
     shutil.rmtree(by_hand, ignore_errors=True)
-    return report["data_type"], worst, sizes
+    return report["data_type"], worst, sizes, breaks if bound > 0 else ""
 
 
 def rows(recast, data):
@@ -109,14 +118,14 @@ def rows(recast, data):
             folder = pathlib.Path(folder)
             write_array(folder / "in.zarr", values)
             for bound in (range_bound, recommended):
-                kind, worst, sizes = measure(recast, values, bound, folder)
+                kind, worst, sizes, breaks = measure(recast, values, bound, folder)
                 columns = []
-                for ours, theirs in (sizes[:2], sizes[2:]):
+                for ours, theirs in sizes:
                     larger = theirs is not None and ours > theirs
                     columns.append(f"{ours:,}{' (larger)' if larger else ''}")
-                    columns.append("–" if theirs is None else f"{theirs:,}")
+                    columns.append("–" if theirs is None else f"{theirs:,}{breaks}")
                 yield (f"| {name}, {values.nbytes:,} B | {bound:.4g} {unit} | {kind} | {worst:.4g} "
-                       f"| {' | '.join(columns)} | {values.nbytes / sizes[2]:.2f} |")
+                       f"| {' | '.join(columns)} | {values.nbytes / ours:.2f} |")
 
 
 # The walks of the guide: name, file, further arguments, and which of the page's plots to show.

@@ -1,5 +1,6 @@
 //! Arrays, read chunk by chunk.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 use std::fs::File;
@@ -107,15 +108,15 @@ impl Region {
     }
 
     /// A whole chunk with the region's elements, and the fill value around them.
-    pub(crate) fn pad(&self, elements: Vec<u8>, fill: Scalar) -> Result<Vec<u8>> {
+    pub(crate) fn pad<'a>(&self, elements: &'a [u8], fill: Scalar) -> Result<Cow<'a, [u8]>> {
         if self.is_whole() {
-            return Ok(elements);
+            return Ok(elements.into());
         }
         let fill = fill.to_ne_bytes();
         let size = fill.len();
         let count = self.chunk_shape.iter().product::<u64>() as usize;
         let mut chunk = fill.repeat(count);
-        let mut rest = elements.as_slice();
+        let mut rest = elements;
         for (start, length) in self.runs()? {
             let (run, after) =
                 rest.split_at_checked(length * size).context("too few elements for a region")?;
@@ -123,7 +124,7 @@ impl Region {
             place.context("a region beyond its chunk")?.copy_from_slice(run);
             rest = after;
         }
-        Ok(chunk)
+        Ok(chunk.into())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Writing an array: to a temporary directory beside its place, and there when it is whole.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use zarrs::array::{
 use crate::args::Compressor;
 use crate::array::{Region, Source};
 use crate::carry::name_dimensions;
-use crate::store::{Kind, kind};
+use crate::store::{Kind, archive, kind, url};
 
 /// A place for an array, found fit for it.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl Destination {
 
     fn check(input: &Path, output: &Path, overwrite: bool) -> Result<Self> {
         let is_zip = output.extension().is_some_and(|extension| extension == "zip");
-        if crate::store::url(output).is_some() || is_zip {
+        if is_zip || url(output).is_some() || archive(output).is_some() {
             bail!("URLs and zip files can only be read; write to a directory");
         }
         let name = output.file_name().context("OUTPUT must end in the name of a directory")?;
@@ -253,12 +254,7 @@ impl Writer {
 
     /// Writes the encoded elements of a region into the directory of the array, unless all are the fill
     /// value. Returns the bytes stored.
-    pub(crate) fn write(
-        &self,
-        directory: &Path,
-        region: &Region,
-        elements: Vec<u8>,
-    ) -> Result<u64> {
+    pub(crate) fn write(&self, directory: &Path, region: &Region, elements: &[u8]) -> Result<u64> {
         let write = || -> Result<u64> {
             let Some(encoded) = self.encode(region, elements)? else { return Ok(0) };
             let path = directory.join(self.stored.chunk_key(&region.chunk).as_str());
@@ -276,13 +272,13 @@ impl Writer {
     }
 
     /// The bytes that [`Self::write`] would store.
-    pub(crate) fn size(&self, region: &Region, elements: Vec<u8>) -> Result<u64> {
+    pub(crate) fn size(&self, region: &Region, elements: &[u8]) -> Result<u64> {
         Ok(self.encode(region, elements)?.map_or(0, |encoded| encoded.len() as u64))
     }
 
     /// A chunk as it is stored; none if all its elements are the fill value.
-    fn encode(&self, region: &Region, elements: Vec<u8>) -> Result<Option<Vec<u8>>> {
-        let elements: ArrayBytes<'_> = ArrayBytes::new_flen(region.pad(elements, self.fill)?);
+    fn encode<'a>(&self, region: &Region, elements: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>> {
+        let elements: ArrayBytes<'a> = ArrayBytes::new_flen(region.pad(elements, self.fill)?);
         if elements.is_fill_value(self.stored.fill_value()) {
             return Ok(None);
         }
@@ -290,7 +286,7 @@ impl Writer {
         let (data_type, fill) = (self.stored.data_type(), self.stored.fill_value());
         let codecs = self.stored.codecs();
         let encoded = codecs.encode(elements, &shape, data_type, fill, &self.options)?;
-        Ok(Some(encoded.into_owned()))
+        Ok(Some(encoded))
     }
 
     /// Writes the metadata, which makes the directory an array.

@@ -1,8 +1,9 @@
 //! `recast pack`: two passes over the chunks, one to choose, and one to write, in which every element is
 //! decoded again and compared with the original.
 
+use std::cell::RefCell;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -263,44 +264,98 @@ impl Part {
 /// Elements that are encoded, decoded and judged at once; they stay in the cache meanwhile.
 const PIECE: usize = 8192;
 
-/// Marks codes as seen. Of several together mostly all have been seen before.
-#[allow(clippy::needless_bitwise_bool)]
-fn mark<'a, const SIZE: usize>(codes: &[[u8; SIZE]], place: impl Fn([u8; SIZE]) -> &'a AtomicBool) {
-    let seen = |code: [u8; SIZE]| place(code).load(Ordering::Relaxed);
-    let (rows, rest) = codes.as_chunks::<8>();
-    for row in rows {
-        if !row.iter().fold(true, |all, &code| all & seen(code)) {
-            for &code in row {
-                place(code).store(true, Ordering::Relaxed);
-            }
-        }
-    }
-    for &code in rest {
-        place(code).store(true, Ordering::Relaxed);
-    }
+/// Some elements of a region on their way.
+struct Piece<'a> {
+    /// The index of the first in the region.
+    first: usize,
+    elements: &'a [u8],
+    /// Where their codes go.
+    codes: &'a mut [u8],
+    /// For what some of them decode to.
+    decoded: &'a mut Vec<u8>,
+}
+
+/// Memory that a thread uses for one chunk after the other.
+#[derive(Default)]
+struct Buffers {
+    encoded: Vec<u8>,
+    decoded: Vec<u8>,
+}
+
+thread_local! {
+    static BUFFERS: RefCell<Buffers> = RefCell::default();
 }
 
 /// Which stored values occur, for types of at most 16 bits.
-struct Codes(Option<Vec<AtomicBool>>);
+struct Codes {
+    seen: Vec<AtomicBool>,
+    /// Two codes, between which all have been seen: the smaller one, and above 16 bits the other one.
+    /// Most codes lie there, and need not be looked up.
+    all_between: AtomicU32,
+}
 
 impl Codes {
-    fn new(element_type: ElementType) -> Self {
+    fn new(element_type: ElementType) -> Option<Self> {
         let bits = 8 * element_type.size();
-        Self((bits <= 16).then(|| (0..1 << bits).map(|_| AtomicBool::new(false)).collect()))
+        let seen = || (0..1 << bits).map(|_| AtomicBool::new(false)).collect();
+        (bits <= 16)
+            .then(|| Self { seen: seen(), all_between: AtomicU32::new(u32::from(u16::MAX)) })
     }
 
-    fn add(&self, elements: &[u8]) {
-        let Some(seen) = &self.0 else { return };
-        if let Ok(seen) = <&[AtomicBool; 1 << 16]>::try_from(seen.as_slice()) {
-            mark(elements.as_chunks().0, |code| &seen[usize::from(u16::from_ne_bytes(code))]);
-        } else if let Ok(seen) = <&[AtomicBool; 1 << 8]>::try_from(seen.as_slice()) {
-            mark(elements.as_chunks().0, |[code]| &seen[usize::from(code)]);
+    fn add(&self, codes: &[u8]) {
+        for codes in codes.chunks(PIECE) {
+            if self.seen.len() > 1 << 8 {
+                let (codes, _) = codes.as_chunks();
+                self.mark(codes.iter().map(|&code| u16::from_ne_bytes(code)));
+            } else {
+                self.mark(codes.iter().map(|&code| u16::from(code)));
+            }
         }
     }
 
-    fn count(&self) -> Option<u64> {
-        let seen = self.0.as_ref()?;
-        Some(seen.iter().filter(|seen| seen.load(Ordering::Relaxed)).count() as u64)
+    fn mark(&self, codes: impl Iterator<Item = u16> + Clone) {
+        let ends = (u16::MAX, 0);
+        let (least, greatest) = codes.clone().fold(ends, |(a, b), code| (a.min(code), b.max(code)));
+        let between = self.all_between.load(Ordering::Relaxed);
+        let (mut low, mut high) = (between as u16, (between >> 16) as u16);
+        if low <= least && greatest <= high {
+            return;
+        }
+        let is_seen = |code: u16| {
+            self.seen.get(usize::from(code)).is_some_and(|seen| seen.load(Ordering::Relaxed))
+        };
+        let mut latest = None;
+        for code in codes {
+            latest = Some(code);
+            if let Some(seen) = self.seen.get(usize::from(code)).filter(|_| !is_seen(code)) {
+                seen.store(true, Ordering::Relaxed);
+            }
+        }
+        let widened = |(mut low, mut high): (u16, u16)| {
+            while low.checked_sub(1).is_some_and(is_seen) {
+                low -= 1;
+            }
+            while high.checked_add(1).is_some_and(is_seen) {
+                high += 1;
+            }
+            (low, high)
+        };
+        if low <= high {
+            (low, high) = widened((low, high));
+        }
+        // The first may have been the code of NaN, which has no neighbours.
+        if let Some(latest) = latest.filter(|latest| !(low..=high).contains(latest)) {
+            let other = widened((latest, latest));
+            if low > high || other.1 - other.0 > high - low {
+                (low, high) = other;
+            }
+        }
+        let between = u32::from(high) << 16 | u32::from(low);
+        self.all_between.store(between, Ordering::Relaxed);
+    }
+
+    fn count(&self) -> u64 {
+        self.seen.iter().filter(|seen| seen.load(Ordering::Relaxed)).count() as u64
     }
 }
 
@@ -556,15 +611,25 @@ impl Job<'_> {
             let region = source.region(number)?;
             let mut part = Part { elements: region.elements(), ..Part::default() };
             let mut trial = judge.trial(&region);
-            let mut encoded = Vec::new();
+            let (from, to) = (source.element_type().size(), encoding.element_type.size());
+            let mut buffers = BUFFERS.take();
+            buffers.encoded.resize(region.elements() as usize * to, 0);
             let is_stored = source.pieces(&region, |first, elements| {
                 if let Some(limits) = &self.survey.limits {
                     part.outside = part.outside.merge(limits.apply(elements)?);
                 }
-                let codes_before = encoded.len();
-                let piece = (first, &*elements);
-                self.encode(&packing, &region, piece, &mut encoded, &mut part, &mut trial)?;
-                codes.add(encoded.get(codes_before..).unwrap_or_default());
+                let end = first + elements.len() / from;
+                let codes_of_piece = buffers.encoded.get_mut(first * to..end * to);
+                let piece = Piece {
+                    first,
+                    elements,
+                    codes: codes_of_piece.context("elements beyond their chunk")?,
+                    decoded: &mut buffers.decoded,
+                };
+                let encoded = self.encode(&packing, &region, piece, &mut part, &mut trial)?;
+                if let Some(codes) = &codes {
+                    codes.add(encoded);
+                }
                 Ok(())
             })?;
             // A chunk that is not stored is the fill value, there as here.
@@ -573,10 +638,11 @@ impl Job<'_> {
             }
             part.comparison = trial.done();
             part.stored_bytes = match scope {
-                Scope::All(directory) => writer.write(directory, &region, encoded)?,
-                Scope::Some(_) => writer.size(&region, encoded)?,
+                Scope::All(directory) => writer.write(directory, &region, &buffers.encoded)?,
+                Scope::Some(_) => writer.size(&region, &buffers.encoded)?,
                 Scope::Judged => 0,
             };
+            BUFFERS.set(buffers);
             Ok(part)
         };
         let (what, count) = match scope {
@@ -602,7 +668,7 @@ impl Job<'_> {
             packing,
             demand,
             part: total,
-            codes: codes.count(),
+            codes: codes.as_ref().map(Codes::count),
             sampled: sample.map(|sample| sample.len() as u64),
         })
     }
@@ -657,25 +723,21 @@ impl Job<'_> {
         Ok(attributes)
     }
 
-    /// Appends the codes of elements of a region, from the first of them on, and has what they decode to
-    /// judged.
-    fn encode<N: Number>(
+    /// Encodes elements of a region, and has what they decode to judged. Returns the codes.
+    fn encode<'a, N: Number>(
         &self,
         packing: &Packing,
         region: &Region,
-        (first, elements): (usize, &[u8]),
-        encoded: &mut Vec<u8>,
+        piece: Piece<'a>,
         part: &mut Part,
         trial: &mut Trial<'_, N>,
-    ) -> Result<()> {
+    ) -> Result<&'a [u8]> {
+        let Piece { first, elements, codes: all_codes, decoded } = piece;
         let chain = &packing.chain;
         let (from, to) = (chain.decoded_type().size(), chain.encoded_type().size());
-        encoded.reserve(region.elements() as usize * to - encoded.len());
-        let mut decoded = vec![0; elements.len().min(PIECE * from)];
-        for (number, piece) in elements.chunks(PIECE * from).enumerate() {
-            let start = encoded.len();
-            encoded.resize(start + piece.len() / from * to, 0);
-            let codes = encoded.get_mut(start..).unwrap_or_default();
+        decoded.resize(PIECE * from, 0);
+        let pieces = elements.chunks(PIECE * from).zip(all_codes.chunks_mut(PIECE * to));
+        for (number, (piece, codes)) in pieces.enumerate() {
             let named = |error: RunError| match error {
                 RunError::Element(error) => {
                     // The element is named by its place in the array instead of in the piece.
@@ -696,7 +758,7 @@ impl Job<'_> {
             chain.decode_into(codes, decoded).map_err(named)?;
             trial.add(piece, decoded)?;
         }
-        Ok(())
+        Ok(all_codes)
     }
 }
 
@@ -714,4 +776,33 @@ fn out_of_range(plan: &Plan, elements: &[u8]) -> u64 {
         result.is_err_and(|error| error.reason == Reason::OutOfRange)
     };
     elements.chunks_exact(source.size()).filter(|bytes| is_outside(bytes)).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_counted_once_in_whatever_order_they_come() {
+        let codes = Codes::new(ElementType::UInt16).unwrap();
+        let mut expected = std::collections::BTreeSet::new();
+        let mut add = |numbers: Vec<u16>| {
+            expected.extend(numbers.iter().copied());
+            let bytes: Vec<u8> = numbers.into_iter().flat_map(u16::to_ne_bytes).collect();
+            codes.add(&bytes);
+            assert_eq!(codes.count(), expected.len() as u64);
+        };
+        add(vec![]);
+        add(vec![300, 302, 65535]);
+        add((301..20_000).step_by(3).collect());
+        add((0..20_000).rev().collect());
+        add(vec![20_001]);
+        add(vec![500, 20_000, 0]);
+        add((0..=u16::MAX).collect());
+        let codes = Codes::new(ElementType::Int8).unwrap();
+        codes.add(&[1, 2, 3, 255, 1]);
+        codes.add(&[2, 0, 128]);
+        assert_eq!(codes.count(), 6);
+        assert!(Codes::new(ElementType::Int32).is_none());
+    }
 }

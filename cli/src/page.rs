@@ -225,7 +225,8 @@ fn histogram(histogram: &Histogram, label: &str) -> Result<String> {
     };
     let extent = x.end - x.start;
     let bars = histogram.bins().filter(|(_, _, count)| *count > 0).map(|(start, end, count)| {
-        let (start, end) = if is_constant { (x.start, x.end) } else { (start, end) };
+        let constant = (histogram.least - 0.01, histogram.least + 0.01);
+        let (start, end) = if is_constant { constant } else { (start, end) };
         (start, end, count as f64)
     });
     let plot = Bars {
@@ -300,7 +301,9 @@ fn heat_map(map: &ErrorMap) -> Result<String> {
             drawn(legend.draw(&Rectangle::new(corners, colour(share * highest).filled())))?;
         }
         let style = ("sans-serif", 13).into_text_style(&legend);
-        drawn(legend.draw_text(&measured(highest), &style, (26, top)))?;
+        if highest > 0.0 {
+            drawn(legend.draw_text(&measured(highest), &style, (26, top)))?;
+        }
         drawn(legend.draw_text("0", &style, (26, bottom - 12)))?;
         drawn(area.present())?;
     }

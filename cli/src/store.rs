@@ -240,7 +240,7 @@ pub(crate) fn below(path: &Path, name: &str) -> PathBuf {
 }
 
 /// The zip file that a path is or leads into, and the path in it.
-fn archive(path: &Path) -> Option<(PathBuf, String)> {
+pub(crate) fn archive(path: &Path) -> Option<(PathBuf, String)> {
     let is_zip = |path: &&Path| {
         path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"))
             && path.is_file()

@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Unpack) -> Result<()> {
     let work = |number| -> Result<u64> {
         let region = source.region(number)?;
         let Some(elements) = source.read(&region)? else { return Ok(0) };
-        writer.write(staged.path(), &region, elements)
+        writer.write(staged.path(), &region, &elements)
     };
     workers.run(source.pass("unpack"), source.chunks(), work, |_| Ok(()))?;
     writer.finish(staged.path())?;

@@ -49,6 +49,8 @@ fn arrays_and_groups_in_zip_files_are_read() {
     recast(&["pack", "-e", "0.01", &place("tree.zip"), &place("all")]).succeeds();
     assert_eq!(recast(&["cat", &place("all/inner/array")]).succeeds(), elements);
 
+    let error = recast(&["pack", "-e", "1", &array, &place("tree.zip/inner/new")]).fails(1);
+    assert!(error.contains("zip files can only be read"), "{error}");
     let error = recast(&["cat", &place("tree.zip/inner/other")]).fails(1);
     assert!(error.contains("no array here"), "{error}");
     fs::write(folder.path().join("bad.zip"), "no zip file").unwrap();

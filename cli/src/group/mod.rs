@@ -42,7 +42,9 @@ pub(crate) fn run(arguments: &Pack) -> Result<()> {
     for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
         let is_coordinate = coordinates.contains(&node.path);
         let candidate = candidate(node, arguments.from_cf, is_coordinate);
-        treatments.insert(node.path.as_str(), rules.treatment(&node.path, &candidate)?);
+        let treatment = rules.treatment(&node.path, &candidate);
+        let treatment = treatment.with_context(|| shown.to_string())?;
+        treatments.insert(node.path.as_str(), treatment);
     }
     let packed = treatments.iter().filter(|(_, one)| matches!(one, Treatment::Pack(_)));
     let packed: Vec<&str> = packed.map(|(path, _)| *path).collect();

@@ -172,7 +172,7 @@ impl<'a> Migration<'a> {
                     region.chunk
                 );
             }
-            writer.write(directory, &region, encoded)
+            writer.write(directory, &region, &encoded)
         };
         workers.run("encode", source.chunks(), work, |bytes| {
             stored += bytes;
