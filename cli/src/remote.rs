@@ -4,6 +4,7 @@
 //! it by a range, which plain web servers do not know.
 
 use std::error::Error;
+use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -286,9 +287,11 @@ fn reason(error: &object_store::Error) -> String {
 /// Whether a certificate was refused for who has issued it.
 fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
     use rustls::{CertificateError::UnknownIssuer, Error::InvalidCertificate};
-    // It comes inside an error of the connection.
-    let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    let error = inner.map_or(error, |inner| inner);
+    // It comes inside errors of the connection, which do not give it as their source.
+    let mut error = error;
+    while let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        error = inner;
+    }
     let error = error.downcast_ref::<rustls::Error>();
     error.is_some_and(|error| *error == InvalidCertificate(UnknownIssuer))
 }
