@@ -213,7 +213,7 @@ impl Chain {
     /// # Errors
     /// The first element that cannot be encoded, or bytes that are no whole number of elements.
     pub fn encode(&self, decoded: &[u8]) -> Result<Vec<u8>, RunError> {
-        collect(self.encode_plan(), decoded)
+        self.encode_plan().run_to_vec(decoded)
     }
 
     /// Decodes elements.
@@ -221,7 +221,7 @@ impl Chain {
     /// # Errors
     /// The first element that cannot be decoded, or bytes that are no whole number of elements.
     pub fn decode(&self, encoded: &[u8]) -> Result<Vec<u8>, RunError> {
-        collect(self.decode_plan(), encoded)
+        self.decode_plan().run_to_vec(encoded)
     }
 
     /// Encodes elements into a buffer for exactly as many.
@@ -241,11 +241,4 @@ impl Chain {
     pub fn decode_into(&self, encoded: &[u8], decoded: &mut [u8]) -> Result<(), RunError> {
         self.decode_plan().run(encoded, decoded)
     }
-}
-
-/// Runs a plan into a new buffer.
-fn collect(plan: &Plan, input: &[u8]) -> Result<Vec<u8>, RunError> {
-    let mut output = vec![0; input.len() / plan.source().size() * plan.target().size()];
-    plan.run(input, &mut output)?;
-    Ok(output)
 }

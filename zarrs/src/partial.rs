@@ -62,7 +62,7 @@ impl<T: ArrayPartialDecoderTraits + ?Sized> ArrayPartialDecoderTraits for Partia
             return Ok(ArrayBytes::new_fill_value(self.data_type(), indexer.len(), fill_value)?);
         }
         let encoded = self.inner.partial_decode(indexer, options)?.into_fixed()?;
-        Ok(self.bound.decode(&encoded, Place::Part(indexer))?.into())
+        Ok(self.bound.decode(encoded, Place::Part(indexer))?.into())
     }
 
     fn supports_partial_decode(&self) -> bool {
@@ -87,7 +87,7 @@ impl<T: ArrayPartialEncoderTraits + ?Sized> ArrayPartialEncoderTraits for Partia
     ) -> Result<(), CodecError> {
         bytes.validate(indexer.len(), self.data_type())?;
         let decoded = bytes.clone().into_fixed()?;
-        let encoded = self.bound.encode(&decoded, Place::Part(indexer))?.into();
+        let encoded = self.bound.encode(decoded, Place::Part(indexer))?.into();
         self.inner.partial_encode(indexer, &encoded, options)
     }
 

@@ -24,7 +24,7 @@ try:
     from zarr.core.config import config
     from zarr.core.dtype import data_type_registry, get_data_type_from_json
     from zarr.errors import ZarrUserWarning
-    from zarr.registry import register_codec
+    from zarr.registry import register_codec, register_ndbuffer
 except ImportError as error:
     raise ImportError(
         "the codecs for zarr-python need zarr 3.4 or later; pip install 'zarr-recast[zarr]'"
@@ -51,6 +51,9 @@ def register() -> None:
     for name, codec in (("cast_value", CastValue), ("scale_offset", ScaleOffset)):
         register_codec(name, codec)
         config.set({f"codecs.{name}": f"{codec.__module__}.{codec.__qualname__}"})
+    register_ndbuffer(NDBuffer)
+    if config.get("ndbuffer") == "zarr.buffer.cpu.NDBuffer":  # the default
+        config.set({"ndbuffer": f"{NDBuffer.__module__}.{NDBuffer.__qualname__}"})
 
 
 def _register_data_types() -> None:
@@ -79,7 +82,19 @@ def _encoded_fill(dtype: np.dtype[Any], codec: str, fill: bytes, check: str) -> 
     return chain.encoded_fill_value
 
 
-class _Deferred(cpu.NDBuffer):
+class NDBuffer(cpu.NDBuffer):
+    """A block of memory into which chunks are decoded, without an array between.
+
+    `register` makes zarr create results in it. It is ``zarr.buffer.cpu.NDBuffer`` otherwise.
+    """
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Set elements, given as an array, a scalar, or a chunk still to be decoded."""
+        if not (isinstance(value, _Deferred) and value.decode_to(self._data, key)):
+            super().__setitem__(key, value)
+
+
+class _Deferred(NDBuffer):
     """A chunk on which codecs are still to be run, which is done when its elements are asked for.
 
     So codecs that follow each other run in one pass, without an array between them.
@@ -104,7 +119,7 @@ class _Deferred(cpu.NDBuffer):
         chunk = cls(None)
         chunk.before, chunk.data_type, chunk.codecs = before, data_type, codecs
         chunk.encodes, chunk.decodes, chunk._decoded = decoded is None, decoded is not None, decoded
-        if chunk_spec.prototype.nd_buffer is cpu.NDBuffer:
+        if chunk_spec.prototype.nd_buffer in (cpu.NDBuffer, NDBuffer):
             return chunk
         return chunk_spec.prototype.nd_buffer.from_ndarray_like(chunk._data)
 
@@ -123,6 +138,29 @@ class _Deferred(cpu.NDBuffer):
             del self.before
         return self._result
 
+    def decode_to(self, array: Any, key: Any) -> bool:
+        """Decode into a part of an array; false if the chunk has to be copied there instead."""
+        if not (self.decodes and isinstance(array, np.ndarray) and _are_slices(key)):
+            return False
+        encoded, part = self.before.as_ndarray_like(), array[key]
+        if part.shape != encoded.shape or part.dtype != self._decoded:
+            return False
+        _chain(self.data_type, *self.codecs).decode_into(encoded, part)
+        return True
+
+    def __getitem__(self, key: Any) -> Any:
+        """A part of the chunk; all of it stays to be decoded."""
+        if self.decodes and _are_slices(key):
+            shape = self.before.shape
+            if [part.indices(n) for part, n in zip(key, shape)] == [(0, n, 1) for n in shape]:
+                return self
+        return super().__getitem__(key)
+
+
+def _are_slices(key: Any) -> bool:
+    """Whether a key selects a view: slices, and at least one."""
+    return isinstance(key, tuple) and key != () and all(isinstance(part, slice) for part in key)
+
 
 @dataclass(frozen=True)
 class _RecastCodec(ArrayArrayCodec):
@@ -138,6 +176,10 @@ class _RecastCodec(ArrayArrayCodec):
     _fill_check: str = field(init=False, repr=False, compare=False, default="enforce")
     # The data type that reaches this codec in its array, once that is known.
     _source: str | None = field(init=False, repr=False, compare=False, default=None)
+    # The last specification of a chunk, and what it becomes.
+    _resolved: tuple[ArraySpec, ArraySpec] | None = field(
+        init=False, repr=False, compare=False, default=None
+    )
 
     def _set(self, **attributes: object) -> None:
         for name, value in attributes.items():
@@ -199,6 +241,10 @@ class _RecastCodec(ArrayArrayCodec):
 
     def resolve_metadata(self, chunk_spec: ArraySpec) -> ArraySpec:
         """The data type and fill value for the next codec."""
+        if self._resolved is not None:
+            known, resolved = self._resolved
+            if _is_same(known, chunk_spec):
+                return resolved
         target = self._target(chunk_spec.dtype)
         try:
             fill_value = self._encode_fill(chunk_spec)
@@ -208,7 +254,9 @@ class _RecastCodec(ArrayArrayCodec):
             if chunk_spec.fill_value != chunk_spec.dtype.default_scalar():
                 raise
             fill_value = target.default_scalar()
-        return replace(chunk_spec, dtype=target, fill_value=fill_value)
+        resolved = replace(chunk_spec, dtype=target, fill_value=fill_value)
+        self._set(_resolved=(chunk_spec, resolved))
+        return resolved
 
     def _encode_fill(self, chunk_spec: ArraySpec) -> Any:
         native = chunk_spec.dtype.to_native_dtype().newbyteorder("=")
@@ -254,6 +302,17 @@ class _RecastCodec(ArrayArrayCodec):
 
     async def _decode_single(self, chunk_array: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer:
         return self._decode_sync(chunk_array, chunk_spec)
+
+
+def _is_same(one: ArraySpec, other: ArraySpec) -> bool:
+    """Whether two specifications are of chunks of one array, without comparing what they share."""
+    return one is other or (
+        one.shape == other.shape
+        and one.dtype is other.dtype
+        and one.fill_value is other.fill_value
+        and one.config is other.config
+        and one.prototype == other.prototype
+    )
 
 
 def _is_zero(value: Scalar) -> bool:

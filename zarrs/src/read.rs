@@ -1,0 +1,189 @@
+//! Reading large parts of arrays.
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use rayon::prelude::*;
+use recast_kernels::zeroed_in_huge_pages;
+use zarrs::array::codec::api::{ArrayToArrayCodecTraits, ArrayToBytesCodecTraits, CodecError};
+use zarrs::array::{
+    Array, ArrayBytes, ArrayError, ArraySubset, CodecChain, CodecOptions, DataType, ElementOwned,
+};
+use zarrs::storage::ReadableStorageTraits;
+
+use crate::bound::Bound;
+use crate::codec::RecastCodec;
+
+/// Reads elements as `Array::retrieve_array_subset` does, large results two to three times as fast.
+///
+/// For arrays whose codecs begin with those of this crate, and results of many megabytes: whole chunks
+/// are decoded where their elements belong, in one pass (whether the array is [`fused`](crate::fused) or
+/// not), and the new memory is asked to be of huge pages, for the system takes longer to hand out memory
+/// in pages of 4 KiB than codecs take to fill it.
+///
+/// Each row of chunks (those with the same first index) is read by one of rayon's threads. Other arrays,
+/// and parts with fewer rows than there are threads, zarrs reads by itself.
+///
+/// ```
+/// use zarrs::array::Array;
+/// use zarrs::filesystem::FilesystemStore;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # zarrs_recast::register();
+/// # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/goldens/so_cv_f32_to_i16_clamp/array.zarr");
+/// let array = Array::open(FilesystemStore::new(folder)?.into(), "/")?;
+/// let elements: Vec<f32> = zarrs_recast::read(&array, &array.subset_all())?;
+/// # assert!(!elements.is_empty());
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// Those of `Array::retrieve_array_subset`: a subset of other dimensions than the array's, elements of
+/// another type, a chunk that cannot be read or decoded.
+pub fn read<T, TStorage>(
+    array: &Array<TStorage>,
+    subset: &ArraySubset,
+) -> Result<Vec<T>, ArrayError>
+where
+    T: ElementOwned + Pod + Send + Sync,
+    TStorage: ReadableStorageTraits + ?Sized + 'static,
+{
+    T::validate_data_type(array.data_type())?;
+    let rows = rows(array, subset).filter(|rows| rows.len() >= rayon::current_num_threads());
+    let (Some(rows), Some(codecs)) = (rows, Codecs::of(array)) else {
+        return array.retrieve_array_subset(subset);
+    };
+    let mut elements: Vec<T> = zeroed_in_huge_pages(subset.num_elements_usize());
+    let mut rest = elements.as_mut_slice();
+    let parts: Vec<_> = rows
+        .iter()
+        .filter_map(|row| Some((row, rest.split_off_mut(..row.num_elements_usize())?)))
+        .collect();
+    let read = |(row, part)| read_row(array, &codecs, row, part);
+    if parts.into_par_iter().try_for_each(read).is_err() {
+        // The words of zarrs depend on how many chunks it reads.
+        return array.retrieve_array_subset(subset);
+    }
+    Ok(elements)
+}
+
+/// The subset in parts that follow each other in memory, one for each row of chunks; `None` where zarrs
+/// has to say what is wrong with it.
+fn rows<TStorage: ?Sized>(
+    array: &Array<TStorage>,
+    subset: &ArraySubset,
+) -> Option<Vec<ArraySubset>> {
+    let chunks = array.chunks_in_array_subset(subset).ok()??;
+    if !subset.inbounds_shape(array.shape()) {
+        return None;
+    }
+    let mut chunk = chunks.start().to_vec();
+    let indices = chunks.to_ranges().first()?.clone();
+    indices
+        .map(|index| {
+            chunk[0] = index;
+            let row = array.chunk_subset(&chunk).ok()?.to_ranges()[0].clone();
+            let mut ranges = subset.to_ranges();
+            ranges[0] = row.start.max(ranges[0].start)..row.end.min(ranges[0].end);
+            Some(ArraySubset::from(ranges))
+        })
+        .collect()
+}
+
+/// Reads `row`, which lies in one row of chunks.
+fn read_row<T, TStorage>(
+    array: &Array<TStorage>,
+    codecs: &Codecs,
+    row: &ArraySubset,
+    elements: &mut [T],
+) -> Result<(), ArrayError>
+where
+    T: ElementOwned + Pod,
+    TStorage: ReadableStorageTraits + ?Sized + 'static,
+{
+    let options = CodecOptions::default().with_concurrent_target(1);
+    let Some(chunks) = array.chunks_in_array_subset(row)? else { return Ok(()) };
+    for chunk in &chunks.indices() {
+        let whole = array.chunk_subset(&chunk)?;
+        let overlap = whole.overlap(row)?;
+        let place = overlap.relative_to(row.start())?;
+        // The chunk's elements, in order, are runs of `len` in memory.
+        let runs = place.contiguous_linearised_indices(row.shape()).map_err(CodecError::from)?;
+        let len = runs.contiguous_elements_usize();
+        let starts = || runs.iter().map(|(start, _)| start as usize);
+        if whole == overlap
+            && let Some(encoded) = codecs.encoded(array, &chunk, &options)
+        {
+            let mut encoded = encoded.chunks_exact(len * codecs.size).zip(starts());
+            let decoded = encoded.all(|(encoded, start)| {
+                let run = bytemuck::cast_slice_mut(&mut elements[start..][..len]);
+                codecs.bound.decode_into(encoded, run).is_ok()
+            });
+            if decoded {
+                continue;
+            }
+        }
+        // A part of a chunk, a missing one, or one with an error, which zarrs reports.
+        let decoded: ArrayBytes = array.retrieve_array_subset_opt(&overlap, &options)?;
+        let decoded = decoded.into_fixed().map_err(CodecError::from)?;
+        for (decoded, start) in decoded.chunks_exact(len * size_of::<T>()).zip(starts()) {
+            bytemuck::cast_slice_mut(&mut elements[start..][..len]).copy_from_slice(decoded);
+        }
+    }
+    Ok(())
+}
+
+/// The codecs of an array: first those of this crate, as one, then the others.
+struct Codecs {
+    bound: Arc<Bound>,
+    others: CodecChain,
+    /// The data type between the two.
+    encoded: DataType,
+    /// Its size in bytes.
+    size: usize,
+}
+
+impl Codecs {
+    /// `None` if the first codec is of another crate.
+    fn of<TStorage: ?Sized>(array: &Array<TStorage>) -> Option<Self> {
+        let chain = array.codecs();
+        let codecs = chain.array_to_array_codecs();
+        let (mut bound, mut number) = (None::<Arc<Bound>>, 0);
+        let mut encoded = array.data_type().clone();
+        let mut fill_value = array.fill_value().clone();
+        for codec in codecs {
+            let Some(codec) = codec.as_any().downcast_ref::<RecastCodec>() else { break };
+            number += 1;
+            if codec.codecs().is_empty() {
+                continue; // its predecessor in a fused array does its work
+            }
+            let next = codec.bound(&encoded, &fill_value).ok()?;
+            (encoded, fill_value) =
+                (codec.encoded_data_type(&encoded).ok()?, next.encoded_fill_value().clone());
+            bound = Some(match bound {
+                Some(bound) => bound.followed_by(&next)?,
+                None => next,
+            });
+        }
+        let others = CodecChain::new(
+            codecs[number..].to_vec(),
+            chain.array_to_bytes_codec().clone(),
+            chain.bytes_to_bytes_codecs().to_vec(),
+        );
+        Some(Self { bound: bound?, others, size: encoded.fixed_size()?, encoded })
+    }
+
+    /// What the other codecs make of a whole chunk; `None` if it is missing, or something is wrong.
+    fn encoded<TStorage: ReadableStorageTraits + ?Sized + 'static>(
+        &self,
+        array: &Array<TStorage>,
+        chunk: &[u64],
+        options: &CodecOptions,
+    ) -> Option<Vec<u8>> {
+        let bytes = array.retrieve_encoded_chunk(chunk).ok()??;
+        let shape = array.chunk_shape(chunk).ok()?;
+        let fill_value = self.bound.encoded_fill_value();
+        let decoded =
+            self.others.decode(bytes.into(), &shape, &self.encoded, fill_value, options).ok()?;
+        Some(decoded.into_fixed().ok()?.into_owned())
+    }
+}
