@@ -25,6 +25,7 @@ mod element;
 mod error;
 mod huge_pages;
 mod level;
+mod past_caches;
 mod plan;
 pub mod reference;
 mod scalar;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::level::CACHE_LINE;
+use crate::past_caches::PastCaches;
 use crate::stages::{self, Stage};
 use crate::{
     BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
@@ -207,8 +208,17 @@ impl Plan {
     /// # Errors
     /// As [`Plan::run`].
     pub fn run_uninit(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> Result<(), RunError> {
-        let Inner { source, target, stages, level, .. } = &*self.inner;
         self.check_lengths(input.len(), output.len())?;
+        if self.target().size() >= self.source().size() && output.len() >= STREAMED_BYTES {
+            self.run_past_caches(input, output)
+        } else {
+            self.run_blocks(input, output)
+        }
+    }
+
+    /// Runs all of a run, whose lengths are right.
+    fn run_blocks(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> Result<(), RunError> {
+        let Inner { source, target, stages, level, .. } = &*self.inner;
         let prefetches = source.size() > target.size() && input.len() >= PREFETCHED_BYTES;
         let block = stages::block_len(stages, if prefetches { source.size() } else { 1 });
         let mut done = 0;
@@ -228,6 +238,39 @@ impl Plan {
                 self.run_reference(input, output, done)?;
             }
             (done, ends) = (ends, ends.saturating_add(block));
+        }
+        Ok(())
+    }
+
+    /// As `run_blocks`, for a long output: what the caches do not hold is not read into them to be
+    /// written.
+    fn run_past_caches(
+        &self,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+    ) -> Result<(), RunError> {
+        /// Bytes of output that are gathered before they are written.
+        const GATHERED: usize = 2048;
+        let Inner { source, target, stages, .. } = &*self.inner;
+        let start = output.as_ptr().align_offset(CACHE_LINE);
+        if !start.is_multiple_of(target.size()) {
+            return self.run_blocks(input, output);
+        }
+        let (block, before) = (GATHERED / target.size(), start / target.size());
+        let (first_input, input) = input.split_at(before * source.size());
+        let (first_output, output) = output.split_at_mut(start);
+        self.run_blocks(first_input, first_output)?;
+        let past_caches = PastCaches::new();
+        let mut gathered = [MaybeUninit::uninit(); GATHERED];
+        let inputs = input.chunks(block * source.size());
+        for (number, (input, output)) in inputs.zip(output.chunks_mut(GATHERED)).enumerate() {
+            let gathered = &mut gathered[..output.len()];
+            if stages::run_all(stages, input, gathered) {
+                self.run_reference(input, output, before + number * block)?;
+                continue;
+            }
+            // SAFETY: `run_all` initialises its output, which has as many elements as the input.
+            past_caches.write(unsafe { stages::assume_init(gathered) }, output);
         }
         Ok(())
     }
@@ -359,9 +402,12 @@ impl Plan {
 /// Bytes of a block of [`Plan::run_in_place`]; a multiple of every element's size.
 const IN_PLACE_BYTES: usize = 16_384;
 
-/// Bytes of input from which on each block asks for the next: more than second-level caches hold. It
-/// gains where more is read than written, and loses elsewhere.
+/// Bytes of input from which on each block asks for the next: half of what second-level caches hold. It
+/// gains where more is read than written, by a third and more from main memory, and loses elsewhere.
 const PREFETCHED_BYTES: usize = 1 << 20;
+
+/// Bytes of output from which on a run that writes no less than it reads goes past the caches.
+const STREAMED_BYTES: usize = 32 << 20;
 
 /// How many elements at the start of a long output lie in front of the first cache line that begins
 /// with an element; the length of the first block, so that the vector stores of the others do not

@@ -1,10 +1,11 @@
-//! Runs that are too long for the caches, which ask for their input ahead, and runs spread over threads,
-//! give what runs of their pieces give.
+//! Runs that are too long for the caches, which ask for their input ahead or write past them, and runs
+//! spread over threads, give what runs of their pieces give.
 
 use recast_kernels::{Cast, ElementType as E, Level, Plan, RunError, Scalar, ScaleOffset};
 
-/// More than the length from which a run asks for its input ahead, and no multiple of any block.
-const ELEMENTS: usize = 1_234_567;
+/// More than the length from which a run asks for its input ahead, or to types of eight bytes writes past
+/// the caches, and no multiple of any block.
+const ELEMENTS: usize = 4_234_567;
 
 fn input() -> Vec<u8> {
     (0..ELEMENTS).flat_map(|i| ((i * 7919 % 1000) as f32 / 4.0).to_ne_bytes()).collect()
@@ -23,6 +24,7 @@ fn plans() -> Vec<Plan> {
                 .swap_output_bytes(true),
             Plan::builder(E::Float32).cast(Cast::new(E::Float16)),
             Plan::builder(E::Float32).cast(Cast::new(E::Float64)),
+            Plan::builder(E::Float32).cast(Cast::new(E::Int64)),
         ]
         .map(|plan| plan.level(level).build().expect("a cast that every level has"))
     };
@@ -42,6 +44,27 @@ fn a_long_run_equals_the_runs_of_its_pieces() {
             plan.run(input, output).expect("the elements are in range");
         }
         assert!(whole == pieces, "{plan:?}");
+    }
+}
+
+#[test]
+fn a_long_run_gives_the_same_at_every_address() {
+    let input = input();
+    for plan in plans() {
+        let size = ELEMENTS * plan.target().size();
+        let mut expected = vec![0; size];
+        plan.run(&input, &mut expected).expect("the elements are in range");
+        for offset in [1, 4, 8, 40] {
+            let mut output = vec![0xa5; size + 128];
+            let (before, rest) = output.split_at_mut(offset);
+            let (output, after) = rest.split_at_mut(size);
+            plan.run(&input, output).expect("the elements are in range");
+            assert!(output == expected, "{plan:?}, {offset}");
+            assert!(
+                before.iter().chain(after.iter()).all(|&byte| byte == 0xa5),
+                "{plan:?}, {offset}"
+            );
+        }
     }
 }
 

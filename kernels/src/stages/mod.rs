@@ -210,7 +210,7 @@ pub(crate) fn as_output<T: Pod>(elements: &mut [T]) -> &mut [MaybeUninit<u8>] {
 ///
 /// # Safety
 /// All of `bytes` is initialised.
-unsafe fn assume_init(bytes: &[MaybeUninit<u8>]) -> &[u8] {
+pub(crate) unsafe fn assume_init(bytes: &[MaybeUninit<u8>]) -> &[u8] {
     // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and the caller vouches for the contents.
     unsafe { &*(std::ptr::from_ref(bytes) as *const [u8]) }
 }

@@ -1,0 +1,48 @@
+//! Writing what is too much for the caches.
+
+use std::mem::MaybeUninit;
+
+/// Writes that go past the caches, where the CPU has such: main memory need not be read to be written.
+/// They are complete, for other threads too, when this is dropped.
+pub(crate) struct PastCaches(());
+
+impl PastCaches {
+    pub(crate) fn new() -> Self {
+        Self(())
+    }
+
+    /// Copies as many bytes as both slices have, fast if `to` begins a cache line.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    pub(crate) fn write(&self, from: &[u8], to: &mut [MaybeUninit<u8>]) {
+        use std::arch::x86_64::{__m128i, _mm_stream_si128};
+        const SIZE: usize = size_of::<__m128i>();
+        if !to.as_ptr().addr().is_multiple_of(align_of::<__m128i>()) {
+            to.write_copy_of_slice(from);
+            return;
+        }
+        let (from, from_rest) = from.as_chunks::<SIZE>();
+        let (to, to_rest) = to.as_chunks_mut::<SIZE>();
+        for (from, to) in from.iter().zip(to) {
+            let vector: __m128i = bytemuck::cast(*from);
+            // SAFETY: every x86-64 CPU has SSE2. `to` is as long as a vector and, like all of these
+            // chunks, aligned as one, for the first is.
+            unsafe { _mm_stream_si128(to.as_mut_ptr().cast(), vector) };
+        }
+        to_rest.write_copy_of_slice(from_rest);
+    }
+
+    /// Copies as many bytes as both slices have.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn write(&self, from: &[u8], to: &mut [MaybeUninit<u8>]) {
+        to.write_copy_of_slice(from);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Drop for PastCaches {
+    fn drop(&mut self) {
+        // SAFETY: every x86-64 CPU has SSE.
+        unsafe { std::arch::x86_64::_mm_sfence() };
+    }
+}
