@@ -17,8 +17,10 @@ def test_readme_and_encoding(tmp_path, monkeypatch):
     pytest.importorskip("zarr", minversion="3.4.2")
     pytest.importorskip("xarray")
     import zarr_recast._encoding
+    import zarr_recast.numcodecs
 
-    assert doctest.testmod(zarr_recast._encoding).failed == 0
+    for module in (zarr_recast._encoding, zarr_recast.numcodecs):
+        assert doctest.testmod(module).failed == 0
     readme = Path(__file__).parent.parent / "README.md"
     results = doctest.testfile(str(readme), module_relative=False)
     assert results.failed == 0 and results.attempted > 10

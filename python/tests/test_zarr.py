@@ -19,7 +19,7 @@ from zarr.core.buffer import cpu, default_buffer_prototype  # noqa: E402
 from zarr.core.dtype import get_data_type_from_json  # noqa: E402
 from zarr.errors import ZarrUserWarning  # noqa: E402
 
-from zarr_recast.zarr import CastValue, ScaleOffset  # noqa: E402
+from zarr_recast.zarr import CastValue, NDBuffer, ScaleOffset  # noqa: E402
 
 NAN_MAP = {"encode": [("NaN", 255)], "decode": [(255, "NaN")]}
 FUSED = "zarr.core.codec_pipeline.FusedCodecPipeline"
@@ -143,6 +143,53 @@ def test_big_endian_and_zero_dimensional_arrays(pipeline):
         assert zero[...] == 512
         stored = (500).to_bytes(2, endian)
         assert zero.store_path.store._store_dict["c"].to_bytes() == stored
+
+
+@pytest.mark.parametrize("buffer", ["zarr_recast.zarr.NDBuffer", "zarr.buffer.cpu.NDBuffer"])
+def test_every_selection_reads_the_same(pipeline, buffer):
+    rows, columns = 23, 17
+    elements = (np.arange(rows * columns) % 50 / 10 + 5).astype("float32").reshape(rows, columns)
+    elements[3, 4] = np.nan
+    with zarr.config.set({"ndbuffer": buffer}):
+        array = create(shape=elements.shape, chunks=(5, 17), filters=packed())
+        array[:] = elements
+        for key in [
+            (slice(None), slice(None)),
+            (slice(5, 15), slice(None)),
+            (slice(5, 10), slice(0, 17)),
+            (slice(3, 21, 2), slice(16, 2)),
+            (slice(1, 22), slice(2, 16)),
+            (7, slice(None)),
+            (slice(None), 4),
+            (3, 4),
+            ...,
+        ]:
+            np.testing.assert_array_equal(array[key], elements[key], strict=True)
+        out = cpu.NDBuffer.from_numpy_array(np.zeros((rows, 2 * columns), "float32")[:, ::2])
+        array.get_basic_selection(out=out)
+        np.testing.assert_array_equal(out.as_numpy_array(), elements)
+        np.testing.assert_array_equal(array.oindex[[1, 8], [0, 5]], elements[[[1], [8]], [0, 5]])
+        np.testing.assert_array_equal(array.vindex[[1, 8], [0, 5]], elements[[1, 8], [0, 5]])
+        np.testing.assert_array_equal(array[elements > 9], elements[elements > 9])
+
+
+def test_a_chunk_that_was_decoded_to_a_result_still_has_its_elements():
+    codec = CastValue(data_type="uint8")
+    encoded = cpu.NDBuffer.from_numpy_array(np.arange(4, dtype="uint8"))
+    chunk = codec._decode_sync(encoded, spec("float32"))
+    whole = chunk[(slice(0, 4, 1),)]
+    for results in (NDBuffer.empty((6,), "float32"), NDBuffer.empty((4,), "float64")):
+        results[(slice(0, 4),)] = whole
+        np.testing.assert_array_equal(results[(slice(0, 4),)].as_numpy_array(), [0, 1, 2, 3])
+    np.testing.assert_array_equal(whole.as_numpy_array(), np.arange(4, dtype="float32"))
+
+
+def test_a_buffer_of_the_users_choice_stays():
+    for chosen in ("zarr.buffer.gpu.NDBuffer", "zarr.buffer.cpu.NDBuffer"):
+        with zarr.config.set({"ndbuffer": chosen}):
+            zarr_recast.register()
+            kept = zarr.config.get("ndbuffer") == chosen
+            assert kept == (chosen != "zarr.buffer.cpu.NDBuffer")
 
 
 def test_shards_hold_the_transformed_fill_value(pipeline):
