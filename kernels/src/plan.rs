@@ -209,7 +209,7 @@ impl Plan {
     /// As [`Plan::run`].
     pub fn run_uninit(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> Result<(), RunError> {
         self.check_lengths(input.len(), output.len())?;
-        if self.target().size() >= self.source().size() && output.len() >= STREAMED_BYTES {
+        if self.target().size() > self.source().size() && output.len() >= STREAMED_BYTES {
             self.run_past_caches(input, output)
         } else {
             self.run_blocks(input, output)
@@ -406,8 +406,8 @@ const IN_PLACE_BYTES: usize = 16_384;
 /// gains where more is read than written, by a third and more from main memory, and loses elsewhere.
 const PREFETCHED_BYTES: usize = 1 << 20;
 
-/// Bytes of output from which on a run that writes no less than it reads goes past the caches.
-const STREAMED_BYTES: usize = 32 << 20;
+/// Bytes of output from which on a run that writes more than it reads goes past the caches.
+const STREAMED_BYTES: usize = 64 << 20;
 
 /// How many elements at the start of a long output lie in front of the first cache line that begins
 /// with an element; the length of the first block, so that the vector stores of the others do not

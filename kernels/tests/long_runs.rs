@@ -3,12 +3,19 @@
 
 use recast_kernels::{Cast, ElementType as E, Level, Plan, RunError, Scalar, ScaleOffset};
 
-/// More than the length from which a run asks for its input ahead, or to types of eight bytes writes past
-/// the caches, and no multiple of any block.
-const ELEMENTS: usize = 4_234_567;
+/// More elements than those from which on a run asks for its input ahead, and no multiple of any block.
+const ELEMENTS: usize = 1_234_567;
 
-fn input() -> Vec<u8> {
-    (0..ELEMENTS).flat_map(|i| ((i * 7919 % 1000) as f32 / 4.0).to_ne_bytes()).collect()
+/// More than those from which on a run to a type of eight bytes writes past the caches.
+const MORE_ELEMENTS: usize = 8_434_567;
+
+fn input(elements: usize) -> Vec<u8> {
+    (0..elements).flat_map(|i| ((i * 7919 % 1000) as f32 / 4.0).to_ne_bytes()).collect()
+}
+
+/// As many elements as make a long run.
+fn elements(plan: &Plan) -> usize {
+    if plan.target().size() == 8 { MORE_ELEMENTS } else { ELEMENTS }
 }
 
 fn plans() -> Vec<Plan> {
@@ -33,9 +40,9 @@ fn plans() -> Vec<Plan> {
 
 #[test]
 fn a_long_run_equals_the_runs_of_its_pieces() {
-    let input = input();
     for plan in plans() {
-        let mut whole = vec![0; ELEMENTS * plan.target().size()];
+        let input = input(elements(&plan));
+        let mut whole = vec![0; elements(&plan) * plan.target().size()];
         plan.run(&input, &mut whole).expect("the elements are in range");
         let mut pieces = vec![0; whole.len()];
         let length = 10_007;
@@ -49,9 +56,9 @@ fn a_long_run_equals_the_runs_of_its_pieces() {
 
 #[test]
 fn a_long_run_gives_the_same_at_every_address() {
-    let input = input();
     for plan in plans() {
-        let size = ELEMENTS * plan.target().size();
+        let input = input(elements(&plan));
+        let size = elements(&plan) * plan.target().size();
         let mut expected = vec![0; size];
         plan.run(&input, &mut expected).expect("the elements are in range");
         for offset in [1, 4, 8, 40] {
@@ -70,11 +77,11 @@ fn a_long_run_gives_the_same_at_every_address() {
 
 #[test]
 fn a_long_run_names_the_first_failing_element() {
-    let mut input = input();
-    for index in [ELEMENTS - 1, 900_001] {
-        input[4 * index..][..4].copy_from_slice(&f32::INFINITY.to_ne_bytes());
-        for plan in plans().into_iter().filter(|plan| plan.target().is_integer()) {
-            let mut output = vec![0; ELEMENTS * plan.target().size()];
+    for plan in plans().into_iter().filter(|plan| plan.target().is_integer()) {
+        let mut input = input(elements(&plan));
+        let mut output = vec![0; elements(&plan) * plan.target().size()];
+        for index in [elements(&plan) - 1, 900_001] {
+            input[4 * index..][..4].copy_from_slice(&f32::INFINITY.to_ne_bytes());
             match plan.run(&input, &mut output) {
                 Err(RunError::Element(error)) => assert_eq!(error.index, index, "{plan:?}"),
                 other => panic!("{plan:?}: {other:?}"),
@@ -85,7 +92,7 @@ fn a_long_run_names_the_first_failing_element() {
 
 #[test]
 fn a_run_to_a_new_buffer_or_in_place_equals_one_to_a_given_buffer() {
-    let mut input = input();
+    let mut input = input(ELEMENTS);
     let in_place = |level| {
         [Cast::new(E::Int32), Cast::new(E::Float32)]
             .map(|cast| Plan::builder(E::Float32).cast(cast).level(level).build().expect("a plan"))
@@ -133,7 +140,7 @@ mod on_threads {
 
     #[test]
     fn a_run_on_threads_equals_one_on_one_thread() {
-        let input = input();
+        let input = input(ELEMENTS);
         for plan in plans() {
             for elements in [0, 1, 16_384, 16_385, 100_003, ELEMENTS] {
                 let input = &input[..elements * plan.source().size()];
@@ -152,7 +159,7 @@ mod on_threads {
 
     #[test]
     fn a_run_on_threads_names_the_first_of_several_failing_elements() {
-        let mut input = input();
+        let mut input = input(ELEMENTS);
         for index in [1_200_000, 700_001, 40_000] {
             input[4 * index..][..4].copy_from_slice(&f32::INFINITY.to_ne_bytes());
             for plan in plans().into_iter().filter(|plan| plan.target().is_integer()) {
