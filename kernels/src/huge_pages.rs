@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, zeroed_vec};
 
-/// From so many bytes on pages of the usual size are a burden; NumPy's threshold.
+/// From so many bytes on pages of the usual size are a burden; the threshold of `NumPy`.
 const LARGE: usize = 4 << 20;
 
 /// Zeros, for which Linux is asked to use huge pages if they take 4 MiB or more.

@@ -12,6 +12,7 @@ impl PastCaches {
     }
 
     /// Copies as many bytes as both slices have, fast if `to` begins a cache line.
+    #[allow(clippy::unused_self)] // whose end completes the writes
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(crate) fn write(&self, from: &[u8], to: &mut [MaybeUninit<u8>]) {
@@ -33,6 +34,7 @@ impl PastCaches {
     }
 
     /// Copies as many bytes as both slices have.
+    #[allow(clippy::unused_self)] // as above
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn write(&self, from: &[u8], to: &mut [MaybeUninit<u8>]) {
         to.write_copy_of_slice(from);

@@ -75,7 +75,7 @@
 //!
 //! # Large arrays as a whole
 //! What takes the time of reading a large array is less its decoding than the new memory of the result.
-//! [`read`] asks for memory of huge pages, as NumPy does, and is up to three times as fast as
+//! [`read`] asks for memory of huge pages, as `NumPy` does, and is up to three times as fast as
 //! `Array::retrieve_array_subset`.
 //!
 //! # Zarr v1
