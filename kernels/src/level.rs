@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use crate::BuildError;
 use crate::stages::small_float;
-use crate::stages::{CHUNK, Kernel, Run, Stage};
+use crate::stages::{CHUNK, Kernel, Run, ShortEncoder, Stage};
 
 /// Bytes that a cache holds together, on most CPUs.
 pub(crate) const CACHE_LINE: usize = 64;
@@ -153,6 +153,18 @@ unsafe impl<K: Kernel> Run for Bound<K> {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
             Features::Avx512(token) => unsafe { avx512::run(token, kernel, input, output) },
+        }
+    }
+}
+
+impl Level {
+    /// A stage for what an encoder says, where the level has instructions that do better than a loop.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
+    pub(crate) fn short_encoder(self, encoder: ShortEncoder) -> Option<Stage> {
+        match self.features() {
+            #[cfg(target_arch = "x86_64")]
+            Features::Avx512(token) => Some(avx512::short_encoder(token, encoder)),
+            _ => None,
         }
     }
 }
@@ -300,12 +312,16 @@ mod avx2 {
 #[allow(clippy::struct_field_names)] // as above
 mod avx512 {
     use std::arch::x86_64::{
-        _mm512_cvtepi32_epi16, _mm512_cvtph_ps, _mm512_cvtps_ph, _mm512_srli_epi32,
+        __m512, _CMP_ORD_Q, _CMP_UNORD_Q, _mm512_add_ps, _mm512_cmp_ps_mask, _mm512_cvtepi32_epi16,
+        _mm512_cvtph_ps, _mm512_cvtps_ph, _mm512_mask_cvtps_epi32, _mm512_mask3_fmadd_ps,
+        _mm512_min_ps, _mm512_mul_ps, _mm512_packs_epi16, _mm512_packs_epi32, _mm512_packus_epi16,
+        _mm512_packus_epi32, _mm512_permutexvar_epi32, _mm512_permutexvar_epi64, _mm512_set1_epi32,
+        _mm512_set1_ps, _mm512_setzero_ps, _mm512_setzero_si512, _mm512_srli_epi32, _mm512_sub_ps,
     };
 
     use std::mem::MaybeUninit;
 
-    use super::{CHUNK, Kernel, Token};
+    use super::{CHUNK, Kernel, Run, ShortEncoder, Stage, Token};
 
     // AVX-512 F has AVX2.
     pulp::simd_type!({
@@ -343,6 +359,96 @@ mod avx512 {
     fn upper_halves(words: [u32; CHUNK]) -> [u16; CHUNK] {
         let halves = _mm512_srli_epi32::<16>(bytemuck::cast(words));
         bytemuck::cast(_mm512_cvtepi32_epi16(halves))
+    }
+
+    /// A loop over blocks, compiled with the features of [`Avx512`].
+    type EncodeShort = unsafe fn(&ShortEncoder, &[u8], &mut [MaybeUninit<u8>]) -> bool;
+
+    struct BoundEncoder {
+        _proof: Avx512,
+        encoder: ShortEncoder,
+        encode: EncodeShort,
+    }
+
+    // SAFETY: `encode_short` initialises the output, if it has as many elements as the input.
+    unsafe impl Run for BoundEncoder {
+        fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+            // SAFETY: the token is proof of the features.
+            unsafe { (self.encode)(&self.encoder, input, output) }
+        }
+    }
+
+    pub(super) fn short_encoder(token: Avx512, encoder: ShortEncoder) -> Stage {
+        let encode: EncodeShort = match (encoder.size, encoder.is_signed, encoder.nan.is_some()) {
+            (1, false, false) => encode_short::<1, false, false>,
+            (1, false, true) => encode_short::<1, false, true>,
+            (1, true, false) => encode_short::<1, true, false>,
+            (1, true, true) => encode_short::<1, true, true>,
+            (_, false, false) => encode_short::<2, false, false>,
+            (_, false, true) => encode_short::<2, false, true>,
+            (_, true, false) => encode_short::<2, true, false>,
+            (_, true, true) => encode_short::<2, true, true>,
+        };
+        let work = Box::new(BoundEncoder { _proof: token, encoder, encode });
+        Stage { work, sizes: (size_of::<f32>(), encoder.size), refuses: true }
+    }
+
+    /// Four vectors at a time: what is beyond the least value saturates when it is narrowed, beyond the
+    /// greatest one it is held before, for there the conversion to `i32` would lose it.
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt,f16c")]
+    fn encode_short<const SIZE: usize, const SIGNED: bool, const MAPS: bool>(
+        encoder: &ShortEncoder,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+    ) -> bool {
+        const VECTORS: usize = 4;
+        let ShortEncoder { scaled, max, nan, .. } = *encoder;
+        let (offset, scale) = (_mm512_set1_ps(scaled.offset), _mm512_set1_ps(scaled.scale));
+        let (max, nan) = (_mm512_set1_ps(max), _mm512_set1_epi32(nan.unwrap_or_default()));
+        let mut flags = [_mm512_setzero_ps(); VECTORS];
+        let (input, _) = input.as_chunks::<{ VECTORS * size_of::<__m512>() }>();
+        let outputs = output.chunks_exact_mut(VECTORS * 16 * SIZE);
+        for (elements, output) in input.iter().zip(outputs) {
+            let elements: [__m512; VECTORS] = bytemuck::cast(*elements);
+            let mut words = [_mm512_setzero_si512(); VECTORS];
+            for ((&x, flags), word) in elements.iter().zip(&mut flags).zip(&mut words) {
+                let x = _mm512_mul_ps(_mm512_sub_ps(x, offset), scale);
+                let is_number = if MAPS { _mm512_cmp_ps_mask::<_CMP_ORD_Q>(x, x) } else { !0 };
+                // x · 0 is NaN, from then on, for what is infinite or an unmapped NaN.
+                *flags = _mm512_mask3_fmadd_ps(x, _mm512_setzero_ps(), *flags, is_number);
+                *word = _mm512_mask_cvtps_epi32(nan, is_number, _mm512_min_ps(x, max));
+            }
+            // Packed within quarters of a vector, whose parts are then put in order.
+            let [first, second, third, fourth] = words;
+            if SIZE == 1 {
+                let first = _mm512_packs_epi32(first, second);
+                let second = _mm512_packs_epi32(third, fourth);
+                let packed = if SIGNED {
+                    _mm512_packs_epi16(first, second)
+                } else {
+                    _mm512_packus_epi16(first, second)
+                };
+                let order = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15_u32];
+                let ordered = _mm512_permutexvar_epi32(bytemuck::cast(order), packed);
+                output.write_copy_of_slice(&bytemuck::cast::<_, [u8; 64]>(ordered));
+            } else {
+                for (words, output) in
+                    [(first, second), (third, fourth)].into_iter().zip(output.chunks_exact_mut(64))
+                {
+                    let packed = if SIGNED {
+                        _mm512_packs_epi32(words.0, words.1)
+                    } else {
+                        _mm512_packus_epi32(words.0, words.1)
+                    };
+                    let order = [0, 2, 4, 6, 1, 3, 5, 7_u64];
+                    let ordered = _mm512_permutexvar_epi64(bytemuck::cast(order), packed);
+                    output.write_copy_of_slice(&bytemuck::cast::<_, [u8; 64]>(ordered));
+                }
+            }
+        }
+        let [first, second, third, fourth] = flags;
+        let all = _mm512_add_ps(_mm512_add_ps(first, second), _mm512_add_ps(third, fourth));
+        _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(all, all) != 0
     }
 
     impl Token for Avx512 {

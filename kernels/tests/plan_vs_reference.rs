@@ -56,6 +56,11 @@ macro_rules! on_levels {
             }
 
             #[test]
+            fn scale_and_offset_in_front_of_a_cast_to_a_short_integer_equal_the_reference() {
+                level().map(super::scale_and_offset_in_front_of_a_cast_to_a_short_integer);
+            }
+
+            #[test]
             fn scale_and_offset_beside_a_cast_of_all_pairs_equal_the_reference() {
                 level().map(super::scale_and_offset_beside_a_cast);
             }
@@ -399,6 +404,53 @@ fn scale_and_offset_beside_a_cast(level: Level) {
         }
         Ok(count)
     });
+}
+
+/// The chain that most packed arrays have: float32 or float64 to an integer of at most 16 bits, with NaN
+/// mapped or not.
+fn scale_and_offset_in_front_of_a_cast_to_a_short_integer(level: Level) {
+    let [f32s, f64s] = [ElementType::Float32, ElementType::Float64];
+    let all: Vec<Vec<u64>> = ElementType::ALL.map(all_or_edges).into();
+    let targets = [ElementType::Int8, ElementType::UInt8, ElementType::Int16, ElementType::UInt16];
+    let jobs: Vec<_> = [f32s, f64s]
+        .into_iter()
+        .flat_map(|source| targets.map(|target| (source, target)))
+        .collect();
+    let count = in_parallel(&jobs, |&(source, target)| {
+        let mut random = Random::new(seed(source, target));
+        let (least, greatest) = (Scalar::min(target), Scalar::max(target));
+        let mut count = 0;
+        for (offset, scale) in
+            [(0.5, 10.0), (-273.15, -0.1), (0.0, 1.0), (1e30, 1e20), (-3.0, 1e-30)]
+        {
+            for nan in [None, Some(least), Some(greatest), Some(near(7.0, target))] {
+                let parameters = ScaleOffset {
+                    offset: Some(near(offset, source)),
+                    scale: Some(near(scale, source)),
+                    ..ScaleOffset::default()
+                };
+                let map = nan.map(|nan| (near(f64::NAN, source), nan));
+                let cast = Cast::new(target).out_of_range(OutOfRange::Clamp).map(map);
+                // What scales to halves and their neighbours, about the ends of the range and 0.
+                let decoded = |half: f64| half / 2.0 / scale + offset;
+                let ends = [-65_540.0, -256.0, -130.0, 0.0, 250.0, 508.0, 65_530.0, 131_066.0];
+                let elements: Vec<u64> = ends
+                    .into_iter()
+                    .flat_map(|end| {
+                        (-8..9).map(move |half| near(decoded(end + f64::from(half)), source))
+                    })
+                    .flat_map(|near| [near.bits().saturating_sub(1), near.bits(), near.bits() + 1])
+                    .chain(all[source as usize].iter().copied())
+                    .collect();
+                let steps = vec![Step::Scale(parameters), Step::Cast(cast)];
+                let subject = Subject::new(source, steps, elements);
+                count += subject.check(level, &subject.passing, &mut random)?;
+                count += subject.check_lengths(level, &LENGTHS, &mut random)?;
+            }
+        }
+        Ok(count)
+    });
+    assert!(count > 1_000_000 / stride() as u64);
 }
 
 fn chains(level: Level, seeds: std::ops::Range<u64>) {

@@ -34,6 +34,21 @@ impl<F: Real> PerElement for ScaleForInt<F> {
     }
 }
 
+/// The same of f32, and the cast to an integer of at most 16 bits, rounded to nearest-even and held to its
+/// range, for a level with instructions for all of that ([`Level::short_encoder`](crate::Level)).
+#[derive(Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // elsewhere no level has them
+pub(crate) struct ShortEncoder {
+    pub(crate) scaled: ScaleForInt<f32>,
+    /// The target's greatest value.
+    pub(crate) max: f32,
+    pub(crate) is_signed: bool,
+    /// Bytes of an integer, one or two.
+    pub(crate) size: usize,
+    /// What NaN becomes, if it is a key.
+    pub(crate) nan: Option<i32>,
+}
+
 /// The cast of an integer of at most 16 bits to f32 or f64, then `x / scale + offset`.
 ///
 /// The division by a constant is a multiplication by its reciprocal and a correction (Markstein 1990;

@@ -26,6 +26,7 @@ use std::mem::MaybeUninit;
 use bytemuck::{Pod, Zeroable};
 
 pub(crate) use bind::{bind_steps, swap_bytes};
+pub(crate) use fused::ShortEncoder;
 pub(crate) use per_element::CHUNK;
 
 use crate::level::Token;

@@ -8,7 +8,7 @@ use super::from_float::{FloatSource, to_int};
 use super::map::preimage;
 use super::{FromScalar, Stage, Stages, exactly, widen, with_short_int};
 use crate::stages::convert::{Int, NearestEven, Real};
-use crate::stages::fused::{IntUnscale, ScaleForInt, equals_division};
+use crate::stages::fused::{IntUnscale, ScaleForInt, ShortEncoder, equals_division};
 use crate::stages::map::ReplaceNan;
 use crate::stages::per_element::{Same, Then};
 use crate::stages::scale::{Direction, Overflowing, ScaleFloat, ScaleInt, ScaleLong};
@@ -56,15 +56,39 @@ fn bind_scale_to_int<F: FloatSource>(
     let offset = parameters.offset.map_or(F::zero(), F::from_scalar);
     let scale = parameters.scale.map_or(F::one(), F::from_scalar);
     let scaled = ScaleForInt { offset, scale };
-    match cast.map[..] {
-        [] => Some(to_int::<_, NearestEven>(scaled, cast, level)),
+    let nan = match cast.map[..] {
+        [] => None,
         // With any other key the order of map and overflow would matter.
-        [(key, value)] if key.is_nan() => {
-            let nan = ReplaceNan(F::from_scalar(preimage(value, F::TYPE, cast)?));
-            Some(to_int::<_, NearestEven>(Then(scaled, nan), cast, level))
-        }
-        _ => None,
+        [(key, value)] if key.is_nan() => Some(value),
+        _ => return None,
+    };
+    if let Some(stage) = bind_short_encoder(scaled, nan, cast, level) {
+        return Some(stage);
     }
+    let Some(nan) = nan else { return Some(to_int::<_, NearestEven>(scaled, cast, level)) };
+    let nan = ReplaceNan(F::from_scalar(preimage(nan, F::TYPE, cast)?));
+    Some(to_int::<_, NearestEven>(Then(scaled, nan), cast, level))
+}
+
+/// What a level has for f32 and whole bytes, held to their range.
+fn bind_short_encoder<F: FloatSource>(
+    scaled: ScaleForInt<F>,
+    nan: Option<Scalar>,
+    cast: &Cast,
+    level: Level,
+) -> Option<Stage> {
+    use ElementType::{Int8, Int16, UInt8, UInt16};
+    let is_short = matches!(cast.target, Int8 | Int16 | UInt8 | UInt16);
+    if !(is_short && F::TYPE == ElementType::Float32 && cast.out_of_range == OutOfRange::Clamp) {
+        return None;
+    }
+    level.short_encoder(ShortEncoder {
+        scaled: ScaleForInt { offset: scaled.offset.to_f32()?, scale: scaled.scale.to_f32()? },
+        max: reference::integer(Scalar::max(cast.target)) as f32,
+        is_signed: reference::integer(Scalar::min(cast.target)) < 0,
+        size: cast.target.size(),
+        nan: nan.map(|nan| reference::integer(nan) as i32),
+    })
 }
 
 fn bind_int_unscale<S, F>(cast: &Cast, parameters: &ScaleOffset, level: Level) -> Option<Stage>
