@@ -52,7 +52,8 @@ def register() -> None:
 
     Also makes the 15 data types known that zarr-python lacks, if ``ml_dtypes`` is installed, and zarr
     create results as `zarr_recast.zarr.NDBuffer`, into which chunks are decoded without a copy, unless
-    its configuration names another buffer than the default. The choice holds for this process; to make it by environment instead, set
+    its configuration names another buffer than the default. The choice holds for this process; to make
+    it by environment instead, set
     ``ZARR_CODECS__CAST_VALUE=zarr_recast.zarr.CastValue`` and
     ``ZARR_CODECS__SCALE_OFFSET=zarr_recast.zarr.ScaleOffset``.
 
