@@ -10,7 +10,7 @@ fn zeros_of_every_length_are_zeros() {
 }
 
 /// Whether the mapping that holds an address has been advised to use huge pages.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn is_advised(address: usize) -> bool {
     let maps = std::fs::read_to_string("/proc/self/smaps").expect("this process's mappings");
     let mut holds = false;
@@ -30,8 +30,9 @@ fn is_advised(address: usize) -> bool {
     false
 }
 
+// Other architectures are tested under emulation, which takes no such advice.
 #[test]
-#[cfg(all(target_os = "linux", not(miri)))]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn linux_is_asked_for_huge_pages_from_4_mib_on() {
     if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
         println!("this system has no huge pages");
