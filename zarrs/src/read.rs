@@ -54,16 +54,14 @@ where
     };
     let mut elements: Vec<T> = zeroed_in_huge_pages(subset.num_elements_usize());
     let mut rest = elements.as_mut_slice();
-    let parts: Vec<_> = rows
-        .iter()
-        .filter_map(|row| Some((row, rest.split_off_mut(..row.num_elements_usize())?)))
-        .collect();
+    let split = |row| Some((row, rest.split_off_mut(..ArraySubset::num_elements_usize(row))?));
+    let parts: Option<Vec<_>> = rows.iter().map(split).collect();
     let read = |(row, part)| read_row(array, &codecs, row, part);
-    if parts.into_par_iter().try_for_each(read).is_err() {
+    match parts.map(|parts| parts.into_par_iter().try_for_each(read)) {
+        Some(Ok(())) => Ok(elements),
         // The words of zarrs depend on how many chunks it reads.
-        return array.retrieve_array_subset(subset);
+        _ => array.retrieve_array_subset(subset),
     }
-    Ok(elements)
 }
 
 /// The subset in parts that follow each other in memory, one for each row of chunks; `None` where zarrs
