@@ -11,6 +11,8 @@ use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
 use crate::BuildError;
+use crate::bind::WithSimd;
+use crate::simd;
 use crate::stages::small_float;
 use crate::stages::{CHUNK, Kernel, Run, ShortEncoder, Stage};
 
@@ -114,6 +116,17 @@ impl Level {
             Self::Avx512 => avx512::token().map_or(Features::Baseline, Features::Avx512),
             // On aarch64 Advanced SIMD is part of what every CPU has.
             _ => Features::Baseline,
+        }
+    }
+
+    /// What `bind` makes of the level's registers; none if it has no vectors, or the CPU not the level.
+    pub(crate) fn dispatch<B: WithSimd>(self, bind: B) -> Option<B::Output> {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => Some(bind.with(simd::avx2::Avx2::try_new()?)),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => Some(bind.with(simd::avx512::Avx512::try_new()?)),
+            _ => None,
         }
     }
 

@@ -21,14 +21,18 @@
 //! Typed slices go through [`cast`]. The result is the same to the bit on every [`Level`], and the
 //! same as that of [`mod@reference`], which does one element at a time.
 
+mod bind;
 mod element;
 mod error;
 mod huge_pages;
 mod level;
+mod ops;
 mod past_caches;
+mod pipeline;
 mod plan;
 pub mod reference;
 mod scalar;
+mod simd;
 mod stages;
 mod step;
 

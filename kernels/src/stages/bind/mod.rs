@@ -113,7 +113,8 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
     while let [step, after @ ..] = rest {
         rest = after;
         if let Some(next) = after.first()
-            && let Some(fused) = bind_fused(current, step, next, level)
+            && let Some(fused) = crate::bind::fused(current, step, next, level)
+                .or_else(|| bind_fused(current, step, next, level))
         {
             stages.push(fused);
             current = target_of(target_of(current, step), next);
@@ -298,6 +299,9 @@ fn bind_joined(
         [entry] => Some(*entry),
         _ => return None,
     };
+    if let Some(stage) = crate::bind::cast(source, entry, cast, level) {
+        return Some(vec![stage]);
+    }
     match source {
         ElementType::Float16
         | ElementType::BFloat16

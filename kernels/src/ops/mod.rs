@@ -1,0 +1,6 @@
+//! What becomes of elements: each algorithm once, over the registers of any level ([`Simd`](crate::simd::Simd)).
+
+pub(crate) mod float;
+pub(crate) mod float_to_int;
+pub(crate) mod load;
+pub(crate) mod store;
