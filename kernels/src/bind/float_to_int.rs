@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 use super::{preimage, with_rounding};
 use crate::ops::float::{Finite, FloatUnit, Held, HeldBelow, Remainder, ReplaceNan, Scale};
 use crate::ops::float_to_int::{
-    Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, HeldI32, HeldI64, HeldLowBits, HeldToI32, HeldU32,
-    HeldU64, InRangeI64, InRangeU64, Integral, LowBits, SignedRemainder, ToI32, Widened,
+    Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, HeldI32, HeldI64, HeldLowBits,
+    HeldToI32, HeldU32, HeldU64, InRangeI64, InRangeU64, Integral, LowBits, SignedRemainder, ToI32,
+    Widened,
 };
 use crate::ops::int::{AtLeast, To64, Within};
 use crate::ops::load;

@@ -5,10 +5,11 @@ use std::marker::PhantomData;
 use super::{number, preimage, with_rounding};
 use crate::ops::float::{ReplaceFloat, ReplaceNan, Unscale, UnscaleBut};
 use crate::ops::float_to_float::{
-    AsF16, BeforeF16, Below, BelowInfinity, OddF32, OddForShort, Quiet, ToBf16, ToF32, UpperHalves,
+    AsF16, BeforeF16, Below, BelowInfinity, Bits, FiniteToBf16, OddF32, OddForShort, Quiet, ToBf16,
+    ToF32, UpperHalves,
 };
 use crate::ops::float_to_int::Widened;
-use crate::ops::int::{HeldInt, Saturated32, SaturatedU32, AtMost};
+use crate::ops::int::{AtMost, HeldInt, Saturated32, SaturatedU32};
 use crate::ops::int_to_float::{
     IntegralToF32, LongToDouble, LongToOdd, Patched, ToDouble, ToOddSingle, ToSingle,
 };
@@ -17,9 +18,7 @@ use crate::ops::store::Whole;
 use crate::pipeline::{Each, Load, Same, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, I64s, NearestEven, Round, Simd, TowardsPositive};
 use crate::stages::{Stage, as_output, run_all};
-use crate::{
-    Cast, ElementType, OutOfRange, Rounding, Scalar, ScaleOffset, Step, reference,
-};
+use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar, ScaleOffset, Step, reference};
 
 /// The cast of floats, with an entry whose key is NaN.
 pub(super) fn from_float<S: Simd>(
@@ -73,7 +72,9 @@ pub(super) fn from_float<S: Simd>(
                 Some(value) => stage(simd, Units(load::BFloat16, ReplaceNan { value }, Whole)),
             })
         }
-        (ElementType::BFloat16, _) => narrow(simd, load::BFloat16, cast, nan(ElementType::Float32)?),
+        (ElementType::BFloat16, _) => {
+            narrow(simd, load::BFloat16, cast, nan(ElementType::Float32)?)
+        }
         (ElementType::Float32, _) => narrow(simd, load::Float32, cast, nan(ElementType::Float32)?),
         _ => None,
     }
@@ -239,55 +240,43 @@ pub(super) fn from_int<S: Simd>(
         (ElementType::UInt8, ElementType::Float32) => Some(exact(simd, load::UInt8, entry)),
         (ElementType::Int16, ElementType::Float32) => Some(exact(simd, load::Int16, entry)),
         (ElementType::UInt16, ElementType::Float32) => Some(exact(simd, load::UInt16, entry)),
-        (ElementType::Int32, ElementType::Float32) => {
-            Some(match (cast.rounding, entry) {
-                (Rounding::NearestEven, None) => {
-                    stage(simd, Units(load::Int32, ToSingle, Whole))
-                }
-                (Rounding::NearestEven, Some((key, value))) => {
-                    let (key, value) = (reference::integer(key) as i64, value as f32);
-                    stage(simd, Units(load::Int32, Patched { each: ToSingle, key, value }, Whole))
-                }
-                _ => with_rounding!(cast.rounding, R => {
-                    double(simd, ToDouble::<true>, entry, IntegralToF32::<R>(PhantomData))
-                }),
-            })
-        }
-        (ElementType::UInt32, ElementType::Float32) => {
-            Some(with_rounding!(cast.rounding, R => {
-                double(simd, ToDouble::<false>, entry, IntegralToF32::<R>(PhantomData))
-            }))
-        }
-        (ElementType::Int64, ElementType::Float32) => {
-            Some(with_rounding!(cast.rounding, R => {
-                long(simd, LongToOdd::<true>, entry, IntegralToF32::<R>(PhantomData))
-            }))
-        }
-        (ElementType::UInt64, ElementType::Float32) => {
-            Some(with_rounding!(cast.rounding, R => {
-                long(simd, LongToOdd::<false>, entry, IntegralToF32::<R>(PhantomData))
-            }))
-        }
+        (ElementType::Int32, ElementType::Float32) => Some(match (cast.rounding, entry) {
+            (Rounding::NearestEven, None) => stage(simd, Units(load::Int32, ToSingle, Whole)),
+            (Rounding::NearestEven, Some((key, value))) => {
+                let (key, value) = (reference::integer(key) as i64, value as f32);
+                stage(simd, Units(load::Int32, Patched { each: ToSingle, key, value }, Whole))
+            }
+            _ => with_rounding!(cast.rounding, R => {
+                double(simd, ToDouble::<true>, entry, IntegralToF32::<R>(PhantomData))
+            }),
+        }),
+        (ElementType::UInt32, ElementType::Float32) => Some(with_rounding!(cast.rounding, R => {
+            double(simd, ToDouble::<false>, entry, IntegralToF32::<R>(PhantomData))
+        })),
+        (ElementType::Int64, ElementType::Float32) => Some(with_rounding!(cast.rounding, R => {
+            long(simd, LongToOdd::<true>, entry, IntegralToF32::<R>(PhantomData))
+        })),
+        (ElementType::UInt64, ElementType::Float32) => Some(with_rounding!(cast.rounding, R => {
+            long(simd, LongToOdd::<false>, entry, IntegralToF32::<R>(PhantomData))
+        })),
         (ElementType::Int8, ElementType::Float64) => Some(exact_double(simd, load::Int8, entry)),
         (ElementType::UInt8, ElementType::Float64) => Some(exact_double(simd, load::UInt8, entry)),
         (ElementType::Int16, ElementType::Float64) => Some(exact_double(simd, load::Int16, entry)),
-        (ElementType::UInt16, ElementType::Float64) => Some(exact_double(simd, load::UInt16, entry)),
+        (ElementType::UInt16, ElementType::Float64) => {
+            Some(exact_double(simd, load::UInt16, entry))
+        }
         (ElementType::Int32, ElementType::Float64) => {
             Some(double(simd, ToDouble::<true>, entry, Same))
         }
         (ElementType::UInt32, ElementType::Float64) => {
             Some(double(simd, ToDouble::<false>, entry, Same))
         }
-        (ElementType::Int64, ElementType::Float64) => {
-            Some(with_rounding!(cast.rounding, R => {
-                long(simd, LongToDouble::<R, true>(PhantomData), entry, Same)
-            }))
-        }
-        (ElementType::UInt64, ElementType::Float64) => {
-            Some(with_rounding!(cast.rounding, R => {
-                long(simd, LongToDouble::<R, false>(PhantomData), entry, Same)
-            }))
-        }
+        (ElementType::Int64, ElementType::Float64) => Some(with_rounding!(cast.rounding, R => {
+            long(simd, LongToDouble::<R, true>(PhantomData), entry, Same)
+        })),
+        (ElementType::UInt64, ElementType::Float64) => Some(with_rounding!(cast.rounding, R => {
+            long(simd, LongToDouble::<R, false>(PhantomData), entry, Same)
+        })),
         _ => None,
     }
 }
@@ -375,8 +364,8 @@ pub(super) fn half_from_int<S: Simd>(
     let beyond = 1 << 17;
     let to_f16 = cast.target == ElementType::Float16;
     match source {
-        ElementType::Int8 => half_exactly(simd, load::Int8, cast, entry),
-        ElementType::UInt8 => half_exactly(simd, load::UInt8, cast, entry),
+        ElementType::Int8 => Some(half_exactly(simd, load::Int8, cast, entry)),
+        ElementType::UInt8 => Some(half_exactly(simd, load::UInt8, cast, entry)),
         ElementType::Int16 => half_patched(simd, load::Int16, ToSingle, cast, entry),
         ElementType::UInt16 => half_patched(simd, load::UInt16, ToSingle, cast, entry),
         // Beyond 2^17 it makes no difference by how much it is out of range.
@@ -405,17 +394,27 @@ pub(super) fn half_from_int<S: Simd>(
 }
 
 /// 8 bits, which both formats have exactly.
-fn half_exactly<S, L>(simd: S, load: L, cast: &Cast, entry: Option<(i64, f32)>) -> Option<Stage>
+fn half_exactly<S, L>(simd: S, load: L, cast: &Cast, entry: Option<(i64, f32)>) -> Stage
 where
     S: Simd,
     L: Load<S, Unit = I32s<S>>,
 {
-    let exact = Cast { rounding: Rounding::NearestEven, out_of_range: OutOfRange::Clamp, ..cast.clone() };
-    match entry {
-        None => half::<S, L, _, NearestEven>(simd, load, ToSingle, &exact),
-        Some((key, value)) => {
-            half::<S, L, _, NearestEven>(simd, load, Patched { each: ToSingle, key, value }, &exact)
+    fn stored<S, L, E>(simd: S, load: L, each: E, cast: &Cast) -> Stage
+    where
+        S: Simd,
+        L: Load<S, Unit = I32s<S>>,
+        E: Each<S, I32s<S>, Out = F32s<S>>,
+    {
+        match cast.target {
+            ElementType::Float16 => {
+                stage(simd, Units(load, each, AsF16::<NearestEven>(PhantomData)))
+            }
+            _ => stage(simd, Units(load, Then(each, Bits), UpperHalves)),
         }
+    }
+    match entry {
+        None => stored(simd, load, ToSingle, cast),
+        Some((key, value)) => stored(simd, load, Patched { each: ToSingle, key, value }, cast),
     }
 }
 
@@ -433,17 +432,29 @@ where
 {
     match entry {
         None => half_rounded(simd, load, each, cast),
-        Some((key, value)) => half_rounded(simd, load, Patched { each, key, value }, cast),
+        // The value may be NaN or infinite.
+        Some((key, value)) => {
+            let patched = Patched { each, key, value };
+            with_rounding!(cast.rounding, R => half::<S, L, _, R>(simd, load, patched, cast))
+        }
     }
 }
 
+/// Finite float32, of integers, to a float of 16 bits.
 fn half_rounded<S, L, E>(simd: S, load: L, each: E, cast: &Cast) -> Option<Stage>
 where
     S: Simd,
     L: Load<S>,
     E: Each<S, L::Unit, Out = F32s<S>>,
 {
-    with_rounding!(cast.rounding, R => half::<S, L, E, R>(simd, load, each, cast))
+    with_rounding!(cast.rounding, R => match cast.target {
+        // Every integer is in its range.
+        ElementType::BFloat16 => {
+            let rounded = Then(each, FiniteToBf16::<R>(PhantomData));
+            Some(stage(simd, Units(load, rounded, UpperHalves)))
+        }
+        _ => half::<S, L, E, R>(simd, load, each, cast),
+    })
 }
 
 fn half_from_64<S, E>(simd: S, each: E, cast: &Cast, entry: Option<(i64, f32)>) -> Option<Stage>
@@ -455,7 +466,8 @@ where
         None => half_rounded(simd, load::Int64, Then(each, OddF32), cast),
         Some((key, value)) => {
             let patched = Patched { each, key, value: f64::from(value) };
-            half_rounded(simd, load::Int64, Then(patched, OddF32), cast)
+            let odd = Then(patched, OddF32);
+            with_rounding!(cast.rounding, R => half::<S, _, _, R>(simd, load::Int64, odd, cast))
         }
     }
 }
@@ -553,9 +565,9 @@ where
     let mut decoded = vec![0_f32; (max - min + 1) as usize];
     let stages = std::slice::from_ref(&plain);
     let refused = run_all(stages, &every_value(source), as_output(&mut decoded));
-    let equal = (min..=max).zip(&decoded).all(|(x, y)| {
-        (x as f32 / scale + offset).to_bits() == y.to_bits()
-    });
+    let equal = (min..=max)
+        .zip(&decoded)
+        .all(|(x, y)| (x as f32 / scale + offset).to_bits() == y.to_bits());
     if refused || !equal {
         return None;
     }
@@ -587,16 +599,17 @@ where
     let mut decoded = vec![0_f64; (max - min + 1) as usize];
     let stages = std::slice::from_ref(&plain);
     let refused = run_all(stages, &every_value(source), as_output(&mut decoded));
-    let equal = (min..=max).zip(&decoded).all(|(x, y)| {
-        (x as f64 / scale + offset).to_bits() == y.to_bits()
-    });
+    let equal = (min..=max)
+        .zip(&decoded)
+        .all(|(x, y)| (x as f64 / scale + offset).to_bits() == y.to_bits());
     if refused || !equal {
         return None;
     }
     Some(match entry {
         None => plain,
-        Some((key, value)) => {
-            stage(simd, Units(load, Then(ToDouble::<true>, UnscaleBut { unscale, key, value }), Whole))
-        }
+        Some((key, value)) => stage(
+            simd,
+            Units(load, Then(ToDouble::<true>, UnscaleBut { unscale, key, value }), Whole),
+        ),
     })
 }

@@ -191,7 +191,8 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn max_u16(self, a: Self::I16, b: Self::I16) -> Self::I16;
     fn select_eq_i16(self, x: Self::I16, key: Self::I16, a: Self::I16, b: Self::I16) -> Self::I16;
     /// `a` where `x` is greater than `bound`, both signed, else `b`.
-    fn select_gt_i16(self, x: Self::I16, bound: Self::I16, a: Self::I16, b: Self::I16) -> Self::I16;
+    fn select_gt_i16(self, x: Self::I16, bound: Self::I16, a: Self::I16, b: Self::I16)
+    -> Self::I16;
     fn nonzero_i16(self, a: Self::I16) -> bool;
 
     // 32-bit integers

@@ -14,7 +14,6 @@ use bytemuck::Pod;
 use super::convert::{Int, Real};
 use super::per_element::PerElement;
 use super::{Kernel, Run, Stage, Unaligned, elements, for_each, output_elements};
-use crate::level::Token;
 
 /// Replaces NaNs.
 #[derive(Clone, Copy)]
@@ -26,7 +25,7 @@ impl<F: Real> PerElement for ReplaceNan<F> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: F) -> (F, ()) {
+    fn convert(&self, x: F) -> (F, ()) {
         (if x.is_nan() { self.0 } else { x }, ())
     }
 }
@@ -44,7 +43,7 @@ impl<T: Pod + PartialEq + Send + Sync> PerElement for ReplaceKey<T> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: T) -> (T, ()) {
+    fn convert(&self, x: T) -> (T, ()) {
         (if x == self.key { self.value } else { x }, ())
     }
 }
@@ -66,8 +65,8 @@ where
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: P::Source) -> (P::Target, ()) {
-        let (y, ()) = self.cast.convert::<L>(x);
+    fn convert(&self, x: P::Source) -> (P::Target, ()) {
+        let (y, ()) = self.cast.convert(x);
         (if x == self.key { self.value } else { y }, ())
     }
 }
@@ -87,7 +86,7 @@ impl<const N: usize> PerElement for ReplaceBits<N> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: u16) -> (u16, ()) {
+    fn convert(&self, x: u16) -> (u16, ()) {
         let mut y = x;
         for (pattern, value) in self.entries {
             y = if x == pattern { value } else { y };
@@ -143,7 +142,7 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Substitute<T, N> {
     const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let entries = self.entries;
         let substitute = |x: T| {
             let mut y = x;
@@ -162,6 +161,7 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Substitute<T, N> {
 }
 
 /// Which of `N` keys an element equals: 0 for none, or one more than the index of the key.
+#[derive(Clone)]
 pub(crate) struct Find<T, const N: usize> {
     /// Keys, none of them NaN, with what they give; unused places repeat another entry.
     pub(crate) keys: [(T, u32); N],
@@ -174,7 +174,7 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Find<T, N> {
     const SIZES: (usize, usize) = (size_of::<T>(), 4);
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let (keys, nan) = (self.keys, self.nan);
         for_each(input, output, |x: T| {
             #[allow(clippy::eq_op)] // only a NaN differs from itself

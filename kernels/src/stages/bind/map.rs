@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use super::{FromScalar, Stages, copy, exactly, with_int};
 use crate::stages::Stage;
+use crate::stages::bind_loop;
 use crate::stages::map::{Comparable, Find, Finder, KeyTable, Lookup, ReplaceBits, Substitute};
 use crate::stages::per_element::Loop;
 use crate::{Cast, ElementType, Format, Level, Scalar};
@@ -68,10 +69,10 @@ fn substitution<T: Comparable>(plain: &[(T, T)], nan: Option<T>, level: Level) -
     ) -> Option<Stage> {
         let mut entries = [*plain.first()?; N];
         entries.iter_mut().zip(plain).for_each(|(place, entry)| *place = *entry);
-        Some(level.bind(Substitute { entries, nan }))
+        Some(bind_loop(Substitute { entries, nan }))
     }
     match plain.len() {
-        0 => Some(level.bind(Substitute::<T, 0> { entries: [], nan })),
+        0 => Some(bind_loop(Substitute::<T, 0> { entries: [], nan })),
         1 => padded::<T, 1>(plain, nan, level),
         2 => padded::<T, 2>(plain, nan, level),
         3..=4 => padded::<T, 4>(plain, nan, level),
@@ -133,7 +134,7 @@ fn finder<T: Comparable>(plain: &[(T, u32)], nan: u32, level: Level) -> Finder<T
         let first = plain.first().copied().unwrap_or((T::zeroed(), 0));
         let mut keys = [first; N];
         keys.iter_mut().zip(plain).for_each(|(place, key)| *place = *key);
-        Finder::Compare(level.bind(Find { keys, nan }))
+        Finder::Compare(level.bind_vectorized(Find { keys, nan }))
     }
     match plain.len() {
         0 => compare::<T, 0>(plain, nan, level),
@@ -157,7 +158,7 @@ pub(super) fn replace_bits(
     fn of_length<const N: usize>(patterns: &[(u16, u16)], nan: (u16, u16), level: Level) -> Stage {
         let mut entries = [patterns.first().copied().unwrap_or_default(); N];
         entries.iter_mut().zip(patterns).for_each(|(place, entry)| *place = *entry);
-        level.bind(Loop(ReplaceBits { entries, nan }))
+        level.bind_vectorized(Loop(ReplaceBits { entries, nan }))
     }
     let bits = |scalar: Scalar| scalar.bits() as u16;
     let patterns: Vec<(u16, u16)> = entries

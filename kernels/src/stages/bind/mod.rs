@@ -15,6 +15,7 @@ use super::bytes::{ClearUnused, Copy, SwapBytes, Table};
 use super::per_element::{Loop, PerElement};
 use super::scale::{Scale, Unscale};
 use super::small_float::{DecodeBf16, DecodeF16};
+use crate::stages::bind_loop;
 use crate::{Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step, reference};
 use from_float::from_float;
 use from_int::from_int;
@@ -184,7 +185,7 @@ fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
             }
         }
         let fails = fails.contains(&1).then_some(fails);
-        level.bind(Table { outputs, fails })
+        level.bind_vectorized(Table { outputs, fails })
     }
     match steps.iter().fold(source, target_of).size() {
         1 => table::<u8>(&results, level),
@@ -198,23 +199,23 @@ fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
 pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Stage> {
     match element.size() {
         1 => None,
-        2 => Some(level.bind(Loop(SwapBytes::<u16>(PhantomData)))),
-        4 => Some(level.bind(Loop(SwapBytes::<u32>(PhantomData)))),
-        _ => Some(level.bind(Loop(SwapBytes::<u64>(PhantomData)))),
+        2 => Some(level.bind_vectorized(Loop(SwapBytes::<u16>(PhantomData)))),
+        4 => Some(level.bind_vectorized(Loop(SwapBytes::<u32>(PhantomData)))),
+        _ => Some(level.bind_vectorized(Loop(SwapBytes::<u64>(PhantomData)))),
     }
 }
 
 /// Elements as they are, but for the unused bits of sub-byte types.
 fn copy(element: ElementType, level: Level) -> Stage {
     match (element.size(), element.bits()) {
-        (1, 8) => level.bind(Copy::<1>),
+        (1, 8) => level.bind_vectorized(Copy::<1>),
         (1, bits) => {
             let signed = element.is_integer() && element.is_signed();
-            level.bind(Loop(ClearUnused { bits, signed }))
+            level.bind_vectorized(Loop(ClearUnused { bits, signed }))
         }
-        (2, _) => level.bind(Copy::<2>),
-        (4, _) => level.bind(Copy::<4>),
-        _ => level.bind(Copy::<8>),
+        (2, _) => level.bind_vectorized(Copy::<2>),
+        (4, _) => level.bind_vectorized(Copy::<4>),
+        _ => level.bind_vectorized(Copy::<8>),
     }
 }
 
@@ -233,8 +234,8 @@ fn wide(element: ElementType) -> ElementType {
 /// The stage from a type to its wide type.
 fn widen(source: ElementType, level: Level) -> Option<Stage> {
     match source {
-        ElementType::Float16 => Some(level.bind(Loop(DecodeF16))),
-        ElementType::BFloat16 => Some(level.bind(Loop(DecodeBf16))),
+        ElementType::Float16 => Some(bind_loop(Loop(DecodeF16))),
+        ElementType::BFloat16 => Some(bind_loop(Loop(DecodeBf16))),
         _ => None,
     }
 }
@@ -320,7 +321,7 @@ fn bind_joined(
 
 /// A stage for what is more than its input.
 fn stage<P: PerElement>(work: P, level: Level) -> Option<Stage> {
-    (!P::IS_IDENTITY).then(|| level.bind(Loop(work)))
+    (!P::IS_IDENTITY).then(|| bind_loop(Loop(work)))
 }
 
 /// A native type whose elements come from scalars.
