@@ -23,6 +23,7 @@
 
 mod element;
 mod error;
+mod float_environment;
 mod huge_pages;
 mod level;
 mod past_caches;

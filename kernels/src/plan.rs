@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::float_environment::in_default_environment;
 use crate::level::CACHE_LINE;
 use crate::past_caches::PastCaches;
 use crate::stages::{self, Stage};
@@ -100,6 +101,11 @@ impl PlanBuilder {
     /// A parameter of another type than the elements that reach its step, a scale of zero, a scale or
     /// offset that is not finite, `wrap` towards a float type, or a level that this CPU lacks.
     pub fn build(self) -> Result<Plan, BuildError> {
+        // Kernels are chosen and their tables filled by computing with floats.
+        in_default_environment(self, Self::bind)
+    }
+
+    fn bind(self) -> Result<Plan, BuildError> {
         let Self { source, steps, swap_input, swap_output, level } = self;
         let target = steps.iter().try_fold(source, check)?;
         let level = match level {
@@ -196,6 +202,9 @@ impl Plan {
 
     /// Runs the steps over elements in native byte order (unless swapped), of any alignment.
     ///
+    /// The calling thread's floating-point environment does not matter: rounding and subnormals are those
+    /// of the default one, and the thread's own is restored.
+    ///
     /// # Errors
     /// Buffers of differing or broken lengths, or the first element that cannot be converted; then
     /// the output's contents are unspecified.
@@ -209,11 +218,13 @@ impl Plan {
     /// As [`Plan::run`].
     pub fn run_uninit(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> Result<(), RunError> {
         self.check_lengths(input.len(), output.len())?;
-        if self.target().size() > self.source().size() && output.len() >= STREAMED_BYTES {
-            self.run_past_caches(input, output)
-        } else {
-            self.run_blocks(input, output)
-        }
+        in_default_environment((input, output), |(input, output)| {
+            if self.target().size() > self.source().size() && output.len() >= STREAMED_BYTES {
+                self.run_past_caches(input, output)
+            } else {
+                self.run_blocks(input, output)
+            }
+        })
     }
 
     /// Runs all of a run, whose lengths are right.

@@ -5,6 +5,9 @@
 //! value of all 26 types is exact; it is rounded once, on that form; then it is put together in the
 //! target's format. No conversion of the language or of a library takes part.
 
+use num_traits::Float;
+
+use crate::float_environment::in_default_environment;
 use crate::{
     Cast, CastError, ElementType, FloatFormat, FloatOverflow, Format, OutOfRange, Reason, Rounding,
     Scalar, ScaleOffset, Specials, Step,
@@ -336,20 +339,9 @@ fn operate(
     // which is the correctly rounded result because f32 has more than twice their precision.
     let result = if element_type == ElementType::Float64 {
         let (x, y) = (f64::from_bits(value.bits()), f64::from_bits(operand.bits()));
-        Scalar::from(match operation {
-            Operation::Subtract => x - y,
-            Operation::Multiply => x * y,
-            Operation::Divide => x / y,
-            Operation::Add => x + y,
-        })
+        Scalar::from(operate_on_floats(operation, x, y))
     } else {
-        let (x, y) = (widened(value), widened(operand));
-        Scalar::from(match operation {
-            Operation::Subtract => x - y,
-            Operation::Multiply => x * y,
-            Operation::Divide => x / y,
-            Operation::Add => x + y,
-        })
+        Scalar::from(operate_on_floats(operation, widened(value), widened(operand)))
     };
     if was_finite && !result.is_finite() {
         // Beyond even the wider type: beyond this one too.
@@ -383,6 +375,16 @@ fn widened(value: Scalar) -> f32 {
         // Unreachable: float32 holds every value of the narrower types.
         Err(_) => f32::NAN,
     }
+}
+
+/// One operation of the hardware: the only place here that depends on the floating-point environment.
+fn operate_on_floats<F: Float>(operation: Operation, x: F, y: F) -> F {
+    in_default_environment((x, y), |(x, y)| match operation {
+        Operation::Subtract => x - y,
+        Operation::Multiply => x * y,
+        Operation::Divide => x / y,
+        Operation::Add => x + y,
+    })
 }
 
 fn operate_on_integers(

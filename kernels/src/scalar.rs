@@ -4,6 +4,7 @@ use std::fmt;
 
 use half::{bf16, f16};
 
+use crate::float_environment::in_default_environment;
 use crate::reference::{self, Exact};
 use crate::{ElementType, Format, OutOfRange, Reason, Rounding, Specials};
 
@@ -173,6 +174,11 @@ impl Scalar {
 
     /// The shortest decimal that reads back (as f64, then rounded to the type) to the same bits.
     fn shortest_decimal(self) -> String {
+        // The standard library compares with zero to choose a notation, and multiplies to read.
+        in_default_environment(self, Self::decimal_in_default_environment)
+    }
+
+    fn decimal_in_default_environment(self) -> String {
         let value = self.to_f64();
         match self.element_type {
             ElementType::Float64 => return format!("{value:?}"),
