@@ -1,17 +1,18 @@
 //! Building a plan from steps, and running it.
 
 use std::mem::MaybeUninit;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 
 use crate::float_environment::in_default_environment;
 use crate::level::CACHE_LINE;
+use crate::map_index::MapIndex;
 use crate::past_caches::PastCaches;
 use crate::stages::{self, Stage};
 use crate::{
     BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
-    ScaleOffset, Step, reference,
+    ScaleOffset, Step,
 };
 
 /// Steps bound to an element type, ready to run over any number of slices.
@@ -30,6 +31,8 @@ struct Inner {
     swap_output: bool,
     level: Level,
     stages: Vec<Stage>,
+    /// For [`Plan::run_reference`]; filled when it is first needed, which for most plans is never.
+    map_index: OnceLock<MapIndex>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -119,7 +122,9 @@ impl PlanBuilder {
             .chain(stages::bind_steps(source, &steps, level))
             .chain(swap(swap_output, target))
             .collect();
-        let inner = Inner { source, target, steps, swap_input, swap_output, level, stages };
+        let map_index = OnceLock::new();
+        let inner =
+            Inner { source, target, steps, swap_input, swap_output, level, stages, map_index };
         Ok(Plan { inner: Arc::new(inner) })
     }
 }
@@ -387,7 +392,8 @@ impl Plan {
         output: &mut [MaybeUninit<u8>],
         start: usize,
     ) -> Result<(), CastError> {
-        let Inner { source, target, steps, swap_input, swap_output, .. } = &*self.inner;
+        let Inner { source, target, steps, swap_input, swap_output, map_index, .. } = &*self.inner;
+        let map_index = map_index.get_or_init(|| MapIndex::new(steps));
         let elements = input.chunks_exact(source.size());
         for (index, (from, to)) in
             (start..).zip(elements.zip(output.chunks_exact_mut(target.size())))
@@ -400,7 +406,7 @@ impl Plan {
             }
             // Always there: `bytes` is one element long.
             let Some(value) = Scalar::from_ne_bytes(*source, bytes) else { continue };
-            let mut result = reference::run(value, steps, index)?.to_ne_bytes();
+            let mut result = map_index.run(value, steps, index)?.to_ne_bytes();
             if *swap_output {
                 result.reverse();
             }

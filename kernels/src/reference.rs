@@ -278,10 +278,19 @@ fn finite_to_float(
 /// # Errors
 /// As [`cast`].
 pub fn cast_value(value: Scalar, cast_step: &Cast) -> Result<Scalar, Reason> {
-    let Cast { target, rounding, out_of_range, map } = cast_step;
-    match map.iter().find(|(key, _)| key.equals(value)) {
+    let entry = cast_step.map.iter().find(|(key, _)| key.equals(value));
+    cast_unless_mapped(value, cast_step, entry)
+}
+
+/// Casts one value, for which this entry of the map has been found, or none.
+pub(crate) fn cast_unless_mapped(
+    value: Scalar,
+    cast_step: &Cast,
+    entry: Option<&(Scalar, Scalar)>,
+) -> Result<Scalar, Reason> {
+    match entry {
         Some((_, mapped)) => Ok(*mapped),
-        None => cast(value, *target, *rounding, *out_of_range),
+        None => cast(value, cast_step.target, cast_step.rounding, cast_step.out_of_range),
     }
 }
 
@@ -443,8 +452,18 @@ pub fn step(value: Scalar, step: &Step) -> Result<Scalar, Reason> {
 /// # Errors
 /// The failing step, the value that reached it, and why it failed.
 pub fn run(input: Scalar, steps: &[Step], index: usize) -> Result<Scalar, CastError> {
+    run_by(input, steps, index, |value, _, current| step(value, current))
+}
+
+/// As [`run`], with the way to do the step at a position on a value.
+pub(crate) fn run_by(
+    input: Scalar,
+    steps: &[Step],
+    index: usize,
+    step: impl Fn(Scalar, usize, &Step) -> Result<Scalar, Reason>,
+) -> Result<Scalar, CastError> {
     steps.iter().enumerate().try_fold(input, |value, (position, current)| {
-        step(value, current).map_err(|reason| CastError {
+        step(value, position, current).map_err(|reason| CastError {
             index,
             input,
             value,

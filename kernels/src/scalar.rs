@@ -149,6 +149,16 @@ impl Scalar {
         Exact::of(self).equals(Exact::of(other))
     }
 
+    /// Bits that two scalars of one type share if, and only if, they are equal by value.
+    pub(crate) fn key(self) -> u64 {
+        match Exact::of(self) {
+            Exact::Nan { .. } => self.element_type.nan_bits().unwrap_or(self.bits),
+            // float8_e8m0fnu has no zero; its bits 0 are another value.
+            Exact::Finite { magnitude: 0, .. } => 0,
+            Exact::Infinite { .. } | Exact::Finite { .. } => self.bits,
+        }
+    }
+
     /// The value cast to another type; see [`reference::cast`].
     ///
     /// # Errors
