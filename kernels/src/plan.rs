@@ -251,7 +251,7 @@ impl Plan {
             let input = &input[done * source.size()..ends * source.size()];
             let output = &mut output[done * target.size()..ends * target.size()];
             if stages::run_all(stages, input, output) {
-                self.run_reference(input, output, done)?;
+                self.run_flagged(input, output, done)?;
             }
             (done, ends) = (ends, ends.saturating_add(block));
         }
@@ -282,7 +282,7 @@ impl Plan {
         for (number, (input, output)) in inputs.zip(output.chunks_mut(GATHERED)).enumerate() {
             let gathered = &mut gathered[..output.len()];
             if stages::run_all(stages, input, gathered) {
-                self.run_reference(input, output, before + number * block)?;
+                self.run_flagged(input, output, before + number * block)?;
                 continue;
             }
             // SAFETY: `run_all` initialises its output, which has as many elements as the input.
@@ -384,7 +384,33 @@ impl Plan {
         Err(RunError::Length { input_bytes, output_bytes, source_type, target_type })
     }
 
-    /// Runs a block one element at a time; `start` is the index of its first element.
+    /// Runs a block that the stages have flagged. They run again over ever smaller pieces of it, and only
+    /// the smallest ones that are flagged go to the reference, which takes some hundred times as long.
+    /// `start` is the index of the block's first element.
+    #[cold]
+    fn run_flagged(
+        &self,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+        start: usize,
+    ) -> Result<(), CastError> {
+        let Inner { source, target, stages, .. } = &*self.inner;
+        let elements = output.len() / target.size();
+        if elements <= stages::LANES {
+            return self.run_reference(input, output, start);
+        }
+        let piece = (elements / FLAGGED_PIECES).max(1).next_multiple_of(stages::LANES);
+        let inputs = input.chunks(piece * source.size());
+        let outputs = output.chunks_mut(piece * target.size());
+        for (number, (input, output)) in inputs.zip(outputs).enumerate() {
+            if stages::run_all(stages, input, output) {
+                self.run_flagged(input, output, start + number * piece)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs elements one at a time; `start` is the index of the first.
     #[cold]
     fn run_reference(
         &self,
@@ -415,6 +441,9 @@ impl Plan {
         Ok(())
     }
 }
+
+/// Pieces into which a flagged block is divided. A block of 32,768 elements is divided three times.
+const FLAGGED_PIECES: usize = 16;
 
 /// Bytes of a block of [`Plan::run_in_place`]; a multiple of every element's size.
 const IN_PLACE_BYTES: usize = 16_384;
