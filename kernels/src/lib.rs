@@ -24,8 +24,11 @@
 mod bind;
 mod element;
 mod error;
+mod float_environment;
 mod huge_pages;
+mod key_table;
 mod level;
+mod map_index;
 mod ops;
 mod past_caches;
 mod pipeline;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use half::{bf16, f16};
 
+use crate::float_environment::in_default_environment;
 use crate::reference::{self, Exact};
 use crate::{ElementType, Format, OutOfRange, Reason, Rounding, Specials};
 
@@ -148,6 +149,16 @@ impl Scalar {
         Exact::of(self).equals(Exact::of(other))
     }
 
+    /// Bits that two scalars of one type share if, and only if, they are equal by value.
+    pub(crate) fn key(self) -> u64 {
+        match Exact::of(self) {
+            Exact::Nan { .. } => self.element_type.nan_bits().unwrap_or(self.bits),
+            // float8_e8m0fnu has no zero; its bits 0 are another value.
+            Exact::Finite { magnitude: 0, .. } => 0,
+            Exact::Infinite { .. } | Exact::Finite { .. } => self.bits,
+        }
+    }
+
     /// The value cast to another type; see [`reference::cast`].
     ///
     /// # Errors
@@ -173,6 +184,11 @@ impl Scalar {
 
     /// The shortest decimal that reads back (as f64, then rounded to the type) to the same bits.
     fn shortest_decimal(self) -> String {
+        // The standard library compares with zero to choose a notation, and multiplies to read.
+        in_default_environment(self, Self::decimal_in_default_environment)
+    }
+
+    fn decimal_in_default_environment(self) -> String {
         let value = self.to_f64();
         match self.element_type {
             ElementType::Float64 => return format!("{value:?}"),

@@ -15,8 +15,9 @@ use super::bytes::{ClearUnused, Copy, SwapBytes, Table};
 use super::per_element::{Loop, PerElement};
 use super::scale::{Scale, Unscale};
 use super::small_float::{DecodeBf16, DecodeF16};
+use crate::map_index::MapIndex;
 use crate::stages::bind_loop;
-use crate::{Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step, reference};
+use crate::{Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step};
 use from_float::from_float;
 use from_int::from_int;
 use map::{distinct, lookup, replace_bits, substitute};
@@ -170,8 +171,9 @@ fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
 
 /// One stage for all steps on a one-byte source, filled by the reference.
 fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
+    let index = MapIndex::new(steps);
     let results: Vec<Option<Scalar>> = (0..=u8::MAX)
-        .map(|byte| reference::run(Scalar::from_bits(source, byte.into()), steps, 0).ok())
+        .map(|byte| index.run(Scalar::from_bits(source, byte.into()), steps, 0).ok())
         .collect();
     fn table<T: bytemuck::Pod + Send + Sync>(results: &[Option<Scalar>], level: Level) -> Stage {
         let mut outputs = Box::new([T::zeroed(); 256]);
