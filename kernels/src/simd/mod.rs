@@ -14,6 +14,8 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
 
 use crate::Rounding;
 
@@ -185,7 +187,8 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn max_u16(self, a: Self::I16, b: Self::I16) -> Self::I16;
     fn select_eq_i16(self, x: Self::I16, key: Self::I16, a: Self::I16, b: Self::I16) -> Self::I16;
     /// `a` where `x` is greater than `bound`, both signed, else `b`.
-    fn select_gt_i16(self, x: Self::I16, bound: Self::I16, a: Self::I16, b: Self::I16) -> Self::I16;
+    fn select_gt_i16(self, x: Self::I16, bound: Self::I16, a: Self::I16, b: Self::I16)
+    -> Self::I16;
     fn nonzero_i16(self, a: Self::I16) -> bool;
 
     // 32-bit integers
