@@ -89,6 +89,7 @@ impl Simd for Neon {
     type M32 = uint32x4_t;
     type M64 = uint64x2_t;
     const BYTES: usize = 16;
+    const GROUPS: usize = 4;
     const INVALID_IS_MIN: bool = false;
     const ROUNDS_F16: bool = false;
 
