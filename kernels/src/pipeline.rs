@@ -7,7 +7,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::simd::Simd;
+use crate::simd::{I8s, I16s, Simd};
 use crate::stages::{LANES, Run, Stage};
 
 /// What becomes of a group of elements.
@@ -107,7 +107,9 @@ pub(crate) trait Each<S: Simd, In>: Copy + Send + Sync + 'static {
 
     fn start(self, simd: S) -> Self::Fail;
     fn apply(self, simd: S, x: In, fail: &mut Self::Fail) -> Self::Out;
-    fn failed(self, simd: S, fail: [Self::Fail; 4]) -> bool;
+    /// What both have gathered.
+    fn join(self, simd: S, a: Self::Fail, b: Self::Fail) -> Self::Fail;
+    fn failed(self, simd: S, fail: Self::Fail) -> bool;
 }
 
 /// Narrows four units and writes them.
@@ -164,7 +166,9 @@ where
 
     #[inline(always)]
     fn failed(self, simd: S, fail: Self::Fail) -> bool {
-        self.1.failed(simd, fail.0) | self.2.failed(simd, fail.1)
+        let ([a, b, c, d], store) = fail;
+        let units = self.1.join(simd, self.1.join(simd, a, b), self.1.join(simd, c, d));
+        self.1.failed(simd, units) | self.2.failed(simd, store)
     }
 }
 
@@ -188,6 +192,95 @@ impl<L, E, T> Units<L, E, T> {
         // SAFETY: the unit lies within the caller's group.
         let x = unsafe { self.0.load(simd, from) };
         self.1.apply(simd, x, fail)
+    }
+}
+
+/// A group of bytes, which is one register.
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes<E>(pub(crate) E);
+
+impl<S: Simd, E: Each<S, I8s<S>, Out = I8s<S>>> Body<S> for Bytes<E> {
+    const SIZES: (usize, usize) = (1, 1);
+    type Fail = E::Fail;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> E::Fail {
+        self.0.start(simd)
+    }
+
+    #[inline(always)]
+    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut E::Fail) {
+        // SAFETY: the caller vouches for a group at `from`, which is one register.
+        let x = I8s(unsafe { simd.load_i8(from) });
+        let y = self.0.apply(simd, x, fail).0;
+        // SAFETY: the same at `to`.
+        unsafe { simd.store_i8(to, y) };
+    }
+
+    #[inline(always)]
+    fn failed(self, simd: S, fail: E::Fail) -> bool {
+        self.0.failed(simd, fail)
+    }
+}
+
+/// Reads elements as registers of 16-bit integers.
+pub(crate) trait LoadShort<S: Simd>: Copy + Send + Sync + 'static {
+    /// Size of an element in bytes.
+    const SIZE: usize;
+
+    /// The register at `p`.
+    ///
+    /// # Safety
+    /// `p` is valid for reading half a group of elements.
+    unsafe fn load(self, simd: S, p: *const u8) -> I16s<S>;
+}
+
+/// Writes two registers of 16-bit integers, narrowed or not.
+pub(crate) trait StoreShort<S: Simd>: Copy + Send + Sync + 'static {
+    /// Size of an element in bytes.
+    const SIZE: usize;
+
+    /// Writes a group to `p`.
+    ///
+    /// # Safety
+    /// `p` is valid for writing a group of elements.
+    unsafe fn store(self, simd: S, p: *mut u8, group: [I16s<S>; 2]);
+}
+
+/// A group as two registers of 16-bit integers.
+#[derive(Clone, Copy)]
+pub(crate) struct Shorts<L, E, T>(pub(crate) L, pub(crate) E, pub(crate) T);
+
+impl<S, L, E, T> Body<S> for Shorts<L, E, T>
+where
+    S: Simd,
+    L: LoadShort<S>,
+    E: Each<S, I16s<S>, Out = I16s<S>>,
+    T: StoreShort<S>,
+{
+    const SIZES: (usize, usize) = (L::SIZE, T::SIZE);
+    type Fail = [E::Fail; 2];
+
+    #[inline(always)]
+    fn start(self, simd: S) -> Self::Fail {
+        [self.1.start(simd); 2]
+    }
+
+    #[inline(always)]
+    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut Self::Fail) {
+        // SAFETY: the caller vouches for a group at `from`.
+        let low = unsafe { self.0.load(simd, from) };
+        // SAFETY: this is its second half.
+        let high = unsafe { self.0.load(simd, from.wrapping_add(S::BYTES / 2 * L::SIZE)) };
+        let low = self.1.apply(simd, low, &mut fail[0]);
+        let high = self.1.apply(simd, high, &mut fail[1]);
+        // SAFETY: the caller vouches for a group at `to`.
+        unsafe { self.2.store(simd, to, [low, high]) };
+    }
+
+    #[inline(always)]
+    fn failed(self, simd: S, [low, high]: Self::Fail) -> bool {
+        self.1.failed(simd, self.1.join(simd, low, high))
     }
 }
 
@@ -215,8 +308,13 @@ impl<S: Simd, In, A: Each<S, In>, B: Each<S, A::Out>> Each<S, In> for Then<A, B>
     }
 
     #[inline(always)]
-    fn failed(self, simd: S, [a, b, c, d]: [Self::Fail; 4]) -> bool {
-        self.0.failed(simd, [a.0, b.0, c.0, d.0]) | self.1.failed(simd, [a.1, b.1, c.1, d.1])
+    fn join(self, simd: S, a: Self::Fail, b: Self::Fail) -> Self::Fail {
+        (self.0.join(simd, a.0, b.0), self.1.join(simd, a.1, b.1))
+    }
+
+    #[inline(always)]
+    fn failed(self, simd: S, fail: Self::Fail) -> bool {
+        self.0.failed(simd, fail.0) | self.1.failed(simd, fail.1)
     }
 }
 
@@ -234,7 +332,9 @@ macro_rules! infallible {
                 $body
             }
             #[inline(always)]
-            fn failed(self, _: S, _: [(); 4]) -> bool {
+            fn join(self, _: S, (): (), (): ()) {}
+            #[inline(always)]
+            fn failed(self, _: S, (): ()) -> bool {
                 false
             }
         }

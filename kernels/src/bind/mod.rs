@@ -2,6 +2,10 @@
 //! [`ops`](crate::ops), for the levels that have vector registers.
 
 mod float_to_int;
+mod int_to_int;
+mod small_float;
+mod substitute;
+mod to_float;
 
 use crate::simd::Simd;
 use crate::stages::Stage;
@@ -50,15 +54,98 @@ pub(crate) struct BindCast<'a> {
 }
 
 impl WithSimd for BindCast<'_> {
-    type Output = Option<Stage>;
+    type Output = Option<Vec<Stage>>;
 
-    fn with<S: Simd>(self, simd: S) -> Option<Stage> {
+    fn with<S: Simd>(self, simd: S) -> Option<Vec<Stage>> {
         let Self { source, cast, entry } = self;
-        if source.is_float() && cast.target.is_integer() {
-            return float_to_int::bind(simd, source, cast, entry);
-        }
-        None
+        bind_cast(simd, source, cast, entry)
     }
+}
+
+/// The stages of a cast; none where a table of all bytes serves better, or the entry has to be looked up.
+fn bind_cast<S: Simd>(
+    simd: S,
+    source: ElementType,
+    cast: &Cast,
+    entry: Option<(Scalar, Scalar)>,
+) -> Option<Vec<Stage>> {
+    let target = cast.target;
+    let is_whole_int = |element: ElementType| element.is_integer() && element.bits() >= 8;
+    if source.size() == 1 && target.size() == 1 && !(is_whole_int(source) && is_whole_int(target)) {
+        return None;
+    }
+    if source.size() == 1 && !is_whole_int(source) {
+        // Its values as the wider type's, first.
+        let (widen, wide) = widen(simd, source)?;
+        let entry = match entry {
+            None => None,
+            Some((key, output)) => Some((exactly(key, wide)?, output)),
+        };
+        return Some(std::iter::once(widen).chain(bind_cast(simd, wide, cast, entry)?).collect());
+    }
+    if target.is_integer() && target.bits() < 8 {
+        let wide = wide(target);
+        let entry = match entry {
+            None => None,
+            Some((key, output)) => Some((key, exactly(output, wide)?)),
+        };
+        let to_byte = Cast { target: wide, map: Vec::new(), ..cast.clone() };
+        let stages = bind_cast(simd, source, &to_byte, entry)?;
+        return Some(stages.into_iter().chain([int_to_int::within_byte(simd, cast)]).collect());
+    }
+    if target.is_integer() {
+        let bound = if source.is_float() {
+            float_to_int::bind(simd, source, cast, entry)
+        } else {
+            int_to_int::bind(simd, source, cast, entry)
+        };
+        return Some(vec![bound?]);
+    }
+    if source.is_float() && target.size() > 1 {
+        return Some(vec![to_float::from_float(simd, source, cast, entry)?]);
+    }
+    if matches!(target, ElementType::Float32 | ElementType::Float64) {
+        return Some(vec![to_float::from_int(simd, source, cast, entry)?]);
+    }
+    if target.size() == 2
+        && let Some(stage) = to_float::half_from_int(simd, source, cast, entry)
+    {
+        return Some(vec![stage]);
+    }
+    // By way of float32, rounded to odd.
+    let odd_entry = match entry {
+        None => None,
+        Some((key, output)) => Some((key, number(preimage(output, ElementType::Float32, cast)?)?)),
+    };
+    let is_float32 = source == ElementType::Float32 && entry.is_none();
+    let odd =
+        if is_float32 { None } else { Some(to_float::to_odd_f32(simd, source, odd_entry)?) };
+    let narrow = if target.size() == 1 {
+        small_float::encode(simd, cast, source == ElementType::Float64)?
+    } else {
+        to_float::from_float(simd, ElementType::Float32, cast, None)?
+    };
+    Some(odd.into_iter().chain([narrow]).collect())
+}
+
+/// The wider type in which a byte's values are worked on.
+fn wide(element: ElementType) -> ElementType {
+    match element {
+        ElementType::Int2 | ElementType::Int4 => ElementType::Int8,
+        ElementType::UInt2 | ElementType::UInt4 => ElementType::UInt8,
+        _ => ElementType::Float32,
+    }
+}
+
+/// The values of a sub-byte integer or a one-byte float in their [`wide`] type.
+fn widen<S: Simd>(simd: S, source: ElementType) -> Option<(Stage, ElementType)> {
+    let wide = wide(source);
+    let stage = if wide.is_float() {
+        small_float::decode(simd, source)?
+    } else {
+        int_to_int::canonical(simd, source)
+    };
+    Some((stage, wide))
 }
 
 /// Scale and offset in front of a cast.
@@ -75,9 +162,35 @@ impl WithSimd for BindScaled<'_> {
             [Step::Scale(scale), Step::Cast(cast)] => {
                 float_to_int::bind_scaled(simd, self.source, scale, cast)
             }
+            [Step::Cast(cast), Step::Unscale(scale)] => {
+                to_float::bind_unscaled(simd, self.source, cast, scale)
+            }
             _ => None,
         }
     }
+}
+
+/// Values in place of keys, among elements of one type.
+struct BindSubstitution<'a> {
+    domain: ElementType,
+    entries: &'a [(Scalar, Scalar)],
+}
+
+impl WithSimd for BindSubstitution<'_> {
+    type Output = Option<Stage>;
+
+    fn with<S: Simd>(self, simd: S) -> Option<Stage> {
+        substitute::bind(simd, self.domain, self.entries)
+    }
+}
+
+/// The stage of a substitution, if the level has vectors for it.
+pub(crate) fn substitution(
+    domain: ElementType,
+    entries: &[(Scalar, Scalar)],
+    level: Level,
+) -> Option<Stage> {
+    level.dispatch(BindSubstitution { domain, entries })?
 }
 
 /// The stage of a cast, if the level has vectors for it.
@@ -86,7 +199,7 @@ pub(crate) fn cast(
     entry: Option<(Scalar, Scalar)>,
     cast: &Cast,
     level: Level,
-) -> Option<Stage> {
+) -> Option<Vec<Stage>> {
     level.dispatch(BindCast { source, cast, entry })?
 }
 
@@ -112,4 +225,9 @@ pub(crate) fn exactly(value: Scalar, element: ElementType) -> Option<Scalar> {
     use crate::{OutOfRange, Rounding};
     let cast = value.cast(element, Rounding::NearestEven, OutOfRange::Error).ok()?;
     cast.equals(value).then_some(cast)
+}
+
+/// A float as float64; none for a NaN that is not the canonical one, whose bits arithmetic may change.
+pub(crate) fn number(value: Scalar) -> Option<f64> {
+    (!value.is_nan() || Scalar::nan(value.element_type()) == Some(value)).then(|| value.to_f64())
 }

@@ -29,8 +29,10 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
     fn round<R: Round>(self, simd: S) -> Self;
     /// `value` where this is NaN.
     fn replace_nan(self, simd: S, value: Self) -> Self;
-    /// `value` where this equals `key`.
-    fn replace_eq(self, simd: S, key: Self, value: Self) -> Self;
+    /// `value` where this equals `key`, else `other`.
+    fn select_eq(self, simd: S, key: Self, value: Self, other: Self) -> Self;
+    /// This where `x` is finite, else zero.
+    fn where_finite(self, simd: S, x: Self) -> Self;
     /// See [`Simd::f32_to_i32`].
     fn to_i32<R: Round>(self, simd: S) -> I32s<S>;
     /// Zeros.
@@ -38,13 +40,17 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
     /// `sum`, and NaN in every lane that is not finite here.
     fn sum_if_finite(self, simd: S, sum: Self::Register) -> Self::Register;
     /// Whether a sum of those has a NaN.
-    fn any_not_finite(simd: S, sums: [Self::Register; 4]) -> bool;
+    fn any_not_finite(simd: S, sum: Self::Register) -> bool;
+    /// The sum of two sums.
+    fn join_sums(simd: S, a: Self::Register, b: Self::Register) -> Self::Register;
     /// Rounds what is within ±2^31, or for float64 within ±2^51, into the low bits of 32.
     fn low_bits<R: Round>(self, simd: S, seen: &mut Self::Seen) -> I32s<S>;
     /// Nothing seen.
     fn unseen(simd: S) -> Self::Seen;
     /// Whether a unit was beyond what `low_bits` takes, or had a NaN.
-    fn saw_beyond<R: Round>(simd: S, seen: [Self::Seen; 4]) -> bool;
+    fn saw_beyond<R: Round>(simd: S, seen: Self::Seen) -> bool;
+    /// What either has seen.
+    fn join_seen(simd: S, a: Self::Seen, b: Self::Seen) -> Self::Seen;
 }
 
 /// 1.5 · 2^52: added to a number of magnitude below 2^51, it rounds that to an integer in the low bits of the
@@ -121,8 +127,13 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
         Self(simd.select_f32(simd.is_nan_f32(self.0), value.0, self.0))
     }
     #[inline(always)]
-    fn replace_eq(self, simd: S, key: Self, value: Self) -> Self {
-        Self(simd.select_f32(simd.eq_f32(self.0, key.0), value.0, self.0))
+    fn select_eq(self, simd: S, key: Self, value: Self, other: Self) -> Self {
+        Self(simd.select_f32(simd.eq_f32(self.0, key.0), value.0, other.0))
+    }
+    #[inline(always)]
+    fn where_finite(self, simd: S, x: Self) -> Self {
+        let finite = simd.lt_f32(simd.abs_f32(x.0), simd.splat_f32(f32::INFINITY));
+        Self(simd.select_f32(finite, self.0, simd.splat_f32(0.0)))
     }
     #[inline(always)]
     fn to_i32<R: Round>(self, simd: S) -> I32s<S> {
@@ -137,9 +148,12 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
         simd.fma_f32(self.0, simd.splat_f32(0.0), sum)
     }
     #[inline(always)]
-    fn any_not_finite(simd: S, [a, b, c, d]: [S::F32; 4]) -> bool {
-        let sum = simd.add_f32(simd.add_f32(a, b), simd.add_f32(c, d));
+    fn any_not_finite(simd: S, sum: S::F32) -> bool {
         simd.any_m32(simd.is_nan_f32(sum))
+    }
+    #[inline(always)]
+    fn join_sums(simd: S, a: S::F32, b: S::F32) -> S::F32 {
+        simd.add_f32(a, b)
     }
     #[inline(always)]
     fn low_bits<R: Round>(self, simd: S, seen: &mut S::I32) -> I32s<S> {
@@ -151,8 +165,11 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
         simd.splat_i32(0)
     }
     #[inline(always)]
-    fn saw_beyond<R: Round>(simd: S, [a, b, c, d]: [S::I32; 4]) -> bool {
-        let greatest = simd.max_u32(simd.max_u32(a, b), simd.max_u32(c, d));
+    fn join_seen(simd: S, a: S::I32, b: S::I32) -> S::I32 {
+        simd.max_u32(a, b)
+    }
+    #[inline(always)]
+    fn saw_beyond<R: Round>(simd: S, greatest: S::I32) -> bool {
         let beyond: f32 = match R::ROUNDING {
             Rounding::NearestEven
             | Rounding::TowardsZero
@@ -233,12 +250,19 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
         self.with(value, #[inline(always)] |a, value| simd.select_f64(simd.is_nan_f64(a), value, a))
     }
     #[inline(always)]
-    fn replace_eq(self, simd: S, key: Self, value: Self) -> Self {
-        let ([a, b], [key_a, key_b], [value_a, value_b]) = (self.0, key.0, value.0);
+    fn select_eq(self, simd: S, key: Self, value: Self, other: Self) -> Self {
+        let ([a, b], [key, _], [value, _], [other_a, other_b]) = (self.0, key.0, value.0, other.0);
         Self([
-            simd.select_f64(simd.eq_f64(a, key_a), value_a, a),
-            simd.select_f64(simd.eq_f64(b, key_b), value_b, b),
+            simd.select_f64(simd.eq_f64(a, key), value, other_a),
+            simd.select_f64(simd.eq_f64(b, key), value, other_b),
         ])
+    }
+    #[inline(always)]
+    fn where_finite(self, simd: S, x: Self) -> Self {
+        self.with(x, #[inline(always)] |a, x| {
+            let finite = simd.lt_f64(simd.abs_f64(x), simd.splat_f64(f64::INFINITY));
+            simd.select_f64(finite, a, simd.splat_f64(0.0))
+        })
     }
     #[inline(always)]
     fn to_i32<R: Round>(self, simd: S) -> I32s<S> {
@@ -254,9 +278,12 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
         simd.fma_f64(self.0[1], zero, simd.fma_f64(self.0[0], zero, sum))
     }
     #[inline(always)]
-    fn any_not_finite(simd: S, [a, b, c, d]: [S::F64; 4]) -> bool {
-        let sum = simd.add_f64(simd.add_f64(a, b), simd.add_f64(c, d));
+    fn any_not_finite(simd: S, sum: S::F64) -> bool {
         simd.any_m64(simd.is_nan_f64(sum))
+    }
+    #[inline(always)]
+    fn join_sums(simd: S, a: S::F64, b: S::F64) -> S::F64 {
+        simd.add_f64(a, b)
     }
     #[inline(always)]
     fn low_bits<R: Round>(self, simd: S, seen: &mut S::I64) -> I32s<S> {
@@ -271,8 +298,11 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
         simd.splat_i64(0)
     }
     #[inline(always)]
-    fn saw_beyond<R: Round>(simd: S, [a, b, c, d]: [S::I64; 4]) -> bool {
-        let all = simd.or_i64(simd.or_i64(a, b), simd.or_i64(c, d));
+    fn join_seen(simd: S, a: S::I64, b: S::I64) -> S::I64 {
+        simd.or_i64(a, b)
+    }
+    #[inline(always)]
+    fn saw_beyond<R: Round>(simd: S, all: S::I64) -> bool {
         // Within ±2^51 a sum has the sign and exponent of MAGIC.
         simd.nonzero_i64(simd.and_i64(all, simd.splat_i64(!(-1_i64 as u64 >> 12) as i64)))
     }
@@ -289,6 +319,30 @@ pub(crate) struct ReplaceNan<T> {
 pub(crate) struct Scale<T> {
     pub(crate) offset: T,
     pub(crate) scale: T,
+}
+
+/// `value` in place of what equals `key`.
+#[derive(Clone, Copy)]
+pub(crate) struct ReplaceFloat<T> {
+    pub(crate) key: T,
+    pub(crate) value: T,
+}
+
+/// `x / scale + offset`, the division by way of the scale's reciprocal and a correction (Markstein 1990; Brisebarre,
+/// Muller and Raina 2004), which is the division for most scales; whoever takes it has to compare.
+#[derive(Clone, Copy)]
+pub(crate) struct Unscale<T> {
+    pub(crate) scale: T,
+    pub(crate) reciprocal: T,
+    pub(crate) offset: T,
+}
+
+/// What `unscale` makes of floats, but for one.
+#[derive(Clone, Copy)]
+pub(crate) struct UnscaleBut<T> {
+    pub(crate) unscale: Unscale<T>,
+    pub(crate) key: T,
+    pub(crate) value: T,
 }
 
 /// Held to a greatest value. NaN may become anything.
@@ -318,6 +372,19 @@ infallible! {
     };
     [U: FloatUnit<S>] Scale<U::Scalar>: U => U, |self, simd, x| {
         x.sub(simd, U::splat(simd, self.offset)).mul(simd, U::splat(simd, self.scale))
+    };
+    [U: FloatUnit<S>] ReplaceFloat<U::Scalar>: U => U, |self, simd, x| {
+        x.select_eq(simd, U::splat(simd, self.key), U::splat(simd, self.value), x)
+    };
+    [U: FloatUnit<S>] Unscale<U::Scalar>: U => U, |self, simd, x| {
+        let (scale, reciprocal) = (U::splat(simd, self.scale), U::splat(simd, self.reciprocal));
+        let product = x.mul(simd, reciprocal);
+        let quotient = product.nfma(simd, scale, x).fma(simd, reciprocal, product);
+        quotient.add(simd, U::splat(simd, self.offset))
+    };
+    [U: FloatUnit<S>] UnscaleBut<U::Scalar>: U => U, |self, simd, x| {
+        let y = self.unscale.apply(simd, x, &mut ());
+        x.select_eq(simd, U::splat(simd, self.key), U::splat(simd, self.value), y)
     };
     [U: FloatUnit<S>] HeldBelow<U::Scalar>: U => U, |self, simd, x| {
         x.min(simd, U::splat(simd, self.max))
@@ -349,7 +416,11 @@ impl<S: Simd, U: FloatUnit<S>> Each<S, U> for Finite {
         x
     }
     #[inline(always)]
-    fn failed(self, simd: S, fail: [U::Register; 4]) -> bool {
+    fn join(self, simd: S, a: U::Register, b: U::Register) -> U::Register {
+        U::join_sums(simd, a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: U::Register) -> bool {
         U::any_not_finite(simd, fail)
     }
 }

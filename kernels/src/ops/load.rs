@@ -80,3 +80,33 @@ impl<S: Simd> Load<S> for Int64 {
         I64s([low, high])
     }
 }
+
+/// Shorter integers as 64-bit ones.
+macro_rules! wide_loads {
+    ($($name:ident $size:literal $load:ident;)*) => {$(
+        #[derive(Clone, Copy)]
+        pub(crate) struct $name;
+
+        impl<S: Simd> Load<S> for $name {
+            const SIZE: usize = $size;
+            type Unit = I64s<S>;
+            #[inline(always)]
+            unsafe fn load(self, simd: S, p: *const u8) -> I64s<S> {
+                // SAFETY: the caller vouches for a unit at `p`, which widens to two registers.
+                let low = unsafe { simd.$load(p) };
+                // SAFETY: as above.
+                let high = unsafe { simd.$load(p.wrapping_add(S::BYTES / 8 * $size)) };
+                I64s([low, high])
+            }
+        }
+    )*};
+}
+
+wide_loads! {
+    Int8To64 1 load_i8_to_i64;
+    UInt8To64 1 load_u8_to_i64;
+    Int16To64 2 load_i16_to_i64;
+    UInt16To64 2 load_u16_to_i64;
+    Int32To64 4 load_i32_to_i64;
+    UInt32To64 4 load_u32_to_i64;
+}

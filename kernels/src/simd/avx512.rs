@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::{
     __m256i, __m512, __m512d, __m512i, __mmask8, __mmask16, _CMP_UNORD_Q, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF,
-    _MM_FROUND_TO_POS_INF, _MM_FROUND_TO_ZERO, _mm_loadu_si128, _mm256_loadu_si256,
+    _MM_FROUND_TO_POS_INF, _MM_FROUND_TO_ZERO, _mm_loadl_epi64, _mm_loadu_si128, _mm256_loadu_si256,
     _mm512_loadu_pd, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_storeu_pd, _mm512_storeu_ps,
     _mm512_storeu_si512,
 };
@@ -179,6 +179,12 @@ impl Simd for Avx512 {
         widen load_u8_to_i32 = _mm_loadu_si128 avx512f._mm512_cvtepu8_epi32 -> I;
         widen load_i16_to_i32 = _mm256_loadu_si256 avx512f._mm512_cvtepi16_epi32 -> I;
         widen load_u16_to_i32 = _mm256_loadu_si256 avx512f._mm512_cvtepu16_epi32 -> I;
+        widen load_i8_to_i64 = _mm_loadl_epi64 avx512f._mm512_cvtepi8_epi64 -> I;
+        widen load_u8_to_i64 = _mm_loadl_epi64 avx512f._mm512_cvtepu8_epi64 -> I;
+        widen load_i16_to_i64 = _mm_loadu_si128 avx512f._mm512_cvtepi16_epi64 -> I;
+        widen load_u16_to_i64 = _mm_loadu_si128 avx512f._mm512_cvtepu16_epi64 -> I;
+        widen load_i32_to_i64 = _mm256_loadu_si256 avx512f._mm512_cvtepi32_epi64 -> I;
+        widen load_u32_to_i64 = _mm256_loadu_si256 avx512f._mm512_cvtepu32_epi64 -> I;
         widen load_f16_to_f32 = _mm256_loadu_si256 avx512f._mm512_cvtph_ps -> F;
     }
 

@@ -79,6 +79,12 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     unsafe fn load_u8_to_i32(self, p: *const u8) -> Self::I32;
     unsafe fn load_i16_to_i32(self, p: *const u8) -> Self::I32;
     unsafe fn load_u16_to_i32(self, p: *const u8) -> Self::I32;
+    unsafe fn load_i8_to_i64(self, p: *const u8) -> Self::I64;
+    unsafe fn load_u8_to_i64(self, p: *const u8) -> Self::I64;
+    unsafe fn load_i16_to_i64(self, p: *const u8) -> Self::I64;
+    unsafe fn load_u16_to_i64(self, p: *const u8) -> Self::I64;
+    unsafe fn load_i32_to_i64(self, p: *const u8) -> Self::I64;
+    unsafe fn load_u32_to_i64(self, p: *const u8) -> Self::I64;
     unsafe fn load_f16_to_f32(self, p: *const u8) -> Self::F32;
     unsafe fn store_i8(self, p: *mut u8, x: Self::I8);
     unsafe fn store_i16(self, p: *mut u8, x: Self::I16);
@@ -291,6 +297,14 @@ pub(crate) struct F32s<S: Simd>(pub(crate) S::F32);
 /// A unit of float64.
 #[derive(Clone, Copy)]
 pub(crate) struct F64s<S: Simd>(pub(crate) [S::F64; 2]);
+
+/// A register of 8-bit integers.
+#[derive(Clone, Copy)]
+pub(crate) struct I8s<S: Simd>(pub(crate) S::I8);
+
+/// A register of 16-bit integers.
+#[derive(Clone, Copy)]
+pub(crate) struct I16s<S: Simd>(pub(crate) S::I16);
 
 /// A unit of 32-bit integers.
 #[derive(Clone, Copy)]

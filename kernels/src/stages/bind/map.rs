@@ -38,6 +38,9 @@ pub(super) fn substitute(
             (back == Ok(*output)).then_some((exactly(*key, domain)?, value))
         })
         .collect::<Option<_>>()?;
+    if let Some(stage) = crate::bind::substitution(domain, &entries, level) {
+        return Some(stage);
+    }
     fn of_type<T: Comparable + FromScalar>(
         entries: &[(Scalar, Scalar)],
         level: Level,

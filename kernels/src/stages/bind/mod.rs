@@ -150,7 +150,14 @@ fn target_of(source: ElementType, step: &Step) -> ElementType {
 /// The stages of a step on elements of type `source`; `None` for those one-byte elements that a table
 /// serves better: floats, unused bits, a scale, and what needs a lookup anyhow.
 fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
-    if source.size() == 1 && (source.is_float() || source.bits() < 8) {
+    let is_narrow = source.size() == 1 && (source.is_float() || source.bits() < 8);
+    if let Step::Cast(cast) = step
+        && is_narrow
+        && cast.map.len() < 2
+    {
+        return crate::bind::cast(source, cast.map.first().copied(), cast, level);
+    }
+    if is_narrow {
         return None;
     }
     match step {
@@ -299,8 +306,8 @@ fn bind_joined(
         [entry] => Some(*entry),
         _ => return None,
     };
-    if let Some(stage) = crate::bind::cast(source, entry, cast, level) {
-        return Some(vec![stage]);
+    if let Some(stages) = crate::bind::cast(source, entry, cast, level) {
+        return Some(stages);
     }
     match source {
         ElementType::Float16
