@@ -1,9 +1,9 @@
 //! Advanced SIMD (NEON) of aarch64: registers of 16 bytes. Packing keeps the order.
 
 use std::arch::aarch64::{
-    float32x4_t, float64x2_t, int8x8_t, int16x4_t, uint8x8_t, uint8x16_t, uint16x4_t, uint16x8_t,
-    uint32x4_t, uint64x2_t, vcvt_f16_f32, vcvt_f32_f16, vcvt_high_f16_f32, vreinterpret_f16_u16,
-    vreinterpretq_u16_f16,
+    float32x4_t, float64x2_t, int8x8_t, int16x4_t, int32x2_t, uint8x8_t, uint8x16_t, uint16x4_t,
+    uint16x8_t, uint32x2_t, uint32x4_t, uint64x2_t, vcvt_f16_f32, vcvt_f32_f16, vcvt_high_f16_f32,
+    vreinterpret_f16_u16, vreinterpretq_u16_f16,
 };
 
 /// The token.
@@ -155,6 +155,56 @@ impl Simd for Neon {
         // SAFETY: as above.
         let narrow = unsafe { p.cast::<uint16x4_t>().read_unaligned() };
         self.neon.vmovl_u16(narrow)
+    }
+
+    #[inline(always)]
+    unsafe fn load_i8_to_i64(self, p: *const u8) -> I64 {
+        // SAFETY: the caller vouches for the memory.
+        let narrow = unsafe { p.cast::<u16>().read_unaligned() };
+        let narrow = self.neon.vreinterpret_s8_u16(self.neon.vdup_n_u16(narrow));
+        let wider = self.neon.vget_low_s16(self.neon.vmovl_s8(narrow));
+        let wider = self.neon.vget_low_s32(self.neon.vmovl_s16(wider));
+        self.neon.vreinterpretq_u64_s64(self.neon.vmovl_s32(wider))
+    }
+
+    #[inline(always)]
+    unsafe fn load_u8_to_i64(self, p: *const u8) -> I64 {
+        // SAFETY: as above.
+        let narrow = unsafe { p.cast::<u16>().read_unaligned() };
+        let narrow = self.neon.vreinterpret_u8_u16(self.neon.vdup_n_u16(narrow));
+        let wider = self.neon.vget_low_u16(self.neon.vmovl_u8(narrow));
+        self.neon.vmovl_u32(self.neon.vget_low_u32(self.neon.vmovl_u16(wider)))
+    }
+
+    #[inline(always)]
+    unsafe fn load_i16_to_i64(self, p: *const u8) -> I64 {
+        // SAFETY: as above.
+        let narrow = unsafe { p.cast::<u32>().read_unaligned() };
+        let narrow = self.neon.vreinterpret_s16_u32(self.neon.vdup_n_u32(narrow));
+        let wider = self.neon.vget_low_s32(self.neon.vmovl_s16(narrow));
+        self.neon.vreinterpretq_u64_s64(self.neon.vmovl_s32(wider))
+    }
+
+    #[inline(always)]
+    unsafe fn load_u16_to_i64(self, p: *const u8) -> I64 {
+        // SAFETY: as above.
+        let narrow = unsafe { p.cast::<u32>().read_unaligned() };
+        let narrow = self.neon.vreinterpret_u16_u32(self.neon.vdup_n_u32(narrow));
+        self.neon.vmovl_u32(self.neon.vget_low_u32(self.neon.vmovl_u16(narrow)))
+    }
+
+    #[inline(always)]
+    unsafe fn load_i32_to_i64(self, p: *const u8) -> I64 {
+        // SAFETY: the caller vouches for the memory; any bytes are a register's.
+        let narrow = unsafe { p.cast::<int32x2_t>().read_unaligned() };
+        self.neon.vreinterpretq_u64_s64(self.neon.vmovl_s32(narrow))
+    }
+
+    #[inline(always)]
+    unsafe fn load_u32_to_i64(self, p: *const u8) -> I64 {
+        // SAFETY: as above.
+        let narrow = unsafe { p.cast::<uint32x2_t>().read_unaligned() };
+        self.neon.vmovl_u32(narrow)
     }
 
     #[inline(always)]
