@@ -70,6 +70,20 @@ macro_rules! rounded {
     };
 }
 
+// What pulp lacks.
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn f16_to_f32(a: uint16x4_t) -> F32 {
+    vcvt_f32_f16(vreinterpret_f16_u16(a))
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn f32_to_f16(a: F32, b: F32) -> I16 {
+    vreinterpretq_u16_f16(vcvt_high_f16_f32(vcvt_f16_f32(a), b))
+}
+
 #[inline(always)]
 fn round_to_i64<R: Round>(simd: Neon, a: F64) -> I64 {
     let rounded = rounded!(
@@ -212,7 +226,7 @@ impl Simd for Neon {
         // SAFETY: as above.
         let narrow = unsafe { p.cast::<uint16x4_t>().read_unaligned() };
         // SAFETY: the token is proof of NEON.
-        unsafe { vcvt_f32_f16(vreinterpret_f16_u16(narrow)) }
+        unsafe { f16_to_f32(narrow) }
     }
 
     instructions! {
@@ -548,7 +562,7 @@ impl Simd for Neon {
     #[inline(always)]
     fn f32_to_f16<R: Round>(self, a: F32, b: F32) -> I16 {
         // SAFETY: the token is proof of NEON.
-        unsafe { vreinterpretq_u16_f16(vcvt_high_f16_f32(vcvt_f16_f32(a), b)) }
+        unsafe { f32_to_f16(a, b) }
     }
 
     #[inline(always)]
