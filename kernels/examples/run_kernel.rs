@@ -30,6 +30,7 @@ fn kernels() -> Vec<(&'static str, PlanBuilder)> {
         ("float32-int16-clamp", cast(E::Float32, clamp(E::Int16))),
         ("float64-int64", cast(E::Float64, Cast::new(E::Int64))),
         ("float32-float16", cast(E::Float32, Cast::new(E::Float16))),
+        ("float16-float32", cast(E::Float16, Cast::new(E::Float32))),
         ("float16-uint8", cast(E::Float16, Cast::new(E::UInt8))),
         ("float32-bfloat16", cast(E::Float32, Cast::new(E::BFloat16))),
         ("float64-bfloat16", cast(E::Float64, Cast::new(E::BFloat16))),

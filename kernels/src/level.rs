@@ -52,7 +52,7 @@ impl Level {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => simd::avx512::Avx512::try_new().is_some(),
             #[cfg(target_arch = "aarch64")]
-            Self::Neon => true,
+            Self::Neon => simd::neon::Neon::is_available(),
             #[allow(unreachable_patterns)] // each architecture lacks some
             _ => false,
         }
@@ -117,6 +117,8 @@ impl Level {
             Self::Avx2 => Some(bind.with(simd::avx2::Avx2::try_new()?)),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => Some(bind.with(simd::avx512::Avx512::try_new()?)),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => Some(bind.with(simd::neon::Neon::try_new()?)),
             #[allow(unreachable_patterns)] // each architecture lacks some
             _ => None,
         }

@@ -66,18 +66,22 @@ fn run<S: Simd, B: Body<S>>(
     input: &[u8],
     output: &mut [MaybeUninit<u8>],
 ) -> bool {
-    const { assert!(LANES.is_multiple_of(S::BYTES), "a run is a whole number of groups") };
+    const {
+        assert!(LANES.is_multiple_of(S::GROUPS * S::BYTES), "a run is a whole number of iterations");
+    };
     let (from_size, to_size) = (S::BYTES * B::SIZES.0, S::BYTES * B::SIZES.1);
     let groups = (input.len() / from_size).min(output.len() / to_size);
     let (mut from, mut to) = (input.as_ptr(), output.as_mut_ptr().cast::<u8>());
     let mut fail = body.start(simd);
-    for _ in 0..groups {
-        // SAFETY: `groups` groups lie within both slices, and this is one of them.
-        unsafe { body.group(simd, from, to, &mut fail) };
-        // SAFETY: at most one past the last group.
-        from = unsafe { from.add(from_size) };
-        // SAFETY: as above.
-        to = unsafe { to.add(to_size) };
+    for _ in 0..groups / S::GROUPS {
+        for _ in 0..S::GROUPS {
+            // SAFETY: `groups` groups lie within both slices, and this is one of them.
+            unsafe { body.group(simd, from, to, &mut fail) };
+            // SAFETY: at most one past the last group.
+            from = unsafe { from.add(from_size) };
+            // SAFETY: as above.
+            to = unsafe { to.add(to_size) };
+        }
     }
     body.failed(simd, fail)
 }

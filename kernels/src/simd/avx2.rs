@@ -110,6 +110,7 @@ impl Simd for Avx2 {
     type M32 = F;
     type M64 = D;
     const BYTES: usize = 32;
+    const GROUPS: usize = 1;
     const INVALID_IS_MIN: bool = true;
     const ROUNDS_F16: bool = true;
 

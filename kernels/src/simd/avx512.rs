@@ -148,6 +148,7 @@ impl Simd for Avx512 {
     type M32 = __mmask16;
     type M64 = __mmask8;
     const BYTES: usize = 64;
+    const GROUPS: usize = 1;
     const INVALID_IS_MIN: bool = true;
     const ROUNDS_F16: bool = true;
 

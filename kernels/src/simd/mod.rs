@@ -14,6 +14,8 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
 
 use crate::Rounding;
 
@@ -51,6 +53,9 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
 
     /// Bytes of a register, and elements of a group.
     const BYTES: usize;
+    /// Groups that an iteration of the loop takes: more where a register is short beside the loop's own
+    /// instructions.
+    const GROUPS: usize;
     /// Whether a float that does not fit converts to the least integer, and NaN too (x86). Otherwise the
     /// conversion saturates, and NaN becomes 0 (aarch64, WebAssembly).
     const INVALID_IS_MIN: bool;
