@@ -33,9 +33,11 @@ mod stages;
 mod step;
 
 pub use element::{ElementType, FloatFormat, Format, Specials};
-pub use error::{BuildError, CastError, Reason, RunError};
+pub use error::{BuildError, CastError, ParseError, Reason, RunError};
 pub use huge_pages::zeroed_in_huge_pages;
 pub use level::Level;
 pub use plan::{Error, Plan, PlanBuilder, cast};
 pub use scalar::{Element, Scalar};
 pub use step::{Cast, FloatOverflow, OutOfRange, Rounding, ScaleOffset, Step};
+// Their types and traits are in signatures here: `f16`, `bf16` and `Pod`.
+pub use {bytemuck, half};

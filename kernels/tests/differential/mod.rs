@@ -121,7 +121,8 @@ impl Subject {
             match self.outcomes[at] {
                 Ok(result) => push(&mut expected, plan.target(), result.bits(), swap_output),
                 Err(first) => {
-                    error = Some(CastError { index, ..first });
+                    error = Some(first);
+                    error.iter_mut().for_each(|error: &mut CastError| error.index = index);
                     break;
                 }
             }
