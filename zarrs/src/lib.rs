@@ -89,21 +89,32 @@
 #![forbid(unsafe_code)]
 
 mod bound;
+mod check;
 mod codec;
+mod element_error;
 mod explain;
 mod fuse;
 mod partial;
 mod plugin;
 mod read;
 mod v1;
+mod write;
 
+pub use check::{build, check};
 pub use codec::RecastCodec;
+pub use element_error::{ElementError, Operation};
 pub use explain::explain;
 pub use fuse::fused;
 pub use plugin::register;
 pub use read::read;
 pub use v1::{V1Error, metadata_v2_from_v1, open_v1};
-pub use zarr_recast::{BindOptions, FillCheck, FloatOverflow};
+pub use write::write;
+pub use zarr_recast::{
+    AsType, BindOptions, CastError, CastValue, Codec, ElementType, FillCheck, FixedScaleOffset,
+    FloatOverflow, OutOfRange, Reason, Rounding, Scalar, ScaleOffset,
+};
+// Their types and traits are in signatures here.
+pub use zarrs;
 
 /// The README's example, compiled and run as a test.
 #[cfg(doctest)]
