@@ -1,18 +1,20 @@
 //! Codecs next to each other, run as one.
 
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::sync::{Arc, Once};
 
 use zarrs::array::codec::api::{
-    ArrayToArrayCodecTraits, ArrayToBytesCodecTraits, CodecMetadataOptions, CodecSpecificOptions,
-    CodecTraits,
+    self, ArrayToArrayCodecTraits, ArrayToBytesCodecTraits, CodecMetadataOptions,
+    CodecRuntimePluginV3, CodecSpecificOptions, CodecTraits, register_codec_v3,
 };
 use zarrs::array::codec::{
     ShardingCodec, ShardingCodecConfiguration, ShardingCodecConfigurationV1, ShardingCodecOptions,
     SubchunkWriteOrder,
 };
-use zarrs::array::{Array, ArrayMetadata, CodecChain};
+use zarrs::array::{Array, CodecChain};
 use zarrs::metadata::ConfigurationSerialize;
-use zarrs::plugin::ZarrVersion;
+use zarrs::metadata::v3::MetadataV3;
+use zarrs::plugin::{ExtensionAliasesV3, PluginCreateError, ZarrVersion};
 
 use crate::codec::{CodecId, RecastCodec};
 
@@ -26,8 +28,8 @@ use crate::codec::{CodecId, RecastCodec};
 /// Whether the fill value survives is asked of the group as a whole, so one that a cast rounds and
 /// `scale_offset` restores is no obstacle to writing.
 ///
-/// Give other options of the array (`CodecOptions`, `ArrayMetadataOptions`) to the fused one: zarrs
-/// tells nobody which an array has, so where codecs inside shards are fused it has zarrs' global ones
+/// Give options (`CodecOptions`, `ArrayMetadataOptions`, those of other crates' codecs) to the fused array:
+/// zarrs tells nobody which an array has, so where codecs inside shards are fused it has the global ones
 /// again. `docs/zarrs_proposal.md` in this project's repository says what in zarrs would change that.
 ///
 /// ```
@@ -100,19 +102,49 @@ impl Replacements {
     }
 }
 
-/// The array with codecs that are neighbours inside shards fused; `None` if there are none, or if zarrs
-/// would write other metadata for the new array.
+thread_local! {
+    /// The codec that `with_fused_shards` wants in the array that it makes.
+    static PREPARED: RefCell<Option<Arc<dyn ArrayToBytesCodecTraits>>> = const { RefCell::new(None) };
+}
+
+/// Makes zarrs ask `PREPARED` for a sharding codec first. It is empty but while `with_fused_shards` makes
+/// an array, in its thread.
+fn register_prepared() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let take = |_: &MetadataV3| match PREPARED.take() {
+            Some(codec) => Ok(api::Codec::ArrayToBytes(codec)),
+            None => Err(PluginCreateError::from("no codec was prepared")),
+        };
+        let is_wanted = |name: &str| {
+            ShardingCodec::matches_name_v3(name) && PREPARED.with_borrow(Option::is_some)
+        };
+        register_codec_v3(CodecRuntimePluginV3::new(is_wanted, take));
+    });
+}
+
+/// The array with codecs that are neighbours inside shards fused; `None` if there are none. It is made of
+/// its metadata, for zarrs replaces no codec of an array.
 fn with_fused_shards<TStorage: ?Sized>(array: &Array<TStorage>) -> Option<Array<TStorage>> {
-    let sharding = fused_sharding(array.codecs().array_to_bytes_codec())?;
-    let ArrayMetadata::V3(before) = array.metadata() else { return None };
-    let mut builder = array.builder();
-    let fused = builder
-        .array_to_bytes_codec(sharding)
-        .build(array.storage(), array.path().as_str())
-        .ok()?;
-    let ArrayMetadata::V3(after) = fused.metadata() else { return None };
-    let json = |metadata| serde_json::to_value(metadata).ok();
-    (json(before)? == json(after)?).then_some(fused)
+    let codecs = array.codecs();
+    let sharding = fused_sharding(codecs.array_to_bytes_codec())?;
+    register_prepared();
+    PREPARED.set(Some(sharding));
+    let metadata = array.metadata().clone();
+    let fused = Array::new_with_metadata(array.storage(), array.path().as_str(), metadata);
+    if PREPARED.take().is_some() {
+        return None; // it is not in the new array
+    }
+    let ours = codecs.array_to_array_codecs().iter();
+    let ours = ours.filter_map(|codec| codec.as_any().downcast_ref::<RecastCodec>());
+    let options = ours.filter_map(|codec| codec.settings().options.clone()).next();
+    let fused = fused.ok()?;
+    Some(match options {
+        Some(options) => {
+            fused.with_codec_specific_options(&CodecSpecificOptions::default().with_option(options))
+        }
+        None => fused,
+    })
 }
 
 /// A sharding codec with its neighbouring codecs fused, made from its metadata: zarrs hands out neither
