@@ -38,7 +38,10 @@ fn every_test_that_the_tables_name_exists() {
     let functions: Vec<&str> = sources
         .iter()
         .flat_map(|source| source.lines())
-        .filter_map(|line| line.trim().strip_prefix("fn ")?.split('(').next())
+        .filter_map(|line| {
+            let line = line.trim();
+            line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ")?.split('(').next()
+        })
         .collect();
     let is_there = |name: &str| {
         if let Some(document) = name.strip_prefix("metadata/") {

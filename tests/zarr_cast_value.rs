@@ -66,9 +66,9 @@ fn ours<S: Element, T: Element>(
 /// Compares what a cast gives here and there; returns it.
 #[track_caller]
 fn same<T: Element>(ours: Outcome, theirs: Result<T, CastError>) -> Outcome {
+    let theirs: Result<Scalar, CastError> = theirs.map(Into::into);
     match (ours, theirs) {
         (Ok(bits), Ok(theirs)) => {
-            let theirs: Scalar = theirs.into();
             let is_same = Scalar::from_bits(T::TYPE, bits) == theirs;
             // Bits of a NaN are the hardware's there, and canonical or the source's here.
             let nans = theirs.is_nan() && Scalar::from_bits(T::TYPE, bits).is_nan();
@@ -391,7 +391,8 @@ fn float16() {
     assert!(Scalar::from_bits(ElementType::Float32, nan).is_nan());
     assert_eq!(i2f::<i32, f16>(42, NE, ERROR), is(half(42.0)));
     let above_a_tie = 1.0 + 2_f64.powi(-11) + 2_f64.powi(-40);
-    assert_eq!(f2f::<f64, f16>(above_a_tie, NE, ERROR), is(f16::from_bits(0x3c01)));
+    // Theirs goes through half, which on a CPU with F16C goes through f32, and fails its own test.
+    assert_eq!(ours(above_a_tie, NE, ERROR, &[] as &[(f64, f16)]), is(f16::from_bits(0x3c01)));
 }
 
 #[test]
@@ -431,6 +432,9 @@ fn random_elements_agree() {
                 let _ = f2i::<f64, u64>(value, rounding, mode);
                 let _ = f2i::<f16, i8>(f16::from_bits(bits as u16), rounding, mode);
                 let _ = i2i::<i64, u16>(bits as i64 >> (bits % 61), mode);
+            }
+            // Nothing wraps towards a float.
+            for mode in [ERROR, CLAMP] {
                 let _ = i2f::<u64, f32>(bits, rounding, mode);
                 let _ = i2f::<i32, f16>(bits as i32 >> (bits % 31), rounding, mode);
                 let _ = f2f::<f64, f32>(f64::from_bits(bits), rounding, mode);

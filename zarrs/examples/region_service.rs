@@ -31,6 +31,10 @@ impl Service {
     /// chunks are read that the region is in.
     async fn mean(&self, rows: Range<u64>, columns: Range<u64>) -> Result<f64, String> {
         let region = ArraySubset::from([rows, columns]);
+        // zarrs reads the fill value there.
+        if !region.inbounds_shape(self.array.shape()) {
+            return Err(format!("{region}: the array has {:?} elements", self.array.shape()));
+        }
         let elements = self.array.async_retrieve_array_subset::<Vec<f32>>(&region);
         let elements = elements.await.map_err(|error| format!("{region}: {error}"))?;
         let valid = elements.iter().filter(|x| !x.is_nan()).map(|&x| f64::from(x));
