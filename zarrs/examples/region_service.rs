@@ -52,7 +52,8 @@ async fn write_array(store: Arc<Store>, path: &str) -> Result<(), Box<dyn Error 
     ]);
     let array = zarrs_recast::fused(zarrs_recast::build(&builder, store, path)?);
     array.async_store_metadata().await?;
-    let temperature = |i: u32| if i % 97 == 0 { f32::NAN } else { 10.0 + (i / 512) as f32 / 50.0 };
+    let temperature =
+        |i: u32| if i.is_multiple_of(97) { f32::NAN } else { 10.0 + (i / 512) as f32 / 50.0 };
     let elements: Vec<f32> = (0..512 * 512).map(temperature).collect();
     array.async_store_array_subset(&array.subset_all(), elements).await?;
     Ok(())

@@ -136,8 +136,8 @@ fn with_fused_shards<TStorage: ?Sized>(array: &Array<TStorage>) -> Option<Array<
         return None; // it is not in the new array
     }
     let ours = codecs.array_to_array_codecs().iter();
-    let ours = ours.filter_map(|codec| codec.as_any().downcast_ref::<RecastCodec>());
-    let options = ours.filter_map(|codec| codec.settings().options.clone()).next();
+    let mut ours = ours.filter_map(|codec| codec.as_any().downcast_ref::<RecastCodec>());
+    let options = ours.find_map(|codec| codec.settings().options.clone());
     let fused = fused.ok()?;
     Some(match options {
         Some(options) => {

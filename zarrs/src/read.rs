@@ -112,24 +112,25 @@ where
         let runs = place.contiguous_linearised_indices(row.shape()).map_err(CodecError::from)?;
         let len = runs.contiguous_elements_usize();
         let starts = || runs.iter().map(|(start, _)| start as usize);
-        let runs = starts().enumerate();
         if whole != overlap {
             let decoded: Result<ArrayBytes, _> =
                 array.retrieve_array_subset_opt(&overlap, &options);
             let decoded = decoded.map_err(in_chunk)?.into_fixed().map_err(CodecError::from)?;
             let decoded = decoded.chunks_exact(len * size_of::<T>());
-            for ((_, start), decoded) in runs.zip(decoded) {
+            for (start, decoded) in starts().zip(decoded) {
                 bytemuck::cast_slice_mut(&mut elements[start..][..len]).copy_from_slice(decoded);
             }
         } else if let Some(encoded) = codecs.encoded(array, &chunk, &options)? {
             let shape = array.chunk_shape(&chunk)?;
-            for ((number, start), encoded) in runs.zip(encoded.chunks_exact(len * codecs.size)) {
+            for ((number, start), encoded) in
+                starts().enumerate().zip(encoded.chunks_exact(len * codecs.size))
+            {
                 let run = bytemuck::cast_slice_mut(&mut elements[start..][..len]);
                 let decoded = codecs.bound.decode_into(encoded, run, number * len, &shape);
                 decoded.map_err(|error| in_chunk(error.into()))?;
             }
         } else {
-            for (_, start) in runs {
+            for start in starts() {
                 elements[start..][..len].fill(fill_value);
             }
         }
@@ -190,7 +191,7 @@ impl Codecs {
         let encoded =
             self.others.decode(bytes.into(), &shape, &self.encoded, fill_value, options)?;
         let elements = shape.iter().map(|n| n.get()).product::<u64>();
-        encoded.validate(elements, &self.encoded).map_err(CodecError::from)?;
+        encoded.validate(elements, &self.encoded)?;
         Ok(Some(encoded.into_fixed().map_err(CodecError::from)?.into_owned()))
     }
 }

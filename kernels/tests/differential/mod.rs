@@ -120,9 +120,9 @@ impl Subject {
         for (index, &at) in slice.iter().enumerate() {
             match self.outcomes[at] {
                 Ok(result) => push(&mut expected, plan.target(), result.bits(), swap_output),
-                Err(first) => {
+                Err(mut first) => {
+                    first.index = index;
                     error = Some(first);
-                    error.iter_mut().for_each(|error: &mut CastError| error.index = index);
                     break;
                 }
             }
