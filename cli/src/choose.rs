@@ -3,8 +3,8 @@
 
 use anyhow::{Context, Result, bail};
 use recast_kernels::{
-    ElementType, FloatOverflow, Format, OutOfRange, Reason, Rounding, Scalar,
-    ScaleOffset as Affine, Specials, Step, reference,
+    ElementType, Format, OutOfRange, Reason, Rounding, Scalar, ScaleOffset as Affine, Specials,
+    Step, reference,
 };
 use zarr_recast::{
     BindOptions, CastValue, Chain, Codec, JsonScalar, ScalarMap, ScaleOffset, fill_value,
