@@ -182,12 +182,12 @@ impl Case {
                 bits - u32::from(signed) <= target.mantissa_bits + 1
                     && i64::from(bits) <= i64::from(target.max_exponent())
             }
-            (Float(_), Integer { .. }) => false,
             (Float(source), Float(target)) => {
                 source == target
                     || source.exponent_bits < target.exponent_bits
                         && source.mantissa_bits <= target.mantissa_bits
             }
+            _ => false,
         }
     }
 
