@@ -20,6 +20,13 @@
 //!
 //! Typed slices go through [`cast`]. The result is the same to the bit on every [`Level`], and the
 //! same as that of [`mod@reference`], which does one element at a time.
+//!
+//! # Features
+//! - `rayon`: `Plan::par_run`, which spreads a run over threads.
+//!
+//! # Dependencies in signatures
+//! [`half`] (`f16` and `bf16` are elements) and [`bytemuck`] (the bound of [`Element`]) are re-exported. A
+//! new major version of one of them is a new breaking version of this crate.
 
 mod element;
 mod error;
