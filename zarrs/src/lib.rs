@@ -97,7 +97,7 @@
 //! # Errors
 //! name the codec, the element's index in what was read or written, its indices in the chunk, its
 //! value, the reason and a way out. [`ElementError`] has them as data. zarrs does not tell codecs which
-//! chunk they work on; [`read`] and [`write`] add it. What zarrs says of an array that it does not open at
+//! chunk they work on; [`read`] and [`write()`] add it. What zarrs says of an array that it does not open at
 //! all, [`explain`] completes with what to enable.
 //!
 //! # Dependencies in signatures
