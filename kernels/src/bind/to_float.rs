@@ -347,54 +347,57 @@ where
     }
 }
 
-/// The cast of integers to floats of 16 bits, with an entry.
+/// The cast of integers to floats of 16 bits; with an entry only of 8 bits, and of the others by way of float32.
 pub(super) fn half_from_int<S: Simd>(
     simd: S,
     source: ElementType,
     cast: &Cast,
     entry: Option<(Scalar, Scalar)>,
 ) -> Option<Stage> {
-    let entry = match entry {
-        None => None,
-        Some((key, output)) => {
-            let value = number(preimage(output, ElementType::Float32, cast)?)? as f32;
-            Some((reference::integer(key) as i64, value))
-        }
-    };
     let beyond = 1 << 17;
     let to_f16 = cast.target == ElementType::Float16;
-    match source {
-        ElementType::Int8 => Some(half_exactly(simd, load::Int8, cast, entry)),
-        ElementType::UInt8 => Some(half_exactly(simd, load::UInt8, cast, entry)),
-        ElementType::Int16 => half_patched(simd, load::Int16, ToSingle, cast, entry),
-        ElementType::UInt16 => half_patched(simd, load::UInt16, ToSingle, cast, entry),
+    match (source, entry) {
+        (ElementType::Int8, _) => half_exactly(simd, load::Int8, cast, entry),
+        (ElementType::UInt8, _) => half_exactly(simd, load::UInt8, cast, entry),
+        (_, Some(_)) => None,
+        (ElementType::Int16, None) => half_rounded(simd, load::Int16, ToSingle, cast),
+        (ElementType::UInt16, None) => half_rounded(simd, load::UInt16, ToSingle, cast),
         // Beyond 2^17 it makes no difference by how much it is out of range.
-        ElementType::Int32 if to_f16 => {
+        (ElementType::Int32, None) if to_f16 => {
             let held = HeldInt::<true> { min: -beyond, max: beyond };
-            half_patched(simd, load::Int32, Then(held, ToSingle), cast, entry)
+            half_rounded(simd, load::Int32, Then(held, ToSingle), cast)
         }
-        ElementType::UInt32 if to_f16 => {
+        (ElementType::UInt32, None) if to_f16 => {
             let held = AtMost::<false> { max: beyond };
-            half_patched(simd, load::Int32, Then(held, ToSingle), cast, entry)
+            half_rounded(simd, load::Int32, Then(held, ToSingle), cast)
         }
-        ElementType::Int32 => half_patched(simd, load::Int32, ToOddSingle::<true>, cast, entry),
-        ElementType::UInt32 => half_patched(simd, load::Int32, ToOddSingle::<false>, cast, entry),
-        ElementType::Int64 if to_f16 && entry.is_none() => {
+        (ElementType::Int64, None) if to_f16 => {
             let held = Then(Saturated32, HeldInt::<true> { min: -beyond, max: beyond });
             half_rounded(simd, load::Int64, Then(held, ToSingle), cast)
         }
-        ElementType::UInt64 if to_f16 && entry.is_none() => {
+        (ElementType::UInt64, None) if to_f16 => {
             let held = Then(SaturatedU32, AtMost::<false> { max: beyond });
             half_rounded(simd, load::Int64, Then(held, ToSingle), cast)
         }
-        ElementType::Int64 => half_from_64(simd, LongToOdd::<true>, cast, entry),
-        ElementType::UInt64 => half_from_64(simd, LongToOdd::<false>, cast, entry),
+        (ElementType::Int32, None) => half_rounded(simd, load::Int32, ToOddSingle::<true>, cast),
+        (ElementType::UInt32, None) => half_rounded(simd, load::Int32, ToOddSingle::<false>, cast),
+        (ElementType::Int64, None) => {
+            half_rounded(simd, load::Int64, Then(LongToOdd::<true>, OddF32), cast)
+        }
+        (ElementType::UInt64, None) => {
+            half_rounded(simd, load::Int64, Then(LongToOdd::<false>, OddF32), cast)
+        }
         _ => None,
     }
 }
 
 /// 8 bits, which both formats have exactly.
-fn half_exactly<S, L>(simd: S, load: L, cast: &Cast, entry: Option<(i64, f32)>) -> Stage
+fn half_exactly<S, L>(
+    simd: S,
+    load: L,
+    cast: &Cast,
+    entry: Option<(Scalar, Scalar)>,
+) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit = I32s<S>>,
@@ -412,32 +415,14 @@ where
             _ => stage(simd, Units(load, Then(each, Bits), UpperHalves)),
         }
     }
-    match entry {
+    Some(match entry {
         None => stored(simd, load, ToSingle, cast),
-        Some((key, value)) => stored(simd, load, Patched { each: ToSingle, key, value }, cast),
-    }
-}
-
-fn half_patched<S, L, E>(
-    simd: S,
-    load: L,
-    each: E,
-    cast: &Cast,
-    entry: Option<(i64, f32)>,
-) -> Option<Stage>
-where
-    S: Simd,
-    L: Load<S, Unit = I32s<S>>,
-    E: Each<S, I32s<S>, Out = F32s<S>>,
-{
-    match entry {
-        None => half_rounded(simd, load, each, cast),
-        // The value may be NaN or infinite.
-        Some((key, value)) => {
-            let patched = Patched { each, key, value };
-            with_rounding!(cast.rounding, R => half::<S, L, _, R>(simd, load, patched, cast))
+        Some((key, output)) => {
+            let value = number(preimage(output, ElementType::Float32, cast)?)? as f32;
+            let key = reference::integer(key) as i64;
+            stored(simd, load, Patched { each: ToSingle, key, value }, cast)
         }
-    }
+    })
 }
 
 /// Finite float32, of integers, to a float of 16 bits.
@@ -455,21 +440,6 @@ where
         }
         _ => half::<S, L, E, R>(simd, load, each, cast),
     })
-}
-
-fn half_from_64<S, E>(simd: S, each: E, cast: &Cast, entry: Option<(i64, f32)>) -> Option<Stage>
-where
-    S: Simd,
-    E: Each<S, I64s<S>, Out = F64s<S>>,
-{
-    match entry {
-        None => half_rounded(simd, load::Int64, Then(each, OddF32), cast),
-        Some((key, value)) => {
-            let patched = Patched { each, key, value: f64::from(value) };
-            let odd = Then(patched, OddF32);
-            with_rounding!(cast.rounding, R => half::<S, _, _, R>(simd, load::Int64, odd, cast))
-        }
-    }
 }
 
 /// Integers of 8 and 16 bits to float32 or float64, then `x / scale + offset`.

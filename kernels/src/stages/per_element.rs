@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 
-use super::{Kernel, Unaligned, elements, for_each, output_elements};
+use super::{Kernel, for_each};
 
 /// What becomes of one element, without branches on data.
 pub(crate) trait PerElement: Copy + Send + Sync + 'static {

@@ -10,7 +10,7 @@ use bytemuck::Pod;
 use num_traits::AsPrimitive;
 
 use super::Stage;
-use super::convert::{Clamp, Range, Real, Round, away_from_tie};
+use super::convert::{Clamp, Range, Real, Round};
 use super::per_element::{Loop, PerElement};
 use crate::stages::bind_loop;
 use crate::{ElementType, FloatFormat, Level, OutOfRange, Rounding, Specials};
@@ -419,7 +419,7 @@ pub(crate) fn minifloat_encoder<R: Round, M: Range>(
     target: ElementType,
     format: FloatFormat,
     with_infinities: bool,
-    level: Level,
+    _level: Level,
 ) -> Stage {
     if target == ElementType::Float8E8M0Fnu {
         return bind_loop(Loop(EncodeE8m0::<R, M>(PhantomData)));

@@ -130,7 +130,7 @@ impl FloatSource for f64 {
             before: P,
             [min, max]: [f64; 2],
             beyond: f32,
-            level: Level,
+            _level: Level,
         ) -> Stages {
             let narrow = Narrow::<R, M> { min, max, beyond, policy: PhantomData };
             vec![bind_loop(Loop(Then(before, narrow)))]
@@ -185,7 +185,7 @@ fn by_short_float<P: PerElement<Target = f64>, R: Round>(
             }
             ElementType::BFloat16 => {
                 let encode = EncodeBf16::<R, Clamp>(PhantomData);
-                vec![bind_loop(Loop((Then(narrow, encode))))]
+                vec![bind_loop(Loop(Then(narrow, encode)))]
             }
             _ => {
                 let Format::Float(format) = target.format() else { return vec![] };
@@ -298,7 +298,7 @@ impl<F: FloatSource> BehindFloat<F> for ToFloat {
 struct Nothing;
 
 impl BehindFloat<f32> for Nothing {
-    fn join<P: PerElement<Target = f32>>(before: P, _: &Cast, level: Level) -> Stages {
+    fn join<P: PerElement<Target = f32>>(before: P, _: &Cast, _level: Level) -> Stages {
         vec![bind_loop(Loop(before))]
     }
 }
@@ -363,7 +363,7 @@ impl IntBehindFloat<f32> for Half {
             }
         }
         /// Whatever is a number is in this range.
-        fn low_bits<T: Int, P, R>(before: P, level: Level) -> Stage
+        fn low_bits<T: Int, P, R>(before: P, _level: Level) -> Stage
         where
             P: PerElement<Target = f32>,
             R: Round,
@@ -400,7 +400,7 @@ impl IntBehindFloat<f32> for Half {
 struct Bf16Wrapped;
 
 impl IntBehindFloat<f32> for Bf16Wrapped {
-    fn bind<P: PerElement<Target = f32>, R: Round>(before: P, cast: &Cast, level: Level) -> Stage {
+    fn bind<P: PerElement<Target = f32>, R: Round>(before: P, cast: &Cast, _level: Level) -> Stage {
         if cast.target.size() == 1 {
             let near = Then(before, NearResidue::<8>);
             bind_loop(Loop(Then(near, InRangeToInt::<f32, u8, R>(PhantomData))))
@@ -419,7 +419,7 @@ fn float_to_int<T, P, A, R, M>(
     after: A,
     target: ElementType,
     rounding: Rounding,
-    level: Level,
+    _level: Level,
 ) -> Stage
 where
     T: Int + FromScalar,

@@ -103,7 +103,7 @@ where
         [min, max]: [S; 2],
         entry: (S, S),
         out_of_range: OutOfRange,
-        level: Level,
+        _level: Level,
     ) -> Stage
     where
         S: Int + Flags + AsPrimitive<T>,
@@ -226,7 +226,7 @@ trait BehindInt<F> {
 struct Nothing;
 
 impl<F> BehindInt<F> for Nothing {
-    fn join<P>(work: P, _: &Cast, level: Level) -> Stages
+    fn join<P>(work: P, _: &Cast, _level: Level) -> Stages
     where
         P: PerElement<Target = F, Flags = ()>,
     {
@@ -298,7 +298,7 @@ impl NarrowInt {
             // Every integer is in its range.
             ElementType::BFloat16 => with_rounding!(cast.rounding, R => {
                 let encode = EncodeBf16InRange::<R>(PhantomData);
-                vec![bind_loop(Loop((Then(work, encode))))]
+                vec![bind_loop(Loop(Then(work, encode)))]
             }),
             _ => Self::by_minifloat(work, cast, level),
         }

@@ -73,7 +73,7 @@ fn substitution<T: Comparable>(plain: &[(T, T)], nan: Option<T>, level: Level) -
     fn padded<T: Comparable, const N: usize>(
         plain: &[(T, T)],
         nan: Option<T>,
-        level: Level,
+        _level: Level,
     ) -> Option<Stage> {
         let mut entries = [*plain.first()?; N];
         entries.iter_mut().zip(plain).for_each(|(place, entry)| *place = *entry);

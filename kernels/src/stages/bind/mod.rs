@@ -234,7 +234,7 @@ fn wide(element: ElementType) -> ElementType {
 }
 
 /// The stage from a type to its wide type.
-fn widen(source: ElementType, level: Level) -> Option<Stage> {
+fn widen(source: ElementType, _level: Level) -> Option<Stage> {
     match source {
         ElementType::Float16 => Some(bind_loop(Loop(DecodeF16))),
         ElementType::BFloat16 => Some(bind_loop(Loop(DecodeBf16))),
@@ -322,7 +322,7 @@ fn bind_joined(
 }
 
 /// A stage for what is more than its input.
-fn stage<P: PerElement>(work: P, level: Level) -> Option<Stage> {
+fn stage<P: PerElement>(work: P, _level: Level) -> Option<Stage> {
     (!P::IS_IDENTITY).then(|| bind_loop(Loop(work)))
 }
 

@@ -68,7 +68,7 @@ fn bind_scale_to_int<F: FloatSource>(
     Some(to_int::<_, NearestEven>(Then(scaled, nan), cast, level))
 }
 
-fn bind_int_unscale<S, F>(cast: &Cast, parameters: &ScaleOffset, level: Level) -> Option<Stage>
+fn bind_int_unscale<S, F>(cast: &Cast, parameters: &ScaleOffset, _level: Level) -> Option<Stage>
 where
     S: Int + FromScalar + AsPrimitive<F>,
     F: Real + FromScalar + 'static,
