@@ -5,8 +5,8 @@ mod differential;
 mod oracle;
 
 use recast_kernels::{
-    Cast, CastError, ElementType as E, FloatOverflow, Level, OutOfRange, Plan, PlanBuilder, Reason,
-    RunError, Scalar, ScaleOffset, Step, reference,
+    Cast, ElementType as E, Level, OutOfRange, Plan, PlanBuilder, Reason, RunError, Scalar,
+    ScaleOffset, Step, reference,
 };
 
 use differential::{Subject, in_parallel};
