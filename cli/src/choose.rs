@@ -3,8 +3,8 @@
 
 use anyhow::{Context, Result, bail};
 use recast_kernels::{
-    ElementType, FloatOverflow, Format, OutOfRange, Reason, Rounding, Scalar,
-    ScaleOffset as Affine, Specials, Step, reference,
+    ElementType, Format, OutOfRange, Reason, Rounding, Scalar, ScaleOffset as Affine, Specials,
+    Step, reference,
 };
 use zarr_recast::{
     BindOptions, CastValue, Chain, Codec, JsonScalar, ScalarMap, ScaleOffset, fill_value,
@@ -733,7 +733,7 @@ impl<'a> Chooser<'a> {
     fn bind(&self, place: Place) -> Result<Packing> {
         let Place { offset, scale, target, is_guess } = place;
         let Request { rounding, out_of_range, .. } = *self.request;
-        let affine = Affine { offset, scale, overflow: FloatOverflow::Strict };
+        let affine = Affine::new(offset, scale);
         if scale.is_some_and(|scale| scale.is_zero() || !scale.is_finite()) {
             bail!(
                 "--scale is {} in {}; it must be finite and not 0",
@@ -1027,7 +1027,7 @@ fn unit_roundoff(element_type: ElementType) -> f64 {
     match element_type.format() {
         Format::Float(format) if format.specials == Specials::PowersOfTwo => 0.5,
         Format::Float(format) => 0.5_f64.powi(format.mantissa_bits as i32 + 1),
-        Format::Integer { .. } => 0.0,
+        _ => 0.0,
     }
 }
 

@@ -65,7 +65,7 @@ impl<'a> Summary<'a> {
         let part = &self.packed.part;
         match self.job.request.out_of_range {
             OutOfRange::Wrap => (part.outside.count, part.out_of_range),
-            OutOfRange::Clamp | OutOfRange::Error => (part.outside.count + part.out_of_range, 0),
+            _ => (part.outside.count + part.out_of_range, 0),
         }
     }
 

@@ -67,7 +67,10 @@ fn run<S: Simd, B: Body<S>>(
     output: &mut [MaybeUninit<u8>],
 ) -> bool {
     const {
-        assert!(LANES.is_multiple_of(S::GROUPS * S::BYTES), "a run is a whole number of iterations");
+        assert!(
+            LANES.is_multiple_of(S::GROUPS * S::BYTES),
+            "a run is a whole number of iterations"
+        );
     };
     let (from_size, to_size) = (S::BYTES * B::SIZES.0, S::BYTES * B::SIZES.1);
     let groups = (input.len() / from_size).min(output.len() / to_size);

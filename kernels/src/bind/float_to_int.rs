@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 use super::{preimage, with_rounding};
 use crate::ops::float::{Finite, FloatUnit, Held, HeldBelow, Remainder, ReplaceNan, Scale};
 use crate::ops::float_to_int::{
-    Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, HeldI32, HeldI64, HeldLowBits, HeldToI32, HeldU32,
-    HeldU64, InRangeI64, InRangeU64, Integral, LowBits, SignedRemainder, ToI32, Widened,
+    Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, HeldI32, HeldI64, HeldLowBits,
+    HeldToI32, HeldU32, HeldU64, InRangeI64, InRangeU64, Integral, LowBits, SignedRemainder, ToI32,
+    Widened,
 };
 use crate::ops::int::{AtLeast, To64, Within};
 use crate::ops::load;
@@ -36,6 +37,8 @@ pub(super) fn bind<S: Simd>(
         Some(_) => return None,
     };
     match source {
+        // What takes the place of NaN has to be in its range.
+        ElementType::Float16 if nan.is_some_and(|nan| nan.abs() > 65_504.0) => None,
         ElementType::Float16 => Some(rounded(FromF16(simd), cast, nan)),
         ElementType::BFloat16 => Some(rounded(FromF32(simd, load::BFloat16), cast, nan)),
         ElementType::Float32 => Some(rounded(FromF32(simd, load::Float32), cast, nan)),
@@ -129,12 +132,10 @@ impl<S: Simd> Convert<S> for FromF16<S> {
         E: Each<S, F32s<S>, Out = F32s<S>>,
         R: Round,
     {
-        // What takes the place of NaN need not be a float16.
-        let is_replaced = cast.map.iter().any(|(_, output)| output.to_f64().abs() > 65_504.0);
         match cast.target.size() {
-            4 if !is_replaced => f16_to_wide::<S, E, Same, R>(self.0, front, Same, cast),
-            8 if !is_replaced => f16_to_wide::<S, E, _, R>(self.0, front, To64::<true>, cast),
-            _ => FromF32(self.0, load::Float16).bind::<E, R>(front, cast),
+            1 | 2 => FromF32(self.0, load::Float16).bind::<E, R>(front, cast),
+            4 => f16_to_wide::<S, E, Same, R>(self.0, front, Same, cast),
+            _ => f16_to_wide::<S, E, _, R>(self.0, front, To64::<true>, cast),
         }
     }
 }

@@ -2,18 +2,16 @@
 
 use super::preimage;
 use crate::ops::int::{
-    AtLeast, AtMost, Canonical, HeldInt, IntUnit, Low32, LowByte, ReplaceEq, Saturated32, SaturatedByte, SaturatedU32,
-    Short, WidenedByte, Within,
+    AtLeast, AtMost, Canonical, HeldInt, IntUnit, Low32, LowByte, ReplaceEq, Saturated32,
+    SaturatedByte, SaturatedU32, Short, WidenedByte, Within,
 };
 use crate::ops::load::{
-    Int8, Int8To64, Int16, Int16To64, Int32, Int32To64, Int64, UInt8, UInt8To64, UInt16, UInt16To64,
-    UInt32To64,
+    Int8, Int8To64, Int16, Int16To64, Int32, Int32To64, Int64, UInt8, UInt8To64, UInt16,
+    UInt16To64, UInt32To64,
 };
-use crate::ops::store::{
-    CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, Whole,
-};
+use crate::ops::store::{CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, Whole};
 use crate::pipeline::{
-    Bytes, Each, Load, LoadShort, Same, Shorts, StoreShort, Store, Then, Units, stage,
+    Bytes, Each, Load, LoadShort, Same, Shorts, Store, StoreShort, Then, Units, stage,
 };
 use crate::simd::{I8s, I16s, I32s, I64s, Simd};
 use crate::stages::Stage;
@@ -60,9 +58,7 @@ pub(super) fn bind<S: Simd>(
     if source.bits() < 8 || target.bits() < 8 {
         return None;
     }
-    let range = |element| {
-        [Scalar::min(element), Scalar::max(element)].map(reference::integer)
-    };
+    let range = |element| [Scalar::min(element), Scalar::max(element)].map(reference::integer);
     let ([source_min, source_max], [target_min, target_max]) = (range(source), range(target));
     let mode = match cast.out_of_range {
         _ if target_min <= source_min && source_max <= target_max => Mode::Low,

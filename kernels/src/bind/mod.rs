@@ -118,8 +118,7 @@ fn bind_cast<S: Simd>(
         Some((key, output)) => Some((key, number(preimage(output, ElementType::Float32, cast)?)?)),
     };
     let is_float32 = source == ElementType::Float32 && entry.is_none();
-    let odd =
-        if is_float32 { None } else { Some(to_float::to_odd_f32(simd, source, odd_entry)?) };
+    let odd = if is_float32 { None } else { Some(to_float::to_odd_f32(simd, source, odd_entry)?) };
     let narrow = if target.size() == 1 {
         small_float::encode(simd, cast, source == ElementType::Float64)?
     } else {

@@ -43,4 +43,3 @@ pub(super) fn encode<S: Simd>(simd: S, cast: &Cast, infinity_fails: bool) -> Opt
         }
     }))
 }
-

@@ -5,10 +5,11 @@ use std::marker::PhantomData;
 use super::{number, preimage, with_rounding};
 use crate::ops::float::{ReplaceFloat, ReplaceNan, Unscale, UnscaleBut};
 use crate::ops::float_to_float::{
-    AsF16, BeforeF16, Below, BelowInfinity, OddF32, OddForShort, Quiet, ToBf16, ToF32, UpperHalves,
+    AsF16, BeforeF16, Below, BelowInfinity, Bits, FiniteToBf16, OddF32, OddForShort, Quiet, ToBf16,
+    ToF32, UpperHalves,
 };
 use crate::ops::float_to_int::Widened;
-use crate::ops::int::{HeldInt, Saturated32, SaturatedU32, AtMost};
+use crate::ops::int::{AtMost, HeldInt, Saturated32, SaturatedU32};
 use crate::ops::int_to_float::{
     IntegralToF32, LongToDouble, LongToOdd, Patched, ToDouble, ToOddSingle, ToSingle,
 };
@@ -17,9 +18,7 @@ use crate::ops::store::Whole;
 use crate::pipeline::{Each, Load, Same, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, I64s, NearestEven, Round, Simd, TowardsPositive};
 use crate::stages::{Stage, as_output, run_all};
-use crate::{
-    Cast, ElementType, OutOfRange, Rounding, Scalar, ScaleOffset, Step, reference,
-};
+use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar, ScaleOffset, Step, reference};
 
 /// The cast of floats, with an entry whose key is NaN.
 pub(super) fn from_float<S: Simd>(
@@ -73,7 +72,9 @@ pub(super) fn from_float<S: Simd>(
                 Some(value) => stage(simd, Units(load::BFloat16, ReplaceNan { value }, Whole)),
             })
         }
-        (ElementType::BFloat16, _) => narrow(simd, load::BFloat16, cast, nan(ElementType::Float32)?),
+        (ElementType::BFloat16, _) => {
+            narrow(simd, load::BFloat16, cast, nan(ElementType::Float32)?)
+        }
         (ElementType::Float32, _) => narrow(simd, load::Float32, cast, nan(ElementType::Float32)?),
         _ => None,
     }
@@ -239,55 +240,43 @@ pub(super) fn from_int<S: Simd>(
         (ElementType::UInt8, ElementType::Float32) => Some(exact(simd, load::UInt8, entry)),
         (ElementType::Int16, ElementType::Float32) => Some(exact(simd, load::Int16, entry)),
         (ElementType::UInt16, ElementType::Float32) => Some(exact(simd, load::UInt16, entry)),
-        (ElementType::Int32, ElementType::Float32) => {
-            Some(match (cast.rounding, entry) {
-                (Rounding::NearestEven, None) => {
-                    stage(simd, Units(load::Int32, ToSingle, Whole))
-                }
-                (Rounding::NearestEven, Some((key, value))) => {
-                    let (key, value) = (reference::integer(key) as i64, value as f32);
-                    stage(simd, Units(load::Int32, Patched { each: ToSingle, key, value }, Whole))
-                }
-                _ => with_rounding!(cast.rounding, R => {
-                    double(simd, ToDouble::<true>, entry, IntegralToF32::<R>(PhantomData))
-                }),
-            })
-        }
-        (ElementType::UInt32, ElementType::Float32) => {
-            Some(with_rounding!(cast.rounding, R => {
-                double(simd, ToDouble::<false>, entry, IntegralToF32::<R>(PhantomData))
-            }))
-        }
-        (ElementType::Int64, ElementType::Float32) => {
-            Some(with_rounding!(cast.rounding, R => {
-                long(simd, LongToOdd::<true>, entry, IntegralToF32::<R>(PhantomData))
-            }))
-        }
-        (ElementType::UInt64, ElementType::Float32) => {
-            Some(with_rounding!(cast.rounding, R => {
-                long(simd, LongToOdd::<false>, entry, IntegralToF32::<R>(PhantomData))
-            }))
-        }
+        (ElementType::Int32, ElementType::Float32) => Some(match (cast.rounding, entry) {
+            (Rounding::NearestEven, None) => stage(simd, Units(load::Int32, ToSingle, Whole)),
+            (Rounding::NearestEven, Some((key, value))) => {
+                let (key, value) = (reference::integer(key) as i64, value as f32);
+                stage(simd, Units(load::Int32, Patched { each: ToSingle, key, value }, Whole))
+            }
+            _ => with_rounding!(cast.rounding, R => {
+                double(simd, ToDouble::<true>, entry, IntegralToF32::<R>(PhantomData))
+            }),
+        }),
+        (ElementType::UInt32, ElementType::Float32) => Some(with_rounding!(cast.rounding, R => {
+            double(simd, ToDouble::<false>, entry, IntegralToF32::<R>(PhantomData))
+        })),
+        (ElementType::Int64, ElementType::Float32) => Some(with_rounding!(cast.rounding, R => {
+            long(simd, LongToOdd::<true>, entry, IntegralToF32::<R>(PhantomData))
+        })),
+        (ElementType::UInt64, ElementType::Float32) => Some(with_rounding!(cast.rounding, R => {
+            long(simd, LongToOdd::<false>, entry, IntegralToF32::<R>(PhantomData))
+        })),
         (ElementType::Int8, ElementType::Float64) => Some(exact_double(simd, load::Int8, entry)),
         (ElementType::UInt8, ElementType::Float64) => Some(exact_double(simd, load::UInt8, entry)),
         (ElementType::Int16, ElementType::Float64) => Some(exact_double(simd, load::Int16, entry)),
-        (ElementType::UInt16, ElementType::Float64) => Some(exact_double(simd, load::UInt16, entry)),
+        (ElementType::UInt16, ElementType::Float64) => {
+            Some(exact_double(simd, load::UInt16, entry))
+        }
         (ElementType::Int32, ElementType::Float64) => {
             Some(double(simd, ToDouble::<true>, entry, Same))
         }
         (ElementType::UInt32, ElementType::Float64) => {
             Some(double(simd, ToDouble::<false>, entry, Same))
         }
-        (ElementType::Int64, ElementType::Float64) => {
-            Some(with_rounding!(cast.rounding, R => {
-                long(simd, LongToDouble::<R, true>(PhantomData), entry, Same)
-            }))
-        }
-        (ElementType::UInt64, ElementType::Float64) => {
-            Some(with_rounding!(cast.rounding, R => {
-                long(simd, LongToDouble::<R, false>(PhantomData), entry, Same)
-            }))
-        }
+        (ElementType::Int64, ElementType::Float64) => Some(with_rounding!(cast.rounding, R => {
+            long(simd, LongToDouble::<R, true>(PhantomData), entry, Same)
+        })),
+        (ElementType::UInt64, ElementType::Float64) => Some(with_rounding!(cast.rounding, R => {
+            long(simd, LongToDouble::<R, false>(PhantomData), entry, Same)
+        })),
         _ => None,
     }
 }
@@ -358,106 +347,99 @@ where
     }
 }
 
-/// The cast of integers to floats of 16 bits, with an entry.
+/// The cast of integers to floats of 16 bits; with an entry only of 8 bits, and of the others by way of float32.
 pub(super) fn half_from_int<S: Simd>(
     simd: S,
     source: ElementType,
     cast: &Cast,
     entry: Option<(Scalar, Scalar)>,
 ) -> Option<Stage> {
-    let entry = match entry {
-        None => None,
-        Some((key, output)) => {
-            let value = number(preimage(output, ElementType::Float32, cast)?)? as f32;
-            Some((reference::integer(key) as i64, value))
-        }
-    };
     let beyond = 1 << 17;
     let to_f16 = cast.target == ElementType::Float16;
-    match source {
-        ElementType::Int8 => half_exactly(simd, load::Int8, cast, entry),
-        ElementType::UInt8 => half_exactly(simd, load::UInt8, cast, entry),
-        ElementType::Int16 => half_patched(simd, load::Int16, ToSingle, cast, entry),
-        ElementType::UInt16 => half_patched(simd, load::UInt16, ToSingle, cast, entry),
+    match (source, entry) {
+        (ElementType::Int8, _) => half_exactly(simd, load::Int8, cast, entry),
+        (ElementType::UInt8, _) => half_exactly(simd, load::UInt8, cast, entry),
+        (_, Some(_)) => None,
+        (ElementType::Int16, None) => half_rounded(simd, load::Int16, ToSingle, cast),
+        (ElementType::UInt16, None) => half_rounded(simd, load::UInt16, ToSingle, cast),
         // Beyond 2^17 it makes no difference by how much it is out of range.
-        ElementType::Int32 if to_f16 => {
+        (ElementType::Int32, None) if to_f16 => {
             let held = HeldInt::<true> { min: -beyond, max: beyond };
-            half_patched(simd, load::Int32, Then(held, ToSingle), cast, entry)
+            half_rounded(simd, load::Int32, Then(held, ToSingle), cast)
         }
-        ElementType::UInt32 if to_f16 => {
+        (ElementType::UInt32, None) if to_f16 => {
             let held = AtMost::<false> { max: beyond };
-            half_patched(simd, load::Int32, Then(held, ToSingle), cast, entry)
+            half_rounded(simd, load::Int32, Then(held, ToSingle), cast)
         }
-        ElementType::Int32 => half_patched(simd, load::Int32, ToOddSingle::<true>, cast, entry),
-        ElementType::UInt32 => half_patched(simd, load::Int32, ToOddSingle::<false>, cast, entry),
-        ElementType::Int64 if to_f16 && entry.is_none() => {
+        (ElementType::Int64, None) if to_f16 => {
             let held = Then(Saturated32, HeldInt::<true> { min: -beyond, max: beyond });
             half_rounded(simd, load::Int64, Then(held, ToSingle), cast)
         }
-        ElementType::UInt64 if to_f16 && entry.is_none() => {
+        (ElementType::UInt64, None) if to_f16 => {
             let held = Then(SaturatedU32, AtMost::<false> { max: beyond });
             half_rounded(simd, load::Int64, Then(held, ToSingle), cast)
         }
-        ElementType::Int64 => half_from_64(simd, LongToOdd::<true>, cast, entry),
-        ElementType::UInt64 => half_from_64(simd, LongToOdd::<false>, cast, entry),
+        (ElementType::Int32, None) => half_rounded(simd, load::Int32, ToOddSingle::<true>, cast),
+        (ElementType::UInt32, None) => half_rounded(simd, load::Int32, ToOddSingle::<false>, cast),
+        (ElementType::Int64, None) => {
+            half_rounded(simd, load::Int64, Then(LongToOdd::<true>, OddF32), cast)
+        }
+        (ElementType::UInt64, None) => {
+            half_rounded(simd, load::Int64, Then(LongToOdd::<false>, OddF32), cast)
+        }
         _ => None,
     }
 }
 
 /// 8 bits, which both formats have exactly.
-fn half_exactly<S, L>(simd: S, load: L, cast: &Cast, entry: Option<(i64, f32)>) -> Option<Stage>
-where
-    S: Simd,
-    L: Load<S, Unit = I32s<S>>,
-{
-    let exact = Cast { rounding: Rounding::NearestEven, out_of_range: OutOfRange::Clamp, ..cast.clone() };
-    match entry {
-        None => half::<S, L, _, NearestEven>(simd, load, ToSingle, &exact),
-        Some((key, value)) => {
-            half::<S, L, _, NearestEven>(simd, load, Patched { each: ToSingle, key, value }, &exact)
-        }
-    }
-}
-
-fn half_patched<S, L, E>(
+fn half_exactly<S, L>(
     simd: S,
     load: L,
-    each: E,
     cast: &Cast,
-    entry: Option<(i64, f32)>,
+    entry: Option<(Scalar, Scalar)>,
 ) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit = I32s<S>>,
-    E: Each<S, I32s<S>, Out = F32s<S>>,
 {
-    match entry {
-        None => half_rounded(simd, load, each, cast),
-        Some((key, value)) => half_rounded(simd, load, Patched { each, key, value }, cast),
+    fn stored<S, L, E>(simd: S, load: L, each: E, cast: &Cast) -> Stage
+    where
+        S: Simd,
+        L: Load<S, Unit = I32s<S>>,
+        E: Each<S, I32s<S>, Out = F32s<S>>,
+    {
+        match cast.target {
+            ElementType::Float16 => {
+                stage(simd, Units(load, each, AsF16::<NearestEven>(PhantomData)))
+            }
+            _ => stage(simd, Units(load, Then(each, Bits), UpperHalves)),
+        }
     }
+    Some(match entry {
+        None => stored(simd, load, ToSingle, cast),
+        Some((key, output)) => {
+            let value = number(preimage(output, ElementType::Float32, cast)?)? as f32;
+            let key = reference::integer(key) as i64;
+            stored(simd, load, Patched { each: ToSingle, key, value }, cast)
+        }
+    })
 }
 
+/// Finite float32, of integers, to a float of 16 bits.
 fn half_rounded<S, L, E>(simd: S, load: L, each: E, cast: &Cast) -> Option<Stage>
 where
     S: Simd,
     L: Load<S>,
     E: Each<S, L::Unit, Out = F32s<S>>,
 {
-    with_rounding!(cast.rounding, R => half::<S, L, E, R>(simd, load, each, cast))
-}
-
-fn half_from_64<S, E>(simd: S, each: E, cast: &Cast, entry: Option<(i64, f32)>) -> Option<Stage>
-where
-    S: Simd,
-    E: Each<S, I64s<S>, Out = F64s<S>>,
-{
-    match entry {
-        None => half_rounded(simd, load::Int64, Then(each, OddF32), cast),
-        Some((key, value)) => {
-            let patched = Patched { each, key, value: f64::from(value) };
-            half_rounded(simd, load::Int64, Then(patched, OddF32), cast)
+    with_rounding!(cast.rounding, R => match cast.target {
+        // Every integer is in its range.
+        ElementType::BFloat16 => {
+            let rounded = Then(each, FiniteToBf16::<R>(PhantomData));
+            Some(stage(simd, Units(load, rounded, UpperHalves)))
         }
-    }
+        _ => half::<S, L, E, R>(simd, load, each, cast),
+    })
 }
 
 /// Integers of 8 and 16 bits to float32 or float64, then `x / scale + offset`.
@@ -553,9 +535,9 @@ where
     let mut decoded = vec![0_f32; (max - min + 1) as usize];
     let stages = std::slice::from_ref(&plain);
     let refused = run_all(stages, &every_value(source), as_output(&mut decoded));
-    let equal = (min..=max).zip(&decoded).all(|(x, y)| {
-        (x as f32 / scale + offset).to_bits() == y.to_bits()
-    });
+    let equal = (min..=max)
+        .zip(&decoded)
+        .all(|(x, y)| (x as f32 / scale + offset).to_bits() == y.to_bits());
     if refused || !equal {
         return None;
     }
@@ -587,16 +569,17 @@ where
     let mut decoded = vec![0_f64; (max - min + 1) as usize];
     let stages = std::slice::from_ref(&plain);
     let refused = run_all(stages, &every_value(source), as_output(&mut decoded));
-    let equal = (min..=max).zip(&decoded).all(|(x, y)| {
-        (x as f64 / scale + offset).to_bits() == y.to_bits()
-    });
+    let equal = (min..=max)
+        .zip(&decoded)
+        .all(|(x, y)| (x as f64 / scale + offset).to_bits() == y.to_bits());
     if refused || !equal {
         return None;
     }
     Some(match entry {
         None => plain,
-        Some((key, value)) => {
-            stage(simd, Units(load, Then(ToDouble::<true>, UnscaleBut { unscale, key, value }), Whole))
-        }
+        Some((key, value)) => stage(
+            simd,
+            Units(load, Then(ToDouble::<true>, UnscaleBut { unscale, key, value }), Whole),
+        ),
     })
 }

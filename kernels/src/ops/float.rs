@@ -1,7 +1,7 @@
 //! Operations on units of float32 and of float64, once for both.
 
-use crate::pipeline::{Each, infallible};
 use crate::Rounding;
+use crate::pipeline::{Each, infallible};
 use crate::simd::{F32s, F64s, I32s, Round, Simd, TowardsZero};
 
 /// A unit of floats.
@@ -209,19 +209,35 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
     }
     #[inline(always)]
     fn add(self, simd: S, b: Self) -> Self {
-        self.with(b, #[inline(always)] |a, b| simd.add_f64(a, b))
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.add_f64(a, b),
+        )
     }
     #[inline(always)]
     fn sub(self, simd: S, b: Self) -> Self {
-        self.with(b, #[inline(always)] |a, b| simd.sub_f64(a, b))
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.sub_f64(a, b),
+        )
     }
     #[inline(always)]
     fn mul(self, simd: S, b: Self) -> Self {
-        self.with(b, #[inline(always)] |a, b| simd.mul_f64(a, b))
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.mul_f64(a, b),
+        )
     }
     #[inline(always)]
     fn div(self, simd: S, b: Self) -> Self {
-        self.with(b, #[inline(always)] |a, b| simd.div_f64(a, b))
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.div_f64(a, b),
+        )
     }
     #[inline(always)]
     fn fma(self, simd: S, b: Self, c: Self) -> Self {
@@ -235,19 +251,34 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
     }
     #[inline(always)]
     fn min(self, simd: S, b: Self) -> Self {
-        self.with(b, #[inline(always)] |a, b| simd.min_f64(a, b))
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.min_f64(a, b),
+        )
     }
     #[inline(always)]
     fn max(self, simd: S, b: Self) -> Self {
-        self.with(b, #[inline(always)] |a, b| simd.max_f64(a, b))
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.max_f64(a, b),
+        )
     }
     #[inline(always)]
     fn round<R: Round>(self, simd: S) -> Self {
-        self.each(#[inline(always)] |a| simd.round_f64::<R>(a))
+        self.each(
+            #[inline(always)]
+            |a| simd.round_f64::<R>(a),
+        )
     }
     #[inline(always)]
     fn replace_nan(self, simd: S, value: Self) -> Self {
-        self.with(value, #[inline(always)] |a, value| simd.select_f64(simd.is_nan_f64(a), value, a))
+        self.with(
+            value,
+            #[inline(always)]
+            |a, value| simd.select_f64(simd.is_nan_f64(a), value, a),
+        )
     }
     #[inline(always)]
     fn select_eq(self, simd: S, key: Self, value: Self, other: Self) -> Self {
@@ -259,10 +290,14 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
     }
     #[inline(always)]
     fn where_finite(self, simd: S, x: Self) -> Self {
-        self.with(x, #[inline(always)] |a, x| {
-            let finite = simd.lt_f64(simd.abs_f64(x), simd.splat_f64(f64::INFINITY));
-            simd.select_f64(finite, a, simd.splat_f64(0.0))
-        })
+        self.with(
+            x,
+            #[inline(always)]
+            |a, x| {
+                let finite = simd.lt_f64(simd.abs_f64(x), simd.splat_f64(f64::INFINITY));
+                simd.select_f64(finite, a, simd.splat_f64(0.0))
+            },
+        )
     }
     #[inline(always)]
     fn to_i32<R: Round>(self, simd: S) -> I32s<S> {

@@ -121,10 +121,8 @@ const TINY: f64 = f64::from_bits((1023 - 140) << 52);
 #[inline(always)]
 fn not_vanishing<S: Simd>(simd: S, x: S::F64) -> S::F64 {
     let (magnitude, tiny) = (simd.abs_f64(x), simd.splat_f64(TINY));
-    let vanishes = simd.and_m64(
-        simd.lt_f64(magnitude, tiny),
-        simd.lt_f64(simd.splat_f64(0.0), magnitude),
-    );
+    let vanishes =
+        simd.and_m64(simd.lt_f64(magnitude, tiny), simd.lt_f64(simd.splat_f64(0.0), magnitude));
     let sign = simd.and_i64(simd.bits_f64(x), simd.splat_i64(i64::MIN));
     let tiny = simd.f64_from_bits(simd.or_i64(sign, simd.bits_f64(tiny)));
     simd.select_f64(vanishes, tiny, x)
@@ -144,7 +142,36 @@ pub(crate) struct BeforeF16<R>(pub(crate) PhantomData<R>);
 #[derive(Clone, Copy)]
 pub(crate) struct ToBf16<R>(pub(crate) PhantomData<R>);
 
+/// As [`ToBf16`], of finite numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct FiniteToBf16<R>(pub(crate) PhantomData<R>);
+
+/// The bits of float32.
+#[derive(Clone, Copy)]
+pub(crate) struct Bits;
+
+/// What is added to the bits of a float32 so that their upper half is rounded in the direction of `R`.
+#[inline(always)]
+fn bf16_carry<S: Simd, R: Round>(simd: S, bits: S::I32) -> S::I32 {
+    let half = simd.splat_i32(0xffff);
+    match R::ROUNDING {
+        Rounding::NearestEven => {
+            let odd = simd.and_i32(simd.shr_u32::<16>(bits), simd.splat_i32(1));
+            simd.add_i32(odd, simd.splat_i32(0x7fff))
+        }
+        Rounding::NearestAway => simd.splat_i32(0x8000),
+        Rounding::TowardsPositive => simd.andnot_i32(simd.shr_i32::<31>(bits), half),
+        Rounding::TowardsNegative => simd.and_i32(simd.shr_i32::<31>(bits), half),
+        Rounding::TowardsZero => simd.splat_i32(0),
+    }
+}
+
 infallible! {
+    [R: Round] FiniteToBf16<R>: F32s<S> => I32s<S>, |self, simd, x| {
+        let bits = simd.bits_f32(x.0);
+        I32s(simd.add_i32(bits, bf16_carry::<S, R>(simd, bits)))
+    };
+    [] Bits: F32s<S> => I32s<S>, |self, simd, x| I32s(simd.bits_f32(x.0));
     [R: Round] ToF32<R>: F64s<S> => F32s<S>, |self, simd, x| F32s(narrowed::<S, R>(simd, x));
     [] OddF32: F64s<S> => F32s<S>, |self, simd, x| {
         F32s(simd.f64_to_f32(fold_unit::<S, DROPPED>(simd, x.0)))
@@ -175,18 +202,7 @@ infallible! {
     };
     [R: Round] ToBf16<R>: F32s<S> => I32s<S>, |self, simd, x| {
         let bits = simd.bits_f32(x.0);
-        let negative = simd.shr_i32::<31>(bits);
-        let half = simd.splat_i32(0xffff);
-        let carry = match R::ROUNDING {
-            Rounding::NearestEven => {
-                let odd = simd.and_i32(simd.shr_u32::<16>(bits), simd.splat_i32(1));
-                simd.add_i32(odd, simd.splat_i32(0x7fff))
-            }
-            Rounding::NearestAway => simd.splat_i32(0x8000),
-            Rounding::TowardsPositive => simd.andnot_i32(negative, half),
-            Rounding::TowardsNegative => simd.and_i32(negative, half),
-            Rounding::TowardsZero => simd.splat_i32(0),
-        };
+        let carry = bf16_carry::<S, R>(simd, bits);
         let quiet = simd.or_i32(bits, simd.splat_i32(QUIET_F32));
         let rounded = simd.add_i32(bits, carry);
         // A carry leaves infinity as it is: its lower half is zero, but for directed roundings.

@@ -102,31 +102,51 @@ impl<S: Simd> IntUnit<S> for I64s<S> {
     }
     #[inline(always)]
     fn sub(self, simd: S, b: Self) -> Self {
-        self.with(b, #[inline(always)] |a, b| simd.sub_i64(a, b))
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.sub_i64(a, b),
+        )
     }
     #[inline(always)]
     fn and(self, simd: S, b: Self) -> Self {
-        self.with(b, #[inline(always)] |a, b| simd.and_i64(a, b))
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.and_i64(a, b),
+        )
     }
     #[inline(always)]
     fn or(self, simd: S, b: Self) -> Self {
-        self.with(b, #[inline(always)] |a, b| simd.or_i64(a, b))
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.or_i64(a, b),
+        )
     }
     #[inline(always)]
     fn xor(self, simd: S, b: Self) -> Self {
-        self.with(b, #[inline(always)] |a, b| simd.xor_i64(a, b))
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.xor_i64(a, b),
+        )
     }
     #[inline(always)]
     fn min<const SIGNED: bool>(self, simd: S, b: Self) -> Self {
-        self.with(b, #[inline(always)] |a, b| {
-            simd.select_i64(lt_64::<S, SIGNED>(simd, a, b), a, b)
-        })
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.select_i64(lt_64::<S, SIGNED>(simd, a, b), a, b),
+        )
     }
     #[inline(always)]
     fn max<const SIGNED: bool>(self, simd: S, b: Self) -> Self {
-        self.with(b, #[inline(always)] |a, b| {
-            simd.select_i64(lt_64::<S, SIGNED>(simd, a, b), b, a)
-        })
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.select_i64(lt_64::<S, SIGNED>(simd, a, b), b, a),
+        )
     }
     #[inline(always)]
     fn select_eq(self, simd: S, key: Self, value: Self, other: Self) -> Self {

@@ -191,10 +191,8 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS>
         let infinity = simd.splat_i32(INFINITY);
         let is_nan = simd.lt_i32(infinity, magnitude);
         let beyond = simd.lt_i32(simd.splat_i32(self.max), rounded);
-        let payload = simd.and_i32(
-            simd.shr_u32_by(magnitude, self.dropped),
-            simd.splat_i32(self.payload),
-        );
+        let payload =
+            simd.and_i32(simd.shr_u32_by(magnitude, self.dropped), simd.splat_i32(self.payload));
         let nan = simd.or_i32(payload, simd.splat_i32(self.nan));
         let finite = simd.select_i32(beyond, simd.splat_i32(self.overflow), rounded);
         let unsigned = simd.select_i32(is_nan, nan, finite);

@@ -65,7 +65,8 @@ impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED> {
             #[inline(always)]
             |x| x.0,
         );
-        let either = simd.or_i32(from_least::<S, SIGNED>(simd, a), from_least::<S, SIGNED>(simd, b));
+        let either =
+            simd.or_i32(from_least::<S, SIGNED>(simd, a), from_least::<S, SIGNED>(simd, b));
         let other = simd.or_i32(from_least::<S, SIGNED>(simd, c), from_least::<S, SIGNED>(simd, d));
         *fail = simd.or_i32(*fail, simd.or_i32(either, other));
         let (low, high) = if SIGNED {

@@ -3,9 +3,9 @@
 use std::arch::x86_64::{
     __m128i, __m256, __m256d, __m256i, _CMP_EQ_OQ, _CMP_LE_OQ, _CMP_LT_OQ, _CMP_UNORD_Q,
     _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF,
-    _MM_FROUND_TO_ZERO, _mm_loadl_epi64, _mm_loadu_si32, _mm_loadu_si128, _mm256_cvtph_ps, _mm256_cvtps_ph,
-    _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_storeu_pd, _mm256_storeu_ps,
-    _mm256_storeu_si256,
+    _MM_FROUND_TO_ZERO, _mm_loadl_epi64, _mm_loadu_si32, _mm_loadu_si128, _mm256_cvtph_ps,
+    _mm256_cvtps_ph, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_storeu_pd,
+    _mm256_storeu_ps, _mm256_storeu_si256,
 };
 
 use super::{Round, Simd};

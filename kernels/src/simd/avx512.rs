@@ -1,10 +1,10 @@
 //! AVX-512 F, BW, CD, DQ and VL: registers of 64 bytes, masks in registers of their own.
 
 use std::arch::x86_64::{
-    __m256i, __m512, __m512d, __m512i, __mmask8, __mmask16, _CMP_UNORD_Q, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF,
-    _MM_FROUND_TO_POS_INF, _MM_FROUND_TO_ZERO, _mm_loadl_epi64, _mm_loadu_si128, _mm256_loadu_si256,
-    _mm512_loadu_pd, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_storeu_pd, _mm512_storeu_ps,
-    _mm512_storeu_si512,
+    __m256i, __m512, __m512d, __m512i, __mmask8, __mmask16, _CMP_UNORD_Q, _MM_FROUND_NO_EXC,
+    _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF, _MM_FROUND_TO_ZERO,
+    _mm_loadl_epi64, _mm_loadu_si128, _mm256_loadu_si256, _mm512_loadu_pd, _mm512_loadu_ps,
+    _mm512_loadu_si512, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512,
 };
 
 use super::{Round, Simd};
