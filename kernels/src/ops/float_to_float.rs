@@ -309,14 +309,10 @@ impl<S: Simd> Store<S, I32s<S>> for UpperHalves {
     fn start(self, _: S) {}
     #[inline(always)]
     unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [I32s<S>; 4], (): &mut ()) {
-        let (a, b) = (simd.shr_u32::<16>(a.0), simd.shr_u32::<16>(b.0));
-        let (c, d) = (simd.shr_u32::<16>(c.0), simd.shr_u32::<16>(d.0));
-        let low = simd.order_i16(simd.pack_i32_to_u16(a, b));
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
-        unsafe { simd.store_i16(p, low) };
-        let high = simd.order_i16(simd.pack_i32_to_u16(c, d));
+        unsafe { simd.store_i16(p, simd.high_i32_to_i16(a.0, b.0)) };
         // SAFETY: as above.
-        unsafe { simd.store_i16(p.wrapping_add(S::BYTES), high) };
+        unsafe { simd.store_i16(p.wrapping_add(S::BYTES), simd.high_i32_to_i16(c.0, d.0)) };
     }
     #[inline(always)]
     fn failed(self, _: S, (): ()) -> bool {

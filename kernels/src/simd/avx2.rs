@@ -612,6 +612,31 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn low_i32_to_i8(self, [a, b, c, d]: [I; 4]) -> I {
+        let mask = self.splat_i32(0xff);
+        let low = self.pack_i32_to_u16(self.and_i32(a, mask), self.and_i32(b, mask));
+        let high = self.pack_i32_to_u16(self.and_i32(c, mask), self.and_i32(d, mask));
+        self.order_i8_twice(self.pack_i16_to_u8(low, high))
+    }
+
+    #[inline(always)]
+    fn low_i32_to_i16(self, a: I, b: I) -> I {
+        let mask = self.splat_i32(0xffff);
+        self.order_i16(self.pack_i32_to_u16(self.and_i32(a, mask), self.and_i32(b, mask)))
+    }
+
+    #[inline(always)]
+    fn high_i32_to_i16(self, a: I, b: I) -> I {
+        self.order_i16(self.pack_i32_to_u16(self.shr_u32::<16>(a), self.shr_u32::<16>(b)))
+    }
+
+    #[inline(always)]
+    fn low_i16_to_i8(self, a: I, b: I) -> I {
+        let mask = self.splat_i16(0xff);
+        self.order_i8(self.pack_i16_to_u8(self.and_i16(a, mask), self.and_i16(b, mask)))
+    }
+
+    #[inline(always)]
     fn order_i16(self, a: I) -> I {
         self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(a)
     }

@@ -276,6 +276,14 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn saturate_i64_to_i32(self, a: [Self::I64; 2]) -> Self::I32;
     /// Unsigned to unsigned, saturating.
     fn saturate_u64_to_u32(self, a: [Self::I64; 2]) -> Self::I32;
+    /// The lowest bytes of a group.
+    fn low_i32_to_i8(self, group: [Self::I32; 4]) -> Self::I8;
+    /// The lower halves.
+    fn low_i32_to_i16(self, a: Self::I32, b: Self::I32) -> Self::I16;
+    /// The upper halves.
+    fn high_i32_to_i16(self, a: Self::I32, b: Self::I32) -> Self::I16;
+    /// The lower halves.
+    fn low_i16_to_i8(self, a: Self::I16, b: Self::I16) -> Self::I8;
     // Packing: signed lanes, saturating, two registers into one, whose order is the level's own until one of
     // the `order` operations has put it right.
     fn pack_i32_to_i16(self, a: Self::I32, b: Self::I32) -> Self::I16;

@@ -1,7 +1,7 @@
 //! Advanced SIMD (NEON) of aarch64: registers of 16 bytes. Packing keeps the order.
 
 use std::arch::aarch64::{
-    float32x4_t, float64x2_t, int8x8_t, int16x4_t, int32x2_t, uint8x8_t, uint8x16_t, uint16x4_t,
+    float32x4_t, float64x2_t, int8x8_t, int16x4_t, int32x2_t, uint8x8_t, uint8x16_t, uint8x16x4_t, uint16x4_t,
     uint16x8_t, uint32x2_t, uint32x4_t, uint64x2_t, vcvt_f16_f32, vcvt_f32_f16, vcvt_high_f16_f32,
     vreinterpret_f16_u16, vreinterpretq_u16_f16,
 };
@@ -626,6 +626,34 @@ impl Simd for Neon {
     fn pack_i16_to_u8(self, a: I16, b: I16) -> I8 {
         let (a, b) = (self.neon.vreinterpretq_s16_u16(a), self.neon.vreinterpretq_s16_u16(b));
         self.neon.vqmovun_high_s16(self.neon.vqmovun_s16(a), b)
+    }
+
+    #[inline(always)]
+    fn low_i32_to_i8(self, [a, b, c, d]: [I32; 4]) -> I8 {
+        let to_bytes = |x| self.neon.vreinterpretq_u8_u32(x);
+        let group = uint8x16x4_t(to_bytes(a), to_bytes(b), to_bytes(c), to_bytes(d));
+        let lowest: [u8; 16] = [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60];
+        // SAFETY: the array is a register's bytes.
+        let lowest = unsafe { self.load_i8(lowest.as_ptr()) };
+        self.neon.vqtbl4q_u8(group, lowest)
+    }
+
+    #[inline(always)]
+    fn low_i32_to_i16(self, a: I32, b: I32) -> I16 {
+        let (a, b) = (self.neon.vreinterpretq_u16_u32(a), self.neon.vreinterpretq_u16_u32(b));
+        self.neon.vuzp1q_u16(a, b)
+    }
+
+    #[inline(always)]
+    fn high_i32_to_i16(self, a: I32, b: I32) -> I16 {
+        let (a, b) = (self.neon.vreinterpretq_u16_u32(a), self.neon.vreinterpretq_u16_u32(b));
+        self.neon.vuzp2q_u16(a, b)
+    }
+
+    #[inline(always)]
+    fn low_i16_to_i8(self, a: I16, b: I16) -> I8 {
+        let (a, b) = (self.neon.vreinterpretq_u8_u16(a), self.neon.vreinterpretq_u8_u16(b));
+        self.neon.vuzp1q_u8(a, b)
     }
 
     #[inline(always)]
