@@ -79,6 +79,14 @@ macro_rules! memory {
             self.avx2.$instruction(narrow)
         }
     )*};
+    ($(unit $name:ident $size:literal = $bytes:ident $instruction:ident;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name<const UNIT: usize>(self, p: *const u8) -> I {
+            // SAFETY: the caller vouches for the group.
+            let narrow = unsafe { $bytes(p.wrapping_add(UNIT * 8 * $size).cast()) };
+            self.avx2.$instruction(narrow)
+        }
+    )*};
 }
 
 impl Avx2 {
@@ -135,10 +143,6 @@ impl Simd for Avx2 {
     memory! {
         widen load_i8_to_i16 = _mm_loadu_si128 _mm256_cvtepi8_epi16;
         widen load_u8_to_i16 = _mm_loadu_si128 _mm256_cvtepu8_epi16;
-        widen load_i8_to_i32 = _mm_loadl_epi64 _mm256_cvtepi8_epi32;
-        widen load_u8_to_i32 = _mm_loadl_epi64 _mm256_cvtepu8_epi32;
-        widen load_i16_to_i32 = _mm_loadu_si128 _mm256_cvtepi16_epi32;
-        widen load_u16_to_i32 = _mm_loadu_si128 _mm256_cvtepu16_epi32;
         widen load_i8_to_i64 = _mm_loadu_si32 _mm256_cvtepi8_epi64;
         widen load_u8_to_i64 = _mm_loadu_si32 _mm256_cvtepu8_epi64;
         widen load_i16_to_i64 = _mm_loadl_epi64 _mm256_cvtepi16_epi64;
@@ -147,10 +151,17 @@ impl Simd for Avx2 {
         widen load_u32_to_i64 = _mm_loadu_si128 _mm256_cvtepu32_epi64;
     }
 
+    memory! {
+        unit load_i8_to_i32 1 = _mm_loadl_epi64 _mm256_cvtepi8_epi32;
+        unit load_u8_to_i32 1 = _mm_loadl_epi64 _mm256_cvtepu8_epi32;
+        unit load_i16_to_i32 2 = _mm_loadu_si128 _mm256_cvtepi16_epi32;
+        unit load_u16_to_i32 2 = _mm_loadu_si128 _mm256_cvtepu16_epi32;
+    }
+
     #[inline(always)]
-    unsafe fn load_f16_to_f32(self, p: *const u8) -> F {
-        // SAFETY: the caller vouches for the memory.
-        let narrow = unsafe { _mm_loadu_si128(p.cast()) };
+    unsafe fn load_f16_to_f32<const UNIT: usize>(self, p: *const u8) -> F {
+        // SAFETY: the caller vouches for the group.
+        let narrow = unsafe { _mm_loadu_si128(p.wrapping_add(UNIT * 16).cast()) };
         // SAFETY: the token is proof of F16C.
         unsafe { _mm256_cvtph_ps(narrow) }
     }

@@ -84,6 +84,14 @@ macro_rules! memory {
             self.0.$token.$instruction(narrow)
         }
     )*};
+    ($(unit $name:ident $size:literal = $bytes:ident $token:ident.$instruction:ident -> $t:ty;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name<const UNIT: usize>(self, p: *const u8) -> $t {
+            // SAFETY: the caller vouches for the group.
+            let narrow = unsafe { $bytes(p.wrapping_add(UNIT * 16 * $size).cast()) };
+            self.0.$token.$instruction(narrow)
+        }
+    )*};
 }
 
 /// An instruction with its own rounding, for each that the CPU has; `$away` for the fifth.
@@ -175,17 +183,19 @@ impl Simd for Avx512 {
     memory! {
         widen load_i8_to_i16 = _mm256_loadu_si256 avx512bw._mm512_cvtepi8_epi16 -> I;
         widen load_u8_to_i16 = _mm256_loadu_si256 avx512bw._mm512_cvtepu8_epi16 -> I;
-        widen load_i8_to_i32 = _mm_loadu_si128 avx512f._mm512_cvtepi8_epi32 -> I;
-        widen load_u8_to_i32 = _mm_loadu_si128 avx512f._mm512_cvtepu8_epi32 -> I;
-        widen load_i16_to_i32 = _mm256_loadu_si256 avx512f._mm512_cvtepi16_epi32 -> I;
-        widen load_u16_to_i32 = _mm256_loadu_si256 avx512f._mm512_cvtepu16_epi32 -> I;
         widen load_i8_to_i64 = _mm_loadl_epi64 avx512f._mm512_cvtepi8_epi64 -> I;
         widen load_u8_to_i64 = _mm_loadl_epi64 avx512f._mm512_cvtepu8_epi64 -> I;
         widen load_i16_to_i64 = _mm_loadu_si128 avx512f._mm512_cvtepi16_epi64 -> I;
         widen load_u16_to_i64 = _mm_loadu_si128 avx512f._mm512_cvtepu16_epi64 -> I;
         widen load_i32_to_i64 = _mm256_loadu_si256 avx512f._mm512_cvtepi32_epi64 -> I;
         widen load_u32_to_i64 = _mm256_loadu_si256 avx512f._mm512_cvtepu32_epi64 -> I;
-        widen load_f16_to_f32 = _mm256_loadu_si256 avx512f._mm512_cvtph_ps -> F;
+    }
+    memory! {
+        unit load_i8_to_i32 1 = _mm_loadu_si128 avx512f._mm512_cvtepi8_epi32 -> I;
+        unit load_u8_to_i32 1 = _mm_loadu_si128 avx512f._mm512_cvtepu8_epi32 -> I;
+        unit load_i16_to_i32 2 = _mm256_loadu_si256 avx512f._mm512_cvtepi16_epi32 -> I;
+        unit load_u16_to_i32 2 = _mm256_loadu_si256 avx512f._mm512_cvtepu16_epi32 -> I;
+        unit load_f16_to_f32 2 = _mm256_loadu_si256 avx512f._mm512_cvtph_ps -> F;
     }
 
     instructions! {
