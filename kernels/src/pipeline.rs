@@ -155,7 +155,7 @@ where
     #[inline(always)]
     unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut Self::Fail) {
         let [first, second, third, fourth] = &mut fail.0;
-        // SAFETY, here and below: one of the four units of the caller's group.
+        // SAFETY: one of the four units of the caller's group.
         let a = unsafe { self.unit::<S, 0>(simd, from, first) };
         // SAFETY: as above.
         let b = unsafe { self.unit::<S, 1>(simd, from, second) };

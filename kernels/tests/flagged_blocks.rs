@@ -32,7 +32,7 @@ fn positions(random: &mut Random) -> Vec<usize> {
 fn chains() -> Vec<(E, Vec<Step>)> {
     let chain = |source: E, casts: &[Cast]| {
         let scale = Scalar::from(4_u8).cast(source, <_>::default(), OutOfRange::Error).ok();
-        let scale = Step::Scale(ScaleOffset { scale, ..ScaleOffset::default() });
+        let scale = Step::Scale(ScaleOffset::new(None, scale));
         (source, [scale].into_iter().chain(casts.iter().cloned().map(Step::Cast)).collect())
     };
     let clamp = |target| Cast::new(target).out_of_range(OutOfRange::Clamp);

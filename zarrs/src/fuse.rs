@@ -149,7 +149,7 @@ fn with_fused_shards<TStorage: ?Sized>(array: &Array<TStorage>) -> Option<Array<
 
 /// A sharding codec with its neighbouring codecs fused, made from its metadata: zarrs hands out neither
 /// the codecs inside a shard nor a way to replace them.
-fn fused_sharding(
+pub(crate) fn fused_sharding(
     codec: &Arc<dyn ArrayToBytesCodecTraits>,
 ) -> Option<Arc<dyn ArrayToBytesCodecTraits>> {
     let sharding: &ShardingCodec = codec.as_any().downcast_ref()?;

@@ -14,12 +14,13 @@ use zarrs::storage::ReadableStorageTraits;
 use crate::bound::Bound;
 use crate::codec::RecastCodec;
 use crate::element_error::ElementError;
+use crate::fuse::fused_sharding;
 
 /// Reads elements as `Array::retrieve_array_subset` does, large results two to three times as fast.
 ///
-/// For arrays whose codecs begin with those of this crate, and results of many megabytes: whole chunks
-/// are decoded where their elements belong, in one pass (whether the array is [`fused`](crate::fused) or
-/// not), and the new memory is asked to be of huge pages, for the system takes longer to hand out memory
+/// For arrays whose codecs begin with those of this crate, outside of shards or inside, and results of many
+/// megabytes: whole chunks are decoded where their elements belong, in one pass (whether the array is
+/// [`fused`](crate::fused) or not), and the new memory is asked to be of huge pages, for the system takes longer to hand out memory
 /// in pages of 4 KiB than codecs take to fill it.
 ///
 /// Each row of chunks (those with the same first index) is read by one of rayon's threads, each chunk
@@ -120,13 +121,17 @@ where
             for (start, decoded) in starts().zip(decoded) {
                 bytemuck::cast_slice_mut(&mut elements[start..][..len]).copy_from_slice(decoded);
             }
-        } else if let Some(encoded) = codecs.encoded(array, &chunk, &options)? {
+        } else if let Some(encoded) = codecs.encoded(array, &chunk, &options).map_err(in_chunk)? {
             let shape = array.chunk_shape(&chunk)?;
             for ((number, start), encoded) in
                 starts().enumerate().zip(encoded.chunks_exact(len * codecs.size))
             {
                 let run = bytemuck::cast_slice_mut(&mut elements[start..][..len]);
-                let decoded = codecs.bound.decode_into(encoded, run, number * len, &shape);
+                let Some(bound) = &codecs.bound else {
+                    run.copy_from_slice(encoded);
+                    continue;
+                };
+                let decoded = bound.decode_into(encoded, run, number * len, &shape);
                 decoded.map_err(|error| in_chunk(error.into()))?;
             }
         } else {
@@ -140,7 +145,8 @@ where
 
 /// The codecs of an array: first those of this crate, as one, then the others.
 struct Codecs {
-    bound: Arc<Bound>,
+    /// `None` where those of this crate are inside shards only.
+    bound: Option<Arc<Bound>>,
     others: CodecChain,
     /// The data type between the two.
     encoded: DataType,
@@ -149,7 +155,7 @@ struct Codecs {
 }
 
 impl Codecs {
-    /// `None` if the first codec is of another crate.
+    /// `None` if the first codec is of another crate, and there are no neighbours of this one in shards.
     fn of<TStorage: ?Sized>(array: &Array<TStorage>) -> Option<Self> {
         let chain = array.codecs();
         let codecs = chain.array_to_array_codecs();
@@ -170,12 +176,16 @@ impl Codecs {
                 None => next,
             });
         }
+        let sharding = fused_sharding(chain.array_to_bytes_codec());
+        if bound.is_none() && sharding.is_none() {
+            return None;
+        }
         let others = CodecChain::new(
             codecs[number..].to_vec(),
-            chain.array_to_bytes_codec().clone(),
+            sharding.unwrap_or_else(|| chain.array_to_bytes_codec().clone()),
             chain.bytes_to_bytes_codecs().to_vec(),
         );
-        Some(Self { bound: bound?, others, size: encoded.fixed_size()?, encoded })
+        Some(Self { bound, others, size: encoded.fixed_size()?, encoded })
     }
 
     /// What the other codecs make of a whole chunk; `None` if it is missing.
@@ -187,7 +197,8 @@ impl Codecs {
     ) -> Result<Option<Vec<u8>>, ArrayError> {
         let Some(bytes) = array.retrieve_encoded_chunk(chunk)? else { return Ok(None) };
         let shape = array.chunk_shape(chunk)?;
-        let fill_value = self.bound.encoded_fill_value();
+        let bound = self.bound.as_ref();
+        let fill_value = bound.map_or(array.fill_value(), |bound| bound.encoded_fill_value());
         let encoded =
             self.others.decode(bytes.into(), &shape, &self.encoded, fill_value, options)?;
         let elements = shape.iter().map(|n| n.get()).product::<u64>();

@@ -64,8 +64,8 @@ pub(super) fn bind_scaled<S: Simd>(
         let scalar = <L::Unit as FloatUnit<S>>::scalar;
         // A missing offset or scale stands here as its neutral element.
         let scaled = Scale {
-            offset: scalar(parameters.offset.map_or(0.0, |offset| offset.to_f64())),
-            scale: scalar(parameters.scale.map_or(1.0, |scale| scale.to_f64())),
+            offset: scalar(parameters.offset.map_or(0.0, Scalar::to_f64)),
+            scale: scalar(parameters.scale.map_or(1.0, Scalar::to_f64)),
         };
         match nan {
             None => to_short::<S, L, _, NearestEven>(simd, load, scaled, cast),

@@ -1,15 +1,18 @@
 //! Which pipeline serves a source, a target and a policy: tables from types and policies to
 //! [`ops`](crate::ops), for the levels that have vector registers.
 
+mod affine;
 mod float_to_int;
 mod int_to_int;
 mod small_float;
 mod substitute;
 mod to_float;
 
+use crate::ops::bytes::SwapBytes;
+use crate::pipeline::stage;
 use crate::simd::Simd;
 use crate::stages::Stage;
-use crate::{Cast, ElementType, Level, Scalar, Step};
+use crate::{Cast, ElementType, Level, Scalar, ScaleOffset, Step};
 
 /// Evaluates `$body` with `$R` standing for the type of a rounding.
 macro_rules! with_rounding {
@@ -167,6 +170,51 @@ impl WithSimd for BindScaled<'_> {
             _ => None,
         }
     }
+}
+
+/// Scale and offset of float32 or float64.
+struct BindAffine<'a> {
+    element: ElementType,
+    parameters: &'a ScaleOffset,
+    encodes: bool,
+}
+
+impl WithSimd for BindAffine<'_> {
+    type Output = Option<Stage>;
+
+    fn with<S: Simd>(self, simd: S) -> Option<Stage> {
+        affine::bind(simd, self.element, self.parameters, self.encodes)
+    }
+}
+
+/// The stage of scale and offset, if the level has vectors for it; `encodes` says in which direction.
+pub(crate) fn affine(
+    element: ElementType,
+    parameters: &ScaleOffset,
+    encodes: bool,
+    level: Level,
+) -> Option<Stage> {
+    level.dispatch(BindAffine { element, parameters, encodes })?
+}
+
+/// The bytes of elements of this size in reverse.
+struct BindSwapBytes(usize);
+
+impl WithSimd for BindSwapBytes {
+    type Output = Stage;
+
+    fn with<S: Simd>(self, simd: S) -> Stage {
+        match self.0 {
+            2 => stage(simd, SwapBytes::<2>),
+            4 => stage(simd, SwapBytes::<4>),
+            _ => stage(simd, SwapBytes::<8>),
+        }
+    }
+}
+
+/// The stage that reverses the bytes of elements of 2, 4 or 8 bytes, if the level has vectors.
+pub(crate) fn swap_bytes(size: usize, level: Level) -> Option<Stage> {
+    level.dispatch(BindSwapBytes(size))
 }
 
 /// Values in place of keys, among elements of one type.

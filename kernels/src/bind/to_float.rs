@@ -12,6 +12,7 @@ use crate::ops::float_to_int::Widened;
 use crate::ops::int::{AtMost, HeldInt, Saturated32, SaturatedU32};
 use crate::ops::int_to_float::{
     IntegralToF32, LongToDouble, LongToOdd, Patched, ToDouble, ToOddSingle, ToSingle,
+    UnsignedToSingle,
 };
 use crate::ops::load;
 use crate::ops::store::Whole;
@@ -197,11 +198,26 @@ pub(super) fn to_odd_f32<S: Simd>(
         ElementType::UInt8 => Some(exact(simd, load::UInt8, entry)),
         ElementType::Int16 => Some(exact(simd, load::Int16, entry)),
         ElementType::UInt16 => Some(exact(simd, load::UInt16, entry)),
-        ElementType::Int32 => Some(double(simd, ToDouble::<true>, entry, OddF32)),
-        ElementType::UInt32 => Some(double(simd, ToDouble::<false>, entry, OddF32)),
+        ElementType::Int32 => Some(odd_single(simd, ToOddSingle::<true>, entry)),
+        ElementType::UInt32 => Some(odd_single(simd, ToOddSingle::<false>, entry)),
         ElementType::Int64 => Some(long(simd, LongToOdd::<true>, entry, OddF32)),
         ElementType::UInt64 => Some(long(simd, LongToOdd::<false>, entry, OddF32)),
         _ => None,
+    }
+}
+
+/// 32-bit integers, with an entry.
+fn odd_single<S, E>(simd: S, each: E, entry: Option<(Scalar, f64)>) -> Stage
+where
+    S: Simd,
+    E: Each<S, I32s<S>, Out = F32s<S>>,
+{
+    match entry {
+        None => stage(simd, Units(load::Int32, each, Whole)),
+        Some((key, value)) => {
+            let (key, value) = (reference::integer(key) as i64, value as f32);
+            stage(simd, Units(load::Int32, Patched { each, key, value }, Whole))
+        }
     }
 }
 
@@ -250,9 +266,14 @@ pub(super) fn from_int<S: Simd>(
                 double(simd, ToDouble::<true>, entry, IntegralToF32::<R>(PhantomData))
             }),
         }),
-        (ElementType::UInt32, ElementType::Float32) => Some(with_rounding!(cast.rounding, R => {
-            double(simd, ToDouble::<false>, entry, IntegralToF32::<R>(PhantomData))
-        })),
+        (ElementType::UInt32, ElementType::Float32) => Some(match (cast.rounding, entry) {
+            (Rounding::NearestEven, None) => {
+                stage(simd, Units(load::Int32, UnsignedToSingle, Whole))
+            }
+            _ => with_rounding!(cast.rounding, R => {
+                double(simd, ToDouble::<false>, entry, IntegralToF32::<R>(PhantomData))
+            }),
+        }),
         (ElementType::Int64, ElementType::Float32) => Some(with_rounding!(cast.rounding, R => {
             long(simd, LongToOdd::<true>, entry, IntegralToF32::<R>(PhantomData))
         })),
@@ -359,7 +380,6 @@ pub(super) fn half_from_int<S: Simd>(
     match (source, entry) {
         (ElementType::Int8, _) => half_exactly(simd, load::Int8, cast, entry),
         (ElementType::UInt8, _) => half_exactly(simd, load::UInt8, cast, entry),
-        (_, Some(_)) => None,
         (ElementType::Int16, None) => half_rounded(simd, load::Int16, ToSingle, cast),
         (ElementType::UInt16, None) => half_rounded(simd, load::UInt16, ToSingle, cast),
         // Beyond 2^17 it makes no difference by how much it is out of range.
@@ -503,8 +523,8 @@ impl Unscaled {
         };
         // A missing offset or scale stands here as its neutral element.
         finite.then(|| Self {
-            scale: parameters.scale.map_or(1.0, |scale| scale.to_f64()),
-            offset: parameters.offset.map_or(-0.0, |offset| offset.to_f64()),
+            scale: parameters.scale.map_or(1.0, Scalar::to_f64),
+            offset: parameters.offset.map_or(-0.0, Scalar::to_f64),
             entry,
         })
     }
@@ -513,7 +533,7 @@ impl Unscaled {
 /// Every value of an integer type of 8 or 16 bits, as bytes.
 fn every_value(source: ElementType) -> Vec<u8> {
     let [min, max] = [Scalar::min(source), Scalar::max(source)].map(reference::integer);
-    (min..=max).flat_map(|x| Scalar::from_bits(source, x as u64).to_ne_bytes().to_vec()).collect()
+    (min..=max).flat_map(|x| Scalar::from_bits(source, x as u64).to_ne_bytes()).collect()
 }
 
 fn unscaled_f32<S, L>(

@@ -4,9 +4,11 @@
 //! value goes to the neighbour whose last bit is set. Rounding that to at least two bits less gives what rounding
 //! the value itself would have given (Boldo and Melquiond, 2008).
 
+// The four units of a group have no better names than letters.
+#![allow(clippy::many_single_char_names)]
+
 use std::marker::PhantomData;
 
-use super::float::FloatUnit;
 use crate::Rounding;
 use crate::pipeline::{Each, Store, infallible};
 use crate::simd::{F32s, F64s, I32s, Round, Simd};
@@ -286,11 +288,13 @@ impl<S: Simd, R: Round> Store<S, F32s<S>> for AsF16<R> {
     #[inline(always)]
     fn start(self, _: S) {}
     #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [F32s<S>; 4], (): &mut ()) {
+    unsafe fn store(self, simd: S, p: *mut u8, group: [F32s<S>; 4], (): &mut ()) {
+        let low = simd.f32_to_f16::<R>(group[0].0, group[1].0);
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
-        unsafe { simd.store_i16(p, simd.f32_to_f16::<R>(a.0, b.0)) };
+        unsafe { simd.store_i16(p, low) };
+        let high = simd.f32_to_f16::<R>(group[2].0, group[3].0);
         // SAFETY: as above.
-        unsafe { simd.store_i16(p.wrapping_add(S::BYTES), simd.f32_to_f16::<R>(c.0, d.0)) };
+        unsafe { simd.store_i16(p.wrapping_add(S::BYTES), high) };
     }
     #[inline(always)]
     fn failed(self, _: S, (): ()) -> bool {
@@ -317,54 +321,5 @@ impl<S: Simd> Store<S, I32s<S>> for UpperHalves {
     #[inline(always)]
     fn failed(self, _: S, (): ()) -> bool {
         false
-    }
-}
-
-/// `(x − offset) · scale` or `x / scale + offset` in the elements' own arithmetic; a missing parameter is a step
-/// that is skipped, so that NaN payloads pass. With `STRICT` finite input that becomes infinite fails.
-#[derive(Clone, Copy)]
-pub(crate) struct Affine<T, const ENCODES: bool, const SHIFTS: bool, const STRETCHES: bool> {
-    pub(crate) offset: T,
-    pub(crate) scale: T,
-    pub(crate) strict: bool,
-}
-
-impl<S, U, const ENCODES: bool, const SHIFTS: bool, const STRETCHES: bool> Each<S, U>
-    for Affine<U::Scalar, ENCODES, SHIFTS, STRETCHES>
-where
-    S: Simd,
-    U: FloatUnit<S>,
-{
-    type Out = U;
-    /// NaN where a finite element became infinite.
-    type Fail = U::Register;
-
-    #[inline(always)]
-    fn start(self, simd: S) -> U::Register {
-        U::zero(simd)
-    }
-    #[inline(always)]
-    fn apply(self, simd: S, x: U, fail: &mut U::Register) -> U {
-        let (offset, scale) = (U::splat(simd, self.offset), U::splat(simd, self.scale));
-        let y = match (ENCODES, SHIFTS, STRETCHES) {
-            (_, false, false) => x,
-            (true, true, false) => x.sub(simd, offset),
-            (true, false, true) => x.mul(simd, scale),
-            (true, true, true) => x.sub(simd, offset).mul(simd, scale),
-            (false, true, false) => x.add(simd, offset),
-            (false, false, true) => x.div(simd, scale),
-            (false, true, true) => x.div(simd, scale).add(simd, offset),
-        };
-        // A NaN or an infinity may stay what it is.
-        *fail = y.where_finite(simd, x).sum_if_finite(simd, *fail);
-        y
-    }
-    #[inline(always)]
-    fn join(self, simd: S, a: U::Register, b: U::Register) -> U::Register {
-        U::join_sums(simd, a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: U::Register) -> bool {
-        self.strict && U::any_not_finite(simd, fail)
     }
 }

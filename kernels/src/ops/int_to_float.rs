@@ -2,7 +2,6 @@
 
 use std::marker::PhantomData;
 
-use super::float::FloatUnit;
 use crate::Rounding;
 use crate::pipeline::{Each, infallible};
 use crate::simd::{F32s, F64s, I32s, I64s, Round, Simd};
@@ -10,6 +9,10 @@ use crate::simd::{F32s, F64s, I32s, I64s, Round, Simd};
 /// 32 bits to float32, to nearest-even; integers of at most 24 bits exactly.
 #[derive(Clone, Copy)]
 pub(crate) struct ToSingle;
+
+/// Unsigned 32 bits to float32, to nearest-even: the halves are exact, and their sum is rounded once.
+#[derive(Clone, Copy)]
+pub(crate) struct UnsignedToSingle;
 
 /// 32 bits to float64, signed or not.
 #[derive(Clone, Copy)]
@@ -27,12 +30,32 @@ pub(crate) struct ToOddSingle<const SIGNED: bool>;
 #[derive(Clone, Copy)]
 pub(crate) struct LongToOdd<const SIGNED: bool>;
 
-/// The upper and the lower half of 64 bits, exactly.
+/// 2^52 and 2^84: numbers whose mantissas count in units of 1 and 2^32.
+const TWO_P52: f64 = 4_503_599_627_370_496.0;
+const TWO_P84: f64 = 4_294_967_296.0 * TWO_P52;
+const TWO_P63: f64 = 9_223_372_036_854_775_808.0;
+
+/// The upper and the lower half of 64 bits, exactly: put under an exponent at which the mantissa counts in their
+/// unit. 2^84 + 2^63 makes a signed half positive.
 #[inline(always)]
-fn halves<S: Simd, const SIGNED: bool>(simd: S, x: I64s<S>) -> [F64s<S>; 2] {
-    let (high, low) = (simd.high_i64_to_i32(x.0), simd.low_i64_to_i32(x.0));
-    let high = F64s(if SIGNED { simd.i32_to_f64(high) } else { simd.u32_to_f64(high) });
-    [high.mul(simd, F64s::splat(simd, 4_294_967_296.0)), F64s(simd.u32_to_f64(low))]
+fn halves<S: Simd, const SIGNED: bool>(simd: S, x: S::I64) -> [S::F64; 2] {
+    // The sign bit of the half meets the bit of 2^63, which it flips.
+    let base = if SIGNED { TWO_P84 + TWO_P63 } else { TWO_P84 };
+    let high = simd.xor_i64(simd.shr_u64::<32>(x), simd.splat_i64(base.to_bits() as i64));
+    let high = simd.sub_f64(simd.f64_from_bits(high), simd.splat_f64(base));
+    let low = simd.and_i64(x, simd.splat_i64(0xffff_ffff));
+    let low = simd.or_i64(low, simd.splat_i64(TWO_P52.to_bits() as i64));
+    [high, simd.sub_f64(simd.f64_from_bits(low), simd.splat_f64(TWO_P52))]
+}
+
+/// 64 bits as float64 in the direction of `R`, by way of their halves.
+#[inline(always)]
+fn directed<S: Simd, R: Round, const SIGNED: bool>(simd: S, x: S::I64) -> S::F64 {
+    let [high, low] = halves::<S, SIGNED>(simd, x);
+    let sum = simd.add_f64(high, low);
+    // The upper half is 0 or the greater, so the error is exact (Dekker 1971).
+    let error = simd.sub_f64(low, simd.sub_f64(sum, high));
+    in_direction::<S, R>(simd, sum, error)
 }
 
 #[inline(always)]
@@ -93,6 +116,11 @@ fn folded<S: Simd, const SIGNED: bool>(simd: S, x: S::I64) -> S::I64 {
 
 infallible! {
     [] ToSingle: I32s<S> => F32s<S>, |self, simd, x| F32s(simd.i32_to_f32(x.0));
+    [] UnsignedToSingle: I32s<S> => F32s<S>, |self, simd, x| {
+        let high = simd.i32_to_f32(simd.shr_u32::<16>(x.0));
+        let low = simd.i32_to_f32(simd.and_i32(x.0, simd.splat_i32(0xffff)));
+        F32s(simd.fma_f32(high, simd.splat_f32(65_536.0), low))
+    };
     [const SIGNED: bool] ToDouble<SIGNED>: I32s<S> => F64s<S>, |self, simd, x| {
         F64s(if SIGNED { simd.i32_to_f64(x.0) } else { simd.u32_to_f64(x.0) })
     };
@@ -117,14 +145,8 @@ infallible! {
         if R::ROUNDING == Rounding::NearestEven {
             return nearest::<S, SIGNED>(simd, x);
         }
-        let [high, low] = halves::<S, SIGNED>(simd, x);
-        let sum = high.add(simd, low);
-        // The upper half is 0 or the greater, so the error is exact (Dekker 1971).
-        let error = low.sub(simd, sum.sub(simd, high));
-        F64s([
-            in_direction::<S, R>(simd, sum.0[0], error.0[0]),
-            in_direction::<S, R>(simd, sum.0[1], error.0[1]),
-        ])
+        let [low, high] = x.0;
+        F64s([directed::<S, R, SIGNED>(simd, low), directed::<S, R, SIGNED>(simd, high)])
     };
     [const SIGNED: bool] LongToOdd<SIGNED>: I64s<S> => F64s<S>, |self, simd, x| {
         let [low, high] = x.0;

@@ -1,5 +1,7 @@
 //! What becomes of elements: each algorithm once, over the registers of any level ([`Simd`](crate::simd::Simd)).
 
+pub(crate) mod affine;
+pub(crate) mod bytes;
 pub(crate) mod float;
 pub(crate) mod float_to_float;
 pub(crate) mod float_to_int;

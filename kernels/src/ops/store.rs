@@ -1,5 +1,8 @@
 //! Narrowing four units and writing them: with a check, saturating, or dropping upper bits.
 
+// The four units of a group have no better names than letters.
+#![allow(clippy::many_single_char_names)]
+
 use crate::pipeline::Store;
 use crate::simd::{F32s, F64s, I32s, I64s, Simd};
 
@@ -194,7 +197,7 @@ infallible_stores! {
 /// # Safety
 /// `p` is valid for writing two registers.
 #[inline(always)]
-unsafe fn store_i16s<S: Simd>(simd: S, p: *mut u8, low: S::I16, high: S::I16) {
+pub(super) unsafe fn store_i16s<S: Simd>(simd: S, p: *mut u8, low: S::I16, high: S::I16) {
     // SAFETY: the caller vouches for two registers.
     unsafe { simd.store_i16(p, simd.order_i16(low)) };
     // SAFETY: as above.

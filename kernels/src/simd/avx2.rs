@@ -92,6 +92,7 @@ macro_rules! memory {
 impl Avx2 {
     /// One register, as [`Simd::f32_to_f16`].
     #[inline(always)]
+    #[allow(clippy::unused_self)] // it is the proof
     fn to_f16<R: Round>(self, x: F) -> __m128i {
         match R::ROUNDING {
             Rounding::NearestEven | Rounding::NearestAway => {
@@ -203,12 +204,9 @@ impl Simd for Avx2 {
         mask_to_i32(mask: F) -> I = avx._mm256_castps_si256;
         no_m32() -> F = avx._mm256_setzero_ps;
         and_m64(a: D, b: D) -> D = avx._mm256_and_pd;
-        or_m64(a: D, b: D) -> D = avx._mm256_or_pd;
         andnot_m64(a: D, b: D) -> D = avx._mm256_andnot_pd;
         mask_to_i64(mask: D) -> I = avx._mm256_castpd_si256;
-        no_m64() -> D = avx._mm256_setzero_pd;
 
-        add_i8(a: I, b: I) -> I = avx2._mm256_add_epi8;
         sub_i8(a: I, b: I) -> I = avx2._mm256_sub_epi8;
         and_i8(a: I, b: I) -> I = avx2._mm256_and_si256;
         or_i8(a: I, b: I) -> I = avx2._mm256_or_si256;
@@ -376,11 +374,6 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn select_eq_i16(self, x: I, key: I, a: I, b: I) -> I {
         self.avx2._mm256_blendv_epi8(b, a, self.avx2._mm256_cmpeq_epi16(x, key))
-    }
-
-    #[inline(always)]
-    fn select_gt_i16(self, x: I, bound: I, a: I, b: I) -> I {
-        self.avx2._mm256_blendv_epi8(b, a, self.avx2._mm256_cmpgt_epi16(x, bound))
     }
 
     #[inline(always)]
@@ -591,13 +584,6 @@ impl Simd for Avx2 {
     fn low_i64_to_i32(self, [a, b]: [I; 2]) -> I {
         let (a, b) = (self.f32_from_bits(a), self.f32_from_bits(b));
         let pairs = self.bits_f32(self.avx._mm256_shuffle_ps::<0b10_00_10_00>(a, b));
-        self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(pairs)
-    }
-
-    #[inline(always)]
-    fn high_i64_to_i32(self, [a, b]: [I; 2]) -> I {
-        let (a, b) = (self.f32_from_bits(a), self.f32_from_bits(b));
-        let pairs = self.bits_f32(self.avx._mm256_shuffle_ps::<0b11_01_11_01>(a, b));
         self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(pairs)
     }
 

@@ -237,7 +237,6 @@ impl Simd for Avx512 {
         bits_f64(a: D) -> I = avx512f._mm512_castpd_si512;
         f64_from_bits(a: I) -> D = avx512f._mm512_castsi512_pd;
 
-        add_i8(a: I, b: I) -> I = avx512bw._mm512_add_epi8;
         sub_i8(a: I, b: I) -> I = avx512bw._mm512_sub_epi8;
         and_i8(a: I, b: I) -> I = avx512f._mm512_and_si512;
         or_i8(a: I, b: I) -> I = avx512f._mm512_or_si512;
@@ -369,11 +368,6 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn or_m64(self, a: __mmask8, b: __mmask8) -> __mmask8 {
-        a | b
-    }
-
-    #[inline(always)]
     fn andnot_m64(self, a: __mmask8, b: __mmask8) -> __mmask8 {
         !a & b
     }
@@ -386,11 +380,6 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn any_m64(self, mask: __mmask8) -> bool {
         mask != 0
-    }
-
-    #[inline(always)]
-    fn no_m64(self) -> __mmask8 {
-        0
     }
 
     #[inline(always)]
@@ -417,12 +406,6 @@ impl Simd for Avx512 {
     fn select_eq_i16(self, x: I, key: I, a: I, b: I) -> I {
         let bw = self.0.avx512bw;
         bw._mm512_mask_blend_epi16(bw._mm512_cmpeq_epi16_mask(x, key), b, a)
-    }
-
-    #[inline(always)]
-    fn select_gt_i16(self, x: I, bound: I, a: I, b: I) -> I {
-        let bw = self.0.avx512bw;
-        bw._mm512_mask_blend_epi16(bw._mm512_cmpgt_epi16_mask(x, bound), b, a)
     }
 
     #[inline(always)]
@@ -545,14 +528,8 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn low_i64_to_i32(self, [a, b]: [I; 2]) -> I {
-        let f = self.0.avx512f;
-        self.join(f._mm512_cvtepi64_epi32(a), f._mm512_cvtepi64_epi32(b))
-    }
-
-    #[inline(always)]
-    fn high_i64_to_i32(self, [a, b]: [I; 2]) -> I {
-        let odd: [u32; 16] = [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31];
-        self.0.avx512f._mm512_permutex2var_epi32(a, bytemuck::cast(odd), b)
+        let even: [u32; 16] = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
+        self.0.avx512f._mm512_permutex2var_epi32(a, bytemuck::cast(even), b)
     }
 
     #[inline(always)]

@@ -162,15 +162,12 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn any_m32(self, mask: Self::M32) -> bool;
     fn no_m32(self) -> Self::M32;
     fn and_m64(self, a: Self::M64, b: Self::M64) -> Self::M64;
-    fn or_m64(self, a: Self::M64, b: Self::M64) -> Self::M64;
     /// `!a & b`.
     fn andnot_m64(self, a: Self::M64, b: Self::M64) -> Self::M64;
     fn mask_to_i64(self, mask: Self::M64) -> Self::I64;
     fn any_m64(self, mask: Self::M64) -> bool;
-    fn no_m64(self) -> Self::M64;
 
     // 8-bit integers
-    fn add_i8(self, a: Self::I8, b: Self::I8) -> Self::I8;
     fn sub_i8(self, a: Self::I8, b: Self::I8) -> Self::I8;
     fn and_i8(self, a: Self::I8, b: Self::I8) -> Self::I8;
     fn or_i8(self, a: Self::I8, b: Self::I8) -> Self::I8;
@@ -196,9 +193,6 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn min_u16(self, a: Self::I16, b: Self::I16) -> Self::I16;
     fn max_u16(self, a: Self::I16, b: Self::I16) -> Self::I16;
     fn select_eq_i16(self, x: Self::I16, key: Self::I16, a: Self::I16, b: Self::I16) -> Self::I16;
-    /// `a` where `x` is greater than `bound`, both signed, else `b`.
-    fn select_gt_i16(self, x: Self::I16, bound: Self::I16, a: Self::I16, b: Self::I16)
-    -> Self::I16;
     fn nonzero_i16(self, a: Self::I16) -> bool;
 
     // 32-bit integers
@@ -271,8 +265,6 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn u32_to_i64(self, a: Self::I32) -> [Self::I64; 2];
     /// The lower halves.
     fn low_i64_to_i32(self, a: [Self::I64; 2]) -> Self::I32;
-    /// The upper halves.
-    fn high_i64_to_i32(self, a: [Self::I64; 2]) -> Self::I32;
     /// Signed to signed, saturating.
     fn saturate_i64_to_i32(self, a: [Self::I64; 2]) -> Self::I32;
     /// Unsigned to unsigned, saturating.

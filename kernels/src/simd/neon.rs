@@ -312,9 +312,7 @@ impl Simd for Neon {
         and_m32(a: uint32x4_t, b: uint32x4_t) -> uint32x4_t = vandq_u32;
         or_m32(a: uint32x4_t, b: uint32x4_t) -> uint32x4_t = vorrq_u32;
         and_m64(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t = vandq_u64;
-        or_m64(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t = vorrq_u64;
 
-        add_i8(a: I8, b: I8) -> I8 = vaddq_u8;
         sub_i8(a: I8, b: I8) -> I8 = vsubq_u8;
         and_i8(a: I8, b: I8) -> I8 = vandq_u8;
         or_i8(a: I8, b: I8) -> I8 = vorrq_u8;
@@ -469,11 +467,6 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn no_m64(self) -> uint64x2_t {
-        self.splat_i64(0)
-    }
-
-    #[inline(always)]
     fn select_eq_i8(self, x: I8, key: I8, a: I8, b: I8) -> I8 {
         self.neon.vbslq_u8(self.neon.vceqq_u8(x, key), a, b)
     }
@@ -496,13 +489,6 @@ impl Simd for Neon {
     #[inline(always)]
     fn select_eq_i16(self, x: I16, key: I16, a: I16, b: I16) -> I16 {
         self.neon.vbslq_u16(self.neon.vceqq_u16(x, key), a, b)
-    }
-
-    #[inline(always)]
-    fn select_gt_i16(self, x: I16, bound: I16, a: I16, b: I16) -> I16 {
-        let (x, bound) =
-            (self.neon.vreinterpretq_s16_u16(x), self.neon.vreinterpretq_s16_u16(bound));
-        self.neon.vbslq_u16(self.neon.vcgtq_s16(x, bound), a, b)
     }
 
     #[inline(always)]
@@ -630,12 +616,6 @@ impl Simd for Neon {
     fn low_i64_to_i32(self, [a, b]: [I64; 2]) -> I32 {
         let (a, b) = (self.neon.vreinterpretq_u32_u64(a), self.neon.vreinterpretq_u32_u64(b));
         self.neon.vuzp1q_u32(a, b)
-    }
-
-    #[inline(always)]
-    fn high_i64_to_i32(self, [a, b]: [I64; 2]) -> I32 {
-        let (a, b) = (self.neon.vreinterpretq_u32_u64(a), self.neon.vreinterpretq_u32_u64(b));
-        self.neon.vuzp2q_u32(a, b)
     }
 
     #[inline(always)]

@@ -199,11 +199,16 @@ fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
 
 /// Reverses the bytes of elements; nothing for one byte.
 pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Stage> {
+    if element.size() > 1
+        && let Some(stage) = crate::bind::swap_bytes(element.size(), level)
+    {
+        return Some(stage);
+    }
     match element.size() {
         1 => None,
-        2 => Some(level.bind_vectorized(Loop(SwapBytes::<u16>(PhantomData)))),
-        4 => Some(level.bind_vectorized(Loop(SwapBytes::<u32>(PhantomData)))),
-        _ => Some(level.bind_vectorized(Loop(SwapBytes::<u64>(PhantomData)))),
+        2 => Some(bind_loop(Loop(SwapBytes::<u16>(PhantomData)))),
+        4 => Some(bind_loop(Loop(SwapBytes::<u32>(PhantomData)))),
+        _ => Some(bind_loop(Loop(SwapBytes::<u64>(PhantomData)))),
     }
 }
 

@@ -104,6 +104,9 @@ pub(super) fn bind_scale<D: Direction>(
     if offset.is_none() && scale.is_none() {
         return Some(vec![]);
     }
+    if let Some(stage) = crate::bind::affine(element, parameters, D::ENCODES, level) {
+        return Some(vec![stage]);
+    }
     let strict = overflow == FloatOverflow::Strict;
     fn float<F: Real + FromScalar, D: Direction>(
         offset: Option<Scalar>,

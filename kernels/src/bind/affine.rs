@@ -1,0 +1,54 @@
+//! Scale and offset of float32 and float64.
+
+use crate::ops::affine::Affine;
+use crate::ops::float::FloatUnit;
+use crate::ops::load;
+use crate::ops::store::Whole;
+use crate::pipeline::{Load, Store, Units, stage};
+use crate::simd::Simd;
+use crate::stages::Stage;
+use crate::{ElementType, FloatOverflow, ScaleOffset};
+
+/// The stage of `parameters` on elements of type `element`; `encodes` says in which direction.
+pub(super) fn bind<S: Simd>(
+    simd: S,
+    element: ElementType,
+    parameters: &ScaleOffset,
+    encodes: bool,
+) -> Option<Stage> {
+    match (element, encodes) {
+        (ElementType::Float32, true) => typed::<S, _, true>(simd, load::Float32, parameters),
+        (ElementType::Float32, false) => typed::<S, _, false>(simd, load::Float32, parameters),
+        (ElementType::Float64, true) => typed::<S, _, true>(simd, load::Float64, parameters),
+        (ElementType::Float64, false) => typed::<S, _, false>(simd, load::Float64, parameters),
+        _ => None,
+    }
+}
+
+fn typed<S, L, const ENCODES: bool>(simd: S, load: L, parameters: &ScaleOffset) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: FloatUnit<S>>,
+    Whole: Store<S, L::Unit>,
+{
+    let scalar = <L::Unit as FloatUnit<S>>::scalar;
+    let strict = parameters.overflow == FloatOverflow::Strict;
+    let value =
+        |parameter: Option<crate::Scalar>| scalar(parameter.map_or(0.0, crate::Scalar::to_f64));
+    let (offset, scale) = (value(parameters.offset), value(parameters.scale));
+    match (parameters.offset.is_some(), parameters.scale.is_some()) {
+        (false, false) => None,
+        (true, false) => {
+            let affine = Affine::<_, ENCODES, true, false> { offset, scale, strict };
+            Some(stage(simd, Units(load, affine, Whole)))
+        }
+        (false, true) => {
+            let affine = Affine::<_, ENCODES, false, true> { offset, scale, strict };
+            Some(stage(simd, Units(load, affine, Whole)))
+        }
+        (true, true) => {
+            let affine = Affine::<_, ENCODES, true, true> { offset, scale, strict };
+            Some(stage(simd, Units(load, affine, Whole)))
+        }
+    }
+}
