@@ -197,7 +197,7 @@ infallible_stores! {
 /// # Safety
 /// `p` is valid for writing two registers.
 #[inline(always)]
-pub(super) unsafe fn store_i16s<S: Simd>(simd: S, p: *mut u8, low: S::I16, high: S::I16) {
+unsafe fn store_i16s<S: Simd>(simd: S, p: *mut u8, low: S::I16, high: S::I16) {
     // SAFETY: the caller vouches for two registers.
     unsafe { simd.store_i16(p, simd.order_i16(low)) };
     // SAFETY: as above.
