@@ -95,11 +95,11 @@ pub(crate) trait Load<S: Simd>: Copy + Send + Sync + 'static {
     const SIZE: usize;
     type Unit: Copy;
 
-    /// The unit at `p`.
+    /// One of the four units of the group at `p`.
     ///
     /// # Safety
-    /// `p` is valid for reading a unit of elements.
-    unsafe fn load(self, simd: S, p: *const u8) -> Self::Unit;
+    /// `p` is valid for reading a group of elements, `UNIT` is below four.
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> Self::Unit;
 }
 
 /// What becomes of a unit.
@@ -191,9 +191,8 @@ impl<L, E, T> Units<L, E, T> {
         L: Load<S>,
         E: Each<S, L::Unit>,
     {
-        let from = from.wrapping_add(INDEX * (S::BYTES / 4) * L::SIZE);
-        // SAFETY: the unit lies within the caller's group.
-        let x = unsafe { self.0.load(simd, from) };
+        // SAFETY: the caller vouches for the group.
+        let x = unsafe { self.0.load::<INDEX>(simd, from) };
         self.1.apply(simd, x, fail)
     }
 }

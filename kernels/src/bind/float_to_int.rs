@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use super::{preimage, with_rounding};
 use crate::ops::float::{Finite, FloatUnit, Held, HeldBelow, Remainder, ReplaceNan, Scale};
 use crate::ops::float_to_int::{
-    Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, HeldI32, HeldI64, HeldLowBits,
-    HeldToI32, HeldU32, HeldU64, InRangeI64, InRangeU64, Integral, LowBits, SignedRemainder, ToI32,
-    Widened,
+    Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, FromZero, HeldI32, HeldI64,
+    HeldLowBits, HeldToI32, HeldU32, HeldU64, InRangeI64, InRangeU64, Integral, LowBits,
+    SignedRemainder, ToI32, Widened,
 };
 use crate::ops::int::{AtLeast, To64, Within};
 use crate::ops::load;
@@ -180,7 +180,13 @@ impl<S: Simd, L: Load<S, Unit = F32s<S>>> Convert<S> for FromF32<S, L> {
     {
         let Self(simd, load) = self;
         match cast.target.size() {
-            1 | 2 => to_short::<S, L, E, R>(simd, load, front, cast),
+            1 | 2 => {
+                let general = to_short::<S, L, E, R>(simd, load, front, cast);
+                match from_zero::<S, L, E, R>(simd, load, front, cast) {
+                    Some(fast) => Retry { fast, general }.stage(),
+                    None => general,
+                }
+            }
             4 if R::ROUNDING == Rounding::NearestAway => {
                 let integral = Then(front, Integral::<R>(PhantomData));
                 f32_to_32::<S, L, _, NearestEven>(simd, load, integral, cast)
@@ -304,6 +310,36 @@ where
             stage(simd, Units(load, Then(rest, InRangeI64), Whole))
         }
     }
+}
+
+/// To unsigned integers of 8 and 16 bits, in error mode, where the level has to look for NaN: positive numbers
+/// take one operation to look at.
+fn from_zero<S, L, E, R>(simd: S, load: L, front: E, cast: &Cast) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit = F32s<S>>,
+    E: Each<S, F32s<S>, Out = F32s<S>>,
+    R: Round,
+{
+    if S::INVALID_IS_MIN {
+        return None;
+    }
+    if cast.out_of_range != OutOfRange::Error || cast.target.is_signed() {
+        return None;
+    }
+    let max = reference::integer(Scalar::max(cast.target)) as f32;
+    let last = match R::ROUNDING {
+        // The greatest integer is odd, so a tie leaves the range.
+        Rounding::NearestEven | Rounding::NearestAway => (max + 0.5).next_down(),
+        Rounding::TowardsZero | Rounding::TowardsNegative => (max + 1.0).next_down(),
+        Rounding::TowardsPositive => max,
+    };
+    let rounded = Then(front, FromZero::<R> { last, rounding: PhantomData });
+    Some(if cast.target.size() == 1 {
+        stage(simd, Units(load, rounded, LowI8))
+    } else {
+        stage(simd, Units(load, rounded, LowI16))
+    })
 }
 
 /// To 8 and 16 bits: what `load` and `front` give.

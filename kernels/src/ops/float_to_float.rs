@@ -9,7 +9,6 @@
 
 use std::marker::PhantomData;
 
-use super::store::{MapEach, store_i16s};
 use crate::Rounding;
 use crate::pipeline::{Each, Store, infallible};
 use crate::simd::{F32s, F64s, I32s, Round, Simd};
@@ -313,13 +312,11 @@ impl<S: Simd> Store<S, I32s<S>> for UpperHalves {
     #[inline(always)]
     fn start(self, _: S) {}
     #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, group: [I32s<S>; 4], (): &mut ()) {
-        let [a, b, c, d] = group.map_each(
-            #[inline(always)]
-            |x| simd.shr_u32::<16>(x.0),
-        );
+    unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [I32s<S>; 4], (): &mut ()) {
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
-        unsafe { store_i16s(simd, p, simd.pack_i32_to_u16(a, b), simd.pack_i32_to_u16(c, d)) };
+        unsafe { simd.store_i16(p, simd.high_i32_to_i16(a.0, b.0)) };
+        // SAFETY: as above.
+        unsafe { simd.store_i16(p.wrapping_add(S::BYTES), simd.high_i32_to_i16(c.0, d.0)) };
     }
     #[inline(always)]
     fn failed(self, _: S, (): ()) -> bool {

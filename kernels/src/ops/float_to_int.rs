@@ -40,6 +40,40 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32<R> {
     }
 }
 
+/// Rounds what lies between 0 and `last`, for levels where NaN converts to 0. All else fails, be it −0 or a
+/// negative number that rounds to 0: as unsigned integers, the bits of those are greater.
+#[derive(Clone, Copy)]
+pub(crate) struct FromZero<R> {
+    /// The greatest number that rounds into the target's range.
+    pub(crate) last: f32,
+    pub(crate) rounding: PhantomData<R>,
+}
+
+impl<S: Simd, R: Round> Each<S, F32s<S>> for FromZero<R> {
+    type Out = I32s<S>;
+    /// The greatest bits.
+    type Fail = S::I32;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> S::I32 {
+        simd.splat_i32(0)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut S::I32) -> I32s<S> {
+        *fail = simd.max_u32(*fail, simd.bits_f32(x.0));
+        x.to_i32::<R>(simd)
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: S::I32, b: S::I32) -> S::I32 {
+        simd.max_u32(a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: S::I32) -> bool {
+        let last = simd.splat_i32(self.last.to_bits() as i32);
+        simd.nonzero_i32(simd.xor_i32(simd.max_u32(fail, last), last))
+    }
+}
+
 /// Rounds; what does not fit 32 bits is held to them, and NaN becomes anything.
 #[derive(Clone, Copy)]
 pub(crate) struct HeldToI32<R>(pub(crate) PhantomData<R>);

@@ -342,9 +342,7 @@ impl<S: Simd> StoreShort<S> for LowByte {
     const SIZE: usize = 1;
     #[inline(always)]
     unsafe fn store(self, simd: S, p: *mut u8, [low, high]: [I16s<S>; 2]) {
-        let mask = simd.splat_i16(0xff);
-        let packed = simd.pack_i16_to_u8(simd.and_i16(low.0, mask), simd.and_i16(high.0, mask));
         // SAFETY: the caller vouches for a group, which is one register.
-        unsafe { simd.store_i8(p, simd.order_i8(packed)) };
+        unsafe { simd.store_i8(p, simd.low_i16_to_i8(low.0, high.0)) };
     }
 }

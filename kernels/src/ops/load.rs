@@ -3,6 +3,12 @@
 use crate::pipeline::Load;
 use crate::simd::{F32s, F64s, I32s, I64s, Simd};
 
+/// The place of a unit in the group at `p`, of elements of `SIZE` bytes.
+#[inline(always)]
+fn unit<S: Simd, const UNIT: usize, const SIZE: usize>(p: *const u8) -> *const u8 {
+    p.wrapping_add(UNIT * (S::BYTES / 4) * SIZE)
+}
+
 /// Elements of a type, named as Zarr names it.
 macro_rules! loads {
     ($($(#[$doc:meta])* $name:ident $size:literal $unit:ident, |$simd:ident, $p:ident| $load:expr;)*) => {$(
@@ -14,8 +20,8 @@ macro_rules! loads {
             const SIZE: usize = $size;
             type Unit = $unit<S>;
             #[inline(always)]
-            unsafe fn load(self, $simd: S, $p: *const u8) -> $unit<S> {
-                // SAFETY: the caller vouches for a unit at `p`.
+            unsafe fn load<const UNIT: usize>(self, $simd: S, $p: *const u8) -> $unit<S> {
+                // SAFETY: the caller vouches for the group, and this is a unit of it.
                 $unit(unsafe { $load })
             }
         }
@@ -23,14 +29,14 @@ macro_rules! loads {
 }
 
 loads! {
-    Int8 1 I32s, |simd, p| simd.load_i8_to_i32(p);
-    UInt8 1 I32s, |simd, p| simd.load_u8_to_i32(p);
-    Int16 2 I32s, |simd, p| simd.load_i16_to_i32(p);
-    UInt16 2 I32s, |simd, p| simd.load_u16_to_i32(p);
+    Int8 1 I32s, |simd, p| simd.load_i8_to_i32::<UNIT>(p);
+    UInt8 1 I32s, |simd, p| simd.load_u8_to_i32::<UNIT>(p);
+    Int16 2 I32s, |simd, p| simd.load_i16_to_i32::<UNIT>(p);
+    UInt16 2 I32s, |simd, p| simd.load_u16_to_i32::<UNIT>(p);
     /// `int32` and `uint32`.
-    Int32 4 I32s, |simd, p| simd.load_i32(p);
-    Float16 2 F32s, |simd, p| simd.load_f16_to_f32(p);
-    Float32 4 F32s, |simd, p| simd.load_f32(p);
+    Int32 4 I32s, |simd, p| simd.load_i32(unit::<S, UNIT, 4>(p));
+    Float16 2 F32s, |simd, p| simd.load_f16_to_f32::<UNIT>(p);
+    Float32 4 F32s, |simd, p| simd.load_f32(unit::<S, UNIT, 4>(p));
 }
 
 /// `bfloat16`, the upper half of a float32. Signalling NaNs stay so.
@@ -41,9 +47,9 @@ impl<S: Simd> Load<S> for BFloat16 {
     const SIZE: usize = 2;
     type Unit = F32s<S>;
     #[inline(always)]
-    unsafe fn load(self, simd: S, p: *const u8) -> F32s<S> {
-        // SAFETY: the caller vouches for a unit at `p`.
-        let half = unsafe { simd.load_u16_to_i32(p) };
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
+        // SAFETY: the caller vouches for the group, and this is a unit of it.
+        let half = unsafe { simd.load_u16_to_i32::<UNIT>(p) };
         F32s(simd.f32_from_bits(simd.shl_i32::<16>(half)))
     }
 }
@@ -55,8 +61,9 @@ impl<S: Simd> Load<S> for Float64 {
     const SIZE: usize = 8;
     type Unit = F64s<S>;
     #[inline(always)]
-    unsafe fn load(self, simd: S, p: *const u8) -> F64s<S> {
-        // SAFETY: the caller vouches for a unit at `p`, which is two registers.
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F64s<S> {
+        let p = unit::<S, UNIT, 8>(p);
+        // SAFETY: the caller vouches for the group; this is a unit of it, which is two registers.
         let low = unsafe { simd.load_f64(p) };
         // SAFETY: as above.
         let high = unsafe { simd.load_f64(p.wrapping_add(S::BYTES)) };
@@ -72,8 +79,9 @@ impl<S: Simd> Load<S> for Int64 {
     const SIZE: usize = 8;
     type Unit = I64s<S>;
     #[inline(always)]
-    unsafe fn load(self, simd: S, p: *const u8) -> I64s<S> {
-        // SAFETY: the caller vouches for a unit at `p`, which is two registers.
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> I64s<S> {
+        let p = unit::<S, UNIT, 8>(p);
+        // SAFETY: the caller vouches for the group; this is a unit of it, which is two registers.
         let low = unsafe { simd.load_i64(p) };
         // SAFETY: as above.
         let high = unsafe { simd.load_i64(p.wrapping_add(S::BYTES)) };
@@ -91,8 +99,9 @@ macro_rules! wide_loads {
             const SIZE: usize = $size;
             type Unit = I64s<S>;
             #[inline(always)]
-            unsafe fn load(self, simd: S, p: *const u8) -> I64s<S> {
-                // SAFETY: the caller vouches for a unit at `p`, which widens to two registers.
+            unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> I64s<S> {
+                let p = unit::<S, UNIT, $size>(p);
+                // SAFETY: the caller vouches for the group; this is a unit of it, which widens to two registers.
                 let low = unsafe { simd.$load(p) };
                 // SAFETY: as above.
                 let high = unsafe { simd.$load(p.wrapping_add(S::BYTES / 8 * $size)) };

@@ -61,9 +61,9 @@ impl<S: Simd> Load<S> for Decode {
     type Unit = F32s<S>;
 
     #[inline(always)]
-    unsafe fn load(self, simd: S, p: *const u8) -> F32s<S> {
-        // SAFETY: the caller vouches for a unit at `p`.
-        let byte = unsafe { simd.load_u8_to_i32(p) };
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
+        // SAFETY: the caller vouches for the group, and this is a unit of it.
+        let byte = unsafe { simd.load_u8_to_i32::<UNIT>(p) };
         let magnitude = simd.and_i32(byte, simd.splat_i32(self.magnitude));
         let aligned = simd.shl_i32_by(magnitude, self.shift);
         let normal = simd.add_i32(aligned, simd.splat_i32(self.rebias));
@@ -94,9 +94,9 @@ impl<S: Simd> Load<S> for DecodeE8m0 {
     type Unit = F32s<S>;
 
     #[inline(always)]
-    unsafe fn load(self, simd: S, p: *const u8) -> F32s<S> {
-        // SAFETY: the caller vouches for a unit at `p`.
-        let byte = unsafe { simd.load_u8_to_i32(p) };
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
+        // SAFETY: the caller vouches for the group, and this is a unit of it.
+        let byte = unsafe { simd.load_u8_to_i32::<UNIT>(p) };
         let power = simd.shl_i32::<23>(byte);
         // 2^−127 is subnormal; the byte that would be infinity is NaN.
         let is_least = simd.eq_i32(byte, simd.splat_i32(0));

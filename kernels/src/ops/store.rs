@@ -152,20 +152,15 @@ infallible_stores! {
         unsafe { store_i16s(simd, p, low, high) };
     };
     [] LowI8: I32s 1, |simd, p, group| {
-        let mask = simd.splat_i32(0xff);
-        let [a, b, c, d] = group.map_each(#[inline(always)] |x| simd.and_i32(x.0, mask));
-        let low = simd.pack_i32_to_u16(a, b);
-        let packed = simd.pack_i16_to_u8(low, simd.pack_i32_to_u16(c, d));
+        let bytes = simd.low_i32_to_i8(group.map_each(#[inline(always)] |x| x.0));
         // SAFETY: the caller vouches for a group at `p`, which is one register.
-        unsafe { simd.store_i8(p, simd.order_i8_twice(packed)) };
+        unsafe { simd.store_i8(p, bytes) };
     };
-    [] LowI16: I32s 2, |simd, p, group| {
-        let mask = simd.splat_i32(0xffff);
-        let [a, b, c, d] = group.map_each(#[inline(always)] |x| simd.and_i32(x.0, mask));
+    [] LowI16: I32s 2, |simd, p, [a, b, c, d]| {
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
-        unsafe {
-            store_i16s(simd, p, simd.pack_i32_to_u16(a, b), simd.pack_i32_to_u16(c, d));
-        }
+        unsafe { simd.store_i16(p, simd.low_i32_to_i16(a.0, b.0)) };
+        // SAFETY: as above.
+        unsafe { simd.store_i16(p.wrapping_add(S::BYTES), simd.low_i32_to_i16(c.0, d.0)) };
     };
     [] Whole: I32s 4, |simd, p, group| {
         for_each_place(group, p, S::BYTES, #[inline(always)] |p, x| {
@@ -202,7 +197,7 @@ infallible_stores! {
 /// # Safety
 /// `p` is valid for writing two registers.
 #[inline(always)]
-pub(super) unsafe fn store_i16s<S: Simd>(simd: S, p: *mut u8, low: S::I16, high: S::I16) {
+unsafe fn store_i16s<S: Simd>(simd: S, p: *mut u8, low: S::I16, high: S::I16) {
     // SAFETY: the caller vouches for two registers.
     unsafe { simd.store_i16(p, simd.order_i16(low)) };
     // SAFETY: as above.

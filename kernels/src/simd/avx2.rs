@@ -79,6 +79,14 @@ macro_rules! memory {
             self.avx2.$instruction(narrow)
         }
     )*};
+    ($(unit $name:ident $size:literal = $bytes:ident $instruction:ident;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name<const UNIT: usize>(self, p: *const u8) -> I {
+            // SAFETY: the caller vouches for the group.
+            let narrow = unsafe { $bytes(p.wrapping_add(UNIT * 8 * $size).cast()) };
+            self.avx2.$instruction(narrow)
+        }
+    )*};
 }
 
 impl Avx2 {
@@ -136,10 +144,6 @@ impl Simd for Avx2 {
     memory! {
         widen load_i8_to_i16 = _mm_loadu_si128 _mm256_cvtepi8_epi16;
         widen load_u8_to_i16 = _mm_loadu_si128 _mm256_cvtepu8_epi16;
-        widen load_i8_to_i32 = _mm_loadl_epi64 _mm256_cvtepi8_epi32;
-        widen load_u8_to_i32 = _mm_loadl_epi64 _mm256_cvtepu8_epi32;
-        widen load_i16_to_i32 = _mm_loadu_si128 _mm256_cvtepi16_epi32;
-        widen load_u16_to_i32 = _mm_loadu_si128 _mm256_cvtepu16_epi32;
         widen load_i8_to_i64 = _mm_loadu_si32 _mm256_cvtepi8_epi64;
         widen load_u8_to_i64 = _mm_loadu_si32 _mm256_cvtepu8_epi64;
         widen load_i16_to_i64 = _mm_loadl_epi64 _mm256_cvtepi16_epi64;
@@ -148,10 +152,17 @@ impl Simd for Avx2 {
         widen load_u32_to_i64 = _mm_loadu_si128 _mm256_cvtepu32_epi64;
     }
 
+    memory! {
+        unit load_i8_to_i32 1 = _mm_loadl_epi64 _mm256_cvtepi8_epi32;
+        unit load_u8_to_i32 1 = _mm_loadl_epi64 _mm256_cvtepu8_epi32;
+        unit load_i16_to_i32 2 = _mm_loadu_si128 _mm256_cvtepi16_epi32;
+        unit load_u16_to_i32 2 = _mm_loadu_si128 _mm256_cvtepu16_epi32;
+    }
+
     #[inline(always)]
-    unsafe fn load_f16_to_f32(self, p: *const u8) -> F {
-        // SAFETY: the caller vouches for the memory.
-        let narrow = unsafe { _mm_loadu_si128(p.cast()) };
+    unsafe fn load_f16_to_f32<const UNIT: usize>(self, p: *const u8) -> F {
+        // SAFETY: the caller vouches for the group.
+        let narrow = unsafe { _mm_loadu_si128(p.wrapping_add(UNIT * 16).cast()) };
         // SAFETY: the token is proof of F16C.
         unsafe { _mm256_cvtph_ps(narrow) }
     }
@@ -595,6 +606,31 @@ impl Simd for Avx2 {
         let fits = self.eq_i32(high, self.splat_i32(0));
         let pairs = self.select_i32(fits, low, self.splat_i32(-1));
         self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(pairs)
+    }
+
+    #[inline(always)]
+    fn low_i32_to_i8(self, [a, b, c, d]: [I; 4]) -> I {
+        let mask = self.splat_i32(0xff);
+        let low = self.pack_i32_to_u16(self.and_i32(a, mask), self.and_i32(b, mask));
+        let high = self.pack_i32_to_u16(self.and_i32(c, mask), self.and_i32(d, mask));
+        self.order_i8_twice(self.pack_i16_to_u8(low, high))
+    }
+
+    #[inline(always)]
+    fn low_i32_to_i16(self, a: I, b: I) -> I {
+        let mask = self.splat_i32(0xffff);
+        self.order_i16(self.pack_i32_to_u16(self.and_i32(a, mask), self.and_i32(b, mask)))
+    }
+
+    #[inline(always)]
+    fn high_i32_to_i16(self, a: I, b: I) -> I {
+        self.order_i16(self.pack_i32_to_u16(self.shr_u32::<16>(a), self.shr_u32::<16>(b)))
+    }
+
+    #[inline(always)]
+    fn low_i16_to_i8(self, a: I, b: I) -> I {
+        let mask = self.splat_i16(0xff);
+        self.order_i8(self.pack_i16_to_u8(self.and_i16(a, mask), self.and_i16(b, mask)))
     }
 
     #[inline(always)]

@@ -84,6 +84,14 @@ macro_rules! memory {
             self.0.$token.$instruction(narrow)
         }
     )*};
+    ($(unit $name:ident $size:literal = $bytes:ident $token:ident.$instruction:ident -> $t:ty;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name<const UNIT: usize>(self, p: *const u8) -> $t {
+            // SAFETY: the caller vouches for the group.
+            let narrow = unsafe { $bytes(p.wrapping_add(UNIT * 16 * $size).cast()) };
+            self.0.$token.$instruction(narrow)
+        }
+    )*};
 }
 
 /// An instruction with its own rounding, for each that the CPU has; `$away` for the fifth.
@@ -175,17 +183,19 @@ impl Simd for Avx512 {
     memory! {
         widen load_i8_to_i16 = _mm256_loadu_si256 avx512bw._mm512_cvtepi8_epi16 -> I;
         widen load_u8_to_i16 = _mm256_loadu_si256 avx512bw._mm512_cvtepu8_epi16 -> I;
-        widen load_i8_to_i32 = _mm_loadu_si128 avx512f._mm512_cvtepi8_epi32 -> I;
-        widen load_u8_to_i32 = _mm_loadu_si128 avx512f._mm512_cvtepu8_epi32 -> I;
-        widen load_i16_to_i32 = _mm256_loadu_si256 avx512f._mm512_cvtepi16_epi32 -> I;
-        widen load_u16_to_i32 = _mm256_loadu_si256 avx512f._mm512_cvtepu16_epi32 -> I;
         widen load_i8_to_i64 = _mm_loadl_epi64 avx512f._mm512_cvtepi8_epi64 -> I;
         widen load_u8_to_i64 = _mm_loadl_epi64 avx512f._mm512_cvtepu8_epi64 -> I;
         widen load_i16_to_i64 = _mm_loadu_si128 avx512f._mm512_cvtepi16_epi64 -> I;
         widen load_u16_to_i64 = _mm_loadu_si128 avx512f._mm512_cvtepu16_epi64 -> I;
         widen load_i32_to_i64 = _mm256_loadu_si256 avx512f._mm512_cvtepi32_epi64 -> I;
         widen load_u32_to_i64 = _mm256_loadu_si256 avx512f._mm512_cvtepu32_epi64 -> I;
-        widen load_f16_to_f32 = _mm256_loadu_si256 avx512f._mm512_cvtph_ps -> F;
+    }
+    memory! {
+        unit load_i8_to_i32 1 = _mm_loadu_si128 avx512f._mm512_cvtepi8_epi32 -> I;
+        unit load_u8_to_i32 1 = _mm_loadu_si128 avx512f._mm512_cvtepu8_epi32 -> I;
+        unit load_i16_to_i32 2 = _mm256_loadu_si256 avx512f._mm512_cvtepi16_epi32 -> I;
+        unit load_u16_to_i32 2 = _mm256_loadu_si256 avx512f._mm512_cvtepu16_epi32 -> I;
+        unit load_f16_to_f32 2 = _mm256_loadu_si256 avx512f._mm512_cvtph_ps -> F;
     }
 
     instructions! {
@@ -532,6 +542,31 @@ impl Simd for Avx512 {
     fn saturate_u64_to_u32(self, [a, b]: [I; 2]) -> I {
         let f = self.0.avx512f;
         self.join(f._mm512_cvtusepi64_epi32(a), f._mm512_cvtusepi64_epi32(b))
+    }
+
+    #[inline(always)]
+    fn low_i32_to_i8(self, [a, b, c, d]: [I; 4]) -> I {
+        let mask = self.splat_i32(0xff);
+        let low = self.pack_i32_to_u16(self.and_i32(a, mask), self.and_i32(b, mask));
+        let high = self.pack_i32_to_u16(self.and_i32(c, mask), self.and_i32(d, mask));
+        self.order_i8_twice(self.pack_i16_to_u8(low, high))
+    }
+
+    #[inline(always)]
+    fn low_i32_to_i16(self, a: I, b: I) -> I {
+        let mask = self.splat_i32(0xffff);
+        self.order_i16(self.pack_i32_to_u16(self.and_i32(a, mask), self.and_i32(b, mask)))
+    }
+
+    #[inline(always)]
+    fn high_i32_to_i16(self, a: I, b: I) -> I {
+        self.order_i16(self.pack_i32_to_u16(self.shr_u32::<16>(a), self.shr_u32::<16>(b)))
+    }
+
+    #[inline(always)]
+    fn low_i16_to_i8(self, a: I, b: I) -> I {
+        let mask = self.splat_i16(0xff);
+        self.order_i8(self.pack_i16_to_u8(self.and_i16(a, mask), self.and_i16(b, mask)))
     }
 
     #[inline(always)]

@@ -75,17 +75,18 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     unsafe fn load_f64(self, p: *const u8) -> Self::F64;
     unsafe fn load_i8_to_i16(self, p: *const u8) -> Self::I16;
     unsafe fn load_u8_to_i16(self, p: *const u8) -> Self::I16;
-    unsafe fn load_i8_to_i32(self, p: *const u8) -> Self::I32;
-    unsafe fn load_u8_to_i32(self, p: *const u8) -> Self::I32;
-    unsafe fn load_i16_to_i32(self, p: *const u8) -> Self::I32;
-    unsafe fn load_u16_to_i32(self, p: *const u8) -> Self::I32;
     unsafe fn load_i8_to_i64(self, p: *const u8) -> Self::I64;
     unsafe fn load_u8_to_i64(self, p: *const u8) -> Self::I64;
     unsafe fn load_i16_to_i64(self, p: *const u8) -> Self::I64;
     unsafe fn load_u16_to_i64(self, p: *const u8) -> Self::I64;
     unsafe fn load_i32_to_i64(self, p: *const u8) -> Self::I64;
     unsafe fn load_u32_to_i64(self, p: *const u8) -> Self::I64;
-    unsafe fn load_f16_to_f32(self, p: *const u8) -> Self::F32;
+    // One of the four units of the group at `p`.
+    unsafe fn load_i8_to_i32<const UNIT: usize>(self, p: *const u8) -> Self::I32;
+    unsafe fn load_u8_to_i32<const UNIT: usize>(self, p: *const u8) -> Self::I32;
+    unsafe fn load_i16_to_i32<const UNIT: usize>(self, p: *const u8) -> Self::I32;
+    unsafe fn load_u16_to_i32<const UNIT: usize>(self, p: *const u8) -> Self::I32;
+    unsafe fn load_f16_to_f32<const UNIT: usize>(self, p: *const u8) -> Self::F32;
     unsafe fn store_i8(self, p: *mut u8, x: Self::I8);
     unsafe fn store_i16(self, p: *mut u8, x: Self::I16);
     unsafe fn store_i32(self, p: *mut u8, x: Self::I32);
@@ -268,6 +269,14 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn saturate_i64_to_i32(self, a: [Self::I64; 2]) -> Self::I32;
     /// Unsigned to unsigned, saturating.
     fn saturate_u64_to_u32(self, a: [Self::I64; 2]) -> Self::I32;
+    /// The lowest bytes of a group.
+    fn low_i32_to_i8(self, group: [Self::I32; 4]) -> Self::I8;
+    /// The lower halves.
+    fn low_i32_to_i16(self, a: Self::I32, b: Self::I32) -> Self::I16;
+    /// The upper halves.
+    fn high_i32_to_i16(self, a: Self::I32, b: Self::I32) -> Self::I16;
+    /// The lower halves.
+    fn low_i16_to_i8(self, a: Self::I16, b: Self::I16) -> Self::I8;
     // Packing: signed lanes, saturating, two registers into one, whose order is the level's own until one of
     // the `order` operations has put it right.
     fn pack_i32_to_i16(self, a: Self::I32, b: Self::I32) -> Self::I16;

@@ -1,9 +1,10 @@
 //! Advanced SIMD (NEON) of aarch64: registers of 16 bytes. Packing keeps the order.
 
 use std::arch::aarch64::{
-    float32x4_t, float64x2_t, int8x8_t, int16x4_t, int32x2_t, uint8x8_t, uint8x16_t, uint16x4_t,
-    uint16x8_t, uint32x2_t, uint32x4_t, uint64x2_t, vcvt_f16_f32, vcvt_f32_f16, vcvt_high_f16_f32,
-    vreinterpret_f16_u16, vreinterpretq_u16_f16,
+    float32x4_t, float64x2_t, int8x8_t, int32x2_t, uint8x8_t, uint8x16_t, uint8x16x4_t, uint16x8_t,
+    uint32x2_t, uint32x4_t, uint64x2_t, vcvt_f16_f32, vcvt_f32_f16, vcvt_high_f16_f32,
+    vcvt_high_f32_f16, vget_low_u16, vreinterpret_f16_u16, vreinterpretq_f16_u16,
+    vreinterpretq_u16_f16,
 };
 
 /// The token.
@@ -74,14 +75,30 @@ macro_rules! rounded {
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn f16_to_f32(a: uint16x4_t) -> F32 {
-    vcvt_f32_f16(vreinterpret_f16_u16(a))
+fn low_f16_to_f32(a: I16) -> F32 {
+    vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(a)))
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn high_f16_to_f32(a: I16) -> F32 {
+    vcvt_high_f32_f16(vreinterpretq_f16_u16(a))
 }
 
 #[inline]
 #[target_feature(enable = "neon")]
 fn f32_to_f16(a: F32, b: F32) -> I16 {
     vreinterpretq_u16_f16(vcvt_high_f16_f32(vcvt_f16_f32(a), b))
+}
+
+/// The half of a group of 16-bit elements that has the unit `UNIT`.
+///
+/// # Safety
+/// `p` is valid for reading a group.
+#[inline(always)]
+unsafe fn load_half<const UNIT: usize>(simd: Neon, p: *const u8) -> I16 {
+    // SAFETY: the caller vouches for the group, which is two registers.
+    unsafe { simd.load_i16(p.wrapping_add(UNIT / 2 * Neon::BYTES)) }
 }
 
 #[inline(always)]
@@ -140,35 +157,74 @@ impl Simd for Neon {
         self.neon.vmovl_u8(narrow)
     }
 
+    // One load for the units that share a register: the compiler sees that they are the same.
+
     #[inline(always)]
-    unsafe fn load_i8_to_i32(self, p: *const u8) -> I32 {
-        // SAFETY: the caller vouches for the memory.
-        let narrow = unsafe { p.cast::<u32>().read_unaligned() };
-        let narrow = self.neon.vreinterpret_s8_u32(self.neon.vdup_n_u32(narrow));
-        let wider = self.neon.vget_low_s16(self.neon.vmovl_s8(narrow));
-        self.neon.vreinterpretq_u32_s32(self.neon.vmovl_s16(wider))
+    unsafe fn load_i8_to_i32<const UNIT: usize>(self, p: *const u8) -> I32 {
+        // SAFETY: the caller vouches for the group, which is one register.
+        let group = self.neon.vreinterpretq_s8_u8(unsafe { self.load_i8(p) });
+        let half = if UNIT < 2 {
+            self.neon.vmovl_s8(self.neon.vget_low_s8(group))
+        } else {
+            self.neon.vmovl_high_s8(group)
+        };
+        self.neon.vreinterpretq_u32_s32(if UNIT.is_multiple_of(2) {
+            self.neon.vmovl_s16(self.neon.vget_low_s16(half))
+        } else {
+            self.neon.vmovl_high_s16(half)
+        })
     }
 
     #[inline(always)]
-    unsafe fn load_u8_to_i32(self, p: *const u8) -> I32 {
+    unsafe fn load_u8_to_i32<const UNIT: usize>(self, p: *const u8) -> I32 {
         // SAFETY: as above.
-        let narrow = unsafe { p.cast::<u32>().read_unaligned() };
-        let narrow = self.neon.vreinterpret_u8_u32(self.neon.vdup_n_u32(narrow));
-        self.neon.vmovl_u16(self.neon.vget_low_u16(self.neon.vmovl_u8(narrow)))
+        let group = unsafe { self.load_i8(p) };
+        let half = if UNIT < 2 {
+            self.neon.vmovl_u8(self.neon.vget_low_u8(group))
+        } else {
+            self.neon.vmovl_high_u8(group)
+        };
+        if UNIT.is_multiple_of(2) {
+            self.neon.vmovl_u16(self.neon.vget_low_u16(half))
+        } else {
+            self.neon.vmovl_high_u16(half)
+        }
     }
 
     #[inline(always)]
-    unsafe fn load_i16_to_i32(self, p: *const u8) -> I32 {
-        // SAFETY: the caller vouches for the memory; any bytes are a register's.
-        let narrow = unsafe { p.cast::<int16x4_t>().read_unaligned() };
-        self.neon.vreinterpretq_u32_s32(self.neon.vmovl_s16(narrow))
+    unsafe fn load_i16_to_i32<const UNIT: usize>(self, p: *const u8) -> I32 {
+        // SAFETY: the caller vouches for the group, which is two registers.
+        let half = unsafe { load_half::<UNIT>(self, p) };
+        let half = self.neon.vreinterpretq_s16_u16(half);
+        self.neon.vreinterpretq_u32_s32(if UNIT.is_multiple_of(2) {
+            self.neon.vmovl_s16(self.neon.vget_low_s16(half))
+        } else {
+            self.neon.vmovl_high_s16(half)
+        })
     }
 
     #[inline(always)]
-    unsafe fn load_u16_to_i32(self, p: *const u8) -> I32 {
+    unsafe fn load_u16_to_i32<const UNIT: usize>(self, p: *const u8) -> I32 {
         // SAFETY: as above.
-        let narrow = unsafe { p.cast::<uint16x4_t>().read_unaligned() };
-        self.neon.vmovl_u16(narrow)
+        let half = unsafe { load_half::<UNIT>(self, p) };
+        if UNIT.is_multiple_of(2) {
+            self.neon.vmovl_u16(self.neon.vget_low_u16(half))
+        } else {
+            self.neon.vmovl_high_u16(half)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_f16_to_f32<const UNIT: usize>(self, p: *const u8) -> F32 {
+        // SAFETY: as above.
+        let half = unsafe { load_half::<UNIT>(self, p) };
+        if UNIT.is_multiple_of(2) {
+            // SAFETY: the token is proof of NEON.
+            unsafe { low_f16_to_f32(half) }
+        } else {
+            // SAFETY: as above.
+            unsafe { high_f16_to_f32(half) }
+        }
     }
 
     #[inline(always)]
@@ -219,14 +275,6 @@ impl Simd for Neon {
         // SAFETY: as above.
         let narrow = unsafe { p.cast::<uint32x2_t>().read_unaligned() };
         self.neon.vmovl_u32(narrow)
-    }
-
-    #[inline(always)]
-    unsafe fn load_f16_to_f32(self, p: *const u8) -> F32 {
-        // SAFETY: as above.
-        let narrow = unsafe { p.cast::<uint16x4_t>().read_unaligned() };
-        // SAFETY: the token is proof of NEON.
-        unsafe { f16_to_f32(narrow) }
     }
 
     instructions! {
@@ -606,6 +654,34 @@ impl Simd for Neon {
     fn pack_i16_to_u8(self, a: I16, b: I16) -> I8 {
         let (a, b) = (self.neon.vreinterpretq_s16_u16(a), self.neon.vreinterpretq_s16_u16(b));
         self.neon.vqmovun_high_s16(self.neon.vqmovun_s16(a), b)
+    }
+
+    #[inline(always)]
+    fn low_i32_to_i8(self, [a, b, c, d]: [I32; 4]) -> I8 {
+        let to_bytes = |x| self.neon.vreinterpretq_u8_u32(x);
+        let group = uint8x16x4_t(to_bytes(a), to_bytes(b), to_bytes(c), to_bytes(d));
+        let lowest: [u8; 16] = [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60];
+        // SAFETY: the array is a register's bytes.
+        let lowest = unsafe { self.load_i8(lowest.as_ptr()) };
+        self.neon.vqtbl4q_u8(group, lowest)
+    }
+
+    #[inline(always)]
+    fn low_i32_to_i16(self, a: I32, b: I32) -> I16 {
+        let (a, b) = (self.neon.vreinterpretq_u16_u32(a), self.neon.vreinterpretq_u16_u32(b));
+        self.neon.vuzp1q_u16(a, b)
+    }
+
+    #[inline(always)]
+    fn high_i32_to_i16(self, a: I32, b: I32) -> I16 {
+        let (a, b) = (self.neon.vreinterpretq_u16_u32(a), self.neon.vreinterpretq_u16_u32(b));
+        self.neon.vuzp2q_u16(a, b)
+    }
+
+    #[inline(always)]
+    fn low_i16_to_i8(self, a: I16, b: I16) -> I8 {
+        let (a, b) = (self.neon.vreinterpretq_u8_u16(a), self.neon.vreinterpretq_u8_u16(b));
+        self.neon.vuzp1q_u8(a, b)
     }
 
     #[inline(always)]
