@@ -18,7 +18,7 @@ use crate::stages::{self, Kernel, Run, Stage};
 pub(crate) const CACHE_LINE: usize = 64;
 
 /// A set of instructions that the kernels are compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Level {
     /// What every CPU of the architecture has.

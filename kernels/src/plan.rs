@@ -471,6 +471,7 @@ fn to_aligned_output(output: &[MaybeUninit<u8>], size: usize) -> usize {
 
 /// A typed cast failed: it could not be built, or an element could not be converted.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The cast has no meaning.
     #[error(transparent)]
