@@ -250,9 +250,13 @@ where
         (OutOfRange::Wrap, _) => {
             let half = 2_147_483_648.0;
             let rest = Then(finite, SignedRemainder { half, inverse: 0.5 / half });
-            let fast = stage(simd, Units(load, Then(front, LowBits::<R>(PhantomData)), Whole));
-            let general = Units(load, Then(rest, HeldToI32::<R>(PhantomData)), Whole);
-            Retry { fast, general: stage(simd, general) }.stage()
+            let general = stage(simd, Units(load, Then(rest, HeldToI32::<R>(PhantomData)), Whole));
+            if R::IS_NEAREST_EVEN {
+                let low = Then(front, LowBits::<R>(PhantomData));
+                Retry { fast: stage(simd, Units(load, low, Whole)), general }.stage()
+            } else {
+                general
+            }
         }
     }
 }
@@ -279,9 +283,14 @@ where
             let modulus = 4_294_967_296.0;
             let rest = Remainder { modulus, inverse: 1.0 / modulus };
             let rest = Then(Then(front, Finite), rest);
-            let fast = stage(simd, Units(load, Then(front, LowBits::<R>(PhantomData)), Whole));
-            let general = Units(load, Then(rest, HeldLowBits::<R>(PhantomData)), Whole);
-            Retry { fast, general: stage(simd, general) }.stage()
+            let general =
+                stage(simd, Units(load, Then(rest, HeldLowBits::<R>(PhantomData)), Whole));
+            if R::IS_NEAREST_EVEN {
+                let low = Then(front, LowBits::<R>(PhantomData));
+                Retry { fast: stage(simd, Units(load, low, Whole)), general }.stage()
+            } else {
+                general
+            }
         }
     }
 }
@@ -376,12 +385,20 @@ where
         (OutOfRange::Clamp, false, false) => stage(simd, Units(load, held, SaturatedI16::<false>)),
         (OutOfRange::Clamp, false, true) => stage(simd, Units(load, held, SaturatedI16::<true>)),
         (OutOfRange::Wrap, true, _) => {
-            let fast = stage(simd, Units(load, low, LowI8));
-            Retry { fast, general: stage(simd, Units(load, remainder, LowI8)) }.stage()
+            let general = stage(simd, Units(load, remainder, LowI8));
+            if R::IS_NEAREST_EVEN {
+                Retry { fast: stage(simd, Units(load, low, LowI8)), general }.stage()
+            } else {
+                general
+            }
         }
         (OutOfRange::Wrap, false, _) => {
-            let fast = stage(simd, Units(load, low, LowI16));
-            Retry { fast, general: stage(simd, Units(load, remainder, LowI16)) }.stage()
+            let general = stage(simd, Units(load, remainder, LowI16));
+            if R::IS_NEAREST_EVEN {
+                Retry { fast: stage(simd, Units(load, low, LowI16)), general }.stage()
+            } else {
+                general
+            }
         }
     }
 }

@@ -22,6 +22,8 @@ use crate::Rounding;
 /// A rounding as a type, so that a kernel is compiled for it.
 pub(crate) trait Round: Copy + Send + Sync + 'static {
     const ROUNDING: Rounding;
+    /// Whether it is the default, which has more kernels than the others.
+    const IS_NEAREST_EVEN: bool = matches!(Self::ROUNDING, Rounding::NearestEven);
 }
 
 macro_rules! roundings {
