@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 
 use anyhow::{Context, Result, bail};
 use recast_kernels::{Plan, RunError};
+use recast_pack::swap_unless_little_endian;
 
 /// Runs a plan over everything that `input` has, in memory of a few times `piece` bytes, of which there
 /// must be room for an element.
@@ -63,12 +64,5 @@ fn shifted(error: RunError, first: usize) -> RunError {
             error.into()
         }
         other => other,
-    }
-}
-
-/// Elements between little-endian and this machine's order.
-pub(crate) fn swap_unless_little_endian(bytes: &mut [u8], size: usize) {
-    if cfg!(target_endian = "big") {
-        bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
 }
