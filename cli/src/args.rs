@@ -202,7 +202,7 @@ impl Pack {
     }
 
     /// What turns the attributes of CF into codecs.
-    pub(crate) fn from_cf_job(&self) -> FromCfJob {
+    pub(crate) fn cf_job(&self) -> FromCfJob {
         FromCfJob {
             decoded_type: self.decoded_type,
             overwrite: self.common.overwrite,

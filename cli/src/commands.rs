@@ -49,7 +49,7 @@ fn pack_array(arguments: &Pack) -> Result<()> {
 }
 
 fn from_cf(arguments: &Pack) -> Result<()> {
-    let (job, runtime) = (arguments.from_cf_job(), arguments.common.runtime()?);
+    let (job, runtime) = (arguments.cf_job(), arguments.common.runtime()?);
     let place = place(arguments)?;
     let report = if arguments.dry_run {
         job.dry_run(&runtime)?

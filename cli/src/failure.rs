@@ -76,12 +76,12 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 
 fn status(error: &anyhow::Error) -> u8 {
     let of_library = error.chain().find_map(|cause| cause.downcast_ref::<recast_pack::Error>());
-    match of_library.map(recast_pack::Error::kind) {
-        Some(ErrorKind::Options) => USAGE,
-        Some(ErrorKind::Interrupted | ErrorKind::Failed) => FAILED,
-        None if error.is::<UsageError>() => USAGE,
-        None => FAILED,
-    }
+    let is_usage = match of_library.map(recast_pack::Error::kind) {
+        Some(ErrorKind::Options) => true,
+        Some(ErrorKind::Interrupted | ErrorKind::Failed) => false,
+        None => error.is::<UsageError>(),
+    };
+    if is_usage { USAGE } else { FAILED }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -30,6 +30,8 @@ pub(crate) fn range<S: Serializer>(
     range.map(|(least, greatest)| [to_json(least), to_json(greatest)]).serialize(serializer)
 }
 
+// Serde passes a reference to the field.
+#[allow(clippy::trivially_copy_pass_by_ref)]
 pub(crate) fn element_type<S: Serializer>(
     element_type: &ElementType,
     serializer: S,

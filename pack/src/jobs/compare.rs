@@ -91,6 +91,7 @@ pub struct CompareCounts {
 }
 
 // Serde passes a reference to the field.
+#[allow(clippy::trivially_copy_pass_by_ref)]
 fn data_types<S: serde::Serializer>(
     types: &[ElementType; 2],
     serializer: S,
