@@ -100,7 +100,17 @@ pub(crate) struct Pack {
     #[arg(long, value_name = "V|min|max|auto", default_value = "auto", value_parser = str::parse::<NanTo>)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) nan_to: NanTo,
-    /// Lets values become NaN or the fill value if they are stored as those are; they are counted.
+    /// Values that stand for missing ones, besides NaN and those that the attributes _FillValue and
+    /// missing_value name. Each gets a stored code of its own and comes back bit for bit.
+    #[arg(long, value_name = "V", num_args = 1.., value_parser = scalar, allow_negative_numbers = true)]
+    pub(crate) missing: Vec<JsonScalar>,
+    /// Keep no stored code for NaN in an array that has none.
+    #[arg(long, conflicts_with = "nan_to")]
+    pub(crate) no_nan: bool,
+    /// Give infinities stored codes of their own.
+    #[arg(long)]
+    pub(crate) infinity: bool,
+    /// Allow valid values to share a stored code with NaN or a missing value; they are counted.
     #[arg(long)]
     pub(crate) allow_collisions: bool,
     /// The smallest value to keep; those below become it and are counted. By default the smallest.
@@ -175,6 +185,9 @@ impl Pack {
             pow2: self.pow2,
             data_type: self.data_type,
             nan_to: self.nan_to.clone(),
+            missing: self.missing.clone(),
+            no_nan: self.no_nan,
+            infinity: self.infinity,
             allow_collisions: self.allow_collisions,
             src_min: self.src_min,
             src_max: self.src_max,
@@ -271,7 +284,7 @@ impl Group {
 }
 
 /// The arguments with which codecs are chosen; what replaces choosing excludes them.
-const CHOOSING: [&str; 14] = [
+const CHOOSING: [&str; 17] = [
     "compressor",
     "max_abs_error",
     "max_rel_error",
@@ -279,6 +292,9 @@ const CHOOSING: [&str; 14] = [
     "auto",
     "pow2",
     "data_type",
+    "missing",
+    "no_nan",
+    "infinity",
     "allow_collisions",
     "src_min",
     "src_max",

@@ -58,7 +58,7 @@ pub use jobs::compare::{AllClose, CompareCounts, CompareJob, CompareReport};
 pub use jobs::group::{ArrayReport, ArrayRule, GroupEntry, GroupJob, GroupReport};
 pub use jobs::info::{ArrayInfo, CodecInfo};
 pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateReport, MigratedArray};
-pub use jobs::pack::{Bytes, Counts, PackErrors, PackJob, PackReport, ScaleFrom};
+pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom};
 pub use jobs::pending::Pending;
 pub use jobs::unpack::{UnpackJob, UnpackReport};
 pub use options::{Compressor, NanTo, PackOptions, Percentiles, scalar};

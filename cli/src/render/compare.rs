@@ -19,8 +19,10 @@ pub(crate) fn table(report: &CompareReport) -> Table {
     for (label, number) in [
         ("NaN", counts.nan),
         ("infinite", counts.infinite),
+        ("missing", counts.missing),
         ("fill", counts.fill),
         ("NaN in B only", counts.became_nan),
+        ("missing in B only", counts.became_missing),
     ] {
         if number > 0 {
             table.row(label, count(number));

@@ -69,15 +69,14 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
     if counts.nan > 0 || report.nan.is_some() {
         table.row("NaN", format!("{}{}", count(counts.nan), stored_as(report.nan)));
     }
-    if !report.fill_value.is_nan() {
+    for missing in &report.missing {
+        let code = stored_as(missing.code);
+        table.row(format!("missing {}", missing.value), format!("{}{code}", count(missing.count)));
+    }
+    let is_marker = report.missing.iter().any(|one| one.value.equals(report.fill_value));
+    if !report.fill_value.is_nan() && !is_marker {
         let code = stored_as(report.encoded_fill_value);
         table.row(format!("fill {}", report.fill_value), format!("{}{code}", count(counts.fill)));
-        // Those that are no collisions.
-        let shared = counts.became_nan + counts.became_fill - counts.collisions;
-        if shared > 0 {
-            let others = count(shared);
-            table.row("", format!("{others} others decode to it within the error"));
-        }
     }
     if counts.infinite > 0 {
         table.row("infinite", count(counts.infinite));
@@ -92,11 +91,8 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
         table.row("wrapped", count(counts.wrapped));
     }
     if report.options.allow_collisions {
-        let (nan, fill) = (counts.became_nan, counts.collisions - counts.became_nan);
-        table.row(
-            "collisions",
-            format!("{} became NaN, {} the fill value", count(nan), count(fill)),
-        );
+        let (nan, missing) = (count(counts.became_nan), count(counts.became_missing));
+        table.row("collisions", format!("{nan} became NaN, {missing} a missing value"));
     }
     if let Some(codes) = counts.distinct {
         let all = 1 << report.data_type.bits();

@@ -6,36 +6,37 @@ use super::tolerance::Tolerance;
 use crate::error::Result;
 use crate::io::source::Source;
 use crate::runtime::Workers;
-use crate::scan::limits::Limits;
 use crate::scan::number::{Number, is_wide};
+use crate::scan::survey::Survey;
 
 /// Reads two arrays of the same type, shape and chunks, and compares them; the original within
-/// `limits`.
+/// the limits of its survey.
 ///
 /// # Errors
 /// A chunk that cannot be read; a [`Violation`], the first one, if the tolerance is not met.
 pub(crate) fn compare(
     original: &Source,
     decoded: &Source,
-    limits: Option<&Limits>,
+    survey: &Survey,
     tolerance: Tolerance,
     workers: &Workers,
 ) -> Result<Comparison> {
     if is_wide(original.element_type()) {
-        compare_as::<i128>(original, decoded, limits, tolerance, workers)
+        compare_as::<i128>(original, decoded, survey, tolerance, workers)
     } else {
-        compare_as::<f64>(original, decoded, limits, tolerance, workers)
+        compare_as::<f64>(original, decoded, survey, tolerance, workers)
     }
 }
 
 fn compare_as<N: Number>(
     original: &Source,
     decoded: &Source,
-    limits: Option<&Limits>,
+    survey: &Survey,
     tolerance: Tolerance,
     workers: &Workers,
 ) -> Result<Comparison> {
-    let judge = Judge::<N>::new(original.fill_value(), tolerance)?;
+    let judge = Judge::<N>::new(original.element_type(), &survey.markers, tolerance)?
+        .apart_from(&survey.apart)?;
     let work = |number| {
         let region = original.region(number)?;
         let (before, after) = (original.read(&region)?, decoded.read(&region)?);
@@ -47,7 +48,7 @@ fn compare_as<N: Number>(
             elements.map_or_else(|| source.read_or_fill(&region), Ok)
         };
         let (mut before, after) = (filled(before, original)?, filled(after, decoded)?);
-        if let Some(limits) = limits {
+        if let Some(limits) = &survey.limits {
             limits.apply(&mut before)?;
         }
         let mut check = judge.check(&region);

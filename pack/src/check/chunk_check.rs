@@ -1,11 +1,12 @@
 //! Judging the elements of a chunk by what they were: how far off they are, and which must not be so.
 
-use recast_kernels::Scalar;
+use recast_kernels::{ElementType, Scalar};
 
 use super::comparison::{Comparison, Found, Violation};
 use super::tolerance::Tolerance;
 use crate::error::Result;
 use crate::io::region::Region;
+use crate::scan::missing::Markers;
 use crate::scan::number::{Number, is_wide};
 use crate::scan::reader::{BLOCK, Reader};
 use crate::scan::simd_stats;
@@ -14,43 +15,41 @@ use crate::scan::sums::Sums;
 /// Independent sums that the compiler can do side by side.
 const LANES: usize = 8;
 
-/// The largest |decoded − original| in some elements, none of them NaN, infinite or the fill value,
-/// beyond what is allowed; infinity if one does not come back at all.
+/// The largest |decoded − original| in some valid elements, beyond what is allowed; infinity if one
+/// decodes to NaN or to a marker.
 pub(crate) fn largest_excess(
-    fill_value: Scalar,
+    element_type: ElementType,
+    markers: &Markers,
     tolerance: Tolerance,
     before: &[u8],
     after: &[u8],
 ) -> Result<Option<f64>> {
-    fn largest<N: Number>(
-        fill_value: Scalar,
-        tolerance: Tolerance,
-        before: &[u8],
-        after: &[u8],
-    ) -> Result<Option<f64>> {
-        let judge = Judge::<N>::new(fill_value, tolerance)?;
+    fn largest<N: Number>(judge: &Judge<N>, before: &[u8], after: &[u8]) -> Result<Option<f64>> {
         let pairs = judge.reader.read(before)?.into_iter().zip(judge.reader.read(after)?);
         let distances = pairs.filter_map(|(x, y)| {
-            if y.is_nan() {
-                return (!tolerance.allow_collisions).then_some(f64::INFINITY);
+            if y.is_nan() || judge.is_marker(y) {
+                return (!judge.tolerance.allow_collisions).then_some(f64::INFINITY);
             }
             judge.is_far(x, y).then(|| x.distance(y))
         });
         Ok(distances.reduce(f64::max))
     }
-    if is_wide(fill_value.element_type()) {
-        largest::<i128>(fill_value, tolerance, before, after)
+    if is_wide(element_type) {
+        largest(&Judge::<i128>::new(element_type, markers, tolerance)?, before, after)
     } else {
-        largest::<f64>(fill_value, tolerance, before, after)
+        largest(&Judge::<f64>::new(element_type, markers, tolerance)?, before, after)
     }
 }
 
 /// Judges decoded elements by the original ones.
 pub(crate) struct Judge<N> {
     reader: Reader<N>,
-    fill_value: Scalar,
-    /// The fill value, if it is not NaN.
-    fill: Option<N>,
+    element_type: ElementType,
+    /// The values that stand for missing ones.
+    markers: Vec<N>,
+    /// Values that count in no statistic where they come back: markers and the fill value; as f64, too.
+    apart: Vec<N>,
+    rounded_apart: Vec<f64>,
     tolerance: Tolerance,
     /// Whether wrong elements are counted rather than an error.
     counts: bool,
@@ -74,18 +73,39 @@ impl Lane {
 }
 
 impl<N: Number> Judge<N> {
-    /// For elements of the type of `fill_value`, which is the array's.
-    pub(crate) fn new(fill_value: Scalar, tolerance: Tolerance) -> Result<Self> {
-        let reader = Reader::<N>::new(fill_value.element_type())?;
-        let fill = reader.read(&fill_value.to_ne_bytes())?.first().copied();
-        let fill = fill.filter(|fill| !fill.is_nan());
-        Ok(Self { reader, fill_value, fill, tolerance, counts: false })
+    /// For elements of a type, some values of which stand for missing ones.
+    pub(crate) fn new(
+        element_type: ElementType,
+        markers: &Markers,
+        tolerance: Tolerance,
+    ) -> Result<Self> {
+        let reader = Reader::<N>::new(element_type)?;
+        let judge = Self {
+            markers: markers.numbers(&reader)?,
+            apart: Vec::new(),
+            rounded_apart: Vec::new(),
+            reader,
+            element_type,
+            tolerance,
+            counts: false,
+        };
+        judge.apart_from(markers)
     }
 
-    /// Counts the wrong elements instead of failing. Elements that both are the fill value are left out;
-    /// where only one is, it is a value as any other.
+    /// Leaves these values out of all statistics where they come back; markers are among them.
+    pub(crate) fn apart_from(self, apart: &Markers) -> Result<Self> {
+        let apart = apart.numbers(&self.reader)?;
+        let rounded_apart = apart.iter().map(|value| value.to_f64()).collect();
+        Ok(Self { apart, rounded_apart, ..self })
+    }
+
+    /// Counts the wrong elements instead of failing.
     pub(crate) fn counting(self) -> Self {
         Self { counts: true, ..self }
+    }
+
+    fn is_marker(&self, number: N) -> bool {
+        self.markers.contains(&number)
     }
 
     /// Judges the elements of a region from the first to the last.
@@ -94,22 +114,23 @@ impl<N: Number> Judge<N> {
         ChunkCheck { judge: self, region, total: Comparison::default(), seen: 0, xs, ys }
     }
 
-    /// Adds an element to a sum, without a branch.
+    /// Adds an element to a sum.
     #[allow(clippy::needless_bitwise_bool)]
     fn add(&self, lane: &mut Lane, x: N, y: N) {
-        let is_fill = (self.fill == Some(x)) & (!self.counts | (x == y));
-        let (is_nan, is_infinite) = (x.is_nan(), x.is_infinite() & !is_fill);
-        let counts = !(is_nan | is_infinite | is_fill);
-        let became_fill = counts & (self.fill == Some(y));
+        let (is_nan, is_marker) = (x.is_nan(), self.is_marker(x));
+        let is_infinite = x.is_infinite() & !is_marker;
+        let is_apart = (x == y) & self.apart.contains(&x);
+        let counts = !(is_nan | is_infinite | is_marker | is_apart);
+        let became_missing = counts & self.is_marker(y);
         let became_nan = counts & y.is_nan();
-        let difference = if counts & !became_nan { y.minus(x) } else { 0.0 };
+        let difference = if counts & !became_nan & !became_missing { y.minus(x) } else { 0.0 };
         let distance = difference.abs();
         let bound = self.tolerance.absolute + self.tolerance.relative * x.magnitude();
         // At the bound itself what rounding took from the distance decides; no distance is exact.
-        let is_far = counts & ((distance > bound) | ((distance == bound) & (bound > 0.0)));
+        let is_far =
+            counts & !became_missing & ((distance > bound) | ((distance == bound) & (bound > 0.0)));
         lane.is_suspicious |= (!counts & !((x == y) | (is_nan & y.is_nan())))
-            | (became_nan & !self.tolerance.allow_collisions)
-            | (became_fill & self.tolerance.fill_is_apart & !self.tolerance.allow_collisions)
+            | ((became_nan | became_missing) & !self.tolerance.allow_collisions)
             | is_far;
         let sums = &mut lane.sums;
         sums.elements += u64::from(counts);
@@ -117,11 +138,12 @@ impl<N: Number> Judge<N> {
         sums.distances += distance;
         sums.differences += difference;
         sums.squares += distance * distance;
-        sums.became_fill += u64::from(became_fill);
+        sums.became_missing += u64::from(became_missing);
         sums.became_nan += u64::from(became_nan);
         sums.nan += u64::from(is_nan);
         sums.infinite += u64::from(is_infinite);
-        sums.fill += u64::from(is_fill);
+        sums.missing += u64::from(is_marker);
+        sums.fill += u64::from(is_apart & !is_marker);
     }
 
     /// Whether |x − y| is more than allowed, exactly if the bound is absolute or relative alone.
@@ -141,12 +163,11 @@ impl<N: Number> Judge<N> {
 
     /// What is wrong with an element, if anything is.
     fn wrong(&self, x: N, y: N) -> Option<Wrong> {
-        let is_fill = |number| self.fill == Some(number);
         if x.is_nan() {
             return (!y.is_nan()).then_some(Wrong::Nan);
         }
-        if is_fill(x) && !self.counts {
-            return (x != y).then_some(Wrong::Fill);
+        if self.is_marker(x) {
+            return (x != y).then_some(Wrong::Missing);
         }
         if x.is_infinite() {
             return (x != y).then_some(Wrong::Infinite);
@@ -155,8 +176,8 @@ impl<N: Number> Judge<N> {
         if y.is_nan() {
             return (!allowed).then_some(Wrong::BecameNan);
         }
-        if is_fill(y) && self.tolerance.fill_is_apart && !allowed {
-            return Some(Wrong::BecameFill);
+        if self.is_marker(y) {
+            return (!allowed).then_some(Wrong::BecameMissing);
         }
         let Tolerance { absolute, relative, .. } = self.tolerance;
         let bound = absolute + relative * x.magnitude();
@@ -176,12 +197,14 @@ impl<N: Number> Judge<N> {
                                  accept it with --allow-collisions"
                     .to_owned()
             }
-            Wrong::BecameFill => "its stored value is that of the fill value; use a wider \
-                                  --data-type or another --scale or --offset, or accept it with \
-                                  --allow-collisions"
+            Wrong::Missing if self.counts => "a missing value is another value now".to_owned(),
+            Wrong::BecameMissing if self.counts => "it marks a missing value now".to_owned(),
+            Wrong::BecameMissing => "that marks a missing value; use a wider --data-type or \
+                                     another --scale or --offset, or accept it with \
+                                     --allow-collisions"
                 .to_owned(),
             Wrong::Nan => "NaN is lost; use --nan-to".to_owned(),
-            Wrong::Fill => "the fill value is lost".to_owned(),
+            Wrong::Missing => "a missing value does not come back".to_owned(),
             Wrong::Infinite => "it does not come back".to_owned(),
         }
     }
@@ -204,7 +227,7 @@ impl<N: Number> ChunkCheck<'_, N> {
     /// # Errors
     /// A [`Violation`], the first one.
     pub(crate) fn add(&mut self, before: &[u8], after: &[u8]) -> Result<()> {
-        let size = self.judge.fill_value.element_type().size();
+        let size = self.judge.element_type.size();
         for (before, after) in before.chunks(BLOCK * size).zip(after.chunks(BLOCK * size)) {
             self.block(before, after)?;
             self.seen += before.len() / size;
@@ -251,7 +274,9 @@ impl<N: Number> ChunkCheck<'_, N> {
         }
         if sums.max > self.total.sums.max {
             let is_worst = |x: N, y: N| {
-                let counts = !(x.is_nan() | x.is_infinite() | y.is_nan()) && judge.fill != Some(x);
+                let counts = !(x.is_nan() | x.is_infinite() | y.is_nan())
+                    && !judge.is_marker(x)
+                    && !judge.is_marker(y);
                 counts && x.distance(y) == sums.max
             };
             let index = pairs().find_map(|(index, (x, y))| is_worst(x, y).then_some(index));
@@ -264,12 +289,13 @@ impl<N: Number> ChunkCheck<'_, N> {
     /// Adds a block of plain elements without the worst of all; false if it is not such a block.
     fn simd_block(&mut self, before: &[u8], after: &[u8]) -> bool {
         let Tolerance { absolute, relative, .. } = self.judge.tolerance;
-        let fill = self.judge.fill.map(Number::to_f64);
-        let element_type = self.judge.fill_value.element_type();
+        let element_type = self.judge.element_type;
         if relative != 0.0 {
             return false;
         }
-        let Some(sums) = simd_stats::differences(element_type, before, after, fill) else {
+        let Some(sums) =
+            simd_stats::differences(element_type, before, after, &self.judge.rounded_apart)
+        else {
             return false;
         };
         // At the bound itself only a closer look tells.
@@ -285,13 +311,13 @@ impl<N: Number> ChunkCheck<'_, N> {
 
     /// The element at an index of the block.
     fn found(&self, index: usize, before: &[u8], after: &[u8]) -> Found {
-        let element_type = self.judge.fill_value.element_type();
+        let element_type = self.judge.element_type;
         let size = element_type.size();
         let element = |bytes: &[u8]| {
             bytes
                 .get(index * size..(index + 1) * size)
                 .and_then(|bytes| Scalar::from_ne_bytes(element_type, bytes))
-                .unwrap_or(self.judge.fill_value)
+                .unwrap_or_else(|| Scalar::zero(element_type))
         };
         Found {
             chunk: self.region.chunk.clone(),
@@ -305,9 +331,9 @@ impl<N: Number> ChunkCheck<'_, N> {
 /// What can be wrong with an element.
 enum Wrong {
     Nan,
-    Fill,
+    Missing,
     Infinite,
     BecameNan,
-    BecameFill,
+    BecameMissing,
     Far(f64, f64),
 }

@@ -3,7 +3,6 @@
 use recast_kernels::Scalar;
 use serde::Serialize;
 
-use super::tolerance::Tolerance;
 use crate::json;
 use crate::scan::sums::Sums;
 
@@ -40,7 +39,7 @@ impl std::fmt::Display for Found {
     }
 }
 
-/// How far decoded elements are from the original ones. NaN, infinities and the fill value are left out.
+/// How far decoded elements are from the original ones. NaN, infinities and missing values are left out.
 #[derive(Clone, Debug, Serialize)]
 pub struct Errors {
     /// The largest |decoded − original|.
@@ -70,9 +69,9 @@ impl Comparison {
         }
     }
 
-    /// Elements that were taken for NaN or the fill value.
-    pub(crate) fn collisions(&self, tolerance: &Tolerance) -> u64 {
-        self.sums.became_nan + if tolerance.fill_is_apart { self.sums.became_fill } else { 0 }
+    /// Valid elements that decode to NaN or to a missing marker.
+    pub(crate) fn collisions(&self) -> u64 {
+        self.sums.became_nan + self.sums.became_missing
     }
 
     pub(crate) fn merge(self, other: Self) -> Self {

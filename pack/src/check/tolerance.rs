@@ -1,6 +1,6 @@
 //! What decoded elements must satisfy.
 
-/// What the decoded elements must satisfy, beyond that NaN, infinities and the fill value come back.
+/// What the decoded elements must satisfy, beyond that NaN, infinities and missing values come back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tolerance {
     /// The largest allowed |decoded − original|, without its part that grows with |original|.
@@ -9,8 +9,6 @@ pub(crate) struct Tolerance {
     pub(crate) relative: f64,
     /// What the user calls the bound.
     pub(crate) name: &'static str,
-    /// Whether no other value may decode to the fill value.
-    pub(crate) fill_is_apart: bool,
-    /// Whether values may decode to NaN or the fill value all the same.
+    /// Whether valid values may decode to NaN or a missing marker all the same.
     pub(crate) allow_collisions: bool,
 }

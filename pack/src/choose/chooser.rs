@@ -3,11 +3,10 @@
 use anyhow::bail;
 use recast_kernels::{ElementType, Format, OutOfRange, Reason, Rounding, Scalar, Specials};
 
-use super::packing::Packing;
 use crate::check::tolerance::Tolerance;
 use crate::error::Result;
 use crate::options::PackOptions;
-use crate::scan::number::{integer, is_less};
+use crate::scan::number::{integer, is_less, scalar};
 use crate::scan::survey::Survey;
 
 /// Chooses for one array.
@@ -38,7 +37,10 @@ impl<'a> Chooser<'a> {
             || Self::spreads_integers(options, survey);
         let fractions = source.is_integer() && coarse && !options.is_explicit();
         let working = if fractions { ElementType::Float64 } else { source };
-        let nothing = survey.fill_values.iter().copied().find(|fill| fill.is_finite());
+        // Of an array without values, any value that marks nothing.
+        let small = (0..100).filter_map(|number| scalar(number, source));
+        let some = survey.fill_values.iter().copied().filter(|fill| fill.is_finite()).chain(small);
+        let nothing = some.into_iter().find(|&value| !survey.markers.contains(value));
         let nothing = nothing.unwrap_or_else(|| Scalar::zero(source));
         let (least, greatest) = survey.range.unwrap_or((nothing, nothing));
         let work = |value: Scalar| {
@@ -51,7 +53,7 @@ impl<'a> Chooser<'a> {
     }
 
     /// What is demanded of every element.
-    pub(crate) fn tolerance(&self, packing: &Packing) -> Tolerance {
+    pub(crate) fn tolerance(&self) -> Tolerance {
         let PackOptions { max_abs_error, max_rel_error, precision, .. } = *self.options;
         let (absolute, relative, name) = if let Some(bound) = max_abs_error {
             (bound, 0.0, "--max-abs-error")
@@ -63,13 +65,16 @@ impl<'a> Chooser<'a> {
         } else {
             (f64::INFINITY, 0.0, "")
         };
-        Tolerance {
-            absolute,
-            relative,
-            name,
-            fill_is_apart: packing.fill_is_apart(),
-            allow_collisions: self.options.allow_collisions,
-        }
+        Tolerance { absolute, relative, name, allow_collisions: self.options.allow_collisions }
+    }
+
+    /// Codes that NaN, missing markers and fill values may need.
+    pub(super) fn reserved_codes(&self) -> usize {
+        Self::reserved(self.survey)
+    }
+
+    fn reserved(survey: &Survey) -> usize {
+        1 + survey.markers.values().len() + survey.fill_values.len()
     }
 
     /// Whether `--auto` squeezes integers together; those that fit are kept as they are.
@@ -78,8 +83,7 @@ impl<'a> Chooser<'a> {
             .range
             .and_then(|(least, greatest)| Some(integer(greatest)?.abs_diff(integer(least)?)));
         let codes = options.data_type.filter(|target| target.is_integer()).map(|target| {
-            // Two of them may be needed for NaN and the fill value.
-            (1_u128 << target.bits()) - 3
+            (1_u128 << target.bits()).saturating_sub(1 + Self::reserved(survey) as u128)
         });
         options.auto && range.zip(codes).is_some_and(|(range, codes)| range > codes)
     }

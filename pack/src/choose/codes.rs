@@ -14,17 +14,22 @@ pub(super) fn map(pairs: &[(Scalar, Scalar)]) -> Option<ScalarMap> {
     })
 }
 
-/// Values at the ends of a type, in the order in which they are given to NaN and the fill value: as
-/// CF does, the largest of an unsigned type and the smallest of a signed one come first.
+/// Codes at the ends of a type, in the order in which they are given to NaN and missing markers: as CF does,
+/// the largest of an unsigned type and the smallest of a signed one come first.
 pub(crate) fn ends(target: ElementType) -> Vec<Scalar> {
+    codes_from_ends(target, 4)
+}
+
+/// As [`ends`], so many of them, ever farther from the ends; none for a floating-point type.
+pub(super) fn codes_from_ends(target: ElementType, count: usize) -> Vec<Scalar> {
     let Some((lowest, highest)) = integer(Scalar::min(target)).zip(integer(Scalar::max(target)))
     else {
         return Vec::new();
     };
-    let order = if target.is_signed() {
-        [lowest, highest, lowest + 1, highest - 1]
-    } else {
-        [highest, lowest, highest - 1, lowest + 1]
-    };
-    order.into_iter().filter_map(|code| scalar(code, target)).collect()
+    let pairs = (0..).map_while(|inward| {
+        let (low, high) = (lowest + inward, highest - inward);
+        let pair = if target.is_signed() { [low, high] } else { [high, low] };
+        (low < high).then_some(pair)
+    });
+    pairs.flatten().take(count).filter_map(|code| scalar(code, target)).collect()
 }

@@ -1,8 +1,8 @@
 //! Which codecs pack an array: candidates from coarse to fine, each bound and checked for the range, the
 //! fill value and NaN, so that only the error of each element remains to be seen.
 //!
-//! The files from the bottom up: `chooser` knows the values, `scales` the steps to try, `bind` makes
-//! codecs of a scale, an offset and a type, `place` finds the offset and the smallest type, `positions`
+//! The files from the bottom up: `chooser` knows the values, `scales` the steps to try, `specials` finds
+//! codes for NaN, missing markers and fill values, `bind` makes codecs of a scale, an offset and a type, `place` finds the offset and the smallest type, `positions`
 //! moves the values inside the type so that they compress better.
 
 mod bind;
@@ -12,3 +12,4 @@ pub(crate) mod packing;
 mod place;
 pub(crate) mod positions;
 mod scales;
+mod specials;

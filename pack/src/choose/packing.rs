@@ -17,54 +17,53 @@ pub(crate) struct Packing {
     pub(crate) scale: Option<Scalar>,
     /// The stored value of NaN, if a map gives it one.
     pub(crate) nan: Option<Scalar>,
-    /// The fill values that the codecs serve; the chain is bound to the first.
-    pub(super) fills: Vec<Fill>,
+    /// The missing markers and fill values that the codecs serve.
+    pub(super) specials: Vec<Special>,
     /// Whether the scale is a guess from the sample rather than from the error bound.
     pub(crate) is_guess: bool,
+    /// Whether values next to a missing marker would decode to it, if there are any.
+    pub(super) is_risky: bool,
+    /// Whether it was chosen so that no value decodes to a marker.
+    pub(super) avoids_markers: bool,
 }
 
-/// How the fill value gets its stored value.
+/// How a special value gets its stored code.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum FillWay {
+pub(super) enum CodeWay {
     /// As every element does.
     Natural,
-    /// By an entry in the map of the last cast: what reaches that cast, and the stored value.
+    /// By an entry in the map of the last cast: what reaches that cast, and the stored code.
     Mapped(Scalar, Scalar),
     /// By an entry in the map of a first cast to a value that the data leave free, and from there by
-    /// an entry in the map of the last one, if there is a stored value.
+    /// an entry in the map of the last one, if there is a stored code.
     Remapped(Scalar, Option<(Scalar, Scalar)>),
 }
 
-/// A fill value of one of the arrays.
+/// A missing marker or a fill value: it must come back exactly.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fill {
+pub(super) struct Special {
     pub(super) value: Scalar,
-    pub(super) way: FillWay,
-    pub(super) is_apart: bool,
+    pub(super) way: CodeWay,
 }
 
 impl Packing {
     /// The same codecs for an array with another of the fill values.
     pub(crate) fn beside(&self, fill_value: Scalar) -> Result<Self> {
-        let mut fills = self.fills.clone();
-        fills.sort_by_key(|fill| fill.value != fill_value);
         let chain = bound(self.chain.decoded_type(), fill_value, &self.codecs)?;
-        Ok(Self { chain, fills, ..self.clone() })
+        Ok(Self { chain, ..self.clone() })
     }
 
-    /// Whether the fill value goes through a map.
-    pub(crate) fn fill_is_mapped(&self) -> bool {
-        self.fills.first().is_some_and(|fill| !matches!(fill.way, FillWay::Natural))
+    /// Whether a marker or fill value goes through a map.
+    pub(crate) fn is_mapped(&self, value: Scalar) -> bool {
+        let is_it = |special: &Special| {
+            special.value.equals(value) && !matches!(special.way, CodeWay::Natural)
+        };
+        self.specials.iter().any(is_it)
     }
 
-    /// Whether the fill value lies outside the data, so that nothing else may decode to it.
-    pub(crate) fn fill_is_apart(&self) -> bool {
-        self.fills.first().is_some_and(|fill| fill.is_apart)
-    }
-
-    /// Whether a first cast replaces a fill value.
-    pub(super) fn fill_is_remapped(&self) -> bool {
-        self.fills.iter().any(|fill| matches!(fill.way, FillWay::Remapped(..)))
+    /// Whether a first cast replaces a special value.
+    pub(super) fn has_remapped(&self) -> bool {
+        self.specials.iter().any(|special| matches!(special.way, CodeWay::Remapped(..)))
     }
 }
 

@@ -30,13 +30,32 @@ impl Chooser<'_> {
             Ok(scale_candidates) => scale_candidates.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
         };
-        scale_candidates.into_iter().map(|candidate| self.place_without_detour(candidate?))
+        scale_candidates.into_iter().flat_map(|candidate| {
+            let first = candidate.and_then(|candidate| {
+                let packing = self.place_without_detour(candidate, false)?;
+                Ok((candidate, packing))
+            });
+            // If values lie next to a missing marker, none may decode to it.
+            let is_risky = |packing: &Packing| packing.is_risky && !self.options.is_explicit();
+            let (candidate, packing) = match first {
+                Ok((candidate, packing)) => (Some(candidate), Ok(packing)),
+                Err(error) => (None, Err(error)),
+            };
+            let second = candidate
+                .filter(|_| packing.as_ref().is_ok_and(is_risky))
+                .map(|candidate| self.place_without_detour(candidate, true));
+            [packing].into_iter().chain(second)
+        })
     }
 
     /// As [`Self::place`]; a scale that the error bound allows to be finer is made so by a few units
     /// in its last place, if that spares the fill value the detour of a first cast.
-    fn place_without_detour(&self, candidate: ScaleCandidate) -> Result<Packing> {
-        let packing = self.place(candidate)?;
+    fn place_without_detour(
+        &self,
+        candidate: ScaleCandidate,
+        avoids_markers: bool,
+    ) -> Result<Packing> {
+        let packing = self.place(candidate, avoids_markers)?;
         let Some(scale) = candidate.scale.filter(|_| !self.options.is_explicit()) else {
             return Ok(packing);
         };
@@ -45,22 +64,22 @@ impl Chooser<'_> {
             || self.options.precision.is_some()
             || scale.element_type().is_integer()
             || packing.chain.encoded_type().is_float();
-        if is_fixed || !packing.fill_is_remapped() {
+        if is_fixed || !packing.has_remapped() {
             return Ok(packing);
         }
         let finer = (1..=FINER_SCALES).filter_map(|units| {
             // A scale that is computed is positive, so the next bits are the next greater number.
             let scale = Scalar::from_bits(scale.element_type(), scale.bits() + units);
-            self.place(ScaleCandidate { scale: Some(scale), ..candidate }).ok()
+            self.place(ScaleCandidate { scale: Some(scale), ..candidate }, avoids_markers).ok()
         });
         let target = packing.chain.encoded_type();
         let spared =
-            |other: &Packing| !other.fill_is_remapped() && other.chain.encoded_type() == target;
+            |other: &Packing| !other.has_remapped() && other.chain.encoded_type() == target;
         Ok(finer.into_iter().find(spared).unwrap_or(packing))
     }
 
     /// Finds the smallest type, and an offset, for a scale.
-    fn place(&self, candidate: ScaleCandidate) -> Result<Packing> {
+    fn place(&self, candidate: ScaleCandidate, avoids_markers: bool) -> Result<Packing> {
         let ScaleCandidate { scale, is_guess, target, offset } = candidate;
         let given;
         let targets: &[[ElementType; 2]] = match target.or(self.options.data_type) {
@@ -78,14 +97,12 @@ impl Chooser<'_> {
             for &target in pair {
                 let offsets = match offset {
                     Some(offset) => vec![Some(offset)],
-                    None => self.offsets(scale, target)?,
+                    None => self.offsets(scale, target, avoids_markers)?,
                 };
                 let offsets = offsets.into_iter().enumerate();
-                places.extend(
-                    offsets.map(|(number, offset)| {
-                        (number, Place { offset, scale, target, is_guess })
-                    }),
-                );
+                places.extend(offsets.map(|(number, offset)| {
+                    (number, Place { offset, scale, target, is_guess, avoids_markers })
+                }));
             }
             places.sort_by_key(|(number, _)| *number > 0);
             // The first refusal by the widest type is the simplest to understand.
@@ -119,7 +136,12 @@ impl Chooser<'_> {
     }
 
     /// The offsets to try with a scale and a stored type, the simplest first.
-    fn offsets(&self, scale: Option<Scalar>, target: ElementType) -> Result<Vec<Option<Scalar>>> {
+    fn offsets(
+        &self,
+        scale: Option<Scalar>,
+        target: ElementType,
+        avoids_markers: bool,
+    ) -> Result<Vec<Option<Scalar>>> {
         if self.options.is_explicit() {
             let offset = self.options.offset.as_ref();
             let offset = offset.map(|offset| offset.to_scalar(self.working)).transpose();
@@ -136,7 +158,10 @@ impl Chooser<'_> {
         else {
             return Ok(offsets);
         };
-        for fill in self.survey.fill_values.iter().filter(|&&fill| self.is_within(fill)) {
+        let reserved = self.reserved_codes() as i128;
+        let is_value =
+            |fill: &&Scalar| self.is_within(**fill) && !self.survey.markers.contains(**fill);
+        for fill in self.survey.fill_values.iter().filter(is_value) {
             let fill = fill.cast(self.working, Rounding::NearestEven, OutOfRange::Error).ok();
             offsets.extend(fill.map(Some));
         }
@@ -148,9 +173,13 @@ impl Chooser<'_> {
         // type, and beside a value that is taken.
         let starts = |count: i128| {
             let middle = if target.is_signed() { -(count / 2) } else { lowest };
-            let low = [middle.clamp(lowest, highest), lowest, lowest + 1, lowest + 2];
+            let low = (0..=reserved).map(|code| lowest + code);
             let beside = taken.map(|taken| [taken + 1, taken - count]);
-            low.into_iter().chain(beside.into_iter().flatten()).collect::<Vec<_>>()
+            [middle.clamp(lowest, highest)]
+                .into_iter()
+                .chain(low)
+                .chain(beside.into_iter().flatten())
+                .collect::<Vec<i128>>()
         };
         if let (None, Some((least, greatest))) =
             (scale, integer(self.least).zip(integer(self.greatest)))
@@ -171,7 +200,11 @@ impl Chooser<'_> {
             // Not more than can still be added to; no type has so many.
             let steps = ((greatest - least) * scale).ceil().min(1e30);
             let starts = starts(steps as i128 + 1);
-            offsets.extend(starts.into_iter().map(|start| offset(least - start as f64 / scale)));
+            offsets.extend(starts.iter().map(|&start| offset(least - start as f64 / scale)));
+            if avoids_markers && !is_multiple {
+                let half = |&start: &i128| offset(least - (start as f64 + 0.5) / scale);
+                offsets.extend(starts.iter().map(half));
+            }
         }
         offsets.dedup();
         Ok(offsets)

@@ -81,8 +81,14 @@ impl Chooser<'_> {
             None if offset != 0.0 => return None,
             offset => offset,
         };
-        let place = Place { offset, scale: Some(scale), target, is_guess: packing.is_guess };
-        self.bind(place).ok().filter(|other| !other.fill_is_remapped())
+        let place = Place {
+            offset,
+            scale: Some(scale),
+            target,
+            is_guess: packing.is_guess,
+            avoids_markers: packing.avoids_markers,
+        };
+        self.bind(place).ok().filter(|other| !other.has_remapped())
     }
 
     /// Whether the values of a packing may be elsewhere in a type.

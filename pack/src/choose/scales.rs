@@ -126,7 +126,8 @@ impl Chooser<'_> {
         let magnitude = self.magnitude();
         let steps = 2_f64.powi(target.bits() as i32) - 1.0;
         let unit = unit_roundoff(self.working) * (1.0 + magnitude / extent);
-        let scales = [0.0, 1.0, 2.0, 3.0].into_iter().flat_map(|reserved| {
+        let most = self.reserved_codes() + 1;
+        let scales = (0..=most).map(|reserved| reserved as f64).flat_map(|reserved| {
             [0.0, 4.0 * unit, 64.0 * unit].map(|less| {
                 let scale = (steps - reserved) / extent * (1.0 - less);
                 if self.options.pow2 { 2_f64.powi(scale.log2().floor() as i32) } else { scale }

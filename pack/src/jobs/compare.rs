@@ -14,6 +14,7 @@ use crate::io::region::Region;
 use crate::io::source::Source;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::missing::Markers;
 use crate::scan::number::{Number, is_wide};
 use crate::scan::survey::survey;
 use crate::text::count;
@@ -82,10 +83,14 @@ pub struct CompareCounts {
     pub nan: u64,
     /// Infinite in `a`.
     pub infinite: u64,
-    /// The fill value in both.
+    /// Missing markers in `a`, besides NaN.
+    pub missing: u64,
+    /// The fill value in both, where that marks nothing.
     pub fill: u64,
     /// NaN in `b` only.
     pub became_nan: u64,
+    /// Missing markers in `b` only.
+    pub became_missing: u64,
     /// Over the tolerance, if there is one.
     pub over: Option<u64>,
 }
@@ -126,19 +131,15 @@ impl CompareJob {
             );
         }
         let workers = Workers::new(runtime)?;
-        let survey = survey(&a, &workers)?;
+        let markers = Markers::of(&a);
+        let survey = survey(&a, &markers, &workers)?;
         let AllClose { atol: absolute, rtol: relative } =
             self.tolerance.unwrap_or(AllClose { atol: f64::INFINITY, rtol: 0.0 });
-        let tolerance = Tolerance {
-            absolute,
-            relative,
-            name: "the tolerance",
-            fill_is_apart: false,
-            allow_collisions: false,
-        };
+        let tolerance =
+            Tolerance { absolute, relative, name: "the tolerance", allow_collisions: false };
         let types = [a.element_type(), b.element_type()];
         let common = common(types)?;
-        let pair = Pair::new(&a, &b, common)?;
+        let pair = Pair::new(&a, &b, common, [&markers, &survey.apart])?;
         let comparison = if is_wide(common) {
             pair.compare::<i128>(tolerance, &workers)?
         } else {
@@ -161,8 +162,10 @@ impl CompareJob {
                 compared: sums.elements,
                 nan: sums.nan,
                 infinite: sums.infinite,
+                missing: sums.missing,
                 fill: sums.fill,
                 became_nan: sums.became_nan,
+                became_missing: sums.became_missing,
                 over: self.tolerance.map(|_| comparison.wrong),
             },
             error: comparison.errors(extent),
@@ -232,17 +235,36 @@ struct Pair<'a> {
     b: &'a Source,
     from_a: Option<Plan>,
     from_b: Option<Plan>,
-    /// The fill value of the first in that type.
-    fill: Scalar,
+    /// The type.
+    common: ElementType,
+    /// The missing markers of the first in that type, and all that stands apart in it.
+    markers: Markers,
+    apart: Markers,
 }
 
 impl<'a> Pair<'a> {
-    fn new(a: &'a Source, b: &'a Source, common: ElementType) -> Result<Self> {
+    /// `marked` are the missing markers of `a`, and all that stands apart in it.
+    fn new(
+        a: &'a Source,
+        b: &'a Source,
+        common: ElementType,
+        marked: [&Markers; 2],
+    ) -> Result<Self> {
         let from_a = to_common(a.element_type(), common)?;
         let from_b = to_common(b.element_type(), common)?;
-        let fill = a.fill_value().cast(common, Rounding::NearestEven, OutOfRange::Error);
-        let fill = fill.ok().context("the fill value has no counterpart in the type of both")?;
-        Ok(Self { a, b, from_a, from_b, fill })
+        let cast = |&value: &Scalar| {
+            value
+                .cast(common, Rounding::NearestEven, OutOfRange::Error)
+                .ok()
+                .with_context(|| format!("{value} has no counterpart in the type of both"))
+        };
+        let in_common = |values: &Markers| -> Result<Markers> {
+            let mut result = Markers::default();
+            result.extend(values.values().iter().map(cast).collect::<Result<Vec<_>>>()?);
+            Ok(result)
+        };
+        let [markers, apart] = marked.map(in_common);
+        Ok(Self { a, b, from_a, from_b, common, markers: markers?, apart: apart? })
     }
 
     /// A chunk of the first, and the elements of both in it.
@@ -254,7 +276,8 @@ impl<'a> Pair<'a> {
     }
 
     fn compare<N: Number>(&self, tolerance: Tolerance, workers: &Workers) -> Result<Comparison> {
-        let judge = Judge::<N>::new(self.fill, tolerance)?.counting();
+        let judge = Judge::<N>::new(self.common, &self.markers, tolerance)?;
+        let judge = judge.apart_from(&self.apart)?.counting();
         let work = |number| {
             let (region, before, after) = self.read(number)?;
             let mut check = judge.check(&region);
@@ -277,7 +300,8 @@ impl<'a> Pair<'a> {
     ) -> Result<Charts> {
         let ends = range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
         let frame = Frame {
-            fill_value: self.fill,
+            element_type: self.common,
+            markers: self.apart.clone(),
             shape: self.a.array().shape().to_vec(),
             values: ends.unwrap_or_default(),
             codes: None,

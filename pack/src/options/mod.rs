@@ -45,7 +45,16 @@ pub struct PackOptions {
     pub data_type: Option<ElementType>,
     /// The stored value that stands for NaN.
     pub nan_to: NanTo,
-    /// Allows valid values to share a stored code with NaN or the fill value; they are counted.
+    /// Values that stand for missing ones, besides those that attributes name: each gets a stored code of
+    /// its own, comes back bit for bit, and takes part in no range and no error.
+    #[serde(with = "names::scalars")]
+    pub missing: Vec<JsonScalar>,
+    /// Keeps no stored code for NaN in an array that has none.
+    pub no_nan: bool,
+    /// Gives infinities stored codes of their own; without it they are refused where the stored type has
+    /// none.
+    pub infinity: bool,
+    /// Allows valid values to share a stored code with NaN or a missing value; they are counted.
     pub allow_collisions: bool,
     /// Smaller values are clamped to this and counted.
     #[serde(deserialize_with = "names::number::deserialize")]
@@ -124,6 +133,9 @@ impl PackOptions {
             "--auto" => self.auto,
             "--pow2" => self.pow2,
             "--data-type" => self.data_type.is_some(),
+            "--missing" => !self.missing.is_empty(),
+            "--no-nan" => self.no_nan,
+            "--infinity" => self.infinity,
             "--allow-collisions" => self.allow_collisions,
             "--src-min" => self.src_min.is_some(),
             "--src-max" => self.src_max.is_some(),
@@ -237,6 +249,9 @@ const CONFLICTS: [(&str, &[&str]); 7] = [
             "--auto",
             "--pow2",
             "--data-type",
+            "--missing",
+            "--no-nan",
+            "--infinity",
             "--allow-collisions",
             "--src-min",
             "--src-max",

@@ -53,6 +53,35 @@ pub(super) mod scalar {
     }
 }
 
+/// A number that keeps its digits, or several.
+pub(super) mod scalars {
+    use super::{Deserialize, Deserializer, Serializer, Value};
+    use serde::de::Error as _;
+    use zarr_recast::JsonScalar;
+
+    pub(in crate::options) fn serialize<S: Serializer>(
+        scalars: &[JsonScalar],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(scalars.iter().map(JsonScalar::to_json))
+    }
+
+    pub(in crate::options) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<JsonScalar>, D::Error> {
+        let one = |value: Value| match value {
+            Value::String(text) => crate::options::values::scalar(&text),
+            other => JsonScalar::from_json(&other).map_err(|error| error.to_string()),
+        };
+        let scalars = match Value::deserialize(deserializer)? {
+            Value::Null => Ok(Vec::new()),
+            Value::Array(values) => values.into_iter().map(one).collect(),
+            other => one(other).map(|scalar| vec![scalar]),
+        };
+        scalars.map_err(D::Error::custom)
+    }
+}
+
 /// Implements a serde module for an optional value that has a name.
 macro_rules! named {
     ($module:ident, $type:ty, $name:expr, $from_name:expr, $all:expr) => {

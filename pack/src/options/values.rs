@@ -171,7 +171,7 @@ impl<'de> Deserialize<'de> for NanTo {
     }
 }
 
-/// Reads a number as JSON has it, or as people write it (`.5`, `+3`).
+/// Reads a number as JSON has it, or as people write it (`.5`, `+3`, `nan`, `-inf`).
 ///
 /// # Errors
 /// Anything else, and a number beyond every data type.
@@ -179,7 +179,12 @@ pub fn scalar(text: &str) -> Result<JsonScalar, String> {
     JsonScalar::from_json(text)
         .or_else(|error| match text.parse::<f64>() {
             Ok(number) if number.is_finite() => JsonScalar::from_json(&Value::from(number)),
-            _ => Err(error),
+            Ok(number) => {
+                let name = if number.is_nan() { "NaN" } else { "Infinity" };
+                let sign = if number == f64::NEG_INFINITY { "-" } else { "" };
+                JsonScalar::from_json(&Value::from(format!("{sign}{name}")))
+            }
+            Err(_) => Err(error),
         })
         .map_err(|error| error.to_string())
 }

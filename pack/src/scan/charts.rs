@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use recast_kernels::{ElementType, Format, Scalar};
+use recast_kernels::{ElementType, Format};
 
+use super::missing::Markers;
 use super::number::{Number, is_wide};
 use super::reader::Reader;
 use crate::error::Result;
@@ -24,8 +25,10 @@ pub(crate) struct Pieces {
 
 /// What is to be gathered, and over which ranges.
 pub(crate) struct Frame {
-    /// The type in which elements are compared, and their fill value, which is left out.
-    pub(crate) fill_value: Scalar,
+    /// The type in which elements are compared.
+    pub(crate) element_type: ElementType,
+    /// Values that are left out where both elements are the same.
+    pub(crate) markers: Markers,
     pub(crate) shape: Vec<u64>,
     /// The ends of the values.
     pub(crate) values: (f64, f64),
@@ -189,14 +192,14 @@ pub(crate) fn gather(
         codes,
         errors: Histogram::of_errors(
             frame.max_error,
-            frame.fill_value.element_type(),
+            frame.element_type,
             frame.values.0.abs().max(frame.values.1.abs()),
         ),
         map: ErrorMap::new(&frame.shape),
     };
     let one = |number| -> Result<()> {
         let Some((region, pieces)) = read(number)? else { return Ok(()) };
-        if is_wide(frame.fill_value.element_type()) {
+        if is_wide(frame.element_type) {
             charts.add::<i128>(frame, &region, &pieces)
         } else {
             charts.add::<f64>(frame, &region, &pieces)
@@ -208,8 +211,8 @@ pub(crate) fn gather(
 
 impl Charts {
     fn add<N: Number>(&self, frame: &Frame, region: &Region, pieces: &Pieces) -> Result<()> {
-        let reader = Reader::<N>::new(frame.fill_value.element_type())?;
-        let fill = reader.read(&frame.fill_value.to_ne_bytes())?.first().copied();
+        let reader = Reader::<N>::new(frame.element_type)?;
+        let markers = frame.markers.numbers(&reader)?;
         let codes = match (&frame.codes, &pieces.codes) {
             (Some((element_type, _)), Some(codes)) => {
                 Reader::<f64>::new(*element_type)?.read(codes)?
@@ -220,8 +223,8 @@ impl Charts {
         let after = reader.read(&pieces.after)?;
         let mut place = region.origin.clone();
         for (index, (&x, &y)) in before.iter().zip(&after).enumerate() {
-            let is_fill = fill == Some(x) && x == y;
-            if !(x.is_nan() || x.is_infinite() || y.is_nan() || y.is_infinite() || is_fill) {
+            let is_marker = markers.contains(&x) && x == y;
+            if !(x.is_nan() || x.is_infinite() || y.is_nan() || y.is_infinite() || is_marker) {
                 let error = y.minus(x);
                 self.values.add(x.to_f64());
                 self.errors.add(error);

@@ -3,17 +3,18 @@
 use anyhow::Context;
 use recast_kernels::Scalar;
 
+use super::missing::Markers;
 use super::number::{Number, is_wide};
 use super::reader::{BLOCK, Reader};
 use crate::error::Result;
 
 /// The ends of the range that values are kept to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Limits {
     pub(crate) least: Scalar,
     pub(crate) greatest: Scalar,
-    /// The fill value, which stays as it is.
-    fill: Scalar,
+    /// Values that stay what they are: missing markers and the fill value.
+    apart: Markers,
 }
 
 /// Elements that were outside.
@@ -31,19 +32,15 @@ impl Outside {
 }
 
 impl Limits {
-    /// The range from `least` to `greatest`, for an array with this fill value.
-    pub(crate) fn new(least: Scalar, greatest: Scalar, fill: Scalar) -> Self {
-        Self { least, greatest, fill }
+    /// The range from `least` to `greatest`, for arrays in which these values stand
+    /// apart.
+    pub(crate) fn new(least: Scalar, greatest: Scalar, apart: &Markers) -> Self {
+        Self { least, greatest, apart: apart.clone() }
     }
 
-    /// The same for an array with this fill value.
-    pub(crate) fn beside(self, fill: Scalar) -> Self {
-        Self { fill, ..self }
-    }
-
-    /// Moves the elements that are outside to the ends. NaN, infinities and the fill value stay.
+    /// Moves the elements that are outside to the ends. NaN, infinities and what stands apart stay.
     pub(crate) fn apply(&self, elements: &mut [u8]) -> Result<Outside> {
-        if is_wide(self.fill.element_type()) {
+        if is_wide(self.least.element_type()) {
             self.apply_as::<i128>(elements)
         } else {
             self.apply_as::<f64>(elements)
@@ -88,7 +85,7 @@ impl Limits {
             let inside = pairs.filter(|(number, _)| !ends.is_outside(*number));
             Ok(inside.flat_map(|(_, bytes)| bytes.iter().copied()).collect())
         }
-        *elements = if is_wide(self.fill.element_type()) {
+        *elements = if is_wide(self.least.element_type()) {
             inside::<i128>(self, elements)?
         } else {
             inside::<f64>(self, elements)?
@@ -99,29 +96,27 @@ impl Limits {
     }
 
     fn ends<N: Number>(&self) -> Result<(Reader<N>, Ends<N>)> {
-        let reader = Reader::<N>::new(self.fill.element_type())?;
+        let reader = Reader::<N>::new(self.least.element_type())?;
         let number = |scalar: Scalar| -> Result<N> {
             reader.read(&scalar.to_ne_bytes())?.first().copied().context("an element has no bytes")
         };
         let (least, greatest) = (number(self.least)?, number(self.greatest)?);
-        let fill = Some(number(self.fill)?).filter(|fill| !fill.is_nan());
-        Ok((reader, Ends { least, greatest, fill }))
+        let apart = self.apart.numbers(&reader)?;
+        Ok((reader, Ends { least, greatest, apart }))
     }
 }
 
 /// [`Limits`] as numbers.
-#[derive(Clone, Copy)]
 struct Ends<N> {
     least: N,
     greatest: N,
-    fill: Option<N>,
+    apart: Vec<N>,
 }
 
 impl<N: Number> Ends<N> {
     #[allow(clippy::needless_bitwise_bool)]
     fn is_outside(&self, number: N) -> bool {
-        ((number < self.least) | (number > self.greatest))
-            & !number.is_infinite()
-            & (self.fill != Some(number))
+        ((number < self.least) | (number > self.greatest)) & !number.is_infinite()
+            && !self.apart.contains(&number)
     }
 }

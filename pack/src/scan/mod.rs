@@ -2,6 +2,7 @@
 
 pub(crate) mod charts;
 pub(crate) mod limits;
+pub(crate) mod missing;
 pub(crate) mod narrow;
 pub(crate) mod number;
 pub(crate) mod reader;

@@ -58,7 +58,7 @@ pub(crate) fn narrow(
     if least.to_f64() > greatest.to_f64() {
         bail!("the range to keep, from {least} to {greatest}, is empty");
     }
-    let limits = Limits::new(least, greatest, survey.fill_value);
+    let limits = Limits::new(least, greatest, &survey.apart);
     limits.shorten(&mut survey.sample)?;
     survey.range = Some((least, greatest));
     survey.limits = Some(limits);
@@ -118,9 +118,10 @@ fn at_percentiles<N: Number>(
     let number = |scalar: Scalar| -> Result<N> {
         reader.read(&scalar.to_ne_bytes())?.first().copied().context("an element has no bytes")
     };
+    let apart = survey.apart.numbers(&reader)?;
     let (least, greatest) = survey.range.context("an array without values")?;
     let (least, greatest) = (key(number(least)?), key(number(greatest)?));
-    let counted = survey.elements - survey.nan - survey.fill - survey.infinite;
+    let counted = survey.ranged();
     let search = |percent: f64| {
         let rank = (percent / 100.0 * counted as f64).ceil() as u64;
         Search { rank: rank.clamp(1, counted) - 1, low: least, high: greatest }
@@ -130,7 +131,6 @@ fn at_percentiles<N: Number>(
         let bins = searches.map(|_| (0..1 << BIN_BITS).map(|_| AtomicU64::new(0)).collect());
         let bins: [Vec<AtomicU64>; 2] = bins;
         for source in sources {
-            let fill = Some(number(source.fill_value())?).filter(|fill| !fill.is_nan());
             let work = |chunk| -> Result<()> {
                 let region = source.region(chunk)?;
                 let Some(elements) = source.read(&region)? else { return Ok(()) };
@@ -138,7 +138,7 @@ fn at_percentiles<N: Number>(
                 for block in elements.chunks(BLOCK * element_type.size()) {
                     reader.read_into(block, &mut numbers)?;
                     for &number in &numbers {
-                        if number.is_nan() || number.is_infinite() || fill == Some(number) {
+                        if number.is_nan() || number.is_infinite() || apart.contains(&number) {
                             continue;
                         }
                         let key = key(number);

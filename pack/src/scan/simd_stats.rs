@@ -1,4 +1,4 @@
-//! Sums over blocks of `float32` and `float64` elements without NaN, infinities and the fill value: most
+//! Sums over blocks of `float32` and `float64` elements without NaN, infinities and markers: most
 //! blocks of most arrays are such, and their elements need no care one by one.
 //!
 //! The lanes make the order of the additions the same on every CPU.
@@ -26,35 +26,51 @@ fn padded<const SIZE: usize>(elements: &[[u8; SIZE]], one: [u8; SIZE]) -> [[u8; 
     row
 }
 
-/// The smallest and the largest element; none if the block is not plain, or of another type.
+/// Calls a generic function with so many markers as an array; `None` if there are too many.
+macro_rules! with_markers {
+    ($markers:expr, $real:ty, $call:expr) => {
+        match *$markers {
+            [] => $call([]),
+            [one] => $call([one as $real]),
+            [one, two] => $call([one as $real, two as $real]),
+            _ => None,
+        }
+    };
+}
+
+/// The range of a block of plain elements; `None` if one of them is a marker, NaN or infinite, or of
+/// another type.
 pub(crate) fn range(
     element_type: ElementType,
     bytes: &[u8],
-    fill: Option<f64>,
+    markers: &[f64],
 ) -> Option<(f64, f64)> {
-    let fill = fill.unwrap_or(f64::NAN);
-    let arch = Arch::new();
+    fn of_float32<const M: usize>(bytes: &[u8], markers: [f32; M]) -> Option<(f64, f64)> {
+        let elements = bytes.as_chunks().0;
+        Arch::new().dispatch(Range { elements, markers, decode: f32::from_ne_bytes })
+    }
+    fn of_float64<const M: usize>(bytes: &[u8], markers: [f64; M]) -> Option<(f64, f64)> {
+        let elements = bytes.as_chunks().0;
+        Arch::new().dispatch(Range { elements, markers, decode: f64::from_ne_bytes })
+    }
     match element_type {
         ElementType::Float32 => {
-            let elements = bytes.as_chunks().0;
-            arch.dispatch(Range { elements, fill: fill as f32, decode: f32::from_ne_bytes })
+            with_markers!(markers, f32, |markers| of_float32(bytes, markers))
         }
         ElementType::Float64 => {
-            let elements = bytes.as_chunks().0;
-            arch.dispatch(Range { elements, fill, decode: f64::from_ne_bytes })
+            with_markers!(markers, f64, |markers| of_float64(bytes, markers))
         }
         _ => None,
     }
 }
 
-struct Range<'a, R, const SIZE: usize, F> {
+struct Range<'a, R, const SIZE: usize, const M: usize, F> {
     elements: &'a [[u8; SIZE]],
-    /// NaN if there is none.
-    fill: R,
+    markers: [R; M],
     decode: F,
 }
 
-impl<R, const SIZE: usize, F> WithSimd for Range<'_, R, SIZE, F>
+impl<R, const SIZE: usize, const M: usize, F> WithSimd for Range<'_, R, SIZE, M, F>
 where
     R: Float + Into<f64>,
     F: Fn([u8; SIZE]) -> R,
@@ -71,7 +87,11 @@ where
         let mut add = |row: &[[u8; SIZE]; LANES]| {
             for lane in 0..LANES {
                 let x = (self.decode)(row[lane]);
-                odd[lane] = odd[lane] + if x == self.fill { R::nan() } else { x - x };
+                let mut is_marker = false;
+                for marker in self.markers {
+                    is_marker |= x == marker;
+                }
+                odd[lane] = odd[lane] + if is_marker { R::nan() } else { x - x };
                 least[lane] = if x < least[lane] { x } else { least[lane] };
                 greatest[lane] = if x > greatest[lane] { x } else { greatest[lane] };
             }
@@ -90,38 +110,45 @@ where
     }
 }
 
-/// The differences of two blocks; none if one is not plain, or of another type.
+/// The differences of two blocks of plain elements; `None` if one of them is a marker, NaN or infinite, or
+/// of another type.
 pub(crate) fn differences(
     element_type: ElementType,
     before: &[u8],
     after: &[u8],
-    fill: Option<f64>,
+    markers: &[f64],
 ) -> Option<Sums> {
-    let fill = fill.unwrap_or(f64::NAN);
-    let arch = Arch::new();
+    fn of_float32<const M: usize>(before: &[u8], after: &[u8], markers: [f64; M]) -> Option<Sums> {
+        let (before, after) = (before.as_chunks().0, after.as_chunks().0);
+        let decode = |bytes: [u8; 4]| f64::from(f32::from_ne_bytes(bytes));
+        Arch::new().dispatch(Pairs { before, after, markers, decode })
+    }
+    fn of_float64<const M: usize>(before: &[u8], after: &[u8], markers: [f64; M]) -> Option<Sums> {
+        let (before, after) = (before.as_chunks().0, after.as_chunks().0);
+        Arch::new().dispatch(Pairs { before, after, markers, decode: f64::from_ne_bytes })
+    }
     match element_type {
         ElementType::Float32 => {
-            let (before, after) = (before.as_chunks().0, after.as_chunks().0);
-            let decode = |bytes: [u8; 4]| f64::from(f32::from_ne_bytes(bytes));
-            arch.dispatch(Pairs { before, after, fill, decode })
+            with_markers!(markers, f64, |markers| of_float32(before, after, markers))
         }
         ElementType::Float64 => {
-            let (before, after) = (before.as_chunks().0, after.as_chunks().0);
-            arch.dispatch(Pairs { before, after, fill, decode: f64::from_ne_bytes })
+            with_markers!(markers, f64, |markers| of_float64(before, after, markers))
         }
         _ => None,
     }
 }
 
-struct Pairs<'a, const SIZE: usize, F> {
+struct Pairs<'a, const SIZE: usize, const M: usize, F> {
     before: &'a [[u8; SIZE]],
     after: &'a [[u8; SIZE]],
-    /// NaN if there is none.
-    fill: f64,
+    markers: [f64; M],
     decode: F,
 }
 
-impl<const SIZE: usize, F: Fn([u8; SIZE]) -> f64> WithSimd for Pairs<'_, SIZE, F> {
+impl<const SIZE: usize, const M: usize, F> WithSimd for Pairs<'_, SIZE, M, F>
+where
+    F: Fn([u8; SIZE]) -> f64,
+{
     type Output = Option<Sums>;
 
     #[inline(always)]
@@ -133,9 +160,12 @@ impl<const SIZE: usize, F: Fn([u8; SIZE]) -> f64> WithSimd for Pairs<'_, SIZE, F
         let mut add = |xs: &[[u8; SIZE]; LANES], ys: &[[u8; SIZE]; LANES]| {
             for lane in 0..LANES {
                 let (x, y) = ((self.decode)(xs[lane]), (self.decode)(ys[lane]));
-                let is_fill = (x == self.fill) | (y == self.fill);
-                // NaN if one is NaN, infinite or the fill value; and then so is a sum.
-                let difference = if is_fill { f64::NAN } else { y - x };
+                let mut is_marker = false;
+                for marker in self.markers {
+                    is_marker |= (x == marker) | (y == marker);
+                }
+                // NaN if one is NaN, infinite or a marker; and then so is a sum.
+                let difference = if is_marker { f64::NAN } else { y - x };
                 let distance = difference.abs();
                 max[lane] = if distance > max[lane] { distance } else { max[lane] };
                 distances[lane] += distance;
@@ -175,8 +205,9 @@ mod tests {
     fn only_plain_blocks_have_a_range_and_differences() {
         let plain: Vec<f32> = (0..37).map(|i| 5.0 - i as f32).collect();
         let float32 = ElementType::Float32;
-        assert_eq!(range(float32, &bytes(&plain), None), Some((-31.0, 5.0)));
-        assert_eq!(range(float32, &bytes(&plain), Some(7.0)), Some((-31.0, 5.0)));
+        assert_eq!(range(float32, &bytes(&plain), &[]), Some((-31.0, 5.0)));
+        assert_eq!(range(float32, &bytes(&plain), &[7.0, 8.0]), Some((-31.0, 5.0)));
+        assert_eq!(range(float32, &bytes(&plain), &[7.0, 8.0, 9.0]), None);
         let shifted: Vec<f32> = plain.iter().map(|value| value - 0.5).collect();
         let expected = Sums {
             elements: 37,
@@ -186,16 +217,16 @@ mod tests {
             squares: 9.25,
             ..Sums::default()
         };
-        let found = differences(float32, &bytes(&plain), &bytes(&shifted), None);
+        let found = differences(float32, &bytes(&plain), &bytes(&shifted), &[]);
         assert_eq!(found, Some(expected));
         for (index, odd) in [(0, f32::NAN), (8, f32::INFINITY), (36, f32::NEG_INFINITY), (9, 77.0)]
         {
             let mut values = plain.clone();
             values[index] = odd;
             let (values, plain) = (bytes(&values), bytes(&plain));
-            assert_eq!(range(float32, &values, Some(77.0)), None, "{odd}");
-            assert_eq!(differences(float32, &values, &plain, Some(77.0)), None, "{odd}");
-            assert_eq!(differences(float32, &plain, &values, Some(77.0)), None, "{odd}");
+            assert_eq!(range(float32, &values, &[77.0]), None, "{odd}");
+            assert_eq!(differences(float32, &values, &plain, &[77.0]), None, "{odd}");
+            assert_eq!(differences(float32, &plain, &values, &[5.5, 77.0]), None, "{odd}");
         }
     }
 }

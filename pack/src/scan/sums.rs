@@ -1,14 +1,16 @@
 //! Sums over elements before and after: how many there are of each kind, and how far they are off.
 
-/// Sums over some elements. Errors are of those that count: NaN, infinities and the fill value are left
+/// Sums over some elements. Errors are of those that count: NaN, infinities and missing values are left
 /// out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sums {
     /// Elements that count.
     pub(crate) elements: u64,
-    /// Elements that are NaN, infinite or the fill value in both.
+    /// Elements that are NaN, infinite or a missing marker in both.
     pub(crate) nan: u64,
     pub(crate) infinite: u64,
+    pub(crate) missing: u64,
+    /// Elements that are the fill value in both, where that marks nothing.
     pub(crate) fill: u64,
     /// The largest |decoded − original|.
     pub(crate) max: f64,
@@ -18,8 +20,8 @@ pub(crate) struct Sums {
     pub(crate) differences: f64,
     /// Of (decoded − original)².
     pub(crate) squares: f64,
-    /// Elements other than the fill value that decode to it.
-    pub(crate) became_fill: u64,
+    /// Valid elements that decode to a missing marker.
+    pub(crate) became_missing: u64,
     /// Elements other than NaN that decode to it.
     pub(crate) became_nan: u64,
 }
@@ -30,12 +32,13 @@ impl Sums {
             elements: self.elements + other.elements,
             nan: self.nan + other.nan,
             infinite: self.infinite + other.infinite,
+            missing: self.missing + other.missing,
             fill: self.fill + other.fill,
             max: self.max.max(other.max),
             distances: self.distances + other.distances,
             differences: self.differences + other.differences,
             squares: self.squares + other.squares,
-            became_fill: self.became_fill + other.became_fill,
+            became_missing: self.became_missing + other.became_missing,
             became_nan: self.became_nan + other.became_nan,
         }
     }

@@ -6,13 +6,12 @@ use serde_json::{Map, Value, json};
 use zarr_recast::JsonScalar;
 
 use crate::error::Result;
+use crate::scan::missing::{FILL_VALUE, MISSING_VALUE};
 use crate::scan::number::integer;
 use crate::text::count;
 
 pub(crate) const SCALE_FACTOR: &str = "scale_factor";
 pub(crate) const ADD_OFFSET: &str = "add_offset";
-pub(crate) const FILL_VALUE: &str = "_FillValue";
-pub(crate) const MISSING_VALUE: &str = "missing_value";
 pub(crate) const UNSIGNED: &str = "_Unsigned";
 /// What readers apply to stored elements: beside value codecs it would be applied twice.
 pub(crate) const APPLIED: [&str; 5] =

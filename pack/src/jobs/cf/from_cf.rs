@@ -24,6 +24,7 @@ use crate::jobs::pending::Pending;
 use crate::json as scalars;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::missing::{FILL_VALUE, Markers};
 use crate::scan::number::integer;
 use crate::scan::survey::survey;
 
@@ -257,7 +258,7 @@ fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conver
     {
         // As xarray reads Zarr v2, where `fill_value` is `_FillValue`.
         let fill = to_json(source.fill_value());
-        given.entry(attributes::FILL_VALUE).or_insert(fill);
+        given.entry(FILL_VALUE).or_insert(fill);
     }
     let mut rule = Attributes::read(&given, stored)?;
     if !source.codecs().value_codecs().is_empty() && rule.code_type != stored {
@@ -319,7 +320,8 @@ fn range(source: &Source, rule: &Attributes, workers: &Workers) -> Result<Option
     if rule.code_type != source.element_type() {
         return Ok(None);
     }
-    let survey = survey(source, workers)?;
+    let survey = survey(source, &Markers::default(), workers)?;
+    // The fill value stands in chunks that are not stored.
     let fill = integer(source.fill_value());
     let ends = survey.range.map(|(least, greatest)| [integer(least), integer(greatest)]);
     let ends = ends.into_iter().flatten().flatten().chain(fill);
@@ -383,13 +385,13 @@ impl Conversion {
         workers: &Workers,
     ) -> Result<Charts> {
         let Conversion { rule, arithmetic, inversion, .. } = self;
-        let survey = survey(result, workers)?;
+        let survey = survey(result, &Markers::default(), workers)?;
         // What is missing reads as NaN; the fill value may be a number, and is one of the values then.
-        let nan = Scalar::nan(arithmetic.decoded_type()).context("a type without NaN")?;
-        let numbers = [survey.fill_value].into_iter().filter(|fill| fill.is_finite());
-        let numbers = numbers.filter(|_| survey.fill > 0).map(Scalar::to_f64);
+        let fill =
+            Some(survey.fill_value).filter(|&fill| fill.is_finite() && survey.count(fill) > 0);
         let range = survey.range.into_iter().flat_map(|(a, b)| [a.to_f64(), b.to_f64()]);
-        let ends = range.chain(numbers).fold(None, |ends: Option<(f64, f64)>, number| {
+        let numbers = range.chain(fill.map(Scalar::to_f64));
+        let ends = numbers.fold(None, |ends: Option<(f64, f64)>, number| {
             Some(ends.map_or((number, number), |(a, b)| (a.min(number), b.max(number))))
         });
         let ends = ends.unwrap_or_default();
@@ -404,7 +406,8 @@ impl Conversion {
         };
         let codes = code(ends.0).zip(code(ends.1)).map(|(a, b)| (a.min(b), a.max(b)));
         let frame = Frame {
-            fill_value: nan,
+            element_type: arithmetic.decoded_type(),
+            markers: Markers::default(),
             shape: source.array().shape().to_vec(),
             values: ends,
             codes: codes.map(|ends| (rule.code_type, ends)),

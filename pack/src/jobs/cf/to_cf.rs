@@ -22,6 +22,7 @@ use crate::io::transfer::Transfer;
 use crate::jobs::pending::Pending;
 use crate::json as scalars;
 use crate::runtime::{Runtime, Workers};
+use crate::scan::missing::{FILL_VALUE, MISSING_VALUE};
 
 /// `scale_factor`s and `add_offset`s that are tried, in units in the last place.
 const STEPS: i64 = 8;
@@ -289,10 +290,10 @@ fn written(
     attributes.insert(attributes::SCALE_FACTOR.into(), json!(rule.scale_factor));
     attributes.insert(attributes::ADD_OFFSET.into(), json!(rule.add_offset));
     if let Some((&first, others)) = missing.split_first() {
-        attributes.insert(attributes::FILL_VALUE.into(), to_json(first));
+        attributes.insert(FILL_VALUE.into(), to_json(first));
         if !others.is_empty() {
             let others: Vec<Value> = others.iter().map(|&code| to_json(code)).collect();
-            attributes.insert(attributes::MISSING_VALUE.into(), others.into());
+            attributes.insert(MISSING_VALUE.into(), others.into());
         }
     }
     Ok(attributes)

@@ -34,7 +34,6 @@ pub(super) enum Scope<'a> {
 /// What was written.
 pub(super) struct Packed {
     pub(super) packing: Packing,
-    pub(super) tolerance: Tolerance,
     /// All codecs, as in zarr.json.
     pub(super) codecs: Value,
     pub(super) part: Part,
@@ -127,7 +126,8 @@ impl Job<'_> {
             Scope::All(_) | Scope::Judged => None,
         };
         let writer = Writer::new(source, &encoding, self.attributes()?)?;
-        let judge = Judge::<N>::new(source.fill_value(), tolerance)?;
+        let judge = Judge::<N>::new(source.element_type(), &self.survey.markers, tolerance)?
+            .apart_from(&self.survey.apart)?;
         let codes = SeenCodes::new(packing.chain.encoded_type());
         let work = |number: u64| -> Result<Part> {
             let number =
@@ -190,7 +190,6 @@ impl Job<'_> {
         Ok(Packed {
             codecs: writer.codecs().clone(),
             packing,
-            tolerance,
             part: total,
             codes: codes.as_ref().map(SeenCodes::count),
             sampled: sample.map(|sample| sample.len() as u64),

@@ -25,6 +25,7 @@ use crate::jobs::pending::Pending;
 use crate::options::Percentiles;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::missing::Markers;
 use crate::scan::narrow::{Wanted, narrow};
 use crate::scan::survey::{Survey, survey};
 
@@ -33,7 +34,7 @@ use job::{Job, Other, sample};
 use search::DRY_RUN_SAMPLE;
 
 pub use job::PackJob;
-pub use report::{Bytes, Counts, PackErrors, PackReport, ScaleFrom};
+pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom};
 
 impl PackJob {
     /// Packs the array.
@@ -151,11 +152,12 @@ impl PackJob {
         workers: &Workers,
     ) -> Result<(Survey, Vec<Survey>, Survey)> {
         let (first, others) = sources.split_first().context("no array")?;
-        let mut own = survey(first, workers)?;
+        let markers = |source| Markers::with(source, &self.options);
+        let mut own = survey(first, &markers(first)?, workers)?;
         let mut all = own.clone();
         let mut surveys = Vec::new();
         for other in others {
-            let survey = survey(other, workers)?;
+            let survey = survey(other, &markers(other)?, workers)?;
             all = all.merge(&survey);
             surveys.push(survey);
         }
@@ -167,7 +169,7 @@ impl PackJob {
         narrow(&mut all, &wanted, sources, workers)
             .with_context(|| first.path().display().to_string())?;
         for survey in surveys.iter_mut().chain([&mut own]) {
-            survey.keep_to(all.limits);
+            survey.keep_to(all.limits.clone());
         }
         Ok((own, surveys, all))
     }
@@ -192,7 +194,7 @@ impl Job<'_> {
         let result = Source::open(staged.path(), FillCheck::Enforce)
             .context("reading back what was written")?;
         if self.options().verify {
-            compare(self.source, &result, self.survey.limits.as_ref(), tolerance, self.workers)?;
+            compare(self.source, &result, self.survey, tolerance, self.workers)?;
         }
         Ok(Written { staged, packed })
     }
@@ -211,7 +213,8 @@ impl Job<'_> {
             Some((a.min(b), a.max(b)))
         });
         let frame = Frame {
-            fill_value: survey.fill_value,
+            element_type: survey.element_type,
+            markers: survey.apart.clone(),
             shape: self.source.array().shape().to_vec(),
             values: values.unwrap_or_default(),
             codes: Some((chain.encoded_type(), stored.unwrap_or_default())),

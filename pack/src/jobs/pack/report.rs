@@ -43,9 +43,11 @@ pub struct PackReport {
     /// The stored code of the fill value.
     #[serde(serialize_with = "json::optional")]
     pub encoded_fill_value: Option<Scalar>,
+    /// The missing markers besides NaN.
+    pub missing: Vec<Missing>,
     /// All codecs, as in zarr.json.
     pub codecs: Value,
-    /// Smallest and largest value, without NaN, infinities and the fill value.
+    /// Smallest and largest value, without NaN, infinities and missing values.
     #[serde(serialize_with = "json::range")]
     pub range: Option<(Scalar, Scalar)>,
     /// The same, or the range that values were clamped to.
@@ -95,6 +97,19 @@ pub struct ScaleFrom {
     pub range: Option<(Scalar, Scalar)>,
 }
 
+/// A value that stands for missing ones.
+#[derive(Clone, Debug, Serialize)]
+pub struct Missing {
+    /// The value.
+    #[serde(serialize_with = "json::scalar")]
+    pub value: Scalar,
+    /// Elements that are it.
+    pub count: u64,
+    /// Its stored code.
+    #[serde(serialize_with = "json::optional")]
+    pub code: Option<Scalar>,
+}
+
 /// How many elements are what.
 #[derive(Clone, Debug, Serialize)]
 pub struct Counts {
@@ -102,6 +117,8 @@ pub struct Counts {
     pub elements: u64,
     /// NaN.
     pub nan: u64,
+    /// Missing markers, besides NaN.
+    pub missing: u64,
     /// The fill value, if that is not NaN.
     pub fill: u64,
     /// Infinite.
@@ -112,12 +129,12 @@ pub struct Counts {
     pub clamped: u64,
     /// Stored modulo 2^N.
     pub wrapped: u64,
-    /// Valid values that decode to NaN, or to a fill value outside the data.
+    /// Valid values that decode to NaN or to a missing marker.
     pub collisions: u64,
     /// Of those, NaN.
     pub became_nan: u64,
-    /// Valid values that decode to the fill value.
-    pub became_fill: u64,
+    /// Of those, a missing marker.
+    pub became_missing: u64,
     /// Different stored codes, for types of at most 16 bits.
     pub distinct: Option<u64>,
 }
@@ -159,7 +176,7 @@ impl PackReport {
         charts: Option<Charts>,
         started: Instant,
     ) -> Self {
-        let Packed { packing, tolerance, codecs, part, codes, sampled } = packed;
+        let Packed { packing, codecs, part, codes, sampled } = packed;
         let (survey, options) = (job.survey, job.options());
         let elements = job.source.elements() as u64;
         let seconds = started.elapsed().as_secs_f64();
@@ -171,7 +188,20 @@ impl PackReport {
             OutOfRange::Clamp | OutOfRange::Error => (part.outside.count + part.out_of_range, 0),
         };
         let mapped_nan = if packing.nan.is_some() { survey.nan } else { 0 };
-        let mapped_fill = if packing.fill_is_mapped() { survey.fill } else { 0 };
+        let missing = survey.markers.values().iter().map(|&value| {
+            let count = survey.count(value);
+            let code = packing.chain.encode(&value.to_ne_bytes()).ok();
+            let encoded = packing.chain.encoded_type();
+            let code = code.and_then(|code| Scalar::from_ne_bytes(encoded, &code));
+            Missing { value, count, code }
+        });
+        let missing: Vec<Missing> = missing.collect();
+        let mapped_missing = missing.iter().filter(|one| packing.is_mapped(one.value));
+        let mapped_missing = mapped_missing.map(|one| one.count).sum::<u64>();
+        let fill_is_marker = survey.markers.contains(survey.fill_value);
+        let fill_is_mapped = !fill_is_marker && packing.is_mapped(survey.fill_value);
+        let fill = survey.count(survey.fill_value);
+        let mapped_fill = if fill_is_mapped { fill } else { 0 };
         let scale_from = job.others.first().map(|_| {
             let others = job.others.iter().map(|other| other.source);
             let arrays = [job.source].into_iter().chain(others);
@@ -189,6 +219,7 @@ impl PackReport {
             nan: packing.nan,
             fill_value: survey.fill_value,
             encoded_fill_value: packing.chain.encoded_fill_value(),
+            missing,
             codecs,
             range: survey.data_range,
             kept_range: survey.range,
@@ -196,14 +227,15 @@ impl PackReport {
             counts: Counts {
                 elements,
                 nan: survey.nan,
-                fill: survey.fill,
+                missing: survey.missing(),
+                fill,
                 infinite: survey.infinite,
-                mapped: mapped_nan + mapped_fill,
+                mapped: mapped_nan + mapped_missing + mapped_fill,
                 clamped,
                 wrapped,
-                collisions: part.comparison.collisions(&tolerance),
+                collisions: part.comparison.collisions(),
                 became_nan: part.comparison.sums.became_nan,
-                became_fill: part.comparison.sums.became_fill,
+                became_missing: part.comparison.sums.became_missing,
                 distinct: codes,
             },
             bytes: Bytes {

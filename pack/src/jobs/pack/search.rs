@@ -50,14 +50,14 @@ impl Job<'_> {
                 continue;
             }
             if !self.options().is_explicit()
-                && let Err(violation) = self.try_sample(&packing, chooser.tolerance(&packing))
+                && let Err(violation) = self.try_sample(&packing, chooser.tolerance())
             {
                 failure = Some(violation);
                 continue;
             }
             guesses_failed = packing.is_guess;
             for packing in self.smallest_first(chooser, packing)? {
-                let tolerance = chooser.tolerance(&packing);
+                let tolerance = chooser.tolerance();
                 let serves_others = self.try_others(chooser, &packing);
                 match serves_others.and_then(|()| attempt(packing, tolerance)) {
                     Ok(done) => return Ok(done),
@@ -75,7 +75,7 @@ impl Job<'_> {
     pub(super) fn try_others(&self, chooser: &Chooser<'_>, packing: &Packing) -> Result<()> {
         for member in self.members().skip(1) {
             let packing = packing.beside(member.survey.fill_value)?;
-            let tolerance = chooser.tolerance(&packing);
+            let tolerance = chooser.tolerance();
             if self.is_dry_run {
                 let sample = sample(member.source, DRY_RUN_SAMPLE)?;
                 member.encode_chunks(packing, tolerance, Scope::Some(&sample))?;
@@ -118,7 +118,7 @@ impl Job<'_> {
             let (mut size, mut error) = (0, 0.0_f64);
             for (member, numbers) in &samples {
                 let packing = packing.beside(member.survey.fill_value).ok()?;
-                let tolerance = chooser.tolerance(&packing);
+                let tolerance = chooser.tolerance();
                 let part =
                     member.encode_chunks(packing, tolerance, Scope::Some(numbers)).ok()?.part;
                 size += part.stored_bytes;
@@ -135,7 +135,7 @@ impl Job<'_> {
         let at = |position| {
             chooser.scales_at(&packing, position, is_small).into_iter().find_map(|scale| {
                 let other = chooser.moved(&packing, scale, position)?;
-                let is_right = self.try_sample(&other, chooser.tolerance(&other)).is_ok();
+                let is_right = self.try_sample(&other, chooser.tolerance()).is_ok();
                 let (size, error) = is_right.then(|| tried(&other))??;
                 let is_as_good =
                     (!is_precise || error <= allowed) && (!keeps_zero || self.keeps_zero(&other));
@@ -213,7 +213,13 @@ impl Job<'_> {
     pub(super) fn try_sample(&self, packing: &Packing, tolerance: Tolerance) -> Result<()> {
         let sample = &self.all.sample;
         let decoded = packing.chain.decode(&packing.chain.encode(sample)?)?;
-        let excess = largest_excess(self.source.fill_value(), tolerance, sample, &decoded)?;
+        let excess = largest_excess(
+            self.source.element_type(),
+            &self.all.markers,
+            tolerance,
+            sample,
+            &decoded,
+        )?;
         if let Some(error) = excess {
             bail!("with the scale {} an element is off by {error:?}", scalar_text(packing.scale));
         }
