@@ -1,60 +1,94 @@
 #!/bin/bash
-# Fails when a kernel has lost its vectors: counts the instructions per element of some kernels under
-# callgrind, which is repeatable where times are not, and compares them with kernels/instructions.csv; a
-# loop that is not vectorised any more takes several times as many.
+# Fails when a kernel has lost its vectors: counts the instructions per element of some kernels, which is
+# repeatable where times are not, and compares them with kernels/instructions.csv; a loop that is not
+# vectorised any more takes several times as many.
 #
 #   .ci/codegen.sh           compares
 #   .ci/codegen.sh --write   writes the table anew
 #
-# Needs valgrind and a CPU with AVX2 (valgrind has no AVX-512, so AVX2 is the level that runs).
+# AVX2 is counted under callgrind (valgrind has no AVX-512) and needs valgrind and a CPU that has it; NEON
+# under qemu's user-mode emulation, with what .ci/aarch64.sh installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 table=kernels/instructions.csv
 tolerance=25 # per cent, for compilers differ
 
-if ! grep -qw avx2 /proc/cpuinfo; then
-    echo "no AVX2 here: the kernels' instructions are not compared"
-    exit 0
-fi
-command -v valgrind > /dev/null || {
-    apt-get update -q
-    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends valgrind
-}
+counted="$(mktemp -d)"
+trap 'rm -rf "$counted"' EXIT
 
-# Without -p, for the features of dependencies that others are built with.
-cargo build --quiet --profile bench --example run_kernel
-program="${CARGO_TARGET_DIR:-target}/release/examples/run_kernel"
-
-# Instructions that running KERNEL some times takes, with all that is around it.
-count() {
+# Instructions that running KERNEL some times takes at a level, with all that is around it.
+count_avx2() {
     RECAST_LEVEL=avx2 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" "$1" "$2" 2>&1 |
         awk '/Collected/ { print $NF }'
 }
+count_neon() {
+    # One instruction per block of the translator, and a line for each block that is run.
+    RECAST_LEVEL=neon qemu-aarch64 "$one_by_one" -d nochain,exec -D /dev/fd/3 "$program" "$1" "$2" 3>&1 > /dev/null |
+        grep -c '^Trace'
+}
 
-counted="$(mktemp)"
-trap 'rm -f "$counted"' EXIT
-echo "kernel,instructions_per_element" > "$counted"
-for kernel in $("$program"); do
-    # The difference leaves one run.
-    less="$(count "$kernel" 1)"
-    more="$(count "$kernel" 2)"
-    awk -v kernel="$kernel" -v less="$less" -v more="$more" \
-        'BEGIN { printf "%s,%.2f\n", kernel, (more - less) / 65536 }' >> "$counted"
-done
+# Writes the instructions per element of all kernels at LEVEL into a table.
+count_kernels() {
+    local less more
+    echo "kernel,$1" > "$counted/$1"
+    for kernel in $($run "$program"); do
+        # The difference leaves one run.
+        less="$("count_$1" "$kernel" 1)"
+        more="$("count_$1" "$kernel" 2)"
+        awk -v kernel="$kernel" -v less="$less" -v more="$more" \
+            'BEGIN { printf "%s,%.2f\n", kernel, (more - less) / 65536 }' >> "$counted/$1"
+    done
+}
+
+if grep -qw avx2 /proc/cpuinfo; then
+    command -v valgrind > /dev/null || {
+        apt-get update -q
+        DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends valgrind
+    }
+    # Without -p, for the features of dependencies that others are built with.
+    cargo build --quiet --profile bench --example run_kernel
+    run='' program="${CARGO_TARGET_DIR:-target}/release/examples/run_kernel"
+    count_kernels avx2
+else
+    echo "no AVX2 here: its instructions are not compared"
+fi
+
+. .ci/aarch64.sh
+cargo build --quiet --profile bench --target $target -p recast-kernels --example run_kernel
+run=qemu-aarch64 program="${CARGO_TARGET_DIR:-target}/$target/release/examples/run_kernel"
+one_by_one=-singlestep # as it was named up to qemu 8
+qemu-aarch64 --help | grep -q one-insn-per-tb && one_by_one=-one-insn-per-tb
+count_kernels neon
 
 if [ "${1:-}" = --write ]; then
-    cp "$counted" "$table"
+    [ -f "$counted/avx2" ] || { echo "the table is written where AVX2 is" >&2; exit 1; }
+    join -t, --nocheck-order "$counted/avx2" "$counted/neon" > "$table"
     cat "$table"
     exit 0
 fi
-paste -d, "$table" "$counted" | awk -F, -v tolerance="$tolerance" -v table="$table" '
-    NR == 1 { next }
-    $1 != $3 { print $1 " in " table " is not " $3 ", which was counted: run .ci/codegen.sh --write"; failed = 1; next }
-    {
-        change = ($4 / $2 - 1) * 100
-        printf "%-32s %6.2f instructions per element, %6.2f in the table (%+.0f %%)\n", $1, $4, $2, change
-        if (change > tolerance) { print "  more than the table allows: has the loop lost its vectors?"; failed = 1 }
-        if (change < -tolerance) { print "  fewer: take them over with .ci/codegen.sh --write"; failed = 1 }
-    }
-    END { exit failed }'
+
+# The table's kernels in its order, with its count and the one of now.
+for level in avx2 neon; do
+    [ -f "$counted/$level" ] || continue
+    awk -F, -v level="$level" -v tolerance="$tolerance" -v table="$table" '
+        FNR == 1 {
+            if (NR == 1) for (column = 2; column <= NF && $column != level;) column++
+            next
+        }
+        FNR == NR { expected[$1] = $column; next }
+        !($1 in expected) { print $1 " is not in " table ": run .ci/codegen.sh --write"; failed = 1; next }
+        {
+            change = ($2 / expected[$1] - 1) * 100
+            printf "%s %-32s %6.2f instructions per element, %6.2f in the table (%+.0f %%)\n", \
+                level, $1, $2, expected[$1], change
+            if (change > tolerance) { print "  more than the table allows: has the loop lost its vectors?"; failed = 1 }
+            if (change < -tolerance) { print "  fewer: take them over with .ci/codegen.sh --write"; failed = 1 }
+            delete expected[$1]
+        }
+        END {
+            for (kernel in expected) { print kernel " of " table " was not counted: run .ci/codegen.sh --write"; failed = 1 }
+            exit failed
+        }' "$table" "$counted/$level" || failed=1
+done
+exit "${failed:-0}"

@@ -37,7 +37,7 @@ fn bench(criterion: &mut Criterion, name: &str, plan: PlanBuilder) {
 }
 
 fn affine<T: Element>(offset: T, scale: T) -> ScaleOffset {
-    ScaleOffset { offset: Some(offset.into()), scale: Some(scale.into()), ..ScaleOffset::default() }
+    ScaleOffset::new(Some(offset.into()), Some(scale.into()))
 }
 
 fn kernels(criterion: &mut Criterion) {

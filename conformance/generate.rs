@@ -73,8 +73,11 @@ fn outcome(target: ElementType, modes: Modes) -> String {
 }
 
 fn outcomes(source: ElementType, bits: u64, target: ElementType) -> [Modes; 5] {
-    Rounding::ALL.map(|rounding| {
-        OutOfRange::ALL.map(|mode| {
+    // By index, for the arrays here are as long as the lists.
+    std::array::from_fn(|rounding| {
+        let rounding = Rounding::ALL[rounding];
+        std::array::from_fn(|mode| {
+            let mode = OutOfRange::ALL[mode];
             if mode == OutOfRange::Wrap && target.is_float() {
                 return Err(Reason::OutOfRange);
             }
@@ -125,9 +128,9 @@ fn casts() -> String {
     const MOST_OF_A_KIND: usize = 4;
     const MOST: usize = 64;
     let mut text = header("cast");
-    for source in ElementType::ALL {
+    for &source in ElementType::ALL {
         let edges = edges(source);
-        for target in ElementType::ALL {
+        for &target in ElementType::ALL {
             let mut of_a_kind: BTreeMap<String, usize> = BTreeMap::new();
             let mut picked = Vec::new();
             let mut candidates = candidates(source, target, &edges);
@@ -206,14 +209,14 @@ fn parameters(element_type: ElementType, random: &mut Random) -> (Option<u64>, O
 
 fn scale_offsets() -> String {
     let mut text = header("scale_offset");
-    for element_type in ElementType::ALL {
+    for &element_type in ElementType::ALL {
         let mut random = Random::new(element_type as u64);
         let edges = edges(element_type);
         for _ in 0..8 {
             let (offset, scale) = parameters(element_type, &mut random);
             let with = |overflow| {
                 let scalar = |bits| Scalar::from_bits(element_type, bits);
-                ScaleOffset { offset: offset.map(scalar), scale: scale.map(scalar), overflow }
+                ScaleOffset::new(offset.map(scalar), scale.map(scalar)).overflow(overflow)
             };
             let mut elements: Vec<u64> = (0..10).map(|_| random.element(element_type)).collect();
             elements.extend((0..6).map(|_| *random.pick(&edges)));
@@ -306,7 +309,7 @@ const NO_SCALARS: [&str; 7] = ["null", "true", "[]", "[1]", "{}", "\"\"", "1e400
 
 fn scalars() -> String {
     let mut text = header("scalars");
-    for element_type in ElementType::ALL {
+    for &element_type in ElementType::ALL {
         let digits = 2 * element_type.size();
         let mut random = Random::new(element_type as u64);
         let mut texts: Vec<String> = SCALARS.iter().chain(&NO_SCALARS).map(|&s| s.into()).collect();
@@ -413,11 +416,7 @@ fn scale_offset_part(element_type: ElementType, random: &mut Random) -> Part {
     };
     let members = list([member("offset", offset), member("scale", scale)].into_iter().flatten());
     let scalar = |bits| Scalar::from_bits(element_type, bits);
-    let parameters = ScaleOffset {
-        offset: offset.map(scalar),
-        scale: scale.map(scalar),
-        overflow: FloatOverflow::Strict,
-    };
+    let parameters = ScaleOffset::new(offset.map(scalar), scale.map(scalar));
     Part {
         json: format!(r#"{{"name":"scale_offset","configuration":{{{members}}}}}"#),
         target: element_type,
@@ -427,9 +426,9 @@ fn scale_offset_part(element_type: ElementType, random: &mut Random) -> Part {
 }
 
 fn cast_part(source: ElementType, random: &mut Random) -> Part {
-    let target = *random.pick(&ElementType::ALL);
-    let rounding = *random.pick(&Rounding::ALL);
-    let mode = *random.pick(&OutOfRange::ALL);
+    let target = *random.pick(ElementType::ALL);
+    let rounding = *random.pick(Rounding::ALL);
+    let mode = *random.pick(OutOfRange::ALL);
     let mode = if target.is_float() && mode == OutOfRange::Wrap { OutOfRange::Clamp } else { mode };
     let mut map = |source: ElementType, target: ElementType| -> Vec<(Scalar, Scalar)> {
         let entries = *random.pick(&[0, 0, 1, 2, 3]);
@@ -531,7 +530,7 @@ fn chains() -> String {
     let mut count = 0;
     for seed in 0.. {
         let mut random = Random::new(1000 + seed);
-        let source = *random.pick(&ElementType::ALL);
+        let source = *random.pick(ElementType::ALL);
         let mut parts: Vec<Part> = Vec::new();
         let mut current = source;
         for _ in 0..=random.below(4) {

@@ -135,10 +135,10 @@ fn bind(source: ElementType, codec: Codec, options: &BindOptions) -> Result<Chai
 fn cast(line: &Value, level: Level) -> Result<usize, String> {
     let (source, target) = (element_type(&line["source"])?, element_type(&line["target"])?);
     let cases = list(line, "cases")?;
-    let options = BindOptions { level: Some(level), ..BindOptions::default() };
+    let options = BindOptions::default().level(level);
     let mut count = 0;
-    for (at, rounding) in Rounding::ALL.into_iter().enumerate() {
-        for mode in OutOfRange::ALL {
+    for (at, rounding) in Rounding::ALL.iter().copied().enumerate() {
+        for &mode in OutOfRange::ALL {
             if mode == OutOfRange::Wrap && target.is_float() {
                 continue;
             }
@@ -182,7 +182,7 @@ fn scale_offset(line: &Value, level: Level) -> Result<usize, String> {
     let codec = Codec::from(ScaleOffset::new(parameter("offset")?, parameter("scale")?));
     let mut count = 0;
     for float_overflow in [FloatOverflow::Strict, FloatOverflow::Ieee] {
-        let options = BindOptions { level: Some(level), float_overflow, ..BindOptions::default() };
+        let options = BindOptions::default().level(level).float_overflow(float_overflow);
         let chain = bind(element_type, codec.clone(), &options)?;
         for (plan, name) in [(chain.encode_plan(), "encode"), (chain.decode_plan(), "decode")] {
             let outcomes = list(line, name)?
@@ -238,7 +238,7 @@ fn chain(line: &Value, level: Level) -> Result<usize, String> {
     let text = |error: zarr_recast::MetadataError| error.to_string();
     let fill = fill_value::from_json(source, &line["fill_value"]).map_err(text)?;
     let codecs = Codec::list_from_json(&line["codecs"]).map_err(text)?;
-    let options = BindOptions { level: Some(level), ..BindOptions::default() };
+    let options = BindOptions::default().level(level);
     let chain = Chain::bind(source, Some(fill), &codecs, &options).map_err(|e| e.to_string())?;
     let encoded_fill = element(target, &line["encoded_fill_value"])?;
     if (chain.encoded_type(), chain.encoded_fill_value()) != (target, Some(encoded_fill)) {

@@ -140,7 +140,7 @@ fn steps(source: ElementType, random: &mut Random) -> Vec<Step> {
         };
         let (offset, scale) = (parameter(), parameter().filter(|scale| !scale.is_zero()));
         let overflow = *random.pick(&[FloatOverflow::Strict, FloatOverflow::Ieee]);
-        let parameters = ScaleOffset { offset, scale, overflow };
+        let parameters = ScaleOffset::new(offset, scale).overflow(overflow);
         let encode = random.below(2) == 0;
         steps.push(if encode { Step::Scale(parameters) } else { Step::Unscale(parameters) });
     }
@@ -154,13 +154,13 @@ fn steps(source: ElementType, random: &mut Random) -> Vec<Step> {
 }
 
 fn cast(source: ElementType, random: &mut Random) -> Step {
-    let target = *random.pick(&ElementType::ALL);
-    let mode = *random.pick(&OutOfRange::ALL);
+    let target = *random.pick(ElementType::ALL);
+    let mode = *random.pick(OutOfRange::ALL);
     let mode = if target.is_float() && mode == OutOfRange::Wrap { OutOfRange::Clamp } else { mode };
     let entries = *random.pick(&[0, 0, 0, 0, 1, 3]);
     let mut scalar = |element_type| Scalar::from_bits(element_type, random.element(element_type));
     let map: Vec<_> = (0..entries).map(|_| (scalar(source), scalar(target))).collect();
-    let rounding = *random.pick(&Rounding::ALL);
+    let rounding = *random.pick(Rounding::ALL);
     Step::Cast(Cast::new(target).rounding(rounding).out_of_range(mode).map(map))
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use recast_kernels::bytemuck::{cast_slice, cast_slice_mut, zeroed_vec};
 use recast_kernels::{
-    ElementType, FloatOverflow, Level, Plan, PlanBuilder, RunError, Scalar, Step,
+    Element, ElementType, FloatOverflow, Level, Plan, PlanBuilder, RunError, Scalar, Step,
 };
 
 use crate::data_type::{self, ByteOrder};
@@ -13,6 +14,7 @@ use crate::{BindError, Codec, Diagnostic, fill_value};
 
 /// How a chain is bound. The default is right for an array about to be created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BindOptions {
     /// How strict to be about the fill value.
     pub fill_check: FillCheck,
@@ -24,7 +26,36 @@ pub struct BindOptions {
     pub swap_encoded_bytes: bool,
 }
 
+impl BindOptions {
+    /// The same with another check of the fill value.
+    #[must_use]
+    pub fn fill_check(self, fill_check: FillCheck) -> Self {
+        Self { fill_check, ..self }
+    }
+
+    /// The same with another treatment of finite floats that overflow.
+    #[must_use]
+    pub fn float_overflow(self, float_overflow: FloatOverflow) -> Self {
+        Self { float_overflow, ..self }
+    }
+
+    /// The same with kernels of this level.
+    #[must_use]
+    pub fn level(self, level: Level) -> Self {
+        Self { level: Some(level), ..self }
+    }
+
+    /// The same with the bytes of encoded elements reversed or not.
+    #[must_use]
+    pub fn swap_encoded_bytes(self, swap: bool) -> Self {
+        Self { swap_encoded_bytes: swap, ..self }
+    }
+}
+
 /// A sequence of codecs bound to a data type and a fill value.
+///
+/// Elements that cannot be converted are a [`RunError`] with index and value; [`advice`](crate::advice)
+/// says what to change in the metadata.
 ///
 /// A chain is immutable, `Send + Sync`, and cheap to clone. It works on any run of elements, so part
 /// of a chunk is just part of a slice. Elements are in native byte order.
@@ -241,4 +272,73 @@ impl Chain {
     pub fn decode_into(&self, encoded: &[u8], decoded: &mut [u8]) -> Result<(), RunError> {
         self.decode_plan().run(encoded, decoded)
     }
+
+    /// Encodes a slice of elements.
+    ///
+    /// ```
+    /// use zarr_recast::{BindOptions, Chain, ElementType, ScaleOffset};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let codecs = [ScaleOffset::default().scale(2).into()];
+    /// let chain = Chain::bind(ElementType::Int16, None, &codecs, &BindOptions::default())?;
+    /// assert_eq!(chain.encode_slice::<i16, i16>(&[3, -4])?, [6, -8]);
+    /// assert!(chain.encode_slice::<u16, i16>(&[3]).is_err()); // the chain's elements are int16
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The first element that cannot be encoded, and slices of other types than the chain's.
+    pub fn encode_slice<S: Element, T: Element>(&self, decoded: &[S]) -> Result<Vec<T>, RunError> {
+        run_slice(self.encode_plan(), decoded)
+    }
+
+    /// Decodes a slice of elements.
+    ///
+    /// # Errors
+    /// The first element that cannot be decoded, and slices of other types than the chain's.
+    pub fn decode_slice<S: Element, T: Element>(&self, encoded: &[S]) -> Result<Vec<T>, RunError> {
+        run_slice(self.decode_plan(), encoded)
+    }
+
+    /// Encodes a slice of elements into another one of the same length.
+    ///
+    /// # Errors
+    /// As [`Chain::encode_slice`], and a slice of another length; its contents are then unspecified.
+    pub fn encode_slice_into<S: Element, T: Element>(
+        &self,
+        decoded: &[S],
+        encoded: &mut [T],
+    ) -> Result<(), RunError> {
+        run_slice_into(self.encode_plan(), decoded, encoded)
+    }
+
+    /// Decodes a slice of elements into another one of the same length.
+    ///
+    /// # Errors
+    /// As [`Chain::decode_slice`], and a slice of another length; its contents are then unspecified.
+    pub fn decode_slice_into<S: Element, T: Element>(
+        &self,
+        encoded: &[S],
+        decoded: &mut [T],
+    ) -> Result<(), RunError> {
+        run_slice_into(self.decode_plan(), encoded, decoded)
+    }
+}
+
+fn run_slice<S: Element, T: Element>(plan: &Plan, input: &[S]) -> Result<Vec<T>, RunError> {
+    let mut output = zeroed_vec(input.len());
+    run_slice_into(plan, input, &mut output)?;
+    Ok(output)
+}
+
+fn run_slice_into<S: Element, T: Element>(
+    plan: &Plan,
+    input: &[S],
+    output: &mut [T],
+) -> Result<(), RunError> {
+    for (slice, expected) in [(S::TYPE, plan.source()), (T::TYPE, plan.target())] {
+        if slice != expected {
+            return Err(RunError::SliceType { slice, expected });
+        }
+    }
+    plan.run(cast_slice(input), cast_slice_mut(output))
 }

@@ -158,7 +158,7 @@ fn similar(name: &str) -> String {
     };
     let wanted = plain(name);
     ElementType::ALL
-        .into_iter()
+        .iter()
         .find(|element_type| plain(element_type.name()) == wanted)
         .map_or_else(String::new, |element_type| format!("; did you mean {element_type}?"))
 }

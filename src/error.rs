@@ -1,6 +1,6 @@
 //! What is wrong with metadata.
 
-use recast_kernels::BuildError;
+use recast_kernels::{BuildError, CastError, Reason};
 use thiserror::Error;
 
 use crate::Diagnostic;
@@ -53,4 +53,33 @@ pub enum BindError {
     /// The plan cannot be built: for instance, a level that this CPU lacks.
     #[error(transparent)]
     Build(#[from] BuildError),
+}
+
+/// What to change in the metadata so that an element can be encoded: what the error of a [`Chain`]
+/// leaves to say, for it names values and types alone. One line; no full stop.
+///
+/// ```
+/// use zarr_recast::{BindOptions, CastValue, Chain, ElementType, RunError, advice};
+/// # fn main() -> Result<(), zarr_recast::BindError> {
+/// let codecs = [CastValue::new(ElementType::UInt8).into()];
+/// let chain = Chain::bind(ElementType::Float32, None, &codecs, &BindOptions::default())?;
+/// let Err(RunError::Element(error)) = chain.encode_slice::<f32, u8>(&[300.0]) else { panic!() };
+/// assert_eq!(advice(&error), "set out_of_range, or name the value in scalar_map");
+/// # Ok(()) }
+/// ```
+///
+/// [`Chain`]: crate::Chain
+#[must_use]
+pub fn advice(error: &CastError) -> &'static str {
+    match error.reason {
+        Reason::Nan => "name NaN in scalar_map, for instance [\"NaN\", 0]",
+        Reason::Infinite => "name the infinity in scalar_map, for instance [\"Infinity\", 0]",
+        Reason::OutOfRange if error.target.is_integer() => {
+            "set out_of_range, or name the value in scalar_map"
+        }
+        Reason::OutOfRange => "set out_of_range to clamp, or name the value in scalar_map",
+        Reason::InexactDivision => "the data were not written with the scale of this scale_offset",
+        // Of scale_offset as well.
+        _ => "choose another scale or offset for scale_offset, or a wider data type",
+    }
 }

@@ -13,6 +13,7 @@ use crate::fill_value::to_json;
 /// A fill value that cannot be encoded is an error always, but in chains of legacy codecs, which do
 /// not encode it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FillCheck {
     /// For arrays about to be created: a fill value must come back from the chain.
     #[default]
@@ -26,6 +27,7 @@ pub enum FillCheck {
 
 /// Something about a bound chain that is no error but that its user should know.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// What it is about.
     pub kind: DiagnosticKind,

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use recast_kernels::half::{bf16, f16};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde_json::Value;
 
@@ -156,6 +157,18 @@ impl From<Scalar> for JsonScalar {
         Self(to_json(scalar).to_string())
     }
 }
+
+macro_rules! from_elements {
+    ($($element:ty),*) => {$(
+        impl From<$element> for JsonScalar {
+            fn from(element: $element) -> Self {
+                Scalar::from(element).into()
+            }
+        }
+    )*};
+}
+
+from_elements!(i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64);
 
 /// The JSON text, shortened if it is long.
 impl fmt::Display for JsonScalar {

@@ -1,8 +1,26 @@
 //! The Zarr codecs `cast_value` and `scale_offset`: metadata in, a bound [`Chain`] out.
 //!
-//! This crate reads data types, fill values and codec configurations from JSON and binds them once;
-//! every refusal happens there. What runs afterwards is a [`Plan`] of `recast-kernels`, over any
+//! Codecs are built from Rust values, or read from JSON, and bound once to a data type and a fill
+//! value; every refusal happens there. What runs afterwards is a [`Plan`] of `recast-kernels`, over any
 //! number of chunks or parts of chunks:
+//!
+//! ```
+//! use zarr_recast::{BindOptions, CastValue, Chain, ElementType, OutOfRange, ScaleOffset};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Tenths of degrees from 5 on, as bytes; NaN becomes 255 and comes back.
+//! let codecs = [
+//!     ScaleOffset::default().offset(5).scale(10).into(),
+//!     CastValue::new(ElementType::UInt8).out_of_range(OutOfRange::Clamp).map(f32::NAN, 255_u8).into(),
+//! ];
+//! let fill_value = f32::NAN.into();
+//! let chain = Chain::bind(ElementType::Float32, Some(fill_value), &codecs, &BindOptions::default())?;
+//! let encoded: Vec<u8> = chain.encode_slice(&[6.5_f32, f32::NAN, 99.0])?;
+//! assert_eq!(encoded, [15, 255, 255]);
+//! assert_eq!(chain.decode_slice::<u8, f32>(&[15])?, [6.5]);
+//! # Ok(()) }
+//! ```
+//!
+//! From the metadata of an array, and over bytes:
 //!
 //! ```
 //! use zarr_recast::Chain;
@@ -24,6 +42,15 @@
 //!
 //! `docs/semantics.md` has every decision where the Zarr specifications are silent, and the
 //! differences from other implementations.
+//!
+//! # Features
+//! None; `std` is needed. To spread a run over threads, give a chain's [`Plan`] to `Plan::par_run` of
+//! `recast-kernels`, whose feature `rayon` has it.
+//!
+//! # Dependencies in signatures
+//! [`half`] (`f16` and `bf16` as elements) and [`bytemuck`] (the bound of [`Element`]) are re-exported;
+//! `serde_json::Value` stands for JSON that is parsed already. A new major version of one of them is a
+//! new breaking version of this crate.
 
 #![forbid(unsafe_code)]
 
@@ -37,14 +64,16 @@ mod json;
 
 pub use chain::{BindOptions, Chain};
 pub use codec::{AsType, CastValue, Codec, FixedScaleOffset, ScalarMap, ScaleOffset};
-pub use error::{BindError, MetadataError};
+pub use error::{BindError, MetadataError, advice};
 pub use fill_check::{Diagnostic, DiagnosticKind, FillCheck};
 pub use fill_value::JsonScalar;
 pub use json::Json;
 pub use recast_kernels::{
-    BuildError, CastError, ElementType, FloatOverflow, Level, OutOfRange, Plan, Reason, Rounding,
-    RunError, Scalar,
+    BuildError, CastError, Element, ElementType, FloatOverflow, Level, OutOfRange, ParseError,
+    Plan, Reason, Rounding, RunError, Scalar,
 };
+// Their types and traits are in signatures here: `f16`, `bf16` and `Pod`.
+pub use recast_kernels::{bytemuck, half};
 
 /// The README's examples, run as doctests.
 #[cfg(doctest)]

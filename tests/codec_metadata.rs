@@ -218,7 +218,7 @@ fn encoded_bytes_are_swapped_on_request() {
     let codecs = Codec::list_from_json(
         r#"[{"name": "cast_value", "configuration": {"data_type": "int16"}}]"#,
     );
-    let options = BindOptions { swap_encoded_bytes: true, ..BindOptions::default() };
+    let options = BindOptions::default().swap_encoded_bytes(true);
     let fill = Some(1.0_f32.into());
     let chain = Chain::bind(ElementType::Float32, fill, &codecs.unwrap(), &options).unwrap();
     let encoded = chain.encode(&258.0_f32.to_ne_bytes()).unwrap();
@@ -259,7 +259,7 @@ fn legacy_codecs_name_the_byte_order_of_what_they_store() {
 
 #[test]
 fn all_26_data_types_have_their_names_and_others_are_refused_with_the_list() {
-    for element_type in ElementType::ALL {
+    for &element_type in ElementType::ALL {
         assert_eq!(data_type::parse(element_type.name()), Ok(element_type));
         assert_eq!(data_type::from_json(&json!({"name": element_type.name()})), Ok(element_type));
     }

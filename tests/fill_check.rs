@@ -8,7 +8,7 @@ fn bind(data_type: &str, fill: &str, codecs: &str, check: FillCheck) -> Result<C
     let data_type = data_type::parse(data_type).unwrap();
     let fill = fill_value::from_json_str(data_type, fill).unwrap();
     let codecs = Codec::list_from_json(codecs).unwrap();
-    let options = BindOptions { fill_check: check, ..BindOptions::default() };
+    let options = BindOptions::default().fill_check(check);
     Chain::bind(data_type, Some(fill), &codecs, &options)
 }
 

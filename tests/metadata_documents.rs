@@ -140,8 +140,7 @@ fn every_codec_that_can_be_read_is_written_as_it_was() {
 
 #[test]
 fn arrays_that_exist_open_although_their_fill_value_does_not_survive() {
-    let options =
-        BindOptions { fill_check: zarr_recast::FillCheck::Report, ..BindOptions::default() };
+    let options = BindOptions::default().fill_check(zarr_recast::FillCheck::Report);
     let mut opened = 0;
     for (name, document) in documents("invalid") {
         if name.starts_with("fill_no_round_trip") {

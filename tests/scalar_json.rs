@@ -91,7 +91,7 @@ fn json_that_is_no_scalar_of_its_type_is_refused_by_value_and_reason() {
 
 #[test]
 fn every_value_of_up_to_16_bits_is_written_so_that_it_reads_back() {
-    for element_type in ElementType::ALL.into_iter().filter(|t| t.bits() <= 16) {
+    for element_type in ElementType::ALL.iter().copied().filter(|t| t.bits() <= 16) {
         for bits in 0..1_u64 << element_type.bits() {
             let scalar = Scalar::from_bits(element_type, bits);
             let json = fill_value::to_json(scalar);
@@ -105,7 +105,7 @@ fn every_value_of_up_to_16_bits_is_written_so_that_it_reads_back() {
 
 #[test]
 fn a_sample_of_wider_values_is_written_so_that_it_reads_back() {
-    for element_type in ElementType::ALL.into_iter().filter(|t| t.bits() > 16) {
+    for element_type in ElementType::ALL.iter().copied().filter(|t| t.bits() > 16) {
         // Multiples of an odd number reach all exponents and mantissas.
         for step in 0..200_000_u64 {
             let scalar = Scalar::from_bits(element_type, step.wrapping_mul(0x9e37_79b9_7f4a_7c15));

@@ -179,7 +179,7 @@ fn the_numpy_example_does_not_suit_a_fill_value_of_nan() {
     }}]);
     let codecs = Codec::list_from_json(&codecs).unwrap();
     let bind = |fill_check| {
-        let options = BindOptions { fill_check, ..BindOptions::default() };
+        let options = BindOptions::default().fill_check(fill_check);
         Chain::bind(ElementType::Float64, Some(f64::NAN.into()), &codecs, &options)
     };
     assert!(bind(FillCheck::Enforce).is_err());

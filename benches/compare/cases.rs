@@ -182,12 +182,12 @@ impl Case {
                 bits - u32::from(signed) <= target.mantissa_bits + 1
                     && i64::from(bits) <= i64::from(target.max_exponent())
             }
-            (Float(_), Integer { .. }) => false,
             (Float(source), Float(target)) => {
                 source == target
                     || source.exponent_bits < target.exponent_bits
                         && source.mantissa_bits <= target.mantissa_bits
             }
+            _ => false,
         }
     }
 
@@ -197,10 +197,9 @@ impl Case {
             .rounding(self.rounding)
             .out_of_range(self.out_of_range)
             .map(self.map);
-        let affine = |element_type| ScaleOffset {
-            offset: Some(constant(OFFSET, element_type)),
-            scale: Some(constant(SCALE, element_type)),
-            ..ScaleOffset::default()
+        let affine = |element_type| {
+            let parameter = |value| Some(constant(value, element_type));
+            ScaleOffset::new(parameter(OFFSET), parameter(SCALE))
         };
         match self.affine {
             Affine::None => vec![Step::Cast(cast)],
@@ -278,19 +277,19 @@ pub(crate) fn all() -> Vec<Case> {
     let unwrapped = [OutOfRange::Error, OutOfRange::Clamp];
     for source in CORE {
         for target in CORE {
-            add((source, target), &Rounding::ALL, &OutOfRange::ALL, Affine::None);
+            add((source, target), Rounding::ALL, OutOfRange::ALL, Affine::None);
         }
     }
     for wide in [ElementType::Float32, ElementType::Float64] {
         for narrow in
             [ElementType::UInt8, ElementType::Int16, ElementType::UInt16, ElementType::Int32]
         {
-            add((wide, narrow), &Rounding::ALL, &OutOfRange::ALL, Affine::Encode);
+            add((wide, narrow), Rounding::ALL, OutOfRange::ALL, Affine::Encode);
             add((narrow, wide), &[Rounding::NearestEven], &unwrapped, Affine::Decode);
         }
     }
     for small in
-        ElementType::ALL.into_iter().filter(|t| t.bits() < 8 || t.bits() == 8 && t.is_float())
+        ElementType::ALL.iter().copied().filter(|t| t.bits() < 8 || t.bits() == 8 && t.is_float())
     {
         for partner in PARTNERS {
             add((small, partner), &[Rounding::NearestEven], &unwrapped, Affine::None);

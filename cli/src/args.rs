@@ -539,7 +539,7 @@ fn finite(text: &str) -> Result<f64, String> {
 }
 
 fn element_types() -> impl TypedValueParser<Value = ElementType> {
-    let names = ElementType::ALL.map(|element_type| PossibleValue::new(element_type.name()));
+    let names = ElementType::ALL.iter().map(|element_type| PossibleValue::new(element_type.name()));
     PossibleValuesParser::new(names)
         .try_map(|name| ElementType::from_name(&name).ok_or("not a data type"))
 }
@@ -550,7 +550,7 @@ fn decoded_types() -> impl TypedValueParser<Value = ElementType> {
 }
 
 fn roundings() -> impl TypedValueParser<Value = Rounding> {
-    let names = Rounding::ALL.map(|rounding| PossibleValue::new(rounding.name()));
+    let names = Rounding::ALL.iter().map(|rounding| PossibleValue::new(rounding.name()));
     PossibleValuesParser::new(names)
         .try_map(|name| Rounding::from_name(&name).ok_or("not a rounding"))
 }

@@ -55,8 +55,8 @@ fn encodes_and_decodes_the_example_of_the_issue() {
 fn casts_agree_with_the_reference_for_every_pair_of_types_in_one_mode_each() {
     // The mode and rounding change from pair to pair, so that each is seen with many types.
     for (number, (source, target)) in ElementType::ALL
-        .into_iter()
-        .flat_map(|source| ElementType::ALL.map(|target| (source, target)))
+        .iter()
+        .flat_map(|&source| ElementType::ALL.iter().map(move |&target| (source, target)))
         .enumerate()
         .filter(|(number, _)| number % 7 == 0)
     {

@@ -12,7 +12,7 @@ use crate::{every_level_equals_the_reference, input};
 pub(crate) fn check(u: &mut Unstructured) -> Result<()> {
     let source = input::element_type(u)?;
     let overflow = *u.choose(&[FloatOverflow::Strict, FloatOverflow::Ieee])?;
-    let options = BindOptions { float_overflow: overflow, ..BindOptions::default() };
+    let options = BindOptions::default().float_overflow(overflow);
     let mut codecs = Vec::new();
     let mut current = source;
     for _ in 0..u.int_in_range(0..=4)? {

@@ -4,7 +4,7 @@ use arbitrary::{Result, Unstructured};
 use recast_kernels::{Cast, ElementType, FloatOverflow, OutOfRange, Rounding, Scalar, ScaleOffset};
 
 pub(crate) fn element_type(u: &mut Unstructured) -> Result<ElementType> {
-    u.choose(&ElementType::ALL).copied()
+    u.choose(ElementType::ALL).copied()
 }
 
 /// Any bits, or a usual number, or the neighbour of one of the type's ends and special values.
@@ -62,11 +62,11 @@ pub(crate) fn map(
 pub(crate) fn cast_without_map(u: &mut Unstructured) -> Result<Cast> {
     let target = element_type(u)?;
     let modes: &[OutOfRange] = if target.is_integer() {
-        &OutOfRange::ALL
+        OutOfRange::ALL
     } else {
         &[OutOfRange::Error, OutOfRange::Clamp]
     };
-    let rounding = *u.choose(&Rounding::ALL)?;
+    let rounding = *u.choose(Rounding::ALL)?;
     Ok(Cast::new(target).rounding(rounding).out_of_range(*u.choose(modes)?))
 }
 
@@ -85,5 +85,5 @@ pub(crate) fn scale_offset(
         || if u.arbitrary()? { scalar(u, element_type).map(Some) } else { Ok(None) };
     let offset = parameter()?.filter(|offset| offset.is_finite());
     let scale = parameter()?.filter(|scale| scale.is_finite() && !scale.is_zero());
-    Ok(ScaleOffset { offset, scale, overflow })
+    Ok(ScaleOffset::new(offset, scale).overflow(overflow))
 }

@@ -80,7 +80,7 @@ fn assert_bind_alike(
 /// Binds codecs with each fill check; gives what the encoder and the decoder do, `None` of a refusal.
 fn bind(element_type: ElementType, fill: Option<Scalar>, codecs: &[Codec]) -> [Option<String>; 3] {
     [FillCheck::Enforce, FillCheck::Open, FillCheck::Report].map(|fill_check| {
-        let options = BindOptions { fill_check, ..BindOptions::default() };
+        let options = BindOptions::default().fill_check(fill_check);
         let chain = said(Chain::bind(element_type, fill, codecs, &options))?;
         check_fill_value(&chain);
         for diagnostic in chain.diagnostics() {

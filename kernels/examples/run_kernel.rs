@@ -10,11 +10,7 @@ const ELEMENTS: usize = 65_536;
 fn kernels() -> Vec<(&'static str, PlanBuilder)> {
     let cast = |source, cast| Plan::builder(source).cast(cast);
     let clamp = |target| Cast::new(target).out_of_range(OutOfRange::Clamp);
-    let affine = ScaleOffset {
-        offset: Some(Scalar::from(-1.35_f32)),
-        scale: Some(Scalar::from(2.3_f32)),
-        ..ScaleOffset::default()
-    };
+    let affine = ScaleOffset::new(Some((-1.35_f32).into()), Some(2.3_f32.into()));
     let nan_to_0 = [(Scalar::from(f32::NAN), Scalar::from(0_u8))];
     let sentinels = (0..8_u8).map(|i| (Scalar::from(-9999.0 - f32::from(i)), Scalar::from(i)));
     let upwards = Cast::new(E::Float32).rounding(Rounding::TowardsPositive);
@@ -30,6 +26,7 @@ fn kernels() -> Vec<(&'static str, PlanBuilder)> {
         ("float32-int16-clamp", cast(E::Float32, clamp(E::Int16))),
         ("float64-int64", cast(E::Float64, Cast::new(E::Int64))),
         ("float32-float16", cast(E::Float32, Cast::new(E::Float16))),
+        ("float16-float32", cast(E::Float16, Cast::new(E::Float32))),
         ("float16-uint8", cast(E::Float16, Cast::new(E::UInt8))),
         ("float32-bfloat16", cast(E::Float32, Cast::new(E::BFloat16))),
         ("float64-bfloat16", cast(E::Float64, Cast::new(E::BFloat16))),

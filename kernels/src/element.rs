@@ -1,6 +1,9 @@
 //! The 26 element types and their facts.
 
 use std::fmt;
+use std::str::FromStr;
+
+use crate::ParseError;
 
 /// One of the 26 numeric data types that the codecs work on.
 ///
@@ -41,6 +44,7 @@ pub enum ElementType {
 
 /// How the bits of an element are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// Two's complement or unsigned, in the low `bits` bits.
     Integer {
@@ -55,6 +59,7 @@ pub enum Format {
 
 /// The layout of a binary floating-point type, from the top bit: sign, exponent, mantissa.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FloatFormat {
     /// Bits of the exponent field.
     pub exponent_bits: u32,
@@ -68,6 +73,7 @@ pub struct FloatFormat {
 
 /// Which special values a float format has, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Specials {
     /// ±0; the top exponent holds ±Inf and NaNs.
     Ieee,
@@ -80,8 +86,8 @@ pub enum Specials {
 }
 
 impl ElementType {
-    /// All 26 types, integers first.
-    pub const ALL: [Self; 26] = [
+    /// All of them, integers first.
+    pub const ALL: &'static [Self] = &[
         Self::Int2,
         Self::Int4,
         Self::Int8,
@@ -166,7 +172,7 @@ impl ElementType {
     /// The type with this Zarr v3 name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|element_type| element_type.name() == name)
+        Self::ALL.iter().copied().find(|element_type| element_type.name() == name)
     }
 
     /// Bytes that one element takes in memory: 1, 2, 4 or 8.
@@ -318,5 +324,17 @@ impl FloatFormat {
 impl fmt::Display for ElementType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+/// Reads the Zarr v3 name.
+impl FromStr for ElementType {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::from_name(text).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|each| each.name()).collect();
+            ParseError::new(text, format!("one of {}", names.join(", ")))
+        })
     }
 }

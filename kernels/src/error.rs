@@ -1,5 +1,5 @@
-//! The two kinds of failure: a plan that cannot be built, and a run that met an element it may not
-//! convert.
+//! The kinds of failure: a plan that cannot be built, a run that met an element it may not convert, and
+//! text that cannot be read.
 
 use thiserror::Error;
 
@@ -64,6 +64,7 @@ pub enum Reason {
 
 /// The first element of a run that cannot be converted.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CastError {
     /// Its index in the slice.
     pub index: usize,
@@ -80,6 +81,8 @@ pub struct CastError {
     pub reason: Reason,
 }
 
+/// The element, its value and the reason, then a way out; `{:#}` leaves that to a layer that has a better
+/// one.
 impl std::fmt::Display for CastError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { index, input, value, target, step, reason } = self;
@@ -88,36 +91,33 @@ impl std::fmt::Display for CastError {
             write!(f, "{} {input} becomes ", input.element_type())?;
         }
         write!(f, "{} {value}", value.element_type())?;
-        match reason {
-            Reason::Nan => write!(
-                f,
-                " has no counterpart in {target}; name one in scalar_map, for instance [\"NaN\", 0]"
-            ),
-            Reason::Infinite => write!(
-                f,
-                " has no counterpart in {target}, and clamp does not apply to infinities; name one \
-                 in scalar_map"
-            ),
-            Reason::OutOfRange => write!(
-                f,
-                " is out of range for {target} ({} to {}); set out_of_range, or name the value in \
-                 scalar_map",
-                Scalar::min(*target),
-                Scalar::max(*target)
-            ),
-            Reason::Overflow => write!(
-                f,
-                ": scale_offset leaves the range of {target} ({} to {}); choose another scale or \
-                 offset, or a wider type",
-                Scalar::min(*target),
-                Scalar::max(*target)
-            ),
-            Reason::InexactDivision => write!(
-                f,
-                " is not a multiple of the scale, and {target} has no fractions; the data were not \
-                 written with this scale"
-            ),
-        }
+        let (min, max) = (Scalar::min(*target), Scalar::max(*target));
+        let way_out = match reason {
+            Reason::Nan => {
+                write!(f, " has no counterpart in {target}")?;
+                "map it to one of its values"
+            }
+            Reason::Infinite => {
+                write!(
+                    f,
+                    " has no counterpart in {target}, and clamp does not apply to infinities"
+                )?;
+                "map it to one of its values"
+            }
+            Reason::OutOfRange => {
+                write!(f, " is out of range for {target} ({min} to {max})")?;
+                "clamp, wrap or map it"
+            }
+            Reason::Overflow => {
+                write!(f, ": scale and offset lead out of the range of {target} ({min} to {max})")?;
+                "choose others, or a wider type"
+            }
+            Reason::InexactDivision => {
+                write!(f, " is not a multiple of the scale, and {target} has no fractions")?;
+                "the data were not written with this scale"
+            }
+        };
+        if f.alternate() { Ok(()) } else { write!(f, "; {way_out}") }
     }
 }
 
@@ -146,6 +146,14 @@ pub enum RunError {
         /// Type of the output's elements.
         target_type: ElementType,
     },
+    /// A slice of another type than the elements of the run.
+    #[error("the slice holds {slice}, and the elements are of type {expected}")]
+    SliceType {
+        /// The type that the slice holds.
+        slice: ElementType,
+        /// The type that it must hold.
+        expected: ElementType,
+    },
 }
 
 impl RunError {
@@ -153,7 +161,35 @@ impl RunError {
     pub(crate) fn after(self, elements: usize) -> Self {
         match self {
             Self::Element(error) => CastError { index: error.index + elements, ..error }.into(),
-            length @ Self::Length { .. } => length,
+            other @ (Self::Length { .. } | Self::SliceType { .. }) => other,
         }
+    }
+}
+
+/// Text that is not what it should be: the name of a type, a rounding, a scalar.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{text:?} is not {expected}")]
+pub struct ParseError {
+    text: String,
+    expected: String,
+}
+
+impl ParseError {
+    pub(crate) fn new(text: &str, expected: String) -> Self {
+        /// Characters of a long text that an error repeats.
+        const SHOWN: usize = 80;
+        Self { text: text.chars().take(SHOWN).collect(), expected }
+    }
+
+    /// The start of the text that was read.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What it should be.
+    #[must_use]
+    pub fn expected(&self) -> &str {
+        &self.expected
     }
 }

@@ -20,22 +20,38 @@
 //!
 //! Typed slices go through [`cast`]. The result is the same to the bit on every [`Level`], and the
 //! same as that of [`mod@reference`], which does one element at a time.
+//!
+//! # Features
+//! - `rayon`: `Plan::par_run`, which spreads a run over threads.
+//!
+//! # Dependencies in signatures
+//! [`half`] (`f16` and `bf16` are elements) and [`bytemuck`] (the bound of [`Element`]) are re-exported. A
+//! new major version of one of them is a new breaking version of this crate.
 
+mod bind;
 mod element;
 mod error;
+mod float_environment;
 mod huge_pages;
+mod key_table;
 mod level;
+mod map_index;
+mod ops;
 mod past_caches;
+mod pipeline;
 mod plan;
 pub mod reference;
 mod scalar;
+mod simd;
 mod stages;
 mod step;
 
 pub use element::{ElementType, FloatFormat, Format, Specials};
-pub use error::{BuildError, CastError, Reason, RunError};
+pub use error::{BuildError, CastError, ParseError, Reason, RunError};
 pub use huge_pages::zeroed_in_huge_pages;
 pub use level::Level;
 pub use plan::{Error, Plan, PlanBuilder, cast};
 pub use scalar::{Element, Scalar};
 pub use step::{Cast, FloatOverflow, OutOfRange, Rounding, ScaleOffset, Step};
+// Their types and traits are in signatures here: `f16`, `bf16` and `Pod`.
+pub use {bytemuck, half};

@@ -1,16 +1,18 @@
 //! Building a plan from steps, and running it.
 
 use std::mem::MaybeUninit;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 
+use crate::float_environment::in_default_environment;
 use crate::level::CACHE_LINE;
+use crate::map_index::MapIndex;
 use crate::past_caches::PastCaches;
 use crate::stages::{self, Stage};
 use crate::{
     BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
-    ScaleOffset, Step, reference,
+    ScaleOffset, Step,
 };
 
 /// Steps bound to an element type, ready to run over any number of slices.
@@ -29,6 +31,8 @@ struct Inner {
     swap_output: bool,
     level: Level,
     stages: Vec<Stage>,
+    /// For [`Plan::run_reference`]; filled when it is first needed, which for most plans is never.
+    map_index: OnceLock<MapIndex>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -100,6 +104,11 @@ impl PlanBuilder {
     /// A parameter of another type than the elements that reach its step, a scale of zero, a scale or
     /// offset that is not finite, `wrap` towards a float type, or a level that this CPU lacks.
     pub fn build(self) -> Result<Plan, BuildError> {
+        // Kernels are chosen and their tables filled by computing with floats.
+        in_default_environment(self, Self::bind)
+    }
+
+    fn bind(self) -> Result<Plan, BuildError> {
         let Self { source, steps, swap_input, swap_output, level } = self;
         let target = steps.iter().try_fold(source, check)?;
         let level = match level {
@@ -113,7 +122,9 @@ impl PlanBuilder {
             .chain(stages::bind_steps(source, &steps, level))
             .chain(swap(swap_output, target))
             .collect();
-        let inner = Inner { source, target, steps, swap_input, swap_output, level, stages };
+        let map_index = OnceLock::new();
+        let inner =
+            Inner { source, target, steps, swap_input, swap_output, level, stages, map_index };
         Ok(Plan { inner: Arc::new(inner) })
     }
 }
@@ -196,6 +207,9 @@ impl Plan {
 
     /// Runs the steps over elements in native byte order (unless swapped), of any alignment.
     ///
+    /// The calling thread's floating-point environment does not matter: rounding and subnormals are those
+    /// of the default one, and the thread's own is restored.
+    ///
     /// # Errors
     /// Buffers of differing or broken lengths, or the first element that cannot be converted; then
     /// the output's contents are unspecified.
@@ -209,11 +223,13 @@ impl Plan {
     /// As [`Plan::run`].
     pub fn run_uninit(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> Result<(), RunError> {
         self.check_lengths(input.len(), output.len())?;
-        if self.target().size() > self.source().size() && output.len() >= STREAMED_BYTES {
-            self.run_past_caches(input, output)
-        } else {
-            self.run_blocks(input, output)
-        }
+        in_default_environment((input, output), |(input, output)| {
+            if self.target().size() > self.source().size() && output.len() >= STREAMED_BYTES {
+                self.run_past_caches(input, output)
+            } else {
+                self.run_blocks(input, output)
+            }
+        })
     }
 
     /// Runs all of a run, whose lengths are right.
@@ -235,7 +251,7 @@ impl Plan {
             let input = &input[done * source.size()..ends * source.size()];
             let output = &mut output[done * target.size()..ends * target.size()];
             if stages::run_all(stages, input, output) {
-                self.run_reference(input, output, done)?;
+                self.run_flagged(input, output, done)?;
             }
             (done, ends) = (ends, ends.saturating_add(block));
         }
@@ -266,7 +282,7 @@ impl Plan {
         for (number, (input, output)) in inputs.zip(output.chunks_mut(GATHERED)).enumerate() {
             let gathered = &mut gathered[..output.len()];
             if stages::run_all(stages, input, gathered) {
-                self.run_reference(input, output, before + number * block)?;
+                self.run_flagged(input, output, before + number * block)?;
                 continue;
             }
             // SAFETY: `run_all` initialises its output, which has as many elements as the input.
@@ -368,7 +384,33 @@ impl Plan {
         Err(RunError::Length { input_bytes, output_bytes, source_type, target_type })
     }
 
-    /// Runs a block one element at a time; `start` is the index of its first element.
+    /// Runs a block that the stages have flagged. They run again over ever smaller pieces of it, and only
+    /// the smallest ones that are flagged go to the reference, which takes some hundred times as long.
+    /// `start` is the index of the block's first element.
+    #[cold]
+    fn run_flagged(
+        &self,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+        start: usize,
+    ) -> Result<(), CastError> {
+        let Inner { source, target, stages, .. } = &*self.inner;
+        let elements = output.len() / target.size();
+        if elements <= stages::LANES {
+            return self.run_reference(input, output, start);
+        }
+        let piece = (elements / FLAGGED_PIECES).max(1).next_multiple_of(stages::LANES);
+        let inputs = input.chunks(piece * source.size());
+        let outputs = output.chunks_mut(piece * target.size());
+        for (number, (input, output)) in inputs.zip(outputs).enumerate() {
+            if stages::run_all(stages, input, output) {
+                self.run_flagged(input, output, start + number * piece)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs elements one at a time; `start` is the index of the first.
     #[cold]
     fn run_reference(
         &self,
@@ -376,7 +418,8 @@ impl Plan {
         output: &mut [MaybeUninit<u8>],
         start: usize,
     ) -> Result<(), CastError> {
-        let Inner { source, target, steps, swap_input, swap_output, .. } = &*self.inner;
+        let Inner { source, target, steps, swap_input, swap_output, map_index, .. } = &*self.inner;
+        let map_index = map_index.get_or_init(|| MapIndex::new(steps));
         let elements = input.chunks_exact(source.size());
         for (index, (from, to)) in
             (start..).zip(elements.zip(output.chunks_exact_mut(target.size())))
@@ -389,7 +432,7 @@ impl Plan {
             }
             // Always there: `bytes` is one element long.
             let Some(value) = Scalar::from_ne_bytes(*source, bytes) else { continue };
-            let mut result = reference::run(value, steps, index)?.to_ne_bytes();
+            let mut result = map_index.run(value, steps, index)?.to_ne_bytes();
             if *swap_output {
                 result.reverse();
             }
@@ -398,6 +441,9 @@ impl Plan {
         Ok(())
     }
 }
+
+/// Pieces into which a flagged block is divided. A block of 32,768 elements is divided three times.
+const FLAGGED_PIECES: usize = 16;
 
 /// Bytes of a block of [`Plan::run_in_place`]; a multiple of every element's size.
 const IN_PLACE_BYTES: usize = 16_384;

@@ -5,6 +5,9 @@
 //! value of all 26 types is exact; it is rounded once, on that form; then it is put together in the
 //! target's format. No conversion of the language or of a library takes part.
 
+use num_traits::Float;
+
+use crate::float_environment::in_default_environment;
 use crate::{
     Cast, CastError, ElementType, FloatFormat, FloatOverflow, Format, OutOfRange, Reason, Rounding,
     Scalar, ScaleOffset, Specials, Step,
@@ -275,10 +278,19 @@ fn finite_to_float(
 /// # Errors
 /// As [`cast`].
 pub fn cast_value(value: Scalar, cast_step: &Cast) -> Result<Scalar, Reason> {
-    let Cast { target, rounding, out_of_range, map } = cast_step;
-    match map.iter().find(|(key, _)| key.equals(value)) {
+    let entry = cast_step.map.iter().find(|(key, _)| key.equals(value));
+    cast_unless_mapped(value, cast_step, entry)
+}
+
+/// Casts one value, for which this entry of the map has been found, or none.
+pub(crate) fn cast_unless_mapped(
+    value: Scalar,
+    cast_step: &Cast,
+    entry: Option<&(Scalar, Scalar)>,
+) -> Result<Scalar, Reason> {
+    match entry {
         Some((_, mapped)) => Ok(*mapped),
-        None => cast(value, *target, *rounding, *out_of_range),
+        None => cast(value, cast_step.target, cast_step.rounding, cast_step.out_of_range),
     }
 }
 
@@ -336,20 +348,9 @@ fn operate(
     // which is the correctly rounded result because f32 has more than twice their precision.
     let result = if element_type == ElementType::Float64 {
         let (x, y) = (f64::from_bits(value.bits()), f64::from_bits(operand.bits()));
-        Scalar::from(match operation {
-            Operation::Subtract => x - y,
-            Operation::Multiply => x * y,
-            Operation::Divide => x / y,
-            Operation::Add => x + y,
-        })
+        Scalar::from(operate_on_floats(operation, x, y))
     } else {
-        let (x, y) = (widened(value), widened(operand));
-        Scalar::from(match operation {
-            Operation::Subtract => x - y,
-            Operation::Multiply => x * y,
-            Operation::Divide => x / y,
-            Operation::Add => x + y,
-        })
+        Scalar::from(operate_on_floats(operation, widened(value), widened(operand)))
     };
     if was_finite && !result.is_finite() {
         // Beyond even the wider type: beyond this one too.
@@ -383,6 +384,16 @@ fn widened(value: Scalar) -> f32 {
         // Unreachable: float32 holds every value of the narrower types.
         Err(_) => f32::NAN,
     }
+}
+
+/// One operation of the hardware: the only place here that depends on the floating-point environment.
+fn operate_on_floats<F: Float>(operation: Operation, x: F, y: F) -> F {
+    in_default_environment((x, y), |(x, y)| match operation {
+        Operation::Subtract => x - y,
+        Operation::Multiply => x * y,
+        Operation::Divide => x / y,
+        Operation::Add => x + y,
+    })
 }
 
 fn operate_on_integers(
@@ -441,8 +452,18 @@ pub fn step(value: Scalar, step: &Step) -> Result<Scalar, Reason> {
 /// # Errors
 /// The failing step, the value that reached it, and why it failed.
 pub fn run(input: Scalar, steps: &[Step], index: usize) -> Result<Scalar, CastError> {
+    run_by(input, steps, index, |value, _, current| step(value, current))
+}
+
+/// As [`run`], with the way to do the step at a position on a value.
+pub(crate) fn run_by(
+    input: Scalar,
+    steps: &[Step],
+    index: usize,
+    step: impl Fn(Scalar, usize, &Step) -> Result<Scalar, Reason>,
+) -> Result<Scalar, CastError> {
     steps.iter().enumerate().try_fold(input, |value, (position, current)| {
-        step(value, current).map_err(|reason| CastError {
+        step(value, position, current).map_err(|reason| CastError {
             index,
             input,
             value,

@@ -1,11 +1,13 @@
 //! One element together with its type.
 
 use std::fmt;
+use std::str::FromStr;
 
 use half::{bf16, f16};
 
+use crate::float_environment::in_default_environment;
 use crate::reference::{self, Exact};
-use crate::{ElementType, Format, OutOfRange, Reason, Rounding, Specials};
+use crate::{ElementType, Format, OutOfRange, ParseError, Reason, Rounding, Specials};
 
 /// One value of one of the 26 types: map entries, scale, offset, fill values, and values in errors.
 ///
@@ -50,6 +52,52 @@ impl Scalar {
             _ => u64::from_ne_bytes(bytes.try_into().ok()?),
         };
         Some(Self::from_bits(element_type, bits))
+    }
+
+    /// Reads what [`Display`](fmt::Display) writes: a whole number for an integer type; for a float type
+    /// `NaN`, `Infinity`, `-Infinity`, or a number, which is read as f64 (f32 for `float32`) and rounded to
+    /// the type, each time to the nearest.
+    ///
+    /// ```
+    /// use recast_kernels::{ElementType, Scalar};
+    /// assert_eq!(Scalar::parse(ElementType::UInt8, "255")?, 255_u8.into());
+    /// assert!(Scalar::parse(ElementType::Float16, "NaN")?.is_nan());
+    /// let error = Scalar::parse(ElementType::UInt8, "256").unwrap_err();
+    /// assert_eq!(error.to_string(), "\"256\" is not a whole number from 0 to 255, as uint8 needs");
+    /// # Ok::<(), recast_kernels::ParseError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Other text, and a number beyond the type's range.
+    pub fn parse(element_type: ElementType, text: &str) -> Result<Self, ParseError> {
+        let (min, max) = (Self::min(element_type), Self::max(element_type));
+        let cast =
+            |scalar: Self| scalar.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok();
+        // `parse` of Rust takes more than JSON and this do: "inf", "nan" and a sign in front.
+        let is_number =
+            text.strip_prefix('-').unwrap_or(text).starts_with(|c: char| c.is_ascii_digit());
+        let read = || match (element_type, text) {
+            (_, _) if element_type.is_integer() => {
+                let number = text.parse::<i128>().ok().filter(|_| is_number)?;
+                let unsigned = u64::try_from(number).map(Self::from);
+                unsigned.or_else(|_| i64::try_from(number).map(Self::from)).ok().and_then(cast)
+            }
+            (_, "NaN") => Self::nan(element_type),
+            (_, "Infinity") => Self::infinity(element_type, false),
+            (_, "-Infinity") => Self::infinity(element_type, true),
+            (_, _) if !is_number => None,
+            // Rounded once, where Rust reads the type itself.
+            (ElementType::Float32, _) => {
+                text.parse::<f32>().ok().filter(|x| x.is_finite()).map(Self::from)
+            }
+            (_, _) => {
+                text.parse::<f64>().ok().filter(|x| x.is_finite()).map(Self::from).and_then(cast)
+            }
+        };
+        read().ok_or_else(|| {
+            let number = if element_type.is_integer() { "a whole number" } else { "a number" };
+            ParseError::new(text, format!("{number} from {min} to {max}, as {element_type} needs"))
+        })
     }
 
     /// Writes the element in native byte order into `bytes`, which must be exactly one element long;
@@ -148,6 +196,16 @@ impl Scalar {
         Exact::of(self).equals(Exact::of(other))
     }
 
+    /// Bits that two scalars of one type share if, and only if, they are equal by value.
+    pub(crate) fn key(self) -> u64 {
+        match Exact::of(self) {
+            Exact::Nan { .. } => self.element_type.nan_bits().unwrap_or(self.bits),
+            // float8_e8m0fnu has no zero; its bits 0 are another value.
+            Exact::Finite { magnitude: 0, .. } => 0,
+            Exact::Infinite { .. } | Exact::Finite { .. } => self.bits,
+        }
+    }
+
     /// The value cast to another type; see [`reference::cast`].
     ///
     /// # Errors
@@ -173,6 +231,11 @@ impl Scalar {
 
     /// The shortest decimal that reads back (as f64, then rounded to the type) to the same bits.
     fn shortest_decimal(self) -> String {
+        // The standard library compares with zero to choose a notation, and multiplies to read.
+        in_default_environment(self, Self::decimal_in_default_environment)
+    }
+
+    fn decimal_in_default_environment(self) -> String {
         let value = self.to_f64();
         match self.element_type {
             ElementType::Float64 => return format!("{value:?}"),
@@ -206,6 +269,23 @@ impl fmt::Display for Scalar {
             }
             (Exact::Finite { .. }, Format::Float(_)) => f.pad(&self.shortest_decimal()),
         }
+    }
+}
+
+/// Reads a type and a value, as errors name them: `float32 300.0`, `uint8 255`.
+///
+/// ```
+/// use recast_kernels::Scalar;
+/// assert_eq!("uint8 255".parse(), Ok(Scalar::from(255_u8)));
+/// ```
+impl FromStr for Scalar {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let (element_type, value) = text.split_once(' ').ok_or_else(|| {
+            ParseError::new(text, "a type and a value, such as float32 300.0".to_owned())
+        })?;
+        Self::parse(element_type.parse()?, value)
     }
 }
 

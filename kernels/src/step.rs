@@ -1,11 +1,13 @@
 //! What a plan does to each element: casts and scale-and-offset, with their parameters.
 
 use std::fmt;
+use std::str::FromStr;
 
-use crate::{ElementType, Scalar};
+use crate::{ElementType, ParseError, Scalar};
 
 /// How a value between two representable ones is rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Rounding {
     /// To the nearest; a tie goes to the even neighbour.
     #[default]
@@ -21,8 +23,8 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// All five, the default first.
-    pub const ALL: [Self; 5] = [
+    /// All of them, the default first.
+    pub const ALL: &'static [Self] = &[
         Self::NearestEven,
         Self::TowardsZero,
         Self::TowardsPositive,
@@ -45,7 +47,7 @@ impl Rounding {
     /// The rounding with this name in codec metadata.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rounding| rounding.name() == name)
+        Self::ALL.iter().copied().find(|rounding| rounding.name() == name)
     }
 }
 
@@ -55,8 +57,21 @@ impl fmt::Display for Rounding {
     }
 }
 
+/// Reads the name in codec metadata.
+impl FromStr for Rounding {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::from_name(text).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|rounding| rounding.name()).collect();
+            ParseError::new(text, format!("one of {}", names.join(", ")))
+        })
+    }
+}
+
 /// What becomes of a rounded value beyond the target's largest or smallest finite value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum OutOfRange {
     /// It is an error (`out_of_range` absent in the metadata).
     #[default]
@@ -68,8 +83,8 @@ pub enum OutOfRange {
 }
 
 impl OutOfRange {
-    /// All three, the default first.
-    pub const ALL: [Self; 3] = [Self::Error, Self::Clamp, Self::Wrap];
+    /// All of them, the default first.
+    pub const ALL: &'static [Self] = &[Self::Error, Self::Clamp, Self::Wrap];
 
     /// The name in codec metadata; `None` for [`OutOfRange::Error`], which is written by absence.
     #[must_use]
@@ -82,8 +97,19 @@ impl OutOfRange {
     }
 }
 
+/// Reads the name in codec metadata, where [`OutOfRange::Error`] has none.
+impl FromStr for OutOfRange {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let mode = Self::ALL.iter().copied().find(|mode| mode.name() == Some(text));
+        mode.ok_or_else(|| ParseError::new(text, "clamp or wrap".to_owned()))
+    }
+}
+
 /// What `scale_offset` does when finite input overflows to infinity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FloatOverflow {
     /// An error, as the specification demands.
     #[default]
@@ -94,6 +120,7 @@ pub enum FloatOverflow {
 
 /// A cast to another element type: `cast_value` in one direction.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Cast {
     /// The type to cast to.
     pub target: ElementType,
@@ -141,6 +168,7 @@ impl Cast {
 ///
 /// A missing parameter is a step that is skipped; a given one is computed, even if it is 0 or 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ScaleOffset {
     /// Subtracted when encoding, added when decoding. Must be finite.
     pub offset: Option<Scalar>,
@@ -150,8 +178,32 @@ pub struct ScaleOffset {
     pub overflow: FloatOverflow,
 }
 
+impl ScaleOffset {
+    /// Parameters with strict overflow; an operation without its parameter is skipped.
+    ///
+    /// ```
+    /// use recast_kernels::{ElementType, Plan, ScaleOffset};
+    /// # fn main() -> Result<(), recast_kernels::Error> {
+    /// let parameters = ScaleOffset::new(Some(5_i16.into()), Some(10_i16.into()));
+    /// let plan = Plan::builder(ElementType::Int16).scale(parameters).build()?;
+    /// assert_eq!(plan.run_to_vec(&7_i16.to_ne_bytes())?, 20_i16.to_ne_bytes());
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub const fn new(offset: Option<Scalar>, scale: Option<Scalar>) -> Self {
+        Self { offset, scale, overflow: FloatOverflow::Strict }
+    }
+
+    /// The same with another treatment of overflow.
+    #[must_use]
+    pub const fn overflow(self, overflow: FloatOverflow) -> Self {
+        Self { overflow, ..self }
+    }
+}
+
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Step {
     /// Cast to another type.
     Cast(Cast),

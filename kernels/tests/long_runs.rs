@@ -19,7 +19,7 @@ fn elements(plan: &Plan) -> usize {
 }
 
 fn plans() -> Vec<Plan> {
-    let scale = ScaleOffset { scale: Some(Scalar::from(0.5_f32)), ..ScaleOffset::default() };
+    let scale = ScaleOffset::new(None, Some(0.5_f32.into()));
     let nan_to_7 = [(Scalar::from(f32::NAN), Scalar::from(7_u8))];
     let to_byte = Cast::new(E::UInt8).map(nan_to_7);
     let every_level = |level| {

@@ -128,8 +128,8 @@ fn the_best_level_is_the_expected_one() {
 }
 
 fn pairs() -> Vec<(ElementType, ElementType)> {
-    let targets = |source| ElementType::ALL.map(|target| (source, target));
-    ElementType::ALL.into_iter().flat_map(targets).collect()
+    let targets = |&source| ElementType::ALL.iter().map(move |&target| (source, target));
+    ElementType::ALL.iter().flat_map(targets).collect()
 }
 
 fn seed(source: ElementType, target: ElementType) -> u64 {
@@ -186,10 +186,12 @@ fn some_elements(source: ElementType, random: &mut Random, edges: &[u64]) -> Vec
 /// All casts between two types that can be built: every rounding, every mode.
 fn casts(target: ElementType) -> impl Iterator<Item = Cast> {
     let modes = OutOfRange::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(move |&mode| mode != OutOfRange::Wrap || target.is_integer());
     modes.flat_map(move |mode| {
-        Rounding::ALL.map(|rounding| Cast::new(target).rounding(rounding).out_of_range(mode))
+        let roundings = Rounding::ALL.iter();
+        roundings.map(move |&rounding| Cast::new(target).rounding(rounding).out_of_range(mode))
     })
 }
 
@@ -199,7 +201,7 @@ fn any_cast(target: ElementType, random: &mut Random) -> Cast {
 }
 
 fn casts_of_all_pairs(level: Level) {
-    let all: Vec<Vec<u64>> = ElementType::ALL.map(all_or_edges).into();
+    let all: Vec<Vec<u64>> = ElementType::ALL.iter().copied().map(all_or_edges).collect();
     let count = in_parallel(&pairs(), |&(source, target)| {
         let mut random = Random::new(seed(source, target));
         let mut elements = all[source as usize].clone();
@@ -301,7 +303,7 @@ fn elements_for_map(
 }
 
 fn maps_of_all_pairs(level: Level) {
-    let all: Vec<Vec<u64>> = ElementType::ALL.map(edges).into();
+    let all: Vec<Vec<u64>> = ElementType::ALL.iter().copied().map(edges).collect();
     in_parallel(&pairs(), |&(source, target)| {
         let mut random = Random::new(seed(source, target));
         let edges = &all[source as usize];
@@ -335,7 +337,7 @@ fn any_scale_offset(element_type: ElementType, random: &mut Random) -> ScaleOffs
     let offset = any_parameter(element_type, random).filter(|offset| offset.is_finite());
     let scale =
         any_parameter(element_type, random).filter(|scale| scale.is_finite() && !scale.is_zero());
-    ScaleOffset { offset, scale, overflow }
+    ScaleOffset::new(offset, scale).overflow(overflow)
 }
 
 fn any_scale_step(element_type: ElementType, random: &mut Random) -> Step {
@@ -357,10 +359,10 @@ fn multiples(step: &Step, elements: &[u64], element_type: ElementType) -> Vec<u6
 
 fn scale_and_offset_of_all_types(level: Level) {
     let jobs: Vec<(ElementType, u64)> = ElementType::ALL
-        .into_iter()
-        .flat_map(|element_type| (0..100).map(move |seed| (element_type, seed)))
+        .iter()
+        .flat_map(|&element_type| (0..100).map(move |seed| (element_type, seed)))
         .collect();
-    let all: Vec<Vec<u64>> = ElementType::ALL.map(all_or_edges).into();
+    let all: Vec<Vec<u64>> = ElementType::ALL.iter().copied().map(all_or_edges).collect();
     let count = in_parallel(&jobs, |&(element_type, seed)| {
         let mut random = Random::new(seed);
         let edges = &all[element_type as usize];
@@ -379,7 +381,7 @@ fn scale_and_offset_of_all_types(level: Level) {
 }
 
 fn scale_and_offset_beside_a_cast(level: Level) {
-    let all: Vec<Vec<u64>> = ElementType::ALL.map(all_or_edges).into();
+    let all: Vec<Vec<u64>> = ElementType::ALL.iter().copied().map(all_or_edges).collect();
     in_parallel(&pairs(), |&(source, target)| {
         let mut random = Random::new(seed(source, target));
         let edges = &all[source as usize];
@@ -410,7 +412,7 @@ fn scale_and_offset_beside_a_cast(level: Level) {
 /// mapped or not.
 fn scale_and_offset_in_front_of_a_cast_to_a_short_integer(level: Level) {
     let [f32s, f64s] = [ElementType::Float32, ElementType::Float64];
-    let all: Vec<Vec<u64>> = ElementType::ALL.map(all_or_edges).into();
+    let all: Vec<Vec<u64>> = ElementType::ALL.iter().copied().map(all_or_edges).collect();
     let targets = [ElementType::Int8, ElementType::UInt8, ElementType::Int16, ElementType::UInt16];
     let jobs: Vec<_> = [f32s, f64s]
         .into_iter()
@@ -424,11 +426,8 @@ fn scale_and_offset_in_front_of_a_cast_to_a_short_integer(level: Level) {
             [(0.5, 10.0), (-273.15, -0.1), (0.0, 1.0), (1e30, 1e20), (-3.0, 1e-30)]
         {
             for nan in [None, Some(least), Some(greatest), Some(near(7.0, target))] {
-                let parameters = ScaleOffset {
-                    offset: Some(near(offset, source)),
-                    scale: Some(near(scale, source)),
-                    ..ScaleOffset::default()
-                };
+                let parameters =
+                    ScaleOffset::new(Some(near(offset, source)), Some(near(scale, source)));
                 let map = nan.map(|nan| (near(f64::NAN, source), nan));
                 let cast = Cast::new(target).out_of_range(OutOfRange::Clamp).map(map);
                 // What scales to halves and their neighbours, about the ends of the range and 0.
@@ -454,11 +453,11 @@ fn scale_and_offset_in_front_of_a_cast_to_a_short_integer(level: Level) {
 }
 
 fn chains(level: Level, seeds: std::ops::Range<u64>) {
-    let all: Vec<Vec<u64>> = ElementType::ALL.map(all_or_edges).into();
+    let all: Vec<Vec<u64>> = ElementType::ALL.iter().copied().map(all_or_edges).collect();
     let seeds: Vec<u64> = seeds.collect();
     in_parallel(&seeds, |&seed| {
         let mut random = Random::new(seed);
-        let source = *random.pick(&ElementType::ALL);
+        let source = *random.pick(ElementType::ALL);
         let mut elements = some_elements(source, &mut random, &all[source as usize]);
         let mut current = source;
         let steps = (0..random.below(5))
@@ -466,7 +465,7 @@ fn chains(level: Level, seeds: std::ops::Range<u64>) {
                 if random.below(2) == 0 {
                     return any_scale_step(current, &mut random);
                 }
-                let target = *random.pick(&ElementType::ALL);
+                let target = *random.pick(ElementType::ALL);
                 let entries = *random.pick(&[0, 0, 0, 1, 2, 8, 9, 40]);
                 let map = any_map(current, target, entries, &all[current as usize], &mut random);
                 elements.extend(map.iter().map(|(key, _)| near(*key, source).bits()));
@@ -508,15 +507,9 @@ fn the_first_failing_element_is_reported(level: Level) {
         values[late] = Scalar::from(1e9_f32);
         values[late + 1] = Scalar::from(f32::NAN);
         let error = run(level, &steps, &values).unwrap_err();
-        let expected = CastError {
-            index: early,
-            input: 300.4_f32.into(),
-            value: 300_i16.into(),
-            target: ElementType::UInt8,
-            step: 1,
-            reason: Reason::OutOfRange,
-        };
-        assert_eq!(error, expected);
+        let CastError { index, input, value, target, step, reason, .. } = error;
+        assert_eq!((index, input, value), (early, 300.4_f32.into(), 300_i16.into()));
+        assert_eq!((target, step, reason), (ElementType::UInt8, 1, Reason::OutOfRange));
         // A map takes the first failure away, so the other one is reported.
         let silenced = [
             steps[0].clone(),
@@ -526,8 +519,7 @@ fn the_first_failing_element_is_reported(level: Level) {
         assert_eq!((error.index, error.step, error.value), (late, 0, 1e9_f32.into()));
     }
     // The offset leaves the range although the scale would come back.
-    let back =
-        ScaleOffset { offset: Some(10_u8.into()), scale: Some(1_u8.into()), ..<_>::default() };
+    let back = ScaleOffset::new(Some(10_u8.into()), Some(1_u8.into()));
     let values = [Scalar::from(200_u8), 10_u8.into(), 9_u8.into(), 0_u8.into()];
     let error = run(level, &[Step::Scale(back)], &values).unwrap_err();
     assert_eq!((error.index, error.reason), (2, Reason::Overflow));
@@ -608,11 +600,7 @@ fn known_traps(level: Level) {
     assert_eq!(run(level, &[], &[signalling; 40]).map(|bits| bits[39]), Ok(0x7f80_0001));
     // Neither a multiplication and an addition in one, nor by the reciprocal.
     let decode = |offset: f64, scale: f64| {
-        let parameters = ScaleOffset {
-            offset: Some(offset.into()),
-            scale: Some(scale.into()),
-            ..ScaleOffset::default()
-        };
+        let parameters = ScaleOffset::new(Some(offset.into()), Some(scale.into()));
         run(level, &[Step::Unscale(parameters)], &[3.0_f64.into(); 33]).map(|bits| bits[32])
     };
     assert_ne!(3.0 * 0.1, 0.3);
@@ -656,12 +644,12 @@ fn a_plan_without_meaning_is_not_built() {
     let value = Cast::new(u8s).map([(1.0_f32.into(), 1_i8.into())]);
     assert!(matches!(build(f32s, Step::Cast(value)), Err(BuildError::ScalarType { .. })));
     for scale in [0.0_f32, -0.0, f32::NAN, f32::INFINITY].map(Scalar::from) {
-        let parameters = ScaleOffset { scale: Some(scale), ..ScaleOffset::default() };
+        let parameters = ScaleOffset::new(None, Some(scale));
         assert_eq!(build(f32s, Step::Scale(parameters)), Err(BuildError::Scale(scale)));
         assert_eq!(build(f32s, Step::Unscale(parameters)), Err(BuildError::Scale(scale)));
     }
     for offset in [f32::NAN, f32::NEG_INFINITY].map(Scalar::from) {
-        let parameters = ScaleOffset { offset: Some(offset), ..ScaleOffset::default() };
+        let parameters = ScaleOffset::new(Some(offset), None);
         assert_eq!(build(f32s, Step::Scale(parameters)), Err(BuildError::Offset(offset)));
     }
     assert_eq!(build(f32s, Step::Cast(Cast::new(u8s))), Ok(u8s));

@@ -29,14 +29,14 @@ fn compare_casts(source: ElementType, element: u64) -> Result<u64, String> {
     let value = Value::of(source, element);
     let scalar = Scalar::from_bits(source, element);
     let mut count = 0;
-    for target in ElementType::ALL {
-        for rounding in Rounding::ALL {
+    for &target in ElementType::ALL {
+        for &rounding in Rounding::ALL {
             let expected = if source == target {
                 [Ok(oracle::canonical(source, element)); 3]
             } else {
                 oracle::cast_all_modes(value, target, rounding)
             };
-            for (mode, expected) in OutOfRange::ALL.into_iter().zip(expected) {
+            for (&mode, expected) in OutOfRange::ALL.iter().zip(expected) {
                 if mode == OutOfRange::Wrap && target.is_float() {
                     continue; // no plan has this
                 }
@@ -54,15 +54,15 @@ fn compare_casts(source: ElementType, element: u64) -> Result<u64, String> {
 }
 
 fn narrow_types() -> impl Iterator<Item = ElementType> {
-    ElementType::ALL.into_iter().filter(|each| each.bits() <= 16)
+    ElementType::ALL.iter().copied().filter(|each| each.bits() <= 16)
 }
 
 fn types_of_16_bits() -> impl Iterator<Item = ElementType> {
-    ElementType::ALL.into_iter().filter(|each| each.bits() == 16)
+    ElementType::ALL.iter().copied().filter(|each| each.bits() == 16)
 }
 
 fn wide_types() -> impl Iterator<Item = ElementType> {
-    ElementType::ALL.into_iter().filter(|each| each.bits() > 16)
+    ElementType::ALL.iter().copied().filter(|each| each.bits() > 16)
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn compare_scale_offset(
     let mut count = 0;
     for overflow in [FloatOverflow::Strict, FloatOverflow::Ieee] {
         for (offset, scale) in [(offset, None), (None, scale), (offset, scale)] {
-            let parameters = ScaleOffset { offset, scale, overflow };
+            let parameters = ScaleOffset::new(offset, scale).overflow(overflow);
             for step in [Step::Scale(parameters), Step::Unscale(parameters)] {
                 let found = bits(reference::step(value, &step));
                 let expected = oracle::step(element_type, x, &step);
@@ -177,11 +177,11 @@ fn many_random_values_of_the_wide_types_cast_as_the_oracle_says() {
 #[test]
 fn the_oracle_agrees_with_plain_ieee_conversions_where_nothing_overflows() {
     fn compare<S: Semantics>(target: ElementType) {
-        let element_types = ElementType::ALL.into_iter().filter(|&each| each != target);
+        let element_types = ElementType::ALL.iter().copied().filter(|&each| each != target);
         for source in element_types.filter(|each| each.is_float() && each.size() <= 2) {
             for element in (0..1_u64 << source.bits()).step_by(stride()) {
                 let Value::Finite(value) = Value::of(source, element) else { continue };
-                for rounding in Rounding::ALL {
+                for &rounding in Rounding::ALL {
                     let plain: StatusAnd<IeeeFloat<S>> =
                         value.convert_r(oracle::direction(rounding), &mut false);
                     let expected = plain.value.to_bits() as u64;
@@ -268,7 +268,7 @@ fn the_examples_of_the_specification_hold() {
     );
 
     // NaN and infinities are errors whatever out_of_range says; with a counterpart they stay.
-    for mode in OutOfRange::ALL {
+    for &mode in OutOfRange::ALL {
         assert_eq!(cast(f32::NAN, UInt8, NearestEven, mode), Err(Reason::Nan));
         assert_eq!(cast(f32::INFINITY, UInt8, NearestEven, mode), Err(Reason::Infinite));
     }
@@ -308,11 +308,7 @@ fn the_examples_of_the_specification_hold() {
 
 #[test]
 fn the_examples_of_scale_offset_hold() {
-    let with = |offset: Option<Scalar>, scale: Option<Scalar>| ScaleOffset {
-        offset,
-        scale,
-        overflow: FloatOverflow::Strict,
-    };
+    let with = ScaleOffset::new;
     let (five, ten) = (Scalar::from(5_u8), Scalar::from(10_u8));
     // Every intermediate must fit, even if a later step would come back.
     assert_eq!(reference::scale(five, &with(Some(ten), None)), Err(Reason::Overflow));
@@ -329,8 +325,7 @@ fn the_examples_of_scale_offset_hold() {
     assert_eq!(reference::unscale(zero, &with(None, None)), Ok(zero));
     assert_eq!(reference::unscale(zero, &with(Some(0.0_f32.into()), None)), Ok(0.0_f32.into()));
     // Overflow of finite input is an error, or Inf where that is asked for and exists.
-    let ieee =
-        |scale: Scalar| ScaleOffset { overflow: FloatOverflow::Ieee, ..with(None, Some(scale)) };
+    let ieee = |scale: Scalar| with(None, Some(scale)).overflow(FloatOverflow::Ieee);
     let (max, two) = (Scalar::from(f32::MAX), Scalar::from(2.0_f32));
     assert_eq!(reference::scale(max, &with(None, Some(two))), Err(Reason::Overflow));
     assert_eq!(reference::scale(max, &ieee(two)), Ok(f32::INFINITY.into()));
@@ -377,13 +372,12 @@ fn the_first_map_key_that_equals_the_element_by_value_decides() {
 
 #[test]
 fn maps_of_every_type_match_as_the_oracle_says() {
-    let jobs = ElementType::ALL;
-    in_parallel(&jobs, |&source| {
+    in_parallel(ElementType::ALL, |&source| {
         let mut random = Random::new(source.bits().into());
         let edges = edges(source);
         let mut count = 0;
         for _ in 0..2000 {
-            let target = *random.pick(&ElementType::ALL);
+            let target = *random.pick(ElementType::ALL);
             let map = (0..random.below(12)).map(|_| {
                 let (key, value) = (*random.pick(&edges), random.element(target));
                 (Scalar::from_bits(source, key), Scalar::from_bits(target, value))

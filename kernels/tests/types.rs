@@ -1,7 +1,7 @@
 //! The facts about the types, and the text of their values.
 
 use half::f16;
-use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
 
 #[test]
 fn facts_agree_with_the_table_of_the_specification() {
@@ -39,8 +39,62 @@ fn prints_64_bit_integers_exactly_and_floats_shortest() {
 }
 
 #[test]
+fn every_value_of_up_to_16_bits_is_parsed_from_its_text() {
+    for element_type in ElementType::ALL.iter().copied().filter(|t| t.bits() <= 16) {
+        for bits in 0..1_u64 << element_type.bits() {
+            let scalar = Scalar::from_bits(element_type, bits);
+            let text = scalar.to_string();
+            let read = Scalar::parse(element_type, &text);
+            // A NaN's text has neither its sign nor its payload.
+            let expected = if scalar.is_nan() { Scalar::nan(element_type) } else { Some(scalar) };
+            assert_eq!(read.ok(), expected, "{text}");
+            assert_eq!(format!("{element_type} {text}").parse().ok(), expected, "{text}");
+        }
+    }
+}
+
+#[test]
+fn text_that_is_no_value_of_the_type_is_refused_with_the_range() {
+    for text in ["256", "-1", "1.5", "1e1", "+1", " 1", "", "NaN", "0x01"] {
+        let error = Scalar::parse(ElementType::UInt8, text).unwrap_err().to_string();
+        assert_eq!(error, format!("{text:?} is not a whole number from 0 to 255, as uint8 needs"));
+    }
+    for text in ["inf", "nan", "+1", "1e39", "", "-", "Infinite"] {
+        assert!(Scalar::parse(ElementType::Float32, text).is_err(), "{text}");
+    }
+    assert!(Scalar::parse(ElementType::Float4E2M1Fn, "Infinity").is_err());
+    assert_eq!(Scalar::parse(ElementType::Float32, "-0"), Ok((-0.0_f32).into()));
+    assert_eq!(Scalar::parse(ElementType::UInt64, "18446744073709551615"), Ok(u64::MAX.into()));
+    assert!("float32".parse::<Scalar>().is_err() && "float33 1".parse::<Scalar>().is_err());
+}
+
+#[test]
+fn names_are_parsed_and_others_refused_with_those_there_are() {
+    assert_eq!("float8_e4m3".parse(), Ok(ElementType::Float8E4M3));
+    assert_eq!("nearest-away".parse(), Ok(Rounding::NearestAway));
+    assert_eq!("wrap".parse(), Ok(OutOfRange::Wrap));
+    let error = "nearest".parse::<Rounding>().unwrap_err().to_string();
+    assert!(error.starts_with("\"nearest\" is not one of nearest-even, towards-zero"), "{error}");
+    assert!("error".parse::<OutOfRange>().is_err());
+}
+
+/// What to write into Zarr metadata is for the crates that read those to say.
+#[test]
+fn errors_of_elements_speak_of_values_and_types_alone() {
+    for (value, target) in [
+        (f32::NAN, ElementType::UInt8),
+        (f32::INFINITY, ElementType::UInt8),
+        (300.0, ElementType::UInt8),
+    ] {
+        let plan = Plan::builder(ElementType::Float32).cast(Cast::new(target)).build().unwrap();
+        let error = plan.run_to_vec(&value.to_ne_bytes()).unwrap_err().to_string();
+        assert!(error.contains("uint8") && !error.contains("scalar_map"), "{error}");
+    }
+}
+
+#[test]
 fn every_finite_value_of_up_to_16_bits_reads_back_from_its_text() {
-    for element_type in ElementType::ALL.into_iter().filter(|t| t.bits() <= 16) {
+    for element_type in ElementType::ALL.iter().copied().filter(|t| t.bits() <= 16) {
         for bits in 0..1_u64 << element_type.bits() {
             let scalar = Scalar::from_bits(element_type, bits);
             if !scalar.is_finite() {

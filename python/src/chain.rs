@@ -92,14 +92,10 @@ impl Chain {
             module.getattr("codecs_json")?.call1((codecs,))?.extract()?
         };
         let list = Codec::list_from_json(&json).map_err(|error| metadata_error(&error))?;
-        let options = BindOptions {
-            fill_check: read_fill_check(fill_check)?,
-            float_overflow: float_overflow
-                .map(plans::float_overflow)
-                .transpose()?
-                .unwrap_or_default(),
-            ..BindOptions::default()
-        };
+        let options =
+            BindOptions::default().fill_check(read_fill_check(fill_check)?).float_overflow(
+                float_overflow.map(plans::float_overflow).transpose()?.unwrap_or_default(),
+            );
         let scalar = fill_value.map(|value| read_fill_value(element_type, value)).transpose()?;
         let bound = zarr_recast::Chain::bind(element_type, scalar, &list, &options)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -109,8 +105,8 @@ impl Chain {
             fill_value: fill_value.map(|value| value.clone().unbind()),
             fill_check: fill_check.to_owned(),
             float_overflow: match options.float_overflow {
-                zarr_recast::FloatOverflow::Strict => "strict".to_owned(),
                 zarr_recast::FloatOverflow::Ieee => "ieee".to_owned(),
+                _ => "strict".to_owned(),
             },
             encode: Plans::default(),
             decode: Plans::default(),

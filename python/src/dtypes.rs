@@ -123,7 +123,7 @@ fn is_numpys(element_type: ElementType) -> bool {
 
 /// The names of the 26 data types.
 pub(crate) fn names(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
-    PyTuple::new(py, ElementType::ALL.map(ElementType::name))
+    PyTuple::new(py, ElementType::ALL.iter().map(|element_type| element_type.name()))
 }
 
 /// A data type or a scalar that cannot be read, named as an argument.

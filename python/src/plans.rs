@@ -98,11 +98,8 @@ impl Affine {
             let scalar = number.as_ref().map(|number| number.scalar(element_type)).transpose();
             scalar.map_err(|error| error.below(name))
         };
-        Ok(ScaleOffset {
-            offset: read("offset", &self.offset)?,
-            scale: read("scale", &self.scale)?,
-            overflow: self.overflow,
-        })
+        let (offset, scale) = (read("offset", &self.offset)?, read("scale", &self.scale)?);
+        Ok(ScaleOffset::new(offset, scale).overflow(self.overflow))
     }
 }
 
@@ -201,20 +198,20 @@ fn named<T: Copy>(
 }
 
 pub(crate) fn rounding(object: &Bound<'_, PyAny>) -> PyResult<Rounding> {
-    named("rounding_mode", object, &Rounding::ALL, |rounding| Some(rounding.name()))
+    named("rounding_mode", object, Rounding::ALL, |rounding| Some(rounding.name()))
 }
 
 pub(crate) fn out_of_range(object: Option<&Bound<'_, PyAny>>) -> PyResult<OutOfRange> {
     object.map_or(Ok(OutOfRange::Error), |object| {
-        named("out_of_range_mode", object, &OutOfRange::ALL, OutOfRange::name)
+        named("out_of_range_mode", object, OutOfRange::ALL, OutOfRange::name)
     })
 }
 
 pub(crate) fn float_overflow(object: &Bound<'_, PyAny>) -> PyResult<FloatOverflow> {
     named("float_overflow", object, &[FloatOverflow::Strict, FloatOverflow::Ieee], |overflow| {
         Some(match overflow {
-            FloatOverflow::Strict => "strict",
             FloatOverflow::Ieee => "ieee",
+            _ => "strict",
         })
     })
 }

@@ -53,6 +53,53 @@ impl CastValue {
         }
     }
 
+    /// The same with this rounding in both directions.
+    #[must_use]
+    pub fn rounding(self, rounding: Rounding) -> Self {
+        Self { rounding: Some(rounding), ..self }
+    }
+
+    /// The same with this treatment of values out of range in both directions.
+    #[must_use]
+    pub fn out_of_range(self, out_of_range: OutOfRange) -> Self {
+        Self { out_of_range, ..self }
+    }
+
+    /// The same with one more pair: `decoded` is encoded as `encoded`, which decodes to `decoded`.
+    ///
+    /// ```
+    /// use zarr_recast::{CastValue, Codec, ElementType, OutOfRange};
+    /// let codec = CastValue::new(ElementType::UInt8)
+    ///     .out_of_range(OutOfRange::Clamp)
+    ///     .map(f32::NAN, 255_u8)
+    ///     .map_encode(f32::INFINITY, 254_u8);
+    /// let json = serde_json::json!({"name": "cast_value", "configuration": {
+    ///     "data_type": "uint8", "out_of_range": "clamp",
+    ///     "scalar_map": {"encode": [["NaN", 255], ["Infinity", 254]], "decode": [[255, "NaN"]]}}});
+    /// assert_eq!(Codec::from(codec).to_json(), json);
+    /// ```
+    #[must_use]
+    pub fn map(self, decoded: impl Into<JsonScalar>, encoded: impl Into<JsonScalar>) -> Self {
+        let (decoded, encoded) = (decoded.into(), encoded.into());
+        self.map_encode(decoded.clone(), encoded.clone()).map_decode(encoded, decoded)
+    }
+
+    /// The same with one more pair for encoding.
+    #[must_use]
+    pub fn map_encode(mut self, key: impl Into<JsonScalar>, value: impl Into<JsonScalar>) -> Self {
+        let map = self.scalar_map.get_or_insert_default();
+        map.encode.get_or_insert_default().push((key.into(), value.into()));
+        self
+    }
+
+    /// The same with one more pair for decoding.
+    #[must_use]
+    pub fn map_decode(mut self, key: impl Into<JsonScalar>, value: impl Into<JsonScalar>) -> Self {
+        let map = self.scalar_map.get_or_insert_default();
+        map.decode.get_or_insert_default().push((key.into(), value.into()));
+        self
+    }
+
     pub(super) fn read(mut object: Object<'_>, envelope: Envelope) -> Result<Codec, MetadataError> {
         let (data_type, data_type_form) = data_type::read(&object.require("data_type")?)?;
         let rounding = object.take(Self::ROUNDING).map(|node| read_rounding(&node)).transpose()?;
@@ -96,13 +143,13 @@ impl CastValue {
         }
         let map_path = join(configuration, Self::SCALAR_MAP);
         let map = self.scalar_map.as_ref();
-        let step = |target: ElementType, map| {
-            Step::Cast(Cast {
-                target,
-                rounding: self.rounding.unwrap_or_default(),
-                out_of_range: allowed(self.out_of_range, target),
-                map,
-            })
+        let step = |target: ElementType, map: Vec<(Scalar, Scalar)>| {
+            Step::Cast(
+                Cast::new(target)
+                    .rounding(self.rounding.unwrap_or_default())
+                    .out_of_range(allowed(self.out_of_range, target))
+                    .map(map),
+            )
         };
         let encode = map.and_then(|map| map.encode.as_deref());
         let decode = map.and_then(|map| map.decode.as_deref());
@@ -126,7 +173,7 @@ fn allowed(out_of_range: OutOfRange, target: ElementType) -> OutOfRange {
 }
 
 fn read_rounding(node: &Node<'_>) -> Result<Rounding, MetadataError> {
-    let expected = format!("one of {}", list(Rounding::ALL.map(Rounding::name)));
+    let expected = format!("one of {}", list(Rounding::ALL.iter().map(|rounding| rounding.name())));
     Rounding::from_name(&node.string(&expected)?).ok_or_else(|| node.unexpected(&expected))
 }
 
@@ -134,7 +181,8 @@ fn read_out_of_range(node: &Node<'_>) -> Result<OutOfRange, MetadataError> {
     const EXPECTED: &str = "clamp or wrap; leave the key out to make a value out of range an error";
     let name = node.string(EXPECTED)?;
     OutOfRange::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .find(|mode| mode.name() == Some(name.as_str()))
         .ok_or_else(|| node.unexpected(EXPECTED))
 }

@@ -251,3 +251,15 @@ impl From<ScaleOffset> for Codec {
         Self::ScaleOffset(codec)
     }
 }
+
+impl From<FixedScaleOffset> for Codec {
+    fn from(codec: FixedScaleOffset) -> Self {
+        Self::FixedScaleOffset(codec)
+    }
+}
+
+impl From<AsType> for Codec {
+    fn from(codec: AsType) -> Self {
+        Self::AsType(codec)
+    }
+}

@@ -41,9 +41,13 @@ pub struct AsType {
 impl NumpyType {
     fn read(node: &Node<'_>) -> Result<Self, MetadataError> {
         let text = node.string("a NumPy data type string such as \"<f4\"")?;
+        Self::from_text(&text, node.path())
+    }
+
+    fn from_text(text: &str, name: &str) -> Result<Self, MetadataError> {
         let (element_type, byte_order) =
-            data_type::from_numpy(&text).map_err(|error| error.below(node.path()))?;
-        Ok(Self { text, element_type, byte_order })
+            data_type::from_numpy(text).map_err(|error| error.below(name))?;
+        Ok(Self { text: text.to_owned(), element_type, byte_order })
     }
 
     fn read_if_given(object: &mut Object<'_>, name: &str) -> Result<Option<Self>, MetadataError> {
@@ -69,6 +73,35 @@ impl NumpyType {
 
 impl FixedScaleOffset {
     const KEYS: [&str; 4] = ["offset", "scale", "dtype", "astype"];
+
+    /// The codec that numcodecs calls `FixedScaleOffset(offset, scale, dtype, astype)`, its data types
+    /// as `NumPy` writes them.
+    ///
+    /// ```
+    /// use zarr_recast::{Codec, FixedScaleOffset};
+    /// let codec = FixedScaleOffset::new(0, 10, "<f4", Some("<i2"))?;
+    /// let json = serde_json::json!({"name": "numcodecs.fixedscaleoffset", "configuration": {
+    ///     "offset": 0, "scale": 10, "dtype": "<f4", "astype": "<i2"}});
+    /// assert_eq!(Codec::from(codec).to_json(), json);
+    /// # Ok::<(), zarr_recast::MetadataError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Not the string of a supported data type.
+    pub fn new(
+        offset: impl Into<JsonScalar>,
+        scale: impl Into<JsonScalar>,
+        dtype: &str,
+        astype: Option<&str>,
+    ) -> Result<Self, MetadataError> {
+        Ok(Self {
+            offset: offset.into(),
+            scale: scale.into(),
+            dtype: Some(NumpyType::from_text(dtype, "dtype")?),
+            astype: astype.map(|text| NumpyType::from_text(text, "astype")).transpose()?,
+            envelope: Envelope::default(),
+        })
+    }
 
     pub(super) fn read(mut object: Object<'_>, envelope: Envelope) -> Result<Codec, MetadataError> {
         let mut number = |name| {
@@ -119,7 +152,7 @@ impl FixedScaleOffset {
             bind_affine(Some(&self.offset), Some(&self.scale), element_type, overflow, path)
         };
         let cast = |from, to| (from != to).then(|| Step::Cast(numpy_cast(to)));
-        let rounded = Cast { rounding: Rounding::NearestEven, ..numpy_cast(target) };
+        let rounded = numpy_cast(target).rounding(Rounding::NearestEven);
         let encode = cast(source, encoder)
             .into_iter()
             .chain([Step::Scale(affine(encoder)?)])
@@ -143,6 +176,19 @@ impl FixedScaleOffset {
 
 impl AsType {
     const KEYS: [&str; 2] = ["encode_dtype", "decode_dtype"];
+
+    /// The codec that numcodecs calls `AsType(encode_dtype, decode_dtype)`, its data types as `NumPy`
+    /// writes them.
+    ///
+    /// # Errors
+    /// Not the string of a supported data type.
+    pub fn new(encode_dtype: &str, decode_dtype: &str) -> Result<Self, MetadataError> {
+        Ok(Self {
+            encode_dtype: NumpyType::from_text(encode_dtype, "encode_dtype")?,
+            decode_dtype: Some(NumpyType::from_text(decode_dtype, "decode_dtype")?),
+            envelope: Envelope::default(),
+        })
+    }
 
     pub(super) fn read(mut object: Object<'_>, envelope: Envelope) -> Result<Codec, MetadataError> {
         let encode_dtype = NumpyType::read(&object.require("encode_dtype")?)?;

@@ -27,6 +27,25 @@ impl ScaleOffset {
         Self { offset, scale, envelope: Envelope::default() }
     }
 
+    /// The same with this offset.
+    ///
+    /// ```
+    /// use zarr_recast::{Codec, ScaleOffset};
+    /// let codec = ScaleOffset::default().offset(273.15).scale(10);
+    /// let json = serde_json::json!({"name": "scale_offset", "configuration": {"offset": 273.15, "scale": 10}});
+    /// assert_eq!(Codec::from(codec).to_json(), json);
+    /// ```
+    #[must_use]
+    pub fn offset(self, offset: impl Into<JsonScalar>) -> Self {
+        Self { offset: Some(offset.into()), ..self }
+    }
+
+    /// The same with this scale.
+    #[must_use]
+    pub fn scale(self, scale: impl Into<JsonScalar>) -> Self {
+        Self { scale: Some(scale.into()), ..self }
+    }
+
     pub(super) fn read(
         object: Option<Object<'_>>,
         envelope: Envelope,
@@ -97,5 +116,5 @@ pub(super) fn bind_affine(
         }
         Ok(Some(scalar))
     };
-    Ok(Affine { offset: read("offset", offset)?, scale: read("scale", scale)?, overflow })
+    Ok(Affine::new(read("offset", offset)?, read("scale", scale)?).overflow(overflow))
 }

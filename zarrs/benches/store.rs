@@ -75,8 +75,12 @@ fn main() {
     let cast = json!({"name": "cast_value", "configuration": {"data_type": "uint8", "out_of_range": "clamp"}});
     let blosc = json!({"name": "blosc", "configuration": {
         "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "typesize": 1, "blocksize": 0}});
-    let sharding = json!({"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [CHUNK / 8], "codecs": [little, blosc], "index_codecs": [little]}});
+    let shards = |codecs: Value| {
+        json!({"name": "sharding_indexed", "configuration": {
+            "chunk_shape": [CHUNK / 8], "codecs": codecs, "index_codecs": [little]}})
+    };
+    let sharding = shards(json!([little, blosc]));
+    let inside = shards(json!([scale, cast, little, blosc]));
 
     println!(
         "{:<48} {:>8} {:>8} {:>8} {:>8} {:>7}",
@@ -99,6 +103,8 @@ fn main() {
             json!([scale, cast, sharding]),
             true,
         ),
+        ("sharding(scale_offset, cast_value, …)", "float32", json!([inside]), false),
+        ("the same, fused", "float32", json!([inside]), true),
     ] {
         let mut array = array(data_type, elements, &codecs);
         if fused {

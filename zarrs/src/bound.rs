@@ -12,6 +12,8 @@ use zarrs::array::{DataType, FillValue, Indexer, unravel_index};
 use zarrs::metadata::v3::MetadataV3;
 use zarrs::plugin::ExtensionName;
 
+use crate::element_error::{ElementError, Operation};
+
 /// Where the elements of a run stand in their chunk, for error messages.
 #[derive(Clone, Copy)]
 pub(crate) enum Place<'a> {
@@ -80,10 +82,8 @@ impl Bound {
             let (found, expected) = (fill_value.size(), element_type.size());
             CodecError::Other(format!("fill_value: {found} bytes; {element_type} has {expected}"))
         })?;
-        let mut options = settings.options.clone().unwrap_or_else(|| BindOptions {
-            fill_check: FillCheck::Report,
-            ..BindOptions::default()
-        });
+        let report = || BindOptions::default().fill_check(FillCheck::Report);
+        let mut options = settings.options.clone().unwrap_or_else(report);
         options.swap_encoded_bytes ^= settings.swap_encoded_bytes;
         let chain = Chain::bind(element_type, Some(scalar), &codecs, &options)
             .map_err(|error| CodecError::Other(format!("{}: {error}", names(&codecs))))?;
@@ -176,7 +176,7 @@ impl Bound {
         place: Place<'_>,
     ) -> Result<Vec<u8>, CodecError> {
         run(self.chain.encode_plan(), decoded)
-            .map_err(|error| self.error("encoding", &error, place))
+            .map_err(|error| self.error(Operation::Encoding, error, place))
     }
 
     pub(crate) fn decode(
@@ -185,21 +185,36 @@ impl Bound {
         place: Place<'_>,
     ) -> Result<Vec<u8>, CodecError> {
         run(self.chain.decode_plan(), encoded)
-            .map_err(|error| self.error("decoding", &error, place))
+            .map_err(|error| self.error(Operation::Decoding, error, place))
     }
 
-    /// Decodes into memory for exactly as many elements, whose contents are unspecified after an error.
-    pub(crate) fn decode_into(&self, encoded: &[u8], decoded: &mut [u8]) -> Result<(), RunError> {
-        self.chain.decode_into(encoded, decoded)
+    /// Decodes a run of the elements of a chunk of this shape, from element `first` on, into memory for
+    /// exactly as many, whose contents are unspecified after an error.
+    pub(crate) fn decode_into(
+        &self,
+        encoded: &[u8],
+        decoded: &mut [u8],
+        first: usize,
+        shape: &[NonZeroU64],
+    ) -> Result<(), CodecError> {
+        self.chain.decode_into(encoded, decoded).map_err(|mut error| {
+            if let RunError::Element(error) = &mut error {
+                error.index += first;
+            }
+            self.error(Operation::Decoding, error, Place::Chunk(shape))
+        })
     }
 
-    fn error(&self, doing: &str, error: &RunError, place: Place<'_>) -> CodecError {
-        let at = match error {
-            RunError::Element(error) => place.of(error.index),
-            _ => None,
-        };
-        let at = at.map_or_else(String::new, |at| format!(" (at {at:?} of the chunk)"));
-        CodecError::Other(format!("{}, {doing}: {error}{at}", names(&self.codecs)))
+    /// What a failed run is for zarrs.
+    fn error(&self, operation: Operation, error: RunError, place: Place<'_>) -> CodecError {
+        let codecs = names(&self.codecs);
+        match error {
+            RunError::Element(source) => {
+                let at = place.of(source.index);
+                ElementError { codecs, operation, chunk: None, at, source }.into()
+            }
+            other => CodecError::Other(format!("{codecs}, {operation}: {other}")),
+        }
     }
 }
 

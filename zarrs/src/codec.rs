@@ -3,20 +3,24 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use zarr_recast::{BindOptions, Codec};
+use serde_json::Value;
+use zarr_recast::{AsType, BindOptions, CastValue, Codec, FixedScaleOffset, ScaleOffset};
 use zarrs::array::codec::api::{
     ArrayBytes, ArrayCodecTraits, ArrayPartialDecoderTraits, ArrayPartialEncoderTraits,
     ArrayToArrayCodecTraits, CodecError, CodecMetadataOptions, CodecOptions, CodecSpecificOptions,
     CodecTraits, PartialDecoderCapability, PartialEncoderCapability, RecommendedConcurrency,
 };
+#[cfg(feature = "async")]
+use zarrs::array::codec::api::{AsyncArrayPartialDecoderTraits, AsyncArrayPartialEncoderTraits};
 use zarrs::array::{DataType, FillValue};
 use zarrs::metadata::Configuration;
 use zarrs::plugin::{ExtensionName, ZarrVersion};
 
 use crate::bound::{self, Bound, Place, Settings};
-use crate::fuse::Groups;
+use crate::fuse::Replacements;
 use crate::partial::Partial;
 
 /// Bound codecs are kept for this many pairs of data type and fill value. One array needs two: its own,
@@ -30,11 +34,57 @@ pub(crate) struct Names {
     pub(crate) v2: &'static str,
 }
 
+impl Names {
+    pub(crate) const CAST_VALUE: Self = Self { v3: "cast_value", v2: "" };
+    pub(crate) const SCALE_OFFSET: Self = Self { v3: "scale_offset", v2: "" };
+    pub(crate) const FIXED_SCALE_OFFSET: Self =
+        Self { v3: "numcodecs.fixedscaleoffset", v2: "fixedscaleoffset" };
+    pub(crate) const AS_TYPE: Self = Self { v3: "numcodecs.astype", v2: "astype" };
+
+    fn of(codec: &Codec) -> Self {
+        let names = [Self::CAST_VALUE, Self::SCALE_OFFSET, Self::FIXED_SCALE_OFFSET, Self::AS_TYPE];
+        let known = names.into_iter().find(|names| names.v3 == codec.name());
+        known.unwrap_or(Self { v3: codec.name(), v2: "" })
+    }
+}
+
+/// Tells one codec of an array from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CodecId(u64);
+
+impl CodecId {
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// One of the codecs of this crate, as it stands in an array's metadata.
+///
+/// zarrs makes it of metadata; for an `ArrayBuilder` it is made of a codec of `zarr-recast`:
+///
+/// ```
+/// use zarrs::array::{ArrayBuilder, data_type};
+/// use zarrs::storage::store::MemoryStore;
+/// use zarr_recast::{CastValue, ElementType, ScaleOffset};
+/// use zarrs_recast::RecastCodec;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut builder = ArrayBuilder::new([4, 6], [2, 3], data_type::float32(), f32::NAN);
+/// builder.array_to_array_codecs(vec![
+///     RecastCodec::from(ScaleOffset::default().offset(10).scale(100)).into(),
+///     RecastCodec::from(CastValue::new(ElementType::Int16).map(f32::NAN, i16::MIN)).into(),
+/// ]);
+/// let array = zarrs_recast::build(&builder, MemoryStore::new().into(), "/sst")?;
+/// array.store_metadata()?;
+/// array.store_chunk(&[0, 0], vec![12.5_f32, 13.0, f32::NAN, 9.75, 10.0, 11.0])?;
+/// assert_eq!(array.retrieve_chunk::<Vec<f32>>(&[0, 0])?[3], 9.75);
+/// # Ok(()) }
+/// ```
 ///
 /// zarrs hands data type and fill value to every call; the codec is bound to them once.
 #[derive(Debug)]
 pub struct RecastCodec {
+    id: CodecId,
     /// What it runs: itself, or in a fused array its successors too, or nothing after such a codec.
     codecs: Vec<Codec>,
     names: Names,
@@ -53,7 +103,17 @@ impl RecastCodec {
         settings: Settings,
     ) -> Self {
         let (bound, encoded_data_type) = <_>::default();
-        Self { codecs, names, configuration, settings, bound, encoded_data_type }
+        let id = CodecId::new();
+        Self { id, codecs, names, configuration, settings, bound, encoded_data_type }
+    }
+
+    /// What stands for this codec in the metadata, and runs `codecs`.
+    pub(crate) fn running(&self, codecs: Vec<Codec>, settings: Settings) -> Self {
+        Self::new(codecs, self.names, self.configuration.clone(), settings)
+    }
+
+    pub(crate) fn id(&self) -> CodecId {
+        self.id
     }
 
     pub(crate) fn codecs(&self) -> &[Codec] {
@@ -84,6 +144,51 @@ impl RecastCodec {
         }
         cache.push(bound.clone());
         Ok(bound)
+    }
+}
+
+impl From<Codec> for RecastCodec {
+    fn from(codec: Codec) -> Self {
+        let configuration = match codec.to_json() {
+            Value::Object(mut object) => object.remove("configuration"),
+            _ => None,
+        };
+        let configuration = match configuration {
+            Some(Value::Object(configuration)) => configuration.into(),
+            _ => Configuration::default(),
+        };
+        let names = Names::of(&codec);
+        Self::new(vec![codec], names, configuration, Settings::default())
+    }
+}
+
+impl From<CastValue> for RecastCodec {
+    fn from(codec: CastValue) -> Self {
+        Codec::from(codec).into()
+    }
+}
+
+impl From<ScaleOffset> for RecastCodec {
+    fn from(codec: ScaleOffset) -> Self {
+        Codec::from(codec).into()
+    }
+}
+
+impl From<FixedScaleOffset> for RecastCodec {
+    fn from(codec: FixedScaleOffset) -> Self {
+        Codec::from(codec).into()
+    }
+}
+
+impl From<AsType> for RecastCodec {
+    fn from(codec: AsType) -> Self {
+        Codec::from(codec).into()
+    }
+}
+
+impl From<RecastCodec> for Arc<dyn ArrayToArrayCodecTraits> {
+    fn from(codec: RecastCodec) -> Self {
+        Arc::new(codec)
     }
 }
 
@@ -130,6 +235,8 @@ impl ArrayCodecTraits for RecastCodec {
     }
 }
 
+#[cfg_attr(all(feature = "async", not(target_arch = "wasm32")), async_trait::async_trait)]
+#[cfg_attr(all(feature = "async", target_arch = "wasm32"), async_trait::async_trait(?Send))]
 impl ArrayToArrayCodecTraits for RecastCodec {
     fn into_dyn(self: Arc<Self>) -> Arc<dyn ArrayToArrayCodecTraits> {
         self
@@ -139,17 +246,16 @@ impl ArrayToArrayCodecTraits for RecastCodec {
         self: Arc<Self>,
         options: &CodecSpecificOptions,
     ) -> Arc<dyn ArrayToArrayCodecTraits> {
-        let fused = options.get_option::<Groups>().and_then(|groups| groups.of(&self));
-        let asked_for = options.get_option::<BindOptions>();
-        if fused.is_none() && asked_for.is_none() {
-            return self;
+        let fused = options.get_option::<Replacements>();
+        let codec = fused.and_then(|replacements| replacements.get(&self)).unwrap_or(self);
+        match options.get_option::<BindOptions>() {
+            Some(options) => {
+                let settings =
+                    Settings { options: Some(options.clone()), ..codec.settings.clone() };
+                Arc::new(codec.running(codec.codecs.clone(), settings))
+            }
+            None => codec,
         }
-        let (codecs, mut settings) =
-            fused.unwrap_or_else(|| (self.codecs.clone(), self.settings.clone()));
-        if let Some(options) = asked_for {
-            settings.options = Some(options.clone());
-        }
-        Arc::new(Self::new(codecs, self.names, self.configuration.clone(), settings))
     }
 
     fn encoded_data_type(&self, decoded_data_type: &DataType) -> Result<DataType, CodecError> {
@@ -236,6 +342,39 @@ impl ArrayToArrayCodecTraits for RecastCodec {
         fill_value: &FillValue,
         _options: &CodecOptions,
     ) -> Result<Arc<dyn ArrayPartialEncoderTraits>, CodecError> {
+        if self.codecs.is_empty() {
+            return Ok(input_output_handle);
+        }
+        let bound = self.bound(data_type, fill_value)?;
+        bound.check_for_writing()?;
+        Ok(Arc::new(Partial::new(input_output_handle, bound)))
+    }
+
+    #[cfg(feature = "async")]
+    async fn async_partial_decoder(
+        self: Arc<Self>,
+        input_handle: Arc<dyn AsyncArrayPartialDecoderTraits>,
+        _shape: &[NonZeroU64],
+        data_type: &DataType,
+        fill_value: &FillValue,
+        _options: &CodecOptions,
+    ) -> Result<Arc<dyn AsyncArrayPartialDecoderTraits>, CodecError> {
+        if self.codecs.is_empty() {
+            return Ok(input_handle);
+        }
+        let bound = self.bound(data_type, fill_value)?;
+        Ok(Arc::new(Partial::on_top_of_async(input_handle, bound)))
+    }
+
+    #[cfg(feature = "async")]
+    async fn async_partial_encoder(
+        self: Arc<Self>,
+        input_output_handle: Arc<dyn AsyncArrayPartialEncoderTraits>,
+        _shape: &[NonZeroU64],
+        data_type: &DataType,
+        fill_value: &FillValue,
+        _options: &CodecOptions,
+    ) -> Result<Arc<dyn AsyncArrayPartialEncoderTraits>, CodecError> {
         if self.codecs.is_empty() {
             return Ok(input_output_handle);
         }

@@ -2,8 +2,10 @@
 
 use recast_kernels::ElementType;
 use zarrs::array::ArrayCreateError;
+use zarrs::plugin::{PluginCreateError, PluginUnsupportedError};
 
-/// Codecs that zarrs has behind a cargo feature: parts of their names, and the feature. As of zarrs 0.23.
+/// Codecs that zarrs has behind a cargo feature: their names without a prefix, and the feature. As of zarrs
+/// 0.23.
 const FEATURES: [(&str, &str); 15] = [
     ("adler32", "adler32"),
     ("bitround", "bitround"),
@@ -52,35 +54,39 @@ pub fn explain(error: &ArrayCreateError) -> String {
             "{text}; a reader must understand it, unless {name} is an object with \"must_understand\": false"
         );
     }
-    // As zarrs words it: kind, name, and this.
-    let Some((_, name)) =
-        text.strip_suffix(" is not supported").and_then(|known| known.rsplit_once(' '))
-    else {
-        return text;
-    };
     let way_out = match error {
-        ArrayCreateError::CodecsCreateError(_) => {
-            let plain = name.trim_start_matches("numcodecs.").trim_start_matches("zarrs.");
-            match FEATURES.iter().find(|(codec, _)| *codec == plain) {
+        ArrayCreateError::CodecsCreateError(PluginCreateError::Unsupported(error)) => {
+            let prefixes = ["", "numcodecs.", "zarrs."];
+            let is_named = |codec| {
+                prefixes.iter().any(|prefix| is_about(error, &format!("{prefix}{codec}"), "codec"))
+            };
+            match FEATURES.iter().find(|(codec, _)| is_named(*codec)) {
                 Some((_, feature)) => format!("build zarrs with its feature `{feature}`"),
                 None => "link a crate that registers this codec, or correct its name".to_owned(),
             }
         }
-        ArrayCreateError::DataTypeCreateError(_) if ElementType::from_name(name).is_some() => {
-            "link a newer zarrs, which has this data type".to_owned()
-        }
-        ArrayCreateError::DataTypeCreateError(_) => {
-            "link a crate that registers this data type, or correct its name".to_owned()
+        ArrayCreateError::DataTypeCreateError(PluginCreateError::Unsupported(error)) => {
+            let is_named = |known: &&ElementType| is_about(error, known.name(), "data type");
+            match ElementType::ALL.iter().find(is_named) {
+                Some(_) => "link a newer zarrs, which has this data type".to_owned(),
+                None => {
+                    "link a crate that registers this data type, or correct its name".to_owned()
+                }
+            }
         }
         _ => return text,
     };
     format!("{text}; {way_out}")
 }
 
+/// Whether an error is about this name. zarrs does not tell the name but in its text, so the same error is
+/// made of the name and compared, whatever the wording.
+fn is_about(error: &PluginUnsupportedError, name: &str, kind: &str) -> bool {
+    PluginUnsupportedError::new(name.to_owned(), kind.to_owned()).to_string() == error.to_string()
+}
+
 #[cfg(test)]
 mod tests {
-    use zarrs::plugin::{PluginCreateError, PluginUnsupportedError};
-
     use super::*;
 
     fn unsupported(kind: &str, name: &str) -> PluginCreateError {

@@ -1,22 +1,36 @@
 //! Codecs next to each other, run as one.
 
-use zarrs::array::Array;
-use zarrs::array::codec::api::CodecSpecificOptions;
+use std::cell::RefCell;
+use std::sync::{Arc, Once};
 
-use zarr_recast::Codec;
+use zarrs::array::codec::api::{
+    self, ArrayToArrayCodecTraits, ArrayToBytesCodecTraits, CodecMetadataOptions,
+    CodecRuntimePluginV3, CodecSpecificOptions, CodecTraits, register_codec_v3,
+};
+use zarrs::array::codec::{
+    ShardingCodec, ShardingCodecConfiguration, ShardingCodecConfigurationV1, ShardingCodecOptions,
+    SubchunkWriteOrder,
+};
+use zarrs::array::{Array, CodecChain};
+use zarrs::metadata::ConfigurationSerialize;
+use zarrs::metadata::v3::MetadataV3;
+use zarrs::plugin::{ExtensionAliasesV3, PluginCreateError, ZarrVersion};
 
-use crate::bound::Settings;
-use crate::codec::RecastCodec;
+use crate::codec::{CodecId, RecastCodec};
 
 /// The same array, whose neighbouring codecs of this crate run as one: `scale_offset` and
-/// `cast_value` in one pass over a chunk, without the elements between them in memory.
+/// `cast_value` in one pass over a chunk, without the elements between them in memory. So do codecs
+/// inside shards, in one pass over each chunk of a shard.
 ///
 /// Elements, chunks and metadata are the same as without. The first codec of each group does the work
-/// of all, the others pass on what they get. Codecs inside a shard are left as they are: zarrs offers
-/// no way to them.
+/// of all, the others pass on what they get.
 ///
 /// Whether the fill value survives is asked of the group as a whole, so one that a cast rounds and
 /// `scale_offset` restores is no obstacle to writing.
+///
+/// Give options (`CodecOptions`, `ArrayMetadataOptions`, those of other crates' codecs) to the fused array:
+/// zarrs tells nobody which an array has, so where codecs inside shards are fused it has the global ones
+/// again. `docs/zarrs_proposal.md` in this project's repository says what in zarrs would change that.
 ///
 /// ```
 /// use zarrs::array::Array;
@@ -32,68 +46,154 @@ use crate::codec::RecastCodec;
 /// ```
 #[must_use]
 pub fn fused<TStorage: ?Sized>(array: Array<TStorage>) -> Array<TStorage> {
-    let mut groups: Vec<Vec<&RecastCodec>> = Vec::new();
-    let chain = array.codecs();
-    let mut previous: Option<&RecastCodec> = None;
-    for codec in chain.array_to_array_codecs() {
-        let codec = codec.as_any().downcast_ref::<RecastCodec>();
-        match (previous, codec, groups.last_mut()) {
-            (Some(previous), Some(codec), Some(group))
-                if previous.settings().can_precede(codec.settings()) =>
+    let array = with_fused_shards(&array).unwrap_or(array);
+    let replacements = Replacements::of(array.codecs().array_to_array_codecs());
+    match replacements {
+        Some(replacements) => {
+            let options = CodecSpecificOptions::default().with_option(replacements);
+            array.with_codec_specific_options(&options)
+        }
+        None => array,
+    }
+}
+
+/// What runs in the place of codecs, on its way through zarrs to them.
+pub(crate) struct Replacements(Vec<(CodecId, Arc<RecastCodec>)>);
+
+impl Replacements {
+    /// `None` if no codecs of this crate are neighbours.
+    fn of(codecs: &[Arc<dyn ArrayToArrayCodecTraits>]) -> Option<Self> {
+        let ours: Vec<Option<&RecastCodec>> =
+            codecs.iter().map(|codec| codec.as_any().downcast_ref()).collect();
+        let can_join = |pair: &[Option<&RecastCodec>]| match pair {
+            [Some(first), Some(second)] => first.settings().can_precede(second.settings()),
+            _ => false,
+        };
+        let mut replacements = Vec::new();
+        let mut rest = ours.as_slice();
+        while !rest.is_empty() {
+            let joined = rest.windows(2).take_while(|pair| can_join(pair)).count();
+            let (group, behind) = rest.split_at(joined + 1);
+            let group: Vec<&RecastCodec> = group.iter().copied().flatten().collect();
+            if let [first, others @ ..] = group.as_slice()
+                && let [.., last] = others
             {
-                group.push(codec);
+                let codecs = group.iter().flat_map(|codec| codec.codecs()).cloned().collect();
+                let all = first.running(codecs, last.settings().clone());
+                replacements.push((first.id(), Arc::new(all)));
+                let nothing = |codec: &&RecastCodec| {
+                    (codec.id(), Arc::new(codec.running(Vec::new(), <_>::default())))
+                };
+                replacements.extend(others.iter().map(nothing));
             }
-            (_, Some(codec), _) => groups.push(vec![codec]),
-            (_, None, _) => {}
+            rest = behind;
         }
-        previous = codec;
+        let mut ids: Vec<CodecId> = replacements.iter().map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        // A builder may be given one codec twice; then it does not tell its place.
+        let is_told = ids.windows(2).all(|pair| pair[0] != pair[1]);
+        (is_told && !replacements.is_empty()).then_some(Self(replacements))
     }
-    let groups: Vec<Group> = groups.iter().map(|group| Group::new(group)).collect();
-    let mut addresses: Vec<usize> = groups.iter().flat_map(|group| group.members.clone()).collect();
-    addresses.sort_unstable();
-    if addresses.windows(2).any(|pair| pair[0] == pair[1]) {
-        // A builder was given one codec twice, so its address does not tell its place.
-        drop(chain);
-        return array;
+
+    /// What runs in the place of a codec.
+    pub(crate) fn get(&self, codec: &RecastCodec) -> Option<Arc<RecastCodec>> {
+        let (_, replacement) = self.0.iter().find(|(id, _)| *id == codec.id())?;
+        Some(replacement.clone())
     }
-    let groups = Groups(groups);
-    drop(chain);
-    array.with_codec_specific_options(&CodecSpecificOptions::default().with_option(groups))
 }
 
-/// Groups of neighbours, on their way through zarrs to the codecs that are in them.
-pub(crate) struct Groups(Vec<Group>);
-
-struct Group {
-    /// Addresses of the codecs, which live as long as the array whose codecs are replaced.
-    members: Vec<usize>,
-    codecs: Vec<Codec>,
-    settings: Settings,
+thread_local! {
+    /// The codec that `with_fused_shards` wants in the array that it makes.
+    static PREPARED: RefCell<Option<Arc<dyn ArrayToBytesCodecTraits>>> = const { RefCell::new(None) };
 }
 
-impl Group {
-    fn new(members: &[&RecastCodec]) -> Self {
-        Self {
-            members: members.iter().map(|member| address(member)).collect(),
-            codecs: members.iter().flat_map(|member| member.codecs()).cloned().collect(),
-            settings: members.last().map_or_else(<_>::default, |last| last.settings().clone()),
+/// Makes zarrs ask `PREPARED` for a sharding codec first. It is empty but while `with_fused_shards` makes
+/// an array, in its thread.
+fn register_prepared() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let take = |_: &MetadataV3| match PREPARED.take() {
+            Some(codec) => Ok(api::Codec::ArrayToBytes(codec)),
+            None => Err(PluginCreateError::from("no codec was prepared")),
+        };
+        let is_wanted = |name: &str| {
+            ShardingCodec::matches_name_v3(name) && PREPARED.with_borrow(Option::is_some)
+        };
+        register_codec_v3(CodecRuntimePluginV3::new(is_wanted, take));
+    });
+}
+
+/// The array with codecs that are neighbours inside shards fused; `None` if there are none. It is made of
+/// its metadata, for zarrs replaces no codec of an array.
+fn with_fused_shards<TStorage: ?Sized>(array: &Array<TStorage>) -> Option<Array<TStorage>> {
+    let codecs = array.codecs();
+    let sharding = fused_sharding(codecs.array_to_bytes_codec())?;
+    register_prepared();
+    PREPARED.set(Some(sharding));
+    let metadata = array.metadata().clone();
+    let fused = Array::new_with_metadata(array.storage(), array.path().as_str(), metadata);
+    if PREPARED.take().is_some() {
+        return None; // it is not in the new array
+    }
+    let ours = codecs.array_to_array_codecs().iter();
+    let mut ours = ours.filter_map(|codec| codec.as_any().downcast_ref::<RecastCodec>());
+    let options = ours.find_map(|codec| codec.settings().options.clone());
+    let fused = fused.ok()?;
+    Some(match options {
+        Some(options) => {
+            fused.with_codec_specific_options(&CodecSpecificOptions::default().with_option(options))
         }
+        None => fused,
+    })
+}
+
+/// A sharding codec with its neighbouring codecs fused, made from its metadata: zarrs hands out neither
+/// the codecs inside a shard nor a way to replace them.
+fn fused_sharding(
+    codec: &Arc<dyn ArrayToBytesCodecTraits>,
+) -> Option<Arc<dyn ArrayToBytesCodecTraits>> {
+    let sharding: &ShardingCodec = codec.as_any().downcast_ref()?;
+    let ShardingCodecConfigurationV1 { chunk_shape, codecs, index_codecs, index_location } =
+        configuration(sharding)?;
+    let inner = CodecChain::from_metadata(&codecs).ok()?;
+    let replacements = Replacements::of(inner.array_to_array_codecs());
+    let nested = fused_sharding(inner.array_to_bytes_codec());
+    if replacements.is_none() && nested.is_none() {
+        return None;
+    }
+    let options = CodecSpecificOptions::default();
+    let options = match replacements {
+        Some(replacements) => options.with_option(replacements),
+        None => options,
+    };
+    let array_to_bytes = nested.unwrap_or_else(|| inner.array_to_bytes_codec().clone());
+    let inner = CodecChain::new(
+        inner.array_to_array_codecs().to_vec(),
+        array_to_bytes,
+        inner.bytes_to_bytes_codecs().to_vec(),
+    );
+    let inner = inner.with_codec_specific_options(&options);
+    let index = CodecChain::from_metadata(&index_codecs).ok()?;
+    let fused = ShardingCodec::new(chunk_shape, Arc::new(inner), Arc::new(index), index_location);
+    Some(Arc::new(fused.with_options(options_of(sharding)?)))
+}
+
+/// The configuration of a sharding codec.
+pub(crate) fn configuration(sharding: &ShardingCodec) -> Option<ShardingCodecConfigurationV1> {
+    let options = CodecMetadataOptions::default();
+    let configuration = sharding.configuration(ZarrVersion::V3, &options)?;
+    match ShardingCodecConfiguration::try_from_configuration(configuration).ok()? {
+        ShardingCodecConfiguration::V1(configuration) => Some(configuration),
+        _ => None,
     }
 }
 
-impl Groups {
-    /// What a codec has to run, and how it is to be bound, if it is in a group.
-    pub(crate) fn of(&self, codec: &RecastCodec) -> Option<(Vec<Codec>, Settings)> {
-        let address = address(codec);
-        self.0.iter().find_map(|group| {
-            match group.members.iter().position(|&member| member == address)? {
-                0 => Some((group.codecs.clone(), group.settings.clone())),
-                _ => Some((Vec::new(), Settings::default())),
-            }
-        })
-    }
-}
-
-fn address(codec: &RecastCodec) -> usize {
-    std::ptr::from_ref(codec).addr()
+/// The options that a sharding codec was given. zarrs does not tell them but in `Debug`, in which those
+/// with each order are looked for; `None`, and the shard stays as it is, if it is none of them.
+fn options_of(sharding: &ShardingCodec) -> Option<ShardingCodecOptions> {
+    let text = format!("{sharding:?}");
+    [SubchunkWriteOrder::Unordered, SubchunkWriteOrder::C, SubchunkWriteOrder::Random]
+        .map(|order| ShardingCodecOptions::default().with_subchunk_write_order(order))
+        .into_iter()
+        .find(|options| text.ends_with(&format!("options: {options:?} }}")))
 }

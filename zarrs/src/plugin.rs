@@ -25,12 +25,6 @@ enum ScaleOffset {}
 /// Stands for the legacy codec `numcodecs.astype` (`astype` in Zarr v2) in zarrs' registry.
 enum AsType {}
 
-const CAST_VALUE: Names = Names { v3: "cast_value", v2: "" };
-const SCALE_OFFSET: Names = Names { v3: "scale_offset", v2: "" };
-const FIXED_SCALE_OFFSET: Names =
-    Names { v3: "numcodecs.fixedscaleoffset", v2: "fixedscaleoffset" };
-const AS_TYPE: Names = Names { v3: "numcodecs.astype", v2: "astype" };
-
 impl_extension_aliases!(CastValue, v3: "cast_value");
 impl_extension_aliases!(ScaleOffset, v3: "scale_offset");
 impl_extension_aliases!(AsType, v3: "numcodecs.astype", v2: "astype");
@@ -42,25 +36,25 @@ inventory::submit! { CodecPluginV2::new::<AsType>() }
 
 impl CodecTraitsV3 for CastValue {
     fn create(metadata: &MetadataV3) -> Result<api::Codec, PluginCreateError> {
-        from_v3(CAST_VALUE, metadata)
+        from_v3(Names::CAST_VALUE, metadata)
     }
 }
 
 impl CodecTraitsV3 for ScaleOffset {
     fn create(metadata: &MetadataV3) -> Result<api::Codec, PluginCreateError> {
-        from_v3(SCALE_OFFSET, metadata)
+        from_v3(Names::SCALE_OFFSET, metadata)
     }
 }
 
 impl CodecTraitsV3 for AsType {
     fn create(metadata: &MetadataV3) -> Result<api::Codec, PluginCreateError> {
-        from_v3(AS_TYPE, metadata)
+        from_v3(Names::AS_TYPE, metadata)
     }
 }
 
 impl CodecTraitsV2 for AsType {
     fn create(metadata: &MetadataV2) -> Result<api::Codec, PluginCreateError> {
-        from_v2(AS_TYPE, metadata)
+        from_v2(Names::AS_TYPE, metadata)
     }
 }
 
@@ -79,13 +73,15 @@ impl CodecTraitsV2 for AsType {
 pub fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        for names in [CAST_VALUE, SCALE_OFFSET, FIXED_SCALE_OFFSET, AS_TYPE] {
+        for names in
+            [Names::CAST_VALUE, Names::SCALE_OFFSET, Names::FIXED_SCALE_OFFSET, Names::AS_TYPE]
+        {
             api::register_codec_v3(CodecRuntimePluginV3::new(
                 move |name| name == names.v3,
                 move |metadata: &MetadataV3| from_v3(names, metadata),
             ));
         }
-        for names in [FIXED_SCALE_OFFSET, AS_TYPE] {
+        for names in [Names::FIXED_SCALE_OFFSET, Names::AS_TYPE] {
             api::register_codec_v2(CodecRuntimePluginV2::new(
                 move |name| name == names.v2,
                 move |metadata: &MetadataV2| from_v2(names, metadata),

@@ -13,6 +13,7 @@ use zarrs::storage::ReadableStorageTraits;
 
 use crate::bound::Bound;
 use crate::codec::RecastCodec;
+use crate::element_error::ElementError;
 
 /// Reads elements as `Array::retrieve_array_subset` does, large results two to three times as fast.
 ///
@@ -21,8 +22,8 @@ use crate::codec::RecastCodec;
 /// not), and the new memory is asked to be of huge pages, for the system takes longer to hand out memory
 /// in pages of 4 KiB than codecs take to fill it.
 ///
-/// Each row of chunks (those with the same first index) is read by one of rayon's threads. Other arrays,
-/// and parts with fewer rows than there are threads, zarrs reads by itself.
+/// Each row of chunks (those with the same first index) is read by one of rayon's threads, each chunk
+/// asked for once. Other arrays, and parts with fewer rows than there are threads, zarrs reads by itself.
 ///
 /// ```
 /// use zarrs::array::Array;
@@ -38,7 +39,7 @@ use crate::codec::RecastCodec;
 ///
 /// # Errors
 /// Those of `Array::retrieve_array_subset`: a subset of other dimensions than the array's, elements of
-/// another type, a chunk that cannot be read or decoded.
+/// another type, a chunk that cannot be read or decoded. An [`ElementError`] names the chunk.
 pub fn read<T, TStorage>(
     array: &Array<TStorage>,
     subset: &ArraySubset,
@@ -56,11 +57,12 @@ where
     let mut rest = elements.as_mut_slice();
     let split = |row| Some((row, rest.split_off_mut(..ArraySubset::num_elements_usize(row))?));
     let parts: Option<Vec<_>> = rows.iter().map(split).collect();
-    let read = |(row, part)| read_row(array, &codecs, row, part);
-    match parts.map(|parts| parts.into_par_iter().try_for_each(read)) {
-        Some(Ok(())) => Ok(elements),
-        // The words of zarrs depend on how many chunks it reads.
-        _ => array.retrieve_array_subset(subset),
+    let Some(parts) = parts else { return array.retrieve_array_subset(subset) };
+    // Of the rows that fail, the first; those behind it are not read any more.
+    let failure = |(row, part)| read_row(array, &codecs, row, part).err();
+    match parts.into_par_iter().find_map_first(failure) {
+        Some(error) => Err(error),
+        None => Ok(elements),
     }
 }
 
@@ -99,32 +101,38 @@ where
     TStorage: ReadableStorageTraits + ?Sized + 'static,
 {
     let options = CodecOptions::default().with_concurrent_target(1);
+    let fill_value: T = bytemuck::pod_read_unaligned(array.fill_value().as_ne_bytes());
     let Some(chunks) = array.chunks_in_array_subset(row)? else { return Ok(()) };
     for chunk in &chunks.indices() {
         let whole = array.chunk_subset(&chunk)?;
+        let in_chunk = |error| ElementError::in_chunk(error, &chunk);
         let overlap = whole.overlap(row)?;
         let place = overlap.relative_to(row.start())?;
         // The chunk's elements, in order, are runs of `len` in memory.
         let runs = place.contiguous_linearised_indices(row.shape()).map_err(CodecError::from)?;
         let len = runs.contiguous_elements_usize();
         let starts = || runs.iter().map(|(start, _)| start as usize);
-        if whole == overlap
-            && let Some(encoded) = codecs.encoded(array, &chunk, &options)
-        {
-            let mut encoded = encoded.chunks_exact(len * codecs.size).zip(starts());
-            let decoded = encoded.all(|(encoded, start)| {
-                let run = bytemuck::cast_slice_mut(&mut elements[start..][..len]);
-                codecs.bound.decode_into(encoded, run).is_ok()
-            });
-            if decoded {
-                continue;
+        if whole != overlap {
+            let decoded: Result<ArrayBytes, _> =
+                array.retrieve_array_subset_opt(&overlap, &options);
+            let decoded = decoded.map_err(in_chunk)?.into_fixed().map_err(CodecError::from)?;
+            let decoded = decoded.chunks_exact(len * size_of::<T>());
+            for (start, decoded) in starts().zip(decoded) {
+                bytemuck::cast_slice_mut(&mut elements[start..][..len]).copy_from_slice(decoded);
             }
-        }
-        // A part of a chunk, a missing one, or one with an error, which zarrs reports.
-        let decoded: ArrayBytes = array.retrieve_array_subset_opt(&overlap, &options)?;
-        let decoded = decoded.into_fixed().map_err(CodecError::from)?;
-        for (decoded, start) in decoded.chunks_exact(len * size_of::<T>()).zip(starts()) {
-            bytemuck::cast_slice_mut(&mut elements[start..][..len]).copy_from_slice(decoded);
+        } else if let Some(encoded) = codecs.encoded(array, &chunk, &options)? {
+            let shape = array.chunk_shape(&chunk)?;
+            for ((number, start), encoded) in
+                starts().enumerate().zip(encoded.chunks_exact(len * codecs.size))
+            {
+                let run = bytemuck::cast_slice_mut(&mut elements[start..][..len]);
+                let decoded = codecs.bound.decode_into(encoded, run, number * len, &shape);
+                decoded.map_err(|error| in_chunk(error.into()))?;
+            }
+        } else {
+            for start in starts() {
+                elements[start..][..len].fill(fill_value);
+            }
         }
     }
     Ok(())
@@ -170,18 +178,20 @@ impl Codecs {
         Some(Self { bound: bound?, others, size: encoded.fixed_size()?, encoded })
     }
 
-    /// What the other codecs make of a whole chunk; `None` if it is missing, or something is wrong.
+    /// What the other codecs make of a whole chunk; `None` if it is missing.
     fn encoded<TStorage: ReadableStorageTraits + ?Sized + 'static>(
         &self,
         array: &Array<TStorage>,
         chunk: &[u64],
         options: &CodecOptions,
-    ) -> Option<Vec<u8>> {
-        let bytes = array.retrieve_encoded_chunk(chunk).ok()??;
-        let shape = array.chunk_shape(chunk).ok()?;
+    ) -> Result<Option<Vec<u8>>, ArrayError> {
+        let Some(bytes) = array.retrieve_encoded_chunk(chunk)? else { return Ok(None) };
+        let shape = array.chunk_shape(chunk)?;
         let fill_value = self.bound.encoded_fill_value();
-        let decoded =
-            self.others.decode(bytes.into(), &shape, &self.encoded, fill_value, options).ok()?;
-        Some(decoded.into_fixed().ok()?.into_owned())
+        let encoded =
+            self.others.decode(bytes.into(), &shape, &self.encoded, fill_value, options)?;
+        let elements = shape.iter().map(|n| n.get()).product::<u64>();
+        encoded.validate(elements, &self.encoded)?;
+        Ok(Some(encoded.into_fixed().map_err(CodecError::from)?.into_owned()))
     }
 }

@@ -38,7 +38,7 @@ fn floats(values: &[f32]) -> Vec<u8> {
 #[test]
 fn every_data_type_is_known_to_zarrs_and_is_cast() {
     zarrs_recast::register();
-    for data_type in ElementType::ALL {
+    for &data_type in ElementType::ALL {
         let (_folder, store) = empty_store();
         let codecs = json!([cast(json!({"data_type": data_type.name()})), little()]);
         let document = metadata("float64", 1, &[3], &[2], &codecs);
@@ -229,7 +229,7 @@ fn a_fill_value_that_a_cast_changes_is_read_but_not_written() {
     assert_eq!(read_all(&array).expect("read"), floats(&[7.0, 0.0, 0.0, 9.0]));
     assert_eq!(read(&array, &some).expect("read"), floats(&[0.0; 2]));
 
-    let report = BindOptions { fill_check: FillCheck::Report, ..BindOptions::default() };
+    let report = BindOptions::default().fill_check(FillCheck::Report);
     let options = CodecSpecificOptions::default().with_option(report);
     let array = array.with_codec_specific_options(&options);
     write(&array, &some, &floats(&[1.0, 2.0])).expect("written, as was asked for");

@@ -65,14 +65,15 @@ const fn rounding(case: &Case) -> RoundingMode {
         Rounding::TowardsPositive => RoundingMode::TowardsPositive,
         Rounding::TowardsNegative => RoundingMode::TowardsNegative,
         Rounding::NearestAway => RoundingMode::NearestAway,
+        _ => panic!("the crate has no such rounding"),
     }
 }
 
 const fn out_of_range(case: &Case) -> Option<OutOfRangeMode> {
     match case.out_of_range {
-        OutOfRange::Error => None,
         OutOfRange::Clamp => Some(OutOfRangeMode::Clamp),
         OutOfRange::Wrap => Some(OutOfRangeMode::Wrap),
+        _ => None,
     }
 }
 

@@ -8,9 +8,9 @@ use bytemuck::Pod;
 use super::convert::Int;
 use super::per_element::PerElement;
 use super::{Kernel, Unaligned, for_each, output_elements};
-use crate::level::Token;
 
 /// Elements of `SIZE` bytes as they are.
+#[derive(Clone)]
 pub(crate) struct Copy<const SIZE: usize>;
 
 // SAFETY: with as many elements, output and input are of one length.
@@ -19,7 +19,7 @@ unsafe impl<const SIZE: usize> Kernel for Copy<SIZE> {
     const REFUSES: bool = false;
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let len = input.len().min(output.len());
         output[..len].write_copy_of_slice(&input[..len]);
         false
@@ -36,7 +36,7 @@ impl<T: Int> PerElement for SwapBytes<T> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: T) -> (T, ()) {
+    fn convert(&self, x: T) -> (T, ()) {
         (x.swap_bytes(), ())
     }
 }
@@ -54,7 +54,7 @@ impl PerElement for ClearUnused {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: u8) -> (u8, ()) {
+    fn convert(&self, x: u8) -> (u8, ()) {
         let mask = u8::MAX >> (8 - self.bits);
         // Adding and subtracting the sign bit extends it (Hacker's Delight, 2-5).
         let sign = if self.signed { 1 << (self.bits - 1) } else { 0 };
@@ -63,6 +63,7 @@ impl PerElement for ClearUnused {
 }
 
 /// All steps of a plan on a one-byte source, filled by the reference when the plan is built.
+#[derive(Clone)]
 pub(crate) struct Table<T> {
     pub(crate) outputs: Box<[T; 256]>,
     /// Not zero for the elements that fail; `None` if none does.
@@ -74,7 +75,7 @@ unsafe impl<T: Pod + Send + Sync> Kernel for Table<T> {
     const SIZES: (usize, usize) = (1, size_of::<T>());
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let outputs = &*self.outputs;
         if size_of::<T>() > 2 {
             for_each(input, output, |x: u8| outputs[usize::from(x)]);

@@ -6,7 +6,6 @@ use bytemuck::Pod;
 use num_traits::{AsPrimitive, One, PrimInt, ToPrimitive, WrappingSub, Zero};
 
 use super::per_element::{Flags, PerElement};
-use crate::level::Token;
 use crate::{OutOfRange, Rounding};
 
 /// A rounding as a type, so that a kernel is compiled per rounding. `Odd` is the sixth: inexact
@@ -137,7 +136,7 @@ impl<S: Int + AsPrimitive<T>, T: Int> PerElement for IntAs<S, T> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: S) -> (T, ()) {
+    fn convert(&self, x: S) -> (T, ()) {
         (x.as_(), ())
     }
 }
@@ -165,7 +164,7 @@ where
     type Flags = S;
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: S) -> (T, S) {
+    fn convert(&self, x: S) -> (T, S) {
         let (key, value) = self.entry;
         let is_key = MAPS & (x == key);
         let checked = if is_key { self.min } else { x };
@@ -238,7 +237,7 @@ impl<F: ToInt<T>, T: Int, R: Round, M: Range> PerElement for FloatToInt<F, T, R,
     type Flags = F::Bits;
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: F) -> (T, F::Bits) {
+    fn convert(&self, x: F) -> (T, F::Bits) {
         let Bounds { min, max, top, codes } = self.bounds;
         if Self::CHECKS_CODES {
             // Sums are as monotonic as rounding: what is out of range, or NaN, has other high bits.
@@ -248,10 +247,10 @@ impl<F: ToInt<T>, T: Int, R: Round, M: Range> PerElement for FloatToInt<F, T, R,
         // A difference of floats is ±0 where nothing is wrong: x − x for finite x, and otherwise a
         // NaN or what the clamp took away.
         if M::MODE == OutOfRange::Wrap {
-            return (round_to_integral::<R, F>(x).wrap::<L>(), x.zero_if_finite().to_bits());
+            return (round_to_integral::<R, F>(x).wrap(), x.zero_if_finite().to_bits());
         }
         let held = clamp(x, min, max);
-        let rounded = F::convert::<R, L>(held);
+        let rounded = F::convert::<R>(held);
         if M::MODE == OutOfRange::Error {
             return (rounded, (held - x).to_bits());
         }
@@ -280,8 +279,8 @@ impl<F: ToInt<T>, T: Int, R: Round> PerElement for InRangeToInt<F, T, R> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: F) -> (T, ()) {
-        (F::convert::<R, L>(x), ())
+    fn convert(&self, x: F) -> (T, ()) {
+        (F::convert::<R>(x), ())
     }
 }
 
@@ -290,9 +289,9 @@ pub(crate) trait ToInt<T: Int>: Real<Bits: AsPrimitive<T>> {
     /// Whether [`Real::MAGIC`] allows the magnitudes of the integer type, signed or not.
     const IS_SHORT: bool;
     /// Rounds a value that rounds into the target's range.
-    fn convert<R: Round, L: Token>(self) -> T;
+    fn convert<R: Round>(self) -> T;
     /// An integral value modulo 2^N; anything for NaN and infinities.
-    fn wrap<L: Token>(self) -> T;
+    fn wrap(self) -> T;
 }
 
 /// The sum of the rounded value and [`Real::MAGIC`], as bits.
@@ -309,12 +308,12 @@ macro_rules! f32_to_short {
         impl ToInt<$t> for f32 {
             const IS_SHORT: bool = true;
             #[inline(always)]
-            fn convert<R: Round, L: Token>(self) -> $t {
+            fn convert<R: Round>(self) -> $t {
                 f32_to_low_bits::<R>(self) as $t
             }
             #[inline(always)]
-            fn wrap<L: Token>(self) -> $t {
-                f32_modulo_low_bits::<L>(self) as $t
+            fn wrap(self) -> $t {
+                f32_modulo_low_bits(self) as $t
             }
         }
     )*};
@@ -332,35 +331,38 @@ fn f32_to_low_bits<R: Round>(x: f32) -> u32 {
     unsafe { round_before_truncation::<R, f32>(x).to_int_unchecked::<i32>() as u32 }
 }
 
+/// Whether every CPU of the architecture fuses a multiplication and an addition in one instruction.
+pub(crate) const HAS_FMA: bool = cfg!(target_arch = "aarch64");
+
 /// `x − count · modulus`, where the product is exact.
 #[inline(always)]
-fn minus_multiple<L: Token, F: Real>(x: F, count: F, modulus: F) -> F {
-    if L::HAS_FMA { (-modulus).mul_add(count, x) } else { x - count * modulus }
+fn minus_multiple<F: Real>(x: F, count: F, modulus: F) -> F {
+    if HAS_FMA { (-modulus).mul_add(count, x) } else { x - count * modulus }
 }
 
 /// An integral value modulo 2^16 in the low 16 bits. Every operation is exact: a float of 2^40 or
 /// more is a multiple of 2^16.
 #[inline(always)]
-fn f32_modulo_low_bits<L: Token>(x: f32) -> u32 {
+fn f32_modulo_low_bits(x: f32) -> u32 {
     let count = (x * (1.0 / 65_536.0)).floor();
-    (minus_multiple::<L, f32>(x, count, 65_536.0) + 8_388_608.0).to_bits()
+    (minus_multiple(x, count, 65_536.0) + 8_388_608.0).to_bits()
 }
 
 /// An integral value modulo 2 · `half`, a power of two, in `-half..half`; `-half` for NaN and infinities.
 /// The remainder to the nearest multiple is exact.
 #[inline(always)]
-fn signed_modulo<L: Token, F: Real>(x: F, half: F) -> F {
+fn signed_modulo<F: Real>(x: F, half: F) -> F {
     let modulus = half + half;
     let count = (x * modulus.recip()).round_ties_even();
-    let remainder = minus_multiple::<L, F>(x, count, modulus);
+    let remainder = minus_multiple(x, count, modulus);
     if remainder < half { remainder } else { -half }
 }
 
 /// An integral value modulo 2^32, as signed.
 #[inline(always)]
-fn f32_modulo_32_bits<L: Token>(x: f32) -> i32 {
+fn f32_modulo_32_bits(x: f32) -> i32 {
     // SAFETY: at least −2^31, below 2^31, and no NaN.
-    unsafe { signed_modulo::<L, f32>(x, 2_147_483_648.0).to_int_unchecked() }
+    unsafe { signed_modulo(x, 2_147_483_648.0).to_int_unchecked() }
 }
 
 /// What, truncated, is the rounded value.
@@ -376,27 +378,27 @@ fn round_before_truncation<R: Round, F: Real>(x: F) -> F {
 impl ToInt<i32> for f32 {
     const IS_SHORT: bool = false;
     #[inline(always)]
-    fn convert<R: Round, L: Token>(self) -> i32 {
+    fn convert<R: Round>(self) -> i32 {
         // SAFETY: the caller holds the value to what rounds into the range of i32.
         unsafe { round_before_truncation::<R, f32>(self).to_int_unchecked() }
     }
     #[inline(always)]
-    fn wrap<L: Token>(self) -> i32 {
-        f32_modulo_32_bits::<L>(self)
+    fn wrap(self) -> i32 {
+        f32_modulo_32_bits(self)
     }
 }
 
 impl ToInt<u32> for f32 {
     const IS_SHORT: bool = false;
     #[inline(always)]
-    fn convert<R: Round, L: Token>(self) -> u32 {
+    fn convert<R: Round>(self) -> u32 {
         // SAFETY: the caller holds the value to what rounds into the range of u32; a negative one
         // rounds to −0 and truncates to 0.
         unsafe { round_before_truncation::<R, f32>(self).to_int_unchecked() }
     }
     #[inline(always)]
-    fn wrap<L: Token>(self) -> u32 {
-        f32_modulo_32_bits::<L>(self) as u32
+    fn wrap(self) -> u32 {
+        f32_modulo_32_bits(self) as u32
     }
 }
 
@@ -406,12 +408,12 @@ macro_rules! f64_to_word {
         impl ToInt<$t> for f64 {
             const IS_SHORT: bool = true;
             #[inline(always)]
-            fn convert<R: Round, L: Token>(self) -> $t {
+            fn convert<R: Round>(self) -> $t {
                 rounding_sum::<R, f64>(self) as $t
             }
             #[inline(always)]
-            fn wrap<L: Token>(self) -> $t {
-                f64_modulo_low_bits::<L>(self) as $t
+            fn wrap(self) -> $t {
+                f64_modulo_low_bits(self) as $t
             }
         }
     )*};
@@ -421,9 +423,9 @@ f64_to_word! { u8 u16 u32 }
 
 /// An integral value modulo 2^32 in the low 32 bits; exact, as [`f32_modulo_low_bits`] is.
 #[inline(always)]
-fn f64_modulo_low_bits<L: Token>(x: f64) -> u64 {
+fn f64_modulo_low_bits(x: f64) -> u64 {
     let count = (x * TWO_M32).floor();
-    (minus_multiple::<L, f64>(x, count, TWO_P32) + TWO_P52).to_bits()
+    (minus_multiple(x, count, TWO_P32) + TWO_P52).to_bits()
 }
 
 const TWO_P32: f64 = 4_294_967_296.0;
@@ -435,94 +437,70 @@ const TWO_P84: f64 = TWO_P32 * TWO_P52;
 impl ToInt<i64> for f64 {
     const IS_SHORT: bool = false;
     #[inline(always)]
-    fn convert<R: Round, L: Token>(self) -> i64 {
+    fn convert<R: Round>(self) -> i64 {
         let rounded = round_to_integral::<R, f64>(self);
-        if L::CONVERTS_I64 {
-            // SAFETY: the caller holds the value to what rounds into the range of i64.
-            return unsafe { rounded.to_int_unchecked() };
-        }
-        integral_to_64_bits::<L>(rounded) as i64
+        integral_to_64_bits(rounded) as i64
     }
     #[inline(always)]
-    fn wrap<L: Token>(self) -> i64 {
-        if L::CONVERTS_I64 {
-            // SAFETY: at least −2^63, below 2^63, and no NaN.
-            return unsafe { signed_modulo::<L, f64>(self, TWO_P63).to_int_unchecked() };
-        }
-        f64_modulo_64_bits::<L>(self) as i64
+    fn wrap(self) -> i64 {
+        f64_modulo_64_bits(self) as i64
     }
 }
 
 impl ToInt<u64> for f64 {
     const IS_SHORT: bool = false;
     #[inline(always)]
-    fn convert<R: Round, L: Token>(self) -> u64 {
+    fn convert<R: Round>(self) -> u64 {
         let rounded = round_to_integral::<R, f64>(self);
-        if L::CONVERTS_I64 {
-            // SAFETY: the caller holds the value to what rounds into the range of u64.
-            return unsafe { rounded.to_int_unchecked() };
-        }
-        integral_to_64_bits::<L>(rounded)
+        integral_to_64_bits(rounded)
     }
     #[inline(always)]
-    fn wrap<L: Token>(self) -> u64 {
-        ToInt::<i64>::wrap::<L>(self) as u64
+    fn wrap(self) -> u64 {
+        ToInt::<i64>::wrap(self) as u64
     }
 }
 
 /// An integral value of magnitude below 2^64 in two's complement, without an instruction for it: the high
 /// and the low 32 bits are each read from the mantissa of a sum. Every operation is exact.
 #[inline(always)]
-fn integral_to_64_bits<L: Token>(x: f64) -> u64 {
+fn integral_to_64_bits(x: f64) -> u64 {
     let high = (x * TWO_M32).floor();
-    let low = minus_multiple::<L, f64>(x, high, TWO_P32);
+    let low = minus_multiple(x, high, TWO_P32);
     ((high + f64::MAGIC).to_bits() << 32) | ((low + TWO_P52).to_bits() & 0xffff_ffff)
 }
 
 /// An integral value modulo 2^64.
 #[inline(always)]
-fn f64_modulo_64_bits<L: Token>(x: f64) -> u64 {
+fn f64_modulo_64_bits(x: f64) -> u64 {
     // Towards zero: a small negative number plus 2^64 would not be exact.
     let count = (x * (TWO_M32 * TWO_M32)).trunc();
-    integral_to_64_bits::<L>(minus_multiple::<L, f64>(x, count, TWO_P32 * TWO_P32))
+    integral_to_64_bits(minus_multiple(x, count, TWO_P32 * TWO_P32))
 }
 
 impl ToInt<i64> for f32 {
     const IS_SHORT: bool = false;
     #[inline(always)]
-    fn convert<R: Round, L: Token>(self) -> i64 {
+    fn convert<R: Round>(self) -> i64 {
         // Rounded here, where a vector holds twice as many.
         let rounded = round_to_integral::<R, f32>(self);
-        if L::CONVERTS_I64 {
-            // SAFETY: the caller holds the value to what rounds into the range of i64.
-            return unsafe { rounded.to_int_unchecked() };
-        }
-        integral_to_64_bits::<L>(rounded.into()) as i64
+        integral_to_64_bits(rounded.into()) as i64
     }
     #[inline(always)]
-    fn wrap<L: Token>(self) -> i64 {
-        if L::CONVERTS_I64 {
-            // SAFETY: at least −2^63, below 2^63, and no NaN.
-            return unsafe { signed_modulo::<L, f32>(self, TWO_P63 as f32).to_int_unchecked() };
-        }
-        f64_modulo_64_bits::<L>(self.into()) as i64
+    fn wrap(self) -> i64 {
+        f64_modulo_64_bits(self.into()) as i64
     }
 }
 
 impl ToInt<u64> for f32 {
     const IS_SHORT: bool = false;
     #[inline(always)]
-    fn convert<R: Round, L: Token>(self) -> u64 {
+    fn convert<R: Round>(self) -> u64 {
         let rounded = round_to_integral::<R, f32>(self);
-        if L::CONVERTS_I64 {
-            // SAFETY: the caller holds the value to what rounds into the range of u64.
-            return unsafe { rounded.to_int_unchecked() };
-        }
-        integral_to_64_bits::<L>(rounded.into())
+        integral_to_64_bits(rounded.into())
     }
     #[inline(always)]
-    fn wrap<L: Token>(self) -> u64 {
-        ToInt::<i64>::wrap::<L>(self) as u64
+    fn wrap(self) -> u64 {
+        ToInt::<i64>::wrap(self) as u64
     }
 }
 
@@ -536,7 +514,7 @@ impl<S: Pod + AsPrimitive<F> + Send + Sync, F: Real> PerElement for ExactToFloat
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: S) -> (F, ()) {
+    fn convert(&self, x: S) -> (F, ()) {
         (x.as_(), ())
     }
 }
@@ -551,8 +529,8 @@ impl<S: RoundTo<F>, F: Real, R: Round> PerElement for IntToFloat<S, F, R> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: S) -> (F, ()) {
-        (x.round_to::<R, L>(), ())
+    fn convert(&self, x: S) -> (F, ()) {
+        (x.round_to::<R>(), ())
     }
 }
 
@@ -567,7 +545,7 @@ impl<S: Int + AsPrimitive<i32>> PerElement for IntForF16<S> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: S) -> (f32, ()) {
+    fn convert(&self, x: S) -> (f32, ()) {
         const BEYOND: i32 = 1 << 17;
         let held = x.min(S::from(BEYOND).unwrap_or(S::zero()));
         let held = held.max(S::from(-BEYOND).unwrap_or(S::zero()));
@@ -578,28 +556,27 @@ impl<S: Int + AsPrimitive<i32>> PerElement for IntForF16<S> {
 /// An integer that rounds to a float type.
 pub(crate) trait RoundTo<F>: Int {
     /// Rounds once.
-    fn round_to<R: Round, L: Token>(self) -> F;
+    fn round_to<R: Round>(self) -> F;
 }
 
 impl RoundTo<f64> for i64 {
     #[inline(always)]
-    fn round_to<R: Round, L: Token>(self) -> f64 {
-        round_halves::<R, L>(high_half_i64(self), low_half(self as u64), self as f64)
+    fn round_to<R: Round>(self) -> f64 {
+        round_halves::<R>(high_half_i64(self), low_half(self as u64))
     }
 }
 
 impl RoundTo<f64> for u64 {
     #[inline(always)]
-    fn round_to<R: Round, L: Token>(self) -> f64 {
-        round_halves::<R, L>(high_half_u64(self), low_half(self), self as f64)
+    fn round_to<R: Round>(self) -> f64 {
+        round_halves::<R>(high_half_u64(self), low_half(self))
     }
 }
 
-/// Rounds `high + low`, which has the same value as `converted` before that was rounded to nearest;
-/// `converted` is only used where it is one instruction.
+/// Rounds `high + low`.
 #[inline(always)]
-fn round_halves<R: Round, L: Token>(high: f64, low: f64, converted: f64) -> f64 {
-    let nearest = if L::CONVERTS_I64 { converted } else { high + low };
+fn round_halves<R: Round>(high: f64, low: f64) -> f64 {
+    let nearest = high + low;
     if R::ROUNDING == Some(Rounding::NearestEven) {
         return nearest;
     }
@@ -689,29 +666,29 @@ fn narrow_normal<R: Round>(x: f64) -> f32 {
 
 impl RoundTo<f32> for i32 {
     #[inline(always)]
-    fn round_to<R: Round, L: Token>(self) -> f32 {
+    fn round_to<R: Round>(self) -> f32 {
         word_to_f32::<R, i32>(self, self.unsigned_abs())
     }
 }
 
 impl RoundTo<f32> for u32 {
     #[inline(always)]
-    fn round_to<R: Round, L: Token>(self) -> f32 {
+    fn round_to<R: Round>(self) -> f32 {
         word_to_f32::<R, u32>(self, self)
     }
 }
 
 impl RoundTo<f32> for i64 {
     #[inline(always)]
-    fn round_to<R: Round, L: Token>(self) -> f32 {
-        long_to_f32::<R, L, i64>(self, high_half_i64(self))
+    fn round_to<R: Round>(self) -> f32 {
+        long_to_f32::<R, i64>(self, high_half_i64(self))
     }
 }
 
 impl RoundTo<f32> for u64 {
     #[inline(always)]
-    fn round_to<R: Round, L: Token>(self) -> f32 {
-        long_to_f32::<R, L, u64>(self, high_half_u64(self))
+    fn round_to<R: Round>(self) -> f32 {
+        long_to_f32::<R, u64>(self, high_half_u64(self))
     }
 }
 
@@ -734,14 +711,14 @@ where
 
 /// 64 bits, of which `high` is the value of the upper half: f64, to odd, then f32.
 #[inline(always)]
-fn long_to_f32<R: Round, L: Token, T>(x: T, high: f64) -> f32
+fn long_to_f32<R: Round, T>(x: T, high: f64) -> f32
 where
     T: Int + AsPrimitive<f64> + AsPrimitive<u64>,
 {
     // Where f64 may not hold all bits, the lowest eleven are far below what f32 has.
     let folded = fold_low_bits(x, u64::BITS - f64::MANTISSA_DIGITS);
     let x = if high.abs() >= TWO_P52 { folded } else { x };
-    let exact = if L::CONVERTS_I64 { x.as_() } else { high + low_half(x.as_()) };
+    let exact = high + low_half(x.as_());
     narrow_normal::<R>(exact)
 }
 
@@ -831,7 +808,7 @@ impl<R: Round, M: Range> PerElement for Narrow<R, M> {
     type Flags = u64;
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: f64) -> (f32, u64) {
+    fn convert(&self, x: f64) -> (f32, u64) {
         let magnitude = x.abs();
         let bound = bound::<R>(x, self.min, self.max);
         let wrong = if M::MODE == OutOfRange::Error {
@@ -874,7 +851,7 @@ impl<R: Round, M: Range> PerElement for ForShortFloat<R, M> {
     type Flags = u64;
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: f64) -> (f32, u64) {
+    fn convert(&self, x: f64) -> (f32, u64) {
         /// Less than half of every format's least subnormal, and a subnormal f32.
         const TINY: f64 = 1.0 / (TWO_P52 * TWO_P52 * TWO_P32 * 16.0);
         /// 14 bits stay, which f32 has down to 2^−136; what is less rounds as [`TINY`] does.

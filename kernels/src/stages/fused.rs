@@ -9,10 +9,9 @@ use std::mem::MaybeUninit;
 
 use num_traits::AsPrimitive;
 
-use super::convert::{Int, Real};
+use super::convert::{HAS_FMA, Int, Real};
 use super::per_element::PerElement;
 use super::{Kernel, Stage, as_output, for_each, run_all};
-use crate::level::Token;
 
 /// `(x − offset) · scale` in front of the cast to an integer.
 ///
@@ -29,24 +28,9 @@ impl<F: Real> PerElement for ScaleForInt<F> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: F) -> (F, ()) {
+    fn convert(&self, x: F) -> (F, ()) {
         ((x - self.offset) * self.scale, ())
     }
-}
-
-/// The same of f32, and the cast to an integer of at most 16 bits, rounded to nearest-even and held to its
-/// range, for a level with instructions for all of that ([`Level::short_encoder`](crate::Level)).
-#[derive(Clone, Copy)]
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // elsewhere no level has them
-pub(crate) struct ShortEncoder {
-    pub(crate) scaled: ScaleForInt<f32>,
-    /// The target's greatest value.
-    pub(crate) max: f32,
-    pub(crate) is_signed: bool,
-    /// Bytes of an integer, one or two.
-    pub(crate) size: usize,
-    /// What NaN becomes, if it is a key.
-    pub(crate) nan: Option<i32>,
 }
 
 /// The cast of an integer of at most 16 bits to f32 or f64, then `x / scale + offset`.
@@ -82,12 +66,12 @@ unsafe impl<S: Int + AsPrimitive<F>, F: Real, const MAPS: bool> Kernel for IntUn
     const SIZES: (usize, usize) = (size_of::<S>(), size_of::<F>());
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let Self { scale, reciprocal, offset, entry: (key, value) } = *self;
         for_each(input, output, |element: S| {
             let x: F = element.as_();
             // Without the instruction, a fused multiplication is slower than a division.
-            let quotient = if L::HAS_FMA {
+            let quotient = if HAS_FMA {
                 let product = x * reciprocal;
                 let remainder = (-scale).mul_add(product, x);
                 remainder.mul_add(reciprocal, product)

@@ -14,7 +14,7 @@ use bytemuck::Pod;
 use super::convert::{Int, Real};
 use super::per_element::PerElement;
 use super::{Kernel, Run, Stage, Unaligned, elements, for_each, output_elements};
-use crate::level::Token;
+use crate::key_table::KeyTable;
 
 /// Replaces NaNs.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ impl<F: Real> PerElement for ReplaceNan<F> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: F) -> (F, ()) {
+    fn convert(&self, x: F) -> (F, ()) {
         (if x.is_nan() { self.0 } else { x }, ())
     }
 }
@@ -44,7 +44,7 @@ impl<T: Pod + PartialEq + Send + Sync> PerElement for ReplaceKey<T> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: T) -> (T, ()) {
+    fn convert(&self, x: T) -> (T, ()) {
         (if x == self.key { self.value } else { x }, ())
     }
 }
@@ -66,8 +66,8 @@ where
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: P::Source) -> (P::Target, ()) {
-        let (y, ()) = self.cast.convert::<L>(x);
+    fn convert(&self, x: P::Source) -> (P::Target, ()) {
+        let (y, ()) = self.cast.convert(x);
         (if x == self.key { self.value } else { y }, ())
     }
 }
@@ -87,7 +87,7 @@ impl<const N: usize> PerElement for ReplaceBits<N> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: u16) -> (u16, ()) {
+    fn convert(&self, x: u16) -> (u16, ()) {
         let mut y = x;
         for (pattern, value) in self.entries {
             y = if x == pattern { value } else { y };
@@ -143,7 +143,7 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Substitute<T, N> {
     const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let entries = self.entries;
         let substitute = |x: T| {
             let mut y = x;
@@ -162,6 +162,7 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Substitute<T, N> {
 }
 
 /// Which of `N` keys an element equals: 0 for none, or one more than the index of the key.
+#[derive(Clone)]
 pub(crate) struct Find<T, const N: usize> {
     /// Keys, none of them NaN, with what they give; unused places repeat another entry.
     pub(crate) keys: [(T, u32); N],
@@ -174,7 +175,7 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Find<T, N> {
     const SIZES: (usize, usize) = (size_of::<T>(), 4);
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let (keys, nan) = (self.keys, self.nan);
         for_each(input, output, |x: T| {
             #[allow(clippy::eq_op)] // only a NaN differs from itself
@@ -210,55 +211,6 @@ pub(crate) enum Finder<T> {
     Table(KeyTable, u32, std::marker::PhantomData<T>),
 }
 
-/// A hash table with open addressing, three quarters of it empty, so that most elements that are no key
-/// meet an empty place at once.
-pub(crate) struct KeyTable {
-    /// Keys with what they give, which is 0 at an empty place; a power of two of them.
-    places: Vec<(u64, u32)>,
-    /// The bits of a hash less those of a place.
-    shift: u32,
-}
-
-impl KeyTable {
-    pub(crate) fn new(keys: impl ExactSizeIterator<Item = (u64, u32)>) -> Self {
-        let len = (4 * keys.len()).next_power_of_two().max(2);
-        let mut table = Self { places: vec![(0, 0); len], shift: u64::BITS - len.ilog2() };
-        for (key, index) in keys {
-            let mut place = table.first_place(key);
-            while table.places[place].1 != 0 {
-                place = table.after(place);
-            }
-            table.places[place] = (key, index);
-        }
-        table
-    }
-
-    /// Where a key belongs: the highest bits of a product with the golden ratio (Knuth, 6.4), which depend
-    /// on all bits of the key.
-    #[inline(always)]
-    fn first_place(&self, key: u64) -> usize {
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
-    }
-
-    #[inline(always)]
-    fn after(&self, place: usize) -> usize {
-        (place + 1) & (self.places.len() - 1)
-    }
-
-    /// What a key gives; 0 for none.
-    #[inline(always)]
-    fn find(&self, key: u64) -> u32 {
-        let mut place = self.first_place(key);
-        loop {
-            let (found, index) = self.places[place];
-            if index == 0 || found == key {
-                return index;
-            }
-            place = self.after(place);
-        }
-    }
-}
-
 /// Elements that [`Lookup`] takes at a time.
 const BLOCK: usize = 512;
 
@@ -269,11 +221,15 @@ impl<T: Comparable> Finder<T> {
                 stage.work.run(input, super::as_output(found));
             }
             Self::Table(table, nan, _) => {
-                for (x, found) in elements::<T>(input).iter().zip(found) {
+                let elements = elements::<T>(input);
+                for (x, found) in elements.iter().zip(&mut *found) {
+                    *found = table.start(x.0.key());
+                }
+                for (x, found) in elements.iter().zip(found) {
                     let x = x.0;
                     #[allow(clippy::eq_op)] // only a NaN differs from itself
                     let is_nan = x != x;
-                    *found = if is_nan { *nan } else { table.find(x.key()) };
+                    *found = if is_nan { *nan } else { table.find_from(*found, x.key()) };
                 }
             }
         }

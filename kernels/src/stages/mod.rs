@@ -19,17 +19,13 @@ mod fused;
 mod map;
 mod per_element;
 mod scale;
-pub(crate) mod small_float;
+mod small_float;
 
 use std::mem::MaybeUninit;
 
 use bytemuck::{Pod, Zeroable};
 
 pub(crate) use bind::{bind_steps, swap_bytes};
-pub(crate) use fused::ShortEncoder;
-pub(crate) use per_element::CHUNK;
-
-use crate::level::Token;
 
 /// Kernels take elements by so many at a time: as many as the vectors of a loop hold together, so that
 /// loops for a remainder are neither compiled nor run. [`run_all`] fills up what is less.
@@ -48,7 +44,7 @@ pub(crate) unsafe trait Kernel: Send + Sync + 'static {
 
     /// Converts a block. Returns true if the block needs the reference: then an element in it may
     /// have failed, and the output is not to be trusted.
-    fn run<T: Token>(&self, token: T, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool;
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool;
 }
 
 /// What a [`Stage`] does: a kernel at a level, or what needs none.
@@ -67,6 +63,20 @@ pub(crate) struct Stage {
     pub(crate) sizes: (usize, usize),
     /// As [`Kernel::REFUSES`].
     pub(crate) refuses: bool,
+}
+
+/// The stage of a loop as it is compiled for every CPU of the architecture.
+pub(crate) fn bind_loop<K: Kernel>(kernel: K) -> Stage {
+    Stage { work: Box::new(Baseline(kernel)), sizes: K::SIZES, refuses: K::REFUSES }
+}
+
+struct Baseline<K>(K);
+
+// SAFETY: the kernel keeps the promise.
+unsafe impl<K: Kernel> Run for Baseline<K> {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        self.0.run(input, output)
+    }
 }
 
 /// An element at any address.

@@ -7,7 +7,6 @@ use num_traits::{AsPrimitive, PrimInt, Zero};
 
 use super::convert::{Int, Real};
 use super::{Kernel, for_each};
-use crate::level::Token;
 
 /// The operations of one direction, as a type.
 pub(crate) trait Direction: Copy + Send + Sync + 'static {
@@ -30,6 +29,7 @@ impl Direction for Unscale {
 }
 
 /// On floats. A missing parameter is skipped, not replaced by 0 or 1, so that NaN payloads pass.
+#[derive(Clone)]
 pub(crate) struct ScaleFloat<F, D> {
     pub(crate) offset: Option<F>,
     pub(crate) scale: Option<F>,
@@ -43,7 +43,7 @@ unsafe impl<F: Real, D: Direction> Kernel for ScaleFloat<F, D> {
     const SIZES: (usize, usize) = (size_of::<F>(), size_of::<F>());
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let mut wrong = F::Bits::zero();
         // NaN where y is not finite and x is: NaN has bits set besides the sign, +0 has none, and a
         // NaN in x is the same NaN in y.
@@ -66,6 +66,7 @@ unsafe impl<F: Real, D: Direction> Kernel for ScaleFloat<F, D> {
 
 /// On integers of up to 32 bits, in the wider integer `W`, which holds every sum, difference and
 /// product of two of them.
+#[derive(Clone)]
 pub(crate) struct ScaleInt<T, W, D> {
     pub(crate) offset: W,
     pub(crate) scale: W,
@@ -84,7 +85,7 @@ where
     const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let Self { offset, scale, min, max, .. } = *self;
         let within = |x: W| x.max(min).min(max);
         // Bits that differ between a result and what the type holds of it.
@@ -117,6 +118,7 @@ where
 }
 
 /// On integers whose products may not fit 64 bits, checked operation by operation.
+#[derive(Clone)]
 pub(crate) struct ScaleLong<T, D> {
     pub(crate) offset: T,
     pub(crate) scale: T,
@@ -128,7 +130,7 @@ unsafe impl<T: Int + Overflowing, D: Direction> Kernel for ScaleLong<T, D> {
     const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
 
     #[inline(always)]
-    fn run<L: Token>(&self, _: L, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let Self { offset, scale, .. } = *self;
         let mut wrong = false;
         for_each(input, output, |x: T| {

@@ -10,9 +10,9 @@ use bytemuck::Pod;
 use num_traits::AsPrimitive;
 
 use super::Stage;
-use super::convert::{Clamp, Range, Real, Round, away_from_tie};
-use super::per_element::{CHUNK, Loop, PerElement};
-use crate::level::{Token, direction};
+use super::convert::{Clamp, Range, Real, Round};
+use super::per_element::{Loop, PerElement};
+use crate::stages::bind_loop;
 use crate::{ElementType, FloatFormat, Level, OutOfRange, Rounding, Specials};
 
 const F32_MANTISSA_BITS: u32 = 23;
@@ -46,23 +46,9 @@ impl PerElement for DecodeF16 {
     type Target = f32;
     type Flags = ();
 
-    fn takes_chunks<L: Token>() -> bool {
-        L::CONVERTS_F16
-    }
-
     #[inline(always)]
-    fn convert<L: Token>(&self, x: u16) -> (f32, ()) {
+    fn convert(&self, x: u16) -> (f32, ()) {
         (f16_to_f32(x), ())
-    }
-
-    #[inline(always)]
-    fn convert_chunk<L: Token>(
-        &self,
-        token: L,
-        chunk: &[u16; CHUNK],
-        _: &mut [(); CHUNK],
-    ) -> [f32; CHUNK] {
-        token.f16_to_f32(*chunk)
     }
 }
 
@@ -76,7 +62,7 @@ impl PerElement for WidenBf16 {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: u16) -> (f32, ()) {
+    fn convert(&self, x: u16) -> (f32, ()) {
         (f32::from_bits(u32::from(x) << 16), ())
     }
 }
@@ -91,8 +77,8 @@ impl PerElement for DecodeBf16 {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: u16) -> (f32, ()) {
-        let (wide, ()) = WidenBf16.convert::<L>(x);
+    fn convert(&self, x: u16) -> (f32, ()) {
+        let (wide, ()) = WidenBf16.convert(x);
         let quiet = if wide.is_nan() { 0x0040_0000 } else { 0 };
         (f32::from_bits(wide.to_bits() | quiet), ())
     }
@@ -109,7 +95,7 @@ impl<const BITS: i32> PerElement for NearResidue<BITS> {
     type Flags = u32;
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: f32) -> (f32, u32) {
+    fn convert(&self, x: f32) -> (f32, u32) {
         let limit = f32::from_bits(((F32_BIAS + BITS + 7) as u32) << F32_MANTISSA_BITS);
         (if x.abs() < limit { x } else { 0.0 }, x.zero_if_finite().to_bits())
     }
@@ -186,7 +172,7 @@ where
     type Flags = u32;
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: f32) -> (T, u32) {
+    fn convert(&self, x: f32) -> (T, u32) {
         let Self { dropped_bits, min_normal, sign_shift, max, beyond, .. } = *self;
         let Self { nan, payload, special_signs, refuse_infinity, refuse_nan, .. } = *self;
         let x = x.to_bits();
@@ -281,26 +267,9 @@ impl<R: Round, M: Range> PerElement for EncodeBf16<R, M> {
     type Flags = u32;
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: f32) -> (u16, u32) {
+    fn convert(&self, x: f32) -> (u16, u32) {
         let (word, wrong) = rounded_to_bf16::<R, M>(x);
         ((word >> 16) as u16, wrong)
-    }
-
-    #[inline(always)]
-    #[allow(clippy::needless_range_loop)] // as in the trait
-    fn convert_chunk<L: Token>(
-        &self,
-        token: L,
-        chunk: &[f32; CHUNK],
-        flags: &mut [u32; CHUNK],
-    ) -> [u16; CHUNK] {
-        let mut words = [0; CHUNK];
-        for lane in 0..CHUNK {
-            let (word, wrong) = rounded_to_bf16::<R, M>(chunk[lane]);
-            words[lane] = word;
-            flags[lane] |= wrong;
-        }
-        token.upper_halves(words)
     }
 
     #[inline(always)]
@@ -319,23 +288,8 @@ impl<R: Round> PerElement for EncodeBf16InRange<R> {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: f32) -> (u16, ()) {
+    fn convert(&self, x: f32) -> (u16, ()) {
         ((carried_to_bf16::<R>(x.to_bits()) >> 16) as u16, ())
-    }
-
-    #[inline(always)]
-    #[allow(clippy::needless_range_loop)] // as in the trait
-    fn convert_chunk<L: Token>(
-        &self,
-        token: L,
-        chunk: &[f32; CHUNK],
-        _: &mut [(); CHUNK],
-    ) -> [u16; CHUNK] {
-        let mut words = [0; CHUNK];
-        for lane in 0..CHUNK {
-            words[lane] = carried_to_bf16::<R>(chunk[lane].to_bits());
-        }
-        token.upper_halves(words)
     }
 }
 
@@ -349,7 +303,7 @@ impl PerElement for ExactBf16 {
     type Flags = ();
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: f32) -> (u16, ()) {
+    fn convert(&self, x: f32) -> (u16, ()) {
         ((x.to_bits() >> 16) as u16, ())
     }
 }
@@ -364,7 +318,7 @@ impl<R: Round, M: Range> PerElement for EncodeE8m0<R, M> {
     type Flags = u32;
 
     #[inline(always)]
-    fn convert<L: Token>(&self, x: f32) -> (u8, u32) {
+    fn convert(&self, x: f32) -> (u8, u32) {
         let x = x.to_bits();
         let mantissa = x & 0x007f_ffff;
         let field = x >> F32_MANTISSA_BITS & 0xff;
@@ -427,23 +381,9 @@ impl<R: Round, M: Range> PerElement for EncodeF16<R, M> {
     type Target = u16;
     type Flags = u32;
 
-    fn takes_chunks<L: Token>() -> bool {
-        L::CONVERTS_F16
-    }
-
     #[inline(always)]
-    fn convert<L: Token>(&self, x: f32) -> (u16, u32) {
-        self.0.convert::<L>(x)
-    }
-
-    #[inline(always)]
-    fn convert_chunk<L: Token>(
-        &self,
-        token: L,
-        chunk: &[f32; CHUNK],
-        flags: &mut [u32; CHUNK],
-    ) -> [u16; CHUNK] {
-        to_f16::<R, L>(token, BeforeF16::<R, M>(PhantomData).convert_chunk(token, chunk, flags))
+    fn convert(&self, x: f32) -> (u16, u32) {
+        self.0.convert(x)
     }
 
     #[inline(always)]
@@ -467,90 +407,9 @@ impl<R: Round> PerElement for EncodeF16InRange<R> {
     type Target = u16;
     type Flags = ();
 
-    fn takes_chunks<L: Token>() -> bool {
-        L::CONVERTS_F16
-    }
-
     #[inline(always)]
-    fn convert<L: Token>(&self, x: f32) -> (u16, ()) {
-        (self.0.convert::<L>(x).0, ())
-    }
-
-    #[inline(always)]
-    #[allow(clippy::needless_range_loop)] // as in `PerElement::convert_chunk`
-    fn convert_chunk<L: Token>(
-        &self,
-        token: L,
-        chunk: &[f32; CHUNK],
-        _: &mut [(); CHUNK],
-    ) -> [u16; CHUNK] {
-        let mut chunk = *chunk;
-        if R::ROUNDING == Some(Rounding::NearestAway) {
-            for lane in 0..CHUNK {
-                chunk[lane] = away_from_tie(chunk[lane]);
-            }
-        }
-        to_f16::<R, L>(token, chunk)
-    }
-}
-
-/// The instruction to `float16`, in the direction of `R`; to nearest-even for nearest-away, where
-/// [`away_from_tie`] has been applied.
-#[inline(always)]
-fn to_f16<R: Round, L: Token>(token: L, chunk: [f32; CHUNK]) -> [u16; CHUNK] {
-    match R::ROUNDING {
-        Some(Rounding::NearestEven | Rounding::NearestAway) | None => {
-            token.f32_to_f16::<{ direction::NEAREST_EVEN }>(chunk)
-        }
-        Some(Rounding::TowardsPositive) => token.f32_to_f16::<{ direction::POSITIVE }>(chunk),
-        Some(Rounding::TowardsNegative) => token.f32_to_f16::<{ direction::NEGATIVE }>(chunk),
-        Some(Rounding::TowardsZero) => token.f32_to_f16::<{ direction::ZERO }>(chunk),
-    }
-}
-
-/// What the instruction to `float16` does not do, in front of it: makes f32 values out of its range
-/// infinite (or flags them), and moves ties away from zero for nearest-away.
-#[derive(Clone, Copy)]
-struct BeforeF16<R, M>(PhantomData<(R, M)>);
-
-impl<R: Round, M: Range> PerElement for BeforeF16<R, M> {
-    type Source = f32;
-    type Target = f32;
-    type Flags = u32;
-
-    #[inline(always)]
-    fn convert<L: Token>(&self, x: f32) -> (f32, u32) {
-        // The greatest magnitudes that round into range: below 65520 to nearest, below 65536 towards
-        // zero, 65504 away from it.
-        let (nearest, inwards, outwards) = (65_519.996_f32, 65_535.996_f32, 65_504.0_f32);
-        let (positive, negative) = match R::ROUNDING {
-            Some(Rounding::TowardsZero) => (inwards, inwards),
-            Some(Rounding::TowardsPositive) => (outwards, inwards),
-            Some(Rounding::TowardsNegative) => (inwards, outwards),
-            Some(Rounding::NearestEven | Rounding::NearestAway) | None => (nearest, nearest),
-        };
-        let magnitude = x.abs();
-        let limit = if positive == negative || x.is_sign_positive() { positive } else { negative };
-        let wrong = if M::MODE == OutOfRange::Error {
-            let outside = limit.to_bits().wrapping_sub(magnitude.to_bits());
-            outside & magnitude.to_bits().wrapping_sub(F32_INFINITY)
-        } else {
-            0
-        };
-        match R::ROUNDING {
-            // To nearest, the instruction makes infinite by itself what is out of range.
-            Some(Rounding::NearestEven) | None => (x, wrong),
-            Some(Rounding::NearestAway) => (away_from_tie(x), wrong),
-            // What is out of range there is refused.
-            _ if M::MODE == OutOfRange::Error => (x, wrong),
-            // NaN and infinities are kept as they are.
-            _ => (if magnitude > limit { f32::INFINITY.copysign(x) } else { x }, wrong),
-        }
-    }
-
-    #[inline(always)]
-    fn refuses(&self, flags: u32) -> bool {
-        flags & SIGN != 0
+    fn convert(&self, x: f32) -> (u16, ()) {
+        (self.0.convert(x).0, ())
     }
 }
 
@@ -560,11 +419,11 @@ pub(crate) fn minifloat_encoder<R: Round, M: Range>(
     target: ElementType,
     format: FloatFormat,
     with_infinities: bool,
-    level: Level,
+    _level: Level,
 ) -> Stage {
     if target == ElementType::Float8E8M0Fnu {
-        return level.bind(Loop(EncodeE8m0::<R, M>(PhantomData)));
+        return bind_loop(Loop(EncodeE8m0::<R, M>(PhantomData)));
     }
     let encode = Encode::<u8, R, M>::new(format);
-    level.bind(Loop(if with_infinities { encode.with_infinities() } else { encode }))
+    bind_loop(Loop(if with_infinities { encode.with_infinities() } else { encode }))
 }

@@ -120,8 +120,9 @@ impl Subject {
         for (index, &at) in slice.iter().enumerate() {
             match self.outcomes[at] {
                 Ok(result) => push(&mut expected, plan.target(), result.bits(), swap_output),
-                Err(first) => {
-                    error = Some(CastError { index, ..first });
+                Err(mut first) => {
+                    first.index = index;
+                    error = Some(first);
                     break;
                 }
             }

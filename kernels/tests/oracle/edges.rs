@@ -14,7 +14,7 @@ pub(crate) fn edges(element_type: ElementType) -> Vec<u64> {
     }
     let mut elements: Vec<u64> = match element_type.format() {
         Format::Integer { .. } => integer_edges(),
-        Format::Float(_) => float_edges(element_type),
+        _ => float_edges(element_type),
     };
     for element in &mut elements {
         *element = canonical(element_type, *element);

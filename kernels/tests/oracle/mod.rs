@@ -41,6 +41,7 @@ pub(crate) fn cast(
         OutOfRange::Error => error,
         OutOfRange::Clamp => clamp,
         OutOfRange::Wrap => wrap,
+        other => unreachable!("the oracle has no {other:?}"),
     }
 }
 
@@ -66,6 +67,7 @@ pub(crate) fn step(source: ElementType, bits: u64, step: &Step) -> Result<u64, R
         Step::Unscale(parameters) => {
             (parameters, [(Divide, parameters.scale), (Add, parameters.offset)])
         }
+        other => unreachable!("the oracle has no {other:?}"),
     };
     let ScaleOffset { overflow, .. } = *parameters;
     operations.into_iter().try_fold(canonical(source, bits), |bits, (operation, operand)| {
@@ -89,7 +91,7 @@ pub(crate) fn run(
         let result = step(element_type, bits, each).map_err(|reason| (index, bits, reason))?;
         current = match each {
             Step::Cast(cast) => (cast.target, result),
-            Step::Scale(_) | Step::Unscale(_) => (element_type, result),
+            _ => (element_type, result),
         };
     }
     Ok(current.1)
@@ -309,6 +311,7 @@ pub(crate) fn direction(rounding: Rounding) -> Round {
         Rounding::TowardsPositive => Round::TowardPositive,
         Rounding::TowardsNegative => Round::TowardNegative,
         Rounding::NearestAway => Round::NearestTiesToAway,
+        other => unreachable!("the oracle has no {other:?}"),
     }
 }
 
@@ -485,7 +488,7 @@ impl Table {
 
     fn of(element_type: ElementType) -> &'static Self {
         static TABLES: LazyLock<Vec<Option<Table>>> =
-            LazyLock::new(|| ElementType::ALL.map(|each| Table::new(kind(each))).into());
+            LazyLock::new(|| ElementType::ALL.iter().map(|&each| Table::new(kind(each))).collect());
         TABLES[element_type as usize].as_ref().expect("a type of up to 8 bits")
     }
 
@@ -532,6 +535,7 @@ fn to_table(
         Rounding::TowardsZero => (false, None),
         Rounding::TowardsPositive => (!negative, None),
         Rounding::TowardsNegative => (negative, None),
+        other => unreachable!("the oracle has no {other:?}"),
     };
     let rounded = Table::of(target).round(value.abs(), away, nearest).and_then(|entry| entry.bits);
     let out_of_range = |clamped| [Err(Reason::OutOfRange), Ok(clamped), Err(Reason::OutOfRange)];

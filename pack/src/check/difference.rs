@@ -110,9 +110,7 @@ fn ordinal(scalar: Scalar) -> i64 {
             if bits & sign == 0 { bits as i64 } else { -1 - (bits & !sign) as i64 }
         }
         Format::Float(_) => bits as i64,
-        Format::Integer { .. } => {
-            integer(scalar).and_then(|value| i64::try_from(value).ok()).unwrap_or(i64::MAX)
-        }
+        _ => integer(scalar).and_then(|value| i64::try_from(value).ok()).unwrap_or(i64::MAX),
     }
 }
 

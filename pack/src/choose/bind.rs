@@ -3,8 +3,7 @@
 
 use anyhow::bail;
 use recast_kernels::{
-    ElementType, FloatOverflow, OutOfRange, Rounding, Scalar, ScaleOffset as Affine, Step,
-    reference,
+    ElementType, OutOfRange, Rounding, Scalar, ScaleOffset as Affine, Step, reference,
 };
 use zarr_recast::{BindOptions, CastValue, Chain, Codec, ScaleOffset, fill_value};
 
@@ -32,7 +31,7 @@ impl Chooser<'_> {
     pub(super) fn bind(&self, place: Place) -> Result<Packing> {
         let Place { offset, scale, target, is_guess, avoids_markers } = place;
         let PackOptions { rounding, out_of_range, .. } = *self.options;
-        let affine = Affine { offset, scale, overflow: FloatOverflow::Strict };
+        let affine = Affine::new(offset, scale);
         if scale.is_some_and(|scale| scale.is_zero() || !scale.is_finite()) {
             bail!(
                 "--scale is {} in {}; it must be finite and not 0",

@@ -121,7 +121,7 @@ pub(super) fn unit_roundoff(element_type: ElementType) -> f64 {
     match element_type.format() {
         Format::Float(format) if format.specials == Specials::PowersOfTwo => 0.5,
         Format::Float(format) => 0.5_f64.powi(format.mantissa_bits as i32 + 1),
-        Format::Integer { .. } => 0.0,
+        _ => 0.0,
     }
 }
 

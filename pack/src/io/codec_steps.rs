@@ -55,7 +55,7 @@ impl Steps {
         fill_check: FillCheck,
     ) -> Result<Self> {
         let mut steps = Self::default();
-        let options = BindOptions { fill_check, ..BindOptions::default() };
+        let options = BindOptions::default().fill_check(fill_check);
         let start = (element_type, Some(fill_value));
         for member in ["codecs", "filters"] {
             if let Some(codecs) = metadata.get(member).and_then(Value::as_array) {
@@ -148,7 +148,7 @@ impl Steps {
 
     /// Binds all value codecs as one.
     pub(crate) fn chain(&self, element_type: ElementType, fill_value: Scalar) -> Result<Chain> {
-        let options = BindOptions { fill_check: FillCheck::Report, ..BindOptions::default() };
+        let options = BindOptions::default().fill_check(FillCheck::Report);
         Chain::bind(element_type, Some(fill_value), &self.value_codecs(), &options)
             .context("the value codecs together")
     }

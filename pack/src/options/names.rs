@@ -116,10 +116,13 @@ fn name<S: Serializer>(serializer: S, name: Option<&str>) -> Result<S::Ok, S::Er
 fn from_name<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     find: impl Fn(&str) -> Option<T>,
-    all: &[&str],
+    all: impl Iterator<Item = &'static str>,
 ) -> Result<T, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
-    find(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is none of {}", all.join(", "))))
+    find(&text).ok_or_else(|| {
+        let all: Vec<&str> = all.collect();
+        D::Error::custom(format!("{text:?} is none of {}", all.join(", ")))
+    })
 }
 
 named!(
@@ -130,14 +133,14 @@ named!(
         let found = recast_kernels::ElementType::from_name(text);
         if text.is_empty() { Some(None) } else { found.map(Some) }
     },
-    &recast_kernels::ElementType::ALL.map(recast_kernels::ElementType::name)
+    recast_kernels::ElementType::ALL.iter().map(|one| one.name())
 );
 named!(
     rounding,
     recast_kernels::Rounding,
     |value: recast_kernels::Rounding| Some(value.name()),
     recast_kernels::Rounding::from_name,
-    &recast_kernels::Rounding::ALL.map(recast_kernels::Rounding::name)
+    recast_kernels::Rounding::ALL.iter().map(|one| one.name())
 );
 named!(
     out_of_range,
@@ -145,7 +148,7 @@ named!(
     |value: recast_kernels::OutOfRange| Some(value.name().unwrap_or("error")),
     |text: &str| {
         let name = |one: &recast_kernels::OutOfRange| one.name().unwrap_or("error") == text;
-        recast_kernels::OutOfRange::ALL.into_iter().find(name)
+        recast_kernels::OutOfRange::ALL.iter().copied().find(name)
     },
-    &recast_kernels::OutOfRange::ALL.map(|one| one.name().unwrap_or("error"))
+    recast_kernels::OutOfRange::ALL.iter().map(|one| one.name().unwrap_or("error"))
 );

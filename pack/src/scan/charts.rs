@@ -81,10 +81,10 @@ impl Histogram {
     /// one.
     fn of_errors(largest: f64, element_type: ElementType, magnitude: f64) -> Self {
         let spacing = match element_type.format() {
-            Format::Integer { .. } => 1.0,
             Format::Float(format) => {
                 2_f64.powi((magnitude.log2().floor() - format.mantissa_bits as f64) as i32)
             }
+            _ => 1.0,
         };
         let width = (2.0 * largest / BARS as f64 / spacing).ceil() * spacing;
         if !(width.is_normal() && largest > 0.0) {

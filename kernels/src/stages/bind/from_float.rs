@@ -7,13 +7,14 @@ use num_traits::AsPrimitive;
 use super::map::preimage;
 use super::{FromScalar, Stages, copy, stage, wide, with_rounding};
 use crate::stages::Stage;
+use crate::stages::bind_loop;
 use crate::stages::convert::{
     Bounds, Clamp, Codes, Error, ExactToFloat, FloatToInt, ForShortFloat, InRangeToInt, Int, IntAs,
     Narrow, NearestAway, NearestEven, Odd, Range, Real, Round, ToInt, TowardsNegative,
     TowardsPositive, TowardsZero, Wrap,
 };
 use crate::stages::map::ReplaceNan;
-use crate::stages::per_element::{LongInChunks, Loop, PerElement, Same, Then};
+use crate::stages::per_element::{Loop, PerElement, Same, Then};
 use crate::stages::small_float::{
     DecodeBf16, DecodeF16, EncodeBf16, EncodeF16, EncodeF16InRange, NearResidue, WidenBf16,
     minifloat_encoder,
@@ -89,19 +90,19 @@ impl FloatSource for f32 {
         match target {
             ElementType::Float32 => stage(before, level).into_iter().collect(),
             ElementType::Float64 => {
-                vec![level.bind(Loop(Then(before, ExactToFloat::<f32, f64>(PhantomData))))]
+                vec![bind_loop(Loop(Then(before, ExactToFloat::<f32, f64>(PhantomData))))]
             }
             ElementType::BFloat16 => with_rounding!(rounding, R => match out_of_range {
                 OutOfRange::Clamp => {
-                    vec![level.bind(Loop(Then(before, EncodeBf16::<R, Clamp>(PhantomData))))]
+                    vec![bind_loop(Loop(Then(before, EncodeBf16::<R, Clamp>(PhantomData))))]
                 }
-                _ => vec![level.bind(Loop(Then(before, EncodeBf16::<R, Error>(PhantomData))))],
+                _ => vec![bind_loop(Loop(Then(before, EncodeBf16::<R, Error>(PhantomData))))],
             }),
             ElementType::Float16 => with_rounding!(rounding, R => match out_of_range {
                 OutOfRange::Clamp => {
-                    vec![level.bind(Loop(Then(before, EncodeF16::<R, Clamp>::new())))]
+                    vec![bind_loop(Loop(Then(before, EncodeF16::<R, Clamp>::new())))]
                 }
-                _ => vec![level.bind(Loop(Then(before, EncodeF16::<R, Error>::new())))],
+                _ => vec![bind_loop(Loop(Then(before, EncodeF16::<R, Error>::new())))],
             }),
             _ => {
                 let encoder = with_rounding!(rounding, R => match out_of_range {
@@ -129,10 +130,10 @@ impl FloatSource for f64 {
             before: P,
             [min, max]: [f64; 2],
             beyond: f32,
-            level: Level,
+            _level: Level,
         ) -> Stages {
             let narrow = Narrow::<R, M> { min, max, beyond, policy: PhantomData };
-            vec![level.bind(Loop(Then(before, narrow)))]
+            vec![bind_loop(Loop(Then(before, narrow)))]
         }
         match target {
             ElementType::Float64 => stage(before, level).into_iter().collect(),
@@ -177,14 +178,14 @@ fn by_short_float<P: PerElement<Target = f64>, R: Round>(
         match target {
             // What was out of range is refused already.
             ElementType::Float16 if M::MODE == OutOfRange::Error => {
-                vec![level.bind(Loop(Then(narrow, EncodeF16InRange::<R>::new())))]
+                vec![bind_loop(Loop(Then(narrow, EncodeF16InRange::<R>::new())))]
             }
             ElementType::Float16 => {
-                vec![level.bind(Loop(Then(narrow, EncodeF16::<R, Clamp>::new())))]
+                vec![bind_loop(Loop(Then(narrow, EncodeF16::<R, Clamp>::new())))]
             }
             ElementType::BFloat16 => {
                 let encode = EncodeBf16::<R, Clamp>(PhantomData);
-                vec![level.bind(Loop(LongInChunks(Then(narrow, encode))))]
+                vec![bind_loop(Loop(Then(narrow, encode)))]
             }
             _ => {
                 let Format::Float(format) = target.format() else { return vec![] };
@@ -273,7 +274,7 @@ where
             // A number beyond f32 is put behind the cast to f64, which keeps NaN.
             let nan = (cast.target == ElementType::Float64).then(|| f64::from_scalar(output))?;
             let double = ExactToFloat::<P::Target, f64>(PhantomData);
-            Some(vec![level.bind(Loop(Then(Then(decode, double), ReplaceNan(nan))))])
+            Some(vec![bind_loop(Loop(Then(Then(decode, double), ReplaceNan(nan))))])
         }
         Some(_) => None,
     }
@@ -297,8 +298,8 @@ impl<F: FloatSource> BehindFloat<F> for ToFloat {
 struct Nothing;
 
 impl BehindFloat<f32> for Nothing {
-    fn join<P: PerElement<Target = f32>>(before: P, _: &Cast, level: Level) -> Stages {
-        vec![level.bind(Loop(before))]
+    fn join<P: PerElement<Target = f32>>(before: P, _: &Cast, _level: Level) -> Stages {
+        vec![bind_loop(Loop(before))]
     }
 }
 
@@ -362,7 +363,7 @@ impl IntBehindFloat<f32> for Half {
             }
         }
         /// Whatever is a number is in this range.
-        fn low_bits<T: Int, P, R>(before: P, level: Level) -> Stage
+        fn low_bits<T: Int, P, R>(before: P, _level: Level) -> Stage
         where
             P: PerElement<Target = f32>,
             R: Round,
@@ -371,7 +372,7 @@ impl IntBehindFloat<f32> for Half {
             let codes = Codes::new(-1 << 21, (1 << 21) - 1);
             let bounds = Bounds { min: f32::MIN, max: f32::MAX, top: T::zero(), codes };
             let to_int = FloatToInt::<f32, T, R, Error> { bounds, policy: PhantomData };
-            level.bind(Loop(Then(before, to_int)))
+            bind_loop(Loop(Then(before, to_int)))
         }
         let Cast { target, rounding, out_of_range, .. } = *cast;
         let size = wide(target).size();
@@ -399,15 +400,15 @@ impl IntBehindFloat<f32> for Half {
 struct Bf16Wrapped;
 
 impl IntBehindFloat<f32> for Bf16Wrapped {
-    fn bind<P: PerElement<Target = f32>, R: Round>(before: P, cast: &Cast, level: Level) -> Stage {
+    fn bind<P: PerElement<Target = f32>, R: Round>(before: P, cast: &Cast, _level: Level) -> Stage {
         if cast.target.size() == 1 {
             let near = Then(before, NearResidue::<8>);
-            level.bind(Loop(Then(near, InRangeToInt::<f32, u8, R>(PhantomData))))
+            bind_loop(Loop(Then(near, InRangeToInt::<f32, u8, R>(PhantomData))))
         } else {
             let near = Then(before, NearResidue::<16>);
             let to_int = InRangeToInt::<f32, i32, R>(PhantomData);
             let short = IntAs::<i32, u16>(PhantomData);
-            level.bind(Loop(Then(near, Then(to_int, short))))
+            bind_loop(Loop(Then(near, Then(to_int, short))))
         }
     }
 }
@@ -418,7 +419,7 @@ fn float_to_int<T, P, A, R, M>(
     after: A,
     target: ElementType,
     rounding: Rounding,
-    level: Level,
+    _level: Level,
 ) -> Stage
 where
     T: Int + FromScalar,
@@ -429,7 +430,7 @@ where
 {
     let bounds = bounds::<P::Target, T>(target, rounding);
     let to_int = FloatToInt::<P::Target, T, R, M> { bounds, policy: PhantomData };
-    level.bind(Loop(Then(before, Then(to_int, after))))
+    bind_loop(Loop(Then(before, Then(to_int, after))))
 }
 
 /// What of a float type rounds into the range of an integer type.

@@ -8,12 +8,13 @@ use super::from_float::FloatSource;
 use super::map::preimage;
 use super::{FromScalar, Stages, copy, is_exact, stage, wide, with_rounding};
 use crate::stages::Stage;
+use crate::stages::bind_loop;
 use crate::stages::convert::{
     Clamp, Error, ExactToFloat, Int, IntAs, IntClamp, IntForF16, IntToFloat, NearestAway,
     NearestEven, Odd, RoundTo, TowardsNegative, TowardsPositive, TowardsZero,
 };
 use crate::stages::map::{Patch, ReplaceKey};
-use crate::stages::per_element::{Flags, LongInChunks, Loop, PerElement, Same, Then};
+use crate::stages::per_element::{Flags, Loop, PerElement, Same, Then};
 use crate::stages::small_float::{EncodeBf16InRange, EncodeF16, EncodeF16InRange, ExactBf16};
 use crate::{Cast, ElementType, Level, OutOfRange, Rounding, Scalar, reference};
 
@@ -82,17 +83,17 @@ where
     if out_of_range == OutOfRange::Wrap || is_exact {
         let Some((key, output)) = entry else {
             let same = size_of::<S>() == size_of::<T>();
-            let cast = (!same).then(|| level.bind(Loop(IntAs::<S, T>(PhantomData))));
+            let cast = (!same).then(|| bind_loop(Loop(IntAs::<S, T>(PhantomData))));
             return Some(cast.into_iter().collect());
         };
         let key = S::from_scalar(key);
         let cast = IntAs::<S, T>(PhantomData);
         if let Some(value) = low_bits(output) {
-            return Some(vec![level.bind(Loop(Then(ReplaceKey { key, value }, cast)))]);
+            return Some(vec![bind_loop(Loop(Then(ReplaceKey { key, value }, cast)))]);
         }
         let (key, value) = (key.as_(), T::from_scalar(output));
         // Where a negative element wraps, two may become one only if the target is narrower.
-        return Some(vec![level.bind(Loop(Then(cast, ReplaceKey { key, value })))]);
+        return Some(vec![bind_loop(Loop(Then(cast, ReplaceKey { key, value })))]);
     }
     // The target's range, as far as the source reaches it.
     let range = |scalar: Scalar| reference::integer(scalar);
@@ -102,7 +103,7 @@ where
         [min, max]: [S; 2],
         entry: (S, S),
         out_of_range: OutOfRange,
-        level: Level,
+        _level: Level,
     ) -> Stage
     where
         S: Int + Flags + AsPrimitive<T>,
@@ -111,15 +112,15 @@ where
         match out_of_range {
             OutOfRange::Error if min.is_zero() => {
                 let target = PhantomData;
-                level.bind(Loop(IntClamp::<S, T, Error, MAPS, true> { min, max, entry, target }))
+                bind_loop(Loop(IntClamp::<S, T, Error, MAPS, true> { min, max, entry, target }))
             }
             OutOfRange::Error => {
                 let target = PhantomData;
-                level.bind(Loop(IntClamp::<S, T, Error, MAPS, false> { min, max, entry, target }))
+                bind_loop(Loop(IntClamp::<S, T, Error, MAPS, false> { min, max, entry, target }))
             }
             _ => {
                 let target = PhantomData;
-                level.bind(Loop(IntClamp::<S, T, Clamp, MAPS, false> { min, max, entry, target }))
+                bind_loop(Loop(IntClamp::<S, T, Clamp, MAPS, false> { min, max, entry, target }))
             }
         }
     }
@@ -225,11 +226,11 @@ trait BehindInt<F> {
 struct Nothing;
 
 impl<F> BehindInt<F> for Nothing {
-    fn join<P>(work: P, _: &Cast, level: Level) -> Stages
+    fn join<P>(work: P, _: &Cast, _level: Level) -> Stages
     where
         P: PerElement<Target = F, Flags = ()>,
     {
-        vec![level.bind(Loop(work))]
+        vec![bind_loop(Loop(work))]
     }
 }
 
@@ -242,9 +243,9 @@ impl BehindInt<f32> for NarrowByte {
         P: PerElement<Target = f32, Flags = ()>,
     {
         match cast.target {
-            ElementType::BFloat16 => vec![level.bind(Loop(Then(work, ExactBf16)))],
+            ElementType::BFloat16 => vec![bind_loop(Loop(Then(work, ExactBf16)))],
             ElementType::Float16 => {
-                vec![level.bind(Loop(Then(work, EncodeF16InRange::<NearestEven>::new())))]
+                vec![bind_loop(Loop(Then(work, EncodeF16InRange::<NearestEven>::new())))]
             }
             _ => NarrowInt::by_minifloat(work, cast, level),
         }
@@ -261,7 +262,7 @@ impl BehindInt<f32> for NarrowInt16 {
     {
         match cast.target {
             ElementType::Float16 => with_rounding!(cast.rounding, R => {
-                vec![level.bind(Loop(Then(work, EncodeF16InRange::<R>::new())))]
+                vec![bind_loop(Loop(Then(work, EncodeF16InRange::<R>::new())))]
             }),
             _ => NarrowInt::join_others(work, cast, level),
         }
@@ -279,9 +280,9 @@ impl BehindInt<f32> for NarrowInt {
         match cast.target {
             ElementType::Float16 => with_rounding!(cast.rounding, R => match cast.out_of_range {
                 OutOfRange::Clamp => {
-                    vec![level.bind(Loop(Then(work, EncodeF16::<R, Clamp>::new())))]
+                    vec![bind_loop(Loop(Then(work, EncodeF16::<R, Clamp>::new())))]
                 }
-                _ => vec![level.bind(Loop(Then(work, EncodeF16::<R, Error>::new())))],
+                _ => vec![bind_loop(Loop(Then(work, EncodeF16::<R, Error>::new())))],
             }),
             _ => Self::join_others(work, cast, level),
         }
@@ -297,7 +298,7 @@ impl NarrowInt {
             // Every integer is in its range.
             ElementType::BFloat16 => with_rounding!(cast.rounding, R => {
                 let encode = EncodeBf16InRange::<R>(PhantomData);
-                vec![level.bind(Loop(LongInChunks(Then(work, encode))))]
+                vec![bind_loop(Loop(Then(work, encode)))]
             }),
             _ => Self::by_minifloat(work, cast, level),
         }

@@ -1,25 +1,31 @@
 //! Which stages the map of a cast becomes.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use super::{FromScalar, Stages, copy, exactly, with_int};
+use crate::key_table::KeyTable;
 use crate::stages::Stage;
-use crate::stages::map::{Comparable, Find, Finder, KeyTable, Lookup, ReplaceBits, Substitute};
+use crate::stages::bind_loop;
+use crate::stages::map::{Comparable, Find, Finder, Lookup, ReplaceBits, Substitute};
 use crate::stages::per_element::Loop;
 use crate::{Cast, ElementType, Format, Level, Scalar};
 
+/// Keys besides NaN that elements are compared with one after the other; more are looked up.
+const COMPARED: usize = 8;
+
 /// The entries that can match: of equal keys the first.
-pub(super) fn distinct(map: &[(Scalar, Scalar)]) -> Vec<(Scalar, Scalar)> {
-    let mut seen = HashSet::new();
-    map.iter()
-        .filter(|(key, _)| {
-            let canonical = if key.is_nan() { Scalar::nan(key.element_type()) } else { None };
-            let positive = if key.is_zero() { Scalar::zero(key.element_type()) } else { *key };
-            seen.insert(canonical.unwrap_or(positive))
-        })
-        .copied()
-        .collect()
+pub(super) fn distinct(map: &[(Scalar, Scalar)]) -> Cow<'_, [(Scalar, Scalar)]> {
+    if map.len() < 2 {
+        return Cow::Borrowed(map);
+    }
+    let table = KeyTable::new(map.iter().zip(1..).map(|((key, _), number)| (key.key(), number)));
+    if table.len() == map.len() {
+        return Cow::Borrowed(map);
+    }
+    let mut numbers: Vec<u32> = table.numbers().collect();
+    numbers.sort_unstable();
+    numbers.into_iter().map(|number| map[number as usize - 1]).collect()
 }
 
 /// The map of `cast` as a substitution among elements of the wide type `domain`, if each output is
@@ -30,6 +36,9 @@ pub(super) fn substitute(
     cast: &Cast,
     level: Level,
 ) -> Option<Stage> {
+    if entries.len() > COMPARED + 1 {
+        return None;
+    }
     let entries: Vec<(Scalar, Scalar)> = entries
         .iter()
         .map(|(key, output)| {
@@ -38,6 +47,9 @@ pub(super) fn substitute(
             (back == Ok(*output)).then_some((exactly(*key, domain)?, value))
         })
         .collect::<Option<_>>()?;
+    if let Some(stage) = crate::bind::substitution(domain, &entries, level) {
+        return Some(stage);
+    }
     fn of_type<T: Comparable + FromScalar>(
         entries: &[(Scalar, Scalar)],
         level: Level,
@@ -61,14 +73,14 @@ fn substitution<T: Comparable>(plain: &[(T, T)], nan: Option<T>, level: Level) -
     fn padded<T: Comparable, const N: usize>(
         plain: &[(T, T)],
         nan: Option<T>,
-        level: Level,
+        _level: Level,
     ) -> Option<Stage> {
         let mut entries = [*plain.first()?; N];
         entries.iter_mut().zip(plain).for_each(|(place, entry)| *place = *entry);
-        Some(level.bind(Substitute { entries, nan }))
+        Some(bind_loop(Substitute { entries, nan }))
     }
     match plain.len() {
-        0 => Some(level.bind(Substitute::<T, 0> { entries: [], nan })),
+        0 => Some(bind_loop(Substitute::<T, 0> { entries: [], nan })),
         1 => padded::<T, 1>(plain, nan, level),
         2 => padded::<T, 2>(plain, nan, level),
         3..=4 => padded::<T, 4>(plain, nan, level),
@@ -93,20 +105,20 @@ pub(super) fn lookup(
     ) -> Option<Stage> {
         // One is a value of every type.
         let harmless = T::from_scalar(exactly(Scalar::from(1_u8), T::TYPE)?);
-        let keys: Vec<(Scalar, u32)> = entries
-            .iter()
-            .zip(1..)
-            .map(|((key, _), index)| Some((exactly(*key, T::TYPE)?, index)))
-            .collect::<Option<_>>()?;
-        let nan = keys.iter().find(|(key, _)| key.is_nan()).map_or(0, |(_, index)| *index);
-        let plain: Vec<(T, u32)> = keys
-            .iter()
-            .filter(|(key, _)| !key.is_nan())
-            .map(|(key, index)| (T::from_scalar(*key), *index))
-            .collect();
+        let nan = entries.iter().position(|entry| entry.0.is_nan()).map_or(0, |at| at as u32 + 1);
+        let typed = |key: Scalar| exactly(key, T::TYPE).map(T::from_scalar);
+        if entries.iter().any(|(key, _)| typed(*key).is_none()) {
+            return None;
+        }
+        let plain = entries.iter().zip(1..).filter(|((key, _), _)| !key.is_nan());
+        let plain = plain.filter_map(|((key, _), number)| Some((typed(*key)?, number)));
+        let mut outputs = vec![0; entries.len() * target.size()];
+        for ((_, output), bytes) in entries.iter().zip(outputs.chunks_exact_mut(target.size())) {
+            output.write_ne_bytes(bytes);
+        }
         let lookup = Lookup {
-            finder: finder(&plain, nan, level),
-            outputs: entries.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
+            finder: finder(plain, nan, level),
+            outputs,
             harmless,
             cast,
             output_size: target.size(),
@@ -120,8 +132,13 @@ pub(super) fn lookup(
     })
 }
 
-/// Up to eight keys besides NaN are compared with, more are looked up.
-fn finder<T: Comparable>(plain: &[(T, u32)], nan: u32, level: Level) -> Finder<T> {
+/// Up to [`COMPARED`] keys besides NaN are compared with, more are looked up. They may be many, so they
+/// are not gathered first.
+fn finder<T: Comparable>(
+    plain: impl Iterator<Item = (T, u32)> + Clone,
+    nan: u32,
+    level: Level,
+) -> Finder<T> {
     fn compare<T: Comparable, const N: usize>(
         plain: &[(T, u32)],
         nan: u32,
@@ -130,16 +147,17 @@ fn finder<T: Comparable>(plain: &[(T, u32)], nan: u32, level: Level) -> Finder<T
         let first = plain.first().copied().unwrap_or((T::zeroed(), 0));
         let mut keys = [first; N];
         keys.iter_mut().zip(plain).for_each(|(place, key)| *place = *key);
-        Finder::Compare(level.bind(Find { keys, nan }))
+        Finder::Compare(level.bind_vectorized(Find { keys, nan }))
     }
-    match plain.len() {
-        0 => compare::<T, 0>(plain, nan, level),
-        1 => compare::<T, 1>(plain, nan, level),
-        2 => compare::<T, 2>(plain, nan, level),
-        3..=4 => compare::<T, 4>(plain, nan, level),
-        5..=8 => compare::<T, 8>(plain, nan, level),
+    let few: Vec<(T, u32)> = plain.clone().take(COMPARED + 1).collect();
+    match few.len() {
+        0 => compare::<T, 0>(&few, nan, level),
+        1 => compare::<T, 1>(&few, nan, level),
+        2 => compare::<T, 2>(&few, nan, level),
+        3..=4 => compare::<T, 4>(&few, nan, level),
+        5..=COMPARED => compare::<T, COMPARED>(&few, nan, level),
         _ => {
-            let keys = plain.iter().map(|(key, index)| (key.key(), *index));
+            let keys = plain.map(|(key, number)| (key.key(), number));
             Finder::Table(KeyTable::new(keys), nan, PhantomData)
         }
     }
@@ -154,7 +172,7 @@ pub(super) fn replace_bits(
     fn of_length<const N: usize>(patterns: &[(u16, u16)], nan: (u16, u16), level: Level) -> Stage {
         let mut entries = [patterns.first().copied().unwrap_or_default(); N];
         entries.iter_mut().zip(patterns).for_each(|(place, entry)| *place = *entry);
-        level.bind(Loop(ReplaceBits { entries, nan }))
+        level.bind_vectorized(Loop(ReplaceBits { entries, nan }))
     }
     let bits = |scalar: Scalar| scalar.bits() as u16;
     let patterns: Vec<(u16, u16)> = entries
@@ -181,10 +199,9 @@ pub(super) fn replace_bits(
             let nans = (nan.0..0x7fff).map(|below| below + 1);
             let nans = nans.flat_map(|bits| [(bits, nan.1), (bits | 0x8000, nan.1)]);
             let all: Vec<(u16, u16)> = patterns.iter().copied().chain(nans).collect();
-            let keys: Vec<(u16, u32)> =
-                all.iter().zip(1..).map(|((key, _), i)| (*key, i)).collect();
+            let keys = all.iter().zip(1..).map(|((key, _), number)| (*key, number));
             let lookup = Lookup {
-                finder: finder(&keys, 0, level),
+                finder: finder(keys, 0, level),
                 outputs: all.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
                 harmless: 0_u16,
                 cast: vec![copy(element, level)],

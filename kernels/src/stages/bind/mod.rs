@@ -15,7 +15,9 @@ use super::bytes::{ClearUnused, Copy, SwapBytes, Table};
 use super::per_element::{Loop, PerElement};
 use super::scale::{Scale, Unscale};
 use super::small_float::{DecodeBf16, DecodeF16};
-use crate::{Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step, reference};
+use crate::map_index::MapIndex;
+use crate::stages::bind_loop;
+use crate::{Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step};
 use from_float::from_float;
 use from_int::from_int;
 use map::{distinct, lookup, replace_bits, substitute};
@@ -113,7 +115,8 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
     while let [step, after @ ..] = rest {
         rest = after;
         if let Some(next) = after.first()
-            && let Some(fused) = bind_fused(current, step, next, level)
+            && let Some(fused) = crate::bind::fused(current, step, next, level)
+                .or_else(|| bind_fused(current, step, next, level))
         {
             stages.push(fused);
             current = target_of(target_of(current, step), next);
@@ -149,7 +152,14 @@ fn target_of(source: ElementType, step: &Step) -> ElementType {
 /// The stages of a step on elements of type `source`; `None` for those one-byte elements that a table
 /// serves better: floats, unused bits, a scale, and what needs a lookup anyhow.
 fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
-    if source.size() == 1 && (source.is_float() || source.bits() < 8) {
+    let is_narrow = source.size() == 1 && (source.is_float() || source.bits() < 8);
+    if let Step::Cast(cast) = step
+        && is_narrow
+        && cast.map.len() < 2
+    {
+        return crate::bind::cast(source, cast.map.first().copied(), cast, level);
+    }
+    if is_narrow {
         return None;
     }
     match step {
@@ -161,8 +171,9 @@ fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
 
 /// One stage for all steps on a one-byte source, filled by the reference.
 fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
+    let index = MapIndex::new(steps);
     let results: Vec<Option<Scalar>> = (0..=u8::MAX)
-        .map(|byte| reference::run(Scalar::from_bits(source, byte.into()), steps, 0).ok())
+        .map(|byte| index.run(Scalar::from_bits(source, byte.into()), steps, 0).ok())
         .collect();
     fn table<T: bytemuck::Pod + Send + Sync>(results: &[Option<Scalar>], level: Level) -> Stage {
         let mut outputs = Box::new([T::zeroed(); 256]);
@@ -176,7 +187,7 @@ fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
             }
         }
         let fails = fails.contains(&1).then_some(fails);
-        level.bind(Table { outputs, fails })
+        level.bind_vectorized(Table { outputs, fails })
     }
     match steps.iter().fold(source, target_of).size() {
         1 => table::<u8>(&results, level),
@@ -190,23 +201,23 @@ fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
 pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Stage> {
     match element.size() {
         1 => None,
-        2 => Some(level.bind(Loop(SwapBytes::<u16>(PhantomData)))),
-        4 => Some(level.bind(Loop(SwapBytes::<u32>(PhantomData)))),
-        _ => Some(level.bind(Loop(SwapBytes::<u64>(PhantomData)))),
+        2 => Some(level.bind_vectorized(Loop(SwapBytes::<u16>(PhantomData)))),
+        4 => Some(level.bind_vectorized(Loop(SwapBytes::<u32>(PhantomData)))),
+        _ => Some(level.bind_vectorized(Loop(SwapBytes::<u64>(PhantomData)))),
     }
 }
 
 /// Elements as they are, but for the unused bits of sub-byte types.
 fn copy(element: ElementType, level: Level) -> Stage {
     match (element.size(), element.bits()) {
-        (1, 8) => level.bind(Copy::<1>),
+        (1, 8) => level.bind_vectorized(Copy::<1>),
         (1, bits) => {
             let signed = element.is_integer() && element.is_signed();
-            level.bind(Loop(ClearUnused { bits, signed }))
+            level.bind_vectorized(Loop(ClearUnused { bits, signed }))
         }
-        (2, _) => level.bind(Copy::<2>),
-        (4, _) => level.bind(Copy::<4>),
-        _ => level.bind(Copy::<8>),
+        (2, _) => level.bind_vectorized(Copy::<2>),
+        (4, _) => level.bind_vectorized(Copy::<4>),
+        _ => level.bind_vectorized(Copy::<8>),
     }
 }
 
@@ -223,10 +234,10 @@ fn wide(element: ElementType) -> ElementType {
 }
 
 /// The stage from a type to its wide type.
-fn widen(source: ElementType, level: Level) -> Option<Stage> {
+fn widen(source: ElementType, _level: Level) -> Option<Stage> {
     match source {
-        ElementType::Float16 => Some(level.bind(Loop(DecodeF16))),
-        ElementType::BFloat16 => Some(level.bind(Loop(DecodeBf16))),
+        ElementType::Float16 => Some(bind_loop(Loop(DecodeF16))),
+        ElementType::BFloat16 => Some(bind_loop(Loop(DecodeBf16))),
         _ => None,
     }
 }
@@ -298,6 +309,9 @@ fn bind_joined(
         [entry] => Some(*entry),
         _ => return None,
     };
+    if let Some(stages) = crate::bind::cast(source, entry, cast, level) {
+        return Some(stages);
+    }
     match source {
         ElementType::Float16
         | ElementType::BFloat16
@@ -308,8 +322,8 @@ fn bind_joined(
 }
 
 /// A stage for what is more than its input.
-fn stage<P: PerElement>(work: P, level: Level) -> Option<Stage> {
-    (!P::IS_IDENTITY).then(|| level.bind(Loop(work)))
+fn stage<P: PerElement>(work: P, _level: Level) -> Option<Stage> {
+    (!P::IS_IDENTITY).then(|| bind_loop(Loop(work)))
 }
 
 /// A native type whose elements come from scalars.

@@ -7,8 +7,9 @@ use num_traits::{AsPrimitive, PrimInt};
 use super::from_float::{FloatSource, to_int};
 use super::map::preimage;
 use super::{FromScalar, Stage, Stages, exactly, widen, with_short_int};
+use crate::stages::bind_loop;
 use crate::stages::convert::{Int, NearestEven, Real};
-use crate::stages::fused::{IntUnscale, ScaleForInt, ShortEncoder, equals_division};
+use crate::stages::fused::{IntUnscale, ScaleForInt, equals_division};
 use crate::stages::map::ReplaceNan;
 use crate::stages::per_element::{Same, Then};
 use crate::stages::scale::{Direction, Overflowing, ScaleFloat, ScaleInt, ScaleLong};
@@ -62,36 +63,12 @@ fn bind_scale_to_int<F: FloatSource>(
         [(key, value)] if key.is_nan() => Some(value),
         _ => return None,
     };
-    if let Some(stage) = bind_short_encoder(scaled, nan, cast, level) {
-        return Some(stage);
-    }
     let Some(nan) = nan else { return Some(to_int::<_, NearestEven>(scaled, cast, level)) };
     let nan = ReplaceNan(F::from_scalar(preimage(nan, F::TYPE, cast)?));
     Some(to_int::<_, NearestEven>(Then(scaled, nan), cast, level))
 }
 
-/// What a level has for f32 and whole bytes, held to their range.
-fn bind_short_encoder<F: FloatSource>(
-    scaled: ScaleForInt<F>,
-    nan: Option<Scalar>,
-    cast: &Cast,
-    level: Level,
-) -> Option<Stage> {
-    use ElementType::{Int8, Int16, UInt8, UInt16};
-    let is_short = matches!(cast.target, Int8 | Int16 | UInt8 | UInt16);
-    if !(is_short && F::TYPE == ElementType::Float32 && cast.out_of_range == OutOfRange::Clamp) {
-        return None;
-    }
-    level.short_encoder(ShortEncoder {
-        scaled: ScaleForInt { offset: scaled.offset.to_f32()?, scale: scaled.scale.to_f32()? },
-        max: reference::integer(Scalar::max(cast.target)) as f32,
-        is_signed: reference::integer(Scalar::min(cast.target)) < 0,
-        size: cast.target.size(),
-        nan: nan.map(|nan| reference::integer(nan) as i32),
-    })
-}
-
-fn bind_int_unscale<S, F>(cast: &Cast, parameters: &ScaleOffset, level: Level) -> Option<Stage>
+fn bind_int_unscale<S, F>(cast: &Cast, parameters: &ScaleOffset, _level: Level) -> Option<Stage>
 where
     S: Int + FromScalar + AsPrimitive<F>,
     F: Real + FromScalar + 'static,
@@ -108,14 +85,14 @@ where
         reference::run(end, &steps, 0).is_ok_and(Scalar::is_finite)
     });
     let entry = (S::zero(), F::zero());
-    let stage = level.bind(IntUnscale::<S, F, false> { scale, reciprocal, offset, entry });
+    let stage = bind_loop(IntUnscale::<S, F, false> { scale, reciprocal, offset, entry });
     if !finite || !equals_division::<S, F>(&stage, scale, offset) {
         return None;
     }
     let Some((key, value)) = cast.map.first() else { return Some(stage) };
     let value = reference::unscale(*value, parameters).ok()?;
     let entry = (S::from_scalar(*key), F::from_scalar(value));
-    Some(level.bind(IntUnscale::<S, F, true> { scale, reciprocal, offset, entry }))
+    Some(bind_loop(IntUnscale::<S, F, true> { scale, reciprocal, offset, entry }))
 }
 
 pub(super) fn bind_scale<D: Direction>(
@@ -134,7 +111,7 @@ pub(super) fn bind_scale<D: Direction>(
         strict: bool,
         level: Level,
     ) -> Stage {
-        level.bind(ScaleFloat::<F, D> {
+        level.bind_vectorized(ScaleFloat::<F, D> {
             // Exact: `F` is the elements' type, or f32 for a narrower one.
             offset: offset.and_then(|offset| exactly(offset, F::TYPE)).map(F::from_scalar),
             scale: scale.and_then(|scale| exactly(scale, F::TYPE)).map(F::from_scalar),
@@ -153,7 +130,7 @@ pub(super) fn bind_scale<D: Direction>(
         f64: AsPrimitive<W>,
     {
         let value = |scalar: Scalar| W::from(reference::integer(scalar));
-        Some(level.bind(ScaleInt::<T, W, D> {
+        Some(level.bind_vectorized(ScaleInt::<T, W, D> {
             offset: offset.map_or(Some(W::zero()), value)?,
             scale: scale.map_or(Some(W::one()), value)?,
             min: value(Scalar::min(element))?,
@@ -168,7 +145,7 @@ pub(super) fn bind_scale<D: Direction>(
     ) -> Stage {
         let offset = offset.map_or(T::zero(), T::from_scalar);
         let scale = scale.map_or(T::one(), T::from_scalar);
-        level.bind(ScaleLong::<T, D> { offset, scale, direction: PhantomData })
+        level.bind_vectorized(ScaleLong::<T, D> { offset, scale, direction: PhantomData })
     }
     Some(match element {
         ElementType::Float32 => vec![float::<f32, D>(offset, scale, strict, level)],

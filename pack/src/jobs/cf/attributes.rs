@@ -329,5 +329,5 @@ pub(crate) fn reinterpreted(stored: ElementType, unsigned: bool) -> ElementType 
             && candidate.bits() == stored.bits()
             && candidate.is_signed() != unsigned
     };
-    ElementType::ALL.into_iter().find(same).unwrap_or(stored)
+    ElementType::ALL.iter().copied().find(same).unwrap_or(stored)
 }

@@ -38,7 +38,7 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenM
             element_type = bound.encoded_type();
             codecs.extend(new);
         }
-        let options = BindOptions { fill_check: FillCheck::Report, ..BindOptions::default() };
+        let options = BindOptions::default().fill_check(FillCheck::Report);
         let bound = Chain::bind(fill.element_type(), Some(fill), &codecs, &options);
         // One that cannot be encoded needs a map, and so it cannot reach codecs further on.
         if let Some(encoded) = bound.ok().and_then(|chain| chain.encoded_fill_value()) {
@@ -81,7 +81,7 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenM
 fn fill_entry(codecs: &[Codec], fill: Scalar, code: Scalar) -> Option<Vec<Codec>> {
     let (last, head) = codecs.split_last()?;
     let Codec::CastValue(last) = last else { return None };
-    let options = BindOptions { fill_check: FillCheck::Report, ..BindOptions::default() };
+    let options = BindOptions::default().fill_check(FillCheck::Report);
     let head_chain = Chain::bind(fill.element_type(), None, head, &options).ok()?;
     let working = head_chain.encode(&fill.to_ne_bytes()).ok()?;
     let working = Scalar::from_ne_bytes(head_chain.encoded_type(), &working)?;

@@ -185,7 +185,7 @@ impl PackReport {
         let extent = survey.range.map(|(least, greatest)| greatest.to_f64() - least.to_f64());
         let (clamped, wrapped) = match options.out_of_range {
             OutOfRange::Wrap => (part.outside.count, part.out_of_range),
-            OutOfRange::Clamp | OutOfRange::Error => (part.outside.count + part.out_of_range, 0),
+            _ => (part.outside.count + part.out_of_range, 0),
         };
         let mapped_nan = if packing.nan.is_some() { survey.nan } else { 0 };
         let missing = survey.markers.values().iter().map(|&value| {

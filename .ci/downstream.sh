@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The crates as others use them: the examples run; a program with path dependencies (tests/downstream)
+# compiles without a warning, runs, and nothing it links needs a newer Rust than the crates promise.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
+
+cargo run --quiet -p zarr-recast --example custom_chain
+cargo run --quiet -p zarr-recast --example from_zarr_cast_value
+cargo run --quiet -p zarrs-recast --example region_service
+
+manifest=tests/downstream/Cargo.toml
+cargo clippy --quiet --manifest-path "$manifest"
+cargo run --quiet --manifest-path "$manifest"
+
+promised="$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
+for minimum in "$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$manifest")" \
+    $(cargo metadata --format-version 1 --manifest-path "$manifest" |
+        grep -o '"rust_version":"[^"]*"' | cut -d'"' -f4); do
+    if [ "$(printf '%s\n%s\n' "$minimum" "$promised" | sort -V | tail -1)" != "$promised" ]; then
+        echo "Rust $minimum is needed, and $promised promised" >&2
+        exit 1
+    fi
+done
+if cargo "+$promised" --version >/dev/null 2>&1; then
+    CARGO_TARGET_DIR="$CARGO_TARGET_DIR/$promised" cargo "+$promised" check --quiet --manifest-path "$manifest"
+fi

@@ -1,0 +1,381 @@
+//! Casts from integers to integers of whole bytes.
+
+use super::preimage;
+use crate::ops::int::{
+    AtLeast, AtMost, Canonical, HeldInt, IntUnit, Low32, LowByte, ReplaceEq, Saturated32,
+    SaturatedByte, SaturatedU32, Short, WidenedByte, Within,
+};
+use crate::ops::load::{
+    Int8, Int8To64, Int16, Int16To64, Int32, Int32To64, Int64, UInt8, UInt8To64, UInt16,
+    UInt16To64, UInt32To64,
+};
+use crate::ops::store::{CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, Whole};
+use crate::pipeline::{
+    Bytes, Each, Load, LoadShort, Same, Shorts, Store, StoreShort, Then, Units, stage,
+};
+use crate::simd::{I8s, I16s, I32s, I64s, Simd};
+use crate::stages::Stage;
+use crate::{Cast, ElementType, OutOfRange, Scalar, reference};
+
+/// What a cast does with the values of its source, besides changing their width.
+#[derive(Clone, Copy)]
+struct Policy {
+    source: ElementType,
+    target: ElementType,
+    mode: Mode,
+    /// The values of the source that the target has.
+    min: i128,
+    max: i128,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Every value fits, or wraps.
+    Low,
+    Error,
+    Clamp,
+}
+
+impl Policy {
+    /// The bits that a value in range, less the least one, does not set.
+    fn beyond(self) -> i64 {
+        !(self.max - self.min) as i64
+    }
+
+    fn within<const FROM_ZERO: bool>(self) -> Within<FROM_ZERO> {
+        Within { least: self.min as i64, beyond: self.beyond() }
+    }
+}
+
+/// The cast, with an entry.
+pub(super) fn bind<S: Simd>(
+    simd: S,
+    source: ElementType,
+    cast: &Cast,
+    entry: Option<(Scalar, Scalar)>,
+) -> Option<Stage> {
+    let target = cast.target;
+    if source.bits() < 8 || target.bits() < 8 {
+        return None;
+    }
+    let range = |element| [Scalar::min(element), Scalar::max(element)].map(reference::integer);
+    let ([source_min, source_max], [target_min, target_max]) = (range(source), range(target));
+    let mode = match cast.out_of_range {
+        _ if target_min <= source_min && source_max <= target_max => Mode::Low,
+        OutOfRange::Wrap => Mode::Low,
+        OutOfRange::Error => Mode::Error,
+        OutOfRange::Clamp => Mode::Clamp,
+    };
+    let (min, max) = (source_min.max(target_min), source_max.min(target_max));
+    let policy = Policy { source, target, mode, min, max };
+    match entry {
+        None if mode == Mode::Low && source.size() == target.size() => None,
+        None => by_width(simd, Same, policy),
+        Some((key, output)) => {
+            let wraps = cast.out_of_range == OutOfRange::Wrap && target.size() <= source.size();
+            let value = if wraps {
+                Scalar::from_bits(source, output.bits())
+            } else {
+                preimage(output, source, cast)?
+            };
+            let [key, value] = [key, value].map(|x| reference::integer(x) as i64);
+            by_width(simd, ReplaceEq { key, value }, policy)
+        }
+    }
+}
+
+/// The unused bits of a sub-byte integer.
+fn canonical_bits(element: ElementType) -> Canonical {
+    let sign = if element.is_signed() { 1 << (element.bits() - 1) } else { 0 };
+    Canonical { mask: (1 << element.bits()) - 1, sign }
+}
+
+/// Sub-byte integers with canonical unused bits, as integers of a whole byte.
+pub(super) fn canonical<S: Simd>(simd: S, element: ElementType) -> Stage {
+    stage(simd, Bytes(canonical_bits(element)))
+}
+
+/// Integers of a whole byte to a sub-byte type of the same sign.
+pub(super) fn within_byte<S: Simd>(simd: S, cast: &Cast) -> Stage {
+    let [min, max] =
+        [Scalar::min(cast.target), Scalar::max(cast.target)].map(|x| reference::integer(x) as i64);
+    match (cast.out_of_range, cast.target.is_signed()) {
+        (OutOfRange::Error, _) => {
+            stage(simd, Bytes(Within::<false> { least: min, beyond: !(max - min) }))
+        }
+        (OutOfRange::Clamp, true) => stage(simd, Bytes(HeldInt::<true> { min, max })),
+        (OutOfRange::Clamp, false) => stage(simd, Bytes(AtMost::<false> { max })),
+        (OutOfRange::Wrap, _) => stage(simd, Bytes(canonical_bits(cast.target))),
+    }
+}
+
+/// What stands in front of a cast: nothing, or a replacement.
+trait Front<S: Simd>:
+    Each<S, I8s<S>, Out = I8s<S>>
+    + Each<S, I16s<S>, Out = I16s<S>>
+    + Each<S, I32s<S>, Out = I32s<S>>
+    + Each<S, I64s<S>, Out = I64s<S>>
+{
+}
+
+impl<S: Simd, F> Front<S> for F where
+    F: Each<S, I8s<S>, Out = I8s<S>>
+        + Each<S, I16s<S>, Out = I16s<S>>
+        + Each<S, I32s<S>, Out = I32s<S>>
+        + Each<S, I64s<S>, Out = I64s<S>>
+{
+}
+
+fn by_width<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Option<Stage> {
+    let signed = policy.source.is_signed();
+    match (policy.source.size(), policy.target.size(), signed) {
+        (1, 1, _) => Some(in_place::<S, _, I8s<S>>(policy, front, Width8(simd))),
+        (2, 2, _) => Some(in_place::<S, _, I16s<S>>(policy, front, Width16(simd))),
+        (4, 4, _) => Some(in_place::<S, _, I32s<S>>(policy, front, Width32(simd))),
+        (8, 8, _) => Some(in_place::<S, _, I64s<S>>(policy, front, Width64(simd))),
+        (1, 2, true) => Some(widen_byte(simd, WidenedByte::<true>, front, policy)),
+        (1, 2, false) => Some(widen_byte(simd, WidenedByte::<false>, front, policy)),
+        (1, 4, true) => Some(widen(simd, Int8, front, policy)),
+        (1, 4, false) => Some(widen(simd, UInt8, front, policy)),
+        (1, 8, true) => Some(widen_to_64(simd, Int8To64, front, policy)),
+        (1, 8, false) => Some(widen_to_64(simd, UInt8To64, front, policy)),
+        (2, 4, true) => Some(widen(simd, Int16, front, policy)),
+        (2, 4, false) => Some(widen(simd, UInt16, front, policy)),
+        (2, 8, true) => Some(widen_to_64(simd, Int16To64, front, policy)),
+        (2, 8, false) => Some(widen_to_64(simd, UInt16To64, front, policy)),
+        (4, 8, true) => Some(widen_to_64(simd, Int32To64, front, policy)),
+        (4, 8, false) => Some(widen_to_64(simd, UInt32To64, front, policy)),
+        (2, 1, _) => Some(short_to_byte(simd, front, policy)),
+        (4, 1 | 2, _) => Some(narrow_32(simd, front, policy)),
+        (8, 1 | 2 | 4, _) => Some(narrow_64(simd, front, policy)),
+        _ => None,
+    }
+}
+
+/// The stage of what keeps the width of its elements.
+trait SameWidth<S: Simd, U> {
+    fn stage<E: Each<S, U, Out = U>>(self, each: E) -> Stage;
+}
+
+struct Width8<S>(S);
+struct Width16<S>(S);
+struct Width32<S>(S);
+struct Width64<S>(S);
+
+impl<S: Simd> SameWidth<S, I8s<S>> for Width8<S> {
+    fn stage<E: Each<S, I8s<S>, Out = I8s<S>>>(self, each: E) -> Stage {
+        stage(self.0, Bytes(each))
+    }
+}
+
+impl<S: Simd> SameWidth<S, I16s<S>> for Width16<S> {
+    fn stage<E: Each<S, I16s<S>, Out = I16s<S>>>(self, each: E) -> Stage {
+        stage(self.0, Shorts(Short, each, Short))
+    }
+}
+
+impl<S: Simd> SameWidth<S, I32s<S>> for Width32<S> {
+    fn stage<E: Each<S, I32s<S>, Out = I32s<S>>>(self, each: E) -> Stage {
+        stage(self.0, Units(Int32, each, Whole))
+    }
+}
+
+impl<S: Simd> SameWidth<S, I64s<S>> for Width64<S> {
+    fn stage<E: Each<S, I64s<S>, Out = I64s<S>>>(self, each: E) -> Stage {
+        stage(self.0, Units(Int64, each, Whole))
+    }
+}
+
+/// Another sign, or none: one half of the values fits, and is from zero on.
+fn in_place<S, F, U>(policy: Policy, front: F, width: impl SameWidth<S, U>) -> Stage
+where
+    S: Simd,
+    F: Each<S, U, Out = U>,
+    U: IntUnit<S>,
+{
+    match policy.mode {
+        Mode::Low => width.stage(front),
+        Mode::Error => width.stage(Then(front, policy.within::<true>())),
+        Mode::Clamp if policy.source.is_signed() => width.stage(Then(front, AtLeast { min: 0 })),
+        Mode::Clamp => width.stage(Then(front, AtMost::<false> { max: policy.max as i64 })),
+    }
+}
+
+/// 8 to 16 bits; only negative values may not fit.
+fn widen_byte<S: Simd, L: LoadShort<S>, F: Front<S>>(
+    simd: S,
+    load: L,
+    front: F,
+    policy: Policy,
+) -> Stage {
+    match policy.mode {
+        Mode::Low => stage(simd, Shorts(load, front, Short)),
+        Mode::Error => {
+            let within = Within::<true> { least: 0, beyond: 1 << 15 };
+            stage(simd, Shorts(load, Then(front, within), Short))
+        }
+        Mode::Clamp => stage(simd, Shorts(load, Then(front, AtLeast { min: 0 }), Short)),
+    }
+}
+
+/// To 32 bits, as [`widen_byte`].
+fn widen<S, L, F>(simd: S, load: L, front: F, policy: Policy) -> Stage
+where
+    S: Simd,
+    L: Load<S, Unit = I32s<S>>,
+    F: Front<S>,
+{
+    match policy.mode {
+        Mode::Low => stage(simd, Units(load, front, Whole)),
+        Mode::Error => stage(simd, Units(load, Then(front, NOT_NEGATIVE), Whole)),
+        Mode::Clamp => stage(simd, Units(load, Then(front, AtLeast { min: 0 }), Whole)),
+    }
+}
+
+/// Fails a 32-bit integer with the sign bit.
+const NOT_NEGATIVE: Within<true> = Within { least: 0, beyond: 1 << 31 };
+
+/// To 64 bits, as [`widen_byte`].
+fn widen_to_64<S, L, F>(simd: S, load: L, front: F, policy: Policy) -> Stage
+where
+    S: Simd,
+    L: Load<S, Unit = I64s<S>>,
+    F: Front<S>,
+{
+    match policy.mode {
+        Mode::Low => stage(simd, Units(load, front, Whole)),
+        Mode::Error => {
+            let within = Within::<true> { least: 0, beyond: i64::MIN };
+            stage(simd, Units(load, Then(front, within), Whole))
+        }
+        Mode::Clamp => stage(simd, Units(load, Then(front, AtLeast { min: 0 }), Whole)),
+    }
+}
+
+fn short_to_byte<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
+    fn checked<S: Simd, F: Front<S>, T: StoreShort<S>>(
+        simd: S,
+        front: F,
+        policy: Policy,
+        store: T,
+    ) -> Stage {
+        stage(simd, Shorts(Short, Then(front, policy.within::<false>()), store))
+    }
+    let (from_signed, to_signed) = (policy.source.is_signed(), policy.target.is_signed());
+    match policy.mode {
+        Mode::Low => stage(simd, Shorts(Short, front, LowByte)),
+        Mode::Error if to_signed => checked(simd, front, policy, SaturatedByte::<true>),
+        Mode::Error => checked(simd, front, policy, SaturatedByte::<false>),
+        Mode::Clamp if from_signed && to_signed => {
+            stage(simd, Shorts(Short, front, SaturatedByte::<true>))
+        }
+        Mode::Clamp if from_signed => stage(simd, Shorts(Short, front, SaturatedByte::<false>)),
+        Mode::Clamp => {
+            let held = Then(front, AtMost::<false> { max: policy.max as i64 });
+            stage(simd, Shorts(Short, held, SaturatedByte::<false>))
+        }
+    }
+}
+
+/// 32 bits to 8 or 16.
+fn narrow_32<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
+    let (to_byte, beyond) = (policy.target.size() == 1, policy.beyond());
+    // From `uint32`, what the target does not have has upper bits as a signed integer, too.
+    let both_signed = policy.source.is_signed() && policy.target.is_signed();
+    match (policy.mode, to_byte) {
+        (Mode::Low, true) => stage(simd, Units(Int32, front, LowI8)),
+        (Mode::Low, false) => stage(simd, Units(Int32, front, LowI16)),
+        (Mode::Error, true) if both_signed => {
+            stage(simd, Units(Int32, front, CheckedI8::<true> { beyond: beyond as i16 }))
+        }
+        (Mode::Error, true) => {
+            stage(simd, Units(Int32, front, CheckedI8::<false> { beyond: beyond as i16 }))
+        }
+        (Mode::Error, false) if both_signed => {
+            stage(simd, Units(Int32, front, CheckedI16::<true> { beyond: beyond as i32 }))
+        }
+        (Mode::Error, false) => {
+            stage(simd, Units(Int32, front, CheckedI16::<false> { beyond: beyond as i32 }))
+        }
+        (Mode::Clamp, _) if policy.source.is_signed() => saturated(simd, Int32, front, policy),
+        (Mode::Clamp, _) => {
+            let held = Then(front, AtMost::<false> { max: policy.max as i64 });
+            saturated_unsigned(simd, Int32, held, policy)
+        }
+    }
+}
+
+/// What signed 32-bit integers saturate to.
+fn saturated<S, L, E>(simd: S, load: L, each: E, policy: Policy) -> Stage
+where
+    S: Simd,
+    L: Load<S>,
+    E: Each<S, L::Unit, Out = I32s<S>>,
+{
+    match (policy.target.size(), policy.target.is_signed()) {
+        (1, true) => stage(simd, Units(load, each, SaturatedI8::<true>)),
+        (1, false) => stage(simd, Units(load, each, SaturatedI8::<false>)),
+        (2, true) => stage(simd, Units(load, each, SaturatedI16::<true>)),
+        (2, false) => stage(simd, Units(load, each, SaturatedI16::<false>)),
+        _ => whole(simd, load, each, Whole),
+    }
+}
+
+/// Unsigned integers that fit the target, whatever its sign.
+fn saturated_unsigned<S, L, E>(simd: S, load: L, each: E, policy: Policy) -> Stage
+where
+    S: Simd,
+    L: Load<S>,
+    E: Each<S, L::Unit, Out = I32s<S>>,
+{
+    match policy.target.size() {
+        1 => stage(simd, Units(load, each, SaturatedI8::<false>)),
+        2 => stage(simd, Units(load, each, SaturatedI16::<false>)),
+        _ => whole(simd, load, each, Whole),
+    }
+}
+
+fn whole<S, L, E, T>(simd: S, load: L, each: E, store: T) -> Stage
+where
+    S: Simd,
+    L: Load<S>,
+    E: Each<S, L::Unit, Out = I32s<S>>,
+    T: Store<S, I32s<S>>,
+{
+    stage(simd, Units(load, each, store))
+}
+
+/// 64 bits to fewer.
+fn narrow_64<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
+    match (policy.mode, policy.source.is_signed()) {
+        (Mode::Low, _) => {
+            let low = Then(front, Low32);
+            match policy.target.size() {
+                1 => stage(simd, Units(Int64, low, LowI8)),
+                2 => stage(simd, Units(Int64, low, LowI16)),
+                _ => whole(simd, Int64, low, Whole),
+            }
+        }
+        (Mode::Error, true) if policy.target.is_signed() => {
+            let checked = Then(Then(front, policy.within::<false>()), Low32);
+            saturated(simd, Int64, checked, policy)
+        }
+        (Mode::Error, _) => {
+            let checked = Then(Then(front, policy.within::<true>()), Low32);
+            saturated_unsigned(simd, Int64, checked, policy)
+        }
+        (Mode::Clamp, true) if policy.target == ElementType::UInt32 => {
+            let held = Then(Then(front, AtLeast { min: 0 }), SaturatedU32);
+            whole(simd, Int64, held, Whole)
+        }
+        (Mode::Clamp, true) => saturated(simd, Int64, Then(front, Saturated32), policy),
+        (Mode::Clamp, false) if policy.target == ElementType::UInt32 => {
+            whole(simd, Int64, Then(front, SaturatedU32), Whole)
+        }
+        (Mode::Clamp, false) => {
+            let max = policy.max as i64;
+            let held = Then(Then(front, SaturatedU32), AtMost::<false> { max });
+            saturated_unsigned(simd, Int64, held, policy)
+        }
+    }
+}

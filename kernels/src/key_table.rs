@@ -1,0 +1,185 @@
+//! A hash table from the keys of a scalar map to the numbers of its entries.
+//!
+//! Maps come from the metadata of strangers, so chosen keys must not make it slow:
+//!
+//! - The hash is *multiply-shift* (Dietzfelbinger 1996; Thorup 2015, "High speed hashing for integers and
+//!   strings", section 3.3): the upper bits of `a · key + b` modulo 2^128, with random `a` and `b`. For any
+//!   two keys, however they were chosen, the hashes are independent: no bucket is expected to be long.
+//! - Each bucket is sorted. If one is long after all, it is searched by halving: a search among n keys
+//!   compares at most log2(n) + 4 of them, or [`COMPARED`] + [`SCANNED`] if that is more.
+//!
+//! The buckets lie one behind the other in one slice. An entry takes 12 bytes, and its share of the
+//! buckets' starts 8 to 32. There may be 2^31 − 1 entries, whose map would take 64 GiB.
+
+use std::cmp::Ordering;
+use std::hash::{BuildHasher, RandomState};
+use std::hint::select_unpredictable;
+
+/// Entries from the start of a bucket on that are compared in any case.
+const COMPARED: usize = 2;
+
+/// Entries behind those up to which all are compared, in order.
+const SCANNED: usize = 8;
+
+/// Number of keys up to which there are at least four buckets for each, rather than two: the starts stay
+/// in the second-level cache.
+const SPARSE: usize = 1 << 15;
+
+/// What is added to the start of a bucket of more than [`COMPARED`] entries.
+const IS_LONG: u32 = 1 << 31;
+
+/// A key and the number of its entry. Packed: tables may be large.
+#[derive(Clone, Copy, Default)]
+#[repr(C, packed(4))]
+struct Entry {
+    key: u64,
+    number: u32,
+}
+
+pub(crate) struct KeyTable {
+    multiplier: u128,
+    increment: u128,
+    /// Bits of a hash less those of the number of buckets.
+    shift: u32,
+    /// Where each bucket starts in `entries`, perhaps with [`IS_LONG`], and where the last one ends.
+    starts: Vec<u32>,
+    /// The buckets, and behind them [`COMPARED`] entries of number 0, which stands for none.
+    entries: Vec<Entry>,
+}
+
+impl KeyTable {
+    /// A table of keys and the numbers of their entries, which start at one: 0 stands for none. Of equal
+    /// keys, the lowest number counts. Takes time in proportion to the number of keys.
+    pub(crate) fn new(keys: impl Iterator<Item = (u64, u32)> + Clone) -> Self {
+        let random = RandomState::new();
+        Self::with_seed(keys, [0, 1, 2, 3].map(|word: u8| random.hash_one(word)))
+    }
+
+    /// As [`KeyTable::new`], with a known seed.
+    pub(crate) fn with_seed(
+        keys: impl Iterator<Item = (u64, u32)> + Clone,
+        [a, b, c, d]: [u64; 4],
+    ) -> Self {
+        let words = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
+        let len = keys.clone().count();
+        let buckets = if len > SPARSE { 2 * len } else { 4 * len }.next_power_of_two().max(2);
+        let mut table = Self {
+            multiplier: words(a, b),
+            increment: words(c, d),
+            shift: u64::BITS - buckets.ilog2(),
+            starts: vec![0; buckets + 1],
+            entries: vec![Entry::default(); len + COMPARED],
+        };
+        // A counting sort: lengths of buckets, then their ends, from which each entry steps back.
+        for (key, _) in keys.clone() {
+            let bucket = table.bucket(key);
+            table.starts[bucket] += 1;
+        }
+        let mut end = 0;
+        for start in &mut table.starts {
+            end += *start;
+            *start = end;
+        }
+        for (key, number) in keys {
+            let bucket = table.bucket(key);
+            table.starts[bucket] -= 1;
+            table.entries[table.starts[bucket] as usize] = Entry { key, number };
+        }
+        table.sort_buckets();
+        table
+    }
+
+    /// Sorts each bucket, drops keys that it holds already, and marks it if it is long.
+    fn sort_buckets(&mut self) {
+        let mut kept = 0;
+        for bucket in 0..self.starts.len() - 1 {
+            let range = self.starts[bucket] as usize..self.starts[bucket + 1] as usize;
+            self.entries[range.clone()].sort_unstable_by_key(|entry| (entry.key, entry.number));
+            let start = kept;
+            for index in range {
+                let entry = self.entries[index];
+                if kept == start || self.entries[kept - 1].key != entry.key {
+                    self.entries[kept] = entry;
+                    kept += 1;
+                }
+            }
+            let is_long = if kept - start > COMPARED { IS_LONG } else { 0 };
+            self.starts[bucket] = start as u32 | is_long;
+        }
+        if let Some(end) = self.starts.last_mut() {
+            *end = kept as u32;
+        }
+        self.entries.truncate(kept);
+        self.entries.extend([Entry::default(); COMPARED]);
+    }
+
+    /// The number of different keys.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len() - COMPARED
+    }
+
+    /// The numbers of the entries that count, in no order.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.entries[..self.len()].iter().map(|entry| entry.number)
+    }
+
+    #[inline(always)]
+    fn bucket(&self, key: u64) -> usize {
+        let hash = self.multiplier.wrapping_mul(u128::from(key)).wrapping_add(self.increment);
+        ((hash >> 64) as u64 >> self.shift) as usize
+    }
+
+    /// The number of a key's entry; 0 for none.
+    pub(crate) fn find(&self, key: u64) -> u32 {
+        self.find_from(self.start(key), key)
+    }
+
+    /// The first half of [`KeyTable::find`]. For many keys, all first halves are done before all second
+    /// ones: the CPU then waits for several places of a large table at a time.
+    #[inline(always)]
+    pub(crate) fn start(&self, key: u64) -> u32 {
+        self.starts[self.bucket(key)]
+    }
+
+    /// The second half of [`KeyTable::find`].
+    #[inline(always)]
+    pub(crate) fn find_from(&self, start: u32, key: u64) -> u32 {
+        self.find_by(start, key, |other| other.cmp(&key))
+    }
+
+    /// As [`KeyTable::find_from`], with the comparison of a key of the table with the one that is sought.
+    #[inline(always)]
+    pub(crate) fn find_by(
+        &self,
+        start: u32,
+        key: u64,
+        mut compare: impl FnMut(u64) -> Ordering,
+    ) -> u32 {
+        // Hardly a bucket has more entries than these, so this is nearly always all, and without a branch
+        // that depends on whether the key is there. Behind a shorter bucket lies an entry of another one,
+        // whose key is therefore another; or one of number 0, whose key may be any: it comes first.
+        let first = (start & !IS_LONG) as usize;
+        let mut number = 0;
+        for entry in self.entries[first..first + COMPARED].iter().rev() {
+            number = select_unpredictable(compare(entry.key).is_eq(), entry.number, number);
+        }
+        if start & IS_LONG != 0 && number == 0 {
+            number = self.find_in_long_bucket(key, compare);
+        }
+        number
+    }
+
+    /// The rest of a search, behind the entries that are compared in any case.
+    #[cold]
+    fn find_in_long_bucket(&self, key: u64, mut compare: impl FnMut(u64) -> Ordering) -> u32 {
+        let bucket = self.bucket(key);
+        let [start, end] = [bucket, bucket + 1].map(|at| (self.starts[at] & !IS_LONG) as usize);
+        let entries = &self.entries[start + COMPARED..end];
+        let found = if entries.len() > SCANNED {
+            entries.binary_search_by(|entry| compare(entry.key)).ok()
+        } else {
+            entries.iter().position(|entry| compare(entry.key).is_eq())
+        };
+        found.map_or(0, |index| entries[index].number)
+    }
+}

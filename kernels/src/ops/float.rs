@@ -1,0 +1,461 @@
+//! Operations on units of float32 and of float64, once for both.
+
+use crate::Rounding;
+use crate::pipeline::{Each, infallible};
+use crate::simd::{F32s, F64s, I32s, Round, Simd, TowardsZero};
+
+/// A unit of floats.
+pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
+    /// One element.
+    type Scalar: Copy + Send + Sync + 'static;
+    /// A register.
+    type Register: Copy;
+    /// Bits that tell how great the units were that passed through `low_bits`.
+    type Seen: Copy;
+
+    /// An element with this value, exactly or to nearest-even.
+    fn scalar(x: f64) -> Self::Scalar;
+    fn splat(simd: S, x: Self::Scalar) -> Self;
+    fn add(self, simd: S, b: Self) -> Self;
+    fn sub(self, simd: S, b: Self) -> Self;
+    fn mul(self, simd: S, b: Self) -> Self;
+    fn div(self, simd: S, b: Self) -> Self;
+    /// `self · b + c`, rounded once.
+    fn fma(self, simd: S, b: Self, c: Self) -> Self;
+    /// `c − self · b`, rounded once.
+    fn nfma(self, simd: S, b: Self, c: Self) -> Self;
+    fn min(self, simd: S, b: Self) -> Self;
+    fn max(self, simd: S, b: Self) -> Self;
+    fn round<R: Round>(self, simd: S) -> Self;
+    /// `value` where this is NaN.
+    fn replace_nan(self, simd: S, value: Self) -> Self;
+    /// `value` where this equals `key`, else `other`.
+    fn select_eq(self, simd: S, key: Self, value: Self, other: Self) -> Self;
+    /// This where `x` is finite, else zero.
+    fn where_finite(self, simd: S, x: Self) -> Self;
+    /// See [`Simd::f32_to_i32`].
+    fn to_i32<R: Round>(self, simd: S) -> I32s<S>;
+    /// Zeros.
+    fn zero(simd: S) -> Self::Register;
+    /// `sum`, and NaN in every lane that is not finite here.
+    fn sum_if_finite(self, simd: S, sum: Self::Register) -> Self::Register;
+    /// Whether a sum of those has a NaN.
+    fn any_not_finite(simd: S, sum: Self::Register) -> bool;
+    /// The sum of two sums.
+    fn join_sums(simd: S, a: Self::Register, b: Self::Register) -> Self::Register;
+    /// Rounds what is within ±2^31, or for float64 within ±2^51, into the low bits of 32.
+    fn low_bits<R: Round>(self, simd: S, seen: &mut Self::Seen) -> I32s<S>;
+    /// Nothing seen.
+    fn unseen(simd: S) -> Self::Seen;
+    /// Whether a unit was beyond what `low_bits` takes, or had a NaN.
+    fn saw_beyond<R: Round>(simd: S, seen: Self::Seen) -> bool;
+    /// What either has seen.
+    fn join_seen(simd: S, a: Self::Seen, b: Self::Seen) -> Self::Seen;
+}
+
+/// 1.5 · 2^52: added to a number of magnitude below 2^51, it rounds that to an integer in the low bits of the
+/// sum.
+pub(crate) const MAGIC: f64 = 6_755_399_441_055_744.0;
+
+/// The sum with [`MAGIC`], as bits, of a value rounded in the direction of `R`.
+#[inline(always)]
+pub(crate) fn rounding_sum<S: Simd, R: Round>(simd: S, x: F64s<S>) -> [S::I64; 2] {
+    let rounded = match R::ROUNDING {
+        // The addition itself rounds so.
+        Rounding::NearestEven => x,
+        Rounding::TowardsZero
+        | Rounding::TowardsPositive
+        | Rounding::TowardsNegative
+        | Rounding::NearestAway => x.round::<R>(simd),
+    };
+    let [low, high] = rounded.add(simd, F64s::splat(simd, MAGIC)).0;
+    [simd.bits_f64(low), simd.bits_f64(high)]
+}
+
+impl<S: Simd> FloatUnit<S> for F32s<S> {
+    type Scalar = f32;
+    type Register = S::F32;
+    /// The greatest magnitude, as bits: NaN's are greater than infinity's.
+    type Seen = S::I32;
+
+    #[inline(always)]
+    fn scalar(x: f64) -> f32 {
+        x as f32
+    }
+    #[inline(always)]
+    fn splat(simd: S, x: f32) -> Self {
+        Self(simd.splat_f32(x))
+    }
+    #[inline(always)]
+    fn add(self, simd: S, b: Self) -> Self {
+        Self(simd.add_f32(self.0, b.0))
+    }
+    #[inline(always)]
+    fn sub(self, simd: S, b: Self) -> Self {
+        Self(simd.sub_f32(self.0, b.0))
+    }
+    #[inline(always)]
+    fn mul(self, simd: S, b: Self) -> Self {
+        Self(simd.mul_f32(self.0, b.0))
+    }
+    #[inline(always)]
+    fn div(self, simd: S, b: Self) -> Self {
+        Self(simd.div_f32(self.0, b.0))
+    }
+    #[inline(always)]
+    fn fma(self, simd: S, b: Self, c: Self) -> Self {
+        Self(simd.fma_f32(self.0, b.0, c.0))
+    }
+    #[inline(always)]
+    fn nfma(self, simd: S, b: Self, c: Self) -> Self {
+        Self(simd.nfma_f32(self.0, b.0, c.0))
+    }
+    #[inline(always)]
+    fn min(self, simd: S, b: Self) -> Self {
+        Self(simd.min_f32(self.0, b.0))
+    }
+    #[inline(always)]
+    fn max(self, simd: S, b: Self) -> Self {
+        Self(simd.max_f32(self.0, b.0))
+    }
+    #[inline(always)]
+    fn round<R: Round>(self, simd: S) -> Self {
+        Self(simd.round_f32::<R>(self.0))
+    }
+    #[inline(always)]
+    fn replace_nan(self, simd: S, value: Self) -> Self {
+        Self(simd.select_f32(simd.is_nan_f32(self.0), value.0, self.0))
+    }
+    #[inline(always)]
+    fn select_eq(self, simd: S, key: Self, value: Self, other: Self) -> Self {
+        Self(simd.select_f32(simd.eq_f32(self.0, key.0), value.0, other.0))
+    }
+    #[inline(always)]
+    fn where_finite(self, simd: S, x: Self) -> Self {
+        let finite = simd.lt_f32(simd.abs_f32(x.0), simd.splat_f32(f32::INFINITY));
+        Self(simd.select_f32(finite, self.0, simd.splat_f32(0.0)))
+    }
+    #[inline(always)]
+    fn to_i32<R: Round>(self, simd: S) -> I32s<S> {
+        I32s(simd.f32_to_i32::<R>(self.0))
+    }
+    #[inline(always)]
+    fn zero(simd: S) -> S::F32 {
+        simd.splat_f32(0.0)
+    }
+    #[inline(always)]
+    fn sum_if_finite(self, simd: S, sum: S::F32) -> S::F32 {
+        simd.fma_f32(self.0, simd.splat_f32(0.0), sum)
+    }
+    #[inline(always)]
+    fn any_not_finite(simd: S, sum: S::F32) -> bool {
+        simd.any_m32(simd.is_nan_f32(sum))
+    }
+    #[inline(always)]
+    fn join_sums(simd: S, a: S::F32, b: S::F32) -> S::F32 {
+        simd.add_f32(a, b)
+    }
+    #[inline(always)]
+    fn low_bits<R: Round>(self, simd: S, seen: &mut S::I32) -> I32s<S> {
+        *seen = simd.max_u32(*seen, simd.bits_f32(simd.abs_f32(self.0)));
+        self.to_i32::<R>(simd)
+    }
+    #[inline(always)]
+    fn unseen(simd: S) -> S::I32 {
+        simd.splat_i32(0)
+    }
+    #[inline(always)]
+    fn join_seen(simd: S, a: S::I32, b: S::I32) -> S::I32 {
+        simd.max_u32(a, b)
+    }
+    #[inline(always)]
+    fn saw_beyond<R: Round>(simd: S, greatest: S::I32) -> bool {
+        let beyond: f32 = match R::ROUNDING {
+            Rounding::NearestEven
+            | Rounding::TowardsZero
+            | Rounding::TowardsPositive
+            | Rounding::TowardsNegative => 2_147_483_648.0,
+            // See `Simd::f32_to_i32`.
+            Rounding::NearestAway => 4_194_304.0,
+        };
+        simd.any_m32(simd.lt_i32(simd.splat_i32(beyond.to_bits() as i32 - 1), greatest))
+    }
+}
+
+impl<S: Simd> F64s<S> {
+    #[inline(always)]
+    fn each(self, f: impl Fn(S::F64) -> S::F64) -> Self {
+        Self([f(self.0[0]), f(self.0[1])])
+    }
+    #[inline(always)]
+    fn with(self, b: Self, f: impl Fn(S::F64, S::F64) -> S::F64) -> Self {
+        Self([f(self.0[0], b.0[0]), f(self.0[1], b.0[1])])
+    }
+}
+
+impl<S: Simd> FloatUnit<S> for F64s<S> {
+    type Scalar = f64;
+    type Register = S::F64;
+    /// Bits in which a sum differed from [`MAGIC`].
+    type Seen = S::I64;
+
+    #[inline(always)]
+    fn scalar(x: f64) -> f64 {
+        x
+    }
+    #[inline(always)]
+    fn splat(simd: S, x: f64) -> Self {
+        Self([simd.splat_f64(x); 2])
+    }
+    #[inline(always)]
+    fn add(self, simd: S, b: Self) -> Self {
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.add_f64(a, b),
+        )
+    }
+    #[inline(always)]
+    fn sub(self, simd: S, b: Self) -> Self {
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.sub_f64(a, b),
+        )
+    }
+    #[inline(always)]
+    fn mul(self, simd: S, b: Self) -> Self {
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.mul_f64(a, b),
+        )
+    }
+    #[inline(always)]
+    fn div(self, simd: S, b: Self) -> Self {
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.div_f64(a, b),
+        )
+    }
+    #[inline(always)]
+    fn fma(self, simd: S, b: Self, c: Self) -> Self {
+        let [x, y] = self.0;
+        Self([simd.fma_f64(x, b.0[0], c.0[0]), simd.fma_f64(y, b.0[1], c.0[1])])
+    }
+    #[inline(always)]
+    fn nfma(self, simd: S, b: Self, c: Self) -> Self {
+        let [x, y] = self.0;
+        Self([simd.nfma_f64(x, b.0[0], c.0[0]), simd.nfma_f64(y, b.0[1], c.0[1])])
+    }
+    #[inline(always)]
+    fn min(self, simd: S, b: Self) -> Self {
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.min_f64(a, b),
+        )
+    }
+    #[inline(always)]
+    fn max(self, simd: S, b: Self) -> Self {
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.max_f64(a, b),
+        )
+    }
+    #[inline(always)]
+    fn round<R: Round>(self, simd: S) -> Self {
+        self.each(
+            #[inline(always)]
+            |a| simd.round_f64::<R>(a),
+        )
+    }
+    #[inline(always)]
+    fn replace_nan(self, simd: S, value: Self) -> Self {
+        self.with(
+            value,
+            #[inline(always)]
+            |a, value| simd.select_f64(simd.is_nan_f64(a), value, a),
+        )
+    }
+    #[inline(always)]
+    fn select_eq(self, simd: S, key: Self, value: Self, other: Self) -> Self {
+        let ([a, b], [key, _], [value, _], [other_a, other_b]) = (self.0, key.0, value.0, other.0);
+        Self([
+            simd.select_f64(simd.eq_f64(a, key), value, other_a),
+            simd.select_f64(simd.eq_f64(b, key), value, other_b),
+        ])
+    }
+    #[inline(always)]
+    fn where_finite(self, simd: S, x: Self) -> Self {
+        self.with(
+            x,
+            #[inline(always)]
+            |a, x| {
+                let finite = simd.lt_f64(simd.abs_f64(x), simd.splat_f64(f64::INFINITY));
+                simd.select_f64(finite, a, simd.splat_f64(0.0))
+            },
+        )
+    }
+    #[inline(always)]
+    fn to_i32<R: Round>(self, simd: S) -> I32s<S> {
+        I32s(simd.f64_to_i32::<R>(self.0))
+    }
+    #[inline(always)]
+    fn zero(simd: S) -> S::F64 {
+        simd.splat_f64(0.0)
+    }
+    #[inline(always)]
+    fn sum_if_finite(self, simd: S, sum: S::F64) -> S::F64 {
+        let zero = simd.splat_f64(0.0);
+        simd.fma_f64(self.0[1], zero, simd.fma_f64(self.0[0], zero, sum))
+    }
+    #[inline(always)]
+    fn any_not_finite(simd: S, sum: S::F64) -> bool {
+        simd.any_m64(simd.is_nan_f64(sum))
+    }
+    #[inline(always)]
+    fn join_sums(simd: S, a: S::F64, b: S::F64) -> S::F64 {
+        simd.add_f64(a, b)
+    }
+    #[inline(always)]
+    fn low_bits<R: Round>(self, simd: S, seen: &mut S::I64) -> I32s<S> {
+        let [low, high] = rounding_sum::<S, R>(simd, self);
+        let magic = simd.splat_i64(MAGIC.to_bits() as i64);
+        let either = simd.or_i64(simd.xor_i64(low, magic), simd.xor_i64(high, magic));
+        *seen = simd.or_i64(*seen, either);
+        I32s(simd.low_i64_to_i32([low, high]))
+    }
+    #[inline(always)]
+    fn unseen(simd: S) -> S::I64 {
+        simd.splat_i64(0)
+    }
+    #[inline(always)]
+    fn join_seen(simd: S, a: S::I64, b: S::I64) -> S::I64 {
+        simd.or_i64(a, b)
+    }
+    #[inline(always)]
+    fn saw_beyond<R: Round>(simd: S, all: S::I64) -> bool {
+        // Within ±2^51 a sum has the sign and exponent of MAGIC.
+        simd.nonzero_i64(simd.and_i64(all, simd.splat_i64(!(-1_i64 as u64 >> 12) as i64)))
+    }
+}
+
+/// `value` in place of NaN; NaN leaves it as it is.
+#[derive(Clone, Copy)]
+pub(crate) struct ReplaceNan<T> {
+    pub(crate) value: T,
+}
+
+/// `(x − offset) · scale`. A finite x that overflows is infinite behind it.
+#[derive(Clone, Copy)]
+pub(crate) struct Scale<T> {
+    pub(crate) offset: T,
+    pub(crate) scale: T,
+}
+
+/// `value` in place of what equals `key`.
+#[derive(Clone, Copy)]
+pub(crate) struct ReplaceFloat<T> {
+    pub(crate) key: T,
+    pub(crate) value: T,
+}
+
+/// `x / scale + offset`, the division by way of the scale's reciprocal and a correction (Markstein 1990; Brisebarre,
+/// Muller and Raina 2004), which is the division for most scales; whoever takes it has to compare.
+#[derive(Clone, Copy)]
+pub(crate) struct Unscale<T> {
+    pub(crate) scale: T,
+    pub(crate) reciprocal: T,
+    pub(crate) offset: T,
+}
+
+/// What `unscale` makes of floats, but for one.
+#[derive(Clone, Copy)]
+pub(crate) struct UnscaleBut<T> {
+    pub(crate) unscale: Unscale<T>,
+    pub(crate) key: T,
+    pub(crate) value: T,
+}
+
+/// Held to a greatest value. NaN may become anything.
+#[derive(Clone, Copy)]
+pub(crate) struct HeldBelow<T> {
+    pub(crate) max: T,
+}
+
+/// Held to a range. NaN may become anything.
+#[derive(Clone, Copy)]
+pub(crate) struct Held<T> {
+    pub(crate) min: T,
+    pub(crate) max: T,
+}
+
+/// `x − count · modulus`, for the count next to zero that leaves less than the modulus, a power of two; its
+/// inverse is given too. All is exact: a float beyond the modulus has no more bits than the remainder has.
+#[derive(Clone, Copy)]
+pub(crate) struct Remainder<T> {
+    pub(crate) modulus: T,
+    pub(crate) inverse: T,
+}
+
+infallible! {
+    [U: FloatUnit<S>] ReplaceNan<U::Scalar>: U => U, |self, simd, x| {
+        x.replace_nan(simd, U::splat(simd, self.value))
+    };
+    [U: FloatUnit<S>] Scale<U::Scalar>: U => U, |self, simd, x| {
+        x.sub(simd, U::splat(simd, self.offset)).mul(simd, U::splat(simd, self.scale))
+    };
+    [U: FloatUnit<S>] ReplaceFloat<U::Scalar>: U => U, |self, simd, x| {
+        x.select_eq(simd, U::splat(simd, self.key), U::splat(simd, self.value), x)
+    };
+    [U: FloatUnit<S>] Unscale<U::Scalar>: U => U, |self, simd, x| {
+        let (scale, reciprocal) = (U::splat(simd, self.scale), U::splat(simd, self.reciprocal));
+        let product = x.mul(simd, reciprocal);
+        let quotient = product.nfma(simd, scale, x).fma(simd, reciprocal, product);
+        quotient.add(simd, U::splat(simd, self.offset))
+    };
+    [U: FloatUnit<S>] UnscaleBut<U::Scalar>: U => U, |self, simd, x| {
+        let y = self.unscale.apply(simd, x, &mut ());
+        x.select_eq(simd, U::splat(simd, self.key), U::splat(simd, self.value), y)
+    };
+    [U: FloatUnit<S>] HeldBelow<U::Scalar>: U => U, |self, simd, x| {
+        x.min(simd, U::splat(simd, self.max))
+    };
+    [U: FloatUnit<S>] Held<U::Scalar>: U => U, |self, simd, x| {
+        x.max(simd, U::splat(simd, self.min)).min(simd, U::splat(simd, self.max))
+    };
+    [U: FloatUnit<S>] Remainder<U::Scalar>: U => U, |self, simd, x| {
+        let count = x.mul(simd, U::splat(simd, self.inverse)).round::<TowardsZero>(simd);
+        count.nfma(simd, U::splat(simd, self.modulus), x)
+    };
+}
+
+/// As it is; NaN and infinities fail.
+#[derive(Clone, Copy)]
+pub(crate) struct Finite;
+
+impl<S: Simd, U: FloatUnit<S>> Each<S, U> for Finite {
+    type Out = U;
+    type Fail = U::Register;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> U::Register {
+        U::zero(simd)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: U, fail: &mut U::Register) -> U {
+        *fail = x.sum_if_finite(simd, *fail);
+        x
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: U::Register, b: U::Register) -> U::Register {
+        U::join_sums(simd, a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: U::Register) -> bool {
+        U::any_not_finite(simd, fail)
+    }
+}

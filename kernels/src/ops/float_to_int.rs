@@ -1,0 +1,386 @@
+//! Floats to integers: rounded into 32-bit lanes, which a store then narrows, checks or holds to the range.
+//!
+//! Rounding is monotonic, so a value rounds into a range if it lies between the least and the greatest float
+//! that do. To at most 16 bits the check is the store's: whatever does not fit 32 bits becomes the least
+//! integer there ([`Simd::INVALID_IS_MIN`]), which does not fit 16 either.
+
+use std::marker::PhantomData;
+
+use super::float::{FloatUnit, MAGIC, rounding_sum};
+use crate::pipeline::{Each, infallible};
+use crate::simd::{F32s, F64s, I32s, I64s, NearestEven, Round, Simd};
+
+/// Rounds, for targets of at most 16 bits. What does not fit 32 bits, and NaN, becomes a value that does not
+/// fit 16; where the level makes NaN 0, NaN fails.
+#[derive(Clone, Copy)]
+pub(crate) struct ToI32<R>(pub(crate) PhantomData<R>);
+
+impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32<R> {
+    type Out = I32s<S>;
+    type Fail = U::Register;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> U::Register {
+        U::zero(simd)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: U, fail: &mut U::Register) -> I32s<S> {
+        if !S::INVALID_IS_MIN {
+            *fail = x.sum_if_finite(simd, *fail);
+        }
+        x.to_i32::<R>(simd)
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: U::Register, b: U::Register) -> U::Register {
+        U::join_sums(simd, a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: U::Register) -> bool {
+        !S::INVALID_IS_MIN && U::any_not_finite(simd, fail)
+    }
+}
+
+/// Rounds; what does not fit 32 bits is held to them, and NaN becomes anything.
+#[derive(Clone, Copy)]
+pub(crate) struct HeldToI32<R>(pub(crate) PhantomData<R>);
+
+infallible! {
+    [U: FloatUnit<S>, R: Round] HeldToI32<R>: U => I32s<S>, |self, simd, x| x.to_i32::<R>(simd);
+}
+
+/// Rounds into the low bits of a lane; see [`FloatUnit::low_bits`] for what fails.
+#[derive(Clone, Copy)]
+pub(crate) struct LowBits<R>(pub(crate) PhantomData<R>);
+
+impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for LowBits<R> {
+    type Out = I32s<S>;
+    type Fail = U::Seen;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> U::Seen {
+        U::unseen(simd)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: U, fail: &mut U::Seen) -> I32s<S> {
+        x.low_bits::<R>(simd, fail)
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: U::Seen, b: U::Seen) -> U::Seen {
+        U::join_seen(simd, a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: U::Seen) -> bool {
+        U::saw_beyond::<R>(simd, fail)
+    }
+}
+
+/// `float64` to 32 bits, signed or not; what does not round into the range fails.
+#[derive(Clone, Copy)]
+pub(crate) struct CheckedWord<R> {
+    /// The least value of the target.
+    pub(crate) least: i64,
+    pub(crate) rounding: PhantomData<R>,
+}
+
+impl<S: Simd, R: Round> Each<S, F64s<S>> for CheckedWord<R> {
+    type Out = I32s<S>;
+    /// Differences to the least value's sum, whose upper halves are 0 within the range.
+    type Fail = S::I64;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> S::I64 {
+        simd.splat_i64(0)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: F64s<S>, fail: &mut S::I64) -> I32s<S> {
+        let [low, high] = rounding_sum::<S, R>(simd, x);
+        let least = simd.splat_i64(MAGIC.to_bits() as i64 + self.least);
+        let either = simd.or_i64(simd.sub_i64(low, least), simd.sub_i64(high, least));
+        *fail = simd.or_i64(*fail, either);
+        I32s(simd.low_i64_to_i32([low, high]))
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: S::I64, b: S::I64) -> S::I64 {
+        simd.or_i64(a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: S::I64) -> bool {
+        simd.nonzero_i64(simd.shr_u64::<32>(fail))
+    }
+}
+
+/// As [`LowBits`] of `float64`, for values that are held to ±2^51.
+#[derive(Clone, Copy)]
+pub(crate) struct HeldLowBits<R>(pub(crate) PhantomData<R>);
+
+infallible! {
+    [R: Round] HeldLowBits<R>: F64s<S> => I32s<S>, |self, simd, x| {
+        I32s(simd.low_i64_to_i32(rounding_sum::<S, R>(simd, x)))
+    };
+}
+
+/// To an integral value.
+#[derive(Clone, Copy)]
+pub(crate) struct Integral<R>(pub(crate) PhantomData<R>);
+
+/// float32 to float64.
+#[derive(Clone, Copy)]
+pub(crate) struct Widened;
+
+infallible! {
+    [U: FloatUnit<S>, R: Round] Integral<R>: U => U, |self, simd, x| x.round::<R>(simd);
+    [] Widened: F32s<S> => F64s<S>, |self, simd, x| F64s(simd.f32_to_f64(x.0));
+    [] Widened: F64s<S> => F64s<S>, |self, simd, x| x;
+}
+
+/// 2^31 and 2^32, 2^63 and 2^64.
+const TWO_P31: f32 = 2_147_483_648.0;
+const TWO_P32: f32 = 4_294_967_296.0;
+const TWO_P63: f64 = 9_223_372_036_854_775_808.0;
+const TWO_P64: f64 = 18_446_744_073_709_551_616.0;
+
+/// Lanes that are in order, as a mask that starts as all of them.
+#[inline(always)]
+fn all_m32<S: Simd>(simd: S) -> S::M32 {
+    simd.eq_i32(simd.splat_i32(0), simd.splat_i32(0))
+}
+
+#[inline(always)]
+fn all_m64<S: Simd>(simd: S) -> S::M64 {
+    simd.eq_i64(simd.splat_i64(0), simd.splat_i64(0))
+}
+
+/// float32 to `int32`; what does not round into the range fails. From 2^24 on a float32 is integral, so the
+/// range of the value is that of the rounded one.
+#[derive(Clone, Copy)]
+pub(crate) struct CheckedI32<R>(pub(crate) PhantomData<R>);
+
+impl<S: Simd, R: Round> Each<S, F32s<S>> for CheckedI32<R> {
+    type Out = I32s<S>;
+    /// Lanes in which every value was in range.
+    type Fail = S::M32;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> S::M32 {
+        all_m32(simd)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> I32s<S> {
+        let above = simd.le_f32(simd.splat_f32(-TWO_P31), x.0);
+        let within = simd.and_m32(above, simd.lt_f32(x.0, simd.splat_f32(TWO_P31)));
+        *fail = simd.and_m32(*fail, within);
+        x.to_i32::<R>(simd)
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
+        simd.and_m32(a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: S::M32) -> bool {
+        simd.any_m32(simd.andnot_m32(fail, all_m32(simd)))
+    }
+}
+
+/// float32 to `uint32`; what does not round into the range fails.
+#[derive(Clone, Copy)]
+pub(crate) struct CheckedU32<R>(pub(crate) PhantomData<R>);
+
+/// The converted value of a float32 below 2^32, and before 2^31 is added where it was taken away.
+#[inline(always)]
+fn to_u32<S: Simd, R: Round>(simd: S, x: S::F32) -> (S::I32, S::I32) {
+    let half = simd.splat_f32(TWO_P31);
+    let is_upper = simd.le_f32(half, x);
+    let lower = simd.f32_to_i32::<R>(simd.select_f32(is_upper, simd.sub_f32(x, half), x));
+    let upper = simd.xor_i32(lower, simd.splat_i32(i32::MIN));
+    (simd.select_i32(is_upper, upper, lower), lower)
+}
+
+impl<S: Simd, R: Round> Each<S, F32s<S>> for CheckedU32<R> {
+    type Out = I32s<S>;
+    /// Converted values, negative where one is out of range; and lanes in which every value was below 2^32,
+    /// where the level needs to be told.
+    type Fail = (S::I32, S::M32);
+
+    #[inline(always)]
+    fn start(self, simd: S) -> Self::Fail {
+        (simd.splat_i32(0), all_m32(simd))
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
+        let (converted, lower) = to_u32::<S, R>(simd, x.0);
+        fail.0 = simd.or_i32(fail.0, lower);
+        if !S::INVALID_IS_MIN {
+            fail.1 = simd.and_m32(fail.1, simd.lt_f32(x.0, simd.splat_f32(TWO_P32)));
+        }
+        I32s(converted)
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: Self::Fail, b: Self::Fail) -> Self::Fail {
+        (simd.or_i32(a.0, b.0), simd.and_m32(a.1, b.1))
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: Self::Fail) -> bool {
+        let negative = simd.lt_i32(fail.0, simd.splat_i32(0));
+        simd.any_m32(simd.or_m32(negative, simd.andnot_m32(fail.1, all_m32(simd))))
+    }
+}
+
+/// float32 to `int32`, held to the range; NaN becomes anything.
+#[derive(Clone, Copy)]
+pub(crate) struct HeldI32<R>(pub(crate) PhantomData<R>);
+
+/// float32 to `uint32`, held to the range; NaN becomes anything.
+#[derive(Clone, Copy)]
+pub(crate) struct HeldU32<R>(pub(crate) PhantomData<R>);
+
+/// The remainder of `x` to the nearest multiple of twice `half`, a power of two, with its inverse; from −`half`
+/// to below `half`. Exact. A fraction stays, for numbers that have one are below `half`.
+#[derive(Clone, Copy)]
+pub(crate) struct SignedRemainder<T> {
+    pub(crate) half: T,
+    pub(crate) inverse: T,
+}
+
+/// Integral float64 to `int64`, held to the range.
+#[derive(Clone, Copy)]
+pub(crate) struct HeldI64;
+
+/// Integral float64 to `uint64`, held to the range.
+#[derive(Clone, Copy)]
+pub(crate) struct HeldU64;
+
+/// Integral float64 of magnitude at most 2^63 to `int64`, −2^63 included.
+#[derive(Clone, Copy)]
+pub(crate) struct InRangeI64;
+
+/// Integral float64 from 0 to below 2^64 to `uint64`.
+#[derive(Clone, Copy)]
+pub(crate) struct InRangeU64;
+
+#[inline(always)]
+fn each_i64<S: Simd>(x: F64s<S>, f: impl Fn(S::F64) -> S::I64) -> I64s<S> {
+    let [low, high] = x.0;
+    I64s([f(low), f(high)])
+}
+
+infallible! {
+    [R: Round] HeldI32<R>: F32s<S> => I32s<S>, |self, simd, x| {
+        let converted = simd.f32_to_i32::<R>(x.0);
+        if S::INVALID_IS_MIN {
+            // The least integer, with all bits flipped, is the greatest.
+            let above = simd.mask_to_i32(simd.le_f32(simd.splat_f32(TWO_P31), x.0));
+            I32s(simd.xor_i32(converted, above))
+        } else {
+            I32s(converted)
+        }
+    };
+    [R: Round] HeldU32<R>: F32s<S> => I32s<S>, |self, simd, x| {
+        let positive = simd.max_f32(x.0, simd.splat_f32(0.0));
+        let (converted, _) = to_u32::<S, R>(simd, positive);
+        let above = simd.mask_to_i32(simd.le_f32(simd.splat_f32(TWO_P32), x.0));
+        I32s(simd.or_i32(converted, above))
+    };
+    [] SignedRemainder<f32>: F32s<S> => F32s<S>, |self, simd, x| {
+        let half = simd.splat_f32(self.half);
+        let count = simd.round_f32::<NearestEven>(simd.mul_f32(x.0, simd.splat_f32(self.inverse)));
+        let rest = simd.nfma_f32(count, simd.splat_f32(2.0 * self.half), x.0);
+        F32s(simd.select_f32(simd.lt_f32(rest, half), rest, simd.splat_f32(-self.half)))
+    };
+    [] SignedRemainder<f64>: F64s<S> => F64s<S>, |self, simd, x| {
+        let (inverse, modulus) = (F64s::splat(simd, self.inverse), F64s::splat(simd, 2.0 * self.half));
+        let count = x.mul(simd, inverse).round::<NearestEven>(simd);
+        let [low, high] = count.nfma(simd, modulus, x).0;
+        let (half, least) = (simd.splat_f64(self.half), simd.splat_f64(-self.half));
+        F64s([
+            simd.select_f64(simd.lt_f64(low, half), low, least),
+            simd.select_f64(simd.lt_f64(high, half), high, least),
+        ])
+    };
+    [] HeldI64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {
+        let held = simd.max_f64(x, simd.splat_f64(-TWO_P63));
+        let above = simd.le_f64(simd.splat_f64(TWO_P63), x);
+        let converted = simd.integral_f64_to_i64(held);
+        simd.select_i64(above, simd.splat_i64(i64::MAX), converted)
+    });
+    [] HeldU64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {
+        let held = simd.max_f64(x, simd.splat_f64(0.0));
+        let above = simd.le_f64(simd.splat_f64(TWO_P64), x);
+        let converted = simd.integral_f64_to_u64(held);
+        simd.select_i64(above, simd.splat_i64(-1), converted)
+    });
+    [] InRangeI64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {
+        simd.integral_f64_to_i64(x)
+    });
+    [] InRangeU64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {
+        simd.integral_f64_to_u64(x)
+    });
+}
+
+/// Integral float64 to 64 bits, signed or not; what is out of range fails.
+#[derive(Clone, Copy)]
+pub(crate) struct Checked64<const SIGNED: bool>;
+
+impl<S: Simd, const SIGNED: bool> Each<S, F64s<S>> for Checked64<SIGNED> {
+    type Out = I64s<S>;
+    /// Lanes in which every value was in range.
+    type Fail = S::M64;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> S::M64 {
+        all_m64(simd)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: F64s<S>, fail: &mut S::M64) -> I64s<S> {
+        let (least, beyond) = if SIGNED { (-TWO_P63, TWO_P63) } else { (0.0, TWO_P64) };
+        let (least, beyond) = (simd.splat_f64(least), simd.splat_f64(beyond));
+        let [low, high] = x.0;
+        let low_fits = simd.and_m64(simd.le_f64(least, low), simd.lt_f64(low, beyond));
+        let high_fits = simd.and_m64(simd.le_f64(least, high), simd.lt_f64(high, beyond));
+        *fail = simd.and_m64(*fail, simd.and_m64(low_fits, high_fits));
+        if SIGNED {
+            I64s([simd.integral_f64_to_i64(low), simd.integral_f64_to_i64(high)])
+        } else {
+            I64s([simd.integral_f64_to_u64(low), simd.integral_f64_to_u64(high)])
+        }
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: S::M64, b: S::M64) -> S::M64 {
+        simd.and_m64(a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: S::M64) -> bool {
+        simd.any_m64(simd.andnot_m64(fail, all_m64(simd)))
+    }
+}
+
+/// Integral float32 as it is; what is out of the range of 64 bits, signed or not, fails.
+#[derive(Clone, Copy)]
+pub(crate) struct CheckedF32<const SIGNED: bool>;
+
+impl<S: Simd, const SIGNED: bool> Each<S, F32s<S>> for CheckedF32<SIGNED> {
+    type Out = F32s<S>;
+    /// Lanes in which every value was in range.
+    type Fail = S::M32;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> S::M32 {
+        all_m32(simd)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> F32s<S> {
+        let (least, beyond) =
+            if SIGNED { (-TWO_P63 as f32, TWO_P63 as f32) } else { (0.0, TWO_P64 as f32) };
+        let above = simd.le_f32(simd.splat_f32(least), x.0);
+        let within = simd.and_m32(above, simd.lt_f32(x.0, simd.splat_f32(beyond)));
+        *fail = simd.and_m32(*fail, within);
+        x
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
+        simd.and_m32(a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: S::M32) -> bool {
+        simd.any_m32(simd.andnot_m32(fail, all_m32(simd)))
+    }
+}

@@ -1,0 +1,226 @@
+//! Integers to floats.
+
+use std::marker::PhantomData;
+
+use super::float::FloatUnit;
+use crate::Rounding;
+use crate::pipeline::{Each, infallible};
+use crate::simd::{F32s, F64s, I32s, I64s, Round, Simd};
+
+/// 32 bits to float32, to nearest-even; integers of at most 24 bits exactly.
+#[derive(Clone, Copy)]
+pub(crate) struct ToSingle;
+
+/// 32 bits to float64, signed or not.
+#[derive(Clone, Copy)]
+pub(crate) struct ToDouble<const SIGNED: bool>;
+
+/// 64 bits to float64 in the direction of `R`, signed or not.
+#[derive(Clone, Copy)]
+pub(crate) struct LongToDouble<R, const SIGNED: bool>(pub(crate) PhantomData<R>);
+
+/// 32 bits, signed or not, to a float32 that rounds to `bfloat16`, and to floats of no more precision, as they do.
+#[derive(Clone, Copy)]
+pub(crate) struct ToOddSingle<const SIGNED: bool>;
+
+/// 64 bits, signed or not, to a float64 that rounds to float32 and to narrower floats as they do.
+#[derive(Clone, Copy)]
+pub(crate) struct LongToOdd<const SIGNED: bool>;
+
+/// The upper and the lower half of 64 bits, exactly.
+#[inline(always)]
+fn halves<S: Simd, const SIGNED: bool>(simd: S, x: I64s<S>) -> [F64s<S>; 2] {
+    let (high, low) = (simd.high_i64_to_i32(x.0), simd.low_i64_to_i32(x.0));
+    let high = F64s(if SIGNED { simd.i32_to_f64(high) } else { simd.u32_to_f64(high) });
+    [high.mul(simd, F64s::splat(simd, 4_294_967_296.0)), F64s(simd.u32_to_f64(low))]
+}
+
+#[inline(always)]
+fn nearest<S: Simd, const SIGNED: bool>(simd: S, x: I64s<S>) -> F64s<S> {
+    let [low, high] = x.0;
+    F64s(if SIGNED {
+        [simd.i64_to_f64(low), simd.i64_to_f64(high)]
+    } else {
+        [simd.u64_to_f64(low), simd.u64_to_f64(high)]
+    })
+}
+
+/// What `nearest + error` is in the direction of `R`, where `nearest` is its nearest-even, and not zero unless the
+/// error is.
+#[inline(always)]
+fn in_direction<S: Simd, R: Round>(simd: S, nearest: S::F64, error: S::F64) -> S::F64 {
+    let (zero, bits) = (simd.splat_f64(0.0), simd.bits_f64(nearest));
+    // Masks are −1, which added to the bits steps towards zero.
+    let stepped = match R::ROUNDING {
+        Rounding::NearestEven => bits,
+        Rounding::TowardsNegative => {
+            let below = simd.mask_to_i64(simd.lt_f64(error, zero));
+            let negative = simd.mask_to_i64(simd.lt_f64(nearest, zero));
+            simd.add_i64(bits, simd.sub_i64(simd.xor_i64(below, negative), negative))
+        }
+        Rounding::TowardsPositive => {
+            let above = simd.mask_to_i64(simd.lt_f64(zero, error));
+            let negative = simd.mask_to_i64(simd.lt_f64(nearest, zero));
+            simd.sub_i64(bits, simd.sub_i64(simd.xor_i64(above, negative), negative))
+        }
+        Rounding::TowardsZero => {
+            let sign = simd.and_i64(bits, simd.splat_i64(i64::MIN));
+            let outwards = simd.f64_from_bits(simd.xor_i64(simd.bits_f64(error), sign));
+            simd.add_i64(bits, simd.mask_to_i64(simd.lt_f64(outwards, zero)))
+        }
+        Rounding::NearestAway => {
+            // The error is half the distance to the outer neighbour: a tie that went inwards.
+            let outer = simd.f64_from_bits(simd.add_i64(bits, simd.splat_i64(1)));
+            let tie = simd.eq_f64(simd.add_f64(error, error), simd.sub_f64(outer, nearest));
+            let inexact = simd.andnot_m64(simd.eq_f64(error, zero), tie);
+            simd.sub_i64(bits, simd.mask_to_i64(inexact))
+        }
+    };
+    simd.f64_from_bits(stepped)
+}
+
+/// Low bits that float64 may have no place for, folded into the one above them where there are enough others.
+#[inline(always)]
+fn folded<S: Simd, const SIGNED: bool>(simd: S, x: S::I64) -> S::I64 {
+    let mask = simd.splat_i64((1 << 11) - 1);
+    let carried = simd.add_i64(simd.and_i64(x, mask), mask);
+    let folded = simd.andnot_i64(mask, simd.or_i64(carried, x));
+    // Below 2^37, float64 is exact; from there on 26 bits are left, which is two more than float32 has.
+    let from_least = if SIGNED { simd.add_i64(x, simd.splat_i64(1 << 37)) } else { x };
+    let short = simd.eq_i64(simd.shr_u64::<38>(from_least), simd.splat_i64(0));
+    simd.select_i64(short, x, folded)
+}
+
+infallible! {
+    [] ToSingle: I32s<S> => F32s<S>, |self, simd, x| F32s(simd.i32_to_f32(x.0));
+    [const SIGNED: bool] ToDouble<SIGNED>: I32s<S> => F64s<S>, |self, simd, x| {
+        F64s(if SIGNED { simd.i32_to_f64(x.0) } else { simd.u32_to_f64(x.0) })
+    };
+    [const SIGNED: bool] ToOddSingle<SIGNED>: I32s<S> => F32s<S>, |self, simd, x| {
+        // Up to 24 bits float32 is exact; of more, the low eight are folded into the one above them.
+        let mask = simd.splat_i32(0xff);
+        let carried = simd.add_i32(simd.and_i32(x.0, mask), mask);
+        let folded = simd.andnot_i32(mask, simd.or_i32(carried, x.0));
+        let from_least = if SIGNED { simd.add_i32(x.0, simd.splat_i32(1 << 24)) } else { x.0 };
+        let upper =
+            if SIGNED { simd.shr_u32::<25>(from_least) } else { simd.shr_u32::<24>(from_least) };
+        let short = simd.eq_i32(upper, simd.splat_i32(0));
+        let exact = simd.select_i32(short, x.0, folded);
+        if SIGNED {
+            return F32s(simd.i32_to_f32(exact));
+        }
+        let high = simd.i32_to_f32(simd.shr_u32::<16>(exact));
+        let low = simd.i32_to_f32(simd.and_i32(exact, simd.splat_i32(0xffff)));
+        F32s(simd.fma_f32(high, simd.splat_f32(65_536.0), low))
+    };
+    [R: Round, const SIGNED: bool] LongToDouble<R, SIGNED>: I64s<S> => F64s<S>, |self, simd, x| {
+        if R::ROUNDING == Rounding::NearestEven {
+            return nearest::<S, SIGNED>(simd, x);
+        }
+        let [high, low] = halves::<S, SIGNED>(simd, x);
+        let sum = high.add(simd, low);
+        // The upper half is 0 or the greater, so the error is exact (Dekker 1971).
+        let error = low.sub(simd, sum.sub(simd, high));
+        F64s([
+            in_direction::<S, R>(simd, sum.0[0], error.0[0]),
+            in_direction::<S, R>(simd, sum.0[1], error.0[1]),
+        ])
+    };
+    [const SIGNED: bool] LongToOdd<SIGNED>: I64s<S> => F64s<S>, |self, simd, x| {
+        let [low, high] = x.0;
+        let folded = I64s([folded::<S, SIGNED>(simd, low), folded::<S, SIGNED>(simd, high)]);
+        nearest::<S, SIGNED>(simd, folded)
+    };
+}
+
+/// float64 to float32 in the direction of `R`, for integers, which are normal numbers of both or zero: what float32
+/// has no place for is rounded away first.
+#[derive(Clone, Copy)]
+pub(crate) struct IntegralToF32<R>(pub(crate) PhantomData<R>);
+
+/// Bits of a float64 beyond those of a float32.
+const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
+
+#[inline(always)]
+fn rounded_away<S: Simd, R: Round>(simd: S, x: S::F64) -> S::F64 {
+    let bits = simd.bits_f64(x);
+    let mask = simd.splat_i64((1 << DROPPED) - 1);
+    let rounded = match R::ROUNDING {
+        Rounding::NearestEven => return x,
+        Rounding::TowardsZero => bits,
+        Rounding::TowardsPositive => {
+            let negative = simd.mask_to_i64(simd.lt_f64(x, simd.splat_f64(0.0)));
+            simd.add_i64(bits, simd.andnot_i64(negative, mask))
+        }
+        Rounding::TowardsNegative => {
+            let negative = simd.mask_to_i64(simd.lt_f64(x, simd.splat_f64(0.0)));
+            simd.add_i64(bits, simd.and_i64(negative, mask))
+        }
+        Rounding::NearestAway => simd.add_i64(bits, simd.splat_i64(1 << (DROPPED - 1))),
+    };
+    simd.f64_from_bits(simd.andnot_i64(mask, rounded))
+}
+
+infallible! {
+    [R: Round] IntegralToF32<R>: F64s<S> => F32s<S>, |self, simd, x| {
+        let [low, high] = x.0;
+        F32s(simd.f64_to_f32([rounded_away::<S, R>(simd, low), rounded_away::<S, R>(simd, high)]))
+    };
+}
+
+/// What `each` makes of integers, but for one.
+#[derive(Clone, Copy)]
+pub(crate) struct Patched<E, T> {
+    pub(crate) each: E,
+    pub(crate) key: i64,
+    pub(crate) value: T,
+}
+
+impl<S: Simd, E: Each<S, I32s<S>, Out = F32s<S>>> Each<S, I32s<S>> for Patched<E, f32> {
+    type Out = F32s<S>;
+    type Fail = E::Fail;
+    #[inline(always)]
+    fn start(self, simd: S) -> E::Fail {
+        self.each.start(simd)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: I32s<S>, fail: &mut E::Fail) -> F32s<S> {
+        let is_key = simd.eq_i32(x.0, simd.splat_i32(self.key as i32));
+        let y = self.each.apply(simd, x, fail);
+        F32s(simd.select_f32(is_key, simd.splat_f32(self.value), y.0))
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: E::Fail, b: E::Fail) -> E::Fail {
+        self.each.join(simd, a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: E::Fail) -> bool {
+        self.each.failed(simd, fail)
+    }
+}
+
+impl<S: Simd, E: Each<S, I64s<S>, Out = F64s<S>>> Each<S, I64s<S>> for Patched<E, f64> {
+    type Out = F64s<S>;
+    type Fail = E::Fail;
+    #[inline(always)]
+    fn start(self, simd: S) -> E::Fail {
+        self.each.start(simd)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: I64s<S>, fail: &mut E::Fail) -> F64s<S> {
+        let (key, value) = (simd.splat_i64(self.key), simd.splat_f64(self.value));
+        let [low, high] = self.each.apply(simd, x, fail).0;
+        F64s([
+            simd.select_f64(simd.eq_i64(x.0[0], key), value, low),
+            simd.select_f64(simd.eq_i64(x.0[1], key), value, high),
+        ])
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: E::Fail, b: E::Fail) -> E::Fail {
+        self.each.join(simd, a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: E::Fail) -> bool {
+        self.each.failed(simd, fail)
+    }
+}

@@ -1,0 +1,371 @@
+//! The one loop: elements pass through registers in groups, from input to output, once.
+//!
+//! A [`Body`] says what becomes of a group. Most are [`Units`]: four units are loaded and widened one after
+//! the other, pass through an [`Each`], and are narrowed and stored together. So few registers are alive at
+//! a time that 64-bit elements fit into AVX2's sixteen. [`Then`] joins two `Each`s. All of it is composed at
+//! compile time and inlined into one function per body and level, [`Simd::vectorize`].
+
+use std::mem::MaybeUninit;
+
+use crate::simd::{I8s, I16s, Simd};
+use crate::stages::{LANES, Run, Stage};
+
+/// What becomes of a group of elements.
+pub(crate) trait Body<S: Simd>: Copy + Send + Sync + 'static {
+    /// Size in bytes of an input and of an output element.
+    const SIZES: (usize, usize);
+    /// What shows, gathered over a block, that an element in it needs the reference.
+    type Fail: Copy;
+
+    /// Nothing gathered.
+    fn start(self, simd: S) -> Self::Fail;
+
+    /// Converts a group.
+    ///
+    /// # Safety
+    /// `from` is valid for reading `S::BYTES` input elements, `to` for writing as many output elements. All
+    /// of those are initialised then.
+    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut Self::Fail);
+
+    /// Whether what was gathered says that an element needs the reference.
+    fn failed(self, simd: S, fail: Self::Fail) -> bool;
+}
+
+/// A body bound to a level.
+struct Pipeline<S, B> {
+    simd: S,
+    body: B,
+}
+
+/// The stage of a body.
+pub(crate) fn stage<S: Simd, B: Body<S>>(simd: S, body: B) -> Stage {
+    Stage {
+        work: Box::new(Pipeline { simd, body }),
+        sizes: B::SIZES,
+        refuses: size_of::<B::Fail>() > 0,
+    }
+}
+
+// SAFETY: `run` passes every group of the output to the body, which initialises it; output of another length
+// than the input's is cut to it, which the contract of `Run` rules out.
+unsafe impl<S: Simd, B: Body<S>> Run for Pipeline<S, B> {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        // Copies: the local ones cannot alias the output, so they stay in registers.
+        let (simd, body) = (self.simd, self.body);
+        simd.vectorize(
+            #[inline(always)]
+            || run(simd, body, input, output),
+        )
+    }
+}
+
+#[inline(always)]
+fn run<S: Simd, B: Body<S>>(
+    simd: S,
+    body: B,
+    input: &[u8],
+    output: &mut [MaybeUninit<u8>],
+) -> bool {
+    const {
+        assert!(
+            LANES.is_multiple_of(S::GROUPS * S::BYTES),
+            "a run is a whole number of iterations"
+        );
+    };
+    let (from_size, to_size) = (S::BYTES * B::SIZES.0, S::BYTES * B::SIZES.1);
+    let groups = (input.len() / from_size).min(output.len() / to_size);
+    let (mut from, mut to) = (input.as_ptr(), output.as_mut_ptr().cast::<u8>());
+    let mut fail = body.start(simd);
+    for _ in 0..groups / S::GROUPS {
+        for _ in 0..S::GROUPS {
+            // SAFETY: `groups` groups lie within both slices, and this is one of them.
+            unsafe { body.group(simd, from, to, &mut fail) };
+            // SAFETY: at most one past the last group.
+            from = unsafe { from.add(from_size) };
+            // SAFETY: as above.
+            to = unsafe { to.add(to_size) };
+        }
+    }
+    body.failed(simd, fail)
+}
+
+/// Reads elements and widens them to units.
+pub(crate) trait Load<S: Simd>: Copy + Send + Sync + 'static {
+    /// Size of an element in bytes.
+    const SIZE: usize;
+    type Unit: Copy;
+
+    /// The unit at `p`.
+    ///
+    /// # Safety
+    /// `p` is valid for reading a unit of elements.
+    unsafe fn load(self, simd: S, p: *const u8) -> Self::Unit;
+}
+
+/// What becomes of a unit.
+pub(crate) trait Each<S: Simd, In>: Copy + Send + Sync + 'static {
+    type Out: Copy;
+    /// As [`Body::Fail`]; each of the four units of a group gathers its own, which do not wait for each other.
+    type Fail: Copy;
+
+    fn start(self, simd: S) -> Self::Fail;
+    fn apply(self, simd: S, x: In, fail: &mut Self::Fail) -> Self::Out;
+    /// What both have gathered.
+    fn join(self, simd: S, a: Self::Fail, b: Self::Fail) -> Self::Fail;
+    fn failed(self, simd: S, fail: Self::Fail) -> bool;
+}
+
+/// Narrows four units and writes them.
+pub(crate) trait Store<S: Simd, In>: Copy + Send + Sync + 'static {
+    /// Size of an element in bytes.
+    const SIZE: usize;
+    /// As [`Body::Fail`].
+    type Fail: Copy;
+
+    fn start(self, simd: S) -> Self::Fail;
+
+    /// Writes a group to `p`.
+    ///
+    /// # Safety
+    /// `p` is valid for writing a group of elements.
+    unsafe fn store(self, simd: S, p: *mut u8, group: [In; 4], fail: &mut Self::Fail);
+
+    fn failed(self, simd: S, fail: Self::Fail) -> bool;
+}
+
+/// A group as four units, one after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Units<L, E, T>(pub(crate) L, pub(crate) E, pub(crate) T);
+
+impl<S, L, E, T> Body<S> for Units<L, E, T>
+where
+    S: Simd,
+    L: Load<S>,
+    E: Each<S, L::Unit>,
+    T: Store<S, E::Out>,
+{
+    const SIZES: (usize, usize) = (L::SIZE, T::SIZE);
+    type Fail = ([E::Fail; 4], T::Fail);
+
+    #[inline(always)]
+    fn start(self, simd: S) -> Self::Fail {
+        ([self.1.start(simd); 4], self.2.start(simd))
+    }
+
+    #[inline(always)]
+    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut Self::Fail) {
+        let [first, second, third, fourth] = &mut fail.0;
+        // SAFETY, here and below: one of the four units of the caller's group.
+        let a = unsafe { self.unit::<S, 0>(simd, from, first) };
+        // SAFETY: as above.
+        let b = unsafe { self.unit::<S, 1>(simd, from, second) };
+        // SAFETY: as above.
+        let c = unsafe { self.unit::<S, 2>(simd, from, third) };
+        // SAFETY: as above.
+        let d = unsafe { self.unit::<S, 3>(simd, from, fourth) };
+        // SAFETY: the caller vouches for a group at `to`.
+        unsafe { self.2.store(simd, to, [a, b, c, d], &mut fail.1) };
+    }
+
+    #[inline(always)]
+    fn failed(self, simd: S, fail: Self::Fail) -> bool {
+        let ([a, b, c, d], store) = fail;
+        let units = self.1.join(simd, self.1.join(simd, a, b), self.1.join(simd, c, d));
+        self.1.failed(simd, units) | self.2.failed(simd, store)
+    }
+}
+
+impl<L, E, T> Units<L, E, T> {
+    /// The unit `INDEX` of the group at `from`, loaded and applied to.
+    ///
+    /// # Safety
+    /// `from` is valid for reading a group of elements, `INDEX` is below four.
+    #[inline(always)]
+    unsafe fn unit<S: Simd, const INDEX: usize>(
+        self,
+        simd: S,
+        from: *const u8,
+        fail: &mut E::Fail,
+    ) -> E::Out
+    where
+        L: Load<S>,
+        E: Each<S, L::Unit>,
+    {
+        let from = from.wrapping_add(INDEX * (S::BYTES / 4) * L::SIZE);
+        // SAFETY: the unit lies within the caller's group.
+        let x = unsafe { self.0.load(simd, from) };
+        self.1.apply(simd, x, fail)
+    }
+}
+
+/// A group of bytes, which is one register.
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes<E>(pub(crate) E);
+
+impl<S: Simd, E: Each<S, I8s<S>, Out = I8s<S>>> Body<S> for Bytes<E> {
+    const SIZES: (usize, usize) = (1, 1);
+    type Fail = E::Fail;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> E::Fail {
+        self.0.start(simd)
+    }
+
+    #[inline(always)]
+    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut E::Fail) {
+        // SAFETY: the caller vouches for a group at `from`, which is one register.
+        let x = I8s(unsafe { simd.load_i8(from) });
+        let y = self.0.apply(simd, x, fail).0;
+        // SAFETY: the same at `to`.
+        unsafe { simd.store_i8(to, y) };
+    }
+
+    #[inline(always)]
+    fn failed(self, simd: S, fail: E::Fail) -> bool {
+        self.0.failed(simd, fail)
+    }
+}
+
+/// Reads elements as registers of 16-bit integers.
+pub(crate) trait LoadShort<S: Simd>: Copy + Send + Sync + 'static {
+    /// Size of an element in bytes.
+    const SIZE: usize;
+
+    /// The register at `p`.
+    ///
+    /// # Safety
+    /// `p` is valid for reading half a group of elements.
+    unsafe fn load(self, simd: S, p: *const u8) -> I16s<S>;
+}
+
+/// Writes two registers of 16-bit integers, narrowed or not.
+pub(crate) trait StoreShort<S: Simd>: Copy + Send + Sync + 'static {
+    /// Size of an element in bytes.
+    const SIZE: usize;
+
+    /// Writes a group to `p`.
+    ///
+    /// # Safety
+    /// `p` is valid for writing a group of elements.
+    unsafe fn store(self, simd: S, p: *mut u8, group: [I16s<S>; 2]);
+}
+
+/// A group as two registers of 16-bit integers.
+#[derive(Clone, Copy)]
+pub(crate) struct Shorts<L, E, T>(pub(crate) L, pub(crate) E, pub(crate) T);
+
+impl<S, L, E, T> Body<S> for Shorts<L, E, T>
+where
+    S: Simd,
+    L: LoadShort<S>,
+    E: Each<S, I16s<S>, Out = I16s<S>>,
+    T: StoreShort<S>,
+{
+    const SIZES: (usize, usize) = (L::SIZE, T::SIZE);
+    type Fail = [E::Fail; 2];
+
+    #[inline(always)]
+    fn start(self, simd: S) -> Self::Fail {
+        [self.1.start(simd); 2]
+    }
+
+    #[inline(always)]
+    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut Self::Fail) {
+        // SAFETY: the caller vouches for a group at `from`.
+        let low = unsafe { self.0.load(simd, from) };
+        // SAFETY: this is its second half.
+        let high = unsafe { self.0.load(simd, from.wrapping_add(S::BYTES / 2 * L::SIZE)) };
+        let low = self.1.apply(simd, low, &mut fail[0]);
+        let high = self.1.apply(simd, high, &mut fail[1]);
+        // SAFETY: the caller vouches for a group at `to`.
+        unsafe { self.2.store(simd, to, [low, high]) };
+    }
+
+    #[inline(always)]
+    fn failed(self, simd: S, [low, high]: Self::Fail) -> bool {
+        self.1.failed(simd, self.1.join(simd, low, high))
+    }
+}
+
+/// A unit as it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Same;
+
+/// One after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Then<A, B>(pub(crate) A, pub(crate) B);
+
+impl<S: Simd, In, A: Each<S, In>, B: Each<S, A::Out>> Each<S, In> for Then<A, B> {
+    type Out = B::Out;
+    type Fail = (A::Fail, B::Fail);
+
+    #[inline(always)]
+    fn start(self, simd: S) -> Self::Fail {
+        (self.0.start(simd), self.1.start(simd))
+    }
+
+    #[inline(always)]
+    fn apply(self, simd: S, x: In, fail: &mut Self::Fail) -> B::Out {
+        let between = self.0.apply(simd, x, &mut fail.0);
+        self.1.apply(simd, between, &mut fail.1)
+    }
+
+    #[inline(always)]
+    fn join(self, simd: S, a: Self::Fail, b: Self::Fail) -> Self::Fail {
+        (self.0.join(simd, a.0, b.0), self.1.join(simd, a.1, b.1))
+    }
+
+    #[inline(always)]
+    fn failed(self, simd: S, fail: Self::Fail) -> bool {
+        self.0.failed(simd, fail.0) | self.1.failed(simd, fail.1)
+    }
+}
+
+/// An [`Each`] that never fails: the type, its units, and what becomes of one.
+macro_rules! infallible {
+    ($([$($generics:tt)*] $type:ty: $in:ty => $out:ty, |$self:ident, $simd:ident, $x:ident| $body:expr;)*) => {$(
+        impl<S: Simd, $($generics)*> $crate::pipeline::Each<S, $in> for $type {
+            type Out = $out;
+            type Fail = ();
+            #[inline(always)]
+            fn start(self, _: S) {}
+            #[inline(always)]
+            #[allow(unused_variables)] // not each needs the token
+            fn apply($self, $simd: S, $x: $in, (): &mut ()) -> $out {
+                $body
+            }
+            #[inline(always)]
+            fn join(self, _: S, (): (), (): ()) {}
+            #[inline(always)]
+            fn failed(self, _: S, (): ()) -> bool {
+                false
+            }
+        }
+    )*};
+}
+pub(crate) use infallible;
+
+infallible! {
+    [U: Copy] Same: U => U, |self, simd, x| x;
+}
+
+/// Tries a fast stage, and where a block fails it, one that takes more values.
+pub(crate) struct Retry {
+    pub(crate) fast: Stage,
+    pub(crate) general: Stage,
+}
+
+impl Retry {
+    /// The stage of both.
+    pub(crate) fn stage(self) -> Stage {
+        let (sizes, refuses) = (self.general.sizes, self.general.refuses);
+        Stage { work: Box::new(self), sizes, refuses }
+    }
+}
+
+// SAFETY: whichever stage ran last initialises the output.
+unsafe impl Run for Retry {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        self.fast.work.run(input, output) && self.general.work.run(input, output)
+    }
+}

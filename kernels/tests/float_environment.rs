@@ -1,0 +1,362 @@
+//! The floating-point environment of the calling thread changes no result, and is the same afterwards.
+//!
+//! Libraries compiled with fast-math flush subnormals in the threads that load them, and C programs may
+//! round in another direction: a plan that is built and run there gives the bits, and the errors, of the
+//! default environment.
+
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+
+mod differential;
+mod oracle;
+
+use recast_kernels::{
+    Cast, CastError, ElementType as E, FloatOverflow, Level, OutOfRange, Plan, PlanBuilder,
+    Rounding, RunError, Scalar, ScaleOffset, Step, cast, reference,
+};
+
+use differential::{Check, in_parallel, push};
+use oracle::edges::{Random, edges};
+
+#[cfg(target_arch = "x86_64")]
+mod register {
+    use std::arch::asm;
+
+    /// Name and contents of MXCSR. The default is 0x1f80: all six exceptions masked, to nearest.
+    pub(super) const ENVIRONMENTS: [(&str, u64); 8] = [
+        ("subnormal results are flushed", 0x9f80),
+        ("subnormal operands are zeros", 0x1fc0),
+        ("both", 0x9fc0),
+        ("downwards", 0x3f80),
+        ("upwards", 0x5f80),
+        ("towards zero", 0x7f80),
+        ("towards zero, both, and a status flag", 0xffe0),
+        ("every exception traps", 0x0000),
+    ];
+
+    /// The status flags, which any computation may raise.
+    pub(super) const STATUS: u64 = 0x3f;
+
+    pub(super) fn read() -> u64 {
+        let mut contents = 0_u32;
+        // SAFETY: every x86-64 CPU has SSE; the instruction writes the four bytes of `contents`.
+        unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut contents) };
+        contents.into()
+    }
+
+    /// # Safety
+    /// Nothing that Rust computes with floats may depend on it until the contents before are back.
+    pub(super) unsafe fn write(contents: u64) {
+        let contents = contents as u32;
+        // SAFETY: as above, read instead of written; the caller vouches for what follows.
+        unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const contents) };
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod register {
+    use std::arch::asm;
+
+    /// Name and contents of FPCR. The default is 0.
+    pub(super) const ENVIRONMENTS: [(&str, u64); 7] = [
+        ("subnormals are flushed", 1 << 24),
+        ("subnormals of 16 bits are flushed", 1 << 19),
+        ("NaNs lose their payloads", 1 << 25),
+        ("upwards", 1 << 22),
+        ("downwards", 2 << 22),
+        ("towards zero, subnormals are flushed", 3 << 22 | 1 << 24),
+        ("the alternative format of 16 bits", 1 << 26),
+    ];
+
+    /// The status flags are in another register.
+    pub(super) const STATUS: u64 = 0;
+
+    pub(super) fn read() -> u64 {
+        let contents: u64;
+        // SAFETY: every program may read the register.
+        unsafe { asm!("mrs {}, fpcr", out(reg) contents) };
+        contents
+    }
+
+    /// # Safety
+    /// Nothing that Rust computes with floats may depend on it until the contents before are back.
+    pub(super) unsafe fn write(contents: u64) {
+        // SAFETY: every program may write the register; the caller vouches for what follows.
+        unsafe { asm!("msr fpcr, {}", in(reg) contents) };
+    }
+}
+
+/// Calls `work` in an environment; an error if the environment has changed when it returns.
+fn within<R>((name, environment): (&str, u64), work: impl FnOnce() -> R) -> Result<R, String> {
+    let before = register::read();
+    // SAFETY: `work` calls this crate, which sees to itself, and compares bits.
+    unsafe { register::write(environment) };
+    let entered = register::read();
+    let result = work();
+    let left = register::read();
+    // SAFETY: the contents that this thread had.
+    unsafe { register::write(before) };
+    // A CPU may lack some of the bits.
+    if entered & !register::STATUS != left & !register::STATUS {
+        return Err(format!("{name}: entered with {entered:#x}, left with {left:#x}"));
+    }
+    Ok(result)
+}
+
+/// Elements that pass, with what they give, and some that fail.
+struct Sample {
+    source: E,
+    target: E,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    failing: Vec<(u64, CastError)>,
+}
+
+impl Sample {
+    /// What the reference gives in the default environment.
+    fn new(source: E, target: E, steps: &[Step], elements: &[u64]) -> Self {
+        let (mut input, mut output, mut failing) = (Vec::new(), Vec::new(), Vec::new());
+        for &bits in elements {
+            match reference::run(Scalar::from_bits(source, bits), steps, 0) {
+                Ok(result) => {
+                    push(&mut input, source, bits, false);
+                    push(&mut output, target, result.bits(), false);
+                }
+                Err(error) => failing.push((bits, error)),
+            }
+        }
+        failing.dedup_by_key(|(_, error)| (error.step, error.reason));
+        Self { source, target, input, output, failing }
+    }
+
+    /// Builds and runs the steps in every environment.
+    fn check(&self, level: Level, steps: &[Step]) -> Check {
+        let mut count = 0;
+        for environment in register::ENVIRONMENTS {
+            let (plan, result) = within(environment, || {
+                let builder =
+                    steps.iter().cloned().fold(Plan::builder(self.source), PlanBuilder::step);
+                let plan = builder.level(level).build().expect("a plan that can be built");
+                let mut output = vec![0; self.output.len()];
+                let result = plan.run(&self.input, &mut output).map(|()| output);
+                (plan, result)
+            })?;
+            let wrong = |what: String| {
+                Err(format!("{}, {level}, {}, {steps:?}: {what}", environment.0, self.source))
+            };
+            match result {
+                Ok(output) if output == self.output => count += self.input.len(),
+                Ok(output) => return wrong(self.difference(&output)),
+                Err(error) => return wrong(error.to_string()),
+            }
+            for (bits, expected) in &self.failing {
+                let mut input = self.input.clone();
+                let index = input.len() / self.source.size();
+                push(&mut input, self.source, *bits, false);
+                let mut output = vec![0; self.output.len() + self.target.size()];
+                let result = within(environment, || plan.run(&input, &mut output))?;
+                if result != Err(RunError::Element(CastError { index, ..*expected })) {
+                    return wrong(format!("{result:?} instead of {expected:?}"));
+                }
+            }
+        }
+        Ok(count as u64)
+    }
+
+    fn difference(&self, output: &[u8]) -> String {
+        let size = self.target.size();
+        let outputs = output.chunks(size).zip(self.output.chunks(size));
+        let inputs = self.input.chunks(self.source.size());
+        inputs.zip(outputs).find(|(_, (found, expected))| found != expected).map_or_else(
+            String::new,
+            |(input, (found, expected))| {
+                format!("{input:02x?} gives {found:02x?} instead of {expected:02x?}")
+            },
+        )
+    }
+}
+
+fn pairs() -> Vec<(E, E)> {
+    E::ALL.into_iter().flat_map(|source| E::ALL.map(|target| (source, target))).collect()
+}
+
+fn near(value: impl Into<Scalar>, target: E) -> Scalar {
+    let value = value.into().cast(target, Rounding::TowardsZero, OutOfRange::Clamp);
+    value.unwrap_or(Scalar::zero(target))
+}
+
+/// All elements of a narrow type; of a wide one some edges, and subnormals.
+fn elements(source: E) -> Vec<u64> {
+    let all = edges(source);
+    let mut elements: Vec<u64> = all.iter().step_by(all.len() / 400 + 1).copied().collect();
+    if source.size() > 1 && source.is_float() {
+        let sign = 1 << (source.bits() - 1);
+        let subnormal = source.max_bits().count_ones().min(source.bits()) - 3;
+        let subnormals = (0..subnormal).map(|bit| 1_u64 << bit).chain([3, 5, 0x2a, 0]);
+        elements.extend(subnormals.flat_map(|bits| [bits, bits | sign]));
+        // What is subnormal in the narrower types.
+        elements.extend((0..1060).step_by(3).flat_map(|halvings| {
+            let value = 1.37 * 2_f64.powi(-halvings);
+            [near(value, source).bits(), near(-value, source).bits()]
+        }));
+        elements.extend((0..100).map(|halves| near(f64::from(halves) / 2.0 - 20.0, source).bits()));
+    }
+    elements
+}
+
+/// All casts to a type that can be built: every rounding, every mode.
+fn casts(target: E) -> impl Iterator<Item = Cast> {
+    OutOfRange::ALL
+        .into_iter()
+        .filter(move |&mode| mode != OutOfRange::Wrap || target.is_integer())
+        .flat_map(move |mode| {
+            Rounding::ALL.map(|rounding| Cast::new(target).rounding(rounding).out_of_range(mode))
+        })
+}
+
+#[test]
+fn casts_of_all_pairs_with_and_without_a_map_give_the_same_in_every_environment() {
+    let all: Vec<Vec<u64>> = E::ALL.map(elements).into();
+    let count = in_parallel(&pairs(), |&(source, target)| {
+        let zero = (Scalar::zero(source), Scalar::max(target));
+        let many = (1..12_u8).map(|key| (near(key, source), Scalar::min(target)));
+        let maps = [vec![], vec![zero], [zero].into_iter().chain(many).collect()];
+        let mut count = 0;
+        for cast in casts(target) {
+            for map in &maps {
+                let steps = [Step::Cast(cast.clone().map(map.iter().copied()))];
+                let sample = Sample::new(source, target, &steps, &all[source as usize]);
+                for level in Level::available() {
+                    count += sample.check(level, &steps)?;
+                }
+            }
+        }
+        Ok(count)
+    });
+    assert!(count > 10_000_000 / differential::stride() as u64);
+}
+
+#[test]
+fn scale_and_offset_alone_and_before_a_cast_give_the_same_in_every_environment() {
+    let floats: Vec<E> = E::ALL.into_iter().filter(|source| source.is_float()).collect();
+    let all: Vec<Vec<u64>> = E::ALL.map(elements).into();
+    let count = in_parallel(&floats, |&source| {
+        let parameters = |offset: Option<f64>, scale: Option<f64>| ScaleOffset {
+            offset: offset.map(|offset| near(offset, source)),
+            scale: scale.map(|scale| near(scale, source)).filter(|scale| !scale.is_zero()),
+            overflow: FloatOverflow::Ieee,
+        };
+        let mut count = 0;
+        for parameters in [
+            parameters(Some(0.3), Some(10.0)),
+            parameters(None, Some(3e-39)),
+            parameters(Some(1e-40), None),
+            parameters(Some(1e-310), Some(0.7)),
+        ] {
+            for step in [Step::Scale(parameters), Step::Unscale(parameters)] {
+                let targets = [source, E::UInt8, E::Int16, E::Float16, E::Float8E4M3, E::Float64];
+                for target in targets {
+                    let cast = Cast::new(target).out_of_range(OutOfRange::Clamp);
+                    let steps = [step.clone(), Step::Cast(cast)];
+                    let steps = &steps[..if target == source { 1 } else { 2 }];
+                    let sample = Sample::new(source, target, steps, &all[source as usize]);
+                    for level in Level::available() {
+                        count += sample.check(level, steps)?;
+                    }
+                }
+            }
+        }
+        Ok(count)
+    });
+    assert!(count > 1_000_000 / differential::stride() as u64);
+}
+
+#[test]
+fn every_way_to_run_gives_the_same_in_every_environment() {
+    // A third of the smallest normal number, and what is inexact.
+    let input: Vec<f32> = (0..5000_u16).map(|x| f32::from(x) * 0.1 * f32::MIN_POSITIVE).collect();
+    let scale = ScaleOffset { scale: Some(0.5_f32.into()), ..ScaleOffset::default() };
+    let plan = || Plan::builder(E::Float32).scale(scale).build().expect("a plan");
+    let bytes: &[u8] = bytemuck::cast_slice(&input);
+    let expected: Vec<u8> = input.iter().flat_map(|x| (x * 0.5).to_ne_bytes()).collect();
+    let doubles: Vec<f64> = input.iter().map(|&x| f64::from(x)).collect();
+    for environment in register::ENVIRONMENTS {
+        let result = within(environment, || {
+            let to_vec = plan().run_to_vec(bytes);
+            let mut in_place = bytes.to_vec();
+            let ran = plan().run_in_place(&mut in_place);
+            let mut widened = vec![0.0_f64; input.len()];
+            let typed = cast(&input, &mut widened, &Cast::new(E::Float64));
+            (to_vec, ran.map(|()| in_place), typed, widened)
+        });
+        let (to_vec, in_place, typed, widened) = result.expect("the environment is restored");
+        assert!(to_vec.as_ref() == Ok(&expected), "{environment:?}");
+        assert!(in_place.as_ref() == Ok(&expected), "{environment:?}");
+        assert_eq!(typed, Ok(()), "{environment:?}");
+        // Compared as bits: comparing floats may trap.
+        assert!(widened.iter().zip(&doubles).all(|(a, b)| a.to_bits() == b.to_bits()));
+    }
+}
+
+#[cfg(feature = "rayon")]
+#[test]
+fn threads_with_another_environment_give_the_same() {
+    let input: Vec<u8> = (0..200_000_u32).flat_map(u32::to_ne_bytes).collect();
+    let cast = Cast::new(E::Float64).map([(0_f32.into(), 7_f64.into())]);
+    let plan = Plan::builder(E::Float32).cast(cast).build().expect("a plan");
+    let expected = plan.run_to_vec(&input).expect("every element passes");
+    for (_, environment) in register::ENVIRONMENTS {
+        // SAFETY: the threads run nothing but rayon and this crate.
+        let start = move |_| unsafe { register::write(environment) };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).start_handler(start);
+        let pool = pool.build().expect("threads can be started");
+        let mut output = vec![0; expected.len()];
+        let result = pool.install(|| plan.par_run(&input, &mut output));
+        assert_eq!(result, Ok(()));
+        assert!(output == expected, "{environment:#x}");
+        let left = pool.broadcast(|_| register::read());
+        assert!(left.iter().all(|left| (left ^ environment) & !register::STATUS == 0));
+    }
+}
+
+#[test]
+fn the_reference_gives_the_same_in_every_environment() {
+    let mut random = Random::new(7);
+    for source in E::ALL.into_iter().filter(|source| source.is_float()) {
+        let parameters = ScaleOffset {
+            offset: Some(near(1e-40, source)),
+            scale: Some(near(0.7, source)),
+            overflow: FloatOverflow::Ieee,
+        };
+        let target = *random.pick(&E::ALL);
+        for bits in elements(source) {
+            let value = Scalar::from_bits(source, bits);
+            let all = || {
+                (
+                    reference::scale(value, &parameters),
+                    reference::unscale(value, &parameters),
+                    value.cast(target, Rounding::NearestEven, OutOfRange::Clamp),
+                    value.is_zero(),
+                    value.to_f64().to_bits(),
+                )
+            };
+            let expected = all();
+            for environment in register::ENVIRONMENTS {
+                assert_eq!(within(environment, all), Ok(expected), "{value:?}, {environment:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_text_of_a_value_is_the_same_in_every_environment() {
+    for source in E::ALL.into_iter().filter(|source| source.is_float()) {
+        for bits in elements(source) {
+            let value = Scalar::from_bits(source, bits);
+            let expected = value.to_string();
+            for environment in register::ENVIRONMENTS {
+                let text = within(environment, || value.to_string());
+                assert_eq!(text.as_ref(), Ok(&expected), "{environment:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What codecs would refuse at the first write, refused when an array is built.
+
+use std::sync::Arc;
+
+use zarrs::array::codec::ShardingCodec;
+use zarrs::array::codec::api::{ArrayToBytesCodecTraits, CodecError};
+use zarrs::array::{Array, ArrayBuilder, ArrayCreateError, CodecChain, DataType, FillValue};
+use zarrs::plugin::PluginCreateError;
+
+use crate::codec::RecastCodec;
+use crate::fuse::configuration;
+
+/// Builds an array as `ArrayBuilder::build` does, and checks it as [`check`] does.
+///
+/// ```
+/// use zarrs::array::{ArrayBuilder, data_type};
+/// use zarrs::storage::store::MemoryStore;
+/// use zarr_recast::{CastValue, ElementType};
+/// use zarrs_recast::RecastCodec;
+/// let error = zarrs_recast::build(
+///     ArrayBuilder::new([4, 6], [2, 3], data_type::float32(), f32::NAN)
+///         .array_to_array_codecs(vec![RecastCodec::from(CastValue::new(ElementType::UInt8)).into()]),
+///     MemoryStore::new().into(),
+///     "/",
+/// );
+/// let error = error.unwrap_err().to_string();
+/// assert!(error.contains("fill_value: float32 NaN cannot be encoded"), "{error}");
+/// ```
+///
+/// # Errors
+/// Those of `ArrayBuilder::build` and of [`check`].
+pub fn build<TStorage: ?Sized>(
+    builder: &ArrayBuilder,
+    storage: Arc<TStorage>,
+    path: &str,
+) -> Result<Array<TStorage>, ArrayCreateError> {
+    let array = builder.build(storage, path)?;
+    check(&array)?;
+    Ok(array)
+}
+
+/// Checks an array that is about to be written: its data type and its fill value on their way through
+/// the codecs, those inside shards too. zarrs asks codecs only when elements are read or written.
+///
+/// # Errors
+/// What the first write would fail with: a data type that a codec cannot take, a parameter that is no
+/// value of the type that reaches it, a fill value that cannot be encoded or that a cast changes.
+pub fn check<TStorage: ?Sized>(array: &Array<TStorage>) -> Result<(), ArrayCreateError> {
+    let refused = |error: CodecError| {
+        ArrayCreateError::CodecsCreateError(PluginCreateError::Other(error.to_string()))
+    };
+    check_chain(&array.codecs(), array.data_type(), array.fill_value()).map_err(refused)
+}
+
+fn check_chain(
+    chain: &CodecChain,
+    data_type: &DataType,
+    fill_value: &FillValue,
+) -> Result<(), CodecError> {
+    let (mut data_type, mut fill_value) = (data_type.clone(), fill_value.clone());
+    for codec in chain.array_to_array_codecs() {
+        if let Some(codec) = codec.as_any().downcast_ref::<RecastCodec>()
+            && !codec.codecs().is_empty()
+        {
+            codec.bound(&data_type, &fill_value)?.check_for_writing()?;
+        }
+        fill_value = codec.encoded_fill_value(&data_type, &fill_value)?;
+        data_type = codec.encoded_data_type(&data_type)?;
+    }
+    inner_chain(chain.array_to_bytes_codec())
+        .map_or(Ok(()), |inner| check_chain(&inner, &data_type, &fill_value))
+}
+
+/// The codecs inside the shards of a sharding codec, made again from their metadata.
+fn inner_chain(codec: &Arc<dyn ArrayToBytesCodecTraits>) -> Option<CodecChain> {
+    let sharding: &ShardingCodec = codec.as_any().downcast_ref()?;
+    CodecChain::from_metadata(&configuration(sharding)?.codecs).ok()
+}
