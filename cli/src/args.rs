@@ -17,7 +17,7 @@ use zarr_recast::JsonScalar;
 
 /// Packs Zarr arrays into small integers within an error bound, explains them and unpacks them.
 ///
-/// Exit status: 0 done, 1 failed or over the bound, 2 wrong usage.
+/// Exit status: 0 done, 1 failed or over the bound, 2 wrong usage, 130 ended by Ctrl-C.
 #[derive(Debug, Parser)]
 #[command(name = "recast", version, propagate_version = true)]
 #[command(

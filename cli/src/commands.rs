@@ -1,7 +1,6 @@
 //! The commands: each makes a job of its arguments, runs it, and shows its report.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -15,6 +14,7 @@ use crate::failure::UsageError;
 use crate::render;
 use crate::render::page::{PagePlace, html, named_section, page, section};
 use crate::render::table::print;
+use crate::stream::standard_output;
 
 pub(crate) fn pack(arguments: &Pack) -> Result<()> {
     if is_group(&arguments.input) {
@@ -147,20 +147,25 @@ pub(crate) fn migrate(arguments: &Migrate) -> Result<()> {
 }
 
 pub(crate) fn compare(arguments: &Compare) -> Result<()> {
-    run_comparison(arguments, None)?;
-    Ok(())
+    print_comparison(arguments, &run_comparison(arguments, None)?)
 }
 
 pub(crate) fn verify(arguments: &Verify) -> Result<()> {
     let Verify { atol, rtol, arrays } = arguments;
     let report = run_comparison(arrays, Some(AllClose { atol: *atol, rtol: *rtol }))?;
+    let printed = print_comparison(arrays, &report);
     match report.failure() {
-        None => Ok(()),
+        None => printed,
+        // The judgement stands whether anybody reads the table or not.
         Some(failure) => bail!(failure),
     }
 }
 
-/// Compares two arrays, writes the page that is asked for, and shows the report.
+fn print_comparison(arguments: &Compare, report: &CompareReport) -> Result<()> {
+    print(report, arguments.json, arguments.quiet, || render::compare::table(report))
+}
+
+/// Compares two arrays, and writes the page that is asked for.
 fn run_comparison(arguments: &Compare, tolerance: Option<AllClose>) -> Result<CompareReport> {
     let place = PagePlace::of(arguments.report.as_deref(), arguments.overwrite)?;
     let charts = place.is_some();
@@ -172,7 +177,6 @@ fn run_comparison(arguments: &Compare, tolerance: Option<AllClose>) -> Result<Co
         place.write(&page(&title, &section(&render::compare::table(&report), charts)?))?;
         place.commit()?;
     }
-    print(&report, arguments.json, arguments.quiet, || render::compare::table(&report))?;
     Ok(report)
 }
 
@@ -182,5 +186,5 @@ pub(crate) fn info(arguments: &Info) -> Result<()> {
 }
 
 pub(crate) fn cat(arguments: &Cat) -> Result<()> {
-    Ok(recast_pack::cat(&arguments.array, &arguments.runtime()?, &mut io::stdout().lock())?)
+    Ok(recast_pack::cat(&arguments.array, &arguments.runtime()?, &mut standard_output())?)
 }

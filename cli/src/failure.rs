@@ -8,10 +8,14 @@ use anyhow::{Result, anyhow};
 use clap::error::ErrorKind as ClapErrorKind;
 use recast_pack::ErrorKind;
 
+use crate::stream::ReaderGone;
+
 /// Failed, or over the bound.
 const FAILED: u8 = 1;
 /// Wrong usage.
 const USAGE: u8 = 2;
+/// Ended by Ctrl-C, as shells number it.
+const INTERRUPTED: u8 = 130;
 
 /// Arguments that make no sense together, as only the command itself can tell.
 #[derive(Debug)]
@@ -67,7 +71,7 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// Prints an error on one line; a reader of standard output that has gone away is none.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    if is_broken_pipe(error) {
+    if is_reader_gone(error) {
         return ExitCode::SUCCESS;
     }
     eprintln!("recast: {}", one_line(&format!("{error:#}")));
@@ -76,17 +80,19 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 
 fn status(error: &anyhow::Error) -> u8 {
     let of_library = error.chain().find_map(|cause| cause.downcast_ref::<recast_pack::Error>());
-    let is_usage = match of_library.map(recast_pack::Error::kind) {
-        Some(ErrorKind::Options) => true,
-        Some(ErrorKind::Interrupted | ErrorKind::Failed) => false,
-        None => error.is::<UsageError>(),
-    };
-    if is_usage { USAGE } else { FAILED }
+    match of_library.map(recast_pack::Error::kind) {
+        Some(ErrorKind::Options) => USAGE,
+        Some(ErrorKind::Interrupted) => INTERRUPTED,
+        Some(ErrorKind::Failed) => FAILED,
+        None if error.is::<UsageError>() => USAGE,
+        None => FAILED,
+    }
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+fn is_reader_gone(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        inner.is_some_and(|inner| inner.is::<ReaderGone>())
     })
 }
 

@@ -8,7 +8,7 @@ use super::errors;
 use super::table::Table;
 
 /// Who can read the result; others do not know its codecs.
-const READERS: &str = "zarr-python 3.2 or newer with zarr-recast or cast-value-rs, zarrs with \
+const READERS: &str = "zarr-python 3.4.2 or newer with zarr-recast or cast-value-rs, zarrs with \
                        zarrs-recast;\nnot GDAL, netCDF and others without these codecs: give them \
                        the result of `recast unpack`";
 
@@ -26,9 +26,20 @@ pub(crate) fn table(report: &PackReport) -> Table {
     table
 }
 
+/// What the headline says of clamped elements: they are off by more than any bound.
+fn clamping(report: &PackReport) -> String {
+    let counts = &report.counts;
+    if counts.clamped == 0 {
+        return String::new();
+    }
+    let by = report.error.largest_clamping.max(report.error.errors.max);
+    let (clamped, elements) = (count(counts.clamped), count(counts.elements));
+    format!("; {clamped} of {elements} elements clamped, by {} at most", measured(by))
+}
+
 fn rows_of_choice(report: &PackReport, table: &mut Table) {
     match report.sampled_chunks {
-        None => table.row("packed", &report.output),
+        None => table.row("packed", format!("{}{}", report.output, clamping(report))),
         Some(sampled) => table.row(
             "dry run",
             format!(
@@ -107,6 +118,10 @@ fn rows_of_sizes(report: &PackReport, table: &mut Table) {
     let before = sizes.source_stored.map(|bytes| bytes as f64);
     let stored = before.map_or_else(|| "unknown".to_owned(), bytes);
     table.row("stored", format!("{stored} -> {}", bytes(stored_bytes)));
+    if report.ratio.is_none() {
+        table.row("ratio", "none, as all values are the same");
+        return;
+    }
     let ratio = |before: f64| format!("{:.2}", before / stored_bytes.max(1.0));
     let memory = format!("{} to memory", ratio(source));
     let stored = before.map(|before| format!(", {} to what was stored", ratio(before)));

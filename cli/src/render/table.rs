@@ -6,6 +6,8 @@ use std::io::Write as _;
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::stream::standard_output;
+
 /// Prints a report: as JSON if that is asked for, else for people unless they want quiet.
 pub(crate) fn print<T: Display>(
     report: &impl Serialize,
@@ -13,12 +15,13 @@ pub(crate) fn print<T: Display>(
     quiet: bool,
     to_text: impl FnOnce() -> T,
 ) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = standard_output();
     if json {
         writeln!(stdout, "{}", serde_json::to_string_pretty(report)?)?;
     } else if !quiet {
         write!(stdout, "{}", to_text())?;
     }
+    stdout.flush()?;
     Ok(())
 }
 

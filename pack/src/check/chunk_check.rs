@@ -266,7 +266,9 @@ impl<N: Number> ChunkCheck<'_, N> {
             for (index, wrong) in wrong {
                 let found = self.found(index, before, after);
                 if !judge.counts {
-                    return Err(Violation(format!("{found}: {}", judge.why(&wrong))).into());
+                    let text = format!("{found}: {}", judge.why(&wrong));
+                    let is_collision = matches!(wrong, Wrong::BecameNan | Wrong::BecameMissing);
+                    return Err(Violation { text, is_collision }.into());
                 }
                 self.total.wrong += 1;
                 self.total.first_wrong.get_or_insert_with(|| (found, judge.why(&wrong)));

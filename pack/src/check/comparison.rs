@@ -87,11 +87,23 @@ impl Comparison {
 
 /// An element that does not come back as it must.
 #[derive(Clone, Debug)]
-pub(crate) struct Violation(pub(super) String);
+pub(crate) struct Violation {
+    pub(super) text: String,
+    /// Whether a valid value decodes to NaN or to a missing marker.
+    pub(crate) is_collision: bool,
+}
+
+impl Violation {
+    /// A valid value of the sample decodes to NaN or to a missing marker.
+    pub(crate) fn collision(scale: &str) -> Self {
+        let text = format!("with the scale {scale} a valid element decodes to a missing value");
+        Self { text, is_collision: true }
+    }
+}
 
 impl std::fmt::Display for Violation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 

@@ -9,7 +9,7 @@ use zarr_recast::{BindOptions, CastValue, Chain, Codec, ScaleOffset, fill_value}
 
 use super::chooser::{Chooser, refused};
 use super::codes::map;
-use super::packing::{CodeWay, Packing, Special, bound};
+use super::packing::{CodeWay, Packing, Special, SpecialLost, bound};
 use super::specials::Ways;
 use crate::error::Result;
 use crate::options::PackOptions;
@@ -96,7 +96,10 @@ impl Chooser<'_> {
         for &marker in self.survey.markers.values() {
             let is_hit = !wraps && self.is_hit(marker, &ways);
             if is_hit && avoids_markers {
-                bail!("values next to {marker}, which marks missing ones, would decode to it");
+                let text = format!(
+                    "values next to {marker}, which marks missing ones, would decode to it"
+                );
+                return Err(SpecialLost(text).into());
             }
             is_risky |= is_hit;
             self.add_special(marker, true, &mut ways)?;
@@ -141,7 +144,10 @@ impl Chooser<'_> {
             let decoded = chain.encode(&bytes).and_then(|code| chain.decode(&code));
             if !decoded.is_ok_and(|decoded| decoded == bytes) {
                 let target = chain.encoded_type();
-                bail!("{marker}, which marks missing values, does not come back from {target}");
+                let text = format!(
+                    "{marker}, which marks missing values, does not come back from {target}"
+                );
+                return Err(SpecialLost(text).into());
             }
         }
         Ok(())

@@ -27,6 +27,18 @@ pub(crate) struct Packing {
     pub(super) avoids_markers: bool,
 }
 
+/// A missing marker or fill value that a candidate cannot keep; another bound need not help.
+#[derive(Clone, Debug)]
+pub(crate) struct SpecialLost(pub(super) String);
+
+impl std::fmt::Display for SpecialLost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SpecialLost {}
+
 /// How a special value gets its stored code.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CodeWay {

@@ -7,7 +7,7 @@ use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
 use super::chooser::{Chooser, refused};
 use super::codes::{codes_from_ends, ends};
-use super::packing::{CodeWay, Special};
+use super::packing::{CodeWay, Special, SpecialLost};
 use crate::error::Result;
 use crate::options::NanTo;
 use crate::scan::number::{integer, scalar};
@@ -163,11 +163,11 @@ impl Chooser<'_> {
         let working = working.map_err(|reason| refused(value, self.working, reason))?;
         let way = self.way(working, value, is_marker, ways).with_context(|| {
             let what = if is_marker { "missing value" } else { "fill value" };
-            format!(
+            SpecialLost(format!(
                 "the {what} {value} cannot be kept exactly in {}; use another --data-type, --scale \
                  or --offset",
                 ways.target
-            )
+            ))
         })?;
         let code = match way {
             CodeWay::Mapped(_, code) | CodeWay::Remapped(_, Some((_, code))) => Some(code),

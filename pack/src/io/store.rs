@@ -188,6 +188,16 @@ impl Location {
         }
     }
 
+    /// The stored chunks of the array that lies here, without its metadata, if they can be counted.
+    pub(crate) fn chunk_bytes(&self) -> Option<u64> {
+        let mut bytes = self.stored_bytes()?;
+        for name in ["zarr.json", ".zarray", ".zattrs", "meta", "attrs"] {
+            let document = self.bytes(name).ok()?;
+            bytes = bytes.saturating_sub(document.map_or(0, |bytes| bytes.len() as u64));
+        }
+        Some(bytes)
+    }
+
     /// What is stored under a key from here.
     pub(crate) fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let key = StoreKey::new(format!("{}{name}", self.prefix()?.as_str()))?;

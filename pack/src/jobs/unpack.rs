@@ -43,7 +43,7 @@ pub struct UnpackReport {
     /// The type of the values.
     #[serde(serialize_with = "json::element_type")]
     pub data_type: ElementType,
-    /// All that is stored of the input, if it can be counted.
+    /// The stored chunks of the input, if they can be counted.
     pub source_stored: Option<u64>,
     /// The stored chunks of the output.
     pub stored: u64,
@@ -99,7 +99,7 @@ impl UnpackJob {
             output: self.output.display().to_string(),
             shape: source.array().shape().to_vec(),
             data_type: source.element_type(),
-            source_stored: source.location().stored_bytes(),
+            source_stored: source.location().chunk_bytes(),
             stored,
             seconds: started.elapsed().as_secs_f64(),
         };

@@ -20,6 +20,37 @@ pub(crate) const FILL_VALUE: &str = "_FillValue";
 /// The attribute with one or several more such values.
 pub(crate) const MISSING_VALUE: &str = "missing_value";
 
+/// Values that netCDF, CF archives and satellite products fill with where nothing was measured.
+const CUSTOMARY: [f64; 12] = [
+    9.969_209_968_386_869e36,
+    1e20,
+    1e30,
+    1e36,
+    -9999.0,
+    -999.0,
+    -99_999.0,
+    -32_768.0,
+    -32_767.0,
+    9999.0,
+    99_999.0,
+    -2_147_483_648.0,
+];
+
+/// The ends of a range that look like missing values which nothing names.
+pub(crate) fn customary_markers(range: Option<(Scalar, Scalar)>) -> Vec<Scalar> {
+    let (least, greatest) = range.unzip();
+    let is_customary = |end: &Scalar| {
+        let one = |&number: &f64| {
+            let number = JsonScalar::from(Scalar::from(number));
+            number.to_scalar(end.element_type()).is_ok_and(|value| value.equals(*end))
+        };
+        CUSTOMARY.iter().any(one)
+    };
+    let mut ends: Vec<Scalar> = least.into_iter().chain(greatest).filter(is_customary).collect();
+    ends.dedup_by(|a, b| a.equals(*b));
+    ends
+}
+
 /// The markers of an array, in its type, each value once, in ascending order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Markers(Vec<Scalar>);

@@ -59,8 +59,9 @@ pub struct PackReport {
     pub counts: Counts,
     /// Sizes.
     pub bytes: Bytes,
-    /// The bytes of all elements over those of the stored chunks.
-    pub ratio: f64,
+    /// The bytes of all elements over those of the stored chunks; `None` where all values are the same, or
+    /// there are none, as that says nothing about packing.
+    pub ratio: Option<f64>,
     /// How far decoded elements are from the original ones.
     pub error: PackErrors,
     /// Whether nothing was written.
@@ -72,7 +73,7 @@ pub struct PackReport {
     /// The time it took.
     pub seconds: f64,
     /// The bytes of all elements over that time.
-    pub bytes_per_second: f64,
+    pub bytes_per_second: u64,
     /// The chunks of the array.
     #[serde(skip)]
     pub chunks: u64,
@@ -146,7 +147,7 @@ pub struct Bytes {
     pub source: u64,
     /// All elements as they are stored, before compression.
     pub packed: u64,
-    /// All that is stored of the input, if it can be counted.
+    /// The stored chunks of the input, if they can be counted.
     pub source_stored: Option<u64>,
     /// The stored chunks of the output.
     pub stored: u64,
@@ -202,6 +203,7 @@ impl PackReport {
         let fill_is_mapped = !fill_is_marker && packing.is_mapped(survey.fill_value);
         let fill = survey.count(survey.fill_value);
         let mapped_fill = if fill_is_mapped { fill } else { 0 };
+        let varies = survey.data_range.is_some_and(|(least, greatest)| !least.equals(greatest));
         let scale_from = job.others.first().map(|_| {
             let others = job.others.iter().map(|other| other.source);
             let arrays = [job.source].into_iter().chain(others);
@@ -241,10 +243,10 @@ impl PackReport {
             bytes: Bytes {
                 source: source_bytes,
                 packed: packed_bytes,
-                source_stored: job.source.location().stored_bytes(),
+                source_stored: job.source.location().chunk_bytes(),
                 stored: part.stored_bytes,
             },
-            ratio: source_bytes as f64 / part.stored_bytes.max(1) as f64,
+            ratio: varies.then(|| source_bytes as f64 / part.stored_bytes.max(1) as f64),
             error: PackErrors {
                 errors: part.comparison.errors(extent),
                 bound: options.max_abs_error,
@@ -256,7 +258,7 @@ impl PackReport {
             sampled_chunks: sampled,
             verified: options.verify,
             seconds,
-            bytes_per_second: source_bytes as f64 / seconds,
+            bytes_per_second: (source_bytes as f64 / seconds.max(1e-9)) as u64,
             chunks: job.source.chunks(),
             has_value_codecs: !packing.codecs.is_empty(),
             options: options.clone(),

@@ -9,11 +9,12 @@ use crate::check::chunk_check::largest_excess;
 use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
 use crate::choose::chooser::Chooser;
-use crate::choose::packing::Packing;
+use crate::choose::packing::{Packing, SpecialLost};
 use crate::choose::positions::Position;
 use crate::error::Result;
 use crate::options::{Compressor, PackOptions};
-use crate::scan::survey::Survey;
+use crate::scan::missing::customary_markers;
+use crate::scan::survey::{Survey, survey};
 use crate::text::{count, scalar_text};
 
 /// Bytes of decoded chunks that a dry run tries, more or less.
@@ -67,7 +68,7 @@ impl Job<'_> {
             }
         }
         let failure = failure.unwrap_or_else(|| too_fine(self.all));
-        Err(self.explained(failure))
+        Err(self.with_suspects(self.explained(failure))?)
     }
 
     /// Encodes the other arrays, decodes them again and compares: the codecs are those of all of them
@@ -173,14 +174,19 @@ impl Job<'_> {
         }
         let range = self.all.range.map(|(least, greatest)| format!(" from {least} to {greatest}"));
         let PackOptions { max_abs_error, max_rel_error, precision, .. } = *self.options();
+        // Where values fall together with a missing one, finer steps part them.
+        let is_collision =
+            failure.downcast_ref::<Violation>().is_some_and(|violation| violation.is_collision)
+                || failure.is::<SpecialLost>();
+        let way = if is_collision { "try a smaller" } else { "allow a larger" };
         let (how, hint) = if let Some(bound) = max_abs_error {
-            (format!("within {bound:?} "), "allow a larger --max-abs-error")
+            (format!("within {bound:?} "), format!("{way} --max-abs-error"))
         } else if let Some(bound) = max_rel_error {
-            (format!("within {bound:?} of each "), "allow a larger --max-rel-error")
+            (format!("within {bound:?} of each "), format!("{way} --max-rel-error"))
         } else if let Some(step) = precision {
-            (format!("as multiples of {step:?} "), "allow a larger --precision")
+            (format!("as multiples of {step:?} "), format!("{way} --precision"))
         } else {
-            (String::new(), "use --max-abs-error")
+            (String::new(), "use --max-abs-error".to_owned())
         };
         let target = match self.options().data_type {
             Some(target) => target.to_string(),
@@ -195,6 +201,35 @@ impl Job<'_> {
             range.unwrap_or_default()
         );
         failure.context(context)
+    }
+
+    /// Adds to a failure which values look like missing ones that nothing names, and how many there are.
+    fn with_suspects(&self, failure: anyhow::Error) -> Result<anyhow::Error> {
+        let suspects = customary_markers(self.all.data_range);
+        if suspects.is_empty() {
+            return Ok(failure);
+        }
+        let mut counts = vec![0; suspects.len()];
+        for member in self.members() {
+            let mut markers = member.survey.markers.clone();
+            markers.extend(suspects.iter().copied());
+            let found = survey(member.source, &markers, member.workers)?;
+            for (total, &suspect) in counts.iter_mut().zip(&suspects) {
+                *total += found.count(suspect);
+            }
+        }
+        let named = suspects.iter().zip(counts).map(|(suspect, number)| {
+            format!("{} ({} elements)", scalar_text(Some(*suspect)), count(number))
+        });
+        let named: Vec<String> = named.collect();
+        let values: Vec<String> =
+            suspects.iter().map(|&suspect| scalar_text(Some(suspect))).collect();
+        Ok(failure.context(format!(
+            "{} {} like missing values, which nothing names; if that is so, use --missing {}",
+            named.join(" and "),
+            if values.len() == 1 { "looks" } else { "look" },
+            values.join(" ")
+        )))
     }
 
     pub(super) fn refuse_infinity(&self, target: ElementType) -> Result<()> {
@@ -220,6 +255,9 @@ impl Job<'_> {
             sample,
             &decoded,
         )?;
+        if excess == Some(f64::INFINITY) {
+            return Err(Violation::collision(&scalar_text(packing.scale)).into());
+        }
         if let Some(error) = excess {
             bail!("with the scale {} an element is off by {error:?}", scalar_text(packing.scale));
         }
