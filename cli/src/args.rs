@@ -9,11 +9,15 @@ use clap::builder::TypedValueParser;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use recast_kernels::{ElementType, OutOfRange, Rounding};
-use zarr_recast::{FillCheck, JsonScalar};
+use recast_pack::{
+    ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, NanTo, PackJob, PackOptions,
+    Percentiles, scalar,
+};
+use zarr_recast::JsonScalar;
 
 /// Packs Zarr arrays into small integers within an error bound, explains them and unpacks them.
 ///
-/// Exit status: 0 done, 1 failed or over the bound, 2 wrong usage.
+/// Exit status: 0 done, 1 failed or over the bound, 2 wrong usage, 130 ended by Ctrl-C.
 #[derive(Debug, Parser)]
 #[command(name = "recast", version, propagate_version = true)]
 #[command(
@@ -93,10 +97,20 @@ pub(crate) struct Pack {
     #[arg(long, short = 't', value_name = "T", value_parser = element_types())]
     pub(crate) data_type: Option<ElementType>,
     /// The stored value that stands for NaN: a number, min or max of the type, or auto.
-    #[arg(long, value_name = "V|min|max|auto", default_value = "auto", value_parser = nan_to)]
+    #[arg(long, value_name = "V|min|max|auto", default_value = "auto", value_parser = str::parse::<NanTo>)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) nan_to: NanTo,
-    /// Lets values become NaN or the fill value if they are stored as those are; they are counted.
+    /// Values that stand for missing ones, besides NaN and those that the attributes _FillValue and
+    /// missing_value name. Each gets a stored code of its own and comes back bit for bit.
+    #[arg(long, value_name = "V", num_args = 1.., value_parser = scalar, allow_negative_numbers = true)]
+    pub(crate) missing: Vec<JsonScalar>,
+    /// Keep no stored code for NaN in an array that has none.
+    #[arg(long, conflicts_with = "nan_to")]
+    pub(crate) no_nan: bool,
+    /// Give infinities stored codes of their own.
+    #[arg(long)]
+    pub(crate) infinity: bool,
+    /// Allow valid values to share a stored code with NaN or a missing value; they are counted.
     #[arg(long)]
     pub(crate) allow_collisions: bool,
     /// The smallest value to keep; those below become it and are counted. By default the smallest.
@@ -107,7 +121,7 @@ pub(crate) struct Pack {
     pub(crate) src_max: Option<f64>,
     /// Keeps the values between two percentiles of the whole array (nearest rank), 0.1,99.9 for
     /// instance; those outside become the ends and are counted.
-    #[arg(long, value_name = "LO,HI", value_parser = percentiles)]
+    #[arg(long, value_name = "LO,HI", value_parser = str::parse::<Percentiles>)]
     #[arg(conflicts_with_all = ["src_min", "src_max"])]
     pub(crate) percentile: Option<Percentiles>,
     /// Takes the range of these arrays together, INPUT with them, so that packing one after the other
@@ -161,15 +175,83 @@ pub(crate) struct Pack {
 }
 
 impl Pack {
-    /// Whether the flags say how an array is to be packed.
-    pub(crate) fn says_how(&self) -> bool {
-        self.max_abs_error.is_some()
-            || self.max_rel_error.is_some()
-            || self.precision.is_some()
-            || self.data_type.is_some()
-            || self.scale.is_some()
-            || self.offset.is_some()
-            || self.from_cf
+    /// How the flags say that arrays are packed.
+    pub(crate) fn options(&self) -> PackOptions {
+        PackOptions {
+            max_abs_error: self.max_abs_error,
+            max_rel_error: self.max_rel_error,
+            precision: self.precision,
+            auto: self.auto,
+            pow2: self.pow2,
+            data_type: self.data_type,
+            nan_to: self.nan_to.clone(),
+            missing: self.missing.clone(),
+            no_nan: self.no_nan,
+            infinity: self.infinity,
+            allow_collisions: self.allow_collisions,
+            src_min: self.src_min,
+            src_max: self.src_max,
+            percentile: self.percentile,
+            rounding: self.rounding,
+            out_of_range: self.out_of_range.into(),
+            scale: self.scale.clone(),
+            offset: self.offset.clone(),
+            verify: self.verify,
+            compressor: self.common.compressor,
+            from_cf: self.from_cf,
+            decoded_type: self.decoded_type,
+        }
+    }
+
+    /// What packs an array.
+    pub(crate) fn job(&self) -> PackJob {
+        PackJob {
+            scale_from: self.scale_from.clone(),
+            overwrite: self.common.overwrite,
+            provenance: !self.no_provenance,
+            charts: self.report.is_some(),
+            ..PackJob::new(&self.input, &self.output, self.options())
+        }
+    }
+
+    /// What turns the attributes of CF into codecs.
+    pub(crate) fn cf_job(&self) -> FromCfJob {
+        FromCfJob {
+            decoded_type: self.decoded_type,
+            overwrite: self.common.overwrite,
+            provenance: !self.no_provenance,
+            charts: self.report.is_some(),
+            ..FromCfJob::new(&self.input, &self.output)
+        }
+    }
+
+    /// What packs a group, with the rules of `--config`.
+    pub(crate) fn group_job(&self, rules: Vec<ArrayRule>) -> GroupJob {
+        let names = self.scale_from.iter().map(|path| path.display().to_string());
+        GroupJob {
+            include: self.group.include.clone(),
+            exclude: self.group.exclude.clone(),
+            all: self.group.all,
+            rules,
+            scale_from: names.collect(),
+            overwrite: self.common.overwrite,
+            provenance: !self.no_provenance,
+            charts: self.report.is_some(),
+            ..GroupJob::new(&self.input, &self.output, self.options())
+        }
+    }
+}
+
+impl Migrate {
+    /// What migrates the array or group.
+    pub(crate) fn job(&self) -> MigrateJob {
+        MigrateJob {
+            copy: self.copy,
+            reencode: self.reencode,
+            overwrite: self.common.overwrite,
+            compressor: self.common.compressor,
+            ..MigrateJob::new(&self.input, self.output.clone())
+        }
     }
 }
 
@@ -202,7 +284,7 @@ impl Group {
 }
 
 /// The arguments with which codecs are chosen; what replaces choosing excludes them.
-const CHOOSING: [&str; 14] = [
+const CHOOSING: [&str; 17] = [
     "compressor",
     "max_abs_error",
     "max_rel_error",
@@ -210,6 +292,9 @@ const CHOOSING: [&str; 14] = [
     "auto",
     "pow2",
     "data_type",
+    "missing",
+    "no_nan",
+    "infinity",
     "allow_collisions",
     "src_min",
     "src_max",
@@ -326,23 +411,12 @@ pub(crate) struct Common {
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// How the chunks of OUTPUT are compressed.
-    #[arg(long, value_name = "NAME[:LEVEL]", default_value = "zstd:5", value_parser = compressor)]
+    #[arg(long, value_name = "NAME[:LEVEL]", default_value = "zstd:5", value_parser = str::parse::<Compressor>)]
     #[arg(
         long_help = "How the chunks of OUTPUT are compressed: none, zstd, gzip, or blosc (zstd with a byte \
                        shuffle), with a level after a colon."
     )]
     pub(crate) compressor: Compressor,
-}
-
-impl Common {
-    pub(crate) fn fill_check(&self) -> FillCheck {
-        fill_check(self.accept_fill_value)
-    }
-}
-
-/// How strict to be about the fill value of an array that exists.
-pub(crate) fn fill_check(accept: bool) -> FillCheck {
-    if accept { FillCheck::Report } else { FillCheck::Open }
 }
 
 /// Shows the codecs of an array step by step: types, ranges, the fill value, precision, warnings.
@@ -434,82 +508,6 @@ fn size(text: &str) -> Result<u64, String> {
         Ok(number) if number > 0.0 => Ok((number * factor as f64) as u64),
         _ => Err(wrong()),
     }
-}
-
-/// How chunks are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compressor {
-    None,
-    Zstd(i32),
-    Gzip(i32),
-    Blosc(i32),
-}
-
-fn compressor(text: &str) -> Result<Compressor, String> {
-    let (name, level) = match text.split_once(':') {
-        Some((name, level)) => (name, Some(level)),
-        None => (text, None),
-    };
-    let level = |default: i32, highest: i32| match level.map(str::parse) {
-        None => Ok(default),
-        Some(Ok(level)) if (0..=highest).contains(&level) => Ok(level),
-        Some(_) => Err(format!("the level of {name} is a number from 0 to {highest}")),
-    };
-    match name {
-        "none" if text == "none" => Ok(Compressor::None),
-        "zstd" => Ok(Compressor::Zstd(level(5, 22)?)),
-        "gzip" => Ok(Compressor::Gzip(level(6, 9)?)),
-        "blosc" => Ok(Compressor::Blosc(level(5, 9)?)),
-        _ => Err("none, zstd[:LEVEL], gzip[:LEVEL] or blosc[:LEVEL] is needed".to_owned()),
-    }
-}
-
-/// Two percentiles, in percent.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Percentiles(pub(crate) f64, pub(crate) f64);
-
-fn percentiles(text: &str) -> Result<Percentiles, String> {
-    let pair = text.split_once(',').map(|(low, high)| (low.trim().parse(), high.trim().parse()));
-    match pair {
-        Some((Ok(low), Ok(high))) if 0.0 <= low && low < high && high <= 100.0 => {
-            Ok(Percentiles(low, high))
-        }
-        _ => Err("two percentages are needed, such as 0.1,99.9".to_owned()),
-    }
-}
-
-/// Where NaN goes.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum NanTo {
-    /// To an end of the type's range that the data leave free.
-    Auto,
-    /// To the type's smallest value.
-    Min,
-    /// To the type's largest value.
-    Max,
-    /// To this value.
-    Value(JsonScalar),
-}
-
-fn nan_to(text: &str) -> Result<NanTo, String> {
-    Ok(match text {
-        "auto" => NanTo::Auto,
-        "min" => NanTo::Min,
-        "max" => NanTo::Max,
-        _ => NanTo::Value(scalar(text)?),
-    })
-}
-
-/// A number as JSON has it, or as people write it (`.5`, `+3`).
-fn scalar(text: &str) -> Result<JsonScalar, String> {
-    JsonScalar::from_json(text)
-        .or_else(|error| match text.parse::<f64>() {
-            Ok(number) if number.is_finite() => {
-                JsonScalar::from_json(&serde_json::Value::from(number))
-            }
-            _ => Err(error),
-        })
-        .map_err(|error| error.to_string())
 }
 
 fn non_negative(text: &str) -> Result<f64, String> {

@@ -5,12 +5,17 @@ use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use clap::error::ErrorKind;
+use clap::error::ErrorKind as ClapErrorKind;
+use recast_pack::ErrorKind;
+
+use crate::stream::ReaderGone;
 
 /// Failed, or over the bound.
 const FAILED: u8 = 1;
 /// Wrong usage.
 const USAGE: u8 = 2;
+/// Ended by Ctrl-C, as shells number it.
+const INTERRUPTED: u8 = 130;
 
 /// Arguments that make no sense together, as only the command itself can tell.
 #[derive(Debug)]
@@ -27,9 +32,9 @@ impl std::error::Error for UsageError {}
 /// Prints what clap has to say: help as it is, an error on one line.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let asked_for = [
-        ErrorKind::DisplayHelp,
-        ErrorKind::DisplayVersion,
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+        ClapErrorKind::DisplayHelp,
+        ClapErrorKind::DisplayVersion,
+        ClapErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
     ];
     if asked_for.contains(&error.kind()) {
         // A reader of the help that has gone away needs no telling.
@@ -41,42 +46,53 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 }
 
 /// What clap has to say of arguments that are wrong, on one line.
-pub(crate) fn clap_problem(error: &clap::Error) -> String {
+fn clap_problem(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let problem = text.split("\nUsage:").next().unwrap_or_default();
     let problem = problem.split("\nFor more information").next().unwrap_or_default();
     one_line(problem.trim_start_matches("error: "))
 }
 
-/// Leaves it to [`guarded`] to tell of a panic, unless a developer asks for its backtrace.
+/// Leaves it to [`guarded`], here and in the library, to tell of a panic, unless a developer asks for its backtrace.
 pub(crate) fn quiet_panics() {
     if std::env::var_os("RUST_BACKTRACE").is_none_or(|value| value == "0") {
         panic::set_hook(Box::new(|_| {}));
     }
 }
 
-/// Does something that may panic, which is then an error. Decoders that are not ours do so on some
-/// broken chunks, for instance on a shard whose index points beyond every file.
+/// Turns a panic, which is a mistake of this program, into an error.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-        Err(anyhow!("a codec gave up: {}", text.unwrap_or("without a reason")))
+        Err(anyhow!("a mistake in recast: {}", text.unwrap_or("without a reason")))
     })
 }
 
 /// Prints an error on one line; a reader of standard output that has gone away is none.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    if is_broken_pipe(error) {
+    if is_reader_gone(error) {
         return ExitCode::SUCCESS;
     }
     eprintln!("recast: {}", one_line(&format!("{error:#}")));
-    ExitCode::from(if error.is::<UsageError>() { USAGE } else { FAILED })
+    ExitCode::from(status(error))
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+fn status(error: &anyhow::Error) -> u8 {
+    let of_library = error.chain().find_map(|cause| cause.downcast_ref::<recast_pack::Error>());
+    match of_library.map(recast_pack::Error::kind) {
+        Some(ErrorKind::Options) => USAGE,
+        Some(ErrorKind::Interrupted) => INTERRUPTED,
+        Some(ErrorKind::Failed) => FAILED,
+        None if error.is::<UsageError>() => USAGE,
+        None => FAILED,
+    }
+}
+
+fn is_reader_gone(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        inner.is_some_and(|inner| inner.is::<ReaderGone>())
     })
 }
 

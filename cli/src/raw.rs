@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use zarr_recast::{BindOptions, Chain, Codec, fill_value};
 
 use crate::args::{Direction, Raw};
-use crate::stream::stream;
+use crate::stream::{standard_output, stream};
 
 /// Bytes of input that are worked on at once.
 const PIECE: usize = 1 << 20;
@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &Raw) -> Result<()> {
         Direction::Encode => chain.encode_plan(),
         Direction::Decode => chain.decode_plan(),
     };
-    stream(plan, PIECE, &mut io::stdin().lock(), &mut io::stdout().lock())
+    stream(plan, PIECE, &mut io::stdin().lock(), &mut standard_output())
 }
 
 fn chain(arguments: &Raw) -> Result<Chain> {

@@ -115,3 +115,39 @@ fn integers_of_64_bits_are_compared_exactly() {
     let error = recast(&["compare", &a, &b]).fails(1);
     assert!(error.contains("shape"), "{error}");
 }
+
+/// Whoever reads the output, or nobody: a failed check exits 1, a passed one 0.
+#[cfg(unix)]
+#[test]
+fn a_failed_check_exits_1_whoever_reads_the_output() {
+    let folder = Folder::new();
+    let values = |last: f32| f32s(&[1.0, 2.0, last]);
+    Sample::new("float32", &[3], &[3], json!("NaN")).write(&folder.input(), &values(3.0));
+    Sample::new("float32", &[3], &[3], json!("NaN")).write(&folder.output(), &values(3.5));
+    let program = env!("CARGO_BIN_EXE_recast");
+    let status = |how: &str, atol: &str| {
+        let [a, b] = paths(&folder);
+        let line = how.replace("CHECK", "\"$0\" verify \"$1\" \"$2\" --atol \"$3\"");
+        let mut shell = std::process::Command::new("bash");
+        shell.args(["-c", &line, program, &a, &b, atol]).stderr(std::process::Stdio::null());
+        shell.status().unwrap().code()
+    };
+    // The first gives the status of the command in front of the pipe, once its reader has gone.
+    let ways = [
+        "(sleep 0.2; CHECK) | true; exit ${PIPESTATUS[0]}",
+        "CHECK | true; exit ${PIPESTATUS[0]}",
+        "CHECK >&-",
+        "CHECK --json >&-",
+        "CHECK >/dev/full",
+        "CHECK --json >/dev/full",
+        "CHECK --quiet",
+    ];
+    for way in ways {
+        assert_eq!(status(way, "0.1"), Some(1), "{way}");
+    }
+    for way in ["(sleep 0.2; CHECK) | true; exit ${PIPESTATUS[0]}", "CHECK --quiet >/dev/full"] {
+        assert_eq!(status(way, "0.5"), Some(0), "{way}");
+    }
+    // A table that cannot be written is a failure of its own.
+    assert_eq!(status("CHECK >/dev/full", "0.5"), Some(1));
+}

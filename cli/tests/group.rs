@@ -144,7 +144,10 @@ fn a_configuration_says_how_for_each() {
     assert_eq!(cast("t2m"), "uint16");
     assert_eq!(cast("wind"), "uint8");
     for (text, expected) in [
-        ("[[array]]\nname = \"x\"\nmax_error = 1", "array 1: unknown key max_error; the keys are"),
+        (
+            "[[array]]\nname = \"x\"\nmax_error = 1",
+            "array 1: unknown field `max_error`, expected one of",
+        ),
         ("[[array]]\nmax-abs-error = 1", "array 1: name is missing"),
         ("[[array]]\nname = \"x\"\nmax-abs-error = \"many\"", "a finite number"),
         ("[[array]]\nname = \"flag\"\nmax-abs-error = 1", "flag: uint8, and --config has a table"),

@@ -1,0 +1,20 @@
+//! How far values are off, as rows of a table.
+
+use recast_pack::Errors;
+use recast_pack::text::measured;
+
+use super::table::Table;
+
+/// Adds the errors; `bound` stands behind the largest.
+pub(super) fn rows(errors: &Errors, table: &mut Table, bound: &str) {
+    table.row("max error", format!("{}{bound}", measured(errors.max)));
+    if let Some(worst) = &errors.worst {
+        table.row("", worst.to_string());
+    }
+    table.row("mean error", measured(errors.mean));
+    table.row("bias", measured(errors.bias));
+    table.row("RMSE", measured(errors.rmse));
+    if let Some(psnr) = errors.psnr {
+        table.row("PSNR", format!("{psnr:.1} dB"));
+    }
+}

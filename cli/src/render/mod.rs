@@ -1,0 +1,11 @@
+//! Reports as text, JSON and HTML.
+
+pub(crate) mod cf;
+pub(crate) mod compare;
+mod errors;
+pub(crate) mod group;
+pub(crate) mod info;
+pub(crate) mod migrate;
+pub(crate) mod pack;
+pub(crate) mod page;
+pub(crate) mod table;

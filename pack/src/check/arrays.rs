@@ -1,0 +1,64 @@
+//! Judging a written array by the original one.
+
+use super::chunk_check::Judge;
+use super::comparison::Comparison;
+use super::tolerance::Tolerance;
+use crate::error::Result;
+use crate::io::source::Source;
+use crate::runtime::Workers;
+use crate::scan::number::{Number, is_wide};
+use crate::scan::survey::Survey;
+
+/// Reads two arrays of the same type, shape and chunks, and compares them; the original within
+/// the limits of its survey.
+///
+/// # Errors
+/// A chunk that cannot be read; a [`Violation`], the first one, if the tolerance is not met.
+pub(crate) fn compare(
+    original: &Source,
+    decoded: &Source,
+    survey: &Survey,
+    tolerance: Tolerance,
+    workers: &Workers,
+) -> Result<Comparison> {
+    if is_wide(original.element_type()) {
+        compare_as::<i128>(original, decoded, survey, tolerance, workers)
+    } else {
+        compare_as::<f64>(original, decoded, survey, tolerance, workers)
+    }
+}
+
+fn compare_as<N: Number>(
+    original: &Source,
+    decoded: &Source,
+    survey: &Survey,
+    tolerance: Tolerance,
+    workers: &Workers,
+) -> Result<Comparison> {
+    let judge = Judge::<N>::new(original.element_type(), &survey.markers, tolerance)?
+        .apart_from(&survey.apart)?;
+    let work = |number| {
+        let region = original.region(number)?;
+        let (before, after) = (original.read(&region)?, decoded.read(&region)?);
+        if before.is_none() && after.is_none() {
+            // Both are the fill value, which decoding does not touch.
+            return Ok(Comparison::default());
+        }
+        let filled = |elements: Option<Vec<u8>>, source: &Source| {
+            elements.map_or_else(|| source.read_or_fill(&region), Ok)
+        };
+        let (mut before, after) = (filled(before, original)?, filled(after, decoded)?);
+        if let Some(limits) = &survey.limits {
+            limits.apply(&mut before)?;
+        }
+        let mut check = judge.check(&region);
+        check.add(&before, &after)?;
+        Ok(check.done())
+    };
+    let mut total = Comparison::default();
+    workers.run(original.pass("verify"), original.chunks(), work, |comparison| {
+        total = std::mem::take(&mut total).merge(comparison);
+        Ok(())
+    })?;
+    Ok(total)
+}

@@ -1,0 +1,341 @@
+//! Judging the elements of a chunk by what they were: how far off they are, and which must not be so.
+
+use recast_kernels::{ElementType, Scalar};
+
+use super::comparison::{Comparison, Found, Violation};
+use super::tolerance::Tolerance;
+use crate::error::Result;
+use crate::io::region::Region;
+use crate::scan::missing::Markers;
+use crate::scan::number::{Number, is_wide};
+use crate::scan::reader::{BLOCK, Reader};
+use crate::scan::simd_stats;
+use crate::scan::sums::Sums;
+
+/// Independent sums that the compiler can do side by side.
+const LANES: usize = 8;
+
+/// The largest |decoded − original| in some valid elements, beyond what is allowed; infinity if one
+/// decodes to NaN or to a marker.
+pub(crate) fn largest_excess(
+    element_type: ElementType,
+    markers: &Markers,
+    tolerance: Tolerance,
+    before: &[u8],
+    after: &[u8],
+) -> Result<Option<f64>> {
+    fn largest<N: Number>(judge: &Judge<N>, before: &[u8], after: &[u8]) -> Result<Option<f64>> {
+        let pairs = judge.reader.read(before)?.into_iter().zip(judge.reader.read(after)?);
+        let distances = pairs.filter_map(|(x, y)| {
+            if y.is_nan() || judge.is_marker(y) {
+                return (!judge.tolerance.allow_collisions).then_some(f64::INFINITY);
+            }
+            judge.is_far(x, y).then(|| x.distance(y))
+        });
+        Ok(distances.reduce(f64::max))
+    }
+    if is_wide(element_type) {
+        largest(&Judge::<i128>::new(element_type, markers, tolerance)?, before, after)
+    } else {
+        largest(&Judge::<f64>::new(element_type, markers, tolerance)?, before, after)
+    }
+}
+
+/// Judges decoded elements by the original ones.
+pub(crate) struct Judge<N> {
+    reader: Reader<N>,
+    element_type: ElementType,
+    /// The values that stand for missing ones.
+    markers: Vec<N>,
+    /// Values that count in no statistic where they come back: markers and the fill value; as f64, too.
+    apart: Vec<N>,
+    rounded_apart: Vec<f64>,
+    tolerance: Tolerance,
+    /// Whether wrong elements are counted rather than an error.
+    counts: bool,
+}
+
+/// Sums over some elements, and whether one of them may be wrong; which, and whether it is, is found out
+/// then.
+#[derive(Clone, Copy, Default)]
+struct Lane {
+    sums: Sums,
+    is_suspicious: bool,
+}
+
+impl Lane {
+    fn merge(self, other: Self) -> Self {
+        Self {
+            sums: self.sums.merge(other.sums),
+            is_suspicious: self.is_suspicious | other.is_suspicious,
+        }
+    }
+}
+
+impl<N: Number> Judge<N> {
+    /// For elements of a type, some values of which stand for missing ones.
+    pub(crate) fn new(
+        element_type: ElementType,
+        markers: &Markers,
+        tolerance: Tolerance,
+    ) -> Result<Self> {
+        let reader = Reader::<N>::new(element_type)?;
+        let judge = Self {
+            markers: markers.numbers(&reader)?,
+            apart: Vec::new(),
+            rounded_apart: Vec::new(),
+            reader,
+            element_type,
+            tolerance,
+            counts: false,
+        };
+        judge.apart_from(markers)
+    }
+
+    /// Leaves these values out of all statistics where they come back; markers are among them.
+    pub(crate) fn apart_from(self, apart: &Markers) -> Result<Self> {
+        let apart = apart.numbers(&self.reader)?;
+        let rounded_apart = apart.iter().map(|value| value.to_f64()).collect();
+        Ok(Self { apart, rounded_apart, ..self })
+    }
+
+    /// Counts the wrong elements instead of failing.
+    pub(crate) fn counting(self) -> Self {
+        Self { counts: true, ..self }
+    }
+
+    fn is_marker(&self, number: N) -> bool {
+        self.markers.contains(&number)
+    }
+
+    /// Judges the elements of a region from the first to the last.
+    pub(crate) fn check<'a>(&'a self, region: &'a Region) -> ChunkCheck<'a, N> {
+        let (xs, ys) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK));
+        ChunkCheck { judge: self, region, total: Comparison::default(), seen: 0, xs, ys }
+    }
+
+    /// Adds an element to a sum.
+    #[allow(clippy::needless_bitwise_bool)]
+    fn add(&self, lane: &mut Lane, x: N, y: N) {
+        let (is_nan, is_marker) = (x.is_nan(), self.is_marker(x));
+        let is_infinite = x.is_infinite() & !is_marker;
+        let is_apart = (x == y) & self.apart.contains(&x);
+        let counts = !(is_nan | is_infinite | is_marker | is_apart);
+        let became_missing = counts & self.is_marker(y);
+        let became_nan = counts & y.is_nan();
+        let difference = if counts & !became_nan & !became_missing { y.minus(x) } else { 0.0 };
+        let distance = difference.abs();
+        let bound = self.tolerance.absolute + self.tolerance.relative * x.magnitude();
+        // At the bound itself what rounding took from the distance decides; no distance is exact.
+        let is_far =
+            counts & !became_missing & ((distance > bound) | ((distance == bound) & (bound > 0.0)));
+        lane.is_suspicious |= (!counts & !((x == y) | (is_nan & y.is_nan())))
+            | ((became_nan | became_missing) & !self.tolerance.allow_collisions)
+            | is_far;
+        let sums = &mut lane.sums;
+        sums.elements += u64::from(counts);
+        sums.max = if distance > sums.max { distance } else { sums.max };
+        sums.distances += distance;
+        sums.differences += difference;
+        sums.squares += distance * distance;
+        sums.became_missing += u64::from(became_missing);
+        sums.became_nan += u64::from(became_nan);
+        sums.nan += u64::from(is_nan);
+        sums.infinite += u64::from(is_infinite);
+        sums.missing += u64::from(is_marker);
+        sums.fill += u64::from(is_apart & !is_marker);
+    }
+
+    /// Whether |x − y| is more than allowed, exactly if the bound is absolute or relative alone.
+    fn is_far(&self, x: N, y: N) -> bool {
+        let Tolerance { absolute, relative, .. } = self.tolerance;
+        if relative == 0.0 {
+            return x.is_farther(y, absolute);
+        }
+        let magnitude = x.magnitude();
+        let (distance, product) = (x.distance(y), relative * magnitude);
+        let bound = absolute + product;
+        if distance != bound {
+            return distance > bound;
+        }
+        absolute == 0.0 && relative.mul_add(magnitude, -product) < 0.0
+    }
+
+    /// What is wrong with an element, if anything is.
+    fn wrong(&self, x: N, y: N) -> Option<Wrong> {
+        if x.is_nan() {
+            return (!y.is_nan()).then_some(Wrong::Nan);
+        }
+        if self.is_marker(x) {
+            return (x != y).then_some(Wrong::Missing);
+        }
+        if x.is_infinite() {
+            return (x != y).then_some(Wrong::Infinite);
+        }
+        let allowed = self.tolerance.allow_collisions;
+        if y.is_nan() {
+            return (!allowed).then_some(Wrong::BecameNan);
+        }
+        if self.is_marker(y) {
+            return (!allowed).then_some(Wrong::BecameMissing);
+        }
+        let Tolerance { absolute, relative, .. } = self.tolerance;
+        let bound = absolute + relative * x.magnitude();
+        self.is_far(x, y).then(|| Wrong::Far(x.distance(y), bound))
+    }
+
+    /// Says what is wrong with an element that is.
+    fn why(&self, wrong: &Wrong) -> String {
+        match wrong {
+            Wrong::BecameNan | Wrong::Nan if self.counts => "only one is NaN".to_owned(),
+            Wrong::Infinite if self.counts => "only one is that infinity".to_owned(),
+            Wrong::Far(distance, bound) => {
+                format!("an error of {distance:?}, {} allows {bound:?}", self.tolerance.name)
+            }
+            Wrong::BecameNan => {
+                "its stored value is that of NaN; choose another with --nan-to, or \
+                                 accept it with --allow-collisions"
+                    .to_owned()
+            }
+            Wrong::Missing if self.counts => "a missing value is another value now".to_owned(),
+            Wrong::BecameMissing if self.counts => "it marks a missing value now".to_owned(),
+            Wrong::BecameMissing => "that marks a missing value; use a wider --data-type or \
+                                     another --scale or --offset, or accept it with \
+                                     --allow-collisions"
+                .to_owned(),
+            Wrong::Nan => "NaN is lost; use --nan-to".to_owned(),
+            Wrong::Missing => "a missing value does not come back".to_owned(),
+            Wrong::Infinite => "it does not come back".to_owned(),
+        }
+    }
+}
+
+/// The elements of a region before and after, judged piece by piece.
+pub(crate) struct ChunkCheck<'a, N> {
+    judge: &'a Judge<N>,
+    region: &'a Region,
+    total: Comparison,
+    /// Elements so far.
+    seen: usize,
+    xs: Vec<N>,
+    ys: Vec<N>,
+}
+
+impl<N: Number> ChunkCheck<'_, N> {
+    /// Judges the next elements.
+    ///
+    /// # Errors
+    /// A [`Violation`], the first one.
+    pub(crate) fn add(&mut self, before: &[u8], after: &[u8]) -> Result<()> {
+        let size = self.judge.element_type.size();
+        for (before, after) in before.chunks(BLOCK * size).zip(after.chunks(BLOCK * size)) {
+            self.block(before, after)?;
+            self.seen += before.len() / size;
+        }
+        Ok(())
+    }
+
+    /// The sums over all elements.
+    pub(crate) fn done(self) -> Comparison {
+        self.total
+    }
+
+    fn block(&mut self, before: &[u8], after: &[u8]) -> Result<()> {
+        let judge = self.judge;
+        if self.simd_block(before, after) {
+            return Ok(());
+        }
+        judge.reader.read_into(before, &mut self.xs)?;
+        judge.reader.read_into(after, &mut self.ys)?;
+        let (xs, ys) = (&self.xs, &self.ys);
+        let mut lanes = [Lane::default(); LANES];
+        let (x_rows, x_rest) = xs.as_chunks::<LANES>();
+        let (y_rows, y_rest) = ys.as_chunks::<LANES>();
+        for (x_row, y_row) in x_rows.iter().zip(y_rows) {
+            for (lane, (&x, &y)) in lanes.iter_mut().zip(x_row.iter().zip(y_row)) {
+                judge.add(lane, x, y);
+            }
+        }
+        for (lane, (&x, &y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
+            judge.add(lane, x, y);
+        }
+        let Lane { sums, is_suspicious } = lanes.into_iter().fold(Lane::default(), Lane::merge);
+        let pairs = || xs.iter().copied().zip(ys.iter().copied()).enumerate();
+        if is_suspicious {
+            let wrong = pairs().filter_map(|(index, (x, y))| Some((index, judge.wrong(x, y)?)));
+            for (index, wrong) in wrong {
+                let found = self.found(index, before, after);
+                if !judge.counts {
+                    let text = format!("{found}: {}", judge.why(&wrong));
+                    let is_collision = matches!(wrong, Wrong::BecameNan | Wrong::BecameMissing);
+                    return Err(Violation { text, is_collision }.into());
+                }
+                self.total.wrong += 1;
+                self.total.first_wrong.get_or_insert_with(|| (found, judge.why(&wrong)));
+            }
+        }
+        if sums.max > self.total.sums.max {
+            let is_worst = |x: N, y: N| {
+                let counts = !(x.is_nan() | x.is_infinite() | y.is_nan())
+                    && !judge.is_marker(x)
+                    && !judge.is_marker(y);
+                counts && x.distance(y) == sums.max
+            };
+            let index = pairs().find_map(|(index, (x, y))| is_worst(x, y).then_some(index));
+            self.total.worst = index.map(|index| self.found(index, before, after));
+        }
+        self.total.sums = self.total.sums.merge(sums);
+        Ok(())
+    }
+
+    /// Adds a block of plain elements without the worst of all; false if it is not such a block.
+    fn simd_block(&mut self, before: &[u8], after: &[u8]) -> bool {
+        let Tolerance { absolute, relative, .. } = self.judge.tolerance;
+        let element_type = self.judge.element_type;
+        if relative != 0.0 {
+            return false;
+        }
+        let Some(sums) =
+            simd_stats::differences(element_type, before, after, &self.judge.rounded_apart)
+        else {
+            return false;
+        };
+        // At the bound itself only a closer look tells.
+        if sums.max > self.total.sums.max
+            || sums.max > absolute
+            || (sums.max == absolute && absolute > 0.0)
+        {
+            return false;
+        }
+        self.total.sums = self.total.sums.merge(sums);
+        true
+    }
+
+    /// The element at an index of the block.
+    fn found(&self, index: usize, before: &[u8], after: &[u8]) -> Found {
+        let element_type = self.judge.element_type;
+        let size = element_type.size();
+        let element = |bytes: &[u8]| {
+            bytes
+                .get(index * size..(index + 1) * size)
+                .and_then(|bytes| Scalar::from_ne_bytes(element_type, bytes))
+                .unwrap_or_else(|| Scalar::zero(element_type))
+        };
+        Found {
+            chunk: self.region.chunk.clone(),
+            element: self.region.place(self.seen + index),
+            before: element(before),
+            after: element(after),
+        }
+    }
+}
+
+/// What can be wrong with an element.
+enum Wrong {
+    Nan,
+    Missing,
+    Infinite,
+    BecameNan,
+    BecameMissing,
+    Far(f64, f64),
+}

@@ -1,0 +1,110 @@
+//! How far decoded elements lie from the original ones, summed over any number of chunks.
+
+use recast_kernels::Scalar;
+use serde::Serialize;
+
+use crate::json;
+use crate::scan::sums::Sums;
+
+/// How far decoded elements lie from the original ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Comparison {
+    pub(crate) sums: Sums,
+    /// Where the largest error is, if there is any.
+    pub(crate) worst: Option<Found>,
+    /// Elements that are not as toleranceed, where those are counted, and the first.
+    pub(crate) wrong: u64,
+    pub(crate) first_wrong: Option<(Found, String)>,
+}
+
+/// An element, and what became of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Found {
+    /// The place of its chunk in the grid.
+    pub chunk: Vec<u64>,
+    /// Its place in the array.
+    pub element: Vec<u64>,
+    /// What it was.
+    #[serde(rename = "original", serialize_with = "json::scalar")]
+    pub before: Scalar,
+    /// What it decodes to.
+    #[serde(rename = "decoded", serialize_with = "json::scalar")]
+    pub after: Scalar,
+}
+
+impl std::fmt::Display for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { chunk, element, before, after } = self;
+        write!(f, "element {element:?} (chunk {chunk:?}) is {before} and decodes to {after}")
+    }
+}
+
+/// How far decoded elements are from the original ones. NaN, infinities and missing values are left out.
+#[derive(Clone, Debug, Serialize)]
+pub struct Errors {
+    /// The largest |decoded − original|.
+    pub max: f64,
+    /// Where that is, if any element is off at all.
+    pub worst: Option<Found>,
+    /// The mean of |decoded − original|.
+    pub mean: f64,
+    /// The mean of decoded − original.
+    pub bias: f64,
+    /// The root of the mean of (decoded − original)².
+    pub rmse: f64,
+    /// 20 log10 of the range of the values over the RMSE, in dB.
+    pub psnr: Option<f64>,
+}
+
+impl Comparison {
+    /// The errors, for values that extend so far.
+    pub(crate) fn errors(&self, extent: Option<f64>) -> Errors {
+        Errors {
+            max: self.sums.max,
+            worst: self.worst.clone(),
+            mean: self.sums.mean(),
+            bias: self.sums.bias(),
+            rmse: self.sums.rmse(),
+            psnr: extent.and_then(|extent| self.sums.psnr(extent)),
+        }
+    }
+
+    /// Valid elements that decode to NaN or to a missing marker.
+    pub(crate) fn collisions(&self) -> u64 {
+        self.sums.became_nan + self.sums.became_missing
+    }
+
+    pub(crate) fn merge(self, other: Self) -> Self {
+        let is_worse = other.sums.max > self.sums.max;
+        Self {
+            sums: self.sums.merge(other.sums),
+            worst: if is_worse { other.worst } else { self.worst },
+            wrong: self.wrong + other.wrong,
+            first_wrong: self.first_wrong.or(other.first_wrong),
+        }
+    }
+}
+
+/// An element that does not come back as it must.
+#[derive(Clone, Debug)]
+pub(crate) struct Violation {
+    pub(super) text: String,
+    /// Whether a valid value decodes to NaN or to a missing marker.
+    pub(crate) is_collision: bool,
+}
+
+impl Violation {
+    /// A valid value of the sample decodes to NaN or to a missing marker.
+    pub(crate) fn collision(scale: &str) -> Self {
+        let text = format!("with the scale {scale} a valid element decodes to a missing value");
+        Self { text, is_collision: true }
+    }
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Violation {}

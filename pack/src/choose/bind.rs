@@ -1,0 +1,214 @@
+//! Codecs of an offset, a scale and a stored type, with stored codes for NaN, missing markers and the fill
+//! value.
+
+use anyhow::bail;
+use recast_kernels::{
+    ElementType, OutOfRange, Rounding, Scalar, ScaleOffset as Affine, Step, reference,
+};
+use zarr_recast::{BindOptions, CastValue, Chain, Codec, ScaleOffset, fill_value};
+
+use super::chooser::{Chooser, refused};
+use super::codes::map;
+use super::packing::{CodeWay, Packing, Special, SpecialLost, bound};
+use super::specials::Ways;
+use crate::error::Result;
+use crate::options::PackOptions;
+use crate::scan::number::integer;
+
+/// Where the elements go in the stored type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) offset: Option<Scalar>,
+    pub(super) scale: Option<Scalar>,
+    pub(super) target: ElementType,
+    pub(super) is_guess: bool,
+    /// Whether no value may decode to a missing marker, even one that is next to it.
+    pub(super) avoids_markers: bool,
+}
+
+impl Chooser<'_> {
+    /// Binds the codecs of a place, with stored codes for NaN, missing markers and the fill value.
+    pub(super) fn bind(&self, place: Place) -> Result<Packing> {
+        let Place { offset, scale, target, is_guess, avoids_markers } = place;
+        let PackOptions { rounding, out_of_range, .. } = *self.options;
+        let affine = Affine::new(offset, scale);
+        if scale.is_some_and(|scale| scale.is_zero() || !scale.is_finite()) {
+            bail!(
+                "--scale is {} in {}; it must be finite and not 0",
+                scale_text(scale),
+                self.working
+            );
+        }
+        let forth = |value| {
+            let run = reference::run(value, &[Step::Scale(affine)], 0);
+            run.map_err(|error| refused(value, self.working, error.reason))
+        };
+        let back = |value| reference::run(value, &[Step::Unscale(affine)], 0).ok();
+        let cast = |value: Scalar| value.cast(target, rounding, OutOfRange::Error);
+
+        // Every operation is monotonic, so the ends of the range tell where all elements go; unless
+        // they wrap, which only the elements themselves can tell.
+        let ends = [(self.least, forth(self.least)?), (self.greatest, forth(self.greatest)?)];
+        // A type that was asked for may be too small; one that is chosen may not.
+        let may_leave = self.options.is_explicit() && self.options.data_type.is_some();
+        let mut reached = Vec::new();
+        let mut wraps = false;
+        for (value, scaled) in ends {
+            match (cast(scaled), out_of_range) {
+                (Ok(code), _) => reached.extend(integer(code)),
+                (Err(_), OutOfRange::Clamp) if may_leave => {
+                    let clamped = scaled.cast(target, rounding, OutOfRange::Clamp);
+                    reached.extend(clamped.ok().and_then(integer));
+                }
+                (Err(_), OutOfRange::Wrap) if may_leave => wraps = true,
+                (Err(_), _) => bail!(
+                    "{value} becomes {scaled}, out of range for {target} ({} to {}); use a wider \
+                     --data-type, another --scale or --offset, or --out-of-range clamp",
+                    Scalar::min(target),
+                    Scalar::max(target)
+                ),
+            }
+        }
+        if wraps {
+            reached.clear();
+        }
+        let data = reached.iter().min().copied().zip(reached.iter().max().copied());
+        let is_free = |code: Scalar| {
+            integer(code)
+                .zip(data)
+                .is_none_or(|(code, (lowest, highest))| code < lowest || code > highest)
+        };
+        let mut nan = if self.has_nan() { self.nan(target, &is_free)? } else { None };
+        let scaled_ends = ends.map(|(_, scaled)| scaled);
+        let mut ways = Ways {
+            target,
+            rounding,
+            nan,
+            has_offset: offset.is_some(),
+            scaled_ends,
+            is_free: &is_free,
+            forth: &forth,
+            back: &back,
+            taken: nan.into_iter().collect(),
+            specials: Vec::new(),
+        };
+        let mut is_risky = false;
+        for &marker in self.survey.markers.values() {
+            let is_hit = !wraps && self.is_hit(marker, &ways);
+            if is_hit && avoids_markers {
+                let text = format!(
+                    "values next to {marker}, which marks missing ones, would decode to it"
+                );
+                return Err(SpecialLost(text).into());
+            }
+            is_risky |= is_hit;
+            self.add_special(marker, true, &mut ways)?;
+        }
+        // In the order of their bits, so that the codecs do not depend on whose is the array's own.
+        for &fill in &self.survey.fill_values {
+            if !fill.is_nan() && !self.survey.markers.contains(fill) {
+                self.add_special(fill, false, &mut ways)?;
+            }
+        }
+        let Ways { specials, taken, .. } = ways;
+        // Which codes are free is not known of values that wrap.
+        if !self.has_nan() && !self.options.no_nan && !wraps {
+            nan = self.nan(target, &|code| is_free(code) && !taken.contains(&code))?;
+        }
+        let codecs = self.codecs(place, nan, &specials);
+        let source = self.survey.element_type;
+        for &fill in &self.survey.fill_values {
+            bound(source, fill, &codecs)?;
+        }
+        let chain = bound(source, self.survey.fill_value, &codecs)?;
+        self.check_markers(&chain)?;
+        let strict = self.strict(&codecs)?;
+        Ok(Packing {
+            codecs,
+            chain,
+            strict,
+            offset,
+            scale,
+            nan,
+            specials,
+            is_guess,
+            is_risky,
+            avoids_markers,
+        })
+    }
+
+    /// Refuses a chain from which a marker does not come back bit for bit.
+    fn check_markers(&self, chain: &Chain) -> Result<()> {
+        for marker in self.survey.markers.values() {
+            let bytes = marker.to_ne_bytes();
+            let decoded = chain.encode(&bytes).and_then(|code| chain.decode(&code));
+            if !decoded.is_ok_and(|decoded| decoded == bytes) {
+                let target = chain.encoded_type();
+                let text = format!(
+                    "{marker}, which marks missing values, does not come back from {target}"
+                );
+                return Err(SpecialLost(text).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The same codecs with `out_of_range` as an error, if it is none.
+    fn strict(&self, codecs: &[Codec]) -> Result<Option<Chain>> {
+        let Some((Codec::CastValue(last), rest)) = codecs.split_last() else { return Ok(None) };
+        if self.options.out_of_range == OutOfRange::Error {
+            return Ok(None);
+        }
+        let mut last = last.clone();
+        last.out_of_range = OutOfRange::Error;
+        let codecs = [rest, &[last.into()]].concat();
+        let source = self.survey.element_type;
+        Ok(Some(Chain::bind(source, None, &codecs, &BindOptions::default())?))
+    }
+
+    /// The codecs themselves.
+    fn codecs(&self, place: Place, nan: Option<Scalar>, specials: &[Special]) -> Vec<Codec> {
+        let Place { offset, scale, target, .. } = place;
+        let PackOptions { rounding, out_of_range, .. } = *self.options;
+        let mut codecs = Vec::new();
+        let remapped: Vec<(Scalar, Scalar)> = specials
+            .iter()
+            .filter_map(|special| match special.way {
+                CodeWay::Remapped(value, _) => Some((special.value, value)),
+                CodeWay::Natural | CodeWay::Mapped(..) => None,
+            })
+            .collect();
+        if self.working != self.survey.element_type || !remapped.is_empty() {
+            let mut first = CastValue::new(self.working);
+            if self.working != self.survey.element_type {
+                // A decoded value may leave the type by less than the bound.
+                first.out_of_range = OutOfRange::Clamp;
+            }
+            first.scalar_map = map(&remapped);
+            codecs.push(first.into());
+        }
+        if offset.is_some() || scale.is_some() {
+            codecs.push(ScaleOffset::new(offset.map(Into::into), scale.map(Into::into)).into());
+        }
+        let mut pairs = Vec::new();
+        pairs.extend(Scalar::nan(self.working).zip(nan));
+        pairs.extend(specials.iter().filter_map(|special| match special.way {
+            CodeWay::Mapped(scaled, code) | CodeWay::Remapped(_, Some((scaled, code))) => {
+                Some((scaled, code))
+            }
+            CodeWay::Natural | CodeWay::Remapped(_, None) => None,
+        }));
+        if target != self.working || !pairs.is_empty() {
+            let mut last = CastValue::new(target);
+            last.rounding = (rounding != Rounding::NearestEven).then_some(rounding);
+            last.out_of_range = out_of_range;
+            last.scalar_map = map(&pairs);
+            codecs.push(last.into());
+        }
+        codecs
+    }
+}
+
+fn scale_text(scale: Option<Scalar>) -> String {
+    scale.map(|scale| fill_value::to_json(scale).to_string()).unwrap_or_default()
+}

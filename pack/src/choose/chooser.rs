@@ -1,0 +1,136 @@
+//! Chooses codecs for some arrays: the values, and the type in which scale and offset are computed.
+
+use anyhow::bail;
+use recast_kernels::{ElementType, Format, OutOfRange, Reason, Rounding, Scalar, Specials};
+
+use crate::check::tolerance::Tolerance;
+use crate::error::Result;
+use crate::options::PackOptions;
+use crate::scan::number::{integer, is_less, scalar};
+use crate::scan::survey::Survey;
+
+/// Chooses for one array.
+pub(crate) struct Chooser<'a> {
+    pub(super) options: &'a PackOptions,
+    pub(super) survey: &'a Survey,
+    /// The type in which scale and offset are computed.
+    pub(super) working: ElementType,
+    /// Smallest and largest element that counts, in that type.
+    pub(super) least: Scalar,
+    pub(super) greatest: Scalar,
+}
+
+impl<'a> Chooser<'a> {
+    /// # Errors
+    /// A request that no codecs can meet, whatever the elements are.
+    pub(crate) fn new(options: &'a PackOptions, survey: &'a Survey) -> Result<Self> {
+        let source = survey.element_type;
+        if source.is_integer()
+            && let Some(step) = options.precision.filter(|step| step.fract() != 0.0)
+        {
+            bail!("--precision {step:?} is no whole number, as all values of {source} are");
+        }
+        // Integers within less than 1 are integers unchanged; to give up more than that needs
+        // fractions of a code.
+        let coarse = options.max_abs_error.is_some_and(|bound| bound >= 1.0)
+            || options.precision.is_some_and(|step| step > 1.0)
+            || Self::spreads_integers(options, survey);
+        let fractions = source.is_integer() && coarse && !options.is_explicit();
+        let working = if fractions { ElementType::Float64 } else { source };
+        // Of an array without values, any value that marks nothing.
+        let small = (0..100).filter_map(|number| scalar(number, source));
+        let some = survey.fill_values.iter().copied().filter(|fill| fill.is_finite()).chain(small);
+        let nothing = some.into_iter().find(|&value| !survey.markers.contains(value));
+        let nothing = nothing.unwrap_or_else(|| Scalar::zero(source));
+        let (least, greatest) = survey.range.unwrap_or((nothing, nothing));
+        let work = |value: Scalar| {
+            value
+                .cast(working, Rounding::NearestEven, OutOfRange::Clamp)
+                .map_err(|reason| refused(value, working, reason))
+        };
+        let (least, greatest) = (work(least)?, work(greatest)?);
+        Ok(Self { options, survey, working, least, greatest })
+    }
+
+    /// What is demanded of every element.
+    pub(crate) fn tolerance(&self) -> Tolerance {
+        let PackOptions { max_abs_error, max_rel_error, precision, .. } = *self.options;
+        let (absolute, relative, name) = if let Some(bound) = max_abs_error {
+            (bound, 0.0, "--max-abs-error")
+        } else if let Some(bound) = max_rel_error {
+            (0.0, bound, "--max-rel-error")
+        } else if let Some(step) = precision {
+            let rounding = 32.0 * unit_roundoff(self.working) * self.magnitude();
+            (step / self.options.errors_in_a_step() + rounding, 0.0, "--precision")
+        } else {
+            (f64::INFINITY, 0.0, "")
+        };
+        Tolerance { absolute, relative, name, allow_collisions: self.options.allow_collisions }
+    }
+
+    /// Codes that NaN, missing markers and fill values may need.
+    pub(super) fn reserved_codes(&self) -> usize {
+        Self::reserved(self.survey)
+    }
+
+    fn reserved(survey: &Survey) -> usize {
+        1 + survey.markers.values().len() + survey.fill_values.len()
+    }
+
+    /// Whether `--auto` squeezes integers together; those that fit are kept as they are.
+    fn spreads_integers(options: &PackOptions, survey: &Survey) -> bool {
+        let range = survey
+            .range
+            .and_then(|(least, greatest)| Some(integer(greatest)?.abs_diff(integer(least)?)));
+        let codes = options.data_type.filter(|target| target.is_integer()).map(|target| {
+            (1_u128 << target.bits()).saturating_sub(1 + Self::reserved(survey) as u128)
+        });
+        options.auto && range.zip(codes).is_some_and(|(range, codes)| range > codes)
+    }
+
+    pub(super) fn magnitude(&self) -> f64 {
+        self.least.to_f64().abs().max(self.greatest.to_f64().abs())
+    }
+
+    /// What rounding may take from a value: every operation rounds by half a unit in the last place of its
+    /// result at most, so these are units at the largest magnitude, and at the whole range.
+    pub(crate) fn rounding(&self, of_magnitude: f64, of_extent: f64) -> f64 {
+        let unit = unit_roundoff(self.working);
+        unit * (of_magnitude * self.magnitude() + of_extent * self.extent())
+    }
+
+    pub(super) fn extent(&self) -> f64 {
+        self.greatest.to_f64() - self.least.to_f64()
+    }
+
+    /// A finite number other than 0 in the working type.
+    pub(super) fn working_scalar(&self, number: f64, rounding: Rounding) -> Option<Scalar> {
+        let scalar = Scalar::from(number).cast(self.working, rounding, OutOfRange::Error).ok()?;
+        (scalar.is_finite() && !scalar.is_zero()).then_some(scalar)
+    }
+
+    /// Whether a value lies among the data.
+    pub(super) fn is_within(&self, value: Scalar) -> bool {
+        let Some((least, greatest)) = self.survey.range else { return false };
+        value.is_finite() && !is_less(value, least) && !is_less(greatest, value)
+    }
+}
+
+/// Half a unit in the last place of 1.
+pub(super) fn unit_roundoff(element_type: ElementType) -> f64 {
+    match element_type.format() {
+        Format::Float(format) if format.specials == Specials::PowersOfTwo => 0.5,
+        Format::Float(format) => 0.5_f64.powi(format.mantissa_bits as i32 + 1),
+        _ => 0.0,
+    }
+}
+
+pub(super) fn refused(value: Scalar, working: ElementType, reason: Reason) -> anyhow::Error {
+    let why = match reason {
+        Reason::Overflow | Reason::OutOfRange => "leaves the range of",
+        Reason::InexactDivision => "is no multiple of the scale in",
+        Reason::Nan | Reason::Infinite => "has no counterpart in",
+        _ => "cannot be computed in",
+    };
+    anyhow::anyhow!("{value} {why} {working}; use another --scale or --offset")
+}

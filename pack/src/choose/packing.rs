@@ -1,0 +1,93 @@
+//! Codecs that may pack an array, bound to its type and fill value.
+
+use anyhow::bail;
+use recast_kernels::{ElementType, Scalar};
+use zarr_recast::{BindOptions, Chain, Codec};
+
+use crate::error::Result;
+
+/// Codecs that may pack an array, bound.
+#[derive(Clone, Debug)]
+pub(crate) struct Packing {
+    pub(crate) codecs: Vec<Codec>,
+    pub(crate) chain: Chain,
+    /// The same chain with `out_of_range` as an error, if it is none in `chain`.
+    pub(crate) strict: Option<Chain>,
+    pub(crate) offset: Option<Scalar>,
+    pub(crate) scale: Option<Scalar>,
+    /// The stored value of NaN, if a map gives it one.
+    pub(crate) nan: Option<Scalar>,
+    /// The missing markers and fill values that the codecs serve.
+    pub(super) specials: Vec<Special>,
+    /// Whether the scale is a guess from the sample rather than from the error bound.
+    pub(crate) is_guess: bool,
+    /// Whether values next to a missing marker would decode to it, if there are any.
+    pub(super) is_risky: bool,
+    /// Whether it was chosen so that no value decodes to a marker.
+    pub(super) avoids_markers: bool,
+}
+
+/// A missing marker or fill value that a candidate cannot keep; another bound need not help.
+#[derive(Clone, Debug)]
+pub(crate) struct SpecialLost(pub(super) String);
+
+impl std::fmt::Display for SpecialLost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SpecialLost {}
+
+/// How a special value gets its stored code.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum CodeWay {
+    /// As every element does.
+    Natural,
+    /// By an entry in the map of the last cast: what reaches that cast, and the stored code.
+    Mapped(Scalar, Scalar),
+    /// By an entry in the map of a first cast to a value that the data leave free, and from there by
+    /// an entry in the map of the last one, if there is a stored code.
+    Remapped(Scalar, Option<(Scalar, Scalar)>),
+}
+
+/// A missing marker or a fill value: it must come back exactly.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Special {
+    pub(super) value: Scalar,
+    pub(super) way: CodeWay,
+}
+
+impl Packing {
+    /// The same codecs for an array with another of the fill values.
+    pub(crate) fn beside(&self, fill_value: Scalar) -> Result<Self> {
+        let chain = bound(self.chain.decoded_type(), fill_value, &self.codecs)?;
+        Ok(Self { chain, ..self.clone() })
+    }
+
+    /// Whether a marker or fill value goes through a map.
+    pub(crate) fn is_mapped(&self, value: Scalar) -> bool {
+        let is_it = |special: &Special| {
+            special.value.equals(value) && !matches!(special.way, CodeWay::Natural)
+        };
+        self.specials.iter().any(is_it)
+    }
+
+    /// Whether a first cast replaces a special value.
+    pub(super) fn has_remapped(&self) -> bool {
+        self.specials.iter().any(|special| matches!(special.way, CodeWay::Remapped(..)))
+    }
+}
+
+/// Codecs bound to an array's type and fill value; what would only be a warning is an error.
+pub(super) fn bound(
+    element_type: ElementType,
+    fill_value: Scalar,
+    codecs: &[Codec],
+) -> Result<Chain> {
+    let chain = Chain::bind(element_type, Some(fill_value), codecs, &BindOptions::default())?;
+    match chain.diagnostics().first() {
+        Some(diagnostic) => bail!("{diagnostic}"),
+        None => Ok(chain),
+    }
+}

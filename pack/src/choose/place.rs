@@ -1,0 +1,212 @@
+//! The candidates: for each scale the smallest type that holds the values, and an offset.
+
+use anyhow::{Context, bail};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+
+use super::bind::Place;
+use super::chooser::Chooser;
+use super::packing::Packing;
+use super::scales::ScaleCandidate;
+use crate::error::Result;
+use crate::options::NanTo;
+use crate::scan::number::{integer, scalar};
+
+/// How many units in the last place a scale is made finer at most; about every second one will do.
+const FINER_SCALES: u64 = 32;
+
+/// The integer types, unsigned before signed.
+pub(super) const SMALLEST_FIRST: [[ElementType; 2]; 4] = [
+    [ElementType::UInt8, ElementType::Int8],
+    [ElementType::UInt16, ElementType::Int16],
+    [ElementType::UInt32, ElementType::Int32],
+    [ElementType::UInt64, ElementType::Int64],
+];
+
+impl Chooser<'_> {
+    /// The candidates, best first; an item is an error where a scale leads to none.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = Result<Packing>> + '_ {
+        // A list, as a scale that cannot even be written is the only candidate's error.
+        let scale_candidates: Vec<Result<ScaleCandidate>> = match self.scale_candidates() {
+            Ok(scale_candidates) => scale_candidates.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        };
+        scale_candidates.into_iter().flat_map(|candidate| {
+            let first = candidate.and_then(|candidate| {
+                let packing = self.place_without_detour(candidate, false)?;
+                Ok((candidate, packing))
+            });
+            // If values lie next to a missing marker, none may decode to it.
+            let is_risky = |packing: &Packing| packing.is_risky && !self.options.is_explicit();
+            let (candidate, packing) = match first {
+                Ok((candidate, packing)) => (Some(candidate), Ok(packing)),
+                Err(error) => (None, Err(error)),
+            };
+            let second = candidate
+                .filter(|_| packing.as_ref().is_ok_and(is_risky))
+                .map(|candidate| self.place_without_detour(candidate, true));
+            [packing].into_iter().chain(second)
+        })
+    }
+
+    /// As [`Self::place`]; a scale that the error bound allows to be finer is made so by a few units
+    /// in its last place, if that spares the fill value the detour of a first cast.
+    fn place_without_detour(
+        &self,
+        candidate: ScaleCandidate,
+        avoids_markers: bool,
+    ) -> Result<Packing> {
+        let packing = self.place(candidate, avoids_markers)?;
+        let Some(scale) = candidate.scale.filter(|_| !self.options.is_explicit()) else {
+            return Ok(packing);
+        };
+        let is_fixed = candidate.is_guess
+            || self.options.pow2
+            || self.options.precision.is_some()
+            || scale.element_type().is_integer()
+            || packing.chain.encoded_type().is_float();
+        if is_fixed || !packing.has_remapped() {
+            return Ok(packing);
+        }
+        let finer = (1..=FINER_SCALES).filter_map(|units| {
+            // A scale that is computed is positive, so the next bits are the next greater number.
+            let scale = Scalar::from_bits(scale.element_type(), scale.bits() + units);
+            self.place(ScaleCandidate { scale: Some(scale), ..candidate }, avoids_markers).ok()
+        });
+        let target = packing.chain.encoded_type();
+        let spared =
+            |other: &Packing| !other.has_remapped() && other.chain.encoded_type() == target;
+        Ok(finer.into_iter().find(spared).unwrap_or(packing))
+    }
+
+    /// Finds the smallest type, and an offset, for a scale.
+    fn place(&self, candidate: ScaleCandidate, avoids_markers: bool) -> Result<Packing> {
+        let ScaleCandidate { scale, is_guess, target, offset } = candidate;
+        let given;
+        let targets: &[[ElementType; 2]] = match target.or(self.options.data_type) {
+            Some(target) => {
+                given = [[target; 2]];
+                &given
+            }
+            None => &SMALLEST_FIRST,
+        };
+        let mut refusal = None;
+        for pair in targets {
+            // Of the offsets, which begin with the simplest, an offset less is worth more than the
+            // sign.
+            let mut places = Vec::new();
+            for &target in pair {
+                let offsets = match offset {
+                    Some(offset) => vec![Some(offset)],
+                    None => self.offsets(scale, target, avoids_markers)?,
+                };
+                let offsets = offsets.into_iter().enumerate();
+                places.extend(offsets.map(|(number, offset)| {
+                    (number, Place { offset, scale, target, is_guess, avoids_markers })
+                }));
+            }
+            places.sort_by_key(|(number, _)| *number > 0);
+            // The first refusal by the widest type is the simplest to understand.
+            let mut refused = None;
+            for (_, place) in places {
+                match self.bind(place) {
+                    Ok(packing) => return Ok(packing),
+                    Err(error) => refused = refused.or(Some(error)),
+                }
+            }
+            refusal = refused.or(refusal);
+        }
+        if let Some(target) = self.options.data_type {
+            self.refuse_too_many(scale, target)?;
+        }
+        Err(refusal.unwrap_or_else(|| anyhow::anyhow!("no offset fits")))
+    }
+
+    /// Refuses a scale that gives the data more steps than a type has.
+    fn refuse_too_many(&self, scale: Option<Scalar>, target: ElementType) -> Result<()> {
+        if self.options.is_explicit() || !target.is_integer() {
+            return Ok(());
+        }
+        let scale = scale.map_or(1.0, Scalar::to_f64).abs();
+        let steps = (self.greatest.to_f64() - self.least.to_f64()) * scale;
+        let values = 2_f64.powi(target.bits() as i32);
+        if steps >= values {
+            bail!("it takes {steps:.0} steps, and {target} has {values} values");
+        }
+        Ok(())
+    }
+
+    /// The offsets to try with a scale and a stored type, the simplest first.
+    fn offsets(
+        &self,
+        scale: Option<Scalar>,
+        target: ElementType,
+        avoids_markers: bool,
+    ) -> Result<Vec<Option<Scalar>>> {
+        if self.options.is_explicit() {
+            let offset = self.options.offset.as_ref();
+            let offset = offset.map(|offset| offset.to_scalar(self.working)).transpose();
+            return Ok(vec![offset.context("--offset")?]);
+        }
+        if self.options.auto && scale.is_none() && !self.working.is_integer() && target.is_integer()
+        {
+            // All values are the same.
+            return Ok(vec![Some(self.least)]);
+        }
+        let mut offsets = vec![None];
+        let Some((lowest, highest)) =
+            integer(Scalar::min(target)).zip(integer(Scalar::max(target)))
+        else {
+            return Ok(offsets);
+        };
+        let reserved = self.reserved_codes() as i128;
+        let is_value =
+            |fill: &&Scalar| self.is_within(**fill) && !self.survey.markers.contains(**fill);
+        for fill in self.survey.fill_values.iter().filter(is_value) {
+            let fill = fill.cast(self.working, Rounding::NearestEven, OutOfRange::Error).ok();
+            offsets.extend(fill.map(Some));
+        }
+        let taken = match &self.options.nan_to {
+            NanTo::Value(value) => value.to_scalar(target).ok().and_then(integer),
+            _ => None,
+        };
+        // The stored values that the smallest element may get: at the low end, around 0 for a signed
+        // type, and beside a value that is taken.
+        let starts = |count: i128| {
+            let middle = if target.is_signed() { -(count / 2) } else { lowest };
+            let low = (0..=reserved).map(|code| lowest + code);
+            let beside = taken.map(|taken| [taken + 1, taken - count]);
+            [middle.clamp(lowest, highest)]
+                .into_iter()
+                .chain(low)
+                .chain(beside.into_iter().flatten())
+                .collect::<Vec<i128>>()
+        };
+        if let (None, Some((least, greatest))) =
+            (scale, integer(self.least).zip(integer(self.greatest)))
+        {
+            let starts = starts(greatest - least + 1);
+            let offset = |start| scalar(least - start, self.working).map(Some);
+            offsets.extend(starts.into_iter().filter_map(offset));
+        } else {
+            let (least, greatest) = (self.least.to_f64(), self.greatest.to_f64());
+            let scale = scale.map_or(1.0, Scalar::to_f64);
+            // Where decoded values are to be multiples of something, so is the offset.
+            let is_multiple = self.options.pow2 || self.options.precision.is_some();
+            let offset = |number: f64| {
+                let number = if is_multiple { (number * scale).floor() / scale } else { number };
+                self.working_scalar(number, Rounding::NearestEven)
+            };
+            offsets.push(offset(least.floor()));
+            // Not more than can still be added to; no type has so many.
+            let steps = ((greatest - least) * scale).ceil().min(1e30);
+            let starts = starts(steps as i128 + 1);
+            offsets.extend(starts.iter().map(|&start| offset(least - start as f64 / scale)));
+            if avoids_markers && !is_multiple {
+                let half = |&start: &i128| offset(least - (start as f64 + 0.5) / scale);
+                offsets.extend(starts.iter().map(half));
+            }
+        }
+        offsets.dedup();
+        Ok(offsets)
+    }
+}

@@ -1,0 +1,109 @@
+//! Other places of the values in a type: what compresses best.
+
+use recast_kernels::{ElementType, Rounding, Scalar};
+
+use super::bind::Place;
+use super::chooser::Chooser;
+use super::packing::Packing;
+use super::place::SMALLEST_FIRST;
+
+/// Where the values of a packing go in an unsigned type of its size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    /// How many steps above 0 the smallest value is stored.
+    steps: f64,
+    /// Whether the offset is a whole number of steps, so that decoded values are multiples of one.
+    is_multiple: bool,
+}
+
+/// The unsigned type with the size of a packing's.
+fn unsigned(packing: &Packing) -> Option<ElementType> {
+    let size = packing.chain.encoded_type().size();
+    SMALLEST_FIRST.into_iter().flatten().find(|target| target.size() == size)
+}
+
+impl Chooser<'_> {
+    /// Other positions of the values in an unsigned type of the same size. How often the high byte of
+    /// neighbouring values changes depends on it, and on that what a compressor makes of them.
+    pub(crate) fn positions(&self, packing: &Packing, is_precise: bool) -> Vec<Position> {
+        let count = self.extent() * packing.scale.map_or(1.0, Scalar::to_f64);
+        // At the low end; with the middle of the range at a change of the high byte; and between.
+        let centred = (128.0 - count / 2.0).rem_euclid(256.0).round();
+        let steps = (0..8).map(|eighth| f64::from(eighth * 32)).chain([centred]);
+        let is_multiple = self.takes_multiples(packing);
+        let mut positions: Vec<Position> =
+            steps.map(|steps| Position { steps, is_multiple }).collect();
+        if is_multiple && !is_precise && self.options.precision.is_none() {
+            positions.push(Position { steps: 0.0, is_multiple: false });
+        }
+        positions
+    }
+
+    /// Positions that are off by part of a step: where steps begin among the values is luck.
+    pub(crate) fn fractional_offsets(position: Position) -> Vec<Position> {
+        let eighths =
+            (1..8).filter(|_| !position.is_multiple).map(|eighth| f64::from(eighth) / 8.0);
+        eighths.map(|shift| Position { steps: position.steps + shift, ..position }).collect()
+    }
+
+    /// The scales to try at a position, coarsest first: that of the packing, and for a small array all with
+    /// which the bound is kept if the arithmetic rounds less away than it can.
+    pub(crate) fn scales_at(
+        &self,
+        packing: &Packing,
+        position: Position,
+        is_small: bool,
+    ) -> Vec<Scalar> {
+        let bound = self.options.max_abs_error.filter(|_| is_small && !position.is_multiple);
+        let Some(bound) = bound else { return packing.scale.into_iter().collect() };
+        let shares = (0..64).map(|share| f64::from(share) / 64.0);
+        let mut scales: Vec<Scalar> = shares
+            .filter_map(|share| self.scale_within(bound, self.rounding(share, 2.0 * share)))
+            .chain(self.safe_scales(bound))
+            .collect();
+        scales.dedup();
+        scales
+    }
+
+    /// A packing with this scale and its values at another position; none if that makes it more
+    /// complicated.
+    pub(crate) fn moved(
+        &self,
+        packing: &Packing,
+        scale: Scalar,
+        position: Position,
+    ) -> Option<Packing> {
+        let target = unsigned(packing)?;
+        let step = 1.0 / scale.to_f64();
+        let offset = self.least.to_f64() - position.steps * step;
+        let offset = if position.is_multiple { (offset / step).round() * step } else { offset };
+        let offset = match self.working_scalar(offset, Rounding::NearestEven) {
+            None if offset != 0.0 => return None,
+            offset => offset,
+        };
+        let place = Place {
+            offset,
+            scale: Some(scale),
+            target,
+            is_guess: packing.is_guess,
+            avoids_markers: packing.avoids_markers,
+        };
+        self.bind(place).ok().filter(|other| !other.has_remapped())
+    }
+
+    /// Whether the values of a packing may be elsewhere in a type.
+    pub(crate) fn may_move(&self, packing: &Packing) -> bool {
+        let is_fixed = self.options.is_explicit()
+            || self.options.auto
+            || self.options.pow2
+            || self.options.data_type.is_some()
+            || self.working.is_integer()
+            || packing.chain.encoded_type().is_float();
+        packing.scale.is_some() && !is_fixed
+    }
+
+    /// Whether decoded values are to be multiples of a step.
+    fn takes_multiples(&self, packing: &Packing) -> bool {
+        packing.is_guess || self.options.precision.is_some()
+    }
+}

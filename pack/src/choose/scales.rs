@@ -1,0 +1,214 @@
+//! The scales to try, coarsest first.
+
+use anyhow::Context;
+use recast_kernels::{ElementType, Rounding, Scalar};
+
+use super::chooser::{Chooser, unit_roundoff};
+use crate::error::Result;
+use crate::options::is_power_of_two;
+
+/// The floating-point types that a relative error chooses from, smallest first, and of those the
+/// most precise.
+const FLOATS: [ElementType; 6] = [
+    ElementType::Float8E3M4,
+    ElementType::Float8E4M3,
+    ElementType::Float8E5M2,
+    ElementType::Float16,
+    ElementType::BFloat16,
+    ElementType::Float32,
+];
+
+/// A scale to try.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScaleCandidate {
+    pub(super) scale: Option<Scalar>,
+    pub(super) is_guess: bool,
+    /// The type to try it with, if not those that were asked for.
+    pub(super) target: Option<ElementType>,
+    /// The offset to try it with, if not those that make the values fit.
+    pub(super) offset: Option<Scalar>,
+}
+
+impl ScaleCandidate {
+    /// A scale that must do by the arithmetic.
+    fn of(scale: Option<Scalar>) -> Self {
+        Self { scale, is_guess: false, target: None, offset: None }
+    }
+}
+
+impl Chooser<'_> {
+    /// The scales to try: first round ones, which may do if the data are multiples of something
+    /// round, then those that must do by the arithmetic.
+    pub(super) fn scale_candidates(&self) -> Result<Vec<ScaleCandidate>> {
+        if self.options.is_explicit() {
+            let scale = self.options.scale.as_ref();
+            let scale = scale.map(|scale| scale.to_scalar(self.working)).transpose();
+            let scale = scale.context("--scale")?;
+            if self.options.max_rel_error.is_some() && self.options.data_type.is_none() {
+                return Ok(self.smaller_floats(|_| vec![scale]));
+            }
+            return Ok(vec![ScaleCandidate::of(scale)]);
+        }
+        if let Some(target) = self.options.data_type.filter(|target| target.is_float()) {
+            return Ok(self.in_floats(target));
+        }
+        if self.options.max_rel_error.is_some() {
+            return Ok(
+                self.smaller_floats(|target| vec![None, self.filling(target, self.magnitude())])
+            );
+        }
+        if let Some(step) = self.options.precision.filter(|&step| step != 1.0) {
+            let scale = self.working_scalar(1.0 / step, Rounding::NearestEven);
+            let scale = scale.filter(|scale| scale.to_f64().is_normal());
+            return Ok(vec![ScaleCandidate::of(Some(scale.with_context(|| {
+                format!("--precision {step:?}: its inverse leaves the range of {}", self.working)
+            })?))]);
+        }
+        if self.working.is_integer() || self.options.precision.is_some() {
+            return Ok(vec![ScaleCandidate::of(None)]);
+        }
+        if let Some(target) = self.options.data_type.filter(|_| self.options.auto) {
+            return Ok(self.spread(target));
+        }
+        Ok(self.within_error(self.options.max_abs_error.unwrap_or_default()))
+    }
+
+    /// The scales for each floating-point type smaller than that of the elements.
+    pub(super) fn smaller_floats(
+        &self,
+        scales: impl Fn(ElementType) -> Vec<Option<Scalar>>,
+    ) -> Vec<ScaleCandidate> {
+        let size = self.survey.element_type.size();
+        let targets = FLOATS.into_iter().filter(|target| target.size() < size);
+        let scale_candidates = targets.flat_map(|target| {
+            scales(target).into_iter().map(move |scale| ScaleCandidate {
+                target: Some(target),
+                ..ScaleCandidate::of(scale)
+            })
+        });
+        scale_candidates.collect()
+    }
+
+    /// The scales for a floating-point type: none, the one that uses its whole range, and the same with
+    /// the values around 0, where floating-point numbers are closer together.
+    pub(super) fn in_floats(&self, target: ElementType) -> Vec<ScaleCandidate> {
+        let filling = self.filling(target, self.magnitude());
+        if self.options.auto {
+            return vec![ScaleCandidate::of(filling)];
+        }
+        let mut scale_candidates = vec![ScaleCandidate::of(None), ScaleCandidate::of(filling)];
+        let (least, greatest) = (self.least.to_f64(), self.greatest.to_f64());
+        let middle = self.working_scalar(least / 2.0 + greatest / 2.0, Rounding::NearestEven);
+        if self.options.max_abs_error.is_some() && !self.working.is_integer() && middle.is_some() {
+            let around = self.filling(target, greatest / 2.0 - least / 2.0);
+            scale_candidates.extend(
+                [None, around]
+                    .map(|scale| ScaleCandidate { offset: middle, ..ScaleCandidate::of(scale) }),
+            );
+        }
+        scale_candidates
+    }
+
+    /// The power of two that takes a magnitude up to the largest of a floating-point type; none if that
+    /// is 1. A power of two takes nothing from the values' digits.
+    pub(super) fn filling(&self, target: ElementType, magnitude: f64) -> Option<Scalar> {
+        let exponent = (Scalar::max(target).to_f64() / magnitude).log2().floor();
+        if self.working.is_integer() || exponent == 0.0 || !exponent.is_finite() {
+            return None;
+        }
+        self.working_scalar(2_f64.powi(exponent as i32), Rounding::NearestEven)
+    }
+
+    /// The scales that spread the values over a whole integer type, less the stored values for NaN
+    /// and the fill value, and less what the arithmetic may be off by.
+    pub(super) fn spread(&self, target: ElementType) -> Vec<ScaleCandidate> {
+        let extent = self.greatest.to_f64() - self.least.to_f64();
+        let magnitude = self.magnitude();
+        let steps = 2_f64.powi(target.bits() as i32) - 1.0;
+        let unit = unit_roundoff(self.working) * (1.0 + magnitude / extent);
+        let most = self.reserved_codes() + 1;
+        let scales = (0..=most).map(|reserved| reserved as f64).flat_map(|reserved| {
+            [0.0, 4.0 * unit, 64.0 * unit].map(|less| {
+                let scale = (steps - reserved) / extent * (1.0 - less);
+                if self.options.pow2 { 2_f64.powi(scale.log2().floor() as i32) } else { scale }
+            })
+        });
+        let mut scales: Vec<Option<Scalar>> = scales
+            .filter_map(|scale| self.working_scalar(scale, Rounding::TowardsNegative))
+            .map(Some)
+            .collect();
+        scales.dedup();
+        if scales.is_empty() {
+            // All values are the same, or so far apart that there is no such scale.
+            scales.push(None);
+        }
+        scales.into_iter().map(ScaleCandidate::of).collect()
+    }
+
+    /// The scales that keep an absolute error.
+    pub(super) fn within_error(&self, bound: f64) -> Vec<ScaleCandidate> {
+        if self.survey.element_type.is_integer() {
+            // Steps of a whole number decode to whole numbers.
+            let step = self.options.errors_in_a_step() * bound.floor() + 1.0;
+            let scale = self.power(1.0 / step);
+            let scale = self.working_scalar(scale, Rounding::TowardsPositive);
+            return vec![ScaleCandidate::of(scale)];
+        }
+        let computed = self.safe_scales(bound);
+        let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
+        let guesses = round_scales(self.extent().max(self.magnitude()))
+            .into_iter()
+            .filter(|&scale| scale < finest && (!self.options.pow2 || is_power_of_two(scale)))
+            .filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven))
+            .map(|scale| ScaleCandidate { is_guess: true, ..ScaleCandidate::of(Some(scale)) });
+        guesses.chain(computed.into_iter().map(|scale| ScaleCandidate::of(Some(scale)))).collect()
+    }
+
+    /// Scales that keep an absolute error by the arithmetic, if it goes ever worse.
+    pub(super) fn safe_scales(&self, bound: f64) -> Vec<Scalar> {
+        let budgets = [
+            self.rounding(1.0, 2.0),
+            self.rounding(2.2, 2.2),
+            self.rounding(4.5, 4.5),
+            self.rounding(16.0, 16.0),
+        ];
+        let scales = budgets.into_iter().filter_map(|budget| self.scale_within(bound, budget));
+        let mut scales: Vec<Scalar> = scales.collect();
+        scales.dedup();
+        scales
+    }
+
+    /// The scale that keeps an absolute error if rounding takes no more than `budget` of it.
+    pub(super) fn scale_within(&self, bound: f64, budget: f64) -> Option<Scalar> {
+        let step = self.options.errors_in_a_step() * (bound - budget);
+        let scale = self.working_scalar(self.power(1.0 / step), Rounding::TowardsPositive);
+        scale.filter(|_| bound > budget * 1.001)
+    }
+
+    /// A scale, or with `--pow2` the power of two that is not coarser.
+    pub(super) fn power(&self, scale: f64) -> f64 {
+        if self.options.pow2 { 2_f64.powi(scale.log2().ceil() as i32) } else { scale }
+    }
+}
+
+/// Scales that people choose: powers of ten with 2 and 5 times them, and powers of two; from some
+/// that leave few steps in the data to some that leave about 2^32.
+fn round_scales(magnitude: f64) -> Vec<f64> {
+    if magnitude == 0.0 {
+        return Vec::new();
+    }
+    let decimal = (-12..=15).flat_map(|exponent: i32| {
+        // 10^-k as a quotient is the f64 nearest to it; a product of tenths is not.
+        let power = 10_f64.powi(exponent.abs());
+        let power = if exponent < 0 { 1.0 / power } else { power };
+        [power, 2.0 * power, 5.0 * power]
+    });
+    let binary = (-40..=40).map(|exponent| 2_f64.powi(exponent));
+    let mut scales: Vec<f64> = decimal
+        .chain(binary)
+        .filter(|scale| (1.0..=4_294_967_296.0).contains(&(scale * magnitude)))
+        .collect();
+    scales.sort_by(f64::total_cmp);
+    scales.dedup();
+    scales
+}

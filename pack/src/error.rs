@@ -1,0 +1,97 @@
+//! Errors: one type for callers of the library, and how the modules inside tell its kinds.
+
+use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
+
+use anyhow::anyhow;
+
+/// Inside the library, before a job hands an error to its caller.
+pub(crate) use anyhow::Result;
+
+/// Why a job did not do what it was asked to.
+///
+/// Its text names the value, the place and a way out. Causes follow by [`std::error::Error::source`].
+pub struct Error(anyhow::Error);
+
+/// What a caller can do about an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The options make no sense, alone or together: no array can be packed with them.
+    Options,
+    /// [`crate::Runtime::interrupt`] was set.
+    Interrupted,
+    /// All else: the array, the place, the bound.
+    Failed,
+}
+
+impl Error {
+    /// What a caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        if self.0.is::<OptionsError>() {
+            ErrorKind::Options
+        } else if self.0.is::<Interrupted>() {
+            ErrorKind::Interrupted
+        } else {
+            ErrorKind::Failed
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+impl From<anyhow::Error> for Error {
+    fn from(error: anyhow::Error) -> Self {
+        Self(error)
+    }
+}
+
+/// Options that make no sense.
+#[derive(Debug)]
+pub(crate) struct OptionsError(pub(crate) String);
+
+impl fmt::Display for OptionsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OptionsError {}
+
+/// The caller asked the job to stop.
+#[derive(Debug)]
+pub(crate) struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// Turns a panic into an error. Decoders that are not ours panic on some broken chunks, for instance
+/// on a shard whose index points beyond the file.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        Err(anyhow!("a codec gave up: {}", text.unwrap_or("without a reason")))
+    })
+}

@@ -1,0 +1,161 @@
+//! The codecs of an array as its metadata have them, with the value codecs bound to what reaches
+//! them: everything that is wrong with them is found here, before any chunk is read.
+
+use anyhow::{Context, bail};
+use recast_kernels::{ElementType, Scalar};
+use serde_json::Value;
+use zarr_recast::{BindError, BindOptions, Chain, Codec, DiagnosticKind, FillCheck};
+
+use crate::error::Result;
+
+/// Codecs that turn elements into bytes; value codecs stand before them.
+const TO_BYTES: [&str; 3] = ["bytes", "packbits", "sharding_indexed"];
+/// Codecs besides the value codecs that keep the elements' type and values.
+const VALUES_STAY: [&str; 4] = ["transpose", "reshape", "squeeze", "bitround"];
+
+/// One codec on the way from values to stored bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// How deep inside shards it stands.
+    pub(crate) depth: usize,
+    pub(crate) name: String,
+    /// Its configuration, without the codecs inside a shard, which follow as steps.
+    pub(crate) configuration: Value,
+    /// For a value codec: itself, and what comes out of it.
+    pub(crate) values: Option<Values>,
+}
+
+/// The elements after a value codec.
+#[derive(Clone, Debug)]
+pub(crate) struct Values {
+    pub(crate) codec: Codec,
+    pub(crate) element_type: ElementType,
+    /// `None` if a legacy codec cannot encode it.
+    pub(crate) fill_value: Option<Scalar>,
+}
+
+/// All codecs of an array.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Steps {
+    pub(crate) steps: Vec<Step>,
+    /// What a reader should know.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Steps {
+    /// Reads and binds the codecs of an array's metadata, Zarr v2 or v3.
+    ///
+    /// # Errors
+    /// A value codec that has no meaning where it stands, and a fill value that it does not give
+    /// back, if `fill_check` forbids that.
+    pub(crate) fn read(
+        metadata: &Value,
+        element_type: ElementType,
+        fill_value: Scalar,
+        fill_check: FillCheck,
+    ) -> Result<Self> {
+        let mut steps = Self::default();
+        let options = BindOptions::default().fill_check(fill_check);
+        let start = (element_type, Some(fill_value));
+        for member in ["codecs", "filters"] {
+            if let Some(codecs) = metadata.get(member).and_then(Value::as_array) {
+                steps.list(member, codecs, start, &options, 0)?;
+            }
+        }
+        if let Some(compressor) = metadata.get("compressor").filter(|json| json.is_object()) {
+            let name = name(compressor);
+            let configuration = compressor.clone();
+            steps.steps.push(Step { depth: 0, name, configuration, values: None });
+        }
+        Ok(steps)
+    }
+
+    /// The value codecs one after the other; what stands between them changes no value.
+    pub(crate) fn value_codecs(&self) -> Vec<Codec> {
+        let values = self.steps.iter().filter_map(|step| step.values.as_ref());
+        values.map(|values| values.codec.clone()).collect()
+    }
+
+    fn list(
+        &mut self,
+        path: &str,
+        codecs: &[Value],
+        start: (ElementType, Option<Scalar>),
+        options: &BindOptions,
+        depth: usize,
+    ) -> Result<()> {
+        let (mut element_type, mut fill_value) = start;
+        let is_v2 = path == "filters";
+        // What reaches a codec is known as long as all codecs before it are.
+        let mut is_known = true;
+        let mut to_bytes = None;
+        for (index, json) in codecs.iter().enumerate() {
+            let path = format!("{path}[{index}]");
+            let name = name(json);
+            let mut configuration = json.get("configuration").cloned().unwrap_or(Value::Null);
+            let is_value_codec = if is_v2 {
+                Codec::is_known(&format!("numcodecs.{name}"))
+            } else {
+                Codec::is_known(&name)
+            };
+            let mut values = None;
+            if is_value_codec {
+                if let Some(to_bytes) = &to_bytes {
+                    bail!(
+                        "{path}: {name} stands after {to_bytes}, which leaves no elements to work on"
+                    );
+                }
+                let codec =
+                    if is_v2 { Codec::from_v2_filter(json) } else { Codec::from_json(json) };
+                let codec = codec.map_err(|error| error.below(&path))?;
+                if is_known {
+                    let one = std::slice::from_ref(&codec);
+                    let chain = Chain::bind(element_type, fill_value, one, options);
+                    // The chain knows this codec as its first.
+                    let chain = chain.map_err(|error| {
+                        let text = error.to_string().replacen("codecs[0]", &path, 1);
+                        let hint = match error {
+                            BindError::FillValue(diagnostic)
+                                if options.fill_check == FillCheck::Open
+                                    && diagnostic.kind == DiagnosticKind::FillChanged =>
+                            {
+                                "; --accept-fill-value reads it as it is"
+                            }
+                            _ => "",
+                        };
+                        anyhow::anyhow!("{text}{hint}")
+                    })?;
+                    let messages = chain.diagnostics().iter().map(ToString::to_string);
+                    self.warnings
+                        .extend(messages.map(|message| message.replacen("codecs[0]", &path, 1)));
+                    (element_type, fill_value) = (chain.encoded_type(), chain.encoded_fill_value());
+                    values = Some(Values { codec, element_type, fill_value });
+                }
+            } else if TO_BYTES.contains(&name.as_str()) {
+                to_bytes = Some(name.clone());
+            } else if !VALUES_STAY.contains(&name.trim_start_matches("numcodecs.")) {
+                is_known = false;
+            }
+            let inner = configuration.as_object_mut().and_then(|object| object.remove("codecs"));
+            self.steps.push(Step { depth, name, configuration, values });
+            if let Some(inner) = inner.as_ref().and_then(Value::as_array).filter(|_| is_known) {
+                let path = format!("{path}.configuration.codecs");
+                self.list(&path, inner, (element_type, fill_value), options, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Binds all value codecs as one.
+    pub(crate) fn chain(&self, element_type: ElementType, fill_value: Scalar) -> Result<Chain> {
+        let options = BindOptions::default().fill_check(FillCheck::Report);
+        Chain::bind(element_type, Some(fill_value), &self.value_codecs(), &options)
+            .context("the value codecs together")
+    }
+}
+
+/// The name of a codec of Zarr v3, or the id of a filter of Zarr v2.
+fn name(json: &Value) -> String {
+    let name = json.get("name").or_else(|| json.get("id")).unwrap_or(json);
+    name.as_str().unwrap_or_default().to_owned()
+}

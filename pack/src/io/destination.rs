@@ -1,0 +1,169 @@
+//! The place of an output: a temporary directory beside it, moved there when the array is whole.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use tempfile::TempDir;
+
+use super::store::{Kind, archive, kind, url};
+use crate::error::Result;
+
+/// A place for an array, found fit for it.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    path: PathBuf,
+    parent: PathBuf,
+    name: String,
+    replaces: bool,
+}
+
+impl Destination {
+    /// Checks that an array may be written to `output` while `input` is read.
+    pub(crate) fn new(input: &Path, output: &Path, overwrite: bool) -> Result<Self> {
+        Self::check(input, output, overwrite).with_context(|| output.display().to_string())
+    }
+
+    fn check(input: &Path, output: &Path, overwrite: bool) -> Result<Self> {
+        let is_zip = output.extension().is_some_and(|extension| extension == "zip");
+        if is_zip || url(output).is_some() || archive(output).is_some() {
+            bail!("URLs and zip files can only be read; write to a directory");
+        }
+        let name = output.file_name().context("OUTPUT must end in the name of a directory")?;
+        let name = name.to_str().context("the name is not UTF-8")?.to_owned();
+        let parent = match output.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let parent = parent.canonicalize().context("the directory above it cannot be found")?;
+        let path = parent.join(&name);
+        if let Ok(input) = input.canonicalize() {
+            let output = path.canonicalize().unwrap_or_else(|_| path.clone());
+            if output == input {
+                bail!("OUTPUT is INPUT; write to another place");
+            }
+            if output.starts_with(&input) {
+                bail!("OUTPUT lies inside INPUT; write to another place");
+            }
+            if input.starts_with(&output) {
+                bail!("INPUT lies inside OUTPUT; write to another place");
+            }
+        }
+        let replaces = match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+            Err(error) => return Err(error.into()),
+            Ok(_) if !overwrite => bail!("exists; --overwrite replaces an array"),
+            Ok(metadata) if !metadata.is_dir() => {
+                bail!("exists and is not a directory; --overwrite replaces arrays only");
+            }
+            Ok(_) if kind(&path) == Kind::Array => true,
+            Ok(_) => bail!("exists and is not an array; --overwrite replaces arrays only"),
+        };
+        Ok(Self { path, parent, name, replaces })
+    }
+
+    /// A new temporary directory beside the place; it goes away with the value. What runs that were
+    /// killed have left there goes away before.
+    pub(crate) fn stage(&self) -> Result<Staged> {
+        let prefix = format!("{}.recast-tmp-", self.name);
+        self.clear(&prefix);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&prefix);
+        // Less the user's umask, as for every directory; the default would be for the user alone.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        let staged = builder.tempdir_in(&self.parent).map_err(anyhow::Error::from);
+        let directory = staged.map_err(|error| unwritten(error, &self.parent.display()))?;
+        // Where directories cannot be locked, what is left of a killed run stays.
+        let lock = File::open(directory.path()).ok().filter(|file| file.try_lock().is_ok());
+        Ok(Staged { directory, _lock: lock })
+    }
+
+    /// Removes the directories beside the place that have this prefix and that no run holds locked.
+    fn clear(&self, prefix: &str) {
+        for entry in fs::read_dir(&self.parent).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix))
+                && entry.file_type().is_ok_and(|kind| kind.is_dir())
+                && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
+            {
+                // What cannot be removed stands in nobody's way.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    /// Moves what was staged to its place; at any moment that is the whole array, or what was there.
+    pub(crate) fn commit(&self, staged: Staged) -> Result<()> {
+        let shown = || self.path.display().to_string();
+        let from = staged.path();
+        if self.replaces {
+            // The old array goes away with the temporary directory.
+            return exchange(from, &self.path).with_context(shown);
+        }
+        // What appeared there meanwhile stays: an empty directory would be replaced silently.
+        if self.path.symlink_metadata().is_ok() {
+            bail!("{} has appeared meanwhile; --overwrite replaces an array", shown());
+        }
+        fs::rename(from, &self.path).with_context(shown)?;
+        let _ = staged.directory.keep();
+        Ok(())
+    }
+}
+
+/// A temporary directory, locked as long as this process lives: so others know what is left of one
+/// that was killed.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    directory: TempDir,
+    _lock: Option<File>,
+}
+
+impl Staged {
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// Puts one directory in the place of another, which then is the first's.
+#[cfg(target_os = "linux")]
+fn exchange(one: &Path, other: &Path) -> Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+
+    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        // Not on every file system.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(one, other),
+        result => Ok(result?),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+use exchange_in_steps as exchange;
+
+/// As `exchange`, but for a moment nothing is in the place, and what was there is beside it under a
+/// name that no run clears.
+fn exchange_in_steps(one: &Path, other: &Path) -> Result<()> {
+    let mut aside = other.as_os_str().to_owned();
+    aside.push(format!(".recast-old-{}", std::process::id()));
+    let aside = Path::new(&aside);
+    fs::rename(other, aside)?;
+    if let Err(error) = fs::rename(one, other) {
+        if fs::rename(aside, other).is_err() {
+            bail!("{error}; the old array is in {}", aside.display());
+        }
+        return Err(error.into());
+    }
+    Ok(fs::rename(aside, one)?)
+}
+
+/// Says what could not be written, and where the disk is the reason, the way out.
+pub(crate) fn unwritten(error: anyhow::Error, what: &dyn std::fmt::Display) -> anyhow::Error {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let full = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| matches!(cause.kind(), FileTooLarge | QuotaExceeded | StorageFull));
+    let hint = if full { " (make room, or name an OUTPUT elsewhere)" } else { "" };
+    error.context(format!("writing {what}{hint}"))
+}

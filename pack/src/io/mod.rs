@@ -1,0 +1,14 @@
+//! Where arrays lie, how they are read and written.
+
+pub(crate) mod codec_steps;
+pub(crate) mod destination;
+pub(crate) mod metadata;
+pub(crate) mod region;
+#[cfg(feature = "object-store")]
+mod remote;
+pub(crate) mod rewrite_metadata;
+pub(crate) mod source;
+pub(crate) mod store;
+pub(crate) mod transfer;
+pub(crate) mod tree;
+pub(crate) mod writer;

@@ -1,0 +1,90 @@
+//! The part of a chunk that lies inside an array.
+
+use std::borrow::Cow;
+
+use anyhow::Context;
+use recast_kernels::Scalar;
+use zarrs::array::ArraySubset;
+
+use crate::error::Result;
+
+/// The part of a chunk that lies inside the array.
+#[derive(Clone, Debug)]
+pub(crate) struct Region {
+    /// The chunk's place in the grid.
+    pub(crate) chunk: Vec<u64>,
+    /// Where it begins in the array.
+    pub(crate) origin: Vec<u64>,
+    /// Its extent inside the array.
+    pub(crate) shape: Vec<u64>,
+    /// Its extent as it is stored.
+    pub(crate) chunk_shape: Vec<u64>,
+}
+
+impl Region {
+    /// Elements inside the array.
+    pub(crate) fn elements(&self) -> u64 {
+        self.shape.iter().product()
+    }
+
+    /// Whether the chunk lies inside the array as a whole.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.shape == self.chunk_shape
+    }
+
+    /// Names an element by its place in the array, for an error.
+    pub(crate) fn element(&self, index: usize) -> String {
+        format!("element {:?} (chunk {:?})", self.place(index), self.chunk)
+    }
+
+    /// Where in the array an element is.
+    pub(crate) fn place(&self, index: usize) -> Vec<u64> {
+        let mut rest = index as u64;
+        let mut place = self.origin.clone();
+        for (coordinate, extent) in place.iter_mut().zip(&self.shape).rev() {
+            *coordinate += rest % extent.max(&1);
+            rest /= extent.max(&1);
+        }
+        place
+    }
+
+    /// The runs of elements that the region has in its chunk, as (start, length).
+    fn runs(&self) -> Result<Vec<(usize, usize)>> {
+        let subset = ArraySubset::new_with_shape(self.shape.clone());
+        let runs = subset.contiguous_linearised_indices(&self.chunk_shape)?;
+        Ok(runs.iter().map(|(start, length)| (start as usize, length as usize)).collect())
+    }
+
+    /// The region's elements out of a whole chunk.
+    pub(crate) fn crop(&self, chunk: Vec<u8>, size: usize) -> Result<Vec<u8>> {
+        if self.is_whole() {
+            return Ok(chunk);
+        }
+        let mut cropped = Vec::with_capacity(self.elements() as usize * size);
+        for (start, length) in self.runs()? {
+            let run = chunk.get(start * size..(start + length) * size);
+            cropped.extend_from_slice(run.context("the chunk is shorter than its shape")?);
+        }
+        Ok(cropped)
+    }
+
+    /// A whole chunk with the region's elements, and the fill value around them.
+    pub(crate) fn pad<'a>(&self, elements: &'a [u8], fill: Scalar) -> Result<Cow<'a, [u8]>> {
+        if self.is_whole() {
+            return Ok(elements.into());
+        }
+        let fill = fill.to_ne_bytes();
+        let size = fill.len();
+        let count = self.chunk_shape.iter().product::<u64>() as usize;
+        let mut chunk = fill.repeat(count);
+        let mut rest = elements;
+        for (start, length) in self.runs()? {
+            let (run, after) =
+                rest.split_at_checked(length * size).context("too few elements for a region")?;
+            let place = chunk.get_mut(start * size..(start + length) * size);
+            place.context("a region beyond its chunk")?.copy_from_slice(run);
+            rest = after;
+        }
+        Ok(chunk.into())
+    }
+}

@@ -1,0 +1,299 @@
+//! Arrays and groups behind URLs, to be read.
+//!
+//! zarrs has adapters for this, but they ask for the size of every chunk before they read it, and read
+//! it by a range, which plain web servers do not know.
+
+use std::error::Error;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use futures_util::TryStreamExt;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::http::HttpBuilder;
+use object_store::path::Path;
+use object_store::{
+    BackoffConfig, ClientConfigKey, ClientOptions, GetOptions, GetRange, ObjectStore,
+    ObjectStoreExt, RetryConfig,
+};
+use tokio::runtime::{Builder, Runtime};
+use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator, InvalidByteRangeError};
+use zarrs::storage::{
+    Bytes, ListableStorageTraits, MaybeBytes, MaybeBytesIterator, ReadableStorageTraits,
+    StorageError, StoreKey, StoreKeys, StoreKeysPrefixes, StorePrefix,
+};
+
+use crate::error::Result;
+
+/// What lies below a URL.
+pub(crate) struct Remote {
+    store: Arc<dyn ObjectStore>,
+    runtime: &'static Runtime,
+    /// Without a slash at its end, for errors.
+    url: String,
+    /// What comes before the keys inside the store.
+    root: Path,
+    /// Whether the server tells what it has.
+    is_listable: bool,
+}
+
+impl Remote {
+    /// The place that a URL names; nothing is read yet.
+    pub(crate) fn new(url: &str) -> Result<Self> {
+        let (scheme, rest) = url.split_once("://").context("not a URL")?;
+        let runtime = runtime()?;
+        let this = |store, root, is_listable| {
+            let url = url.trim_end_matches('/').to_owned();
+            Ok(Self { store, runtime, url, root, is_listable })
+        };
+        match scheme {
+            "s3" => {
+                let (bucket, path) = rest.split_once('/').unwrap_or((rest, ""));
+                this(s3(bucket)?, Path::parse(path.trim_end_matches('/'))?, true)
+            }
+            "http" | "https" => this(http(url)?, Path::default(), false),
+            _ => bail!("{scheme}:// is not known; http://, https:// and s3:// are"),
+        }
+    }
+
+    pub(crate) fn is_listable(&self) -> bool {
+        self.is_listable
+    }
+
+    fn path(&self, below: &str) -> Result<Path, StorageError> {
+        let path = format!("{}/{below}", self.root);
+        Path::parse(path).map_err(|error| StorageError::Other(format!("{}: {error}", self.url)))
+    }
+
+    /// What a request gives; nothing if there is nothing.
+    fn found<T>(
+        &self,
+        what: &str,
+        result: object_store::Result<T>,
+    ) -> Result<Option<T>, StorageError> {
+        match result {
+            Ok(found) => Ok(Some(found)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => {
+                let url = format!("{}/{what}", self.url);
+                Err(StorageError::Other(format!("{url}: {}", reason(&error))))
+            }
+        }
+    }
+
+    fn range(&self, key: &StoreKey, range: ByteRange) -> Result<MaybeBytes, StorageError> {
+        let range = match range {
+            ByteRange::FromStart(0, None) => None,
+            ByteRange::FromStart(start, None) => Some(GetRange::Offset(start)),
+            ByteRange::FromStart(start, Some(length)) => {
+                Some(GetRange::Bounded(start..start.saturating_add(length)))
+            }
+            ByteRange::Suffix(length) => Some(GetRange::Suffix(length)),
+        };
+        let path = self.path(key.as_str())?;
+        let options = GetOptions { range, ..GetOptions::default() };
+        let read = async { self.store.get_opts(&path, options).await?.bytes().await };
+        self.found(key.as_str(), self.runtime.block_on(read))
+    }
+
+    /// The key of a path in the store; none if it is one that Zarr cannot have.
+    fn key(&self, path: &Path) -> Option<StoreKey> {
+        let below = path.as_ref().strip_prefix(self.root.as_ref())?;
+        StoreKey::new(below.trim_start_matches('/')).ok()
+    }
+
+    /// Whatever lies below a prefix, with its size.
+    fn below(&self, prefix: &StorePrefix) -> Result<Vec<(StoreKey, u64)>, StorageError> {
+        self.refuse_unlisted()?;
+        let path = self.path(prefix.as_str())?;
+        let all = self.store.list(Some(&path)).try_collect::<Vec<_>>();
+        let all = self.found(prefix.as_str(), self.runtime.block_on(all))?.unwrap_or_default();
+        let mut keys: Vec<_> =
+            all.iter().filter_map(|one| Some((self.key(&one.location)?, one.size))).collect();
+        keys.sort();
+        Ok(keys)
+    }
+
+    fn refuse_unlisted(&self) -> Result<(), StorageError> {
+        if self.is_listable {
+            return Ok(());
+        }
+        let text = format!("{}: a web server does not tell what it has", self.url);
+        Err(StorageError::Unsupported(text))
+    }
+}
+
+impl ReadableStorageTraits for Remote {
+    fn get_partial_many<'a>(
+        &'a self,
+        key: &StoreKey,
+        byte_ranges: ByteRangeIterator<'a>,
+    ) -> Result<MaybeBytesIterator<'a>, StorageError> {
+        if !self.supports_get_partial() {
+            let Some(all) = self.range(key, ByteRange::FromStart(0, None))? else {
+                return Ok(None);
+            };
+            let size = all.len() as u64;
+            let part = move |range: ByteRange| {
+                if range.end(size) > size || range.start(size) > range.end(size) {
+                    return Err(InvalidByteRangeError::new(range, size).into());
+                }
+                Ok(all.slice(range.to_range_usize(size)))
+            };
+            return Ok(Some(Box::new(byte_ranges.map(part))));
+        }
+        let mut parts: Vec<Result<Bytes, StorageError>> = Vec::new();
+        for range in byte_ranges {
+            let Some(part) = self.range(key, range)? else { return Ok(None) };
+            parts.push(Ok(part));
+        }
+        Ok(Some(Box::new(parts.into_iter())))
+    }
+
+    fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
+        let path = self.path(key.as_str())?;
+        let head = self.found(key.as_str(), self.runtime.block_on(self.store.head(&path)))?;
+        Ok(head.map(|head| head.size))
+    }
+
+    fn supports_get_partial(&self) -> bool {
+        self.is_listable
+    }
+}
+
+impl ListableStorageTraits for Remote {
+    fn list(&self) -> Result<StoreKeys, StorageError> {
+        self.list_prefix(&StorePrefix::root())
+    }
+
+    fn list_prefix(&self, prefix: &StorePrefix) -> Result<StoreKeys, StorageError> {
+        Ok(self.below(prefix)?.into_iter().map(|(key, _)| key).collect())
+    }
+
+    fn list_dir(&self, prefix: &StorePrefix) -> Result<StoreKeysPrefixes, StorageError> {
+        self.refuse_unlisted()?;
+        let path = self.path(prefix.as_str())?;
+        let list = self.runtime.block_on(self.store.list_with_delimiter(Some(&path)));
+        let Some(list) = self.found(prefix.as_str(), list)? else {
+            return Ok(StoreKeysPrefixes::new(Vec::new(), Vec::new()));
+        };
+        let keys = list.objects.iter().filter_map(|one| self.key(&one.location)).collect();
+        let folders = list
+            .common_prefixes
+            .iter()
+            .filter_map(|path| StorePrefix::new(format!("{}/", self.key(path)?.as_str())).ok());
+        Ok(StoreKeysPrefixes::new(keys, folders.collect()))
+    }
+
+    fn size_prefix(&self, prefix: &StorePrefix) -> Result<u64, StorageError> {
+        Ok(self.below(prefix)?.iter().map(|(_, size)| size).sum())
+    }
+}
+
+fn s3(bucket: &str) -> Result<Arc<dyn ObjectStore>> {
+    // Any of these says where credentials come from. Without, the client would ask the machine's cloud
+    // for some, which on most machines is a request to nobody.
+    const SOURCES: [AmazonS3ConfigKey; 6] = [
+        AmazonS3ConfigKey::AccessKeyId,
+        AmazonS3ConfigKey::WebIdentityTokenFile,
+        AmazonS3ConfigKey::ContainerCredentialsRelativeUri,
+        AmazonS3ConfigKey::ContainerCredentialsFullUri,
+        AmazonS3ConfigKey::MetadataEndpoint,
+        AmazonS3ConfigKey::SkipSignature,
+    ];
+    if bucket.is_empty() {
+        bail!("no bucket; write s3://BUCKET/PATH");
+    }
+    let builder = AmazonS3Builder::from_env();
+    if SOURCES
+        .iter()
+        .all(|source| builder.get_config_value(source).is_none_or(|value| is_off(&value)))
+    {
+        bail!(
+            "no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or \
+             AWS_SKIP_SIGNATURE=true for a public bucket"
+        );
+    }
+    let setting = |key| builder.get_config_value(&key).unwrap_or_default();
+    let endpoint = setting(AmazonS3ConfigKey::Endpoint);
+    let may_be_plain = setting(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp)) == "true";
+    if endpoint.starts_with("http://") && !may_be_plain {
+        bail!("AWS_ENDPOINT_URL is {endpoint}, without TLS; AWS_ALLOW_HTTP=true allows that");
+    }
+    let store = builder.with_bucket_name(bucket).with_retry(retries()).build();
+    Ok(Arc::new(store.map_err(|error| anyhow::anyhow!(reason(&error)))?))
+}
+
+/// Whether a setting is there, but says no.
+fn is_off(value: &str) -> bool {
+    value.is_empty() || value == "false"
+}
+
+fn http(url: &str) -> Result<Arc<dyn ObjectStore>> {
+    // A chunk may take long, but not pause for long.
+    let options = ClientOptions::new()
+        .with_allow_http(true)
+        .with_timeout_disabled()
+        .with_read_timeout(Duration::from_secs(30));
+    let builder = HttpBuilder::new().with_url(without_slash(url));
+    let store = builder.with_client_options(options).with_retry(retries()).build();
+    Ok(Arc::new(store.map_err(|error| anyhow::anyhow!(reason(&error)))?))
+}
+
+/// A URL whose path does not end in a slash.
+fn without_slash(url: &str) -> String {
+    let (path, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+    format!("{}{query}", path.trim_end_matches('/'))
+}
+
+/// A few, so that a server's hiccup is no error and one that is down is none for minutes.
+fn retries() -> RetryConfig {
+    let backoff = BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() };
+    RetryConfig { backoff, max_retries: 4, retry_timeout: Duration::from_secs(20) }
+}
+
+/// What reads while threads of this program wait for it.
+fn runtime() -> Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    // An error says that there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    Ok(RUNTIME.get_or_init(|| runtime))
+}
+
+/// What is behind an error, without the account of all that was tried.
+fn reason(error: &object_store::Error) -> String {
+    use object_store::Error::{PermissionDenied, Unauthenticated};
+    let mut last: &(dyn Error + 'static) = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    let hint = match error {
+        PermissionDenied { .. } | Unauthenticated { .. } => {
+            " (are the credentials those of the owner? For S3 they are in AWS_ACCESS_KEY_ID and \
+             AWS_SECRET_ACCESS_KEY)"
+        }
+        _ if is_untrusted(last) => {
+            " (the certificate of the server is not one that this machine trusts; SSL_CERT_FILE \
+             names a file with others to trust)"
+        }
+        _ => "",
+    };
+    format!("{last}{hint}")
+}
+
+/// Whether a certificate was refused for who has issued it.
+fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
+    use rustls::{CertificateError::UnknownIssuer, Error::InvalidCertificate};
+    // It comes inside errors of the connection, which do not give it as their source.
+    let mut error = error;
+    while let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        error = inner;
+    }
+    let error = error.downcast_ref::<rustls::Error>();
+    error.is_some_and(|error| *error == InvalidCertificate(UnknownIssuer))
+}

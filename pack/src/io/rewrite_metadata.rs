@@ -1,0 +1,176 @@
+//! New metadata over chunks that stay the bytes they are: nothing is decoded, so only the meaning of the
+//! bytes can change.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use recast_kernels::{ElementType, Scalar};
+use serde_json::{Map, Value, json};
+use zarr_recast::{Codec, fill_value};
+use zarrs::array::{Array, ArrayMetadata};
+use zarrs::filesystem::FilesystemStore;
+
+use super::destination::unwritten;
+use super::metadata::{self, as_objects, name_dimensions, set, set_byte_order, translated};
+use super::source::Source;
+use super::transfer::{Transfer, Transferred, transferred};
+use crate::error::Result;
+use crate::runtime::Workers;
+
+/// The metadata of an array as Zarr v3, to be changed and written over the same chunks.
+#[derive(Clone, Debug)]
+pub(crate) struct RewrittenMetadata {
+    document: Map<String, Value>,
+}
+
+impl RewrittenMetadata {
+    /// The array's own metadata; those of Zarr v1 and v2 are translated. The chunks keep their keys.
+    pub(crate) fn new(source: &Source) -> Result<Self> {
+        let document = match source.array().metadata() {
+            ArrayMetadata::V3(metadata) => serde_json::to_value(metadata)?,
+            ArrayMetadata::V2(metadata) => {
+                let mut document = translated(metadata)?;
+                let fill = fill_value::to_json(source.fill_value());
+                set(&mut document, "fill_value", fill);
+                let legacy = source.codecs().chain(source.element_type(), source.fill_value())?;
+                if let Some(order) = legacy.encoded_byte_order() {
+                    set_byte_order(&mut document, order);
+                }
+                document
+            }
+        };
+        let Value::Object(mut document) = document else {
+            return Err(anyhow!("the metadata are not a JSON object"));
+        };
+        name_dimensions(&mut document);
+        if let Some(codecs) = document.get_mut("codecs") {
+            as_objects(codecs);
+        }
+        Ok(Self { document })
+    }
+
+    pub(crate) fn document(&self) -> &Map<String, Value> {
+        &self.document
+    }
+
+    /// The codecs of the array, all of them.
+    pub(crate) fn codecs(&self) -> &Value {
+        self.document.get("codecs").unwrap_or(&Value::Null)
+    }
+
+    /// Sets the type and the fill value of the array's elements.
+    pub(crate) fn set_values(&mut self, element_type: ElementType, fill: Scalar) {
+        self.document.insert("data_type".into(), element_type.name().into());
+        self.document.insert("fill_value".into(), fill_value::to_json(fill));
+    }
+
+    pub(crate) fn set_attributes(&mut self, attributes: Map<String, Value>) {
+        if attributes.is_empty() {
+            self.document.remove("attributes");
+        } else {
+            self.document.insert("attributes".into(), attributes.into());
+        }
+    }
+
+    /// Puts value codecs before all others.
+    pub(crate) fn prepend(&mut self, codecs: &[Codec]) {
+        let before = codecs.iter().map(Codec::to_json);
+        let behind = self.document.get("codecs").and_then(Value::as_array).cloned();
+        let all = before.chain(behind.unwrap_or_default()).collect();
+        self.document.insert("codecs".into(), Value::Array(all));
+    }
+
+    /// Replaces each run of neighbouring value codecs, also inside shards, by what `replace` makes of
+    /// it; it is asked in the order in which elements pass the codecs.
+    pub(crate) fn replace_value_codecs(
+        &mut self,
+        mut replace: impl FnMut(&[Codec]) -> Result<Vec<Codec>>,
+    ) -> Result<()> {
+        if let Some(codecs) = self.document.get_mut("codecs").and_then(Value::as_array_mut) {
+            replace_in(codecs, &mut replace)?;
+        }
+        Ok(())
+    }
+
+    /// The value codecs, in the order in which elements pass them.
+    pub(crate) fn value_codecs(&self) -> Result<Vec<Codec>> {
+        let mut all = Vec::new();
+        self.clone().replace_value_codecs(|run| {
+            all.extend_from_slice(run);
+            Ok(run.to_vec())
+        })?;
+        Ok(all)
+    }
+
+    /// Gives the chunks the keys that Zarr v3 has by default.
+    pub(crate) fn use_default_keys(&mut self) {
+        let keys = json!({"name": "default", "configuration": {"separator": "/"}});
+        self.document.insert("chunk_key_encoding".into(), keys);
+    }
+
+    /// The metadata as text.
+    pub(crate) fn text(&self) -> Result<String> {
+        metadata::text(&self.document)
+    }
+
+    /// Writes the array into a directory: the chunks of `source`, then the metadata.
+    pub(crate) fn write(
+        &self,
+        source: &Source,
+        directory: &Path,
+        transfer: Transfer,
+        workers: &Workers,
+    ) -> Result<Transferred> {
+        let metadata: ArrayMetadata = serde_json::from_value(self.document.clone().into())?;
+        let store = Arc::new(FilesystemStore::new(directory)?);
+        let target = Array::new_with_metadata(Arc::clone(&store), "/", metadata)?;
+        let work = |number| -> Result<Transferred> {
+            let chunk = source.region(number)?.chunk;
+            let path = store.key_to_fspath(&target.chunk_key(&chunk));
+            let bytes = || source.chunk_bytes(&chunk);
+            transferred(source.chunk_file(&chunk), bytes, &path, transfer)
+                .map_err(|error| unwritten(error, &format_args!("chunk {chunk:?}")))
+        };
+        let mut total = Transferred::default();
+        workers.run("chunks", source.chunks(), work, |one| {
+            total.copied += one.copied;
+            total.linked += one.linked;
+            total.bytes += one.bytes;
+            Ok(())
+        })?;
+        fs::write(directory.join("zarr.json"), self.text()?)
+            .map_err(|error| unwritten(error.into(), &"zarr.json"))?;
+        Ok(total)
+    }
+}
+
+fn replace_in(
+    codecs: &mut Vec<Value>,
+    replace: &mut impl FnMut(&[Codec]) -> Result<Vec<Codec>>,
+) -> Result<()> {
+    let is_value = |codec: &Value| {
+        let name = codec.get("name").unwrap_or(codec).as_str();
+        name.is_some_and(Codec::is_known)
+    };
+    let mut result = Vec::with_capacity(codecs.len());
+    let mut rest = std::mem::take(codecs).into_iter().peekable();
+    while let Some(mut codec) = rest.next() {
+        if !is_value(&codec) {
+            let inner = codec.pointer_mut("/configuration/codecs").and_then(Value::as_array_mut);
+            if let Some(inner) = inner {
+                replace_in(inner, replace)?;
+            }
+            result.push(codec);
+            continue;
+        }
+        let mut run = vec![Codec::from_json(&codec)?];
+        while let Some(next) = rest.next_if(|next| is_value(next)) {
+            run.push(Codec::from_json(&next)?);
+        }
+        result.extend(replace(&run)?.iter().map(Codec::to_json));
+    }
+    *codecs = result;
+    Ok(())
+}

@@ -1,0 +1,361 @@
+//! Arrays, read chunk by chunk.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use recast_kernels::{ElementType, Scalar};
+use serde_json::Value;
+use zarr_recast::{FillCheck, data_type};
+use zarrs::array::{Array, ArrayBytes, ArrayCreateError, ArrayMetadata, ArraySubset, CodecOptions};
+use zarrs::storage::ReadableListableStorageTraits;
+
+use super::codec_steps::Steps;
+use super::region::Region;
+use super::store::{Kind, Location};
+use crate::error::{Result, guarded};
+use crate::runtime::{ChunkMemory, Pass, Runtime};
+
+/// More chunks than this would take hours even if none were stored.
+const MOST_CHUNKS: u64 = 100_000_000;
+/// A chunk is decoded as a whole, so it has to fit into memory a few times.
+const LARGEST_CHUNK: u64 = 4 << 30;
+
+/// Bytes that are read at once where that can be: they are worked on while a cache still has them.
+const PIECE: usize = 128 << 10;
+
+thread_local! {
+    /// For a piece, so that it is the same memory each time.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An array opened for reading.
+pub(crate) struct Source {
+    path: PathBuf,
+    array: Array<dyn ReadableListableStorageTraits>,
+    location: Location,
+    element_type: ElementType,
+    fill_value: Scalar,
+    codecs: Steps,
+    /// Whether the stored bytes of a chunk are its elements as this machine has them.
+    is_plain: bool,
+    chunks: u64,
+    options: CodecOptions,
+}
+
+impl Source {
+    /// Opens the array at a path, with the leniency that a job's caller asks for.
+    pub(crate) fn open_for(runtime: &Runtime, path: &Path) -> Result<Self> {
+        Self::open(path, fill_check(runtime))
+    }
+
+    /// Opens the array at a path. What `fill_check` allows beyond the specification is read as it is.
+    pub(crate) fn open(path: &Path, fill_check: FillCheck) -> Result<Self> {
+        Self::open_here(path, fill_check).with_context(|| path.display().to_string())
+    }
+
+    fn open_here(path: &Path, fill_check: FillCheck) -> Result<Self> {
+        Self::open_at(path, Location::new(path)?, fill_check)
+    }
+
+    /// Opens the array at a place inside a store; `path` is what errors call it.
+    pub(crate) fn open_at(path: &Path, location: Location, fill_check: FillCheck) -> Result<Self> {
+        zarrs_recast::register();
+        match location.kind()? {
+            Kind::Array => {}
+            Kind::Group => bail!("a group, not an array; name one of the arrays in it"),
+            Kind::Other => bail!("no array here: none of zarr.json, .zarray and meta"),
+        }
+        let (storage, node) = (Arc::clone(location.storage()), location.node());
+        let array = if location.is_v1()? {
+            zarrs_recast::open_v1(storage, node)?
+        } else {
+            Array::open(storage, node).map_err(explained)?
+        };
+        Self::of(path, location, array, fill_check)
+    }
+
+    /// The same chunks with other metadata, which are not stored.
+    pub(crate) fn with_document(&self, document: Value, fill_check: FillCheck) -> Result<Self> {
+        let metadata: ArrayMetadata = serde_json::from_value(document)?;
+        let (storage, node) = (Arc::clone(self.location.storage()), self.location.node());
+        let array = Array::new_with_metadata(storage, node, metadata).map_err(explained)?;
+        Self::of(&self.path, self.location.clone(), array, fill_check)
+    }
+
+    fn of(
+        path: &Path,
+        location: Location,
+        array: Array<dyn ReadableListableStorageTraits>,
+        fill_check: FillCheck,
+    ) -> Result<Self> {
+        let name = array
+            .data_type()
+            .name_v3()
+            .map_or_else(|| format!("{:?}", array.data_type()), std::borrow::Cow::into_owned);
+        let element_type = data_type::parse(&name)?;
+        let fill_value = Scalar::from_ne_bytes(element_type, array.fill_value().as_ne_bytes())
+            .ok_or_else(|| anyhow!("the fill value is not one element of {element_type}"))?;
+        let metadata = match array.metadata() {
+            ArrayMetadata::V3(metadata) => serde_json::to_value(metadata)?,
+            ArrayMetadata::V2(metadata) => serde_json::to_value(metadata)?,
+        };
+        let codecs = Steps::read(&metadata, element_type, fill_value, fill_check)?;
+        let grid = array.chunk_grid_shape();
+        let chunks = if grid.contains(&0) {
+            Some(0)
+        } else {
+            grid.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent))
+        };
+        let chunks = chunks.filter(|&chunks| chunks <= MOST_CHUNKS).with_context(|| {
+            format!(
+                "shape {:?} has more than {MOST_CHUNKS} chunks, which is too many to go through; \
+                 use larger chunks",
+                array.shape()
+            )
+        })?;
+        let is_plain = is_plain(&metadata, &codecs, element_type);
+        let options = CodecOptions::default().with_concurrent_target(1);
+        let path = path.to_owned();
+        let array = zarrs_recast::fused(array);
+        let source = Self {
+            path,
+            array,
+            location,
+            element_type,
+            fill_value,
+            codecs,
+            is_plain,
+            chunks,
+            options,
+        };
+        if chunks > 0 {
+            source.region(0)?;
+        }
+        Ok(source)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn array(&self) -> &Array<dyn ReadableListableStorageTraits> {
+        &self.array
+    }
+
+    /// Where the array lies.
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// The file of a chunk, if the array lies on the filesystem.
+    pub(crate) fn chunk_file(&self, chunk: &[u64]) -> Option<PathBuf> {
+        self.location.file(&self.array.chunk_key(chunk))
+    }
+
+    /// The stored bytes of a chunk, if it is stored.
+    pub(crate) fn chunk_bytes(&self, chunk: &[u64]) -> Result<Option<Vec<u8>>> {
+        let bytes = self.location.storage().get(&self.array.chunk_key(chunk))?;
+        Ok(bytes.map(Vec::from))
+    }
+
+    pub(crate) fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    pub(crate) fn fill_value(&self) -> Scalar {
+        self.fill_value
+    }
+
+    /// The number of chunks.
+    pub(crate) fn chunks(&self) -> u64 {
+        self.chunks
+    }
+
+    /// A pass over all chunks, as progress shows it.
+    pub(crate) fn pass(&self, name: &'static str) -> Pass {
+        let bytes = self.elements() * self.element_type.size() as u128;
+        Pass::over_bytes(name, u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    /// What its first chunk takes; `None` without chunks.
+    pub(crate) fn chunk_memory(&self) -> Result<Option<ChunkMemory>> {
+        if self.chunks == 0 {
+            return Ok(None);
+        }
+        let shape = self.region(0)?.chunk_shape;
+        let decoded = shape.iter().product::<u64>() * self.element_type.size() as u64;
+        Ok(Some(ChunkMemory { array: self.path.clone(), shape, decoded }))
+    }
+
+    /// The number of elements.
+    pub(crate) fn elements(&self) -> u128 {
+        self.array.shape().iter().map(|&extent| u128::from(extent)).product()
+    }
+
+    /// The codecs.
+    pub(crate) fn codecs(&self) -> &Steps {
+        &self.codecs
+    }
+
+    /// The chunk with this number, counted in C order.
+    pub(crate) fn region(&self, number: u64) -> Result<Region> {
+        if number >= self.chunks {
+            bail!("there is no chunk {number}");
+        }
+        let chunk = zarrs::array::unravel_index(number, self.array.chunk_grid_shape())
+            .with_context(|| format!("there is no chunk {number}"))?;
+        let chunk = Vec::from(chunk.as_slice());
+        let chunk_shape: Vec<u64> =
+            self.array.chunk_shape(&chunk)?.iter().map(|extent| extent.get()).collect();
+        let size = self.element_type.size() as u64;
+        let bytes =
+            chunk_shape.iter().try_fold(size, |product, &extent| product.checked_mul(extent));
+        if bytes.is_none_or(|bytes| bytes > LARGEST_CHUNK) {
+            bail!(
+                "chunk {chunk:?} of shape {chunk_shape:?} takes more than {} GiB decoded, which is \
+                 too much to hold; use smaller chunks",
+                LARGEST_CHUNK >> 30
+            );
+        }
+        let bounded = self.array.chunk_subset_bounded(&chunk)?;
+        let (origin, shape) = (bounded.start().to_vec(), bounded.shape().to_vec());
+        Ok(Region { chunk, origin, shape, chunk_shape })
+    }
+
+    /// The elements of a region in C order and native byte order; `None` if its chunk is not stored.
+    pub(crate) fn read(&self, region: &Region) -> Result<Option<Vec<u8>>> {
+        let read = || -> Result<Option<Vec<u8>>> {
+            let bytes = self.array.retrieve_chunk_if_exists_opt::<ArrayBytes<'static>>(
+                &region.chunk,
+                &self.options,
+            )?;
+            let Some(bytes) = bytes else { return Ok(None) };
+            let bytes = bytes.into_fixed()?.into_owned();
+            let expected = region.chunk_shape.iter().product::<u64>() as usize;
+            if bytes.len() != expected * self.element_type.size() {
+                bail!("{} bytes decoded, {expected} elements expected", bytes.len());
+            }
+            Ok(Some(region.crop(bytes, self.element_type.size())?))
+        };
+        guarded(read).with_context(|| self.name(region))
+    }
+
+    /// Goes through the elements of a region, C order and native byte order, from the first to the last;
+    /// `work` gets the index of the first of some, and them. False if the chunk is not stored.
+    pub(crate) fn pieces(
+        &self,
+        region: &Region,
+        mut work: impl FnMut(usize, &mut [u8]) -> Result<()>,
+    ) -> Result<bool> {
+        let size = self.element_type.size();
+        if let Some((mut file, mut rest)) = self.plain_file(region)? {
+            let mut buffer = BUFFER.take();
+            let mut first = 0;
+            while rest > 0 {
+                buffer.resize(rest.min(PIECE), 0);
+                file.read_exact(&mut buffer).with_context(|| self.name(region))?;
+                work(first, &mut buffer)?;
+                first += buffer.len() / size;
+                rest -= buffer.len();
+            }
+            BUFFER.set(buffer);
+            return Ok(true);
+        }
+        let Some(mut elements) = self.read(region)? else { return Ok(false) };
+        for (number, piece) in elements.chunks_mut(PIECE).enumerate() {
+            work(number * (PIECE / size), piece)?;
+        }
+        Ok(true)
+    }
+
+    /// The file of a chunk that is its elements and nothing else, with its length; none where only zarrs
+    /// can tell what there is.
+    fn plain_file(&self, region: &Region) -> Result<Option<(File, usize)>> {
+        let size = self.element_type.size();
+        let length = region.elements() as usize * size;
+        let path = self.chunk_file(&region.chunk).filter(|_| self.is_plain && region.is_whole());
+        let Some(Ok(file)) = path.map(File::open) else { return Ok(None) };
+        let is_whole = file.metadata().with_context(|| self.name(region))?.len() == length as u64;
+        Ok(is_whole.then_some((file, length)))
+    }
+
+    /// Names a chunk, for an error.
+    fn name(&self, region: &Region) -> String {
+        let key = self.array.chunk_key(&region.chunk);
+        let path = self.path.display();
+        format!("{path}: chunk {:?} ({key}; restore it if it is damaged)", region.chunk)
+    }
+
+    /// The elements of a region of another array of the same shape.
+    pub(crate) fn read_at(&self, region: &Region) -> Result<Vec<u8>> {
+        let same = self
+            .array
+            .chunk_subset_bounded(&region.chunk)
+            .is_ok_and(|subset| subset.start() == region.origin && subset.shape() == region.shape);
+        let is_inside = |(number, extent): (&u64, &u64)| number < extent;
+        let grid = self.array.chunk_grid_shape();
+        if same && region.chunk.iter().zip(grid).all(is_inside) {
+            let chunk_shape = self.array.chunk_shape(&region.chunk)?;
+            let chunk_shape = chunk_shape.iter().map(|extent| extent.get()).collect();
+            return self.read_or_fill(&Region { chunk_shape, ..region.clone() });
+        }
+        let read = || -> Result<Vec<u8>> {
+            let subset =
+                ArraySubset::new_with_start_shape(region.origin.clone(), region.shape.clone())?;
+            let bytes = self
+                .array
+                .retrieve_array_subset_opt::<ArrayBytes<'static>>(&subset, &self.options)?;
+            Ok(bytes.into_fixed()?.into_owned())
+        };
+        guarded(read)
+            .with_context(|| format!("{}: elements from {:?}", self.path.display(), region.origin))
+    }
+
+    /// As [`Source::read`], with the fill value in place of a chunk that is not stored.
+    pub(crate) fn read_or_fill(&self, region: &Region) -> Result<Vec<u8>> {
+        Ok(match self.read(region)? {
+            Some(elements) => elements,
+            None => self.fill_value.to_ne_bytes().repeat(region.elements() as usize),
+        })
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// How strict to be about the fill value of an array that exists.
+pub(crate) fn fill_check(runtime: &Runtime) -> FillCheck {
+    if runtime.accept_fill_value { FillCheck::Report } else { FillCheck::Open }
+}
+
+/// Whether the codecs of Zarr v3 metadata do nothing to elements.
+fn is_plain(metadata: &Value, codecs: &Steps, element_type: ElementType) -> bool {
+    let [only] = codecs.steps.as_slice() else { return false };
+    let endian = only.configuration.get("endian").and_then(Value::as_str);
+    let is_native = element_type.size() == 1
+        || endian == Some(if cfg!(target_endian = "little") { "little" } else { "big" });
+    let transformers = metadata.get("storage_transformers").and_then(Value::as_array);
+    metadata.get("zarr_format").is_some_and(|format| format == 3)
+        && transformers.is_none_or(Vec::is_empty)
+        && only.name == "bytes"
+        && is_native
+        // Of smaller ones some bits of a byte mean nothing.
+        && element_type.bits() >= 8
+}
+
+/// What zarrs says, and what to enable.
+fn explained(error: ArrayCreateError) -> anyhow::Error {
+    match error {
+        // Has a source, which says more.
+        ArrayCreateError::StorageError(_) => error.into(),
+        _ => anyhow!("{}", zarrs_recast::explain(&error)),
+    }
+}

@@ -1,0 +1,286 @@
+//! Where arrays and groups lie.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use zarrs::array::{Array, ArraySubset};
+use zarrs::filesystem::FilesystemStore;
+use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
+use zarrs_zip::ZipStorageAdapter;
+
+use crate::error::Result;
+
+/// What lies at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Array,
+    Group,
+    Other,
+}
+
+/// A place of an array or a group.
+#[derive(Clone)]
+pub(crate) struct Location {
+    storage: Arc<dyn ReadableListableStorageTraits>,
+    /// The directory that the storage is, if it is one.
+    root: Option<PathBuf>,
+    /// The place inside the storage: `/`, or `/` and a path without a slash at its end.
+    node: String,
+    /// Whether the storage can tell what it holds.
+    is_listable: bool,
+}
+
+impl Location {
+    /// The place that a path names: a directory, a `.zip` file, a path in one, or a URL.
+    pub(crate) fn new(path: &Path) -> Result<Self> {
+        if let Some(url) = url(path) {
+            return Self::remote(url);
+        }
+        if let Some((archive, inside)) = archive(path) {
+            return Self::zip(&archive, &inside);
+        }
+        match fs::metadata(path) {
+            Err(error) => Err(error.into()),
+            Ok(metadata) if !metadata.is_dir() => {
+                bail!("not a directory; an array is a directory with zarr.json or .zarray");
+            }
+            Ok(_) => {
+                let storage = Arc::new(FilesystemStore::new(path)?);
+                let (root, node) = (Some(path.to_owned()), "/".to_owned());
+                Ok(Self { storage, root, node, is_listable: true })
+            }
+        }
+    }
+
+    /// A place behind a URL.
+    #[cfg(feature = "object-store")]
+    fn remote(url: &str) -> Result<Self> {
+        let remote = super::remote::Remote::new(url)?;
+        let (is_listable, storage) = (remote.is_listable(), Arc::new(remote));
+        Ok(Self { storage, root: None, node: "/".to_owned(), is_listable })
+    }
+
+    #[cfg(not(feature = "object-store"))]
+    fn remote(_: &str) -> Result<Self> {
+        bail!(
+            "this recast reads no URLs; build it with --features object-store, or copy the data to \
+             a directory or a zip file"
+        );
+    }
+
+    /// A place in a zip file.
+    fn zip(archive: &Path, inside: &str) -> Result<Self> {
+        let folder = match archive.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let name = archive.file_name().and_then(|name| name.to_str());
+        let key = StoreKey::new(name.context("the name is not UTF-8")?)?;
+        let folder = Arc::new(FilesystemStore::new(folder)?);
+        let storage = ZipStorageAdapter::new(folder, key).context("not a zip file to be read")?;
+        let storage = Arc::new(storage);
+        Ok(Self { storage, root: None, node: node(inside), is_listable: true })
+    }
+
+    pub(crate) fn storage(&self) -> &Arc<dyn ReadableListableStorageTraits> {
+        &self.storage
+    }
+
+    pub(crate) fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// The file of a key, on the filesystem.
+    pub(crate) fn file(&self, key: &StoreKey) -> Option<PathBuf> {
+        Some(self.root.as_ref()?.join(key.as_str()))
+    }
+
+    /// The directory, on the filesystem.
+    pub(crate) fn directory(&self) -> Option<PathBuf> {
+        Some(self.root.as_ref()?.join(self.node.trim_start_matches('/')))
+    }
+
+    /// A document at this place, as JSON; `None` if there is none, null if it is no JSON.
+    pub(crate) fn document(&self, name: &str) -> Result<Option<Value>> {
+        let key = format!("{}{name}", self.prefix()?.as_str());
+        let key = StoreKey::new(key).context("the path cannot be a key of a store")?;
+        if self.file(&key).is_some_and(|file| !file.is_file()) {
+            return Ok(None);
+        }
+        let text = self.storage.get(&key)?;
+        Ok(text.map(|text| serde_json::from_slice(&text).unwrap_or_default()))
+    }
+
+    /// A place inside this one.
+    pub(crate) fn child(&self, name: &str) -> Self {
+        let node = format!("{}/{name}", self.node.trim_end_matches('/'));
+        Self { node, ..self.clone() }
+    }
+
+    fn prefix(&self) -> Result<StorePrefix> {
+        let inside = self.node.trim_start_matches('/');
+        let prefix = if inside.is_empty() { String::new() } else { format!("{inside}/") };
+        StorePrefix::new(prefix).context("the path cannot be a prefix of a store")
+    }
+
+    /// The names of what is directly below.
+    pub(crate) fn children(&self) -> Result<Vec<String>> {
+        let prefix = self.prefix()?;
+        let direct = |path: &str| -> Option<String> {
+            let name = path.strip_prefix(prefix.as_str())?.trim_end_matches('/');
+            (!name.is_empty() && !name.contains('/')).then(|| name.to_owned())
+        };
+        if !self.is_listable {
+            let all = self.consolidated()?.context(
+                "a web server does not tell what is in a group, and the group has no consolidated \
+                 metadata; name one of its arrays",
+            )?;
+            return Ok(all.iter().filter_map(|path| direct(path)).collect());
+        }
+        let below = self.storage.list_dir(&prefix)?;
+        Ok(below.prefixes().iter().filter_map(|child| direct(child.as_str())).collect())
+    }
+
+    /// The paths of all nodes in the storage as the consolidated metadata at its root name them.
+    fn consolidated(&self) -> Result<Option<Vec<String>>> {
+        let root = Self { node: "/".to_owned(), ..self.clone() };
+        let document = root.document("zarr.json")?.unwrap_or_default();
+        let copy = document.pointer("/consolidated_metadata/metadata").and_then(Value::as_object);
+        if let Some(copy) = copy {
+            return Ok(Some(copy.keys().cloned().collect()));
+        }
+        let document = root.document(".zmetadata")?.unwrap_or_default();
+        let copy = document.get("metadata").and_then(Value::as_object);
+        let is_node = |name: &str| [".zarray", ".zgroup"].contains(&name);
+        let node = |key: &String| {
+            let (path, name) = key.rsplit_once('/')?;
+            is_node(name).then(|| path.to_owned())
+        };
+        Ok(copy.map(|copy| copy.keys().filter_map(node).collect()))
+    }
+
+    /// The keys of everything below an array, from here; where the storage cannot tell, those that it
+    /// may have.
+    pub(crate) fn keys(&self) -> Result<Vec<String>> {
+        let prefix = self.prefix()?;
+        let keys = if self.is_listable {
+            self.storage.list_prefix(&prefix)?
+        } else {
+            let array = Array::open(Arc::clone(&self.storage), &self.node)?;
+            let chunks = ArraySubset::new_with_shape(array.chunk_grid_shape().to_vec());
+            let chunks = chunks.indices();
+            let mut keys: Vec<_> = chunks.iter().map(|chunk| array.chunk_key(&chunk)).collect();
+            keys.push(StoreKey::new(format!("{}zarr.json", prefix.as_str()))?);
+            keys
+        };
+        let names = keys.iter().filter_map(|key| key.as_str().strip_prefix(prefix.as_str()));
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    /// The bytes that all below takes, if they can be counted.
+    pub(crate) fn stored_bytes(&self) -> Option<u64> {
+        match self.directory() {
+            Some(directory) => Some(size_on_disk(&directory)),
+            None => self.storage.size_prefix(&self.prefix().ok()?).ok(),
+        }
+    }
+
+    /// The stored chunks of the array that lies here, without its metadata, if they can be counted.
+    pub(crate) fn chunk_bytes(&self) -> Option<u64> {
+        let mut bytes = self.stored_bytes()?;
+        for name in ["zarr.json", ".zarray", ".zattrs", "meta", "attrs"] {
+            let document = self.bytes(name).ok()?;
+            bytes = bytes.saturating_sub(document.map_or(0, |bytes| bytes.len() as u64));
+        }
+        Some(bytes)
+    }
+
+    /// What is stored under a key from here.
+    pub(crate) fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let key = StoreKey::new(format!("{}{name}", self.prefix()?.as_str()))?;
+        Ok(self.storage.get(&key)?.map(Vec::from))
+    }
+
+    /// Tells what lies here, without judging whether it is in order.
+    pub(crate) fn kind(&self) -> Result<Kind> {
+        if let Some(document) = self.document("zarr.json")? {
+            let is_group = document.get("node_type").is_some_and(|node| node == "group");
+            return Ok(if is_group { Kind::Group } else { Kind::Array });
+        }
+        Ok(if self.document(".zarray")?.is_some() || self.is_v1()? {
+            Kind::Array
+        } else if self.document(".zgroup")?.is_some() {
+            Kind::Group
+        } else {
+            Kind::Other
+        })
+    }
+
+    /// Whether this is an array of Zarr v1: a file `meta` that says so, and no newer one.
+    pub(crate) fn is_v1(&self) -> Result<bool> {
+        if self.document("zarr.json")?.is_some() || self.document(".zarray")?.is_some() {
+            return Ok(false);
+        }
+        let meta = self.document("meta")?.unwrap_or_default();
+        Ok(meta.get("zarr_format").is_some_and(|format| format == 1))
+    }
+}
+
+/// The node of a path inside a store.
+fn node(inside: &str) -> String {
+    format!("/{}", inside.trim_matches('/'))
+}
+
+/// A path that is a URL.
+pub(crate) fn url(path: &Path) -> Option<&str> {
+    let text = path.to_str()?;
+    let (scheme, _) = text.split_once("://")?;
+    let is_scheme = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_scheme.then_some(text)
+}
+
+/// The path of what lies below a path, which may be a URL.
+pub(crate) fn below(path: &Path, name: &str) -> PathBuf {
+    let Some((place, query)) = url(path).and_then(|url| url.split_once('?')) else {
+        return path.join(name);
+    };
+    format!("{}/{name}?{query}", place.trim_end_matches('/')).into()
+}
+
+/// The zip file that a path is or leads into, and the path in it.
+pub(crate) fn archive(path: &Path) -> Option<(PathBuf, String)> {
+    let is_zip = |path: &&Path| {
+        path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"))
+            && path.is_file()
+    };
+    let archive = path.ancestors().find(is_zip)?;
+    let inside = path.strip_prefix(archive).ok()?;
+    let parts = inside.components().map(|part| part.as_os_str().to_str());
+    Some((archive.to_owned(), parts.collect::<Option<Vec<_>>>()?.join("/")))
+}
+
+/// Tells what a directory holds.
+pub(crate) fn kind(path: &Path) -> Kind {
+    Location::new(path).and_then(|location| location.kind()).unwrap_or(Kind::Other)
+}
+
+/// The bytes of all files below a directory.
+fn size_on_disk(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => size_on_disk(&entry.path()),
+            Ok(_) => entry.metadata().map_or(0, |metadata| metadata.len()),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+/// Whether a group lies at a path; false where nothing can be found out.
+pub fn is_group(path: impl AsRef<Path>) -> bool {
+    kind(path.as_ref()) == Kind::Group
+}

@@ -1,0 +1,54 @@
+//! Files that stay the bytes they are, on their way to another place.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::Result;
+
+/// How a chunk gets from one array to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transfer {
+    /// As a second file of its own.
+    Copy,
+    /// As another name of the same file, where the filesystem can do that.
+    Link,
+}
+
+/// What was transferred.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Transferred {
+    pub(crate) copied: u64,
+    pub(crate) linked: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Brings what is stored to another place, if there is anything: from its file, if it has one, or the
+/// bytes.
+pub(crate) fn transferred(
+    file: Option<PathBuf>,
+    bytes: impl FnOnce() -> Result<Option<Vec<u8>>>,
+    place: &Path,
+    transfer: Transfer,
+) -> Result<Transferred> {
+    let none = Transferred::default();
+    let make_parent = || place.parent().map_or(Ok(()), fs::create_dir_all);
+    let Some(file) = file else {
+        let Some(bytes) = bytes()? else { return Ok(none) };
+        make_parent()?;
+        fs::write(place, &bytes)?;
+        return Ok(Transferred { copied: 1, bytes: bytes.len() as u64, ..none });
+    };
+    let bytes = match fs::metadata(&file) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(none),
+        Err(error) => return Err(error.into()),
+    };
+    make_parent()?;
+    // A filesystem without links, or the border of one, is no reason to fail.
+    if transfer == Transfer::Link && fs::hard_link(&file, place).is_ok() {
+        return Ok(Transferred { linked: 1, bytes, ..none });
+    }
+    fs::copy(&file, place)?;
+    Ok(Transferred { copied: 1, bytes, ..none })
+}

@@ -1,0 +1,155 @@
+//! What is in a group, and the metadata of all of it as Zarr v3.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use serde_json::{Map, Value, json};
+use zarrs::array::{ArrayMetadata, ArrayMetadataV2};
+
+use super::destination::unwritten;
+use super::metadata::{document_of_v2, write_document};
+use super::store::{Kind, Location};
+use super::transfer::{Transfer, transferred};
+use crate::error::Result;
+
+/// What lies at a place in a group.
+pub(crate) struct Node {
+    /// The place below the group, without a slash at its ends; empty for the group itself.
+    pub(crate) path: String,
+    pub(crate) location: Location,
+    pub(crate) kind: Kind,
+    /// Zarr v3 metadata, whatever they were.
+    pub(crate) document: Map<String, Value>,
+    /// Whether the documents are those of Zarr v3 already.
+    pub(crate) is_v3: bool,
+    /// Whether the group holds a copy of what is below it.
+    pub(crate) is_consolidated: bool,
+}
+
+impl Node {
+    /// Brings an array to a place: the files as they are, and the metadata as Zarr v3.
+    pub(crate) fn copy(&self, place: &Path, transfer: Transfer) -> Result<()> {
+        // Those of the old versions are not taken along, and those of the new one may be written to.
+        const OLD: [&str; 6] = [".zarray", ".zattrs", ".zgroup", ".zmetadata", "meta", "attrs"];
+        fs::create_dir_all(place)?;
+        for name in self.location.keys()? {
+            if OLD.contains(&name.as_str()) {
+                continue;
+            }
+            let transfer = if name == "zarr.json" { Transfer::Copy } else { transfer };
+            let file = self.location.directory().map(|directory| directory.join(&name));
+            transferred(file, || self.location.bytes(&name), &place.join(&name), transfer)
+                .map_err(|error| unwritten(error, &name))?;
+        }
+        if !self.is_v3 {
+            write_document(place, &self.document)?;
+        }
+        Ok(())
+    }
+}
+
+/// The group itself, and all that is below it, groups before what is in them.
+pub(crate) fn nodes(root: Location) -> Result<Vec<Node>> {
+    let mut nodes = Vec::new();
+    let mut todo = vec![(String::new(), root)];
+    while let Some((path, location)) = todo.pop() {
+        let kind = location.kind().with_context(|| path.clone())?;
+        if kind == Kind::Other {
+            continue;
+        }
+        let node = node(path.clone(), location.clone(), kind).with_context(|| path.clone())?;
+        if kind == Kind::Group {
+            let mut below: Vec<String> = location.children()?;
+            below.sort_unstable_by(|a, b| b.cmp(a));
+            let inside = |name: &str| {
+                if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+            };
+            todo.extend(below.iter().map(|name| (inside(name), location.child(name))));
+        }
+        nodes.push(node);
+    }
+    Ok(nodes)
+}
+
+fn node(path: String, location: Location, kind: Kind) -> Result<Node> {
+    const COPY: &str = "consolidated_metadata";
+    let object = |value: Value, name: &str| match value {
+        Value::Object(object) => Ok(object),
+        _ => Err(anyhow!("{name} is no JSON object")),
+    };
+    let (mut is_v3, mut is_consolidated) = (true, false);
+    let document = if let Some(document) = location.document("zarr.json")? {
+        let mut document = object(document, "zarr.json")?;
+        is_consolidated = document.remove(COPY).is_some_and(|copy| !copy.is_null());
+        document
+    } else {
+        is_v3 = false;
+        let attributes = location.document(".zattrs")?.unwrap_or_else(|| json!({}));
+        let attributes = object(attributes, ".zattrs")?;
+        if kind == Kind::Group {
+            is_consolidated = location.document(".zmetadata")?.is_some();
+            let mut group = object(json!({"zarr_format": 3, "node_type": "group"}), "")?;
+            group.insert("attributes".into(), attributes.into());
+            group
+        } else if location.is_v1()? {
+            let array = zarrs_recast::open_v1(Arc::clone(location.storage()), location.node())?;
+            match array.metadata() {
+                ArrayMetadata::V2(metadata) => document_of_v2(metadata)?,
+                ArrayMetadata::V3(_) => bail!("metadata of Zarr v1 and Zarr v3"),
+            }
+        } else {
+            let array = location.document(".zarray")?.context("no metadata")?;
+            let mut array: ArrayMetadataV2 = serde_json::from_value(array)?;
+            array.attributes = attributes;
+            document_of_v2(&array)?
+        }
+    };
+    Ok(Node { path, location, kind, document, is_v3, is_consolidated })
+}
+
+/// The metadata of all groups by their paths, above arrays with these metadata; where there was a copy
+/// of what is below, there is one again.
+pub(crate) fn group_documents(
+    nodes: &[Node],
+    mut array: impl FnMut(&Node) -> Result<Value>,
+) -> Result<Vec<(&Node, Map<String, Value>)>> {
+    let mut documents: BTreeMap<&str, Value> = BTreeMap::new();
+    for node in nodes {
+        let document = match node.kind {
+            Kind::Group => node.document.clone().into(),
+            _ => array(node)?,
+        };
+        documents.insert(&node.path, document);
+    }
+    let mut groups = Vec::new();
+    for node in nodes.iter().filter(|node| node.kind == Kind::Group) {
+        let path = &node.path;
+        let mut document = node.document.clone();
+        if node.is_consolidated {
+            let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
+            let below = documents.iter().filter(|(path, _)| !path.is_empty());
+            let below = below.filter_map(|(path, document)| {
+                Some((path.strip_prefix(&prefix)?.to_owned(), document.clone()))
+            });
+            let metadata: Map<String, Value> = below.collect();
+            let copy = json!({"kind": "inline", "must_understand": false, "metadata": metadata});
+            document.insert("consolidated_metadata".into(), copy);
+        }
+        groups.push((node, document));
+    }
+    Ok(groups)
+}
+
+/// Writes the metadata of all groups over arrays that have been written.
+pub(crate) fn write_groups(nodes: &[Node], root: &Path) -> Result<()> {
+    let documents = group_documents(nodes, |node| {
+        Ok(serde_json::from_slice(&fs::read(root.join(&node.path).join("zarr.json"))?)?)
+    })?;
+    for (node, document) in documents {
+        write_document(&root.join(&node.path), &document)?;
+    }
+    Ok(())
+}

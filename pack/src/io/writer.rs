@@ -1,0 +1,162 @@
+//! Writing the chunks and the metadata of an array.
+
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use recast_kernels::{ElementType, Scalar};
+use serde_json::{Map, Value, json};
+use zarr_recast::{Codec, fill_value};
+use zarrs::array::{
+    Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArrayToBytesCodecTraits, CodecOptions,
+};
+
+use super::destination::unwritten;
+use super::metadata::name_dimensions;
+use super::region::Region;
+use super::source::Source;
+use crate::error::Result;
+use crate::options::Compressor;
+
+/// Writes the chunks of an array that another one is the model of.
+pub(crate) struct Writer {
+    /// The array as the codecs after the value codecs see it; it lies nowhere.
+    stored: Array<()>,
+    fill: Scalar,
+    document: Value,
+    options: CodecOptions,
+}
+
+/// What becomes of an array's elements on their way to the writer.
+pub(crate) struct Encoding<'a> {
+    /// Their type and the fill value, after the value codecs.
+    pub(crate) element_type: ElementType,
+    pub(crate) fill_value: Scalar,
+    /// The value codecs.
+    pub(crate) codecs: &'a [Codec],
+    pub(crate) compressor: Compressor,
+}
+
+impl Writer {
+    /// Prepares to write an array with shape, chunks and names like those of `model`.
+    pub(crate) fn new(
+        model: &Source,
+        encoding: &Encoding<'_>,
+        attributes: Map<String, Value>,
+    ) -> Result<Self> {
+        let Encoding { element_type, fill_value, codecs, compressor } = *encoding;
+        let array = model.array();
+        let inner = plain_codecs(element_type, compressor);
+        let inner = match array.is_sharded().then(|| array.effective_subchunk_shape()).flatten() {
+            Some(shape) => vec![json!({"name": "sharding_indexed", "configuration": {
+                "chunk_shape": shape,
+                "codecs": inner,
+                "index_codecs": [
+                    {"name": "bytes", "configuration": {"endian": "little"}},
+                    {"name": "crc32c"},
+                ],
+                "index_location": "end",
+            }})],
+            None => inner,
+        };
+        let mut document = json!({
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": array.shape(),
+            "data_type": element_type.name(),
+            "chunk_grid": array.chunk_grid().metadata(),
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": fill_value::to_json(fill_value),
+            "codecs": inner.clone(),
+        });
+        let metadata: ArrayMetadata = serde_json::from_value(document.clone())?;
+        let stored = Array::new_with_metadata(Arc::new(()), "/", metadata)?;
+
+        let all: Vec<Value> = codecs.iter().map(Codec::to_json).chain(inner).collect();
+        if let Some(object) = document.as_object_mut() {
+            object.insert("data_type".into(), model.element_type().name().into());
+            object.insert("fill_value".into(), fill_value::to_json(model.fill_value()));
+            object.insert("codecs".into(), all.into());
+            if let Some(names) = array.dimension_names() {
+                object.insert("dimension_names".into(), serde_json::to_value(names)?);
+            }
+            object.insert("attributes".into(), attributes.into());
+            name_dimensions(object);
+        }
+        let options = CodecOptions::default().with_concurrent_target(1);
+        Ok(Self { stored, fill: fill_value, document, options })
+    }
+
+    /// The codecs of the array, all of them.
+    pub(crate) fn codecs(&self) -> &Value {
+        self.document.get("codecs").unwrap_or(&Value::Null)
+    }
+
+    /// Writes the encoded elements of a region into the directory of the array, unless all are the fill
+    /// value. Returns the bytes stored.
+    pub(crate) fn write(&self, directory: &Path, region: &Region, elements: &[u8]) -> Result<u64> {
+        let write = || -> Result<u64> {
+            let Some(encoded) = self.encode(region, elements)? else { return Ok(0) };
+            let path = directory.join(self.stored.chunk_key(&region.chunk).as_str());
+            let file = File::create(&path).or_else(|error| match path.parent() {
+                Some(parent) if error.kind() == io::ErrorKind::NotFound => {
+                    fs::create_dir_all(parent)?;
+                    File::create(&path)
+                }
+                _ => Err(error),
+            });
+            file?.write_all(&encoded)?;
+            Ok(encoded.len() as u64)
+        };
+        write().map_err(|error| unwritten(error, &format_args!("chunk {:?}", region.chunk)))
+    }
+
+    /// The bytes that [`Self::write`] would store.
+    pub(crate) fn size(&self, region: &Region, elements: &[u8]) -> Result<u64> {
+        Ok(self.encode(region, elements)?.map_or(0, |encoded| encoded.len() as u64))
+    }
+
+    /// A chunk as it is stored; none if all its elements are the fill value.
+    fn encode<'a>(&self, region: &Region, elements: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>> {
+        let elements: ArrayBytes<'a> = ArrayBytes::new_flen(region.pad(elements, self.fill)?);
+        if elements.is_fill_value(self.stored.fill_value()) {
+            return Ok(None);
+        }
+        let shape = self.stored.chunk_shape(&region.chunk)?;
+        let (data_type, fill) = (self.stored.data_type(), self.stored.fill_value());
+        let codecs = self.stored.codecs();
+        let encoded = codecs.encode(elements, &shape, data_type, fill, &self.options)?;
+        Ok(Some(encoded))
+    }
+
+    /// Writes the metadata, which makes the directory an array.
+    pub(crate) fn finish(&self, directory: &Path) -> Result<()> {
+        let mut text = serde_json::to_string_pretty(&self.document)?;
+        text.push('\n');
+        fs::write(directory.join("zarr.json"), text)
+            .map_err(|error| unwritten(error.into(), &"zarr.json"))
+    }
+}
+
+/// The codecs after the value codecs.
+fn plain_codecs(element_type: ElementType, compressor: Compressor) -> Vec<Value> {
+    let size = element_type.size();
+    let bytes = if size == 1 {
+        json!({"name": "bytes"})
+    } else {
+        json!({"name": "bytes", "configuration": {"endian": "little"}})
+    };
+    let compressor = match compressor {
+        Compressor::None => return vec![bytes],
+        Compressor::Zstd(level) => {
+            json!({"name": "zstd", "configuration": {"level": level, "checksum": false}})
+        }
+        Compressor::Gzip(level) => json!({"name": "gzip", "configuration": {"level": level}}),
+        Compressor::Blosc(level) => json!({"name": "blosc", "configuration": {
+            "cname": "zstd", "clevel": level, "shuffle": "shuffle", "typesize": size, "blocksize": 0,
+        }}),
+    };
+    vec![bytes, compressor]
+}

@@ -1,0 +1,333 @@
+//! The attributes with which the CF conventions pack integers, and their arithmetic.
+
+use anyhow::{Context, bail};
+use recast_kernels::{Cast, ElementType, Plan, Scalar};
+use serde_json::{Map, Value, json};
+use zarr_recast::JsonScalar;
+
+use crate::error::Result;
+use crate::scan::missing::{FILL_VALUE, MISSING_VALUE};
+use crate::scan::number::integer;
+use crate::text::count;
+
+pub(crate) const SCALE_FACTOR: &str = "scale_factor";
+pub(crate) const ADD_OFFSET: &str = "add_offset";
+pub(crate) const UNSIGNED: &str = "_Unsigned";
+/// What readers apply to stored elements: beside value codecs it would be applied twice.
+pub(crate) const APPLIED: [&str; 5] =
+    [SCALE_FACTOR, ADD_OFFSET, FILL_VALUE, MISSING_VALUE, UNSIGNED];
+/// In the packed elements' type, so they mean something else once the values are decoded.
+pub(crate) const VALID: [&str; 3] = ["valid_min", "valid_max", "valid_range"];
+
+/// What the attributes of a packed array say.
+#[derive(Clone, Debug)]
+pub(crate) struct Attributes {
+    /// The integers as they count: with `_Unsigned`, other than their stored type.
+    pub(crate) code_type: ElementType,
+    pub(crate) scale_factor: Option<f64>,
+    pub(crate) add_offset: Option<f64>,
+    /// The codes that stand for a missing value, the one of `_FillValue` first.
+    pub(crate) missing: Vec<Scalar>,
+    /// What a reader should know.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Attributes {
+    /// Reads the attributes of an array of integers.
+    pub(crate) fn read(attributes: &Map<String, Value>, stored: ElementType) -> Result<Self> {
+        if !stored.is_integer() {
+            bail!("the elements are {stored}; CF packs integers, so there is nothing to convert");
+        }
+        let code_type = match attributes.get(UNSIGNED) {
+            None => stored,
+            Some(flag) => reinterpreted(stored, unsigned(flag)?),
+        };
+        let mut result = Self {
+            code_type,
+            scale_factor: number(attributes, SCALE_FACTOR)?,
+            add_offset: number(attributes, ADD_OFFSET)?,
+            missing: Vec::new(),
+            warnings: Vec::new(),
+        };
+        if let Some(factor) = result.scale_factor.filter(|&factor| factor == 0.0) {
+            bail!("{SCALE_FACTOR} is {factor:?}, which makes all values one; no codec does that");
+        }
+        for name in [FILL_VALUE, MISSING_VALUE] {
+            for value in values(attributes.get(name)) {
+                match code(value, stored, code_type) {
+                    Some(code) => result.add_missing(code),
+                    None if name == FILL_VALUE => bail!(
+                        "{FILL_VALUE} is {value}, which is no {stored}, so that no element can be \
+                         it; correct or remove the attribute"
+                    ),
+                    None => result.warnings.push(format!(
+                        "{name} is {value}, which is no {stored}: no element is it, and it is left out"
+                    )),
+                }
+            }
+        }
+        let is_packed = result.scale_factor.is_some() || result.add_offset.is_some();
+        if !is_packed && result.missing.is_empty() && code_type == stored {
+            bail!(
+                "none of the attributes {}; this array is not packed as CF does it",
+                APPLIED.join(", ")
+            );
+        }
+        Ok(result)
+    }
+
+    /// Takes a code for missing values into account.
+    pub(crate) fn add_missing(&mut self, code: Scalar) {
+        if !self.missing.contains(&code) {
+            self.missing.push(code);
+        }
+    }
+
+    /// The type in which xarray decodes: that of the attributes where it is wide enough for the
+    /// integers. JSON does not tell float32 from float64, so numbers that a float32 holds are taken
+    /// for float32.
+    pub(crate) fn natural_type(&self) -> ElementType {
+        let numbers = [self.scale_factor, self.add_offset];
+        let is_narrow = numbers.iter().flatten().all(|&x| f64::from(x as f32) == x);
+        if self.code_type.bits() <= 16 && is_narrow {
+            ElementType::Float32
+        } else {
+            ElementType::Float64
+        }
+    }
+
+    /// The arithmetic as a formula, for reports.
+    pub(crate) fn formula(&self) -> String {
+        let factor = self.scale_factor.map(|factor| format!(" · {factor:?}"));
+        let offset = self.add_offset.map(|offset| format!(" + {offset:?}"));
+        format!("code{}{}", factor.unwrap_or_default(), offset.unwrap_or_default())
+    }
+}
+
+/// CF's decoding in one float type: the code times `scale_factor`, rounded, plus `add_offset`, rounded;
+/// missing values become NaN.
+#[derive(Clone, Debug)]
+pub(crate) struct Arithmetic {
+    to_float: Plan,
+    scale_factor: Option<f64>,
+    add_offset: Option<f64>,
+    missing: Vec<Scalar>,
+}
+
+impl Arithmetic {
+    pub(crate) fn new(attributes: &Attributes, decoded: ElementType) -> Result<Self> {
+        let to_float = Plan::builder(attributes.code_type).cast(Cast::new(decoded)).build()?;
+        let (scale_factor, add_offset) = (attributes.scale_factor, attributes.add_offset);
+        Ok(Self { to_float, scale_factor, add_offset, missing: attributes.missing.clone() })
+    }
+
+    /// The same with other codes for missing values.
+    pub(crate) fn with_missing(self, missing: &[Scalar]) -> Self {
+        Self { missing: missing.to_vec(), ..self }
+    }
+
+    pub(crate) fn decoded_type(&self) -> ElementType {
+        self.to_float.target()
+    }
+
+    /// Decodes codes.
+    pub(crate) fn decode(&self, codes: &[u8]) -> Result<Vec<u8>> {
+        let mut values = self.decode_present(codes)?;
+        let size = self.decoded_type().size();
+        let nan = Scalar::nan(self.decoded_type()).context("a type without NaN")?.to_ne_bytes();
+        let missing: Vec<Vec<u8>> = self.missing.iter().map(|code| code.to_ne_bytes()).collect();
+        let codes = codes.chunks_exact(self.to_float.source().size());
+        for (value, code) in values.chunks_exact_mut(size).zip(codes) {
+            if missing.iter().any(|missing| missing == code) {
+                value.copy_from_slice(&nan);
+            }
+        }
+        Ok(values)
+    }
+
+    /// Decodes codes as if none stood for a missing value.
+    pub(crate) fn decode_present(&self, codes: &[u8]) -> Result<Vec<u8>> {
+        let count = codes.len() / self.to_float.source().size();
+        let mut values = vec![0; count * self.decoded_type().size()];
+        self.to_float.run(codes, &mut values)?;
+        if self.decoded_type() == ElementType::Float32 {
+            let (scale, offset) =
+                (self.scale_factor.map(|x| x as f32), self.add_offset.map(|x| x as f32));
+            let (elements, _) = values.as_chunks_mut();
+            for bytes in elements {
+                let mut value = f32::from_ne_bytes(*bytes);
+                value = scale.map_or(value, |scale| value * scale);
+                value = offset.map_or(value, |offset| value + offset);
+                *bytes = value.to_ne_bytes();
+            }
+        } else {
+            let (elements, _) = values.as_chunks_mut();
+            for bytes in elements {
+                let mut value = f64::from_ne_bytes(*bytes);
+                value = self.scale_factor.map_or(value, |scale| value * scale);
+                value = self.add_offset.map_or(value, |offset| value + offset);
+                *bytes = value.to_ne_bytes();
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// The codes over which decodings are compared.
+#[derive(Clone, Debug)]
+pub(crate) struct Codes {
+    /// In native byte order.
+    pub(crate) bytes: Vec<u8>,
+    /// Which they are, for reports.
+    pub(crate) what: String,
+}
+
+/// Most codes that are compared one by one, apart from the elements themselves.
+const MOST_CODES: i128 = 1 << 24;
+/// Codes taken out of a range that has more.
+const SOME_CODES: i128 = 1 << 16;
+
+impl Codes {
+    /// All codes of a type of up to 16 bits; those between two, for a wider one, or some of them if
+    /// there are too many.
+    pub(crate) fn new(code_type: ElementType, range: Option<(i128, i128)>) -> Self {
+        let end = |scalar: Scalar| integer(scalar).unwrap_or(0);
+        let all = (end(Scalar::min(code_type)), end(Scalar::max(code_type)));
+        let is_narrow = code_type.bits() <= 16;
+        let (least, greatest) = if is_narrow { all } else { range.unwrap_or(all) };
+        let extent = greatest - least + 1;
+        let step = if extent <= MOST_CODES { 1 } else { (extent + SOME_CODES - 1) / SOME_CODES };
+        let size = code_type.size();
+        let count = extent / step + 2;
+        let mut bytes = Vec::with_capacity(count as usize * size);
+        let mut push = |value: i128| {
+            // Two's complement: the low bytes are the element in every integer type.
+            let bits = Scalar::from_bits(code_type, value as u64);
+            bytes.extend(bits.to_ne_bytes());
+        };
+        let mut value = least;
+        while value < greatest {
+            push(value);
+            value += step;
+        }
+        push(greatest);
+        let what = match (is_narrow, step) {
+            (true, _) => format!("codes of {code_type}"),
+            (false, 1) => format!("codes of {code_type} from {least} to {greatest}"),
+            (false, _) => format!(
+                "codes of {code_type} out of the {} from {least} to {greatest}",
+                count_of(extent)
+            ),
+        };
+        Self { bytes, what }
+    }
+}
+
+fn count_of(number: i128) -> String {
+    u64::try_from(number).map_or_else(|_| number.to_string(), count)
+}
+
+/// The attributes in the packed elements' type, decoded. What is not in that type is left as it is,
+/// with a warning; a negative `scale_factor` exchanges the ends.
+pub(crate) fn decode_valid(
+    attributes: &mut Map<String, Value>,
+    stored: ElementType,
+    rule: &mut Attributes,
+    arithmetic: &Arithmetic,
+) -> Result<()> {
+    let mut decoded = Vec::new();
+    for name in VALID {
+        let given = values(attributes.get(name));
+        if given.is_empty() {
+            continue;
+        }
+        let codes: Option<Vec<Scalar>> =
+            given.iter().map(|value| code(value, stored, rule.code_type)).collect();
+        let Some(codes) = codes else {
+            let given = attributes.get(name).cloned().unwrap_or_default();
+            rule.warnings.push(format!("{name} is {given}, not of {stored}: left as it is"));
+            continue;
+        };
+        let mut numbers = Vec::new();
+        for code in codes {
+            let bytes = arithmetic.decode_present(&code.to_ne_bytes())?;
+            let value = Scalar::from_ne_bytes(arithmetic.decoded_type(), &bytes);
+            numbers.push(zarr_recast::fill_value::to_json(value.context("no element")?));
+        }
+        decoded.push((name, numbers));
+    }
+    let turns = rule.scale_factor.is_some_and(|factor| factor < 0.0);
+    for (name, _) in &decoded {
+        attributes.remove(*name);
+    }
+    for (name, mut numbers) in decoded {
+        let name = match name {
+            "valid_min" if turns => "valid_max",
+            "valid_max" if turns => "valid_min",
+            name => name,
+        };
+        if turns {
+            numbers.reverse();
+        }
+        let value = match numbers.as_slice() {
+            [one] if name != "valid_range" => one.clone(),
+            _ => json!(numbers),
+        };
+        attributes.insert(name.into(), value);
+    }
+    Ok(())
+}
+
+/// The attributes that have to do with packing, as they are.
+pub(crate) fn packing(attributes: &Map<String, Value>) -> Map<String, Value> {
+    let names = APPLIED.into_iter().chain(VALID);
+    names.filter_map(|name| Some((name.to_owned(), attributes.get(name)?.clone()))).collect()
+}
+
+/// The values of an attribute, which netCDF may have made an array of one.
+fn values(attribute: Option<&Value>) -> Vec<&Value> {
+    match attribute {
+        None => Vec::new(),
+        Some(Value::Array(values)) => values.iter().collect(),
+        Some(value) => vec![value],
+    }
+}
+
+fn number(attributes: &Map<String, Value>, name: &str) -> Result<Option<f64>> {
+    let Some(value) = attributes.get(name) else { return Ok(None) };
+    match values(Some(value)).as_slice() {
+        [one] => {
+            let number = one.as_f64().filter(|number| number.is_finite());
+            number.map(Some).with_context(|| {
+                format!("attribute {name} is {value}; it must be a finite JSON number")
+            })
+        }
+        _ => bail!("attribute {name} is {value}; it must be one number"),
+    }
+}
+
+/// A code as an attribute gives it: in the stored type, or in the one it is taken for.
+fn code(value: &Value, stored: ElementType, code_type: ElementType) -> Option<Scalar> {
+    let scalar = JsonScalar::from_json(value).ok().filter(|_| value.is_number())?;
+    let code = scalar.to_scalar(stored).or_else(|_| scalar.to_scalar(code_type)).ok()?;
+    Some(Scalar::from_bits(code_type, code.bits()))
+}
+
+fn unsigned(flag: &Value) -> Result<bool> {
+    match flag {
+        Value::Bool(flag) => Ok(*flag),
+        Value::String(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+        Value::String(text) if text.eq_ignore_ascii_case("false") => Ok(false),
+        _ => bail!("attribute {UNSIGNED} is {flag}; it must be \"true\" or \"false\""),
+    }
+}
+
+/// The integer type of the same width with or without a sign.
+pub(crate) fn reinterpreted(stored: ElementType, unsigned: bool) -> ElementType {
+    let same = |candidate: &ElementType| {
+        candidate.is_integer()
+            && candidate.bits() == stored.bits()
+            && candidate.is_signed() != unsigned
+    };
+    ElementType::ALL.iter().copied().find(same).unwrap_or(stored)
+}

@@ -1,0 +1,429 @@
+//! Codecs in place of CF's attributes, over the same stored codes.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use zarr_recast::fill_value::to_json;
+use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
+use zarrs::array::ArrayMetadata;
+
+use super::attributes::{self, Arithmetic, Attributes, Codes};
+use super::search::{Inversion, invert};
+use crate::check::difference::Differences;
+use crate::error::{Error, Result};
+use crate::io::destination::{Destination, Staged};
+use crate::io::metadata::{PROVENANCE, name_dimensions};
+use crate::io::region::Region;
+use crate::io::rewrite_metadata::RewrittenMetadata;
+use crate::io::source::Source;
+use crate::io::transfer::Transfer;
+use crate::jobs::pending::Pending;
+use crate::json as scalars;
+use crate::runtime::{Runtime, Workers};
+use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::missing::{FILL_VALUE, Markers};
+use crate::scan::number::integer;
+use crate::scan::survey::survey;
+
+/// Turns the attributes with which CF packs integers into codecs, over the same stored bytes.
+#[derive(Clone, Debug)]
+pub struct FromCfJob {
+    /// The array of packed integers.
+    pub input: PathBuf,
+    /// The Zarr v3 array to write.
+    pub output: PathBuf,
+    /// The type of the values: float32 or float64. By default float32 for integers of at most 16 bits
+    /// whose attributes are float32 numbers, else float64.
+    pub decoded_type: Option<ElementType>,
+    /// Replaces an array at `output`, once the new one is whole.
+    pub overwrite: bool,
+    /// Writes the attribute `recast`, which keeps the attributes that were replaced.
+    pub provenance: bool,
+    /// Gathers [`Charts`] for the report, in a pass of their own.
+    pub charts: bool,
+}
+
+/// What became of an array that CF packed.
+#[derive(Debug, Serialize)]
+pub struct FromCfReport {
+    /// The array that was read.
+    pub input: String,
+    /// The array that was written.
+    pub output: String,
+    /// Extents of the array.
+    pub shape: Vec<u64>,
+    /// The type of the stored codes, as `_Unsigned` says.
+    #[serde(serialize_with = "scalars::element_type")]
+    pub stored_data_type: ElementType,
+    /// The type of the values.
+    #[serde(serialize_with = "scalars::element_type")]
+    pub data_type: ElementType,
+    /// The fill value.
+    #[serde(serialize_with = "scalars::scalar")]
+    pub fill_value: Scalar,
+    /// All codecs, as in zarr.json.
+    pub codecs: Value,
+    /// Whether all codes and all elements decode to the very bits of CF's arithmetic.
+    pub bit_identical: bool,
+    /// The differences over codes.
+    pub codes: CodeDifferences,
+    /// The differences over the elements of the array.
+    pub elements: Differences,
+    /// Missing elements.
+    pub missing: u64,
+    /// The codes that stand for them.
+    #[serde(serialize_with = "scalars::list")]
+    pub missing_codes: Vec<Scalar>,
+    /// Entries of the decode map that are there for the last bit only.
+    pub patched_codes: usize,
+    /// Codes that encoding does not give back; `None` if some are refused.
+    pub codes_not_encoded_back: Option<u64>,
+    /// Chunks that were copied as they are; `None` in a dry run.
+    pub chunks: Option<u64>,
+    /// Their bytes.
+    pub bytes: Option<u64>,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+    /// What a reader should know.
+    pub warnings: Vec<String>,
+    /// CF's arithmetic as a formula.
+    #[serde(skip)]
+    pub formula: String,
+    /// The value codecs.
+    #[serde(skip)]
+    pub value_codecs: Vec<Codec>,
+    /// What plots show, if that was asked for.
+    #[serde(skip)]
+    pub charts: Option<Charts>,
+}
+
+/// Differences over codes.
+#[derive(Clone, Debug, Serialize)]
+pub struct CodeDifferences {
+    /// The differences.
+    #[serde(flatten)]
+    pub differences: Differences,
+    /// Which codes those are.
+    pub which: String,
+}
+
+/// What an array becomes.
+struct Conversion {
+    rule: Attributes,
+    arithmetic: Arithmetic,
+    codes: Codes,
+    inversion: Inversion,
+    fill_value: Scalar,
+    /// Codes that a second encoding does not give back.
+    not_encoded: Option<u64>,
+    rewritten: RewrittenMetadata,
+}
+
+/// What was found in the data.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    differences: Differences,
+    missing: u64,
+}
+
+impl FromCfJob {
+    /// Converts `input` to `output`.
+    #[must_use]
+    pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
+        Self {
+            input: input.into(),
+            output: output.into(),
+            decoded_type: None,
+            overwrite: false,
+            provenance: true,
+            charts: false,
+        }
+    }
+
+    /// Converts the array.
+    ///
+    /// # Errors
+    /// An array that CF has not packed; attributes that no codecs stand for. Nothing is left behind then.
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<FromCfReport, Error> {
+        self.prepare(runtime)?.commit()
+    }
+
+    /// Converts the array, and leaves it to the caller to put it in place.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<FromCfReport>, Error> {
+        let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
+        let (report, staged) = self.convert(Some(&destination), runtime)?;
+        Ok(Pending::new(report, staged.map(|staged| (destination, staged))))
+    }
+
+    /// Writes nothing, and says how every element would decode.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn dry_run(&self, runtime: &Runtime) -> std::result::Result<FromCfReport, Error> {
+        Destination::new(&self.input, &self.output, self.overwrite)?;
+        Ok(self.convert(None, runtime)?.0)
+    }
+
+    /// Converts an array of a group into a directory, or none in a dry run.
+    pub(crate) fn convert_into(
+        &self,
+        place: Option<&Path>,
+        runtime: &Runtime,
+    ) -> Result<FromCfReport> {
+        let destination = place.map(|place| Destination::new(&self.input, place, false));
+        let destination = destination.transpose()?;
+        let (report, staged) = self.convert(destination.as_ref(), runtime)?;
+        if let Some((destination, staged)) = destination.zip(staged) {
+            destination.commit(staged)?;
+        }
+        Ok(report)
+    }
+
+    fn convert(
+        &self,
+        destination: Option<&Destination>,
+        runtime: &Runtime,
+    ) -> Result<(FromCfReport, Option<Staged>)> {
+        let source = Source::open_for(runtime, &self.input)?;
+        let workers = Workers::new(runtime)?;
+        let conversion =
+            convert(&source, self, &workers).with_context(|| self.input.display().to_string())?;
+        let Some(destination) = destination else {
+            let chain = &conversion.inversion.chain;
+            let decoded = |region: &Region| Ok(chain.decode(&source.read_or_fill(region)?)?);
+            let found = check(&source, decoded, &conversion, &workers)?;
+            return Ok((self.report(&source, conversion, found), None));
+        };
+        let staged = destination.stage()?;
+        let transferred =
+            conversion.rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
+        let result = Source::open(staged.path(), FillCheck::Enforce)
+            .context("reading back what was written")?;
+        let decoded = |region: &Region| result.read_or_fill(region);
+        let found = check(&source, decoded, &conversion, &workers)?;
+        let max_error = found.differences.max;
+        let charts = self.charts.then(|| conversion.charts(&source, &result, max_error, &workers));
+        let charts = charts.transpose()?;
+        let report = FromCfReport {
+            chunks: Some(transferred.copied),
+            bytes: Some(transferred.bytes),
+            dry_run: false,
+            charts,
+            ..self.report(&source, conversion, found)
+        };
+        Ok((report, Some(staged)))
+    }
+
+    /// The report of a dry run.
+    fn report(&self, source: &Source, conversion: Conversion, found: Found) -> FromCfReport {
+        let Conversion { rule, arithmetic, codes, inversion, fill_value, not_encoded, rewritten } =
+            conversion;
+        FromCfReport {
+            input: self.input.display().to_string(),
+            output: self.output.display().to_string(),
+            shape: source.array().shape().to_vec(),
+            stored_data_type: rule.code_type,
+            data_type: arithmetic.decoded_type(),
+            fill_value,
+            codecs: rewritten.codecs().clone(),
+            bit_identical: inversion.differences.is_none() && found.differences.is_none(),
+            codes: CodeDifferences { differences: inversion.differences, which: codes.what },
+            elements: found.differences,
+            missing: found.missing,
+            formula: rule.formula(),
+            missing_codes: rule.missing,
+            patched_codes: inversion.patched,
+            codes_not_encoded_back: not_encoded,
+            chunks: None,
+            bytes: None,
+            dry_run: true,
+            warnings: rule.warnings,
+            value_codecs: inversion.codecs,
+            charts: None,
+        }
+    }
+}
+
+fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conversion> {
+    let stored = source.element_type();
+    let mut given = source.array().attributes().clone();
+    if let ArrayMetadata::V2(metadata) = source.array().metadata()
+        && !serde_json::to_value(&metadata.fill_value)?.is_null()
+    {
+        // As xarray reads Zarr v2, where `fill_value` is `_FillValue`.
+        let fill = to_json(source.fill_value());
+        given.entry(FILL_VALUE).or_insert(fill);
+    }
+    let mut rule = Attributes::read(&given, stored)?;
+    if !source.codecs().value_codecs().is_empty() && rule.code_type != stored {
+        bail!("{} beside value codecs; unpack the array first", attributes::UNSIGNED);
+    }
+    let fill = Scalar::from_bits(rule.code_type, source.fill_value().bits());
+    let decoded = job.decoded_type.unwrap_or_else(|| rule.natural_type());
+    let arithmetic = Arithmetic::new(&rule, decoded)?;
+    let range = if rule.code_type.bits() > 16 { range(source, &rule, workers)? } else { None };
+    let codes = Codes::new(rule.code_type, range);
+    let inversion = invert(&rule, &arithmetic, &codes, fill)?;
+
+    let fill_value = inversion.chain.decode(&fill.to_ne_bytes())?;
+    let fill_value = Scalar::from_ne_bytes(decoded, &fill_value).context("no fill value")?;
+    let options = BindOptions::default();
+    let bound = Chain::bind(decoded, Some(fill_value), &inversion.codecs, &options);
+    let bound = bound.with_context(|| {
+        format!("the fill value {fill} decodes to {fill_value}, and that must come back")
+    })?;
+    if bound.encoded_fill_value().is_none_or(|code| code != fill) {
+        bail!(
+            "the fill value {fill} decodes to {fill_value}, which is stored as another code; use \
+             --decoded-type float64"
+        );
+    }
+
+    let mut kept = given.clone();
+    let packing = attributes::packing(&given);
+    attributes::decode_valid(&mut kept, stored, &mut rule, &arithmetic)?;
+    for name in attributes::APPLIED {
+        kept.remove(name);
+    }
+    kept.remove(PROVENANCE);
+    if job.provenance {
+        kept.insert(
+            PROVENANCE.into(),
+            json!({
+                "version": env!("CARGO_PKG_VERSION"),
+                "source_data_type": stored.name(),
+                "cf": packing,
+            }),
+        );
+    }
+    let mut rewritten = RewrittenMetadata::new(source)?;
+    rewritten.use_default_keys();
+    let mut names = rewritten.document().clone();
+    names.insert("attributes".into(), kept.into());
+    name_dimensions(&mut names);
+    let kept = names.remove("attributes").and_then(|kept| kept.as_object().cloned());
+    rewritten.set_attributes(kept.unwrap_or_default());
+    rewritten.set_values(decoded, fill_value);
+    rewritten.prepend(&inversion.codecs);
+    let not_encoded = not_encoded(&rule, &codes, &inversion)?;
+    Ok(Conversion { rule, arithmetic, codes, inversion, fill_value, not_encoded, rewritten })
+}
+
+/// The least and greatest code there is.
+fn range(source: &Source, rule: &Attributes, workers: &Workers) -> Result<Option<(i128, i128)>> {
+    if rule.code_type != source.element_type() {
+        return Ok(None);
+    }
+    let survey = survey(source, &Markers::default(), workers)?;
+    // The fill value stands in chunks that are not stored.
+    let fill = integer(source.fill_value());
+    let ends = survey.range.map(|(least, greatest)| [integer(least), integer(greatest)]);
+    let ends = ends.into_iter().flatten().flatten().chain(fill);
+    let ends: Vec<i128> = ends.collect();
+    Ok(ends.iter().min().copied().zip(ends.iter().max().copied()))
+}
+
+/// How many codes, missing ones left out, another encoding does not give back; `None` if one of them
+/// cannot be encoded at all.
+fn not_encoded(rule: &Attributes, codes: &Codes, inversion: &Inversion) -> Result<Option<u64>> {
+    let decoded = inversion.chain.decode(&codes.bytes)?;
+    let Ok(encoded) = inversion.chain.encode(&decoded) else { return Ok(None) };
+    let size = rule.code_type.size();
+    let missing: Vec<Vec<u8>> = rule.missing.iter().map(|code| code.to_ne_bytes()).collect();
+    let pairs = codes.bytes.chunks_exact(size).zip(encoded.chunks_exact(size));
+    let changed = pairs.filter(|(before, after)| {
+        before != after && !missing.iter().any(|missing| missing == before)
+    });
+    Ok(Some(changed.count() as u64))
+}
+
+/// Compares every element that is decoded with CF's arithmetic on the codes of the input.
+fn check(
+    source: &Source,
+    decode: impl Fn(&Region) -> Result<Vec<u8>> + Sync,
+    conversion: &Conversion,
+    workers: &Workers,
+) -> Result<Found> {
+    let Conversion { rule, arithmetic, .. } = conversion;
+    let decoded = arithmetic.decoded_type();
+    let nan = Scalar::nan(decoded).context("a type without NaN")?.to_ne_bytes();
+    let mut total = Found::default();
+    let work = |number| -> Result<Found> {
+        let region = source.region(number)?;
+        let expected = arithmetic.decode(&source.read_or_fill(&region)?)?;
+        let found = decode(&region)?;
+        let differences = Differences::between(decoded, &expected, &found)?;
+        if differences.not_finite > 0 {
+            bail!("chunk {:?}: a missing value did not stay one", region.chunk);
+        }
+        let missing = expected.chunks_exact(decoded.size()).filter(|value| *value == nan);
+        let missing = if rule.missing.is_empty() { 0 } else { missing.count() as u64 };
+        Ok(Found { differences, missing })
+    };
+    workers.run("verify", source.chunks(), work, |one| {
+        total.differences = total.differences.merge(one.differences);
+        total.missing += one.missing;
+        Ok(())
+    })?;
+    Ok(total)
+}
+
+impl Conversion {
+    /// Goes through the array once more for the plots: values, codes, and how far the codecs' decoding is
+    /// from CF's.
+    fn charts(
+        &self,
+        source: &Source,
+        result: &Source,
+        max_error: f64,
+        workers: &Workers,
+    ) -> Result<Charts> {
+        let Conversion { rule, arithmetic, inversion, .. } = self;
+        let survey = survey(result, &Markers::default(), workers)?;
+        // What is missing reads as NaN; the fill value may be a number, and is one of the values then.
+        let fill =
+            Some(survey.fill_value).filter(|&fill| fill.is_finite() && survey.count(fill) > 0);
+        let range = survey.range.into_iter().flat_map(|(a, b)| [a.to_f64(), b.to_f64()]);
+        let numbers = range.chain(fill.map(Scalar::to_f64));
+        let ends = numbers.fold(None, |ends: Option<(f64, f64)>, number| {
+            Some(ends.map_or((number, number), |(a, b)| (a.min(number), b.max(number))))
+        });
+        let ends = ends.unwrap_or_default();
+        let code = |value: f64| {
+            let value = Scalar::from(value).cast(
+                arithmetic.decoded_type(),
+                Rounding::NearestEven,
+                OutOfRange::Clamp,
+            );
+            let code = inversion.chain.encode(&value.ok()?.to_ne_bytes()).ok()?;
+            Some(Scalar::from_ne_bytes(rule.code_type, &code)?.to_f64())
+        };
+        let codes = code(ends.0).zip(code(ends.1)).map(|(a, b)| (a.min(b), a.max(b)));
+        let frame = Frame {
+            element_type: arithmetic.decoded_type(),
+            markers: Markers::default(),
+            shape: source.array().shape().to_vec(),
+            values: ends,
+            codes: codes.map(|ends| (rule.code_type, ends)),
+            max_error,
+        };
+        gather(&frame, workers, source.chunks(), |number| {
+            let region = source.region(number)?;
+            let codes = source.read_or_fill(&region)?;
+            let before = arithmetic.decode(&codes)?;
+            let after = result.read_or_fill(&region)?;
+            Ok(Some((region, Pieces { before, after, codes: Some(codes) })))
+        })
+    }
+}
+
+/// The attributes that say how the array was packed, if it was made from one.
+pub(super) fn original(attributes: &Map<String, Value>) -> Option<Map<String, Value>> {
+    attributes.get(PROVENANCE)?.get("cf")?.as_object().cloned()
+}

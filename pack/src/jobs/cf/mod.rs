@@ -1,0 +1,9 @@
+//! Arrays that are packed by the CF conventions: their attributes as codecs, and back.
+
+pub(crate) mod attributes;
+mod from_cf;
+mod search;
+mod to_cf;
+
+pub use from_cf::{CodeDifferences, FromCfJob, FromCfReport};
+pub use to_cf::{ToCfJob, ToCfReport};

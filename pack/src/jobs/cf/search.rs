@@ -1,0 +1,239 @@
+//! Value codecs that decode as CF does.
+//!
+//! CF multiplies by `scale_factor`; `scale_offset` divides by its scale. One division in the array's
+//! type rarely gives the same bits as the product, so there are two ways:
+//!
+//! - *direct*: `[scale_offset(offset, scale), cast_value]`, all in the decoded type;
+//! - *through float64*, for float32: `[scale_offset(offset), cast_value(float64), scale_offset(scale),
+//!   cast_value]`. Decoding divides in float64 and rounds the quotient to float32 before it adds the
+//!   offset. The product of a code of 16 bits and a float32 is exact in float64, and the quotient comes
+//!   so close to it that both round to the same float32, unless the product lies in the middle between
+//!   two; a scale some units in the last place away then leans to the right side.
+//!
+//! If only a few codes still differ, the decode map gives them a working value that does not.
+
+use anyhow::Context;
+use recast_kernels::{ElementType, Scalar};
+use zarr_recast::{BindOptions, CastValue, Chain, Codec, JsonScalar, ScalarMap, ScaleOffset};
+
+use super::attributes::{Arithmetic, Attributes, Codes};
+use crate::check::difference::Differences;
+use crate::error::Result;
+
+/// Codecs, and how they decode.
+#[derive(Clone, Debug)]
+pub(crate) struct Inversion {
+    pub(crate) codecs: Vec<Codec>,
+    pub(crate) chain: Chain,
+    /// The differences from CF's decoding, over the codes that are no missing values.
+    pub(crate) differences: Differences,
+    /// Entries of the decode map that are there for the last bit only.
+    pub(crate) patched: usize,
+}
+
+/// Scales that are tried, in units in the last place from the inverse of `scale_factor`.
+const DIRECT_STEPS: i64 = 8;
+const WIDE_STEPS: i64 = 64;
+/// Most entries of a map for the last bit.
+const MOST_PATCHES: u64 = 256;
+/// How far from its code such an entry may lie, in units in the last place.
+const PATCH_STEPS: i64 = 8;
+
+/// One way with one scale.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    decoded: ElementType,
+    /// The type in which the codes are divided.
+    working: ElementType,
+    offset: Option<f64>,
+    scale: Option<f64>,
+}
+
+impl Candidate {
+    fn head(&self) -> Vec<Codec> {
+        let scalar = |number: Option<f64>, element_type| {
+            number.and_then(|number| as_scalar(number, element_type)).map(JsonScalar::from)
+        };
+        let offset = scalar(self.offset, self.decoded);
+        let scale = scalar(self.scale, self.working);
+        if self.working == self.decoded {
+            return match (&offset, &scale) {
+                (None, None) => Vec::new(),
+                _ => vec![ScaleOffset::new(offset, scale).into()],
+            };
+        }
+        let mut codecs = Vec::new();
+        if offset.is_some() {
+            codecs.push(ScaleOffset::new(offset, None).into());
+        }
+        codecs.push(CastValue::new(self.working).into());
+        codecs.push(ScaleOffset::new(None, scale).into());
+        codecs
+    }
+
+    /// The codecs; entries of the last cast's map take NaN to a code and each missing code to NaN,
+    /// and give some codes another working value.
+    fn codecs(&self, code_type: ElementType, map: &Map<'_>) -> Vec<Codec> {
+        let mut last = CastValue::new(code_type);
+        let nan = Scalar::nan(self.working);
+        let pair = |from: Scalar, to: Scalar| (JsonScalar::from(from), JsonScalar::from(to));
+        let nans = map.missing.iter().filter_map(|&code| Some((code, nan?)));
+        let decode: Vec<_> = nans
+            .chain(map.fill)
+            .chain(map.patches.iter().copied())
+            .map(|(code, value)| pair(code, value))
+            .collect();
+        let nan_code = nan.zip(map.nan_code).map(|(nan, code)| pair(nan, code));
+        let fill = map.fill.map(|(code, value)| pair(value, code));
+        let encode: Vec<_> = nan_code.into_iter().chain(fill).collect();
+        if !decode.is_empty() {
+            let encode = (!encode.is_empty()).then_some(encode);
+            last.scalar_map = Some(ScalarMap { encode, decode: Some(decode) });
+        }
+        let mut codecs = self.head();
+        codecs.push(last.into());
+        codecs
+    }
+
+    /// The codecs before the last cast, bound.
+    fn head_chain(&self) -> Result<Chain> {
+        Ok(Chain::bind(self.decoded, None, &self.head(), &BindOptions::default())?)
+    }
+}
+
+/// What the map of the last cast is made of.
+#[derive(Clone, Debug)]
+struct Map<'a> {
+    missing: &'a [Scalar],
+    nan_code: Option<Scalar>,
+    /// The code of the fill value, and the working value that the fill value becomes.
+    fill: Option<(Scalar, Scalar)>,
+    /// Codes with the working values that decode to CF's.
+    patches: Vec<(Scalar, Scalar)>,
+}
+
+/// Finds codecs for an array, `fill` being the code that its fill value is.
+pub(crate) fn invert(
+    attributes: &Attributes,
+    arithmetic: &Arithmetic,
+    codes: &Codes,
+    fill: Scalar,
+) -> Result<Inversion> {
+    let Attributes { code_type, missing, .. } = attributes;
+    let decoded = arithmetic.decoded_type();
+    let nan_code = if missing.contains(&fill) { Some(fill) } else { missing.first().copied() };
+    let expected = arithmetic.decode(&codes.bytes)?;
+    let try_one = |candidate: &Candidate, map: &Map<'_>| -> Result<Inversion> {
+        let list = candidate.codecs(*code_type, map);
+        let chain = Chain::bind(decoded, None, &list, &BindOptions::default())?;
+        let found = chain.decode(&codes.bytes)?;
+        let differences = Differences::between(decoded, &expected, &found)?;
+        Ok(Inversion { codecs: list, chain, differences, patched: map.patches.len() })
+    };
+    let mut map = Map { missing, nan_code, fill: None, patches: Vec::new() };
+    let mut best: Option<(Candidate, Inversion)> = None;
+    for candidate in candidates(attributes, decoded) {
+        let Ok(inversion) = try_one(&candidate, &map) else { continue };
+        let rank = |inversion: &Inversion| {
+            (inversion.differences.differing, inversion.differences.max_ulps)
+        };
+        if best.as_ref().is_none_or(|(_, best)| rank(&inversion) < rank(best)) {
+            let is_perfect = inversion.differences.is_none();
+            best = Some((candidate, inversion));
+            if is_perfect {
+                break;
+            }
+        }
+    }
+    let (candidate, mut inversion) =
+        best.context("the attributes cannot be turned into codecs: no scale is finite")?;
+    if (1..=MOST_PATCHES).contains(&inversion.differences.differing) {
+        map.patches = patches(&candidate, *code_type, codes, &expected, &inversion.chain)?;
+        let patched = try_one(&candidate, &map)?;
+        if patched.differences.is_none() {
+            inversion = patched;
+        } else {
+            map.patches.clear();
+        }
+    }
+    // Each codec by itself must bring the fill value back, also the last one.
+    let value = inversion.chain.decode(&fill.to_ne_bytes())?;
+    let working = candidate.head_chain()?.encode(&value)?;
+    let working = Scalar::from_ne_bytes(candidate.working, &working).context("no fill value")?;
+    if !working.is_nan() && !working.equals(fill) {
+        map.patches.retain(|&(code, _)| code != fill);
+        map.fill = Some((fill, working));
+        inversion = try_one(&candidate, &map)?;
+    }
+    Ok(inversion)
+}
+
+fn candidates(attributes: &Attributes, decoded: ElementType) -> Vec<Candidate> {
+    let offset = attributes.add_offset;
+    let Some(factor) = attributes.scale_factor else {
+        return vec![Candidate { decoded, working: decoded, offset, scale: None }];
+    };
+    let factor = if decoded == ElementType::Float32 { f64::from(factor as f32) } else { factor };
+    let mut candidates = Vec::new();
+    let mut add = |working, steps| {
+        let scales = neighbours(1.0 / factor, working, steps);
+        candidates.extend(scales.into_iter().map(|scale| Candidate {
+            decoded,
+            working,
+            offset,
+            scale: Some(scale),
+        }));
+    };
+    add(decoded, DIRECT_STEPS);
+    if decoded == ElementType::Float32 {
+        add(ElementType::Float64, WIDE_STEPS);
+    }
+    candidates
+}
+
+/// The values of a type next to a number, nearest first, as f64; without 0 and what is not finite.
+pub(crate) fn neighbours(number: f64, element_type: ElementType, steps: i64) -> Vec<f64> {
+    let Some(nearest) = as_scalar(number, element_type) else { return Vec::new() };
+    let order = (0..=steps).flat_map(|step| [step, -step]).skip(1);
+    order
+        .filter_map(|step| {
+            let bits = nearest.bits().checked_add_signed(step)?;
+            let scalar = Scalar::from_bits(element_type, bits);
+            (scalar.is_finite() && !scalar.is_zero()).then(|| scalar.to_f64())
+        })
+        .collect()
+}
+
+fn as_scalar(number: f64, element_type: ElementType) -> Option<Scalar> {
+    JsonScalar::from(Scalar::from(number)).to_scalar(element_type).ok()
+}
+
+/// For each code that decodes to something else than CF's value, a working value that decodes to it.
+fn patches(
+    candidate: &Candidate,
+    code_type: ElementType,
+    codes: &Codes,
+    expected: &[u8],
+    chain: &Chain,
+) -> Result<Vec<(Scalar, Scalar)>> {
+    let Candidate { decoded, working, .. } = *candidate;
+    let found = chain.decode(&codes.bytes)?;
+    let head = candidate.head_chain()?;
+    let size = decoded.size();
+    let all = codes.bytes.chunks_exact(code_type.size());
+    let pairs = expected.chunks_exact(size).zip(found.chunks_exact(size));
+    let mut patches = Vec::new();
+    for (code, (expected, found)) in all.zip(pairs) {
+        if Differences::between(decoded, expected, found)?.is_none() {
+            continue;
+        }
+        let Some(code) = Scalar::from_ne_bytes(code_type, code) else { continue };
+        let value = neighbours(code.to_f64(), working, PATCH_STEPS).into_iter().find(|&value| {
+            let value = as_scalar(value, working);
+            let decoded = value.and_then(|value| head.decode(&value.to_ne_bytes()).ok());
+            decoded.is_some_and(|decoded| decoded == expected)
+        });
+        patches.extend(value.and_then(|value| Some((code, as_scalar(value, working)?))));
+    }
+    Ok(patches)
+}

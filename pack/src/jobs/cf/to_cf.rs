@@ -1,0 +1,322 @@
+//! CF's attributes in place of value codecs, over the same stored codes.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use recast_kernels::{ElementType, Scalar};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use zarr_recast::fill_value::to_json;
+use zarr_recast::{Chain, FillCheck};
+
+use super::attributes::{self, Arithmetic, Attributes, Codes};
+use super::from_cf::original;
+use super::search::neighbours;
+use crate::check::difference::Differences;
+use crate::error::{Error, Result};
+use crate::io::destination::Destination;
+use crate::io::metadata::PROVENANCE;
+use crate::io::rewrite_metadata::RewrittenMetadata;
+use crate::io::source::Source;
+use crate::io::transfer::Transfer;
+use crate::jobs::pending::Pending;
+use crate::json as scalars;
+use crate::runtime::{Runtime, Workers};
+use crate::scan::missing::{FILL_VALUE, MISSING_VALUE};
+
+/// `scale_factor`s and `add_offset`s that are tried, in units in the last place.
+const STEPS: i64 = 8;
+
+/// CF attributes for a chain.
+struct Conversion {
+    attributes: Map<String, Value>,
+    code_type: ElementType,
+    differences: Differences,
+    what: String,
+}
+
+/// Writes the stored integers of an array with the attributes `scale_factor`, `add_offset` and
+/// `_FillValue`, in place of its value codecs.
+#[derive(Clone, Debug)]
+pub struct ToCfJob {
+    /// The array to read.
+    pub input: PathBuf,
+    /// The Zarr v3 array to write.
+    pub output: PathBuf,
+    /// Replaces an array at `output`, once the new one is whole.
+    pub overwrite: bool,
+}
+
+/// What an array has become for CF.
+#[derive(Clone, Debug, Serialize)]
+pub struct ToCfReport {
+    /// The array that was read.
+    pub input: String,
+    /// The array that was written.
+    pub output: String,
+    /// The type of the values.
+    #[serde(serialize_with = "scalars::element_type")]
+    pub data_type: ElementType,
+    /// The type of the stored integers.
+    #[serde(serialize_with = "scalars::element_type")]
+    pub stored_data_type: ElementType,
+    /// The attributes that readers apply.
+    pub attributes: Map<String, Value>,
+    /// How far CF's values are from those of the codecs.
+    pub differences: Differences,
+    /// Over which codes.
+    pub which: String,
+    /// Chunks that were copied as they are.
+    pub chunks: u64,
+}
+
+impl ToCfJob {
+    /// Converts `input` to `output`.
+    #[must_use]
+    pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
+        Self { input: input.into(), output: output.into(), overwrite: false }
+    }
+
+    /// Converts the array.
+    ///
+    /// # Errors
+    /// Codecs that CF's attributes cannot say. Nothing is left behind then.
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<ToCfReport, Error> {
+        self.prepare(runtime)?.commit()
+    }
+
+    fn prepare(&self, runtime: &Runtime) -> Result<Pending<ToCfReport>> {
+        let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
+        let source = Source::open_for(runtime, &self.input)?;
+        let workers = Workers::new(runtime)?;
+        let chain = source.codecs().chain(source.element_type(), source.fill_value())?;
+        let conversion =
+            convert(&source, &chain).with_context(|| self.input.display().to_string())?;
+
+        let mut rewritten = RewrittenMetadata::new(&source)?;
+        rewritten.use_default_keys();
+        rewritten.replace_value_codecs(|_| Ok(Vec::new()))?;
+        let fill = chain.encoded_fill_value().context("the fill value cannot be encoded")?;
+        let stored = Scalar::from_bits(conversion.code_type, fill.bits());
+        rewritten.set_values(conversion.code_type, stored);
+        rewritten.set_attributes(conversion.attributes.clone());
+        let staged = destination.stage()?;
+        let transferred = rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
+        check(&source, staged.path(), &chain, &workers)?;
+        let applied = attributes::APPLIED.iter().filter_map(|name| {
+            Some(((*name).to_owned(), conversion.attributes.get(*name)?.clone()))
+        });
+        let report = ToCfReport {
+            input: self.input.display().to_string(),
+            output: self.output.display().to_string(),
+            data_type: source.element_type(),
+            stored_data_type: conversion.code_type,
+            attributes: applied.collect(),
+            differences: conversion.differences,
+            which: conversion.what,
+            chunks: transferred.copied,
+        };
+        Ok(Pending::new(report, Some((destination, staged))))
+    }
+}
+
+/// Finds the attributes with which CF's arithmetic gives the values that the chain gives.
+fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
+    let (decoded, code_type) = (chain.decoded_type(), chain.encoded_type());
+    if source.codecs().value_codecs().is_empty() {
+        bail!("no cast_value or scale_offset among the codecs; recast pack puts them there");
+    }
+    if !code_type.is_integer() {
+        bail!(
+            "{code_type} is stored, and CF packs integers only; recast unpack writes plain values"
+        );
+    }
+    if !matches!(decoded, ElementType::Float32 | ElementType::Float64) {
+        bail!("the values are {decoded}, and CF decodes to float32 or float64; use recast unpack");
+    }
+    let codes = Codes::new(code_type, None);
+    let values = chain.decode(&codes.bytes).context("a code that the codecs do not decode")?;
+    let (slope, shift) = line(source);
+    let missing = missing(chain, &codes, &values, source.fill_value(), (slope, shift));
+
+    let mut best: Option<(Differences, Attributes)> = None;
+    let given = original(source.array().attributes());
+    let from_given = given.as_ref().and_then(|given| {
+        let stored = source_type(source).unwrap_or(code_type);
+        let rule = Attributes::read(given, stored).ok()?;
+        (rule.code_type == code_type).then_some(rule)
+    });
+    let computed = neighbours(slope, decoded, STEPS).into_iter().map(|factor| Attributes {
+        code_type,
+        scale_factor: Some(factor),
+        add_offset: Some(shift),
+        missing: missing.clone(),
+        warnings: Vec::new(),
+    });
+    for rule in from_given.into_iter().chain(computed) {
+        let arithmetic = Arithmetic::new(&rule, decoded)?;
+        let differences =
+            Differences::between(decoded, &values, &masked(&arithmetic, &codes, &missing)?)?;
+        let rank = |d: &Differences| (d.not_finite, d.differing, d.max_ulps);
+        if best.as_ref().is_none_or(|(best, _)| rank(&differences) < rank(best)) {
+            let is_perfect = differences.is_none();
+            best = Some((differences, rule));
+            if is_perfect {
+                break;
+            }
+        }
+    }
+    let (mut differences, rule) =
+        best.context("no finite scale_factor is the inverse of the scale")?;
+    // A fill value that is a number becomes missing, and so NaN.
+    let lost = missing.iter().filter(|code| !decodes_to_nan(chain, **code)).count() as u64;
+    differences.differing -= lost.min(differences.differing);
+    differences.not_finite -= lost.min(differences.not_finite);
+    if differences.not_finite > 0 || differences.max > slope.abs() / 2.0 {
+        bail!(
+            "the scalar_map gives some codes values that CF attributes cannot say ({}); use recast \
+             unpack",
+            differences.describe(&codes.what)
+        );
+    }
+    Ok(Conversion {
+        attributes: written(source, &rule, &missing, given.as_ref())?,
+        code_type: match &given {
+            Some(given) if given.contains_key(attributes::UNSIGNED) => {
+                source_type(source).unwrap_or(code_type)
+            }
+            _ => code_type,
+        },
+        differences,
+        what: codes.what,
+    })
+}
+
+/// The type that the array had before `pack --from-cf`.
+fn source_type(source: &Source) -> Option<ElementType> {
+    let name = source.array().attributes().get(PROVENANCE)?.get("source_data_type")?;
+    ElementType::from_name(name.as_str()?)
+}
+
+/// The straight line that all scales and offsets together are, in f64.
+fn line(source: &Source) -> (f64, f64) {
+    let (mut slope, mut shift) = (1.0, 0.0);
+    for codec in source.codecs().value_codecs().iter().rev() {
+        let json = codec.to_json();
+        let configuration = json.get("configuration").unwrap_or(&json);
+        let number = |name| configuration.get(name).and_then(Value::as_f64);
+        if let Some(scale) = number("scale") {
+            slope /= scale;
+            shift /= scale;
+        }
+        if let Some(offset) = number("offset") {
+            shift += offset;
+        }
+    }
+    (slope, shift)
+}
+
+/// The codes that are no numbers to CF: those of NaN, and one that a map gives the fill value.
+fn missing(
+    chain: &Chain,
+    codes: &Codes,
+    values: &[u8],
+    fill: Scalar,
+    (slope, shift): (f64, f64),
+) -> Vec<Scalar> {
+    let (from, to) = (chain.encoded_type(), chain.decoded_type());
+    let pairs = codes.bytes.chunks_exact(from.size()).zip(values.chunks_exact(to.size()));
+    let pairs = pairs.filter_map(|(code, value)| {
+        Some((Scalar::from_ne_bytes(from, code)?, Scalar::from_ne_bytes(to, value)?))
+    });
+    let is_mapped = |code: Scalar, value: Scalar| {
+        let expected = code.to_f64() * slope + shift;
+        value.equals(fill) && (value.to_f64() - expected).abs() > slope.abs() / 2.0
+    };
+    let mut missing: Vec<Scalar> = pairs
+        .filter(|&(code, value)| value.is_nan() || is_mapped(code, value))
+        .map(|(code, _)| code)
+        .collect();
+    // The one that new missing values get comes first.
+    let nan = Scalar::nan(to).and_then(|nan| chain.encode(&nan.to_ne_bytes()).ok());
+    let nan = nan.and_then(|code| Scalar::from_ne_bytes(from, &code));
+    missing.sort_by_key(|&code| (Some(code) != nan, Some(code) != chain.encoded_fill_value()));
+    missing
+}
+
+fn decodes_to_nan(chain: &Chain, code: Scalar) -> bool {
+    let value = chain.decode(&code.to_ne_bytes()).ok();
+    let value = value.and_then(|value| Scalar::from_ne_bytes(chain.decoded_type(), &value));
+    value.is_some_and(Scalar::is_nan)
+}
+
+/// CF's values of the codes, with exactly these codes missing.
+fn masked(arithmetic: &Arithmetic, codes: &Codes, missing: &[Scalar]) -> Result<Vec<u8>> {
+    arithmetic.clone().with_missing(missing).decode(&codes.bytes)
+}
+
+/// The attributes of the packed array.
+fn written(
+    source: &Source,
+    rule: &Attributes,
+    missing: &[Scalar],
+    given: Option<&Map<String, Value>>,
+) -> Result<Map<String, Value>> {
+    let mut attributes = source.array().attributes().clone();
+    attributes.remove(PROVENANCE);
+    let valid: Vec<&str> =
+        attributes::VALID.into_iter().filter(|name| attributes.contains_key(*name)).collect();
+    if let Some(given) = given {
+        for name in valid {
+            attributes.remove(name);
+        }
+        attributes.extend(given.clone());
+        for (name, value) in [
+            (attributes::SCALE_FACTOR, rule.scale_factor),
+            (attributes::ADD_OFFSET, rule.add_offset),
+        ] {
+            // As it was written, unless another number does better.
+            if value != given.get(name).and_then(Value::as_f64) {
+                attributes.insert(name.into(), json!(value));
+            }
+        }
+        return Ok(attributes);
+    }
+    if let [name, ..] = valid.as_slice() {
+        bail!(
+            "attribute {name} would have to be packed, too; remove it first, and add it afterwards"
+        );
+    }
+    attributes.insert(attributes::SCALE_FACTOR.into(), json!(rule.scale_factor));
+    attributes.insert(attributes::ADD_OFFSET.into(), json!(rule.add_offset));
+    if let Some((&first, others)) = missing.split_first() {
+        attributes.insert(FILL_VALUE.into(), to_json(first));
+        if !others.is_empty() {
+            let others: Vec<Value> = others.iter().map(|&code| to_json(code)).collect();
+            attributes.insert(MISSING_VALUE.into(), others.into());
+        }
+    }
+    Ok(attributes)
+}
+
+/// Reads what was written: the codes must be those that the input's values have.
+fn check(
+    source: &Source,
+    written: &std::path::Path,
+    chain: &Chain,
+    workers: &Workers,
+) -> Result<()> {
+    let result =
+        Source::open(written, FillCheck::Enforce).context("reading back what was written")?;
+    let work = |number| -> Result<()> {
+        let region = source.region(number)?;
+        let decoded = chain.decode(&result.read_or_fill(&region)?)?;
+        let differences =
+            Differences::between(chain.decoded_type(), &source.read_or_fill(&region)?, &decoded)?;
+        if !differences.is_none() {
+            bail!("chunk {:?}: the stored codes are not those of the values", region.chunk);
+        }
+        Ok(())
+    };
+    workers.run("verify", source.chunks(), work, |()| Ok(()))
+}

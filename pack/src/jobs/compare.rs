@@ -1,0 +1,315 @@
+//! Comparing two arrays of the same shape, element by element, whatever their types, chunks and codecs.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
+use serde::Serialize;
+
+use crate::check::chunk_check::Judge;
+use crate::check::comparison::{Comparison, Errors, Found};
+use crate::check::tolerance::Tolerance;
+use crate::error::{Error, Result};
+use crate::io::region::Region;
+use crate::io::source::Source;
+use crate::runtime::{Runtime, Workers};
+use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::missing::Markers;
+use crate::scan::number::{Number, is_wide};
+use crate::scan::survey::survey;
+use crate::text::count;
+
+/// Compares two arrays of the same shape.
+#[derive(Clone, Debug)]
+pub struct CompareJob {
+    /// The array to compare with: the original.
+    pub a: PathBuf,
+    /// The array that is compared.
+    pub b: PathBuf,
+    /// Judges each element by this, if it is given.
+    pub tolerance: Option<AllClose>,
+    /// Gathers [`Charts`] for the report, in a pass of their own.
+    pub charts: bool,
+}
+
+/// |b − a| may be `atol` + `rtol` · |a| at most; NaN must be NaN, and infinities the same.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AllClose {
+    /// The absolute tolerance.
+    pub atol: f64,
+    /// The relative tolerance, times |a|.
+    pub rtol: f64,
+}
+
+/// How far two arrays differ.
+#[derive(Debug, Serialize)]
+pub struct CompareReport {
+    /// The array to compare with.
+    pub a: String,
+    /// The array that was compared.
+    pub b: String,
+    /// Extents of both arrays.
+    pub shape: Vec<u64>,
+    /// Their types.
+    #[serde(serialize_with = "data_types")]
+    pub data_types: [ElementType; 2],
+    /// What each element was judged by.
+    pub tolerance: Option<AllClose>,
+    /// How many elements are what.
+    pub counts: CompareCounts,
+    /// How far elements of `b` are from those of `a`.
+    pub error: Errors,
+    /// The first element over the tolerance.
+    pub first_over: Option<Found>,
+    /// Why it is.
+    #[serde(skip)]
+    pub why: Option<String>,
+    /// Smallest and largest value of `a`.
+    #[serde(skip)]
+    pub range: Option<(Scalar, Scalar)>,
+    /// What plots show, if that was asked for.
+    #[serde(skip)]
+    pub charts: Option<Charts>,
+}
+
+/// How many elements are what.
+#[derive(Clone, Debug, Serialize)]
+pub struct CompareCounts {
+    /// All.
+    pub elements: u64,
+    /// Elements whose difference counts.
+    pub compared: u64,
+    /// NaN in `a`.
+    pub nan: u64,
+    /// Infinite in `a`.
+    pub infinite: u64,
+    /// Missing markers in `a`, besides NaN.
+    pub missing: u64,
+    /// The fill value in both, where that marks nothing.
+    pub fill: u64,
+    /// NaN in `b` only.
+    pub became_nan: u64,
+    /// Missing markers in `b` only.
+    pub became_missing: u64,
+    /// Over the tolerance, if there is one.
+    pub over: Option<u64>,
+}
+
+// Serde passes a reference to the field.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn data_types<S: serde::Serializer>(
+    types: &[ElementType; 2],
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    types.map(ElementType::name).serialize(serializer)
+}
+
+impl CompareJob {
+    /// Compares `b` with `a`, and judges nothing.
+    #[must_use]
+    pub fn new(a: impl Into<PathBuf>, b: impl Into<PathBuf>) -> Self {
+        Self { a: a.into(), b: b.into(), tolerance: None, charts: false }
+    }
+
+    /// Reads both arrays. Elements over the tolerance are no error but in the report.
+    ///
+    /// # Errors
+    /// An array that cannot be read; shapes that differ.
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<CompareReport, Error> {
+        Ok(self.compare(runtime)?)
+    }
+
+    fn compare(&self, runtime: &Runtime) -> Result<CompareReport> {
+        let (a, b) = (Source::open_for(runtime, &self.a)?, Source::open_for(runtime, &self.b)?);
+        if a.array().shape() != b.array().shape() {
+            bail!(
+                "{}: the shape is {:?}, that of {} is {:?}; only arrays of one shape can be compared",
+                self.b.display(),
+                b.array().shape(),
+                self.a.display(),
+                a.array().shape()
+            );
+        }
+        let workers = Workers::new(runtime)?;
+        let markers = Markers::of(&a);
+        let survey = survey(&a, &markers, &workers)?;
+        let AllClose { atol: absolute, rtol: relative } =
+            self.tolerance.unwrap_or(AllClose { atol: f64::INFINITY, rtol: 0.0 });
+        let tolerance =
+            Tolerance { absolute, relative, name: "the tolerance", allow_collisions: false };
+        let types = [a.element_type(), b.element_type()];
+        let common = common(types)?;
+        let pair = Pair::new(&a, &b, common, [&markers, &survey.apart])?;
+        let comparison = if is_wide(common) {
+            pair.compare::<i128>(tolerance, &workers)?
+        } else {
+            pair.compare::<f64>(tolerance, &workers)?
+        };
+        let max_error = comparison.sums.max;
+        let charts =
+            self.charts.then(|| pair.charts(survey.range, max_error, &workers)).transpose()?;
+        let extent = survey.range.map(|(least, greatest)| greatest.to_f64() - least.to_f64());
+        let sums = comparison.sums;
+        let (first_over, why) = comparison.first_wrong.clone().unzip();
+        Ok(CompareReport {
+            a: self.a.display().to_string(),
+            b: self.b.display().to_string(),
+            shape: a.array().shape().to_vec(),
+            data_types: types,
+            tolerance: self.tolerance,
+            counts: CompareCounts {
+                elements: a.elements() as u64,
+                compared: sums.elements,
+                nan: sums.nan,
+                infinite: sums.infinite,
+                missing: sums.missing,
+                fill: sums.fill,
+                became_nan: sums.became_nan,
+                became_missing: sums.became_missing,
+                over: self.tolerance.map(|_| comparison.wrong),
+            },
+            error: comparison.errors(extent),
+            first_over,
+            why,
+            range: survey.range,
+            charts,
+        })
+    }
+}
+
+impl CompareReport {
+    /// Why `b` is not within the tolerance, naming the first and the worst element; `None` if it is.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        let (first, why) = self.first_over.as_ref().zip(self.why.as_ref())?;
+        let AllClose { atol, rtol } = self.tolerance?;
+        let worst = self.error.worst.as_ref();
+        let worst = worst.map(|worst| format!("; worst {worst}: off by {:?}", self.error.max));
+        Some(format!(
+            "{}: {} of {} elements differ by more than --atol {atol:?} --rtol {rtol:?} allow; first \
+             {first}: {why}{}",
+            self.b,
+            count(self.counts.over.unwrap_or_default()),
+            count(self.counts.elements),
+            worst.unwrap_or_default()
+        ))
+    }
+}
+
+/// The type in which elements of two types are compared, exactly but for 64-bit integers beside floats.
+fn common([a, b]: [ElementType; 2]) -> Result<ElementType> {
+    if a == b {
+        return Ok(a);
+    }
+    if !a.is_integer() || !b.is_integer() || !(is_wide(a) || is_wide(b)) {
+        return Ok(ElementType::Float64);
+    }
+    let unsigned = [a, b].into_iter().filter(|one| *one == ElementType::UInt64).count();
+    if unsigned == 0 {
+        return Ok(ElementType::Int64);
+    }
+    if a.is_signed() || b.is_signed() {
+        bail!("{a} and {b} have no type in common; unpack one of them to another type");
+    }
+    Ok(ElementType::UInt64)
+}
+
+/// To the type in which elements are compared.
+fn to_common(from: ElementType, common: ElementType) -> Result<Option<Plan>> {
+    if from == common {
+        return Ok(None);
+    }
+    Ok(Some(Plan::builder(from).cast(Cast::new(common)).build()?))
+}
+
+fn converted(plan: Option<&Plan>, elements: Vec<u8>) -> Result<Vec<u8>> {
+    let Some(plan) = plan else { return Ok(elements) };
+    let mut converted = vec![0; elements.len() / plan.source().size() * plan.target().size()];
+    plan.run(&elements, &mut converted)?;
+    Ok(converted)
+}
+
+/// Two arrays whose elements are read in a type that both have in common.
+struct Pair<'a> {
+    a: &'a Source,
+    b: &'a Source,
+    from_a: Option<Plan>,
+    from_b: Option<Plan>,
+    /// The type.
+    common: ElementType,
+    /// The missing markers of the first in that type, and all that stands apart in it.
+    markers: Markers,
+    apart: Markers,
+}
+
+impl<'a> Pair<'a> {
+    /// `marked` are the missing markers of `a`, and all that stands apart in it.
+    fn new(
+        a: &'a Source,
+        b: &'a Source,
+        common: ElementType,
+        marked: [&Markers; 2],
+    ) -> Result<Self> {
+        let from_a = to_common(a.element_type(), common)?;
+        let from_b = to_common(b.element_type(), common)?;
+        let cast = |&value: &Scalar| {
+            value
+                .cast(common, Rounding::NearestEven, OutOfRange::Error)
+                .ok()
+                .with_context(|| format!("{value} has no counterpart in the type of both"))
+        };
+        let in_common = |values: &Markers| -> Result<Markers> {
+            let mut result = Markers::default();
+            result.extend(values.values().iter().map(cast).collect::<Result<Vec<_>>>()?);
+            Ok(result)
+        };
+        let [markers, apart] = marked.map(in_common);
+        Ok(Self { a, b, from_a, from_b, common, markers: markers?, apart: apart? })
+    }
+
+    /// A chunk of the first, and the elements of both in it.
+    fn read(&self, number: u64) -> Result<(Region, Vec<u8>, Vec<u8>)> {
+        let region = self.a.region(number)?;
+        let before = converted(self.from_a.as_ref(), self.a.read_or_fill(&region)?)?;
+        let after = converted(self.from_b.as_ref(), self.b.read_at(&region)?)?;
+        Ok((region, before, after))
+    }
+
+    fn compare<N: Number>(&self, tolerance: Tolerance, workers: &Workers) -> Result<Comparison> {
+        let judge = Judge::<N>::new(self.common, &self.markers, tolerance)?;
+        let judge = judge.apart_from(&self.apart)?.counting();
+        let work = |number| {
+            let (region, before, after) = self.read(number)?;
+            let mut check = judge.check(&region);
+            check.add(&before, &after)?;
+            Ok(check.done())
+        };
+        let mut total = Comparison::default();
+        workers.run(self.a.pass("compare"), self.a.chunks(), work, |comparison| {
+            total = std::mem::take(&mut total).merge(comparison);
+            Ok(())
+        })?;
+        Ok(total)
+    }
+
+    fn charts(
+        &self,
+        range: Option<(Scalar, Scalar)>,
+        max_error: f64,
+        workers: &Workers,
+    ) -> Result<Charts> {
+        let ends = range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
+        let frame = Frame {
+            element_type: self.common,
+            markers: self.apart.clone(),
+            shape: self.a.array().shape().to_vec(),
+            values: ends.unwrap_or_default(),
+            codes: None,
+            max_error,
+        };
+        gather(&frame, workers, self.a.chunks(), |number| {
+            let (region, before, after) = self.read(number)?;
+            Ok(Some((region, Pieces { before, after, codes: None })))
+        })
+    }
+}

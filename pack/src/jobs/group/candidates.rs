@@ -1,0 +1,61 @@
+//! What is known of the arrays of a group before any rule is asked.
+
+use serde_json::Value;
+use zarr_recast::data_type;
+
+use super::rules::Candidate;
+use crate::io::store::Kind;
+use crate::io::tree::Node;
+
+/// Coordinates: arrays of one dimension named like it, and what attributes of others call
+/// coordinates or bounds.
+pub(super) fn coordinates(nodes: &[Node]) -> Vec<String> {
+    let mut coordinates = Vec::new();
+    for node in nodes {
+        let (folder, name) = match node.path.rsplit_once('/') {
+            Some((folder, name)) => (folder, name),
+            None => ("", node.path.as_str()),
+        };
+        let dimensions = node.document.get("dimension_names").and_then(Value::as_array);
+        if dimensions.is_some_and(|names| names.len() == 1 && names.iter().all(|n| n == name)) {
+            coordinates.push(node.path.clone());
+        }
+        let folder = if node.kind == Kind::Group { &node.path } else { folder };
+        for attribute in ["coordinates", "bounds"] {
+            let attributes = node.document.get("attributes");
+            let names = attributes.and_then(|all| all.get(attribute)?.as_str()).unwrap_or_default();
+            for name in names.split_whitespace() {
+                let is_root = folder.is_empty();
+                coordinates.push(if is_root {
+                    name.to_owned()
+                } else {
+                    format!("{folder}/{name}")
+                });
+            }
+        }
+    }
+    coordinates
+}
+
+/// Whether an array can be packed at all, and if not, why.
+pub(super) fn candidate(node: &Node, from_cf: bool, is_coordinate: bool) -> Candidate {
+    let codecs = node.document.get("codecs").map(Value::to_string).unwrap_or_default();
+    let packed = ["cast_value", "scale_offset", "numcodecs.fixedscaleoffset", "numcodecs.astype"];
+    let name = node.document.get("data_type").cloned().unwrap_or_default();
+    let unfit = match data_type::from_json(&name) {
+        Err(_) => Some(format!("{} is no type to pack", name.as_str().unwrap_or("its type"))),
+        Ok(element_type) if from_cf => {
+            let attributes = node.document.get("attributes");
+            let has = |name: &str| attributes.is_some_and(|all| all.get(name).is_some());
+            let is_packed = has("scale_factor") || has("add_offset");
+            (!element_type.is_integer() || !is_packed)
+                .then(|| "no integers with scale_factor or add_offset".to_owned())
+        }
+        Ok(element_type) if !element_type.is_float() => Some(format!("{element_type}")),
+        Ok(_) if packed.iter().any(|name| codecs.contains(name)) => {
+            Some("has value codecs already".to_owned())
+        }
+        Ok(_) => None,
+    };
+    Candidate { unfit, is_coordinate: is_coordinate && !from_cf }
+}

@@ -1,0 +1,122 @@
+//! A group that is to be packed, and the rules for its arrays.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow, bail};
+
+use crate::error::{Error, Result};
+use crate::options::PackOptions;
+
+/// Packs all floating-point arrays of a group except coordinates. Everything else is copied, and the copies
+/// of metadata that groups have say what is there then.
+///
+/// Patterns are names with `*` and `?`, or paths in the group, with `**` for any folders.
+#[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // as many settings
+pub struct GroupJob {
+    /// The group to read.
+    pub input: PathBuf,
+    /// The group to write.
+    pub output: PathBuf,
+    /// How arrays are packed that no rule is for; if they do not say how, such arrays are copied.
+    pub options: PackOptions,
+    /// Packs only arrays that match one of these, if there are any.
+    pub include: Vec<String>,
+    /// Copies arrays that match.
+    pub exclude: Vec<String>,
+    /// Packs coordinates, too: arrays of one dimension named like it, and what the attributes
+    /// `coordinates` and `bounds` name.
+    pub all: bool,
+    /// Options for single arrays.
+    pub rules: Vec<ArrayRule>,
+    /// Takes the range of arrays that match together, so that they have the same codecs.
+    pub scale_from: Vec<String>,
+    /// Replaces what is at `output`, once the new group is whole.
+    pub overwrite: bool,
+    /// Writes the attribute `recast`, which says where the values come from.
+    pub provenance: bool,
+    /// Gathers [`crate::Charts`] for the reports.
+    pub charts: bool,
+}
+
+impl GroupJob {
+    /// Packs `input` as `output`; the settings are those that the command has by default.
+    #[must_use]
+    pub fn new(
+        input: impl Into<PathBuf>,
+        output: impl Into<PathBuf>,
+        options: PackOptions,
+    ) -> Self {
+        Self {
+            input: input.into(),
+            output: output.into(),
+            options,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            all: false,
+            rules: Vec::new(),
+            scale_from: Vec::new(),
+            overwrite: false,
+            provenance: true,
+            charts: false,
+        }
+    }
+}
+
+/// Options for arrays of a group; the first rule that matches counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayRule {
+    /// A pattern.
+    pub name: String,
+    /// How such arrays are packed; `None` leaves them as they are.
+    pub options: Option<PackOptions>,
+}
+
+impl ArrayRule {
+    /// Reads the `[[array]]` tables of a `recast.toml`: `name`, and the members of [`PackOptions`], or
+    /// `skip = true`.
+    ///
+    /// ```
+    /// let rules = recast_pack::ArrayRule::list_from_toml("
+    ///     [[array]]
+    ///     name = 't2m'
+    ///     max-abs-error = 0.01
+    /// ")?;
+    /// assert_eq!(rules[0].options.as_ref().unwrap().max_abs_error, Some(0.01));
+    /// # Ok::<(), recast_pack::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Names the table and what is wrong with it.
+    pub fn list_from_toml(text: &str) -> std::result::Result<Vec<Self>, Error> {
+        Ok(Self::read(text)?)
+    }
+
+    fn read(text: &str) -> Result<Vec<Self>> {
+        let mut document: toml::Table = text.parse()?;
+        let tables = document.remove("array").context("no [[array]] in it")?;
+        if let Some(key) = document.keys().next() {
+            bail!("unknown key {key}; only [[array]] tables are known");
+        }
+        let toml::Value::Array(tables) = tables else { bail!("array must be written [[array]]") };
+        let one = |(index, table)| Self::of(table).with_context(|| format!("array {}", index + 1));
+        tables.into_iter().enumerate().map(one).collect()
+    }
+
+    fn of(table: toml::Value) -> Result<Self> {
+        let toml::Value::Table(mut table) = table else { bail!("not a table") };
+        let name = table.remove("name").context("name is missing; it is a pattern for arrays")?;
+        let name = name.as_str().context("name must be a string")?.to_owned();
+        let skip = table.remove("skip").is_some_and(|skip| skip.as_bool() == Some(true));
+        if skip {
+            if let Some(key) = table.keys().next() {
+                bail!("{key} beside skip");
+            }
+            return Ok(Self { name, options: None });
+        }
+        let options: PackOptions = table.try_into()?;
+        // The file is wrong, not the usage.
+        options.checked().map_err(|error| anyhow!("{error}"))?;
+        Ok(Self { name, options: Some(options) })
+    }
+}

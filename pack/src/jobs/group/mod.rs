@@ -1,0 +1,207 @@
+//! Packing a group: every array that a rule picks is packed, all else is copied.
+
+mod candidates;
+mod job;
+mod rules;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::io::destination::{Destination, Staged, unwritten};
+use crate::io::store::{Kind, Location, below};
+use crate::io::transfer::Transfer;
+use crate::io::tree;
+use crate::jobs::cf::{FromCfJob, FromCfReport};
+use crate::jobs::pack::{PackJob, PackReport};
+use crate::jobs::pending::Pending;
+use crate::runtime::Runtime;
+use crate::text::arrays;
+
+use candidates::{candidate, coordinates};
+use rules::{Rules, Treatment};
+
+pub use job::{ArrayRule, GroupJob};
+
+/// What became of a group.
+#[derive(Debug, Serialize)]
+pub struct GroupReport {
+    /// The group that was read.
+    pub input: String,
+    /// The group that was written.
+    pub output: String,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+    /// Its arrays.
+    pub arrays: Vec<GroupEntry>,
+}
+
+/// What became of an array of a group.
+#[derive(Debug, Serialize)]
+#[serde(tag = "action", rename_all = "lowercase")]
+pub enum GroupEntry {
+    /// It was packed.
+    Packed {
+        /// Its path in the group.
+        array: String,
+        /// What came of it.
+        report: ArrayReport,
+    },
+    /// It was copied.
+    Copied {
+        /// Its path in the group.
+        array: String,
+        /// Why it was not packed.
+        reason: String,
+    },
+}
+
+/// The report of an array of a group.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum ArrayReport {
+    /// Of packing its values.
+    Packed(Box<PackReport>),
+    /// Of turning CF's attributes into codecs.
+    FromCf(Box<FromCfReport>),
+}
+
+impl GroupJob {
+    /// Packs the group.
+    ///
+    /// # Errors
+    /// None of the arrays is to be packed; one of them fails. Nothing is left behind then.
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<GroupReport, Error> {
+        self.prepare(runtime)?.commit()
+    }
+
+    /// Packs the group, and leaves it to the caller to put it in place.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<GroupReport>, Error> {
+        let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
+        let (report, staged) = self.pack(Some(&destination), runtime)?;
+        Ok(Pending::new(report, staged.map(|staged| (destination, staged))))
+    }
+
+    /// Writes nothing, and says what would become of each array, by some chunks of it.
+    ///
+    /// # Errors
+    /// As [`Self::run`], as far as these chunks show them.
+    pub fn dry_run(&self, runtime: &Runtime) -> std::result::Result<GroupReport, Error> {
+        Destination::new(&self.input, &self.output, self.overwrite)?;
+        Ok(self.pack(None, runtime)?.0)
+    }
+
+    fn pack(
+        &self,
+        destination: Option<&Destination>,
+        runtime: &Runtime,
+    ) -> Result<(GroupReport, Option<Staged>)> {
+        let rules = Rules::new(self)?;
+        let shown = self.input.display();
+        let nodes = tree::nodes(Location::new(&self.input)?).with_context(|| shown.to_string())?;
+        let coordinates = coordinates(&nodes);
+        let mut treatments = BTreeMap::new();
+        for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
+            let is_coordinate = coordinates.contains(&node.path);
+            let candidate = candidate(node, self.options.from_cf, is_coordinate);
+            let treatment = rules.treatment(&node.path, &candidate);
+            let treatment = treatment.with_context(|| shown.to_string())?;
+            treatments.insert(node.path.as_str(), treatment);
+        }
+        let packed = treatments.iter().filter(|(_, one)| matches!(one, Treatment::Pack(_)));
+        let packed: Vec<&str> = packed.map(|(path, _)| *path).collect();
+        let of_one_scale = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
+        let staged = destination.map(Destination::stage).transpose()?;
+
+        let mut entries = Vec::new();
+        for node in &nodes {
+            let place = staged.as_ref().map(|staged| staged.path().join(&node.path));
+            if node.kind == Kind::Group {
+                if let Some(place) = &place {
+                    fs::create_dir_all(place)
+                        .map_err(|error| unwritten(error.into(), &node.path))?;
+                }
+                continue;
+            }
+            let Some(treatment) = treatments.remove(node.path.as_str()) else { continue };
+            let array = node.path.clone();
+            entries.push(match treatment {
+                Treatment::Pack(options) => {
+                    let is_one = of_one_scale.contains(&node.path.as_str());
+                    let together = of_one_scale.iter().filter(|_| is_one);
+                    let job = PackJob {
+                        scale_from: together.map(|path| below(&self.input, path)).collect(),
+                        provenance: self.provenance,
+                        charts: self.charts,
+                        ..PackJob::new(
+                            below(&self.input, &array),
+                            self.output.join(&array),
+                            *options,
+                        )
+                    };
+                    let hint = format!("--exclude {array:?} leaves it as it is");
+                    let report = pack_one(job, place.as_deref(), runtime)
+                        .with_context(|| format!("{shown}: {array}: {hint}"))?;
+                    GroupEntry::Packed { array, report }
+                }
+                Treatment::Copy(reason) => {
+                    if let Some(place) = &place {
+                        node.copy(place, Transfer::Copy)
+                            .with_context(|| format!("{shown}: {array}"))?;
+                    }
+                    GroupEntry::Copied { array, reason }
+                }
+            });
+        }
+        if !entries.iter().any(|one| matches!(one, GroupEntry::Packed { .. })) {
+            let arrays = arrays(entries.len());
+            bail!(
+                "{shown}: a group in which none of {arrays} is to be packed: {}",
+                reasons(&entries)
+            );
+        }
+        if let Some(staged) = &staged {
+            tree::write_groups(&nodes, staged.path())?;
+        }
+        let report = GroupReport {
+            input: self.input.display().to_string(),
+            output: self.output.display().to_string(),
+            dry_run: destination.is_none(),
+            arrays: entries,
+        };
+        Ok((report, staged))
+    }
+}
+
+/// Packs an array into a directory, or none in a dry run.
+fn pack_one(
+    job: PackJob,
+    place: Option<&std::path::Path>,
+    runtime: &Runtime,
+) -> Result<ArrayReport> {
+    if !job.options.from_cf {
+        return Ok(ArrayReport::Packed(Box::new(job.pack_into(place, runtime)?)));
+    }
+    let job = FromCfJob {
+        decoded_type: job.options.decoded_type,
+        provenance: job.provenance,
+        charts: job.charts,
+        ..FromCfJob::new(job.input, job.output)
+    };
+    Ok(ArrayReport::FromCf(Box::new(job.convert_into(place, runtime)?)))
+}
+
+fn reasons(entries: &[GroupEntry]) -> String {
+    let reasons = entries.iter().filter_map(|entry| match entry {
+        GroupEntry::Copied { array, reason } => Some(format!("{array} ({reason})")),
+        GroupEntry::Packed { .. } => None,
+    });
+    let reasons: Vec<String> = reasons.collect();
+    if reasons.is_empty() { "there are none".to_owned() } else { reasons.join(", ") }
+}

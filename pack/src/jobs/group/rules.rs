@@ -1,0 +1,113 @@
+//! Which arrays of a group are packed, and how.
+
+use anyhow::{Context, bail};
+use glob::{MatchOptions, Pattern};
+
+use super::job::GroupJob;
+use crate::error::Result;
+use crate::options::PackOptions;
+
+/// What is known of an array before a rule is asked.
+pub(super) struct Candidate {
+    /// Why it cannot be packed, if so.
+    pub(super) unfit: Option<String>,
+    pub(super) is_coordinate: bool,
+}
+
+/// What to do with an array.
+pub(super) enum Treatment {
+    Pack(Box<PackOptions>),
+    /// Why it is not packed.
+    Copy(String),
+}
+
+/// The rules for a group.
+pub(super) struct Rules<'a> {
+    job: &'a GroupJob,
+    include: Vec<Pattern>,
+    exclude: Vec<Pattern>,
+    scale_from: Vec<Pattern>,
+    tables: Vec<Table<'a>>,
+}
+
+/// A rule for single arrays.
+struct Table<'a> {
+    name: Pattern,
+    /// `None` leaves the array as it is.
+    options: Option<&'a PackOptions>,
+}
+
+impl<'a> Rules<'a> {
+    pub(super) fn new(job: &'a GroupJob) -> Result<Self> {
+        let patterns = |flag: &str, texts: &[String]| -> Result<Vec<Pattern>> {
+            let pattern = |text: &String| pattern(text).with_context(|| format!("{flag} {text}"));
+            texts.iter().map(pattern).collect()
+        };
+        let table = |rule: &'a super::job::ArrayRule| -> Result<Table<'a>> {
+            let name = pattern(&rule.name).with_context(|| format!("name {}", rule.name))?;
+            Ok(Table { name, options: rule.options.as_ref() })
+        };
+        Ok(Self {
+            job,
+            include: patterns("--include", &job.include)?,
+            exclude: patterns("--exclude", &job.exclude)?,
+            scale_from: patterns("--scale-from", &job.scale_from)?,
+            tables: job.rules.iter().map(table).collect::<Result<_>>()?,
+        })
+    }
+
+    /// Of the arrays to be packed those that are to have one scale.
+    pub(super) fn of_one_scale<'b>(&self, packed: &[&'b str]) -> Result<Vec<&'b str>> {
+        for pattern in &self.scale_from {
+            if !packed.iter().any(|path| matches(pattern, path)) {
+                bail!("--scale-from {pattern} is the name of no array that is to be packed");
+            }
+        }
+        let is_one = |path: &&str| self.scale_from.iter().any(|pattern| matches(pattern, path));
+        Ok(packed.iter().copied().filter(is_one).collect())
+    }
+
+    pub(super) fn treatment(&self, path: &str, candidate: &Candidate) -> Result<Treatment> {
+        let copy = |reason: &str| Ok(Treatment::Copy(reason.to_owned()));
+        let table = self.tables.iter().find(|table| matches(&table.name, path));
+        // What is named is meant, also a coordinate.
+        let is_named = self.include.iter().any(|pattern| matches(pattern, path));
+        if self.exclude.iter().any(|pattern| matches(pattern, path)) {
+            return copy("--exclude");
+        }
+        if let Some(Table { options: None, .. }) = table {
+            return copy("skip in --config");
+        }
+        if let Some(reason) = &candidate.unfit {
+            return match table {
+                Some(_) => bail!("{path}: {reason}, and --config has a table for it"),
+                None => copy(reason),
+            };
+        }
+        if let Some(Table { options: Some(options), .. }) = table {
+            return Ok(Treatment::Pack(Box::new((*options).clone())));
+        }
+        if !self.include.is_empty() && !is_named {
+            return copy("not in --include");
+        }
+        if candidate.is_coordinate && !is_named && !self.job.all {
+            return copy("a coordinate");
+        }
+        if !self.job.options.says_how() {
+            return copy("no table in --config");
+        }
+        Ok(Treatment::Pack(Box::new(self.job.options.clone())))
+    }
+}
+
+/// A pattern without a slash is one for names, wherever they are.
+fn matches(pattern: &Pattern, path: &str) -> bool {
+    let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
+    let is_name = !pattern.as_str().contains('/');
+    let name = path.rsplit('/').next().unwrap_or(path);
+    pattern.matches_with(if is_name { name } else { path }, options)
+}
+
+fn pattern(text: &str) -> Result<Pattern> {
+    Ok(Pattern::new(text.trim_matches('/'))?)
+}

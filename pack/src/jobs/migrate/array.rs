@@ -1,0 +1,243 @@
+//! An array that is migrated.
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use serde::Serialize;
+use serde_json::Value;
+use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
+use zarrs::array::ArrayMetadata;
+
+use super::in_place;
+use super::job::MigrateJob;
+use super::metadata::{compare, each_modern, rewritten};
+use crate::check::difference::Differences;
+use crate::error::Result;
+use crate::io::rewrite_metadata::RewrittenMetadata;
+use crate::io::source::Source;
+use crate::io::transfer::{Transfer, Transferred};
+use crate::io::writer::{Encoding, Writer};
+use crate::options::Compressor;
+use crate::runtime::Workers;
+use crate::text::{bytes, count};
+
+/// What became of an array that was migrated.
+#[derive(Clone, Debug, Serialize)]
+pub struct ArrayMigration {
+    /// The array that was read.
+    pub input: String,
+    /// The value codecs that it has now.
+    pub codecs: Vec<Value>,
+    /// Whether only metadata are new, over the same chunks.
+    pub metadata_only: bool,
+    /// How it was done, for people.
+    pub how: String,
+    /// Whether all elements are the same bits.
+    pub bit_identical: bool,
+    /// The differences.
+    pub elements: Differences,
+    /// Where the array is now.
+    #[serde(skip)]
+    pub place: String,
+    /// The value codecs that it had.
+    #[serde(skip)]
+    pub source_codecs: Vec<Value>,
+    /// The differences, for people.
+    #[serde(skip)]
+    pub compared: String,
+}
+
+/// The error for a zip file or a URL in place.
+pub(super) const NO_DIRECTORY: &str =
+    "not a directory, so it cannot be changed in place; name an OUTPUT";
+
+/// Whether an array is already what it would become.
+pub(super) fn is_modern(source: &Source) -> bool {
+    let is_v3 = matches!(source.array().metadata(), ArrayMetadata::V3(_));
+    is_v3 && !source.codecs().value_codecs().iter().any(Codec::is_legacy)
+}
+
+/// An array, and what it becomes.
+pub(super) struct Migration<'a> {
+    pub(super) source: &'a Source,
+    /// The value codecs, all of them in their order.
+    codecs: Vec<Codec>,
+    /// The new metadata over the same chunks, or why there are none.
+    rewritten: Result<RewrittenMetadata>,
+    differences: Differences,
+}
+
+/// What was done.
+pub(super) enum Outcome {
+    /// New metadata, and the same chunks.
+    Rewritten(Transferred),
+    /// New metadata in place of the old ones, which are in these files now.
+    InPlace(Vec<String>),
+    /// Everything was decoded and encoded again; so many bytes are stored.
+    Encoded(u64),
+}
+
+impl<'a> Migration<'a> {
+    /// Finds the new metadata, and compares what is read through them and through the old ones.
+    pub(super) fn new(source: &'a Source, workers: &Workers) -> Result<Self> {
+        let rewritten = rewritten(source, workers).and_then(|rewritten| {
+            let differences = compare(source, &rewritten, workers)?;
+            Ok((rewritten, differences))
+        });
+        let (rewritten, differences) = match rewritten {
+            Ok((rewritten, differences)) => (Ok(rewritten), differences),
+            Err(reason) => (Err(reason), Differences::default()),
+        };
+        let codecs = match &rewritten {
+            Ok(rewritten) => rewritten.value_codecs()?,
+            Err(_) => each_modern(source)?,
+        };
+        Ok(Self { source, codecs, rewritten, differences })
+    }
+
+    /// As [`Self::new`], but encoded again if the job asks for it.
+    pub(super) fn asked(job: &MigrateJob, source: &'a Source, workers: &Workers) -> Result<Self> {
+        let mut migration = Self::new(source, workers)?;
+        if job.reencode {
+            migration.rewritten = Err(anyhow!("--reencode asks for it"));
+        }
+        Ok(migration)
+    }
+
+    /// Writes the array into a directory.
+    pub(super) fn write(
+        &self,
+        directory: &Path,
+        transfer: Transfer,
+        compressor: Compressor,
+        workers: &Workers,
+    ) -> Result<Outcome> {
+        if let Ok(rewritten) = &self.rewritten {
+            let mut rewritten = rewritten.clone();
+            rewritten.use_default_keys();
+            let transferred = rewritten.write(self.source, directory, transfer, workers)?;
+            Source::open(directory, FillCheck::Open).context("reading back what was written")?;
+            return Ok(Outcome::Rewritten(transferred));
+        }
+        self.encode(directory, compressor, workers)
+    }
+
+    /// Decodes all elements, and encodes them with the new codecs.
+    fn encode(
+        &self,
+        directory: &Path,
+        compressor: Compressor,
+        workers: &Workers,
+    ) -> Result<Outcome> {
+        let source = self.source;
+        let (element_type, fill) = (source.element_type(), source.fill_value());
+        let chain = Chain::bind(element_type, Some(fill), &self.codecs, &BindOptions::default())?;
+        let encoding = Encoding {
+            element_type: chain.encoded_type(),
+            fill_value: chain.encoded_fill_value().context("the fill value was not encoded")?,
+            codecs: &self.codecs,
+            compressor,
+        };
+        let attributes = source.array().attributes().clone();
+        let writer = Writer::new(source, &encoding, attributes)?;
+        let mut stored = 0;
+        let work = |number| -> Result<u64> {
+            let region = source.region(number)?;
+            let Some(elements) = source.read(&region)? else { return Ok(0) };
+            let encoded = chain.encode(&elements)?;
+            let decoded = chain.decode(&encoded)?;
+            let differences = Differences::between(element_type, &elements, &decoded)?;
+            if !differences.is_none() {
+                let described = differences.describe("elements");
+                bail!(
+                    "chunk {:?} does not come back when it is encoded again: {described}",
+                    region.chunk
+                );
+            }
+            writer.write(directory, &region, &encoded)
+        };
+        workers.run("encode", source.chunks(), work, |bytes| {
+            stored += bytes;
+            Ok(())
+        })?;
+        writer.finish(directory)?;
+        Source::open(directory, FillCheck::Enforce).context("reading back what was written")?;
+        Ok(Outcome::Encoded(stored))
+    }
+
+    /// Writes the new metadata over the old ones.
+    pub(super) fn in_place(&self) -> Result<Outcome> {
+        let shown = self.source.path().display();
+        let rewritten = self.rewritten_or_refusal()?;
+        let replace = || -> Result<Vec<Vec<String>>> {
+            let folder = self.source.location().directory().context(NO_DIRECTORY)?;
+            in_place::refuse_copies(&folder)?;
+            in_place::replace(&[(folder, rewritten.text()?)])
+        };
+        let kept = replace().with_context(|| shown.to_string())?;
+        Ok(Outcome::InPlace(kept.concat()))
+    }
+
+    /// The new metadata for the chunks as they are.
+    pub(super) fn rewritten_or_refusal(&self) -> Result<&RewrittenMetadata> {
+        self.rewritten.as_ref().map_err(|reason| {
+            anyhow!(
+                "{}: the chunks have to be encoded again, as {reason:#}; name an OUTPUT instead of \
+                 --in-place",
+                self.source.path().display()
+            )
+        })
+    }
+
+    pub(super) fn how(&self, outcome: &Outcome) -> String {
+        match outcome {
+            Outcome::Rewritten(Transferred { copied, linked, bytes: size }) => {
+                let size = bytes(*size as f64);
+                match (copied, linked) {
+                    (copied, 0) => {
+                        format!("metadata only; {} chunks copied, {size}", count(*copied))
+                    }
+                    (0, linked) => format!(
+                        "metadata only; {} chunks are the same files in both arrays, {size}",
+                        count(*linked)
+                    ),
+                    (copied, linked) => format!(
+                        "metadata only; {} chunks copied and {} the same files in both, {size}",
+                        count(*copied),
+                        count(*linked)
+                    ),
+                }
+            }
+            Outcome::InPlace(kept) => {
+                format!("metadata only, in place; the old ones are in {}", kept.join(", "))
+            }
+            Outcome::Encoded(size) => {
+                let reason = self.rewritten.as_ref().err();
+                let reason = reason.map(|reason| format!(", as {reason:#}")).unwrap_or_default();
+                format!("encoded again{reason}; {}", bytes(*size as f64))
+            }
+        }
+    }
+
+    /// The report, once the outcome is known.
+    pub(super) fn report(&self, outcome: &Outcome, place: &Path) -> ArrayMigration {
+        ArrayMigration {
+            input: self.source.path().display().to_string(),
+            codecs: self.codecs.iter().map(Codec::to_json).collect(),
+            metadata_only: !matches!(outcome, Outcome::Encoded(_)),
+            how: self.how(outcome),
+            bit_identical: self.differences.is_none(),
+            elements: self.differences,
+            place: place.display().to_string(),
+            source_codecs: self.source.codecs().value_codecs().iter().map(Codec::to_json).collect(),
+            compared: self.compared(outcome),
+        }
+    }
+
+    pub(super) fn compared(&self, outcome: &Outcome) -> String {
+        match outcome {
+            Outcome::Encoded(_) => "bit-identical in all elements".to_owned(),
+            _ => self.differences.describe("elements"),
+        }
+    }
+}

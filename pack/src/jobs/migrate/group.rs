@@ -1,0 +1,223 @@
+//! Migrating a group: every array becomes what it would alone, and nothing is changed or left behind unless
+//! all of them do.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use zarr_recast::data_type;
+
+use super::array::{ArrayMigration, Migration, NO_DIRECTORY, Outcome, is_modern};
+use super::in_place;
+use super::job::MigrateJob;
+use crate::error::Result;
+use crate::io::destination::unwritten;
+use crate::io::metadata::text;
+use crate::io::source::{Source, fill_check};
+use crate::io::store::{Kind, Location, below};
+use crate::io::tree::{self, Node};
+use crate::runtime::{Runtime, Workers};
+use crate::text::arrays;
+
+/// What became of a group that was migrated.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupMigration {
+    /// The group that was read.
+    pub input: String,
+    /// The group that was written, unless that is in place.
+    pub output: Option<String>,
+    /// Its arrays.
+    pub arrays: Vec<MigratedArray>,
+}
+
+/// What became of an array of a group.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "action", rename_all = "lowercase")]
+pub enum MigratedArray {
+    /// It has new codecs or metadata.
+    Migrated {
+        /// Its path in the group.
+        array: String,
+        /// What became of it.
+        report: Box<ArrayMigration>,
+    },
+    /// Its files are what they were, but for metadata of Zarr v3.
+    Kept {
+        /// Its path in the group.
+        array: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+pub(super) fn migrate(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigration> {
+    let destination = job.destination()?;
+    let shown = || job.input.display().to_string();
+    let nodes = Location::new(&job.input).and_then(tree::nodes).with_context(shown)?;
+    let workers = Workers::new(runtime)?;
+    let arrays = match destination {
+        None => in_place(job, &nodes, &workers, runtime)?,
+        Some(destination) => {
+            let staged = destination.stage()?;
+            let done = write(job, &nodes, staged.path(), &workers, runtime)?;
+            destination.commit(staged)?;
+            done
+        }
+    };
+    let output = job.output.as_ref().map(|output| output.display().to_string());
+    Ok(GroupMigration { input: shown(), output, arrays })
+}
+
+/// What is to be done with an array of a group.
+enum Task {
+    Migrate(Box<Source>),
+    /// Its files stay what they are, and it gets metadata of Zarr v3 if it has none; for the reason.
+    Keep(&'static str),
+}
+
+fn task(job: &MigrateJob, node: &Node, runtime: &Runtime) -> Result<Task> {
+    let path = below(&job.input, &node.path);
+    let data_type = node.document.get("data_type").unwrap_or(&Value::Null);
+    if data_type::from_json(data_type).is_err() {
+        return Ok(Task::Keep("its type is not numeric"));
+    }
+    let open = || Source::open_at(&path, node.location.clone(), fill_check(runtime));
+    let source = open().with_context(|| path.display().to_string())?;
+    Ok(if is_modern(&source) {
+        Task::Keep("nothing to migrate")
+    } else {
+        Task::Migrate(Box::new(source))
+    })
+}
+
+impl MigratedArray {
+    fn kept(node: &Node, reason: &str, place: &str) -> Self {
+        let metadata = if node.is_v3 { "" } else { "; new metadata, not compared" };
+        let reason = format!("{place}: {reason}{metadata}");
+        Self::Kept { array: node.path.clone(), reason }
+    }
+
+    fn migrated(node: &Node, migration: &Migration<'_>, outcome: &Outcome) -> Self {
+        let report = migration.report(outcome, migration.source.path());
+        Self::Migrated { array: node.path.clone(), report: Box::new(report) }
+    }
+
+    fn is_migrated(&self) -> bool {
+        matches!(self, Self::Migrated { .. })
+    }
+}
+
+/// Writes the whole group into a directory.
+fn write(
+    job: &MigrateJob,
+    nodes: &[Node],
+    directory: &Path,
+    workers: &Workers,
+    runtime: &Runtime,
+) -> Result<Vec<MigratedArray>> {
+    let transfer = job.transfer();
+    let mut done = Vec::new();
+    for node in nodes {
+        let place = directory.join(&node.path);
+        if node.kind == Kind::Group {
+            fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
+            continue;
+        }
+        let path = below(&job.input, &node.path);
+        let shown = || path.display().to_string();
+        done.push(match task(job, node, runtime)? {
+            Task::Keep(reason) => {
+                node.copy(&place, transfer).with_context(shown)?;
+                let how = if job.copy { "copied" } else { "the same files" };
+                MigratedArray::kept(node, reason, how)
+            }
+            Task::Migrate(source) => {
+                let migration = Migration::asked(job, &source, workers);
+                let migration = migration.with_context(shown)?;
+                let compressor = job.compressor;
+                let outcome =
+                    migration.write(&place, transfer, compressor, workers).with_context(shown)?;
+                MigratedArray::migrated(node, &migration, &outcome)
+            }
+        });
+    }
+    if nodes.iter().all(|node| node.is_v3) && !done.iter().any(MigratedArray::is_migrated) {
+        return Err(nothing(job, done.len()));
+    }
+    tree::write_groups(nodes, directory)?;
+    Ok(done)
+}
+
+/// Replaces the metadata of all that needs new ones.
+fn in_place(
+    job: &MigrateJob,
+    nodes: &[Node],
+    workers: &Workers,
+    runtime: &Runtime,
+) -> Result<Vec<MigratedArray>> {
+    let shown = || job.input.display().to_string();
+    let root = nodes.first().and_then(|root| root.location.directory());
+    let root = root.context(NO_DIRECTORY).with_context(shown)?;
+    in_place::refuse_copies(&root).with_context(shown)?;
+
+    let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
+    let tasks = arrays
+        .map(|node| Ok((node.path.as_str(), (node, task(job, node, runtime)?))))
+        .collect::<Result<BTreeMap<&str, _>>>()?;
+    let mut migrations: BTreeMap<&str, Migration<'_>> = BTreeMap::new();
+    for (path, (_, task)) in &tasks {
+        let Task::Migrate(source) = task else { continue };
+        let migration = Migration::new(source, workers);
+        migrations.insert(path, migration.with_context(|| source.path().display().to_string())?);
+    }
+
+    let document = |node: &Node| -> Result<Map<String, Value>> {
+        Ok(match migrations.get(node.path.as_str()) {
+            Some(migration) => migration.rewritten_or_refusal()?.document().clone(),
+            None => node.document.clone(),
+        })
+    };
+    let mut documents = tree::group_documents(nodes, |node| Ok(document(node)?.into()))?;
+    documents.retain(|(node, _)| !node.is_v3 || node.is_consolidated);
+    for (node, _) in tasks.values() {
+        if !node.is_v3 || migrations.contains_key(node.path.as_str()) {
+            documents.push((node, document(node)?));
+        }
+    }
+    if nodes.iter().all(|node| node.is_v3) && migrations.is_empty() {
+        return Err(nothing(job, tasks.len()));
+    }
+    let folder = |(node, document): &(&Node, Map<String, Value>)| {
+        Ok((root.join(&node.path), text(document)?))
+    };
+    let folders = documents.iter().map(folder).collect::<Result<Vec<_>>>()?;
+    let mut kept = in_place::replace(&folders).with_context(shown)?;
+
+    let mut done = Vec::new();
+    for (path, (node, task)) in &tasks {
+        let index = documents.iter().position(|(one, _)| one.path == *path);
+        let kept = index.and_then(|index| kept.get_mut(index)).map(std::mem::take);
+        done.push(match (task, migrations.get(path)) {
+            (_, Some(migration)) => {
+                let outcome = Outcome::InPlace(kept.unwrap_or_default());
+                MigratedArray::migrated(node, migration, &outcome)
+            }
+            (Task::Keep(reason), _) => MigratedArray::kept(node, reason, "as it was"),
+            (Task::Migrate(_), None) => bail!("{path}: not migrated"),
+        });
+    }
+    Ok(done)
+}
+
+/// The error for a group that as a whole is what it would become.
+fn nothing(job: &MigrateJob, number: usize) -> anyhow::Error {
+    anyhow!(
+        "{}: a group of Zarr v3 in which none of {} has numcodecs.fixedscaleoffset or \
+         numcodecs.astype, so there is nothing to migrate",
+        job.input.display(),
+        arrays(number)
+    )
+}

@@ -1,0 +1,147 @@
+//! New metadata beside chunks that stay where they are. At every moment there are metadata that fit the
+//! chunks, the old ones or the new ones.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use tempfile::NamedTempFile;
+
+use crate::error::Result;
+
+/// The documents of an array or a group, in all versions.
+const DOCUMENTS: [&str; 7] =
+    ["zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", "meta", "attrs"];
+const NEW: &str = "zarr.json";
+
+/// A folder whose documents are replaced.
+struct Place<'a> {
+    folder: &'a Path,
+    text: &'a str,
+    /// The documents that are there.
+    old: Vec<&'static str>,
+    is_written: bool,
+}
+
+/// Writes a new `zarr.json` into each folder, and gives the old documents, whose new names are returned,
+/// names that no reader looks for. If anything fails, all folders are what they were.
+pub(super) fn replace(folders: &[(PathBuf, String)]) -> Result<Vec<Vec<String>>> {
+    let mut places = Vec::new();
+    for (folder, text) in folders {
+        let is_there = |name: &&str| folder.join(name).is_file();
+        let old: Vec<&str> = DOCUMENTS.into_iter().filter(is_there).collect();
+        let place = Place { folder, text, old, is_written: false };
+        for name in &place.old {
+            if place.backup(name).symlink_metadata().is_ok() {
+                let shown = place.backup(name).display().to_string();
+                bail!("{shown} exists, from another migration; move it away first");
+            }
+        }
+        places.push(place);
+    }
+    let result = all(&mut places);
+    if let Err(error) = result {
+        for place in &places {
+            place.undo().with_context(|| format!("{error:#}; and going back failed"))?;
+        }
+        return Err(error);
+    }
+    Ok(places.iter().map(Place::kept).collect())
+}
+
+/// Each step is done in all folders before the next one is begun in any.
+fn all(places: &mut [Place<'_>]) -> Result<()> {
+    let files = places.iter().map(Place::prepare).collect::<Result<Vec<_>>>()?;
+    for (place, file) in places.iter_mut().zip(files) {
+        let shown = place.folder.join(NEW);
+        file.persist(&shown).with_context(|| format!("writing {}", shown.display()))?;
+        place.is_written = true;
+    }
+    for place in places.iter() {
+        for name in place.old.iter().filter(|name| **name != NEW) {
+            let old = place.folder.join(name);
+            fs::remove_file(&old).with_context(|| format!("removing {}", old.display()))?;
+        }
+    }
+    Ok(())
+}
+
+impl Place<'_> {
+    fn backup(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.bak"))
+    }
+
+    fn kept(&self) -> Vec<String> {
+        self.old.iter().map(|name| format!("{name}.bak")).collect()
+    }
+
+    /// Copies the old documents, and writes the new one beside them.
+    fn prepare(&self) -> Result<NamedTempFile> {
+        for name in &self.old {
+            let backup = self.backup(name);
+            let copy = || -> Result<()> {
+                fs::copy(self.folder.join(name), &backup)?;
+                Ok(File::open(&backup)?.sync_all()?)
+            };
+            copy().with_context(|| format!("writing {}", backup.display()))?;
+        }
+        let mut new = tempfile::Builder::new().prefix(".zarr.json.").tempfile_in(self.folder)?;
+        new.write_all(self.text.as_bytes())?;
+        new.as_file().sync_all()?;
+        #[cfg(unix)]
+        {
+            let permissions = self.old.first().map(|name| fs::metadata(self.folder.join(name)));
+            if let Some(Ok(metadata)) = permissions {
+                new.as_file().set_permissions(metadata.permissions())?;
+            }
+        }
+        Ok(new)
+    }
+
+    /// Makes the folder what it was. Where an old document is gone or replaced, its copy is whole.
+    fn undo(&self) -> Result<()> {
+        for name in &self.old {
+            let (backup, document) = (self.backup(name), self.folder.join(name));
+            let is_changed = !document.exists() || (*name == NEW && self.is_written);
+            if is_changed {
+                fs::rename(&backup, &document)
+                    .with_context(|| format!("renaming {}", backup.display()))?;
+            } else if backup.symlink_metadata().is_ok() {
+                fs::remove_file(&backup)
+                    .with_context(|| format!("removing {}", backup.display()))?;
+            }
+        }
+        let new = self.folder.join(NEW);
+        if self.is_written && !self.old.contains(&NEW) {
+            fs::remove_file(&new).with_context(|| format!("removing {}", new.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a folder of which a group above has consolidated metadata, which would still be the old ones.
+pub(super) fn refuse_copies(folder: &Path) -> Result<()> {
+    let folder = folder.canonicalize()?;
+    let holds = |document: PathBuf| -> Option<PathBuf> {
+        let json: Value = serde_json::from_slice(&fs::read(&document).ok()?).ok()?;
+        let above = document.parent()?;
+        let inside = folder.strip_prefix(above).ok()?.to_str()?.replace('\\', "/");
+        let v3 = json.pointer("/consolidated_metadata/metadata").and_then(|list| list.get(&inside));
+        let in_v2 =
+            |name| json.get("metadata").and_then(|list| list.get(format!("{inside}/{name}")));
+        v3.or_else(|| in_v2(".zarray")).or_else(|| in_v2(".zgroup")).map(|_| document.clone())
+    };
+    for above in folder.ancestors().skip(1) {
+        let found = [".zmetadata", NEW].into_iter().find_map(|name| holds(above.join(name)));
+        if let Some(document) = found {
+            bail!(
+                "{} has a copy of the metadata, which would no longer be true; migrate that group as \
+                 a whole",
+                document.display()
+            );
+        }
+    }
+    Ok(())
+}

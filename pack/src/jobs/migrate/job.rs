@@ -1,0 +1,56 @@
+//! What is to be migrated, and how.
+
+use std::path::PathBuf;
+
+use crate::error::Result;
+use crate::io::destination::Destination;
+use crate::io::transfer::Transfer;
+use crate::options::Compressor;
+
+/// Turns an array of Zarr v1 or v2, or with `numcodecs.fixedscaleoffset` or `numcodecs.astype`, into one of
+/// Zarr v3 with `scale_offset` and `cast_value`; or a group with all that is in it.
+///
+/// Writes new metadata over the same chunks wherever that gives the same values. The values before and
+/// after are compared, every bit of every element.
+#[derive(Clone, Debug)]
+pub struct MigrateJob {
+    /// The array or group: Zarr v1, v2 or v3.
+    pub input: PathBuf,
+    /// The Zarr v3 array or group to write. `None` replaces the metadata of `input`, and keeps the old
+    /// ones beside them as `NAME.bak`.
+    pub output: Option<PathBuf>,
+    /// Copies chunks, instead of linking them where the filesystem can do that.
+    pub copy: bool,
+    /// Decodes everything and encodes it again.
+    pub reencode: bool,
+    /// Replaces what is at `output`, once the new one is whole.
+    pub overwrite: bool,
+    /// How chunks that are encoded again are compressed.
+    pub compressor: Compressor,
+}
+
+impl MigrateJob {
+    /// Migrates `input` to `output`, or in place.
+    #[must_use]
+    pub fn new(input: impl Into<PathBuf>, output: Option<PathBuf>) -> Self {
+        Self {
+            input: input.into(),
+            output,
+            copy: false,
+            reencode: false,
+            overwrite: false,
+            compressor: Compressor::default(),
+        }
+    }
+
+    /// Where the result is to be, unless it is in place.
+    pub(super) fn destination(&self) -> Result<Option<Destination>> {
+        let destination = |output: &PathBuf| Destination::new(&self.input, output, self.overwrite);
+        self.output.as_ref().map(destination).transpose()
+    }
+
+    /// How files that stay the same get there.
+    pub(super) fn transfer(&self) -> Transfer {
+        if self.copy { Transfer::Copy } else { Transfer::Link }
+    }
+}

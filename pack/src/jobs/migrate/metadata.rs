@@ -1,0 +1,150 @@
+//! New metadata over the chunks of an array, and whether they give the same values.
+
+use anyhow::anyhow;
+use recast_kernels::{ElementType, Scalar};
+use zarr_recast::{BindOptions, CastValue, Chain, Codec, FillCheck, JsonScalar, ScalarMap};
+
+use super::modern::modern;
+use crate::check::difference::Differences;
+use crate::choose::codes::ends;
+use crate::error::Result;
+use crate::io::rewrite_metadata::RewrittenMetadata;
+use crate::io::source::Source;
+use crate::runtime::Workers;
+
+/// The new codecs one by one, without a look at the fill value.
+pub(super) fn each_modern(source: &Source) -> Result<Vec<Codec>> {
+    let mut codecs = Vec::new();
+    let mut element_type = source.element_type();
+    for codec in source.codecs().value_codecs() {
+        let new = modern(&codec, element_type)?;
+        let bound = Chain::bind(element_type, None, &new, &BindOptions::default())?;
+        element_type = bound.encoded_type();
+        codecs.extend(new);
+    }
+    Ok(codecs)
+}
+
+/// The new metadata, if they can be read over the same chunks.
+pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenMetadata> {
+    let mut rewritten = RewrittenMetadata::new(source)?;
+    let mut element_type = source.element_type();
+    let mut fill = source.fill_value();
+    rewritten.replace_value_codecs(|run| {
+        let mut codecs = Vec::new();
+        for codec in run {
+            let new = modern(codec, element_type)?;
+            let bound = Chain::bind(element_type, None, &new, &BindOptions::default())?;
+            element_type = bound.encoded_type();
+            codecs.extend(new);
+        }
+        let options = BindOptions::default().fill_check(FillCheck::Report);
+        let bound = Chain::bind(fill.element_type(), Some(fill), &codecs, &options);
+        // One that cannot be encoded needs a map, and so it cannot reach codecs further on.
+        if let Some(encoded) = bound.ok().and_then(|chain| chain.encoded_fill_value()) {
+            fill = encoded;
+        }
+        Ok(codecs)
+    })?;
+    let fits = |rewritten: &RewrittenMetadata| {
+        source.with_document(rewritten.document().clone().into(), FillCheck::Enforce).map(|_| ())
+    };
+    let Err(refusal) = fits(&rewritten) else { return Ok(rewritten) };
+    let legacy = source.codecs().value_codecs();
+    if !legacy.iter().any(Codec::is_legacy) {
+        return Err(refusal);
+    }
+    // The fill value does not survive, which numcodecs never asked of it: an entry in the last map.
+    let used = used_codes(source, &rewritten, element_type, workers)?;
+    for code in ends(element_type).into_iter().filter(|code| !used.contains(code)) {
+        let mut mapped = rewritten.clone();
+        let mut is_done = false;
+        mapped.replace_value_codecs(|run| {
+            let mut codecs = run.to_vec();
+            if !is_done && let Some(entry) = fill_entry(&codecs, source.fill_value(), code) {
+                is_done = true;
+                codecs = entry;
+            }
+            Ok(codecs)
+        })?;
+        if is_done && fits(&mapped).is_ok() {
+            return Ok(mapped);
+        }
+    }
+    Err(refusal.context(format!(
+        "the fill value {} does not survive the new codecs, and no code is left for it",
+        source.fill_value()
+    )))
+}
+
+/// Codecs whose last cast stores the fill value as a code and gives it back.
+fn fill_entry(codecs: &[Codec], fill: Scalar, code: Scalar) -> Option<Vec<Codec>> {
+    let (last, head) = codecs.split_last()?;
+    let Codec::CastValue(last) = last else { return None };
+    let options = BindOptions::default().fill_check(FillCheck::Report);
+    let head_chain = Chain::bind(fill.element_type(), None, head, &options).ok()?;
+    let working = head_chain.encode(&fill.to_ne_bytes()).ok()?;
+    let working = Scalar::from_ne_bytes(head_chain.encoded_type(), &working)?;
+    let mut last: CastValue = last.clone();
+    last.scalar_map = Some(ScalarMap {
+        encode: Some(vec![(JsonScalar::from(working), JsonScalar::from(code))]),
+        decode: Some(vec![(JsonScalar::from(code), JsonScalar::from(working))]),
+    });
+    let mut codecs = head.to_vec();
+    codecs.push(last.into());
+    Some(codecs)
+}
+
+/// Which of the codes at the ends of the stored type are there.
+fn used_codes(
+    source: &Source,
+    rewritten: &RewrittenMetadata,
+    stored: ElementType,
+    workers: &Workers,
+) -> Result<Vec<Scalar>> {
+    let mut plain = rewritten.clone();
+    plain.replace_value_codecs(|_| Ok(Vec::new()))?;
+    plain.set_values(stored, Scalar::zero(stored));
+    let codes = source.with_document(plain.document().clone().into(), FillCheck::Report)?;
+    let candidates = ends(stored);
+    let wanted: Vec<Vec<u8>> = candidates.iter().map(|code| code.to_ne_bytes()).collect();
+    let mut used = vec![false; candidates.len()];
+    let work = |number| -> Result<Vec<bool>> {
+        let region = codes.region(number)?;
+        let Some(elements) = codes.read(&region)? else { return Ok(Vec::new()) };
+        let has = |code: &Vec<u8>| elements.chunks_exact(code.len()).any(|element| element == code);
+        Ok(wanted.iter().map(has).collect())
+    };
+    workers.run("codes", codes.chunks(), work, |found| {
+        for (used, found) in used.iter_mut().zip(found) {
+            *used |= found;
+        }
+        Ok(())
+    })?;
+    let used = candidates.into_iter().zip(used).filter_map(|(code, used)| used.then_some(code));
+    Ok(used.collect())
+}
+
+/// Compares all elements as the old and the new metadata give them.
+pub(super) fn compare(
+    source: &Source,
+    rewritten: &RewrittenMetadata,
+    workers: &Workers,
+) -> Result<Differences> {
+    let result = source.with_document(rewritten.document().clone().into(), FillCheck::Open)?;
+    let element_type = source.element_type();
+    if result.element_type() != element_type {
+        return Err(anyhow!("the elements would be {}", result.element_type()));
+    }
+    let mut total = Differences::default();
+    let work = |number| -> Result<Differences> {
+        let region = source.region(number)?;
+        let (before, after) = (source.read_or_fill(&region)?, result.read_or_fill(&region)?);
+        Differences::between(element_type, &before, &after)
+    };
+    workers.run("compare", source.chunks(), work, |one| {
+        total = total.merge(one);
+        Ok(())
+    })?;
+    Ok(total)
+}

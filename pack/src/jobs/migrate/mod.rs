@@ -1,0 +1,73 @@
+//! Arrays of older formats and with codecs of numcodecs, as Zarr v3 with `scale_offset` and `cast_value`.
+
+mod array;
+mod group;
+mod in_place;
+mod job;
+mod metadata;
+mod modern;
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::io::source::Source;
+use crate::io::store::is_group;
+use crate::runtime::{Runtime, Workers};
+
+use array::{Migration, is_modern};
+
+pub use array::ArrayMigration;
+pub use group::{GroupMigration, MigratedArray};
+pub use job::MigrateJob;
+
+/// What became of what was migrated.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum MigrateReport {
+    /// An array.
+    Array(Box<ArrayMigration>),
+    /// A group.
+    Group(GroupMigration),
+}
+
+impl MigrateJob {
+    /// Migrates the array or group.
+    ///
+    /// # Errors
+    /// Nothing to migrate; chunks that do not come back; an output that cannot be written. Everything is
+    /// what it was then.
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<MigrateReport, Error> {
+        if is_group(&self.input) {
+            return Ok(MigrateReport::Group(group::migrate(self, runtime)?));
+        }
+        Ok(MigrateReport::Array(Box::new(self.migrate_array(runtime)?)))
+    }
+
+    fn migrate_array(&self, runtime: &Runtime) -> Result<ArrayMigration> {
+        let destination = self.destination()?;
+        // Legacy codecs are bound with a report anyway; what exists is read as it is.
+        let source = Source::open_for(runtime, &self.input)?;
+        let workers = Workers::new(runtime)?;
+        let input = self.input.display();
+        if is_modern(&source) {
+            bail!(
+                "{input}: already Zarr v3 without numcodecs.fixedscaleoffset and numcodecs.astype, \
+                 so there is nothing to migrate"
+            );
+        }
+        let migration =
+            Migration::asked(self, &source, &workers).with_context(|| input.to_string())?;
+        let outcome = match destination {
+            None => migration.in_place()?,
+            Some(destination) => {
+                let staged = destination.stage()?;
+                let (place, transfer) = (staged.path(), self.transfer());
+                let outcome = migration.write(place, transfer, self.compressor, &workers)?;
+                destination.commit(staged)?;
+                outcome
+            }
+        };
+        Ok(migration.report(&outcome, self.output.as_ref().unwrap_or(&self.input)))
+    }
+}

@@ -1,0 +1,11 @@
+//! The jobs: each reads its settings, works through chunks, and returns a typed report.
+
+pub(crate) mod cat;
+pub(crate) mod cf;
+pub(crate) mod compare;
+pub(crate) mod group;
+pub(crate) mod info;
+pub(crate) mod migrate;
+pub(crate) mod pack;
+pub(crate) mod pending;
+pub(crate) mod unpack;

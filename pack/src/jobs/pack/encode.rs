@@ -1,0 +1,247 @@
+//! Encoding chunks: each element is decoded again as soon as it is encoded, and judged by the original.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use anyhow::Context;
+use recast_kernels::{Plan, Reason, RunError, Scalar, reference};
+use serde_json::Value;
+use zarr_recast::Chain;
+
+use super::job::Job;
+use super::seen_codes::SeenCodes;
+use crate::check::chunk_check::{ChunkCheck, Judge};
+use crate::check::comparison::Comparison;
+use crate::check::tolerance::Tolerance;
+use crate::choose::packing::Packing;
+use crate::error::Result;
+use crate::io::region::Region;
+use crate::io::writer::{Encoding, Writer};
+use crate::scan::limits::Outside;
+use crate::scan::number::{Number, is_wide};
+
+/// Which chunks are encoded, and what for.
+#[derive(Clone, Copy)]
+pub(super) enum Scope<'a> {
+    /// All, and they are written to a directory.
+    All(&'a Path),
+    /// These, to see what would become of them; nothing is written.
+    Some(&'a [u64]),
+    /// All, to see whether every element is right; nothing is compressed or written.
+    Judged,
+}
+
+/// What was written.
+pub(super) struct Packed {
+    pub(super) packing: Packing,
+    /// All codecs, as in zarr.json.
+    pub(super) codecs: Value,
+    pub(super) part: Part,
+    /// The number of different stored values, for types of at most 16 bits.
+    pub(super) codes: Option<u64>,
+    /// The number of chunks that a dry run has tried instead of all.
+    pub(super) sampled: Option<u64>,
+}
+
+/// What became of some chunks.
+#[derive(Default)]
+pub(super) struct Part {
+    pub(super) elements: u64,
+    pub(super) stored_bytes: u64,
+    /// Elements that were out of range for the stored type, and were clamped or wrapped.
+    pub(super) out_of_range: u64,
+    /// Elements that were outside the range that is kept.
+    pub(super) outside: Outside,
+    pub(super) comparison: Comparison,
+}
+
+impl Part {
+    fn merge(self, other: Self) -> Self {
+        Self {
+            elements: self.elements + other.elements,
+            stored_bytes: self.stored_bytes + other.stored_bytes,
+            out_of_range: self.out_of_range + other.out_of_range,
+            outside: self.outside.merge(other.outside),
+            comparison: self.comparison.merge(other.comparison),
+        }
+    }
+}
+
+/// Elements that are encoded, decoded and judged at once; they stay in the cache meanwhile.
+const PIECE: usize = 8192;
+
+/// Some elements of a region on their way.
+struct Piece<'a> {
+    /// The index of the first in the region.
+    first: usize,
+    elements: &'a [u8],
+    /// Where their codes go.
+    codes: &'a mut [u8],
+    /// For what some of them decode to.
+    decoded: &'a mut Vec<u8>,
+}
+
+/// Memory that a thread uses for one chunk after the other.
+#[derive(Default)]
+struct Buffers {
+    encoded: Vec<u8>,
+    decoded: Vec<u8>,
+}
+
+thread_local! {
+    static BUFFERS: RefCell<Buffers> = RefCell::default();
+}
+
+impl Job<'_> {
+    /// Encodes chunks, decodes them again and compares, and writes them if they are all.
+    pub(super) fn encode_chunks(
+        &self,
+        packing: Packing,
+        tolerance: Tolerance,
+        scope: Scope<'_>,
+    ) -> Result<Packed> {
+        if is_wide(self.source.element_type()) {
+            self.encode_chunks_as::<i128>(packing, tolerance, scope)
+        } else {
+            self.encode_chunks_as::<f64>(packing, tolerance, scope)
+        }
+    }
+
+    pub(super) fn encode_chunks_as<N: Number>(
+        &self,
+        packing: Packing,
+        tolerance: Tolerance,
+        scope: Scope<'_>,
+    ) -> Result<Packed> {
+        let source = self.source;
+        let fill = packing.chain.encoded_fill_value().context("the fill value was not encoded")?;
+        let encoding = Encoding {
+            element_type: packing.chain.encoded_type(),
+            fill_value: fill,
+            codecs: &packing.codecs,
+            compressor: self.asked.options.compressor,
+        };
+        let sample = match scope {
+            Scope::Some(numbers) => Some(numbers),
+            Scope::All(_) | Scope::Judged => None,
+        };
+        let writer = Writer::new(source, &encoding, self.attributes()?)?;
+        let judge = Judge::<N>::new(source.element_type(), &self.survey.markers, tolerance)?
+            .apart_from(&self.survey.apart)?;
+        let codes = SeenCodes::new(packing.chain.encoded_type());
+        let work = |number: u64| -> Result<Part> {
+            let number =
+                sample.and_then(|sample| sample.get(number as usize)).map_or(number, |&n| n);
+            let region = source.region(number)?;
+            let mut part = Part { elements: region.elements(), ..Part::default() };
+            let mut check = judge.check(&region);
+            let (from, to) = (source.element_type().size(), encoding.element_type.size());
+            let mut buffers = BUFFERS.take();
+            buffers.encoded.resize(region.elements() as usize * to, 0);
+            let is_stored = source.pieces(&region, |first, elements| {
+                if let Some(limits) = &self.survey.limits {
+                    part.outside = part.outside.merge(limits.apply(elements)?);
+                }
+                let end = first + elements.len() / from;
+                let codes_of_piece = buffers.encoded.get_mut(first * to..end * to);
+                let piece = Piece {
+                    first,
+                    elements,
+                    codes: codes_of_piece.context("elements beyond their chunk")?,
+                    decoded: &mut buffers.decoded,
+                };
+                let encoded = self.encode(&packing, &region, piece, &mut part, &mut check)?;
+                if let Some(codes) = &codes {
+                    codes.add(encoded);
+                }
+                Ok(())
+            })?;
+            // A chunk that is not stored is the fill value, there as here.
+            if !is_stored {
+                return Ok(part);
+            }
+            part.comparison = check.done();
+            part.stored_bytes = match scope {
+                Scope::All(directory) => writer.write(directory, &region, &buffers.encoded)?,
+                Scope::Some(_) => writer.size(&region, &buffers.encoded)?,
+                Scope::Judged => 0,
+            };
+            BUFFERS.set(buffers);
+            Ok(part)
+        };
+        let (what, count) = match scope {
+            Scope::All(_) => (source.pass("write"), source.chunks()),
+            Scope::Some(numbers) => ("sample".into(), numbers.len() as u64),
+            Scope::Judged => (source.pass("try"), source.chunks()),
+        };
+        let mut total = Part::default();
+        self.workers.run(what, count, work, |part| {
+            total = std::mem::take(&mut total).merge(part);
+            Ok(())
+        })?;
+        match scope {
+            Scope::All(directory) => writer.finish(directory)?,
+            Scope::Some(_) => {
+                let all = source.elements() as f64 / total.elements.max(1) as f64;
+                total.stored_bytes = (total.stored_bytes as f64 * all).round() as u64;
+            }
+            Scope::Judged => {}
+        }
+        Ok(Packed {
+            codecs: writer.codecs().clone(),
+            packing,
+            part: total,
+            codes: codes.as_ref().map(SeenCodes::count),
+            sampled: sample.map(|sample| sample.len() as u64),
+        })
+    }
+
+    /// Encodes elements of a region, and has what they decode to judged. Returns the codes.
+    fn encode<'a, N: Number>(
+        &self,
+        packing: &Packing,
+        region: &Region,
+        piece: Piece<'a>,
+        part: &mut Part,
+        check: &mut ChunkCheck<'_, N>,
+    ) -> Result<&'a [u8]> {
+        let Piece { first, elements, codes: all_codes, decoded } = piece;
+        let chain = &packing.chain;
+        let (from, to) = (chain.decoded_type().size(), chain.encoded_type().size());
+        decoded.resize(PIECE * from, 0);
+        let pieces = elements.chunks(PIECE * from).zip(all_codes.chunks_mut(PIECE * to));
+        for (number, (piece, codes)) in pieces.enumerate() {
+            let named = |error: RunError| match error {
+                RunError::Element(error) => {
+                    // The element is named by its place in the array instead of in the piece.
+                    let text = error.to_string();
+                    let text = text.split_once(": ").map_or(text.as_str(), |(_, text)| text);
+                    let element = region.element(first + number * PIECE + error.index);
+                    anyhow::anyhow!("{}: {element}: {text}", self.input())
+                }
+                error => error.into(),
+            };
+            let strict = packing.strict.as_ref();
+            if strict.is_none_or(|strict| strict.encode_into(piece, codes).is_err()) {
+                chain.encode_into(piece, codes).map_err(named)?;
+                let plan = strict.map(Chain::encode_plan);
+                part.out_of_range += plan.map_or(0, |plan| out_of_range(plan, piece));
+            }
+            let decoded = decoded.get_mut(..piece.len()).unwrap_or_default();
+            chain.decode_into(codes, decoded).map_err(named)?;
+            check.add(piece, decoded)?;
+        }
+        Ok(all_codes)
+    }
+}
+
+/// Counts the elements that are out of range in the last step of a plan.
+fn out_of_range(plan: &Plan, elements: &[u8]) -> u64 {
+    let source = plan.source();
+    let is_outside = |bytes: &[u8]| {
+        let Some(value) = Scalar::from_ne_bytes(source, bytes) else { return false };
+        let result = reference::run(value, plan.steps(), 0);
+        result.is_err_and(|error| error.reason == Reason::OutOfRange)
+    };
+    elements.chunks_exact(source.size()).filter(|bytes| is_outside(bytes)).count() as u64
+}

@@ -1,0 +1,130 @@
+//! An array that is packed, and all that stays the same while codecs are tried on it.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use crate::error::Result;
+use crate::io::metadata::PROVENANCE;
+use crate::io::source::Source;
+use crate::options::PackOptions;
+use crate::runtime::Workers;
+use crate::scan::missing::{FILL_VALUE, fill_value_of_v2, to_attribute};
+use crate::scan::survey::Survey;
+
+/// Packs an array into a small type: two passes over its chunks, one to choose codecs, and one to write, in
+/// which every element is decoded again and compared with the original.
+#[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // as many settings
+pub struct PackJob {
+    /// The array to read: Zarr v1, v2 or v3, behind any codecs. A directory, a zip file or a URL.
+    pub input: PathBuf,
+    /// The Zarr v3 array to write.
+    pub output: PathBuf,
+    /// How.
+    pub options: PackOptions,
+    /// Takes the range of these arrays together, `input` with them, so that packing one after the other
+    /// gives all of them the same codecs.
+    pub scale_from: Vec<PathBuf>,
+    /// Replaces an array at `output`, once the new one is whole.
+    pub overwrite: bool,
+    /// Writes the attribute `recast`, which says where the values come from.
+    pub provenance: bool,
+    /// Gathers [`crate::Charts`] for the report, in a pass of their own.
+    pub charts: bool,
+}
+
+impl PackJob {
+    /// Packs `input` as `output`; the settings are those that the command has by default.
+    #[must_use]
+    pub fn new(
+        input: impl Into<PathBuf>,
+        output: impl Into<PathBuf>,
+        options: PackOptions,
+    ) -> Self {
+        Self {
+            input: input.into(),
+            output: output.into(),
+            options,
+            scale_from: Vec::new(),
+            overwrite: false,
+            provenance: true,
+            charts: false,
+        }
+    }
+}
+
+/// What stays the same for all candidates.
+#[derive(Clone, Copy)]
+pub(super) struct Job<'a> {
+    pub(super) asked: &'a PackJob,
+    pub(super) source: &'a Source,
+    /// What is in it.
+    pub(super) survey: &'a Survey,
+    /// The arrays that are to have the same codecs.
+    pub(super) others: &'a [Other<'a>],
+    /// What is in all of them.
+    pub(super) all: &'a Survey,
+    pub(super) workers: &'a Workers,
+    pub(super) is_dry_run: bool,
+}
+
+/// Another array that is to have the same codecs.
+pub(super) struct Other<'a> {
+    pub(super) source: &'a Source,
+    pub(super) survey: &'a Survey,
+}
+
+impl<'a> Job<'a> {
+    pub(super) fn options(&self) -> &'a PackOptions {
+        &self.asked.options
+    }
+
+    pub(crate) fn input(&self) -> String {
+        self.source.path().display().to_string()
+    }
+
+    /// The same job for each array that is to have the same codecs, this one first.
+    pub(super) fn members(&self) -> impl Iterator<Item = Self> {
+        let others = self.others.iter();
+        let others = others.map(|&Other { source, survey }| Self { source, survey, ..*self });
+        [*self].into_iter().chain(others)
+    }
+
+    pub(super) fn attributes(&self) -> Result<Map<String, Value>> {
+        let mut attributes = self.source.array().attributes().clone();
+        attributes.remove(PROVENANCE);
+        if let Some(fill) = fill_value_of_v2(self.source) {
+            // xarray masks the fill value of Zarr v2; that of Zarr v3 it does not, but this attribute.
+            attributes.entry(FILL_VALUE).or_insert_with(|| to_attribute(fill));
+        }
+        if self.asked.provenance {
+            let mut provenance = json!({
+                "version": env!("CARGO_PKG_VERSION"),
+                "source_data_type": self.source.element_type().name(),
+            });
+            if let (Some(bound), Some(object)) =
+                (self.options().max_abs_error, provenance.as_object_mut())
+            {
+                object.insert("max_abs_error".into(), serde_json::to_value(bound)?);
+            }
+            attributes.insert(PROVENANCE.into(), provenance);
+        }
+        Ok(attributes)
+    }
+}
+
+/// Chunks of a sample at most.
+const SAMPLE_CHUNKS: u64 = 256;
+
+/// The numbers of some chunks, spread evenly, which decoded take so many bytes, more or less.
+pub(super) fn sample(source: &Source, most: u64) -> Result<Vec<u64>> {
+    let chunks = source.chunks();
+    if chunks == 0 {
+        return Ok(Vec::new());
+    }
+    let bytes = source.region(0)?.elements() * source.element_type().size() as u64;
+    let count = (most / bytes.max(1)).clamp(1, SAMPLE_CHUNKS).min(chunks);
+    let middle = |number| u128::from(2 * number + 1) * u128::from(chunks) / u128::from(2 * count);
+    Ok((0..count).map(|number| middle(number) as u64).collect())
+}

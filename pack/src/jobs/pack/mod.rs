@@ -1,0 +1,234 @@
+//! Packing an array: a pass to choose codecs, and one to write, in which every element is decoded again and
+//! compared with the original.
+
+mod encode;
+mod job;
+mod report;
+mod search;
+mod seen_codes;
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use recast_kernels::Scalar;
+use zarr_recast::FillCheck;
+
+use crate::check::arrays::compare;
+use crate::check::tolerance::Tolerance;
+use crate::choose::chooser::Chooser;
+use crate::choose::packing::Packing;
+use crate::error::{Error, Result};
+use crate::io::destination::{Destination, Staged};
+use crate::io::source::Source;
+use crate::jobs::pending::Pending;
+use crate::options::Percentiles;
+use crate::runtime::{Runtime, Workers};
+use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::missing::Markers;
+use crate::scan::narrow::{Wanted, narrow};
+use crate::scan::survey::{Survey, survey};
+
+use encode::{Packed, Scope};
+use job::{Job, Other, sample};
+use search::DRY_RUN_SAMPLE;
+
+pub use job::PackJob;
+pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom};
+
+impl PackJob {
+    /// Packs the array.
+    ///
+    /// # Errors
+    /// Options that no array can be packed with; an array that cannot be read; a bound that no codecs
+    /// keep; an output that cannot be written. Nothing is left behind then.
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<PackReport, Error> {
+        self.prepare(runtime)?.commit()
+    }
+
+    /// Packs the array, and leaves it to the caller to put it in place.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<PackReport>, Error> {
+        let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
+        let (report, staged) = self.pack(Some(&destination), runtime)?;
+        Ok(Pending::new(report, staged.map(|staged| (destination, staged))))
+    }
+
+    /// Writes nothing, and says what would be written: the codecs, and the size and the error estimated
+    /// from a sample of the chunks.
+    ///
+    /// # Errors
+    /// As [`Self::run`], as far as the sample shows them.
+    pub fn dry_run(&self, runtime: &Runtime) -> std::result::Result<PackReport, Error> {
+        Destination::new(&self.input, &self.output, self.overwrite)?;
+        Ok(self.pack(None, runtime)?.0)
+    }
+
+    /// Packs an array of a group into a directory, or none in a dry run.
+    pub(crate) fn pack_into(&self, place: Option<&Path>, runtime: &Runtime) -> Result<PackReport> {
+        let destination = place.map(|place| Destination::new(&self.input, place, false));
+        let destination = destination.transpose()?;
+        let (report, staged) = self.pack(destination.as_ref(), runtime)?;
+        if let Some((destination, staged)) = destination.zip(staged) {
+            destination.commit(staged)?;
+        }
+        Ok(report)
+    }
+
+    fn pack(
+        &self,
+        destination: Option<&Destination>,
+        runtime: &Runtime,
+    ) -> Result<(PackReport, Option<Staged>)> {
+        let started = Instant::now();
+        self.options.checked()?;
+        let source = Source::open_for(runtime, &self.input)?;
+        let others = self.others(&source, runtime)?;
+        let sources: Vec<&Source> = [&source].into_iter().chain(&others).collect();
+        let workers = Workers::within(runtime, sources.iter().map(|source| source.chunk_memory()))?;
+        let (survey, other_surveys, all) = self.survey_all(&sources, &workers)?;
+        let others: Vec<Other> = others
+            .iter()
+            .zip(&other_surveys)
+            .map(|(source, survey)| Other { source, survey })
+            .collect();
+        let job = Job {
+            asked: self,
+            source: &source,
+            survey: &survey,
+            others: &others,
+            all: &all,
+            workers: &workers,
+            is_dry_run: destination.is_none(),
+        };
+        let chooser = Chooser::new(&self.options, &all).with_context(|| job.input())?;
+        let Some(destination) = destination else {
+            let sample = sample(&source, DRY_RUN_SAMPLE)?;
+            let packed = job.find(&chooser, |packing, tolerance| {
+                job.encode_chunks(packing, tolerance, Scope::Some(&sample))
+            })?;
+            return Ok((PackReport::new(&job, packed, None, started), None));
+        };
+        let Written { staged, packed } =
+            job.find(&chooser, |packing, tolerance| job.write(packing, tolerance, destination))?;
+        let charts = if self.charts { Some(job.charts(&packed)?) } else { None };
+        Ok((PackReport::new(&job, packed, charts, started), Some(staged)))
+    }
+
+    /// The arrays that `scale_from` names besides the input.
+    fn others(&self, source: &Source, runtime: &Runtime) -> Result<Vec<Source>> {
+        let is_same = |a: &Path, b: &Path| {
+            let real = |path: &Path| path.canonicalize().ok();
+            a == b || real(a).zip(real(b)).is_some_and(|(a, b)| a == b)
+        };
+        let mut others: Vec<Source> = Vec::new();
+        for path in &self.scale_from {
+            let is_known = [source].into_iter().chain(&others).any(|one| is_same(path, one.path()));
+            if is_known {
+                continue;
+            }
+            let other = Source::open_for(runtime, path).context("--scale-from")?;
+            let (theirs, ours) = (other.element_type(), source.element_type());
+            if theirs != ours {
+                bail!(
+                    "--scale-from: {} is {theirs}, and {} is {ours}; only arrays of one type can \
+                     have the same codecs",
+                    path.display(),
+                    source.path().display()
+                );
+            }
+            others.push(other);
+        }
+        Ok(others)
+    }
+
+    /// Goes through arrays once, or more often if percentiles of them are asked for. Returns what the
+    /// first holds, what each of the others does, and what all of them together do.
+    fn survey_all(
+        &self,
+        sources: &[&Source],
+        workers: &Workers,
+    ) -> Result<(Survey, Vec<Survey>, Survey)> {
+        let (first, others) = sources.split_first().context("no array")?;
+        let markers = |source| Markers::with(source, &self.options);
+        let mut own = survey(first, &markers(first)?, workers)?;
+        let mut all = own.clone();
+        let mut surveys = Vec::new();
+        for other in others {
+            let survey = survey(other, &markers(other)?, workers)?;
+            all = all.merge(&survey);
+            surveys.push(survey);
+        }
+        let wanted = Wanted {
+            least: self.options.src_min,
+            greatest: self.options.src_max,
+            percentiles: self.options.percentile.map(|Percentiles { low, high }| (low, high)),
+        };
+        narrow(&mut all, &wanted, sources, workers)
+            .with_context(|| first.path().display().to_string())?;
+        for survey in surveys.iter_mut().chain([&mut own]) {
+            survey.keep_to(all.limits.clone());
+        }
+        Ok((own, surveys, all))
+    }
+}
+
+/// An array that was written and found right, not yet at its place.
+struct Written {
+    staged: Staged,
+    packed: Packed,
+}
+
+impl Job<'_> {
+    /// Writes the array, and compares what each chunk decodes to with the original.
+    fn write(
+        &self,
+        packing: Packing,
+        tolerance: Tolerance,
+        destination: &Destination,
+    ) -> Result<Written> {
+        let staged = destination.stage()?;
+        let packed = self.encode_chunks(packing, tolerance, Scope::All(staged.path()))?;
+        let result = Source::open(staged.path(), FillCheck::Enforce)
+            .context("reading back what was written")?;
+        if self.options().verify {
+            compare(self.source, &result, self.survey, tolerance, self.workers)?;
+        }
+        Ok(Written { staged, packed })
+    }
+
+    /// Goes through the array once more for the plots of the report.
+    fn charts(&self, packed: &Packed) -> Result<Charts> {
+        let survey = self.survey;
+        let chain = &packed.packing.chain;
+        let values = survey.range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
+        let stored = survey.range.and_then(|(least, greatest)| {
+            let code = |value: Scalar| {
+                let code = chain.encode(&value.to_ne_bytes()).ok()?;
+                Some(Scalar::from_ne_bytes(chain.encoded_type(), &code)?.to_f64())
+            };
+            let (a, b) = (code(least)?, code(greatest)?);
+            Some((a.min(b), a.max(b)))
+        });
+        let frame = Frame {
+            element_type: survey.element_type,
+            markers: survey.apart.clone(),
+            shape: self.source.array().shape().to_vec(),
+            values: values.unwrap_or_default(),
+            codes: Some((chain.encoded_type(), stored.unwrap_or_default())),
+            max_error: packed.part.comparison.sums.max,
+        };
+        gather(&frame, self.workers, self.source.chunks(), |number| {
+            let region = self.source.region(number)?;
+            let Some(mut before) = self.source.read(&region)? else { return Ok(None) };
+            if let Some(limits) = &survey.limits {
+                limits.apply(&mut before)?;
+            }
+            let codes = chain.encode(&before)?;
+            let after = chain.decode(&codes)?;
+            Ok(Some((region, Pieces { before, after, codes: Some(codes) })))
+        })
+    }
+}

@@ -1,0 +1,276 @@
+//! The report of packing an array.
+
+use std::time::Instant;
+
+use recast_kernels::{ElementType, OutOfRange, Scalar};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::encode::Packed;
+use super::job::Job;
+use crate::check::comparison::Errors;
+use crate::json;
+use crate::options::PackOptions;
+use crate::scan::charts::Charts;
+
+/// What packing an array did, and what came of it.
+#[derive(Debug, Serialize)]
+pub struct PackReport {
+    /// The array that was read.
+    pub input: String,
+    /// The array that was written.
+    pub output: String,
+    /// Extents of the array.
+    pub shape: Vec<u64>,
+    /// The type of the values.
+    #[serde(serialize_with = "json::element_type")]
+    pub source_data_type: ElementType,
+    /// The type of the stored elements.
+    #[serde(serialize_with = "json::element_type")]
+    pub data_type: ElementType,
+    /// What `scale_offset` subtracts.
+    #[serde(serialize_with = "json::optional")]
+    pub offset: Option<Scalar>,
+    /// What `scale_offset` multiplies by.
+    #[serde(serialize_with = "json::optional")]
+    pub scale: Option<Scalar>,
+    /// The stored code of NaN, if a map gives it one.
+    #[serde(serialize_with = "json::optional")]
+    pub nan: Option<Scalar>,
+    /// The fill value.
+    #[serde(serialize_with = "json::scalar")]
+    pub fill_value: Scalar,
+    /// The stored code of the fill value.
+    #[serde(serialize_with = "json::optional")]
+    pub encoded_fill_value: Option<Scalar>,
+    /// The missing markers besides NaN.
+    pub missing: Vec<Missing>,
+    /// All codecs, as in zarr.json.
+    pub codecs: Value,
+    /// Smallest and largest value, without NaN, infinities and missing values.
+    #[serde(serialize_with = "json::range")]
+    pub range: Option<(Scalar, Scalar)>,
+    /// The same, or the range that values were clamped to.
+    #[serde(serialize_with = "json::range")]
+    pub kept_range: Option<(Scalar, Scalar)>,
+    /// The arrays whose range was taken together, if there are several.
+    pub scale_from: Option<ScaleFrom>,
+    /// How many elements are what.
+    pub counts: Counts,
+    /// Sizes.
+    pub bytes: Bytes,
+    /// The bytes of all elements over those of the stored chunks; `None` where all values are the same, or
+    /// there are none, as that says nothing about packing.
+    pub ratio: Option<f64>,
+    /// How far decoded elements are from the original ones.
+    pub error: PackErrors,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+    /// The chunks that a dry run has tried instead of all.
+    pub sampled_chunks: Option<u64>,
+    /// Whether the output was read from disk again, and compared.
+    pub verified: bool,
+    /// The time it took.
+    pub seconds: f64,
+    /// The bytes of all elements over that time.
+    pub bytes_per_second: u64,
+    /// The chunks of the array.
+    #[serde(skip)]
+    pub chunks: u64,
+    /// Whether there are value codecs at all.
+    #[serde(skip)]
+    pub has_value_codecs: bool,
+    /// How the array was packed.
+    #[serde(skip)]
+    pub options: PackOptions,
+    /// What plots show, if that was asked for.
+    #[serde(skip)]
+    pub charts: Option<Charts>,
+}
+
+/// Arrays whose range was taken together.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScaleFrom {
+    /// The arrays, the packed one first.
+    pub arrays: Vec<String>,
+    /// Smallest and largest value in all of them.
+    #[serde(serialize_with = "json::range")]
+    pub range: Option<(Scalar, Scalar)>,
+}
+
+/// A value that stands for missing ones.
+#[derive(Clone, Debug, Serialize)]
+pub struct Missing {
+    /// The value.
+    #[serde(serialize_with = "json::scalar")]
+    pub value: Scalar,
+    /// Elements that are it.
+    pub count: u64,
+    /// Its stored code.
+    #[serde(serialize_with = "json::optional")]
+    pub code: Option<Scalar>,
+}
+
+/// How many elements are what.
+#[derive(Clone, Debug, Serialize)]
+pub struct Counts {
+    /// All.
+    pub elements: u64,
+    /// NaN.
+    pub nan: u64,
+    /// Missing markers, besides NaN.
+    pub missing: u64,
+    /// The fill value, if that is not NaN.
+    pub fill: u64,
+    /// Infinite.
+    pub infinite: u64,
+    /// Stored by an entry of a `scalar_map`.
+    pub mapped: u64,
+    /// Clamped to a range that was asked for.
+    pub clamped: u64,
+    /// Stored modulo 2^N.
+    pub wrapped: u64,
+    /// Valid values that decode to NaN or to a missing marker.
+    pub collisions: u64,
+    /// Of those, NaN.
+    pub became_nan: u64,
+    /// Of those, a missing marker.
+    pub became_missing: u64,
+    /// Different stored codes, for types of at most 16 bits.
+    pub distinct: Option<u64>,
+}
+
+/// Sizes in bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bytes {
+    /// All elements as they are read.
+    pub source: u64,
+    /// All elements as they are stored, before compression.
+    pub packed: u64,
+    /// The stored chunks of the input, if they can be counted.
+    pub source_stored: Option<u64>,
+    /// The stored chunks of the output.
+    pub stored: u64,
+}
+
+/// Errors, and what was asked of them.
+#[derive(Clone, Debug, Serialize)]
+pub struct PackErrors {
+    /// The errors.
+    #[serde(flatten)]
+    pub errors: Errors,
+    /// [`PackOptions::max_abs_error`].
+    pub bound: Option<f64>,
+    /// [`PackOptions::max_rel_error`].
+    pub relative_bound: Option<f64>,
+    /// [`PackOptions::precision`].
+    pub precision: Option<f64>,
+    /// The largest distance of a value from the range that it was clamped to.
+    pub largest_clamping: f64,
+}
+
+impl PackReport {
+    /// The time ends here.
+    pub(super) fn new(
+        job: &Job<'_>,
+        packed: Packed,
+        charts: Option<Charts>,
+        started: Instant,
+    ) -> Self {
+        let Packed { packing, codecs, part, codes, sampled } = packed;
+        let (survey, options) = (job.survey, job.options());
+        let elements = job.source.elements() as u64;
+        let seconds = started.elapsed().as_secs_f64();
+        let source_bytes = elements.saturating_mul(survey.element_type.size() as u64);
+        let packed_bytes = elements.saturating_mul(packing.chain.encoded_type().size() as u64);
+        let extent = survey.range.map(|(least, greatest)| greatest.to_f64() - least.to_f64());
+        let (clamped, wrapped) = match options.out_of_range {
+            OutOfRange::Wrap => (part.outside.count, part.out_of_range),
+            _ => (part.outside.count + part.out_of_range, 0),
+        };
+        let mapped_nan = if packing.nan.is_some() { survey.nan } else { 0 };
+        let missing = survey.markers.values().iter().map(|&value| {
+            let count = survey.count(value);
+            let code = packing.chain.encode(&value.to_ne_bytes()).ok();
+            let encoded = packing.chain.encoded_type();
+            let code = code.and_then(|code| Scalar::from_ne_bytes(encoded, &code));
+            Missing { value, count, code }
+        });
+        let missing: Vec<Missing> = missing.collect();
+        let mapped_missing = missing.iter().filter(|one| packing.is_mapped(one.value));
+        let mapped_missing = mapped_missing.map(|one| one.count).sum::<u64>();
+        let fill_is_marker = survey.markers.contains(survey.fill_value);
+        let fill_is_mapped = !fill_is_marker && packing.is_mapped(survey.fill_value);
+        let fill = survey.count(survey.fill_value);
+        let mapped_fill = if fill_is_mapped { fill } else { 0 };
+        let varies = survey.data_range.is_some_and(|(least, greatest)| !least.equals(greatest));
+        let scale_from = job.others.first().map(|_| {
+            let others = job.others.iter().map(|other| other.source);
+            let arrays = [job.source].into_iter().chain(others);
+            let arrays = arrays.map(|array| array.path().display().to_string()).collect();
+            ScaleFrom { arrays, range: job.all.data_range }
+        });
+        Self {
+            input: job.asked.input.display().to_string(),
+            output: job.asked.output.display().to_string(),
+            shape: job.source.array().shape().to_vec(),
+            source_data_type: survey.element_type,
+            data_type: packing.chain.encoded_type(),
+            offset: packing.offset,
+            scale: packing.scale,
+            nan: packing.nan,
+            fill_value: survey.fill_value,
+            encoded_fill_value: packing.chain.encoded_fill_value(),
+            missing,
+            codecs,
+            range: survey.data_range,
+            kept_range: survey.range,
+            scale_from,
+            counts: Counts {
+                elements,
+                nan: survey.nan,
+                missing: survey.missing(),
+                fill,
+                infinite: survey.infinite,
+                mapped: mapped_nan + mapped_missing + mapped_fill,
+                clamped,
+                wrapped,
+                collisions: part.comparison.collisions(),
+                became_nan: part.comparison.sums.became_nan,
+                became_missing: part.comparison.sums.became_missing,
+                distinct: codes,
+            },
+            bytes: Bytes {
+                source: source_bytes,
+                packed: packed_bytes,
+                source_stored: job.source.location().chunk_bytes(),
+                stored: part.stored_bytes,
+            },
+            ratio: varies.then(|| source_bytes as f64 / part.stored_bytes.max(1) as f64),
+            error: PackErrors {
+                errors: part.comparison.errors(extent),
+                bound: options.max_abs_error,
+                relative_bound: options.max_rel_error,
+                precision: options.precision,
+                largest_clamping: part.outside.farthest,
+            },
+            dry_run: job.is_dry_run,
+            sampled_chunks: sampled,
+            verified: options.verify,
+            seconds,
+            bytes_per_second: (source_bytes as f64 / seconds.max(1e-9)) as u64,
+            chunks: job.source.chunks(),
+            has_value_codecs: !packing.codecs.is_empty(),
+            options: options.clone(),
+            charts,
+        }
+    }
+
+    /// Whether values were to be clamped to a range narrower than that of the data.
+    #[must_use]
+    pub fn is_clamped_to_range(&self) -> bool {
+        let PackOptions { src_min, src_max, percentile, .. } = &self.options;
+        self.kept_range.is_some()
+            && (src_min.is_some() || src_max.is_some() || percentile.is_some())
+    }
+}

@@ -1,0 +1,108 @@
+//! Unpacking an array: its decoded values, without value codecs.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Context;
+use recast_kernels::ElementType;
+use serde::Serialize;
+use zarr_recast::FillCheck;
+
+use super::pending::Pending;
+use crate::error::{Error, Result};
+use crate::io::destination::Destination;
+use crate::io::metadata::PROVENANCE;
+use crate::io::source::Source;
+use crate::io::writer::{Encoding, Writer};
+use crate::json;
+use crate::options::Compressor;
+use crate::runtime::{Runtime, Workers};
+
+/// Writes the decoded values of an array without value codecs, for readers that do not know these.
+#[derive(Clone, Debug)]
+pub struct UnpackJob {
+    /// The array to read: Zarr v1, v2 or v3, behind any codecs.
+    pub input: PathBuf,
+    /// The Zarr v3 array to write.
+    pub output: PathBuf,
+    /// Replaces an array at `output`, once the new one is whole.
+    pub overwrite: bool,
+    /// How the chunks of the output are compressed.
+    pub compressor: Compressor,
+}
+
+/// What unpacking an array did.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnpackReport {
+    /// The array that was read.
+    pub input: String,
+    /// The array that was written.
+    pub output: String,
+    /// Extents of the array.
+    pub shape: Vec<u64>,
+    /// The type of the values.
+    #[serde(serialize_with = "json::element_type")]
+    pub data_type: ElementType,
+    /// The stored chunks of the input, if they can be counted.
+    pub source_stored: Option<u64>,
+    /// The stored chunks of the output.
+    pub stored: u64,
+    /// The time it took.
+    pub seconds: f64,
+}
+
+impl UnpackJob {
+    /// Unpacks `input` as `output`.
+    #[must_use]
+    pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
+        let (input, output) = (input.into(), output.into());
+        Self { input, output, overwrite: false, compressor: Compressor::default() }
+    }
+
+    /// Unpacks the array.
+    ///
+    /// # Errors
+    /// An array that cannot be read; an output that cannot be written. Nothing is left behind then.
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<UnpackReport, Error> {
+        self.prepare(runtime)?.commit()
+    }
+
+    fn prepare(&self, runtime: &Runtime) -> Result<Pending<UnpackReport>> {
+        let started = Instant::now();
+        let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
+        let source = Source::open_for(runtime, &self.input)?;
+        let workers = Workers::within(runtime, [source.chunk_memory()])?;
+        let staged = destination.stage()?;
+        let mut attributes = source.array().attributes().clone();
+        attributes.remove(PROVENANCE);
+        let encoding = Encoding {
+            element_type: source.element_type(),
+            fill_value: source.fill_value(),
+            codecs: &[],
+            compressor: self.compressor,
+        };
+        let writer = Writer::new(&source, &encoding, attributes)?;
+        let work = |number| -> Result<u64> {
+            let region = source.region(number)?;
+            let Some(elements) = source.read(&region)? else { return Ok(0) };
+            writer.write(staged.path(), &region, &elements)
+        };
+        let mut stored = 0;
+        workers.run(source.pass("unpack"), source.chunks(), work, |bytes| {
+            stored += bytes;
+            Ok(())
+        })?;
+        writer.finish(staged.path())?;
+        Source::open(staged.path(), FillCheck::Enforce).context("reading back what was written")?;
+        let report = UnpackReport {
+            input: self.input.display().to_string(),
+            output: self.output.display().to_string(),
+            shape: source.array().shape().to_vec(),
+            data_type: source.element_type(),
+            source_stored: source.location().chunk_bytes(),
+            stored,
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        Ok(Pending::new(report, Some((destination, staged))))
+    }
+}

@@ -1,0 +1,66 @@
+//! Packs Zarr arrays into small integers within an error bound, checks and unpacks them.
+//!
+//! This is the library behind the `recast` command: it does all the work, and leaves arguments, progress
+//! bars, rendering and exit codes to its caller. It prints nothing, and never ends the process.
+//!
+//! ```
+//! # use recast_pack::{AllClose, CompareJob, PackJob, PackOptions, Runtime};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let input = folder.path().join("t2m.zarr");
+//! # std::fs::create_dir_all(input.join("c"))?;
+//! # std::fs::write(input.join("zarr.json"), r#"{"zarr_format": 3, "node_type": "array",
+//! #     "shape": [4], "data_type": "float32", "fill_value": "NaN",
+//! #     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}},
+//! #     "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+//! #     "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}"#)?;
+//! # let values = [271.25_f32, 280.5, f32::NAN, 301.75].map(f32::to_le_bytes);
+//! # std::fs::write(input.join("c/0"), values.concat())?;
+//! # let output = folder.path().join("packed.zarr");
+//! let options = PackOptions { max_abs_error: Some(0.01), ..PackOptions::default() };
+//! let runtime = Runtime::default();
+//!
+//! let report = PackJob::new(&input, &output, options).run(&runtime)?;
+//! assert_eq!(report.counts.nan, 1);
+//! assert!(report.error.errors.max <= 0.01);
+//!
+//! let tolerance = Some(AllClose { atol: 0.01, rtol: 0.0 });
+//! let compared = CompareJob { tolerance, ..CompareJob::new(&input, &output) }.run(&runtime)?;
+//! assert_eq!(compared.failure(), None);
+//! # Ok(()) }
+//! ```
+//!
+//! # Where things are
+//! Jobs and their reports are at the root of the crate. Inside, each folder uses only those before it:
+//! `options` (how to pack), `io` (stores, arrays read by chunks, writers, metadata), `scan` (what an array
+//! holds), `check` (judging decoded elements), `choose` (candidates for codecs), `jobs`.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod choose;
+mod error;
+mod io;
+mod jobs;
+mod json;
+mod options;
+mod runtime;
+mod scan;
+pub mod text;
+
+pub use check::comparison::{Errors, Found};
+pub use check::difference::Differences;
+pub use error::{Error, ErrorKind};
+pub use io::store::is_group;
+pub use jobs::cat::{cat, swap_unless_little_endian};
+pub use jobs::cf::{CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport};
+pub use jobs::compare::{AllClose, CompareCounts, CompareJob, CompareReport};
+pub use jobs::group::{ArrayReport, ArrayRule, GroupEntry, GroupJob, GroupReport};
+pub use jobs::info::{ArrayInfo, CodecInfo};
+pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateReport, MigratedArray};
+pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom};
+pub use jobs::pending::Pending;
+pub use jobs::unpack::{UnpackJob, UnpackReport};
+pub use options::{Compressor, NanTo, PackOptions, Percentiles, scalar};
+pub use runtime::{Pass, Progress, Runtime};
+pub use scan::charts::{Charts, ErrorMap, Histogram};

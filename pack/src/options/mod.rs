@@ -1,0 +1,272 @@
+//! Options of packing: one struct, which flags, `recast.toml` and Python all fill.
+
+mod names;
+mod values;
+
+use recast_kernels::{ElementType, OutOfRange, Rounding};
+use serde::{Deserialize, Serialize};
+use zarr_recast::JsonScalar;
+
+use crate::error::{Error, OptionsError, Result};
+
+pub use values::{Compressor, NanTo, Percentiles, scalar};
+
+/// How an array is packed. Say what to keep with one of `max_abs_error`, `max_rel_error`, `precision`
+/// and `auto`, or give `scale` and `offset`, or `data_type` alone, which casts.
+///
+/// In TOML and JSON the names have hyphens, as flags do.
+///
+/// ```
+/// use recast_pack::PackOptions;
+/// let options: PackOptions = serde_json::from_str(r#"{"max-abs-error": 0.01}"#)?;
+/// assert_eq!(options, PackOptions { max_abs_error: Some(0.01), ..PackOptions::default() });
+/// assert!(serde_json::from_str::<PackOptions>(r#"{"max-error": 0.01}"#).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)] // as many flags
+pub struct PackOptions {
+    /// The largest allowed |decoded − original| of any element.
+    #[serde(deserialize_with = "names::number::deserialize")]
+    pub max_abs_error: Option<f64>,
+    /// The largest allowed |decoded − original| / |original|; for floating-point types only.
+    #[serde(deserialize_with = "names::number::deserialize")]
+    pub max_rel_error: Option<f64>,
+    /// Values become multiples of this; the scale is its inverse.
+    #[serde(deserialize_with = "names::number::deserialize")]
+    pub precision: Option<f64>,
+    /// Spreads the values over the whole range of `data_type`.
+    pub auto: bool,
+    /// Uses a power-of-two scale, so that dividing by it is exact.
+    pub pow2: bool,
+    /// The type of the stored elements; the smallest that will do if `None`.
+    #[serde(with = "names::element_type")]
+    pub data_type: Option<ElementType>,
+    /// The stored value that stands for NaN.
+    pub nan_to: NanTo,
+    /// Values that stand for missing ones, besides those that attributes name: each gets a stored code of
+    /// its own, comes back bit for bit, and takes part in no range and no error.
+    #[serde(with = "names::scalars")]
+    pub missing: Vec<JsonScalar>,
+    /// Keeps no stored code for NaN in an array that has none.
+    pub no_nan: bool,
+    /// Gives infinities stored codes of their own; without it they are refused where the stored type has
+    /// none.
+    pub infinity: bool,
+    /// Allows valid values to share a stored code with NaN or a missing value; they are counted.
+    pub allow_collisions: bool,
+    /// Smaller values are clamped to this and counted.
+    #[serde(deserialize_with = "names::number::deserialize")]
+    pub src_min: Option<f64>,
+    /// Larger values are clamped to this and counted.
+    #[serde(deserialize_with = "names::number::deserialize")]
+    pub src_max: Option<f64>,
+    /// Clamps values to these percentiles of the whole array (nearest rank).
+    pub percentile: Option<Percentiles>,
+    /// How values between two stored ones are rounded.
+    #[serde(with = "names::rounding")]
+    pub rounding: Rounding,
+    /// What becomes of values beyond the range of the stored type.
+    #[serde(with = "names::out_of_range")]
+    pub out_of_range: OutOfRange,
+    /// Multiplies (value − offset) by this; the inverse of CF's `scale_factor`.
+    #[serde(with = "names::scalar")]
+    pub scale: Option<JsonScalar>,
+    /// Is subtracted from every value; CF's `add_offset`.
+    #[serde(with = "names::scalar")]
+    pub offset: Option<JsonScalar>,
+    /// Reads the output from disk again at the end, and compares every element once more.
+    pub verify: bool,
+    /// How the chunks of the output are compressed.
+    pub compressor: Compressor,
+    /// The input holds integers packed by the CF conventions: its attributes become codecs over the same
+    /// stored bytes.
+    pub from_cf: bool,
+    /// The type of the values with `from_cf`.
+    #[serde(with = "names::element_type")]
+    pub decoded_type: Option<ElementType>,
+}
+
+impl PackOptions {
+    /// Refuses options that no array can be packed with.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Options`], naming the option and a way out.
+    pub fn check(&self) -> std::result::Result<(), Error> {
+        Ok(self.checked()?)
+    }
+
+    pub(crate) fn checked(&self) -> Result<()> {
+        self.check_numbers()?;
+        self.check_conflicts()?;
+        self.check_types()
+    }
+
+    fn check_numbers(&self) -> Result<()> {
+        let numbers = [
+            ("--max-abs-error", self.max_abs_error, 0.0, f64::MAX),
+            ("--max-rel-error", self.max_rel_error, 0.0, 1.0 - f64::EPSILON / 2.0),
+            ("--precision", self.precision, f64::from_bits(1), f64::MAX),
+            ("--src-min", self.src_min, f64::MIN, f64::MAX),
+            ("--src-max", self.src_max, f64::MIN, f64::MAX),
+        ];
+        for (flag, number, least, greatest) in numbers {
+            if let Some(number) = number.filter(|number| !(least..=greatest).contains(number)) {
+                let range = match flag {
+                    "--max-abs-error" => "a finite number that is not negative",
+                    "--max-rel-error" => "a number from 0 to below 1",
+                    "--precision" => "a finite number above 0",
+                    _ => "a finite number",
+                };
+                return usage(format!("{flag} is {number:?}, and {range} is needed"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_conflicts(&self) -> Result<()> {
+        let given = |flag: &str| match flag {
+            "--max-abs-error" => self.max_abs_error.is_some(),
+            "--max-rel-error" => self.max_rel_error.is_some(),
+            "--precision" => self.precision.is_some(),
+            "--auto" => self.auto,
+            "--pow2" => self.pow2,
+            "--data-type" => self.data_type.is_some(),
+            "--missing" => !self.missing.is_empty(),
+            "--no-nan" => self.no_nan,
+            "--infinity" => self.infinity,
+            "--allow-collisions" => self.allow_collisions,
+            "--src-min" => self.src_min.is_some(),
+            "--src-max" => self.src_max.is_some(),
+            "--percentile" => self.percentile.is_some(),
+            "--scale" => self.scale.is_some(),
+            "--offset" => self.offset.is_some(),
+            "--decoded-type" => self.decoded_type.is_some(),
+            _ => self.from_cf,
+        };
+        for (flag, others) in CONFLICTS {
+            if let Some(other) = others.iter().find(|other| given(flag) && given(other)) {
+                return usage(format!("{flag} cannot be used with {other}; leave one of them out"));
+            }
+        }
+        if self.auto && self.data_type.is_none() {
+            return usage("--auto needs --data-type, whose whole range it uses".to_owned());
+        }
+        if self.decoded_type.is_some() && !self.from_cf {
+            return usage("--decoded-type is for --from-cf".to_owned());
+        }
+        if !self.says_how() {
+            return usage(
+                "nothing says what to keep; give --max-abs-error, --max-rel-error, --precision or \
+                 --auto, or --scale and --offset, or --data-type"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_types(&self) -> Result<()> {
+        let target = self.data_type;
+        if let (Some(bound), Some(target)) =
+            (self.max_rel_error, target.filter(|target| target.is_integer()))
+        {
+            return usage(format!(
+                "--max-rel-error {bound:?} cannot be had with {target}: integers are equally far \
+                 apart, so that the smallest values have the largest relative error; use \
+                 --max-abs-error, or a floating-point --data-type"
+            ));
+        }
+        if let (Some(step), Some(target)) =
+            (self.precision, target.filter(|target| target.is_float()))
+        {
+            return usage(format!(
+                "--precision {step:?} takes an integer type, as the values of {target} are not \
+                 equally far apart; leave --data-type out or name an integer type"
+            ));
+        }
+        if let Some(step) = self.precision.filter(|&step| self.pow2 && !is_power_of_two(step)) {
+            let near = 2_f64.powi(step.log2().floor() as i32);
+            return usage(format!(
+                "--precision {step:?} is no power of two, which --pow2 needs; {near:?} is"
+            ));
+        }
+        if self.pow2 && self.is_explicit() {
+            return usage("--pow2 needs --max-abs-error, --auto or --precision".to_owned());
+        }
+        let is_float = |decoded| matches!(decoded, ElementType::Float32 | ElementType::Float64);
+        if let Some(decoded) = self.decoded_type.filter(|&decoded| !is_float(decoded)) {
+            return usage(format!("--decoded-type is {decoded}; it must be float32 or float64"));
+        }
+        Ok(())
+    }
+
+    /// Whether anything says how an array is to be packed.
+    #[must_use]
+    pub fn says_how(&self) -> bool {
+        self.max_abs_error.is_some()
+            || self.max_rel_error.is_some()
+            || self.precision.is_some()
+            || self.data_type.is_some()
+            || self.scale.is_some()
+            || self.offset.is_some()
+            || self.from_cf
+    }
+
+    /// Whether scale and offset are given rather than chosen.
+    pub(crate) fn is_explicit(&self) -> bool {
+        let has_goal = self.max_abs_error.is_some()
+            || self.max_rel_error.is_some()
+            || self.precision.is_some()
+            || self.auto;
+        self.scale.is_some() || self.offset.is_some() || !has_goal
+    }
+
+    /// The distance of two neighbouring stored values, in units of the largest rounding error.
+    pub(crate) fn errors_in_a_step(&self) -> f64 {
+        if matches!(self.rounding, Rounding::NearestEven | Rounding::NearestAway) {
+            2.0
+        } else {
+            1.0
+        }
+    }
+}
+
+/// Flags that exclude others.
+const CONFLICTS: [(&str, &[&str]); 7] = [
+    ("--max-abs-error", &["--max-rel-error", "--precision"]),
+    ("--max-rel-error", &["--precision", "--auto"]),
+    ("--precision", &["--auto", "--scale", "--offset"]),
+    ("--auto", &["--scale", "--offset"]),
+    ("--pow2", &["--scale"]),
+    ("--percentile", &["--src-min", "--src-max"]),
+    (
+        "--from-cf",
+        &[
+            "--max-abs-error",
+            "--max-rel-error",
+            "--precision",
+            "--auto",
+            "--pow2",
+            "--data-type",
+            "--missing",
+            "--no-nan",
+            "--infinity",
+            "--allow-collisions",
+            "--src-min",
+            "--src-max",
+            "--percentile",
+            "--scale",
+            "--offset",
+        ],
+    ),
+];
+
+fn usage(text: String) -> Result<()> {
+    Err(OptionsError(text).into())
+}
+
+/// Whether a number is a power of two.
+pub(crate) fn is_power_of_two(number: f64) -> bool {
+    number == 2_f64.powi(number.log2().round() as i32)
+}

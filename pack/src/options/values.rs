@@ -1,0 +1,190 @@
+//! Option values that are not plain numbers, as text and as TOML or JSON.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::ser::{Serialize, Serializer};
+use serde_json::Value;
+use zarr_recast::JsonScalar;
+
+/// How chunks are compressed. As text: `none`, or `zstd`, `gzip` or `blosc` with a level after a colon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compressor {
+    /// Not at all.
+    None,
+    /// Zstandard with this level, 0 to 22.
+    Zstd(i32),
+    /// Gzip with this level, 0 to 9.
+    Gzip(i32),
+    /// Blosc with this level, 0 to 9: Zstandard behind a byte shuffle.
+    Blosc(i32),
+}
+
+impl Default for Compressor {
+    fn default() -> Self {
+        Self::Zstd(5)
+    }
+}
+
+impl FromStr for Compressor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, level) = match text.split_once(':') {
+            Some((name, level)) => (name, Some(level)),
+            None => (text, None),
+        };
+        let level = |default: i32, highest: i32| match level.map(str::parse) {
+            None => Ok(default),
+            Some(Ok(level)) if (0..=highest).contains(&level) => Ok(level),
+            Some(_) => Err(format!("the level of {name} is a number from 0 to {highest}")),
+        };
+        match name {
+            "none" if text == "none" => Ok(Self::None),
+            "zstd" => Ok(Self::Zstd(level(5, 22)?)),
+            "gzip" => Ok(Self::Gzip(level(6, 9)?)),
+            "blosc" => Ok(Self::Blosc(level(5, 9)?)),
+            _ => Err("none, zstd[:LEVEL], gzip[:LEVEL] or blosc[:LEVEL] is needed".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Compressor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Zstd(level) => write!(f, "zstd:{level}"),
+            Self::Gzip(level) => write!(f, "gzip:{level}"),
+            Self::Blosc(level) => write!(f, "blosc:{level}"),
+        }
+    }
+}
+
+impl Serialize for Compressor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Compressor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// Two percentiles, in percent, the first below the second. As text: `0.1,99.9`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Percentiles {
+    /// The lower one.
+    pub low: f64,
+    /// The upper one.
+    pub high: f64,
+}
+
+impl Percentiles {
+    fn new(low: f64, high: f64) -> Result<Self, String> {
+        if 0.0 <= low && low < high && high <= 100.0 {
+            Ok(Self { low, high })
+        } else {
+            Err("two percentages are needed, such as 0.1,99.9".to_owned())
+        }
+    }
+}
+
+impl FromStr for Percentiles {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.trim().parse().unwrap_or(f64::NAN);
+        let (low, high) = text.split_once(',').unwrap_or((text, ""));
+        Self::new(number(low), number(high))
+    }
+}
+
+impl Serialize for Percentiles {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        [self.low, self.high].serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Percentiles {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let result = match Value::deserialize(deserializer)? {
+            Value::String(text) => text.parse(),
+            other => {
+                let number = |index| other.get(index).and_then(Value::as_f64).unwrap_or(f64::NAN);
+                Self::new(number(0), number(1))
+            }
+        };
+        result.map_err(D::Error::custom)
+    }
+}
+
+/// Where NaN is stored. As text: `auto`, `min`, `max`, or a number.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum NanTo {
+    /// At an end of the stored type's range that the data leave free.
+    #[default]
+    Auto,
+    /// As the type's smallest value.
+    Min,
+    /// As the type's largest value.
+    Max,
+    /// As this value.
+    Value(JsonScalar),
+}
+
+impl FromStr for NanTo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "auto" => Self::Auto,
+            "min" => Self::Min,
+            "max" => Self::Max,
+            _ => Self::Value(scalar(text)?),
+        })
+    }
+}
+
+impl Serialize for NanTo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::Min => serializer.serialize_str("min"),
+            Self::Max => serializer.serialize_str("max"),
+            Self::Value(value) => value.to_json().serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for NanTo {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let result = match Value::deserialize(deserializer)? {
+            Value::String(text) => text.parse(),
+            other => {
+                JsonScalar::from_json(&other).map(Self::Value).map_err(|error| error.to_string())
+            }
+        };
+        result.map_err(D::Error::custom)
+    }
+}
+
+/// Reads a number as JSON has it, or as people write it (`.5`, `+3`, `nan`, `-inf`).
+///
+/// # Errors
+/// Anything else, and a number beyond every data type.
+pub fn scalar(text: &str) -> Result<JsonScalar, String> {
+    JsonScalar::from_json(text)
+        .or_else(|error| match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => JsonScalar::from_json(&Value::from(number)),
+            Ok(number) => {
+                let name = if number.is_nan() { "NaN" } else { "Infinity" };
+                let sign = if number == f64::NEG_INFINITY { "-" } else { "" };
+                JsonScalar::from_json(&Value::from(format!("{sign}{name}")))
+            }
+            Err(_) => Err(error),
+        })
+        .map_err(|error| error.to_string())
+}

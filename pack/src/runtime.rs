@@ -1,0 +1,222 @@
+//! How jobs run: threads, memory, progress and interruption; and work on all chunks of an array.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use anyhow::{Context, bail};
+use rayon::prelude::*;
+
+use crate::error::{Interrupted, Result};
+use crate::text::bytes;
+
+/// How a job runs, whatever it does. `Runtime::default()` uses every processor, sets no limit to memory
+/// and tells nobody.
+#[derive(Clone, Default)]
+pub struct Runtime {
+    /// Threads to work with; one for each processor if `None`.
+    pub threads: Option<u16>,
+    /// Bytes that chunks in work may take. Fewer threads run if it is short.
+    pub max_memory: Option<u64>,
+    /// Reads arrays even if their fill value does not survive their codecs, as zarr-python writes some.
+    pub accept_fill_value: bool,
+    /// Is told how far a job is.
+    pub progress: Option<Arc<dyn Progress>>,
+    /// A job ends with an error soon after this becomes true, and removes what it has written.
+    pub interrupt: Arc<AtomicBool>,
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("threads", &self.threads)
+            .field("max_memory", &self.max_memory)
+            .field("accept_fill_value", &self.accept_fill_value)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Is told how far a job is. Passes follow one another; they do not overlap.
+pub trait Progress: Send + Sync {
+    /// A pass over chunks begins.
+    fn begin(&self, pass: &Pass);
+    /// So many units more are done. Called from any thread.
+    fn advance(&self, units: u64);
+    /// The pass has ended, also if it failed.
+    fn end(&self);
+}
+
+/// A pass over chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// The verb: "range", "write", "verify".
+    pub name: &'static str,
+    /// Whether units are bytes of decoded elements; otherwise they are chunks.
+    pub is_in_bytes: bool,
+    /// Units in all.
+    pub total: u64,
+}
+
+impl Pass {
+    /// A pass whose units are chunks; their number is known when it begins.
+    pub(crate) fn over_chunks(name: &'static str) -> Self {
+        Self { name, is_in_bytes: false, total: 0 }
+    }
+
+    /// A pass over so many bytes.
+    pub(crate) fn over_bytes(name: &'static str, bytes: u64) -> Self {
+        Self { name, is_in_bytes: bytes > 0, total: bytes }
+    }
+}
+
+impl From<&'static str> for Pass {
+    fn from(name: &'static str) -> Self {
+        Self::over_chunks(name)
+    }
+}
+
+/// What a chunk takes while it is worked on.
+#[derive(Clone, Debug)]
+pub(crate) struct ChunkMemory {
+    /// The array, for errors.
+    pub(crate) array: PathBuf,
+    pub(crate) shape: Vec<u64>,
+    /// Bytes of its decoded elements.
+    pub(crate) decoded: u64,
+}
+
+/// Chunks per thread that are worked on before their results are folded.
+const BATCH: u64 = 64;
+
+/// The threads, and who is told of progress.
+pub(crate) struct Workers {
+    pool: rayon::ThreadPool,
+    progress: Option<Arc<dyn Progress>>,
+    interrupt: Arc<AtomicBool>,
+}
+
+/// Ends a pass when it goes out of scope.
+struct Running<'a>(Option<&'a dyn Progress>);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if let Some(progress) = self.0 {
+            progress.end();
+        }
+    }
+}
+
+impl Workers {
+    /// Starts the threads.
+    pub(crate) fn new(runtime: &Runtime) -> Result<Self> {
+        Self::with_threads(runtime, runtime.threads)
+    }
+
+    /// As [`Self::new`], with no more threads than can each hold a chunk of any of these arrays within
+    /// the memory that is allowed.
+    pub(crate) fn within(
+        runtime: &Runtime,
+        chunks: impl IntoIterator<Item = Result<Option<ChunkMemory>>>,
+    ) -> Result<Self> {
+        let mut threads = runtime.threads;
+        if let Some(most) = runtime.max_memory {
+            for chunk in chunks {
+                threads = Some(chunk?.map_or(Ok(1), |chunk| affordable(most, threads, &chunk))?);
+            }
+        }
+        Self::with_threads(runtime, threads)
+    }
+
+    fn with_threads(runtime: &Runtime, threads: Option<u16>) -> Result<Self> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.map_or(0, usize::from))
+            .build()
+            .context("the threads cannot be started; try --threads 1")?;
+        let (progress, interrupt) = (runtime.progress.clone(), Arc::clone(&runtime.interrupt));
+        Ok(Self { pool, progress, interrupt })
+    }
+
+    /// Runs something inside the thread pool.
+    pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.pool.install(work)
+    }
+
+    /// Does `work` for each number below `count`, in parallel, and folds the results in order; so the
+    /// outcome, also a failure, does not depend on the threads.
+    pub(crate) fn run<T: Send>(
+        &self,
+        pass: impl Into<Pass>,
+        count: u64,
+        work: impl Fn(u64) -> Result<T> + Sync,
+        mut fold: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
+        let mut pass = pass.into();
+        if !pass.is_in_bytes {
+            pass.total = count;
+        }
+        let progress = self.progress.as_deref();
+        let running = Running(progress);
+        if let Some(progress) = progress {
+            progress.begin(&pass);
+        }
+        let done = |chunks: u64| {
+            (u128::from(pass.total) * u128::from(chunks) / u128::from(count.max(1))) as u64
+        };
+        let batch = BATCH * self.pool.current_num_threads() as u64;
+        let failed = AtomicU64::new(u64::MAX);
+        let mut start = 0;
+        while start < count {
+            let end = count.min(start.saturating_add(batch));
+            let one = |number| {
+                if self.interrupt.load(Ordering::Relaxed) {
+                    return Err(Interrupted.into());
+                }
+                // After a failure only chunks before it still matter.
+                if failed.load(Ordering::Relaxed) < number {
+                    bail!("not reached");
+                }
+                let result = work(number);
+                if result.is_err() {
+                    failed.fetch_min(number, Ordering::Relaxed);
+                }
+                if let Some(progress) = progress {
+                    progress.advance(done(number + 1) - done(number));
+                }
+                result
+            };
+            let results: Vec<Result<T>> =
+                self.pool.install(|| (start..end).into_par_iter().map(one).collect());
+            for result in results {
+                fold(result?)?;
+            }
+            start = end;
+        }
+        drop(running);
+        Ok(())
+    }
+}
+
+/// A chunk is held as it is stored, decoded, encoded, and as it will be stored. None of these is much
+/// larger than decoded.
+const COPIES: u64 = 4;
+
+/// The number of threads for which the memory is enough.
+fn affordable(most: u64, threads: Option<u16>, chunk: &ChunkMemory) -> Result<u16> {
+    let threads = threads.map_or_else(
+        || std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
+        u64::from,
+    );
+    let needed = COPIES * chunk.decoded.max(1);
+    if needed > most {
+        bail!(
+            "{}: a chunk of shape {:?} takes {} to work on, more than --max-memory {}; allow more, \
+             or use smaller chunks",
+            chunk.array.display(),
+            chunk.shape,
+            bytes(needed as f64),
+            bytes(most as f64)
+        );
+    }
+    Ok((most / needed).min(threads).min(1024) as u16)
+}

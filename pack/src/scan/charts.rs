@@ -1,0 +1,309 @@
+//! What the page of a report shows, gathered from all elements: histograms, and where the errors are.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use recast_kernels::{ElementType, Format};
+
+use super::missing::Markers;
+use super::number::{Number, is_wide};
+use super::reader::Reader;
+use crate::error::Result;
+use crate::io::region::Region;
+use crate::runtime::Workers;
+
+/// Bars of a histogram at most.
+const BARS: usize = 120;
+/// Rows and columns of the map of errors at most.
+const MAP: [u64; 2] = [72, 120];
+
+/// The elements of a chunk: original, decoded, and as they are stored.
+pub(crate) struct Pieces {
+    pub(crate) before: Vec<u8>,
+    pub(crate) after: Vec<u8>,
+    pub(crate) codes: Option<Vec<u8>>,
+}
+
+/// What is to be gathered, and over which ranges.
+pub(crate) struct Frame {
+    /// The type in which elements are compared.
+    pub(crate) element_type: ElementType,
+    /// Values that are left out where both elements are the same.
+    pub(crate) markers: Markers,
+    pub(crate) shape: Vec<u64>,
+    /// The ends of the values.
+    pub(crate) values: (f64, f64),
+    /// The type of the stored values, and the ends of those that the values have.
+    pub(crate) codes: Option<(ElementType, (f64, f64))>,
+    /// The largest |error|.
+    pub(crate) max_error: f64,
+}
+
+/// Histograms, and the map.
+#[derive(Debug)]
+pub struct Charts {
+    /// Of the original values.
+    pub values: Histogram,
+    /// Of the stored codes.
+    pub codes: Option<Histogram>,
+    /// Of decoded − original.
+    pub errors: Histogram,
+    /// Where the largest errors are.
+    pub map: ErrorMap,
+}
+
+/// Counts of numbers in bins of one width.
+#[derive(Debug)]
+pub struct Histogram {
+    /// Where the first bin begins.
+    pub least: f64,
+    /// Where the last bin ends.
+    pub greatest: f64,
+    bins: Vec<AtomicU64>,
+}
+
+impl Histogram {
+    fn new((least, greatest): (f64, f64), bins: usize) -> Self {
+        let bins = (0..bins.max(1)).map(|_| AtomicU64::new(0)).collect();
+        Self { least, greatest, bins }
+    }
+
+    /// For whole numbers: each bin has the same number of them.
+    fn of_integers((least, greatest): (f64, f64)) -> Self {
+        let count = greatest - least + 1.0;
+        let per_bin = (count / BARS as f64).ceil().max(1.0);
+        let bins = (count / per_bin).ceil();
+        let ends = (least - 0.5, least - 0.5 + bins * per_bin);
+        Self::new(ends, bins as usize)
+    }
+
+    /// For errors of elements with this largest magnitude: each bin has as many of the numbers that a
+    /// difference of such elements can be, so that no bin is higher for that alone; 0 is in the middle of
+    /// one.
+    fn of_errors(largest: f64, element_type: ElementType, magnitude: f64) -> Self {
+        let spacing = match element_type.format() {
+            Format::Float(format) => {
+                2_f64.powi((magnitude.log2().floor() - format.mantissa_bits as f64) as i32)
+            }
+            _ => 1.0,
+        };
+        let width = (2.0 * largest / BARS as f64 / spacing).ceil() * spacing;
+        if !(width.is_normal() && largest > 0.0) {
+            return Self::new((-largest, largest), BARS + 1);
+        }
+        let each_side = (largest / width - 0.5).ceil().max(0.0);
+        let end = (each_side + 0.5) * width;
+        Self::new((-end, end), 2 * each_side as usize + 1)
+    }
+
+    fn add(&self, number: f64) {
+        let extent = self.greatest - self.least;
+        let place = (number - self.least) / extent * self.bins.len() as f64;
+        // A float saturates as an integer, and an extent of 0 makes NaN, which becomes 0.
+        let bin = self.bins.get((place as usize).min(self.bins.len() - 1));
+        if let Some(bin) = bin {
+            bin.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The bins: where each begins and ends, and its count.
+    pub fn bins(&self) -> impl Iterator<Item = (f64, f64, u64)> {
+        let width = (self.greatest - self.least) / self.bins.len() as f64;
+        self.bins.iter().enumerate().map(move |(number, bin)| {
+            let start = self.least + number as f64 * width;
+            (start, start + width, bin.load(Ordering::Relaxed))
+        })
+    }
+}
+
+/// The largest |error| in each cell of a grid over the last two dimensions that extend.
+#[derive(Debug)]
+pub struct ErrorMap {
+    /// The dimensions that the grid shows; the others lie over each other.
+    pub dimensions: Vec<usize>,
+    /// Their extents in the array, rows before columns; 1 for a dimension there is none for.
+    pub extents: [u64; 2],
+    /// Rows and columns of the grid.
+    pub cells: [u64; 2],
+    largest: Vec<AtomicU64>,
+}
+
+/// In place of a cell without elements.
+const EMPTY: u64 = u64::MAX;
+
+impl ErrorMap {
+    fn new(shape: &[u64]) -> Self {
+        let extending = shape.iter().enumerate().filter(|(_, extent)| **extent > 1);
+        let mut dimensions: Vec<usize> = extending.map(|(dimension, _)| dimension).collect();
+        dimensions = dimensions.split_off(dimensions.len().saturating_sub(2));
+        let extent = |from_last: usize| {
+            let dimension = dimensions.iter().rev().nth(from_last);
+            dimension.and_then(|&dimension| shape.get(dimension)).copied().unwrap_or(1)
+        };
+        let extents = [extent(1), extent(0)];
+        let cells = [extents[0].min(MAP[0]), extents[1].min(MAP[1])];
+        let count = cells[0] * cells[1];
+        let largest = (0..count).map(|_| AtomicU64::new(EMPTY)).collect();
+        Self { dimensions, extents, cells, largest }
+    }
+
+    fn add(&self, place: &[u64], error: f64) {
+        let coordinate = |from_last: usize| {
+            let dimension = self.dimensions.iter().rev().nth(from_last);
+            dimension.and_then(|&dimension| place.get(dimension)).copied().unwrap_or(0)
+        };
+        let [rows, columns] = self.cells;
+        let row = u128::from(coordinate(1)) * u128::from(rows) / u128::from(self.extents[0]);
+        let column = u128::from(coordinate(0)) * u128::from(columns) / u128::from(self.extents[1]);
+        if let Some(cell) = self.largest.get((row * u128::from(columns) + column) as usize) {
+            // Numbers that are not negative are in the order of their bits.
+            let larger =
+                |bits| (bits == EMPTY || f64::from_bits(bits) < error).then(|| error.to_bits());
+            let _ = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, larger);
+        }
+    }
+
+    /// The cells with elements: row, column, and the largest |error|.
+    pub fn cells(&self) -> impl Iterator<Item = (u64, u64, f64)> {
+        let columns = self.cells[1];
+        self.largest.iter().enumerate().filter_map(move |(index, cell)| {
+            let bits = cell.load(Ordering::Relaxed);
+            let index = index as u64;
+            (bits != EMPTY).then(|| (index / columns, index % columns, f64::from_bits(bits)))
+        })
+    }
+}
+
+/// Goes through chunks, whose elements `read` gives; none for a chunk that is the fill value.
+pub(crate) fn gather(
+    frame: &Frame,
+    workers: &Workers,
+    chunks: u64,
+    read: impl Fn(u64) -> Result<Option<(Region, Pieces)>> + Sync,
+) -> Result<Charts> {
+    let codes = frame.codes.map(|(element_type, ends)| {
+        if element_type.is_integer() {
+            Histogram::of_integers(ends)
+        } else {
+            Histogram::new(ends, BARS)
+        }
+    });
+    let charts = Charts {
+        values: Histogram::new(frame.values, BARS),
+        codes,
+        errors: Histogram::of_errors(
+            frame.max_error,
+            frame.element_type,
+            frame.values.0.abs().max(frame.values.1.abs()),
+        ),
+        map: ErrorMap::new(&frame.shape),
+    };
+    let one = |number| -> Result<()> {
+        let Some((region, pieces)) = read(number)? else { return Ok(()) };
+        if is_wide(frame.element_type) {
+            charts.add::<i128>(frame, &region, &pieces)
+        } else {
+            charts.add::<f64>(frame, &region, &pieces)
+        }
+    };
+    workers.run("report", chunks, one, Ok)?;
+    Ok(charts)
+}
+
+impl Charts {
+    fn add<N: Number>(&self, frame: &Frame, region: &Region, pieces: &Pieces) -> Result<()> {
+        let reader = Reader::<N>::new(frame.element_type)?;
+        let markers = frame.markers.numbers(&reader)?;
+        let codes = match (&frame.codes, &pieces.codes) {
+            (Some((element_type, _)), Some(codes)) => {
+                Reader::<f64>::new(*element_type)?.read(codes)?
+            }
+            _ => Vec::new(),
+        };
+        let before = reader.read(&pieces.before)?;
+        let after = reader.read(&pieces.after)?;
+        let mut place = region.origin.clone();
+        for (index, (&x, &y)) in before.iter().zip(&after).enumerate() {
+            let is_marker = markers.contains(&x) && x == y;
+            if !(x.is_nan() || x.is_infinite() || y.is_nan() || y.is_infinite() || is_marker) {
+                let error = y.minus(x);
+                self.values.add(x.to_f64());
+                self.errors.add(error);
+                self.map.add(&place, error.abs());
+                if let Some((histogram, code)) = self.codes.as_ref().zip(codes.get(index)) {
+                    histogram.add(*code);
+                }
+            }
+            step(&mut place, region);
+        }
+        Ok(())
+    }
+}
+
+/// To the next element in C order.
+fn step(place: &mut [u64], region: &Region) {
+    let extents = region.origin.iter().zip(&region.shape).rev();
+    for (coordinate, (origin, extent)) in place.iter_mut().rev().zip(extents) {
+        *coordinate += 1;
+        if *coordinate < origin + extent {
+            return;
+        }
+        *coordinate = *origin;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_counted_where_they_belong() {
+        let histogram = Histogram::new((0.0, 10.0), 5);
+        for number in [0.0, 1.9, 2.0, 9.9, 10.0] {
+            histogram.add(number);
+        }
+        let counts: Vec<u64> = histogram.bins().map(|(_, _, count)| count).collect();
+        assert_eq!(counts, [2, 1, 0, 0, 2]);
+        let codes = Histogram::of_integers((-5.0, 5.0));
+        codes.add(-5.0);
+        codes.add(5.0);
+        let counts: Vec<u64> = codes.bins().map(|(_, _, count)| count).collect();
+        assert_eq!((counts.len(), counts[0], counts[10]), (11, 1, 1));
+        // All numbers are the same.
+        let constant = Histogram::new((3.0, 3.0), 5);
+        constant.add(3.0);
+        assert_eq!(constant.bins().map(|(_, _, count)| count).sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn bins_of_errors_have_equally_many_possible_errors() {
+        // Between 256 and 512 values of float32 are 2^-15 apart.
+        let spacing = 2_f64.powi(-15);
+        let histogram = Histogram::of_errors(163.0 * spacing, ElementType::Float32, 304.0);
+        for multiple in -163..=163 {
+            histogram.add(f64::from(multiple) * spacing);
+        }
+        let counts: Vec<u64> = histogram.bins().map(|(_, _, count)| count).collect();
+        let (first, rest) = counts.split_first().unwrap();
+        let (last, between) = rest.split_last().unwrap();
+        assert!(
+            between.iter().all(|&count| count == 3) && *first <= 3 && first == last,
+            "{counts:?}"
+        );
+        let whole = Histogram::of_errors(2.0, ElementType::Int16, 1000.0);
+        assert_eq!(
+            whole.bins().map(|(start, _, _)| start).collect::<Vec<_>>(),
+            [-2.5, -1.5, -0.5, 0.5, 1.5]
+        );
+        assert_eq!(Histogram::of_errors(0.0, ElementType::Float32, 1.0).bins().count(), BARS + 1);
+    }
+
+    #[test]
+    fn errors_are_mapped_to_their_place() {
+        let map = ErrorMap::new(&[1, 3, 1, 400]);
+        assert_eq!((map.extents, map.cells), ([3, 400], [3, 120]));
+        map.add(&[0, 2, 0, 399], 0.5);
+        map.add(&[0, 2, 0, 398], 0.25);
+        assert_eq!(map.cells().collect::<Vec<_>>(), [(2, 119, 0.5)]);
+        assert_eq!(ErrorMap::new(&[]).cells, [1, 1]);
+    }
+}

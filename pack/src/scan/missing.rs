@@ -1,0 +1,201 @@
+//! Missing markers: values that readers treat as missing. NaN is one in every array that can hold it; it
+//! needs no naming, and is not listed here.
+
+use anyhow::anyhow;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use recast_kernels::{ElementType, Scalar};
+use serde_json::{Map, Value};
+use zarr_recast::JsonScalar;
+use zarrs::array::ArrayMetadata;
+
+use super::number::{Number, is_less};
+use super::reader::Reader;
+use crate::error::Result;
+use crate::io::source::Source;
+use crate::options::PackOptions;
+
+/// The attribute with the value that readers mask; CF's name.
+pub(crate) const FILL_VALUE: &str = "_FillValue";
+/// The attribute with one or several more such values.
+pub(crate) const MISSING_VALUE: &str = "missing_value";
+
+/// Values that netCDF, CF archives and satellite products fill with where nothing was measured.
+const CUSTOMARY: [f64; 12] = [
+    9.969_209_968_386_869e36,
+    1e20,
+    1e30,
+    1e36,
+    -9999.0,
+    -999.0,
+    -99_999.0,
+    -32_768.0,
+    -32_767.0,
+    9999.0,
+    99_999.0,
+    -2_147_483_648.0,
+];
+
+/// The ends of a range that look like missing values which nothing names.
+pub(crate) fn customary_markers(range: Option<(Scalar, Scalar)>) -> Vec<Scalar> {
+    let (least, greatest) = range.unzip();
+    let is_customary = |end: &Scalar| {
+        let one = |&number: &f64| {
+            let number = JsonScalar::from(Scalar::from(number));
+            number.to_scalar(end.element_type()).is_ok_and(|value| value.equals(*end))
+        };
+        CUSTOMARY.iter().any(one)
+    };
+    let mut ends: Vec<Scalar> = least.into_iter().chain(greatest).filter(is_customary).collect();
+    ends.dedup_by(|a, b| a.equals(*b));
+    ends
+}
+
+/// The markers of an array, in its type, each value once, in ascending order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Markers(Vec<Scalar>);
+
+impl Markers {
+    /// The markers of an array: its attributes `_FillValue` and `missing_value`, and the `fill_value` of Zarr
+    /// v2, which xarray masks as well.
+    pub(crate) fn of(source: &Source) -> Self {
+        let element_type = source.element_type();
+        let mut markers = Self::in_attributes(source.array().attributes(), element_type);
+        markers.extend(fill_value_of_v2(source));
+        markers
+    }
+
+    /// As [`Self::of`], with the values that options name.
+    pub(crate) fn with(source: &Source, options: &PackOptions) -> Result<Self> {
+        let element_type = source.element_type();
+        let mut markers = Self::of(source);
+        for named in &options.missing {
+            let marker = named.to_scalar(element_type).map_err(|error| {
+                anyhow!("--missing {named} is no value of {element_type}: {error}")
+            })?;
+            markers.extend([marker]);
+        }
+        if options.infinity {
+            let infinities = [false, true].map(|sign| Scalar::infinity(element_type, sign));
+            markers.extend(infinities.into_iter().flatten());
+        }
+        Ok(markers)
+    }
+
+    /// Reads `_FillValue` and `missing_value` in the type of an array. What is no value of the type marks
+    /// no element.
+    pub(crate) fn in_attributes(
+        attributes: &Map<String, Value>,
+        element_type: ElementType,
+    ) -> Self {
+        let mut markers = Self::default();
+        for name in [FILL_VALUE, MISSING_VALUE] {
+            let values = match attributes.get(name) {
+                None => &[],
+                Some(Value::Array(values)) => values.as_slice(),
+                Some(value) => std::slice::from_ref(value),
+            };
+            markers.extend(values.iter().filter_map(|value| marker(value, element_type)));
+        }
+        markers
+    }
+
+    /// Adds values; NaN needs no marker.
+    pub(crate) fn extend(&mut self, values: impl IntoIterator<Item = Scalar>) {
+        for value in values.into_iter().filter(|value| !value.is_nan()) {
+            if !self.contains(value) {
+                self.0.push(value);
+            }
+        }
+        self.0.sort_by(|&a, &b| is_less(b, a).cmp(&is_less(a, b)));
+    }
+
+    /// All of them, in ascending order.
+    pub(crate) fn values(&self) -> &[Scalar] {
+        &self.0
+    }
+
+    /// Whether a value of the same type is one of them.
+    pub(crate) fn contains(&self, value: Scalar) -> bool {
+        self.0.iter().any(|marker| marker.equals(value))
+    }
+
+    /// The markers as numbers.
+    pub(crate) fn numbers<N: Number>(&self, reader: &Reader<N>) -> Result<Vec<N>> {
+        let bytes: Vec<u8> = self.0.iter().flat_map(|marker| marker.to_ne_bytes()).collect();
+        reader.read(&bytes)
+    }
+}
+
+/// The fill value of an array of Zarr v2, unless it is null.
+pub(crate) fn fill_value_of_v2(source: &Source) -> Option<Scalar> {
+    let ArrayMetadata::V2(metadata) = source.array().metadata() else { return None };
+    let is_null = serde_json::to_value(&metadata.fill_value).is_ok_and(|value| value.is_null());
+    (!is_null).then(|| source.fill_value())
+}
+
+/// `_FillValue` as xarray writes it for Zarr v3: for floats the bytes of a float64, little-endian, in
+/// base64.
+pub(crate) fn to_attribute(value: Scalar) -> Value {
+    if value.element_type().is_float() {
+        BASE64_STANDARD.encode(value.to_f64().to_le_bytes()).into()
+    } else {
+        zarr_recast::fill_value::to_json(value)
+    }
+}
+
+/// A value of an attribute as an element; `None` if no element can be it.
+fn marker(value: &Value, element_type: ElementType) -> Option<Scalar> {
+    let encoded = value.as_str().and_then(|text| from_base64(text, element_type));
+    encoded.or_else(|| JsonScalar::from_json(value).ok()?.to_scalar(element_type).ok())
+}
+
+/// The inverse of [`to_attribute`]; also takes the bytes of an element of the type itself.
+fn from_base64(text: &str, element_type: ElementType) -> Option<Scalar> {
+    // No name of a number is base64 of as many bytes.
+    let mut bytes = BASE64_STANDARD.decode(text).ok()?;
+    if element_type.is_float()
+        && let Ok(double) = <[u8; 8]>::try_from(bytes.as_slice())
+    {
+        let double = JsonScalar::from(Scalar::from(f64::from_le_bytes(double)));
+        return double.to_scalar(element_type).ok();
+    }
+    if cfg!(target_endian = "big") {
+        bytes.reverse();
+    }
+    Scalar::from_ne_bytes(element_type, &bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[allow(clippy::needless_pass_by_value)] // json!(…) makes a value
+    fn read(attributes: Value, element_type: ElementType) -> Vec<f64> {
+        let attributes = attributes.as_object().unwrap();
+        let markers = Markers::in_attributes(attributes, element_type);
+        markers.values().iter().map(|marker| marker.to_f64()).collect()
+    }
+
+    #[test]
+    fn markers_are_numbers_lists_and_what_xarray_writes() {
+        let float32 = ElementType::Float32;
+        assert_eq!(read(json!({"_FillValue": 1e20}), float32), [f64::from(1e20_f32)]);
+        assert_eq!(read(json!({"missing_value": [-999.0, -32768]}), float32), [-32768.0, -999.0]);
+        let both = json!({"_FillValue": -999.0, "missing_value": -999});
+        assert_eq!(read(both, float32), [-999.0]);
+        // xarray's FillValueCoder.encode(-9999.0, np.dtype("float32"))
+        assert_eq!(read(json!({"_FillValue": "AAAAAICHw8A="}), float32), [-9999.0]);
+        assert_eq!(to_attribute(Scalar::from(-9999.0_f32)), json!("AAAAAICHw8A="));
+        // NaN needs none, and infinity is a value.
+        assert!(read(json!({"_FillValue": "AAAAAAAA+H8="}), float32).is_empty());
+        assert!(read(json!({"_FillValue": "NaN", "missing_value": null}), float32).is_empty());
+        assert_eq!(read(json!({"_FillValue": "Infinity"}), float32), [f64::INFINITY]);
+        // No element of the type is it.
+        assert!(read(json!({"_FillValue": 1e300}), float32).is_empty());
+        assert!(read(json!({"_FillValue": 300}), ElementType::UInt8).is_empty());
+        assert_eq!(read(json!({"_FillValue": -1}), ElementType::Int16), [-1.0]);
+    }
+}

@@ -1,0 +1,11 @@
+//! What an array holds: its range, missing values, counts, and charts of it.
+
+pub(crate) mod charts;
+pub(crate) mod limits;
+pub(crate) mod missing;
+pub(crate) mod narrow;
+pub(crate) mod number;
+pub(crate) mod reader;
+pub(crate) mod simd_stats;
+pub(crate) mod sums;
+pub(crate) mod survey;

@@ -1,0 +1,66 @@
+//! Sums over elements before and after: how many there are of each kind, and how far they are off.
+
+/// Sums over some elements. Errors are of those that count: NaN, infinities and missing values are left
+/// out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Sums {
+    /// Elements that count.
+    pub(crate) elements: u64,
+    /// Elements that are NaN, infinite or a missing marker in both.
+    pub(crate) nan: u64,
+    pub(crate) infinite: u64,
+    pub(crate) missing: u64,
+    /// Elements that are the fill value in both, where that marks nothing.
+    pub(crate) fill: u64,
+    /// The largest |decoded − original|.
+    pub(crate) max: f64,
+    /// Of |decoded − original|.
+    pub(crate) distances: f64,
+    /// Of decoded − original.
+    pub(crate) differences: f64,
+    /// Of (decoded − original)².
+    pub(crate) squares: f64,
+    /// Valid elements that decode to a missing marker.
+    pub(crate) became_missing: u64,
+    /// Elements other than NaN that decode to it.
+    pub(crate) became_nan: u64,
+}
+
+impl Sums {
+    pub(crate) fn merge(self, other: Self) -> Self {
+        Self {
+            elements: self.elements + other.elements,
+            nan: self.nan + other.nan,
+            infinite: self.infinite + other.infinite,
+            missing: self.missing + other.missing,
+            fill: self.fill + other.fill,
+            max: self.max.max(other.max),
+            distances: self.distances + other.distances,
+            differences: self.differences + other.differences,
+            squares: self.squares + other.squares,
+            became_missing: self.became_missing + other.became_missing,
+            became_nan: self.became_nan + other.became_nan,
+        }
+    }
+
+    /// The mean of |decoded − original|.
+    pub(crate) fn mean(&self) -> f64 {
+        self.distances / self.elements.max(1) as f64
+    }
+
+    /// The mean of decoded − original.
+    pub(crate) fn bias(&self) -> f64 {
+        self.differences / self.elements.max(1) as f64
+    }
+
+    /// The root of the mean of (decoded − original)².
+    pub(crate) fn rmse(&self) -> f64 {
+        (self.squares / self.elements.max(1) as f64).sqrt()
+    }
+
+    /// 20 log10 of `extent`, the range of the values, over the RMSE, in dB; none without an error.
+    pub(crate) fn psnr(&self, extent: f64) -> Option<f64> {
+        let psnr = 20.0 * (extent / self.rmse()).log10();
+        psnr.is_finite().then_some(psnr)
+    }
+}

@@ -1,0 +1,281 @@
+//! What packing understands of missing values: kinds of data times ways of writing what is missing. All are
+//! packed, all values are within the bound, and every missing element comes back bit for bit.
+
+use std::fs;
+use std::path::Path;
+
+use recast_pack::{PackJob, PackOptions, PackReport, Runtime, cat, scalar};
+use serde_json::{Value, json};
+
+const ELEMENTS: usize = 600;
+const CHUNK: usize = 200;
+
+/// A generator that gives the same numbers everywhere; each below 1.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Roughly a normal deviate.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.next()).sum::<f64>() - 6.0
+    }
+}
+
+/// A kind of data: its name, and its element at a place between 0 and 1.
+type Kind = (&'static str, fn(f64, &mut Random) -> f64);
+
+const KINDS: [Kind; 14] = [
+    ("temperature", |x, random| 285.0 + 20.0 * (7.0 * x).sin() + random.normal()),
+    (
+        "precipitation",
+        |_, random| if random.next() < 0.7 { 0.0 } else { 3e-3 * -random.next().ln() },
+    ),
+    ("humidity", |x, random| 1e-3 + 1e-2 * (1.0 + (5.0 * x).cos()) * (0.5 + random.next())),
+    ("mixing ratio", |_, random| 1e-7 * (0.2 + random.next())),
+    ("chlorophyll", |_, random| (0.8 * random.normal() - 1.0).exp()),
+    ("counts", |_, random| (40.0 * random.next()).floor()),
+    ("log-normal", |_, random| (2.0 * random.normal()).exp()),
+    ("constant", |_, _| 3.25),
+    ("fraction", |_, random| random.next().powi(3)),
+    ("anomaly", |_, random| 2.0 * random.normal()),
+    ("wind", |x, random| 12.0 * (11.0 * x).sin() + 3.0 * random.normal()),
+    ("pressure", |x, random| 101_325.0 + 2500.0 * (3.0 * x).sin() + 10.0 * random.normal()),
+    ("elevation", |_, random| -400.0 + 9000.0 * random.next()),
+    ("all negative", |_, random| -5.0 - random.next()),
+];
+
+/// A way of writing what is missing.
+struct Way {
+    name: &'static str,
+    /// The values that are missing elements, one after the other.
+    missing: &'static [f64],
+    fill_value: &'static str,
+    attributes: &'static str,
+    /// What `--missing` names.
+    named: &'static str,
+    is_v2: bool,
+}
+
+const WAY: Way =
+    Way { name: "", missing: &[], fill_value: "0", attributes: "{}", named: "", is_v2: false };
+const NC_FILL: f64 = 9.969_209_968_386_869e36;
+
+const WAYS: [Way; 9] = [
+    Way { name: "none", ..WAY },
+    Way { name: "NaN, also as fill value", missing: &[f64::NAN], fill_value: "\"NaN\"", ..WAY },
+    Way { name: "NaN", missing: &[f64::NAN], ..WAY },
+    Way { name: "_FillValue 1e20", missing: &[1e20], attributes: r#"{"_FillValue": 1e20}"#, ..WAY },
+    Way {
+        name: "_FillValue -9999 in base64",
+        missing: &[-9999.0],
+        attributes: r#"{"_FillValue": "AAAAAICHw8A="}"#,
+        ..WAY
+    },
+    Way {
+        name: "missing_value -32768",
+        missing: &[-32768.0],
+        attributes: r#"{"missing_value": -32768}"#,
+        ..WAY
+    },
+    Way {
+        name: "a list, and NaN",
+        missing: &[-999.0, f64::NAN, -888.5],
+        fill_value: "\"NaN\"",
+        attributes: r#"{"missing_value": [-999.0, -888.5]}"#,
+        ..WAY
+    },
+    Way { name: "Zarr v2", missing: &[-9999.0], fill_value: "-9999.0", is_v2: true, ..WAY },
+    Way { name: "--missing", missing: &[NC_FILL, 1e30], named: "9.969209968386869e36 1e30", ..WAY },
+];
+
+/// A floating-point type of the arrays.
+#[derive(Clone, Copy, PartialEq)]
+enum Float {
+    Single,
+    Double,
+}
+
+impl Float {
+    fn bytes(self, values: &[f64]) -> Vec<u8> {
+        match self {
+            Self::Single => values.iter().flat_map(|&value| (value as f32).to_le_bytes()).collect(),
+            Self::Double => values.iter().flat_map(|&value| value.to_le_bytes()).collect(),
+        }
+    }
+
+    fn values(self, bytes: &[u8]) -> Vec<f64> {
+        match self {
+            Self::Single => {
+                bytes.as_chunks().0.iter().map(|&one| f32::from_le_bytes(one).into()).collect()
+            }
+            Self::Double => {
+                bytes.as_chunks().0.iter().map(|&one| f64::from_le_bytes(one)).collect()
+            }
+        }
+    }
+}
+
+/// The elements; about every seventh is missing.
+fn elements(kind: Kind, way: &Way, float: Float) -> Vec<f64> {
+    let mut random = Random(kind.0.len() as u64 * 977 + way.name.len() as u64);
+    let mut missing = way.missing.iter().cycle();
+    let values: Vec<f64> = (0..ELEMENTS)
+        .map(|index| {
+            let value = kind.1(index as f64 / ELEMENTS as f64, &mut random);
+            if random.next() < 0.15 { missing.next().copied().unwrap_or(value) } else { value }
+        })
+        .collect();
+    float.values(&float.bytes(&values))
+}
+
+fn write(path: &Path, way: &Way, float: Float, values: &[f64]) {
+    let fill: Value = serde_json::from_str(way.fill_value).unwrap();
+    let attributes: Value = serde_json::from_str(way.attributes).unwrap();
+    let size = if float == Float::Single { 4 } else { 8 };
+    let folder = if way.is_v2 { path.to_owned() } else { path.join("c") };
+    fs::create_dir_all(&folder).unwrap();
+    if way.is_v2 {
+        let metadata = json!({
+            "zarr_format": 2, "shape": [ELEMENTS], "chunks": [CHUNK], "dtype": format!("<f{size}"),
+            "compressor": null, "filters": null, "order": "C", "fill_value": fill,
+        });
+        fs::write(path.join(".zarray"), metadata.to_string()).unwrap();
+        fs::write(path.join(".zattrs"), attributes.to_string()).unwrap();
+    } else {
+        let metadata = json!({
+            "zarr_format": 3, "node_type": "array", "shape": [ELEMENTS],
+            "data_type": format!("float{}", 8 * size),
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [CHUNK]}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+            "fill_value": fill, "attributes": attributes,
+        });
+        fs::write(path.join("zarr.json"), metadata.to_string()).unwrap();
+    }
+    for (number, chunk) in float.bytes(values).chunks(CHUNK * size).enumerate() {
+        fs::write(folder.join(number.to_string()), chunk).unwrap();
+    }
+}
+
+/// Packs elements, and returns the report and what they decode to.
+fn pack(
+    way: &Way,
+    float: Float,
+    values: &[f64],
+    bound: f64,
+) -> Result<(PackReport, Vec<f64>), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in.zarr"), folder.path().join("out.zarr"));
+    write(&input, way, float, values);
+    let missing = way.named.split_whitespace().map(|text| scalar(text).unwrap()).collect();
+    let options = PackOptions { max_abs_error: Some(bound), missing, ..PackOptions::default() };
+    let runtime = Runtime { threads: Some(1), ..Runtime::default() };
+    let report = PackJob::new(&input, &output, options).run(&runtime);
+    let report = report.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
+    let mut bytes = Vec::new();
+    cat(&output, &runtime, &mut bytes).unwrap();
+    Ok((report, float.values(&bytes)))
+}
+
+fn is_missing(way: &Way, float: Float, value: f64) -> bool {
+    let markers = float.values(&float.bytes(way.missing));
+    value.is_nan() || markers.contains(&value)
+}
+
+/// The smallest and the largest value.
+fn range(way: &Way, float: Float, values: &[f64]) -> (f64, f64) {
+    let valid = values.iter().copied().filter(|&value| !is_missing(way, float, value));
+    valid.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)))
+}
+
+fn judge(kind: Kind, way: &Way, float: Float, share: f64) -> Result<(), String> {
+    let values = elements(kind, way, float);
+    let (least, greatest) = range(way, float, &values);
+    let extent = if greatest > least { greatest - least } else { 1.0 };
+    let bound = share * extent;
+    let (report, decoded) = pack(way, float, &values, bound)?;
+    let markers: u64 = report.missing.iter().map(|one| one.count).sum();
+    let expected = values.iter().filter(|&&value| is_missing(way, float, value)).count() as u64;
+    if report.counts.nan + markers != expected {
+        return Err(format!("{} NaN and {markers} markers, not {expected}", report.counts.nan));
+    }
+    if decoded.len() != values.len() {
+        return Err(format!("{} elements", decoded.len()));
+    }
+    for (index, (&before, &after)) in values.iter().zip(&decoded).enumerate() {
+        let is_right = if before.is_nan() {
+            after.is_nan()
+        } else if is_missing(way, float, before) {
+            after.to_bits() == before.to_bits()
+        } else {
+            !is_missing(way, float, after) && (after - before).abs() <= bound
+        };
+        if !is_right {
+            return Err(format!("element {index} is {before:?} and decodes to {after:?}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_kind_of_data_is_packed_with_every_way_of_missing_values() {
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for kind in KINDS {
+        for way in &WAYS {
+            for float in [Float::Single, Float::Double] {
+                for share in [1e-2, 1e-3] {
+                    count += 1;
+                    if let Err(error) = judge(kind, way, float, share) {
+                        let double = float == Float::Double;
+                        failures
+                            .push(format!("{}, {}, {double}, {share}: {error}", kind.0, way.name));
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(count, 504);
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// A value that archives fill with is data unless something names it; where it makes the bound impossible,
+/// the error says so.
+#[test]
+fn what_looks_missing_and_makes_the_bound_impossible_is_named_and_counted() {
+    for suspect in [NC_FILL, 1e20] {
+        for float in [Float::Single, Float::Double] {
+            let mut values = elements(KINDS[0], &WAYS[0], float);
+            let suspect = float.values(&float.bytes(&[suspect]))[0];
+            for index in [5, 6, 450] {
+                values[index] = suspect;
+            }
+            let error = pack(&WAYS[0], float, &values, 0.01).unwrap_err();
+            assert!(error.contains("(3 elements) looks like"), "{error}");
+            assert!(error.contains("--missing"), "{error}");
+            // What the error names helps.
+            let named = error.split("--missing ").nth(1).unwrap();
+            let named = named.split(':').next().unwrap().to_owned();
+            let named: &'static str = named.leak();
+            let way = Way { named, ..WAY };
+            let (report, decoded) = pack(&way, float, &values, 0.01).unwrap();
+            assert_eq!(report.missing[0].count, 3);
+            assert_eq!(decoded[450].to_bits(), suspect.to_bits());
+        }
+    }
+}
+
+/// A bound that is too large where values lie close around a marker: only a smaller one parts them.
+#[test]
+fn advice_points_where_it_helps() {
+    // Too fine for the arithmetic: larger.
+    let values = elements(KINDS[0], &WAYS[0], Float::Single);
+    let error = pack(&WAYS[0], Float::Single, &values, 1e-12).unwrap_err();
+    assert!(error.contains("allow a larger --max-abs-error"), "{error}");
+    assert!(!error.contains("looks like"), "{error}");
+}

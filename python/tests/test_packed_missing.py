@@ -1,0 +1,109 @@
+"""14 kinds of data times 9 ways of writing missing values: `recast pack` packs all of them, and zarr-python
+reads every value within the bound and every missing element bit for bit.
+
+RECAST_BINARIES names the folder of `recast`, as `cargo build --bin recast` leaves it.
+"""
+
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+zarr = pytest.importorskip("zarr", minversion="3.4.2")
+pytest.importorskip("cast_value_rs")
+
+BINARIES = os.environ.get("RECAST_BINARIES")
+if BINARIES is None:
+    pytest.skip("RECAST_BINARIES is not set", allow_module_level=True)
+
+SIZE = 600
+
+# Name: elements from places between 0 and 1 and a generator.
+KINDS = {
+    "temperature": lambda x, g: 285 + 20 * np.sin(7 * x) + g.normal(size=SIZE),
+    "precipitation": lambda x, g: np.where(g.random(SIZE) < 0.7, 0, g.exponential(3e-3, SIZE)),
+    "humidity": lambda x, g: 1e-3 + 1e-2 * (1 + np.cos(5 * x)) * g.random(SIZE),
+    "mixing ratio": lambda x, g: 1e-7 * (0.2 + g.random(SIZE)),
+    "chlorophyll": lambda x, g: g.lognormal(-1, 0.8, SIZE),
+    "counts": lambda x, g: g.integers(0, 40, SIZE).astype("f8"),
+    "log-normal": lambda x, g: g.lognormal(0, 2, SIZE),
+    "constant": lambda x, g: np.full(SIZE, 3.25),
+    "fraction": lambda x, g: g.random(SIZE) ** 3,
+    "anomaly": lambda x, g: g.normal(0, 2, SIZE),
+    "wind": lambda x, g: 12 * np.sin(11 * x) + g.normal(0, 3, SIZE),
+    "pressure": lambda x, g: 101_325 + 2500 * np.sin(3 * x) + g.normal(0, 10, SIZE),
+    "elevation": lambda x, g: g.uniform(-400, 8600, SIZE),
+    "all negative": lambda x, g: -5 - g.random(SIZE),
+}
+
+NC_FILL = 9.969209968386869e36
+BASE64 = "AAAAAICHw8A="  # xarray's FillValueCoder.encode(-9999.0, np.dtype("float32"))
+
+# Name: the missing values, fill_value, attributes, flags, the format of Zarr.
+WAYS = {
+    "none": ([], 0, {}, [], 3),
+    "NaN, also as fill value": ([np.nan], np.nan, {}, [], 3),
+    "NaN": ([np.nan], 0, {}, [], 3),
+    "_FillValue 1e20": ([1e20], 0, {"_FillValue": 1e20}, [], 3),
+    "_FillValue in base64": ([-9999.0], 0, {"_FillValue": BASE64}, [], 3),
+    "missing_value -32768": ([-32768.0], 0, {"missing_value": -32768}, [], 3),
+    "a list, and NaN": (
+        [-999.0, np.nan, -888.5], np.nan, {"missing_value": [-999.0, -888.5]}, [], 3,
+    ),
+    "Zarr v2": ([-9999.0], -9999.0, {}, [], 2),
+    "--missing": ([NC_FILL, 1e30], 0, {}, ["--missing", repr(NC_FILL), "1e30"], 3),
+}  # fmt: skip
+
+
+def failure(kind, way, dtype, share, folder):
+    """Packs one array; says what is wrong with it, if anything is."""
+    missing, fill, attributes, flags, version = WAYS[way]
+    generator = np.random.default_rng([list(KINDS).index(kind), list(WAYS).index(way)])
+    values = KINDS[kind](np.linspace(0, 1, SIZE), generator).astype(dtype)
+    is_missing = (generator.random(SIZE) < 0.15) & bool(missing)
+    extent = np.ptp(values[~is_missing].astype("f8")) or 1.0
+    bound = share * extent
+    if missing:
+        values[is_missing] = np.resize(np.array(missing, dtype), is_missing.sum())
+    before, after = folder / "in.zarr", folder / "out.zarr"
+    array = zarr.create_array(
+        before, shape=values.shape, chunks=(200,), dtype=dtype, fill_value=fill,
+        attributes=attributes, zarr_format=version, compressors=None,
+    )  # fmt: skip
+    array[...] = values
+    command = [Path(BINARIES, "recast"), "pack", before, after, "-e", repr(float(bound)), "-q", *flags]
+    run = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True)
+    if run.returncode != 0:
+        return run.stderr
+    packed = zarr.open_array(after, mode="r")
+    if not any(type(codec).__name__ == "CastValue" for codec in packed.metadata.codecs):
+        return "not packed"
+    decoded = np.asarray(packed[...])
+    bits = f"u{values.dtype.itemsize}"
+    kept = np.where(np.isnan(values), np.isnan(decoded), values.view(bits) == decoded.view(bits))
+    if not kept[is_missing].all():
+        return "a missing element is another value"
+    errors = np.abs(decoded.astype("f8") - values.astype("f8"))[~is_missing]
+    if not (errors <= bound).all():
+        return f"off by {errors.max()}, {bound} is allowed"
+    if np.isin(decoded[~is_missing], np.array(missing, dtype)).any():
+        return "a value became a missing one"
+    return None
+
+
+@pytest.mark.parametrize("share", [1e-2, 1e-3])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_all_are_packed_and_read_back(dtype, share, tmp_path):
+    def one(case):
+        folder = tmp_path / str(case)
+        folder.mkdir()
+        return failure(*cases[case], dtype, share, folder)
+
+    cases = [(kind, way) for kind in KINDS for way in WAYS]
+    assert len(cases) == 14 * 9
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(one, range(len(cases))))
+    assert {case: text for case, text in zip(cases, results, strict=True) if text} == {}
