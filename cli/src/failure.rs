@@ -83,16 +83,15 @@ fn status(error: &anyhow::Error) -> u8 {
     match of_library.map(recast_pack::Error::kind) {
         Some(ErrorKind::Options) => USAGE,
         Some(ErrorKind::Interrupted) => INTERRUPTED,
-        Some(ErrorKind::Failed) => FAILED,
         None if error.is::<UsageError>() => USAGE,
-        None => FAILED,
+        Some(ErrorKind::Failed) | None => FAILED,
     }
 }
 
 fn is_reader_gone(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        inner.is_some_and(|inner| inner.is::<ReaderGone>())
+        inner.is_some_and(<dyn std::error::Error + Send + Sync>::is::<ReaderGone>)
     })
 }
 
