@@ -156,7 +156,13 @@ def test_the_consolidated_metadata_of_groups(command, zarr_format, tmp_path):
     with_copy = xarray.open_zarr(after, consolidated=True)
     assert dict(with_copy.sizes) == {"y": 6, "x": 10} and list(with_copy.coords) == ["x"]
     xarray.testing.assert_identical(with_copy, xarray.open_zarr(after, consolidated=False))
-    np.testing.assert_array_equal(with_copy["field"].values, found["field"][...])
+    if command[0] == "pack":
+        # What xarray masks of the original, it masks here: the fill value of Zarr v2 is a missing value.
+        seen = xarray.open_zarr(before, consolidated=False)["field"].values
+        assert np.isnan(seen).any() == (zarr_format == 2)
+        np.testing.assert_allclose(with_copy["field"].values, seen, rtol=0, atol=0.01)
+    else:
+        np.testing.assert_array_equal(with_copy["field"].values, found["field"][...])
 
 
 def arrays(group, prefix=""):
