@@ -4,7 +4,6 @@ use std::io::{self, Read, Write};
 
 use anyhow::{Context, Result, bail};
 use recast_kernels::{Plan, RunError};
-use recast_pack::swap_unless_little_endian;
 
 /// The reader of standard output has gone away.
 #[derive(Debug)]
@@ -100,5 +99,13 @@ fn shifted(error: RunError, first: usize) -> RunError {
             error.into()
         }
         other => other,
+    }
+}
+
+/// Swaps the bytes of elements between little-endian and this machine's order. Not `recast-pack`'s, for this file is
+/// fuzzed without it.
+fn swap_unless_little_endian(bytes: &mut [u8], size: usize) {
+    if cfg!(target_endian = "big") {
+        bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
 }

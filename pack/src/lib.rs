@@ -52,7 +52,7 @@ pub use check::comparison::{Errors, Found};
 pub use check::difference::Differences;
 pub use error::{Error, ErrorKind};
 pub use io::store::is_group;
-pub use jobs::cat::{cat, swap_unless_little_endian};
+pub use jobs::cat::cat;
 pub use jobs::cf::{CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport};
 pub use jobs::compare::{AllClose, CompareCounts, CompareJob, CompareReport};
 pub use jobs::group::{ArrayReport, ArrayRule, GroupEntry, GroupJob, GroupReport};

@@ -35,7 +35,7 @@ fn write_all(array: &Path, runtime: &Runtime, output: &mut impl Write) -> Result
 }
 
 /// Swaps the bytes of elements between little-endian and this machine's order.
-pub fn swap_unless_little_endian(bytes: &mut [u8], size: usize) {
+fn swap_unless_little_endian(bytes: &mut [u8], size: usize) {
     if cfg!(target_endian = "big") {
         bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
