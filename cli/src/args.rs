@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use recast_kernels::{ElementType, OutOfRange, Rounding};
 use recast_pack::{
     ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, NanTo, PackJob, PackOptions,
-    Percentiles, scalar,
+    Percentiles, ValueRange, scalar,
 };
 use zarr_recast::JsonScalar;
 
@@ -65,7 +65,8 @@ pub(crate) struct Man {
 /// compared with the original; OUTPUT appears only when all of them are right.
 ///
 /// Say what to keep with one of --max-abs-error, --max-rel-error, --precision and --auto, or give
-/// --scale and --offset, or --data-type alone, which casts.
+/// --scale and --offset, or --data-type alone, which casts. Integers need none of these: they are kept
+/// exactly, in the narrowest type; in a group only those that --include or a table of --config names.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Pack {
     /// The array to read: Zarr v1, v2 or v3, behind any codecs.
@@ -74,9 +75,6 @@ pub(crate) struct Pack {
     pub(crate) output: PathBuf,
     /// The largest allowed |decoded − original| of any element.
     #[arg(long, short = 'e', value_name = "E", value_parser = non_negative, allow_negative_numbers = true)]
-    #[arg(required_unless_present_any = [
-        "scale", "offset", "data_type", "max_rel_error", "precision", "auto", "from_cf", "config",
-    ])]
     #[arg(conflicts_with_all = ["max_rel_error", "precision"])]
     pub(crate) max_abs_error: Option<f64>,
     /// The largest allowed |decoded − original| / |original|; for floating-point types only.
@@ -124,6 +122,11 @@ pub(crate) struct Pack {
     #[arg(long, value_name = "LO,HI", value_parser = str::parse::<Percentiles>)]
     #[arg(conflicts_with_all = ["src_min", "src_max"])]
     pub(crate) percentile: Option<Percentiles>,
+    /// Promises room for values that were not seen: every value from MIN to MAX can be stored within the
+    /// bound, so that it can be appended later. Without it spare codes are on both sides of the data.
+    #[arg(long, num_args = 2, value_names = ["MIN", "MAX"], value_parser = scalar)]
+    #[arg(allow_negative_numbers = true, conflicts_with_all = ["src_min", "src_max", "percentile"])]
+    pub(crate) range: Vec<JsonScalar>,
     /// Takes the range of these arrays together, INPUT with them, so that packing one after the other
     /// gives all of them the same codecs; in a group, those whose names match (as with --include).
     #[arg(long, value_name = "ARRAY", num_args = 1..)]
@@ -177,7 +180,14 @@ pub(crate) struct Pack {
 impl Pack {
     /// How the flags say that arrays are packed.
     pub(crate) fn options(&self) -> PackOptions {
+        let range = match self.range.as_slice() {
+            [least, greatest] => {
+                Some(ValueRange { least: least.clone(), greatest: greatest.clone() })
+            }
+            _ => None,
+        };
         PackOptions {
+            range,
             max_abs_error: self.max_abs_error,
             max_rel_error: self.max_rel_error,
             precision: self.precision,
@@ -284,7 +294,7 @@ impl Group {
 }
 
 /// The arguments with which codecs are chosen; what replaces choosing excludes them.
-const CHOOSING: [&str; 17] = [
+const CHOOSING: [&str; 18] = [
     "compressor",
     "max_abs_error",
     "max_rel_error",
@@ -299,6 +309,7 @@ const CHOOSING: [&str; 17] = [
     "src_min",
     "src_max",
     "percentile",
+    "range",
     "scale_from",
     "scale",
     "offset",

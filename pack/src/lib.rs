@@ -61,6 +61,6 @@ pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateRepor
 pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom};
 pub use jobs::pending::Pending;
 pub use jobs::unpack::{UnpackJob, UnpackReport};
-pub use options::{Compressor, NanTo, PackOptions, Percentiles, scalar};
+pub use options::{Compressor, NanTo, PackOptions, Percentiles, ValueRange, scalar};
 pub use runtime::{Pass, Progress, Runtime};
 pub use scan::charts::{Charts, ErrorMap, Histogram};

@@ -49,7 +49,12 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
             ),
         ),
     };
-    table.row("type", format!("{} -> {}", report.source_data_type, report.data_type));
+    let note = if report.already_narrowest {
+        ", the narrowest for these values already: no codecs are needed, chunks are only compressed anew"
+    } else {
+        ""
+    };
+    table.row("type", format!("{} -> {}{note}", report.source_data_type, report.data_type));
     if report.offset.is_some() || report.scale.is_some() {
         let parts = [("offset", report.offset), ("scale", report.scale)];
         let parts = parts.into_iter().filter_map(|(name, value)| Some((name, value?)));
@@ -61,6 +66,9 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
         Some((least, greatest)) => table.row("range", format!("{least} to {greatest}")),
         None => table.row("range", "no values"),
     };
+    if let Some((least, greatest)) = report.storable_range {
+        table.row("can store", format!("{least} to {greatest}"));
+    }
     if let Some(scale_from) = &report.scale_from
         && let Some((least, greatest)) = scale_from.range
     {

@@ -69,6 +69,8 @@ impl Chooser<'_> {
                 ),
             }
         }
+        self.check_promised_ends(target, rounding, &forth)?;
+        self.check_promise(&place)?;
         if wraps {
             reached.clear();
         }
@@ -85,6 +87,7 @@ impl Chooser<'_> {
             rounding,
             nan,
             has_offset: offset.is_some(),
+            is_one_to_one: self.is_one_to_one(scale),
             scaled_ends,
             is_free: &is_free,
             forth: &forth,
@@ -94,7 +97,7 @@ impl Chooser<'_> {
         };
         let mut is_risky = false;
         for &marker in self.survey.markers.values() {
-            let is_hit = !wraps && self.is_hit(marker, &ways);
+            let is_hit = !wraps && !ways.is_one_to_one && self.is_hit(marker, &ways);
             if is_hit && avoids_markers {
                 let text = format!(
                     "values next to {marker}, which marks missing ones, would decode to it"
@@ -131,6 +134,7 @@ impl Chooser<'_> {
             scale,
             nan,
             specials,
+            reached: data,
             is_guess,
             is_risky,
             avoids_markers,

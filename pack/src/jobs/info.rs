@@ -7,11 +7,11 @@ use serde::Serialize;
 use serde_json::Value;
 use zarr_recast::{Chain, Codec, FillCheck};
 
+use crate::choose::room::storable;
 use crate::error::{Error, Result};
 use crate::io::codec_steps::Values;
 use crate::io::source::Source;
 use crate::json;
-use crate::scan::number::{integer, scalar};
 
 /// An array and its codecs.
 #[derive(Clone, Debug, Serialize)]
@@ -32,9 +32,9 @@ pub struct ArrayInfo {
     pub codecs: Vec<CodecInfo>,
     /// The type of the stored elements, if there are value codecs.
     pub encoded_data_type: Option<String>,
-    /// The values that the ends of the stored type stand for.
+    /// The range of values that the codecs can store.
     #[serde(serialize_with = "json::range")]
-    pub range: Option<(Scalar, Scalar)>,
+    pub storable_range: Option<(Scalar, Scalar)>,
     /// The distance of two neighbouring values.
     pub precision: Option<f64>,
     /// What a reader should know.
@@ -89,29 +89,11 @@ impl ArrayInfo {
             fill_value: source.fill_value(),
             codecs: steps.collect(),
             encoded_data_type: chain.as_ref().map(|chain| chain.encoded_type().name().to_owned()),
-            range: chain.as_ref().and_then(range),
+            storable_range: storable(source.element_type(), &codecs),
             precision: chain.as_ref().and_then(|chain| precision(chain, &codecs)),
             warnings: source.codecs().warnings.clone(),
         })
     }
-}
-
-/// The values that the ends of the stored type stand for, where they stand for any.
-fn range(chain: &Chain) -> Option<(Scalar, Scalar)> {
-    let encoded = chain.encoded_type();
-    let decode = |code: Scalar| {
-        let bytes = chain.decode(&code.to_ne_bytes()).ok()?;
-        let value = Scalar::from_ne_bytes(chain.decoded_type(), &bytes)?;
-        (value.is_finite() && Some(code) != chain.encoded_fill_value()).then_some(value)
-    };
-    // A stored value at the end may be that of NaN or the fill value; one further in is not.
-    let end = |end: Scalar, inward: i128| {
-        let further = (0..3).filter_map(|steps| scalar(integer(end)? + steps * inward, encoded));
-        further.chain([end]).find_map(decode)
-    };
-    let (a, b) = (end(Scalar::min(encoded), 1)?, end(Scalar::max(encoded), -1)?);
-    // A negative scale turns the range round.
-    Some(if a.to_f64() <= b.to_f64() { (a, b) } else { (b, a) })
 }
 
 /// 1 / scale, if integers are stored.

@@ -9,10 +9,11 @@ use zarr_recast::JsonScalar;
 
 use crate::error::{Error, OptionsError, Result};
 
-pub use values::{Compressor, NanTo, Percentiles, scalar};
+pub use values::{Compressor, NanTo, Percentiles, ValueRange, scalar};
 
 /// How an array is packed. Say what to keep with one of `max_abs_error`, `max_rel_error`, `precision`
-/// and `auto`, or give `scale` and `offset`, or `data_type` alone, which casts.
+/// and `auto`, or give `scale` and `offset`, or `data_type` alone, which casts. Integers need none of these:
+/// they are kept exactly, in the narrowest type.
 ///
 /// In TOML and JSON the names have hyphens, as flags do.
 ///
@@ -64,6 +65,9 @@ pub struct PackOptions {
     pub src_max: Option<f64>,
     /// Clamps values to these percentiles of the whole array (nearest rank).
     pub percentile: Option<Percentiles>,
+    /// Promises room for values that were not seen: every value in this range can be stored within the
+    /// bound.
+    pub range: Option<ValueRange>,
     /// How values between two stored ones are rounded.
     #[serde(with = "names::rounding")]
     pub rounding: Rounding,
@@ -122,6 +126,9 @@ impl PackOptions {
                 return usage(format!("{flag} is {number:?}, and {range} is needed"));
             }
         }
+        if let Some(Err(wrong)) = self.range.as_ref().map(ValueRange::check) {
+            return usage(format!("--range: {wrong}"));
+        }
         Ok(())
     }
 
@@ -140,6 +147,7 @@ impl PackOptions {
             "--src-min" => self.src_min.is_some(),
             "--src-max" => self.src_max.is_some(),
             "--percentile" => self.percentile.is_some(),
+            "--range" => self.range.is_some(),
             "--scale" => self.scale.is_some(),
             "--offset" => self.offset.is_some(),
             "--decoded-type" => self.decoded_type.is_some(),
@@ -155,13 +163,6 @@ impl PackOptions {
         }
         if self.decoded_type.is_some() && !self.from_cf {
             return usage("--decoded-type is for --from-cf".to_owned());
-        }
-        if !self.says_how() {
-            return usage(
-                "nothing says what to keep; give --max-abs-error, --max-rel-error, --precision or \
-                 --auto, or --scale and --offset, or --data-type"
-                    .to_owned(),
-            );
         }
         Ok(())
     }
@@ -201,6 +202,27 @@ impl PackOptions {
         Ok(())
     }
 
+    /// The options for an array of some type: integers are kept exactly unless something else is asked for.
+    ///
+    /// # Errors
+    /// Nothing says what to keep of floating-point numbers.
+    pub(crate) fn for_type(&self, element_type: ElementType) -> Result<Self> {
+        if !element_type.is_integer() {
+            if !self.says_how() {
+                usage(format!(
+                    "nothing says what to keep of {element_type}; give --max-abs-error, \
+                     --max-rel-error, --precision or --auto, or --scale and --offset, or --data-type"
+                ))?;
+            }
+            return Ok(self.clone());
+        }
+        // Out of range there is more to do than to keep the values: a cast was asked for.
+        let casts = self.out_of_range != OutOfRange::Error;
+        let is_exact = self.is_explicit() && self.scale.is_none() && self.offset.is_none() && !casts;
+        let max_abs_error = if is_exact { Some(0.0) } else { self.max_abs_error };
+        Ok(Self { max_abs_error, ..self.clone() })
+    }
+
     /// Whether anything says how an array is to be packed.
     #[must_use]
     pub fn says_how(&self) -> bool {
@@ -233,13 +255,14 @@ impl PackOptions {
 }
 
 /// Flags that exclude others.
-const CONFLICTS: [(&str, &[&str]); 7] = [
+const CONFLICTS: [(&str, &[&str]); 8] = [
     ("--max-abs-error", &["--max-rel-error", "--precision"]),
     ("--max-rel-error", &["--precision", "--auto"]),
     ("--precision", &["--auto", "--scale", "--offset"]),
     ("--auto", &["--scale", "--offset"]),
     ("--pow2", &["--scale"]),
     ("--percentile", &["--src-min", "--src-max"]),
+    ("--range", &["--src-min", "--src-max", "--percentile"]),
     (
         "--from-cf",
         &[
@@ -256,6 +279,7 @@ const CONFLICTS: [(&str, &[&str]); 7] = [
             "--src-min",
             "--src-max",
             "--percentile",
+            "--range",
             "--scale",
             "--offset",
         ],

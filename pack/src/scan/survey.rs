@@ -1,7 +1,8 @@
 //! The first pass over an array: its range, what is excluded from it, and a sample.
 
-use anyhow::anyhow;
-use recast_kernels::{ElementType, Scalar};
+use anyhow::{Context, anyhow, bail};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use zarr_recast::JsonScalar;
 
 use super::limits::Limits;
 use super::missing::Markers;
@@ -10,6 +11,7 @@ use super::reader::{BLOCK, Reader};
 use super::simd_stats;
 use crate::error::Result;
 use crate::io::source::Source;
+use crate::options::ValueRange;
 use crate::runtime::Workers;
 
 /// Elements of the sample, more or less.
@@ -42,6 +44,8 @@ pub(crate) struct Survey {
     /// The same, or the range that is to be kept, if that was asked for.
     pub(crate) range: Option<(Scalar, Scalar)>,
     pub(crate) limits: Option<Limits>,
+    /// The range that was promised room for, whether values were seen there or not.
+    pub(crate) promised: Option<(Scalar, Scalar)>,
     /// Some of those elements, in native byte order, with the smallest and the largest.
     pub(crate) sample: Vec<u8>,
 }
@@ -82,6 +86,39 @@ impl Survey {
         self.elements - self.nan - self.apart_counts.iter().sum::<u64>() - self.infinite
     }
 
+    /// The range of all values that codecs must be able to store.
+    pub(crate) fn to_store(&self) -> Option<(Scalar, Scalar)> {
+        union(self.range, self.promised)
+    }
+
+    /// Promises room for a range.
+    pub(crate) fn promise(&mut self, range: &ValueRange) -> Result<()> {
+        let end = |number: &JsonScalar, inward| {
+            let element_type = self.element_type;
+            let exact = number.to_scalar(element_type).ok();
+            // Inside what was named, where the type has no such value.
+            let near = || {
+                let number = Scalar::from(number.text().parse::<f64>().ok()?);
+                number.cast(element_type, inward, OutOfRange::Error).ok()
+            };
+            let end = exact.or_else(near).filter(|end| end.is_finite());
+            end.with_context(|| {
+                format!(
+                    "--range: {number} is outside {element_type} ({} to {}), the type of the values",
+                    Scalar::min(element_type),
+                    Scalar::max(element_type)
+                )
+            })
+        };
+        let least = end(&range.least, Rounding::TowardsPositive)?;
+        let greatest = end(&range.greatest, Rounding::TowardsNegative)?;
+        if is_less(greatest, least) {
+            bail!("--range: no value of {} lies in it", self.element_type);
+        }
+        self.promised = Some((least, greatest));
+        Ok(())
+    }
+
     /// Keeps the values to a range.
     pub(crate) fn keep_to(&mut self, limits: Option<Limits>) {
         if let Some(limits) = limits {
@@ -92,7 +129,10 @@ impl Survey {
 }
 
 /// The range that holds two.
-fn union(a: Option<(Scalar, Scalar)>, b: Option<(Scalar, Scalar)>) -> Option<(Scalar, Scalar)> {
+pub(crate) fn union(
+    a: Option<(Scalar, Scalar)>,
+    b: Option<(Scalar, Scalar)>,
+) -> Option<(Scalar, Scalar)> {
     let (Some(a), Some(b)) = (a, b) else { return a.or(b) };
     let least = if is_less(b.0, a.0) { b.0 } else { a.0 };
     let greatest = if is_less(a.1, b.1) { b.1 } else { a.1 };
@@ -262,6 +302,7 @@ fn survey_as<N: Number>(source: &Source, markers: &Markers, workers: &Workers) -
         data_range: range,
         range,
         limits: None,
+        promised: None,
         sample,
     })
 }

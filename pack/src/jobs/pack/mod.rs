@@ -85,6 +85,8 @@ impl PackJob {
         let started = Instant::now();
         self.options.checked()?;
         let source = Source::open_for(runtime, &self.input)?;
+        let options = self.options.for_type(source.element_type())?;
+        let asked = &Self { options, ..self.clone() };
         let others = self.others(&source, runtime)?;
         let sources: Vec<&Source> = [&source].into_iter().chain(&others).collect();
         let workers = Workers::within(runtime, sources.iter().map(|source| source.chunk_memory()))?;
@@ -95,7 +97,7 @@ impl PackJob {
             .map(|(source, survey)| Other { source, survey })
             .collect();
         let job = Job {
-            asked: self,
+            asked,
             source: &source,
             survey: &survey,
             others: &others,
@@ -103,7 +105,7 @@ impl PackJob {
             workers: &workers,
             is_dry_run: destination.is_none(),
         };
-        let chooser = Chooser::new(&self.options, &all).with_context(|| job.input())?;
+        let chooser = Chooser::new(&asked.options, &all).with_context(|| job.input())?;
         let Some(destination) = destination else {
             let sample = sample(&source, DRY_RUN_SAMPLE)?;
             let packed = job.find(&chooser, |packing, tolerance| {
@@ -170,6 +172,9 @@ impl PackJob {
             .with_context(|| first.path().display().to_string())?;
         for survey in surveys.iter_mut().chain([&mut own]) {
             survey.keep_to(all.limits.clone());
+        }
+        if let Some(range) = &self.options.range {
+            all.promise(range).with_context(|| first.path().display().to_string())?;
         }
         Ok((own, surveys, all))
     }

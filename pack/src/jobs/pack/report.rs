@@ -9,9 +9,11 @@ use serde_json::Value;
 use super::encode::Packed;
 use super::job::Job;
 use crate::check::comparison::Errors;
+use crate::choose::room::storable;
 use crate::json;
 use crate::options::PackOptions;
 use crate::scan::charts::Charts;
+use crate::scan::survey::union;
 
 /// What packing an array did, and what came of it.
 #[derive(Debug, Serialize)]
@@ -53,6 +55,9 @@ pub struct PackReport {
     /// The same, or the range that values were clamped to.
     #[serde(serialize_with = "json::range")]
     pub kept_range: Option<(Scalar, Scalar)>,
+    /// The range of values that the codecs can store, of those seen and of others; `None` without value codecs.
+    #[serde(serialize_with = "json::range")]
+    pub storable_range: Option<(Scalar, Scalar)>,
     /// The arrays whose range was taken together, if there are several.
     pub scale_from: Option<ScaleFrom>,
     /// How many elements are what.
@@ -64,6 +69,8 @@ pub struct PackReport {
     pub ratio: Option<f64>,
     /// How far decoded elements are from the original ones.
     pub error: PackErrors,
+    /// Whether the values are integers of the narrowest type already, so that no value codecs are needed.
+    pub already_narrowest: bool,
     /// Whether nothing was written.
     pub dry_run: bool,
     /// The chunks that a dry run has tried instead of all.
@@ -225,6 +232,8 @@ impl PackReport {
             codecs,
             range: survey.data_range,
             kept_range: survey.range,
+            storable_range: storable(survey.element_type, &packing.codecs)
+                .and_then(|storable| union(Some(storable), job.all.to_store())),
             scale_from,
             counts: Counts {
                 elements,
@@ -254,6 +263,7 @@ impl PackReport {
                 precision: options.precision,
                 largest_clamping: part.outside.farthest,
             },
+            already_narrowest: survey.element_type.is_integer() && packing.codecs.is_empty(),
             dry_run: job.is_dry_run,
             sampled_chunks: sampled,
             verified: options.verify,

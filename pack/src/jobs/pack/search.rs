@@ -25,6 +25,8 @@ const COMPRESSION_SAMPLE: u64 = 4 << 20;
 const COMPRESSION_MOST: u64 = 20 << 20;
 /// Bytes of an array that is compressed as a whole to choose.
 const SMALL: u64 = 16 << 20;
+/// One byte in so many, more or less, is the luck of a compressor.
+const LUCK: u64 = 1000;
 /// One zero in so many elements is a background.
 const BACKGROUND: usize = 10;
 
@@ -88,13 +90,16 @@ impl Job<'_> {
     }
 
     /// What is to be tried for a candidate: first the position in the type that compresses some chunks
-    /// best, if that is another than its own, and its own. Of a small array those are all (of 256 at most),
-    /// and coarser scales are tried, too.
+    /// best, or that leaves room on both sides of the data without taking more bytes, and then its own. Of a
+    /// small array those are all (of 256 at most), and coarser scales are tried, too.
     pub(super) fn smallest_first(
         &self,
         chooser: &Chooser<'_>,
         packing: Packing,
     ) -> Result<Vec<Packing>> {
+        if !chooser.may_move(&packing) {
+            return Ok(vec![packing]);
+        }
         let elements: u128 = self.members().map(|member| member.source.elements()).sum();
         let is_small = elements * self.source.element_type().size() as u128 <= SMALL.into();
         let most = if is_small { SMALL } else { COMPRESSION_SAMPLE };
@@ -109,11 +114,10 @@ impl Job<'_> {
             }
         }
         if self.asked.options.compressor == Compressor::None
-            || !chooser.may_move(&packing)
             || samples.is_empty()
             || bytes > COMPRESSION_MOST
         {
-            return Ok(vec![packing]);
+            return self.roomy_first(chooser, packing);
         }
         let tried = |packing: &Packing| -> Option<(u64, f64)> {
             let (mut size, mut error) = (0, 0.0_f64);
@@ -128,31 +132,76 @@ impl Job<'_> {
             Some((size, error))
         };
         let Some((own_size, own_error)) = tried(&packing) else { return Ok(vec![packing]) };
-        // What a scale that suits the data has gained in precision is worth more than a few bytes.
-        let is_precise = packing.is_guess
-            && self.options().max_abs_error.is_some_and(|bound| own_error < bound / 2.0);
+        let is_precise = self.is_precise(&packing, own_error);
         let allowed = own_error.max(chooser.rounding(4.0, 0.0));
         let keeps_zero = self.keeps_zero(&packing);
+        let judged = |other: Packing| -> Option<Trial> {
+            let is_right = self.try_sample(&other, chooser.tolerance()).is_ok();
+            let (size, error) = is_right.then(|| tried(&other))??;
+            let is_as_good =
+                (!is_precise || error <= allowed) && (!keeps_zero || self.keeps_zero(&other));
+            is_as_good.then_some(Trial { size, error, packing: other })
+        };
         let at = |position| {
             chooser.scales_at(&packing, position, is_small).into_iter().find_map(|scale| {
-                let other = chooser.moved(&packing, scale, position)?;
-                let is_right = self.try_sample(&other, chooser.tolerance()).is_ok();
-                let (size, error) = is_right.then(|| tried(&other))??;
-                let is_as_good =
-                    (!is_precise || error <= allowed) && (!keeps_zero || self.keeps_zero(&other));
-                is_as_good.then_some((size, position, other))
+                Some((position, judged(chooser.moved(&packing, scale, position)?)?))
             })
         };
-        let smallest = |best: Option<(u64, Position, Packing)>, positions: Vec<Position>| {
+        let smallest = |best: Option<(Position, Trial)>, positions: Vec<Position>| {
             let found = positions.into_iter().filter_map(at);
-            best.into_iter().chain(found).min_by_key(|(size, ..)| *size)
+            best.into_iter().chain(found).min_by_key(|(_, trial)| trial.size)
         };
         let mut best = smallest(None, chooser.positions(&packing, is_precise));
-        if let Some((_, position, _)) = best {
+        if let Some((position, _)) = best {
             best = smallest(best, Chooser::fractional_offsets(position));
         }
-        let best = best.filter(|(size, ..)| *size < own_size).map(|(.., other)| other);
-        Ok(best.into_iter().chain([packing]).collect())
+        let best = best.map(|(_, trial)| trial);
+        let first = match best {
+            Some(best) if best.size < own_size => Some(best.packing),
+            _ if packing.is_roomy() => None,
+            best => {
+                // No more bytes, but for the luck of the compressor, and no less precision.
+                let is_as_good = |trial: &Trial| {
+                    trial.size <= own_size + own_size / LUCK
+                        && (!is_precise || trial.error <= own_error)
+                };
+                let twin = chooser.with_other_sign(&packing).and_then(judged);
+                let found = twin.into_iter().chain(best).find(is_as_good);
+                found.map(|trial| trial.packing)
+            }
+        };
+        Ok(first.into_iter().chain([packing]).collect())
+    }
+
+    /// As [`Self::smallest_first`], where every place takes as many bytes, or nothing tells how many: one with
+    /// room on both sides of the data that is as precise, and its own.
+    fn roomy_first(&self, chooser: &Chooser<'_>, packing: Packing) -> Result<Vec<Packing>> {
+        if packing.is_roomy() {
+            return Ok(vec![packing]);
+        }
+        let exact = Tolerance { absolute: 0.0, relative: 0.0, ..chooser.tolerance() };
+        let error = |packing: &Packing| -> Result<f64> {
+            Ok(self.excess(packing, exact)?.unwrap_or_default())
+        };
+        let own_error = error(&packing)?;
+        let is_precise = self.is_precise(&packing, own_error);
+        let position = chooser.positions(&packing, true).into_iter().next();
+        let moved = position.and_then(|position| {
+            packing.scale.and_then(|scale| chooser.moved(&packing, scale, position))
+        });
+        let is_as_good = |other: &Packing| {
+            self.try_sample(other, chooser.tolerance()).is_ok()
+                && (!is_precise || error(other).is_ok_and(|error| error <= own_error))
+                && (!self.keeps_zero(&packing) || self.keeps_zero(other))
+        };
+        let first =
+            chooser.with_other_sign(&packing).into_iter().chain(moved).find(is_as_good);
+        Ok(first.into_iter().chain([packing]).collect())
+    }
+
+    /// Whether a scale suits the data: what that has gained in precision is worth more than a few bytes.
+    fn is_precise(&self, packing: &Packing, error: f64) -> bool {
+        packing.is_guess && self.options().max_abs_error.is_some_and(|bound| error < bound / 2.0)
     }
 
     /// Whether zeros, which are a background if there are many, come back as zeros.
@@ -172,7 +221,8 @@ impl Job<'_> {
         if self.options().is_explicit() {
             return failure.context(self.input());
         }
-        let range = self.all.range.map(|(least, greatest)| format!(" from {least} to {greatest}"));
+        let range = self.all.to_store();
+        let range = range.map(|(least, greatest)| format!(" from {least} to {greatest}"));
         let PackOptions { max_abs_error, max_rel_error, precision, .. } = *self.options();
         // Where values fall together with a missing one, finer steps part them.
         let is_collision =
@@ -194,8 +244,9 @@ impl Job<'_> {
             None => "any integer type".to_owned(),
         };
         let wider = if self.options().data_type.is_some() { " or a wider --data-type" } else { "" };
+        let narrower = if self.all.promised.is_some() { " or a narrower --range" } else { "" };
         let context = format!(
-            "{}: the {} values{} cannot be kept {how}in {target}, {hint}{wider}",
+            "{}: the {} values{} cannot be kept {how}in {target}, {hint}{wider}{narrower}",
             self.input(),
             self.all.element_type,
             range.unwrap_or_default()
@@ -246,15 +297,7 @@ impl Job<'_> {
 
     /// Sends the sample there and back: a candidate that fails on it need not be written.
     pub(super) fn try_sample(&self, packing: &Packing, tolerance: Tolerance) -> Result<()> {
-        let sample = &self.all.sample;
-        let decoded = packing.chain.decode(&packing.chain.encode(sample)?)?;
-        let excess = largest_excess(
-            self.source.element_type(),
-            &self.all.markers,
-            tolerance,
-            sample,
-            &decoded,
-        )?;
+        let excess = self.excess(packing, tolerance)?;
         if excess == Some(f64::INFINITY) {
             return Err(Violation::collision(&scalar_text(packing.scale)).into());
         }
@@ -263,6 +306,21 @@ impl Job<'_> {
         }
         Ok(())
     }
+
+    /// The largest error in the sample beyond a tolerance.
+    fn excess(&self, packing: &Packing, tolerance: Tolerance) -> Result<Option<f64>> {
+        let sample = &self.all.sample;
+        let decoded = packing.chain.decode(&packing.chain.encode(sample)?)?;
+        let element_type = self.source.element_type();
+        largest_excess(element_type, &self.all.markers, tolerance, sample, &decoded)
+    }
+}
+
+/// What became of some chunks with other codecs.
+struct Trial {
+    size: u64,
+    error: f64,
+    packing: Packing,
 }
 
 /// The failure where there is not even a scale to try.
