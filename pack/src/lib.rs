@@ -62,7 +62,7 @@ pub use jobs::group::{
 };
 pub use jobs::info::{ArrayInfo, CodecInfo};
 pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateReport, MigratedArray};
-pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom};
+pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom, Suspect};
 pub use jobs::pending::Pending;
 pub use jobs::unpack::{UnpackJob, UnpackReport};
 pub use options::{Compressor, NanTo, PackOptions, Percentiles, ValueRange, scalar};

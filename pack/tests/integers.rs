@@ -123,9 +123,11 @@ fn a_type_that_is_named_holds_integers_exactly_or_is_refused() {
     let into = |data_type| PackOptions { data_type: Some(data_type), ..PackOptions::default() };
     trial.pack(into(ElementType::UInt8)).unwrap();
     assert_eq!(trial.decoded(), bytes(&values));
-    let error = Trial::new(&[1_i32, 1000], 2, json!({})).pack(into(ElementType::UInt8)).unwrap_err();
+    let error =
+        Trial::new(&[1_i32, 1000], 2, json!({})).pack(into(ElementType::UInt8)).unwrap_err();
     assert!(error.contains("uint8") && error.contains("wider --data-type"), "{error}");
-    let options = PackOptions { missing: vec![scalar("40003").unwrap()], ..into(ElementType::Int16) };
+    let options =
+        PackOptions { missing: vec![scalar("40003").unwrap()], ..into(ElementType::Int16) };
     assert_eq!(trial.pack(options).unwrap().missing[0].count, 1);
     assert_eq!(trial.decoded(), bytes(&values));
 }

@@ -99,8 +99,7 @@ fn a_range_that_a_type_cannot_hold_is_refused_by_its_values() {
     let trial = Trial::new(&waves(1000, 288.0, 30.0), 500, json!({}));
     let narrow = PackOptions { data_type: Some(ElementType::UInt8), ..within(0.1) };
     trial.pack(narrow.clone()).unwrap();
-    let error =
-        trial.pack(PackOptions { range: range("-90", "330"), ..narrow }).unwrap_err();
+    let error = trial.pack(PackOptions { range: range("-90", "330"), ..narrow }).unwrap_err();
     assert!(error.contains("-90") && error.contains("330") && error.contains("uint8"), "{error}");
     assert!(error.contains("wider --data-type") && error.contains("--range"), "{error}");
     // Given scales are held to the promise, too, also where data may be clamped.
@@ -144,7 +143,8 @@ fn info_says_which_values_can_be_stored() {
     assert!((low - known.0).abs() <= 0.1 && (high - known.1).abs() <= 0.1, "{report:?}");
     // Each value up to the ends comes back as it must, and the codes of missing values are beyond them.
     assert!(low > 200.0 && high < 400.0, "{low} {high}");
-    let steps: Vec<f32> = (0..=100).map(|part| (low + (high - low) * f64::from(part) / 100.0) as f32).collect();
+    let steps: Vec<f32> =
+        (0..=100).map(|part| (low + (high - low) * f64::from(part) / 100.0) as f32).collect();
     store(&trial.output(), 1000, &bytes(&steps));
     for (before, after) in steps.iter().zip(&f32s(&trial.decoded())[1000..]) {
         assert!((before - after).abs() <= 0.1, "{before} {after}");

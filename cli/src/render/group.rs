@@ -33,11 +33,15 @@ pub(crate) fn table(report: &GroupReport) -> Table {
                 let source = report.bytes.source_stored.unwrap_or_default();
                 before += source;
                 after += report.bytes.stored;
+                let errors = &report.error.errors;
+                let error = match errors.max_relative {
+                    Some(relative) => format!("{} of the value", measured(relative)),
+                    None => measured(errors.max),
+                };
                 let text = format!(
-                    "{} -> {}, max error {}, {} -> {}",
+                    "{} -> {}, max error {error}, {} -> {}",
                     report.source_data_type,
                     report.data_type,
-                    measured(report.error.errors.max),
                     bytes(source as f64),
                     bytes(report.bytes.stored as f64)
                 );

@@ -2,7 +2,7 @@
 
 use recast_kernels::{OutOfRange, Scalar};
 use recast_pack::text::{bytes, count, measured, scalar_text};
-use recast_pack::{PackOptions, PackReport};
+use recast_pack::{PackOptions, PackReport, Suspect};
 
 use super::errors;
 use super::table::Table;
@@ -96,6 +96,17 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
     if !report.fill_value.is_nan() && !is_marker {
         let code = stored_as(report.encoded_fill_value);
         table.row(format!("fill {}", report.fill_value), format!("{}{code}", count(counts.fill)));
+    }
+    for Suspect { value, count: number } in &report.suspects {
+        let value = scalar_text(Some(*value));
+        table.row(
+            "note",
+            format!(
+                "{} elements are {value}, which looks like a missing value that nothing names; if \
+                 it is, use --missing {value}",
+                count(*number)
+            ),
+        );
     }
     if counts.infinite > 0 {
         table.row("infinite", count(counts.infinite));

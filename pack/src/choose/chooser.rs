@@ -75,7 +75,9 @@ impl<'a> Chooser<'a> {
 
     /// Whether every integer has a code of its own, whatever the data are.
     pub(super) fn is_one_to_one(&self, scale: Option<Scalar>) -> bool {
-        self.working.is_integer() && scale.is_none() && self.options.out_of_range == OutOfRange::Error
+        self.working.is_integer()
+            && scale.is_none()
+            && self.options.out_of_range == OutOfRange::Error
     }
 
     /// Codes that NaN, missing markers and fill values may need.

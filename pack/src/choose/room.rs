@@ -100,7 +100,9 @@ impl Chooser<'_> {
         let relative = 2.0 * unit_roundoff(target) / share;
         if let Some(bound) = self.options.max_rel_error {
             if relative + 2.0 * unit > bound || offset.is_some() {
-                bail!("--range: some values from {first} to {last} would be off by more than {bound:?} of themselves");
+                bail!(
+                    "--range: some values from {first} to {last} would be off by more than {bound:?} of themselves"
+                );
             }
             return Ok(());
         }
@@ -108,7 +110,10 @@ impl Chooser<'_> {
         if self.survey.element_type.is_integer() {
             // Steps are whole numbers; the arithmetic must only not round to the next one.
             if arithmetic >= 0.25 {
-                bail!("--range: the arithmetic of {} is too coarse for values from {first} to {last}", self.working);
+                bail!(
+                    "--range: the arithmetic of {} is too coarse for values from {first} to {last}",
+                    self.working
+                );
             }
             return Ok(());
         }
@@ -137,7 +142,8 @@ impl Chooser<'_> {
     ) -> Result<()> {
         let Some((least, greatest)) = self.survey.promised else { return Ok(()) };
         for end in [least, greatest] {
-            let working = end.cast(self.working, Rounding::NearestEven, recast_kernels::OutOfRange::Error);
+            let working =
+                end.cast(self.working, Rounding::NearestEven, recast_kernels::OutOfRange::Error);
             let scaled = working.ok().and_then(|end| forth(end).ok());
             let code = scaled.and_then(|scaled| {
                 scaled.cast(target, rounding, recast_kernels::OutOfRange::Error).ok()

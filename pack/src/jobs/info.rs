@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use recast_kernels::{ElementType, Scalar};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde::Serialize;
 use serde_json::Value;
-use zarr_recast::{Chain, Codec, FillCheck};
+use zarr_recast::{Chain, FillCheck, JsonScalar};
 
 use crate::choose::room::storable;
 use crate::error::Error;
@@ -35,8 +35,9 @@ pub struct ArrayInfo {
     /// The range of values that the codecs can store.
     #[serde(serialize_with = "json::range")]
     pub storable_range: Option<(Scalar, Scalar)>,
-    /// The distance of two neighbouring values.
-    pub precision: Option<f64>,
+    /// The distance of two neighbouring values, in their type, or in float64 if that is one of integers.
+    #[serde(serialize_with = "json::optional")]
+    pub precision: Option<Scalar>,
     /// What a reader should know.
     pub warnings: Vec<String>,
 }
@@ -90,24 +91,33 @@ impl ArrayInfo {
             codecs: steps.collect(),
             encoded_data_type: chain.as_ref().map(|chain| chain.encoded_type().name().to_owned()),
             storable_range: storable(source.element_type(), &codecs),
-            precision: chain.as_ref().and_then(|chain| precision(chain, &codecs)),
+            precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             warnings: source.codecs().warnings.clone(),
         }
     }
 }
 
-/// 1 / scale, if integers are stored.
-fn precision(chain: &Chain, codecs: &[Codec]) -> Option<f64> {
+/// 1 / scale, if integers are stored; each scale as it is in the type that it works in.
+fn precision(chain: &Chain, source: &Source) -> Option<Scalar> {
     if !chain.encoded_type().is_integer() {
         return None;
     }
-    let scales = codecs.iter().filter_map(|codec| match codec {
-        Codec::ScaleOffset(codec) => codec.scale.as_ref(),
-        _ => None,
-    });
+    let mut element_type = source.element_type();
     let mut precision = 1.0;
-    for scale in scales {
-        precision /= scale.text().parse::<f64>().ok()?.abs();
+    for Values { codec, element_type: next, .. } in
+        source.codecs().steps.iter().filter_map(|step| step.values.as_ref())
+    {
+        let json = codec.to_json();
+        let scale = json.get("configuration").unwrap_or(&json).get("scale");
+        if let Some(scale) = scale {
+            let scale = JsonScalar::from_json(scale).ok()?;
+            // numcodecs computes with a float64 where the values are integers.
+            let exact = if element_type.is_float() { element_type } else { ElementType::Float64 };
+            precision /= scale.to_scalar(exact).ok()?.to_f64().abs();
+        }
+        element_type = *next;
     }
-    Some(precision)
+    let decoded = chain.decoded_type();
+    let decoded = if decoded.is_float() { decoded } else { ElementType::Float64 };
+    Scalar::from(precision).cast(decoded, Rounding::NearestEven, OutOfRange::Error).ok()
 }

@@ -218,7 +218,8 @@ impl PackOptions {
         }
         // Out of range there is more to do than to keep the values: a cast was asked for.
         let casts = self.out_of_range != OutOfRange::Error;
-        let is_exact = self.is_explicit() && self.scale.is_none() && self.offset.is_none() && !casts;
+        let is_exact =
+            self.is_explicit() && self.scale.is_none() && self.offset.is_none() && !casts;
         let max_abs_error = if is_exact { Some(0.0) } else { self.max_abs_error };
         Ok(Self { max_abs_error, ..self.clone() })
     }

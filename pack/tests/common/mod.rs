@@ -20,7 +20,8 @@ pub(crate) struct Trial {
 impl Trial {
     /// An array of one dimension, little-endian and not compressed, with these members of its metadata.
     pub(crate) fn new<T: Copy + Into<Scalar>>(values: &[T], chunk: usize, more: Value) -> Self {
-        let element_type = values.first().map_or(ElementType::Float32, |&one| one.into().element_type());
+        let element_type =
+            values.first().map_or(ElementType::Float32, |&one| one.into().element_type());
         let bytes = bytes(values);
         let trial = Self { folder: tempfile::tempdir().unwrap() };
         let mut metadata = json!({

@@ -19,6 +19,7 @@ use crate::io::transfer::{Transfer, Transferred};
 use crate::io::writer::{Encoding, Writer};
 use crate::options::Compressor;
 use crate::runtime::Workers;
+use crate::scan::missing::name_fill_value_of_v2;
 use crate::text::{bytes, count};
 
 /// What became of an array that was migrated.
@@ -138,7 +139,8 @@ impl<'a> Migration<'a> {
             codecs: &self.codecs,
             compressor,
         };
-        let attributes = source.array().attributes().clone();
+        let mut attributes = source.array().attributes().clone();
+        name_fill_value_of_v2(&mut attributes, source);
         let writer = Writer::new(source, &encoding, attributes)?;
         let mut stored = 0;
         let work = |number| -> Result<u64> {

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::io::rewrite_metadata::RewrittenMetadata;
 use crate::io::source::Source;
 use crate::runtime::Workers;
+use crate::scan::missing::name_fill_value_of_v2;
 
 /// The new codecs one by one, without a look at the fill value.
 pub(super) fn each_modern(source: &Source) -> Result<Vec<Codec>> {
@@ -28,6 +29,9 @@ pub(super) fn each_modern(source: &Source) -> Result<Vec<Codec>> {
 /// The new metadata, if they can be read over the same chunks.
 pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenMetadata> {
     let mut rewritten = RewrittenMetadata::new(source)?;
+    let mut attributes = source.array().attributes().clone();
+    name_fill_value_of_v2(&mut attributes, source);
+    rewritten.set_attributes(attributes);
     let mut element_type = source.element_type();
     let mut fill = source.fill_value();
     rewritten.replace_value_codecs(|run| {

@@ -34,7 +34,7 @@ use job::{Job, Other, sample};
 use search::DRY_RUN_SAMPLE;
 
 pub use job::PackJob;
-pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom};
+pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom, Suspect};
 
 impl PackJob {
     /// Packs the array.
@@ -111,12 +111,14 @@ impl PackJob {
             let packed = job.find(&chooser, |packing, tolerance| {
                 job.encode_chunks(packing, tolerance, Scope::Some(&sample))
             })?;
-            return Ok((PackReport::new(&job, packed, None, started), None));
+            let suspects = job.suspects()?;
+            return Ok((PackReport::new(&job, packed, None, suspects, started), None));
         };
         let Written { staged, packed } =
             job.find(&chooser, |packing, tolerance| job.write(packing, tolerance, destination))?;
         let charts = if self.charts { Some(job.charts(&packed)?) } else { None };
-        Ok((PackReport::new(&job, packed, charts, started), Some(staged)))
+        let suspects = job.suspects()?;
+        Ok((PackReport::new(&job, packed, charts, suspects, started), Some(staged)))
     }
 
     /// The arrays that `scale_from` names besides the input.

@@ -47,6 +47,9 @@ pub struct PackReport {
     pub encoded_fill_value: Option<Scalar>,
     /// The missing markers besides NaN.
     pub missing: Vec<Missing>,
+    /// Values that were packed as data, and look like missing ones that nothing names: an end of the range far
+    /// from all other values, as archives fill with.
+    pub suspects: Vec<Suspect>,
     /// All codecs, as in zarr.json.
     pub codecs: Value,
     /// Smallest and largest value, without NaN, infinities and missing values.
@@ -118,6 +121,16 @@ pub struct Missing {
     pub code: Option<Scalar>,
 }
 
+/// A value that looks like a missing one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Suspect {
+    /// The value.
+    #[serde(serialize_with = "json::scalar")]
+    pub value: Scalar,
+    /// Elements that are it.
+    pub count: u64,
+}
+
 /// How many elements are what.
 #[derive(Clone, Debug, Serialize)]
 pub struct Counts {
@@ -182,6 +195,7 @@ impl PackReport {
         job: &Job<'_>,
         packed: Packed,
         charts: Option<Charts>,
+        suspects: Vec<Suspect>,
         started: Instant,
     ) -> Self {
         let Packed { packing, codecs, part, codes, sampled } = packed;
@@ -229,6 +243,7 @@ impl PackReport {
             fill_value: survey.fill_value,
             encoded_fill_value: packing.chain.encoded_fill_value(),
             missing,
+            suspects,
             codecs,
             range: survey.data_range,
             kept_range: survey.range,
@@ -257,7 +272,7 @@ impl PackReport {
             },
             ratio: varies.then(|| source_bytes as f64 / part.stored_bytes.max(1) as f64),
             error: PackErrors {
-                errors: part.comparison.errors(extent),
+                errors: part.comparison.errors(extent, options.max_rel_error.is_some()),
                 bound: options.max_abs_error,
                 relative_bound: options.max_rel_error,
                 precision: options.precision,

@@ -5,6 +5,7 @@ use recast_kernels::{ElementType, Scalar};
 
 use super::encode::Scope;
 use super::job::{Job, sample};
+use super::report::Suspect;
 use crate::check::chunk_check::largest_excess;
 use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
@@ -13,7 +14,7 @@ use crate::choose::packing::{Packing, SpecialLost};
 use crate::choose::positions::Position;
 use crate::error::Result;
 use crate::options::{Compressor, PackOptions};
-use crate::scan::missing::customary_markers;
+use crate::scan::missing::{Markers, customary_markers};
 use crate::scan::survey::{Survey, survey};
 use crate::text::{count, scalar_text};
 
@@ -194,8 +195,7 @@ impl Job<'_> {
                 && (!is_precise || error(other).is_ok_and(|error| error <= own_error))
                 && (!self.keeps_zero(&packing) || self.keeps_zero(other))
         };
-        let first =
-            chooser.with_other_sign(&packing).into_iter().chain(moved).find(is_as_good);
+        let first = chooser.with_other_sign(&packing).into_iter().chain(moved).find(is_as_good);
         Ok(first.into_iter().chain([packing]).collect())
     }
 
@@ -260,27 +260,52 @@ impl Job<'_> {
         if suspects.is_empty() {
             return Ok(failure);
         }
-        let mut counts = vec![0; suspects.len()];
-        for member in self.members() {
-            let mut markers = member.survey.markers.clone();
-            markers.extend(suspects.iter().copied());
-            let found = survey(member.source, &markers, member.workers)?;
-            for (total, &suspect) in counts.iter_mut().zip(&suspects) {
-                *total += found.count(suspect);
-            }
-        }
-        let named = suspects.iter().zip(counts).map(|(suspect, number)| {
-            format!("{} ({} elements)", scalar_text(Some(*suspect)), count(number))
+        let members = self.members();
+        let suspects = Self::counted(members, &suspects)?;
+        let named = suspects.iter().map(|Suspect { value, count: number }| {
+            format!("{} ({} elements)", scalar_text(Some(*value)), count(*number))
         });
         let named: Vec<String> = named.collect();
         let values: Vec<String> =
-            suspects.iter().map(|&suspect| scalar_text(Some(suspect))).collect();
+            suspects.iter().map(|suspect| scalar_text(Some(suspect.value))).collect();
         Ok(failure.context(format!(
             "{} {} like missing values, which nothing names; if that is so, use --missing {}",
             named.join(" and "),
             if values.len() == 1 { "looks" } else { "look" },
             values.join(" ")
         )))
+    }
+
+    /// The values of this array that were packed as data although they look like missing ones, which stand far
+    /// from all others.
+    pub(super) fn suspects(&self) -> Result<Vec<Suspect>> {
+        let ends = customary_markers(self.survey.data_range);
+        let mut markers = Markers::default();
+        markers.extend(ends.iter().copied());
+        let sample = markers.range_of_others(self.survey.element_type, &self.survey.sample)?;
+        let is_far = |suspect: &Scalar| {
+            let Some((least, greatest)) = sample else { return true };
+            let value = suspect.to_f64();
+            let gap = (least - value).max(value - greatest);
+            gap > greatest - least
+        };
+        let far: Vec<Scalar> = ends.into_iter().filter(is_far).collect();
+        Self::counted([*self].into_iter(), &far)
+    }
+
+    /// Counts some values in arrays, in a pass over each if there are any to count.
+    fn counted(arrays: impl Iterator<Item = Self>, values: &[Scalar]) -> Result<Vec<Suspect>> {
+        let mut suspects: Vec<Suspect> =
+            values.iter().map(|&value| Suspect { value, count: 0 }).collect();
+        for array in arrays.filter(|_| !values.is_empty()) {
+            let mut markers = array.survey.markers.clone();
+            markers.extend(values.iter().copied());
+            let found = survey(array.source, &markers, array.workers)?;
+            for suspect in &mut suspects {
+                suspect.count += found.count(suspect.value);
+            }
+        }
+        Ok(suspects)
     }
 
     pub(super) fn refuse_infinity(&self, target: ElementType) -> Result<()> {
