@@ -50,6 +50,7 @@ pub mod text;
 
 pub use check::comparison::{Errors, Found};
 pub use check::difference::Differences;
+pub use choose::choice::{Choice, choose, choose_checked};
 pub use error::{Error, ErrorKind};
 pub use io::store::{array_in, is_group};
 pub use jobs::cat::cat;
@@ -68,3 +69,5 @@ pub use jobs::unpack::{UnpackJob, UnpackReport};
 pub use options::{Compressor, NanTo, PackOptions, Percentiles, ValueRange, scalar};
 pub use runtime::{Pass, Progress, Runtime};
 pub use scan::charts::{Charts, ErrorMap, Histogram};
+pub use scan::survey::Survey;
+pub use scan::surveyor::Surveyor;

@@ -4,9 +4,11 @@
 //! The files from the bottom up: `chooser` knows the values, `scales` the steps to try, `specials` finds
 //! codes for NaN, missing markers and fill values, `room` knows which values codecs can store, `bind` makes
 //! codecs of a scale, an offset and a type, `place` finds the offset and the smallest type, `positions` moves
-//! the values inside the type so that they compress better and have room on both sides.
+//! the values inside the type so that they compress better and have room on both sides,
+//! `search` tries them one after the other, `choice` is that for callers of the library.
 
 mod bind;
+pub(crate) mod choice;
 pub(crate) mod chooser;
 pub(crate) mod codes;
 pub(crate) mod packing;
@@ -14,4 +16,5 @@ mod place;
 pub(crate) mod positions;
 pub(crate) mod room;
 mod scales;
+pub(crate) mod search;
 mod specials;

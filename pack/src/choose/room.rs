@@ -87,11 +87,31 @@ impl Chooser<'_> {
     pub(super) fn check_promise(&self, place: &Place) -> Result<()> {
         let Some((first, last)) = self.survey.promised else { return Ok(()) };
         let Place { offset, scale, target, .. } = *place;
+        if let Some(error) = self.excess_anywhere(offset, scale, target) {
+            bail!("--range: some values from {first} to {last} would be off by {error}");
+        }
+        Ok(())
+    }
+
+    /// Whether every value of the range keeps the bound, and none can be taken for a missing one.
+    pub(super) fn is_proven(&self, packing: &Packing) -> bool {
+        let target = packing.chain.encoded_type();
+        let excess = self.excess_anywhere(packing.offset, packing.scale, target);
+        !packing.is_risky && excess.is_none()
+    }
+
+    /// How far values may be off anywhere in the range, if that is more than allowed: by half a step and by
+    /// what the arithmetic rounds away.
+    fn excess_anywhere(
+        &self,
+        offset: Option<Scalar>,
+        scale: Option<Scalar>,
+        target: ElementType,
+    ) -> Option<String> {
         let factor = scale.map_or(1.0, |scale| scale.to_f64().abs());
         let from_offset = |end: Scalar| (end.to_f64() - offset.map_or(0.0, Scalar::to_f64)).abs();
         let distance = from_offset(self.least).max(from_offset(self.greatest));
-        // What the arithmetic rounds away: the difference and the product on the way there, the quotient and
-        // the sum on the way back.
+        // The difference and the product on the way there, the quotient and the sum on the way back.
         let unit = unit_roundoff(self.working);
         let of_offset = if offset.is_some() { distance + self.magnitude() } else { 0.0 };
         let of_scale = if is_power_of_two(factor) { 0.0 } else { 2.0 * distance };
@@ -99,37 +119,21 @@ impl Chooser<'_> {
         let share = self.options.errors_in_a_step();
         let relative = 2.0 * unit_roundoff(target) / share;
         if let Some(bound) = self.options.max_rel_error {
-            if relative + 2.0 * unit > bound || offset.is_some() {
-                bail!(
-                    "--range: some values from {first} to {last} would be off by more than {bound:?} of themselves"
-                );
-            }
-            return Ok(());
+            let error = relative + 2.0 * unit;
+            let is_kept = error <= bound && offset.is_none();
+            return (!is_kept).then(|| format!("{} of themselves", measured(error)));
         }
-        let Some(bound) = self.options.max_abs_error else { return Ok(()) };
+        let bound = self.options.max_abs_error?;
         if self.survey.element_type.is_integer() {
             // Steps are whole numbers; the arithmetic must only not round to the next one.
-            if arithmetic >= 0.25 {
-                bail!(
-                    "--range: the arithmetic of {} is too coarse for values from {first} to {last}",
-                    self.working
-                );
-            }
-            return Ok(());
+            return (arithmetic >= 0.25).then(|| measured(arithmetic));
         }
         let of_code = match target.format() {
             Format::Float(_) => relative * distance,
             _ => 1.0 / (share * factor),
         };
         let error = of_code + arithmetic;
-        if error > bound {
-            bail!(
-                "--range: with the scale {} some values from {first} to {last} would be off by {}",
-                crate::text::scalar_text(scale),
-                measured(error)
-            );
-        }
-        Ok(())
+        (error > bound).then(|| measured(error))
     }
 
     /// Refuses codecs that cannot store the ends of the promised range, also where values out of range may

@@ -17,7 +17,7 @@ use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Pieces, gather};
 use crate::scan::missing::Markers;
 use crate::scan::number::{Number, is_wide};
-use crate::scan::survey::survey;
+use crate::scan::surveyor::survey;
 use crate::text::count;
 
 /// Compares two arrays of the same shape.

@@ -67,8 +67,14 @@ impl Markers {
 
     /// As [`Self::of`], with the values that options name.
     pub(crate) fn with(source: &Source, options: &PackOptions) -> Result<Self> {
-        let element_type = source.element_type();
         let mut markers = Self::of(source);
+        markers.extend(Self::named(source.element_type(), options)?.0);
+        Ok(markers)
+    }
+
+    /// The values that options name, in a type.
+    pub(crate) fn named(element_type: ElementType, options: &PackOptions) -> Result<Self> {
+        let mut markers = Self::default();
         for named in &options.missing {
             let marker = named.to_scalar(element_type).map_err(|error| {
                 anyhow!("--missing {named} is no value of {element_type}: {error}")

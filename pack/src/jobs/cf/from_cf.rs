@@ -26,7 +26,7 @@ use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Pieces, gather};
 use crate::scan::missing::{FILL_VALUE, Markers};
 use crate::scan::number::integer;
-use crate::scan::survey::survey;
+use crate::scan::surveyor::survey;
 
 /// Turns the attributes with which CF packs integers into codecs, over the same stored bytes.
 #[derive(Clone, Debug)]

@@ -16,8 +16,8 @@ use zarr_recast::FillCheck;
 
 use crate::check::arrays::compare;
 use crate::check::tolerance::Tolerance;
-use crate::choose::chooser::Chooser;
 use crate::choose::packing::Packing;
+use crate::choose::search::Search;
 use crate::error::{Error, Result};
 use crate::io::destination::{Destination, Staged};
 use crate::io::source::Source;
@@ -27,7 +27,8 @@ use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Pieces, gather};
 use crate::scan::missing::Markers;
 use crate::scan::narrow::{Wanted, narrow};
-use crate::scan::survey::{Survey, survey};
+use crate::scan::survey::Survey;
+use crate::scan::surveyor::survey;
 
 use encode::{Packed, Scope};
 use job::{Job, Other, sample};
@@ -105,17 +106,17 @@ impl PackJob {
             workers: &workers,
             is_dry_run: destination.is_none(),
         };
-        let chooser = Chooser::new(&asked.options, &all).with_context(|| job.input())?;
+        let search = Search::new(&asked.options, &all).with_context(|| job.input())?;
         let Some(destination) = destination else {
             let sample = sample(&source, DRY_RUN_SAMPLE)?;
-            let packed = job.find(&chooser, |packing, tolerance| {
+            let packed = job.find(&search, |packing, tolerance| {
                 job.encode_chunks(packing, tolerance, Scope::Some(&sample))
             })?;
             let suspects = job.suspects()?;
             return Ok((PackReport::new(&job, packed, None, suspects, started), None));
         };
         let Written { staged, packed } =
-            job.find(&chooser, |packing, tolerance| job.write(packing, tolerance, destination))?;
+            job.find(&search, |packing, tolerance| job.write(packing, tolerance, destination))?;
         let charts = if self.charts { Some(job.charts(&packed)?) } else { None };
         let suspects = job.suspects()?;
         Ok((PackReport::new(&job, packed, charts, suspects, started), Some(staged)))
@@ -162,7 +163,7 @@ impl PackJob {
         let mut surveys = Vec::new();
         for other in others {
             let survey = survey(other, &markers(other)?, workers)?;
-            all = all.merge(&survey);
+            all.absorb(&survey);
             surveys.push(survey);
         }
         let wanted = Wanted {
