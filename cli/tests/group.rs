@@ -104,7 +104,7 @@ fn a_configuration_says_how_for_each() {
         cast["configuration"]["data_type"].as_str().unwrap().to_owned()
     };
     assert_eq!(cast("t2m"), "uint16");
-    assert_eq!(cast("wind"), "uint8");
+    assert_eq!(cast("wind"), "int8");
     for (text, expected) in [
         (
             "[[array]]\nname = \"x\"\nmax_error = 1",

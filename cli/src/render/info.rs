@@ -29,7 +29,7 @@ pub(crate) fn table(info: &ArrayInfo) -> Table {
         }
         table.row(format!("{indent}{}", codec.name), lines.join("\n"));
     }
-    if let Some((low, high)) = info.storable_range {
+    if let Some((low, high)) = info.range {
         table.row("can store", format!("{low} to {high}"));
     }
     if let Some(precision) = info.precision {

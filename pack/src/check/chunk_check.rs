@@ -310,13 +310,15 @@ impl<N: Number> ChunkCheck<'_, N> {
             let is_it = |&(_, (x, y)): &(usize, (N, N))| counts(x, y) && is_worst(x, y);
             pairs().find(is_it).map(|(index, _)| self.found(index, before, after))
         };
-        if sums.max > self.total.sums.max {
-            let worst = found(&|x, y| x.distance(y) == sums.max);
+        let error = |x: N, y: N| relative_error(x.distance(y), x.magnitude());
+        let is_worse = sums.max > self.total.sums.max;
+        let worst = is_worse.then(|| found(&|x, y| x.distance(y) == sums.max));
+        let is_relatively_worse = sums.max_relative > self.total.sums.max_relative;
+        let relative = is_relatively_worse.then(|| found(&|x, y| error(x, y) == sums.max_relative));
+        if let Some(worst) = worst {
             self.total.worst = worst;
         }
-        if sums.max_relative > self.total.sums.max_relative {
-            let error = |x: N, y: N| relative_error(x.distance(y), x.magnitude());
-            let worst = found(&|x, y| error(x, y) == sums.max_relative);
+        if let Some(worst) = relative {
             self.total.worst_relative = worst;
         }
         self.total.sums = self.total.sums.merge(sums);

@@ -95,7 +95,7 @@ fn chosen(
     if let Some(range) = &options.range {
         survey.promise(range)?;
     }
-    let search = Search::new(options, &survey)?;
+    let search = Search::new("the array".to_owned(), options, &survey)?;
     let found = search.find(|packing| {
         let choice = Choice {
             codecs: packing.codecs.clone(),

@@ -1,7 +1,7 @@
 //! The search for codecs by a survey: candidates from coarse to fine, each tried on the survey's sample, and
 //! moved in its type to where its excerpts compress best.
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Scalar};
 
 use super::chooser::Chooser;
@@ -25,6 +25,8 @@ const BACKGROUND: usize = 10;
 
 /// A search for codecs.
 pub(crate) struct Search<'a> {
+    /// The array, for errors.
+    name: String,
     options: &'a PackOptions,
     survey: &'a Survey,
     chooser: Chooser<'a>,
@@ -44,8 +46,8 @@ struct Trial {
 impl<'a> Search<'a> {
     /// # Errors
     /// A request that no codecs can meet, whatever the elements are.
-    pub(crate) fn new(options: &'a PackOptions, survey: &'a Survey) -> Result<Self> {
-        let chooser = Chooser::new(options, survey)?;
+    pub(crate) fn new(name: String, options: &'a PackOptions, survey: &'a Survey) -> Result<Self> {
+        let chooser = Chooser::new(options, survey).with_context(|| name.clone())?;
         let mut sample = survey.sample.clone();
         if let Some((least, greatest)) = survey.range {
             sample.extend(least.to_ne_bytes());
@@ -57,7 +59,7 @@ impl<'a> Search<'a> {
                 limits.apply(excerpt)?;
             }
         }
-        Ok(Self { options, survey, chooser, sample, excerpts })
+        Ok(Self { name, options, survey, chooser, sample, excerpts })
     }
 
     /// What is demanded of every element.
@@ -130,7 +132,9 @@ impl<'a> Search<'a> {
         }
         let Some((own_size, own_error)) = self.tried(&packing) else { return Ok(vec![packing]) };
         let is_precise = self.is_precise(&packing, own_error);
-        let allowed = own_error.max(chooser.rounding(4.0, 0.0));
+        // What comes back bit for bit still does.
+        let rounding = chooser.rounding(4.0, 0.0);
+        let allowed = if own_error == 0.0 { 0.0 } else { own_error.max(rounding) };
         let keeps_zero = self.keeps_zero(&packing);
         let judged = |other: Packing| -> Option<Trial> {
             let (size, error) = self.try_sample(&other).ok().and_then(|()| self.tried(&other))?;
@@ -244,8 +248,9 @@ impl<'a> Search<'a> {
     fn refuse_infinity(&self, target: ElementType) -> Result<()> {
         match &self.survey.first_infinite {
             Some(first) if !target.has_infinity() => bail!(
-                "{first}, as {} in all, and {target} has no infinity; replace them first, or use \
+                "{}: {first}, as {} in all, and {target} has no infinity; replace them first, or use \
                  --data-type float16, float32 or float64",
+                self.name,
                 count(self.survey.infinite)
             ),
             _ => Ok(()),

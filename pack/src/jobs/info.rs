@@ -34,7 +34,7 @@ pub struct ArrayInfo {
     pub encoded_data_type: Option<String>,
     /// The range of values that the codecs can store.
     #[serde(serialize_with = "json::range")]
-    pub storable_range: Option<(Scalar, Scalar)>,
+    pub range: Option<(Scalar, Scalar)>,
     /// The distance of two neighbouring values, in their type, or in float64 if that is one of integers.
     #[serde(serialize_with = "json::optional")]
     pub precision: Option<Scalar>,
@@ -90,7 +90,7 @@ impl ArrayInfo {
             fill_value: source.fill_value(),
             codecs: steps.collect(),
             encoded_data_type: chain.as_ref().map(|chain| chain.encoded_type().name().to_owned()),
-            storable_range: storable(source.element_type(), &codecs),
+            range: storable(source.element_type(), &codecs),
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             warnings: source.codecs().warnings.clone(),
         }

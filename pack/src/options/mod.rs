@@ -202,6 +202,9 @@ impl PackOptions {
         Ok(())
     }
 
+    pub(crate) const NOTHING_SAID: &str = "give --max-abs-error, --max-rel-error, --precision or --auto, or --scale and --offset, or \
+         --data-type: nothing says what to keep";
+
     /// The options for an array of some type: integers are kept exactly unless something else is asked for.
     ///
     /// # Errors
@@ -209,10 +212,7 @@ impl PackOptions {
     pub(crate) fn for_type(&self, element_type: ElementType) -> Result<Self> {
         if !element_type.is_integer() {
             if !self.says_how() {
-                usage(format!(
-                    "nothing says what to keep of {element_type}; give --max-abs-error, \
-                     --max-rel-error, --precision or --auto, or --scale and --offset, or --data-type"
-                ))?;
+                usage(format!("{} of {element_type}", Self::NOTHING_SAID))?;
             }
             return Ok(self.clone());
         }

@@ -9,7 +9,7 @@ use zarr_recast::JsonScalar;
 
 use super::limits::Limits;
 use super::missing::Markers;
-use super::number::{Number, is_less};
+use super::number::is_less;
 use super::survey_document::{Document, bits, from_base64, to_base64};
 use crate::error::{Error, Result};
 use crate::options::ValueRange;

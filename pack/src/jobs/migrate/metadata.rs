@@ -2,6 +2,7 @@
 
 use anyhow::anyhow;
 use recast_kernels::{ElementType, Scalar};
+use serde_json::Value;
 use zarr_recast::{BindOptions, CastValue, Chain, Codec, FillCheck, JsonScalar, ScalarMap};
 
 use super::modern::modern;
@@ -29,7 +30,8 @@ pub(super) fn each_modern(source: &Source) -> Result<Vec<Codec>> {
 /// The new metadata, if they can be read over the same chunks.
 pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenMetadata> {
     let mut rewritten = RewrittenMetadata::new(source)?;
-    let mut attributes = source.array().attributes().clone();
+    let attributes = rewritten.document().get("attributes").and_then(Value::as_object);
+    let mut attributes = attributes.cloned().unwrap_or_default();
     name_fill_value_of_v2(&mut attributes, source);
     rewritten.set_attributes(attributes);
     let mut element_type = source.element_type();

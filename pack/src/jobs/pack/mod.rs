@@ -18,11 +18,11 @@ use crate::check::arrays::compare;
 use crate::check::tolerance::Tolerance;
 use crate::choose::packing::Packing;
 use crate::choose::search::Search;
-use crate::error::{Error, Result};
+use crate::error::{Error, OptionsError, Result};
 use crate::io::destination::{Destination, Staged};
 use crate::io::source::Source;
 use crate::jobs::pending::Pending;
-use crate::options::Percentiles;
+use crate::options::{PackOptions, Percentiles};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Pieces, gather};
 use crate::scan::missing::Markers;
@@ -85,7 +85,15 @@ impl PackJob {
     ) -> Result<(PackReport, Option<Staged>)> {
         let started = Instant::now();
         self.options.checked()?;
-        let source = Source::open_for(runtime, &self.input)?;
+        let source = Source::open_for(runtime, &self.input).map_err(|error| {
+            if self.options.says_how() {
+                return error;
+            }
+            // Right for integers only, and there are none.
+            let text =
+                format!("{}, unless INPUT has integers: {error:#}", PackOptions::NOTHING_SAID);
+            OptionsError(text).into()
+        })?;
         let options = self.options.for_type(source.element_type())?;
         let asked = &Self { options, ..self.clone() };
         let others = self.others(&source, runtime)?;
@@ -106,7 +114,7 @@ impl PackJob {
             workers: &workers,
             is_dry_run: destination.is_none(),
         };
-        let search = Search::new(&asked.options, &all).with_context(|| job.input())?;
+        let search = Search::new(job.input(), &asked.options, &all)?;
         let Some(destination) = destination else {
             let sample = sample(&source, DRY_RUN_SAMPLE)?;
             let packed = job.find(&search, |packing, tolerance| {

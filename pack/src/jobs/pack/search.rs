@@ -1,6 +1,5 @@
 //! The search for codecs: candidates from coarse to fine, until every element of the array is right.
 
-use anyhow::Context;
 use recast_kernels::Scalar;
 
 use super::encode::Scope;
@@ -31,7 +30,7 @@ impl Job<'_> {
             self.try_others(tolerance, &packing)?;
             attempt(packing, tolerance)
         });
-        let failure = match found.with_context(|| self.input())? {
+        let failure = match found? {
             Ok(done) => return Ok(done),
             Err(failure) => failure.unwrap_or_else(|| search.too_fine()),
         };
