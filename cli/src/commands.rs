@@ -6,11 +6,12 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use recast_pack::{
     AllClose, ArrayInfo, ArrayReport, ArrayRule, CompareJob, CompareReport, GroupEntry,
-    GroupReport, Pending, ToCfJob, UnpackJob, is_group,
+    GroupReport, Pending, ToCfJob, UnpackJob, array_in, is_group,
 };
 
 use crate::args::{Cat, Compare, Info, Migrate, Pack, Unpack, Verify};
 use crate::failure::UsageError;
+use crate::groups;
 use crate::render;
 use crate::render::page::{PagePlace, html, named_section, page, section};
 use crate::render::table::print;
@@ -129,16 +130,20 @@ fn finish<R>(
 }
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
-    let Unpack { input, output, to_cf, common } = arguments;
+    if is_group(&arguments.input) {
+        return groups::unpack(arguments);
+    }
+    let Unpack { input, output, to_cf, json, common } = arguments;
     let runtime = common.runtime()?;
     let overwrite = common.overwrite;
     if *to_cf {
         let report = ToCfJob { overwrite, ..ToCfJob::new(input, output) }.run(&runtime)?;
-        return print(&report, false, common.quiet, || render::cf::to_cf(&report));
+        return print(&report, *json, common.quiet, || render::cf::to_cf(&report));
     }
     let compressor = common.compressor;
-    UnpackJob { overwrite, compressor, ..UnpackJob::new(input, output) }.run(&runtime)?;
-    Ok(())
+    let job = UnpackJob { overwrite, compressor, ..UnpackJob::new(input, output) };
+    let report = job.run(&runtime)?;
+    print(&report, *json, common.quiet, || render::unpack::table(&report))
 }
 
 pub(crate) fn migrate(arguments: &Migrate) -> Result<()> {
@@ -147,18 +152,30 @@ pub(crate) fn migrate(arguments: &Migrate) -> Result<()> {
 }
 
 pub(crate) fn compare(arguments: &Compare) -> Result<()> {
+    if are_groups(arguments) {
+        return groups::compare(arguments, None);
+    }
     print_comparison(arguments, &run_comparison(arguments, None)?)
 }
 
 pub(crate) fn verify(arguments: &Verify) -> Result<()> {
     let Verify { atol, rtol, arrays } = arguments;
-    let report = run_comparison(arrays, Some(AllClose { atol: *atol, rtol: *rtol }))?;
+    let tolerance = Some(AllClose { atol: *atol, rtol: *rtol });
+    if are_groups(arrays) {
+        return groups::compare(arrays, tolerance);
+    }
+    let report = run_comparison(arrays, tolerance)?;
     let printed = print_comparison(arrays, &report);
     match report.failure() {
         None => printed,
         // The judgement stands whether anybody reads the table or not.
         Some(failure) => bail!(failure),
     }
+}
+
+/// Whether groups are to be compared; one beside an array is an error that names both.
+fn are_groups(arguments: &Compare) -> bool {
+    is_group(&arguments.a) || is_group(&arguments.b)
 }
 
 fn print_comparison(arguments: &Compare, report: &CompareReport) -> Result<()> {
@@ -181,10 +198,17 @@ fn run_comparison(arguments: &Compare, tolerance: Option<AllClose>) -> Result<Co
 }
 
 pub(crate) fn info(arguments: &Info) -> Result<()> {
+    if is_group(&arguments.array) {
+        return groups::info(arguments);
+    }
     let info = ArrayInfo::read(&arguments.array)?;
     print(&info, arguments.json, false, || render::info::table(&info))
 }
 
 pub(crate) fn cat(arguments: &Cat) -> Result<()> {
-    Ok(recast_pack::cat(&arguments.array, &arguments.runtime()?, &mut standard_output())?)
+    let array = match &arguments.array {
+        Some(array) => array_in(&arguments.store, array)?,
+        None => arguments.store.clone(),
+    };
+    Ok(recast_pack::cat(array, &arguments.runtime()?, &mut standard_output())?)
 }

@@ -9,3 +9,4 @@ pub(crate) mod migrate;
 pub(crate) mod pack;
 pub(crate) mod page;
 pub(crate) mod table;
+pub(crate) mod unpack;

@@ -1,0 +1,48 @@
+//! What became of an array or a group that was unpacked, for people.
+
+use recast_pack::text::bytes;
+use recast_pack::{UnpackGroupReport, UnpackReport, UnpackedArray};
+
+use super::table::Table;
+
+pub(crate) fn table(report: &UnpackReport) -> Table {
+    let mut table = Table::default();
+    table.row("unpacked", &report.output);
+    table.row("shape", format!("{:?}", report.shape));
+    table.row("type", report.data_type.to_string());
+    table.row("stored", sizes(report));
+    table
+}
+
+/// The stored bytes before and after.
+fn sizes(report: &UnpackReport) -> String {
+    let before = report.source_stored.map_or_else(|| "unknown".to_owned(), |n| bytes(n as f64));
+    format!("{before} -> {}", bytes(report.stored as f64))
+}
+
+pub(crate) fn group(report: &UnpackGroupReport) -> Table {
+    let mut table = Table::default();
+    let copied = report.arrays.iter().filter(|one| matches!(one, UnpackedArray::Copied { .. }));
+    let copied = copied.count();
+    table.row("unpacked", &report.output);
+    table.row("arrays", format!("{} unpacked, {copied} copied", report.arrays.len() - copied));
+    for one in &report.arrays {
+        match one {
+            UnpackedArray::Unpacked { array, report } => {
+                table.row(array, format!("{}, {}", report.data_type, sizes(report)))
+            }
+            UnpackedArray::ToCf { array, report } => {
+                let decoding = report.differences.describe(&report.which);
+                table.row(
+                    array,
+                    format!(
+                        "{} in place of {}, {decoding}",
+                        report.stored_data_type, report.data_type
+                    ),
+                )
+            }
+            UnpackedArray::Copied { array } => table.row(array, "copied: no value codecs"),
+        };
+    }
+    table
+}
