@@ -3,6 +3,7 @@
 use recast_pack::CompareReport;
 use recast_pack::text::count;
 
+use super::elements;
 use super::errors;
 use super::table::Table;
 
@@ -15,18 +16,17 @@ pub(crate) fn table(report: &CompareReport) -> Table {
         table.row("range", format!("{least} to {greatest}"));
     }
     let counts = &report.counts;
-    table.row("elements", count(counts.elements));
-    for (label, number) in [
-        ("NaN", counts.nan),
-        ("infinite", counts.infinite),
-        ("missing", counts.missing),
-        ("fill", counts.fill),
-        ("NaN in B only", counts.became_nan),
-        ("missing in B only", counts.became_missing),
-    ] {
-        if number > 0 {
-            table.row(label, count(number));
-        }
+    let kinds = [
+        (counts.nan, "NaN"),
+        (counts.missing, "missing"),
+        (counts.infinite, "infinite"),
+        (counts.fill, "the fill value"),
+    ];
+    table.row("elements", elements(counts.elements, &kinds));
+    let only_in_b =
+        [("NaN in B only", counts.became_nan), ("missing in B only", counts.became_missing)];
+    for (label, number) in only_in_b.into_iter().filter(|(_, number)| *number > 0) {
+        table.row(label, count(number));
     }
     errors::rows(&report.error, &mut table, "");
     if let Some(over) = counts.over {

@@ -88,7 +88,7 @@ impl ToCfJob {
     fn prepare(&self, runtime: &Runtime) -> Result<Pending<ToCfReport>> {
         let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
         let source = Source::open_for(runtime, &self.input)?;
-        let workers = Workers::new(runtime)?;
+        let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let chain = source.codecs().chain(source.element_type(), source.fill_value())?;
         let conversion =
             convert(&source, &chain).with_context(|| self.input.display().to_string())?;
