@@ -249,6 +249,13 @@ impl Pack {
     }
 }
 
+impl Info {
+    /// Everything is shown: that is what it is for.
+    pub(crate) fn show(&self) -> Show {
+        Show { json: self.json, verbose: true, quiet: false }
+    }
+}
+
 impl Migrate {
     /// What migrates the array or group.
     pub(crate) fn job(&self) -> MigrateJob {
@@ -296,12 +303,15 @@ const GOALS: [&str; 4] = ["max_abs_error", "max_rel_error", "precision", "auto"]
 const WAYS: [&str; 8] =
     ["max_abs_error", "max_rel_error", "precision", "auto", "scale", "offset", "from_cf", "config"];
 
-/// Writes the decoded values of an array without value codecs, or its stored integers as CF packs them.
+/// Writes the decoded values of an array without value codecs, or its stored integers as CF packs them; or
+/// those of all arrays of a group.
+///
+/// In a group, arrays without value codecs are copied as they are.
 #[derive(Args, Debug)]
 pub(crate) struct Unpack {
-    /// The array to read: Zarr v1, v2 or v3, behind any codecs.
+    /// The array or group to read: Zarr v1, v2 or v3, behind any codecs.
     pub(crate) input: PathBuf,
-    /// The Zarr v3 array to write.
+    /// The Zarr v3 array or group to write.
     pub(crate) output: PathBuf,
     /// Writes the stored integers with the attributes scale_factor, add_offset and _FillValue.
     #[arg(long, conflicts_with = "compressor")]
@@ -315,7 +325,8 @@ pub(crate) struct Unpack {
 /// Checks that every element of B is within a tolerance of that of A.
 ///
 /// |B − A| may be --atol + --rtol · |A| at most; NaN is to be NaN, and infinities are to be the same.
-/// Exit status 1 if an element is over; the error names the first and the worst.
+/// Exit status 1 if an element is over; the error names the first and the worst. If A and B are groups,
+/// each array is checked with the one of the same path, and an array that only one of them has fails.
 #[derive(Args, Debug)]
 pub(crate) struct Verify {
     /// The absolute tolerance.
@@ -330,12 +341,13 @@ pub(crate) struct Verify {
     pub(crate) arrays: Compare,
 }
 
-/// Shows how far two arrays of one shape differ, whatever their types, chunks and codecs.
+/// Shows how far two arrays of one shape differ, whatever their types, chunks and codecs; or the arrays of
+/// two groups.
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
-    /// The array to compare with: the original.
+    /// The array or group to compare with: the original.
     pub(crate) a: PathBuf,
-    /// The array that is compared.
+    /// The array or group that is compared.
     pub(crate) b: PathBuf,
     #[command(flatten)]
     pub(crate) show: Show,
@@ -419,10 +431,11 @@ pub(crate) struct Common {
     pub(crate) compressor: Compressor,
 }
 
-/// Shows the codecs of an array step by step: types, ranges, the fill value, precision, warnings.
+/// Shows the codecs of an array step by step: types, ranges, the fill value, precision, warnings; or a line
+/// for each array of a group.
 #[derive(Args, Debug)]
 pub(crate) struct Info {
-    /// The array.
+    /// The array or group.
     pub(crate) array: PathBuf,
     /// Prints JSON.
     #[arg(long)]
@@ -434,15 +447,18 @@ pub(crate) struct Info {
 /// Nothing is written to a terminal, which would take bytes for commands.
 #[derive(Args, Debug)]
 pub(crate) struct Cat {
-    /// The array.
-    pub(crate) array: PathBuf,
+    /// The array, or a group if ARRAY is given.
+    pub(crate) store: PathBuf,
+    /// The path of an array in the group, such as deep/t2m. STORE/ARRAY in one is the same, but for a URL
+    /// with a query, where a path cannot be appended.
+    pub(crate) array: Option<String>,
     /// Writes a .npy file: NumPy's header, which says type and shape, and then the elements.
     #[arg(long)]
     pub(crate) npy: bool,
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Reads ARRAY even if its fill value does not survive its codecs, as zarr-python writes it.
+    /// Reads the array even if its fill value does not survive its codecs, as zarr-python writes it.
     #[arg(long)]
     pub(crate) accept_fill_value: bool,
 }

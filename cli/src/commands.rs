@@ -7,13 +7,15 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use recast_pack::{
     AllClose, ArrayInfo, ArrayRule, CatFormat, CompareJob, CompareReport, Job, ToCfJob, UnpackJob,
-    is_group,
+    array_in, is_group,
 };
 use serde::Serialize;
 
-use crate::args::{Cat, Compare, Info, Migrate, Pack, Show, Unpack, Verify};
+use crate::args::{Cat, Compare, Info, Migrate, Pack, Unpack, Verify};
 use crate::failure::UsageError;
+use crate::groups;
 use crate::render;
+use crate::render::packed::Packed;
 use crate::render::page::{PagePlace, page, section};
 use crate::render::table::{Described, print};
 use crate::stream::standard_output;
@@ -35,10 +37,8 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
 /// Runs a job of `recast pack`. A page about the output is put in its place with it.
 fn pack_with<J: Job>(arguments: &Pack, job: &J) -> Result<()>
 where
-    J::Report: Serialize + render::Packed,
+    J::Report: Serialize + Packed,
 {
-    use render::Packed as _;
-
     let runtime = arguments.common.runtime(arguments.show)?;
     let mut place = PagePlace::of(arguments.report.as_deref(), arguments.common.overwrite)?;
     if arguments.dry_run {
@@ -66,6 +66,9 @@ fn rules(arguments: &Pack) -> Result<Vec<ArrayRule>> {
 }
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
+    if is_group(&arguments.input) {
+        return groups::unpack(arguments);
+    }
     let Unpack { input, output, to_cf, show, common } = arguments;
     let runtime = common.runtime(*show)?;
     let overwrite = common.overwrite;
@@ -85,18 +88,30 @@ pub(crate) fn migrate(arguments: &Migrate) -> Result<()> {
 }
 
 pub(crate) fn compare(arguments: &Compare) -> Result<()> {
+    if are_groups(arguments) {
+        return groups::compare(arguments, None);
+    }
     print_comparison(arguments, &run_comparison(arguments, None)?)
 }
 
 pub(crate) fn verify(arguments: &Verify) -> Result<()> {
     let Verify { atol, rtol, arrays } = arguments;
-    let report = run_comparison(arrays, Some(AllClose { atol: *atol, rtol: *rtol }))?;
+    let tolerance = Some(AllClose { atol: *atol, rtol: *rtol });
+    if are_groups(arrays) {
+        return groups::compare(arrays, tolerance);
+    }
+    let report = run_comparison(arrays, tolerance)?;
     let printed = print_comparison(arrays, &report);
     match report.failure() {
         None => printed,
         // The judgement stands whether anybody reads the table or not.
         Some(failure) => bail!(failure),
     }
+}
+
+/// Whether groups are to be compared; one beside an array is an error that names both.
+fn are_groups(arguments: &Compare) -> bool {
+    is_group(&arguments.a) || is_group(&arguments.b)
 }
 
 fn print_comparison(arguments: &Compare, report: &CompareReport) -> Result<()> {
@@ -119,20 +134,25 @@ fn run_comparison(arguments: &Compare, tolerance: Option<AllClose>) -> Result<Co
 }
 
 pub(crate) fn info(arguments: &Info) -> Result<()> {
+    if is_group(&arguments.array) {
+        return groups::info(arguments);
+    }
     let info = ArrayInfo::read(&arguments.array)?;
-    let show = Show { json: arguments.json, verbose: true, quiet: false };
-    print(&info, show, || render::info::table(&info).into())
+    print(&info, arguments.show(), || render::info::table(&info).into())
 }
 
 pub(crate) fn cat(arguments: &Cat) -> Result<()> {
+    let array = match &arguments.array {
+        Some(array) => array_in(&arguments.store, array)?,
+        None => arguments.store.clone(),
+    };
     if stdout().is_terminal() {
         bail!(
             "{}: a terminal cannot show raw elements; write them to a file (> FILE) or to another \
              program (| PROGRAM)",
-            arguments.array.display()
+            array.display()
         );
     }
     let format = if arguments.npy { CatFormat::Npy } else { CatFormat::Raw };
-    let runtime = arguments.runtime()?;
-    Ok(recast_pack::cat(&arguments.array, format, &runtime, &mut standard_output())?)
+    Ok(recast_pack::cat(array, format, &arguments.runtime()?, &mut standard_output())?)
 }

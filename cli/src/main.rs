@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod failure;
+mod groups;
 mod manual;
 mod progress;
 mod raw;

@@ -348,14 +348,18 @@ fn counts_of_bytes_are_integers_in_json() {
     ] {
         let report = recast(&[arguments, &["--json"]].concat()).succeeds();
         members(&serde_json::from_slice(&report).unwrap(), &mut |name, value| {
-            let is_bytes = name.contains("bytes") || name.contains("stored") && !value.is_string();
-            if is_bytes && !value.is_object() && !value.is_null() {
-                assert!(value.is_u64(), "{arguments:?}: {name} {value}");
+            let counts = match value {
+                Value::Object(counts) if name == "bytes" => counts.values().collect(),
+                _ if name.contains("bytes") || name.ends_with("stored") => vec![value],
+                _ => Vec::new(),
+            };
+            for count in counts.into_iter().filter(|count| !count.is_null()) {
+                assert!(count.is_u64(), "{arguments:?}: {name} {value}");
                 found += 1;
             }
         });
     }
-    assert!(found >= 12, "{found} counts found");
+    assert!(found >= 16, "{found} counts found");
 }
 
 #[test]

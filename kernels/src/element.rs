@@ -332,9 +332,7 @@ impl FromStr for ElementType {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        Self::from_name(text).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|each| each.name()).collect();
-            ParseError::new(text, format!("one of {}", names.join(", ")))
-        })
+        let names = Self::ALL.iter().map(|each| each.name());
+        Self::from_name(text).ok_or_else(|| ParseError::none_of(text, names))
     }
 }

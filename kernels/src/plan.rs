@@ -11,8 +11,8 @@ use crate::map_index::MapIndex;
 use crate::past_caches::PastCaches;
 use crate::stages::{self, Stage};
 use crate::{
-    BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
-    ScaleOffset, Step,
+    Affine, BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
+    Step,
 };
 
 /// Steps bound to an element type, ready to run over any number of slices.
@@ -71,12 +71,12 @@ impl PlanBuilder {
     }
 
     /// Adds `(x − offset) · scale`.
-    pub fn scale(self, parameters: ScaleOffset) -> Self {
+    pub fn scale(self, parameters: Affine) -> Self {
         self.step(Step::Scale(parameters))
     }
 
     /// Adds `x / scale + offset`.
-    pub fn unscale(self, parameters: ScaleOffset) -> Self {
+    pub fn unscale(self, parameters: Affine) -> Self {
         self.step(Step::Unscale(parameters))
     }
 
@@ -150,8 +150,7 @@ fn check(source: ElementType, step: &Step) -> Result<ElementType, BuildError> {
             }
             Ok(*target)
         }
-        Step::Scale(ScaleOffset { offset, scale, .. })
-        | Step::Unscale(ScaleOffset { offset, scale, .. }) => {
+        Step::Scale(Affine { offset, scale, .. }) | Step::Unscale(Affine { offset, scale, .. }) => {
             if let Some(offset) = *offset {
                 typed("offset", offset, source)?;
                 if !offset.is_finite() {

@@ -51,11 +51,15 @@ pub mod text;
 pub use check::comparison::{Errors, Found};
 pub use check::difference::Differences;
 pub use error::{Error, ErrorKind};
-pub use io::store::is_group;
+pub use io::store::{array_in, is_group};
 pub use jobs::cat::{CatFormat, cat};
 pub use jobs::cf::{CfAlternative, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport};
 pub use jobs::compare::{AllClose, CompareCounts, CompareJob, CompareReport};
-pub use jobs::group::{ArrayReport, ArrayRule, GroupEntry, GroupJob, GroupReport};
+pub use jobs::group::{
+    ArrayReport, ArrayRule, CompareGroupJob, ComparedArray, GroupComparison, GroupEntry, GroupInfo,
+    GroupJob, GroupReport, GroupTotal, ListedArray, UnpackGroupJob, UnpackGroupReport,
+    UnpackedArray,
+};
 pub use jobs::info::{ArrayInfo, CodecInfo};
 pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateReport, MigratedArray};
 pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom};

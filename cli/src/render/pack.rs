@@ -4,7 +4,7 @@ use recast_kernels::{OutOfRange, Scalar};
 use recast_pack::text::{bytes, count, measured, scalar_text};
 use recast_pack::{PackOptions, PackReport};
 
-use super::elements;
+use super::counts::elements;
 use super::errors;
 use super::table::Table;
 

@@ -12,7 +12,7 @@ use crate::ops::bytes::SwapBytes;
 use crate::pipeline::stage;
 use crate::simd::Simd;
 use crate::stages::Stage;
-use crate::{Cast, ElementType, Level, Scalar, ScaleOffset, Step};
+use crate::{Affine, Cast, ElementType, Level, Scalar, Step};
 
 /// Evaluates `$body` with `$R` standing for the type of a rounding.
 macro_rules! with_rounding {
@@ -175,7 +175,7 @@ impl WithSimd for BindScaled<'_> {
 /// Scale and offset of float32 or float64.
 struct BindAffine<'a> {
     element: ElementType,
-    parameters: &'a ScaleOffset,
+    parameters: &'a Affine,
     encodes: bool,
 }
 
@@ -190,7 +190,7 @@ impl WithSimd for BindAffine<'_> {
 /// The stage of scale and offset, if the level has vectors for it; `encodes` says in which direction.
 pub(crate) fn affine(
     element: ElementType,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
     encodes: bool,
     level: Level,
 ) -> Option<Stage> {

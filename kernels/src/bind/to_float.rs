@@ -19,7 +19,7 @@ use crate::ops::store::Whole;
 use crate::pipeline::{Each, Load, Same, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, I64s, NearestEven, Round, Simd, TowardsPositive};
 use crate::stages::{Stage, as_output, run_all};
-use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar, ScaleOffset, Step, reference};
+use crate::{Affine, Cast, ElementType, OutOfRange, Rounding, Scalar, Step, reference};
 
 /// The cast of floats, with an entry whose key is NaN.
 pub(super) fn from_float<S: Simd>(
@@ -467,7 +467,7 @@ pub(super) fn bind_unscaled<S: Simd>(
     simd: S,
     source: ElementType,
     cast: &Cast,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
 ) -> Option<Stage> {
     match (source, cast.target) {
         (ElementType::Int8, ElementType::Float32) => {
@@ -507,7 +507,7 @@ struct Unscaled {
 
 impl Unscaled {
     /// None where an element may overflow, or the map has more entries.
-    fn new(source: ElementType, cast: &Cast, parameters: &ScaleOffset) -> Option<Self> {
+    fn new(source: ElementType, cast: &Cast, parameters: &Affine) -> Option<Self> {
         // Every operation is monotonic, so the ends of the range tell whether an element overflows.
         let finite = [Scalar::min(source), Scalar::max(source)].into_iter().all(|end| {
             let steps = [Step::Cast(Cast::new(cast.target)), Step::Unscale(*parameters)];
@@ -541,7 +541,7 @@ fn unscaled_f32<S, L>(
     load: L,
     source: ElementType,
     cast: &Cast,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
 ) -> Option<Stage>
 where
     S: Simd,
@@ -576,7 +576,7 @@ fn unscaled_f64<S, L>(
     load: L,
     source: ElementType,
     cast: &Cast,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
 ) -> Option<Stage>
 where
     S: Simd,

@@ -181,7 +181,8 @@ fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
         for ((output, fails), result) in outputs.iter_mut().zip(fails.iter_mut()).zip(results) {
             match result {
                 Some(value) => {
-                    value.write_ne_bytes(bytemuck::bytes_of_mut(output));
+                    let written = value.write_ne_bytes(bytemuck::bytes_of_mut(output));
+                    debug_assert!(written);
                 }
                 None => *fails = 1,
             }
@@ -342,7 +343,8 @@ impl<T: crate::Element> FromScalar for T {
     /// The scalar's bits; the scalar is of this type, or a narrower integer kept in it.
     fn from_scalar(scalar: Scalar) -> Self {
         let mut value = Self::zeroed();
-        scalar.write_ne_bytes(bytemuck::bytes_of_mut(&mut value));
+        let written = scalar.write_ne_bytes(bytemuck::bytes_of_mut(&mut value));
+        debug_assert!(written);
         value
     }
 }

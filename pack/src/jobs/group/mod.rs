@@ -1,8 +1,12 @@
-//! Packing a group: every array that a rule picks is packed, all else is copied.
+//! Packing a group: every array that a rule picks is packed, all else is copied; and what other jobs do with
+//! groups.
 
 mod candidates;
+mod compare;
+mod info;
 mod job;
 mod rules;
+mod unpack;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +29,10 @@ use crate::text::arrays;
 use candidates::{candidate, coordinates};
 use rules::{Rules, Treatment};
 
+pub use compare::{CompareGroupJob, ComparedArray, GroupComparison, GroupTotal};
+pub use info::{GroupInfo, ListedArray};
 pub use job::{ArrayRule, GroupJob};
+pub use unpack::{UnpackGroupJob, UnpackGroupReport, UnpackedArray};
 
 /// What became of a group.
 #[derive(Debug, Serialize)]
