@@ -1,6 +1,6 @@
 //! Casts from floats to integers.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use super::{preimage, with_rounding};
 use crate::ops::float::{Finite, FloatUnit, Held, HeldBelow, Remainder, ReplaceNan, Scale};

@@ -1,6 +1,7 @@
 //! Casts to `float16`, `bfloat16`, `float32` and `float64`.
 
-use std::marker::PhantomData;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 use super::{number, preimage, with_rounding};
 use crate::ops::float::{ReplaceFloat, ReplaceNan, Unscale, UnscaleBut};
@@ -553,7 +554,7 @@ where
     let plain = stage(simd, Units(load, Then(ToSingle, unscale), Whole));
     let [min, max] = [Scalar::min(source), Scalar::max(source)].map(reference::integer);
     let mut decoded = vec![0_f32; (max - min + 1) as usize];
-    let stages = std::slice::from_ref(&plain);
+    let stages = core::slice::from_ref(&plain);
     let refused = run_all(stages, &every_value(source), as_output(&mut decoded));
     let equal = (min..=max)
         .zip(&decoded)
@@ -587,7 +588,7 @@ where
     let plain = stage(simd, Units(load, Then(ToDouble::<true>, unscale), Whole));
     let [min, max] = [Scalar::min(source), Scalar::max(source)].map(reference::integer);
     let mut decoded = vec![0_f64; (max - min + 1) as usize];
-    let stages = std::slice::from_ref(&plain);
+    let stages = core::slice::from_ref(&plain);
     let refused = run_all(stages, &every_value(source), as_output(&mut decoded));
     let equal = (min..=max)
         .zip(&decoded)

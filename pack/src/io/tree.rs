@@ -15,6 +15,7 @@ use super::metadata::{document_of_v2, write_document};
 use super::store::{Kind, Location};
 use super::transfer::{Transfer, transferred};
 use crate::error::Result;
+use crate::runtime::Runtime;
 
 /// What lies at a place in a group.
 pub(crate) struct Node {
@@ -48,10 +49,11 @@ impl Node {
     }
 
     /// Brings an array to a place: the files as they are, and the metadata as Zarr v3.
-    pub(crate) fn copy(&self, place: &Path, transfer: Transfer) -> Result<()> {
+    pub(crate) fn copy(&self, place: &Path, transfer: Transfer, runtime: &Runtime) -> Result<()> {
         // Those of the old versions are not taken along, and those of the new one may be written to.
         fs::create_dir_all(place)?;
         for name in self.location.keys()? {
+            runtime.check_interrupt()?;
             if OLD.contains(&name.as_str()) {
                 continue;
             }

@@ -8,7 +8,9 @@ mod from_int;
 mod map;
 mod scale;
 
-use std::marker::PhantomData;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 use super::Stage;
 use super::bytes::{ClearUnused, Copy, SwapBytes, Table};
@@ -128,7 +130,7 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
             if source.size() == 1 {
                 return vec![bind_table(source, steps, level)];
             }
-            stages.push(bind_table(current, std::slice::from_ref(step), level));
+            stages.push(bind_table(current, core::slice::from_ref(step), level));
             current = target_of(current, step);
             continue;
         };

@@ -1,6 +1,6 @@
 //! Which stages scale and offset become, alone and joined with a cast.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use num_traits::{AsPrimitive, PrimInt};
 
