@@ -58,13 +58,13 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
     };
     let (from, to) = (report.source_data_type, report.data_type);
     table.row("type", format!("{from} -> {to}{affine}{note}"));
-    match report.range {
-        Some((least, greatest)) => table.row("range", format!("{least} to {greatest}")),
-        None => table.row("range", "no values"),
+    let range = match report.range {
+        Some((least, greatest)) => format!("{least} to {greatest}"),
+        None => "no values".to_owned(),
     };
-    if let Some((least, greatest)) = report.storable_range {
-        table.row("can store", format!("{least} to {greatest}"));
-    }
+    let storable = report.storable_range.map(|(least, greatest)| format!("{least} to {greatest}"));
+    let storable = storable.map(|range| format!("; {range} can be stored"));
+    table.row("range", range + storable.as_deref().unwrap_or_default());
     if let Some(scale_from) = &report.scale_from
         && let Some((least, greatest)) = scale_from.range
     {

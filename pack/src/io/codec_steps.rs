@@ -168,14 +168,14 @@ impl Steps {
             [("encode", &map.encode, before), ("decode", &map.decode, cast.data_type)]
         {
             let mut seen = HashSet::new();
-            let inputs = entries.iter().flatten().map(|(input, _)| input);
+            let inputs = entries.iter().flat_map(|pairs| pairs.iter()).map(|(input, _)| input);
             let repeated = inputs.filter(|input| {
                 let Ok(value) = input.to_scalar(element_type) else { return false };
                 // NaNs are one input, and so are 0 and −0.
                 let bits = if value.is_zero() { None } else { Some(value.bits()) };
                 !seen.insert(if value.is_nan() { Some(u64::MAX) } else { bits })
             });
-            let repeated: Vec<String> = repeated.map(ToString::to_string).collect();
+            let repeated: Vec<String> = repeated.map(|input| input.to_string()).collect();
             if let Some(first) = repeated.first() {
                 let more = match repeated.len() {
                     1 => String::new(),
