@@ -4,7 +4,7 @@ mod common;
 
 use common::{Trial, bytes, store};
 use recast_kernels::{ElementType, Scalar};
-use recast_pack::{ArrayRule, GroupEntry, GroupJob, PackOptions, scalar};
+use recast_pack::{ArrayRule, GroupEntry, GroupJob, Job, PackOptions, scalar};
 use serde_json::{Value, json};
 
 /// Packs without a word about how, and expects every bit back.

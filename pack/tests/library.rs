@@ -5,7 +5,7 @@ mod common;
 use common::{Trial, bytes, one_thread};
 use recast_kernels::Scalar;
 use recast_pack::{
-    Compressor, ErrorKind, PackJob, PackOptions, Percentiles, Survey, Surveyor, choose,
+    Compressor, ErrorKind, Job, PackJob, PackOptions, Percentiles, Survey, Surveyor, choose,
     choose_checked, scalar,
 };
 use serde_json::{Value, json};

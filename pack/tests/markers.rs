@@ -7,8 +7,8 @@ use std::path::Path;
 
 use common::{Trial, bytes, f32s, one_thread};
 use recast_pack::{
-    AllClose, ArrayInfo, CompareJob, CompareReport, MigrateJob, PackOptions, ToCfJob, UnpackJob,
-    scalar,
+    AllClose, ArrayInfo, CatFormat, CompareJob, CompareReport, MigrateJob, PackOptions,
+    ToCfJob, UnpackJob, scalar,
 };
 use serde_json::{Value, json};
 
@@ -109,7 +109,7 @@ fn markers_of_a_packed_array_become_codes_that_cf_masks() {
     assert_eq!(masked.len(), 3, "{attributes}");
     assert_eq!(attributes["units"], "K");
     let mut stored = Vec::new();
-    recast_pack::cat(&cf, &one_thread(), &mut stored).unwrap();
+    recast_pack::cat(&cf, CatFormat::Raw, &one_thread(), &mut stored).unwrap();
     let codes: Vec<i64> = match metadata(&cf)["data_type"].as_str().unwrap() {
         "uint8" => stored.iter().map(|&code| code.into()).collect(),
         "int8" => stored.iter().map(|&code| i64::from(code as i8)).collect(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recast_kernels::{ElementType, Scalar};
-use recast_pack::{PackJob, PackOptions, PackReport, Runtime, cat};
+use recast_pack::{CatFormat, Job, PackJob, PackOptions, PackReport, Runtime, cat};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use zarrs::array::{Array, ArrayBytes};
@@ -61,7 +61,7 @@ impl Trial {
     /// What the packed array decodes to, as it lies in memory.
     pub(crate) fn decoded(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        cat(self.output(), &one_thread(), &mut bytes).unwrap();
+        cat(self.output(), CatFormat::Raw, &one_thread(), &mut bytes).unwrap();
         bytes
     }
 
