@@ -1,5 +1,6 @@
 //! Scale and offset of float32 and float64.
 
+use super::class::{Class, FloatType};
 use crate::ops::affine::Affine;
 use crate::ops::float::FloatUnit;
 use crate::ops::load;
@@ -7,25 +8,31 @@ use crate::ops::store::Whole;
 use crate::pipeline::{Load, Store, Units, stage};
 use crate::simd::Simd;
 use crate::stages::Stage;
-use crate::{ElementType, FloatOverflow, ScaleOffset};
+use crate::{ElementType, FloatOverflow, Affine};
 
 /// The stage of `parameters` on elements of type `element`; `encodes` says in which direction.
 pub(super) fn bind<S: Simd>(
     simd: S,
     element: ElementType,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
     encodes: bool,
 ) -> Option<Stage> {
-    match (element, encodes) {
-        (ElementType::Float32, true) => typed::<S, _, true>(simd, load::Float32, parameters),
-        (ElementType::Float32, false) => typed::<S, _, false>(simd, load::Float32, parameters),
-        (ElementType::Float64, true) => typed::<S, _, true>(simd, load::Float64, parameters),
-        (ElementType::Float64, false) => typed::<S, _, false>(simd, load::Float64, parameters),
-        _ => None,
+    match (Class::of(element), encodes) {
+        (Class::Float(FloatType::Float32), true) => typed::<S, _, true>(simd, load::Float32, parameters),
+        (Class::Float(FloatType::Float32), false) => typed::<S, _, false>(simd, load::Float32, parameters),
+        (Class::Float(FloatType::Float64), true) => typed::<S, _, true>(simd, load::Float64, parameters),
+        (Class::Float(FloatType::Float64), false) => typed::<S, _, false>(simd, load::Float64, parameters),
+        (
+            Class::Int(_)
+            | Class::Float(FloatType::Float16 | FloatType::BFloat16)
+            | Class::SubByte
+            | Class::SmallFloat,
+            _,
+        ) => None,
     }
 }
 
-fn typed<S, L, const ENCODES: bool>(simd: S, load: L, parameters: &ScaleOffset) -> Option<Stage>
+fn typed<S, L, const ENCODES: bool>(simd: S, load: L, parameters: &Affine) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: FloatUnit<S>>,

@@ -1,5 +1,6 @@
 //! Maps as a stage among elements of one type: values in place of keys.
 
+use super::class::{Class, FloatType, Width};
 use crate::ops::float::FloatUnit;
 use crate::ops::int::Short;
 use crate::ops::load;
@@ -16,11 +17,13 @@ pub(super) fn bind<S: Simd>(
     domain: ElementType,
     entries: &[(Scalar, Scalar)],
 ) -> Option<Stage> {
-    match domain {
-        ElementType::Float32 => floats(simd, load::Float32, entries),
-        ElementType::Float64 => floats(simd, load::Float64, entries),
-        _ if domain.is_float() => None,
-        _ => ints(simd, domain, entries),
+    match Class::of(domain) {
+        Class::Float(FloatType::Float32) => floats(simd, load::Float32, entries),
+        Class::Float(FloatType::Float64) => floats(simd, load::Float64, entries),
+        Class::Int(int) => ints(simd, int.width, entries),
+        Class::Float(FloatType::Float16 | FloatType::BFloat16)
+        | Class::SubByte
+        | Class::SmallFloat => None,
     }
 }
 
@@ -59,38 +62,36 @@ where
             let nan = nan.map(<L::Unit as FloatUnit<S>>::scalar);
             Some(stage(simd, Units(load, SubstituteFloats { entries: [], nan }, Whole)))
         }
-        1 => padded::<S, L, 1>(simd, load, &numbers, nan),
-        2 => padded::<S, L, 2>(simd, load, &numbers, nan),
+        1..=2 => padded::<S, L, 2>(simd, load, &numbers, nan),
         3..=4 => padded::<S, L, 4>(simd, load, &numbers, nan),
         5..=8 => padded::<S, L, 8>(simd, load, &numbers, nan),
         _ => None,
     }
 }
 
-fn ints<S: Simd>(simd: S, domain: ElementType, entries: &[(Scalar, Scalar)]) -> Option<Stage> {
+fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<Stage> {
     fn padded<S: Simd, const N: usize>(
         simd: S,
-        size: usize,
+        width: Width,
         entries: &[(i64, i64)],
     ) -> Option<Stage> {
         let mut padded = [*entries.first()?; N];
         padded.iter_mut().zip(entries).for_each(|(place, entry)| *place = *entry);
         let each = SubstituteInts { entries: padded };
-        Some(match size {
-            1 => stage(simd, Bytes(each)),
-            2 => stage(simd, Shorts(Short, each, Short)),
-            4 => stage(simd, Units(load::Int32, each, Whole)),
-            _ => stage(simd, Units(load::Int64, each, Whole)),
+        Some(match width {
+            Width::W8 => stage(simd, Bytes(each)),
+            Width::W16 => stage(simd, Shorts(Short, each, Short)),
+            Width::W32 => stage(simd, Units(load::Int32, each, Whole)),
+            Width::W64 => stage(simd, Units(load::Int64, each, Whole)),
         })
     }
     let integer = |x: Scalar| reference::integer(x) as i64;
     let entries: Vec<(i64, i64)> =
         entries.iter().map(|(key, value)| (integer(*key), integer(*value))).collect();
     match entries.len() {
-        1 => padded::<S, 1>(simd, domain.size(), &entries),
-        2 => padded::<S, 2>(simd, domain.size(), &entries),
-        3..=4 => padded::<S, 4>(simd, domain.size(), &entries),
-        5..=8 => padded::<S, 8>(simd, domain.size(), &entries),
+        1..=2 => padded::<S, 2>(simd, width, &entries),
+        3..=4 => padded::<S, 4>(simd, width, &entries),
+        5..=8 => padded::<S, 8>(simd, width, &entries),
         _ => None,
     }
 }

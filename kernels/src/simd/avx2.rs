@@ -93,8 +93,8 @@ impl Avx2 {
     /// One register, as [`Simd::f32_to_f16`].
     #[inline(always)]
     #[allow(clippy::unused_self)] // it is the proof
-    fn to_f16<R: Round>(self, x: F) -> __m128i {
-        match R::ROUNDING {
+    fn to_f16(self, x: F, rounding: impl Round) -> __m128i {
+        match rounding.rounding() {
             Rounding::NearestEven | Rounding::NearestAway => {
                 // SAFETY: the token is proof of F16C.
                 unsafe { _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x) }
@@ -283,8 +283,8 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn round_f32<R: Round>(self, a: F) -> F {
-        match R::ROUNDING {
+    fn round_f32(self, a: F, rounding: impl Round) -> F {
+        match rounding.rounding() {
             Rounding::NearestEven => self.avx._mm256_round_ps::<NEAREST_EVEN>(a),
             Rounding::TowardsZero => self.avx._mm256_round_ps::<TOWARDS_ZERO>(a),
             Rounding::TowardsPositive => self.avx._mm256_round_ps::<TOWARDS_POSITIVE>(a),
@@ -328,8 +328,8 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn round_f64<R: Round>(self, a: D) -> D {
-        match R::ROUNDING {
+    fn round_f64(self, a: D, rounding: impl Round) -> D {
+        match rounding.rounding() {
             Rounding::NearestEven => self.avx._mm256_round_pd::<NEAREST_EVEN>(a),
             Rounding::TowardsZero => self.avx._mm256_round_pd::<TOWARDS_ZERO>(a),
             Rounding::TowardsPositive => self.avx._mm256_round_pd::<TOWARDS_POSITIVE>(a),
@@ -457,12 +457,12 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn f32_to_i32<R: Round>(self, a: F) -> I {
-        match R::ROUNDING {
+    fn f32_to_i32(self, a: F, rounding: impl Round) -> I {
+        match rounding.rounding() {
             Rounding::NearestEven => self.avx._mm256_cvtps_epi32(a),
             Rounding::TowardsZero => self.avx._mm256_cvttps_epi32(a),
             Rounding::TowardsPositive | Rounding::TowardsNegative => {
-                self.avx._mm256_cvtps_epi32(self.round_f32::<R>(a))
+                self.avx._mm256_cvtps_epi32(self.round_f32(a, rounding))
             }
             Rounding::NearestAway => {
                 // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
@@ -473,8 +473,8 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn f64_to_i32<R: Round>(self, [a, b]: [D; 2]) -> I {
-        let (low, high) = match R::ROUNDING {
+    fn f64_to_i32(self, [a, b]: [D; 2], rounding: impl Round) -> I {
+        let (low, high) = match rounding.rounding() {
             Rounding::NearestEven => {
                 (self.avx._mm256_cvtpd_epi32(a), self.avx._mm256_cvtpd_epi32(b))
             }
@@ -482,7 +482,7 @@ impl Simd for Avx2 {
                 (self.avx._mm256_cvttpd_epi32(a), self.avx._mm256_cvttpd_epi32(b))
             }
             Rounding::TowardsPositive | Rounding::TowardsNegative => {
-                let (a, b) = (self.round_f64::<R>(a), self.round_f64::<R>(b));
+                let (a, b) = (self.round_f64(a, rounding), self.round_f64(b, rounding));
                 (self.avx._mm256_cvtpd_epi32(a), self.avx._mm256_cvtpd_epi32(b))
             }
             Rounding::NearestAway => {
@@ -561,16 +561,9 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn f32_to_f16<R: Round>(self, a: F, b: F) -> I {
-        let (low, high) = (self.to_f16::<R>(a), self.to_f16::<R>(b));
+    fn f32_to_f16(self, a: F, b: F, rounding: impl Round) -> I {
+        let (low, high) = (self.to_f16(a, rounding), self.to_f16(b, rounding));
         self.avx2._mm256_inserti128_si256::<1>(self.avx._mm256_castsi128_si256(low), high)
-    }
-
-    #[inline(always)]
-    fn i32_to_i64(self, a: I) -> [I; 2] {
-        let (low, high) =
-            (self.avx._mm256_castsi256_si128(a), self.avx2._mm256_extracti128_si256::<1>(a));
-        [self.avx2._mm256_cvtepi32_epi64(low), self.avx2._mm256_cvtepi32_epi64(high)]
     }
 
     #[inline(always)]

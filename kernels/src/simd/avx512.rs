@@ -96,8 +96,8 @@ macro_rules! memory {
 
 /// An instruction with its own rounding, for each that the CPU has; `$away` for the fifth.
 macro_rules! rounded {
-    ($R:ident, $token:expr, $instruction:ident, $a:expr, $away:expr) => {
-        match $R::ROUNDING {
+    ($rounding:expr, $token:expr, $instruction:ident, $a:expr, $away:expr) => {
+        match $rounding.rounding() {
             Rounding::NearestEven => $token.$instruction::<NEAREST_EVEN>($a),
             Rounding::TowardsZero => $token.$instruction::<TOWARDS_ZERO>($a),
             Rounding::TowardsPositive => $token.$instruction::<TOWARDS_POSITIVE>($a),
@@ -110,9 +110,9 @@ macro_rules! rounded {
 impl Avx512 {
     /// One register, as [`Simd::f64_to_i32`].
     #[inline(always)]
-    fn f64s_to_i32<R: Round>(self, a: D) -> __m256i {
+    fn f64s_to_i32(self, a: D, rounding: impl Round) -> __m256i {
         let f = self.0.avx512f;
-        rounded!(R, f, _mm512_cvt_roundpd_epi32, a, {
+        rounded!(rounding, f, _mm512_cvt_roundpd_epi32, a, {
             // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
             let beyond = self.or_i64(self.bits_f64(a), self.splat_i64(1));
             f._mm512_cvt_roundpd_epi32::<NEAREST_EVEN>(self.f64_from_bits(beyond))
@@ -121,9 +121,9 @@ impl Avx512 {
 
     /// One register, as [`Simd::f32_to_f16`].
     #[inline(always)]
-    fn to_f16<R: Round>(self, a: F) -> __m256i {
+    fn to_f16(self, a: F, rounding: impl Round) -> __m256i {
         let f = self.0.avx512f;
-        match R::ROUNDING {
+        match rounding.rounding() {
             Rounding::NearestEven | Rounding::NearestAway => {
                 f._mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(a)
             }
@@ -301,9 +301,9 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn round_f32<R: Round>(self, a: F) -> F {
+    fn round_f32(self, a: F, rounding: impl Round) -> F {
         let f = self.0.avx512f;
-        rounded!(R, f, _mm512_roundscale_ps, a, {
+        rounded!(rounding, f, _mm512_roundscale_ps, a, {
             let dq = self.0.avx512dq;
             let sign = dq._mm512_and_ps(a, self.splat_f32(-0.0));
             let half = dq._mm512_or_ps(sign, self.splat_f32(BELOW_HALF_F32));
@@ -322,9 +322,9 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn round_f64<R: Round>(self, a: D) -> D {
+    fn round_f64(self, a: D, rounding: impl Round) -> D {
         let f = self.0.avx512f;
-        rounded!(R, f, _mm512_roundscale_pd, a, {
+        rounded!(rounding, f, _mm512_roundscale_pd, a, {
             let dq = self.0.avx512dq;
             let sign = dq._mm512_and_pd(a, self.splat_f64(-0.0));
             let half = dq._mm512_or_pd(sign, self.splat_f64(BELOW_HALF_F64));
@@ -469,9 +469,9 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn f32_to_i32<R: Round>(self, a: F) -> I {
+    fn f32_to_i32(self, a: F, rounding: impl Round) -> I {
         let f = self.0.avx512f;
-        rounded!(R, f, _mm512_cvt_roundps_epi32, a, {
+        rounded!(rounding, f, _mm512_cvt_roundps_epi32, a, {
             // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
             let beyond = self.or_i32(self.bits_f32(a), self.splat_i32(1));
             f._mm512_cvt_roundps_epi32::<NEAREST_EVEN>(self.f32_from_bits(beyond))
@@ -479,8 +479,8 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn f64_to_i32<R: Round>(self, [a, b]: [D; 2]) -> I {
-        self.join(self.f64s_to_i32::<R>(a), self.f64s_to_i32::<R>(b))
+    fn f64_to_i32(self, [a, b]: [D; 2], rounding: impl Round) -> I {
+        self.join(self.f64s_to_i32(a, rounding), self.f64s_to_i32(b, rounding))
     }
 
     #[inline(always)]
@@ -510,14 +510,8 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn f32_to_f16<R: Round>(self, a: F, b: F) -> I {
-        self.join(self.to_f16::<R>(a), self.to_f16::<R>(b))
-    }
-
-    #[inline(always)]
-    fn i32_to_i64(self, a: I) -> [I; 2] {
-        let [low, high] = self.halves(a);
-        [self.0.avx512f._mm512_cvtepi32_epi64(low), self.0.avx512f._mm512_cvtepi32_epi64(high)]
+    fn f32_to_f16(self, a: F, b: F, rounding: impl Round) -> I {
+        self.join(self.to_f16(a, rounding), self.to_f16(b, rounding))
     }
 
     #[inline(always)]

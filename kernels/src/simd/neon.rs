@@ -60,8 +60,8 @@ macro_rules! memory {
 
 /// Evaluates to the instruction for a rounding: each is one of its own.
 macro_rules! rounded {
-    ($R:ident, $neon:expr, $even:ident $zero:ident $positive:ident $negative:ident $away:ident, $a:expr) => {
-        match $R::ROUNDING {
+    ($rounding:expr, $neon:expr, $even:ident $zero:ident $positive:ident $negative:ident $away:ident, $a:expr) => {
+        match $rounding.rounding() {
             Rounding::NearestEven => $neon.$even($a),
             Rounding::TowardsZero => $neon.$zero($a),
             Rounding::TowardsPositive => $neon.$positive($a),
@@ -102,7 +102,7 @@ unsafe fn load_half<const UNIT: usize>(simd: Neon, p: *const u8) -> I16 {
 }
 
 #[inline(always)]
-fn round_to_i64<R: Round>(simd: Neon, a: F64) -> I64 {
+fn round_to_i64(simd: Neon, a: F64, rounding: impl Round) -> I64 {
     let rounded = rounded!(
         R, simd.neon,
         vcvtnq_s64_f64 vcvtq_s64_f64 vcvtpq_s64_f64 vcvtmq_s64_f64 vcvtaq_s64_f64, a
@@ -405,8 +405,8 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn round_f32<R: Round>(self, a: F32) -> F32 {
-        rounded!(R, self.neon, vrndnq_f32 vrndq_f32 vrndpq_f32 vrndmq_f32 vrndaq_f32, a)
+    fn round_f32(self, a: F32, rounding: impl Round) -> F32 {
+        rounded!(rounding, self.neon, vrndnq_f32 vrndq_f32 vrndpq_f32 vrndmq_f32 vrndaq_f32, a)
     }
 
     #[inline(always)]
@@ -427,8 +427,8 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn round_f64<R: Round>(self, a: F64) -> F64 {
-        rounded!(R, self.neon, vrndnq_f64 vrndq_f64 vrndpq_f64 vrndmq_f64 vrndaq_f64, a)
+    fn round_f64(self, a: F64, rounding: impl Round) -> F64 {
+        rounded!(rounding, self.neon, vrndnq_f64 vrndq_f64 vrndpq_f64 vrndmq_f64 vrndaq_f64, a)
     }
 
     #[inline(always)]
@@ -554,7 +554,7 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn f32_to_i32<R: Round>(self, a: F32) -> I32 {
+    fn f32_to_i32(self, a: F32, rounding: impl Round) -> I32 {
         let rounded = rounded!(
             R, self.neon, vcvtnq_s32_f32 vcvtq_s32_f32 vcvtpq_s32_f32 vcvtmq_s32_f32 vcvtaq_s32_f32, a
         );
@@ -562,8 +562,8 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn f64_to_i32<R: Round>(self, [a, b]: [F64; 2]) -> I32 {
-        self.saturate_i64_to_i32([round_to_i64::<R>(self, a), round_to_i64::<R>(self, b)])
+    fn f64_to_i32(self, [a, b]: [F64; 2], rounding: impl Round) -> I32 {
+        self.saturate_i64_to_i32([round_to_i64(self, a, rounding), round_to_i64(self, b, rounding)])
     }
 
     #[inline(always)]
@@ -594,17 +594,9 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn f32_to_f16<R: Round>(self, a: F32, b: F32) -> I16 {
+    fn f32_to_f16(self, a: F32, b: F32, rounding: impl Round) -> I16 {
         // SAFETY: the token is proof of NEON.
         unsafe { f32_to_f16(a, b) }
-    }
-
-    #[inline(always)]
-    fn i32_to_i64(self, a: I32) -> [I64; 2] {
-        let a = self.neon.vreinterpretq_s32_u32(a);
-        let (low, high) =
-            (self.neon.vmovl_s32(self.neon.vget_low_s32(a)), self.neon.vmovl_high_s32(a));
-        [self.neon.vreinterpretq_u64_s64(low), self.neon.vreinterpretq_u64_s64(high)]
     }
 
     #[inline(always)]

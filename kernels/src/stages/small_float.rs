@@ -13,7 +13,7 @@ use super::Stage;
 use super::convert::{Clamp, Range, Real, Round};
 use super::per_element::{Loop, PerElement};
 use crate::stages::bind_loop;
-use crate::{ElementType, FloatFormat, Level, OutOfRange, Rounding, Specials};
+use crate::{ElementType, FloatFormat, OutOfRange, Rounding, Specials};
 
 const F32_MANTISSA_BITS: u32 = 23;
 const F32_BIAS: i32 = 127;
@@ -52,21 +52,6 @@ impl PerElement for DecodeF16 {
     }
 }
 
-/// `bfloat16` to f32: the upper half of its bits. Signalling NaNs stay so.
-#[derive(Clone, Copy)]
-pub(crate) struct WidenBf16;
-
-impl PerElement for WidenBf16 {
-    type Source = u16;
-    type Target = f32;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: u16) -> (f32, ()) {
-        (f32::from_bits(u32::from(x) << 16), ())
-    }
-}
-
 /// `bfloat16` to f32, NaNs made quiet.
 #[derive(Clone, Copy)]
 pub(crate) struct DecodeBf16;
@@ -78,31 +63,9 @@ impl PerElement for DecodeBf16 {
 
     #[inline(always)]
     fn convert(&self, x: u16) -> (f32, ()) {
-        let (wide, ()) = WidenBf16.convert(x);
+        let wide = f32::from_bits(u32::from(x) << 16);
         let quiet = if wide.is_nan() { 0x0040_0000 } else { 0 };
         (f32::from_bits(wide.to_bits() | quiet), ())
-    }
-}
-
-/// A `bfloat16`, as f32, brought near to zero without leaving its residue modulo 2^`BITS`: with eight
-/// bits of precision it is a multiple of that from 2^(`BITS` + 7) on. Flags NaN and infinities.
-#[derive(Clone, Copy)]
-pub(crate) struct NearResidue<const BITS: i32>;
-
-impl<const BITS: i32> PerElement for NearResidue<BITS> {
-    type Source = f32;
-    type Target = f32;
-    type Flags = u32;
-
-    #[inline(always)]
-    fn convert(&self, x: f32) -> (f32, u32) {
-        let limit = f32::from_bits(((F32_BIAS + BITS + 7) as u32) << F32_MANTISSA_BITS);
-        (if x.abs() < limit { x } else { 0.0 }, x.zero_if_finite().to_bits())
-    }
-
-    #[inline(always)]
-    fn refuses(&self, flags: u32) -> bool {
-        flags & !SIGN != 0
     }
 }
 
@@ -278,36 +241,6 @@ impl<R: Round, M: Range> PerElement for EncodeBf16<R, M> {
     }
 }
 
-/// f32 that is no NaN, and does not leave the range, to `bfloat16`.
-#[derive(Clone, Copy)]
-pub(crate) struct EncodeBf16InRange<R>(pub(crate) PhantomData<R>);
-
-impl<R: Round> PerElement for EncodeBf16InRange<R> {
-    type Source = f32;
-    type Target = u16;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: f32) -> (u16, ()) {
-        ((carried_to_bf16::<R>(x.to_bits()) >> 16) as u16, ())
-    }
-}
-
-/// f32 that is known to be a value of `bfloat16`.
-#[derive(Clone, Copy)]
-pub(crate) struct ExactBf16;
-
-impl PerElement for ExactBf16 {
-    type Source = f32;
-    type Target = u16;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: f32) -> (u16, ()) {
-        ((x.to_bits() >> 16) as u16, ())
-    }
-}
-
 /// f32 to `float8_e8m0fnu`: powers of two, rounded between each other.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodeE8m0<R, M>(pub(crate) PhantomData<(R, M)>);
@@ -392,34 +325,12 @@ impl<R: Round, M: Range> PerElement for EncodeF16<R, M> {
     }
 }
 
-/// f32 to `float16` for values that round into its range.
-#[derive(Clone, Copy)]
-pub(crate) struct EncodeF16InRange<R>(Encode<u16, R, Clamp>);
-
-impl<R: Round> EncodeF16InRange<R> {
-    pub(crate) fn new() -> Self {
-        Self(Encode::new(F16))
-    }
-}
-
-impl<R: Round> PerElement for EncodeF16InRange<R> {
-    type Source = f32;
-    type Target = u16;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: f32) -> (u16, ()) {
-        (self.0.convert(x).0, ())
-    }
-}
-
 /// The stage from f32 to a one-byte float. `with_infinities` says that f32's may stand for numbers beyond
 /// f32, which are out of range.
 pub(crate) fn minifloat_encoder<R: Round, M: Range>(
     target: ElementType,
     format: FloatFormat,
     with_infinities: bool,
-    _level: Level,
 ) -> Stage {
     if target == ElementType::Float8E8M0Fnu {
         return bind_loop(Loop(EncodeE8m0::<R, M>(PhantomData)));

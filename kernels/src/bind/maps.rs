@@ -3,13 +3,15 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-use super::{FromScalar, Stages, copy, exactly, with_int};
+use super::class::{Class, FloatType, Width};
+use super::portable::{native, with_int};
+use super::{Stages, copy, exactly, preimage, vector};
 use crate::key_table::KeyTable;
 use crate::stages::Stage;
 use crate::stages::bind_loop;
 use crate::stages::map::{Comparable, Find, Finder, Lookup, ReplaceBits, Substitute};
 use crate::stages::per_element::Loop;
-use crate::{Cast, ElementType, Format, Level, Scalar};
+use crate::{Cast, Element, ElementType, Format, Level, Scalar};
 
 /// Keys besides NaN that elements are compared with one after the other; more are looked up.
 const COMPARED: usize = 8;
@@ -42,49 +44,40 @@ pub(super) fn substitute(
     let entries: Vec<(Scalar, Scalar)> = entries
         .iter()
         .map(|(key, output)| {
-            let value = exactly(*output, domain)?;
-            let back = value.cast(cast.target, cast.rounding, cast.out_of_range);
-            (back == Ok(*output)).then_some((exactly(*key, domain)?, value))
+            Some((exactly(*key, domain)?, preimage(*output, domain, cast)?))
         })
         .collect::<Option<_>>()?;
-    if let Some(stage) = crate::bind::substitution(domain, &entries, level) {
+    if let Some(stage) = vector::substitution(domain, &entries, level) {
         return Some(stage);
     }
-    fn of_type<T: Comparable + FromScalar>(
-        entries: &[(Scalar, Scalar)],
-        level: Level,
-    ) -> Option<Stage> {
-        let typed =
-            |(key, value): &(Scalar, Scalar)| (T::from_scalar(*key), T::from_scalar(*value));
+    fn of_type<T: Comparable + Element>(entries: &[(Scalar, Scalar)]) -> Option<Stage> {
+        let typed = |(key, value): &(Scalar, Scalar)| (native(*key), native(*value));
         let nan = entries.iter().find(|(key, _)| key.is_nan()).map(|entry| typed(entry).1);
         let plain: Vec<(T, T)> =
             entries.iter().filter(|(key, _)| !key.is_nan()).map(typed).collect();
-        substitution(&plain, nan, level)
+        substitution(&plain, nan)
     }
-    with_int!(domain, T => of_type::<T>(&entries, level), match domain {
-        ElementType::Float32 => of_type::<f32>(&entries, level),
-        ElementType::Float64 => of_type::<f64>(&entries, level),
-        _ => None,
-    })
+    match Class::of(domain) {
+        Class::Int(int) => with_int!(int, T => of_type::<T>(&entries)),
+        Class::Float(FloatType::Float32) => of_type::<f32>(&entries),
+        Class::Float(FloatType::Float64) => of_type::<f64>(&entries),
+        Class::Float(FloatType::Float16 | FloatType::BFloat16)
+        | Class::SubByte
+        | Class::SmallFloat => None,
+    }
 }
 
-/// The stage of a substitution, for up to eight keys besides NaN.
-fn substitution<T: Comparable>(plain: &[(T, T)], nan: Option<T>, level: Level) -> Option<Stage> {
-    fn padded<T: Comparable, const N: usize>(
-        plain: &[(T, T)],
-        nan: Option<T>,
-        _level: Level,
-    ) -> Option<Stage> {
+/// The stage of a substitution at the scalar level, for up to eight keys besides NaN.
+fn substitution<T: Comparable>(plain: &[(T, T)], nan: Option<T>) -> Option<Stage> {
+    fn padded<T: Comparable, const N: usize>(plain: &[(T, T)], nan: Option<T>) -> Option<Stage> {
         let mut entries = [*plain.first()?; N];
         entries.iter_mut().zip(plain).for_each(|(place, entry)| *place = *entry);
         Some(bind_loop(Substitute { entries, nan }))
     }
     match plain.len() {
         0 => Some(bind_loop(Substitute::<T, 0> { entries: [], nan })),
-        1 => padded::<T, 1>(plain, nan, level),
-        2 => padded::<T, 2>(plain, nan, level),
-        3..=4 => padded::<T, 4>(plain, nan, level),
-        5..=8 => padded::<T, 8>(plain, nan, level),
+        1 => padded::<T, 1>(plain, nan),
+        2..=COMPARED => padded::<T, COMPARED>(plain, nan),
         _ => None,
     }
 }
@@ -95,18 +88,22 @@ pub(super) fn lookup(
     domain: ElementType,
     target: ElementType,
     cast: Stages,
-    level: Level,
 ) -> Option<Stage> {
-    fn of_type<T: Comparable + FromScalar>(
+    /// Elements as words of their size: floats, for which 0 equals −0, or the bits of integers.
+    fn of_type<T: Comparable>(
         entries: &[(Scalar, Scalar)],
+        domain: ElementType,
         target: ElementType,
         cast: Stages,
-        level: Level,
     ) -> Option<Stage> {
+        let typed = |key: Scalar| {
+            let mut word = T::zeroed();
+            exactly(key, domain)?.write_ne_bytes(bytemuck::bytes_of_mut(&mut word));
+            Some(word)
+        };
         // One is a value of every type.
-        let harmless = T::from_scalar(exactly(Scalar::from(1_u8), T::TYPE)?);
+        let harmless = typed(Scalar::from(1_u8))?;
         let nan = entries.iter().position(|entry| entry.0.is_nan()).map_or(0, |at| at as u32 + 1);
-        let typed = |key: Scalar| exactly(key, T::TYPE).map(T::from_scalar);
         if entries.iter().any(|(key, _)| typed(*key).is_none()) {
             return None;
         }
@@ -117,7 +114,7 @@ pub(super) fn lookup(
             output.write_ne_bytes(bytes);
         }
         let lookup = Lookup {
-            finder: finder(plain, nan, level),
+            finder: finder(plain, nan),
             outputs,
             harmless,
             cast,
@@ -125,43 +122,38 @@ pub(super) fn lookup(
         };
         Some(lookup.stage())
     }
-    with_int!(domain, T => of_type::<T>(entries, target, cast, level), match domain {
-        ElementType::Float32 => of_type::<f32>(entries, target, cast, level),
-        ElementType::Float64 => of_type::<f64>(entries, target, cast, level),
-        _ => None,
-    })
+    match Class::of(domain) {
+        Class::Float(FloatType::Float32) => of_type::<f32>(entries, domain, target, cast),
+        Class::Float(FloatType::Float64) => of_type::<f64>(entries, domain, target, cast),
+        Class::Int(int) => match int.width {
+            Width::W8 => of_type::<u8>(entries, domain, target, cast),
+            Width::W16 => of_type::<u16>(entries, domain, target, cast),
+            Width::W32 => of_type::<u32>(entries, domain, target, cast),
+            Width::W64 => of_type::<u64>(entries, domain, target, cast),
+        },
+        Class::Float(FloatType::Float16 | FloatType::BFloat16)
+        | Class::SubByte
+        | Class::SmallFloat => None,
+    }
 }
 
 /// Up to [`COMPARED`] keys besides NaN are compared with, more are looked up. They may be many, so they
 /// are not gathered first.
-fn finder<T: Comparable>(
-    plain: impl Iterator<Item = (T, u32)> + Clone,
-    nan: u32,
-    level: Level,
-) -> Finder<T> {
-    fn compare<T: Comparable, const N: usize>(
-        plain: &[(T, u32)],
-        nan: u32,
-        level: Level,
-    ) -> Finder<T> {
-        let first = plain.first().copied().unwrap_or((T::zeroed(), 0));
-        let mut keys = [first; N];
-        keys.iter_mut().zip(plain).for_each(|(place, key)| *place = *key);
-        Finder::Compare(level.bind_vectorized(Find { keys, nan }))
-    }
+fn finder<T: Comparable>(plain: impl Iterator<Item = (T, u32)> + Clone, nan: u32) -> Finder<T> {
     let few: Vec<(T, u32)> = plain.clone().take(COMPARED + 1).collect();
-    match few.len() {
-        0 => compare::<T, 0>(&few, nan, level),
-        1 => compare::<T, 1>(&few, nan, level),
-        2 => compare::<T, 2>(&few, nan, level),
-        3..=4 => compare::<T, 4>(&few, nan, level),
-        5..=COMPARED => compare::<T, COMPARED>(&few, nan, level),
-        _ => {
-            let keys = plain.map(|(key, number)| (key.key(), number));
-            Finder::Table(KeyTable::new(keys), nan, PhantomData)
-        }
+    if few.len() > COMPARED {
+        let keys = plain.map(|(key, number)| (key.key(), number));
+        return Finder::Table(KeyTable::new(keys), nan, PhantomData);
     }
+    // Without a key but NaN, zero is one that gives what no key does.
+    let mut keys = [few.first().copied().unwrap_or((T::zeroed(), 0)); COMPARED];
+    keys.iter_mut().zip(&few).for_each(|(place, key)| *place = *key);
+    Finder::Compare(bind_loop(Find { keys, nan }))
 }
+
+/// Bit patterns of 16-bit floats that elements are compared with one after the other: eight keys, each of
+/// which may be a zero with its two.
+const REPLACED: usize = 16;
 
 /// The map around a copy of `float16` or `bfloat16`: by bits, which a zero has two of and NaN many.
 pub(super) fn replace_bits(
@@ -169,11 +161,6 @@ pub(super) fn replace_bits(
     entries: &[(Scalar, Scalar)],
     level: Level,
 ) -> Stage {
-    fn of_length<const N: usize>(patterns: &[(u16, u16)], nan: (u16, u16), level: Level) -> Stage {
-        let mut entries = [patterns.first().copied().unwrap_or_default(); N];
-        entries.iter_mut().zip(patterns).for_each(|(place, entry)| *place = *entry);
-        level.bind_vectorized(Loop(ReplaceBits { entries, nan }))
-    }
     let bits = |scalar: Scalar| scalar.bits() as u16;
     let patterns: Vec<(u16, u16)> = entries
         .iter()
@@ -191,9 +178,12 @@ pub(super) fn replace_bits(
     let nan = entries.iter().find(|(key, _)| key.is_nan());
     let nan = nan.map_or((0x7fff, 0), |(_, output)| (infinity, bits(*output)));
     match patterns.len() {
-        0 => of_length::<0>(&patterns, nan, level),
-        1..=2 => of_length::<2>(&patterns, nan, level),
-        3..=16 => of_length::<16>(&patterns, nan, level),
+        0..=REPLACED => {
+            // Zero as itself, where there is no key but NaN.
+            let mut entries = [patterns.first().copied().unwrap_or_default(); REPLACED];
+            entries.iter_mut().zip(&patterns).for_each(|(place, entry)| *place = *entry);
+            level.bind_vectorized(Loop(ReplaceBits { entries, nan }))
+        }
         _ => {
             // Bits as integers, each NaN a key of its own.
             let nans = (nan.0..0x7fff).map(|below| below + 1);
@@ -201,7 +191,7 @@ pub(super) fn replace_bits(
             let all: Vec<(u16, u16)> = patterns.iter().copied().chain(nans).collect();
             let keys = all.iter().zip(1..).map(|((key, _), number)| (*key, number));
             let lookup = Lookup {
-                finder: finder(keys, 0, level),
+                finder: finder(keys, 0),
                 outputs: all.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
                 harmless: 0_u16,
                 cast: vec![copy(element, level)],
@@ -210,11 +200,4 @@ pub(super) fn replace_bits(
             lookup.stage()
         }
     }
-}
-
-/// A value of type `domain` that casts to `output`, as far as it is seen without a search.
-pub(super) fn preimage(output: Scalar, domain: ElementType, cast: &Cast) -> Option<Scalar> {
-    let value = exactly(output, domain)?;
-    let back = value.cast(cast.target, cast.rounding, cast.out_of_range);
-    (back == Ok(output)).then_some(value)
 }

@@ -14,93 +14,17 @@ use crate::stages::map::ReplaceNan;
 use crate::stages::per_element::{Same, Then};
 use crate::stages::scale::{Direction, Overflowing, ScaleFloat, ScaleInt, ScaleLong};
 use crate::{
-    Cast, ElementType, FloatOverflow, Level, OutOfRange, Rounding, Scalar, ScaleOffset, Step,
+    Cast, ElementType, FloatOverflow, Level, OutOfRange, Rounding, Scalar, Affine, Step,
     reference,
 };
 
-/// Two steps in one stage, for the chains that [`fused`](super::fused) has.
-pub(super) fn bind_fused(
-    source: ElementType,
-    first: &Step,
-    second: &Step,
-    level: Level,
-) -> Option<Stage> {
-    match (source, first, second) {
-        (ElementType::Float32, Step::Scale(scale), Step::Cast(cast)) => {
-            bind_scale_to_int::<f32>(scale, cast, level)
-        }
-        (ElementType::Float64, Step::Scale(scale), Step::Cast(cast)) => {
-            bind_scale_to_int::<f64>(scale, cast, level)
-        }
-        (_, Step::Cast(cast), Step::Unscale(scale)) => {
-            with_short_int!(source, S => match cast.target {
-                ElementType::Float32 => bind_int_unscale::<S, f32>(cast, scale, level),
-                ElementType::Float64 => bind_int_unscale::<S, f64>(cast, scale, level),
-                _ => None,
-            }, None)
-        }
-        _ => None,
-    }
-}
-
-fn bind_scale_to_int<F: FloatSource>(
-    parameters: &ScaleOffset,
-    cast: &Cast,
-    level: Level,
-) -> Option<Stage> {
-    let is_default =
-        cast.rounding == Rounding::NearestEven && cast.out_of_range != OutOfRange::Wrap;
-    if !(cast.target.is_integer() && is_default) {
-        return None;
-    }
-    // A missing offset or scale stands here as its neutral element.
-    let offset = parameters.offset.map_or(F::zero(), F::from_scalar);
-    let scale = parameters.scale.map_or(F::one(), F::from_scalar);
-    let scaled = ScaleForInt { offset, scale };
-    let nan = match cast.map[..] {
-        [] => None,
-        // With any other key the order of map and overflow would matter.
-        [(key, value)] if key.is_nan() => Some(value),
-        _ => return None,
-    };
-    let Some(nan) = nan else { return Some(to_int::<_, NearestEven>(scaled, cast, level)) };
-    let nan = ReplaceNan(F::from_scalar(preimage(nan, F::TYPE, cast)?));
-    Some(to_int::<_, NearestEven>(Then(scaled, nan), cast, level))
-}
-
-fn bind_int_unscale<S, F>(cast: &Cast, parameters: &ScaleOffset, _level: Level) -> Option<Stage>
-where
-    S: Int + FromScalar + AsPrimitive<F>,
-    F: Real + FromScalar + 'static,
-{
-    if cast.map.len() > 1 {
-        return None;
-    }
-    let scale = parameters.scale.map_or(F::one(), F::from_scalar);
-    let offset = parameters.offset.map_or(-F::zero(), F::from_scalar);
-    let reciprocal = F::one() / scale;
-    // Every operation is monotonic, so the ends of the range tell whether an element overflows.
-    let finite = [Scalar::min(S::TYPE), Scalar::max(S::TYPE)].into_iter().all(|end| {
-        let steps = [Step::Cast(Cast::new(F::TYPE)), Step::Unscale(*parameters)];
-        reference::run(end, &steps, 0).is_ok_and(Scalar::is_finite)
-    });
-    let entry = (S::zero(), F::zero());
-    let stage = bind_loop(IntUnscale::<S, F, false> { scale, reciprocal, offset, entry });
-    if !finite || !equals_division::<S, F>(&stage, scale, offset) {
-        return None;
-    }
-    let Some((key, value)) = cast.map.first() else { return Some(stage) };
-    let value = reference::unscale(*value, parameters).ok()?;
-    let entry = (S::from_scalar(*key), F::from_scalar(value));
-    Some(bind_loop(IntUnscale::<S, F, true> { scale, reciprocal, offset, entry }))
-}
-
+/// The stages of scale and offset on elements of two bytes and more; none for those of one byte, which have tables.
 pub(super) fn bind_scale<D: Direction>(
     element: ElementType,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
     level: Level,
 ) -> Option<Stages> {
-    let ScaleOffset { offset, scale, overflow } = *parameters;
+    let Affine { offset, scale, overflow } = *parameters;
     if offset.is_none() && scale.is_none() {
         return Some(vec![]);
     }
@@ -112,9 +36,8 @@ pub(super) fn bind_scale<D: Direction>(
         offset: Option<Scalar>,
         scale: Option<Scalar>,
         strict: bool,
-        level: Level,
     ) -> Stage {
-        level.bind_vectorized(ScaleFloat::<F, D> {
+        bind_loop(ScaleFloat::<F, D> {
             // Exact: `F` is the elements' type, or f32 for a narrower one.
             offset: offset.and_then(|offset| exactly(offset, F::TYPE)).map(F::from_scalar),
             scale: scale.and_then(|scale| exactly(scale, F::TYPE)).map(F::from_scalar),
@@ -151,8 +74,8 @@ pub(super) fn bind_scale<D: Direction>(
         level.bind_vectorized(ScaleLong::<T, D> { offset, scale, direction: PhantomData })
     }
     Some(match element {
-        ElementType::Float32 => vec![float::<f32, D>(offset, scale, strict, level)],
-        ElementType::Float64 => vec![float::<f64, D>(offset, scale, strict, level)],
+        ElementType::Float32 => vec![float::<f32, D>(offset, scale, strict)],
+        ElementType::Float64 => vec![float::<f64, D>(offset, scale, strict)],
         ElementType::Float16 | ElementType::BFloat16 => {
             // Each operation in f32, rounded to the type.
             let operation = |offset, scale| {
@@ -164,7 +87,13 @@ pub(super) fn bind_scale<D: Direction>(
                 let narrow = f32::to_float(Same::<f32>(PhantomData), &rounded, level);
                 widen(element, level)
                     .into_iter()
-                    .chain([float::<f32, D>(offset, scale, strict, level)])
+                    .chain([crate::bind::affine(
+                        ElementType::Float32,
+                        &Affine { offset, scale, overflow },
+                        D::ENCODES,
+                        level,
+                    )
+                    .unwrap_or_else(|| float::<f32, D>(offset, scale, strict))])
                     .chain(narrow)
             };
             let shift = offset.map(|offset| operation(Some(offset), None));
