@@ -41,9 +41,9 @@ pub enum BuildError {
     /// The forced level is not available on this CPU.
     #[error("level {0} is not available on this CPU")]
     Level(Level),
-    /// `RECAST_LEVEL` holds something else than a level's name.
-    #[error("RECAST_LEVEL is {0:?}; the levels are {names}", names = Level::NAMES)]
-    UnknownLevel(String),
+    /// The environment variable `RECAST_LEVEL` holds something else than a level's name.
+    #[error("RECAST_LEVEL: {0}")]
+    UnknownLevel(ParseError),
 }
 
 /// Why an element cannot be converted.
@@ -56,7 +56,7 @@ pub enum Reason {
     Infinite,
     /// The rounded value is beyond the target's largest or smallest finite value.
     OutOfRange,
-    /// An operation of `scale_offset` gives a result that the elements' type cannot represent.
+    /// Scale or offset give a result that the elements' type cannot represent.
     Overflow,
     /// An integer division by the scale leaves a remainder.
     InexactDivision,
@@ -179,6 +179,12 @@ impl ParseError {
         /// Characters of a long text that an error repeats.
         const SHOWN: usize = 80;
         Self { text: text.chars().take(SHOWN).collect(), expected }
+    }
+
+    /// The error for text that is none of `names`.
+    pub(crate) fn none_of(text: &str, names: impl Iterator<Item = &'static str>) -> Self {
+        let names: Vec<&str> = names.collect();
+        Self::new(text, format!("one of {}", names.join(", ")))
     }
 
     /// The start of the text that was read.

@@ -7,12 +7,13 @@
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::str::FromStr;
 use std::sync::OnceLock;
 
-use crate::BuildError;
 use crate::bind::WithSimd;
 use crate::simd::{self, Simd};
 use crate::stages::{self, Kernel, Run, Stage};
+use crate::{BuildError, ParseError};
 
 /// Bytes that a cache holds together, on most CPUs.
 pub(crate) const CACHE_LINE: usize = 64;
@@ -32,14 +33,13 @@ pub enum Level {
 }
 
 impl Level {
-    pub(crate) const NAMES: &'static str = "scalar, avx2, avx512, neon";
-
-    const ALL: [Self; 4] = [Self::Scalar, Self::Avx2, Self::Avx512, Self::Neon];
+    /// All of them, of every architecture; of those that a CPU has, the fastest last.
+    pub const ALL: &'static [Self] = &[Self::Scalar, Self::Avx2, Self::Avx512, Self::Neon];
 
     /// The levels that this CPU has, the fastest last.
     #[must_use]
     pub fn available() -> Vec<Self> {
-        Self::ALL.into_iter().filter(|level| level.is_available()).collect()
+        Self::ALL.iter().copied().filter(|level| level.is_available()).collect()
     }
 
     /// Whether this CPU has the level.
@@ -58,7 +58,8 @@ impl Level {
         }
     }
 
-    /// The level that plans use: `RECAST_LEVEL` if it is set, else the fastest one of this CPU.
+    /// The level that plans use which are not given one: that of the environment variable `RECAST_LEVEL` if it
+    /// is set, else the fastest one of this CPU. Only this reads the variable, once in the life of a process.
     ///
     /// # Errors
     /// `RECAST_LEVEL` names no level, or one that this CPU lacks.
@@ -67,16 +68,16 @@ impl Level {
         SELECTED
             .get_or_init(|| match std::env::var("RECAST_LEVEL") {
                 Err(_) => Ok(Self::available().pop().unwrap_or(Self::Scalar)),
-                Ok(name) => match Self::from_name(&name) {
-                    None => Err(BuildError::UnknownLevel(name)),
-                    Some(level) if level.is_available() => Ok(level),
-                    Some(level) => Err(BuildError::Level(level)),
+                Ok(name) => match name.parse::<Self>() {
+                    Ok(level) if level.is_available() => Ok(level),
+                    Ok(level) => Err(BuildError::Level(level)),
+                    Err(error) => Err(BuildError::UnknownLevel(error)),
                 },
             })
             .clone()
     }
 
-    /// The name, as `RECAST_LEVEL` takes it.
+    /// The name, for instance `avx2`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,7 +91,7 @@ impl Level {
     /// The level with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.name() == name)
+        Self::ALL.iter().copied().find(|level| level.name() == name)
     }
 
     /// Asks for bytes that are read soon. The hardware does so by itself, but not as far ahead as a loop
@@ -160,5 +161,22 @@ unsafe impl<S: Simd, K: Kernel> Run for Vectorized<S, K> {
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+/// Reads the name.
+///
+/// ```
+/// use recast_kernels::Level;
+/// assert_eq!("avx2".parse(), Ok(Level::Avx2));
+/// let error = "sse2".parse::<Level>().unwrap_err().to_string();
+/// assert_eq!(error, r#""sse2" is not one of scalar, avx2, avx512, neon"#);
+/// ```
+impl FromStr for Level {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let names = Self::ALL.iter().map(|level| level.name());
+        Self::from_name(text).ok_or_else(|| ParseError::none_of(text, names))
     }
 }

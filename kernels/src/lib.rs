@@ -24,6 +24,10 @@
 //! # Features
 //! - `rayon`: `Plan::par_run`, which spreads a run over threads.
 //!
+//! # Environment
+//! `RECAST_LEVEL=scalar|avx2|avx512|neon` forces the level of plans that are not given one; see
+//! [`Level::selected`].
+//!
 //! # Dependencies in signatures
 //! [`half`] (`f16` and `bf16` are elements) and [`bytemuck`] (the bound of [`Element`]) are re-exported. A
 //! new major version of one of them is a new breaking version of this crate.
@@ -52,6 +56,6 @@ pub use huge_pages::zeroed_in_huge_pages;
 pub use level::Level;
 pub use plan::{Error, Plan, PlanBuilder, cast};
 pub use scalar::{Element, Scalar};
-pub use step::{Cast, FloatOverflow, OutOfRange, Rounding, ScaleOffset, Step};
+pub use step::{Affine, Cast, FloatOverflow, OutOfRange, Rounding, Step};
 // Their types and traits are in signatures here: `f16`, `bf16` and `Pod`.
 pub use {bytemuck, half};

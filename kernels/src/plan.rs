@@ -5,14 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 
+use crate::bind;
 use crate::float_environment::in_default_environment;
 use crate::level::CACHE_LINE;
 use crate::map_index::MapIndex;
 use crate::past_caches::PastCaches;
 use crate::stages::{self, Stage};
 use crate::{
-    BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
-    ScaleOffset, Step,
+    Affine, BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
+    Step,
 };
 
 /// Steps bound to an element type, ready to run over any number of slices.
@@ -71,12 +72,12 @@ impl PlanBuilder {
     }
 
     /// Adds `(x − offset) · scale`.
-    pub fn scale(self, parameters: ScaleOffset) -> Self {
+    pub fn scale(self, parameters: Affine) -> Self {
         self.step(Step::Scale(parameters))
     }
 
     /// Adds `x / scale + offset`.
-    pub fn unscale(self, parameters: ScaleOffset) -> Self {
+    pub fn unscale(self, parameters: Affine) -> Self {
         self.step(Step::Unscale(parameters))
     }
 
@@ -116,10 +117,10 @@ impl PlanBuilder {
             Some(level) => level,
             None => Level::selected()?,
         };
-        let swap = |swap: bool, element| swap.then(|| stages::swap_bytes(element, level)).flatten();
+        let swap = |swap: bool, element| swap.then(|| bind::swap_bytes(element, level)).flatten();
         let stages = swap(swap_input, source)
             .into_iter()
-            .chain(stages::bind_steps(source, &steps, level))
+            .chain(bind::bind_steps(source, &steps, level))
             .chain(swap(swap_output, target))
             .collect();
         let map_index = OnceLock::new();
@@ -150,8 +151,7 @@ fn check(source: ElementType, step: &Step) -> Result<ElementType, BuildError> {
             }
             Ok(*target)
         }
-        Step::Scale(ScaleOffset { offset, scale, .. })
-        | Step::Unscale(ScaleOffset { offset, scale, .. }) => {
+        Step::Scale(Affine { offset, scale, .. }) | Step::Unscale(Affine { offset, scale, .. }) => {
             if let Some(offset) = *offset {
                 typed("offset", offset, source)?;
                 if !offset.is_finite() {

@@ -102,6 +102,7 @@ impl Scalar {
 
     /// Writes the element in native byte order into `bytes`, which must be exactly one element long;
     /// otherwise nothing is written and `false` is returned.
+    #[must_use = "false says that nothing is written"]
     pub fn write_ne_bytes(self, bytes: &mut [u8]) -> bool {
         if bytes.len() != self.element_type.size() {
             return false;
@@ -119,7 +120,8 @@ impl Scalar {
     #[must_use]
     pub fn to_ne_bytes(self) -> Vec<u8> {
         let mut bytes = vec![0; self.element_type.size()];
-        self.write_ne_bytes(&mut bytes);
+        let written = self.write_ne_bytes(&mut bytes);
+        debug_assert!(written);
         bytes
     }
 

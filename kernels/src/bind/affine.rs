@@ -1,14 +1,14 @@
 //! Scale and offset of float32 and float64.
 
 use super::class::{Class, FloatType};
-use crate::ops::affine::Affine;
+use crate::ops::affine::ApplyAffine;
 use crate::ops::float::FloatUnit;
 use crate::ops::load;
 use crate::ops::store::Whole;
 use crate::pipeline::{Load, Store, Units, stage};
 use crate::simd::Simd;
 use crate::stages::Stage;
-use crate::{ElementType, FloatOverflow, Affine};
+use crate::{Affine, ElementType, FloatOverflow};
 
 /// The stage of `parameters` on elements of type `element`; `encodes` says in which direction.
 pub(super) fn bind<S: Simd>(
@@ -18,10 +18,18 @@ pub(super) fn bind<S: Simd>(
     encodes: bool,
 ) -> Option<Stage> {
     match (Class::of(element), encodes) {
-        (Class::Float(FloatType::Float32), true) => typed::<S, _, true>(simd, load::Float32, parameters),
-        (Class::Float(FloatType::Float32), false) => typed::<S, _, false>(simd, load::Float32, parameters),
-        (Class::Float(FloatType::Float64), true) => typed::<S, _, true>(simd, load::Float64, parameters),
-        (Class::Float(FloatType::Float64), false) => typed::<S, _, false>(simd, load::Float64, parameters),
+        (Class::Float(FloatType::Float32), true) => {
+            typed::<S, _, true>(simd, load::Float32, parameters)
+        }
+        (Class::Float(FloatType::Float32), false) => {
+            typed::<S, _, false>(simd, load::Float32, parameters)
+        }
+        (Class::Float(FloatType::Float64), true) => {
+            typed::<S, _, true>(simd, load::Float64, parameters)
+        }
+        (Class::Float(FloatType::Float64), false) => {
+            typed::<S, _, false>(simd, load::Float64, parameters)
+        }
         (
             Class::Int(_)
             | Class::Float(FloatType::Float16 | FloatType::BFloat16)
@@ -46,15 +54,15 @@ where
     match (parameters.offset.is_some(), parameters.scale.is_some()) {
         (false, false) => None,
         (true, false) => {
-            let affine = Affine::<_, ENCODES, true, false> { offset, scale, strict };
+            let affine = ApplyAffine::<_, ENCODES, true, false> { offset, scale, strict };
             Some(stage(simd, Units(load, affine, Whole)))
         }
         (false, true) => {
-            let affine = Affine::<_, ENCODES, false, true> { offset, scale, strict };
+            let affine = ApplyAffine::<_, ENCODES, false, true> { offset, scale, strict };
             Some(stage(simd, Units(load, affine, Whole)))
         }
         (true, true) => {
-            let affine = Affine::<_, ENCODES, true, true> { offset, scale, strict };
+            let affine = ApplyAffine::<_, ENCODES, true, true> { offset, scale, strict };
             Some(stage(simd, Units(load, affine, Whole)))
         }
     }

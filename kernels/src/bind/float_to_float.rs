@@ -1,14 +1,16 @@
 //! Casts among `float16`, `bfloat16`, `float32` and `float64`.
 
-use super::class::{FloatType};
+use super::class::FloatType;
 use super::{nan_entry, with_rounding};
+use crate::element::BINARY16;
 use crate::ops::float::ReplaceNan;
 use crate::ops::float_to_float::{
     AsF16, BeforeF16, Below, BelowInfinity, OddForShort, Quiet, ToBf16, ToF32, UpperHalves,
 };
 use crate::ops::float_to_int::Widened;
 use crate::ops::load;
-use crate::ops::store::Whole;
+use crate::ops::small_float::Encode;
+use crate::ops::store::{LowI16, Whole};
 use crate::pipeline::{Each, Load, Same, Then, Units, stage};
 use crate::simd::{F32s, F64s, Round, Simd};
 use crate::stages::Stage;
@@ -51,7 +53,7 @@ pub(super) fn bind<S: Simd>(
         FloatType::Float16 | FloatType::BFloat16 => {
             let short = Short { is_float16: target == FloatType::Float16, fails };
             let nan = nan_entry(entry, source.domain(), cast)?;
-            with_rounding!(cast.rounding, rounding => match (source, nan) {
+            Some(vec![with_rounding!(cast.rounding, rounding => match (source, nan) {
                 (FloatType::Float64, None) => {
                     let odd = OddForShort(rounding);
                     short.bind(simd, load::Float64, odd, rounding)
@@ -67,11 +69,10 @@ pub(super) fn bind<S: Simd>(
                 }
                 // By way of float32: there are two such casts.
                 (FloatType::Float16 | FloatType::BFloat16, _) => {
-                    let narrow = short.bind(simd, load::Float32, Same, rounding)?;
+                    let narrow = short.bind(simd, load::Float32, Same, rounding);
                     return Some(vec![to_single(simd, source, nan)?, narrow]);
                 }
-            })
-            .map(|stage| vec![stage])
+            })])
         }
     }
 }
@@ -128,14 +129,8 @@ pub(super) struct Short {
 }
 
 impl Short {
-    /// float32, which `front` gives, rounded; none where the level lacks the rounding.
-    pub(super) fn bind<S, L, E>(
-        self,
-        simd: S,
-        load: L,
-        front: E,
-        rounding: impl Round,
-    ) -> Option<Stage>
+    /// float32, which `front` gives, rounded.
+    pub(super) fn bind<S, L, E>(self, simd: S, load: L, front: E, rounding: impl Round) -> Stage
     where
         S: Simd,
         L: Load<S>,
@@ -144,44 +139,47 @@ impl Short {
         if self.is_float16 {
             to_f16(simd, load, front, rounding, self.fails)
         } else {
-            Some(to_bf16(simd, load, front, rounding, self.fails))
+            to_bf16(simd, load, front, rounding, self.fails)
         }
     }
 }
 
-/// float32, which `front` gives, to `float16`; none where the level lacks the rounding.
+/// float32, which `front` gives, to `float16`.
 pub(super) fn to_f16<S, L, E>(
     simd: S,
     load: L,
     front: E,
     rounding: impl Round,
     fails: bool,
-) -> Option<Stage>
+) -> Stage
 where
     S: Simd,
     L: Load<S>,
     E: Each<S, L::Unit, Out = F32s<S>>,
 {
-    let to_nearest = match rounding.rounding() {
-        Rounding::NearestEven | Rounding::NearestAway => true,
-        Rounding::TowardsZero | Rounding::TowardsPositive | Rounding::TowardsNegative => false,
-    };
-    if !(S::ROUNDS_F16 || to_nearest) {
-        return None;
-    }
     // The least magnitude that may not round into range; the reference lets the others pass.
-    let limit = match rounding.rounding() {
-        Rounding::NearestEven | Rounding::NearestAway => 65_520.0,
-        Rounding::TowardsZero => 65_536.0,
-        Rounding::TowardsPositive | Rounding::TowardsNegative => 65_504.004,
+    let (to_nearest, limit) = match rounding.rounding() {
+        Rounding::NearestEven | Rounding::NearestAway => (true, 65_520.0),
+        Rounding::TowardsZero => (false, 65_536.0),
+        Rounding::TowardsPositive | Rounding::TowardsNegative => (false, 65_504.004),
     };
+    if !S::ROUNDS_F16 {
+        if !to_nearest && fails {
+            let encode = Encode::<_, true>::new(BINARY16, rounding, false);
+            return stage(simd, Units(load, Then(front, encode), LowI16));
+        }
+        if !to_nearest {
+            let encode = Encode::<_, false>::new(BINARY16, rounding, false);
+            return stage(simd, Units(load, Then(front, encode), LowI16));
+        }
+    }
     let (before, store) = (BeforeF16(rounding), AsF16(rounding));
-    Some(if fails {
+    if fails {
         let below = Then(front, Below { limit });
         stage(simd, Units(load, Then(below, before), store))
     } else {
         stage(simd, Units(load, Then(front, before), store))
-    })
+    }
 }
 
 fn to_bf16<S, L, E>(simd: S, load: L, front: E, rounding: impl Round, fails: bool) -> Stage

@@ -6,7 +6,7 @@
 //! the loops to nearest-even serve.
 
 use super::class::{FloatType, IntType, Width};
-use super::{nan_entry};
+use super::nan_entry;
 use crate::ops::float::{Finite, FloatUnit, Held, HeldBelow, Remainder, ReplaceNan, Scale};
 use crate::ops::float_to_int::{
     Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, FromZero, HeldI32, HeldI64,
@@ -18,7 +18,7 @@ use crate::ops::store::{CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, Satur
 use crate::pipeline::{Each, Load, Retry, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, NearestEven, Round, Simd};
 use crate::stages::Stage;
-use crate::{Cast, OutOfRange, Rounding, Scalar, Affine, reference};
+use crate::{Affine, Cast, OutOfRange, Rounding, Scalar, reference};
 
 /// The cast, with an entry whose key is NaN.
 pub(super) fn bind<S: Simd>(
@@ -159,10 +159,7 @@ where
         return vec![fused];
     }
     let integral = Then(replaced, Integral(target.rounding));
-    vec![
-        stage(simd, Units(load, integral, Whole)),
-        nearest_even(simd, load::Float32, Same, target),
-    ]
+    vec![stage(simd, Units(load, integral, Whole)), nearest_even(simd, load::Float32, Same, target)]
 }
 
 /// Every target and range mode, to nearest-even.
@@ -201,14 +198,19 @@ where
     Some(match (out_of_range, width, signed) {
         (OutOfRange::Error, Width::W8, false) => {
             let general = stage(simd, Units(load, checked, CheckedI8::<false> { beyond: !0xff }));
-            positive_first(general, || L::Unit::from_zero(Units(load, front, LowI8), simd, target, rounding))
+            positive_first(general, || {
+                L::Unit::from_zero(Units(load, front, LowI8), simd, target, rounding)
+            })
         }
         (OutOfRange::Error, Width::W8, true) => {
             stage(simd, Units(load, checked, CheckedI8::<true> { beyond: !0xff }))
         }
         (OutOfRange::Error, Width::W16, false) => {
-            let general = stage(simd, Units(load, checked, CheckedI16::<false> { beyond: !0xffff }));
-            positive_first(general, || L::Unit::from_zero(Units(load, front, LowI16), simd, target, rounding))
+            let general =
+                stage(simd, Units(load, checked, CheckedI16::<false> { beyond: !0xffff }));
+            positive_first(general, || {
+                L::Unit::from_zero(Units(load, front, LowI16), simd, target, rounding)
+            })
         }
         (OutOfRange::Error, Width::W16, true) => {
             stage(simd, Units(load, checked, CheckedI16::<true> { beyond: !0xffff }))

@@ -1,7 +1,7 @@
 //! Casts from integers of whole bytes to `float16`, `bfloat16`, `float32` and `float64`.
 
-use super::float_to_float::{Short, to_f16};
 use super::class::{FloatType, IntType, Width};
+use super::float_to_float::{Short, to_f16};
 use super::{number, preimage, with_rounding};
 use crate::ops::float::ReplaceFloat;
 use crate::ops::float_to_float::{AsF16, Bits, FiniteToBf16, OddF32, UpperHalves};
@@ -48,7 +48,7 @@ pub(super) fn bind<S: Simd>(
                 is_float16: target == FloatType::Float16,
                 fails: cast.out_of_range != OutOfRange::Clamp,
             };
-            to_short(simd, source, short, cast.rounding, entry(ElementType::Float32)?)?
+            to_short(simd, source, short, cast.rounding, entry(ElementType::Float32)?)
         }
     })
 }
@@ -67,12 +67,8 @@ fn to_double<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry
         (Width::W8, false) => exact(simd, load::UInt8, entry),
         (Width::W16, true) => exact(simd, load::Int16, entry),
         (Width::W16, false) => exact(simd, load::UInt16, entry),
-        (Width::W32, true) => {
-            word_to_double(simd, load::Int32, ToDouble::<true>, entry, Same)
-        }
-        (Width::W32, false) => {
-            word_to_double(simd, load::Int32, ToDouble::<false>, entry, Same)
-        }
+        (Width::W32, true) => word_to_double(simd, load::Int32, ToDouble::<true>, entry, Same),
+        (Width::W32, false) => word_to_double(simd, load::Int32, ToDouble::<false>, entry, Same),
         (Width::W64, true) => with_rounding!(rounding, rounding => {
             long(simd, LongToDouble::<_, true>(rounding), entry, Same)
         }),
@@ -96,19 +92,17 @@ fn to_single<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry
                 | Rounding::TowardsNegative
                 | Rounding::NearestAway,
                 _,
-            ) => word_to_double(simd, load::Int32, ToDouble::<true>, entry, IntegralToF32(rounding)),
+            ) => {
+                word_to_double(simd, load::Int32, ToDouble::<true>, entry, IntegralToF32(rounding))
+            }
         },
         (Width::W32, false) => match (rounding, entry) {
             (Rounding::NearestEven, None) => {
                 stage(simd, Units(load::Int32, UnsignedToSingle, Whole))
             }
-            (_, _) => word_to_double(
-                simd,
-                load::Int32,
-                ToDouble::<false>,
-                entry,
-                IntegralToF32(rounding),
-            ),
+            (_, _) => {
+                word_to_double(simd, load::Int32, ToDouble::<false>, entry, IntegralToF32(rounding))
+            }
         },
         (Width::W64, true) => with_rounding!(rounding, rounding => {
             long(simd, LongToOdd::<true>, entry, IntegralToF32(rounding))
@@ -140,37 +134,34 @@ fn to_short<S: Simd>(
     target: Short,
     rounding: Rounding,
     entry: Entry,
-) -> Option<Vec<Stage>> {
-    let stage = match (source.width, source.signed) {
+) -> Vec<Stage> {
+    vec![match (source.width, source.signed) {
         (Width::W8, true) => byte_to_short(simd, load::Int8, target, entry),
         (Width::W8, false) => byte_to_short(simd, load::UInt8, target, entry),
-        (Width::W16, true) => patched_to_short(simd, load::Int16, target, rounding, entry)?,
-        (Width::W16, false) => patched_to_short(simd, load::UInt16, target, rounding, entry)?,
+        (Width::W16, true) => patched_to_short(simd, load::Int16, target, rounding, entry),
+        (Width::W16, false) => patched_to_short(simd, load::UInt16, target, rounding, entry),
         (Width::W32, signed) => match (target.is_float16, signed, entry) {
             // Beyond 2^17 it makes no difference by how much it is out of range.
             (true, true, None) => {
                 let held = HeldInt::<true> { min: -BEYOND_F16, max: BEYOND_F16 };
                 with_rounding!(rounding, rounding => {
                     to_f16(simd, load::Int32, Then(held, ToSingle), rounding, target.fails)
-                })?
+                })
             }
             (true, false, None) => {
                 let held = AtMost::<false> { max: BEYOND_F16 };
                 with_rounding!(rounding, rounding => {
                     to_f16(simd, load::Int32, Then(held, ToSingle), rounding, target.fails)
-                })?
+                })
             }
-            (false, true, None) => {
-                finite_to_bf16(simd, load::Int32, ToOddSingle::<true>, rounding)
-            }
+            (false, true, None) => finite_to_bf16(simd, load::Int32, ToOddSingle::<true>, rounding),
             (false, false, None) => {
                 finite_to_bf16(simd, load::Int32, ToOddSingle::<false>, rounding)
             }
             (_, _, Some(_)) => return by_single(simd, source, target, rounding, entry),
         },
         (Width::W64, _) => return by_single(simd, source, target, rounding, entry),
-    };
-    Some(vec![stage])
+    }]
 }
 
 /// A magnitude out of the range of `float16`.
@@ -183,11 +174,11 @@ fn by_single<S: Simd>(
     target: Short,
     rounding: Rounding,
     entry: Entry,
-) -> Option<Vec<Stage>> {
+) -> Vec<Stage> {
     let narrow = with_rounding!(rounding, rounding => {
         target.bind(simd, load::Float32, Same, rounding)
-    })?;
-    Some(vec![to_odd_f32(simd, source, entry), narrow])
+    });
+    vec![to_odd_f32(simd, source, entry), narrow]
 }
 
 /// Integers of at most 16 bits; a key is compared as a float.
@@ -289,7 +280,7 @@ fn patched_to_short<S, L>(
     target: Short,
     rounding: Rounding,
     entry: Entry,
-) -> Option<Stage>
+) -> Stage
 where
     S: Simd,
     L: Load<S, Unit = I32s<S>>,
@@ -298,7 +289,7 @@ where
         None if target.is_float16 => with_rounding!(rounding, rounding => {
             to_f16(simd, load, ToSingle, rounding, target.fails)
         }),
-        None => Some(finite_to_bf16(simd, load, ToSingle, rounding)),
+        None => finite_to_bf16(simd, load, ToSingle, rounding),
         Some((key, value)) => {
             let replace = ReplaceFloat { key: key.to_f64() as f32, value: value as f32 };
             with_rounding!(rounding, rounding => {

@@ -1,7 +1,7 @@
 //! Casts from integers to integers of whole bytes.
 
 use super::class::{IntType, Width};
-use super::{preimage};
+use super::preimage;
 use crate::ops::int::{
     AtLeast, AtMost, Canonical, HeldInt, IntUnit, Low32, LowByte, ReplaceEq, Saturated32,
     SaturatedByte, SaturatedU32, Short, WidenedByte, Within,

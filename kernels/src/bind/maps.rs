@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use super::class::{Class, FloatType, Width};
-use super::portable::{native, with_int};
-use super::{Stages, copy, exactly, preimage, vector};
+use super::portable::with_int;
+use super::{Stages, copy, exactly, native, preimage, vector};
 use crate::key_table::KeyTable;
 use crate::stages::Stage;
 use crate::stages::bind_loop;
@@ -43,9 +43,7 @@ pub(super) fn substitute(
     }
     let entries: Vec<(Scalar, Scalar)> = entries
         .iter()
-        .map(|(key, output)| {
-            Some((exactly(*key, domain)?, preimage(*output, domain, cast)?))
-        })
+        .map(|(key, output)| Some((exactly(*key, domain)?, preimage(*output, domain, cast)?)))
         .collect::<Option<_>>()?;
     if let Some(stage) = vector::substitution(domain, &entries, level) {
         return Some(stage);
@@ -96,11 +94,7 @@ pub(super) fn lookup(
         target: ElementType,
         cast: Stages,
     ) -> Option<Stage> {
-        let typed = |key: Scalar| {
-            let mut word = T::zeroed();
-            exactly(key, domain)?.write_ne_bytes(bytemuck::bytes_of_mut(&mut word));
-            Some(word)
-        };
+        let typed = |key: Scalar| exactly(key, domain).map(native::<T>);
         // One is a value of every type.
         let harmless = typed(Scalar::from(1_u8))?;
         let nan = entries.iter().position(|entry| entry.0.is_nan()).map_or(0, |at| at as u32 + 1);
@@ -111,7 +105,8 @@ pub(super) fn lookup(
         let plain = plain.filter_map(|((key, _), number)| Some((typed(*key)?, number)));
         let mut outputs = vec![0; entries.len() * target.size()];
         for ((_, output), bytes) in entries.iter().zip(outputs.chunks_exact_mut(target.size())) {
-            output.write_ne_bytes(bytes);
+            let written = output.write_ne_bytes(bytes);
+            debug_assert!(written);
         }
         let lookup = Lookup {
             finder: finder(plain, nan),

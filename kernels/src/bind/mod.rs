@@ -24,11 +24,13 @@ use maps::{distinct, lookup, replace_bits, substitute};
 use scale::bind_scale;
 pub(crate) use vector::WithSimd;
 
+use bytemuck::Pod;
+
 use crate::map_index::MapIndex;
 use crate::stages::bytes::{Copy, Table};
 use crate::stages::scale::{Scale, Unscale};
 use crate::stages::{Stage, bind_loop};
-use crate::{Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step};
+use crate::{Cast, ElementType, Format, Level, Scalar, Step};
 
 type Stages = Vec<Stage>;
 
@@ -116,14 +118,12 @@ fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
 
 /// One stage for all steps on a one-byte source, filled by the reference.
 fn bind_table(source: ElementType, steps: &[Step]) -> Stage {
-    fn table<T: bytemuck::Pod + Send + Sync>(results: &[Option<Scalar>]) -> Stage {
+    fn table<T: Pod + Send + Sync>(results: &[Option<Scalar>]) -> Stage {
         let mut outputs = Box::new([T::zeroed(); 256]);
         let mut fails = Box::new([0; 256]);
         for ((output, fails), result) in outputs.iter_mut().zip(fails.iter_mut()).zip(results) {
             match result {
-                Some(value) => {
-                    value.write_ne_bytes(bytemuck::bytes_of_mut(output));
-                }
+                Some(value) => *output = native(*value),
                 None => *fails = 1,
             }
         }
@@ -153,8 +153,9 @@ pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Stage> {
 fn copy(element: ElementType, level: Level) -> Stage {
     match (element.size(), element.bits()) {
         (1, 8) => bind_loop(Copy::<1>),
-        (1, _) => vector::canonical(element, level)
-            .unwrap_or_else(|| portable::clear_unused(element)),
+        (1, _) => {
+            vector::canonical(element, level).unwrap_or_else(|| portable::clear_unused(element))
+        }
         (2, _) => bind_loop(Copy::<2>),
         (4, _) => bind_loop(Copy::<4>),
         _ => bind_loop(Copy::<8>),
@@ -278,9 +279,7 @@ fn nan_entry(
 ) -> Option<Option<f64>> {
     match entry {
         None => Some(None),
-        Some((key, output)) if key.is_nan() => {
-            Some(Some(number(preimage(output, domain, cast)?)?))
-        }
+        Some((key, output)) if key.is_nan() => Some(Some(number(preimage(output, domain, cast)?)?)),
         Some(_) => None,
     }
 }
@@ -302,4 +301,12 @@ fn exactly(value: Scalar, element: ElementType) -> Option<Scalar> {
 /// A float as float64; none for a NaN that is not the canonical one, whose bits arithmetic may change.
 fn number(value: Scalar) -> Option<f64> {
     (!value.is_nan() || Scalar::nan(value.element_type()) == Some(value)).then(|| value.to_f64())
+}
+
+/// The bits of a scalar as a native value of its size.
+fn native<T: Pod>(scalar: Scalar) -> T {
+    let mut value = T::zeroed();
+    let written = scalar.write_ne_bytes(bytemuck::bytes_of_mut(&mut value));
+    debug_assert!(written, "{} has another size", scalar.element_type());
+    value
 }

@@ -9,12 +9,12 @@ use std::marker::PhantomData;
 use num_traits::AsPrimitive;
 
 use super::class::{Class, FloatType, IntType, Width};
-use super::{canonical, exactly, nan_entry, wide};
+use super::{exactly, nan_entry, native, wide};
 use crate::stages::bytes::{ClearUnused, SwapBytes};
 use crate::stages::convert::{
     Bounds, Clamp, Codes, Error, ExactToFloat, FloatToInt, ForShortFloat, Int, IntAs, IntClamp,
-    IntForF16, IntToFloat, Narrow, NearestAway, NearestEven, Odd, Range, Real, Round,
-    RoundToIntegral, RoundTo, ToInt, TowardsNegative, TowardsPositive, TowardsZero, Wrap,
+    IntForF16, IntToFloat, Narrow, NearestAway, NearestEven, Odd, Range, Real, Round, RoundTo,
+    RoundToIntegral, ToInt, TowardsNegative, TowardsPositive, TowardsZero, Wrap,
 };
 use crate::stages::fused::{IntUnscale, ScaleForInt};
 use crate::stages::map::ReplaceNan;
@@ -146,13 +146,6 @@ pub(super) fn clear_unused(element: ElementType) -> Stage {
     bind_loop(Loop(ClearUnused { bits: element.bits(), signed }))
 }
 
-/// A scalar as its native type, which it is of, or a narrower integer kept in it.
-pub(super) fn native<T: Element>(scalar: Scalar) -> T {
-    let mut value = T::zeroed();
-    scalar.write_ne_bytes(bytemuck::bytes_of_mut(&mut value));
-    value
-}
-
 /// The float types in which the elements of a float type are worked on.
 trait WideFloat:
     Real + Element + AsPrimitive<f64> + ToInt<u8> + ToInt<u16> + ToInt<i64> + ToInt<u64>
@@ -222,9 +215,8 @@ fn encode(target: ElementType, rounding: Rounding, fails: bool, with_infinities:
 fn from_f64(cast: &Cast) -> Vec<Stage> {
     let Cast { target, rounding, out_of_range, .. } = *cast;
     let fails = out_of_range != OutOfRange::Clamp;
-    let range = || {
-        [true, false].map(|negative| furthest_in_range::<f64>(negative, target, rounding))
-    };
+    let range =
+        || [true, false].map(|negative| furthest_in_range::<f64>(negative, target, rounding));
     match Class::of(target) {
         Class::Int(_) | Class::SubByte => to_int::<f64>(cast),
         Class::Float(FloatType::Float64) => vec![],
@@ -235,7 +227,10 @@ fn from_f64(cast: &Cast) -> Vec<Stage> {
             // It has f32's exponents: from 2^128 on a value is out of range; below, rounding to
             // odd keeps on which side of each boundary it lies.
             let max = f64::from_bits(2.0_f64.powi(128).to_bits() - 1);
-            vec![narrow::<Odd>([-max, max], f32::MAX, fails), encode(target, rounding, fails, false)]
+            vec![
+                narrow::<Odd>([-max, max], f32::MAX, fails),
+                encode(target, rounding, fails, false),
+            ]
         }
         Class::Float(FloatType::Float16 | FloatType::BFloat16) | Class::SmallFloat => {
             let narrow = with_rounding!(rounding, R => {
@@ -512,24 +507,24 @@ trait IntSource:
     Int + Flags + Element + AsPrimitive<u8> + AsPrimitive<u16> + AsPrimitive<u32> + AsPrimitive<u64>
 {
     /// To f64.
-    fn to_f64(rounding: Rounding) -> Stage;
+    fn double(rounding: Rounding) -> Stage;
     /// To f32, or for the rounding `None` to one that rounds to narrower floats as the integer does.
-    fn to_f32(rounding: Option<Rounding>) -> Stage;
+    fn single(rounding: Option<Rounding>) -> Stage;
     /// To an f32 that rounds to `float16` as the integer does.
-    fn for_f16() -> Stage;
+    fn single_for_f16() -> Stage;
 }
 
 macro_rules! short_sources {
     ($($t:ty)*) => {$(
         impl IntSource for $t {
-            fn to_f64(_: Rounding) -> Stage {
+            fn double(_: Rounding) -> Stage {
                 bind_loop(Loop(ExactToFloat::<$t, f64>(PhantomData)))
             }
-            fn to_f32(_: Option<Rounding>) -> Stage {
+            fn single(_: Option<Rounding>) -> Stage {
                 bind_loop(Loop(ExactToFloat::<$t, f32>(PhantomData)))
             }
-            fn for_f16() -> Stage {
-                Self::to_f32(None)
+            fn single_for_f16() -> Stage {
+                Self::single(None)
             }
         }
     )*};
@@ -550,13 +545,13 @@ fn long_to_f32<S: RoundTo<f32>>(rounding: Option<Rounding>) -> Stage {
 macro_rules! long_sources {
     ($($t:ty: |$rounding:ident| $to_f64:expr;)*) => {$(
         impl IntSource for $t {
-            fn to_f64($rounding: Rounding) -> Stage {
+            fn double($rounding: Rounding) -> Stage {
                 $to_f64
             }
-            fn to_f32(rounding: Option<Rounding>) -> Stage {
+            fn single(rounding: Option<Rounding>) -> Stage {
                 long_to_f32::<$t>(rounding)
             }
-            fn for_f16() -> Stage {
+            fn single_for_f16() -> Stage {
                 bind_loop(Loop(IntForF16::<$t>(PhantomData)))
             }
         }
@@ -590,13 +585,13 @@ fn from_int<S: IntSource>(cast: &Cast) -> Vec<Stage> {
             let clear = wraps.then(|| clear_unused(target));
             converted.into_iter().chain(clear).collect()
         }
-        Class::Float(FloatType::Float64) => vec![S::to_f64(rounding)],
-        Class::Float(FloatType::Float32) => vec![S::to_f32(Some(rounding))],
+        Class::Float(FloatType::Float64) => vec![S::double(rounding)],
+        Class::Float(FloatType::Float32) => vec![S::single(Some(rounding))],
         Class::Float(FloatType::Float16) => {
-            vec![S::for_f16(), encode(target, rounding, fails, false)]
+            vec![S::single_for_f16(), encode(target, rounding, fails, false)]
         }
         Class::Float(FloatType::BFloat16) | Class::SmallFloat => {
-            vec![S::to_f32(None), encode(target, rounding, fails, false)]
+            vec![S::single(None), encode(target, rounding, fails, false)]
         }
     }
 }

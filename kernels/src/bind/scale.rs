@@ -1,21 +1,15 @@
-//! Which stages scale and offset become, alone and joined with a cast.
+//! Which stages scale and offset become, alone.
 
 use std::marker::PhantomData;
 
 use num_traits::{AsPrimitive, PrimInt};
 
-use super::from_float::{FloatSource, to_int};
-use super::map::preimage;
-use super::{FromScalar, Stage, Stages, exactly, widen, with_short_int};
-use crate::stages::bind_loop;
-use crate::stages::convert::{Int, NearestEven, Real};
-use crate::stages::fused::{IntUnscale, ScaleForInt, equals_division};
-use crate::stages::map::ReplaceNan;
-use crate::stages::per_element::{Same, Then};
+use super::{Stages, exactly, native, vector, without_map};
+use crate::stages::convert::{Int, Real};
 use crate::stages::scale::{Direction, Overflowing, ScaleFloat, ScaleInt, ScaleLong};
+use crate::stages::{Stage, bind_loop};
 use crate::{
-    Cast, ElementType, FloatOverflow, Level, OutOfRange, Rounding, Scalar, Affine, Step,
-    reference,
+    Affine, Cast, Element, ElementType, FloatOverflow, Level, OutOfRange, Scalar, reference,
 };
 
 /// The stages of scale and offset on elements of two bytes and more; none for those of one byte, which have tables.
@@ -28,73 +22,21 @@ pub(super) fn bind_scale<D: Direction>(
     if offset.is_none() && scale.is_none() {
         return Some(vec![]);
     }
-    if let Some(stage) = crate::bind::affine(element, parameters, D::ENCODES, level) {
-        return Some(vec![stage]);
-    }
-    let strict = overflow == FloatOverflow::Strict;
-    fn float<F: Real + FromScalar, D: Direction>(
-        offset: Option<Scalar>,
-        scale: Option<Scalar>,
-        strict: bool,
-    ) -> Stage {
-        bind_loop(ScaleFloat::<F, D> {
-            // Exact: `F` is the elements' type, or f32 for a narrower one.
-            offset: offset.and_then(|offset| exactly(offset, F::TYPE)).map(F::from_scalar),
-            scale: scale.and_then(|scale| exactly(scale, F::TYPE)).map(F::from_scalar),
-            strict,
-            direction: PhantomData,
-        })
-    }
-    fn int<T: Int + AsPrimitive<W>, W, D: Direction>(
-        element: ElementType,
-        offset: Option<Scalar>,
-        scale: Option<Scalar>,
-        level: Level,
-    ) -> Option<Stage>
-    where
-        W: PrimInt + AsPrimitive<T> + AsPrimitive<f64> + Send + Sync,
-        f64: AsPrimitive<W>,
-    {
-        let value = |scalar: Scalar| W::from(reference::integer(scalar));
-        Some(level.bind_vectorized(ScaleInt::<T, W, D> {
-            offset: offset.map_or(Some(W::zero()), value)?,
-            scale: scale.map_or(Some(W::one()), value)?,
-            min: value(Scalar::min(element))?,
-            max: value(Scalar::max(element))?,
-            types: PhantomData,
-        }))
-    }
-    fn long<T: Int + FromScalar + Overflowing, D: Direction>(
-        offset: Option<Scalar>,
-        scale: Option<Scalar>,
-        level: Level,
-    ) -> Stage {
-        let offset = offset.map_or(T::zero(), T::from_scalar);
-        let scale = scale.map_or(T::one(), T::from_scalar);
-        level.bind_vectorized(ScaleLong::<T, D> { offset, scale, direction: PhantomData })
-    }
     Some(match element {
-        ElementType::Float32 => vec![float::<f32, D>(offset, scale, strict)],
-        ElementType::Float64 => vec![float::<f64, D>(offset, scale, strict)],
+        ElementType::Float32 | ElementType::Float64 => {
+            vec![floats::<D>(element, parameters, level)]
+        }
         ElementType::Float16 | ElementType::BFloat16 => {
             // Each operation in f32, rounded to the type.
+            let strict = overflow == FloatOverflow::Strict;
+            let out_of_range = if strict { OutOfRange::Error } else { OutOfRange::Clamp };
+            let narrow = Cast::new(element).out_of_range(out_of_range);
             let operation = |offset, scale| {
-                let rounded = Cast::new(element).out_of_range(if strict {
-                    OutOfRange::Error
-                } else {
-                    OutOfRange::Clamp
-                });
-                let narrow = f32::to_float(Same::<f32>(PhantomData), &rounded, level);
-                widen(element, level)
+                let parameters = Affine { offset, scale, overflow };
+                without_map(element, &Cast::new(ElementType::Float32), level)
                     .into_iter()
-                    .chain([crate::bind::affine(
-                        ElementType::Float32,
-                        &Affine { offset, scale, overflow },
-                        D::ENCODES,
-                        level,
-                    )
-                    .unwrap_or_else(|| float::<f32, D>(offset, scale, strict))])
-                    .chain(narrow)
+                    .chain([floats::<D>(ElementType::Float32, &parameters, level)])
+                    .chain(without_map(ElementType::Float32, &narrow, level))
             };
             let shift = offset.map(|offset| operation(Some(offset), None));
             let stretch = scale.map(|scale| operation(None, Some(scale)));
@@ -113,6 +55,73 @@ pub(super) fn bind_scale<D: Direction>(
         ElementType::UInt32 => vec![long::<u32, D>(offset, scale, level)],
         ElementType::Int64 => vec![long::<i64, D>(offset, scale, level)],
         ElementType::UInt64 => vec![long::<u64, D>(offset, scale, level)],
-        _ => return None,
+        ElementType::Int2
+        | ElementType::Int4
+        | ElementType::Int8
+        | ElementType::UInt2
+        | ElementType::UInt4
+        | ElementType::UInt8
+        | ElementType::Float4E2M1Fn
+        | ElementType::Float6E2M3Fn
+        | ElementType::Float6E3M2Fn
+        | ElementType::Float8E3M4
+        | ElementType::Float8E4M3
+        | ElementType::Float8E4M3B11Fnuz
+        | ElementType::Float8E4M3Fnuz
+        | ElementType::Float8E5M2
+        | ElementType::Float8E5M2Fnuz
+        | ElementType::Float8E8M0Fnu => return None,
     })
+}
+
+/// On f32 and f64; the parameters may be of a narrower type, which they hold exactly.
+fn floats<D: Direction>(element: ElementType, parameters: &Affine, level: Level) -> Stage {
+    fn of_type<F: Real + Element, D: Direction>(parameters: &Affine) -> Stage {
+        let typed = |scalar| exactly(scalar, F::TYPE).map(native::<F>);
+        bind_loop(ScaleFloat::<F, D> {
+            offset: parameters.offset.and_then(typed),
+            scale: parameters.scale.and_then(typed),
+            strict: parameters.overflow == FloatOverflow::Strict,
+            direction: PhantomData,
+        })
+    }
+    vector::affine(element, parameters, D::ENCODES, level).unwrap_or_else(|| {
+        if element == ElementType::Float64 {
+            of_type::<f64, D>(parameters)
+        } else {
+            of_type::<f32, D>(parameters)
+        }
+    })
+}
+
+/// On integers of up to 32 bits, in the wider `W`.
+fn int<T: Int + AsPrimitive<W>, W, D: Direction>(
+    element: ElementType,
+    offset: Option<Scalar>,
+    scale: Option<Scalar>,
+    level: Level,
+) -> Option<Stage>
+where
+    W: PrimInt + AsPrimitive<T> + AsPrimitive<f64> + Send + Sync,
+    f64: AsPrimitive<W>,
+{
+    let value = |scalar: Scalar| W::from(reference::integer(scalar));
+    Some(level.bind_vectorized(ScaleInt::<T, W, D> {
+        offset: offset.map_or(Some(W::zero()), value)?,
+        scale: scale.map_or(Some(W::one()), value)?,
+        min: value(Scalar::min(element))?,
+        max: value(Scalar::max(element))?,
+        types: PhantomData,
+    }))
+}
+
+/// On integers whose products may not fit 64 bits.
+fn long<T: Int + Element + Overflowing, D: Direction>(
+    offset: Option<Scalar>,
+    scale: Option<Scalar>,
+    level: Level,
+) -> Stage {
+    let offset = offset.map_or(T::zero(), native);
+    let scale = scale.map_or(T::one(), native);
+    level.bind_vectorized(ScaleLong::<T, D> { offset, scale, direction: PhantomData })
 }

@@ -3,7 +3,7 @@
 use num_traits::Float;
 
 use super::class::{FloatType, IntType, Width};
-use super::{number};
+use super::number;
 use crate::ops::float::{FloatUnit, Unscale, UnscaleBut};
 use crate::ops::int_to_float::{ToDouble, ToSingle};
 use crate::ops::load;
@@ -11,7 +11,7 @@ use crate::ops::store::Whole;
 use crate::pipeline::{Each, Load, Store, Then, Units, stage};
 use crate::simd::{I32s, Simd};
 use crate::stages::{Stage, as_output, run_all};
-use crate::{Cast, Scalar, Affine, Step, reference};
+use crate::{Affine, Cast, Scalar, Step, reference};
 
 /// The stage of both; none where an element may overflow, the map has several entries, or the division is
 /// not what [`Unscale`] makes of it.
@@ -98,9 +98,8 @@ impl Unscaled {
         let bound = stage(simd, Units(load, Then(convert, unscale), Whole));
         let element = self.source.element();
         let [min, max] = [Scalar::min(element), Scalar::max(element)].map(reference::integer);
-        let every: Vec<u8> = (min..=max)
-            .flat_map(|x| Scalar::from_bits(element, x as u64).to_ne_bytes())
-            .collect();
+        let every: Vec<u8> =
+            (min..=max).flat_map(|x| Scalar::from_bits(element, x as u64).to_ne_bytes()).collect();
         let divided: Vec<_> = (min..=max).map(|x| scalar(x as f64) / scale + offset).collect();
         let mut decoded = divided.clone();
         let refused = run_all(std::slice::from_ref(&bound), &every, as_output(&mut decoded));

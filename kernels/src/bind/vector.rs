@@ -226,10 +226,6 @@ pub(super) fn cast(
 
 /// The stage of two steps; none if the level has no vectors.
 #[allow(clippy::option_option)] // as above
-pub(super) fn fused(
-    source: ElementType,
-    steps: [&Step; 2],
-    level: Level,
-) -> Option<Option<Stage>> {
+pub(super) fn fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<Option<Stage>> {
     level.dispatch(BindScaled { source, steps })
 }

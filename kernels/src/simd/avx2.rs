@@ -442,11 +442,6 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn shl_i64<const N: i32>(self, a: I) -> I {
-        self.avx2._mm256_slli_epi64::<N>(a)
-    }
-
-    #[inline(always)]
     fn shr_u64<const N: i32>(self, a: I) -> I {
         self.avx2._mm256_srli_epi64::<N>(a)
     }
@@ -508,7 +503,7 @@ impl Simd for Avx2 {
         let low = self.nfma_f64(high, self.splat_f64(4_294_967_296.0), a);
         let high = self.add_f64(high, self.splat_f64(6_755_399_441_055_744.0));
         let low = self.add_f64(low, self.splat_f64(f64::from_bits(TWO_P52 as u64)));
-        let high = self.shl_i64::<32>(self.bits_f64(high));
+        let high = self.avx2._mm256_slli_epi64::<32>(self.bits_f64(high));
         self.avx2._mm256_blend_epi32::<0b1010_1010>(self.bits_f64(low), high)
     }
 

@@ -454,11 +454,6 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn shl_i64<const N: i32>(self, a: I) -> I {
-        self.0.avx512f._mm512_sllv_epi64(a, self.splat_i64(N.into()))
-    }
-
-    #[inline(always)]
     fn shr_u64<const N: i32>(self, a: I) -> I {
         self.0.avx512f._mm512_srlv_epi64(a, self.splat_i64(N.into()))
     }

@@ -539,11 +539,6 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn shl_i64<const N: i32>(self, a: I64) -> I64 {
-        self.neon.vshlq_n_u64::<N>(a)
-    }
-
-    #[inline(always)]
     fn shr_u64<const N: i32>(self, a: I64) -> I64 {
         self.neon.vshrq_n_u64::<N>(a)
     }

@@ -1,4 +1,4 @@
-//! The two chains that packed arrays are made of, each as one loop: `scale_offset` and a cast of f32 or
+//! The two chains that packed arrays are made of, each as one loop: scale and offset, and a cast of f32 or
 //! f64 to a short integer, and the way back.
 //!
 //! Each gives the bits of its steps one after another. A missing offset or scale stands here as its

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 
 use bytemuck::Pod;
 
-use super::convert::{Int, Real};
+use super::convert::Real;
 use super::per_element::PerElement;
 use super::{Kernel, Run, Stage, Unaligned, elements, for_each, output_elements};
 use crate::key_table::KeyTable;

@@ -1,4 +1,4 @@
-//! `scale_offset` on the wide types, each operation in the type's own arithmetic.
+//! Scale and offset on the wide types, each operation in the type's own arithmetic.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

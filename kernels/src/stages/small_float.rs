@@ -1,32 +1,31 @@
 //! Floats narrower than f32: to f32, which holds every value of theirs, and back.
 //!
 //! One encoder serves all formats; it reads the format's constants from registers. `bfloat16` (a
-//! truncated f32), `float8_e8m0fnu` (no mantissa) and, where the CPU converts it, `float16` have their
-//! own. One-byte floats are decoded by tables, so only the two-byte ones have decoders.
+//! truncated f32) and `float8_e8m0fnu` (no mantissa) have their own. One-byte floats are decoded by tables, so
+//! only the two-byte ones have decoders.
 
 use std::marker::PhantomData;
 
 use bytemuck::Pod;
 use num_traits::AsPrimitive;
 
-use super::Stage;
-use super::convert::{Clamp, Range, Real, Round};
-use super::per_element::{Loop, PerElement};
-use crate::stages::bind_loop;
-use crate::{ElementType, FloatFormat, OutOfRange, Rounding, Specials};
+use super::convert::{Range, Round};
+use super::per_element::PerElement;
+use crate::element::BINARY16;
+use crate::{FloatFormat, OutOfRange, Rounding, Specials};
 
 const F32_MANTISSA_BITS: u32 = 23;
 const F32_BIAS: i32 = 127;
 const F32_INFINITY: u32 = 0x7f80_0000;
 const F32_QUIET_NAN: u32 = 0x7fc0_0000;
 
-/// One binary16 value as f32, for levels without an instruction for it.
+/// One binary16 value as f32.
 #[inline(always)]
 pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
     let magnitude = u32::from(bits & 0x7fff);
-    let aligned = magnitude << (F32_MANTISSA_BITS - F16.mantissa_bits);
-    let normal = aligned + (((F32_BIAS - F16.bias) as u32) << F32_MANTISSA_BITS);
+    let aligned = magnitude << (F32_MANTISSA_BITS - BINARY16.mantissa_bits);
+    let normal = aligned + (((F32_BIAS - BINARY16.bias) as u32) << F32_MANTISSA_BITS);
     // A subnormal is its mantissa in units of 2^−24; a product with a power of two is exact.
     let subnormal = (magnitude as f32 * (1.0 / 16_777_216.0)).to_bits();
     let finite = if magnitude < 0x0400 { subnormal } else { normal };
@@ -34,10 +33,7 @@ pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     f32::from_bits(sign | if magnitude >= 0x7c00 { not_finite } else { finite })
 }
 
-const F16: FloatFormat =
-    FloatFormat { exponent_bits: 5, mantissa_bits: 10, bias: 15, specials: Specials::Ieee };
-
-/// `float16` to f32, by the level's instruction if it has one.
+/// `float16` to f32.
 #[derive(Clone, Copy)]
 pub(crate) struct DecodeF16;
 
@@ -297,44 +293,4 @@ impl<R: Round, M: Range> PerElement for EncodeE8m0<R, M> {
     fn refuses(&self, flags: u32) -> bool {
         flags & SIGN != 0
     }
-}
-
-/// f32 to `float16`, by the level's instruction if it has one.
-#[derive(Clone, Copy)]
-pub(crate) struct EncodeF16<R, M>(Encode<u16, R, M>);
-
-impl<R: Round, M: Range> EncodeF16<R, M> {
-    pub(crate) fn new() -> Self {
-        Self(Encode::new(F16))
-    }
-}
-
-impl<R: Round, M: Range> PerElement for EncodeF16<R, M> {
-    type Source = f32;
-    type Target = u16;
-    type Flags = u32;
-
-    #[inline(always)]
-    fn convert(&self, x: f32) -> (u16, u32) {
-        self.0.convert(x)
-    }
-
-    #[inline(always)]
-    fn refuses(&self, flags: u32) -> bool {
-        flags & SIGN != 0
-    }
-}
-
-/// The stage from f32 to a one-byte float. `with_infinities` says that f32's may stand for numbers beyond
-/// f32, which are out of range.
-pub(crate) fn minifloat_encoder<R: Round, M: Range>(
-    target: ElementType,
-    format: FloatFormat,
-    with_infinities: bool,
-) -> Stage {
-    if target == ElementType::Float8E8M0Fnu {
-        return bind_loop(Loop(EncodeE8m0::<R, M>(PhantomData)));
-    }
-    let encode = Encode::<u8, R, M>::new(format);
-    bind_loop(Loop(if with_infinities { encode.with_infinities() } else { encode }))
 }
