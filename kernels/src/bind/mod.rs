@@ -75,6 +75,7 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
             if source.size() == 1 {
                 return vec![bind_table(source, steps)];
             }
+            debug_assert_eq!(current.size(), 1, "every other cast has loops");
             stages.push(bind_table(current, std::slice::from_ref(step)));
             current = target_of(current, step);
             continue;
@@ -190,44 +191,46 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
     if target.size() == 1 && target.is_float() && source.size() == 1 {
         return None;
     }
-    let joined = match entries[..] {
-        [] => Some(without_map(source, cast, level)),
-        [entry] => cast_alone(source, Some(entry), cast, level),
-        [_, _, ..] => None,
-    };
-    if joined.is_some() {
-        return joined;
+    match entries[..] {
+        [] => return without_map(source, cast, level),
+        [entry] => {
+            let joined = cast_alone(source, Some(entry), cast, level);
+            if joined.is_some() {
+                return joined;
+            }
+        }
+        [_, _, ..] => {}
     }
     // The map is a stage of its own, among elements of a wide type.
     let (before, after) = (wide(source), wide(target));
-    let widen = without_map(source, &Cast::new(before), level);
+    let widen = without_map(source, &Cast::new(before), level)?;
     if let Some(substitute) = substitute(&entries, before, cast, level) {
-        let convert = without_map(before, cast, level);
+        let convert = without_map(before, cast, level)?;
         return Some(widen.into_iter().chain([substitute]).chain(convert).collect());
     }
     if is_exact(before, if target.is_integer() { target } else { after })
         && let Some(substitute) = substitute(&entries, after, cast, level)
     {
-        let there = without_map(before, &Cast::new(after), level);
-        let back = without_map(after, cast, level);
+        let there = without_map(before, &Cast::new(after), level)?;
+        let back = without_map(after, cast, level)?;
         return Some(widen.into_iter().chain(there).chain([substitute]).chain(back).collect());
     }
     if source.size() == 1 {
         return None;
     }
-    let mut inner = without_map(before, cast, level);
+    let mut inner = without_map(before, cast, level)?;
     if inner.is_empty() {
         inner.push(copy(before, level));
     }
     Some(widen.into_iter().chain(lookup(&entries, before, target, inner)).collect())
 }
 
-/// A cast of elements of two bytes and more, and of whole integers, its map left out; no stage where nothing changes.
-fn without_map(source: ElementType, cast: &Cast, level: Level) -> Stages {
+/// A cast, its map left out; no stage where nothing changes.
+fn without_map(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
     if source == cast.target {
-        return vec![];
+        return Some(vec![]);
     }
-    cast_alone(source, None, cast, level).unwrap_or_default()
+    cast_alone(source, None, cast, level)
 }
 
 /// A cast whose map has at most one entry, by the loops of the level: none where a table of all bytes serves

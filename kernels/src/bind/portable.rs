@@ -473,13 +473,17 @@ where
     }
 }
 
-/// What of a float type rounds to nearest-even into the range of an integer type.
+/// The integral values of a float type furthest from zero that are in the range of an integer type.
 #[inline(never)] // once for all kernels of the two types
 fn bounds<F: Real + Element, T: Int + Element>(target: ElementType) -> Bounds<F, T> {
     let [least, greatest] = [Scalar::min(target), Scalar::max(target)].map(reference::integer);
+    // What is not integral, −0.5 or 255.4, rounds to it.
+    let bound = |negative| {
+        Real::round_ties_even(furthest_in_range::<F>(negative, target, Rounding::NearestEven))
+    };
     Bounds {
-        min: furthest_in_range(true, target, Rounding::NearestEven),
-        max: furthest_in_range(false, target, Rounding::NearestEven),
+        min: bound(true),
+        max: bound(false),
         top: native(Scalar::max(target)),
         codes: Codes::new(least, greatest),
     }

@@ -33,13 +33,13 @@ pub(super) fn bind_scale<D: Direction>(
             let narrow = Cast::new(element).out_of_range(out_of_range);
             let operation = |offset, scale| {
                 let parameters = Affine { offset, scale, overflow };
-                without_map(element, &Cast::new(ElementType::Float32), level)
-                    .into_iter()
-                    .chain([floats::<D>(ElementType::Float32, &parameters, level)])
-                    .chain(without_map(ElementType::Float32, &narrow, level))
+                let widen = without_map(element, &Cast::new(ElementType::Float32), level)?;
+                let narrow = without_map(ElementType::Float32, &narrow, level)?;
+                let scaled = floats::<D>(ElementType::Float32, &parameters, level);
+                Some(widen.into_iter().chain([scaled]).chain(narrow))
             };
-            let shift = offset.map(|offset| operation(Some(offset), None));
-            let stretch = scale.map(|scale| operation(None, Some(scale)));
+            let shift = offset.and_then(|offset| operation(Some(offset), None));
+            let stretch = scale.and_then(|scale| operation(None, Some(scale)));
             let (first, second) = if D::ENCODES { (shift, stretch) } else { (stretch, shift) };
             first.into_iter().chain(second).flatten().collect()
         }
