@@ -10,8 +10,7 @@ use std::mem::MaybeUninit;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use crate::bind::WithSimd;
-use crate::simd::{self, Simd};
+use crate::simd::{self, Simd, WithSimd};
 use crate::stages::{self, Kernel, Run, Stage};
 use crate::{BuildError, ParseError};
 

@@ -38,6 +38,13 @@ pub(super) fn substitute(
     cast: &Cast,
     level: Level,
 ) -> Option<Stage> {
+    fn of_type<T: Comparable + Element>(entries: &[(Scalar, Scalar)]) -> Option<Stage> {
+        let typed = |(key, value): &(Scalar, Scalar)| (native(*key), native(*value));
+        let nan = entries.iter().find(|(key, _)| key.is_nan()).map(|entry| typed(entry).1);
+        let plain: Vec<(T, T)> =
+            entries.iter().filter(|(key, _)| !key.is_nan()).map(typed).collect();
+        substitution(&plain, nan)
+    }
     if entries.len() > COMPARED + 1 {
         return None;
     }
@@ -47,13 +54,6 @@ pub(super) fn substitute(
         .collect::<Option<_>>()?;
     if let Some(stage) = vector::substitution(domain, &entries, level) {
         return Some(stage);
-    }
-    fn of_type<T: Comparable + Element>(entries: &[(Scalar, Scalar)]) -> Option<Stage> {
-        let typed = |(key, value): &(Scalar, Scalar)| (native(*key), native(*value));
-        let nan = entries.iter().find(|(key, _)| key.is_nan()).map(|entry| typed(entry).1);
-        let plain: Vec<(T, T)> =
-            entries.iter().filter(|(key, _)| !key.is_nan()).map(typed).collect();
-        substitution(&plain, nan)
     }
     match Class::of(domain) {
         Class::Int(int) => with_int!(int, T => of_type::<T>(&entries)),
@@ -172,27 +172,23 @@ pub(super) fn replace_bits(
     // No magnitude is above 0x7fff.
     let nan = entries.iter().find(|(key, _)| key.is_nan());
     let nan = nan.map_or((0x7fff, 0), |(_, output)| (infinity, bits(*output)));
-    match patterns.len() {
-        0..=REPLACED => {
-            // Zero as itself, where there is no key but NaN.
-            let mut entries = [patterns.first().copied().unwrap_or_default(); REPLACED];
-            entries.iter_mut().zip(&patterns).for_each(|(place, entry)| *place = *entry);
-            level.bind_vectorized(Loop(ReplaceBits { entries, nan }))
-        }
-        _ => {
-            // Bits as integers, each NaN a key of its own.
-            let nans = (nan.0..0x7fff).map(|below| below + 1);
-            let nans = nans.flat_map(|bits| [(bits, nan.1), (bits | 0x8000, nan.1)]);
-            let all: Vec<(u16, u16)> = patterns.iter().copied().chain(nans).collect();
-            let keys = all.iter().zip(1..).map(|((key, _), number)| (*key, number));
-            let lookup = Lookup {
-                finder: finder(keys, 0),
-                outputs: all.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
-                harmless: 0_u16,
-                cast: vec![copy(element, level)],
-                output_size: 2,
-            };
-            lookup.stage()
-        }
+    if patterns.len() <= REPLACED {
+        // Zero as itself, where there is no key but NaN.
+        let mut entries = [patterns.first().copied().unwrap_or_default(); REPLACED];
+        entries.iter_mut().zip(&patterns).for_each(|(place, entry)| *place = *entry);
+        return level.bind_vectorized(Loop(ReplaceBits { entries, nan }));
     }
+    // Bits as integers, each NaN a key of its own.
+    let nans = (nan.0..0x7fff).map(|below| below + 1);
+    let nans = nans.flat_map(|bits| [(bits, nan.1), (bits | 0x8000, nan.1)]);
+    let all: Vec<(u16, u16)> = patterns.iter().copied().chain(nans).collect();
+    let keys = all.iter().zip(1..).map(|((key, _), number)| (*key, number));
+    let lookup = Lookup {
+        finder: finder(keys, 0),
+        outputs: all.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
+        harmless: 0_u16,
+        cast: vec![copy(element, level)],
+        output_size: 2,
+    };
+    lookup.stage()
 }

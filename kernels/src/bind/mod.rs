@@ -22,7 +22,6 @@ mod vector;
 use class::Class;
 use maps::{distinct, lookup, replace_bits, substitute};
 use scale::bind_scale;
-pub(crate) use vector::WithSimd;
 
 use bytemuck::Pod;
 

@@ -5,7 +5,9 @@ use crate::ops::float::FloatUnit;
 use crate::ops::int::Short;
 use crate::ops::load;
 use crate::ops::store::Whole;
-use crate::ops::substitute::{SubstituteFloats, SubstituteInts};
+use crate::ops::substitute::{
+    HashedFloats, HashedInts, PerfectHash, SubstituteFloats, SubstituteInts,
+};
 use crate::pipeline::{Bytes, Load, Shorts, Store, Units, stage};
 use crate::simd::Simd;
 use crate::stages::Stage;
@@ -18,8 +20,16 @@ pub(super) fn bind<S: Simd>(
     entries: &[(Scalar, Scalar)],
 ) -> Option<Stage> {
     match Class::of(domain) {
-        Class::Float(FloatType::Float32) => floats(simd, load::Float32, entries),
-        Class::Float(FloatType::Float64) => floats(simd, load::Float64, entries),
+        Class::Float(FloatType::Float32) => floats(simd, load::Float32, entries, |numbers, nan| {
+            let bits = |x: f64| ((x as f32) + 0.0).to_bits() as i32;
+            let value = |x: f64| (x as f32).to_bits() as i32;
+            let entries: Vec<_> =
+                numbers.iter().map(|(key, output)| (bits(*key), value(*output))).collect();
+            let hashed =
+                HashedFloats { table: PerfectHash::new(&entries)?, nan: nan.map(|nan| nan as f32) };
+            Some(stage(simd, Units(load::Float32, hashed, Whole)))
+        }),
+        Class::Float(FloatType::Float64) => floats(simd, load::Float64, entries, |_, _| None),
         Class::Int(int) => ints(simd, int.width, entries),
         Class::Float(FloatType::Float16 | FloatType::BFloat16)
         | Class::SubByte
@@ -27,7 +37,13 @@ pub(super) fn bind<S: Simd>(
     }
 }
 
-fn floats<S, L>(simd: S, load: L, entries: &[(Scalar, Scalar)]) -> Option<Stage>
+/// `hashed` serves from three keys on, where it can.
+fn floats<S, L>(
+    simd: S,
+    load: L,
+    entries: &[(Scalar, Scalar)],
+    hashed: impl FnOnce(&[(f64, f64)], Option<f64>) -> Option<Stage>,
+) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: FloatUnit<S>>,
@@ -63,8 +79,7 @@ where
             Some(stage(simd, Units(load, SubstituteFloats { entries: [], nan }, Whole)))
         }
         1..=2 => padded::<S, L, 2>(simd, load, &numbers, nan),
-        3..=4 => padded::<S, L, 4>(simd, load, &numbers, nan),
-        5..=8 => padded::<S, L, 8>(simd, load, &numbers, nan),
+        3..=8 => hashed(&numbers, nan).or_else(|| padded::<S, L, 8>(simd, load, &numbers, nan)),
         _ => None,
     }
 }
@@ -90,8 +105,15 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
         entries.iter().map(|(key, value)| (integer(*key), integer(*value))).collect();
     match entries.len() {
         1..=2 => padded::<S, 2>(simd, width, &entries),
-        3..=4 => padded::<S, 4>(simd, width, &entries),
-        5..=8 => padded::<S, 8>(simd, width, &entries),
+        3..=8 if width == Width::W32 => {
+            let words: Vec<_> =
+                entries.iter().map(|(key, value)| (*key as i32, *value as i32)).collect();
+            match PerfectHash::new(&words) {
+                Some(hash) => Some(stage(simd, Units(load::Int32, HashedInts(hash), Whole))),
+                None => padded::<S, 8>(simd, width, &entries),
+            }
+        }
+        3..=8 => padded::<S, 8>(simd, width, &entries),
         _ => None,
     }
 }

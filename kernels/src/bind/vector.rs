@@ -7,15 +7,9 @@ use super::{
 };
 use crate::ops::bytes::SwapBytes;
 use crate::pipeline::stage;
-use crate::simd::Simd;
+use crate::simd::{Simd, WithSimd};
 use crate::stages::Stage;
 use crate::{Affine, Cast, ElementType, Level, Scalar, Step};
-
-/// What is bound for a level, whatever its registers.
-pub(crate) trait WithSimd {
-    type Output;
-    fn with<S: Simd>(self, simd: S) -> Self::Output;
-}
 
 /// A cast whose map has at most one entry.
 struct BindCast<'a> {

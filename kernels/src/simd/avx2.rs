@@ -116,6 +116,7 @@ impl Simd for Avx2 {
     type I64 = I;
     type F32 = F;
     type F64 = D;
+    type Table = I;
     type M32 = F;
     type M64 = D;
     const BYTES: usize = 32;
@@ -228,6 +229,8 @@ impl Simd for Avx2 {
 
         add_i32(a: I, b: I) -> I = avx2._mm256_add_epi32;
         sub_i32(a: I, b: I) -> I = avx2._mm256_sub_epi32;
+        mul_i32(a: I, b: I) -> I = avx2._mm256_mullo_epi32;
+        look_up(table: I, numbers: I) -> I = avx2._mm256_permutevar8x32_epi32;
         and_i32(a: I, b: I) -> I = avx2._mm256_and_si256;
         andnot_i32(a: I, b: I) -> I = avx2._mm256_andnot_si256;
         or_i32(a: I, b: I) -> I = avx2._mm256_or_si256;
@@ -414,6 +417,11 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn shl_i32_by(self, a: I, count: u32) -> I {
         self.avx2._mm256_sll_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
+    }
+
+    #[inline(always)]
+    fn table(self, v: [i32; 8]) -> I {
+        self.avx._mm256_setr_epi32(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
     }
 
     #[inline(always)]

@@ -153,6 +153,7 @@ impl Simd for Avx512 {
     type I64 = I;
     type F32 = F;
     type F64 = D;
+    type Table = I;
     type M32 = __mmask16;
     type M64 = __mmask8;
     const BYTES: usize = 64;
@@ -258,6 +259,7 @@ impl Simd for Avx512 {
 
         add_i32(a: I, b: I) -> I = avx512f._mm512_add_epi32;
         sub_i32(a: I, b: I) -> I = avx512f._mm512_sub_epi32;
+        mul_i32(a: I, b: I) -> I = avx512f._mm512_mullo_epi32;
         and_i32(a: I, b: I) -> I = avx512f._mm512_and_si512;
         andnot_i32(a: I, b: I) -> I = avx512f._mm512_andnot_si512;
         or_i32(a: I, b: I) -> I = avx512f._mm512_or_si512;
@@ -436,6 +438,17 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn shl_i32_by(self, a: I, count: u32) -> I {
         self.0.avx512f._mm512_sll_epi32(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
+    }
+
+    #[inline(always)]
+    fn table(self, v: [i32; 8]) -> I {
+        let f = self.0.avx512f;
+        f._mm512_setr_epi32(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], 0, 0, 0, 0, 0, 0, 0, 0)
+    }
+
+    #[inline(always)]
+    fn look_up(self, table: I, numbers: I) -> I {
+        self.0.avx512f._mm512_permutexvar_epi32(numbers, table)
     }
 
     #[inline(always)]

@@ -43,6 +43,12 @@ impl Round for Rounding {
     }
 }
 
+/// What is made of a level, whatever its registers.
+pub(crate) trait WithSimd {
+    type Output;
+    fn with<S: Simd>(self, simd: S) -> Self::Output;
+}
+
 /// The registers and operations of a level.
 pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Lanes of 8, 16, 32 and 64 bits.
@@ -52,6 +58,8 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     type I64: Copy;
     type F32: Copy;
     type F64: Copy;
+    /// Eight values of 32 bits that are looked up by their number.
+    type Table: Copy;
     /// What a comparison of 32-bit lanes gives.
     type M32: Copy;
     /// What a comparison of 64-bit lanes gives.
@@ -204,6 +212,11 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     // 32-bit integers
     fn add_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
     fn sub_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
+    /// The lower halves of the products.
+    fn mul_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
+    fn table(self, values: [i32; 8]) -> Self::Table;
+    /// The values with these numbers, which are below eight.
+    fn look_up(self, table: Self::Table, numbers: Self::I32) -> Self::I32;
     fn and_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
     /// `!a & b`.
     fn andnot_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;

@@ -1,10 +1,10 @@
 //! Advanced SIMD (NEON) of aarch64: registers of 16 bytes. Packing keeps the order.
 
 use std::arch::aarch64::{
-    float32x4_t, float64x2_t, int8x8_t, int32x2_t, uint8x8_t, uint8x16_t, uint8x16x4_t, uint16x8_t,
-    uint32x2_t, uint32x4_t, uint64x2_t, vcvt_f16_f32, vcvt_f32_f16, vcvt_high_f16_f32,
-    vcvt_high_f32_f16, vget_low_u16, vreinterpret_f16_u16, vreinterpretq_f16_u16,
-    vreinterpretq_u16_f16,
+    float32x4_t, float64x2_t, int8x8_t, int32x2_t, uint8x8_t, uint8x16_t, uint8x16x2_t,
+    uint8x16x4_t, uint16x8_t, uint32x2_t, uint32x4_t, uint64x2_t, vcvt_f16_f32, vcvt_f32_f16,
+    vcvt_high_f16_f32, vcvt_high_f32_f16, vget_low_u16, vreinterpret_f16_u16,
+    vreinterpretq_f16_u16, vreinterpretq_u16_f16,
 };
 
 /// The token.
@@ -117,6 +117,7 @@ impl Simd for Neon {
     type I64 = I64;
     type F32 = F32;
     type F64 = F64;
+    type Table = uint8x16x2_t;
     type M32 = uint32x4_t;
     type M64 = uint64x2_t;
     const BYTES: usize = 16;
@@ -330,6 +331,7 @@ impl Simd for Neon {
 
         add_i32(a: I32, b: I32) -> I32 = vaddq_u32;
         sub_i32(a: I32, b: I32) -> I32 = vsubq_u32;
+        mul_i32(a: I32, b: I32) -> I32 = vmulq_u32;
         and_i32(a: I32, b: I32) -> I32 = vandq_u32;
         or_i32(a: I32, b: I32) -> I32 = vorrq_u32;
         xor_i32(a: I32, b: I32) -> I32 = veorq_u32;
@@ -520,6 +522,24 @@ impl Simd for Neon {
     #[inline(always)]
     fn shl_i32_by(self, a: I32, count: u32) -> I32 {
         self.neon.vshlq_u32(a, self.neon.vdupq_n_s32(count as i32))
+    }
+
+    #[inline(always)]
+    fn table(self, values: [i32; 8]) -> uint8x16x2_t {
+        let bytes = values.as_ptr().cast::<u8>();
+        // SAFETY: the first half of the array.
+        let low = unsafe { self.load_i8(bytes) };
+        // SAFETY: the second one.
+        uint8x16x2_t(low, unsafe { self.load_i8(bytes.wrapping_add(16)) })
+    }
+
+    #[inline(always)]
+    fn look_up(self, table: uint8x16x2_t, numbers: I32) -> I32 {
+        // The numbers of the four bytes of each value.
+        let first = self.neon.vmulq_u32(numbers, self.neon.vdupq_n_u32(0x0404_0404));
+        let bytes = self.neon.vaddq_u32(first, self.neon.vdupq_n_u32(0x0302_0100));
+        let bytes = self.neon.vreinterpretq_u8_u32(bytes);
+        self.neon.vreinterpretq_u32_u8(self.neon.vqtbl2q_u8(table, bytes))
     }
 
     #[inline(always)]
