@@ -5,46 +5,8 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Folder, Sample, contents, metadata, recast};
+use common::{Folder, Sample, contents, metadata, quarters, recast, weather};
 use serde_json::{Value, json};
-
-fn floats(count: usize) -> Vec<u8> {
-    (0..count).flat_map(|i| (i as f32 / 4.0).to_ne_bytes()).collect()
-}
-
-/// A group as weather models write it: two fields, their coordinates, flags, and a group below.
-fn weather(root: &Path) {
-    let array = |path: &str, data_type: &str, shape: &[u64], names: &Value, attributes: Value| {
-        let count = shape.iter().product::<u64>() as usize;
-        let elements = match data_type {
-            "float32" => floats(count),
-            _ => vec![1; count],
-        };
-        Sample::new(data_type, shape, shape, json!(0))
-            .with("dimension_names", names.clone())
-            .with("attributes", attributes)
-            .write(&root.join(path), &elements);
-    };
-    let plane = json!(["time", "lat"]);
-    array("t2m", "float32", &[3, 4], &plane, json!({"units": "K", "coordinates": "height lon"}));
-    array("wind", "float32", &[3, 4], &plane, json!({}));
-    array("flag", "uint8", &[3, 4], &plane, json!({}));
-    array("lat", "float32", &[4], &json!(["lat"]), json!({"bounds": "lat_bounds"}));
-    array("lat_bounds", "float32", &[4, 2], &json!(["lat", null]), json!({}));
-    array("lon", "float32", &[3, 4], &plane, json!({}));
-    array("deep/t2m", "float32", &[3, 4], &plane, json!({}));
-    fs::write(root.join("deep/zarr.json"), r#"{"zarr_format":3,"node_type":"group"}"#).unwrap();
-    let mut group = json!({
-        "zarr_format": 3, "node_type": "group", "attributes": {"title": "weather"},
-    });
-    let mut copies = serde_json::Map::new();
-    for path in ["t2m", "wind", "flag", "lat", "lat_bounds", "lon", "deep", "deep/t2m"] {
-        copies.insert(path.to_owned(), metadata(&root.join(path)));
-    }
-    group["consolidated_metadata"] =
-        json!({"kind": "inline", "must_understand": false, "metadata": copies});
-    fs::write(root.join("zarr.json"), group.to_string()).unwrap();
-}
 
 /// The names of the arrays that were packed.
 fn packed(report: &Value) -> Vec<&str> {
@@ -319,7 +281,7 @@ fn packed_by_cf(root: &Path) {
             .with("attributes", json!({"scale_factor": scale, "_FillValue": -1}))
             .write(&root.join(name), &elements);
     }
-    Sample::new("float32", &[4], &[4], json!(0)).write(&root.join("lat"), &floats(4));
+    Sample::new("float32", &[4], &[4], json!(0)).write(&root.join("lat"), &quarters(4));
     fs::write(root.join("zarr.json"), r#"{"zarr_format":3,"node_type":"group"}"#).unwrap();
 }
 

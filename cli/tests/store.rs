@@ -39,6 +39,9 @@ fn arrays_and_groups_in_zip_files_are_read() {
     zip(&folder.path().join("tree"), &folder.path().join("tree.zip"));
     let array = place("tree.zip/inner/array");
     assert_eq!(recast(&["cat", &array]).succeeds(), elements);
+    assert_eq!(recast(&["cat", &place("tree.zip"), "inner/array"]).succeeds(), elements);
+    recast(&["unpack", &place("tree.zip"), &place("plain")]).succeeds();
+    recast(&["verify", &place("tree.zip"), &place("plain")]).succeeds();
     let info = String::from_utf8(recast(&["info", &array]).succeeds()).unwrap();
     assert!(info.contains("float32"), "{info}");
 

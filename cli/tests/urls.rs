@@ -127,6 +127,20 @@ fn a_group_is_packed_where_its_arrays_can_be_found_out() {
 }
 
 #[test]
+fn groups_behind_urls_are_read_as_from_disk() {
+    let folder = Folder::new();
+    for (number, url) in urls("group.zarr").iter().enumerate() {
+        let expected = recast(&["cat", &on_disk("group.zarr"), "inner/field"]).succeeds();
+        assert_eq!(recast(&["cat", url, "inner/field"]).succeeds(), expected, "{url}");
+        let plain = folder.place(&number.to_string());
+        recast(&["unpack", url, &plain.1]).succeeds();
+        recast(&["verify", url, &plain.1]).succeeds();
+        let info = json_of(recast(&["info", "--json", url]));
+        assert_eq!(info["arrays"][0]["path"], "inner/field", "{info}");
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_one_line_with_the_url_and_soon() {
     let start = Instant::now();
     let fails = |url: &str, reason: &str| {

@@ -1,6 +1,9 @@
 //! The kinds of failure: a plan that cannot be built, a run that met an element it may not convert, and
 //! text that cannot be read.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use thiserror::Error;
 
 use crate::{ElementType, Level, Scalar};
@@ -41,6 +44,12 @@ pub enum BuildError {
     /// The forced level is not available on this CPU.
     #[error("level {0} is not available on this CPU")]
     Level(Level),
+    /// The forced level is left out of this build of the crate.
+    #[error("level {0} is left out of this build; enable the feature {0} of recast-kernels")]
+    LevelLeftOut(Level),
+    /// A type of elements whose kernels are left out of this build of the crate.
+    #[error("{0} is left out of this build; enable the feature small-types of recast-kernels")]
+    TypeLeftOut(ElementType),
     /// The environment variable `RECAST_LEVEL` holds something else than a level's name.
     #[error("RECAST_LEVEL: {0}")]
     UnknownLevel(ParseError),
@@ -83,8 +92,8 @@ pub struct CastError {
 
 /// The element, its value and the reason, then a way out; `{:#}` leaves that to a layer that has a better
 /// one.
-impl std::fmt::Display for CastError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for CastError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let Self { index, input, value, target, step, reason } = self;
         write!(f, "element {index}: ")?;
         if *step > 0 && input != value {
@@ -121,7 +130,7 @@ impl std::fmt::Display for CastError {
     }
 }
 
-impl std::error::Error for CastError {}
+impl core::error::Error for CastError {}
 
 /// A run failed.
 #[derive(Clone, Debug, PartialEq, Error)]

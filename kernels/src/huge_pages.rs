@@ -1,5 +1,7 @@
 //! Memory for large results.
 
+use alloc::vec::Vec;
+
 use bytemuck::{Pod, zeroed_vec};
 
 /// From so many bytes on pages of the usual size are a burden; the threshold of `NumPy`.

@@ -1,8 +1,11 @@
 //! Building a plan from steps, and running it.
 
-use std::mem::MaybeUninit;
-use std::sync::{Arc, OnceLock};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 
+use once_cell::race::OnceBox;
 use thiserror::Error;
 
 use crate::bind;
@@ -33,11 +36,11 @@ struct Inner {
     level: Level,
     stages: Vec<Stage>,
     /// For [`Plan::run_reference`]; filled when it is first needed, which for most plans is never.
-    map_index: OnceLock<MapIndex>,
+    map_index: OnceBox<MapIndex>,
 }
 
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Plan")
             .field("source", &self.source)
             .field("steps", &self.steps)
@@ -103,7 +106,8 @@ impl PlanBuilder {
     ///
     /// # Errors
     /// A parameter of another type than the elements that reach its step, a scale of zero, a scale or
-    /// offset that is not finite, `wrap` towards a float type, or a level that this CPU lacks.
+    /// offset that is not finite, `wrap` towards a float type, or a level or a type that this CPU or this
+    /// build of the crate lacks.
     pub fn build(self) -> Result<Plan, BuildError> {
         // Kernels are chosen and their tables filled by computing with floats.
         in_default_environment(self, Self::bind)
@@ -111,23 +115,27 @@ impl PlanBuilder {
 
     fn bind(self) -> Result<Plan, BuildError> {
         let Self { source, steps, swap_input, swap_output, level } = self;
-        let target = steps.iter().try_fold(source, check)?;
-        let level = match level {
-            Some(level) if !level.is_available() => return Err(BuildError::Level(level)),
-            Some(level) => level,
-            None => Level::selected()?,
-        };
+        let target = steps.iter().try_fold(in_this_build(source)?, check)?;
+        let level = level.map_or_else(Level::selected, Level::checked)?;
         let swap = |swap: bool, element| swap.then(|| bind::swap_bytes(element, level)).flatten();
         let stages = swap(swap_input, source)
             .into_iter()
             .chain(bind::bind_steps(source, &steps, level))
             .chain(swap(swap_output, target))
             .collect();
-        let map_index = OnceLock::new();
+        let map_index = OnceBox::new();
         let inner =
             Inner { source, target, steps, swap_input, swap_output, level, stages, map_index };
         Ok(Plan { inner: Arc::new(inner) })
     }
+}
+
+/// A type whose kernels are not left out.
+fn in_this_build(element_type: ElementType) -> Result<ElementType, BuildError> {
+    if cfg!(not(feature = "small-types")) && element_type.is_small() {
+        return Err(BuildError::TypeLeftOut(element_type));
+    }
+    Ok(element_type)
 }
 
 /// Checks a step against the type that reaches it; returns the type that leaves it.
@@ -142,6 +150,7 @@ fn check(source: ElementType, step: &Step) -> Result<ElementType, BuildError> {
     };
     match step {
         Step::Cast(Cast { target, out_of_range, map, .. }) => {
+            in_this_build(*target)?;
             if *out_of_range == OutOfRange::Wrap && target.is_float() {
                 return Err(BuildError::WrapToFloat(*target));
             }
@@ -419,7 +428,7 @@ impl Plan {
         start: usize,
     ) -> Result<(), CastError> {
         let Inner { source, target, steps, swap_input, swap_output, map_index, .. } = &*self.inner;
-        let map_index = map_index.get_or_init(|| MapIndex::new(steps));
+        let map_index = map_index.get_or_init(|| Box::new(MapIndex::new(steps)));
         let elements = input.chunks_exact(source.size());
         for (index, (from, to)) in
             (start..).zip(elements.zip(output.chunks_exact_mut(target.size())))

@@ -1,7 +1,9 @@
 //! What a plan does to each element: casts and scale-and-offset, with their parameters.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::borrow::ToOwned;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
 
 use crate::{ElementType, ParseError, Scalar};
 

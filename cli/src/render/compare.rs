@@ -1,8 +1,9 @@
 //! How far two arrays differ, for people.
 
-use recast_pack::CompareReport;
-use recast_pack::text::count;
+use recast_pack::text::{count, measured};
+use recast_pack::{CompareReport, ComparedArray, GroupComparison};
 
+use super::counts::elements;
 use super::errors;
 use super::table::Table;
 
@@ -15,22 +16,68 @@ pub(crate) fn table(report: &CompareReport) -> Table {
         table.row("range", format!("{least} to {greatest}"));
     }
     let counts = &report.counts;
-    table.row("elements", count(counts.elements));
-    for (label, number) in [
-        ("NaN", counts.nan),
-        ("infinite", counts.infinite),
-        ("missing", counts.missing),
-        ("fill", counts.fill),
-        ("NaN in B only", counts.became_nan),
-        ("missing in B only", counts.became_missing),
-    ] {
-        if number > 0 {
-            table.row(label, count(number));
-        }
+    let kinds = [
+        (counts.nan, "NaN"),
+        (counts.missing, "missing"),
+        (counts.infinite, "infinite"),
+        (counts.fill, "the fill value"),
+    ];
+    table.row("elements", elements(counts.elements, &kinds));
+    let only_in_b =
+        [("NaN in B only", counts.became_nan), ("missing in B only", counts.became_missing)];
+    for (label, number) in only_in_b.into_iter().filter(|(_, number)| *number > 0) {
+        table.row(label, count(number));
     }
     errors::rows(&report.error, &mut table, "");
     if let Some(over) = counts.over {
         table.row("over", count(over));
     }
     table
+}
+
+/// How far the arrays of two groups differ: a line for each, and one for all.
+pub(crate) fn group(report: &GroupComparison) -> Table {
+    let mut table = Table::default();
+    let rows = report.arrays.iter().map(|one| {
+        let text = match one {
+            ComparedArray::Compared { report, .. } => line(report),
+            ComparedArray::Identical { .. } => "no numbers; the same stored bytes".to_owned(),
+            ComparedArray::Failed { reason, .. } => format!("not compared: {reason}"),
+            ComparedArray::OnlyInA { .. } => "only in A".to_owned(),
+            ComparedArray::OnlyInB { .. } => "only in B".to_owned(),
+        };
+        (one.array().to_owned(), text)
+    });
+    table.list(rows.collect());
+    let all = &report.total;
+    let mut total = vec![format!("{} arrays compared", count(all.compared))];
+    for (number, text) in
+        [(all.failed, "not compared"), (all.only_in_a, "only in A"), (all.only_in_b, "only in B")]
+    {
+        if number > 0 {
+            total.push(format!("{} {text}", count(number)));
+        }
+    }
+    table.row("total", total.join(", "));
+    table.row("elements", count(all.elements));
+    if let Some((over, arrays)) = all.over.zip(all.arrays_over) {
+        let text = format!("{} elements, in {} arrays", count(over), count(arrays));
+        table.row("over", text);
+    }
+    table
+}
+
+/// An array of two groups on one line.
+fn line(report: &CompareReport) -> String {
+    let [a, b] = report.data_types;
+    let types = if a == b { a.to_string() } else { format!("{a} and {b}") };
+    let mut text = format!("{types}, max error {}", measured(report.error.max));
+    let lost = report.counts.became_nan + report.counts.became_missing;
+    if lost > 0 {
+        text.push_str(&format!(", {} NaN or missing in B only", count(lost)));
+    }
+    if let Some(over) = report.counts.over {
+        text.push_str(&format!(", {} of {} over", count(over), count(report.counts.elements)));
+    }
+    text
 }

@@ -1,7 +1,8 @@
 //! The codecs of an array, for people.
 
 use recast_kernels::Scalar;
-use recast_pack::ArrayInfo;
+use recast_pack::text::{bytes, count};
+use recast_pack::{ArrayInfo, GroupInfo, ListedArray};
 use zarr_recast::fill_value::to_json;
 
 use super::table::Table;
@@ -38,4 +39,43 @@ pub(crate) fn table(info: &ArrayInfo) -> Table {
         table.row("warning", warning);
     }
     table
+}
+
+/// The arrays of a group: a line for each, and one for all.
+pub(crate) fn group(info: &GroupInfo) -> Table {
+    let mut table = Table::default();
+    let consolidated = if info.consolidated { ", with consolidated metadata" } else { "" };
+    table.row("group", format!("{}{consolidated}", info.group));
+    let mut total = Some(0);
+    for array in &info.arrays {
+        match array {
+            ListedArray::Known { path, stored, info } => {
+                total = total.zip(*stored).map(|(total, stored)| total + stored);
+                let stored = stored.map(|stored| format!(", {}", bytes(stored as f64)));
+                table.row(path, format!("{}{}", line(info), stored.unwrap_or_default()))
+            }
+            ListedArray::Unknown { path, error } => table.row(path, error),
+        };
+    }
+    let stored = total.map(|total| format!(", {} stored", bytes(total as f64)));
+    let groups = match info.groups.len() as u64 {
+        0 => String::new(),
+        1 => " and 1 group".to_owned(),
+        number => format!(" and {} groups", count(number)),
+    };
+    let arrays = count(info.arrays.len() as u64);
+    table.row("total", format!("{arrays} arrays{groups}{}", stored.unwrap_or_default()));
+    table
+}
+
+/// An array of a group on one line.
+fn line(info: &ArrayInfo) -> String {
+    let stored = info.encoded_data_type.as_ref();
+    let stored = stored.map(|stored| format!(", stored as {stored}")).unwrap_or_default();
+    let warnings = match info.warnings.len() {
+        0 => String::new(),
+        1 => ", 1 warning".to_owned(),
+        number => format!(", {number} warnings"),
+    };
+    format!("{} {:?}{stored}{warnings}", info.data_type, info.shape)
 }

@@ -97,10 +97,20 @@ impl Recast {
         stdout
     }
 
-    /// Runs it, expects a status and one line on standard error, and returns that.
+    /// Runs it, expects a status and one line on standard error, and returns that; of wrong usage, what clap
+    /// says of it.
     pub(crate) fn fails(self, status: i32) -> String {
         let run = self.run();
         assert_eq!(run.status.code(), Some(status), "{}", run.stderr);
+        if status == 2 {
+            assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
+            assert!(
+                run.stderr.ends_with("For more information, try '--help'.\n"),
+                "{}",
+                run.stderr
+            );
+            return run.stderr;
+        }
         assert!(run.stderr.starts_with("recast: "), "{}", run.stderr);
         assert_eq!(run.stderr.trim_end().lines().count(), 1, "{}", run.stderr);
         run.stderr
@@ -231,6 +241,64 @@ pub(crate) fn contents(folder: &Path) -> std::collections::BTreeMap<std::path::P
 /// The bytes of all files below a folder.
 pub(crate) fn bytes_below(folder: &Path) -> u64 {
     contents(folder).values().map(|bytes| bytes.len() as u64).sum()
+}
+
+/// Values that are multiples of a quarter.
+pub(crate) fn quarters(count: usize) -> Vec<u8> {
+    (0..count).flat_map(|i| (i as f32 / 4.0).to_ne_bytes()).collect()
+}
+
+/// A group as weather models write it: two fields, their coordinates, flags, and a group below.
+pub(crate) fn weather(root: &Path) {
+    let array = |path: &str, data_type: &str, shape: &[u64], names: &Value, attributes: Value| {
+        let count = shape.iter().product::<u64>() as usize;
+        let elements = match data_type {
+            "float32" => quarters(count),
+            _ => vec![1; count],
+        };
+        Sample::new(data_type, shape, shape, serde_json::json!(0))
+            .with("dimension_names", names.clone())
+            .with("attributes", attributes)
+            .write(&root.join(path), &elements);
+    };
+    let plane = serde_json::json!(["time", "lat"]);
+    array(
+        "t2m",
+        "float32",
+        &[3, 4],
+        &plane,
+        serde_json::json!({"units": "K", "coordinates": "height lon"}),
+    );
+    array("wind", "float32", &[3, 4], &plane, serde_json::json!({}));
+    array("flag", "uint8", &[3, 4], &plane, serde_json::json!({}));
+    array(
+        "lat",
+        "float32",
+        &[4],
+        &serde_json::json!(["lat"]),
+        serde_json::json!({"bounds": "lat_bounds"}),
+    );
+    array(
+        "lat_bounds",
+        "float32",
+        &[4, 2],
+        &serde_json::json!(["lat", null]),
+        serde_json::json!({}),
+    );
+    array("lon", "float32", &[3, 4], &plane, serde_json::json!({}));
+    array("deep/t2m", "float32", &[3, 4], &plane, serde_json::json!({}));
+    std::fs::write(root.join("deep/zarr.json"), r#"{"zarr_format":3,"node_type":"group"}"#)
+        .unwrap();
+    let mut group = serde_json::json!({
+        "zarr_format": 3, "node_type": "group", "attributes": {"title": "weather"},
+    });
+    let mut copies = serde_json::Map::new();
+    for path in ["t2m", "wind", "flag", "lat", "lat_bounds", "lon", "deep", "deep/t2m"] {
+        copies.insert(path.to_owned(), metadata(&root.join(path)));
+    }
+    group["consolidated_metadata"] =
+        serde_json::json!({"kind": "inline", "must_understand": false, "metadata": copies});
+    std::fs::write(root.join("zarr.json"), group.to_string()).unwrap();
 }
 
 /// A folder with an array `in.zarr`, and a place for `out.zarr`.

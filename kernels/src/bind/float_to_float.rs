@@ -15,6 +15,7 @@ use crate::pipeline::{Each, Load, Same, Then, Units, stage};
 use crate::simd::{F32s, F64s, Round, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar};
+use alloc::vec::Vec;
 
 /// The cast, with an entry whose key is NaN. It is replaced where the value that takes its place is exact.
 pub(super) fn bind<S: Simd>(

@@ -19,6 +19,7 @@ use crate::pipeline::{Each, Load, Retry, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, NearestEven, Round, Simd};
 use crate::stages::Stage;
 use crate::{Affine, Cast, OutOfRange, Rounding, Scalar, reference};
+use alloc::vec::Vec;
 
 /// The cast, with an entry whose key is NaN.
 pub(super) fn bind<S: Simd>(

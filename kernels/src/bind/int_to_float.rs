@@ -16,6 +16,7 @@ use crate::pipeline::{Each, Load, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, I64s, NearestEven, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar, reference};
+use alloc::vec::Vec;
 
 /// A key of a map, and the number that becomes its output.
 type Entry = Option<(Scalar, f64)>;

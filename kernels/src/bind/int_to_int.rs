@@ -17,6 +17,7 @@ use crate::pipeline::{
 use crate::simd::{I8s, I16s, I32s, I64s, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, OutOfRange, Scalar, reference};
+use alloc::vec::Vec;
 
 /// What a cast does with the values of its source, besides changing their width.
 #[derive(Clone, Copy)]

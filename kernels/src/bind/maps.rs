@@ -1,7 +1,8 @@
 //! Which stages the map of a cast becomes.
 
-use std::borrow::Cow;
-use std::marker::PhantomData;
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 use super::class::{Class, FloatType, Width};
 use super::portable::with_int;

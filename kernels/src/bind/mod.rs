@@ -19,11 +19,13 @@ mod substitute;
 mod unscaled;
 mod vector;
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use bytemuck::Pod;
 use class::Class;
 use maps::{distinct, lookup, replace_bits, substitute};
 use scale::bind_scale;
-
-use bytemuck::Pod;
 
 use crate::map_index::MapIndex;
 use crate::stages::bytes::{Copy, Table};
@@ -75,7 +77,7 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
                 return vec![bind_table(source, steps)];
             }
             debug_assert_eq!(current.size(), 1, "every other cast has loops");
-            stages.push(bind_table(current, std::slice::from_ref(step)));
+            stages.push(bind_table(current, core::slice::from_ref(step)));
             current = target_of(current, step);
             continue;
         };

@@ -4,7 +4,8 @@
 //! values before they become integers, narrow floats are encoded from float32. What is commonest has one loop:
 //! float32 and float64 to 8 and 16 bits to nearest-even, also scaled and with a value for NaN.
 
-use std::marker::PhantomData;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 use num_traits::AsPrimitive;
 
@@ -198,6 +199,8 @@ fn encode(target: ElementType, rounding: Rounding, fails: bool, with_infinities:
         }
         match (target.size(), format.specials) {
             (2, _) => bind_loop(Loop(Encode::<u16, R, M>::new(format))),
+            // As in `vector`; such a plan is not built.
+            _ if cfg!(not(feature = "small-types")) => bind_loop(Loop(Same::<f32>(PhantomData))),
             (_, Specials::PowersOfTwo) => bind_loop(Loop(EncodeE8m0::<R, M>(PhantomData))),
             (_, Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz) => {
                 let encode = Encode::<u8, R, M>::new(format);
@@ -223,10 +226,12 @@ fn from_f64(cast: &Cast) -> Vec<Stage> {
         Class::Float(FloatType::Float32) => with_rounding!(rounding, R => {
             vec![narrow::<R>(range(), f32::INFINITY, fails)]
         }),
-        Class::SmallFloat if target == ElementType::Float8E8M0Fnu => {
+        Class::SmallFloat
+            if cfg!(feature = "small-types") && target == ElementType::Float8E8M0Fnu =>
+        {
             // It has f32's exponents: from 2^128 on a value is out of range; below, rounding to
             // odd keeps on which side of each boundary it lies.
-            let max = f64::from_bits(2.0_f64.powi(128).to_bits() - 1);
+            let max = f64::from_bits(((1023 + 128) << 52) - 1);
             vec![
                 narrow::<Odd>([-max, max], f32::MAX, fails),
                 encode(target, rounding, fails, false),

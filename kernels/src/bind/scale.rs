@@ -1,6 +1,6 @@
 //! Which stages scale and offset become, alone.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use num_traits::{AsPrimitive, PrimInt};
 

@@ -12,6 +12,7 @@ use crate::pipeline::{Bytes, Load, Shorts, Store, Units, stage};
 use crate::simd::Simd;
 use crate::stages::Stage;
 use crate::{ElementType, Scalar, reference};
+use alloc::vec::Vec;
 
 /// The stage, for up to eight keys besides NaN; keys and values are of type `domain`.
 pub(super) fn bind<S: Simd>(

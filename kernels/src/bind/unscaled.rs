@@ -1,5 +1,6 @@
 //! Casts from integers of 8 and 16 bits to `float32` and `float64`, then `x / scale + offset`, in one pass.
 
+use alloc::vec::Vec;
 use num_traits::Float;
 
 use super::class::{FloatType, IntType, Width};
@@ -102,7 +103,7 @@ impl Unscaled {
             (min..=max).flat_map(|x| Scalar::from_bits(element, x as u64).to_ne_bytes()).collect();
         let divided: Vec<_> = (min..=max).map(|x| scalar(x as f64) / scale + offset).collect();
         let mut decoded = divided.clone();
-        let refused = run_all(std::slice::from_ref(&bound), &every, as_output(&mut decoded));
+        let refused = run_all(core::slice::from_ref(&bound), &every, as_output(&mut decoded));
         // As bytes, which tell −0 from 0.
         let equal = bytemuck::cast_slice::<_, u8>(&divided) == bytemuck::cast_slice(&decoded);
         if refused || !equal {

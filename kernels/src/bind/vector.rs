@@ -10,6 +10,7 @@ use crate::pipeline::stage;
 use crate::simd::{Simd, WithSimd};
 use crate::stages::Stage;
 use crate::{Affine, Cast, ElementType, Level, Scalar, Step};
+use alloc::vec::Vec;
 
 /// A cast whose map has at most one entry.
 struct BindCast<'a> {
@@ -25,6 +26,15 @@ impl WithSimd for BindCast<'_> {
         let Self { source, cast, entry } = self;
         bind_cast(simd, source, cast, entry)
     }
+}
+
+/// Returns if this build leaves out the small types: behind a constant condition their kernels are not compiled.
+macro_rules! left_out_small_types {
+    () => {
+        if cfg!(not(feature = "small-types")) {
+            return None;
+        }
+    };
 }
 
 /// The stages of a cast; none where a table of all bytes serves better, or the entry has to be looked up.
@@ -45,15 +55,17 @@ fn bind_cast<S: Simd>(
             Class::Int(IntType { width: Width::W8, .. }) | Class::SubByte | Class::SmallFloat,
         ) => None,
         (Class::SubByte | Class::SmallFloat, Class::Int(_) | Class::Float(_)) => {
+            left_out_small_types!();
             // Its values as the wider type's, first.
             let (widen, wide) = widen(simd, source)?;
             let entry = match entry {
                 None => None,
                 Some((key, output)) => Some((exactly(key, wide)?, output)),
             };
-            Some(std::iter::once(widen).chain(bind_cast(simd, wide, cast, entry)?).collect())
+            Some(core::iter::once(widen).chain(bind_cast(simd, wide, cast, entry)?).collect())
         }
         (Class::Int(_) | Class::Float(_), Class::SubByte) => {
+            left_out_small_types!();
             let wide = wide(cast.target);
             let entry = match entry {
                 None => None,
@@ -64,10 +76,12 @@ fn bind_cast<S: Simd>(
             Some(stages.into_iter().chain([int_to_int::within_byte(simd, cast)]).collect())
         }
         (Class::Int(from), Class::SmallFloat) => {
+            left_out_small_types!();
             let odd = int_to_float::to_odd_f32(simd, from, odd_entry(entry, cast)?);
             Some(vec![odd, small_float::encode(simd, cast, false)?])
         }
         (Class::Float(from), Class::SmallFloat) => {
+            left_out_small_types!();
             let odd = float_to_float::to_odd_f32(simd, from, odd_entry(entry, cast)?)?;
             let encode = small_float::encode(simd, cast, from == FloatType::Float64)?;
             Some(odd.into_iter().chain([encode]).collect())

@@ -44,7 +44,7 @@ impl PerfectHash {
             let mut taken = [false; 8];
             entries
                 .iter()
-                .all(|(key, _)| !std::mem::replace(&mut taken[place(*key, *multiplier)], true))
+                .all(|(key, _)| !core::mem::replace(&mut taken[place(*key, *multiplier)], true))
         };
         let multiplier = multipliers.find(serves)?;
         let mut table = [None; 8];

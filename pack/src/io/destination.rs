@@ -12,7 +12,7 @@ use crate::error::Result;
 
 /// A place for an array, found fit for it.
 #[derive(Debug)]
-pub(crate) struct Destination {
+pub struct Destination {
     path: PathBuf,
     parent: PathBuf,
     name: String,
@@ -114,7 +114,7 @@ impl Destination {
 /// A temporary directory, locked as long as this process lives: so others know what is left of one
 /// that was killed.
 #[derive(Debug)]
-pub(crate) struct Staged {
+pub struct Staged {
     directory: TempDir,
     _lock: Option<File>,
 }

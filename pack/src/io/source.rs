@@ -67,7 +67,9 @@ impl Source {
         zarrs_recast::register();
         match location.kind()? {
             Kind::Array => {}
-            Kind::Group => bail!("a group, not an array; name one of the arrays in it"),
+            Kind::Group => {
+                bail!("a group, not an array; name one of the arrays in it{}", named(&location))
+            }
             Kind::Other => bail!("no array here: none of zarr.json, .zarray and meta"),
         }
         let (storage, node) = (Arc::clone(location.storage()), location.node());
@@ -329,6 +331,19 @@ impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+/// Some of what is in a group, for an error.
+fn named(group: &Location) -> String {
+    const MOST: usize = 8;
+    let mut names = group.children().unwrap_or_default();
+    names.sort_unstable();
+    if names.is_empty() {
+        return String::new();
+    }
+    let more = if names.len() > MOST { " …" } else { "" };
+    names.truncate(MOST);
+    format!(": {}{more}", names.join(", "))
 }
 
 /// How strict to be about the fill value of an array that exists.

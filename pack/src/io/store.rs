@@ -4,14 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
 use zarrs::array::{Array, ArraySubset};
 use zarrs::filesystem::FilesystemStore;
 use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
 use zarrs_zip::ZipStorageAdapter;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// What lies at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,6 +248,25 @@ pub(crate) fn below(path: &Path, name: &str) -> PathBuf {
         return path.join(name);
     };
     format!("{}/{name}?{query}", place.trim_end_matches('/')).into()
+}
+
+/// The path of an array in a group: `array` below `store`, which may be a directory, a zip file or a URL.
+/// The query of a URL stays behind the path.
+///
+/// ```
+/// let path = recast_pack::array_in("https://host/data.zarr?key=1", "deep/t2m")?;
+/// assert_eq!(path.to_str(), Some("https://host/data.zarr/deep/t2m?key=1"));
+/// # Ok::<(), recast_pack::Error>(())
+/// ```
+///
+/// # Errors
+/// A path that leads out of the group, or that is no path.
+pub fn array_in(store: impl AsRef<Path>, array: &str) -> std::result::Result<PathBuf, Error> {
+    let inside = array.trim_matches('/');
+    if inside.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        return Err(anyhow!("{array:?} is no path of an array in a group, such as deep/t2m").into());
+    }
+    Ok(below(store.as_ref(), inside))
 }
 
 /// The zip file that a path is or leads into, and the path in it.

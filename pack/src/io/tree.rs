@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value, json};
+use zarr_recast::Codec;
 use zarrs::array::{ArrayMetadata, ArrayMetadataV2};
 
 use super::destination::unwritten;
@@ -14,6 +15,7 @@ use super::metadata::{document_of_v2, write_document};
 use super::store::{Kind, Location};
 use super::transfer::{Transfer, transferred};
 use crate::error::Result;
+use crate::runtime::Runtime;
 
 /// What lies at a place in a group.
 pub(crate) struct Node {
@@ -29,13 +31,29 @@ pub(crate) struct Node {
     pub(crate) is_consolidated: bool,
 }
 
+/// The metadata of the versions before Zarr v3.
+const OLD: [&str; 6] = [".zarray", ".zattrs", ".zgroup", ".zmetadata", "meta", "attrs"];
+
 impl Node {
+    /// Whether value codecs stand among the codecs of an array, also inside shards.
+    pub(crate) fn has_value_codecs(&self) -> bool {
+        self.document.get("codecs").is_some_and(has_value_codecs)
+    }
+
+    /// The keys of an array's chunks from here, in order.
+    pub(crate) fn chunk_keys(&self) -> Result<Vec<String>> {
+        let mut keys = self.location.keys()?;
+        keys.retain(|key| key != "zarr.json" && !OLD.contains(&key.as_str()));
+        keys.sort_unstable();
+        Ok(keys)
+    }
+
     /// Brings an array to a place: the files as they are, and the metadata as Zarr v3.
-    pub(crate) fn copy(&self, place: &Path, transfer: Transfer) -> Result<()> {
+    pub(crate) fn copy(&self, place: &Path, transfer: Transfer, runtime: &Runtime) -> Result<()> {
         // Those of the old versions are not taken along, and those of the new one may be written to.
-        const OLD: [&str; 6] = [".zarray", ".zattrs", ".zgroup", ".zmetadata", "meta", "attrs"];
         fs::create_dir_all(place)?;
         for name in self.location.keys()? {
+            runtime.check_interrupt()?;
             if OLD.contains(&name.as_str()) {
                 continue;
             }
@@ -49,6 +67,14 @@ impl Node {
         }
         Ok(())
     }
+}
+
+fn has_value_codecs(codecs: &Value) -> bool {
+    codecs.as_array().into_iter().flatten().any(|codec| {
+        let name = codec.get("name").unwrap_or(codec).as_str();
+        let inner = codec.pointer("/configuration/codecs");
+        name.is_some_and(Codec::is_known) || inner.is_some_and(has_value_codecs)
+    })
 }
 
 /// The group itself, and all that is below it, groups before what is in them.

@@ -119,7 +119,7 @@ impl CompareJob {
         Ok(self.compare(runtime)?)
     }
 
-    fn compare(&self, runtime: &Runtime) -> Result<CompareReport> {
+    pub(crate) fn compare(&self, runtime: &Runtime) -> Result<CompareReport> {
         let (a, b) = (Source::open_for(runtime, &self.a)?, Source::open_for(runtime, &self.b)?);
         if a.array().shape() != b.array().shape() {
             bail!(

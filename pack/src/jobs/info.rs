@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use zarr_recast::{Chain, Codec, FillCheck};
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::io::codec_steps::Values;
 use crate::io::source::Source;
 use crate::json;
@@ -63,11 +63,11 @@ impl ArrayInfo {
     /// # Errors
     /// No array; metadata that make no sense.
     pub fn read(path: impl AsRef<Path>) -> std::result::Result<Self, Error> {
-        Ok(Self::of(path.as_ref())?)
+        Ok(Self::of(&Source::open(path.as_ref(), FillCheck::Report)?))
     }
 
-    fn of(path: &Path) -> Result<Self> {
-        let source = Source::open(path, FillCheck::Report)?;
+    /// What an array that is open has.
+    pub(crate) fn of(source: &Source) -> Self {
         let codecs = source.codecs().value_codecs();
         let chain = source.codecs().chain(source.element_type(), source.fill_value()).ok();
         let chain = chain.filter(|_| !codecs.is_empty());
@@ -81,7 +81,7 @@ impl ArrayInfo {
                 fill_value: values.and_then(|values| values.fill_value),
             }
         });
-        Ok(Self {
+        Self {
             array: source.path().display().to_string(),
             shape: source.array().shape().to_vec(),
             chunk_shape: source.region(0).ok().map(|region| region.chunk_shape),
@@ -92,7 +92,7 @@ impl ArrayInfo {
             range: chain.as_ref().and_then(range),
             precision: chain.as_ref().and_then(|chain| precision(chain, &codecs)),
             warnings: source.codecs().warnings.clone(),
-        })
+        }
     }
 }
 

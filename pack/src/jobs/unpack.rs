@@ -1,6 +1,6 @@
 //! Unpacking an array: its decoded values, without value codecs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context;
@@ -68,11 +68,22 @@ impl UnpackJob {
     }
 
     fn prepare(&self, runtime: &Runtime) -> Result<Pending<UnpackReport>> {
-        let started = Instant::now();
         let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
         let source = Source::open_for(runtime, &self.input)?;
-        let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let staged = destination.stage()?;
+        let report = self.unpack_into(&source, staged.path(), runtime)?;
+        Ok(Pending::new(report, Some((destination, staged))))
+    }
+
+    /// Unpacks an array into a directory.
+    pub(crate) fn unpack_into(
+        &self,
+        source: &Source,
+        directory: &Path,
+        runtime: &Runtime,
+    ) -> Result<UnpackReport> {
+        let started = Instant::now();
+        let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let mut attributes = source.array().attributes().clone();
         attributes.remove(PROVENANCE);
         let encoding = Encoding {
@@ -81,20 +92,20 @@ impl UnpackJob {
             codecs: &[],
             compressor: self.compressor,
         };
-        let writer = Writer::new(&source, &encoding, attributes)?;
+        let writer = Writer::new(source, &encoding, attributes)?;
         let work = |number| -> Result<u64> {
             let region = source.region(number)?;
             let Some(elements) = source.read(&region)? else { return Ok(0) };
-            writer.write(staged.path(), &region, &elements)
+            writer.write(directory, &region, &elements)
         };
         let mut stored = 0;
         workers.run(source.pass("unpack"), source.chunks(), work, |bytes| {
             stored += bytes;
             Ok(())
         })?;
-        writer.finish(staged.path())?;
-        Source::open(staged.path(), FillCheck::Enforce).context("reading back what was written")?;
-        let report = UnpackReport {
+        writer.finish(directory)?;
+        Source::open(directory, FillCheck::Enforce).context("reading back what was written")?;
+        Ok(UnpackReport {
             input: self.input.display().to_string(),
             output: self.output.display().to_string(),
             shape: source.array().shape().to_vec(),
@@ -102,7 +113,6 @@ impl UnpackJob {
             source_stored: source.location().chunk_bytes(),
             stored,
             seconds: started.elapsed().as_secs_f64(),
-        };
-        Ok(Pending::new(report, Some((destination, staged))))
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! CF's attributes in place of value codecs, over the same stored codes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Scalar};
@@ -88,25 +88,36 @@ impl ToCfJob {
     fn prepare(&self, runtime: &Runtime) -> Result<Pending<ToCfReport>> {
         let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
         let source = Source::open_for(runtime, &self.input)?;
-        let workers = Workers::new(runtime)?;
+        let staged = destination.stage()?;
+        let report = self.convert_into(&source, staged.path(), runtime)?;
+        Ok(Pending::new(report, Some((destination, staged))))
+    }
+
+    /// Converts an array into a directory.
+    pub(crate) fn convert_into(
+        &self,
+        source: &Source,
+        directory: &Path,
+        runtime: &Runtime,
+    ) -> Result<ToCfReport> {
+        let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let chain = source.codecs().chain(source.element_type(), source.fill_value())?;
         let conversion =
-            convert(&source, &chain).with_context(|| self.input.display().to_string())?;
+            convert(source, &chain).with_context(|| self.input.display().to_string())?;
 
-        let mut rewritten = RewrittenMetadata::new(&source)?;
+        let mut rewritten = RewrittenMetadata::new(source)?;
         rewritten.use_default_keys();
         rewritten.replace_value_codecs(|_| Ok(Vec::new()))?;
         let fill = chain.encoded_fill_value().context("the fill value cannot be encoded")?;
         let stored = Scalar::from_bits(conversion.code_type, fill.bits());
         rewritten.set_values(conversion.code_type, stored);
         rewritten.set_attributes(conversion.attributes.clone());
-        let staged = destination.stage()?;
-        let transferred = rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
-        check(&source, staged.path(), &chain, &workers)?;
+        let transferred = rewritten.write(source, directory, Transfer::Copy, &workers)?;
+        check(source, directory, &chain, &workers)?;
         let applied = attributes::APPLIED.iter().filter_map(|name| {
             Some(((*name).to_owned(), conversion.attributes.get(*name)?.clone()))
         });
-        let report = ToCfReport {
+        Ok(ToCfReport {
             input: self.input.display().to_string(),
             output: self.output.display().to_string(),
             data_type: source.element_type(),
@@ -115,8 +126,7 @@ impl ToCfJob {
             differences: conversion.differences,
             which: conversion.what,
             chunks: transferred.copied,
-        };
-        Ok(Pending::new(report, Some((destination, staged))))
+        })
     }
 }
 
@@ -300,12 +310,7 @@ fn written(
 }
 
 /// Reads what was written: the codes must be those that the input's values have.
-fn check(
-    source: &Source,
-    written: &std::path::Path,
-    chain: &Chain,
-    workers: &Workers,
-) -> Result<()> {
+fn check(source: &Source, written: &Path, chain: &Chain, workers: &Workers) -> Result<()> {
     let result =
         Source::open(written, FillCheck::Enforce).context("reading back what was written")?;
     let work = |number| -> Result<()> {

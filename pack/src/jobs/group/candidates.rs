@@ -6,6 +6,7 @@ use zarr_recast::data_type;
 use super::rules::Candidate;
 use crate::io::store::Kind;
 use crate::io::tree::Node;
+use crate::jobs::cf::attributes::is_packed;
 
 /// Coordinates: arrays of one dimension named like it, and what attributes of others call
 /// coordinates or bounds.
@@ -39,22 +40,17 @@ pub(super) fn coordinates(nodes: &[Node]) -> Vec<String> {
 
 /// Whether an array can be packed at all, and if not, why.
 pub(super) fn candidate(node: &Node, from_cf: bool, is_coordinate: bool) -> Candidate {
-    let codecs = node.document.get("codecs").map(Value::to_string).unwrap_or_default();
-    let packed = ["cast_value", "scale_offset", "numcodecs.fixedscaleoffset", "numcodecs.astype"];
     let name = node.document.get("data_type").cloned().unwrap_or_default();
     let unfit = match data_type::from_json(&name) {
         Err(_) => Some(format!("{} is no type to pack", name.as_str().unwrap_or("its type"))),
         Ok(element_type) if from_cf => {
-            let attributes = node.document.get("attributes");
-            let has = |name: &str| attributes.is_some_and(|all| all.get(name).is_some());
-            let is_packed = has("scale_factor") || has("add_offset");
+            let attributes = node.document.get("attributes").and_then(Value::as_object);
+            let is_packed = attributes.is_some_and(is_packed);
             (!element_type.is_integer() || !is_packed)
                 .then(|| "no integers with scale_factor or add_offset".to_owned())
         }
         Ok(element_type) if !element_type.is_float() => Some(format!("{element_type}")),
-        Ok(_) if packed.iter().any(|name| codecs.contains(name)) => {
-            Some("has value codecs already".to_owned())
-        }
+        Ok(_) if node.has_value_codecs() => Some("has value codecs already".to_owned()),
         Ok(_) => None,
     };
     Candidate { unfit, is_coordinate: is_coordinate && !from_cf }

@@ -1,0 +1,59 @@
+//! The commands that read arrays, for whole groups.
+
+use anyhow::{Context, Result, bail};
+use recast_pack::{
+    AllClose, CompareGroupJob, ComparedArray, GroupComparison, GroupInfo, UnpackGroupJob,
+};
+
+use crate::args::{Compare, Info, Unpack};
+use crate::render;
+use crate::render::page::{PagePlace, html, named_section, page, section};
+use crate::render::table::print;
+
+pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
+    let Unpack { input, output, to_cf, show, common } = arguments;
+    let job = UnpackGroupJob {
+        to_cf: *to_cf,
+        overwrite: common.overwrite,
+        compressor: common.compressor,
+        ..UnpackGroupJob::new(input, output)
+    };
+    let report = job.run(&common.runtime(*show)?)?;
+    print(&report, *show, || render::unpack::group(&report).into())
+}
+
+pub(crate) fn info(arguments: &Info) -> Result<()> {
+    let info = GroupInfo::read(&arguments.array)?;
+    print(&info, arguments.show(), || render::info::group(&info).into())
+}
+
+/// Compares two groups. What cannot be compared is an error, and with a tolerance also what is over it.
+pub(crate) fn compare(arguments: &Compare, tolerance: Option<AllClose>) -> Result<()> {
+    let place = PagePlace::of(arguments.report.as_deref(), arguments.overwrite)?;
+    let charts = place.is_some();
+    let job =
+        CompareGroupJob { tolerance, charts, ..CompareGroupJob::new(&arguments.a, &arguments.b) };
+    let report = job.run(&arguments.runtime()?)?;
+    if let Some(mut place) = place {
+        let title = format!("{} compared with {}", report.b, report.a);
+        place.write(&page(&title, &parts(&report)?))?;
+        place.commit()?;
+    }
+    let printed = print(&report, arguments.show, || render::compare::group(&report).into());
+    match report.failure() {
+        None => printed,
+        // The judgement stands whether anybody reads the table or not.
+        Some(failure) => bail!(failure),
+    }
+}
+
+/// The parts of a page about two groups: a table, and a section for each array that was compared.
+fn parts(report: &GroupComparison) -> Result<String> {
+    let mut parts = html(&render::compare::group(report))?;
+    for one in &report.arrays {
+        let ComparedArray::Compared { array, report } = one else { continue };
+        let charts = report.charts.as_ref().context("no charts")?;
+        parts.push_str(&named_section(array, &section(&render::compare::table(report), charts)?));
+    }
+    Ok(parts)
+}

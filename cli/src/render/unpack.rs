@@ -1,0 +1,42 @@
+//! What became of an array or a group that was unpacked, for people.
+
+use recast_pack::text::bytes;
+use recast_pack::{UnpackGroupReport, UnpackReport, UnpackedArray};
+
+use super::table::Table;
+
+pub(crate) fn table(report: &UnpackReport) -> Table {
+    let mut table = Table::default();
+    table.row("unpacked", &report.output);
+    table.row("shape", format!("{:?}", report.shape));
+    table.row("type", report.data_type.to_string());
+    table.row("stored", sizes(report));
+    table
+}
+
+/// The stored bytes before and after.
+fn sizes(report: &UnpackReport) -> String {
+    let before = report.source_stored.map_or_else(|| "unknown".to_owned(), |n| bytes(n as f64));
+    format!("{before} -> {}", bytes(report.stored as f64))
+}
+
+pub(crate) fn group(report: &UnpackGroupReport) -> Table {
+    let mut table = Table::default();
+    let copied = report.arrays.iter().filter(|one| matches!(one, UnpackedArray::Copied { .. }));
+    let copied = copied.count();
+    table.row("unpacked", &report.output);
+    table.row("arrays", format!("{} unpacked, {copied} copied", report.arrays.len() - copied));
+    let rows = report.arrays.iter().map(|one| match one {
+        UnpackedArray::Unpacked { array, report } => {
+            (array.clone(), format!("{}, {}", report.data_type, sizes(report)))
+        }
+        UnpackedArray::ToCf { array, report } => {
+            let decoding = report.differences.describe(&report.which);
+            let types = format!("{} in place of {}", report.stored_data_type, report.data_type);
+            (array.clone(), format!("{types}, {decoding}"))
+        }
+        UnpackedArray::Copied { array } => (array.clone(), "copied: no value codecs".to_owned()),
+    });
+    table.list(rows.collect());
+    table
+}

@@ -1,0 +1,281 @@
+//! Comparing two groups: each array with the one of the same path.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+use serde_json::Value;
+use zarr_recast::data_type;
+
+use crate::error::{Error, Interrupted, Result};
+use crate::io::store::{Kind, Location, below};
+use crate::io::tree::{Node, nodes};
+use crate::jobs::compare::{AllClose, CompareJob, CompareReport};
+use crate::runtime::Runtime;
+use crate::text::arrays;
+
+/// Compares the arrays of two groups, each with the one of the same path.
+#[derive(Clone, Debug)]
+pub struct CompareGroupJob {
+    /// The group to compare with: the original.
+    pub a: PathBuf,
+    /// The group that is compared.
+    pub b: PathBuf,
+    /// Judges each element by this, if it is given.
+    pub tolerance: Option<AllClose>,
+    /// Gathers [`crate::Charts`] for the reports, in a pass of their own.
+    pub charts: bool,
+}
+
+/// How far the arrays of two groups differ.
+#[derive(Debug, Serialize)]
+pub struct GroupComparison {
+    /// The group to compare with.
+    pub a: String,
+    /// The group that was compared.
+    pub b: String,
+    /// What each element was judged by.
+    pub tolerance: Option<AllClose>,
+    /// All arrays of both groups, by path.
+    pub arrays: Vec<ComparedArray>,
+    /// All arrays together.
+    pub total: GroupTotal,
+}
+
+/// What came of an array of one group or of both.
+#[derive(Debug, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum ComparedArray {
+    /// Its elements were compared.
+    Compared {
+        /// Its path in both groups.
+        array: String,
+        /// How far they differ.
+        report: Box<CompareReport>,
+    },
+    /// Its type has no numbers to compare; it is the same stored bytes in both groups.
+    Identical {
+        /// Its path in both groups.
+        array: String,
+    },
+    /// It could not be compared.
+    Failed {
+        /// Its path in both groups.
+        array: String,
+        /// Why.
+        reason: String,
+    },
+    /// Only the first group has it.
+    OnlyInA {
+        /// Its path there.
+        array: String,
+    },
+    /// Only the second group has it.
+    OnlyInB {
+        /// Its path there.
+        array: String,
+    },
+}
+
+/// All arrays of two groups together.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct GroupTotal {
+    /// Arrays whose elements were compared, and such as are the same bytes.
+    pub compared: u64,
+    /// Arrays that could not be compared.
+    pub failed: u64,
+    /// Arrays that only the first group has.
+    pub only_in_a: u64,
+    /// Arrays that only the second group has.
+    pub only_in_b: u64,
+    /// Elements of the arrays whose elements were compared.
+    pub elements: u64,
+    /// Elements over the tolerance, if there is one.
+    pub over: Option<u64>,
+    /// Arrays with such elements, if there is a tolerance.
+    pub arrays_over: Option<u64>,
+}
+
+impl CompareGroupJob {
+    /// Compares `b` with `a`, and judges nothing.
+    #[must_use]
+    pub fn new(a: impl Into<PathBuf>, b: impl Into<PathBuf>) -> Self {
+        Self { a: a.into(), b: b.into(), tolerance: None, charts: false }
+    }
+
+    /// Reads both groups. An array that cannot be compared is no error but in the report.
+    ///
+    /// # Errors
+    /// A path that is no group; groups without arrays.
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<GroupComparison, Error> {
+        Ok(self.compare(runtime)?)
+    }
+
+    fn compare(&self, runtime: &Runtime) -> Result<GroupComparison> {
+        let (a, b) = (group(&self.a)?, group(&self.b)?);
+        let mut pairs: BTreeMap<&str, [Option<&Node>; 2]> = BTreeMap::new();
+        for (side, nodes) in [&a, &b].into_iter().enumerate() {
+            for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
+                if let Some(place) = pairs.entry(&node.path).or_default().get_mut(side) {
+                    *place = Some(node);
+                }
+            }
+        }
+        if pairs.is_empty() {
+            bail!("{} and {}: groups without arrays", self.a.display(), self.b.display());
+        }
+        let mut compared = Vec::new();
+        for (path, pair) in pairs {
+            let array = path.to_owned();
+            compared.push(match pair {
+                [Some(a), Some(b)] => self.pair(a, b, runtime)?,
+                [Some(_), None] => ComparedArray::OnlyInA { array },
+                [None, _] => ComparedArray::OnlyInB { array },
+            });
+        }
+        Ok(GroupComparison {
+            a: self.a.display().to_string(),
+            b: self.b.display().to_string(),
+            tolerance: self.tolerance,
+            total: GroupTotal::of(&compared, self.tolerance.is_some()),
+            arrays: compared,
+        })
+    }
+
+    /// Compares an array that both groups have. Only an interruption is an error.
+    fn pair(&self, a: &Node, b: &Node, runtime: &Runtime) -> Result<ComparedArray> {
+        let array = a.path.clone();
+        if let Some(name) = [a, b].into_iter().find_map(not_numeric) {
+            let reason = match is_identical(a, b) {
+                Ok(true) => return Ok(ComparedArray::Identical { array }),
+                Ok(false) => {
+                    format!("{name} has no numbers to compare, and the stored bytes differ")
+                }
+                Err(error) => format!("{error:#}"),
+            };
+            return Ok(ComparedArray::Failed { array, reason });
+        }
+        let job = CompareJob {
+            tolerance: self.tolerance,
+            charts: self.charts,
+            ..CompareJob::new(below(&self.a, &array), below(&self.b, &array))
+        };
+        match job.compare(runtime) {
+            Ok(report) => Ok(ComparedArray::Compared { array, report: Box::new(report) }),
+            Err(error) if error.is::<Interrupted>() => Err(error),
+            Err(error) => Ok(ComparedArray::Failed { array, reason: format!("{error:#}") }),
+        }
+    }
+}
+
+/// All that is in a group.
+fn group(path: &std::path::Path) -> Result<Vec<Node>> {
+    let nodes = || -> Result<Vec<Node>> {
+        let location = Location::new(path)?;
+        match location.kind()? {
+            Kind::Group => nodes(location),
+            Kind::Array => bail!(
+                "an array, and the other is a group; name an array in it, or another group here"
+            ),
+            Kind::Other => bail!("no group here: neither zarr.json nor .zgroup"),
+        }
+    };
+    nodes().with_context(|| path.display().to_string())
+}
+
+/// The name of the type of an array, if it is none of numbers.
+fn not_numeric(node: &Node) -> Option<String> {
+    let name = node.document.get("data_type").unwrap_or(&Value::Null);
+    let text = || name.as_str().map_or_else(|| name.to_string(), str::to_owned);
+    data_type::from_json(name).is_err().then(text)
+}
+
+/// Whether two arrays are the same stored bytes with the same meaning.
+fn is_identical(a: &Node, b: &Node) -> Result<bool> {
+    const MEANING: [&str; 6] =
+        ["shape", "data_type", "fill_value", "chunk_grid", "chunk_key_encoding", "codecs"];
+    let keys = a.chunk_keys()?;
+    if MEANING.iter().any(|name| a.document.get(*name) != b.document.get(*name))
+        || keys != b.chunk_keys()?
+    {
+        return Ok(false);
+    }
+    for key in keys {
+        if a.location.bytes(&key)? != b.location.bytes(&key)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+impl ComparedArray {
+    /// Its path.
+    #[must_use]
+    pub fn array(&self) -> &str {
+        match self {
+            Self::Compared { array, .. }
+            | Self::Identical { array }
+            | Self::Failed { array, .. }
+            | Self::OnlyInA { array }
+            | Self::OnlyInB { array } => array,
+        }
+    }
+
+    /// Why it is not as it should be; `is_judged` says whether being on one side only counts.
+    fn failure(&self, is_judged: bool) -> Option<String> {
+        match self {
+            Self::Compared { report, .. } => report.failure(),
+            Self::Identical { .. } => None,
+            Self::Failed { reason, .. } => Some(reason.clone()),
+            Self::OnlyInA { array } => is_judged.then(|| format!("{array} is only in A")),
+            Self::OnlyInB { array } => is_judged.then(|| format!("{array} is only in B")),
+        }
+    }
+}
+
+impl GroupTotal {
+    fn of(all: &[ComparedArray], is_judged: bool) -> Self {
+        let mut total = Self {
+            over: is_judged.then_some(0),
+            arrays_over: is_judged.then_some(0),
+            ..Self::default()
+        };
+        for one in all {
+            match one {
+                ComparedArray::Compared { report, .. } => {
+                    total.compared += 1;
+                    total.elements += report.counts.elements;
+                    let over = report.counts.over.unwrap_or_default();
+                    total.over = total.over.map(|sum| sum + over);
+                    total.arrays_over = total.arrays_over.map(|sum| sum + u64::from(over > 0));
+                }
+                ComparedArray::Identical { .. } => total.compared += 1,
+                ComparedArray::Failed { .. } => total.failed += 1,
+                ComparedArray::OnlyInA { .. } => total.only_in_a += 1,
+                ComparedArray::OnlyInB { .. } => total.only_in_b += 1,
+            }
+        }
+        total
+    }
+}
+
+impl GroupComparison {
+    /// Why the groups do not agree: arrays that cannot be compared, and with a tolerance also arrays over it
+    /// and those that one of the groups does not have. `None` if there are none.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        let is_judged = self.tolerance.is_some();
+        let failures = self.arrays.iter().filter_map(|one| Some((one, one.failure(is_judged)?)));
+        let failures: Vec<_> = failures.collect();
+        let (_, first) = failures.first()?;
+        let names: Vec<&str> = failures.iter().map(|(one, _)| one.array()).collect();
+        Some(format!(
+            "{}: {} of {} fail: {}; {first}",
+            self.b,
+            failures.len(),
+            arrays(self.arrays.len()),
+            names.join(", ")
+        ))
+    }
+}

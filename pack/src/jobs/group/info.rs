@@ -1,0 +1,94 @@
+//! What is in a group: its arrays, and their codecs.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use zarr_recast::FillCheck;
+
+use crate::error::{Error, Result};
+use crate::io::source::Source;
+use crate::io::store::{Kind, Location, below};
+use crate::io::tree::{Node, nodes};
+use crate::jobs::info::ArrayInfo;
+
+/// A group, and what is in it.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupInfo {
+    /// Where it is.
+    pub group: String,
+    /// Its attributes.
+    pub attributes: Map<String, Value>,
+    /// Whether it holds a copy of the metadata of what is below it.
+    pub consolidated: bool,
+    /// The paths of the groups below it.
+    pub groups: Vec<String>,
+    /// All arrays below it.
+    pub arrays: Vec<ListedArray>,
+}
+
+/// An array of a group.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum ListedArray {
+    /// One of numbers.
+    Known {
+        /// Its path in the group.
+        path: String,
+        /// Its stored chunks in bytes, if they can be counted.
+        stored: Option<u64>,
+        /// What it is.
+        #[serde(flatten)]
+        info: Box<ArrayInfo>,
+    },
+    /// One that cannot be read here.
+    Unknown {
+        /// Its path in the group.
+        path: String,
+        /// Why.
+        error: String,
+    },
+}
+
+impl GroupInfo {
+    /// Reads the metadata of a group and of all that is in it.
+    ///
+    /// # Errors
+    /// No group; metadata that are no JSON objects. An array that cannot be read is listed with the reason.
+    pub fn read(path: impl AsRef<Path>) -> std::result::Result<Self, Error> {
+        let path = path.as_ref();
+        Ok(Self::of(path).with_context(|| path.display().to_string())?)
+    }
+
+    fn of(path: &Path) -> Result<Self> {
+        let location = Location::new(path)?;
+        if location.kind()? != Kind::Group {
+            bail!("no group here: neither a zarr.json that says so nor .zgroup");
+        }
+        let nodes = nodes(location)?;
+        let (root, below) = nodes.split_first().context("no group here")?;
+        let attributes = root.document.get("attributes").and_then(Value::as_object);
+        let groups = below.iter().filter(|node| node.kind == Kind::Group);
+        let arrays = below.iter().filter(|node| node.kind == Kind::Array);
+        Ok(Self {
+            group: path.display().to_string(),
+            attributes: attributes.cloned().unwrap_or_default(),
+            consolidated: root.is_consolidated,
+            groups: groups.map(|node| node.path.clone()).collect(),
+            arrays: arrays.map(|node| listed(path, node)).collect(),
+        })
+    }
+}
+
+fn listed(group: &Path, node: &Node) -> ListedArray {
+    let path = node.path.clone();
+    let place = below(group, &path);
+    match Source::open_at(&place, node.location.clone(), FillCheck::Report) {
+        Ok(source) => {
+            let (stored, info) = (node.location.chunk_bytes(), ArrayInfo::of(&source));
+            ListedArray::Known { path, stored, info: Box::new(info) }
+        }
+        Err(error) => ListedArray::Unknown { path, error: format!("{error:#}") },
+    }
+}

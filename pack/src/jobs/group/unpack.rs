@@ -1,0 +1,137 @@
+//! Unpacking a group: arrays with value codecs are unpacked, everything else is copied.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::io::destination::{Destination, unwritten};
+use crate::io::source::{Source, fill_check};
+use crate::io::store::{Kind, Location, below};
+use crate::io::transfer::Transfer;
+use crate::io::tree::{self, Node};
+use crate::jobs::cf::{ToCfJob, ToCfReport};
+use crate::jobs::pending::Pending;
+use crate::jobs::unpack::{UnpackJob, UnpackReport};
+use crate::options::Compressor;
+use crate::runtime::Runtime;
+
+/// Unpacks every array of a group that has value codecs. Everything else is copied, and the copies of
+/// metadata that groups have say what is there then.
+#[derive(Clone, Debug)]
+pub struct UnpackGroupJob {
+    /// The group to read.
+    pub input: PathBuf,
+    /// The group to write.
+    pub output: PathBuf,
+    /// Writes the stored integers with CF's attributes, instead of the decoded values.
+    pub to_cf: bool,
+    /// Replaces what is at `output`, once the new group is whole.
+    pub overwrite: bool,
+    /// How the chunks of unpacked arrays are compressed.
+    pub compressor: Compressor,
+}
+
+/// What became of a group that was unpacked.
+#[derive(Debug, Serialize)]
+pub struct UnpackGroupReport {
+    /// The group that was read.
+    pub input: String,
+    /// The group that was written.
+    pub output: String,
+    /// Its arrays.
+    pub arrays: Vec<UnpackedArray>,
+}
+
+/// What became of an array of a group.
+#[derive(Debug, Serialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum UnpackedArray {
+    /// Its decoded values were written.
+    Unpacked {
+        /// Its path in the group.
+        array: String,
+        /// What was done.
+        report: Box<UnpackReport>,
+    },
+    /// Its stored integers were written with CF's attributes.
+    ToCf {
+        /// Its path in the group.
+        array: String,
+        /// What was done.
+        report: Box<ToCfReport>,
+    },
+    /// It has no value codecs, and was copied.
+    Copied {
+        /// Its path in the group.
+        array: String,
+    },
+}
+
+impl UnpackGroupJob {
+    /// Unpacks `input` as `output`.
+    #[must_use]
+    pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
+        let (input, output) = (input.into(), output.into());
+        Self { input, output, to_cf: false, overwrite: false, compressor: Compressor::default() }
+    }
+
+    /// Unpacks the group.
+    ///
+    /// # Errors
+    /// An array that cannot be read, or that CF's attributes cannot say; an output that cannot be written.
+    /// Nothing is left behind then.
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<UnpackGroupReport, Error> {
+        self.prepare(runtime)?.commit()
+    }
+
+    fn prepare(&self, runtime: &Runtime) -> Result<Pending<UnpackGroupReport>> {
+        let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
+        let shown = || self.input.display().to_string();
+        let nodes = Location::new(&self.input).and_then(tree::nodes).with_context(shown)?;
+        let staged = destination.stage()?;
+        let mut arrays = Vec::new();
+        for node in &nodes {
+            let place = staged.path().join(&node.path);
+            if node.kind == Kind::Group {
+                fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
+            } else if node.has_value_codecs() {
+                fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
+                arrays.push(self.unpack(node, &place, runtime)?);
+            } else {
+                node.copy(&place, Transfer::Copy, runtime)
+                    .with_context(|| format!("{}: {}", shown(), node.path))?;
+                arrays.push(UnpackedArray::Copied { array: node.path.clone() });
+            }
+        }
+        tree::write_groups(&nodes, staged.path())?;
+        let report =
+            UnpackGroupReport { input: shown(), output: self.output.display().to_string(), arrays };
+        Ok(Pending::new(report, Some((destination, staged))))
+    }
+
+    /// Unpacks an array of the group into a directory.
+    fn unpack(
+        &self,
+        node: &Node,
+        place: &std::path::Path,
+        runtime: &Runtime,
+    ) -> Result<UnpackedArray> {
+        let array = node.path.clone();
+        let (input, output) = (below(&self.input, &array), self.output.join(&array));
+        let source = Source::open_at(&input, node.location.clone(), fill_check(runtime))
+            .with_context(|| input.display().to_string())?;
+        if self.to_cf {
+            let job = ToCfJob::new(input, output);
+            let report = job.convert_into(&source, place, runtime).context(
+                "without --to-cf the group is unpacked to plain values, in which CF has no part",
+            )?;
+            return Ok(UnpackedArray::ToCf { array, report: Box::new(report) });
+        }
+        let job = UnpackJob { compressor: self.compressor, ..UnpackJob::new(input, output) };
+        let report = job.unpack_into(&source, place, runtime)?;
+        Ok(UnpackedArray::Unpacked { array, report: Box::new(report) })
+    }
+}
