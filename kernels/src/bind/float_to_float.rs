@@ -12,7 +12,7 @@ use crate::ops::load;
 use crate::ops::small_float::Encode;
 use crate::ops::store::{LowI16, Whole};
 use crate::pipeline::{Each, Load, Same, Then, Units, stage};
-use crate::simd::{F32s, F64s, Round, Simd};
+use crate::simd::{F32s, F64s, NearestEven, Round, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar};
 use alloc::vec::Vec;
@@ -68,7 +68,13 @@ pub(super) fn bind<S: Simd>(
                     let replaced = ReplaceNan { value: nan as f32 };
                     short.bind(simd, load::Float32, replaced, rounding)
                 }
-                // By way of float32: there are two such casts.
+                (FloatType::Float16, None) if cast.rounding == Rounding::NearestEven => {
+                    to_bf16(simd, load::Float16, Same, NearestEven, fails)
+                }
+                (FloatType::BFloat16, None) if cast.rounding == Rounding::NearestEven => {
+                    to_f16(simd, load::BFloat16, Same, NearestEven, fails)
+                }
+                // By way of float32.
                 (FloatType::Float16 | FloatType::BFloat16, _) => {
                     let narrow = short.bind(simd, load::Float32, Same, rounding);
                     return Some(vec![to_single(simd, source, nan)?, narrow]);

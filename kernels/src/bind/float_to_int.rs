@@ -113,19 +113,30 @@ where
     L: Load<S, Unit: ToWide<S>>,
     Whole: Store<S, L::Unit>,
 {
-    let replaced = ReplaceNan { value: <L::Unit as FloatUnit<S>>::scalar(nan.unwrap_or(f64::NAN)) };
-    match (target.rounding, nan) {
-        (Rounding::NearestEven, None) => vec![nearest_even(simd, load, Same, target)],
-        (Rounding::NearestEven, Some(_)) => vec![nearest_even(simd, load, replaced, target)],
-        (
-            rounding @ (Rounding::TowardsZero
-            | Rounding::TowardsPositive
-            | Rounding::TowardsNegative
-            | Rounding::NearestAway),
-            _,
-        ) => {
-            let integral = Then(replaced, Integral(rounding));
-            let fused = to_short(simd, load, replaced, target, rounding)
+    match nan {
+        None => with_front(simd, load, Same, target),
+        Some(nan) => {
+            let value = <L::Unit as FloatUnit<S>>::scalar(nan);
+            with_front(simd, load, ReplaceNan { value }, target)
+        }
+    }
+}
+
+fn with_front<S, L, E>(simd: S, load: L, front: E, target: Target) -> Vec<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+    E: Each<S, L::Unit, Out = L::Unit>,
+    Whole: Store<S, L::Unit>,
+{
+    match target.rounding {
+        Rounding::NearestEven => vec![nearest_even(simd, load, front, target)],
+        rounding @ (Rounding::TowardsZero
+        | Rounding::TowardsPositive
+        | Rounding::TowardsNegative
+        | Rounding::NearestAway) => {
+            let integral = Then(front, Integral(rounding));
+            let fused = to_short(simd, load, front, target, rounding)
                 .or_else(|| L::Unit::to_32(simd, load, integral, target));
             match fused {
                 Some(stage) => vec![stage],
@@ -144,23 +155,37 @@ where
     S: Simd,
     L: Load<S, Unit = F32s<S>>,
 {
-    let replaced = ReplaceNan { value: nan.unwrap_or(f64::NAN) as f32 };
-    let fused = match (target.rounding, nan) {
-        (Rounding::NearestEven, None) => to_short(simd, load, Same, target, NearestEven),
-        (Rounding::NearestEven, Some(_)) => to_short(simd, load, replaced, target, NearestEven),
+    fn with_front<S, L, E>(simd: S, load: L, front: E, target: Target) -> Vec<Stage>
+    where
+        S: Simd,
+        L: Load<S, Unit = F32s<S>>,
+        E: Each<S, F32s<S>, Out = F32s<S>>,
+    {
+        if target.rounding == Rounding::NearestEven
+            && let Some(fused) = to_short(simd, load, front, target, NearestEven)
+        {
+            return vec![fused];
+        }
+        let integral = Then(front, Integral(target.rounding));
+        vec![
+            stage(simd, Units(load, integral, Whole)),
+            nearest_even(simd, load::Float32, Same, target),
+        ]
+    }
+    match (nan, target.rounding) {
+        (Some(nan), _) => with_front(simd, load, ReplaceNan { value: nan as f32 }, target),
+        (None, Rounding::NearestEven) => with_front(simd, load, Same, target),
         (
-            Rounding::TowardsZero
+            None,
+            directed @ (Rounding::TowardsZero
             | Rounding::TowardsPositive
             | Rounding::TowardsNegative
-            | Rounding::NearestAway,
-            _,
-        ) => None,
-    };
-    if let Some(fused) = fused {
-        return vec![fused];
+            | Rounding::NearestAway),
+        ) => match to_short(simd, load, Same, target, directed) {
+            Some(fused) => vec![fused],
+            None => with_front(simd, load, Same, target),
+        },
     }
-    let integral = Then(replaced, Integral(target.rounding));
-    vec![stage(simd, Units(load, integral, Whole)), nearest_even(simd, load::Float32, Same, target)]
 }
 
 /// Every target and range mode, to nearest-even.

@@ -181,6 +181,27 @@ fn all_m64<S: Simd>(simd: S) -> S::M64 {
     simd.eq_i64(simd.splat_i64(0), simd.splat_i64(0))
 }
 
+/// What an [`Each`] gathers in a mask of lanes: all at the start, and one that is missing fails.
+macro_rules! passing_lanes {
+    ($mask:ident, $all:ident, $and:ident, $andnot:ident, $any:ident) => {
+        /// Lanes in which every value was in range.
+        type Fail = S::$mask;
+
+        #[inline(always)]
+        fn start(self, simd: S) -> S::$mask {
+            $all(simd)
+        }
+        #[inline(always)]
+        fn join(self, simd: S, a: S::$mask, b: S::$mask) -> S::$mask {
+            simd.$and(a, b)
+        }
+        #[inline(always)]
+        fn failed(self, simd: S, fail: S::$mask) -> bool {
+            simd.$any(simd.$andnot(fail, $all(simd)))
+        }
+    };
+}
+
 /// float32 to `int32`; what does not round into the range fails. From 2^24 on a float32 is integral, so the
 /// range of the value is that of the rounded one.
 #[derive(Clone, Copy)]
@@ -188,27 +209,14 @@ pub(crate) struct CheckedI32;
 
 impl<S: Simd> Each<S, F32s<S>> for CheckedI32 {
     type Out = I32s<S>;
-    /// Lanes in which every value was in range.
-    type Fail = S::M32;
+    passing_lanes!(M32, all_m32, and_m32, andnot_m32, any_m32);
 
-    #[inline(always)]
-    fn start(self, simd: S) -> S::M32 {
-        all_m32(simd)
-    }
     #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> I32s<S> {
         let above = simd.le_f32(simd.splat_f32(-TWO_P31), x.0);
         let within = simd.and_m32(above, simd.lt_f32(x.0, simd.splat_f32(TWO_P31)));
         *fail = simd.and_m32(*fail, within);
         x.to_i32(simd, NearestEven)
-    }
-    #[inline(always)]
-    fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
-        simd.and_m32(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::M32) -> bool {
-        simd.any_m32(simd.andnot_m32(fail, all_m32(simd)))
     }
 }
 
@@ -353,13 +361,8 @@ pub(crate) struct Checked64<const SIGNED: bool>;
 
 impl<S: Simd, const SIGNED: bool> Each<S, F64s<S>> for Checked64<SIGNED> {
     type Out = I64s<S>;
-    /// Lanes in which every value was in range.
-    type Fail = S::M64;
+    passing_lanes!(M64, all_m64, and_m64, andnot_m64, any_m64);
 
-    #[inline(always)]
-    fn start(self, simd: S) -> S::M64 {
-        all_m64(simd)
-    }
     #[inline(always)]
     fn apply(self, simd: S, x: F64s<S>, fail: &mut S::M64) -> I64s<S> {
         let (least, beyond) = if SIGNED { (-TWO_P63, TWO_P63) } else { (0.0, TWO_P64) };
@@ -374,14 +377,6 @@ impl<S: Simd, const SIGNED: bool> Each<S, F64s<S>> for Checked64<SIGNED> {
             I64s([simd.integral_f64_to_u64(low), simd.integral_f64_to_u64(high)])
         }
     }
-    #[inline(always)]
-    fn join(self, simd: S, a: S::M64, b: S::M64) -> S::M64 {
-        simd.and_m64(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::M64) -> bool {
-        simd.any_m64(simd.andnot_m64(fail, all_m64(simd)))
-    }
 }
 
 /// Integral float32 as it is; what is out of the range of 64 bits, signed or not, fails.
@@ -390,13 +385,8 @@ pub(crate) struct CheckedF32<const SIGNED: bool>;
 
 impl<S: Simd, const SIGNED: bool> Each<S, F32s<S>> for CheckedF32<SIGNED> {
     type Out = F32s<S>;
-    /// Lanes in which every value was in range.
-    type Fail = S::M32;
+    passing_lanes!(M32, all_m32, and_m32, andnot_m32, any_m32);
 
-    #[inline(always)]
-    fn start(self, simd: S) -> S::M32 {
-        all_m32(simd)
-    }
     #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> F32s<S> {
         let (least, beyond) =
@@ -405,13 +395,5 @@ impl<S: Simd, const SIGNED: bool> Each<S, F32s<S>> for CheckedF32<SIGNED> {
         let within = simd.and_m32(above, simd.lt_f32(x.0, simd.splat_f32(beyond)));
         *fail = simd.and_m32(*fail, within);
         x
-    }
-    #[inline(always)]
-    fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
-        simd.and_m32(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::M32) -> bool {
-        simd.any_m32(simd.andnot_m32(fail, all_m32(simd)))
     }
 }

@@ -1,7 +1,7 @@
 //! Floats of at most 16 bits, by arithmetic in 32-bit lanes: one decoder and one encoder for all formats, which
 //! read the format's constants from registers; `float8_e8m0fnu`, which has no mantissa, has its own.
 
-use crate::pipeline::{Each, Load};
+use crate::pipeline::{Each, Load, failing_lanes};
 use crate::simd::{F32s, I32s, Round, Simd};
 use crate::{FloatFormat, Rounding, Specials};
 
@@ -155,13 +155,8 @@ impl<R: Round, const FAILS: bool> Encode<R, FAILS> {
 
 impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS> {
     type Out = I32s<S>;
-    /// Lanes in which a value failed.
-    type Fail = S::M32;
+    failing_lanes!();
 
-    #[inline(always)]
-    fn start(self, simd: S) -> S::M32 {
-        simd.no_m32()
-    }
     #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> I32s<S> {
         let bits = simd.bits_f32(x.0);
@@ -209,14 +204,6 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS>
         }
         I32s(simd.or_i32(unsigned, sign))
     }
-    #[inline(always)]
-    fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
-        simd.or_m32(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::M32) -> bool {
-        simd.any_m32(fail)
-    }
 }
 
 /// What to add to a magnitude, in units in the last place, that was rounded to nearest-even with this error, to have
@@ -248,13 +235,8 @@ pub(crate) struct EncodeE8m0<R, const FAILS: bool>(pub(crate) R);
 
 impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FAILS> {
     type Out = I32s<S>;
-    /// Lanes in which a value failed.
-    type Fail = S::M32;
+    failing_lanes!();
 
-    #[inline(always)]
-    fn start(self, simd: S) -> S::M32 {
-        simd.no_m32()
-    }
     #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> I32s<S> {
         let bits = simd.bits_f32(x.0);
@@ -297,13 +279,5 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FA
         }
         *fail = simd.or_m32(*fail, failing);
         I32s(simd.select_i32(is_nan, simd.splat_i32(0xff), held))
-    }
-    #[inline(always)]
-    fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
-        simd.or_m32(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::M32) -> bool {
-        simd.any_m32(fail)
     }
 }

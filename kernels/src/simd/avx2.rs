@@ -8,6 +8,7 @@ use core::arch::x86_64::{
     _mm256_storeu_ps, _mm256_storeu_si256,
 };
 
+use super::x86::{self, BELOW_HALF_F32, BELOW_HALF_F64};
 use super::{Round, Simd};
 use crate::Rounding;
 
@@ -15,10 +16,6 @@ const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 const TOWARDS_ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 const TOWARDS_POSITIVE: i32 = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
 const TOWARDS_NEGATIVE: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
-
-/// The greatest floats below one half: adding one half itself would carry 0.49999997 to 1.
-const BELOW_HALF_F32: f32 = 0.499_999_97;
-const BELOW_HALF_F64: f64 = 0.499_999_999_999_999_94;
 
 /// 2^52, and 2^84 and 2^84 + 2^63 for upper halves: their mantissas count in units of 1 and 2^32.
 const TWO_P52: i64 = 0x4330_0000_0000_0000;
@@ -605,28 +602,23 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn low_i32_to_i8(self, [a, b, c, d]: [I; 4]) -> I {
-        let mask = self.splat_i32(0xff);
-        let low = self.pack_i32_to_u16(self.and_i32(a, mask), self.and_i32(b, mask));
-        let high = self.pack_i32_to_u16(self.and_i32(c, mask), self.and_i32(d, mask));
-        self.order_i8_twice(self.pack_i16_to_u8(low, high))
+    fn low_i32_to_i8(self, group: [I; 4]) -> I {
+        x86::low_i32_to_i8(self, group)
     }
 
     #[inline(always)]
     fn low_i32_to_i16(self, a: I, b: I) -> I {
-        let mask = self.splat_i32(0xffff);
-        self.order_i16(self.pack_i32_to_u16(self.and_i32(a, mask), self.and_i32(b, mask)))
+        x86::low_i32_to_i16(self, a, b)
     }
 
     #[inline(always)]
     fn high_i32_to_i16(self, a: I, b: I) -> I {
-        self.order_i16(self.pack_i32_to_u16(self.shr_u32::<16>(a), self.shr_u32::<16>(b)))
+        x86::high_i32_to_i16(self, a, b)
     }
 
     #[inline(always)]
     fn low_i16_to_i8(self, a: I, b: I) -> I {
-        let mask = self.splat_i16(0xff);
-        self.order_i8(self.pack_i16_to_u8(self.and_i16(a, mask), self.and_i16(b, mask)))
+        x86::low_i16_to_i8(self, a, b)
     }
 
     #[inline(always)]

@@ -104,7 +104,7 @@ unsafe fn load_half<const UNIT: usize>(simd: Neon, p: *const u8) -> I16 {
 #[inline(always)]
 fn round_to_i64(simd: Neon, a: F64, rounding: impl Round) -> I64 {
     let rounded = rounded!(
-        R, simd.neon,
+        rounding, simd.neon,
         vcvtnq_s64_f64 vcvtq_s64_f64 vcvtpq_s64_f64 vcvtmq_s64_f64 vcvtaq_s64_f64, a
     );
     simd.neon.vreinterpretq_u64_s64(rounded)
@@ -571,7 +571,7 @@ impl Simd for Neon {
     #[inline(always)]
     fn f32_to_i32(self, a: F32, rounding: impl Round) -> I32 {
         let rounded = rounded!(
-            R, self.neon, vcvtnq_s32_f32 vcvtq_s32_f32 vcvtpq_s32_f32 vcvtmq_s32_f32 vcvtaq_s32_f32, a
+            rounding, self.neon, vcvtnq_s32_f32 vcvtq_s32_f32 vcvtpq_s32_f32 vcvtmq_s32_f32 vcvtaq_s32_f32, a
         );
         self.neon.vreinterpretq_u32_s32(rounded)
     }
@@ -588,8 +588,10 @@ impl Simd for Neon {
 
     #[inline(always)]
     fn i32_to_f64(self, a: I32) -> [F64; 2] {
-        let [low, high] = self.i32_to_i64(a);
-        [self.i64_to_f64(low), self.i64_to_f64(high)]
+        let a = self.neon.vreinterpretq_s32_u32(a);
+        let low = self.neon.vmovl_s32(self.neon.vget_low_s32(a));
+        let high = self.neon.vmovl_high_s32(a);
+        [self.neon.vcvtq_f64_s64(low), self.neon.vcvtq_f64_s64(high)]
     }
 
     #[inline(always)]
@@ -609,7 +611,7 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn f32_to_f16(self, a: F32, b: F32, rounding: impl Round) -> I16 {
+    fn f32_to_f16(self, a: F32, b: F32, _: impl Round) -> I16 {
         // SAFETY: the token is proof of NEON.
         unsafe { f32_to_f16(a, b) }
     }
