@@ -10,5 +10,6 @@ pub(crate) mod migrate;
 pub(crate) mod pack;
 pub(crate) mod packed;
 pub(crate) mod page;
+mod plots;
 pub(crate) mod table;
 pub(crate) mod unpack;

@@ -9,7 +9,7 @@ use crate::ops::bytes::SwapBytes;
 use crate::pipeline::stage;
 use crate::simd::{Simd, WithSimd};
 use crate::stages::Stage;
-use crate::{Affine, Cast, ElementType, Level, Scalar, Step};
+use crate::{Affine, Cast, ElementType, Entries, Level, Scalar, Step};
 use alloc::vec::Vec;
 
 /// A cast whose map has at most one entry.
@@ -71,7 +71,7 @@ fn bind_cast<S: Simd>(
                 None => None,
                 Some((key, output)) => Some((key, exactly(output, wide)?)),
             };
-            let to_byte = Cast { target: wide, map: Vec::new(), ..cast.clone() };
+            let to_byte = Cast { target: wide, map: Entries::default(), ..cast.clone() };
             let stages = bind_cast(simd, source, &to_byte, entry)?;
             Some(stages.into_iter().chain([int_to_int::within_byte(simd, cast)]).collect())
         }

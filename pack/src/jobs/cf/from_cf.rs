@@ -23,7 +23,7 @@ use crate::io::transfer::Transfer;
 use crate::jobs::pending::Work;
 use crate::json as scalars;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
 use crate::scan::missing::{FILL_VALUE, Markers};
 use crate::scan::number::integer;
 use crate::scan::reader::Reader;
@@ -472,6 +472,7 @@ impl Conversion {
             element_type: arithmetic.decoded_type(),
             markers: Markers::default(),
             shape: source.array().shape().to_vec(),
+            labels: Labels::of(source),
             values: ends,
             codes: codes.map(|ends| (rule.code_type, ends)),
             max_error,
