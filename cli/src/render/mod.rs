@@ -8,5 +8,6 @@ pub(crate) mod info;
 pub(crate) mod migrate;
 pub(crate) mod pack;
 pub(crate) mod page;
+mod readers;
 pub(crate) mod table;
 pub(crate) mod unpack;

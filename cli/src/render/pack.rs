@@ -5,12 +5,8 @@ use recast_pack::text::{bytes, count, measured, scalar_text};
 use recast_pack::{PackOptions, PackReport};
 
 use super::errors;
+use super::readers;
 use super::table::Table;
-
-/// Who can read the result; others do not know its codecs.
-const READERS: &str = "zarr-python 3.4.2 or newer with zarr-recast or cast-value-rs, zarrs with \
-                       zarrs-recast;\nnot GDAL, netCDF and others without these codecs: give them \
-                       the result of `recast unpack`";
 
 pub(crate) fn table(report: &PackReport) -> Table {
     let mut table = Table::default();
@@ -20,8 +16,8 @@ pub(crate) fn table(report: &PackReport) -> Table {
     rows_of_errors(report, &mut table);
     let rate = bytes(report.bytes.source as f64 / report.seconds.max(1e-9));
     table.row("time", format!("{:.2} s, {rate}/s", report.seconds));
-    if report.has_value_codecs && !report.dry_run {
-        table.row("readers", READERS);
+    if let Some(readers) = report.readers.filter(|_| !report.dry_run) {
+        table.row("readers", readers::text(readers));
     }
     table
 }

@@ -15,7 +15,7 @@ use crate::io::metadata::PROVENANCE;
 use crate::io::source::Source;
 use crate::io::writer::{Encoding, Writer};
 use crate::json;
-use crate::options::Compressor;
+use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::{Runtime, Workers};
 
 /// Writes the decoded values of an array without value codecs, for readers that do not know these.
@@ -91,6 +91,7 @@ impl UnpackJob {
             fill_value: source.fill_value(),
             codecs: &[],
             compressor: self.compressor,
+            shard_codecs: ShardCodecs::Auto,
         };
         let writer = Writer::new(source, &encoding, attributes)?;
         let work = |number| -> Result<u64> {

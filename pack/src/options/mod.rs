@@ -9,7 +9,7 @@ use zarr_recast::JsonScalar;
 
 use crate::error::{Error, OptionsError, Result};
 
-pub use values::{Compressor, NanTo, Percentiles, scalar};
+pub use values::{Compressor, NanTo, Percentiles, ShardCodecs, scalar};
 
 /// How an array is packed. Say what to keep with one of `max_abs_error`, `max_rel_error`, `precision`
 /// and `auto`, or give `scale` and `offset`, or `data_type` alone, which casts.
@@ -80,6 +80,8 @@ pub struct PackOptions {
     pub verify: bool,
     /// How the chunks of the output are compressed.
     pub compressor: Compressor,
+    /// Where value codecs go in an array with shards.
+    pub shard_codecs: ShardCodecs,
     /// The input holds integers packed by the CF conventions: its attributes become codecs over the same
     /// stored bytes.
     pub from_cf: bool,
