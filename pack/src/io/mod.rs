@@ -12,4 +12,6 @@ pub(crate) mod source;
 pub(crate) mod store;
 pub(crate) mod transfer;
 pub(crate) mod tree;
+#[cfg(feature = "object-store")]
+mod upload;
 pub(crate) mod writer;

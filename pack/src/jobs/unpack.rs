@@ -72,7 +72,7 @@ impl UnpackJob {
         let source = Source::open_for(runtime, &self.input)?;
         let staged = destination.stage()?;
         let report = self.unpack_into(&source, staged.path(), runtime)?;
-        Ok(Pending::new(report, Some((destination, staged))))
+        Ok(Pending::new(report, Some((destination, staged)), runtime))
     }
 
     /// Unpacks an array into a directory.

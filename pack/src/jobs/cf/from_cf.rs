@@ -165,7 +165,7 @@ impl FromCfJob {
     pub fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<FromCfReport>, Error> {
         let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
         let (report, staged) = self.convert(Some(&destination), runtime)?;
-        Ok(Pending::new(report, staged.map(|staged| (destination, staged))))
+        Ok(Pending::new(report, staged.map(|staged| (destination, staged)), runtime))
     }
 
     /// Writes nothing, and says how every element would decode.
@@ -187,7 +187,7 @@ impl FromCfJob {
         let destination = destination.transpose()?;
         let (report, staged) = self.convert(destination.as_ref(), runtime)?;
         if let Some((destination, staged)) = destination.zip(staged) {
-            destination.commit(staged)?;
+            destination.commit(staged, runtime)?;
         }
         Ok(report)
     }

@@ -93,7 +93,7 @@ impl GroupJob {
     pub fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<GroupReport>, Error> {
         let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
         let (report, staged) = self.pack(Some(&destination), runtime)?;
-        Ok(Pending::new(report, staged.map(|staged| (destination, staged))))
+        Ok(Pending::new(report, staged.map(|staged| (destination, staged)), runtime))
     }
 
     /// Writes nothing, and says what would become of each array, by some chunks of it.

@@ -53,7 +53,7 @@ impl PackJob {
     pub fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<PackReport>, Error> {
         let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
         let (report, staged) = self.pack(Some(&destination), runtime)?;
-        Ok(Pending::new(report, staged.map(|staged| (destination, staged))))
+        Ok(Pending::new(report, staged.map(|staged| (destination, staged)), runtime))
     }
 
     /// Writes nothing, and says what would be written: the codecs, and the size and the error estimated
@@ -72,7 +72,7 @@ impl PackJob {
         let destination = destination.transpose()?;
         let (report, staged) = self.pack(destination.as_ref(), runtime)?;
         if let Some((destination, staged)) = destination.zip(staged) {
-            destination.commit(staged)?;
+            destination.commit(staged, runtime)?;
         }
         Ok(report)
     }
