@@ -97,8 +97,8 @@ fn is_value_codec(codec: &Value) -> bool {
 /// The codecs of the parts of a shard, unless other codecs come before it that value codecs cannot be moved
 /// past.
 fn parts_of_shards(codecs: &mut [Value]) -> Option<&mut Vec<Value>> {
-    let may_pass = |codec: &&mut Value| name(codec) == "transpose" || is_value_codec(codec);
-    let shard = codecs.iter_mut().skip_while(may_pass).next()?;
+    let may_pass = |codec: &Value| name(codec) == "transpose" || is_value_codec(codec);
+    let shard = codecs.iter_mut().find(|codec| !may_pass(codec))?;
     if name(shard) != SHARDING {
         return None;
     }
