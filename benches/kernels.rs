@@ -4,8 +4,8 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use recast_kernels::{
-    BuildError, Cast, Element, ElementType as E, OutOfRange, Plan, PlanBuilder, Rounding, Scalar,
-    ScaleOffset,
+    Affine, BuildError, Cast, Element, ElementType as E, OutOfRange, Plan, PlanBuilder, Rounding,
+    Scalar,
 };
 
 const N: usize = 65_536;
@@ -36,8 +36,8 @@ fn bench(criterion: &mut Criterion, name: &str, plan: PlanBuilder) {
     group.finish();
 }
 
-fn affine<T: Element>(offset: T, scale: T) -> ScaleOffset {
-    ScaleOffset::new(Some(offset.into()), Some(scale.into()))
+fn affine<T: Element>(offset: T, scale: T) -> Affine {
+    Affine::new(Some(offset.into()), Some(scale.into()))
 }
 
 fn kernels(criterion: &mut Criterion) {

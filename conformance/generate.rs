@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use recast_kernels::{
-    Cast, ElementType, FloatOverflow, OutOfRange, Reason, Rounding, Scalar, ScaleOffset, Step,
+    Affine, Cast, ElementType, FloatOverflow, OutOfRange, Reason, Rounding, Scalar, Step,
 };
 
 use crate::invalid::INVALID;
@@ -216,7 +216,7 @@ fn scale_offsets() -> String {
             let (offset, scale) = parameters(element_type, &mut random);
             let with = |overflow| {
                 let scalar = |bits| Scalar::from_bits(element_type, bits);
-                ScaleOffset::new(offset.map(scalar), scale.map(scalar)).overflow(overflow)
+                Affine::new(offset.map(scalar), scale.map(scalar)).overflow(overflow)
             };
             let mut elements: Vec<u64> = (0..10).map(|_| random.element(element_type)).collect();
             elements.extend((0..6).map(|_| *random.pick(&edges)));
@@ -416,7 +416,7 @@ fn scale_offset_part(element_type: ElementType, random: &mut Random) -> Part {
     };
     let members = list([member("offset", offset), member("scale", scale)].into_iter().flatten());
     let scalar = |bits| Scalar::from_bits(element_type, bits);
-    let parameters = ScaleOffset::new(offset.map(scalar), scale.map(scalar));
+    let parameters = Affine::new(offset.map(scalar), scale.map(scalar));
     Part {
         json: format!(r#"{{"name":"scale_offset","configuration":{{{members}}}}}"#),
         target: element_type,

@@ -101,7 +101,7 @@ def measure(recast, values, bound, folder):
         theirs = None
         if bound > 0:
             # The type is that of the elements, so that they are compressed as they are.
-            _, theirs = stored(recast, by_hand, packed, compressor, "-t", str(codes.dtype))
+            _, theirs = stored(recast, by_hand, packed, compressor, "--scale", "1", "-t", str(codes.dtype))
         sizes += [(size, theirs)]
     shutil.rmtree(by_hand, ignore_errors=True)
     return report["data_type"], worst, sizes, breaks if bound > 0 else ""

@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use recast_kernels::{Cast, ElementType, OutOfRange, Plan, ScaleOffset};
+use recast_kernels::{Affine, Cast, ElementType, OutOfRange, Plan};
 
 /// What the sensor sends where it measured nothing.
 const NOTHING: i16 = -999;
@@ -14,10 +14,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let decode = Plan::builder(ElementType::Int16)
         .swap_input_bytes(cfg!(target_endian = "little")) // the packets are big-endian
         .cast(Cast::new(ElementType::Float32).map([(NOTHING.into(), f32::NAN.into())]))
-        .unscale(ScaleOffset::new(Some((-40.0_f32).into()), Some(16.0_f32.into())))
+        .unscale(Affine::new(Some((-40.0_f32).into()), Some(16.0_f32.into())))
         .build()?;
     let display = Plan::builder(ElementType::Float32)
-        .scale(ScaleOffset::new(Some((-20.0_f32).into()), Some(4.0_f32.into())))
+        .scale(Affine::new(Some((-20.0_f32).into()), Some(4.0_f32.into())))
         .cast(
             Cast::new(ElementType::UInt8)
                 .out_of_range(OutOfRange::Clamp)

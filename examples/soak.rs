@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use recast_kernels::{
-    Cast, ElementType, FloatOverflow, Level, OutOfRange, Rounding, Scalar, ScaleOffset, Step,
+    Affine, Cast, ElementType, FloatOverflow, Level, OutOfRange, Rounding, Scalar, Step,
 };
 
 use differential::Subject;
@@ -140,7 +140,7 @@ fn steps(source: ElementType, random: &mut Random) -> Vec<Step> {
         };
         let (offset, scale) = (parameter(), parameter().filter(|scale| !scale.is_zero()));
         let overflow = *random.pick(&[FloatOverflow::Strict, FloatOverflow::Ieee]);
-        let parameters = ScaleOffset::new(offset, scale).overflow(overflow);
+        let parameters = Affine::new(offset, scale).overflow(overflow);
         let encode = random.below(2) == 0;
         steps.push(if encode { Step::Scale(parameters) } else { Step::Unscale(parameters) });
     }

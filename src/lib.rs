@@ -44,8 +44,13 @@
 //! differences from other implementations.
 //!
 //! # Features
-//! None; `std` is needed. To spread a run over threads, give a chain's [`Plan`] to `Plan::par_run` of
-//! `recast-kernels`, whose feature `rayon` has it.
+//! Both are on unless they are left out with `default-features = false`; `std` is needed.
+//! - `avx512`: kernels for AVX-512.
+//! - `small-types`: chains with `int2`, `int4`, `uint2`, `uint4` and the floats of 4, 6 and 8 bits. Without it
+//!   such a chain is refused when it is bound.
+//!
+//! To spread a run over threads, give a chain's [`Plan`] to `Plan::par_run` of `recast-kernels`, whose feature
+//! `rayon` has it.
 //!
 //! # Dependencies in signatures
 //! [`half`] (`f16` and `bf16` as elements) and [`bytemuck`] (the bound of [`Element`]) are re-exported;

@@ -3,8 +3,8 @@
 use half::{bf16, f16};
 use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
 use recast_kernels::{
-    BuildError, Cast, Element, ElementType, OutOfRange, Plan, PlanBuilder, Rounding, Scalar,
-    ScaleOffset, Step, reference,
+    Affine, BuildError, Cast, Element, ElementType, OutOfRange, Plan, PlanBuilder, Rounding,
+    Scalar, Step, reference,
 };
 
 /// The types that hold almost all data; the others are the minifloats and the sub-byte integers.
@@ -39,7 +39,7 @@ pub(crate) const SCALE: f64 = 9.7;
 
 /// Whether `scale_offset` stands beside the cast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Affine {
+pub(crate) enum Scaling {
     None,
     /// `(x - offset) * scale`, then the cast.
     Encode,
@@ -47,7 +47,7 @@ pub(crate) enum Affine {
     Decode,
 }
 
-impl Affine {
+impl Scaling {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -98,7 +98,7 @@ pub(crate) struct Case {
     pub(crate) out_of_range: OutOfRange,
     /// The scalar map: nothing, or one entry whose key is [`Case::key`].
     pub(crate) map: Option<(Scalar, Scalar)>,
-    pub(crate) affine: Affine,
+    pub(crate) affine: Scaling,
 }
 
 impl Case {
@@ -108,7 +108,7 @@ impl Case {
         rounding: Rounding,
         out_of_range: OutOfRange,
         mapped: bool,
-        affine: Affine,
+        affine: Scaling,
     ) -> Option<Self> {
         if out_of_range == OutOfRange::Wrap && target.is_float() {
             return None;
@@ -125,7 +125,7 @@ impl Case {
         if map.is_some() {
             name.push_str("/map1");
         }
-        if *affine != Affine::None {
+        if *affine != Scaling::None {
             name.push('/');
             name.push_str(affine.name());
         }
@@ -135,13 +135,13 @@ impl Case {
     pub(crate) fn class(&self) -> Class {
         let has = |is: fn(ElementType) -> bool| is(self.source) || is(self.target);
         match self.affine {
-            Affine::Encode => Class::Encode,
-            Affine::Decode => Class::Decode,
-            Affine::None if has(|t| t.is_float() && t.bits() <= 8) => Class::Minifloat,
-            Affine::None if has(|t| t.bits() < 8) => Class::SubByte,
-            Affine::None if has(|t| t == ElementType::BFloat16) => Class::BFloat16,
-            Affine::None if has(|t| t == ElementType::Float16) => Class::Float16,
-            Affine::None => match (self.source.is_integer(), self.target.is_integer()) {
+            Scaling::Encode => Class::Encode,
+            Scaling::Decode => Class::Decode,
+            Scaling::None if has(|t| t.is_float() && t.bits() <= 8) => Class::Minifloat,
+            Scaling::None if has(|t| t.bits() < 8) => Class::SubByte,
+            Scaling::None if has(|t| t == ElementType::BFloat16) => Class::BFloat16,
+            Scaling::None if has(|t| t == ElementType::Float16) => Class::Float16,
+            Scaling::None => match (self.source.is_integer(), self.target.is_integer()) {
                 (true, true) => Class::IntToInt,
                 (true, false) => Class::IntToFloat,
                 (false, true) => Class::FloatToInt,
@@ -152,7 +152,7 @@ impl Case {
 
     /// Whether both types are core types and nothing stands beside the cast: the 144 pairs.
     pub(crate) fn is_core(&self) -> bool {
-        self.affine == Affine::None && CORE.contains(&self.source) && CORE.contains(&self.target)
+        self.affine == Scaling::None && CORE.contains(&self.source) && CORE.contains(&self.target)
     }
 
     /// Whether this is what metadata without options asks for.
@@ -199,12 +199,12 @@ impl Case {
             .map(self.map);
         let affine = |element_type| {
             let parameter = |value| Some(constant(value, element_type));
-            ScaleOffset::new(parameter(OFFSET), parameter(SCALE))
+            Affine::new(parameter(OFFSET), parameter(SCALE))
         };
         match self.affine {
-            Affine::None => vec![Step::Cast(cast)],
-            Affine::Encode => vec![Step::Scale(affine(self.source)), Step::Cast(cast)],
-            Affine::Decode => vec![Step::Cast(cast), Step::Unscale(affine(self.target))],
+            Scaling::None => vec![Step::Cast(cast)],
+            Scaling::Encode => vec![Step::Scale(affine(self.source)), Step::Cast(cast)],
+            Scaling::Decode => vec![Step::Cast(cast), Step::Unscale(affine(self.target))],
         }
     }
 
@@ -230,7 +230,7 @@ impl Case {
                 Some((key, _)) if index % 61 == 0 => key,
                 _ => self.element(&mut random),
             };
-            value.write_ne_bytes(element);
+            assert!(value.write_ne_bytes(element), "an element of the source's size");
         }
         for chunk in rest.chunks_mut(pattern.max(1)) {
             chunk.copy_from_slice(&first[..chunk.len()]);
@@ -246,7 +246,7 @@ impl Case {
         let magnitude = (exponent.exp2() * 0.98).max(lowest.exp2());
         let negative = self.source.is_signed() && self.target.is_signed() && random.random();
         let value = if negative { -magnitude } else { magnitude };
-        let value = if self.affine == Affine::Encode { value / SCALE + OFFSET } else { value };
+        let value = if self.affine == Scaling::Encode { value / SCALE + OFFSET } else { value };
         constant(value, self.source)
     }
 }
@@ -277,23 +277,23 @@ pub(crate) fn all() -> Vec<Case> {
     let unwrapped = [OutOfRange::Error, OutOfRange::Clamp];
     for source in CORE {
         for target in CORE {
-            add((source, target), Rounding::ALL, OutOfRange::ALL, Affine::None);
+            add((source, target), Rounding::ALL, OutOfRange::ALL, Scaling::None);
         }
     }
     for wide in [ElementType::Float32, ElementType::Float64] {
         for narrow in
             [ElementType::UInt8, ElementType::Int16, ElementType::UInt16, ElementType::Int32]
         {
-            add((wide, narrow), Rounding::ALL, OutOfRange::ALL, Affine::Encode);
-            add((narrow, wide), &[Rounding::NearestEven], &unwrapped, Affine::Decode);
+            add((wide, narrow), Rounding::ALL, OutOfRange::ALL, Scaling::Encode);
+            add((narrow, wide), &[Rounding::NearestEven], &unwrapped, Scaling::Decode);
         }
     }
     for small in
         ElementType::ALL.iter().copied().filter(|t| t.bits() < 8 || t.bits() == 8 && t.is_float())
     {
         for partner in PARTNERS {
-            add((small, partner), &[Rounding::NearestEven], &unwrapped, Affine::None);
-            add((partner, small), &[Rounding::NearestEven], &unwrapped, Affine::None);
+            add((small, partner), &[Rounding::NearestEven], &unwrapped, Scaling::None);
+            add((partner, small), &[Rounding::NearestEven], &unwrapped, Scaling::None);
         }
     }
     cases

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 
-use crate::cases::{Affine, Case};
+use crate::cases::{Case, Scaling};
 use crate::measure::{Budget, Buffers, measure};
 
 type Error = Box<dyn std::error::Error>;
@@ -80,7 +80,7 @@ fn run(options: &Options) -> Result<bool, Error> {
         let budget = Budget::new(n, options.quick);
         let mut buffers = Buffers::new(n);
         let plain =
-            |case: &&Case| case.is_default() && (case.is_core() || case.affine != Affine::None);
+            |case: &&Case| case.is_default() && (case.is_core() || case.affine != Scaling::None);
         let chosen: Vec<&Case> = match n {
             CALL => cases.iter().filter(plain).collect(),
             LARGE if !options.all_large => cases.iter().filter(plain).collect(),

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use recast_kernels::{OutOfRange, Rounding};
 
 use crate::Error;
-use crate::cases::{Affine, CORE, Class};
+use crate::cases::{CORE, Class, Scaling};
 use crate::measure::Row;
 
 /// `compare.csv`: a line for each peer of each row, and one for a row without peers.
@@ -192,10 +192,10 @@ fn asked(rows: &[Row], medium: &[&Row], call: usize, large: usize) {
             row.case.rounding == Rounding::NearestAway
                 && row.case.source.is_float()
                 && row.case.target.is_integer()
-                && row.case.affine == Affine::None
+                && row.case.affine == Scaling::None
         }),
     );
-    for affine in [Affine::Encode, Affine::Decode] {
+    for affine in [Scaling::Encode, Scaling::Decode] {
         let narrow = ["uint8", "int16"];
         let is = |row: &&Row| {
             row.case.affine == affine

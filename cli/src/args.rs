@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use recast_kernels::{ElementType, OutOfRange, Rounding};
 use recast_pack::{
     ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, NanTo, PackJob, PackOptions,
@@ -26,6 +26,19 @@ use zarr_recast::JsonScalar;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The command with all its rules. Which options of `pack` exclude each other is what the library says.
+pub(crate) fn command() -> clap::Command {
+    let command = Cli::command().mut_subcommand("pack", |pack| {
+        PackOptions::CONFLICTS.iter().fold(pack, |pack, (option, others)| {
+            pack.mut_arg(option, |flag| flag.conflicts_with_all(*others))
+        })
+    });
+    // Chunks that stay as they are have the compressor that they have.
+    command.mut_subcommand("migrate", |migrate| {
+        migrate.mut_arg("compressor", |flag| flag.requires("reencode"))
+    })
 }
 
 #[derive(Debug, Subcommand)]
@@ -65,8 +78,10 @@ pub(crate) struct Man {
 /// compared with the original; OUTPUT appears only when all of them are right.
 ///
 /// Say what to keep with one of --max-abs-error, --max-rel-error, --precision and --auto, or give
-/// --scale and --offset, or --data-type alone, which casts.
+/// --scale and --offset; --scale 1 with --data-type casts the values as they are.
 #[derive(Args, Clone, Debug)]
+#[command(group = ArgGroup::new("goal").args(GOALS))]
+#[command(group = ArgGroup::new("how").args(WAYS).required(true).multiple(true))]
 pub(crate) struct Pack {
     /// The array to read: Zarr v1, v2 or v3, behind any codecs.
     pub(crate) input: PathBuf,
@@ -74,24 +89,18 @@ pub(crate) struct Pack {
     pub(crate) output: PathBuf,
     /// The largest allowed |decoded − original| of any element.
     #[arg(long, short = 'e', value_name = "E", value_parser = non_negative, allow_negative_numbers = true)]
-    #[arg(required_unless_present_any = [
-        "scale", "offset", "data_type", "max_rel_error", "precision", "auto", "from_cf", "config",
-    ])]
-    #[arg(conflicts_with_all = ["max_rel_error", "precision"])]
     pub(crate) max_abs_error: Option<f64>,
     /// The largest allowed |decoded − original| / |original|; for floating-point types only.
     #[arg(long, value_name = "R", value_parser = fraction, allow_negative_numbers = true)]
-    #[arg(conflicts_with_all = ["precision", "auto"])]
     pub(crate) max_rel_error: Option<f64>,
     /// Rounds to multiples of this, 0.01 for instance; the scale is its inverse.
     #[arg(long, value_name = "Q", value_parser = positive, allow_negative_numbers = true)]
-    #[arg(conflicts_with_all = ["auto", "scale", "offset"])]
     pub(crate) precision: Option<f64>,
     /// Spreads the values over the whole range of --data-type.
-    #[arg(long, requires = "data_type", conflicts_with_all = ["scale", "offset"])]
+    #[arg(long, requires = "data_type")]
     pub(crate) auto: bool,
-    /// Takes a power of two for the scale, so that decoding by it rounds nothing.
-    #[arg(long, conflicts_with = "scale")]
+    /// Use a power-of-two scale, so that dividing by it is exact.
+    #[arg(long)]
     pub(crate) pow2: bool,
     /// The type of the stored elements; by default the smallest that will do.
     #[arg(long, short = 't', value_name = "T", value_parser = element_types())]
@@ -105,7 +114,7 @@ pub(crate) struct Pack {
     #[arg(long, value_name = "V", num_args = 1.., value_parser = scalar, allow_negative_numbers = true)]
     pub(crate) missing: Vec<JsonScalar>,
     /// Keep no stored code for NaN in an array that has none.
-    #[arg(long, conflicts_with = "nan_to")]
+    #[arg(long)]
     pub(crate) no_nan: bool,
     /// Give infinities stored codes of their own.
     #[arg(long)]
@@ -122,11 +131,10 @@ pub(crate) struct Pack {
     /// Keeps the values between two percentiles of the whole array (nearest rank), 0.1,99.9 for
     /// instance; those outside become the ends and are counted.
     #[arg(long, value_name = "LO,HI", value_parser = str::parse::<Percentiles>)]
-    #[arg(conflicts_with_all = ["src_min", "src_max"])]
     pub(crate) percentile: Option<Percentiles>,
     /// Takes the range of these arrays together, INPUT with them, so that packing one after the other
     /// gives all of them the same codecs; in a group, those whose names match (as with --include).
-    #[arg(long, value_name = "ARRAY", num_args = 1..)]
+    #[arg(long, value_name = "ARRAY", num_args = 1.., conflicts_with_all = ["scale", "offset", "from_cf"])]
     pub(crate) scale_from: Vec<PathBuf>,
     /// How values between two stored ones are rounded.
     #[arg(long, value_name = "R", default_value = "nearest-even", value_parser = roundings())]
@@ -153,26 +161,25 @@ pub(crate) struct Pack {
     pub(crate) shard_codecs: ShardCodecs,
     /// INPUT holds integers packed by the CF conventions: turns scale_factor, add_offset, _FillValue,
     /// missing_value, valid_* and _Unsigned into codecs, over the same stored bytes.
-    #[arg(long, conflicts_with_all = CHOOSING)]
+    #[arg(long)]
     pub(crate) from_cf: bool,
-    /// The type of the values with --from-cf; by default float32 for integers of at most 16 bits whose
-    /// attributes are float32 numbers, else float64.
+    /// The type of the values with --from-cf, float32 or float64; by default the one whose values are
+    /// CF's to the last bit.
     #[arg(long, value_name = "T", requires = "from_cf", value_parser = decoded_types())]
-    #[arg(conflicts_with_all = CHOOSING)]
     pub(crate) decoded_type: Option<ElementType>,
     /// Writes nothing: prints the codecs that would be used, as JSON to paste, and the size and error
     /// that a sample of the chunks lets expect; with --from-cf, how all elements would decode.
     #[arg(long, conflicts_with_all = ["verify", "report"])]
     pub(crate) dry_run: bool,
-    /// Writes a page with the report and with plots: values, stored values, errors, and where they are.
+    /// Writes a page with the report, the data before and after as maps, and plots of values, stored values
+    /// and errors.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// Leaves out the attribute `recast` that says where the values come from.
     #[arg(long)]
     pub(crate) no_provenance: bool,
-    /// Prints the report as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) show: Show,
     #[command(flatten)]
     pub(crate) group: Group,
     #[command(flatten)]
@@ -249,6 +256,13 @@ impl Pack {
     }
 }
 
+impl Info {
+    /// Everything is shown: that is what it is for.
+    pub(crate) fn show(&self) -> Show {
+        Show { json: self.json, verbose: true, quiet: false }
+    }
+}
+
 impl Migrate {
     /// What migrates the array or group.
     pub(crate) fn job(&self) -> MigrateJob {
@@ -275,7 +289,7 @@ pub(crate) struct Group {
     pub(crate) exclude: Vec<String>,
     /// Packs coordinates, too: arrays of one dimension named like it, and what the attributes
     /// coordinates and bounds name.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "from_cf")]
     pub(crate) all: bool,
     /// Settings for single arrays: [[array]] tables with a name (a GLOB; the first that matches counts)
     /// and flags of this command without their dashes, or skip = true.
@@ -290,26 +304,11 @@ impl Group {
     }
 }
 
-/// The arguments with which codecs are chosen; what replaces choosing excludes them.
-const CHOOSING: [&str; 17] = [
-    "compressor",
-    "max_abs_error",
-    "max_rel_error",
-    "precision",
-    "auto",
-    "pow2",
-    "data_type",
-    "missing",
-    "no_nan",
-    "infinity",
-    "allow_collisions",
-    "src_min",
-    "src_max",
-    "percentile",
-    "scale_from",
-    "scale",
-    "offset",
-];
+/// The ways to say what is to be kept of the values; there is one of them at most.
+const GOALS: [&str; 4] = ["max_abs_error", "max_rel_error", "precision", "auto"];
+/// All ways to say how an array is packed; there is one of them at least.
+const WAYS: [&str; 8] =
+    ["max_abs_error", "max_rel_error", "precision", "auto", "scale", "offset", "from_cf", "config"];
 
 /// Writes the decoded values of an array without value codecs, or its stored integers as CF packs them; or
 /// those of all arrays of a group.
@@ -324,9 +323,8 @@ pub(crate) struct Unpack {
     /// Writes the stored integers with the attributes scale_factor, add_offset and _FillValue.
     #[arg(long, conflicts_with = "compressor")]
     pub(crate) to_cf: bool,
-    /// Prints the report as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) show: Show,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -358,14 +356,13 @@ pub(crate) struct Compare {
     pub(crate) a: PathBuf,
     /// The array or group that is compared.
     pub(crate) b: PathBuf,
-    /// Prints JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Writes a page with the table and with plots: values, errors, and where they are.
+    #[command(flatten)]
+    pub(crate) show: Show,
+    /// Writes a page with the table, both arrays as maps, and plots of values and errors.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// Replaces a file at --report.
-    #[arg(long)]
+    #[arg(long, requires = "report")]
     pub(crate) overwrite: bool,
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -373,9 +370,6 @@ pub(crate) struct Compare {
     /// Reads arrays even if their fill value does not survive its codecs, as zarr-python writes it.
     #[arg(long)]
     pub(crate) accept_fill_value: bool,
-    /// Shows no progress and, without --json, no table.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 /// Turns an array of Zarr v1 or v2, or with numcodecs.fixedscaleoffset or numcodecs.astype, into one of
@@ -400,11 +394,24 @@ pub(crate) struct Migrate {
     /// Decodes everything and encodes it again, with --compressor.
     #[arg(long, conflicts_with_all = ["in_place", "copy"])]
     pub(crate) reencode: bool,
-    /// Prints the report as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) show: Show,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// How a report is shown.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct Show {
+    /// Prints the whole report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Prints the whole report rather than its most important lines.
+    #[arg(long, short, conflicts_with_all = ["json", "quiet"])]
+    pub(crate) verbose: bool,
+    /// Shows no progress and, without --json, no report.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 /// What every command that writes an array has.
@@ -422,9 +429,6 @@ pub(crate) struct Common {
     /// Reads INPUT even if its fill value does not survive its codecs, as zarr-python writes it.
     #[arg(long)]
     pub(crate) accept_fill_value: bool,
-    /// Shows no progress and, without --json, no report.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
     /// How the chunks of OUTPUT are compressed.
     #[arg(long, value_name = "NAME[:LEVEL]", default_value = "zstd:5", value_parser = str::parse::<Compressor>)]
     #[arg(
@@ -446,6 +450,8 @@ pub(crate) struct Info {
 }
 
 /// Writes the decoded elements to standard output: raw, little-endian, in C order.
+///
+/// Nothing is written to a terminal, which would take bytes for commands.
 #[derive(Args, Debug)]
 pub(crate) struct Cat {
     /// The array, or a group if ARRAY is given.
@@ -453,6 +459,9 @@ pub(crate) struct Cat {
     /// The path of an array in the group, such as deep/t2m. STORE/ARRAY in one is the same, but for a URL
     /// with a query, where a path cannot be appended.
     pub(crate) array: Option<String>,
+    /// Writes a .npy file: NumPy's header, which says type and shape, and then the elements.
+    #[arg(long)]
+    pub(crate) npy: bool,
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,

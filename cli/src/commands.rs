@@ -1,154 +1,90 @@
 //! The commands: each makes a job of its arguments, runs it, and shows its report.
 
 use std::fs;
+use std::io::{IsTerminal, stdout};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayReport, ArrayRule, CompareJob, CompareReport, GroupEntry,
-    GroupReport, Pending, ToCfJob, UnpackJob, array_in, is_group,
+    AllClose, ArrayInfo, ArrayRule, CatFormat, CompareJob, CompareReport, Job, ToCfJob, UnpackJob,
+    array_in, is_group,
 };
+use serde::Serialize;
 
 use crate::args::{Cat, Compare, Info, Migrate, Pack, Unpack, Verify};
 use crate::failure::UsageError;
 use crate::groups;
 use crate::render;
-use crate::render::page::{PagePlace, html, named_section, page, section};
-use crate::render::table::print;
+use crate::render::packed::Packed;
+use crate::render::page::{PagePlace, page, section};
+use crate::render::table::{Described, print};
 use crate::stream::standard_output;
 
 pub(crate) fn pack(arguments: &Pack) -> Result<()> {
     if is_group(&arguments.input) {
-        return pack_group(arguments);
+        return pack_with(arguments, &arguments.group_job(rules(arguments)?));
     }
     if arguments.group.is_used() {
         let text = "is no group, and --include, --exclude, --all and --config are for groups";
         return Err(UsageError(format!("{} {text}", arguments.input.display())).into());
     }
-    if arguments.from_cf { from_cf(arguments) } else { pack_array(arguments) }
-}
-
-fn pack_array(arguments: &Pack) -> Result<()> {
-    let (job, runtime) = (arguments.job(), arguments.common.runtime()?);
-    let place = place(arguments)?;
-    let report = if arguments.dry_run {
-        job.dry_run(&runtime)?
-    } else {
-        finish(arguments, job.prepare(&runtime)?, place, |report| {
-            let charts = report.charts.as_ref().context("no charts")?;
-            section(&render::pack::table(report), charts)
-        })?
-    };
-    print(&report, arguments.json, arguments.common.quiet, || {
-        let table = render::pack::table(&report);
-        if arguments.dry_run {
-            format!("{table}\n\"codecs\": {:#}\n", report.codecs)
-        } else {
-            table.to_string()
-        }
-    })
-}
-
-fn from_cf(arguments: &Pack) -> Result<()> {
-    let (job, runtime) = (arguments.cf_job(), arguments.common.runtime()?);
-    let place = place(arguments)?;
-    let report = if arguments.dry_run {
-        job.dry_run(&runtime)?
-    } else {
-        finish(arguments, job.prepare(&runtime)?, place, |report| {
-            let charts = report.charts.as_ref().context("no charts")?;
-            section(&render::cf::from_cf(report), charts)
-        })?
-    };
-    print(&report, arguments.json, arguments.common.quiet, || {
-        let table = render::cf::from_cf(&report);
-        if arguments.dry_run {
-            format!("{table}\n\"codecs\": {:#}\n", report.codecs)
-        } else {
-            table.to_string()
-        }
-    })
-}
-
-fn pack_group(arguments: &Pack) -> Result<()> {
-    let rules = match &arguments.group.config {
-        Some(path) => rules(path).with_context(|| format!("--config {}", path.display()))?,
-        None => Vec::new(),
-    };
-    let (job, runtime) = (arguments.group_job(rules), arguments.common.runtime()?);
-    let place = place(arguments)?;
-    let report = if arguments.dry_run {
-        job.dry_run(&runtime)?
-    } else {
-        finish(arguments, job.prepare(&runtime)?, place, group_parts)?
-    };
-    print(&report, arguments.json, arguments.common.quiet, || {
-        let codecs = if arguments.dry_run { render::group::codecs(&report) } else { String::new() };
-        format!("{}{codecs}", render::group::table(&report))
-    })
-}
-
-fn rules(path: &Path) -> Result<Vec<ArrayRule>> {
-    Ok(ArrayRule::list_from_toml(&fs::read_to_string(path)?)?)
-}
-
-/// The parts of a page about a group: a table, and a section for each array.
-fn group_parts(report: &GroupReport) -> Result<String> {
-    let mut parts = html(&render::group::table(report))?;
-    for entry in &report.arrays {
-        let GroupEntry::Packed { array, report } = entry else { continue };
-        let (table, charts) = match report {
-            ArrayReport::Packed(report) => (render::pack::table(report), &report.charts),
-            ArrayReport::FromCf(report) => (render::cf::from_cf(report), &report.charts),
-        };
-        let charts = charts.as_ref().context("no charts")?;
-        parts.push_str(&named_section(array, &section(&table, charts)?));
+    if arguments.from_cf {
+        return pack_with(arguments, &arguments.cf_job());
     }
-    Ok(parts)
+    pack_with(arguments, &arguments.job())
 }
 
-/// The place of the page that `--report` names.
-fn place(arguments: &Pack) -> Result<Option<PagePlace>> {
-    PagePlace::of(arguments.report.as_deref(), arguments.common.overwrite)
-}
-
-/// Puts an output in its place, and a page about it in its own.
-fn finish<R>(
-    arguments: &Pack,
-    pending: Pending<R>,
-    mut place: Option<PagePlace>,
-    parts: impl FnOnce(&R) -> Result<String>,
-) -> Result<R> {
+/// Runs a job of `recast pack`. A page about the output is put in its place with it.
+fn pack_with<J: Job>(arguments: &Pack, job: &J) -> Result<()>
+where
+    J::Report: Serialize + Packed,
+{
+    let runtime = arguments.common.runtime(arguments.show)?;
+    let mut place = PagePlace::of(arguments.report.as_deref(), arguments.common.overwrite)?;
+    if arguments.dry_run {
+        let report = job.dry_run(&runtime)?;
+        let codecs = report.codecs();
+        return print(&report, arguments.show, || Described { table: report.table(), codecs });
+    }
+    let pending = job.prepare(&runtime)?;
     if let Some(place) = &mut place {
         let (input, output) = (arguments.input.display(), arguments.output.display());
-        let parts = parts(pending.report())?;
-        place.write(&page(&format!("{input} packed as {output}"), &parts))?;
+        let title = format!("{input} packed as {output}");
+        place.write(&page(&title, &pending.report().page_parts()?))?;
     }
     let report = pending.commit()?;
     place.map_or(Ok(()), PagePlace::commit)?;
-    Ok(report)
+    print(&report, arguments.show, || report.table().into())
+}
+
+/// The rules of `--config`.
+fn rules(arguments: &Pack) -> Result<Vec<ArrayRule>> {
+    let Some(path) = &arguments.group.config else { return Ok(Vec::new()) };
+    let read =
+        |path: &Path| -> Result<_> { Ok(ArrayRule::list_from_toml(&fs::read_to_string(path)?)?) };
+    read(path).with_context(|| format!("--config {}", path.display()))
 }
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
     if is_group(&arguments.input) {
         return groups::unpack(arguments);
     }
-    let Unpack { input, output, to_cf, json, common } = arguments;
-    let runtime = common.runtime()?;
+    let Unpack { input, output, to_cf, show, common } = arguments;
+    let runtime = common.runtime(*show)?;
     let overwrite = common.overwrite;
     if *to_cf {
         let report = ToCfJob { overwrite, ..ToCfJob::new(input, output) }.run(&runtime)?;
-        return print(&report, *json, common.quiet, || render::cf::to_cf(&report));
+        return print(&report, *show, || render::cf::to_cf(&report).into());
     }
     let compressor = common.compressor;
     let job = UnpackJob { overwrite, compressor, ..UnpackJob::new(input, output) };
     let report = job.run(&runtime)?;
-    print(&report, *json, common.quiet, || render::unpack::table(&report))
+    print(&report, *show, || render::unpack::table(&report).into())
 }
 
 pub(crate) fn migrate(arguments: &Migrate) -> Result<()> {
-    let report = arguments.job().run(&arguments.common.runtime()?)?;
-    print(&report, arguments.json, arguments.common.quiet, || render::migrate::table(&report))
+    let report = arguments.job().run(&arguments.common.runtime(arguments.show)?)?;
+    print(&report, arguments.show, || render::migrate::table(&report).into())
 }
 
 pub(crate) fn compare(arguments: &Compare) -> Result<()> {
@@ -179,7 +115,7 @@ fn are_groups(arguments: &Compare) -> bool {
 }
 
 fn print_comparison(arguments: &Compare, report: &CompareReport) -> Result<()> {
-    print(report, arguments.json, arguments.quiet, || render::compare::table(report))
+    print(report, arguments.show, || render::compare::table(report).into())
 }
 
 /// Compares two arrays, and writes the page that is asked for.
@@ -202,7 +138,7 @@ pub(crate) fn info(arguments: &Info) -> Result<()> {
         return groups::info(arguments);
     }
     let info = ArrayInfo::read(&arguments.array)?;
-    print(&info, arguments.json, false, || render::info::table(&info))
+    print(&info, arguments.show(), || render::info::table(&info).into())
 }
 
 pub(crate) fn cat(arguments: &Cat) -> Result<()> {
@@ -210,5 +146,13 @@ pub(crate) fn cat(arguments: &Cat) -> Result<()> {
         Some(array) => array_in(&arguments.store, array)?,
         None => arguments.store.clone(),
     };
-    Ok(recast_pack::cat(array, &arguments.runtime()?, &mut standard_output())?)
+    if stdout().is_terminal() {
+        bail!(
+            "{}: a terminal cannot show raw elements; write them to a file (> FILE) or to another \
+             program (| PROGRAM)",
+            array.display()
+        );
+    }
+    let format = if arguments.npy { CatFormat::Npy } else { CatFormat::Raw };
+    Ok(recast_pack::cat(array, format, &arguments.runtime()?, &mut standard_output())?)
 }

@@ -1,4 +1,4 @@
-//! What the command says when it fails: one line on standard error, and its exit status.
+//! What the command says when it fails, on standard error, and its exit status.
 
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
@@ -15,7 +15,7 @@ const FAILED: u8 = 1;
 /// Wrong usage.
 const USAGE: u8 = 2;
 /// Ended by Ctrl-C, as shells number it.
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Arguments that make no sense together, as only the command itself can tell.
 #[derive(Debug)]
@@ -29,28 +29,11 @@ impl std::fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Prints what clap has to say: help as it is, an error on one line.
+/// Prints what clap has to say: help, or an error with the usage.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let asked_for = [
-        ClapErrorKind::DisplayHelp,
-        ClapErrorKind::DisplayVersion,
-        ClapErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
-    ];
-    if asked_for.contains(&error.kind()) {
-        // A reader of the help that has gone away needs no telling.
-        let _ = error.print();
-        return if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
-    }
-    eprintln!("recast: {}; see --help", clap_problem(error));
-    ExitCode::from(USAGE)
-}
-
-/// What clap has to say of arguments that are wrong, on one line.
-fn clap_problem(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    let problem = text.split("\nUsage:").next().unwrap_or_default();
-    let problem = problem.split("\nFor more information").next().unwrap_or_default();
-    one_line(problem.trim_start_matches("error: "))
+    // A reader of the help that has gone away needs no telling.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
 }
 
 /// Leaves it to [`guarded`], here and in the library, to tell of a panic, unless a developer asks for its backtrace.
@@ -69,13 +52,23 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// Prints an error on one line; a reader of standard output that has gone away is none.
-pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+/// Prints an error: one of usage as clap does, with the usage of the command, any other on one line. A reader of
+/// standard output that has gone away is none.
+pub(crate) fn report(error: &anyhow::Error, recast: &clap::Command, name: &str) -> ExitCode {
     if is_reader_gone(error) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("recast: {}", one_line(&format!("{error:#}")));
-    ExitCode::from(status(error))
+    let text = one_line(&format!("{error:#}"));
+    match status(error) {
+        USAGE => {
+            let mut command = recast.find_subcommand(name).unwrap_or(recast).clone();
+            usage(&command.error(ClapErrorKind::ArgumentConflict, text))
+        }
+        status => {
+            eprintln!("recast: {text}");
+            ExitCode::from(status)
+        }
+    }
 }
 
 fn status(error: &anyhow::Error) -> u8 {

@@ -11,20 +11,20 @@ use crate::render::page::{PagePlace, html, named_section, page, section};
 use crate::render::table::print;
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
-    let Unpack { input, output, to_cf, json, common } = arguments;
+    let Unpack { input, output, to_cf, show, common } = arguments;
     let job = UnpackGroupJob {
         to_cf: *to_cf,
         overwrite: common.overwrite,
         compressor: common.compressor,
         ..UnpackGroupJob::new(input, output)
     };
-    let report = job.run(&common.runtime()?)?;
-    print(&report, *json, common.quiet, || render::unpack::group(&report))
+    let report = job.run(&common.runtime(*show)?)?;
+    print(&report, *show, || render::unpack::group(&report).into())
 }
 
 pub(crate) fn info(arguments: &Info) -> Result<()> {
     let info = GroupInfo::read(&arguments.array)?;
-    print(&info, arguments.json, false, || render::info::group(&info))
+    print(&info, arguments.show(), || render::info::group(&info).into())
 }
 
 /// Compares two groups. What cannot be compared is an error, and with a tolerance also what is over it.
@@ -39,8 +39,7 @@ pub(crate) fn compare(arguments: &Compare, tolerance: Option<AllClose>) -> Resul
         place.write(&page(&title, &parts(&report)?))?;
         place.commit()?;
     }
-    let printed =
-        print(&report, arguments.json, arguments.quiet, || render::compare::group(&report));
+    let printed = print(&report, arguments.show, || render::compare::group(&report).into());
     match report.failure() {
         None => printed,
         // The judgement stands whether anybody reads the table or not.

@@ -14,15 +14,21 @@ mod stream;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let mut command = args::command();
+    let matches = match command.try_get_matches_from_mut(std::env::args_os()) {
+        Ok(matches) => matches,
         Err(error) => return failure::usage(&error),
     };
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return failure::usage(&error.format(&mut command)),
+    };
+    let name = matches.subcommand_name().unwrap_or_default();
     failure::quiet_panics();
     let result = failure::guarded(|| match &cli.command {
         Command::Pack(arguments) => commands::pack(arguments),
@@ -38,6 +44,6 @@ fn main() -> ExitCode {
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failure::report(&error),
+        Err(error) => failure::report(&error, &command, name),
     }
 }

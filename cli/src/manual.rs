@@ -3,19 +3,18 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use clap::CommandFactory;
 
-use crate::args::{Cli, Completions, Man};
+use crate::args::{Completions, Man, command};
 use crate::failure::UsageError;
 
 pub(crate) fn completions(arguments: &Completions) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "recast", &mut script);
+    clap_complete::generate(arguments.shell, &mut command(), "recast", &mut script);
     std::io::stdout().lock().write_all(&script).context("standard output")
 }
 
 pub(crate) fn page(arguments: &Man) -> Result<()> {
-    let mut command = Cli::command();
+    let mut command = command();
     command.build();
     if let Some(name) = &arguments.command {
         let commands: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();

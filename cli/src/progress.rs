@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use recast_pack::{Pass, Progress, Runtime};
 
-use crate::args::{Cat, Common, Compare};
+use crate::args::{Cat, Common, Compare, Show};
+use crate::failure::INTERRUPTED;
 
 /// Draws a bar on standard error if that is a terminal.
 #[derive(Default)]
@@ -50,18 +51,19 @@ impl Progress for Bars {
     }
 }
 
-fn runtime(threads: Option<u16>, is_quiet: bool) -> Result<Runtime> {
+/// For a job that cleans up after itself.
+fn runtime(threads: Option<u16>, show: Show) -> Result<Runtime> {
     let progress: Option<Arc<dyn Progress>> =
-        if is_quiet { None } else { Some(Arc::new(Bars::default())) };
+        if show.quiet { None } else { Some(Arc::new(Bars::default())) };
     Ok(Runtime { threads, progress, interrupt: interruption()?, ..Runtime::default() })
 }
 
 impl Common {
-    pub(crate) fn runtime(&self) -> Result<Runtime> {
+    pub(crate) fn runtime(&self, show: Show) -> Result<Runtime> {
         Ok(Runtime {
             max_memory: self.max_memory,
             accept_fill_value: self.accept_fill_value,
-            ..runtime(self.threads, self.quiet)?
+            ..runtime(self.threads, show)?
         })
     }
 }
@@ -69,22 +71,33 @@ impl Common {
 impl Compare {
     pub(crate) fn runtime(&self) -> Result<Runtime> {
         let accept_fill_value = self.accept_fill_value;
-        Ok(Runtime { accept_fill_value, ..runtime(self.threads, self.quiet)? })
+        Ok(Runtime { accept_fill_value, ..runtime(self.threads, self.show)? })
     }
 }
 
 impl Cat {
     pub(crate) fn runtime(&self) -> Result<Runtime> {
-        let accept_fill_value = self.accept_fill_value;
-        Ok(Runtime { accept_fill_value, ..runtime(self.threads, true)? })
+        let (threads, accept_fill_value) = (self.threads, self.accept_fill_value);
+        exit_when_interrupted()?;
+        Ok(Runtime { threads, accept_fill_value, ..Runtime::default() })
     }
 }
 
-/// The flag that a signal to end sets, so that a job can clean up after itself.
+/// The flag that Ctrl-C sets, so that a job can clean up after itself. A second Ctrl-C does not wait for that.
 fn interruption() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&flag);
-    ctrlc::set_handler(move || handler.store(true, Ordering::Relaxed))
-        .context("signals cannot be handled")?;
+    let handle = move || {
+        if handler.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED.into());
+        }
+    };
+    ctrlc::set_handler(handle).context("signals cannot be handled")?;
     Ok(flag)
+}
+
+/// Ends the process on Ctrl-C: for commands that leave nothing to clean up.
+pub(crate) fn exit_when_interrupted() -> Result<()> {
+    let handle = || std::process::exit(INTERRUPTED.into());
+    ctrlc::set_handler(handle).context("signals cannot be handled")
 }

@@ -3,9 +3,11 @@
 use std::io;
 
 use anyhow::{Context, Result};
+use recast_kernels::{Plan, PlanBuilder};
 use zarr_recast::{BindOptions, Chain, Codec, fill_value};
 
 use crate::args::{Direction, Raw};
+use crate::progress::exit_when_interrupted;
 use crate::stream::{standard_output, stream};
 
 /// Bytes of input that are worked on at once.
@@ -17,7 +19,16 @@ pub(crate) fn run(arguments: &Raw) -> Result<()> {
         Direction::Encode => chain.encode_plan(),
         Direction::Decode => chain.decode_plan(),
     };
-    stream(plan, PIECE, &mut io::stdin().lock(), &mut standard_output())
+    exit_when_interrupted()?;
+    stream(&little_endian(plan)?, PIECE, &mut io::stdin().lock(), &mut standard_output())
+}
+
+/// The same plan over elements that are little-endian whatever the machine is.
+fn little_endian(plan: &Plan) -> Result<Plan> {
+    let swap = cfg!(target_endian = "big");
+    let steps = plan.steps().iter().cloned();
+    let builder = steps.fold(Plan::builder(plan.source()), PlanBuilder::step);
+    Ok(builder.swap_input_bytes(swap).swap_output_bytes(swap).build()?)
 }
 
 fn chain(arguments: &Raw) -> Result<Chain> {

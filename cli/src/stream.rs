@@ -1,4 +1,4 @@
-//! A plan over a stream of raw little-endian elements, piece by piece.
+//! A plan over a stream of raw elements, piece by piece.
 
 use std::io::{self, Read, Write};
 
@@ -67,11 +67,9 @@ pub(crate) fn stream(
             continue;
         }
         let count = filled / from;
-        let (whole, rest) = buffer.split_at_mut(count * from);
-        swap_unless_little_endian(whole, from);
+        let (whole, rest) = buffer.split_at(count * from);
         let target = converted.get_mut(..count * to).unwrap_or_default();
         plan.run(whole, target).map_err(|error| shifted(error, elements))?;
-        swap_unless_little_endian(target, to);
         output.write_all(target).context("standard output")?;
         elements += count;
         let partial = filled - count * from;
@@ -99,13 +97,5 @@ fn shifted(error: RunError, first: usize) -> RunError {
             error.into()
         }
         other => other,
-    }
-}
-
-/// Swaps the bytes of elements between little-endian and this machine's order. Not `recast-pack`'s, for this file is
-/// fuzzed without it.
-fn swap_unless_little_endian(bytes: &mut [u8], size: usize) {
-    if cfg!(target_endian = "big") {
-        bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
 }

@@ -118,7 +118,7 @@ fn pitfall_1_a_scale_factor_is_inverted_and_what_differs_is_said_truly() {
     let codes: Vec<i16> = (-600..600).collect();
     let attributes = json!({"scale_factor": 0.01, "add_offset": 0.5});
     let input = int16(&folder, &codes, 0, &attributes);
-    let report = from_cf(&input, &folder.output(), &[]);
+    let report = from_cf(&input, &folder.output(), &["--decoded-type", "float64"]);
     assert_eq!(report["data_type"], "float64");
     let document = metadata(&folder.output());
     let affine = &document["codecs"][0]["configuration"];
@@ -154,6 +154,46 @@ fn pitfall_1_a_scale_factor_is_inverted_and_what_differs_is_said_truly() {
     // 3 · 0.1 is 0.30000000000000004, and 3 / 10 is 0.3.
     let found = values(&folder.output());
     assert!(codes.iter().zip(&found).all(|(&code, &value)| value == pairs(code).1));
+}
+
+#[test]
+fn the_type_is_the_one_that_is_cf_to_the_last_bit_and_the_cost_of_the_other_is_told() {
+    let folder = Folder::new();
+    let codes: Vec<i16> = (-600..600).collect();
+    // No float32 number is 0.01, so xarray would take float64, where a third of the codes differ.
+    let input = int16(&folder, &codes, 0, &json!({"scale_factor": 0.01, "add_offset": 0.5}));
+    let report = from_cf(&input, &folder.output(), &[]);
+    assert_eq!([&report["data_type"], &report["bit_identical"]], [&json!("float32"), &json!(true)]);
+    assert_eq!(report["decoded_bytes"], 4800);
+    for (&code, value) in codes.iter().zip(values(&folder.output())) {
+        assert_eq!(value, f64::from(f32::from(code) * 0.01_f32 + 0.5), "{code}");
+    }
+    let other = &report["alternative"];
+    assert_eq!([&other["data_type"], &other["decoded_bytes"]], [&json!("float64"), &json!(9600)]);
+    // The differences are those that the report has if that type is asked for.
+    let wide = folder.path().join("wide.zarr");
+    let asked = from_cf(&input, &wide, &["--decoded-type", "float64"]);
+    assert_eq!(other["codes"], asked["codes"]);
+    assert!(other["codes"]["differing"].as_u64().unwrap() > 0, "{other}");
+    assert_eq!(asked["alternative"]["data_type"], "float32");
+    let distance = |code: i16| {
+        let wide = f64::from(code) * 0.01 + 0.5;
+        (wide - f64::from(f32::from(code) * 0.01_f32 + 0.5)).abs()
+    };
+    let largest = (i16::MIN..=i16::MAX).map(distance).fold(0.0, f64::max);
+    for report in [&report, &asked] {
+        assert_eq!(report["alternative"]["largest_distance"], largest);
+    }
+    let paths = [input.to_str().unwrap(), wide.to_str().unwrap()];
+    let table = recast(&[&["pack", "--from-cf", "--overwrite"], &paths[..]].concat()).succeeds();
+    let table = String::from_utf8(table).unwrap();
+    let instead = table.lines().find(|line| line.starts_with("instead")).unwrap();
+    for part in
+        ["float64: ", " of 65 536 codes of int16 differ", "9.4 KiB decoded rather than 4.7 KiB"]
+    {
+        assert!(instead.contains(part), "{part}: {instead}");
+    }
+    assert!(table.lines().count() <= 10, "{table}");
 }
 
 #[test]
@@ -259,6 +299,8 @@ fn integers_of_32_bits_are_compared_over_the_range_that_is_there() {
     assert_eq!(report["data_type"], "float64");
     assert_eq!(report["codes"]["which"], "codes of int32 from -70000 to 80000");
     assert_eq!(report["codes"]["compared"], 150_001);
+    // float32 does not tell such codes apart.
+    assert_eq!(report["alternative"], Value::Null);
     assert_eq!(report["bit_identical"], true);
     assert_eq!(values(&folder.output()), [-17_499.0, 2.25, 20_001.0, 1.0]);
 }

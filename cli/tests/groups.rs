@@ -95,7 +95,7 @@ fn an_unpacked_group_has_plain_values_and_all_its_metadata() {
 fn the_report_of_an_unpacked_group_has_a_line_for_each_array() {
     let (folder, _, packed) = packed();
     let plain = text(&folder.path().join("plain.zarr"));
-    let report = String::from_utf8(recast(&["unpack", &packed, &plain]).succeeds()).unwrap();
+    let report = String::from_utf8(recast(&["unpack", &packed, &plain, "-v"]).succeeds()).unwrap();
     assert!(report.contains("3 unpacked, 5 copied"), "{report}");
     let line = |array: &str| {
         let found = report.lines().find(|line| line.split_whitespace().next() == Some(array));
@@ -134,7 +134,7 @@ fn an_array_that_cf_cannot_say_is_named_and_nothing_is_left_behind() {
 #[test]
 fn groups_within_the_tolerance_pass_and_the_table_has_a_line_for_each_array_and_a_total() {
     let (_folder, input, packed) = packed();
-    let table = recast(&["verify", "--atol", "0.01", &input, &packed]).succeeds();
+    let table = recast(&["verify", "--atol", "0.01", &input, &packed, "-v"]).succeeds();
     let table = String::from_utf8(table).unwrap();
     for array in ARRAYS {
         assert!(table.lines().any(|line| line.split_whitespace().next() == Some(array)), "{table}");

@@ -151,6 +151,17 @@ fn a_partial_element_at_the_end_is_an_error() {
 }
 
 #[test]
+fn a_level_in_the_environment_that_does_not_exist_is_named_with_those_that_do() {
+    let codecs = r#"[{"name":"cast_value","configuration":{"data_type":"uint8"}}]"#;
+    let arguments = ["raw", "encode", "--data-type", "float32", "--codecs", codecs];
+    let error = recast(&arguments).with("RECAST_LEVEL", "sse9").fails(1);
+    let expected = r#"RECAST_LEVEL: "sse9" is not one of scalar, avx2, avx512, neon"#;
+    assert!(error.contains(expected), "{error}");
+    let scalar = recast(&arguments).with("RECAST_LEVEL", "scalar").stdin(&f32s(&[7.0]));
+    assert_eq!(scalar.succeeds(), [7]);
+}
+
+#[test]
 fn no_input_is_no_output() {
     let arguments = ["raw", "decode", "--data-type", "int64", "--codecs", "[]"];
     assert!(recast(&arguments).stdin(&[]).succeeds().is_empty());

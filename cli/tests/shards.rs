@@ -145,15 +145,15 @@ fn the_readers_line_says_who_reads_what_of_the_chain_that_was_written() {
         report[start..].to_owned()
     };
     let inside = line(1.0, &[]);
-    assert!(inside.contains("both decode only the parts of shards they need"), "{inside}");
+    assert!(inside.contains("both of which decode only the parts of shards they need"), "{inside}");
     let outside = line(1.0, &["--shard-codecs", "outside"]);
-    assert!(outside.contains("zarr-python decodes all of it"), "{outside}");
+    assert!(outside.contains("which decodes whole shards, zarrs"), "{outside}");
     let refused = line(280.0, &["--shard-codecs", "inside"]);
     assert!(refused.contains("not zarr-python 3.4.2, which opens no array"), "{refused}");
     assert!(refused.contains("--shard-codecs outside"), "{refused}");
     // Clamping codecs encode 0.
     let clamping = line(280.0, &["--out-of-range", "clamp"]);
-    assert!(clamping.contains("both decode only the parts"), "{clamping}");
+    assert!(clamping.contains("both of which decode only the parts"), "{clamping}");
 }
 
 #[test]

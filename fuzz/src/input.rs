@@ -1,7 +1,7 @@
 //! Types, elements, steps and codecs, as a fuzzer's bytes choose them.
 
 use arbitrary::{Result, Unstructured};
-use recast_kernels::{Cast, ElementType, FloatOverflow, OutOfRange, Rounding, Scalar, ScaleOffset};
+use recast_kernels::{Cast, ElementType, FloatOverflow, OutOfRange, Rounding, Scalar, Affine};
 
 pub(crate) fn element_type(u: &mut Unstructured) -> Result<ElementType> {
     u.choose(ElementType::ALL).copied()
@@ -80,10 +80,10 @@ pub(crate) fn scale_offset(
     u: &mut Unstructured,
     element_type: ElementType,
     overflow: FloatOverflow,
-) -> Result<ScaleOffset> {
+) -> Result<Affine> {
     let mut parameter =
         || if u.arbitrary()? { scalar(u, element_type).map(Some) } else { Ok(None) };
     let offset = parameter()?.filter(|offset| offset.is_finite());
     let scale = parameter()?.filter(|scale| scale.is_finite() && !scale.is_zero());
-    Ok(ScaleOffset::new(offset, scale).overflow(overflow))
+    Ok(Affine::new(offset, scale).overflow(overflow))
 }

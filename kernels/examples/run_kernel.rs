@@ -2,7 +2,7 @@
 //! `run_kernel KERNEL TIMES`; without arguments it lists the kernels.
 
 use recast_kernels::{
-    Cast, ElementType as E, OutOfRange, Plan, PlanBuilder, Rounding, Scalar, ScaleOffset,
+    Affine, Cast, ElementType as E, OutOfRange, Plan, PlanBuilder, Rounding, Scalar,
 };
 
 const ELEMENTS: usize = 65_536;
@@ -10,7 +10,7 @@ const ELEMENTS: usize = 65_536;
 fn kernels() -> Vec<(&'static str, PlanBuilder)> {
     let cast = |source, cast| Plan::builder(source).cast(cast);
     let clamp = |target| Cast::new(target).out_of_range(OutOfRange::Clamp);
-    let affine = ScaleOffset::new(Some((-1.35_f32).into()), Some(2.3_f32.into()));
+    let affine = Affine::new(Some((-1.35_f32).into()), Some(2.3_f32.into()));
     let nan_to_0 = [(Scalar::from(f32::NAN), Scalar::from(0_u8))];
     let sentinels = (0..8_u8).map(|i| (Scalar::from(-9999.0 - f32::from(i)), Scalar::from(i)));
     let upwards = Cast::new(E::Float32).rounding(Rounding::TowardsPositive);

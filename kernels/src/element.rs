@@ -1,7 +1,7 @@
 //! The 26 element types and their facts.
 
-use std::fmt;
-use std::str::FromStr;
+use core::fmt;
+use core::str::FromStr;
 
 use crate::ParseError;
 
@@ -161,6 +161,11 @@ impl ElementType {
             Self::Float32 => ("float32", 4, float(8, 23, 127, Ieee)),
             Self::Float64 => ("float64", 8, float(11, 52, 1023, Ieee)),
         }
+    }
+
+    /// Whether the feature `small-types` is for it: less than a byte, or a float of a byte or less.
+    pub(crate) const fn is_small(self) -> bool {
+        self.bits() < 8 || self.is_float() && self.size() == 1
     }
 
     /// The Zarr v3 name of the data type.
@@ -332,9 +337,7 @@ impl FromStr for ElementType {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        Self::from_name(text).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|each| each.name()).collect();
-            ParseError::new(text, format!("one of {}", names.join(", ")))
-        })
+        let names = Self::ALL.iter().map(|each| each.name());
+        Self::from_name(text).ok_or_else(|| ParseError::none_of(text, names))
     }
 }

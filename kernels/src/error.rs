@@ -1,6 +1,9 @@
 //! The kinds of failure: a plan that cannot be built, a run that met an element it may not convert, and
 //! text that cannot be read.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use thiserror::Error;
 
 use crate::{ElementType, Level, Scalar};
@@ -41,9 +44,15 @@ pub enum BuildError {
     /// The forced level is not available on this CPU.
     #[error("level {0} is not available on this CPU")]
     Level(Level),
-    /// `RECAST_LEVEL` holds something else than a level's name.
-    #[error("RECAST_LEVEL is {0:?}; the levels are {names}", names = Level::NAMES)]
-    UnknownLevel(String),
+    /// The forced level is left out of this build of the crate.
+    #[error("level {0} is left out of this build; enable the feature {0} of recast-kernels")]
+    LevelLeftOut(Level),
+    /// A type of elements whose kernels are left out of this build of the crate.
+    #[error("{0} is left out of this build; enable the feature small-types of recast-kernels")]
+    TypeLeftOut(ElementType),
+    /// The environment variable `RECAST_LEVEL` holds something else than a level's name.
+    #[error("RECAST_LEVEL: {0}")]
+    UnknownLevel(ParseError),
 }
 
 /// Why an element cannot be converted.
@@ -56,7 +65,7 @@ pub enum Reason {
     Infinite,
     /// The rounded value is beyond the target's largest or smallest finite value.
     OutOfRange,
-    /// An operation of `scale_offset` gives a result that the elements' type cannot represent.
+    /// Scale or offset give a result that the elements' type cannot represent.
     Overflow,
     /// An integer division by the scale leaves a remainder.
     InexactDivision,
@@ -83,8 +92,8 @@ pub struct CastError {
 
 /// The element, its value and the reason, then a way out; `{:#}` leaves that to a layer that has a better
 /// one.
-impl std::fmt::Display for CastError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for CastError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let Self { index, input, value, target, step, reason } = self;
         write!(f, "element {index}: ")?;
         if *step > 0 && input != value {
@@ -121,7 +130,7 @@ impl std::fmt::Display for CastError {
     }
 }
 
-impl std::error::Error for CastError {}
+impl core::error::Error for CastError {}
 
 /// A run failed.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -179,6 +188,12 @@ impl ParseError {
         /// Characters of a long text that an error repeats.
         const SHOWN: usize = 80;
         Self { text: text.chars().take(SHOWN).collect(), expected }
+    }
+
+    /// The error for text that is none of `names`.
+    pub(crate) fn none_of(text: &str, names: impl Iterator<Item = &'static str>) -> Self {
+        let names: Vec<&str> = names.collect();
+        Self::new(text, format!("one of {}", names.join(", ")))
     }
 
     /// The start of the text that was read.

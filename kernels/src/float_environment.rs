@@ -29,8 +29,8 @@ pub(crate) fn in_default_environment<A, R>(mut argument: A, compute: impl FnOnce
     target_arch = "aarch64"
 ))]
 mod register {
-    use std::arch::asm;
-    use std::marker::PhantomData;
+    use core::arch::asm;
+    use core::marker::PhantomData;
 
     use control::{read, with_defaults, write};
 
@@ -79,7 +79,7 @@ mod register {
         unsafe {
             asm!(
                 "/* {0} */",
-                in(reg) std::ptr::from_mut(value).cast::<u8>(),
+                in(reg) core::ptr::from_mut(value).cast::<u8>(),
                 options(nostack, preserves_flags)
             );
         }
@@ -89,7 +89,7 @@ mod register {
     mod control {
         //! `MXCSR`: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, 10.2.3.
 
-        use std::arch::asm;
+        use core::arch::asm;
 
         pub(super) type Register = u32;
 
@@ -142,7 +142,7 @@ mod register {
     mod control {
         //! `FPCR`: Arm Architecture Reference Manual for A-profile, C5.2.8.
 
-        use std::arch::asm;
+        use core::arch::asm;
 
         pub(super) type Register = u64;
 

@@ -1,5 +1,7 @@
 //! Memory for large results.
 
+use alloc::vec::Vec;
+
 use bytemuck::{Pod, zeroed_vec};
 
 /// From so many bytes on pages of the usual size are a burden; the threshold of `NumPy`.
@@ -10,10 +12,13 @@ const LARGE: usize = 4 << 20;
 /// New memory is handed out by the system page by page, when it is first written; with pages of 4 KiB
 /// that takes longer than to decode into it. Where there are no huge pages, this is `vec![0; len]`.
 ///
+/// Hidden, for it is not about casts: it is here for `zarrs-recast`, which has no `unsafe` code.
+///
 /// ```
 /// let zeros: Vec<f32> = recast_kernels::zeroed_in_huge_pages(2_000_000);
 /// assert_eq!(zeros, vec![0.0; 2_000_000]);
 /// ```
+#[doc(hidden)]
 #[must_use]
 pub fn zeroed_in_huge_pages<T: Pod>(len: usize) -> Vec<T> {
     let mut zeros: Vec<T> = zeroed_vec(len);

@@ -11,9 +11,9 @@
 //! The buckets lie one behind the other in one slice. An entry takes 12 bytes, and its share of the
 //! buckets' starts 8 to 32. There may be 2^31 − 1 entries, whose map would take 64 GiB.
 
-use std::cmp::Ordering;
-use std::hash::{BuildHasher, RandomState};
-use std::hint::select_unpredictable;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::hint::select_unpredictable;
 
 /// Entries from the start of a bucket on that are compared in any case.
 const COMPARED: usize = 2;
@@ -27,6 +27,22 @@ const SPARSE: usize = 1 << 15;
 
 /// What is added to the start of a bucket of more than [`COMPARED`] entries.
 const IS_LONG: u32 = 1 << 31;
+
+/// What no choice of keys can know.
+#[cfg(feature = "std")]
+fn seed() -> [u64; 4] {
+    use std::hash::{BuildHasher, RandomState};
+    let random = RandomState::new();
+    [0, 1, 2, 3].map(|word: u8| random.hash_one(word))
+}
+
+/// Without a system there is nothing random. Keys that are chosen for this seed may fill one bucket, which is
+/// sorted and halved like any: a search among n keys takes log2(n) comparisons then, rather than a few.
+#[cfg(not(feature = "std"))]
+fn seed() -> [u64; 4] {
+    // The fraction of π.
+    [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344, 0xa409_3822_299f_31d0, 0x082e_fa98_ec4e_6c89]
+}
 
 /// A key and the number of its entry. Packed: tables may be large.
 #[derive(Clone, Copy, Default)]
@@ -51,8 +67,7 @@ impl KeyTable {
     /// A table of keys and the numbers of their entries, which start at one: 0 stands for none. Of equal
     /// keys, the lowest number counts. Takes time in proportion to the number of keys.
     pub(crate) fn new(keys: impl Iterator<Item = (u64, u32)> + Clone) -> Self {
-        let random = RandomState::new();
-        Self::with_seed(keys, [0, 1, 2, 3].map(|word: u8| random.hash_one(word)))
+        Self::with_seed(keys, seed())
     }
 
     /// As [`KeyTable::new`], with a known seed.

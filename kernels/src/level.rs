@@ -1,21 +1,34 @@
 //! Which vector instructions the kernels use: the only place that names CPU features.
 //!
-//! A level with vectors is a file in [`simd`], whose token is the proof that the CPU has its features; an
+//! A level with vectors is a file in [`simd`](crate::simd), whose token is the proof that the CPU has its features; an
 //! arm of [`Level::dispatch`] hands it to what binds kernels.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-use std::fmt;
-use std::mem::MaybeUninit;
+use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::str::FromStr;
+#[cfg(feature = "std")]
 use std::sync::OnceLock;
 
-use crate::BuildError;
 use crate::bind::WithSimd;
-use crate::simd::{self, Simd};
+use crate::simd::Simd;
 use crate::stages::{self, Kernel, Run, Stage};
+use crate::{BuildError, ParseError};
 
 /// Bytes that a cache holds together, on most CPUs.
 pub(crate) const CACHE_LINE: usize = 64;
+
+/// Whether a level with these features may be looked for. Without `std` there is no system to ask whether it
+/// saves the registers, so the program has to be compiled for them.
+#[cfg(target_arch = "x86_64")]
+macro_rules! may_have {
+    ($($feature:literal),*) => {
+        cfg!(any(feature = "std", all($(target_feature = $feature),*)))
+    };
+}
 
 /// A set of instructions that the kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,58 +38,72 @@ pub enum Level {
     Scalar,
     /// x86-64 with AVX2, FMA, BMI2 and F16C.
     Avx2,
-    /// x86-64 with AVX-512 F, BW, CD, DQ and VL besides.
+    /// x86-64 with AVX-512 F, BW, CD, DQ and VL besides; in builds with the feature `avx512`.
     Avx512,
     /// aarch64 with Advanced SIMD.
     Neon,
 }
 
 impl Level {
-    pub(crate) const NAMES: &'static str = "scalar, avx2, avx512, neon";
-
-    const ALL: [Self; 4] = [Self::Scalar, Self::Avx2, Self::Avx512, Self::Neon];
+    /// All of them, of every architecture; of those that a CPU has, the fastest last.
+    pub const ALL: &'static [Self] = &[Self::Scalar, Self::Avx2, Self::Avx512, Self::Neon];
 
     /// The levels that this CPU has, the fastest last.
     #[must_use]
     pub fn available() -> Vec<Self> {
-        Self::ALL.into_iter().filter(|level| level.is_available()).collect()
+        Self::ALL.iter().copied().filter(|level| level.is_available()).collect()
     }
 
-    /// Whether this CPU has the level.
+    /// Whether this CPU has the level, and this build its kernels.
+    ///
+    /// Without the feature `std`, a CPU has what the program is compiled for: the scalar level and Neon
+    /// need nothing, Avx2 `-C target-cpu=x86-64-v3`, Avx512 `-C target-cpu=x86-64-v4`.
     #[must_use]
     pub fn is_available(self) -> bool {
         match self {
             Self::Scalar => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => simd::avx2::Avx2::is_available(),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => simd::avx512::Avx512::try_new().is_some(),
+            Self::Avx2 => {
+                may_have!("avx2", "bmi1", "bmi2", "f16c", "fma", "lzcnt")
+                    && crate::simd::avx2::Avx2::is_available()
+            }
+            #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+            Self::Avx512 => {
+                may_have!("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+                    && crate::simd::avx512::Avx512::try_new().is_some()
+            }
             #[cfg(target_arch = "aarch64")]
-            Self::Neon => simd::neon::Neon::is_available(),
-            #[allow(unreachable_patterns)] // each architecture lacks some
+            Self::Neon => crate::simd::neon::Neon::is_available(),
+            #[allow(unreachable_patterns)] // each architecture and build lacks some
             _ => false,
         }
     }
 
-    /// The level that plans use: `RECAST_LEVEL` if it is set, else the fastest one of this CPU.
+    /// The level that plans use which are not given one: that of the environment variable `RECAST_LEVEL` if it
+    /// is set, else the fastest one of this CPU. Only this reads the variable, once in the life of a process;
+    /// without the feature `std` nothing does.
     ///
     /// # Errors
-    /// `RECAST_LEVEL` names no level, or one that this CPU lacks.
+    /// `RECAST_LEVEL` names no level, or one that this CPU or this build lacks.
     pub fn selected() -> Result<Self, BuildError> {
-        static SELECTED: OnceLock<Result<Level, BuildError>> = OnceLock::new();
-        SELECTED
-            .get_or_init(|| match std::env::var("RECAST_LEVEL") {
-                Err(_) => Ok(Self::available().pop().unwrap_or(Self::Scalar)),
-                Ok(name) => match Self::from_name(&name) {
-                    None => Err(BuildError::UnknownLevel(name)),
-                    Some(level) if level.is_available() => Ok(level),
-                    Some(level) => Err(BuildError::Level(level)),
-                },
-            })
-            .clone()
+        forced().unwrap_or_else(|| {
+            let mut fastest_first = Self::ALL.iter().rev().copied();
+            Ok(fastest_first.find(|level| level.is_available()).unwrap_or(Self::Scalar))
+        })
     }
 
-    /// The name, as `RECAST_LEVEL` takes it.
+    /// The level, if it can be used.
+    pub(crate) fn checked(self) -> Result<Self, BuildError> {
+        if self.is_available() {
+            Ok(self)
+        } else if self == Self::Avx512 && cfg!(not(feature = "avx512")) {
+            Err(BuildError::LevelLeftOut(self))
+        } else {
+            Err(BuildError::Level(self))
+        }
+    }
+
+    /// The name, for instance `avx2`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,7 +117,7 @@ impl Level {
     /// The level with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.name() == name)
+        Self::ALL.iter().copied().find(|level| level.name() == name)
     }
 
     /// Asks for bytes that are read soon. The hardware does so by itself, but not as far ahead as a loop
@@ -110,16 +137,17 @@ impl Level {
     }
 
     /// What `bind` makes of the level's registers; none if it has no vectors, or the CPU not the level.
+    #[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(unused_variables))]
     pub(crate) fn dispatch<B: WithSimd>(self, bind: B) -> Option<B::Output> {
         match self {
             Self::Scalar => None,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => Some(bind.with(simd::avx2::Avx2::try_new()?)),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => Some(bind.with(simd::avx512::Avx512::try_new()?)),
+            Self::Avx2 => Some(bind.with(crate::simd::avx2::Avx2::try_new()?)),
+            #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+            Self::Avx512 => Some(bind.with(crate::simd::avx512::Avx512::try_new()?)),
             #[cfg(target_arch = "aarch64")]
-            Self::Neon => Some(bind.with(simd::neon::Neon::try_new()?)),
-            #[allow(unreachable_patterns)] // each architecture lacks some
+            Self::Neon => Some(bind.with(crate::simd::neon::Neon::try_new()?)),
+            #[allow(unreachable_patterns)] // each architecture and build lacks some
             _ => None,
         }
     }
@@ -128,6 +156,23 @@ impl Level {
     pub(crate) fn bind_vectorized<K: Kernel + Clone>(self, kernel: K) -> Stage {
         self.dispatch(Vectorize(kernel.clone())).unwrap_or_else(|| stages::bind_loop(kernel))
     }
+}
+
+/// The level that the environment variable forces.
+#[cfg(feature = "std")]
+fn forced() -> Option<Result<Level, BuildError>> {
+    static FORCED: OnceLock<Option<Result<Level, BuildError>>> = OnceLock::new();
+    let read = || {
+        let name = std::env::var_os("RECAST_LEVEL")?;
+        let level = name.to_string_lossy().parse::<Level>().map_err(BuildError::UnknownLevel);
+        Some(level.and_then(Level::checked))
+    };
+    FORCED.get_or_init(read).clone()
+}
+
+#[cfg(not(feature = "std"))]
+fn forced() -> Option<Result<Level, BuildError>> {
+    None
 }
 
 /// A loop for a level's features.
@@ -160,5 +205,22 @@ unsafe impl<S: Simd, K: Kernel> Run for Vectorized<S, K> {
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+/// Reads the name.
+///
+/// ```
+/// use recast_kernels::Level;
+/// assert_eq!("avx2".parse(), Ok(Level::Avx2));
+/// let error = "sse2".parse::<Level>().unwrap_err().to_string();
+/// assert_eq!(error, r#""sse2" is not one of scalar, avx2, avx512, neon"#);
+/// ```
+impl FromStr for Level {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let names = Self::ALL.iter().map(|level| level.name());
+        Self::from_name(text).ok_or_else(|| ParseError::none_of(text, names))
     }
 }

@@ -22,36 +22,60 @@
 //! same as that of [`mod@reference`], which does one element at a time.
 //!
 //! # Features
-//! - `rayon`: `Plan::par_run`, which spreads a run over threads.
+//! All are on unless they are left out with `default-features = false`:
+//! - `std`: the levels of the CPU are found when the program runs, and the environment is read. Without it, the
+//!   crate needs `alloc` alone, and [`Level::is_available`] says which levels there are.
+//! - `rayon`: `Plan::par_run`, which spreads a run over threads. Needs `std`.
+//! - `avx512`: the kernels of [`Level::Avx512`].
+//! - `small-types`: plans with `int2`, `int4`, `uint2`, `uint4` and the floats of 4, 6 and 8 bits. Without it
+//!   these types are refused when a plan is built; [`Scalar`]s have them all the same.
+//!
+//! # Environment
+//! `RECAST_LEVEL=scalar|avx2|avx512|neon` forces the level of plans that are not given one; see
+//! [`Level::selected`].
 //!
 //! # Dependencies in signatures
 //! [`half`] (`f16` and `bf16` are elements) and [`bytemuck`] (the bound of [`Element`]) are re-exported. A
 //! new major version of one of them is a new breaking version of this crate.
 
+#![no_std]
+
+#[macro_use]
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+// `bind`, `ops`, `pipeline` and `simd` are for registers that other architectures have not.
+#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(dead_code))]
 mod bind;
 mod element;
 mod error;
 mod float_environment;
+#[cfg(feature = "std")]
 mod huge_pages;
 mod key_table;
 mod level;
 mod map_index;
+#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(dead_code))]
 mod ops;
 mod past_caches;
+#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(dead_code))]
 mod pipeline;
 mod plan;
 pub mod reference;
 mod scalar;
+#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(dead_code))]
 mod simd;
 mod stages;
 mod step;
 
 pub use element::{ElementType, FloatFormat, Format, Specials};
 pub use error::{BuildError, CastError, ParseError, Reason, RunError};
+#[cfg(feature = "std")]
 pub use huge_pages::zeroed_in_huge_pages;
 pub use level::Level;
 pub use plan::{Error, Plan, PlanBuilder, cast};
 pub use scalar::{Element, Scalar};
-pub use step::{Cast, FloatOverflow, OutOfRange, Rounding, ScaleOffset, Step};
+pub use step::{Affine, Cast, FloatOverflow, OutOfRange, Rounding, Step};
 // Their types and traits are in signatures here: `f16`, `bf16` and `Pod`.
 pub use {bytemuck, half};

@@ -1,5 +1,7 @@
 //! The one-element reference for steps with long maps, whose keys it would compare one by one.
 
+use alloc::vec::Vec;
+
 use crate::key_table::KeyTable;
 use crate::{CastError, Reason, Scalar, Step, reference};
 

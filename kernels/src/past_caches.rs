@@ -1,6 +1,6 @@
 //! Writing what is too much for the caches.
 
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 /// Writes that go past the caches, where the CPU has such: main memory need not be read to be written.
 /// They are complete, for other threads too, when this is dropped.
@@ -16,7 +16,7 @@ impl PastCaches {
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(crate) fn write(&self, from: &[u8], to: &mut [MaybeUninit<u8>]) {
-        use std::arch::x86_64::{__m128i, _mm_stream_si128};
+        use core::arch::x86_64::{__m128i, _mm_stream_si128};
         const SIZE: usize = size_of::<__m128i>();
         if !to.as_ptr().addr().is_multiple_of(align_of::<__m128i>()) {
             to.write_copy_of_slice(from);
@@ -45,6 +45,6 @@ impl PastCaches {
 impl Drop for PastCaches {
     fn drop(&mut self) {
         // SAFETY: every x86-64 CPU has SSE.
-        unsafe { std::arch::x86_64::_mm_sfence() };
+        unsafe { core::arch::x86_64::_mm_sfence() };
     }
 }

@@ -5,7 +5,8 @@
 //! a time that 64-bit elements fit into AVX2's sixteen. [`Then`] joins two `Each`s. All of it is composed at
 //! compile time and inlined into one function per body and level, [`Simd::vectorize`].
 
-use std::mem::MaybeUninit;
+use alloc::boxed::Box;
+use core::mem::MaybeUninit;
 
 use crate::simd::{I8s, I16s, Simd};
 use crate::stages::{LANES, Run, Stage};

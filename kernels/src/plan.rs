@@ -1,8 +1,11 @@
 //! Building a plan from steps, and running it.
 
-use std::mem::MaybeUninit;
-use std::sync::{Arc, OnceLock};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 
+use once_cell::race::OnceBox;
 use thiserror::Error;
 
 use crate::float_environment::in_default_environment;
@@ -11,8 +14,8 @@ use crate::map_index::MapIndex;
 use crate::past_caches::PastCaches;
 use crate::stages::{self, Stage};
 use crate::{
-    BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
-    ScaleOffset, Step,
+    Affine, BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
+    Step,
 };
 
 /// Steps bound to an element type, ready to run over any number of slices.
@@ -32,11 +35,11 @@ struct Inner {
     level: Level,
     stages: Vec<Stage>,
     /// For [`Plan::run_reference`]; filled when it is first needed, which for most plans is never.
-    map_index: OnceLock<MapIndex>,
+    map_index: OnceBox<MapIndex>,
 }
 
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Plan")
             .field("source", &self.source)
             .field("steps", &self.steps)
@@ -71,12 +74,12 @@ impl PlanBuilder {
     }
 
     /// Adds `(x − offset) · scale`.
-    pub fn scale(self, parameters: ScaleOffset) -> Self {
+    pub fn scale(self, parameters: Affine) -> Self {
         self.step(Step::Scale(parameters))
     }
 
     /// Adds `x / scale + offset`.
-    pub fn unscale(self, parameters: ScaleOffset) -> Self {
+    pub fn unscale(self, parameters: Affine) -> Self {
         self.step(Step::Unscale(parameters))
     }
 
@@ -102,7 +105,8 @@ impl PlanBuilder {
     ///
     /// # Errors
     /// A parameter of another type than the elements that reach its step, a scale of zero, a scale or
-    /// offset that is not finite, `wrap` towards a float type, or a level that this CPU lacks.
+    /// offset that is not finite, `wrap` towards a float type, or a level or a type that this CPU or this
+    /// build of the crate lacks.
     pub fn build(self) -> Result<Plan, BuildError> {
         // Kernels are chosen and their tables filled by computing with floats.
         in_default_environment(self, Self::bind)
@@ -110,23 +114,27 @@ impl PlanBuilder {
 
     fn bind(self) -> Result<Plan, BuildError> {
         let Self { source, steps, swap_input, swap_output, level } = self;
-        let target = steps.iter().try_fold(source, check)?;
-        let level = match level {
-            Some(level) if !level.is_available() => return Err(BuildError::Level(level)),
-            Some(level) => level,
-            None => Level::selected()?,
-        };
+        let target = steps.iter().try_fold(in_this_build(source)?, check)?;
+        let level = level.map_or_else(Level::selected, Level::checked)?;
         let swap = |swap: bool, element| swap.then(|| stages::swap_bytes(element, level)).flatten();
         let stages = swap(swap_input, source)
             .into_iter()
             .chain(stages::bind_steps(source, &steps, level))
             .chain(swap(swap_output, target))
             .collect();
-        let map_index = OnceLock::new();
+        let map_index = OnceBox::new();
         let inner =
             Inner { source, target, steps, swap_input, swap_output, level, stages, map_index };
         Ok(Plan { inner: Arc::new(inner) })
     }
+}
+
+/// A type whose kernels are not left out.
+fn in_this_build(element_type: ElementType) -> Result<ElementType, BuildError> {
+    if cfg!(not(feature = "small-types")) && element_type.is_small() {
+        return Err(BuildError::TypeLeftOut(element_type));
+    }
+    Ok(element_type)
 }
 
 /// Checks a step against the type that reaches it; returns the type that leaves it.
@@ -141,6 +149,7 @@ fn check(source: ElementType, step: &Step) -> Result<ElementType, BuildError> {
     };
     match step {
         Step::Cast(Cast { target, out_of_range, map, .. }) => {
+            in_this_build(*target)?;
             if *out_of_range == OutOfRange::Wrap && target.is_float() {
                 return Err(BuildError::WrapToFloat(*target));
             }
@@ -150,8 +159,7 @@ fn check(source: ElementType, step: &Step) -> Result<ElementType, BuildError> {
             }
             Ok(*target)
         }
-        Step::Scale(ScaleOffset { offset, scale, .. })
-        | Step::Unscale(ScaleOffset { offset, scale, .. }) => {
+        Step::Scale(Affine { offset, scale, .. }) | Step::Unscale(Affine { offset, scale, .. }) => {
             if let Some(offset) = *offset {
                 typed("offset", offset, source)?;
                 if !offset.is_finite() {
@@ -419,7 +427,7 @@ impl Plan {
         start: usize,
     ) -> Result<(), CastError> {
         let Inner { source, target, steps, swap_input, swap_output, map_index, .. } = &*self.inner;
-        let map_index = map_index.get_or_init(|| MapIndex::new(steps));
+        let map_index = map_index.get_or_init(|| Box::new(MapIndex::new(steps)));
         let elements = input.chunks_exact(source.size());
         for (index, (from, to)) in
             (start..).zip(elements.zip(output.chunks_exact_mut(target.size())))

@@ -9,8 +9,8 @@ use num_traits::Float;
 
 use crate::float_environment::in_default_environment;
 use crate::{
-    Cast, CastError, ElementType, FloatFormat, FloatOverflow, Format, OutOfRange, Reason, Rounding,
-    Scalar, ScaleOffset, Specials, Step,
+    Affine, Cast, CastError, ElementType, FloatFormat, FloatOverflow, Format, OutOfRange, Reason,
+    Rounding, Scalar, Specials, Step,
 };
 
 /// The value of an element, exactly.
@@ -273,11 +273,11 @@ fn finite_to_float(
     Some(if format.is_signed() { bits | sign << (format.bits() - 1) } else { bits })
 }
 
-/// Casts one value with the map of `cast`.
+/// Casts one value as a step of a plan does, with its map.
 ///
 /// # Errors
 /// As [`cast`].
-pub fn cast_value(value: Scalar, cast_step: &Cast) -> Result<Scalar, Reason> {
+pub fn apply_cast(value: Scalar, cast_step: &Cast) -> Result<Scalar, Reason> {
     let entry = cast_step.map.iter().find(|(key, _)| key.equals(value));
     cast_unless_mapped(value, cast_step, entry)
 }
@@ -298,8 +298,8 @@ pub(crate) fn cast_unless_mapped(
 ///
 /// # Errors
 /// [`Reason::Overflow`] if a result does not fit the type.
-pub fn scale(value: Scalar, parameters: &ScaleOffset) -> Result<Scalar, Reason> {
-    let ScaleOffset { offset, scale, overflow } = *parameters;
+pub fn scale(value: Scalar, parameters: &Affine) -> Result<Scalar, Reason> {
+    let Affine { offset, scale, overflow } = *parameters;
     let value = operate(Operation::Subtract, value, offset, overflow)?;
     operate(Operation::Multiply, value, scale, overflow)
 }
@@ -309,8 +309,8 @@ pub fn scale(value: Scalar, parameters: &ScaleOffset) -> Result<Scalar, Reason> 
 /// # Errors
 /// [`Reason::Overflow`] if a result does not fit the type, [`Reason::InexactDivision`] if an integer
 /// is no multiple of the scale.
-pub fn unscale(value: Scalar, parameters: &ScaleOffset) -> Result<Scalar, Reason> {
-    let ScaleOffset { offset, scale, overflow } = *parameters;
+pub fn unscale(value: Scalar, parameters: &Affine) -> Result<Scalar, Reason> {
+    let Affine { offset, scale, overflow } = *parameters;
     let value = operate(Operation::Divide, value, scale, overflow)?;
     operate(Operation::Add, value, offset, overflow)
 }
@@ -441,7 +441,7 @@ pub(crate) fn integer(value: Scalar) -> i128 {
 /// The reason why the value cannot be converted.
 pub fn step(value: Scalar, step: &Step) -> Result<Scalar, Reason> {
     match step {
-        Step::Cast(cast) => cast_value(value, cast),
+        Step::Cast(cast) => apply_cast(value, cast),
         Step::Scale(parameters) => scale(value, parameters),
         Step::Unscale(parameters) => unscale(value, parameters),
     }

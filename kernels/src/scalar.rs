@@ -1,7 +1,10 @@
 //! One element together with its type.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
 
 use half::{bf16, f16};
 
@@ -102,6 +105,7 @@ impl Scalar {
 
     /// Writes the element in native byte order into `bytes`, which must be exactly one element long;
     /// otherwise nothing is written and `false` is returned.
+    #[must_use = "false says that nothing is written"]
     pub fn write_ne_bytes(self, bytes: &mut [u8]) -> bool {
         if bytes.len() != self.element_type.size() {
             return false;
@@ -119,7 +123,8 @@ impl Scalar {
     #[must_use]
     pub fn to_ne_bytes(self) -> Vec<u8> {
         let mut bytes = vec![0; self.element_type.size()];
-        self.write_ne_bytes(&mut bytes);
+        let written = self.write_ne_bytes(&mut bytes);
+        debug_assert!(written);
         bytes
     }
 

@@ -1,7 +1,9 @@
 //! What a plan does to each element: casts and scale-and-offset, with their parameters.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::borrow::ToOwned;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
 
 use crate::{ElementType, ParseError, Scalar};
 
@@ -32,7 +34,7 @@ impl Rounding {
         Self::NearestAway,
     ];
 
-    /// The name in codec metadata, for instance `nearest-even`.
+    /// The name, for instance `nearest-even`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,7 +46,7 @@ impl Rounding {
         }
     }
 
-    /// The rounding with this name in codec metadata.
+    /// The rounding with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|rounding| rounding.name() == name)
@@ -57,15 +59,13 @@ impl fmt::Display for Rounding {
     }
 }
 
-/// Reads the name in codec metadata.
+/// Reads the name.
 impl FromStr for Rounding {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        Self::from_name(text).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|rounding| rounding.name()).collect();
-            ParseError::new(text, format!("one of {}", names.join(", ")))
-        })
+        let names = Self::ALL.iter().map(|rounding| rounding.name());
+        Self::from_name(text).ok_or_else(|| ParseError::none_of(text, names))
     }
 }
 
@@ -73,7 +73,7 @@ impl FromStr for Rounding {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OutOfRange {
-    /// It is an error (`out_of_range` absent in the metadata).
+    /// It is an error.
     #[default]
     Error,
     /// ±Inf where the target has it, else the target's minimum or maximum.
@@ -86,7 +86,7 @@ impl OutOfRange {
     /// All of them, the default first.
     pub const ALL: &'static [Self] = &[Self::Error, Self::Clamp, Self::Wrap];
 
-    /// The name in codec metadata; `None` for [`OutOfRange::Error`], which is written by absence.
+    /// The name; `None` for [`OutOfRange::Error`], which is written by absence.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         match self {
@@ -97,7 +97,7 @@ impl OutOfRange {
     }
 }
 
-/// Reads the name in codec metadata, where [`OutOfRange::Error`] has none.
+/// Reads the name; [`OutOfRange::Error`] has none.
 impl FromStr for OutOfRange {
     type Err = ParseError;
 
@@ -107,18 +107,18 @@ impl FromStr for OutOfRange {
     }
 }
 
-/// What `scale_offset` does when finite input overflows to infinity.
+/// What an [`Affine`] step does when finite input overflows to infinity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FloatOverflow {
-    /// An error, as the specification demands.
+    /// An error.
     #[default]
     Strict,
     /// ±Inf as IEEE 754 says, in types that have it; for data written by implementations that do so.
     Ieee,
 }
 
-/// A cast to another element type: `cast_value` in one direction.
+/// A cast to another element type.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Cast {
@@ -164,27 +164,28 @@ impl Cast {
     }
 }
 
-/// The parameters of `scale_offset`, both of the type of the elements.
+/// An offset and a scale, both of the type of the elements: [`Step::Scale`] takes them off, [`Step::Unscale`]
+/// puts them back.
 ///
 /// A missing parameter is a step that is skipped; a given one is computed, even if it is 0 or 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct ScaleOffset {
-    /// Subtracted when encoding, added when decoding. Must be finite.
+pub struct Affine {
+    /// Subtracted by [`Step::Scale`], added by [`Step::Unscale`]. Must be finite.
     pub offset: Option<Scalar>,
-    /// Multiplies when encoding, divides when decoding. Must be finite and not zero.
+    /// Multiplies in [`Step::Scale`], divides in [`Step::Unscale`]. Must be finite and not zero.
     pub scale: Option<Scalar>,
     /// What happens when finite float input overflows.
     pub overflow: FloatOverflow,
 }
 
-impl ScaleOffset {
+impl Affine {
     /// Parameters with strict overflow; an operation without its parameter is skipped.
     ///
     /// ```
-    /// use recast_kernels::{ElementType, Plan, ScaleOffset};
+    /// use recast_kernels::{Affine, ElementType, Plan};
     /// # fn main() -> Result<(), recast_kernels::Error> {
-    /// let parameters = ScaleOffset::new(Some(5_i16.into()), Some(10_i16.into()));
+    /// let parameters = Affine::new(Some(5_i16.into()), Some(10_i16.into()));
     /// let plan = Plan::builder(ElementType::Int16).scale(parameters).build()?;
     /// assert_eq!(plan.run_to_vec(&7_i16.to_ne_bytes())?, 20_i16.to_ne_bytes());
     /// # Ok(()) }
@@ -208,7 +209,7 @@ pub enum Step {
     /// Cast to another type.
     Cast(Cast),
     /// `(x − offset) · scale`, in the elements' own arithmetic.
-    Scale(ScaleOffset),
+    Scale(Affine),
     /// `x / scale + offset`, in the elements' own arithmetic.
-    Unscale(ScaleOffset),
+    Unscale(Affine),
 }

@@ -5,8 +5,8 @@ mod differential;
 mod oracle;
 
 use recast_kernels::{
-    Cast, CastError, ElementType as E, Level, OutOfRange, Plan, PlanBuilder, RunError, Scalar,
-    ScaleOffset, Step, reference,
+    Affine, Cast, CastError, ElementType as E, Level, OutOfRange, Plan, PlanBuilder, RunError,
+    Scalar, Step, reference,
 };
 
 use differential::push;
@@ -32,7 +32,7 @@ fn positions(random: &mut Random) -> Vec<usize> {
 fn chains() -> Vec<(E, Vec<Step>)> {
     let chain = |source: E, casts: &[Cast]| {
         let scale = Scalar::from(4_u8).cast(source, <_>::default(), OutOfRange::Error).ok();
-        let scale = Step::Scale(ScaleOffset::new(None, scale));
+        let scale = Step::Scale(Affine::new(None, scale));
         (source, [scale].into_iter().chain(casts.iter().cloned().map(Step::Cast)).collect())
     };
     let clamp = |target| Cast::new(target).out_of_range(OutOfRange::Clamp);

@@ -10,8 +10,8 @@ mod differential;
 mod oracle;
 
 use recast_kernels::{
-    Cast, CastError, ElementType as E, FloatOverflow, Level, OutOfRange, Plan, PlanBuilder,
-    Rounding, RunError, Scalar, ScaleOffset, Step, cast, reference,
+    Affine, Cast, CastError, ElementType as E, FloatOverflow, Level, OutOfRange, Plan, PlanBuilder,
+    Rounding, RunError, Scalar, Step, cast, reference,
 };
 
 use differential::{Check, in_parallel, push};
@@ -248,7 +248,7 @@ fn scale_and_offset_alone_and_before_a_cast_give_the_same_in_every_environment()
         let parameters = |offset: Option<f64>, scale: Option<f64>| {
             let offset = offset.map(|offset| near(offset, source));
             let scale = scale.map(|scale| near(scale, source)).filter(|scale| !scale.is_zero());
-            ScaleOffset::new(offset, scale).overflow(FloatOverflow::Ieee)
+            Affine::new(offset, scale).overflow(FloatOverflow::Ieee)
         };
         let mut count = 0;
         for parameters in [
@@ -279,7 +279,7 @@ fn scale_and_offset_alone_and_before_a_cast_give_the_same_in_every_environment()
 fn every_way_to_run_gives_the_same_in_every_environment() {
     // A third of the smallest normal number, and what is inexact.
     let input: Vec<f32> = (0..5000_u16).map(|x| f32::from(x) * 0.1 * f32::MIN_POSITIVE).collect();
-    let scale = ScaleOffset::new(None, Some(0.5_f32.into()));
+    let scale = Affine::new(None, Some(0.5_f32.into()));
     let plan = || Plan::builder(E::Float32).scale(scale).build().expect("a plan");
     let bytes: &[u8] = bytemuck::cast_slice(&input);
     let expected: Vec<u8> = input.iter().flat_map(|x| (x * 0.5).to_ne_bytes()).collect();
@@ -328,7 +328,7 @@ fn the_reference_gives_the_same_in_every_environment() {
     let mut random = Random::new(7);
     for source in E::ALL.iter().copied().filter(|source| source.is_float()) {
         let (offset, scale) = (near(1e-40, source), near(0.7, source));
-        let parameters = ScaleOffset::new(Some(offset), Some(scale)).overflow(FloatOverflow::Ieee);
+        let parameters = Affine::new(Some(offset), Some(scale)).overflow(FloatOverflow::Ieee);
         let target = *random.pick(E::ALL);
         for bits in elements(source) {
             let value = Scalar::from_bits(source, bits);

@@ -1,6 +1,8 @@
 //! The hash table of long scalar maps finds what is in it, and no choice of keys makes it slow: the number
 //! of keys that a search compares is counted, so nothing here depends on time.
 
+extern crate alloc;
+
 #[path = "../src/key_table.rs"]
 mod key_table;
 

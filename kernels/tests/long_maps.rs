@@ -5,8 +5,8 @@ mod differential;
 mod oracle;
 
 use recast_kernels::{
-    Cast, ElementType as E, Level, OutOfRange, Plan, PlanBuilder, Reason, RunError, Scalar,
-    ScaleOffset, Step, reference,
+    Affine, Cast, ElementType as E, Level, OutOfRange, Plan, PlanBuilder, Reason, RunError, Scalar,
+    Step, reference,
 };
 
 use differential::{Subject, in_parallel};
@@ -121,7 +121,7 @@ fn an_error_behind_a_long_map_is_that_of_the_first_failing_element() {
 #[test]
 fn elements_that_only_the_reference_converts_do_not_search_a_long_map() {
     // Finite products overflow, an error, and infinite ones pass: kernels may leave both to the reference.
-    let scale = ScaleOffset::new(None, Some(1e300_f64.into()));
+    let scale = Affine::new(None, Some(1e300_f64.into()));
     let map = (0..200_000_u32).map(|index| (f64::from(index).into(), f64::from(index + 1).into()));
     let cast = Cast::new(E::Float64).map(map);
     let steps = [Step::Scale(scale), Step::Cast(cast)];
@@ -164,7 +164,7 @@ fn the_first_of_equal_keys_counts_in_long_maps() {
         } as u32;
         assert_eq!(output, expected.to_ne_bytes(), "{key}");
         if index % 100 == 0 {
-            assert_eq!(reference::cast_value(key.into(), &cast), Ok(expected.into()));
+            assert_eq!(reference::apply_cast(key.into(), &cast), Ok(expected.into()));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Runs that are too long for the caches, which ask for their input ahead or write past them, and runs
 //! spread over threads, give what runs of their pieces give.
 
-use recast_kernels::{Cast, ElementType as E, Level, Plan, RunError, Scalar, ScaleOffset};
+use recast_kernels::{Affine, Cast, ElementType as E, Level, Plan, RunError, Scalar};
 
 /// More elements than those from which on a run asks for its input ahead, and no multiple of any block.
 const ELEMENTS: usize = 1_234_567;
@@ -19,7 +19,7 @@ fn elements(plan: &Plan) -> usize {
 }
 
 fn plans() -> Vec<Plan> {
-    let scale = ScaleOffset::new(None, Some(0.5_f32.into()));
+    let scale = Affine::new(None, Some(0.5_f32.into()));
     let nan_to_7 = [(Scalar::from(f32::NAN), Scalar::from(7_u8))];
     let to_byte = Cast::new(E::UInt8).map(nan_to_7);
     let every_level = |level| {

@@ -7,8 +7,7 @@ mod oracle;
 
 use proptest::prelude::*;
 use recast_kernels::{
-    Cast, ElementType, FloatOverflow, OutOfRange, Reason, Rounding, Scalar, ScaleOffset, Step,
-    reference,
+    Affine, Cast, ElementType, FloatOverflow, OutOfRange, Reason, Rounding, Scalar, Step, reference,
 };
 
 use rustc_apfloat::ieee::{BFloatS, DoubleS, Float8E5M2S, HalfS, IeeeFloat, Semantics, SingleS};
@@ -108,7 +107,7 @@ fn compare_scale_offset(
     let mut count = 0;
     for overflow in [FloatOverflow::Strict, FloatOverflow::Ieee] {
         for (offset, scale) in [(offset, None), (None, scale), (offset, scale)] {
-            let parameters = ScaleOffset::new(offset, scale).overflow(overflow);
+            let parameters = Affine::new(offset, scale).overflow(overflow);
             for step in [Step::Scale(parameters), Step::Unscale(parameters)] {
                 let found = bits(reference::step(value, &step));
                 let expected = oracle::step(element_type, x, &step);
@@ -308,7 +307,7 @@ fn the_examples_of_the_specification_hold() {
 
 #[test]
 fn the_examples_of_scale_offset_hold() {
-    let with = ScaleOffset::new;
+    let with = Affine::new;
     let (five, ten) = (Scalar::from(5_u8), Scalar::from(10_u8));
     // Every intermediate must fit, even if a later step would come back.
     assert_eq!(reference::scale(five, &with(Some(ten), None)), Err(Reason::Overflow));
@@ -361,7 +360,7 @@ fn the_first_map_key_that_equals_the_element_by_value_decides() {
         (7.1, Ok(7)),
     ];
     for (value, expected) in cases {
-        assert_eq!(bits(reference::cast_value(value.into(), &step)), expected, "{value}");
+        assert_eq!(bits(reference::apply_cast(value.into(), &step)), expected, "{value}");
         assert_eq!(
             oracle::cast_value(ElementType::Float32, value.to_bits().into(), &step),
             expected,
@@ -385,7 +384,7 @@ fn maps_of_every_type_match_as_the_oracle_says() {
             let step = Cast::new(target).map(map.collect::<Vec<_>>());
             let keys: Vec<u64> = step.map.iter().map(|(key, _)| key.bits()).collect();
             for element in (0..20).map(|_| *random.pick(&edges)).chain(keys) {
-                let found = bits(reference::cast_value(Scalar::from_bits(source, element), &step));
+                let found = bits(reference::apply_cast(Scalar::from_bits(source, element), &step));
                 let expected = oracle::cast_value(source, element, &step);
                 if found != expected {
                     return Err(format!(

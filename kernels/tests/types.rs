@@ -107,3 +107,14 @@ fn every_finite_value_of_up_to_16_bits_reads_back_from_its_text() {
         }
     }
 }
+
+#[test]
+#[cfg(not(feature = "avx512"))]
+fn a_level_that_is_left_out_is_refused_with_its_feature() {
+    use recast_kernels::Level;
+    let refused = Plan::builder(ElementType::Int8).level(Level::Avx512).build().unwrap_err();
+    let expected =
+        "level avx512 is left out of this build; enable the feature avx512 of recast-kernels";
+    assert_eq!(refused.to_string(), expected);
+    assert!(!Level::available().contains(&Level::Avx512));
+}

@@ -4,7 +4,7 @@
 //! bars, rendering and exit codes to its caller. It prints nothing, and never ends the process.
 //!
 //! ```
-//! # use recast_pack::{AllClose, CompareJob, PackJob, PackOptions, Runtime};
+//! # use recast_pack::{AllClose, CompareJob, Job, PackJob, PackOptions, Runtime};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let input = folder.path().join("t2m.zarr");
@@ -53,8 +53,8 @@ pub use check::difference::Differences;
 pub use error::{Error, ErrorKind};
 pub use io::shard_codecs::{Readers, Reading};
 pub use io::store::{array_in, is_group};
-pub use jobs::cat::cat;
-pub use jobs::cf::{CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport};
+pub use jobs::cat::{CatFormat, cat};
+pub use jobs::cf::{CfAlternative, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport};
 pub use jobs::compare::{AllClose, CompareCounts, CompareJob, CompareReport};
 pub use jobs::group::{
     ArrayReport, ArrayRule, CompareGroupJob, ComparedArray, GroupComparison, GroupEntry, GroupInfo,
@@ -64,7 +64,7 @@ pub use jobs::group::{
 pub use jobs::info::{ArrayInfo, CodecInfo};
 pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateReport, MigratedArray};
 pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom};
-pub use jobs::pending::Pending;
+pub use jobs::pending::{Job, Pending};
 pub use jobs::unpack::{UnpackJob, UnpackReport};
 pub use options::{Compressor, NanTo, PackOptions, Percentiles, ShardCodecs, scalar};
 pub use runtime::{Pass, Progress, Runtime};

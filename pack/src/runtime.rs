@@ -27,6 +27,13 @@ pub struct Runtime {
     pub interrupt: Arc<AtomicBool>,
 }
 
+impl Runtime {
+    /// An error once the caller has asked the job to stop.
+    pub(crate) fn check_interrupt(&self) -> Result<()> {
+        if self.interrupt.load(Ordering::Relaxed) { Err(Interrupted.into()) } else { Ok(()) }
+    }
+}
+
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtime")

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use recast_pack::{PackJob, PackOptions, PackReport, Runtime, cat, scalar};
+use recast_pack::{CatFormat, Job, PackJob, PackOptions, PackReport, Runtime, cat, scalar};
 use serde_json::{Value, json};
 
 const ELEMENTS: usize = 600;
@@ -178,7 +178,7 @@ fn pack(
     let report = PackJob::new(&input, &output, options).run(&runtime);
     let report = report.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
     let mut bytes = Vec::new();
-    cat(&output, &runtime, &mut bytes).unwrap();
+    cat(&output, CatFormat::Raw, &runtime, &mut bytes).unwrap();
     Ok((report, float.values(&bytes)))
 }
 

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 
 use crate::arrays;
 use crate::dtypes::{elements, resolve};
-use crate::plans::{self, Affine, Number, Operation, Request};
+use crate::plans::{self, AffineArguments, Number, Operation, Request};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 
 type Object<'a, 'py> = &'a Bound<'py, PyAny>;
@@ -125,8 +125,8 @@ fn affine(
     offset: Option<Object<'_, '_>>,
     scale: Option<Object<'_, '_>>,
     float_overflow: Option<Object<'_, '_>>,
-) -> PyResult<Affine> {
-    Ok(Affine {
+) -> PyResult<AffineArguments> {
+    Ok(AffineArguments {
         offset: offset.map(Number::read).transpose()?,
         scale: scale.map(Number::read).transpose()?,
         overflow: float_overflow.map(plans::float_overflow).transpose()?.unwrap_or_default(),

@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMapping, PyString};
-use recast_kernels::{Cast, PlanBuilder, ScaleOffset, Step};
+use recast_kernels::{Affine, Cast, PlanBuilder, Step};
 use zarr_recast::{
     ElementType, FloatOverflow, JsonScalar, MetadataError, OutOfRange, Plan, Rounding, Scalar,
 };
@@ -80,26 +80,26 @@ impl Number {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
     Cast { rounding: Rounding, out_of_range: OutOfRange, map: Vec<(Number, Number)> },
-    Scale(Affine),
-    Unscale(Affine),
+    Scale(AffineArguments),
+    Unscale(AffineArguments),
 }
 
 /// The arguments of `scale_offset`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Affine {
+pub(crate) struct AffineArguments {
     pub(crate) offset: Option<Number>,
     pub(crate) scale: Option<Number>,
     pub(crate) overflow: FloatOverflow,
 }
 
-impl Affine {
-    fn bind(&self, element_type: ElementType) -> Result<ScaleOffset, MetadataError> {
+impl AffineArguments {
+    fn bind(&self, element_type: ElementType) -> Result<Affine, MetadataError> {
         let read = |name, number: &Option<Number>| {
             let scalar = number.as_ref().map(|number| number.scalar(element_type)).transpose();
             scalar.map_err(|error| error.below(name))
         };
         let (offset, scale) = (read("offset", &self.offset)?, read("scale", &self.scale)?);
-        Ok(ScaleOffset::new(offset, scale).overflow(self.overflow))
+        Ok(Affine::new(offset, scale).overflow(self.overflow))
     }
 }
 

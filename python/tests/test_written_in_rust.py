@@ -77,7 +77,7 @@ def test_what_zarrs_recast_writes(case, tmp_path):
         ["--max-abs-error", "0.01"],
         ["--max-abs-error", "0.5", "--data-type", "uint8"],
         ["--max-abs-error", "0.01", "--data-type", "int32"],
-        ["--data-type", "float16", "--rounding", "towards-zero"],
+        ["--scale", "1", "--data-type", "float16", "--rounding", "towards-zero"],
         ["--scale", "100", "--data-type", "int16"],
     ],
     ids=" ".join,
@@ -94,6 +94,14 @@ def test_what_recast_packs(options, tmp_path):
     # Shape, chunks and names are the original's, too.
     run("recast", "unpack", "--quiet", path, tmp_path / "unpacked.zarr")
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "unpacked.zarr", mode="r")[...], read)
+
+
+def test_what_recast_cat_writes_is_read_by_numpy(tmp_path):
+    expected = zarr.open_array(SST, mode="r")[...]
+    (tmp_path / "sst.npy").write_bytes(run("recast", "cat", "--npy", SST))
+    read = np.load(tmp_path / "sst.npy")
+    assert (read.dtype, read.shape) == (expected.dtype, expected.shape)
+    assert read.tobytes() == expected.tobytes()
 
 
 def write_group(path, zarr_format, is_scaled):

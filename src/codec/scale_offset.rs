@@ -1,6 +1,6 @@
 //! `scale_offset`: `(x − offset) · scale` in the elements' own arithmetic.
 
-use recast_kernels::{ElementType, FloatOverflow, ScaleOffset as Affine, Step};
+use recast_kernels::{Affine, ElementType, FloatOverflow, Step};
 use serde_json::{Map, Value};
 
 use super::{BoundCodec, Codec, Envelope, SCALE_OFFSET};

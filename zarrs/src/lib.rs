@@ -40,6 +40,9 @@
 //! ```
 //!
 //! # Features
+//! The first two are on unless they are left out with `default-features = false`:
+//! - `avx512`: kernels for AVX-512.
+//! - `small-types`: arrays and encoded types `int2`, `int4`, `uint2`, `uint4` and the floats of 4, 6 and 8 bits.
 //! - `async`: arrays on asynchronous stores read and write parts of chunks (it turns on zarrs' feature of
 //!   that name). Without it, a program that turns on zarrs' own `async` gets whole chunks decoded for
 //!   every part.

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use recast_kernels::{ElementType, OutOfRange, Rounding};
 
 use super::{Contender, Peer, Verdict};
-use crate::cases::{Affine, Case};
+use crate::cases::{Case, Scaling};
 
 pub(super) struct Arrow;
 
@@ -27,7 +27,7 @@ impl Peer for Arrow {
             (_, false) => rounding == Rounding::NearestEven,
         };
         // To its own type it hands out the same buffer again.
-        if case.affine != Affine::None || case.map.is_some() || source == target || !mode {
+        if case.affine != Scaling::None || case.map.is_some() || source == target || !mode {
             return None;
         }
         let array = arrow_data(source, input)?;

@@ -11,7 +11,7 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use recast_kernels::{ElementType, Rounding};
 
 use super::{Contender, Peer, Verdict, clamps};
-use crate::cases::{Affine, Case, OFFSET, SCALE};
+use crate::cases::{Case, OFFSET, SCALE, Scaling};
 
 pub(super) struct Ipp {
     signals: Library,
@@ -213,9 +213,9 @@ impl Peer for Ipp {
         let from_float_to_int = case.source.is_float() && case.target.is_integer();
         let no_rounding = case.is_exact() || case.source.is_integer() && case.target.is_integer();
         match case.affine {
-            Affine::Encode if nearest => self.chain(&pair, SCALE, -OFFSET * SCALE),
-            Affine::Decode => self.chain(&pair, SCALE.recip(), OFFSET),
-            Affine::None => {
+            Scaling::Encode if nearest => self.chain(&pair, SCALE, -OFFSET * SCALE),
+            Scaling::Decode => self.chain(&pair, SCALE.recip(), OFFSET),
+            Scaling::None => {
                 // `IppRoundMode`
                 let mode = match case.rounding {
                     Rounding::NearestEven => 1,
@@ -226,7 +226,7 @@ impl Peer for Ipp {
                 };
                 self.conversion(&pair, mode)
             }
-            Affine::Encode => None,
+            Scaling::Encode => None,
         }
     }
 }

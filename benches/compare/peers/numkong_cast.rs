@@ -4,7 +4,7 @@ use numkong::CastDtype;
 use recast_kernels::{ElementType, Rounding};
 
 use super::{Contender, Peer, Verdict, clamps};
-use crate::cases::{Affine, Case};
+use crate::cases::{Case, Scaling};
 
 pub(super) struct NumKong;
 
@@ -15,7 +15,7 @@ impl Peer for NumKong {
 
     fn bind(&self, case: &Case, _input: &[u8]) -> Option<Box<dyn Contender>> {
         let same = case.is_exact() || case.rounding == Rounding::NearestEven && clamps(case);
-        if case.affine != Affine::None || case.map.is_some() || !same {
+        if case.affine != Scaling::None || case.map.is_some() || !same {
             return None;
         }
         by_source(case)

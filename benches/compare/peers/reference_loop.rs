@@ -20,7 +20,7 @@ impl Peer for Reference {
             for (index, (from, to)) in pairs.enumerate() {
                 let value = Scalar::from_ne_bytes(source, from).ok_or("not an element")?;
                 let value = reference::run(value, &steps, index).map_err(|e| e.to_string())?;
-                value.write_ne_bytes(to);
+                assert!(value.write_ne_bytes(to), "an element of the target's size");
             }
             Ok(())
         }))

@@ -9,7 +9,7 @@ use num_traits::{AsPrimitive, Float};
 use recast_kernels::{OutOfRange, Rounding};
 
 use super::{Contender, Peer, clamps, typed};
-use crate::cases::{Affine, Case, OFFSET, SCALE, constant, with_types};
+use crate::cases::{Case, OFFSET, SCALE, Scaling, constant, with_types};
 
 pub(super) struct RustAs;
 
@@ -24,11 +24,11 @@ impl Peer for RustAs {
         }
         let nearest = case.rounding == Rounding::NearestEven;
         match case.affine {
-            Affine::Encode if nearest && clamps(case) => {
+            Scaling::Encode if nearest && clamps(case) => {
                 with_types!(case, encode, [f32, f64], [u8, u16, i16, i32]);
             }
-            Affine::Decode => with_types!(case, decode, [u8, u16, i16, i32], [f32, f64]),
-            Affine::None if means_the_same(case) => with_types!(
+            Scaling::Decode => with_types!(case, decode, [u8, u16, i16, i32], [f32, f64]),
+            Scaling::None if means_the_same(case) => with_types!(
                 case,
                 convert,
                 [u8, u16, u32, u64, i8, i16, i32, i64, f32, f64],

@@ -10,7 +10,7 @@ use zarr_cast_value::{
 };
 
 use super::{Contender, Peer, typed};
-use crate::cases::{Affine, Case, F16, with_types};
+use crate::cases::{Case, F16, Scaling, with_types};
 
 pub(super) struct ZarrCastValue;
 
@@ -20,7 +20,7 @@ impl Peer for ZarrCastValue {
     }
 
     fn bind(&self, case: &Case, _input: &[u8]) -> Option<Box<dyn Contender>> {
-        if case.affine != Affine::None {
+        if case.affine != Scaling::None {
             return None;
         }
         let ints = |t: recast_kernels::ElementType| t.is_integer();

@@ -1,6 +1,6 @@
 //! What became of arrays that are packed by the CF conventions, for people.
 
-use recast_pack::text::{bytes, count};
+use recast_pack::text::{bytes, count, measured};
 use recast_pack::{FromCfReport, ToCfReport};
 
 use super::readers;
@@ -27,12 +27,12 @@ pub(crate) fn from_cf(report: &FromCfReport) -> Table {
             let entries = report.patched_codes + report.missing_codes.len();
             object.insert("scalar_map".into(), format!("{entries} entries").into());
         }
-        table.row(codec.name(), configuration.to_string());
+        table.detail(codec.name(), configuration.to_string());
     }
     table.row("decoding", report.codes.differences.describe(&report.codes.which));
     table.row("", report.elements.describe("elements"));
     if report.patched_codes > 0 {
-        table.row("", format!("{} of them by the decode map", report.patched_codes));
+        table.detail("", format!("{} of them by the decode map", report.patched_codes));
     }
     table.row(
         "encoding",
@@ -55,10 +55,29 @@ pub(crate) fn from_cf(report: &FromCfReport) -> Table {
         table.row("chunks", format!("{} copied as they are, {size}", count(chunks)));
     }
     if !report.dry_run {
-        table.row("readers", readers::text(report.readers));
+        table.detail("readers", readers::text(report.readers));
     }
-    for warning in &report.warnings {
-        table.row("warning", warning);
+    if let Some(other) = &report.alternative {
+        let sizes = [other.decoded_bytes, report.decoded_bytes].map(|size| bytes(size as f64));
+        table.row(
+            "instead",
+            format!(
+                "{}: {}; values up to {} away, {} decoded rather than {}",
+                other.data_type,
+                other.codes.differences.describe(&other.codes.which),
+                measured(other.largest_distance),
+                sizes[0],
+                sizes[1]
+            ),
+        );
+    }
+    if let [only] = report.warnings.as_slice() {
+        table.row("warning", only);
+    } else if !report.warnings.is_empty() {
+        table.row("warnings", format!("{}; -v shows them", report.warnings.len()));
+        for warning in &report.warnings {
+            table.detail("warning", warning);
+        }
     }
     table
 }

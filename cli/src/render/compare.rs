@@ -3,6 +3,7 @@
 use recast_pack::text::{count, measured};
 use recast_pack::{CompareReport, ComparedArray, GroupComparison};
 
+use super::counts::elements;
 use super::errors;
 use super::table::Table;
 
@@ -15,18 +16,17 @@ pub(crate) fn table(report: &CompareReport) -> Table {
         table.row("range", format!("{least} to {greatest}"));
     }
     let counts = &report.counts;
-    table.row("elements", count(counts.elements));
-    for (label, number) in [
-        ("NaN", counts.nan),
-        ("infinite", counts.infinite),
-        ("missing", counts.missing),
-        ("fill", counts.fill),
-        ("NaN in B only", counts.became_nan),
-        ("missing in B only", counts.became_missing),
-    ] {
-        if number > 0 {
-            table.row(label, count(number));
-        }
+    let kinds = [
+        (counts.nan, "NaN"),
+        (counts.missing, "missing"),
+        (counts.infinite, "infinite"),
+        (counts.fill, "the fill value"),
+    ];
+    table.row("elements", elements(counts.elements, &kinds));
+    let only_in_b =
+        [("NaN in B only", counts.became_nan), ("missing in B only", counts.became_missing)];
+    for (label, number) in only_in_b.into_iter().filter(|(_, number)| *number > 0) {
+        table.row(label, count(number));
     }
     errors::rows(&report.error, &mut table, "");
     if let Some(over) = counts.over {
@@ -38,7 +38,7 @@ pub(crate) fn table(report: &CompareReport) -> Table {
 /// How far the arrays of two groups differ: a line for each, and one for all.
 pub(crate) fn group(report: &GroupComparison) -> Table {
     let mut table = Table::default();
-    for one in &report.arrays {
+    let rows = report.arrays.iter().map(|one| {
         let text = match one {
             ComparedArray::Compared { report, .. } => line(report),
             ComparedArray::Identical { .. } => "no numbers; the same stored bytes".to_owned(),
@@ -46,8 +46,9 @@ pub(crate) fn group(report: &GroupComparison) -> Table {
             ComparedArray::OnlyInA { .. } => "only in A".to_owned(),
             ComparedArray::OnlyInB { .. } => "only in B".to_owned(),
         };
-        table.row(one.array(), text);
-    }
+        (one.array().to_owned(), text)
+    });
+    table.list(rows.collect());
     let all = &report.total;
     let mut total = vec![format!("{} arrays compared", count(all.compared))];
     for (number, text) in

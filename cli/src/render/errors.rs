@@ -9,12 +9,12 @@ use super::table::Table;
 pub(super) fn rows(errors: &Errors, table: &mut Table, bound: &str) {
     table.row("max error", format!("{}{bound}", measured(errors.max)));
     if let Some(worst) = &errors.worst {
-        table.row("", worst.to_string());
+        table.detail("", worst.to_string());
     }
-    table.row("mean error", measured(errors.mean));
-    table.row("bias", measured(errors.bias));
-    table.row("RMSE", measured(errors.rmse));
+    table.detail("mean error", measured(errors.mean));
+    table.detail("bias", measured(errors.bias));
+    table.detail("RMSE", measured(errors.rmse));
     if let Some(psnr) = errors.psnr {
-        table.row("PSNR", format!("{psnr:.1} dB"));
+        table.detail("PSNR", format!("{psnr:.1} dB"));
     }
 }

@@ -1,50 +1,29 @@
 //! What became of a group, for people.
 
-use recast_pack::text::{bytes, measured};
-use recast_pack::{ArrayReport, GroupEntry, GroupReport};
+use recast_pack::text::{bytes, count, measured};
+use recast_pack::{ArrayReport, GroupEntry, GroupReport, PackReport};
 
+use super::pack::clamping;
 use super::table::Table;
 
 pub(crate) fn table(report: &GroupReport) -> Table {
     let mut table = Table::default();
+    let clamped = clamped(report);
+    if report.dry_run {
+        let of = "sizes and errors are from some chunks of each array";
+        table.row("dry run", format!("nothing written; {of}{clamped}"));
+    } else {
+        table.row("packed", format!("{}{clamped}", report.output));
+    }
     let packed = report.arrays.iter().filter(|one| matches!(one, GroupEntry::Packed { .. }));
     let packed = packed.count();
     let copied = report.arrays.len() - packed;
-    if report.dry_run {
-        table
-            .row("dry run", "nothing written; sizes and errors are from some chunks of each array");
-    } else {
-        table.row("packed", &report.output);
-    }
     table.row("arrays", format!("{packed} packed, {copied} copied"));
+    table.list(report.arrays.iter().map(entry).collect());
     let (mut before, mut after) = (0, 0);
-    for entry in &report.arrays {
-        let (array, text) = match entry {
-            GroupEntry::Copied { array, reason } => (array, format!("copied: {reason}")),
-            GroupEntry::Packed { array, report: ArrayReport::FromCf(report) } => {
-                let how = if report.bit_identical {
-                    "bit-identical to CF".to_owned()
-                } else {
-                    format!("within {} ULP of CF", report.elements.max_ulps)
-                };
-                (array, format!("{} -> {}, {how}", report.stored_data_type, report.data_type))
-            }
-            GroupEntry::Packed { array, report: ArrayReport::Packed(report) } => {
-                let source = report.bytes.source_stored.unwrap_or_default();
-                before += source;
-                after += report.bytes.stored;
-                let text = format!(
-                    "{} -> {}, max error {}, {} -> {}",
-                    report.source_data_type,
-                    report.data_type,
-                    measured(report.error.errors.max),
-                    bytes(source as f64),
-                    bytes(report.bytes.stored as f64)
-                );
-                (array, text)
-            }
-        };
-        table.row(array, text);
+    for report in reports(report) {
+        before += report.bytes.source_stored.unwrap_or_default();
+        after += report.bytes.stored;
     }
     if after > 0 {
         table.row("stored", format!("{} -> {}", bytes(before as f64), bytes(after as f64)));
@@ -52,15 +31,52 @@ pub(crate) fn table(report: &GroupReport) -> Table {
     table
 }
 
-/// The codecs of each array that was packed.
-pub(crate) fn codecs(report: &GroupReport) -> String {
-    let codecs = report.arrays.iter().filter_map(|entry| {
-        let GroupEntry::Packed { array, report } = entry else { return None };
-        let codecs = match report {
-            ArrayReport::Packed(report) => &report.codecs,
-            ArrayReport::FromCf(report) => &report.codecs,
-        };
-        Some(format!("\n{array}: \"codecs\": {codecs:#}\n"))
-    });
-    codecs.collect()
+/// The reports of arrays whose values were packed.
+fn reports(report: &GroupReport) -> impl Iterator<Item = &PackReport> {
+    report.arrays.iter().filter_map(|entry| match entry {
+        GroupEntry::Packed { report: ArrayReport::Packed(report), .. } => Some(&**report),
+        GroupEntry::Packed { report: ArrayReport::FromCf(_), .. } | GroupEntry::Copied { .. } => {
+            None
+        }
+    })
+}
+
+/// What the headline says of clamped elements.
+fn clamped(report: &GroupReport) -> String {
+    let clamped = || reports(report).filter(|report| report.counts.clamped > 0);
+    let elements: u64 = clamped().map(|report| report.counts.clamped).sum();
+    if elements == 0 {
+        return String::new();
+    }
+    let by = clamped().map(PackReport::largest_clamping).fold(0.0, f64::max);
+    let arrays = count(clamped().count() as u64);
+    format!(
+        "; {} elements of {arrays} arrays clamped, by {} at most",
+        count(elements),
+        measured(by)
+    )
+}
+
+/// An array, and what became of it.
+fn entry(entry: &GroupEntry) -> (String, String) {
+    match entry {
+        GroupEntry::Copied { array, reason } => (array.clone(), format!("copied: {reason}")),
+        GroupEntry::Packed { array, report: ArrayReport::FromCf(report) } => {
+            let how = if report.bit_identical {
+                "bit-identical to CF".to_owned()
+            } else {
+                format!("within {} ULP of CF", report.elements.max_ulps)
+            };
+            let types = format!("{} -> {}", report.stored_data_type, report.data_type);
+            (array.clone(), format!("{types}, {how}"))
+        }
+        GroupEntry::Packed { array, report: ArrayReport::Packed(report) } => {
+            let types = format!("{} -> {}", report.source_data_type, report.data_type);
+            let error = measured(report.error.errors.max);
+            let source = report.bytes.source_stored.unwrap_or_default();
+            let sizes = [source, report.bytes.stored].map(|size| bytes(size as f64)).join(" -> ");
+            let clamping = clamping(report);
+            (array.clone(), format!("{types}, max error {error}, {sizes}{clamping}"))
+        }
+    }
 }

@@ -16,13 +16,22 @@ fn array(report: &ArrayMigration) -> Table {
     let mut table = Table::default();
     table.row("migrated", &report.place);
     table.row("how", &report.how);
-    let value_codecs = |list: &[Value]| {
-        let names: Vec<String> = list.iter().map(Value::to_string).collect();
-        if names.is_empty() { "none".to_owned() } else { names.join("\n") }
+    let names = |codecs: &[Value]| {
+        let names = codecs.iter().filter_map(|codec| codec.get("name")?.as_str());
+        let names: Vec<&str> = names.collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     };
-    table.row("codecs", value_codecs(&report.source_codecs));
-    table.row("become", value_codecs(&report.codecs));
+    table.row("codecs", format!("{} -> {}", names(&report.source_codecs), names(&report.codecs)));
+    for (label, codecs) in [("before", &report.source_codecs), ("after", &report.codecs)] {
+        let lines: Vec<String> = codecs.iter().map(Value::to_string).collect();
+        if !lines.is_empty() {
+            table.detail(label, lines.join("\n"));
+        }
+    }
     table.row("decoding", &report.compared);
+    if let Some(hint) = &report.hint {
+        table.row("hint", hint);
+    }
     table
 }
 
@@ -32,13 +41,13 @@ fn group(report: &GroupMigration) -> Table {
         report.arrays.iter().filter(|one| matches!(one, MigratedArray::Migrated { .. })).count();
     table.row("migrated", report.output.as_ref().unwrap_or(&report.input));
     table.row("arrays", format!("{migrated} migrated, {} kept", report.arrays.len() - migrated));
-    for one in &report.arrays {
-        match one {
-            MigratedArray::Migrated { array, report } => {
-                table.row(array, format!("{}; {}", report.how, report.compared))
-            }
-            MigratedArray::Kept { array, reason } => table.row(array, reason),
-        };
-    }
+    let rows = report.arrays.iter().map(|one| match one {
+        MigratedArray::Migrated { array, report } => {
+            let hint = report.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            (array.clone(), format!("{}; {}{hint}", report.how, report.compared))
+        }
+        MigratedArray::Kept { array, reason } => (array.clone(), reason.clone()),
+    });
+    table.list(rows.collect());
     table
 }

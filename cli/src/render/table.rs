@@ -1,57 +1,103 @@
 //! Tables of labels and values.
 
-use std::fmt::Display;
 use std::io::Write as _;
 
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::args::Show;
 use crate::stream::standard_output;
 
 /// Prints a report: as JSON if that is asked for, else for people unless they want quiet.
-pub(crate) fn print<T: Display>(
+pub(crate) fn print(
     report: &impl Serialize,
-    json: bool,
-    quiet: bool,
-    to_text: impl FnOnce() -> T,
+    show: Show,
+    describe: impl FnOnce() -> Described,
 ) -> Result<()> {
     let mut stdout = standard_output();
-    if json {
+    if show.json {
         writeln!(stdout, "{}", serde_json::to_string_pretty(report)?)?;
-    } else if !quiet {
-        write!(stdout, "{}", to_text())?;
+    } else if !show.quiet {
+        let Described { table, codecs } = describe();
+        let gap = if codecs.is_empty() { "" } else { "\n" };
+        write!(stdout, "{}{gap}{codecs}", table.text(show.verbose))?;
     }
     stdout.flush()?;
     Ok(())
 }
 
-/// Lines of a label and a text, aligned.
-#[derive(Debug, Default)]
-pub(crate) struct Table(Vec<(String, String)>);
+/// A report for people: a table, and below it codecs to copy, if there are any.
+pub(crate) struct Described {
+    pub(crate) table: Table,
+    pub(crate) codecs: String,
+}
 
-impl Table {
-    pub(crate) fn row(&mut self, label: impl Into<String>, text: impl Into<String>) -> &mut Self {
-        self.0.push((label.into(), text.into()));
-        self
-    }
-
-    /// Labels and texts.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(label, text)| (label.as_str(), text.as_str()))
+impl From<Table> for Described {
+    fn from(table: Table) -> Self {
+        Self { table, codecs: String::new() }
     }
 }
 
-impl std::fmt::Display for Table {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let width = self.0.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
-        for (label, text) in &self.0 {
-            let mut lines = text.lines();
-            writeln!(f, "{label:width$}  {}", lines.next().unwrap_or_default())?;
+/// Rows of a list in a short report at most.
+const MOST_LISTED: usize = 6;
+
+/// Lines of a label and a text, aligned.
+#[derive(Debug, Default)]
+pub(crate) struct Table(Vec<Row>);
+
+#[derive(Debug)]
+struct Row {
+    label: String,
+    text: String,
+    /// Whether it is left out unless all is asked for.
+    is_detail: bool,
+}
+
+impl Table {
+    /// Adds a row.
+    pub(crate) fn row(&mut self, label: impl Into<String>, text: impl Into<String>) -> &mut Self {
+        self.0.push(Row { label: label.into(), text: text.into(), is_detail: false });
+        self
+    }
+
+    /// Adds a row that is left out unless all is asked for.
+    pub(crate) fn detail(
+        &mut self,
+        label: impl Into<String>,
+        text: impl Into<String>,
+    ) -> &mut Self {
+        self.0.push(Row { label: label.into(), text: text.into(), is_detail: true });
+        self
+    }
+
+    /// Adds a row for each of several things, as details if they are more than a short report has room for.
+    pub(crate) fn list(&mut self, rows: Vec<(String, String)>) {
+        let is_detail = rows.len() > MOST_LISTED;
+        self.0.extend(rows.into_iter().map(|(label, text)| Row { label, text, is_detail }));
+    }
+
+    /// Labels and texts, details too.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|row| (row.label.as_str(), row.text.as_str()))
+    }
+
+    /// The table as lines, with its details if they are wanted.
+    pub(crate) fn text(&self, with_details: bool) -> String {
+        let shown = || self.0.iter().filter(|row| with_details || !row.is_detail);
+        let width = shown().map(|row| row.label.chars().count()).max().unwrap_or(0);
+        let mut text = String::new();
+        for Row { label, text: value, .. } in shown() {
+            let mut lines = value.lines();
+            let first = lines.next().unwrap_or_default();
+            text.push_str(format!("{label:width$}  {first}").trim_end());
+            text.push('\n');
             for line in lines {
-                writeln!(f, "{:width$}  {line}", "")?;
+                text.push_str(&" ".repeat(width + 2));
+                text.push_str(line);
+                text.push('\n');
             }
         }
-        Ok(())
+        text
     }
 }
 
@@ -60,9 +106,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_are_aligned() {
+    fn tables_are_aligned_and_have_details_if_they_are_wanted() {
         let mut table = Table::default();
-        table.row("a", "1").row("long", "2\n3");
-        assert_eq!(table.to_string(), "a     1\nlong  2\n      3\n");
+        table.row("a", "1").detail("longest", "4").row("long", "2\n3");
+        assert_eq!(table.text(false), "a     1\nlong  2\n      3\n");
+        assert_eq!(table.text(true), "a        1\nlongest  4\nlong     2\n         3\n");
     }
 }

@@ -26,23 +26,17 @@ pub(crate) fn group(report: &UnpackGroupReport) -> Table {
     let copied = copied.count();
     table.row("unpacked", &report.output);
     table.row("arrays", format!("{} unpacked, {copied} copied", report.arrays.len() - copied));
-    for one in &report.arrays {
-        match one {
-            UnpackedArray::Unpacked { array, report } => {
-                table.row(array, format!("{}, {}", report.data_type, sizes(report)))
-            }
-            UnpackedArray::ToCf { array, report } => {
-                let decoding = report.differences.describe(&report.which);
-                table.row(
-                    array,
-                    format!(
-                        "{} in place of {}, {decoding}",
-                        report.stored_data_type, report.data_type
-                    ),
-                )
-            }
-            UnpackedArray::Copied { array } => table.row(array, "copied: no value codecs"),
-        };
-    }
+    let rows = report.arrays.iter().map(|one| match one {
+        UnpackedArray::Unpacked { array, report } => {
+            (array.clone(), format!("{}, {}", report.data_type, sizes(report)))
+        }
+        UnpackedArray::ToCf { array, report } => {
+            let decoding = report.differences.describe(&report.which);
+            let types = format!("{} in place of {}", report.stored_data_type, report.data_type);
+            (array.clone(), format!("{types}, {decoding}"))
+        }
+        UnpackedArray::Copied { array } => (array.clone(), "copied: no value codecs".to_owned()),
+    });
+    table.list(rows.collect());
     table
 }

@@ -97,10 +97,20 @@ impl Recast {
         stdout
     }
 
-    /// Runs it, expects a status and one line on standard error, and returns that.
+    /// Runs it, expects a status and one line on standard error, and returns that; of wrong usage, what clap
+    /// says of it.
     pub(crate) fn fails(self, status: i32) -> String {
         let run = self.run();
         assert_eq!(run.status.code(), Some(status), "{}", run.stderr);
+        if status == 2 {
+            assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
+            assert!(
+                run.stderr.ends_with("For more information, try '--help'.\n"),
+                "{}",
+                run.stderr
+            );
+            return run.stderr;
+        }
         assert!(run.stderr.starts_with("recast: "), "{}", run.stderr);
         assert_eq!(run.stderr.trim_end().lines().count(), 1, "{}", run.stderr);
         run.stderr

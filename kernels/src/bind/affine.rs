@@ -1,19 +1,19 @@
 //! Scale and offset of float32 and float64.
 
-use crate::ops::affine::Affine;
+use crate::ops::affine::ApplyAffine;
 use crate::ops::float::FloatUnit;
 use crate::ops::load;
 use crate::ops::store::Whole;
 use crate::pipeline::{Load, Store, Units, stage};
 use crate::simd::Simd;
 use crate::stages::Stage;
-use crate::{ElementType, FloatOverflow, ScaleOffset};
+use crate::{Affine, ElementType, FloatOverflow};
 
 /// The stage of `parameters` on elements of type `element`; `encodes` says in which direction.
 pub(super) fn bind<S: Simd>(
     simd: S,
     element: ElementType,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
     encodes: bool,
 ) -> Option<Stage> {
     match (element, encodes) {
@@ -25,7 +25,7 @@ pub(super) fn bind<S: Simd>(
     }
 }
 
-fn typed<S, L, const ENCODES: bool>(simd: S, load: L, parameters: &ScaleOffset) -> Option<Stage>
+fn typed<S, L, const ENCODES: bool>(simd: S, load: L, parameters: &Affine) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: FloatUnit<S>>,
@@ -39,15 +39,15 @@ where
     match (parameters.offset.is_some(), parameters.scale.is_some()) {
         (false, false) => None,
         (true, false) => {
-            let affine = Affine::<_, ENCODES, true, false> { offset, scale, strict };
+            let affine = ApplyAffine::<_, ENCODES, true, false> { offset, scale, strict };
             Some(stage(simd, Units(load, affine, Whole)))
         }
         (false, true) => {
-            let affine = Affine::<_, ENCODES, false, true> { offset, scale, strict };
+            let affine = ApplyAffine::<_, ENCODES, false, true> { offset, scale, strict };
             Some(stage(simd, Units(load, affine, Whole)))
         }
         (true, true) => {
-            let affine = Affine::<_, ENCODES, true, true> { offset, scale, strict };
+            let affine = ApplyAffine::<_, ENCODES, true, true> { offset, scale, strict };
             Some(stage(simd, Units(load, affine, Whole)))
         }
     }

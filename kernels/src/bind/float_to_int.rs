@@ -1,6 +1,6 @@
 //! Casts from floats to integers.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use super::{preimage, with_rounding};
 use crate::ops::float::{Finite, FloatUnit, Held, HeldBelow, Remainder, ReplaceNan, Scale};
@@ -15,7 +15,7 @@ use crate::ops::store::{CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, Satur
 use crate::pipeline::{Each, Load, Retry, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, NearestEven, Round, Simd};
 use crate::stages::Stage;
-use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar, ScaleOffset, reference};
+use crate::{Affine, Cast, ElementType, OutOfRange, Rounding, Scalar, reference};
 
 /// The cast, with an entry whose key is NaN.
 pub(super) fn bind<S: Simd>(
@@ -51,13 +51,13 @@ pub(super) fn bind<S: Simd>(
 pub(super) fn bind_scaled<S: Simd>(
     simd: S,
     source: ElementType,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
     cast: &Cast,
 ) -> Option<Stage> {
     fn typed<S: Simd, L: Load<S, Unit: FloatUnit<S>>>(
         simd: S,
         load: L,
-        parameters: &ScaleOffset,
+        parameters: &Affine,
         cast: &Cast,
         nan: Option<f64>,
     ) -> Stage {

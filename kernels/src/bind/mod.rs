@@ -8,11 +8,13 @@ mod small_float;
 mod substitute;
 mod to_float;
 
+use alloc::vec::Vec;
+
 use crate::ops::bytes::SwapBytes;
 use crate::pipeline::stage;
 use crate::simd::Simd;
 use crate::stages::Stage;
-use crate::{Cast, ElementType, Level, Scalar, ScaleOffset, Step};
+use crate::{Affine, Cast, ElementType, Level, Scalar, Step};
 
 /// Evaluates `$body` with `$R` standing for the type of a rounding.
 macro_rules! with_rounding {
@@ -77,16 +79,17 @@ fn bind_cast<S: Simd>(
     if source.size() == 1 && target.size() == 1 && !(is_whole_int(source) && is_whole_int(target)) {
         return None;
     }
-    if source.size() == 1 && !is_whole_int(source) {
+    // A constant false keeps the kernels of types that are left out from being compiled.
+    if cfg!(feature = "small-types") && source.is_small() {
         // Its values as the wider type's, first.
         let (widen, wide) = widen(simd, source)?;
         let entry = match entry {
             None => None,
             Some((key, output)) => Some((exactly(key, wide)?, output)),
         };
-        return Some(std::iter::once(widen).chain(bind_cast(simd, wide, cast, entry)?).collect());
+        return Some(core::iter::once(widen).chain(bind_cast(simd, wide, cast, entry)?).collect());
     }
-    if target.is_integer() && target.bits() < 8 {
+    if cfg!(feature = "small-types") && target.is_integer() && target.is_small() {
         let wide = wide(target);
         let entry = match entry {
             None => None,
@@ -122,7 +125,7 @@ fn bind_cast<S: Simd>(
     };
     let is_float32 = source == ElementType::Float32 && entry.is_none();
     let odd = if is_float32 { None } else { Some(to_float::to_odd_f32(simd, source, odd_entry)?) };
-    let narrow = if target.size() == 1 {
+    let narrow = if cfg!(feature = "small-types") && target.size() == 1 {
         small_float::encode(simd, cast, source == ElementType::Float64)?
     } else {
         to_float::from_float(simd, ElementType::Float32, cast, None)?
@@ -175,7 +178,7 @@ impl WithSimd for BindScaled<'_> {
 /// Scale and offset of float32 or float64.
 struct BindAffine<'a> {
     element: ElementType,
-    parameters: &'a ScaleOffset,
+    parameters: &'a Affine,
     encodes: bool,
 }
 
@@ -190,7 +193,7 @@ impl WithSimd for BindAffine<'_> {
 /// The stage of scale and offset, if the level has vectors for it; `encodes` says in which direction.
 pub(crate) fn affine(
     element: ElementType,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
     encodes: bool,
     level: Level,
 ) -> Option<Stage> {

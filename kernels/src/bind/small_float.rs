@@ -1,6 +1,6 @@
 //! Casts from and to floats of one byte: decoded to float32 and encoded from it, each a stage of its own.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use super::with_rounding;
 use crate::ops::load;

@@ -1,5 +1,7 @@
 //! Maps as a stage among elements of one type: values in place of keys.
 
+use alloc::vec::Vec;
+
 use crate::ops::float::FloatUnit;
 use crate::ops::int::Short;
 use crate::ops::load;

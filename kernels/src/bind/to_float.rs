@@ -1,6 +1,7 @@
 //! Casts to `float16`, `bfloat16`, `float32` and `float64`.
 
-use std::marker::PhantomData;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 use super::{number, preimage, with_rounding};
 use crate::ops::float::{ReplaceFloat, ReplaceNan, Unscale, UnscaleBut};
@@ -19,7 +20,7 @@ use crate::ops::store::Whole;
 use crate::pipeline::{Each, Load, Same, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, I64s, NearestEven, Round, Simd, TowardsPositive};
 use crate::stages::{Stage, as_output, run_all};
-use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar, ScaleOffset, Step, reference};
+use crate::{Affine, Cast, ElementType, OutOfRange, Rounding, Scalar, Step, reference};
 
 /// The cast of floats, with an entry whose key is NaN.
 pub(super) fn from_float<S: Simd>(
@@ -467,7 +468,7 @@ pub(super) fn bind_unscaled<S: Simd>(
     simd: S,
     source: ElementType,
     cast: &Cast,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
 ) -> Option<Stage> {
     match (source, cast.target) {
         (ElementType::Int8, ElementType::Float32) => {
@@ -507,7 +508,7 @@ struct Unscaled {
 
 impl Unscaled {
     /// None where an element may overflow, or the map has more entries.
-    fn new(source: ElementType, cast: &Cast, parameters: &ScaleOffset) -> Option<Self> {
+    fn new(source: ElementType, cast: &Cast, parameters: &Affine) -> Option<Self> {
         // Every operation is monotonic, so the ends of the range tell whether an element overflows.
         let finite = [Scalar::min(source), Scalar::max(source)].into_iter().all(|end| {
             let steps = [Step::Cast(Cast::new(cast.target)), Step::Unscale(*parameters)];
@@ -541,7 +542,7 @@ fn unscaled_f32<S, L>(
     load: L,
     source: ElementType,
     cast: &Cast,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
 ) -> Option<Stage>
 where
     S: Simd,
@@ -553,7 +554,7 @@ where
     let plain = stage(simd, Units(load, Then(ToSingle, unscale), Whole));
     let [min, max] = [Scalar::min(source), Scalar::max(source)].map(reference::integer);
     let mut decoded = vec![0_f32; (max - min + 1) as usize];
-    let stages = std::slice::from_ref(&plain);
+    let stages = core::slice::from_ref(&plain);
     let refused = run_all(stages, &every_value(source), as_output(&mut decoded));
     let equal = (min..=max)
         .zip(&decoded)
@@ -576,7 +577,7 @@ fn unscaled_f64<S, L>(
     load: L,
     source: ElementType,
     cast: &Cast,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
 ) -> Option<Stage>
 where
     S: Simd,
@@ -587,7 +588,7 @@ where
     let plain = stage(simd, Units(load, Then(ToDouble::<true>, unscale), Whole));
     let [min, max] = [Scalar::min(source), Scalar::max(source)].map(reference::integer);
     let mut decoded = vec![0_f64; (max - min + 1) as usize];
-    let stages = std::slice::from_ref(&plain);
+    let stages = core::slice::from_ref(&plain);
     let refused = run_all(stages, &every_value(source), as_output(&mut decoded));
     let equal = (min..=max)
         .zip(&decoded)

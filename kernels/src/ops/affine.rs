@@ -7,14 +7,14 @@ use crate::simd::Simd;
 /// `(x − offset) · scale` or `x / scale + offset` in the elements' own arithmetic; a missing parameter is a step
 /// that is skipped, so that NaN payloads pass. With `STRICT` finite input that becomes infinite fails.
 #[derive(Clone, Copy)]
-pub(crate) struct Affine<T, const ENCODES: bool, const SHIFTS: bool, const STRETCHES: bool> {
+pub(crate) struct ApplyAffine<T, const ENCODES: bool, const SHIFTS: bool, const STRETCHES: bool> {
     pub(crate) offset: T,
     pub(crate) scale: T,
     pub(crate) strict: bool,
 }
 
 impl<S, U, const ENCODES: bool, const SHIFTS: bool, const STRETCHES: bool> Each<S, U>
-    for Affine<U::Scalar, ENCODES, SHIFTS, STRETCHES>
+    for ApplyAffine<U::Scalar, ENCODES, SHIFTS, STRETCHES>
 where
     S: Simd,
     U: FloatUnit<S>,

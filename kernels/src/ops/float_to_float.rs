@@ -7,7 +7,7 @@
 // The four units of a group have no better names than letters.
 #![allow(clippy::many_single_char_names)]
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use crate::Rounding;
 use crate::pipeline::{Each, Store, infallible};

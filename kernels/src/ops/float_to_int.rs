@@ -4,7 +4,7 @@
 //! that do. To at most 16 bits the check is the store's: whatever does not fit 32 bits becomes the least
 //! integer there ([`Simd::INVALID_IS_MIN`]), which does not fit 16 either.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use super::float::{FloatUnit, MAGIC, rounding_sum};
 use crate::pipeline::{Each, infallible};

@@ -1,6 +1,6 @@
 //! Integers to floats.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use crate::Rounding;
 use crate::pipeline::{Each, infallible};

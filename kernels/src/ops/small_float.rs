@@ -1,7 +1,7 @@
 //! Floats of at most 16 bits, by arithmetic in 32-bit lanes: one decoder and one encoder for all formats, which
 //! read the format's constants from registers; `float8_e8m0fnu`, which has no mantissa, has its own.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use crate::pipeline::{Each, Load};
 use crate::simd::{F32s, I32s, Round, Simd};

@@ -1,6 +1,6 @@
 //! AVX2 with FMA and F16C: registers of 32 bytes.
 
-use std::arch::x86_64::{
+use core::arch::x86_64::{
     __m128i, __m256, __m256d, __m256i, _CMP_EQ_OQ, _CMP_LE_OQ, _CMP_LT_OQ, _CMP_UNORD_Q,
     _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF,
     _MM_FROUND_TO_ZERO, _mm_loadl_epi64, _mm_loadu_si32, _mm_loadu_si128, _mm256_cvtph_ps,
@@ -442,11 +442,6 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn shl_i64<const N: i32>(self, a: I) -> I {
-        self.avx2._mm256_slli_epi64::<N>(a)
-    }
-
-    #[inline(always)]
     fn shr_u64<const N: i32>(self, a: I) -> I {
         self.avx2._mm256_srli_epi64::<N>(a)
     }
@@ -508,7 +503,7 @@ impl Simd for Avx2 {
         let low = self.nfma_f64(high, self.splat_f64(4_294_967_296.0), a);
         let high = self.add_f64(high, self.splat_f64(6_755_399_441_055_744.0));
         let low = self.add_f64(low, self.splat_f64(f64::from_bits(TWO_P52 as u64)));
-        let high = self.shl_i64::<32>(self.bits_f64(high));
+        let high = self.avx2._mm256_slli_epi64::<32>(self.bits_f64(high));
         self.avx2._mm256_blend_epi32::<0b1010_1010>(self.bits_f64(low), high)
     }
 

@@ -1,6 +1,6 @@
 //! AVX-512 F, BW, CD, DQ and VL: registers of 64 bytes, masks in registers of their own.
 
-use std::arch::x86_64::{
+use core::arch::x86_64::{
     __m256i, __m512, __m512d, __m512i, __mmask8, __mmask16, _CMP_UNORD_Q, _MM_FROUND_NO_EXC,
     _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF, _MM_FROUND_TO_ZERO,
     _mm_loadl_epi64, _mm_loadu_si128, _mm256_loadu_si256, _mm512_loadu_pd, _mm512_loadu_ps,
@@ -44,7 +44,11 @@ pub(crate) struct Avx512(Features);
 impl Avx512 {
     /// The token, if the CPU has the features.
     pub(crate) fn try_new() -> Option<Self> {
-        if is_x86_feature_detected!("avx512vl") { Features::try_new().map(Self) } else { None }
+        #[cfg(feature = "std")]
+        let has_vl = std::arch::is_x86_feature_detected!("avx512vl");
+        #[cfg(not(feature = "std"))]
+        let has_vl = cfg!(target_feature = "avx512vl");
+        if has_vl { Features::try_new().map(Self) } else { None }
     }
 }
 
@@ -451,11 +455,6 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn select_i64(self, mask: __mmask8, a: I, b: I) -> I {
         self.0.avx512f._mm512_mask_blend_epi64(mask, b, a)
-    }
-
-    #[inline(always)]
-    fn shl_i64<const N: i32>(self, a: I) -> I {
-        self.0.avx512f._mm512_sllv_epi64(a, self.splat_i64(N.into()))
     }
 
     #[inline(always)]

@@ -12,7 +12,7 @@
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
 pub(crate) mod avx512;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;
@@ -234,7 +234,6 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Signed.
     fn lt_i64(self, a: Self::I64, b: Self::I64) -> Self::M64;
     fn select_i64(self, mask: Self::M64, a: Self::I64, b: Self::I64) -> Self::I64;
-    fn shl_i64<const N: i32>(self, a: Self::I64) -> Self::I64;
     fn shr_u64<const N: i32>(self, a: Self::I64) -> Self::I64;
     fn nonzero_i64(self, a: Self::I64) -> bool;
 

@@ -1,6 +1,6 @@
 //! Advanced SIMD (NEON) of aarch64: registers of 16 bytes. Packing keeps the order.
 
-use std::arch::aarch64::{
+use core::arch::aarch64::{
     float32x4_t, float64x2_t, int8x8_t, int32x2_t, uint8x8_t, uint8x16_t, uint8x16x4_t, uint16x8_t,
     uint32x2_t, uint32x4_t, uint64x2_t, vcvt_f16_f32, vcvt_f32_f16, vcvt_high_f16_f32,
     vcvt_high_f32_f16, vget_low_u16, vreinterpret_f16_u16, vreinterpretq_f16_u16,
@@ -536,11 +536,6 @@ impl Simd for Neon {
     #[inline(always)]
     fn andnot_i64(self, a: I64, b: I64) -> I64 {
         self.neon.vbicq_u64(b, a)
-    }
-
-    #[inline(always)]
-    fn shl_i64<const N: i32>(self, a: I64) -> I64 {
-        self.neon.vshlq_n_u64::<N>(a)
     }
 
     #[inline(always)]

@@ -1,7 +1,8 @@
 //! Stages that move bytes: byte order, unused bits, and tables for one-byte elements.
 
-use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 
 use bytemuck::Pod;
 
@@ -103,7 +104,7 @@ fn look_up_each<T: Pod>(outputs: &[T; 256], input: &[u8], output: &mut [MaybeUni
         for (to, x) in to.iter_mut().zip(from) {
             to.write(Unaligned(outputs[usize::from(*x)]));
             // LLVM cannot see what this does, which is nothing, and so leaves the elements apart.
-            std::hint::black_box(());
+            core::hint::black_box(());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Casts between the wide types: the ten native integers and floats.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use bytemuck::Pod;
 use num_traits::{AsPrimitive, One, PrimInt, ToPrimitive, WrappingSub, Zero};
@@ -80,14 +80,17 @@ pub(crate) trait Real: Pod + num_traits::Float + Send + Sync {
 }
 
 macro_rules! reals {
-    ($($t:ident: $bits:ident, $below_half:expr, $magic:expr;)*) => {$(
+    ($($t:ident: $bits:ident, $rint:ident, $below_half:expr, $magic:expr;)*) => {$(
         impl Real for $t {
             type Bits = $bits;
             const BELOW_HALF: Self = $below_half;
             const MAGIC: Self = $magic;
             #[inline(always)]
             fn round_ties_even(self) -> Self {
-                $t::round_ties_even(self)
+                #[cfg(feature = "std")]
+                return $t::round_ties_even(self);
+                #[cfg(not(feature = "std"))]
+                return libm::$rint(self);
             }
             #[inline(always)]
             fn to_bits(self) -> $bits {
@@ -102,8 +105,8 @@ macro_rules! reals {
 }
 
 reals! {
-    f32: u32, 0.499_999_97, 12_582_912.0;
-    f64: u64, 0.499_999_999_999_999_94, 6_755_399_441_055_744.0;
+    f32: u32, rintf, 0.499_999_97, 12_582_912.0;
+    f64: u64, rint, 0.499_999_999_999_999_94, 6_755_399_441_055_744.0;
 }
 
 /// `x` held to `min..=max`, NaN to `min`: two selects, which are one instruction each.
@@ -344,7 +347,7 @@ fn minus_multiple<F: Real>(x: F, count: F, modulus: F) -> F {
 /// more is a multiple of 2^16.
 #[inline(always)]
 fn f32_modulo_low_bits(x: f32) -> u32 {
-    let count = (x * (1.0 / 65_536.0)).floor();
+    let count = num_traits::Float::floor(x * (1.0 / 65_536.0));
     (minus_multiple(x, count, 65_536.0) + 8_388_608.0).to_bits()
 }
 
@@ -424,7 +427,7 @@ f64_to_word! { u8 u16 u32 }
 /// An integral value modulo 2^32 in the low 32 bits; exact, as [`f32_modulo_low_bits`] is.
 #[inline(always)]
 fn f64_modulo_low_bits(x: f64) -> u64 {
-    let count = (x * TWO_M32).floor();
+    let count = num_traits::Float::floor(x * TWO_M32);
     (minus_multiple(x, count, TWO_P32) + TWO_P52).to_bits()
 }
 
@@ -464,7 +467,7 @@ impl ToInt<u64> for f64 {
 /// and the low 32 bits are each read from the mantissa of a sum. Every operation is exact.
 #[inline(always)]
 fn integral_to_64_bits(x: f64) -> u64 {
-    let high = (x * TWO_M32).floor();
+    let high = num_traits::Float::floor(x * TWO_M32);
     let low = minus_multiple(x, high, TWO_P32);
     ((high + f64::MAGIC).to_bits() << 32) | ((low + TWO_P52).to_bits() & 0xffff_ffff)
 }
@@ -473,7 +476,7 @@ fn integral_to_64_bits(x: f64) -> u64 {
 #[inline(always)]
 fn f64_modulo_64_bits(x: f64) -> u64 {
     // Towards zero: a small negative number plus 2^64 would not be exact.
-    let count = (x * (TWO_M32 * TWO_M32)).trunc();
+    let count = num_traits::Float::trunc(x * (TWO_M32 * TWO_M32));
     integral_to_64_bits(minus_multiple(x, count, TWO_P32 * TWO_P32))
 }
 

@@ -1,11 +1,12 @@
-//! The two chains that packed arrays are made of, each as one loop: `scale_offset` and a cast of f32 or
+//! The two chains that packed arrays are made of, each as one loop: scale and offset, and a cast of f32 or
 //! f64 to a short integer, and the way back.
 //!
 //! Each gives the bits of its steps one after another. A missing offset or scale stands here as its
 //! neutral element: where NaN does not pass, `x − 0 = x`, `x · 1 = x`, `x / 1 = x` and `x + (−0) = x`
 //! for every x.
 
-use std::mem::MaybeUninit;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 
 use num_traits::AsPrimitive;
 
@@ -53,9 +54,9 @@ pub(crate) fn equals_division<S: Int + AsPrimitive<F>, F: Real>(
     offset: F,
 ) -> bool {
     let every: Vec<S> =
-        std::iter::successors(Some(S::min_value()), |x| x.checked_add(&S::one())).collect();
+        core::iter::successors(Some(S::min_value()), |x| x.checked_add(&S::one())).collect();
     let mut decoded = vec![F::zero(); every.len()];
-    let stage = std::slice::from_ref(stage);
+    let stage = core::slice::from_ref(stage);
     let refused = run_all(stage, bytemuck::cast_slice(&every), as_output(&mut decoded));
     let divided = |x: &S| x.as_() / scale + offset;
     !refused && every.iter().zip(&decoded).all(|(x, y)| divided(x).to_bits() == y.to_bits())

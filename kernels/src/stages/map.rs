@@ -7,7 +7,9 @@
 //! their own ([`Substitute`]). `bind` looks for such a place; where there is none, or with many entries,
 //! [`Lookup`] wraps the cast.
 
-use std::mem::MaybeUninit;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 
 use bytemuck::Pod;
 
@@ -208,7 +210,7 @@ pub(crate) enum Finder<T> {
     /// By a [`Find`].
     Compare(Stage),
     /// In a table of keys, as [`Comparable::key`] gives them, with what [`Find`] gives. NaN has its own.
-    Table(KeyTable, u32, std::marker::PhantomData<T>),
+    Table(KeyTable, u32, core::marker::PhantomData<T>),
 }
 
 /// Elements that [`Lookup`] takes at a time.

@@ -21,7 +21,8 @@ mod per_element;
 mod scale;
 mod small_float;
 
-use std::mem::MaybeUninit;
+use alloc::boxed::Box;
+use core::mem::MaybeUninit;
 
 use bytemuck::{Pod, Zeroable};
 
@@ -104,7 +105,7 @@ pub(crate) fn output_elements<T: Pod>(
     let len = bytes.len() / size_of::<T>();
     // SAFETY: `Unaligned` has alignment 1 and `len` of them fit into `bytes`, which the result
     // borrows; uninitialised bytes make uninitialised elements.
-    unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) }
+    unsafe { core::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) }
 }
 
 /// Applies `f` to every element. Initialises all of `output` if it holds as many elements as
@@ -203,7 +204,7 @@ fn run_whole(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> 
         let len = elements * stage.sizes.1;
         wrong |= stage.work.run(current, &mut to[..len]);
         ready = len;
-        std::mem::swap(&mut to, &mut from);
+        core::mem::swap(&mut to, &mut from);
     }
     // SAFETY: as above.
     let current = if ready == 0 { input } else { unsafe { assume_init(&from[..ready]) } };
@@ -214,7 +215,7 @@ fn run_whole(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> 
 pub(crate) fn as_output<T: Pod>(elements: &mut [T]) -> &mut [MaybeUninit<u8>] {
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(elements);
     // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and a stage only writes initialised bytes.
-    unsafe { &mut *(std::ptr::from_mut(bytes) as *mut [MaybeUninit<u8>]) }
+    unsafe { &mut *(core::ptr::from_mut(bytes) as *mut [MaybeUninit<u8>]) }
 }
 
 /// Bytes that have been initialised.
@@ -223,5 +224,5 @@ pub(crate) fn as_output<T: Pod>(elements: &mut [T]) -> &mut [MaybeUninit<u8>] {
 /// All of `bytes` is initialised.
 pub(crate) unsafe fn assume_init(bytes: &[MaybeUninit<u8>]) -> &[u8] {
     // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and the caller vouches for the contents.
-    unsafe { &*(std::ptr::from_ref(bytes) as *const [u8]) }
+    unsafe { &*(core::ptr::from_ref(bytes) as *const [u8]) }
 }

@@ -1,7 +1,7 @@
 //! Loops over elements that do not depend on each other, and joining two of them into one.
 
-use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 
 use bytemuck::Pod;
 

@@ -1,7 +1,7 @@
-//! `scale_offset` on the wide types, each operation in the type's own arithmetic.
+//! Scale and offset on the wide types, each operation in the type's own arithmetic.
 
-use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 
 use num_traits::{AsPrimitive, PrimInt, Zero};
 

@@ -4,7 +4,7 @@
 //! truncated f32), `float8_e8m0fnu` (no mantissa) and, where the CPU converts it, `float16` have their
 //! own. One-byte floats are decoded by tables, so only the two-byte ones have decoders.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use bytemuck::Pod;
 use num_traits::AsPrimitive;

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use recast_kernels::{
-    Cast, ElementType, FloatOverflow, OutOfRange, Reason, Rounding, ScaleOffset, Step,
+    Affine, Cast, ElementType, FloatOverflow, OutOfRange, Reason, Rounding, Step,
 };
 use rustc_apfloat::ieee::{
     BFloat, BFloatS, Double, DoubleS, Float8E5M2S, Half, HalfS, IeeeFloat, Quad, Semantics, Single,
@@ -69,7 +69,7 @@ pub(crate) fn step(source: ElementType, bits: u64, step: &Step) -> Result<u64, R
         }
         other => unreachable!("the oracle has no {other:?}"),
     };
-    let ScaleOffset { overflow, .. } = *parameters;
+    let Affine { overflow, .. } = *parameters;
     operations.into_iter().try_fold(canonical(source, bits), |bits, (operation, operand)| {
         match operand {
             None => Ok(bits),

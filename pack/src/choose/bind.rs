@@ -2,9 +2,7 @@
 //! value.
 
 use anyhow::bail;
-use recast_kernels::{
-    ElementType, OutOfRange, Rounding, Scalar, ScaleOffset as Affine, Step, reference,
-};
+use recast_kernels::{Affine, ElementType, OutOfRange, Rounding, Scalar, Step, reference};
 use zarr_recast::{BindOptions, CastValue, Chain, Codec, ScaleOffset, fill_value};
 
 use super::chooser::{Chooser, refused};

@@ -5,7 +5,7 @@ use recast_kernels::{ElementType, Format, OutOfRange, Reason, Rounding, Scalar, 
 
 use crate::check::tolerance::Tolerance;
 use crate::error::Result;
-use crate::options::PackOptions;
+use crate::options::{NanTo, PackOptions};
 use crate::scan::number::{integer, is_less, scalar};
 use crate::scan::survey::Survey;
 
@@ -29,6 +29,9 @@ impl<'a> Chooser<'a> {
             && let Some(step) = options.precision.filter(|step| step.fract() != 0.0)
         {
             bail!("--precision {step:?} is no whole number, as all values of {source} are");
+        }
+        if options.nan_to != NanTo::Auto && !source.has_nan() {
+            bail!("--nan-to names a stored value for NaN, and {source} has no NaN; leave it out");
         }
         // Integers within less than 1 are integers unchanged; to give up more than that needs
         // fractions of a code.

@@ -16,7 +16,7 @@ use crate::runtime::Runtime;
 
 /// A place for an array, found fit for it.
 #[derive(Debug)]
-pub(crate) struct Destination {
+pub struct Destination {
     target: Target,
     /// Where the temporary directory goes, and how its name begins.
     parent: PathBuf,
@@ -160,7 +160,7 @@ impl Destination {
 /// A temporary directory, locked as long as this process lives: so others know what is left of one
 /// that was killed.
 #[derive(Debug)]
-pub(crate) struct Staged {
+pub struct Staged {
     directory: TempDir,
     _lock: Option<File>,
 }

@@ -16,6 +16,7 @@ use super::shard_codecs::has_shards;
 use super::store::{Kind, Location};
 use super::transfer::{Transfer, transferred};
 use crate::error::Result;
+use crate::runtime::Runtime;
 
 /// What lies at a place in a group.
 pub(crate) struct Node {
@@ -54,10 +55,11 @@ impl Node {
     }
 
     /// Brings an array to a place: the files as they are, and the metadata as Zarr v3.
-    pub(crate) fn copy(&self, place: &Path, transfer: Transfer) -> Result<()> {
+    pub(crate) fn copy(&self, place: &Path, transfer: Transfer, runtime: &Runtime) -> Result<()> {
         // Those of the old versions are not taken along, and those of the new one may be written to.
         fs::create_dir_all(place)?;
         for name in self.location.keys()? {
+            runtime.check_interrupt()?;
             if OLD.contains(&name.as_str()) {
                 continue;
             }

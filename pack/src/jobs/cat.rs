@@ -3,7 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use npyz::{DType, WriteOptions, WriterBuilder};
+use recast_kernels::ElementType;
+use zarrs::array::codec::{BytesDataTypeExt, Endianness};
 use zarrs::array::{ArrayBytes, ArraySubset};
 
 use crate::error::{Error, Result, guarded};
@@ -13,32 +16,70 @@ use crate::runtime::{Runtime, Workers};
 /// Bytes of decoded elements that are held at once, if a row of chunks takes more.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Writes the decoded elements of an array: raw, little-endian, in C order.
+/// What stands around the elements that [`cat`] writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CatFormat {
+    /// Nothing.
+    #[default]
+    Raw,
+    /// The header of a `.npy` file before them, which says type and shape.
+    Npy,
+}
+
+/// Writes the decoded elements of an array: little-endian, in C order.
 ///
 /// # Errors
-/// An array that cannot be read; `output` fails.
+/// An array that cannot be read; with [`CatFormat::Npy`], a type that numpy lacks; `output` fails.
 pub fn cat(
     array: impl AsRef<Path>,
+    format: CatFormat,
     runtime: &Runtime,
     output: &mut impl Write,
 ) -> std::result::Result<(), Error> {
-    Ok(write_all(array.as_ref(), runtime, output)?)
+    Ok(write_all(array.as_ref(), format, runtime, output)?)
 }
 
-fn write_all(array: &Path, runtime: &Runtime, output: &mut impl Write) -> Result<()> {
+fn write_all(
+    array: &Path,
+    format: CatFormat,
+    runtime: &Runtime,
+    output: &mut impl Write,
+) -> Result<()> {
     let source = Source::open_for(runtime, array)?;
     let workers = Workers::new(runtime)?;
+    match format {
+        CatFormat::Raw => {}
+        CatFormat::Npy => {
+            let dtype =
+                dtype(source.element_type()).with_context(|| array.display().to_string())?;
+            WriteOptions::new_header_only()
+                .dtype(dtype)
+                .shape(source.array().shape())
+                .writer(&mut *output)
+                .write_header_only()
+                .context("standard output")?;
+        }
+    }
     if source.elements() > 0 {
         write(&source, &workers, &source.array().subset_all(), output)?;
     }
     output.flush().context("standard output")
 }
 
-/// Swaps the bytes of elements between little-endian and this machine's order.
-fn swap_unless_little_endian(bytes: &mut [u8], size: usize) {
-    if cfg!(target_endian = "big") {
-        bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
-    }
+/// The type of little-endian elements as a `.npy` file names it.
+fn dtype(element_type: ElementType) -> Result<DType> {
+    let kind = match element_type {
+        ElementType::Int8 | ElementType::Int16 | ElementType::Int32 | ElementType::Int64 => "i",
+        ElementType::UInt8 | ElementType::UInt16 | ElementType::UInt32 | ElementType::UInt64 => "u",
+        ElementType::Float16 | ElementType::Float32 | ElementType::Float64 => "f",
+        _ => bail!(
+            "the elements are {element_type}, which NumPy has not; leave out --npy for raw elements, or \
+             convert them first (recast raw)"
+        ),
+    };
+    let size = element_type.size();
+    let order = if size == 1 { '|' } else { '<' };
+    Ok(DType::new_scalar(format!("{order}{kind}{size}").parse()?))
 }
 
 /// Writes a part of the array in C order, in pieces that lie one after the other in it.
@@ -59,8 +100,8 @@ fn write(
         let read = || Ok(source.array().retrieve_array_subset::<ArrayBytes<'static>>(part)?);
         let elements = workers.install(|| guarded(read));
         let elements = elements.with_context(|| format!("{}: {part}", source.path().display()))?;
-        let mut elements = elements.into_fixed()?.into_owned();
-        swap_unless_little_endian(&mut elements, size as usize);
+        let data_type = source.array().data_type().codec_bytes()?;
+        let elements = data_type.encode(elements.into_fixed()?, Some(Endianness::Little))?;
         return output.write_all(&elements).context("standard output");
     };
     // Pieces along the first dimension that has an extent: rows of chunks, or else halves of one.

@@ -5,6 +5,7 @@ mod values;
 
 use recast_kernels::{ElementType, OutOfRange, Rounding};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use zarr_recast::JsonScalar;
 
 use crate::error::{Error, OptionsError, Result};
@@ -12,7 +13,7 @@ use crate::error::{Error, OptionsError, Result};
 pub use values::{Compressor, NanTo, Percentiles, ShardCodecs, scalar};
 
 /// How an array is packed. Say what to keep with one of `max_abs_error`, `max_rel_error`, `precision`
-/// and `auto`, or give `scale` and `offset`, or `data_type` alone, which casts.
+/// and `auto`, or give `scale` and `offset`; a `scale` of 1 with `data_type` casts the values as they are.
 ///
 /// In TOML and JSON the names have hyphens, as flags do.
 ///
@@ -91,6 +92,43 @@ pub struct PackOptions {
 }
 
 impl PackOptions {
+    /// Options, each with those that it excludes: together they contradict each other, or one of them
+    /// would be ignored.
+    pub const CONFLICTS: &'static [(&'static str, &'static [&'static str])] = &[
+        ("max_abs_error", &["max_rel_error", "precision", "auto"]),
+        ("max_rel_error", &["precision", "auto"]),
+        ("precision", &["auto", "scale", "offset"]),
+        ("auto", &["scale", "offset"]),
+        ("pow2", &["scale", "offset", "max_rel_error"]),
+        ("no_nan", &["nan_to"]),
+        ("percentile", &["src_min", "src_max"]),
+        (
+            "from_cf",
+            &[
+                "max_abs_error",
+                "max_rel_error",
+                "precision",
+                "auto",
+                "pow2",
+                "data_type",
+                "nan_to",
+                "missing",
+                "no_nan",
+                "infinity",
+                "allow_collisions",
+                "src_min",
+                "src_max",
+                "percentile",
+                "rounding",
+                "out_of_range",
+                "scale",
+                "offset",
+                "verify",
+                "compressor",
+            ],
+        ),
+    ];
+
     /// Refuses options that no array can be packed with.
     ///
     /// # Errors
@@ -128,28 +166,12 @@ impl PackOptions {
     }
 
     fn check_conflicts(&self) -> Result<()> {
-        let given = |flag: &str| match flag {
-            "--max-abs-error" => self.max_abs_error.is_some(),
-            "--max-rel-error" => self.max_rel_error.is_some(),
-            "--precision" => self.precision.is_some(),
-            "--auto" => self.auto,
-            "--pow2" => self.pow2,
-            "--data-type" => self.data_type.is_some(),
-            "--missing" => !self.missing.is_empty(),
-            "--no-nan" => self.no_nan,
-            "--infinity" => self.infinity,
-            "--allow-collisions" => self.allow_collisions,
-            "--src-min" => self.src_min.is_some(),
-            "--src-max" => self.src_max.is_some(),
-            "--percentile" => self.percentile.is_some(),
-            "--scale" => self.scale.is_some(),
-            "--offset" => self.offset.is_some(),
-            "--decoded-type" => self.decoded_type.is_some(),
-            _ => self.from_cf,
-        };
-        for (flag, others) in CONFLICTS {
-            if let Some(other) = others.iter().find(|other| given(flag) && given(other)) {
-                return usage(format!("{flag} cannot be used with {other}; leave one of them out"));
+        let given = self.given()?;
+        let is_given = |option: &str| given.iter().any(|one| one == option);
+        for (option, others) in Self::CONFLICTS {
+            if let Some(other) = others.iter().find(|other| is_given(option) && is_given(other)) {
+                let (one, other) = (flag(option), flag(other));
+                return usage(format!("{one} cannot be used with {other}; leave one of them out"));
             }
         }
         if self.auto && self.data_type.is_none() {
@@ -158,14 +180,32 @@ impl PackOptions {
         if self.decoded_type.is_some() && !self.from_cf {
             return usage("--decoded-type is for --from-cf".to_owned());
         }
-        if !self.says_how() {
-            return usage(
-                "nothing says what to keep; give --max-abs-error, --max-rel-error, --precision or \
-                 --auto, or --scale and --offset, or --data-type"
-                    .to_owned(),
-            );
+        if self.says_how() {
+            return Ok(());
         }
-        Ok(())
+        let alone = given.first().map(|option| format!("{} alone does not say", flag(option)));
+        let alone = alone.unwrap_or_else(|| "nothing says".to_owned());
+        usage(format!(
+            "{alone} what to keep; give --max-abs-error, --max-rel-error, --precision or --auto, or \
+             --scale and --offset (--scale 1 casts values as they are)"
+        ))
+    }
+
+    /// The options that are not what they are by default, in the order of [`PackOptions`].
+    fn given(&self) -> Result<Vec<String>> {
+        let fields = |options: &Self| -> Result<Map<String, Value>> {
+            Ok(serde_json::from_value(serde_json::to_value(options)?)?)
+        };
+        let defaults = fields(&Self::default())?;
+        let fields = fields(self)?.into_iter();
+        let given = fields.filter(|(name, value)| defaults.get(name) != Some(value));
+        Ok(given.map(|(name, _)| name.replace('-', "_")).collect())
+    }
+
+    /// Refuses options for all but the arrays with a rule of their own, if they would be ignored.
+    pub(crate) fn checked_beside_rules(&self) -> Result<()> {
+        // Rules say how themselves; without them the options have to.
+        if self.given()?.is_empty() { Ok(()) } else { self.checked() }
     }
 
     fn check_types(&self) -> Result<()> {
@@ -193,9 +233,6 @@ impl PackOptions {
                 "--precision {step:?} is no power of two, which --pow2 needs; {near:?} is"
             ));
         }
-        if self.pow2 && self.is_explicit() {
-            return usage("--pow2 needs --max-abs-error, --auto or --precision".to_owned());
-        }
         let is_float = |decoded| matches!(decoded, ElementType::Float32 | ElementType::Float64);
         if let Some(decoded) = self.decoded_type.filter(|&decoded| !is_float(decoded)) {
             return usage(format!("--decoded-type is {decoded}; it must be float32 or float64"));
@@ -209,7 +246,7 @@ impl PackOptions {
         self.max_abs_error.is_some()
             || self.max_rel_error.is_some()
             || self.precision.is_some()
-            || self.data_type.is_some()
+            || self.auto
             || self.scale.is_some()
             || self.offset.is_some()
             || self.from_cf
@@ -234,35 +271,10 @@ impl PackOptions {
     }
 }
 
-/// Flags that exclude others.
-const CONFLICTS: [(&str, &[&str]); 7] = [
-    ("--max-abs-error", &["--max-rel-error", "--precision"]),
-    ("--max-rel-error", &["--precision", "--auto"]),
-    ("--precision", &["--auto", "--scale", "--offset"]),
-    ("--auto", &["--scale", "--offset"]),
-    ("--pow2", &["--scale"]),
-    ("--percentile", &["--src-min", "--src-max"]),
-    (
-        "--from-cf",
-        &[
-            "--max-abs-error",
-            "--max-rel-error",
-            "--precision",
-            "--auto",
-            "--pow2",
-            "--data-type",
-            "--missing",
-            "--no-nan",
-            "--infinity",
-            "--allow-collisions",
-            "--src-min",
-            "--src-max",
-            "--percentile",
-            "--scale",
-            "--offset",
-        ],
-    ),
-];
+/// The flag of an option.
+fn flag(option: &str) -> String {
+    format!("--{}", option.replace('_', "-"))
+}
 
 fn usage(text: String) -> Result<()> {
     Err(OptionsError(text).into())

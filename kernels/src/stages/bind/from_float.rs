@@ -1,6 +1,6 @@
 //! Casts from floats: decoded where they are narrow, and joined with what follows.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use num_traits::AsPrimitive;
 
@@ -104,6 +104,8 @@ impl FloatSource for f32 {
                 }
                 _ => vec![bind_loop(Loop(Then(before, EncodeF16::<R, Error>::new())))],
             }),
+            // As in `crate::bind`.
+            _ if cfg!(not(feature = "small-types")) => Stages::new(),
             _ => {
                 let encoder = with_rounding!(rounding, R => match out_of_range {
                     OutOfRange::Clamp => {
@@ -141,10 +143,10 @@ impl FloatSource for f64 {
                 OutOfRange::Clamp => narrowed::<P, R, Clamp>(before, [min, max], f32::INFINITY, level),
                 _ => narrowed::<P, R, Error>(before, [min, max], f32::INFINITY, level),
             }),
-            ElementType::Float8E8M0Fnu => {
+            ElementType::Float8E8M0Fnu if cfg!(feature = "small-types") => {
                 // It has f32's exponents: from 2^128 on a value is out of range; below, rounding to
                 // odd keeps on which side of each boundary it lies.
-                let max = f64::from_bits(2.0_f64.powi(128).to_bits() - 1);
+                let max = f64::from_bits(((1023 + 128) << 52) - 1);
                 let narrow = match out_of_range {
                     OutOfRange::Clamp => {
                         narrowed::<P, Odd, Clamp>(before, [-max, max], f32::MAX, level)
@@ -187,6 +189,7 @@ fn by_short_float<P: PerElement<Target = f64>, R: Round>(
                 let encode = EncodeBf16::<R, Clamp>(PhantomData);
                 vec![bind_loop(Loop(Then(narrow, encode)))]
             }
+            _ if cfg!(not(feature = "small-types")) => Stages::new(),
             _ => {
                 let Format::Float(format) = target.format() else { return vec![] };
                 let encode = minifloat_encoder::<R, Clamp>(target, format, true, level);
@@ -311,7 +314,7 @@ impl<F, B: IntBehindFloat<F>> BehindFloat<F> for ToInteger<B> {
         let converted = with_rounding!(cast.rounding, R => B::bind::<P, R>(before, cast, level));
         // Held to the range, an integer is canonical already; a wrapped one may use too many bits.
         let wraps = cast.out_of_range == OutOfRange::Wrap && wide(cast.target) != cast.target;
-        std::iter::once(converted).chain(wraps.then(|| copy(cast.target, level))).collect()
+        core::iter::once(converted).chain(wraps.then(|| copy(cast.target, level))).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Casts from integers of whole bytes.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use num_traits::AsPrimitive;
 

@@ -1,7 +1,8 @@
 //! Which stages the map of a cast becomes.
 
-use std::borrow::Cow;
-use std::marker::PhantomData;
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 use super::{FromScalar, Stages, copy, exactly, with_int};
 use crate::key_table::KeyTable;
@@ -114,7 +115,8 @@ pub(super) fn lookup(
         let plain = plain.filter_map(|((key, _), number)| Some((typed(*key)?, number)));
         let mut outputs = vec![0; entries.len() * target.size()];
         for ((_, output), bytes) in entries.iter().zip(outputs.chunks_exact_mut(target.size())) {
-            output.write_ne_bytes(bytes);
+            let written = output.write_ne_bytes(bytes);
+            debug_assert!(written);
         }
         let lookup = Lookup {
             finder: finder(plain, nan, level),

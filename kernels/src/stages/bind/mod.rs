@@ -8,7 +8,9 @@ mod from_int;
 mod map;
 mod scale;
 
-use std::marker::PhantomData;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 use super::Stage;
 use super::bytes::{ClearUnused, Copy, SwapBytes, Table};
@@ -128,7 +130,7 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
             if source.size() == 1 {
                 return vec![bind_table(source, steps, level)];
             }
-            stages.push(bind_table(current, std::slice::from_ref(step), level));
+            stages.push(bind_table(current, core::slice::from_ref(step), level));
             current = target_of(current, step);
             continue;
         };
@@ -181,7 +183,8 @@ fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
         for ((output, fails), result) in outputs.iter_mut().zip(fails.iter_mut()).zip(results) {
             match result {
                 Some(value) => {
-                    value.write_ne_bytes(bytemuck::bytes_of_mut(output));
+                    let written = value.write_ne_bytes(bytemuck::bytes_of_mut(output));
+                    debug_assert!(written);
                 }
                 None => *fails = 1,
             }
@@ -342,7 +345,8 @@ impl<T: crate::Element> FromScalar for T {
     /// The scalar's bits; the scalar is of this type, or a narrower integer kept in it.
     fn from_scalar(scalar: Scalar) -> Self {
         let mut value = Self::zeroed();
-        scalar.write_ne_bytes(bytemuck::bytes_of_mut(&mut value));
+        let written = scalar.write_ne_bytes(bytemuck::bytes_of_mut(&mut value));
+        debug_assert!(written);
         value
     }
 }

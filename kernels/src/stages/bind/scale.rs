@@ -1,6 +1,6 @@
 //! Which stages scale and offset become, alone and joined with a cast.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use num_traits::{AsPrimitive, PrimInt};
 
@@ -14,8 +14,7 @@ use crate::stages::map::ReplaceNan;
 use crate::stages::per_element::{Same, Then};
 use crate::stages::scale::{Direction, Overflowing, ScaleFloat, ScaleInt, ScaleLong};
 use crate::{
-    Cast, ElementType, FloatOverflow, Level, OutOfRange, Rounding, Scalar, ScaleOffset, Step,
-    reference,
+    Affine, Cast, ElementType, FloatOverflow, Level, OutOfRange, Rounding, Scalar, Step, reference,
 };
 
 /// Two steps in one stage, for the chains that [`fused`](super::fused) has.
@@ -44,7 +43,7 @@ pub(super) fn bind_fused(
 }
 
 fn bind_scale_to_int<F: FloatSource>(
-    parameters: &ScaleOffset,
+    parameters: &Affine,
     cast: &Cast,
     level: Level,
 ) -> Option<Stage> {
@@ -68,7 +67,7 @@ fn bind_scale_to_int<F: FloatSource>(
     Some(to_int::<_, NearestEven>(Then(scaled, nan), cast, level))
 }
 
-fn bind_int_unscale<S, F>(cast: &Cast, parameters: &ScaleOffset, _level: Level) -> Option<Stage>
+fn bind_int_unscale<S, F>(cast: &Cast, parameters: &Affine, _level: Level) -> Option<Stage>
 where
     S: Int + FromScalar + AsPrimitive<F>,
     F: Real + FromScalar + 'static,
@@ -97,10 +96,10 @@ where
 
 pub(super) fn bind_scale<D: Direction>(
     element: ElementType,
-    parameters: &ScaleOffset,
+    parameters: &Affine,
     level: Level,
 ) -> Option<Stages> {
-    let ScaleOffset { offset, scale, overflow } = *parameters;
+    let Affine { offset, scale, overflow } = *parameters;
     if offset.is_none() && scale.is_none() {
         return Some(vec![]);
     }

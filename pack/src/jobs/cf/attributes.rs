@@ -104,6 +104,11 @@ impl Attributes {
     }
 }
 
+/// Whether CF's attributes make other numbers of the elements.
+pub(crate) fn is_packed(attributes: &Map<String, Value>) -> bool {
+    [SCALE_FACTOR, ADD_OFFSET].into_iter().any(|name| attributes.contains_key(name))
+}
+
 /// CF's decoding in one float type: the code times `scale_factor`, rounded, plus `add_offset`, rounded;
 /// missing values become NaN.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use zarrs::array::ArrayMetadata;
 use super::attributes::{self, Arithmetic, Attributes, Codes};
 use super::search::{Inversion, invert};
 use crate::check::difference::Differences;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::io::destination::{Destination, Staged};
 use crate::io::metadata::{PROVENANCE, name_dimensions};
 use crate::io::region::Region;
@@ -21,13 +21,14 @@ use crate::io::rewrite_metadata::RewrittenMetadata;
 use crate::io::shard_codecs::{Readers, readers};
 use crate::io::source::Source;
 use crate::io::transfer::Transfer;
-use crate::jobs::pending::Pending;
+use crate::jobs::pending::Work;
 use crate::json as scalars;
 use crate::options::ShardCodecs;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Pieces, gather};
 use crate::scan::missing::{FILL_VALUE, Markers};
 use crate::scan::number::integer;
+use crate::scan::reader::Reader;
 use crate::scan::survey::survey;
 
 /// Turns the attributes with which CF packs integers into codecs, over the same stored bytes.
@@ -37,8 +38,9 @@ pub struct FromCfJob {
     pub input: PathBuf,
     /// The Zarr v3 array to write.
     pub output: PathBuf,
-    /// The type of the values: float32 or float64. By default float32 for integers of at most 16 bits
-    /// whose attributes are float32 numbers, else float64.
+    /// The type of the values: float32 or float64. By default the one whose values are bit-identical to those
+    /// of CF's arithmetic in it. If both are or none is: float32 for integers of at most 16 bits whose
+    /// attributes are float32 numbers, else float64.
     pub decoded_type: Option<ElementType>,
     /// Where the codecs go in an array with shards.
     pub shard_codecs: ShardCodecs,
@@ -78,6 +80,10 @@ pub struct FromCfReport {
     pub codes: CodeDifferences,
     /// The differences over the elements of the array.
     pub elements: Differences,
+    /// The bytes of all decoded elements.
+    pub decoded_bytes: u64,
+    /// The other type of the values, if it can be had.
+    pub alternative: Option<CfAlternative>,
     /// Missing elements.
     pub missing: u64,
     /// The codes that stand for them.
@@ -116,16 +122,113 @@ pub struct CodeDifferences {
     pub which: String,
 }
 
+/// A type that the values could have instead, and what that would cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct CfAlternative {
+    /// The type.
+    #[serde(serialize_with = "scalars::element_type")]
+    pub data_type: ElementType,
+    /// The differences from CF's arithmetic in that type, over codes.
+    pub codes: CodeDifferences,
+    /// How far CF's values in the one type lie from those in the other at most.
+    pub largest_distance: f64,
+    /// The bytes of all decoded elements.
+    pub decoded_bytes: u64,
+}
+
 /// What an array becomes.
 struct Conversion {
     rule: Attributes,
-    arithmetic: Arithmetic,
     codes: Codes,
+    decoding: Decoding,
+    other: Option<Decoding>,
+    rewritten: RewrittenMetadata,
+}
+
+/// How values of one type are decoded.
+struct Decoding {
+    arithmetic: Arithmetic,
     inversion: Inversion,
     fill_value: Scalar,
-    /// Codes that a second encoding does not give back.
+    /// Codes that a second encoding does not give back; `None` if it refuses some.
     not_encoded: Option<u64>,
-    rewritten: RewrittenMetadata,
+}
+
+impl Decoding {
+    fn new(rule: &Attributes, decoded: ElementType, codes: &Codes, fill: Scalar) -> Result<Self> {
+        let arithmetic = Arithmetic::new(rule, decoded)?;
+        let inversion = invert(rule, &arithmetic, codes, fill)?;
+        let fill_value = inversion.chain.decode(&fill.to_ne_bytes())?;
+        let fill_value = Scalar::from_ne_bytes(decoded, &fill_value).context("no fill value")?;
+        let options = BindOptions::default();
+        let bound = Chain::bind(decoded, Some(fill_value), &inversion.codecs, &options);
+        let bound = bound.with_context(|| {
+            format!("the fill value {fill} decodes to {fill_value}, and that must come back")
+        })?;
+        if bound.encoded_fill_value().is_none_or(|code| code != fill) {
+            bail!(
+                "the fill value {fill} decodes to {fill_value}, which is stored as another code; use \
+                 --decoded-type float64"
+            );
+        }
+        let not_encoded = not_encoded(rule, codes, &inversion)?;
+        Ok(Self { arithmetic, inversion, fill_value, not_encoded })
+    }
+
+    /// Whether every code has CF's value to the last bit, and comes back from it.
+    fn is_exact(&self) -> bool {
+        self.inversion.differences.is_none() && self.not_encoded == Some(0)
+    }
+
+    /// How values are decoded in the type that is asked for, or else in the one that is exact; and how they
+    /// would be in the other.
+    fn choose(
+        rule: &Attributes,
+        asked: Option<ElementType>,
+        codes: &Codes,
+        fill: Scalar,
+    ) -> Result<(Self, Option<Self>)> {
+        let natural = asked.unwrap_or_else(|| rule.natural_type());
+        let first = Self::new(rule, natural, codes, fill);
+        if rule.code_type.bits() > 16 {
+            // float32 does not tell all of these codes apart.
+            return Ok((first?, None));
+        }
+        let other = match natural {
+            ElementType::Float32 => ElementType::Float64,
+            _ => ElementType::Float32,
+        };
+        // What cannot be is no alternative.
+        let second = Self::new(rule, other, codes, fill).ok();
+        let is_better = asked.is_none()
+            && !first.as_ref().is_ok_and(Self::is_exact)
+            && second.as_ref().is_some_and(Self::is_exact);
+        match second {
+            Some(second) if is_better => Ok((second, first.ok())),
+            second => Ok((first?, second)),
+        }
+    }
+
+    /// What it would cost to take this one for another.
+    fn in_place_of(&self, chosen: &Self, codes: &Codes, elements: u64) -> Result<CfAlternative> {
+        let values = |decoding: &Self| -> Result<Vec<f64>> {
+            let arithmetic = &decoding.arithmetic;
+            Reader::new(arithmetic.decoded_type())?.read(&arithmetic.decode(&codes.bytes)?)
+        };
+        let (mine, theirs) = (values(self)?, values(chosen)?);
+        let distances = mine.iter().zip(&theirs).map(|(a, b)| (a - b).abs());
+        let data_type = self.arithmetic.decoded_type();
+        Ok(CfAlternative {
+            data_type,
+            codes: CodeDifferences {
+                differences: self.inversion.differences,
+                which: codes.what.clone(),
+            },
+            // Missing values are NaN, which is no maximum.
+            largest_distance: distances.fold(0.0, f64::max),
+            decoded_bytes: elements * data_type.size() as u64,
+        })
+    }
 }
 
 /// What was found in the data.
@@ -149,64 +252,30 @@ impl FromCfJob {
             charts: false,
         }
     }
+}
 
-    /// Converts the array.
-    ///
-    /// # Errors
-    /// An array that CF has not packed; attributes that no codecs stand for. Nothing is left behind then.
-    pub fn run(&self, runtime: &Runtime) -> std::result::Result<FromCfReport, Error> {
-        self.prepare(runtime)?.commit()
+impl Work for FromCfJob {
+    type Report = FromCfReport;
+
+    fn places(&self) -> (&Path, &Path, bool) {
+        (&self.input, &self.output, self.overwrite)
     }
 
-    /// Converts the array, and leaves it to the caller to put it in place.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<FromCfReport>, Error> {
-        let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
-        let (report, staged) = self.convert(Some(&destination), runtime)?;
-        Ok(Pending::new(report, staged.map(|staged| (destination, staged)), runtime))
-    }
-
-    /// Writes nothing, and says how every element would decode.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn dry_run(&self, runtime: &Runtime) -> std::result::Result<FromCfReport, Error> {
-        Destination::new(&self.input, &self.output, self.overwrite)?;
-        Ok(self.convert(None, runtime)?.0)
-    }
-
-    /// Converts an array of a group into a directory, or none in a dry run.
-    pub(crate) fn convert_into(
-        &self,
-        place: Option<&Path>,
-        runtime: &Runtime,
-    ) -> Result<FromCfReport> {
-        let destination = place.map(|place| Destination::new(&self.input, place, false));
-        let destination = destination.transpose()?;
-        let (report, staged) = self.convert(destination.as_ref(), runtime)?;
-        if let Some((destination, staged)) = destination.zip(staged) {
-            destination.commit(staged, runtime)?;
-        }
-        Ok(report)
-    }
-
-    fn convert(
+    fn work(
         &self,
         destination: Option<&Destination>,
         runtime: &Runtime,
     ) -> Result<(FromCfReport, Option<Staged>)> {
         let source = Source::open_for(runtime, &self.input)?;
         source.refuse_place(self.shard_codecs)?;
-        let workers = Workers::new(runtime)?;
+        let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let conversion =
             convert(&source, self, &workers).with_context(|| self.input.display().to_string())?;
         let Some(destination) = destination else {
-            let chain = &conversion.inversion.chain;
+            let chain = &conversion.decoding.inversion.chain;
             let decoded = |region: &Region| Ok(chain.decode(&source.read_or_fill(region)?)?);
             let found = check(&source, decoded, &conversion, &workers)?;
-            return Ok((self.report(&source, conversion, found), None));
+            return Ok((self.report(&source, conversion, found)?, None));
         };
         let staged = destination.stage()?;
         let transferred =
@@ -223,16 +292,25 @@ impl FromCfJob {
             bytes: Some(transferred.bytes),
             dry_run: false,
             charts,
-            ..self.report(&source, conversion, found)
+            ..self.report(&source, conversion, found)?
         };
         Ok((report, Some(staged)))
     }
+}
 
+impl FromCfJob {
     /// The report of a dry run.
-    fn report(&self, source: &Source, conversion: Conversion, found: Found) -> FromCfReport {
-        let Conversion { rule, arithmetic, codes, inversion, fill_value, not_encoded, rewritten } =
-            conversion;
-        FromCfReport {
+    fn report(
+        &self,
+        source: &Source,
+        conversion: Conversion,
+        found: Found,
+    ) -> Result<FromCfReport> {
+        let Conversion { rule, codes, decoding, other, rewritten } = conversion;
+        let elements = source.elements() as u64;
+        let alternative = other.map(|other| other.in_place_of(&decoding, &codes, elements));
+        let Decoding { arithmetic, inversion, fill_value, not_encoded } = decoding;
+        Ok(FromCfReport {
             input: self.input.display().to_string(),
             output: self.output.display().to_string(),
             shape: source.array().shape().to_vec(),
@@ -244,6 +322,8 @@ impl FromCfJob {
             bit_identical: inversion.differences.is_none() && found.differences.is_none(),
             codes: CodeDifferences { differences: inversion.differences, which: codes.what },
             elements: found.differences,
+            decoded_bytes: elements * arithmetic.decoded_type().size() as u64,
+            alternative: alternative.transpose()?,
             missing: found.missing,
             formula: rule.formula(),
             missing_codes: rule.missing,
@@ -255,7 +335,7 @@ impl FromCfJob {
             warnings: rule.warnings,
             value_codecs: inversion.codecs,
             charts: None,
-        }
+        })
     }
 }
 
@@ -274,29 +354,13 @@ fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conver
         bail!("{} beside value codecs; unpack the array first", attributes::UNSIGNED);
     }
     let fill = Scalar::from_bits(rule.code_type, source.fill_value().bits());
-    let decoded = job.decoded_type.unwrap_or_else(|| rule.natural_type());
-    let arithmetic = Arithmetic::new(&rule, decoded)?;
     let range = if rule.code_type.bits() > 16 { range(source, &rule, workers)? } else { None };
     let codes = Codes::new(rule.code_type, range);
-    let inversion = invert(&rule, &arithmetic, &codes, fill)?;
-
-    let fill_value = inversion.chain.decode(&fill.to_ne_bytes())?;
-    let fill_value = Scalar::from_ne_bytes(decoded, &fill_value).context("no fill value")?;
-    let options = BindOptions::default();
-    let bound = Chain::bind(decoded, Some(fill_value), &inversion.codecs, &options);
-    let bound = bound.with_context(|| {
-        format!("the fill value {fill} decodes to {fill_value}, and that must come back")
-    })?;
-    if bound.encoded_fill_value().is_none_or(|code| code != fill) {
-        bail!(
-            "the fill value {fill} decodes to {fill_value}, which is stored as another code; use \
-             --decoded-type float64"
-        );
-    }
+    let (decoding, other) = Decoding::choose(&rule, job.decoded_type, &codes, fill)?;
 
     let mut kept = given.clone();
     let packing = attributes::packing(&given);
-    attributes::decode_valid(&mut kept, stored, &mut rule, &arithmetic)?;
+    attributes::decode_valid(&mut kept, stored, &mut rule, &decoding.arithmetic)?;
     for name in attributes::APPLIED {
         kept.remove(name);
     }
@@ -318,10 +382,10 @@ fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conver
     name_dimensions(&mut names);
     let kept = names.remove("attributes").and_then(|kept| kept.as_object().cloned());
     rewritten.set_attributes(kept.unwrap_or_default());
-    rewritten.set_values(decoded, fill_value);
-    rewritten.prepend(&inversion.codecs, decoded, job.shard_codecs);
-    let not_encoded = not_encoded(&rule, &codes, &inversion)?;
-    Ok(Conversion { rule, arithmetic, codes, inversion, fill_value, not_encoded, rewritten })
+    let decoded = decoding.arithmetic.decoded_type();
+    rewritten.set_values(decoded, decoding.fill_value);
+    rewritten.prepend(&decoding.inversion.codecs, decoded, job.shard_codecs);
+    Ok(Conversion { rule, codes, decoding, other, rewritten })
 }
 
 /// The least and greatest code there is.
@@ -359,7 +423,7 @@ fn check(
     conversion: &Conversion,
     workers: &Workers,
 ) -> Result<Found> {
-    let Conversion { rule, arithmetic, .. } = conversion;
+    let Conversion { rule, decoding: Decoding { arithmetic, .. }, .. } = conversion;
     let decoded = arithmetic.decoded_type();
     let nan = Scalar::nan(decoded).context("a type without NaN")?.to_ne_bytes();
     let mut total = Found::default();
@@ -393,7 +457,7 @@ impl Conversion {
         max_error: f64,
         workers: &Workers,
     ) -> Result<Charts> {
-        let Conversion { rule, arithmetic, inversion, .. } = self;
+        let Conversion { rule, decoding: Decoding { arithmetic, inversion, .. }, .. } = self;
         let survey = survey(result, &Markers::default(), workers)?;
         // What is missing reads as NaN; the fill value may be a number, and is one of the values then.
         let fill =

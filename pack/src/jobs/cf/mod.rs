@@ -5,5 +5,5 @@ mod from_cf;
 mod search;
 mod to_cf;
 
-pub use from_cf::{CodeDifferences, FromCfJob, FromCfReport};
+pub use from_cf::{CfAlternative, CodeDifferences, FromCfJob, FromCfReport};
 pub use to_cf::{ToCfJob, ToCfReport};

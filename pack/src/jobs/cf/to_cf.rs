@@ -100,7 +100,7 @@ impl ToCfJob {
         directory: &Path,
         runtime: &Runtime,
     ) -> Result<ToCfReport> {
-        let workers = Workers::new(runtime)?;
+        let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let chain = source.codecs().chain(source.element_type(), source.fill_value())?;
         let conversion =
             convert(source, &chain).with_context(|| self.input.display().to_string())?;

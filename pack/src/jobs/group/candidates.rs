@@ -6,6 +6,7 @@ use zarr_recast::data_type;
 use super::rules::Candidate;
 use crate::io::store::Kind;
 use crate::io::tree::Node;
+use crate::jobs::cf::attributes::is_packed;
 
 /// Coordinates: arrays of one dimension named like it, and what attributes of others call
 /// coordinates or bounds.
@@ -43,9 +44,8 @@ pub(super) fn candidate(node: &Node, from_cf: bool, is_coordinate: bool) -> Cand
     let unfit = match data_type::from_json(&name) {
         Err(_) => Some(format!("{} is no type to pack", name.as_str().unwrap_or("its type"))),
         Ok(element_type) if from_cf => {
-            let attributes = node.document.get("attributes");
-            let has = |name: &str| attributes.is_some_and(|all| all.get(name).is_some());
-            let is_packed = has("scale_factor") || has("add_offset");
+            let attributes = node.document.get("attributes").and_then(Value::as_object);
+            let is_packed = attributes.is_some_and(is_packed);
             (!element_type.is_integer() || !is_packed)
                 .then(|| "no integers with scale_factor or add_offset".to_owned())
         }

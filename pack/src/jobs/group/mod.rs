@@ -10,18 +10,19 @@ mod unpack;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::io::destination::{Destination, Staged, unwritten};
 use crate::io::store::{Kind, Location, below};
 use crate::io::transfer::Transfer;
 use crate::io::tree;
 use crate::jobs::cf::{FromCfJob, FromCfReport};
 use crate::jobs::pack::{PackJob, PackReport};
-use crate::jobs::pending::Pending;
+use crate::jobs::pending::{Work, work_inside};
 use crate::options::ShardCodecs;
 use crate::runtime::Runtime;
 use crate::text::arrays;
@@ -77,39 +78,23 @@ pub enum ArrayReport {
     FromCf(Box<FromCfReport>),
 }
 
-impl GroupJob {
-    /// Packs the group.
-    ///
-    /// # Errors
-    /// None of the arrays is to be packed; one of them fails. Nothing is left behind then.
-    pub fn run(&self, runtime: &Runtime) -> std::result::Result<GroupReport, Error> {
-        self.prepare(runtime)?.commit()
+impl Work for GroupJob {
+    type Report = GroupReport;
+
+    fn places(&self) -> (&Path, &Path, bool) {
+        (&self.input, &self.output, self.overwrite)
     }
 
-    /// Packs the group, and leaves it to the caller to put it in place.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<GroupReport>, Error> {
-        let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
-        let (report, staged) = self.pack(Some(&destination), runtime)?;
-        Ok(Pending::new(report, staged.map(|staged| (destination, staged)), runtime))
-    }
-
-    /// Writes nothing, and says what would become of each array, by some chunks of it.
-    ///
-    /// # Errors
-    /// As [`Self::run`], as far as these chunks show them.
-    pub fn dry_run(&self, runtime: &Runtime) -> std::result::Result<GroupReport, Error> {
-        Destination::new(&self.input, &self.output, self.overwrite)?;
-        Ok(self.pack(None, runtime)?.0)
-    }
-
-    fn pack(
+    fn work(
         &self,
         destination: Option<&Destination>,
         runtime: &Runtime,
     ) -> Result<(GroupReport, Option<Staged>)> {
+        if self.rules.is_empty() {
+            self.options.checked()?;
+        } else {
+            self.options.checked_beside_rules()?;
+        }
         let rules = Rules::new(self)?;
         let shown = self.input.display();
         let nodes = tree::nodes(Location::new(&self.input)?).with_context(|| shown.to_string())?;
@@ -163,7 +148,7 @@ impl GroupJob {
                 }
                 Treatment::Copy(reason) => {
                     if let Some(place) = &place {
-                        node.copy(place, Transfer::Copy)
+                        node.copy(place, Transfer::Copy, runtime)
                             .with_context(|| format!("{shown}: {array}"))?;
                     }
                     GroupEntry::Copied { array, reason }
@@ -191,13 +176,9 @@ impl GroupJob {
 }
 
 /// Packs an array into a directory, or none in a dry run.
-fn pack_one(
-    job: PackJob,
-    place: Option<&std::path::Path>,
-    runtime: &Runtime,
-) -> Result<ArrayReport> {
+fn pack_one(job: PackJob, place: Option<&Path>, runtime: &Runtime) -> Result<ArrayReport> {
     if !job.options.from_cf {
-        return Ok(ArrayReport::Packed(Box::new(job.pack_into(place, runtime)?)));
+        return Ok(ArrayReport::Packed(Box::new(work_inside(&job, place, runtime)?)));
     }
     let job = FromCfJob {
         decoded_type: job.options.decoded_type,
@@ -206,7 +187,7 @@ fn pack_one(
         charts: job.charts,
         ..FromCfJob::new(job.input, job.output)
     };
-    Ok(ArrayReport::FromCf(Box::new(job.convert_into(place, runtime)?)))
+    Ok(ArrayReport::FromCf(Box::new(work_inside(&job, place, runtime)?)))
 }
 
 fn reasons(entries: &[GroupEntry]) -> String {

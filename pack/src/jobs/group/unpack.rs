@@ -101,7 +101,7 @@ impl UnpackGroupJob {
                 fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
                 arrays.push(self.unpack(node, &place, runtime)?);
             } else {
-                node.copy(&place, Transfer::Copy)
+                node.copy(&place, Transfer::Copy, runtime)
                     .with_context(|| format!("{}: {}", shown(), node.path))?;
                 arrays.push(UnpackedArray::Copied { array: node.path.clone() });
             }

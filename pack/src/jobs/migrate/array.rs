@@ -17,6 +17,7 @@ use crate::io::rewrite_metadata::RewrittenMetadata;
 use crate::io::source::Source;
 use crate::io::transfer::{Transfer, Transferred};
 use crate::io::writer::{Encoding, Writer};
+use crate::jobs::cf::attributes::is_packed;
 use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::Workers;
 use crate::text::{bytes, count};
@@ -36,6 +37,8 @@ pub struct ArrayMigration {
     pub bit_identical: bool,
     /// The differences.
     pub elements: Differences,
+    /// What else the array needs, if anything.
+    pub hint: Option<String>,
     /// Where the array is now.
     #[serde(skip)]
     pub place: String,
@@ -55,6 +58,15 @@ pub(super) const NO_DIRECTORY: &str =
 pub(super) fn is_modern(source: &Source) -> bool {
     let is_v3 = matches!(source.array().metadata(), ArrayMetadata::V3(_));
     is_v3 && !source.codecs().value_codecs().iter().any(Codec::is_legacy)
+}
+
+/// What to say of an array whose values CF's attributes make of its elements.
+pub(super) fn cf_hint(source: &Source) -> Option<String> {
+    let attributes = source.array().attributes();
+    (source.element_type().is_integer() && is_packed(attributes)).then(|| {
+        "CF attributes pack it (scale_factor, add_offset); recast pack --from-cf makes codecs of them"
+            .to_owned()
+    })
 }
 
 /// An array, and what it becomes.
@@ -229,6 +241,7 @@ impl<'a> Migration<'a> {
             how: self.how(outcome),
             bit_identical: self.differences.is_none(),
             elements: self.differences,
+            hint: cf_hint(self.source),
             place: place.display().to_string(),
             source_codecs: self.source.codecs().value_codecs().iter().map(Codec::to_json).collect(),
             compared: self.compared(outcome),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use zarr_recast::data_type;
 
-use super::array::{ArrayMigration, Migration, NO_DIRECTORY, Outcome, is_modern};
+use super::array::{ArrayMigration, Migration, NO_DIRECTORY, Outcome, cf_hint, is_modern};
 use super::in_place;
 use super::job::MigrateJob;
 use crate::error::Result;
@@ -58,12 +58,11 @@ pub(super) fn migrate(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigrat
     let destination = job.destination()?;
     let shown = || job.input.display().to_string();
     let nodes = Location::new(&job.input).and_then(tree::nodes).with_context(shown)?;
-    let workers = Workers::new(runtime)?;
     let arrays = match destination {
-        None => in_place(job, &nodes, &workers, runtime)?,
+        None => in_place(job, &nodes, runtime)?,
         Some(destination) => {
             let staged = destination.stage()?;
-            let done = write(job, &nodes, staged.path(), &workers, runtime)?;
+            let done = write(job, &nodes, staged.path(), runtime)?;
             destination.commit(staged, runtime)?;
             done
         }
@@ -76,19 +75,20 @@ pub(super) fn migrate(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigrat
 enum Task {
     Migrate(Box<Source>),
     /// Its files stay what they are, and it gets metadata of Zarr v3 if it has none; for the reason.
-    Keep(&'static str),
+    Keep(String),
 }
 
 fn task(job: &MigrateJob, node: &Node, runtime: &Runtime) -> Result<Task> {
     let path = below(&job.input, &node.path);
     let data_type = node.document.get("data_type").unwrap_or(&Value::Null);
     if data_type::from_json(data_type).is_err() {
-        return Ok(Task::Keep("its type is not numeric"));
+        return Ok(Task::Keep("its type is not numeric".to_owned()));
     }
     let open = || Source::open_at(&path, node.location.clone(), fill_check(runtime));
     let source = open().with_context(|| path.display().to_string())?;
     Ok(if is_modern(&source) {
-        Task::Keep("nothing to migrate")
+        let hint = cf_hint(&source).map(|hint| format!("; {hint}")).unwrap_or_default();
+        Task::Keep(format!("nothing to migrate{hint}"))
     } else {
         Task::Migrate(Box::new(source))
     })
@@ -116,7 +116,6 @@ fn write(
     job: &MigrateJob,
     nodes: &[Node],
     directory: &Path,
-    workers: &Workers,
     runtime: &Runtime,
 ) -> Result<Vec<MigratedArray>> {
     let transfer = job.transfer();
@@ -131,20 +130,21 @@ fn write(
         let shown = || path.display().to_string();
         done.push(match task(job, node, runtime)? {
             Task::Keep(reason) => {
-                node.copy(&place, transfer).with_context(shown)?;
+                node.copy(&place, transfer, runtime).with_context(shown)?;
                 let how = match transfer {
                     Transfer::Copy => "copied",
                     Transfer::Link => "the same files",
                 };
-                MigratedArray::kept(node, reason, how)
+                MigratedArray::kept(node, &reason, how)
             }
             Task::Migrate(source) => {
-                let migration = Migration::asked(job, &source, workers);
-                let migration = migration.with_context(shown)?;
-                let compressor = job.compressor;
-                let outcome =
-                    migration.write(&place, transfer, compressor, workers).with_context(shown)?;
-                MigratedArray::migrated(node, &migration, &outcome)
+                let migrate = || -> Result<MigratedArray> {
+                    let workers = Workers::within(runtime, [source.chunk_memory()])?;
+                    let migration = Migration::asked(job, &source, &workers)?;
+                    let outcome = migration.write(&place, transfer, job.compressor, &workers)?;
+                    Ok(MigratedArray::migrated(node, &migration, &outcome))
+                };
+                migrate().with_context(shown)?
             }
         });
     }
@@ -156,12 +156,7 @@ fn write(
 }
 
 /// Replaces the metadata of all that needs new ones.
-fn in_place(
-    job: &MigrateJob,
-    nodes: &[Node],
-    workers: &Workers,
-    runtime: &Runtime,
-) -> Result<Vec<MigratedArray>> {
+fn in_place(job: &MigrateJob, nodes: &[Node], runtime: &Runtime) -> Result<Vec<MigratedArray>> {
     let shown = || job.input.display().to_string();
     let root = nodes.first().and_then(|root| root.location.directory());
     let root = root.context(NO_DIRECTORY).with_context(shown)?;
@@ -174,7 +169,8 @@ fn in_place(
     let mut migrations: BTreeMap<&str, Migration<'_>> = BTreeMap::new();
     for (path, (_, task)) in &tasks {
         let Task::Migrate(source) = task else { continue };
-        let migration = Migration::new(source, workers);
+        let workers = Workers::within(runtime, [source.chunk_memory()])?;
+        let migration = Migration::new(source, &workers);
         migrations.insert(path, migration.with_context(|| source.path().display().to_string())?);
     }
 

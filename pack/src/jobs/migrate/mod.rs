@@ -15,7 +15,7 @@ use crate::io::source::Source;
 use crate::io::store::is_group;
 use crate::runtime::{Runtime, Workers};
 
-use array::{Migration, is_modern};
+use array::{Migration, cf_hint, is_modern};
 
 pub use array::ArrayMigration;
 pub use group::{GroupMigration, MigratedArray};
@@ -48,12 +48,13 @@ impl MigrateJob {
         let destination = self.destination()?;
         // Legacy codecs are bound with a report anyway; what exists is read as it is.
         let source = Source::open_for(runtime, &self.input)?;
-        let workers = Workers::new(runtime)?;
+        let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let input = self.input.display();
         if is_modern(&source) {
+            let hint = cf_hint(&source).map(|hint| format!("; {hint}")).unwrap_or_default();
             bail!(
                 "{input}: already Zarr v3 without numcodecs.fixedscaleoffset and numcodecs.astype, \
-                 so there is nothing to migrate"
+                 so there is nothing to migrate{hint}"
             );
         }
         let migration =

@@ -18,10 +18,10 @@ use crate::check::arrays::compare;
 use crate::check::tolerance::Tolerance;
 use crate::choose::chooser::Chooser;
 use crate::choose::packing::Packing;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::io::destination::{Destination, Staged};
 use crate::io::source::Source;
-use crate::jobs::pending::Pending;
+use crate::jobs::pending::Work;
 use crate::options::Percentiles;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Pieces, gather};
@@ -36,48 +36,14 @@ use search::DRY_RUN_SAMPLE;
 pub use job::PackJob;
 pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom};
 
-impl PackJob {
-    /// Packs the array.
-    ///
-    /// # Errors
-    /// Options that no array can be packed with; an array that cannot be read; a bound that no codecs
-    /// keep; an output that cannot be written. Nothing is left behind then.
-    pub fn run(&self, runtime: &Runtime) -> std::result::Result<PackReport, Error> {
-        self.prepare(runtime)?.commit()
+impl Work for PackJob {
+    type Report = PackReport;
+
+    fn places(&self) -> (&Path, &Path, bool) {
+        (&self.input, &self.output, self.overwrite)
     }
 
-    /// Packs the array, and leaves it to the caller to put it in place.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<PackReport>, Error> {
-        let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
-        let (report, staged) = self.pack(Some(&destination), runtime)?;
-        Ok(Pending::new(report, staged.map(|staged| (destination, staged)), runtime))
-    }
-
-    /// Writes nothing, and says what would be written: the codecs, and the size and the error estimated
-    /// from a sample of the chunks.
-    ///
-    /// # Errors
-    /// As [`Self::run`], as far as the sample shows them.
-    pub fn dry_run(&self, runtime: &Runtime) -> std::result::Result<PackReport, Error> {
-        Destination::new(&self.input, &self.output, self.overwrite)?;
-        Ok(self.pack(None, runtime)?.0)
-    }
-
-    /// Packs an array of a group into a directory, or none in a dry run.
-    pub(crate) fn pack_into(&self, place: Option<&Path>, runtime: &Runtime) -> Result<PackReport> {
-        let destination = place.map(|place| Destination::new(&self.input, place, false));
-        let destination = destination.transpose()?;
-        let (report, staged) = self.pack(destination.as_ref(), runtime)?;
-        if let Some((destination, staged)) = destination.zip(staged) {
-            destination.commit(staged, runtime)?;
-        }
-        Ok(report)
-    }
-
-    fn pack(
+    fn work(
         &self,
         destination: Option<&Destination>,
         runtime: &Runtime,
@@ -117,7 +83,9 @@ impl PackJob {
         let charts = if self.charts { Some(job.charts(&packed)?) } else { None };
         Ok((PackReport::new(&job, packed, charts, started), Some(staged)))
     }
+}
 
+impl PackJob {
     /// The arrays that `scale_from` names besides the input.
     fn others(&self, source: &Source, runtime: &Runtime) -> Result<Vec<Source>> {
         let is_same = |a: &Path, b: &Path| {

@@ -267,6 +267,13 @@ impl PackReport {
         }
     }
 
+    /// By how much a clamped element is off at most.
+    #[must_use]
+    pub fn largest_clamping(&self) -> f64 {
+        // What the stored type cannot hold is clamped as it is encoded, and so is an error like others.
+        self.error.largest_clamping.max(self.error.errors.max)
+    }
+
     /// Whether values were to be clamped to a range narrower than that of the data.
     #[must_use]
     pub fn is_clamped_to_range(&self) -> bool {

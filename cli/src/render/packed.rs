@@ -1,0 +1,101 @@
+//! What the reports of `recast pack` have in common.
+
+use anyhow::{Context, Result};
+use recast_pack::{ArrayReport, FromCfReport, GroupEntry, GroupReport, PackReport};
+use serde_json::Value;
+
+use super::page::{html, named_section, section};
+use super::table::Table;
+use super::{cf, group, pack};
+
+/// A report of `recast pack`, of whatever kind.
+pub(crate) trait Packed {
+    /// The report for people.
+    fn table(&self) -> Table;
+
+    /// The codecs, to copy.
+    fn codecs(&self) -> String;
+
+    /// The parts of a page about it.
+    fn page_parts(&self) -> Result<String>;
+}
+
+impl Packed for PackReport {
+    fn table(&self) -> Table {
+        pack::table(self)
+    }
+
+    fn codecs(&self) -> String {
+        member(&self.codecs)
+    }
+
+    fn page_parts(&self) -> Result<String> {
+        section(&self.table(), self.charts.as_ref().context("no charts")?)
+    }
+}
+
+impl Packed for FromCfReport {
+    fn table(&self) -> Table {
+        cf::from_cf(self)
+    }
+
+    fn codecs(&self) -> String {
+        member(&self.codecs)
+    }
+
+    fn page_parts(&self) -> Result<String> {
+        section(&self.table(), self.charts.as_ref().context("no charts")?)
+    }
+}
+
+impl Packed for ArrayReport {
+    fn table(&self) -> Table {
+        match self {
+            Self::Packed(report) => report.table(),
+            Self::FromCf(report) => report.table(),
+        }
+    }
+
+    fn codecs(&self) -> String {
+        match self {
+            Self::Packed(report) => report.codecs(),
+            Self::FromCf(report) => report.codecs(),
+        }
+    }
+
+    fn page_parts(&self) -> Result<String> {
+        match self {
+            Self::Packed(report) => report.page_parts(),
+            Self::FromCf(report) => report.page_parts(),
+        }
+    }
+}
+
+/// Codecs as the member of zarr.json that they are.
+fn member(codecs: &Value) -> String {
+    format!("\"codecs\": {codecs:#}\n")
+}
+
+impl Packed for GroupReport {
+    fn table(&self) -> Table {
+        group::table(self)
+    }
+
+    fn codecs(&self) -> String {
+        let packed = self.arrays.iter().filter_map(|entry| match entry {
+            GroupEntry::Packed { array, report } => Some(format!("{array}: {}", report.codecs())),
+            GroupEntry::Copied { .. } => None,
+        });
+        packed.collect::<Vec<_>>().join("\n")
+    }
+
+    fn page_parts(&self) -> Result<String> {
+        let mut parts = html(&self.table())?;
+        for entry in &self.arrays {
+            if let GroupEntry::Packed { array, report } = entry {
+                parts.push_str(&named_section(array, &report.page_parts()?));
+            }
+        }
+        Ok(parts)
+    }
+}
