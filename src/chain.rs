@@ -126,6 +126,7 @@ impl Chain {
             };
             steps.iter().cloned().fold(builder, PlanBuilder::step).build()
         };
+        let swap = options.swap_encoded_bytes;
         let mut encoded_type = data_type;
         let mut parts = Vec::new();
         let mut diagnostics = Vec::new();
@@ -148,11 +149,6 @@ impl Chain {
             decode_parts.push(bound.decode);
             encoded_type = bound.target;
         }
-        let decode_steps: Vec<Step> = decode_parts.into_iter().rev().flatten().collect();
-        let swap = options.swap_encoded_bytes;
-        let encode = plan(data_type, &encode_steps, false, swap)?;
-        let decode = plan(encoded_type, &decode_steps, swap, false)?;
-
         let legacy = codecs.iter().any(Codec::is_legacy);
         let mode = if legacy { FillCheck::Report } else { options.fill_check };
         let mut encoded_fill_value = None;
@@ -161,6 +157,17 @@ impl Chain {
             encoded_fill_value = encoded;
             diagnostics.extend(found);
         }
+        let (encode, decode) = match (parts.pop(), codecs) {
+            // The plans of an only codec are those of the chain.
+            (Some(only), [_]) if !swap => (only.encode, only.decode),
+            // The plans of the parts go first: with long maps, both would take much memory.
+            (last, _) => {
+                drop((last, parts));
+                let decode_steps: Vec<Step> = decode_parts.into_iter().rev().flatten().collect();
+                let encode = plan(data_type, &encode_steps, false, swap)?;
+                (encode, plan(encoded_type, &decode_steps, swap, false)?)
+            }
+        };
         let encoded_byte_order = codecs.last().and_then(Codec::encoded_byte_order);
         let inner = Inner {
             encode,

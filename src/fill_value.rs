@@ -101,6 +101,17 @@ impl JsonScalar {
     }
 
     pub(crate) fn read(node: &Node<'_>) -> Result<Self, MetadataError> {
+        Self::check(node)?;
+        Ok(Self::known(node.text()))
+    }
+
+    /// The text of a node that has been checked.
+    pub(crate) fn known(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// Whether it is a JSON number or string.
+    pub(crate) fn check(node: &Node<'_>) -> Result<(), MetadataError> {
         if node.is_number() {
             if !node.text().parse().is_ok_and(f64::is_finite) {
                 let text = shortened(node.text());
@@ -111,7 +122,7 @@ impl JsonScalar {
         } else {
             return Err(node.unexpected(EXPECTED));
         }
-        Ok(Self(node.text().to_owned()))
+        Ok(())
     }
 
     /// Reads it as a scalar of a type, by the rules of [`from_json`].
@@ -119,7 +130,7 @@ impl JsonScalar {
     /// # Errors
     /// Not a scalar of this type.
     pub fn to_scalar(&self, element_type: ElementType) -> Result<Scalar, MetadataError> {
-        read(element_type, &Node::root("", &self.0)?)
+        read(element_type, &Node::known(&self.0))
     }
 
     /// The JSON text.
@@ -244,6 +255,13 @@ fn decimal(text: &str) -> Decimal {
     let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if fraction.is_empty()
+        && exponent == "0"
+        && let Ok(whole) = whole.parse::<u64>()
+    {
+        let whole = i128::from(whole);
+        return Decimal::Whole(if negative { -whole } else { whole });
+    }
     let digits = format!("{whole}{fraction}");
     let significant = digits.trim_start_matches('0').trim_end_matches('0');
     if significant.is_empty() {

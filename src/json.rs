@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -90,6 +90,11 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// A text that is known to be a JSON value, at no place.
+    pub(crate) fn known(text: &'a str) -> Self {
+        Self { path: String::new(), text }
+    }
+
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -158,6 +163,32 @@ impl<'a> Node<'a> {
             .map(move |(index, raw)| Node { path: format!("{path}[{index}]"), text: raw.get() }))
     }
 
+    /// Reads the elements of an array one after another: they may be millions.
+    pub(crate) fn for_each(
+        &self,
+        expected: &str,
+        mut read: impl FnMut(Node<'a>) -> Result<(), MetadataError>,
+    ) -> Result<(), MetadataError> {
+        if !self.text.starts_with('[') {
+            return Err(self.unexpected(expected));
+        }
+        let mut refused = None;
+        let mut index = 0;
+        let elements = Elements(|element: &'a RawValue| {
+            // The place takes time to write, and only errors need it.
+            let result = read(Node::known(element.get()));
+            refused = result.err().map(|error| error.below(&format!("{}[{index}]", self.path)));
+            index += 1;
+            refused.is_none()
+        });
+        let read = elements.deserialize(&mut serde_json::Deserializer::from_str(self.text));
+        match (refused, read) {
+            (Some(error), _) => Err(error),
+            (None, Err(error)) => Err(self.error(format!("not valid: {error}"))),
+            (None, Ok(())) => Ok(()),
+        }
+    }
+
     /// The members of an object.
     pub(crate) fn object(&self, expected: &str) -> Result<Object<'a>, MetadataError> {
         if !self.text.starts_with('{') {
@@ -198,6 +229,34 @@ impl<'a> Object<'a> {
             format!("unknown key; the keys here are {}", list(known.iter().copied()))
         };
         Err(MetadataError::new(join(&self.path, &shortened(name)), problem))
+    }
+}
+
+/// Deserialises an array by handing on its elements, until one is refused.
+struct Elements<F>(F);
+
+impl<'de, F: FnMut(&'de RawValue) -> bool> DeserializeSeed<'de> for Elements<F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, F: FnMut(&'de RawValue) -> bool> Visitor<'de> for Elements<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
+        while let Some(element) = elements.next_element()? {
+            if !self.0(element) {
+                return Err(serde::de::Error::custom("an element is refused"));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -68,7 +68,7 @@ pub mod fill_value;
 mod json;
 
 pub use chain::{BindOptions, Chain};
-pub use codec::{AsType, CastValue, Codec, FixedScaleOffset, ScalarMap, ScaleOffset};
+pub use codec::{AsType, CastValue, Codec, FixedScaleOffset, Pairs, ScalarMap, ScaleOffset};
 pub use error::{BindError, MetadataError, advice};
 pub use fill_check::{Diagnostic, DiagnosticKind, FillCheck};
 pub use fill_value::JsonScalar;

@@ -58,8 +58,10 @@ fn codecs_are_also_built_without_json() {
     let mut cast = CastValue::new(ElementType::Int16);
     cast.rounding = Some(Rounding::NearestAway);
     cast.out_of_range = OutOfRange::Clamp;
-    cast.scalar_map =
-        Some(ScalarMap { encode: Some(vec![(scalar(f32::NAN), scalar(i16::MIN))]), decode: None });
+    cast.scalar_map = Some(ScalarMap {
+        encode: Some([(f32::NAN, i16::MIN)].into_iter().collect()),
+        decode: None,
+    });
     let scale = ScaleOffset::new(None, Some(scalar(0.1_f32)));
     assert_eq!(
         Codec::from(cast).to_json(),

@@ -9,7 +9,7 @@
 //!   compares at most log2(n) + 4 of them, or [`COMPARED`] + [`SCANNED`] if that is more.
 //!
 //! The buckets lie one behind the other in one slice. An entry takes 12 bytes, and its share of the
-//! buckets' starts 8 to 32. There may be 2^31 − 1 entries, whose map would take 64 GiB.
+//! buckets' starts 4 to 32. There may be 2^31 − 1 entries, whose map would take 64 GiB.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -21,7 +21,7 @@ const COMPARED: usize = 2;
 /// Entries behind those up to which all are compared, in order.
 const SCANNED: usize = 8;
 
-/// Number of keys up to which there are at least four buckets for each, rather than two: the starts stay
+/// Number of keys up to which there are at least four buckets for each, rather than one: the starts stay
 /// in the second-level cache.
 const SPARSE: usize = 1 << 15;
 
@@ -77,7 +77,7 @@ impl KeyTable {
     ) -> Self {
         let words = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
         let len = keys.clone().count();
-        let buckets = if len > SPARSE { 2 * len } else { 4 * len }.next_power_of_two().max(2);
+        let buckets = if len > SPARSE { len } else { 4 * len }.next_power_of_two().max(2);
         let mut table = Self {
             multiplier: words(a, b),
             increment: words(c, d),

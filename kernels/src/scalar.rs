@@ -23,7 +23,10 @@ use crate::{ElementType, Format, OutOfRange, ParseError, Reason, Rounding, Speci
 /// assert_eq!((x.element_type(), x.bits(), x.to_string()), (ElementType::Int16, 300, "300".into()));
 /// assert!(Scalar::from(-0.0_f32).equals(Scalar::from(0.0_f32)));
 /// ```
+///
+/// Packed, for maps may have millions of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C, packed)]
 pub struct Scalar {
     element_type: ElementType,
     bits: u64,
@@ -296,8 +299,8 @@ impl FromStr for Scalar {
 
 impl fmt::Debug for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = 2 * self.element_type.size();
-        write!(f, "{self} ({} {:#0width$x})", self.element_type, self.bits, width = digits + 2)
+        let Self { element_type, bits } = *self;
+        write!(f, "{self} ({element_type} {bits:#0width$x})", width = 2 * element_type.size() + 2)
     }
 }
 

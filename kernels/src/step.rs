@@ -1,8 +1,11 @@
 //! What a plan does to each element: casts and scale-and-offset, with their parameters.
 
 use alloc::borrow::ToOwned;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Deref;
+use core::slice;
 use core::str::FromStr;
 
 use crate::{ElementType, ParseError, Scalar};
@@ -130,7 +133,62 @@ pub struct Cast {
     pub out_of_range: OutOfRange,
     /// Pairs of input and output. An input equal by value to a key (any NaN to a NaN key, 0 to −0)
     /// gives that pair's output, before anything else; the first match wins.
-    pub map: Vec<(Scalar, Scalar)>,
+    pub map: Entries,
+}
+
+/// The entries of the map of a [`Cast`]: a slice of pairs of input and output, which clones share.
+///
+/// ```
+/// use recast_kernels::{Entries, Scalar};
+/// let entries = Entries::from(vec![(f32::NAN.into(), 255_u8.into())]);
+/// assert_eq!(entries[0].1, Scalar::from(255_u8));
+/// ```
+#[derive(Clone, Default)]
+pub struct Entries(Option<Arc<Vec<(Scalar, Scalar)>>>);
+
+impl Entries {
+    const NONE: Self = Self(None);
+}
+
+impl Deref for Entries {
+    type Target = [(Scalar, Scalar)];
+
+    fn deref(&self) -> &[(Scalar, Scalar)] {
+        self.0.as_deref().map_or(&[], Vec::as_slice)
+    }
+}
+
+impl<'a> IntoIterator for &'a Entries {
+    type Item = &'a (Scalar, Scalar);
+    type IntoIter = slice::Iter<'a, (Scalar, Scalar)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl From<Vec<(Scalar, Scalar)>> for Entries {
+    fn from(entries: Vec<(Scalar, Scalar)>) -> Self {
+        Self(Some(Arc::new(entries)))
+    }
+}
+
+impl FromIterator<(Scalar, Scalar)> for Entries {
+    fn from_iter<I: IntoIterator<Item = (Scalar, Scalar)>>(entries: I) -> Self {
+        Vec::from_iter(entries).into()
+    }
+}
+
+impl PartialEq for Entries {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Debug for Entries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
 }
 
 impl Cast {
@@ -141,7 +199,7 @@ impl Cast {
             target,
             rounding: Rounding::NearestEven,
             out_of_range: OutOfRange::Error,
-            map: Vec::new(),
+            map: Entries::NONE,
         }
     }
 

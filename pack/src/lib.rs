@@ -68,4 +68,4 @@ pub use jobs::pending::{Job, Pending};
 pub use jobs::unpack::{UnpackJob, UnpackReport};
 pub use options::{Compressor, NanTo, PackOptions, Percentiles, ShardCodecs, scalar};
 pub use runtime::{Pass, Progress, Runtime};
-pub use scan::charts::{Charts, ErrorMap, Histogram};
+pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};

@@ -3,10 +3,10 @@
 use recast_kernels::{Cast, ElementType, OutOfRange, Rounding, Scalar, Step};
 use serde_json::{Map, Value};
 
-use super::{BoundCodec, CAST_VALUE, Codec, Envelope};
+use super::{BoundCodec, CAST_VALUE, Codec, Envelope, Pairs};
 use crate::MetadataError;
 use crate::data_type::{self, Form};
-use crate::fill_value::JsonScalar;
+use crate::fill_value::{self, JsonScalar};
 use crate::json::{Node, Object, join, list};
 
 /// The configuration of `cast_value`.
@@ -29,9 +29,9 @@ pub struct CastValue {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScalarMap {
     /// From the array's type to `data_type`.
-    pub encode: Option<Vec<(JsonScalar, JsonScalar)>>,
+    pub encode: Option<Pairs>,
     /// From `data_type` to the array's type.
-    pub decode: Option<Vec<(JsonScalar, JsonScalar)>>,
+    pub decode: Option<Pairs>,
 }
 
 impl CastValue {
@@ -88,7 +88,7 @@ impl CastValue {
     #[must_use]
     pub fn map_encode(mut self, key: impl Into<JsonScalar>, value: impl Into<JsonScalar>) -> Self {
         let map = self.scalar_map.get_or_insert_default();
-        map.encode.get_or_insert_default().push((key.into(), value.into()));
+        map.encode.get_or_insert_default().push(key, value);
         self
     }
 
@@ -96,7 +96,7 @@ impl CastValue {
     #[must_use]
     pub fn map_decode(mut self, key: impl Into<JsonScalar>, value: impl Into<JsonScalar>) -> Self {
         let map = self.scalar_map.get_or_insert_default();
-        map.decode.get_or_insert_default().push((key.into(), value.into()));
+        map.decode.get_or_insert_default().push(key, value);
         self
     }
 
@@ -151,8 +151,8 @@ impl CastValue {
                     .map(map),
             )
         };
-        let encode = map.and_then(|map| map.encode.as_deref());
-        let decode = map.and_then(|map| map.decode.as_deref());
+        let encode = map.and_then(|map| map.encode.as_ref());
+        let decode = map.and_then(|map| map.decode.as_ref());
         let encode = bind_pairs(encode, source, target, &join(&map_path, "encode"))?;
         let decode = bind_pairs(decode, target, source, &join(&map_path, "decode"))?;
         Ok(BoundCodec {
@@ -209,34 +209,39 @@ impl ScalarMap {
     }
 }
 
-fn read_pairs(node: &Node<'_>) -> Result<Vec<(JsonScalar, JsonScalar)>, MetadataError> {
+fn read_pairs(node: &Node<'_>) -> Result<Pairs, MetadataError> {
     const PAIR: &str = "a pair [input, output]";
-    node.array("an array of pairs [input, output]")?
-        .map(|pair| {
-            let mut scalars = pair.array(PAIR)?;
-            match (scalars.next(), scalars.next(), scalars.next()) {
-                (Some(key), Some(value), None) => {
-                    Ok((JsonScalar::read(&key)?, JsonScalar::read(&value)?))
-                }
-                _ => Err(pair.unexpected(PAIR)),
-            }
-        })
-        .collect()
+    let mut pairs = Pairs::with_room_for(node.text().len());
+    node.for_each("an array of pairs [input, output]", |pair| {
+        let mut scalars = pair.array(PAIR)?;
+        let (Some(key), Some(value), None) = (scalars.next(), scalars.next(), scalars.next())
+        else {
+            return Err(pair.unexpected(PAIR));
+        };
+        JsonScalar::check(&key)?;
+        JsonScalar::check(&value)?;
+        pairs.push_texts(key.text(), value.text());
+        Ok(())
+    })?;
+    pairs.shrink();
+    Ok(pairs)
 }
 
 /// Reads keys in the type that goes in and values in the type that comes out.
 fn bind_pairs(
-    pairs: Option<&[(JsonScalar, JsonScalar)]>,
+    pairs: Option<&Pairs>,
     source: ElementType,
     target: ElementType,
     path: &str,
 ) -> Result<Vec<(Scalar, Scalar)>, MetadataError> {
-    let at = |scalar: &JsonScalar, element_type, pair: usize, side: usize| {
-        let read = scalar.to_scalar(element_type);
-        read.map_err(|error| error.below(&format!("{path}[{pair}][{side}]")))
-    };
-    let pairs = pairs.unwrap_or_default().iter().enumerate();
-    pairs
-        .map(|(pair, (key, value))| Ok((at(key, source, pair, 0)?, at(value, target, pair, 1)?)))
-        .collect()
+    let Some(pairs) = pairs else { return Ok(Vec::new()) };
+    let mut bound = Vec::with_capacity(pairs.len());
+    for (pair, (key, value)) in pairs.texts().enumerate() {
+        let read = |text, element_type, side: usize| {
+            let scalar = fill_value::read(element_type, &Node::known(text));
+            scalar.map_err(|error| error.below(&format!("{path}[{pair}][{side}]")))
+        };
+        bound.push((read(key, source, 0)?, read(value, target, 1)?));
+    }
+    Ok(bound)
 }

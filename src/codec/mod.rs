@@ -2,6 +2,7 @@
 
 mod cast_value;
 mod numcodecs;
+mod pairs;
 mod scale_offset;
 
 use recast_kernels::{ElementType, FloatOverflow, Step};
@@ -9,6 +10,7 @@ use serde_json::{Map, Value};
 
 pub use self::cast_value::{CastValue, ScalarMap};
 pub use self::numcodecs::{AsType, FixedScaleOffset};
+pub use self::pairs::Pairs;
 pub use self::scale_offset::ScaleOffset;
 use crate::data_type::ByteOrder;
 use crate::json::{Json, Node, join, list};

@@ -14,7 +14,7 @@ use crate::ops::bytes::SwapBytes;
 use crate::pipeline::stage;
 use crate::simd::Simd;
 use crate::stages::Stage;
-use crate::{Affine, Cast, ElementType, Level, Scalar, Step};
+use crate::{Affine, Cast, ElementType, Entries, Level, Scalar, Step};
 
 /// Evaluates `$body` with `$R` standing for the type of a rounding.
 macro_rules! with_rounding {
@@ -95,7 +95,7 @@ fn bind_cast<S: Simd>(
             None => None,
             Some((key, output)) => Some((key, exactly(output, wide)?)),
         };
-        let to_byte = Cast { target: wide, map: Vec::new(), ..cast.clone() };
+        let to_byte = Cast { target: wide, map: Entries::default(), ..cast.clone() };
         let stages = bind_cast(simd, source, &to_byte, entry)?;
         return Some(stages.into_iter().chain([int_to_int::within_byte(simd, cast)]).collect());
     }

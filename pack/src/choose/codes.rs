@@ -1,16 +1,15 @@
 //! Stored codes for values that need one of their own.
 
 use recast_kernels::{ElementType, Scalar};
-use zarr_recast::{JsonScalar, ScalarMap};
+use zarr_recast::ScalarMap;
 
 use crate::scan::number::{integer, scalar};
 
 /// A map that takes each pair there and back; `None` without pairs.
 pub(super) fn map(pairs: &[(Scalar, Scalar)]) -> Option<ScalarMap> {
-    let entry = |from: Scalar, to: Scalar| (JsonScalar::from(from), JsonScalar::from(to));
     (!pairs.is_empty()).then(|| ScalarMap {
-        encode: Some(pairs.iter().map(|&(value, code)| entry(value, code)).collect()),
-        decode: Some(pairs.iter().map(|&(value, code)| entry(code, value)).collect()),
+        encode: Some(pairs.iter().copied().collect()),
+        decode: Some(pairs.iter().map(|&(value, code)| (code, value)).collect()),
     })
 }
 

@@ -25,7 +25,7 @@ use crate::jobs::pending::Work;
 use crate::json as scalars;
 use crate::options::ShardCodecs;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
 use crate::scan::missing::{FILL_VALUE, Markers};
 use crate::scan::number::integer;
 use crate::scan::reader::Reader;
@@ -482,6 +482,7 @@ impl Conversion {
             element_type: arithmetic.decoded_type(),
             markers: Markers::default(),
             shape: source.array().shape().to_vec(),
+            labels: Labels::of(source),
             values: ends,
             codes: codes.map(|ends| (rule.code_type, ends)),
             max_error,

@@ -14,7 +14,9 @@
 
 use anyhow::Context;
 use recast_kernels::{ElementType, Scalar};
-use zarr_recast::{BindOptions, CastValue, Chain, Codec, JsonScalar, ScalarMap, ScaleOffset};
+use zarr_recast::{
+    BindOptions, CastValue, Chain, Codec, JsonScalar, Pairs, ScalarMap, ScaleOffset,
+};
 
 use super::attributes::{Arithmetic, Attributes, Codes};
 use crate::check::difference::Differences;
@@ -76,16 +78,11 @@ impl Candidate {
     fn codecs(&self, code_type: ElementType, map: &Map<'_>) -> Vec<Codec> {
         let mut last = CastValue::new(code_type);
         let nan = Scalar::nan(self.working);
-        let pair = |from: Scalar, to: Scalar| (JsonScalar::from(from), JsonScalar::from(to));
         let nans = map.missing.iter().filter_map(|&code| Some((code, nan?)));
-        let decode: Vec<_> = nans
-            .chain(map.fill)
-            .chain(map.patches.iter().copied())
-            .map(|(code, value)| pair(code, value))
-            .collect();
-        let nan_code = nan.zip(map.nan_code).map(|(nan, code)| pair(nan, code));
-        let fill = map.fill.map(|(code, value)| pair(value, code));
-        let encode: Vec<_> = nan_code.into_iter().chain(fill).collect();
+        let decode: Pairs = nans.chain(map.fill).chain(map.patches.iter().copied()).collect();
+        let nan_code = nan.zip(map.nan_code);
+        let fill = map.fill.map(|(code, value)| (value, code));
+        let encode: Pairs = nan_code.into_iter().chain(fill).collect();
         if !decode.is_empty() {
             let encode = (!encode.is_empty()).then_some(encode);
             last.scalar_map = Some(ScalarMap { encode, decode: Some(decode) });

@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use recast_kernels::{ElementType, Scalar};
-use zarr_recast::{BindOptions, CastValue, Chain, Codec, FillCheck, JsonScalar, ScalarMap};
+use zarr_recast::{BindOptions, CastValue, Chain, Codec, FillCheck, ScalarMap};
 
 use super::modern::modern;
 use crate::check::difference::Differences;
@@ -87,8 +87,8 @@ fn fill_entry(codecs: &[Codec], fill: Scalar, code: Scalar) -> Option<Vec<Codec>
     let working = Scalar::from_ne_bytes(head_chain.encoded_type(), &working)?;
     let mut last: CastValue = last.clone();
     last.scalar_map = Some(ScalarMap {
-        encode: Some(vec![(JsonScalar::from(working), JsonScalar::from(code))]),
-        decode: Some(vec![(JsonScalar::from(code), JsonScalar::from(working))]),
+        encode: Some([(working, code)].into_iter().collect()),
+        decode: Some([(code, working)].into_iter().collect()),
     });
     let mut codecs = head.to_vec();
     codecs.push(last.into());
