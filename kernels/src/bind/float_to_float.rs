@@ -172,7 +172,8 @@ where
     };
     if !S::ROUNDS_F16 {
         if !to_nearest && fails {
-            let encode = Encode::<_, true>::new(BINARY16, rounding, false);
+            // As for `Below`: an infinity may stand for a number beyond float32.
+            let encode = Encode::<_, true>::new(BINARY16, rounding, true);
             return stage(simd, Units(load, Then(front, encode), LowI16));
         }
         if !to_nearest {
