@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::io::region::Region;
 use crate::io::source::Source;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
 use crate::scan::missing::Markers;
 use crate::scan::number::{Number, is_wide};
 use crate::scan::survey::survey;
@@ -303,6 +303,7 @@ impl<'a> Pair<'a> {
             element_type: self.common,
             markers: self.apart.clone(),
             shape: self.a.array().shape().to_vec(),
+            labels: Labels::of(self.a),
             values: ends.unwrap_or_default(),
             codes: None,
             max_error,

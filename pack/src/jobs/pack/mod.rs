@@ -24,7 +24,7 @@ use crate::io::source::Source;
 use crate::jobs::pending::Work;
 use crate::options::Percentiles;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
 use crate::scan::missing::Markers;
 use crate::scan::narrow::{Wanted, narrow};
 use crate::scan::survey::{Survey, survey};
@@ -51,6 +51,7 @@ impl Work for PackJob {
         let started = Instant::now();
         self.options.checked()?;
         let source = Source::open_for(runtime, &self.input)?;
+        source.refuse_place(self.options.shard_codecs)?;
         let others = self.others(&source, runtime)?;
         let sources: Vec<&Source> = [&source].into_iter().chain(&others).collect();
         let workers = Workers::within(runtime, sources.iter().map(|source| source.chunk_memory()))?;
@@ -184,6 +185,7 @@ impl Job<'_> {
             element_type: survey.element_type,
             markers: survey.apart.clone(),
             shape: self.source.array().shape().to_vec(),
+            labels: Labels::of(self.source),
             values: values.unwrap_or_default(),
             codes: Some((chain.encoded_type(), stored.unwrap_or_default())),
             max_error: packed.part.comparison.sums.max,
