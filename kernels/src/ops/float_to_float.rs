@@ -41,29 +41,27 @@ fn narrowed<S: Simd>(simd: S, x: F64s<S>, rounding: impl Round) -> S::F32 {
         return simd.f64_to_f32([beyond_tie_f64(simd, low), beyond_tie_f64(simd, high)]);
     }
     let nearest = simd.f64_to_f32(x.0);
-    let back = F64s(simd.f32_to_f64(nearest));
-    let bits = simd.bits_f32(nearest);
-    // All ones is −1: adding it steps towards zero.
-    let negative = simd.shr_i32::<31>(bits);
-    let (below, above) = (lt_as_i32(simd, back, x), lt_as_i32(simd, x, back));
-    let outwards = simd.or_i32(simd.and_i32(above, negative), simd.andnot_i32(negative, below));
-    let inwards = simd.or_i32(simd.and_i32(below, negative), simd.andnot_i32(negative, above));
-    // Beyond the exponents of float32 nothing comes back in.
-    let [low, high] = x.0;
-    let limit = simd.splat_f64(TWO_P128);
-    let fits_low = simd.mask_to_i64(simd.lt_f64(simd.abs_f64(low), limit));
-    let fits_high = simd.mask_to_i64(simd.lt_f64(simd.abs_f64(high), limit));
-    let inwards = simd.and_i32(inwards, simd.low_i64_to_i32([fits_low, fits_high]));
-    let stepped = match rounding.rounding() {
-        Rounding::NearestEven | Rounding::NearestAway => bits,
-        Rounding::TowardsZero => simd.add_i32(bits, inwards),
-        Rounding::TowardsPositive => {
-            let back = simd.add_i32(bits, simd.and_i32(inwards, negative));
-            simd.sub_i32(back, simd.andnot_i32(negative, outwards))
+    let [low, high] = simd.f32_to_f64(nearest);
+    let (back, bits) = (F64s([low, high]), simd.bits_f32(nearest));
+    let magnitude = |x: F64s<S>| F64s([simd.abs_f64(x.0[0]), simd.abs_f64(x.0[1])]);
+    // Where the nearest number lies on the wrong side: −1.
+    let wrong = match rounding.rounding() {
+        Rounding::TowardsPositive => lt_as_i32(simd, back, x),
+        Rounding::TowardsNegative => lt_as_i32(simd, x, back),
+        Rounding::NearestEven | Rounding::NearestAway | Rounding::TowardsZero => {
+            lt_as_i32(simd, magnitude(x), magnitude(back))
         }
-        Rounding::TowardsNegative => {
-            let back = simd.add_i32(bits, simd.andnot_i32(negative, inwards));
-            simd.sub_i32(back, simd.and_i32(outwards, negative))
+    };
+    // Beyond the exponents of float32 nothing comes back in.
+    let limit = F64s([simd.splat_f64(TWO_P128); 2]);
+    let wrong = simd.and_i32(wrong, lt_as_i32(simd, magnitude(x), limit));
+    // Upwards is away from zero for positive numbers, whose bits then grow.
+    let upwards = simd.or_i32(simd.shr_i32::<31>(bits), simd.splat_i32(1));
+    let stepped = match rounding.rounding() {
+        Rounding::TowardsPositive => simd.add_i32(bits, simd.and_i32(wrong, upwards)),
+        Rounding::TowardsNegative => simd.sub_i32(bits, simd.and_i32(wrong, upwards)),
+        Rounding::NearestEven | Rounding::NearestAway | Rounding::TowardsZero => {
+            simd.add_i32(bits, wrong)
         }
     };
     simd.f32_from_bits(stepped)
