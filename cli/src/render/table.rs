@@ -92,7 +92,7 @@ impl Table {
             text.push_str(format!("{label:width$}  {first}").trim_end());
             text.push('\n');
             for line in lines {
-                text.push_str(&format!("{:width$}  {line}\n", ""));
+                text.extend([" ".repeat(width + 2).as_str(), line, "\n"]);
             }
         }
         text
