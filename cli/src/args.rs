@@ -11,7 +11,7 @@ use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use recast_kernels::{ElementType, OutOfRange, Rounding};
 use recast_pack::{
     ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, NanTo, PackJob, PackOptions,
-    Percentiles, scalar,
+    Percentiles, ShardCodecs, scalar,
 };
 use zarr_recast::JsonScalar;
 
@@ -153,6 +153,11 @@ pub(crate) struct Pack {
     /// and written.
     #[arg(long)]
     pub(crate) verify: bool,
+    /// Where the codecs go in an array with shards: inside, where readers decode only the parts they need;
+    /// outside; or auto, which is inside unless zarr-python could not open the array then.
+    #[arg(long, value_name = "auto|inside|outside", default_value = "auto")]
+    #[arg(value_parser = str::parse::<ShardCodecs>)]
+    pub(crate) shard_codecs: ShardCodecs,
     /// INPUT holds integers packed by the CF conventions: turns scale_factor, add_offset, _FillValue,
     /// missing_value, valid_* and _Unsigned into codecs, over the same stored bytes.
     #[arg(long)]
@@ -204,6 +209,7 @@ impl Pack {
             offset: self.offset.clone(),
             verify: self.verify,
             compressor: self.common.compressor,
+            shard_codecs: self.shard_codecs,
             from_cf: self.from_cf,
             decoded_type: self.decoded_type,
         }
@@ -224,6 +230,7 @@ impl Pack {
     pub(crate) fn cf_job(&self) -> FromCfJob {
         FromCfJob {
             decoded_type: self.decoded_type,
+            shard_codecs: self.shard_codecs,
             overwrite: self.common.overwrite,
             provenance: !self.no_provenance,
             charts: self.report.is_some(),

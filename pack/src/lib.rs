@@ -51,6 +51,7 @@ pub mod text;
 pub use check::comparison::{Errors, Found};
 pub use check::difference::Differences;
 pub use error::{Error, ErrorKind};
+pub use io::shard_codecs::{Readers, Reading};
 pub use io::store::{array_in, is_group};
 pub use jobs::cat::{CatFormat, cat};
 pub use jobs::cf::{CfAlternative, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport};
@@ -65,6 +66,6 @@ pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateRepor
 pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom};
 pub use jobs::pending::{Job, Pending};
 pub use jobs::unpack::{UnpackJob, UnpackReport};
-pub use options::{Compressor, NanTo, PackOptions, Percentiles, scalar};
+pub use options::{Compressor, NanTo, PackOptions, Percentiles, ShardCodecs, scalar};
 pub use runtime::{Pass, Progress, Runtime};
 pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};

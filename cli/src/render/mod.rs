@@ -11,5 +11,6 @@ pub(crate) mod pack;
 pub(crate) mod packed;
 pub(crate) mod page;
 mod plots;
+mod readers;
 pub(crate) mod table;
 pub(crate) mod unpack;

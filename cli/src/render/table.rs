@@ -92,7 +92,9 @@ impl Table {
             text.push_str(format!("{label:width$}  {first}").trim_end());
             text.push('\n');
             for line in lines {
-                text.extend([" ".repeat(width + 2).as_str(), line, "\n"]);
+                text.push_str(&" ".repeat(width + 2));
+                text.push_str(line);
+                text.push('\n');
             }
         }
         text

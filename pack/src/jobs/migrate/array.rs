@@ -18,7 +18,7 @@ use crate::io::source::Source;
 use crate::io::transfer::{Transfer, Transferred};
 use crate::io::writer::{Encoding, Writer};
 use crate::jobs::cf::attributes::is_packed;
-use crate::options::Compressor;
+use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::Workers;
 use crate::text::{bytes, count};
 
@@ -149,6 +149,7 @@ impl<'a> Migration<'a> {
             fill_value: chain.encoded_fill_value().context("the fill value was not encoded")?,
             codecs: &self.codecs,
             compressor,
+            shard_codecs: ShardCodecs::Auto,
         };
         let attributes = source.array().attributes().clone();
         let writer = Writer::new(source, &encoding, attributes)?;

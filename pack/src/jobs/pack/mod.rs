@@ -51,6 +51,7 @@ impl Work for PackJob {
         let started = Instant::now();
         self.options.checked()?;
         let source = Source::open_for(runtime, &self.input)?;
+        source.refuse_place(self.options.shard_codecs)?;
         let others = self.others(&source, runtime)?;
         let sources: Vec<&Source> = [&source].into_iter().chain(&others).collect();
         let workers = Workers::within(runtime, sources.iter().map(|source| source.chunk_memory()))?;
