@@ -171,7 +171,10 @@ fn a_page_says_of_what_it_is() {
     let page = fs::read_to_string(&path).unwrap();
     let name = "a &#34;&#60;b&#62;&#34;";
     assert!(page.contains(&format!("over lat (down) and {name} (across)")), "{page}");
-    assert!(page.contains("<figcaption>Before (kg m-2 s-1), at time 1</figcaption>"), "{page}");
+    assert!(
+        page.contains("<figcaption>Before (kg m-2 s-1), at index 1 of time</figcaption>"),
+        "{page}"
+    );
     assert!(page.contains("value (kg m-2 s-1)"));
     let command = page.split("<code>").nth(1).unwrap().split("</code>").next().unwrap();
     let input = folder.input().display().to_string();

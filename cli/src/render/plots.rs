@@ -81,7 +81,7 @@ fn cut(labels: &Labels, grid: &Grid) -> String {
     let others = grid.at.iter().enumerate();
     let others = others.filter(|(number, at)| !grid.dimensions.contains(number) && **at > 0);
     let others: Vec<String> =
-        others.map(|(number, at)| format!("{} {at}", dimension(labels, number))).collect();
+        others.map(|(number, at)| format!("index {at} of {}", dimension(labels, number))).collect();
     if others.is_empty() { String::new() } else { format!(", at {}", others.join(", ")) }
 }
 
