@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Reading from URLs, tried on servers on the loopback interface: an S3 server (moto, from PyPI) and a
-# web server, without and with TLS. Installs moto into a virtual environment, once.
+# Reading from URLs and writing to them, tried on servers on the loopback interface: an S3 server (moto, from
+# PyPI) and a web server, without and with TLS. Installs moto into a virtual environment, once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,51 @@ port() {
     "$venv/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 s3_port="$(port)"
-"$venv/bin/moto_server" -H 127.0.0.1 -p "$s3_port" > "$scratch/moto.log" 2>&1 &
+mkdir "$scratch/gates"
+# Objects below gated/NAME/ are held up or refused as the file NAME says: "hold 3" keeps requests after the
+# third PUT waiting as long as the file is there, and says so with a file NAME.held; "refuse 3" refuses them,
+# "refuse 3 remove" refuses removals after that, too.
+"$venv/bin/python" - "$s3_port" "$scratch/gates" > "$scratch/moto.log" 2>&1 << 'PYTHON' &
+import collections, io, pathlib, sys, threading, time
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+
+port, gates = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+moto = DomainDispatcherApplication(create_backend_app)
+lock, puts = threading.Lock(), collections.Counter()
+
+def refused(start_response):
+    start_response("403 Forbidden", [("Content-Type", "application/xml")])
+    return [b"<Error><Code>AccessDenied</Code><Message>the gate is shut</Message></Error>"]
+
+def application(environ, start_response):
+    parts, method = environ["PATH_INFO"].split("/"), environ["REQUEST_METHOD"]
+    # A PUT names its object; several objects are removed by a POST to the bucket.
+    if method == "POST" and "delete" in environ["QUERY_STRING"]:
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        environ["wsgi.input"] = io.BytesIO(body)
+        for gate in gates.iterdir():
+            is_named = f"gated/{gate.name}/".encode() in body
+            _, most, *more = gate.read_text().split() or ["", "0"]
+            if is_named and "remove" in more and puts[gate.name] > int(most):
+                return refused(start_response)
+    if method == "PUT" and parts[2:3] == ["gated"] and len(parts) > 4 and not parts[-1].startswith("."):
+        gate = gates / parts[3]
+        if gate.exists():
+            kind, most, *_ = gate.read_text().split()
+            with lock:
+                puts[gate.name] += 1
+                is_over = puts[gate.name] > int(most)
+            if is_over and kind == "hold":
+                (gates / f"{gate.name}.held").touch()
+                while gate.exists():
+                    time.sleep(0.05)
+            if is_over:
+                return refused(start_response)
+    return moto(environ, start_response)
+
+run_simple("127.0.0.1", port, application, threaded=True)
+PYTHON
 servers+=($!)
 http_port="$(port)"
 mkdir "$scratch/files"
@@ -108,10 +152,12 @@ for file in files.rglob("*"):
         s3.upload_file(str(file), "bucket", f"some/{file.relative_to(files)}")
 PYTHON
 
+export RECAST_TEST_GATES="$scratch/gates"
+export RECAST_TEST_PYTHON="$venv/bin/python"
 export RECAST_TEST_FILES="$scratch/files"
 export RECAST_TEST_HTTP="http://127.0.0.1:$http_port"
 export RECAST_TEST_HTTPS="https://localhost:$https_port"
 export RECAST_TEST_CA="$scratch/ca.pem"
 export RECAST_TEST_S3="s3://bucket/some"
 # Not optimised: the feature changes most dependencies, which would be optimised once more for a few chunks.
-CARGO_PROFILE_DEV_DEBUG=false cargo test --profile dev -p zarr-recast-cli --features object-store --test urls
+CARGO_PROFILE_DEV_DEBUG=false cargo test --profile dev -p zarr-recast-cli --features object-store --test urls --test url_outputs

@@ -130,8 +130,8 @@ def rows(recast, data):
 
 # The walks of the guide: name, file, further arguments, and which of the page's plots to show.
 WALKS = [
-    ("climate", "ostia_sst/surface_temperature_nan.npy", ["-e", "0.005"], 2),
-    ("terrain", "dem_trinidad/data.npy", ["-e", "0.5"], 0),
+    ("climate", "ostia_sst/surface_temperature_nan.npy", ["-e", "0.005"], 5),
+    ("terrain", "dem_trinidad/data.npy", ["-e", "0.5"], 3),
     ("mri", "mri_inia19/t1.npy", ["-e", "0.5"], None),
     ("seismic", "seismic/sts2_counts.npy", ["-e", "0"], None),
 ]

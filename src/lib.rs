@@ -80,6 +80,50 @@ pub use recast_kernels::{
 // Their types and traits are in signatures here: `f16`, `bf16` and `Pod`.
 pub use recast_kernels::{bytemuck, half};
 
+/// Structs that may grow cannot be written out by others:
+///
+/// ```compile_fail,E0639
+/// let _ = recast_kernels::Affine { offset: None, scale: None, overflow: Default::default() };
+/// ```
+/// ```compile_fail,E0639
+/// use recast_kernels::{ElementType, OutOfRange, Rounding};
+/// let (rounding, out_of_range) = (Rounding::NearestEven, OutOfRange::Error);
+/// let map = Default::default();
+/// let _ = recast_kernels::Cast { target: ElementType::Int8, rounding, out_of_range, map };
+/// ```
+/// ```compile_fail,E0639
+/// use recast_kernels::{ElementType, Reason, Scalar};
+/// let x = Scalar::from(1_u8);
+/// let (target, reason) = (ElementType::Int8, Reason::Nan);
+/// let _ = recast_kernels::CastError { index: 0, input: x, value: x, target, step: 0, reason };
+/// ```
+/// ```compile_fail,E0639
+/// let specials = recast_kernels::Specials::Ieee;
+/// let _ = recast_kernels::FloatFormat { exponent_bits: 4, mantissa_bits: 3, bias: 7, specials };
+/// ```
+/// ```compile_fail,E0639
+/// let (fill_check, float_overflow) = Default::default();
+/// let (level, swap_encoded_bytes) = (None, false);
+/// let _ = zarr_recast::BindOptions { fill_check, float_overflow, level, swap_encoded_bytes };
+/// ```
+/// ```compile_fail,E0639
+/// let (kind, message) = (zarr_recast::DiagnosticKind::FillChanged, String::new());
+/// let _ = zarr_recast::Diagnostic { kind, message, comes_back_as: None, survivor: None };
+/// ```
+///
+/// Levels have no order, and it shows when nothing is written:
+///
+/// ```compile_fail,E0277
+/// fn ordered<T: PartialOrd>(_: T) {}
+/// ordered(zarr_recast::Level::Scalar);
+/// ```
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// zarr_recast::Scalar::from(1_u8).write_ne_bytes(&mut [0]);
+/// ```
+#[cfg(doctest)]
+struct StabilityDoctests;
+
 /// The README's examples, run as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

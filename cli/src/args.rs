@@ -11,7 +11,7 @@ use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use recast_kernels::{ElementType, OutOfRange, Rounding};
 use recast_pack::{
     ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, NanTo, PackJob, PackOptions,
-    Percentiles, ValueRange, scalar,
+    Percentiles, ShardCodecs, ValueRange, scalar,
 };
 use zarr_recast::JsonScalar;
 
@@ -74,8 +74,7 @@ pub(crate) struct Man {
 /// group.
 ///
 /// Reads INPUT once for its range, chooses offset, scale and the smallest integer type, and writes OUTPUT
-/// with the codecs scale_offset and cast_value. Every element is decoded again as it is written, and
-/// compared with the original; OUTPUT appears only when all of them are right.
+/// with the codecs scale_offset and cast_value. Every element is decoded and checked before OUTPUT appears.
 ///
 /// Say what to keep with one of --max-abs-error, --max-rel-error, --precision and --auto, or give
 /// --scale and --offset; --scale 1 with --data-type casts the values as they are. Integers need none of
@@ -123,14 +122,14 @@ pub(crate) struct Pack {
     /// Allow valid values to share a stored code with NaN or a missing value; they are counted.
     #[arg(long)]
     pub(crate) allow_collisions: bool,
-    /// The smallest value to keep; those below become it and are counted. By default the smallest.
+    /// Clamps smaller values to MIN and counts them.
     #[arg(long, value_name = "MIN", value_parser = finite, allow_negative_numbers = true)]
     pub(crate) src_min: Option<f64>,
-    /// The largest value to keep; those above become it and are counted. By default the largest.
+    /// Clamps larger values to MAX and counts them.
     #[arg(long, value_name = "MAX", value_parser = finite, allow_negative_numbers = true)]
     pub(crate) src_max: Option<f64>,
-    /// Keeps the values between two percentiles of the whole array (nearest rank), 0.1,99.9 for
-    /// instance; those outside become the ends and are counted.
+    /// Clamps values outside two percentiles of the whole array (nearest rank) and counts them; 0.1,99.9
+    /// for instance.
     #[arg(long, value_name = "LO,HI", value_parser = str::parse::<Percentiles>)]
     pub(crate) percentile: Option<Percentiles>,
     /// Promises room for values that were not seen: every value from MIN to MAX can be stored within the
@@ -138,8 +137,8 @@ pub(crate) struct Pack {
     #[arg(long, num_args = 2, value_names = ["MIN", "MAX"], value_parser = scalar)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) range: Vec<JsonScalar>,
-    /// Takes the range of these arrays together, INPUT with them, so that packing one after the other
-    /// gives all of them the same codecs; in a group, those whose names match (as with --include).
+    /// Fits the codecs to INPUT and these arrays together. Packed one after the other, all of them get the
+    /// same codecs. In a group: the arrays whose names match (as with --include).
     #[arg(long, value_name = "ARRAY", num_args = 1.., conflicts_with_all = ["scale", "offset", "from_cf"])]
     pub(crate) scale_from: Vec<PathBuf>,
     /// How values between two stored ones are rounded.
@@ -160,6 +159,11 @@ pub(crate) struct Pack {
     /// and written.
     #[arg(long)]
     pub(crate) verify: bool,
+    /// Where the codecs go in an array with shards: inside, where readers decode only the parts they need;
+    /// outside; or auto, which is inside unless zarr-python could not open the array then.
+    #[arg(long, value_name = "auto|inside|outside", default_value = "auto")]
+    #[arg(value_parser = str::parse::<ShardCodecs>)]
+    pub(crate) shard_codecs: ShardCodecs,
     /// INPUT holds integers packed by the CF conventions: turns scale_factor, add_offset, _FillValue,
     /// missing_value, valid_* and _Unsigned into codecs, over the same stored bytes.
     #[arg(long)]
@@ -168,8 +172,8 @@ pub(crate) struct Pack {
     /// CF's to the last bit.
     #[arg(long, value_name = "T", requires = "from_cf", value_parser = decoded_types())]
     pub(crate) decoded_type: Option<ElementType>,
-    /// Writes nothing: prints the codecs that would be used, as JSON to paste, and the size and error
-    /// that a sample of the chunks lets expect; with --from-cf, how all elements would decode.
+    /// Writes nothing. Prints the codecs as JSON to paste, and size and error estimated from a sample of the
+    /// chunks; with --from-cf, how all elements would decode.
     #[arg(long, conflicts_with_all = ["verify", "report"])]
     pub(crate) dry_run: bool,
     /// Writes a page with the report, the data before and after as maps, and plots of values, stored values
@@ -218,6 +222,7 @@ impl Pack {
             offset: self.offset.clone(),
             verify: self.verify,
             compressor: self.common.compressor,
+            shard_codecs: self.shard_codecs,
             from_cf: self.from_cf,
             decoded_type: self.decoded_type,
         }
@@ -238,6 +243,7 @@ impl Pack {
     pub(crate) fn cf_job(&self) -> FromCfJob {
         FromCfJob {
             decoded_type: self.decoded_type,
+            shard_codecs: self.shard_codecs,
             overwrite: self.common.overwrite,
             provenance: !self.no_provenance,
             charts: self.report.is_some(),
@@ -334,7 +340,7 @@ pub(crate) struct Unpack {
 
 /// Checks that every element of B is within a tolerance of that of A.
 ///
-/// |B − A| may be --atol + --rtol · |A| at most; NaN is to be NaN, and infinities are to be the same.
+/// |B − A| must not exceed --atol + --rtol · |A|. NaN must be NaN, and infinities the same.
 /// Exit status 1 if an element is over; the error names the first and the worst. If A and B are groups,
 /// each array is checked with the one of the same path, and an array that only one of them has fails.
 #[derive(Args, Debug)]
@@ -390,8 +396,8 @@ pub(crate) struct Migrate {
     /// Replaces the metadata of INPUT, and keeps the old ones beside them as NAME.bak.
     #[arg(long, conflicts_with_all = ["output", "copy", "overwrite", "compressor"])]
     pub(crate) in_place: bool,
-    /// Copies chunks; by default they are linked where the filesystem can do that, so that both arrays
-    /// are the same files.
+    /// Copies chunks. By default they are hard links where the filesystem has those: both arrays share the
+    /// files.
     #[arg(long)]
     pub(crate) copy: bool,
     /// Decodes everything and encodes it again, with --compressor.

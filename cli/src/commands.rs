@@ -16,7 +16,7 @@ use crate::failure::UsageError;
 use crate::groups;
 use crate::render;
 use crate::render::packed::Packed;
-use crate::render::page::{PagePlace, page, section};
+use crate::render::page::{PagePlace, Section};
 use crate::render::table::{Described, print};
 use crate::stream::standard_output;
 
@@ -50,7 +50,7 @@ where
     if let Some(place) = &mut place {
         let (input, output) = (arguments.input.display(), arguments.output.display());
         let title = format!("{input} packed as {output}");
-        place.write(&page(&title, &pending.report().page_parts()?))?;
+        place.write(&title, pending.report().sections()?)?;
     }
     let report = pending.commit()?;
     place.map_or(Ok(()), PagePlace::commit)?;
@@ -125,9 +125,9 @@ fn run_comparison(arguments: &Compare, tolerance: Option<AllClose>) -> Result<Co
     let job = CompareJob { tolerance, charts, ..CompareJob::new(&arguments.a, &arguments.b) };
     let report = job.run(&arguments.runtime()?)?;
     if let Some(mut place) = place {
-        let charts = report.charts.as_ref().context("no charts")?;
         let title = format!("{} compared with {}", report.b, report.a);
-        place.write(&page(&title, &section(&render::compare::table(&report), charts)?))?;
+        let section = Section::new(&render::compare::table(&report), report.charts.as_ref())?;
+        place.write(&title, vec![section])?;
         place.commit()?;
     }
     Ok(report)

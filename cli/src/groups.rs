@@ -1,13 +1,13 @@
 //! The commands that read arrays, for whole groups.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use recast_pack::{
     AllClose, CompareGroupJob, ComparedArray, GroupComparison, GroupInfo, UnpackGroupJob,
 };
 
 use crate::args::{Compare, Info, Unpack};
 use crate::render;
-use crate::render::page::{PagePlace, html, named_section, page, section};
+use crate::render::page::{PagePlace, Section};
 use crate::render::table::print;
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
@@ -36,7 +36,7 @@ pub(crate) fn compare(arguments: &Compare, tolerance: Option<AllClose>) -> Resul
     let report = job.run(&arguments.runtime()?)?;
     if let Some(mut place) = place {
         let title = format!("{} compared with {}", report.b, report.a);
-        place.write(&page(&title, &parts(&report)?))?;
+        place.write(&title, sections(&report)?)?;
         place.commit()?;
     }
     let printed = print(&report, arguments.show, || render::compare::group(&report).into());
@@ -47,13 +47,13 @@ pub(crate) fn compare(arguments: &Compare, tolerance: Option<AllClose>) -> Resul
     }
 }
 
-/// The parts of a page about two groups: a table, and a section for each array that was compared.
-fn parts(report: &GroupComparison) -> Result<String> {
-    let mut parts = html(&render::compare::group(report))?;
+/// The sections of a page about two groups: one for all, and one for each array that was compared.
+fn sections(report: &GroupComparison) -> Result<Vec<Section>> {
+    let mut sections = vec![Section::new(&render::compare::group(report), None)?];
     for one in &report.arrays {
         let ComparedArray::Compared { array, report } = one else { continue };
-        let charts = report.charts.as_ref().context("no charts")?;
-        parts.push_str(&named_section(array, &section(&render::compare::table(report), charts)?));
+        let section = Section::new(&render::compare::table(report), report.charts.as_ref())?;
+        sections.push(section.named(array));
     }
-    Ok(parts)
+    Ok(sections)
 }

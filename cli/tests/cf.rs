@@ -456,7 +456,7 @@ fn a_page_shows_how_far_the_decoding_is_from_cf() {
     for part in ["in.zarr packed as", "Values", "Stored values", "decoded − original", "ULP"] {
         assert!(text.contains(part), "{part}");
     }
-    assert_eq!(text.matches("<svg").count(), 4);
+    assert_eq!(text.matches("<svg").count(), 6);
     // One that is there stays.
     let again = ["--from-cf", "--report", page.to_str().unwrap()];
     std::fs::remove_dir_all(folder.output()).unwrap();

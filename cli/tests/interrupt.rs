@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 /// More chunks than any command gets through while a test runs; none of them is stored.
 const CHUNKS: u64 = 90_000_000;
 /// After this the test gives up waiting. Nothing that passes depends on it.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 fn start(arguments: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_recast"))

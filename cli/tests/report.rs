@@ -3,6 +3,11 @@
 mod common;
 
 use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+use std::time::SystemTime;
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 use common::{Folder, Sample, f32s, field, metadata, names, recast};
 use serde_json::{Value, json};
@@ -75,12 +80,22 @@ fn the_page_needs_nothing_else_and_has_all_plots() {
     let path = file.display().to_string();
     folder.pack(&["-e", "0.01", "--report", &path]);
     let page = fs::read_to_string(&file).unwrap();
-    assert_eq!(page.matches("<svg ").count(), 4);
-    for caption in ["Values", "Stored values", "Errors", "dimensions 0 (down) and 1 (across)"] {
+    assert_eq!(page.matches("<svg ").count(), 6);
+    for caption in [
+        "<figcaption>Before</figcaption>",
+        "<figcaption>After</figcaption>",
+        "<figcaption>Largest |decoded − original| over dimension 0 (down) and dimension 1 (across)<",
+        "<figcaption>Values</figcaption>",
+        "<figcaption>Stored values</figcaption>",
+        "<figcaption>Errors: decoded − original</figcaption>",
+    ] {
         assert!(page.contains(caption), "{caption}");
     }
-    // The table is that of the command.
-    assert!(page.contains("<th scope=\"row\">max error</th>"));
+    // The table is that of the command, with all that it can say.
+    for label in ["max error", "RMSE"] {
+        assert!(page.contains(&format!("<th scope=\"row\">{label}</th>")), "{label}");
+    }
+    let page = without_pictures(&page);
     // Nothing is loaded: the only addresses are the names of the SVG namespace.
     assert_eq!(page.matches("http").count(), page.matches("http://www.w3.org/2000/svg").count());
     assert!(!page.contains("<script") && !page.contains("src="));
@@ -89,7 +104,133 @@ fn the_page_needs_nothing_else_and_has_all_plots() {
     assert!(error.contains("exists") && error.contains("--overwrite"), "{error}");
     recast(&["compare", &input, &output, "--report", &path, "--overwrite"]).succeeds();
     let page = fs::read_to_string(&file).unwrap();
-    assert_eq!(page.matches("<svg ").count(), 3);
+    assert_eq!(page.matches("<svg ").count(), 5);
+}
+
+/// A page without the data of its pictures.
+fn without_pictures(page: &str) -> String {
+    let mut parts = page.split("data:image/png;base64,");
+    let mut text = parts.next().unwrap().to_owned();
+    for part in parts {
+        text.push_str(part.split_once('"').unwrap().1);
+    }
+    text
+}
+
+/// The pictures of a page: extents, and the index of the colour of each pixel; 0 is clear.
+fn pictures(page: &str) -> Vec<([u32; 2], Vec<u8>)> {
+    let data = page.split("data:image/png;base64,").skip(1);
+    let decode = |data: &str| {
+        let data = BASE64_STANDARD.decode(data.split_once('"').unwrap().0).unwrap();
+        let mut reader = png::Decoder::new(Cursor::new(data)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        assert_eq!(info.color_type, png::ColorType::Indexed);
+        ([info.width, info.height], pixels)
+    };
+    data.map(decode).collect()
+}
+
+#[test]
+fn the_data_before_and_after_are_maps_on_one_scale() {
+    let folder = Folder::new();
+    let mut values: Vec<f32> = (0..20).map(|i| i as f32).collect();
+    values[7] = f32::NAN;
+    Sample::new("float32", &[4, 5], &[2, 5], json!("NaN")).write(&folder.input(), &f32s(&values));
+    let path = folder.path().join("page.html").display().to_string();
+    // Multiples of 8: the largest value becomes 16, the scale ends with 19 for both.
+    folder.pack(&["--precision", "8", "--report", &path]);
+    let page = fs::read_to_string(&path).unwrap();
+    let pictures = pictures(&page);
+    let [before, after, errors] = pictures.as_slice() else { panic!("{} maps", pictures.len()) };
+    let decoded = common::read_f32(&folder.output());
+    let colour = |value: f32, most: f32| {
+        if value.is_nan() { 0 } else { 1 + (value / most * 254.0).round() as u8 }
+    };
+    assert_eq!([before.0, after.0, errors.0], [[5, 4]; 3]);
+    assert!(before.1.iter().zip(&values).all(|(&pixel, &value)| pixel == colour(value, 19.0)));
+    assert!(after.1.iter().zip(&decoded).all(|(&pixel, &value)| pixel == colour(value, 19.0)));
+    let largest = values.iter().zip(&decoded).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    for (index, &pixel) in errors.1.iter().enumerate() {
+        assert_eq!(pixel, colour((values[index] - decoded[index]).abs(), largest), "{index}");
+    }
+}
+
+#[test]
+fn a_page_says_of_what_it_is() {
+    let folder = Folder::new();
+    Sample::new("float32", &[3, 4, 5], &[3, 4, 5], json!("NaN"))
+        .with("dimension_names", json!(["time", "lat", "a \"<b>\""]))
+        .with("attributes", json!({"units": "kg m-2 s-1"}))
+        .write(&folder.input(), &f32s(&(0..60).map(|i| i as f32 / 7.0).collect::<Vec<f32>>()));
+    let path = folder.path().join("the page.html").display().to_string();
+    let seconds = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let start = seconds();
+    folder.pack(&["-e", "0.01", "--report", &path]);
+    let end = seconds();
+    let page = fs::read_to_string(&path).unwrap();
+    let name = "a &#34;&#60;b&#62;&#34;";
+    assert!(page.contains(&format!("over lat (down) and {name} (across)")), "{page}");
+    assert!(
+        page.contains("<figcaption>Before (kg m-2 s-1), at index 1 of time</figcaption>"),
+        "{page}"
+    );
+    assert!(page.contains("value (kg m-2 s-1)"));
+    let command = page.split("<code>").nth(1).unwrap().split("</code>").next().unwrap();
+    let input = folder.input().display().to_string();
+    assert!(command.contains(&format!("recast pack {input} ")), "{command}");
+    assert!(command.ends_with(&format!("-e 0.01 --report &#39;{path}&#39; --json")), "{command}");
+    let date = page.split("<th scope=\"row\">date</th><td>").nth(1).unwrap();
+    let date = humantime::parse_rfc3339(date.split('<').next().unwrap()).unwrap();
+    let date = date.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    assert!((start..=end).contains(&date), "{start} {date} {end}");
+}
+
+/// The most bytes that a page may have.
+const MOST: u64 = 300_000;
+
+#[test]
+fn pages_stay_small_whatever_the_array() {
+    let size = |path: &str| fs::metadata(path).unwrap().len();
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Folder::new();
+    let path = folder.path().join("page.html").display().to_string();
+    for (name, flags) in [
+        ("../examples/data/oisst_sst.zarr", &["-e", "0.005"][..]),
+        ("tests/data/cf/anom_xarray.zarr", &["-e", "0.005"]),
+        ("tests/data/cf/reflectivity_xarray.zarr", &["-e", "0.05"]),
+        ("tests/data/cf/reflectivity_packed.zarr", &["--from-cf"]),
+    ] {
+        let input = manifest.join(name).display().to_string();
+        let output = folder.output().display().to_string();
+        let arguments = ["pack", &input, &output, "--overwrite", "--report", &path];
+        recast(&[&arguments[..], flags].concat()).succeeds();
+        assert!(size(&path) < MOST, "{name}: {}", size(&path));
+    }
+    // Noise is what compresses worst, in two dimensions and in one.
+    let noise: Vec<f32> =
+        field(1_000_000).iter().map(|value| (value * 1e4).fract() as f32).collect();
+    for (shape, chunk) in [(&[800, 1250][..], &[400, 1250][..]), (&[1_000_000], &[250_000])] {
+        Sample::new("float32", shape, chunk, json!("NaN")).write(&folder.input(), &f32s(&noise));
+        folder.pack(&["-e", "0.001", "--overwrite", "--report", &path]);
+        assert!((50_000..MOST).contains(&size(&path)) || shape.len() == 1, "{}", size(&path));
+        assert!(size(&path) < MOST, "{shape:?}: {}", size(&path));
+        fs::remove_dir_all(folder.input()).unwrap();
+    }
+    // A group of many says which figures are left out.
+    fs::create_dir(folder.input()).unwrap();
+    fs::write(folder.input().join("zarr.json"), r#"{"zarr_format": 3, "node_type": "group"}"#)
+        .unwrap();
+    for index in 0..9 {
+        Sample::new("float32", &[200, 250], &[200, 250], json!("NaN"))
+            .write(&folder.input().join(format!("a{index}")), &f32s(&noise[..50_000]));
+    }
+    fs::remove_dir_all(folder.output()).unwrap();
+    folder.pack(&["-e", "0.001", "--overwrite", "--report", &path]);
+    assert!(size(&path) < MOST, "{}", size(&path));
+    let page = fs::read_to_string(&path).unwrap();
+    assert_eq!(page.matches("<h2>").count(), 9);
+    assert!(page.contains("left out, as the page would be too large"));
 }
 
 #[test]
@@ -117,7 +258,7 @@ fn arrays_of_any_shape_have_a_page() {
         let path = folder.path().join("page.html").display().to_string();
         for target in ["float16", "int32"] {
             folder.pack(&["-e", "0.2", "-t", target, "--report", &path, "--overwrite"]);
-            assert_eq!(fs::read_to_string(&path).unwrap().matches("<svg ").count(), 4);
+            assert_eq!(fs::read_to_string(&path).unwrap().matches("<svg ").count(), 6);
         }
     }
 }

@@ -71,6 +71,10 @@ pub struct FloatFormat {
     pub specials: Specials,
 }
 
+/// IEEE 754 binary16.
+pub(crate) const BINARY16: FloatFormat =
+    FloatFormat { exponent_bits: 5, mantissa_bits: 10, bias: 15, specials: Specials::Ieee };
+
 /// Which special values a float format has, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -157,7 +161,7 @@ impl ElementType {
             Self::Float8E5M2Fnuz => ("float8_e5m2fnuz", 1, float(5, 2, 16, Fnuz)),
             Self::Float8E8M0Fnu => ("float8_e8m0fnu", 1, float(8, 0, 127, PowersOfTwo)),
             Self::BFloat16 => ("bfloat16", 2, float(8, 7, 127, Ieee)),
-            Self::Float16 => ("float16", 2, float(5, 10, 15, Ieee)),
+            Self::Float16 => ("float16", 2, Format::Float(BINARY16)),
             Self::Float32 => ("float32", 4, float(8, 23, 127, Ieee)),
             Self::Float64 => ("float64", 8, float(11, 52, 1023, Ieee)),
         }

@@ -13,8 +13,7 @@ use core::str::FromStr;
 #[cfg(feature = "std")]
 use std::sync::OnceLock;
 
-use crate::bind::WithSimd;
-use crate::simd::Simd;
+use crate::simd::{Simd, WithSimd};
 use crate::stages::{self, Kernel, Run, Stage};
 use crate::{BuildError, ParseError};
 

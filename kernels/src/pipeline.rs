@@ -345,6 +345,28 @@ macro_rules! infallible {
 }
 pub(crate) use infallible;
 
+/// What an [`Each`] gathers in a mask of lanes: none at the start, and any fails.
+macro_rules! failing_lanes {
+    () => {
+        /// Lanes in which a value failed.
+        type Fail = S::M32;
+
+        #[inline(always)]
+        fn start(self, simd: S) -> S::M32 {
+            simd.no_m32()
+        }
+        #[inline(always)]
+        fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
+            simd.or_m32(a, b)
+        }
+        #[inline(always)]
+        fn failed(self, simd: S, fail: S::M32) -> bool {
+            simd.any_m32(fail)
+        }
+    };
+}
+pub(crate) use failing_lanes;
+
 infallible! {
     [U: Copy] Same: U => U, |self, simd, x| x;
 }

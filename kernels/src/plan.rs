@@ -8,6 +8,7 @@ use core::mem::MaybeUninit;
 use once_cell::race::OnceBox;
 use thiserror::Error;
 
+use crate::bind;
 use crate::float_environment::in_default_environment;
 use crate::level::CACHE_LINE;
 use crate::map_index::MapIndex;
@@ -116,10 +117,10 @@ impl PlanBuilder {
         let Self { source, steps, swap_input, swap_output, level } = self;
         let target = steps.iter().try_fold(in_this_build(source)?, check)?;
         let level = level.map_or_else(Level::selected, Level::checked)?;
-        let swap = |swap: bool, element| swap.then(|| stages::swap_bytes(element, level)).flatten();
+        let swap = |swap: bool, element| swap.then(|| bind::swap_bytes(element, level)).flatten();
         let stages = swap(swap_input, source)
             .into_iter()
-            .chain(stages::bind_steps(source, &steps, level))
+            .chain(bind::bind_steps(source, &steps, level))
             .chain(swap(swap_output, target))
             .collect();
         let map_index = OnceBox::new();

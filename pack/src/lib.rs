@@ -52,6 +52,7 @@ pub use check::comparison::{Errors, Found};
 pub use check::difference::Differences;
 pub use choose::choice::{Choice, choose, choose_checked};
 pub use error::{Error, ErrorKind};
+pub use io::shard_codecs::{Readers, Reading};
 pub use io::store::{array_in, is_group};
 pub use jobs::cat::{CatFormat, cat};
 pub use jobs::cf::{CfAlternative, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport};
@@ -66,8 +67,8 @@ pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateRepor
 pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom, Suspect};
 pub use jobs::pending::{Job, Pending};
 pub use jobs::unpack::{UnpackJob, UnpackReport};
-pub use options::{Compressor, NanTo, PackOptions, Percentiles, ValueRange, scalar};
+pub use options::{Compressor, NanTo, PackOptions, Percentiles, ShardCodecs, ValueRange, scalar};
 pub use runtime::{Pass, Progress, Runtime};
-pub use scan::charts::{Charts, ErrorMap, Histogram};
+pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};
 pub use scan::survey::Survey;
 pub use scan::surveyor::Surveyor;

@@ -131,7 +131,7 @@ pub use v1::{V1Error, metadata_v2_from_v1, open_v1};
 pub use write::write;
 pub use zarr_recast::{
     AsType, BindOptions, CastError, CastValue, Codec, ElementType, FillCheck, FixedScaleOffset,
-    FloatOverflow, OutOfRange, Reason, Rounding, Scalar, ScaleOffset,
+    FloatOverflow, JsonScalar, OutOfRange, Pairs, Reason, Rounding, Scalar, ScalarMap, ScaleOffset,
 };
 // Their types and traits are in signatures here.
 pub use zarrs;

@@ -3,6 +3,7 @@
 use recast_pack::text::{bytes, count, measured};
 use recast_pack::{FromCfReport, ToCfReport};
 
+use super::readers;
 use super::table::Table;
 
 /// Codecs in place of attributes.
@@ -52,6 +53,9 @@ pub(crate) fn from_cf(report: &FromCfReport) -> Table {
     if let Some((chunks, size)) = report.chunks.zip(report.bytes) {
         let size = bytes(size as f64);
         table.row("chunks", format!("{} copied as they are, {size}", count(chunks)));
+    }
+    if !report.dry_run {
+        table.detail("readers", readers::text(report.readers));
     }
     if let Some(other) = &report.alternative {
         let sizes = [other.decoded_bytes, report.decoded_bytes].map(|size| bytes(size as f64));

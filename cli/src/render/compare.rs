@@ -71,13 +71,13 @@ pub(crate) fn group(report: &GroupComparison) -> Table {
 fn line(report: &CompareReport) -> String {
     let [a, b] = report.data_types;
     let types = if a == b { a.to_string() } else { format!("{a} and {b}") };
-    let mut text = format!("{types}, max error {}", measured(report.error.max));
-    let lost = report.counts.became_nan + report.counts.became_missing;
-    if lost > 0 {
-        text.push_str(&format!(", {} NaN or missing in B only", count(lost)));
-    }
-    if let Some(over) = report.counts.over {
-        text.push_str(&format!(", {} of {} over", count(over), count(report.counts.elements)));
-    }
-    text
+    let error = measured(report.error.max);
+    let lost = match report.counts.became_nan + report.counts.became_missing {
+        0 => String::new(),
+        lost => format!(", {} NaN or missing in B only", count(lost)),
+    };
+    let over = report.counts.over.map_or_else(String::new, |over| {
+        format!(", {} of {} over", count(over), count(report.counts.elements))
+    });
+    format!("{types}, max error {error}{lost}{over}")
 }

@@ -6,11 +6,8 @@ use recast_pack::{PackOptions, PackReport, Suspect};
 
 use super::counts::elements;
 use super::errors;
+use super::readers;
 use super::table::Table;
-
-/// Who can read the result, as docs/compatibility.md shows; others do not know its codecs.
-const READERS: &str = "zarr-python 3.4.2 with zarr-recast or cast-value-rs, zarrs 0.23 with \
-                       zarrs-recast; not GDAL, netCDF: use recast unpack";
 
 pub(crate) fn table(report: &PackReport) -> Table {
     let mut table = Table::default();
@@ -20,8 +17,8 @@ pub(crate) fn table(report: &PackReport) -> Table {
     rows_of_sizes(report, &mut table);
     let rate = bytes(report.bytes.source as f64 / report.seconds.max(1e-9));
     table.detail("time", format!("{:.2} s, {rate}/s", report.seconds));
-    if report.has_value_codecs && !report.dry_run {
-        table.row("readers", READERS);
+    if let Some(readers) = report.readers.filter(|_| !report.dry_run) {
+        table.row("readers", readers::text(readers));
     }
     table
 }

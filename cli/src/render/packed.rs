@@ -1,10 +1,10 @@
 //! What the reports of `recast pack` have in common.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use recast_pack::{ArrayReport, FromCfReport, GroupEntry, GroupReport, PackReport};
 use serde_json::Value;
 
-use super::page::{html, named_section, section};
+use super::page::Section;
 use super::table::Table;
 use super::{cf, group, pack};
 
@@ -16,8 +16,8 @@ pub(crate) trait Packed {
     /// The codecs, to copy.
     fn codecs(&self) -> String;
 
-    /// The parts of a page about it.
-    fn page_parts(&self) -> Result<String>;
+    /// The sections of a page about it.
+    fn sections(&self) -> Result<Vec<Section>>;
 }
 
 impl Packed for PackReport {
@@ -29,8 +29,8 @@ impl Packed for PackReport {
         member(&self.codecs)
     }
 
-    fn page_parts(&self) -> Result<String> {
-        section(&self.table(), self.charts.as_ref().context("no charts")?)
+    fn sections(&self) -> Result<Vec<Section>> {
+        Ok(vec![Section::new(&self.table(), self.charts.as_ref())?])
     }
 }
 
@@ -43,8 +43,8 @@ impl Packed for FromCfReport {
         member(&self.codecs)
     }
 
-    fn page_parts(&self) -> Result<String> {
-        section(&self.table(), self.charts.as_ref().context("no charts")?)
+    fn sections(&self) -> Result<Vec<Section>> {
+        Ok(vec![Section::new(&self.table(), self.charts.as_ref())?])
     }
 }
 
@@ -63,10 +63,10 @@ impl Packed for ArrayReport {
         }
     }
 
-    fn page_parts(&self) -> Result<String> {
+    fn sections(&self) -> Result<Vec<Section>> {
         match self {
-            Self::Packed(report) => report.page_parts(),
-            Self::FromCf(report) => report.page_parts(),
+            Self::Packed(report) => report.sections(),
+            Self::FromCf(report) => report.sections(),
         }
     }
 }
@@ -89,13 +89,14 @@ impl Packed for GroupReport {
         packed.collect::<Vec<_>>().join("\n")
     }
 
-    fn page_parts(&self) -> Result<String> {
-        let mut parts = html(&self.table())?;
+    fn sections(&self) -> Result<Vec<Section>> {
+        let mut sections = vec![Section::new(&self.table(), None)?];
         for entry in &self.arrays {
             if let GroupEntry::Packed { array, report } = entry {
-                parts.push_str(&named_section(array, &report.page_parts()?));
+                let parts = report.sections()?.into_iter();
+                sections.extend(parts.map(|section| section.named(array)));
             }
         }
-        Ok(parts)
+        Ok(sections)
     }
 }

@@ -92,7 +92,9 @@ impl Table {
             text.push_str(format!("{label:width$}  {first}").trim_end());
             text.push('\n');
             for line in lines {
-                text.push_str(&format!("{:width$}  {line}\n", ""));
+                text.push_str(&" ".repeat(width + 2));
+                text.push_str(line);
+                text.push('\n');
             }
         }
         text

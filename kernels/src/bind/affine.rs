@@ -1,5 +1,6 @@
 //! Scale and offset of float32 and float64.
 
+use super::class::{Class, FloatType};
 use crate::ops::affine::ApplyAffine;
 use crate::ops::float::FloatUnit;
 use crate::ops::load;
@@ -16,12 +17,26 @@ pub(super) fn bind<S: Simd>(
     parameters: &Affine,
     encodes: bool,
 ) -> Option<Stage> {
-    match (element, encodes) {
-        (ElementType::Float32, true) => typed::<S, _, true>(simd, load::Float32, parameters),
-        (ElementType::Float32, false) => typed::<S, _, false>(simd, load::Float32, parameters),
-        (ElementType::Float64, true) => typed::<S, _, true>(simd, load::Float64, parameters),
-        (ElementType::Float64, false) => typed::<S, _, false>(simd, load::Float64, parameters),
-        _ => None,
+    match (Class::of(element), encodes) {
+        (Class::Float(FloatType::Float32), true) => {
+            typed::<S, _, true>(simd, load::Float32, parameters)
+        }
+        (Class::Float(FloatType::Float32), false) => {
+            typed::<S, _, false>(simd, load::Float32, parameters)
+        }
+        (Class::Float(FloatType::Float64), true) => {
+            typed::<S, _, true>(simd, load::Float64, parameters)
+        }
+        (Class::Float(FloatType::Float64), false) => {
+            typed::<S, _, false>(simd, load::Float64, parameters)
+        }
+        (
+            Class::Int(_)
+            | Class::Float(FloatType::Float16 | FloatType::BFloat16)
+            | Class::SubByte
+            | Class::SmallFloat,
+            _,
+        ) => None,
     }
 }
 

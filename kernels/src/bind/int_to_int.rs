@@ -1,5 +1,6 @@
 //! Casts from integers to integers of whole bytes.
 
+use super::class::{IntType, Width};
 use super::preimage;
 use crate::ops::int::{
     AtLeast, AtMost, Canonical, HeldInt, IntUnit, Low32, LowByte, ReplaceEq, Saturated32,
@@ -16,12 +17,13 @@ use crate::pipeline::{
 use crate::simd::{I8s, I16s, I32s, I64s, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, OutOfRange, Scalar, reference};
+use alloc::vec::Vec;
 
 /// What a cast does with the values of its source, besides changing their width.
 #[derive(Clone, Copy)]
 struct Policy {
-    source: ElementType,
-    target: ElementType,
+    source: IntType,
+    target: IntType,
     mode: Mode,
     /// The values of the source that the target has.
     min: i128,
@@ -47,18 +49,18 @@ impl Policy {
     }
 }
 
-/// The cast, with an entry.
+/// The cast, with an entry; no stage where nothing changes. None where no value of the source becomes the
+/// entry's output.
 pub(super) fn bind<S: Simd>(
     simd: S,
-    source: ElementType,
+    source: IntType,
+    target: IntType,
     cast: &Cast,
     entry: Option<(Scalar, Scalar)>,
-) -> Option<Stage> {
-    let target = cast.target;
-    if source.bits() < 8 || target.bits() < 8 {
-        return None;
-    }
-    let range = |element| [Scalar::min(element), Scalar::max(element)].map(reference::integer);
+) -> Option<Vec<Stage>> {
+    let range = |int: IntType| {
+        [Scalar::min(int.element()), Scalar::max(int.element())].map(reference::integer)
+    };
     let ([source_min, source_max], [target_min, target_max]) = (range(source), range(target));
     let mode = match cast.out_of_range {
         _ if target_min <= source_min && source_max <= target_max => Mode::Low,
@@ -68,29 +70,31 @@ pub(super) fn bind<S: Simd>(
     };
     let (min, max) = (source_min.max(target_min), source_max.min(target_max));
     let policy = Policy { source, target, mode, min, max };
-    match entry {
-        None if mode == Mode::Low && source.size() == target.size() => None,
-        None => by_width(simd, Same, policy),
+    Some(match entry {
+        None if mode == Mode::Low && source.width == target.width => vec![],
+        None => vec![by_width(simd, Same, policy)],
         Some((key, output)) => {
-            let wraps = cast.out_of_range == OutOfRange::Wrap && target.size() <= source.size();
+            let wraps = cast.out_of_range == OutOfRange::Wrap
+                && cast.target.size() <= source.element().size();
             let value = if wraps {
-                Scalar::from_bits(source, output.bits())
+                Scalar::from_bits(source.element(), output.bits())
             } else {
-                preimage(output, source, cast)?
+                preimage(output, source.element(), cast)?
             };
             let [key, value] = [key, value].map(|x| reference::integer(x) as i64);
-            by_width(simd, ReplaceEq { key, value }, policy)
+            vec![by_width(simd, ReplaceEq { key, value }, policy)]
         }
-    }
+    })
 }
 
-/// The unused bits of a sub-byte integer.
+/// The unused bits of an element of less than a byte.
 fn canonical_bits(element: ElementType) -> Canonical {
-    let sign = if element.is_signed() { 1 << (element.bits() - 1) } else { 0 };
+    let is_signed = element.is_integer() && element.is_signed();
+    let sign = if is_signed { 1 << (element.bits() - 1) } else { 0 };
     Canonical { mask: (1 << element.bits()) - 1, sign }
 }
 
-/// Sub-byte integers with canonical unused bits, as integers of a whole byte.
+/// Elements of less than a byte with canonical unused bits; integers as those of a whole byte.
 pub(super) fn canonical<S: Simd>(simd: S, element: ElementType) -> Stage {
     stage(simd, Bytes(canonical_bits(element)))
 }
@@ -126,29 +130,29 @@ impl<S: Simd, F> Front<S> for F where
 {
 }
 
-fn by_width<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Option<Stage> {
-    let signed = policy.source.is_signed();
-    match (policy.source.size(), policy.target.size(), signed) {
-        (1, 1, _) => Some(in_place::<S, _, I8s<S>>(policy, front, Width8(simd))),
-        (2, 2, _) => Some(in_place::<S, _, I16s<S>>(policy, front, Width16(simd))),
-        (4, 4, _) => Some(in_place::<S, _, I32s<S>>(policy, front, Width32(simd))),
-        (8, 8, _) => Some(in_place::<S, _, I64s<S>>(policy, front, Width64(simd))),
-        (1, 2, true) => Some(widen_byte(simd, WidenedByte::<true>, front, policy)),
-        (1, 2, false) => Some(widen_byte(simd, WidenedByte::<false>, front, policy)),
-        (1, 4, true) => Some(widen(simd, Int8, front, policy)),
-        (1, 4, false) => Some(widen(simd, UInt8, front, policy)),
-        (1, 8, true) => Some(widen_to_64(simd, Int8To64, front, policy)),
-        (1, 8, false) => Some(widen_to_64(simd, UInt8To64, front, policy)),
-        (2, 4, true) => Some(widen(simd, Int16, front, policy)),
-        (2, 4, false) => Some(widen(simd, UInt16, front, policy)),
-        (2, 8, true) => Some(widen_to_64(simd, Int16To64, front, policy)),
-        (2, 8, false) => Some(widen_to_64(simd, UInt16To64, front, policy)),
-        (4, 8, true) => Some(widen_to_64(simd, Int32To64, front, policy)),
-        (4, 8, false) => Some(widen_to_64(simd, UInt32To64, front, policy)),
-        (2, 1, _) => Some(short_to_byte(simd, front, policy)),
-        (4, 1 | 2, _) => Some(narrow_32(simd, front, policy)),
-        (8, 1 | 2 | 4, _) => Some(narrow_64(simd, front, policy)),
-        _ => None,
+fn by_width<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
+    use Width::{W8, W16, W32, W64};
+    match (policy.source.width, policy.target.width, policy.source.signed) {
+        (W8, W8, _) => in_place::<S, _, I8s<S>>(policy, front, Width8(simd)),
+        (W16, W16, _) => in_place::<S, _, I16s<S>>(policy, front, Width16(simd)),
+        (W32, W32, _) => in_place::<S, _, I32s<S>>(policy, front, Width32(simd)),
+        (W64, W64, _) => in_place::<S, _, I64s<S>>(policy, front, Width64(simd)),
+        (W8, W16, true) => widen_byte(simd, WidenedByte::<true>, front, policy),
+        (W8, W32, true) => widen(simd, Int8, front, policy),
+        (W8, W64, true) => widen(simd, Int8To64, front, policy),
+        (W16, W32, true) => widen(simd, Int16, front, policy),
+        (W16, W64, true) => widen(simd, Int16To64, front, policy),
+        (W32, W64, true) => widen(simd, Int32To64, front, policy),
+        // A wider type has every unsigned value.
+        (W8, W16, false) => stage(simd, Shorts(WidenedByte::<false>, front, Short)),
+        (W8, W32, false) => stage(simd, Units(UInt8, front, Whole)),
+        (W8, W64, false) => stage(simd, Units(UInt8To64, front, Whole)),
+        (W16, W32, false) => stage(simd, Units(UInt16, front, Whole)),
+        (W16, W64, false) => stage(simd, Units(UInt16To64, front, Whole)),
+        (W32, W64, false) => stage(simd, Units(UInt32To64, front, Whole)),
+        (W16, W8, _) => short_to_byte(simd, front, policy),
+        (W32, W8 | W16, _) => narrow_32(simd, front, policy),
+        (W64, W8 | W16 | W32, _) => narrow_64(simd, front, policy),
     }
 }
 
@@ -196,7 +200,7 @@ where
     match policy.mode {
         Mode::Low => width.stage(front),
         Mode::Error => width.stage(Then(front, policy.within::<true>())),
-        Mode::Clamp if policy.source.is_signed() => width.stage(Then(front, AtLeast { min: 0 })),
+        Mode::Clamp if policy.source.signed => width.stage(Then(front, AtLeast { min: 0 })),
         Mode::Clamp => width.stage(Then(front, AtMost::<false> { max: policy.max as i64 })),
     }
 }
@@ -218,34 +222,19 @@ fn widen_byte<S: Simd, L: LoadShort<S>, F: Front<S>>(
     }
 }
 
-/// To 32 bits, as [`widen_byte`].
+/// To 32 and 64 bits, as [`widen_byte`].
 fn widen<S, L, F>(simd: S, load: L, front: F, policy: Policy) -> Stage
 where
     S: Simd,
-    L: Load<S, Unit = I32s<S>>,
-    F: Front<S>,
-{
-    match policy.mode {
-        Mode::Low => stage(simd, Units(load, front, Whole)),
-        Mode::Error => stage(simd, Units(load, Then(front, NOT_NEGATIVE), Whole)),
-        Mode::Clamp => stage(simd, Units(load, Then(front, AtLeast { min: 0 }), Whole)),
-    }
-}
-
-/// Fails a 32-bit integer with the sign bit.
-const NOT_NEGATIVE: Within<true> = Within { least: 0, beyond: 1 << 31 };
-
-/// To 64 bits, as [`widen_byte`].
-fn widen_to_64<S, L, F>(simd: S, load: L, front: F, policy: Policy) -> Stage
-where
-    S: Simd,
-    L: Load<S, Unit = I64s<S>>,
-    F: Front<S>,
+    L: Load<S, Unit: IntUnit<S>>,
+    F: Each<S, L::Unit, Out = L::Unit>,
+    Whole: Store<S, L::Unit>,
 {
     match policy.mode {
         Mode::Low => stage(simd, Units(load, front, Whole)),
         Mode::Error => {
-            let within = Within::<true> { least: 0, beyond: i64::MIN };
+            // Values from the source's at most 32 bits set none of these unless they are negative.
+            let within = Within::<true> { least: 0, beyond: i64::from(i32::MIN) };
             stage(simd, Units(load, Then(front, within), Whole))
         }
         Mode::Clamp => stage(simd, Units(load, Then(front, AtLeast { min: 0 }), Whole)),
@@ -261,7 +250,7 @@ fn short_to_byte<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Sta
     ) -> Stage {
         stage(simd, Shorts(Short, Then(front, policy.within::<false>()), store))
     }
-    let (from_signed, to_signed) = (policy.source.is_signed(), policy.target.is_signed());
+    let (from_signed, to_signed) = (policy.source.signed, policy.target.signed);
     match policy.mode {
         Mode::Low => stage(simd, Shorts(Short, front, LowByte)),
         Mode::Error if to_signed => checked(simd, front, policy, SaturatedByte::<true>),
@@ -279,9 +268,9 @@ fn short_to_byte<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Sta
 
 /// 32 bits to 8 or 16.
 fn narrow_32<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
-    let (to_byte, beyond) = (policy.target.size() == 1, policy.beyond());
+    let (to_byte, beyond) = (policy.target.width == Width::W8, policy.beyond());
     // From `uint32`, what the target does not have has upper bits as a signed integer, too.
-    let both_signed = policy.source.is_signed() && policy.target.is_signed();
+    let both_signed = policy.source.signed && policy.target.signed;
     match (policy.mode, to_byte) {
         (Mode::Low, true) => stage(simd, Units(Int32, front, LowI8)),
         (Mode::Low, false) => stage(simd, Units(Int32, front, LowI16)),
@@ -297,7 +286,7 @@ fn narrow_32<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
         (Mode::Error, false) => {
             stage(simd, Units(Int32, front, CheckedI16::<false> { beyond: beyond as i32 }))
         }
-        (Mode::Clamp, _) if policy.source.is_signed() => saturated(simd, Int32, front, policy),
+        (Mode::Clamp, _) if policy.source.signed => saturated(simd, Int32, front, policy),
         (Mode::Clamp, _) => {
             let held = Then(front, AtMost::<false> { max: policy.max as i64 });
             saturated_unsigned(simd, Int32, held, policy)
@@ -312,12 +301,12 @@ where
     L: Load<S>,
     E: Each<S, L::Unit, Out = I32s<S>>,
 {
-    match (policy.target.size(), policy.target.is_signed()) {
-        (1, true) => stage(simd, Units(load, each, SaturatedI8::<true>)),
-        (1, false) => stage(simd, Units(load, each, SaturatedI8::<false>)),
-        (2, true) => stage(simd, Units(load, each, SaturatedI16::<true>)),
-        (2, false) => stage(simd, Units(load, each, SaturatedI16::<false>)),
-        _ => whole(simd, load, each, Whole),
+    match (policy.target.width, policy.target.signed) {
+        (Width::W8, true) => stage(simd, Units(load, each, SaturatedI8::<true>)),
+        (Width::W8, false) => stage(simd, Units(load, each, SaturatedI8::<false>)),
+        (Width::W16, true) => stage(simd, Units(load, each, SaturatedI16::<true>)),
+        (Width::W16, false) => stage(simd, Units(load, each, SaturatedI16::<false>)),
+        (Width::W32 | Width::W64, _) => whole(simd, load, each, Whole),
     }
 }
 
@@ -328,10 +317,10 @@ where
     L: Load<S>,
     E: Each<S, L::Unit, Out = I32s<S>>,
 {
-    match policy.target.size() {
-        1 => stage(simd, Units(load, each, SaturatedI8::<false>)),
-        2 => stage(simd, Units(load, each, SaturatedI16::<false>)),
-        _ => whole(simd, load, each, Whole),
+    match policy.target.width {
+        Width::W8 => stage(simd, Units(load, each, SaturatedI8::<false>)),
+        Width::W16 => stage(simd, Units(load, each, SaturatedI16::<false>)),
+        Width::W32 | Width::W64 => whole(simd, load, each, Whole),
     }
 }
 
@@ -347,16 +336,16 @@ where
 
 /// 64 bits to fewer.
 fn narrow_64<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
-    match (policy.mode, policy.source.is_signed()) {
+    match (policy.mode, policy.source.signed) {
         (Mode::Low, _) => {
             let low = Then(front, Low32);
-            match policy.target.size() {
-                1 => stage(simd, Units(Int64, low, LowI8)),
-                2 => stage(simd, Units(Int64, low, LowI16)),
-                _ => whole(simd, Int64, low, Whole),
+            match policy.target.width {
+                Width::W8 => stage(simd, Units(Int64, low, LowI8)),
+                Width::W16 => stage(simd, Units(Int64, low, LowI16)),
+                Width::W32 | Width::W64 => whole(simd, Int64, low, Whole),
             }
         }
-        (Mode::Error, true) if policy.target.is_signed() => {
+        (Mode::Error, true) if policy.target.signed => {
             let checked = Then(Then(front, policy.within::<false>()), Low32);
             saturated(simd, Int64, checked, policy)
         }
@@ -364,12 +353,12 @@ fn narrow_64<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
             let checked = Then(Then(front, policy.within::<true>()), Low32);
             saturated_unsigned(simd, Int64, checked, policy)
         }
-        (Mode::Clamp, true) if policy.target == ElementType::UInt32 => {
+        (Mode::Clamp, true) if policy.target.width == Width::W32 && !policy.target.signed => {
             let held = Then(Then(front, AtLeast { min: 0 }), SaturatedU32);
             whole(simd, Int64, held, Whole)
         }
         (Mode::Clamp, true) => saturated(simd, Int64, Then(front, Saturated32), policy),
-        (Mode::Clamp, false) if policy.target == ElementType::UInt32 => {
+        (Mode::Clamp, false) if policy.target.width == Width::W32 && !policy.target.signed => {
             whole(simd, Int64, Then(front, SaturatedU32), Whole)
         }
         (Mode::Clamp, false) => {

@@ -1,43 +1,54 @@
-//! Which pipeline serves a source, a target and a policy: tables from types and policies to
-//! [`ops`](crate::ops), for the levels that have vector registers.
+//! Which loops serve the steps of a plan.
+//!
+//! [`bind_steps`] goes through the steps and picks the stages of each. [`vector`] has the pipelines of the levels
+//! with vector registers, a file for each kind of cast; [`portable`] the loops of the scalar level; [`maps`] and
+//! [`scale`] what stands around a cast and between casts at every level. [`class`] sorts the element types: no
+//! match on it has an arm for all others, so the compiler asks wherever a new type has to be thought of.
 
 mod affine;
+mod class;
+mod float_to_float;
 mod float_to_int;
+mod int_to_float;
 mod int_to_int;
+mod maps;
+mod portable;
+mod scale;
 mod small_float;
 mod substitute;
-mod to_float;
+mod unscaled;
+mod vector;
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::ops::bytes::SwapBytes;
-use crate::pipeline::stage;
-use crate::simd::Simd;
-use crate::stages::Stage;
-use crate::{Affine, Cast, ElementType, Entries, Level, Scalar, Step};
+use bytemuck::Pod;
+use class::Class;
+use maps::{distinct, lookup, replace_bits, substitute};
+use scale::bind_scale;
 
-/// Evaluates `$body` with `$R` standing for the type of a rounding.
+use crate::map_index::MapIndex;
+use crate::stages::bytes::{Copy, Table};
+use crate::stages::scale::{Scale, Unscale};
+use crate::stages::{Stage, bind_loop};
+use crate::{Cast, ElementType, Format, Level, Scalar, Step};
+
+type Stages = Vec<Stage>;
+
+/// Evaluates `$body` with `$name` standing for a rounding: the default as a type of its own, and the others
+/// together, so that two kernels serve five roundings.
 macro_rules! with_rounding {
-    ($rounding:expr, $R:ident => $body:expr) => {
+    ($rounding:expr, $name:ident => $body:expr) => {
         match $rounding {
             $crate::Rounding::NearestEven => {
-                type $R = $crate::simd::NearestEven;
+                let $name = $crate::simd::NearestEven;
                 $body
             }
-            $crate::Rounding::TowardsZero => {
-                type $R = $crate::simd::TowardsZero;
-                $body
-            }
-            $crate::Rounding::TowardsPositive => {
-                type $R = $crate::simd::TowardsPositive;
-                $body
-            }
-            $crate::Rounding::TowardsNegative => {
-                type $R = $crate::simd::TowardsNegative;
-                $body
-            }
-            $crate::Rounding::NearestAway => {
-                type $R = $crate::simd::NearestAway;
+            directed @ ($crate::Rounding::TowardsZero
+            | $crate::Rounding::TowardsPositive
+            | $crate::Rounding::TowardsNegative
+            | $crate::Rounding::NearestAway) => {
+                let $name = directed;
                 $body
             }
         }
@@ -45,239 +56,261 @@ macro_rules! with_rounding {
 }
 use with_rounding;
 
-/// What is bound for a level, whatever its registers.
-pub(crate) trait WithSimd {
-    type Output;
-    fn with<S: Simd>(self, simd: S) -> Self::Output;
+/// The stages of a plan; at least one.
+pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> Stages {
+    let mut stages = Stages::new();
+    let mut current = source;
+    let mut rest = steps;
+    while let [step, after @ ..] = rest {
+        rest = after;
+        if let Some(next) = after.first()
+            && let Some(fused) = bind_fused(current, [step, next], level)
+        {
+            stages.push(fused);
+            current = target_of(target_of(current, step), next);
+            rest = &after[1..];
+            continue;
+        }
+        let Some(bound) = bind_step(current, step, level) else {
+            // A plan that starts on one byte needs no other stage than a table of all its steps.
+            if source.size() == 1 {
+                return vec![bind_table(source, steps)];
+            }
+            debug_assert_eq!(current.size(), 1, "every other cast has loops");
+            stages.push(bind_table(current, core::slice::from_ref(step)));
+            current = target_of(current, step);
+            continue;
+        };
+        stages.extend(bound);
+        current = target_of(current, step);
+    }
+    if stages.is_empty() {
+        stages.push(copy(source, level));
+    }
+    stages
 }
 
-/// A cast whose map has at most one entry.
-pub(crate) struct BindCast<'a> {
-    pub(crate) source: ElementType,
-    pub(crate) cast: &'a Cast,
-    pub(crate) entry: Option<(Scalar, Scalar)>,
-}
-
-impl WithSimd for BindCast<'_> {
-    type Output = Option<Vec<Stage>>;
-
-    fn with<S: Simd>(self, simd: S) -> Option<Vec<Stage>> {
-        let Self { source, cast, entry } = self;
-        bind_cast(simd, source, cast, entry)
+/// The type of the elements behind a step.
+fn target_of(source: ElementType, step: &Step) -> ElementType {
+    match step {
+        Step::Cast(cast) => cast.target,
+        Step::Scale(_) | Step::Unscale(_) => source,
     }
 }
 
-/// The stages of a cast; none where a table of all bytes serves better, or the entry has to be looked up.
-fn bind_cast<S: Simd>(
-    simd: S,
-    source: ElementType,
-    cast: &Cast,
-    entry: Option<(Scalar, Scalar)>,
-) -> Option<Vec<Stage>> {
-    let target = cast.target;
-    let is_whole_int = |element: ElementType| element.is_integer() && element.bits() >= 8;
-    if source.size() == 1 && target.size() == 1 && !(is_whole_int(source) && is_whole_int(target)) {
+/// The stages of a step on elements of type `source`; `None` for those one-byte elements that a table
+/// serves better: floats, unused bits, a scale, and what needs a lookup anyhow.
+fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
+    let is_narrow = match Class::of(source) {
+        Class::SubByte | Class::SmallFloat => true,
+        Class::Int(_) | Class::Float(_) => false,
+    };
+    match step {
+        Step::Cast(cast) if is_narrow => match cast.map[..] {
+            [] => cast_alone(source, None, cast, level),
+            [entry] => cast_alone(source, Some(entry), cast, level),
+            [_, _, ..] => None,
+        },
+        Step::Scale(_) | Step::Unscale(_) if is_narrow => None,
+        Step::Cast(cast) => bind_cast(source, cast, level),
+        Step::Scale(parameters) => bind_scale::<Scale>(source, parameters, level),
+        Step::Unscale(parameters) => bind_scale::<Unscale>(source, parameters, level),
+    }
+}
+
+/// One stage for all steps on a one-byte source, filled by the reference.
+fn bind_table(source: ElementType, steps: &[Step]) -> Stage {
+    fn table<T: Pod + Send + Sync>(results: &[Option<Scalar>]) -> Stage {
+        let mut outputs = Box::new([T::zeroed(); 256]);
+        let mut fails = Box::new([0; 256]);
+        for ((output, fails), result) in outputs.iter_mut().zip(fails.iter_mut()).zip(results) {
+            match result {
+                Some(value) => *output = native(*value),
+                None => *fails = 1,
+            }
+        }
+        let fails = fails.contains(&1).then_some(fails);
+        bind_loop(Table { outputs, fails })
+    }
+    let index = MapIndex::new(steps);
+    let results: Vec<Option<Scalar>> = (0..=u8::MAX)
+        .map(|byte| index.run(Scalar::from_bits(source, byte.into()), steps, 0).ok())
+        .collect();
+    match steps.iter().fold(source, target_of).size() {
+        1 => table::<u8>(&results),
+        2 => table::<u16>(&results),
+        4 => table::<u32>(&results),
+        _ => table::<u64>(&results),
+    }
+}
+
+/// Reverses the bytes of elements; nothing for one byte.
+pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Stage> {
+    let size = element.size();
+    (size > 1)
+        .then(|| vector::swap_bytes(size, level).unwrap_or_else(|| portable::swap_bytes(size)))
+}
+
+/// Elements as they are, but for the unused bits of sub-byte types.
+fn copy(element: ElementType, level: Level) -> Stage {
+    match (element.size(), element.bits()) {
+        (1, 8) => bind_loop(Copy::<1>),
+        (1, _) => {
+            vector::canonical(element, level).unwrap_or_else(|| portable::clear_unused(element))
+        }
+        (2, _) => bind_loop(Copy::<2>),
+        (4, _) => bind_loop(Copy::<4>),
+        _ => bind_loop(Copy::<8>),
+    }
+}
+
+/// Whether the cast is exact for every value, and no two values become one.
+fn is_exact(from: ElementType, to: ElementType) -> bool {
+    let precision = |element: ElementType| match element.format() {
+        Format::Integer { bits, signed } => bits - u32::from(signed),
+        Format::Float(format) => format.mantissa_bits + 1,
+    };
+    match (from.is_integer(), to.is_integer()) {
+        (true, true) => precision(from) <= precision(to) && (to.is_signed() || !from.is_signed()),
+        (false, true) => false,
+        // Only f32 and f64 stand on the right, whose exponents reach every integer.
+        (_, false) => precision(from) <= precision(to),
+    }
+}
+
+/// A cast of elements of two bytes and more, and of whole integers, with any map.
+fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
+    let Cast { target, .. } = *cast;
+    let entries = distinct(&cast.map);
+    if source == target && entries.is_empty() {
+        return Some(vec![copy(source, level)]);
+    }
+    if source == target && source.size() == 2 && source.is_float() {
+        // Copying must keep signalling NaNs, so these two do not go through f32.
+        return Some(vec![replace_bits(source, &entries, level)]);
+    }
+    if target.size() == 1 && target.is_float() && source.size() == 1 {
         return None;
     }
-    // A constant false keeps the kernels of types that are left out from being compiled.
-    if cfg!(feature = "small-types") && source.is_small() {
-        // Its values as the wider type's, first.
-        let (widen, wide) = widen(simd, source)?;
-        let entry = match entry {
-            None => None,
-            Some((key, output)) => Some((exactly(key, wide)?, output)),
-        };
-        return Some(core::iter::once(widen).chain(bind_cast(simd, wide, cast, entry)?).collect());
+    match entries[..] {
+        [] => return without_map(source, cast, level),
+        [entry] => {
+            let joined = cast_alone(source, Some(entry), cast, level);
+            if joined.is_some() {
+                return joined;
+            }
+        }
+        [_, _, ..] => {}
     }
-    if cfg!(feature = "small-types") && target.is_integer() && target.is_small() {
-        let wide = wide(target);
-        let entry = match entry {
-            None => None,
-            Some((key, output)) => Some((key, exactly(output, wide)?)),
-        };
-        let to_byte = Cast { target: wide, map: Entries::default(), ..cast.clone() };
-        let stages = bind_cast(simd, source, &to_byte, entry)?;
-        return Some(stages.into_iter().chain([int_to_int::within_byte(simd, cast)]).collect());
+    // The map is a stage of its own, among elements of a wide type.
+    let (before, after) = (wide(source), wide(target));
+    let widen = without_map(source, &Cast::new(before), level)?;
+    if let Some(substitute) = substitute(&entries, before, cast, level) {
+        let convert = without_map(before, cast, level)?;
+        return Some(widen.into_iter().chain([substitute]).chain(convert).collect());
     }
-    if target.is_integer() {
-        let bound = if source.is_float() {
-            float_to_int::bind(simd, source, cast, entry)
-        } else {
-            int_to_int::bind(simd, source, cast, entry)
-        };
-        return Some(vec![bound?]);
-    }
-    if source.is_float() && target.size() > 1 {
-        return Some(vec![to_float::from_float(simd, source, cast, entry)?]);
-    }
-    if matches!(target, ElementType::Float32 | ElementType::Float64) {
-        return Some(vec![to_float::from_int(simd, source, cast, entry)?]);
-    }
-    if target.size() == 2
-        && let Some(stage) = to_float::half_from_int(simd, source, cast, entry)
+    if is_exact(before, if target.is_integer() { target } else { after })
+        && let Some(substitute) = substitute(&entries, after, cast, level)
     {
-        return Some(vec![stage]);
+        let there = without_map(before, &Cast::new(after), level)?;
+        let back = without_map(after, cast, level)?;
+        return Some(widen.into_iter().chain(there).chain([substitute]).chain(back).collect());
     }
-    // By way of float32, rounded to odd.
-    let odd_entry = match entry {
-        None => None,
-        Some((key, output)) => Some((key, number(preimage(output, ElementType::Float32, cast)?)?)),
-    };
-    let is_float32 = source == ElementType::Float32 && entry.is_none();
-    let odd = if is_float32 { None } else { Some(to_float::to_odd_f32(simd, source, odd_entry)?) };
-    let narrow = if cfg!(feature = "small-types") && target.size() == 1 {
-        small_float::encode(simd, cast, source == ElementType::Float64)?
-    } else {
-        to_float::from_float(simd, ElementType::Float32, cast, None)?
-    };
-    Some(odd.into_iter().chain([narrow]).collect())
-}
-
-/// The wider type in which a byte's values are worked on.
-fn wide(element: ElementType) -> ElementType {
-    match element {
-        ElementType::Int2 | ElementType::Int4 => ElementType::Int8,
-        ElementType::UInt2 | ElementType::UInt4 => ElementType::UInt8,
-        _ => ElementType::Float32,
+    if source.size() == 1 {
+        return None;
     }
-}
-
-/// The values of a sub-byte integer or a one-byte float in their [`wide`] type.
-fn widen<S: Simd>(simd: S, source: ElementType) -> Option<(Stage, ElementType)> {
-    let wide = wide(source);
-    let stage = if wide.is_float() {
-        small_float::decode(simd, source)?
-    } else {
-        int_to_int::canonical(simd, source)
-    };
-    Some((stage, wide))
-}
-
-/// Scale and offset in front of a cast.
-pub(crate) struct BindScaled<'a> {
-    pub(crate) source: ElementType,
-    pub(crate) steps: [&'a Step; 2],
-}
-
-impl WithSimd for BindScaled<'_> {
-    type Output = Option<Stage>;
-
-    fn with<S: Simd>(self, simd: S) -> Option<Stage> {
-        match self.steps {
-            [Step::Scale(scale), Step::Cast(cast)] => {
-                float_to_int::bind_scaled(simd, self.source, scale, cast)
-            }
-            [Step::Cast(cast), Step::Unscale(scale)] => {
-                to_float::bind_unscaled(simd, self.source, cast, scale)
-            }
-            _ => None,
-        }
+    let mut inner = without_map(before, cast, level)?;
+    if inner.is_empty() {
+        inner.push(copy(before, level));
     }
+    Some(widen.into_iter().chain(lookup(&entries, before, target, inner)).collect())
 }
 
-/// Scale and offset of float32 or float64.
-struct BindAffine<'a> {
-    element: ElementType,
-    parameters: &'a Affine,
-    encodes: bool,
-}
-
-impl WithSimd for BindAffine<'_> {
-    type Output = Option<Stage>;
-
-    fn with<S: Simd>(self, simd: S) -> Option<Stage> {
-        affine::bind(simd, self.element, self.parameters, self.encodes)
+/// A cast, its map left out; no stage where nothing changes.
+fn without_map(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
+    if source == cast.target {
+        return Some(vec![]);
     }
+    cast_alone(source, None, cast, level)
 }
 
-/// The stage of scale and offset, if the level has vectors for it; `encodes` says in which direction.
-pub(crate) fn affine(
-    element: ElementType,
-    parameters: &Affine,
-    encodes: bool,
-    level: Level,
-) -> Option<Stage> {
-    level.dispatch(BindAffine { element, parameters, encodes })?
-}
-
-/// The bytes of elements of this size in reverse.
-struct BindSwapBytes(usize);
-
-impl WithSimd for BindSwapBytes {
-    type Output = Stage;
-
-    fn with<S: Simd>(self, simd: S) -> Stage {
-        match self.0 {
-            2 => stage(simd, SwapBytes::<2>),
-            4 => stage(simd, SwapBytes::<4>),
-            _ => stage(simd, SwapBytes::<8>),
-        }
-    }
-}
-
-/// The stage that reverses the bytes of elements of 2, 4 or 8 bytes, if the level has vectors.
-pub(crate) fn swap_bytes(size: usize, level: Level) -> Option<Stage> {
-    level.dispatch(BindSwapBytes(size))
-}
-
-/// Values in place of keys, among elements of one type.
-struct BindSubstitution<'a> {
-    domain: ElementType,
-    entries: &'a [(Scalar, Scalar)],
-}
-
-impl WithSimd for BindSubstitution<'_> {
-    type Output = Option<Stage>;
-
-    fn with<S: Simd>(self, simd: S) -> Option<Stage> {
-        substitute::bind(simd, self.domain, self.entries)
-    }
-}
-
-/// The stage of a substitution, if the level has vectors for it.
-pub(crate) fn substitution(
-    domain: ElementType,
-    entries: &[(Scalar, Scalar)],
-    level: Level,
-) -> Option<Stage> {
-    level.dispatch(BindSubstitution { domain, entries })?
-}
-
-/// The stage of a cast, if the level has vectors for it.
-pub(crate) fn cast(
+/// A cast whose map has at most one entry, by the loops of the level: none where a table of all bytes serves
+/// better, or the entry joins none of them.
+fn cast_alone(
     source: ElementType,
     entry: Option<(Scalar, Scalar)>,
     cast: &Cast,
     level: Level,
-) -> Option<Vec<Stage>> {
-    level.dispatch(BindCast { source, cast, entry })?
+) -> Option<Stages> {
+    match vector::cast(source, entry, cast, level) {
+        Some(bound) => bound,
+        None => portable::cast(source, cast, entry),
+    }
 }
 
-/// The stage of two steps, if the level has vectors for them together.
-pub(crate) fn fused(
-    source: ElementType,
-    first: &Step,
-    second: &Step,
-    level: Level,
-) -> Option<Stage> {
-    level.dispatch(BindScaled { source, steps: [first, second] })?
+/// Two steps in one stage: a scale with the cast to an integer, or a cast with the scale back.
+fn bind_fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<Stage> {
+    match vector::fused(source, steps, level) {
+        Some(bound) => bound,
+        None => match steps {
+            [Step::Scale(scale), Step::Cast(cast)] => portable::scale_to_short(source, scale, cast),
+            [Step::Cast(cast), Step::Unscale(scale)] => {
+                portable::short_to_unscaled(source, cast, scale)
+            }
+            [Step::Cast(_) | Step::Scale(_) | Step::Unscale(_), _] => None,
+        },
+    }
+}
+
+/// The type of whole bytes in which a narrow type's values are worked on.
+fn wide(element: ElementType) -> ElementType {
+    match Class::of(element) {
+        Class::SubByte if element.is_signed() => ElementType::Int8,
+        Class::SubByte => ElementType::UInt8,
+        Class::SmallFloat => ElementType::Float32,
+        Class::Float(float) => float.domain(),
+        Class::Int(_) => element,
+    }
+}
+
+/// What takes the place of NaN in a cast of floats worked on in `domain`. None where another key has an entry,
+/// or no number there becomes the output.
+#[allow(clippy::option_option)] // as above
+fn nan_entry(
+    entry: Option<(Scalar, Scalar)>,
+    domain: ElementType,
+    cast: &Cast,
+) -> Option<Option<f64>> {
+    match entry {
+        None => Some(None),
+        Some((key, output)) if key.is_nan() => Some(Some(number(preimage(output, domain, cast)?)?)),
+        Some(_) => None,
+    }
 }
 
 /// A value of type `domain` that casts to `output`, as far as it is seen without a search.
-pub(crate) fn preimage(output: Scalar, domain: ElementType, cast: &Cast) -> Option<Scalar> {
+fn preimage(output: Scalar, domain: ElementType, cast: &Cast) -> Option<Scalar> {
     let value = exactly(output, domain)?;
     let back = value.cast(cast.target, cast.rounding, cast.out_of_range);
     (back == Ok(output)).then_some(value)
 }
 
 /// A value in another type, exactly, or none.
-pub(crate) fn exactly(value: Scalar, element: ElementType) -> Option<Scalar> {
+fn exactly(value: Scalar, element: ElementType) -> Option<Scalar> {
     use crate::{OutOfRange, Rounding};
     let cast = value.cast(element, Rounding::NearestEven, OutOfRange::Error).ok()?;
     cast.equals(value).then_some(cast)
 }
 
 /// A float as float64; none for a NaN that is not the canonical one, whose bits arithmetic may change.
-pub(crate) fn number(value: Scalar) -> Option<f64> {
+fn number(value: Scalar) -> Option<f64> {
     (!value.is_nan() || Scalar::nan(value.element_type()) == Some(value)).then(|| value.to_f64())
+}
+
+/// The bits of a scalar as a native value of its size.
+fn native<T: Pod>(scalar: Scalar) -> T {
+    let mut value = T::zeroed();
+    let written = scalar.write_ne_bytes(bytemuck::bytes_of_mut(&mut value));
+    debug_assert!(written, "{} has another size", scalar.element_type());
+    value
 }

@@ -1,7 +1,5 @@
 //! Casts from and to floats of one byte: decoded to float32 and encoded from it, each a stage of its own.
 
-use core::marker::PhantomData;
-
 use super::with_rounding;
 use crate::ops::load;
 use crate::ops::small_float::{Decode, DecodeE8m0, Encode, EncodeE8m0};
@@ -26,19 +24,19 @@ pub(super) fn decode<S: Simd>(simd: S, source: ElementType) -> Option<Stage> {
 pub(super) fn encode<S: Simd>(simd: S, cast: &Cast, infinity_fails: bool) -> Option<Stage> {
     let Format::Float(format) = cast.target.format() else { return None };
     let fails = cast.out_of_range != OutOfRange::Clamp;
-    Some(with_rounding!(cast.rounding, R => match (format.specials, fails) {
+    Some(with_rounding!(cast.rounding, rounding => match (format.specials, fails) {
         (Specials::PowersOfTwo, false) => {
-            stage(simd, Units(load::Float32, EncodeE8m0::<R, false>(PhantomData), SaturatedI8::<false>))
+            stage(simd, Units(load::Float32, EncodeE8m0::<_, false>(rounding), SaturatedI8::<false>))
         }
         (Specials::PowersOfTwo, true) => {
-            stage(simd, Units(load::Float32, EncodeE8m0::<R, true>(PhantomData), SaturatedI8::<false>))
+            stage(simd, Units(load::Float32, EncodeE8m0::<_, true>(rounding), SaturatedI8::<false>))
         }
         (Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz, false) => {
-            let encode = Encode::<R, false>::new(format, false);
+            let encode = Encode::<_, false>::new(format, rounding, false);
             stage(simd, Units(load::Float32, encode, SaturatedI8::<false>))
         }
         (Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz, true) => {
-            let encode = Encode::<R, true>::new(format, infinity_fails);
+            let encode = Encode::<_, true>::new(format, rounding, infinity_fails);
             stage(simd, Units(load::Float32, encode, SaturatedI8::<false>))
         }
     }))

@@ -1,16 +1,18 @@
 //! Maps as a stage among elements of one type: values in place of keys.
 
-use alloc::vec::Vec;
-
+use super::class::{Class, FloatType, Width};
 use crate::ops::float::FloatUnit;
 use crate::ops::int::Short;
 use crate::ops::load;
 use crate::ops::store::Whole;
-use crate::ops::substitute::{SubstituteFloats, SubstituteInts};
+use crate::ops::substitute::{
+    HashedFloats, HashedInts, PerfectHash, SubstituteFloats, SubstituteInts,
+};
 use crate::pipeline::{Bytes, Load, Shorts, Store, Units, stage};
 use crate::simd::Simd;
 use crate::stages::Stage;
 use crate::{ElementType, Scalar, reference};
+use alloc::vec::Vec;
 
 /// The stage, for up to eight keys besides NaN; keys and values are of type `domain`.
 pub(super) fn bind<S: Simd>(
@@ -18,15 +20,31 @@ pub(super) fn bind<S: Simd>(
     domain: ElementType,
     entries: &[(Scalar, Scalar)],
 ) -> Option<Stage> {
-    match domain {
-        ElementType::Float32 => floats(simd, load::Float32, entries),
-        ElementType::Float64 => floats(simd, load::Float64, entries),
-        _ if domain.is_float() => None,
-        _ => ints(simd, domain, entries),
+    match Class::of(domain) {
+        Class::Float(FloatType::Float32) => floats(simd, load::Float32, entries, |numbers, nan| {
+            let bits = |x: f64| ((x as f32) + 0.0).to_bits() as i32;
+            let value = |x: f64| (x as f32).to_bits() as i32;
+            let entries: Vec<_> =
+                numbers.iter().map(|(key, output)| (bits(*key), value(*output))).collect();
+            let hashed =
+                HashedFloats { table: PerfectHash::new(&entries)?, nan: nan.map(|nan| nan as f32) };
+            Some(stage(simd, Units(load::Float32, hashed, Whole)))
+        }),
+        Class::Float(FloatType::Float64) => floats(simd, load::Float64, entries, |_, _| None),
+        Class::Int(int) => ints(simd, int.width, entries),
+        Class::Float(FloatType::Float16 | FloatType::BFloat16)
+        | Class::SubByte
+        | Class::SmallFloat => None,
     }
 }
 
-fn floats<S, L>(simd: S, load: L, entries: &[(Scalar, Scalar)]) -> Option<Stage>
+/// `hashed` serves from three keys on, where it can.
+fn floats<S, L>(
+    simd: S,
+    load: L,
+    entries: &[(Scalar, Scalar)],
+    hashed: impl FnOnce(&[(f64, f64)], Option<f64>) -> Option<Stage>,
+) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: FloatUnit<S>>,
@@ -61,38 +79,42 @@ where
             let nan = nan.map(<L::Unit as FloatUnit<S>>::scalar);
             Some(stage(simd, Units(load, SubstituteFloats { entries: [], nan }, Whole)))
         }
-        1 => padded::<S, L, 1>(simd, load, &numbers, nan),
-        2 => padded::<S, L, 2>(simd, load, &numbers, nan),
-        3..=4 => padded::<S, L, 4>(simd, load, &numbers, nan),
-        5..=8 => padded::<S, L, 8>(simd, load, &numbers, nan),
+        1..=2 => padded::<S, L, 2>(simd, load, &numbers, nan),
+        3..=8 => hashed(&numbers, nan).or_else(|| padded::<S, L, 8>(simd, load, &numbers, nan)),
         _ => None,
     }
 }
 
-fn ints<S: Simd>(simd: S, domain: ElementType, entries: &[(Scalar, Scalar)]) -> Option<Stage> {
+fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<Stage> {
     fn padded<S: Simd, const N: usize>(
         simd: S,
-        size: usize,
+        width: Width,
         entries: &[(i64, i64)],
     ) -> Option<Stage> {
         let mut padded = [*entries.first()?; N];
         padded.iter_mut().zip(entries).for_each(|(place, entry)| *place = *entry);
         let each = SubstituteInts { entries: padded };
-        Some(match size {
-            1 => stage(simd, Bytes(each)),
-            2 => stage(simd, Shorts(Short, each, Short)),
-            4 => stage(simd, Units(load::Int32, each, Whole)),
-            _ => stage(simd, Units(load::Int64, each, Whole)),
+        Some(match width {
+            Width::W8 => stage(simd, Bytes(each)),
+            Width::W16 => stage(simd, Shorts(Short, each, Short)),
+            Width::W32 => stage(simd, Units(load::Int32, each, Whole)),
+            Width::W64 => stage(simd, Units(load::Int64, each, Whole)),
         })
     }
     let integer = |x: Scalar| reference::integer(x) as i64;
     let entries: Vec<(i64, i64)> =
         entries.iter().map(|(key, value)| (integer(*key), integer(*value))).collect();
     match entries.len() {
-        1 => padded::<S, 1>(simd, domain.size(), &entries),
-        2 => padded::<S, 2>(simd, domain.size(), &entries),
-        3..=4 => padded::<S, 4>(simd, domain.size(), &entries),
-        5..=8 => padded::<S, 8>(simd, domain.size(), &entries),
+        1..=2 => padded::<S, 2>(simd, width, &entries),
+        3..=8 if width == Width::W32 => {
+            let words: Vec<_> =
+                entries.iter().map(|(key, value)| (*key as i32, *value as i32)).collect();
+            match PerfectHash::new(&words) {
+                Some(hash) => Some(stage(simd, Units(load::Int32, HashedInts(hash), Whole))),
+                None => padded::<S, 8>(simd, width, &entries),
+            }
+        }
+        3..=8 => padded::<S, 8>(simd, width, &entries),
         _ => None,
     }
 }

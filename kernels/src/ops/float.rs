@@ -2,12 +2,12 @@
 
 use crate::Rounding;
 use crate::pipeline::{Each, infallible};
-use crate::simd::{F32s, F64s, I32s, Round, Simd, TowardsZero};
+use crate::simd::{F32s, F64s, I32s, NearestEven, Round, Simd};
 
 /// A unit of floats.
 pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
     /// One element.
-    type Scalar: Copy + Send + Sync + 'static;
+    type Scalar: bytemuck::Pod + num_traits::Float + Send + Sync;
     /// A register.
     type Register: Copy;
     /// Bits that tell how great the units were that passed through `low_bits`.
@@ -26,7 +26,7 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
     fn nfma(self, simd: S, b: Self, c: Self) -> Self;
     fn min(self, simd: S, b: Self) -> Self;
     fn max(self, simd: S, b: Self) -> Self;
-    fn round<R: Round>(self, simd: S) -> Self;
+    fn round(self, simd: S, rounding: impl Round) -> Self;
     /// `value` where this is NaN.
     fn replace_nan(self, simd: S, value: Self) -> Self;
     /// `value` where this equals `key`, else `other`.
@@ -34,7 +34,7 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
     /// This where `x` is finite, else zero.
     fn where_finite(self, simd: S, x: Self) -> Self;
     /// See [`Simd::f32_to_i32`].
-    fn to_i32<R: Round>(self, simd: S) -> I32s<S>;
+    fn to_i32(self, simd: S, rounding: impl Round) -> I32s<S>;
     /// Zeros.
     fn zero(simd: S) -> Self::Register;
     /// `sum`, and NaN in every lane that is not finite here.
@@ -44,11 +44,11 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
     /// The sum of two sums.
     fn join_sums(simd: S, a: Self::Register, b: Self::Register) -> Self::Register;
     /// Rounds what is within ±2^31, or for float64 within ±2^51, into the low bits of 32.
-    fn low_bits<R: Round>(self, simd: S, seen: &mut Self::Seen) -> I32s<S>;
+    fn low_bits(self, simd: S, seen: &mut Self::Seen) -> I32s<S>;
     /// Nothing seen.
     fn unseen(simd: S) -> Self::Seen;
     /// Whether a unit was beyond what `low_bits` takes, or had a NaN.
-    fn saw_beyond<R: Round>(simd: S, seen: Self::Seen) -> bool;
+    fn saw_beyond(simd: S, seen: Self::Seen) -> bool;
     /// What either has seen.
     fn join_seen(simd: S, a: Self::Seen, b: Self::Seen) -> Self::Seen;
 }
@@ -57,18 +57,10 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
 /// sum.
 pub(crate) const MAGIC: f64 = 6_755_399_441_055_744.0;
 
-/// The sum with [`MAGIC`], as bits, of a value rounded in the direction of `R`.
+/// The sum with [`MAGIC`], as bits, of a value rounded to nearest-even, which the addition does.
 #[inline(always)]
-pub(crate) fn rounding_sum<S: Simd, R: Round>(simd: S, x: F64s<S>) -> [S::I64; 2] {
-    let rounded = match R::ROUNDING {
-        // The addition itself rounds so.
-        Rounding::NearestEven => x,
-        Rounding::TowardsZero
-        | Rounding::TowardsPositive
-        | Rounding::TowardsNegative
-        | Rounding::NearestAway => x.round::<R>(simd),
-    };
-    let [low, high] = rounded.add(simd, F64s::splat(simd, MAGIC)).0;
+pub(crate) fn rounding_sum<S: Simd>(simd: S, x: F64s<S>) -> [S::I64; 2] {
+    let [low, high] = x.add(simd, F64s::splat(simd, MAGIC)).0;
     [simd.bits_f64(low), simd.bits_f64(high)]
 }
 
@@ -119,8 +111,8 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
         Self(simd.max_f32(self.0, b.0))
     }
     #[inline(always)]
-    fn round<R: Round>(self, simd: S) -> Self {
-        Self(simd.round_f32::<R>(self.0))
+    fn round(self, simd: S, rounding: impl Round) -> Self {
+        Self(simd.round_f32(self.0, rounding))
     }
     #[inline(always)]
     fn replace_nan(self, simd: S, value: Self) -> Self {
@@ -136,8 +128,8 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
         Self(simd.select_f32(finite, self.0, simd.splat_f32(0.0)))
     }
     #[inline(always)]
-    fn to_i32<R: Round>(self, simd: S) -> I32s<S> {
-        I32s(simd.f32_to_i32::<R>(self.0))
+    fn to_i32(self, simd: S, rounding: impl Round) -> I32s<S> {
+        I32s(simd.f32_to_i32(self.0, rounding))
     }
     #[inline(always)]
     fn zero(simd: S) -> S::F32 {
@@ -156,9 +148,9 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
         simd.add_f32(a, b)
     }
     #[inline(always)]
-    fn low_bits<R: Round>(self, simd: S, seen: &mut S::I32) -> I32s<S> {
+    fn low_bits(self, simd: S, seen: &mut S::I32) -> I32s<S> {
         *seen = simd.max_u32(*seen, simd.bits_f32(simd.abs_f32(self.0)));
-        self.to_i32::<R>(simd)
+        self.to_i32(simd, NearestEven)
     }
     #[inline(always)]
     fn unseen(simd: S) -> S::I32 {
@@ -169,15 +161,8 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
         simd.max_u32(a, b)
     }
     #[inline(always)]
-    fn saw_beyond<R: Round>(simd: S, greatest: S::I32) -> bool {
-        let beyond: f32 = match R::ROUNDING {
-            Rounding::NearestEven
-            | Rounding::TowardsZero
-            | Rounding::TowardsPositive
-            | Rounding::TowardsNegative => 2_147_483_648.0,
-            // See `Simd::f32_to_i32`.
-            Rounding::NearestAway => 4_194_304.0,
-        };
+    fn saw_beyond(simd: S, greatest: S::I32) -> bool {
+        let beyond = 2_147_483_648_f32;
         simd.any_m32(simd.lt_i32(simd.splat_i32(beyond.to_bits() as i32 - 1), greatest))
     }
 }
@@ -266,10 +251,10 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
         )
     }
     #[inline(always)]
-    fn round<R: Round>(self, simd: S) -> Self {
+    fn round(self, simd: S, rounding: impl Round) -> Self {
         self.each(
             #[inline(always)]
-            |a| simd.round_f64::<R>(a),
+            |a| simd.round_f64(a, rounding),
         )
     }
     #[inline(always)]
@@ -300,8 +285,8 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
         )
     }
     #[inline(always)]
-    fn to_i32<R: Round>(self, simd: S) -> I32s<S> {
-        I32s(simd.f64_to_i32::<R>(self.0))
+    fn to_i32(self, simd: S, rounding: impl Round) -> I32s<S> {
+        I32s(simd.f64_to_i32(self.0, rounding))
     }
     #[inline(always)]
     fn zero(simd: S) -> S::F64 {
@@ -321,8 +306,8 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
         simd.add_f64(a, b)
     }
     #[inline(always)]
-    fn low_bits<R: Round>(self, simd: S, seen: &mut S::I64) -> I32s<S> {
-        let [low, high] = rounding_sum::<S, R>(simd, self);
+    fn low_bits(self, simd: S, seen: &mut S::I64) -> I32s<S> {
+        let [low, high] = rounding_sum(simd, self);
         let magic = simd.splat_i64(MAGIC.to_bits() as i64);
         let either = simd.or_i64(simd.xor_i64(low, magic), simd.xor_i64(high, magic));
         *seen = simd.or_i64(*seen, either);
@@ -337,7 +322,7 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
         simd.or_i64(a, b)
     }
     #[inline(always)]
-    fn saw_beyond<R: Round>(simd: S, all: S::I64) -> bool {
+    fn saw_beyond(simd: S, all: S::I64) -> bool {
         // Within ±2^51 a sum has the sign and exponent of MAGIC.
         simd.nonzero_i64(simd.and_i64(all, simd.splat_i64(!(-1_i64 as u64 >> 12) as i64)))
     }
@@ -428,7 +413,7 @@ infallible! {
         x.max(simd, U::splat(simd, self.min)).min(simd, U::splat(simd, self.max))
     };
     [U: FloatUnit<S>] Remainder<U::Scalar>: U => U, |self, simd, x| {
-        let count = x.mul(simd, U::splat(simd, self.inverse)).round::<TowardsZero>(simd);
+        let count = x.mul(simd, U::splat(simd, self.inverse)).round(simd, Rounding::TowardsZero);
         count.nfma(simd, U::splat(simd, self.modulus), x)
     };
 }

@@ -7,8 +7,6 @@
 // The four units of a group have no better names than letters.
 #![allow(clippy::many_single_char_names)]
 
-use core::marker::PhantomData;
-
 use crate::Rounding;
 use crate::pipeline::{Each, Store, infallible};
 use crate::simd::{F32s, F64s, I32s, Round, Simd};
@@ -18,7 +16,7 @@ const QUIET_F32: i32 = 0x0040_0000;
 
 /// float64 to float32 in the direction of `R`; what rounds beyond the greatest value becomes infinite.
 #[derive(Clone, Copy)]
-pub(crate) struct ToF32<R>(pub(crate) PhantomData<R>);
+pub(crate) struct ToF32<R>(pub(crate) R);
 
 /// Bits of a float64 beyond those of a float32.
 const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
@@ -33,39 +31,37 @@ fn lt_as_i32<S: Simd>(simd: S, a: F64s<S>, b: F64s<S>) -> S::I32 {
 
 /// As [`Simd::f64_to_f32`], in the direction of `R`.
 #[inline(always)]
-fn narrowed<S: Simd, R: Round>(simd: S, x: F64s<S>) -> S::F32 {
-    if R::ROUNDING == Rounding::NearestEven {
+fn narrowed<S: Simd>(simd: S, x: F64s<S>, rounding: impl Round) -> S::F32 {
+    if rounding.rounding() == Rounding::NearestEven {
         return simd.f64_to_f32(x.0);
     }
-    if R::ROUNDING == Rounding::NearestAway {
+    if rounding.rounding() == Rounding::NearestAway {
         // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
         let [low, high] = x.0;
         return simd.f64_to_f32([beyond_tie_f64(simd, low), beyond_tie_f64(simd, high)]);
     }
     let nearest = simd.f64_to_f32(x.0);
-    let back = F64s(simd.f32_to_f64(nearest));
-    let bits = simd.bits_f32(nearest);
-    // All ones is −1: adding it steps towards zero.
-    let negative = simd.shr_i32::<31>(bits);
-    let (below, above) = (lt_as_i32(simd, back, x), lt_as_i32(simd, x, back));
-    let outwards = simd.or_i32(simd.and_i32(above, negative), simd.andnot_i32(negative, below));
-    let inwards = simd.or_i32(simd.and_i32(below, negative), simd.andnot_i32(negative, above));
-    // Beyond the exponents of float32 nothing comes back in.
-    let [low, high] = x.0;
-    let limit = simd.splat_f64(TWO_P128);
-    let fits_low = simd.mask_to_i64(simd.lt_f64(simd.abs_f64(low), limit));
-    let fits_high = simd.mask_to_i64(simd.lt_f64(simd.abs_f64(high), limit));
-    let inwards = simd.and_i32(inwards, simd.low_i64_to_i32([fits_low, fits_high]));
-    let stepped = match R::ROUNDING {
-        Rounding::NearestEven | Rounding::NearestAway => bits,
-        Rounding::TowardsZero => simd.add_i32(bits, inwards),
-        Rounding::TowardsPositive => {
-            let back = simd.add_i32(bits, simd.and_i32(inwards, negative));
-            simd.sub_i32(back, simd.andnot_i32(negative, outwards))
+    let [low, high] = simd.f32_to_f64(nearest);
+    let (back, bits) = (F64s([low, high]), simd.bits_f32(nearest));
+    let magnitude = |x: F64s<S>| F64s([simd.abs_f64(x.0[0]), simd.abs_f64(x.0[1])]);
+    // Where the nearest number lies on the wrong side: −1.
+    let wrong = match rounding.rounding() {
+        Rounding::TowardsPositive => lt_as_i32(simd, back, x),
+        Rounding::TowardsNegative => lt_as_i32(simd, x, back),
+        Rounding::NearestEven | Rounding::NearestAway | Rounding::TowardsZero => {
+            lt_as_i32(simd, magnitude(x), magnitude(back))
         }
-        Rounding::TowardsNegative => {
-            let back = simd.add_i32(bits, simd.andnot_i32(negative, inwards));
-            simd.sub_i32(back, simd.and_i32(outwards, negative))
+    };
+    // Beyond the exponents of float32 nothing comes back in.
+    let limit = F64s([simd.splat_f64(TWO_P128); 2]);
+    let wrong = simd.and_i32(wrong, lt_as_i32(simd, magnitude(x), limit));
+    // Upwards is away from zero for positive numbers, whose bits then grow.
+    let upwards = simd.or_i32(simd.shr_i32::<31>(bits), simd.splat_i32(1));
+    let stepped = match rounding.rounding() {
+        Rounding::TowardsPositive => simd.add_i32(bits, simd.and_i32(wrong, upwards)),
+        Rounding::TowardsNegative => simd.sub_i32(bits, simd.and_i32(wrong, upwards)),
+        Rounding::NearestEven | Rounding::NearestAway | Rounding::TowardsZero => {
+            simd.add_i32(bits, wrong)
         }
     };
     simd.f32_from_bits(stepped)
@@ -97,7 +93,7 @@ pub(crate) struct OddF32;
 /// float64 to float32, to odd, on the way to a format of at most 11 bits of precision in the direction of `R`.
 /// What is beyond float32 becomes infinite.
 #[derive(Clone, Copy)]
-pub(crate) struct OddForShort<R>(pub(crate) PhantomData<R>);
+pub(crate) struct OddForShort<R>(pub(crate) R);
 
 /// Folds the low `COUNT` bits, which are only looked at for being zero or not, into the bit above them.
 #[inline(always)]
@@ -137,16 +133,16 @@ pub(crate) struct Quiet;
 /// float32 on the way to `float16` in the direction of `R`: infinite where the value is out of range and the
 /// conversion would make it the greatest finite one, and beyond a tie for nearest-away.
 #[derive(Clone, Copy)]
-pub(crate) struct BeforeF16<R>(pub(crate) PhantomData<R>);
+pub(crate) struct BeforeF16<R>(pub(crate) R);
 
 /// float32 as bits whose upper half is the `bfloat16` that it rounds to in the direction of `R`; what rounds
 /// beyond the greatest value becomes infinite.
 #[derive(Clone, Copy)]
-pub(crate) struct ToBf16<R>(pub(crate) PhantomData<R>);
+pub(crate) struct ToBf16<R>(pub(crate) R);
 
 /// As [`ToBf16`], of finite numbers.
 #[derive(Clone, Copy)]
-pub(crate) struct FiniteToBf16<R>(pub(crate) PhantomData<R>);
+pub(crate) struct FiniteToBf16<R>(pub(crate) R);
 
 /// The bits of float32.
 #[derive(Clone, Copy)]
@@ -154,9 +150,9 @@ pub(crate) struct Bits;
 
 /// What is added to the bits of a float32 so that their upper half is rounded in the direction of `R`.
 #[inline(always)]
-fn bf16_carry<S: Simd, R: Round>(simd: S, bits: S::I32) -> S::I32 {
+fn bf16_carry<S: Simd>(simd: S, bits: S::I32, rounding: impl Round) -> S::I32 {
     let half = simd.splat_i32(0xffff);
-    match R::ROUNDING {
+    match rounding.rounding() {
         Rounding::NearestEven => {
             let odd = simd.and_i32(simd.shr_u32::<16>(bits), simd.splat_i32(1));
             simd.add_i32(odd, simd.splat_i32(0x7fff))
@@ -171,16 +167,16 @@ fn bf16_carry<S: Simd, R: Round>(simd: S, bits: S::I32) -> S::I32 {
 infallible! {
     [R: Round] FiniteToBf16<R>: F32s<S> => I32s<S>, |self, simd, x| {
         let bits = simd.bits_f32(x.0);
-        I32s(simd.add_i32(bits, bf16_carry::<S, R>(simd, bits)))
+        I32s(simd.add_i32(bits, bf16_carry(simd, bits, self.0)))
     };
     [] Bits: F32s<S> => I32s<S>, |self, simd, x| I32s(simd.bits_f32(x.0));
-    [R: Round] ToF32<R>: F64s<S> => F32s<S>, |self, simd, x| F32s(narrowed::<S, R>(simd, x));
+    [R: Round] ToF32<R>: F64s<S> => F32s<S>, |self, simd, x| F32s(narrowed(simd, x, self.0));
     [] OddF32: F64s<S> => F32s<S>, |self, simd, x| {
         F32s(simd.f64_to_f32(fold_unit::<S, DROPPED>(simd, x.0)))
     };
     [R: Round] OddForShort<R>: F64s<S> => F32s<S>, |self, simd, x| {
         let [low, high] = x.0;
-        let kept = match R::ROUNDING {
+        let kept = match self.0.rounding() {
             Rounding::TowardsPositive | Rounding::TowardsNegative => {
                 [not_vanishing(simd, low), not_vanishing(simd, high)]
             }
@@ -192,7 +188,7 @@ infallible! {
         let quiet = simd.or_i32(simd.bits_f32(x.0), simd.splat_i32(QUIET_F32));
         F32s(simd.select_f32(simd.is_nan_f32(x.0), simd.f32_from_bits(quiet), x.0))
     };
-    [R: Round] BeforeF16<R>: F32s<S> => F32s<S>, |self, simd, x| match R::ROUNDING {
+    [R: Round] BeforeF16<R>: F32s<S> => F32s<S>, |self, simd, x| match self.0.rounding() {
         // To nearest, the conversion makes infinite by itself what is out of range.
         Rounding::NearestEven => x,
         Rounding::NearestAway => F32s(beyond_tie_f32(simd, x.0)),
@@ -204,12 +200,12 @@ infallible! {
     };
     [R: Round] ToBf16<R>: F32s<S> => I32s<S>, |self, simd, x| {
         let bits = simd.bits_f32(x.0);
-        let carry = bf16_carry::<S, R>(simd, bits);
+        let carry = bf16_carry(simd, bits, self.0);
         let quiet = simd.or_i32(bits, simd.splat_i32(QUIET_F32));
         let rounded = simd.add_i32(bits, carry);
         // A carry leaves infinity as it is: its lower half is zero, but for directed roundings.
         let infinite = simd.eq_i32(simd.and_i32(bits, simd.splat_i32(i32::MAX)), simd.splat_i32(INFINITY_F32));
-        let rounded = match R::ROUNDING {
+        let rounded = match self.0.rounding() {
             Rounding::TowardsPositive | Rounding::TowardsNegative => {
                 simd.select_i32(infinite, bits, rounded)
             }
@@ -280,7 +276,7 @@ impl<S: Simd> Each<S, I32s<S>> for BelowInfinity {
 
 /// Writes float32 as `float16`, in the direction of `R`.
 #[derive(Clone, Copy)]
-pub(crate) struct AsF16<R>(pub(crate) PhantomData<R>);
+pub(crate) struct AsF16<R>(pub(crate) R);
 
 impl<S: Simd, R: Round> Store<S, F32s<S>> for AsF16<R> {
     const SIZE: usize = 2;
@@ -289,10 +285,10 @@ impl<S: Simd, R: Round> Store<S, F32s<S>> for AsF16<R> {
     fn start(self, _: S) {}
     #[inline(always)]
     unsafe fn store(self, simd: S, p: *mut u8, group: [F32s<S>; 4], (): &mut ()) {
-        let low = simd.f32_to_f16::<R>(group[0].0, group[1].0);
+        let low = simd.f32_to_f16(group[0].0, group[1].0, self.0);
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
         unsafe { simd.store_i16(p, low) };
-        let high = simd.f32_to_f16::<R>(group[2].0, group[3].0);
+        let high = simd.f32_to_f16(group[2].0, group[3].0, self.0);
         // SAFETY: as above.
         unsafe { simd.store_i16(p.wrapping_add(S::BYTES), high) };
     }

@@ -4,8 +4,6 @@
 //! that do. To at most 16 bits the check is the store's: whatever does not fit 32 bits becomes the least
 //! integer there ([`Simd::INVALID_IS_MIN`]), which does not fit 16 either.
 
-use core::marker::PhantomData;
-
 use super::float::{FloatUnit, MAGIC, rounding_sum};
 use crate::pipeline::{Each, infallible};
 use crate::simd::{F32s, F64s, I32s, I64s, NearestEven, Round, Simd};
@@ -13,7 +11,7 @@ use crate::simd::{F32s, F64s, I32s, I64s, NearestEven, Round, Simd};
 /// Rounds, for targets of at most 16 bits. What does not fit 32 bits, and NaN, becomes a value that does not
 /// fit 16; where the level makes NaN 0, NaN fails.
 #[derive(Clone, Copy)]
-pub(crate) struct ToI32<R>(pub(crate) PhantomData<R>);
+pub(crate) struct ToI32<R>(pub(crate) R);
 
 impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32<R> {
     type Out = I32s<S>;
@@ -28,7 +26,7 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32<R> {
         if !S::INVALID_IS_MIN {
             *fail = x.sum_if_finite(simd, *fail);
         }
-        x.to_i32::<R>(simd)
+        x.to_i32(simd, self.0)
     }
     #[inline(always)]
     fn join(self, simd: S, a: U::Register, b: U::Register) -> U::Register {
@@ -46,7 +44,7 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32<R> {
 pub(crate) struct FromZero<R> {
     /// The greatest number that rounds into the target's range.
     pub(crate) last: f32,
-    pub(crate) rounding: PhantomData<R>,
+    pub(crate) rounding: R,
 }
 
 impl<S: Simd, R: Round> Each<S, F32s<S>> for FromZero<R> {
@@ -61,7 +59,7 @@ impl<S: Simd, R: Round> Each<S, F32s<S>> for FromZero<R> {
     #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &mut S::I32) -> I32s<S> {
         *fail = simd.max_u32(*fail, simd.bits_f32(x.0));
-        x.to_i32::<R>(simd)
+        x.to_i32(simd, self.rounding)
     }
     #[inline(always)]
     fn join(self, simd: S, a: S::I32, b: S::I32) -> S::I32 {
@@ -76,17 +74,17 @@ impl<S: Simd, R: Round> Each<S, F32s<S>> for FromZero<R> {
 
 /// Rounds; what does not fit 32 bits is held to them, and NaN becomes anything.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldToI32<R>(pub(crate) PhantomData<R>);
+pub(crate) struct HeldToI32<R>(pub(crate) R);
 
 infallible! {
-    [U: FloatUnit<S>, R: Round] HeldToI32<R>: U => I32s<S>, |self, simd, x| x.to_i32::<R>(simd);
+    [U: FloatUnit<S>, R: Round] HeldToI32<R>: U => I32s<S>, |self, simd, x| x.to_i32(simd, self.0);
 }
 
 /// Rounds into the low bits of a lane; see [`FloatUnit::low_bits`] for what fails.
 #[derive(Clone, Copy)]
-pub(crate) struct LowBits<R>(pub(crate) PhantomData<R>);
+pub(crate) struct LowBits;
 
-impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for LowBits<R> {
+impl<S: Simd, U: FloatUnit<S>> Each<S, U> for LowBits {
     type Out = I32s<S>;
     type Fail = U::Seen;
 
@@ -96,7 +94,7 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for LowBits<R> {
     }
     #[inline(always)]
     fn apply(self, simd: S, x: U, fail: &mut U::Seen) -> I32s<S> {
-        x.low_bits::<R>(simd, fail)
+        x.low_bits(simd, fail)
     }
     #[inline(always)]
     fn join(self, simd: S, a: U::Seen, b: U::Seen) -> U::Seen {
@@ -104,19 +102,18 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for LowBits<R> {
     }
     #[inline(always)]
     fn failed(self, simd: S, fail: U::Seen) -> bool {
-        U::saw_beyond::<R>(simd, fail)
+        U::saw_beyond(simd, fail)
     }
 }
 
 /// `float64` to 32 bits, signed or not; what does not round into the range fails.
 #[derive(Clone, Copy)]
-pub(crate) struct CheckedWord<R> {
+pub(crate) struct CheckedWord {
     /// The least value of the target.
     pub(crate) least: i64,
-    pub(crate) rounding: PhantomData<R>,
 }
 
-impl<S: Simd, R: Round> Each<S, F64s<S>> for CheckedWord<R> {
+impl<S: Simd> Each<S, F64s<S>> for CheckedWord {
     type Out = I32s<S>;
     /// Differences to the least value's sum, whose upper halves are 0 within the range.
     type Fail = S::I64;
@@ -127,7 +124,7 @@ impl<S: Simd, R: Round> Each<S, F64s<S>> for CheckedWord<R> {
     }
     #[inline(always)]
     fn apply(self, simd: S, x: F64s<S>, fail: &mut S::I64) -> I32s<S> {
-        let [low, high] = rounding_sum::<S, R>(simd, x);
+        let [low, high] = rounding_sum(simd, x);
         let least = simd.splat_i64(MAGIC.to_bits() as i64 + self.least);
         let either = simd.or_i64(simd.sub_i64(low, least), simd.sub_i64(high, least));
         *fail = simd.or_i64(*fail, either);
@@ -145,24 +142,24 @@ impl<S: Simd, R: Round> Each<S, F64s<S>> for CheckedWord<R> {
 
 /// As [`LowBits`] of `float64`, for values that are held to ±2^51.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldLowBits<R>(pub(crate) PhantomData<R>);
+pub(crate) struct HeldLowBits;
 
 infallible! {
-    [R: Round] HeldLowBits<R>: F64s<S> => I32s<S>, |self, simd, x| {
-        I32s(simd.low_i64_to_i32(rounding_sum::<S, R>(simd, x)))
+    [] HeldLowBits: F64s<S> => I32s<S>, |self, simd, x| {
+        I32s(simd.low_i64_to_i32(rounding_sum(simd, x)))
     };
 }
 
 /// To an integral value.
 #[derive(Clone, Copy)]
-pub(crate) struct Integral<R>(pub(crate) PhantomData<R>);
+pub(crate) struct Integral<R>(pub(crate) R);
 
 /// float32 to float64.
 #[derive(Clone, Copy)]
 pub(crate) struct Widened;
 
 infallible! {
-    [U: FloatUnit<S>, R: Round] Integral<R>: U => U, |self, simd, x| x.round::<R>(simd);
+    [U: FloatUnit<S>, R: Round] Integral<R>: U => U, |self, simd, x| x.round(simd, self.0);
     [] Widened: F32s<S> => F64s<S>, |self, simd, x| F64s(simd.f32_to_f64(x.0));
     [] Widened: F64s<S> => F64s<S>, |self, simd, x| x;
 }
@@ -184,52 +181,60 @@ fn all_m64<S: Simd>(simd: S) -> S::M64 {
     simd.eq_i64(simd.splat_i64(0), simd.splat_i64(0))
 }
 
+/// What an [`Each`] gathers in a mask of lanes: all at the start, and one that is missing fails.
+macro_rules! passing_lanes {
+    ($mask:ident, $all:ident, $and:ident, $andnot:ident, $any:ident) => {
+        /// Lanes in which every value was in range.
+        type Fail = S::$mask;
+
+        #[inline(always)]
+        fn start(self, simd: S) -> S::$mask {
+            $all(simd)
+        }
+        #[inline(always)]
+        fn join(self, simd: S, a: S::$mask, b: S::$mask) -> S::$mask {
+            simd.$and(a, b)
+        }
+        #[inline(always)]
+        fn failed(self, simd: S, fail: S::$mask) -> bool {
+            simd.$any(simd.$andnot(fail, $all(simd)))
+        }
+    };
+}
+
 /// float32 to `int32`; what does not round into the range fails. From 2^24 on a float32 is integral, so the
 /// range of the value is that of the rounded one.
 #[derive(Clone, Copy)]
-pub(crate) struct CheckedI32<R>(pub(crate) PhantomData<R>);
+pub(crate) struct CheckedI32;
 
-impl<S: Simd, R: Round> Each<S, F32s<S>> for CheckedI32<R> {
+impl<S: Simd> Each<S, F32s<S>> for CheckedI32 {
     type Out = I32s<S>;
-    /// Lanes in which every value was in range.
-    type Fail = S::M32;
+    passing_lanes!(M32, all_m32, and_m32, andnot_m32, any_m32);
 
-    #[inline(always)]
-    fn start(self, simd: S) -> S::M32 {
-        all_m32(simd)
-    }
     #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> I32s<S> {
         let above = simd.le_f32(simd.splat_f32(-TWO_P31), x.0);
         let within = simd.and_m32(above, simd.lt_f32(x.0, simd.splat_f32(TWO_P31)));
         *fail = simd.and_m32(*fail, within);
-        x.to_i32::<R>(simd)
-    }
-    #[inline(always)]
-    fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
-        simd.and_m32(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::M32) -> bool {
-        simd.any_m32(simd.andnot_m32(fail, all_m32(simd)))
+        x.to_i32(simd, NearestEven)
     }
 }
 
 /// float32 to `uint32`; what does not round into the range fails.
 #[derive(Clone, Copy)]
-pub(crate) struct CheckedU32<R>(pub(crate) PhantomData<R>);
+pub(crate) struct CheckedU32;
 
 /// The converted value of a float32 below 2^32, and before 2^31 is added where it was taken away.
 #[inline(always)]
-fn to_u32<S: Simd, R: Round>(simd: S, x: S::F32) -> (S::I32, S::I32) {
+fn to_u32<S: Simd>(simd: S, x: S::F32) -> (S::I32, S::I32) {
     let half = simd.splat_f32(TWO_P31);
     let is_upper = simd.le_f32(half, x);
-    let lower = simd.f32_to_i32::<R>(simd.select_f32(is_upper, simd.sub_f32(x, half), x));
+    let lower = simd.f32_to_i32(simd.select_f32(is_upper, simd.sub_f32(x, half), x), NearestEven);
     let upper = simd.xor_i32(lower, simd.splat_i32(i32::MIN));
     (simd.select_i32(is_upper, upper, lower), lower)
 }
 
-impl<S: Simd, R: Round> Each<S, F32s<S>> for CheckedU32<R> {
+impl<S: Simd> Each<S, F32s<S>> for CheckedU32 {
     type Out = I32s<S>;
     /// Converted values, negative where one is out of range; and lanes in which every value was below 2^32,
     /// where the level needs to be told.
@@ -241,7 +246,7 @@ impl<S: Simd, R: Round> Each<S, F32s<S>> for CheckedU32<R> {
     }
     #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
-        let (converted, lower) = to_u32::<S, R>(simd, x.0);
+        let (converted, lower) = to_u32(simd, x.0);
         fail.0 = simd.or_i32(fail.0, lower);
         if !S::INVALID_IS_MIN {
             fail.1 = simd.and_m32(fail.1, simd.lt_f32(x.0, simd.splat_f32(TWO_P32)));
@@ -261,11 +266,11 @@ impl<S: Simd, R: Round> Each<S, F32s<S>> for CheckedU32<R> {
 
 /// float32 to `int32`, held to the range; NaN becomes anything.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldI32<R>(pub(crate) PhantomData<R>);
+pub(crate) struct HeldI32;
 
 /// float32 to `uint32`, held to the range; NaN becomes anything.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldU32<R>(pub(crate) PhantomData<R>);
+pub(crate) struct HeldU32;
 
 /// The remainder of `x` to the nearest multiple of twice `half`, a power of two, with its inverse; from −`half`
 /// to below `half`. Exact. A fraction stays, for numbers that have one are below `half`.
@@ -298,8 +303,8 @@ fn each_i64<S: Simd>(x: F64s<S>, f: impl Fn(S::F64) -> S::I64) -> I64s<S> {
 }
 
 infallible! {
-    [R: Round] HeldI32<R>: F32s<S> => I32s<S>, |self, simd, x| {
-        let converted = simd.f32_to_i32::<R>(x.0);
+    [] HeldI32: F32s<S> => I32s<S>, |self, simd, x| {
+        let converted = simd.f32_to_i32(x.0, NearestEven);
         if S::INVALID_IS_MIN {
             // The least integer, with all bits flipped, is the greatest.
             let above = simd.mask_to_i32(simd.le_f32(simd.splat_f32(TWO_P31), x.0));
@@ -308,21 +313,21 @@ infallible! {
             I32s(converted)
         }
     };
-    [R: Round] HeldU32<R>: F32s<S> => I32s<S>, |self, simd, x| {
+    [] HeldU32: F32s<S> => I32s<S>, |self, simd, x| {
         let positive = simd.max_f32(x.0, simd.splat_f32(0.0));
-        let (converted, _) = to_u32::<S, R>(simd, positive);
+        let (converted, _) = to_u32(simd, positive);
         let above = simd.mask_to_i32(simd.le_f32(simd.splat_f32(TWO_P32), x.0));
         I32s(simd.or_i32(converted, above))
     };
     [] SignedRemainder<f32>: F32s<S> => F32s<S>, |self, simd, x| {
         let half = simd.splat_f32(self.half);
-        let count = simd.round_f32::<NearestEven>(simd.mul_f32(x.0, simd.splat_f32(self.inverse)));
+        let count = simd.round_f32(simd.mul_f32(x.0, simd.splat_f32(self.inverse)), NearestEven);
         let rest = simd.nfma_f32(count, simd.splat_f32(2.0 * self.half), x.0);
         F32s(simd.select_f32(simd.lt_f32(rest, half), rest, simd.splat_f32(-self.half)))
     };
     [] SignedRemainder<f64>: F64s<S> => F64s<S>, |self, simd, x| {
         let (inverse, modulus) = (F64s::splat(simd, self.inverse), F64s::splat(simd, 2.0 * self.half));
-        let count = x.mul(simd, inverse).round::<NearestEven>(simd);
+        let count = x.mul(simd, inverse).round(simd, NearestEven);
         let [low, high] = count.nfma(simd, modulus, x).0;
         let (half, least) = (simd.splat_f64(self.half), simd.splat_f64(-self.half));
         F64s([
@@ -356,13 +361,8 @@ pub(crate) struct Checked64<const SIGNED: bool>;
 
 impl<S: Simd, const SIGNED: bool> Each<S, F64s<S>> for Checked64<SIGNED> {
     type Out = I64s<S>;
-    /// Lanes in which every value was in range.
-    type Fail = S::M64;
+    passing_lanes!(M64, all_m64, and_m64, andnot_m64, any_m64);
 
-    #[inline(always)]
-    fn start(self, simd: S) -> S::M64 {
-        all_m64(simd)
-    }
     #[inline(always)]
     fn apply(self, simd: S, x: F64s<S>, fail: &mut S::M64) -> I64s<S> {
         let (least, beyond) = if SIGNED { (-TWO_P63, TWO_P63) } else { (0.0, TWO_P64) };
@@ -377,14 +377,6 @@ impl<S: Simd, const SIGNED: bool> Each<S, F64s<S>> for Checked64<SIGNED> {
             I64s([simd.integral_f64_to_u64(low), simd.integral_f64_to_u64(high)])
         }
     }
-    #[inline(always)]
-    fn join(self, simd: S, a: S::M64, b: S::M64) -> S::M64 {
-        simd.and_m64(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::M64) -> bool {
-        simd.any_m64(simd.andnot_m64(fail, all_m64(simd)))
-    }
 }
 
 /// Integral float32 as it is; what is out of the range of 64 bits, signed or not, fails.
@@ -393,13 +385,8 @@ pub(crate) struct CheckedF32<const SIGNED: bool>;
 
 impl<S: Simd, const SIGNED: bool> Each<S, F32s<S>> for CheckedF32<SIGNED> {
     type Out = F32s<S>;
-    /// Lanes in which every value was in range.
-    type Fail = S::M32;
+    passing_lanes!(M32, all_m32, and_m32, andnot_m32, any_m32);
 
-    #[inline(always)]
-    fn start(self, simd: S) -> S::M32 {
-        all_m32(simd)
-    }
     #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> F32s<S> {
         let (least, beyond) =
@@ -408,13 +395,5 @@ impl<S: Simd, const SIGNED: bool> Each<S, F32s<S>> for CheckedF32<SIGNED> {
         let within = simd.and_m32(above, simd.lt_f32(x.0, simd.splat_f32(beyond)));
         *fail = simd.and_m32(*fail, within);
         x
-    }
-    #[inline(always)]
-    fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
-        simd.and_m32(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::M32) -> bool {
-        simd.any_m32(simd.andnot_m32(fail, all_m32(simd)))
     }
 }

@@ -249,10 +249,6 @@ impl<S: Simd, U: IntUnit<S>, const FROM_ZERO: bool> Each<S, U> for Within<FROM_Z
     }
 }
 
-/// 32 bits to 64, signed or not.
-#[derive(Clone, Copy)]
-pub(crate) struct To64<const SIGNED: bool>;
-
 /// The lower halves of 64 bits.
 #[derive(Clone, Copy)]
 pub(crate) struct Low32;
@@ -266,9 +262,6 @@ pub(crate) struct Saturated32;
 pub(crate) struct SaturatedU32;
 
 infallible! {
-    [const SIGNED: bool] To64<SIGNED>: I32s<S> => I64s<S>, |self, simd, x| {
-        I64s(if SIGNED { simd.i32_to_i64(x.0) } else { simd.u32_to_i64(x.0) })
-    };
     [] Low32: I64s<S> => I32s<S>, |self, simd, x| I32s(simd.low_i64_to_i32(x.0));
     [] Saturated32: I64s<S> => I32s<S>, |self, simd, x| I32s(simd.saturate_i64_to_i32(x.0));
     [] SaturatedU32: I64s<S> => I32s<S>, |self, simd, x| I32s(simd.saturate_u64_to_u32(x.0));

@@ -1,7 +1,5 @@
 //! Integers to floats.
 
-use core::marker::PhantomData;
-
 use crate::Rounding;
 use crate::pipeline::{Each, infallible};
 use crate::simd::{F32s, F64s, I32s, I64s, Round, Simd};
@@ -20,7 +18,7 @@ pub(crate) struct ToDouble<const SIGNED: bool>;
 
 /// 64 bits to float64 in the direction of `R`, signed or not.
 #[derive(Clone, Copy)]
-pub(crate) struct LongToDouble<R, const SIGNED: bool>(pub(crate) PhantomData<R>);
+pub(crate) struct LongToDouble<R, const SIGNED: bool>(pub(crate) R);
 
 /// 32 bits, signed or not, to a float32 that rounds to `bfloat16`, and to floats of no more precision, as they do.
 #[derive(Clone, Copy)]
@@ -50,12 +48,12 @@ fn halves<S: Simd, const SIGNED: bool>(simd: S, x: S::I64) -> [S::F64; 2] {
 
 /// 64 bits as float64 in the direction of `R`, by way of their halves.
 #[inline(always)]
-fn directed<S: Simd, R: Round, const SIGNED: bool>(simd: S, x: S::I64) -> S::F64 {
+fn directed<S: Simd, R: Round, const SIGNED: bool>(simd: S, x: S::I64, rounding: R) -> S::F64 {
     let [high, low] = halves::<S, SIGNED>(simd, x);
     let sum = simd.add_f64(high, low);
     // The upper half is 0 or the greater, so the error is exact (Dekker 1971).
     let error = simd.sub_f64(low, simd.sub_f64(sum, high));
-    in_direction::<S, R>(simd, sum, error)
+    in_direction(simd, sum, error, rounding)
 }
 
 #[inline(always)]
@@ -71,10 +69,10 @@ fn nearest<S: Simd, const SIGNED: bool>(simd: S, x: I64s<S>) -> F64s<S> {
 /// What `nearest + error` is in the direction of `R`, where `nearest` is its nearest-even, and not zero unless the
 /// error is.
 #[inline(always)]
-fn in_direction<S: Simd, R: Round>(simd: S, nearest: S::F64, error: S::F64) -> S::F64 {
+fn in_direction<S: Simd>(simd: S, nearest: S::F64, error: S::F64, rounding: impl Round) -> S::F64 {
     let (zero, bits) = (simd.splat_f64(0.0), simd.bits_f64(nearest));
     // Masks are −1, which added to the bits steps towards zero.
-    let stepped = match R::ROUNDING {
+    let stepped = match rounding.rounding() {
         Rounding::NearestEven => bits,
         Rounding::TowardsNegative => {
             let below = simd.mask_to_i64(simd.lt_f64(error, zero));
@@ -142,11 +140,11 @@ infallible! {
         F32s(simd.fma_f32(high, simd.splat_f32(65_536.0), low))
     };
     [R: Round, const SIGNED: bool] LongToDouble<R, SIGNED>: I64s<S> => F64s<S>, |self, simd, x| {
-        if R::ROUNDING == Rounding::NearestEven {
+        if self.0.rounding() == Rounding::NearestEven {
             return nearest::<S, SIGNED>(simd, x);
         }
         let [low, high] = x.0;
-        F64s([directed::<S, R, SIGNED>(simd, low), directed::<S, R, SIGNED>(simd, high)])
+        F64s([directed::<S, _, SIGNED>(simd, low, self.0), directed::<S, _, SIGNED>(simd, high, self.0)])
     };
     [const SIGNED: bool] LongToOdd<SIGNED>: I64s<S> => F64s<S>, |self, simd, x| {
         let [low, high] = x.0;
@@ -158,16 +156,16 @@ infallible! {
 /// float64 to float32 in the direction of `R`, for integers, which are normal numbers of both or zero: what float32
 /// has no place for is rounded away first.
 #[derive(Clone, Copy)]
-pub(crate) struct IntegralToF32<R>(pub(crate) PhantomData<R>);
+pub(crate) struct IntegralToF32<R>(pub(crate) R);
 
 /// Bits of a float64 beyond those of a float32.
 const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
 
 #[inline(always)]
-fn rounded_away<S: Simd, R: Round>(simd: S, x: S::F64) -> S::F64 {
+fn rounded_away<S: Simd>(simd: S, x: S::F64, rounding: impl Round) -> S::F64 {
     let bits = simd.bits_f64(x);
     let mask = simd.splat_i64((1 << DROPPED) - 1);
-    let rounded = match R::ROUNDING {
+    let rounded = match rounding.rounding() {
         Rounding::NearestEven => return x,
         Rounding::TowardsZero => bits,
         Rounding::TowardsPositive => {
@@ -186,7 +184,7 @@ fn rounded_away<S: Simd, R: Round>(simd: S, x: S::F64) -> S::F64 {
 infallible! {
     [R: Round] IntegralToF32<R>: F64s<S> => F32s<S>, |self, simd, x| {
         let [low, high] = x.0;
-        F32s(simd.f64_to_f32([rounded_away::<S, R>(simd, low), rounded_away::<S, R>(simd, high)]))
+        F32s(simd.f64_to_f32([rounded_away(simd, low, self.0), rounded_away(simd, high, self.0)]))
     };
 }
 

@@ -1,9 +1,7 @@
 //! Floats of at most 16 bits, by arithmetic in 32-bit lanes: one decoder and one encoder for all formats, which
 //! read the format's constants from registers; `float8_e8m0fnu`, which has no mantissa, has its own.
 
-use core::marker::PhantomData;
-
-use crate::pipeline::{Each, Load};
+use crate::pipeline::{Each, Load, failing_lanes};
 use crate::simd::{F32s, I32s, Round, Simd};
 use crate::{FloatFormat, Rounding, Specials};
 
@@ -129,12 +127,12 @@ pub(crate) struct Encode<R, const FAILS: bool> {
     /// The magnitude of float32 that fails, and the greatest one that does not because of being NaN.
     failing_infinity: i32,
     greatest: i32,
-    rounding: PhantomData<R>,
+    rounding: R,
 }
 
 impl<R: Round, const FAILS: bool> Encode<R, FAILS> {
     /// `infinity_fails` says that an infinity may stand for a number beyond float32.
-    pub(crate) fn new(format: FloatFormat, infinity_fails: bool) -> Self {
+    pub(crate) fn new(format: FloatFormat, rounding: R, infinity_fails: bool) -> Self {
         let FloatFormat { mantissa_bits, specials, .. } = format;
         let has_infinity = specials == Specials::Ieee;
         let max = format.max_bits() as i32;
@@ -150,20 +148,15 @@ impl<R: Round, const FAILS: bool> Encode<R, FAILS> {
             unsigned_specials: if specials == Specials::Fnuz { -1 } else { 0 },
             failing_infinity: if !has_infinity || infinity_fails { INFINITY } else { -1 },
             greatest: if nan.is_none() { INFINITY } else { i32::MAX },
-            rounding: PhantomData,
+            rounding,
         }
     }
 }
 
 impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS> {
     type Out = I32s<S>;
-    /// Lanes in which a value failed.
-    type Fail = S::M32;
+    failing_lanes!();
 
-    #[inline(always)]
-    fn start(self, simd: S) -> S::M32 {
-        simd.no_m32()
-    }
     #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> I32s<S> {
         let bits = simd.bits_f32(x.0);
@@ -171,7 +164,7 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS>
         let magnitude = simd.and_i32(bits, simd.splat_i32(i32::MAX));
         // So that the sum stays finite; it is far out of every format's range.
         let held = simd.min_i32(magnitude, simd.splat_i32(INFINITY - (24 << MANTISSA_BITS)));
-        let held = if R::ROUNDING == Rounding::NearestAway {
+        let held = if self.rounding.rounding() == Rounding::NearestAway {
             // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
             simd.or_i32(held, simd.splat_i32(1))
         } else {
@@ -184,7 +177,7 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS>
         let sum = simd.add_f32(value, unit);
         let units = simd.sub_i32(simd.bits_f32(sum), power);
         let error = simd.sub_f32(value, simd.sub_f32(sum, unit));
-        let units = simd.add_i32(units, correction::<S, R>(simd, error, negative));
+        let units = simd.add_i32(units, correction(simd, error, negative, self.rounding));
         let exponent = simd.shr_u32_by(simd.sub_i32(place, min_normal), self.dropped);
         let rounded = simd.add_i32(exponent, units);
 
@@ -211,25 +204,17 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS>
         }
         I32s(simd.or_i32(unsigned, sign))
     }
-    #[inline(always)]
-    fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
-        simd.or_m32(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::M32) -> bool {
-        simd.any_m32(fail)
-    }
 }
 
 /// What to add to a magnitude, in units in the last place, that was rounded to nearest-even with this error, to have
 /// rounded it in the direction of `R` instead. `negative` is all ones where the value is.
 #[inline(always)]
-fn correction<S: Simd, R: Round>(simd: S, error: S::F32, negative: S::I32) -> S::I32 {
+fn correction<S: Simd>(simd: S, error: S::F32, negative: S::I32, rounding: impl Round) -> S::I32 {
     let zero = simd.splat_f32(0.0);
     // All ones is −1.
     let inwards = simd.mask_to_i32(simd.lt_f32(error, zero));
     let outwards = simd.mask_to_i32(simd.lt_f32(zero, error));
-    match R::ROUNDING {
+    match rounding.rounding() {
         Rounding::NearestEven | Rounding::NearestAway => simd.splat_i32(0),
         Rounding::TowardsZero => inwards,
         Rounding::TowardsPositive => {
@@ -246,17 +231,12 @@ fn correction<S: Simd, R: Round>(simd: S, error: S::F32, negative: S::I32) -> S:
 /// Encodes float32 as `float8_e8m0fnu`: powers of two, rounded between each other. With `FAILS`, what rounds out of
 /// range, or is not positive, fails; else it becomes the nearest power.
 #[derive(Clone, Copy)]
-pub(crate) struct EncodeE8m0<R, const FAILS: bool>(pub(crate) PhantomData<R>);
+pub(crate) struct EncodeE8m0<R, const FAILS: bool>(pub(crate) R);
 
 impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FAILS> {
     type Out = I32s<S>;
-    /// Lanes in which a value failed.
-    type Fail = S::M32;
+    failing_lanes!();
 
-    #[inline(always)]
-    fn start(self, simd: S) -> S::M32 {
-        simd.no_m32()
-    }
     #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> I32s<S> {
         let bits = simd.bits_f32(x.0);
@@ -265,7 +245,7 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FA
         let exponent = simd.shr_u32::<23>(magnitude);
         let zero = simd.splat_i32(0);
         // The greatest mantissa that rounds down; a tie, 1.5 · 2^k, goes to the even one of the two exponents.
-        let down = match R::ROUNDING {
+        let down = match self.0.rounding() {
             Rounding::NearestEven => {
                 let odd = simd.and_i32(exponent, simd.splat_i32(1));
                 simd.sub_i32(simd.splat_i32(0x0040_0000), odd)
@@ -276,7 +256,7 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FA
         };
         // Below the normal numbers of float32 lies only 2^−127, byte 0; each rounding reaches it from another point
         // on, and leaves it for 2^−126 beyond another.
-        let (least, down_least) = match R::ROUNDING {
+        let (least, down_least) = match self.0.rounding() {
             Rounding::NearestEven => (0x0030_0000, 0x0060_0000),
             Rounding::NearestAway => (0x0030_0000, 0x005f_ffff),
             Rounding::TowardsPositive => (0x0020_0001, 0x0040_0000),
@@ -299,13 +279,5 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FA
         }
         *fail = simd.or_m32(*fail, failing);
         I32s(simd.select_i32(is_nan, simd.splat_i32(0xff), held))
-    }
-    #[inline(always)]
-    fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
-        simd.or_m32(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::M32) -> bool {
-        simd.any_m32(fail)
     }
 }

@@ -1,9 +1,9 @@
-//! Values in place of up to `N` keys, which may include NaN.
+//! Values in place of up to eight keys, which may include NaN.
 
 use super::float::FloatUnit;
 use super::int::IntUnit;
 use crate::pipeline::infallible;
-use crate::simd::Simd;
+use crate::simd::{F32s, I32s, Simd};
 
 /// Floats in place of floats; a NaN `nan` leaves NaN as it is.
 #[derive(Clone, Copy)]
@@ -19,6 +19,65 @@ pub(crate) struct SubstituteInts<const N: usize> {
     /// Keys with their values; unused places repeat another entry.
     pub(crate) entries: [(i64, i64); N],
 }
+
+/// Elements of 32 bits in place of such, by a perfect hash: each key has a place of its own in a table of eight,
+/// which the upper bits of its product with the multiplier tell.
+#[derive(Clone, Copy)]
+pub(crate) struct PerfectHash {
+    multiplier: i32,
+    /// In a place that no key has stands one of another place, which no element that comes here equals.
+    keys: [i32; 8],
+    values: [i32; 8],
+}
+
+impl PerfectHash {
+    /// Multipliers that are tried. One in 420 serves eight keys, and more serve fewer.
+    const TRIED: u32 = 1 << 16;
+
+    /// The table of at least one and at most eight distinct keys with their values, as bits; of a zero, +0. None
+    /// where no multiplier was found.
+    pub(crate) fn new(entries: &[(i32, i32)]) -> Option<Self> {
+        let place =
+            |key: i32, multiplier: u32| ((key as u32).wrapping_mul(multiplier) >> 29) as usize;
+        let mut multipliers = (0..Self::TRIED).map(|number| number.wrapping_mul(0x9e37_79b9) | 1);
+        let serves = |multiplier: &u32| {
+            let mut taken = [false; 8];
+            entries
+                .iter()
+                .all(|(key, _)| !core::mem::replace(&mut taken[place(*key, *multiplier)], true))
+        };
+        let multiplier = multipliers.find(serves)?;
+        let mut table = [None; 8];
+        for entry in entries {
+            table[place(entry.0, multiplier)] = Some(*entry);
+        }
+        let other = *entries.first()?;
+        Some(Self {
+            multiplier: multiplier as i32,
+            keys: table.map(|entry| entry.unwrap_or(other).0),
+            values: table.map(|entry| entry.unwrap_or(other).1),
+        })
+    }
+
+    /// The key and the value in the places of these bits.
+    #[inline(always)]
+    fn look_up<S: Simd>(self, simd: S, bits: S::I32) -> (S::I32, S::I32) {
+        let product = simd.mul_i32(bits, simd.splat_i32(self.multiplier));
+        let place = simd.shr_u32::<29>(product);
+        (simd.look_up(simd.table(self.keys), place), simd.look_up(simd.table(self.values), place))
+    }
+}
+
+/// As [`SubstituteFloats`], by a hash of the bits.
+#[derive(Clone, Copy)]
+pub(crate) struct HashedFloats {
+    pub(crate) table: PerfectHash,
+    pub(crate) nan: Option<f32>,
+}
+
+/// As [`SubstituteInts`], by a hash.
+#[derive(Clone, Copy)]
+pub(crate) struct HashedInts(pub(crate) PerfectHash);
 
 infallible! {
     [U: FloatUnit<S>, const N: usize] SubstituteFloats<U::Scalar, N>: U => U, |self, simd, x| {
@@ -37,5 +96,19 @@ infallible! {
             y = x.select_eq(simd, U::splat(simd, key), U::splat(simd, value), y);
         }
         y
+    };
+    [] HashedFloats: F32s<S> => F32s<S>, |self, simd, x| {
+        // −0 + 0 is +0, whose place a zero has.
+        let bits = simd.bits_f32(simd.add_f32(x.0, simd.splat_f32(0.0)));
+        let (key, value) = self.table.look_up(simd, bits);
+        let y = match self.nan {
+            None => x,
+            Some(nan) => x.replace_nan(simd, F32s::splat(simd, nan)),
+        };
+        x.select_eq(simd, F32s(simd.f32_from_bits(key)), F32s(simd.f32_from_bits(value)), y)
+    };
+    [] HashedInts: I32s<S> => I32s<S>, |self, simd, x| {
+        let (key, value) = self.0.look_up(simd, x.0);
+        I32s(simd.select_i32(simd.eq_i32(x.0, key), value, x.0))
     };
 }

@@ -8,6 +8,7 @@ use core::arch::x86_64::{
     _mm256_storeu_ps, _mm256_storeu_si256,
 };
 
+use super::x86::{self, BELOW_HALF_F32, BELOW_HALF_F64};
 use super::{Round, Simd};
 use crate::Rounding;
 
@@ -15,10 +16,6 @@ const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 const TOWARDS_ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 const TOWARDS_POSITIVE: i32 = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
 const TOWARDS_NEGATIVE: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
-
-/// The greatest floats below one half: adding one half itself would carry 0.49999997 to 1.
-const BELOW_HALF_F32: f32 = 0.499_999_97;
-const BELOW_HALF_F64: f64 = 0.499_999_999_999_999_94;
 
 /// 2^52, and 2^84 and 2^84 + 2^63 for upper halves: their mantissas count in units of 1 and 2^32.
 const TWO_P52: i64 = 0x4330_0000_0000_0000;
@@ -93,8 +90,8 @@ impl Avx2 {
     /// One register, as [`Simd::f32_to_f16`].
     #[inline(always)]
     #[allow(clippy::unused_self)] // it is the proof
-    fn to_f16<R: Round>(self, x: F) -> __m128i {
-        match R::ROUNDING {
+    fn to_f16(self, x: F, rounding: impl Round) -> __m128i {
+        match rounding.rounding() {
             Rounding::NearestEven | Rounding::NearestAway => {
                 // SAFETY: the token is proof of F16C.
                 unsafe { _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x) }
@@ -116,6 +113,7 @@ impl Simd for Avx2 {
     type I64 = I;
     type F32 = F;
     type F64 = D;
+    type Table = I;
     type M32 = F;
     type M64 = D;
     const BYTES: usize = 32;
@@ -228,6 +226,8 @@ impl Simd for Avx2 {
 
         add_i32(a: I, b: I) -> I = avx2._mm256_add_epi32;
         sub_i32(a: I, b: I) -> I = avx2._mm256_sub_epi32;
+        mul_i32(a: I, b: I) -> I = avx2._mm256_mullo_epi32;
+        look_up(table: I, numbers: I) -> I = avx2._mm256_permutevar8x32_epi32;
         and_i32(a: I, b: I) -> I = avx2._mm256_and_si256;
         andnot_i32(a: I, b: I) -> I = avx2._mm256_andnot_si256;
         or_i32(a: I, b: I) -> I = avx2._mm256_or_si256;
@@ -283,8 +283,8 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn round_f32<R: Round>(self, a: F) -> F {
-        match R::ROUNDING {
+    fn round_f32(self, a: F, rounding: impl Round) -> F {
+        match rounding.rounding() {
             Rounding::NearestEven => self.avx._mm256_round_ps::<NEAREST_EVEN>(a),
             Rounding::TowardsZero => self.avx._mm256_round_ps::<TOWARDS_ZERO>(a),
             Rounding::TowardsPositive => self.avx._mm256_round_ps::<TOWARDS_POSITIVE>(a),
@@ -328,8 +328,8 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn round_f64<R: Round>(self, a: D) -> D {
-        match R::ROUNDING {
+    fn round_f64(self, a: D, rounding: impl Round) -> D {
+        match rounding.rounding() {
             Rounding::NearestEven => self.avx._mm256_round_pd::<NEAREST_EVEN>(a),
             Rounding::TowardsZero => self.avx._mm256_round_pd::<TOWARDS_ZERO>(a),
             Rounding::TowardsPositive => self.avx._mm256_round_pd::<TOWARDS_POSITIVE>(a),
@@ -417,6 +417,11 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn table(self, v: [i32; 8]) -> I {
+        self.avx._mm256_setr_epi32(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
+    }
+
+    #[inline(always)]
     fn shr_u32_by(self, a: I, count: u32) -> I {
         self.avx2._mm256_srl_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
     }
@@ -452,12 +457,12 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn f32_to_i32<R: Round>(self, a: F) -> I {
-        match R::ROUNDING {
+    fn f32_to_i32(self, a: F, rounding: impl Round) -> I {
+        match rounding.rounding() {
             Rounding::NearestEven => self.avx._mm256_cvtps_epi32(a),
             Rounding::TowardsZero => self.avx._mm256_cvttps_epi32(a),
             Rounding::TowardsPositive | Rounding::TowardsNegative => {
-                self.avx._mm256_cvtps_epi32(self.round_f32::<R>(a))
+                self.avx._mm256_cvtps_epi32(self.round_f32(a, rounding))
             }
             Rounding::NearestAway => {
                 // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
@@ -468,8 +473,8 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn f64_to_i32<R: Round>(self, [a, b]: [D; 2]) -> I {
-        let (low, high) = match R::ROUNDING {
+    fn f64_to_i32(self, [a, b]: [D; 2], rounding: impl Round) -> I {
+        let (low, high) = match rounding.rounding() {
             Rounding::NearestEven => {
                 (self.avx._mm256_cvtpd_epi32(a), self.avx._mm256_cvtpd_epi32(b))
             }
@@ -477,7 +482,7 @@ impl Simd for Avx2 {
                 (self.avx._mm256_cvttpd_epi32(a), self.avx._mm256_cvttpd_epi32(b))
             }
             Rounding::TowardsPositive | Rounding::TowardsNegative => {
-                let (a, b) = (self.round_f64::<R>(a), self.round_f64::<R>(b));
+                let (a, b) = (self.round_f64(a, rounding), self.round_f64(b, rounding));
                 (self.avx._mm256_cvtpd_epi32(a), self.avx._mm256_cvtpd_epi32(b))
             }
             Rounding::NearestAway => {
@@ -556,16 +561,9 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn f32_to_f16<R: Round>(self, a: F, b: F) -> I {
-        let (low, high) = (self.to_f16::<R>(a), self.to_f16::<R>(b));
+    fn f32_to_f16(self, a: F, b: F, rounding: impl Round) -> I {
+        let (low, high) = (self.to_f16(a, rounding), self.to_f16(b, rounding));
         self.avx2._mm256_inserti128_si256::<1>(self.avx._mm256_castsi128_si256(low), high)
-    }
-
-    #[inline(always)]
-    fn i32_to_i64(self, a: I) -> [I; 2] {
-        let (low, high) =
-            (self.avx._mm256_castsi256_si128(a), self.avx2._mm256_extracti128_si256::<1>(a));
-        [self.avx2._mm256_cvtepi32_epi64(low), self.avx2._mm256_cvtepi32_epi64(high)]
     }
 
     #[inline(always)]
@@ -604,28 +602,23 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn low_i32_to_i8(self, [a, b, c, d]: [I; 4]) -> I {
-        let mask = self.splat_i32(0xff);
-        let low = self.pack_i32_to_u16(self.and_i32(a, mask), self.and_i32(b, mask));
-        let high = self.pack_i32_to_u16(self.and_i32(c, mask), self.and_i32(d, mask));
-        self.order_i8_twice(self.pack_i16_to_u8(low, high))
+    fn low_i32_to_i8(self, group: [I; 4]) -> I {
+        x86::low_i32_to_i8(self, group)
     }
 
     #[inline(always)]
     fn low_i32_to_i16(self, a: I, b: I) -> I {
-        let mask = self.splat_i32(0xffff);
-        self.order_i16(self.pack_i32_to_u16(self.and_i32(a, mask), self.and_i32(b, mask)))
+        x86::low_i32_to_i16(self, a, b)
     }
 
     #[inline(always)]
     fn high_i32_to_i16(self, a: I, b: I) -> I {
-        self.order_i16(self.pack_i32_to_u16(self.shr_u32::<16>(a), self.shr_u32::<16>(b)))
+        x86::high_i32_to_i16(self, a, b)
     }
 
     #[inline(always)]
     fn low_i16_to_i8(self, a: I, b: I) -> I {
-        let mask = self.splat_i16(0xff);
-        self.order_i8(self.pack_i16_to_u8(self.and_i16(a, mask), self.and_i16(b, mask)))
+        x86::low_i16_to_i8(self, a, b)
     }
 
     #[inline(always)]

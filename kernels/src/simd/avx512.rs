@@ -7,6 +7,7 @@ use core::arch::x86_64::{
     _mm512_loadu_si512, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512,
 };
 
+use super::x86::{self, BELOW_HALF_F32, BELOW_HALF_F64};
 use super::{Round, Simd};
 use crate::Rounding;
 
@@ -14,10 +15,6 @@ const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 const TOWARDS_ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 const TOWARDS_POSITIVE: i32 = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
 const TOWARDS_NEGATIVE: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
-
-/// The greatest floats below one half: adding one half itself would carry 0.49999997 to 1.
-const BELOW_HALF_F32: f32 = 0.499_999_97;
-const BELOW_HALF_F64: f64 = 0.499_999_999_999_999_94;
 
 // AVX-512 F has AVX2.
 pulp::simd_type!({
@@ -100,8 +97,8 @@ macro_rules! memory {
 
 /// An instruction with its own rounding, for each that the CPU has; `$away` for the fifth.
 macro_rules! rounded {
-    ($R:ident, $token:expr, $instruction:ident, $a:expr, $away:expr) => {
-        match $R::ROUNDING {
+    ($rounding:expr, $token:expr, $instruction:ident, $a:expr, $away:expr) => {
+        match $rounding.rounding() {
             Rounding::NearestEven => $token.$instruction::<NEAREST_EVEN>($a),
             Rounding::TowardsZero => $token.$instruction::<TOWARDS_ZERO>($a),
             Rounding::TowardsPositive => $token.$instruction::<TOWARDS_POSITIVE>($a),
@@ -114,9 +111,9 @@ macro_rules! rounded {
 impl Avx512 {
     /// One register, as [`Simd::f64_to_i32`].
     #[inline(always)]
-    fn f64s_to_i32<R: Round>(self, a: D) -> __m256i {
+    fn f64s_to_i32(self, a: D, rounding: impl Round) -> __m256i {
         let f = self.0.avx512f;
-        rounded!(R, f, _mm512_cvt_roundpd_epi32, a, {
+        rounded!(rounding, f, _mm512_cvt_roundpd_epi32, a, {
             // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
             let beyond = self.or_i64(self.bits_f64(a), self.splat_i64(1));
             f._mm512_cvt_roundpd_epi32::<NEAREST_EVEN>(self.f64_from_bits(beyond))
@@ -125,9 +122,9 @@ impl Avx512 {
 
     /// One register, as [`Simd::f32_to_f16`].
     #[inline(always)]
-    fn to_f16<R: Round>(self, a: F) -> __m256i {
+    fn to_f16(self, a: F, rounding: impl Round) -> __m256i {
         let f = self.0.avx512f;
-        match R::ROUNDING {
+        match rounding.rounding() {
             Rounding::NearestEven | Rounding::NearestAway => {
                 f._mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(a)
             }
@@ -157,6 +154,7 @@ impl Simd for Avx512 {
     type I64 = I;
     type F32 = F;
     type F64 = D;
+    type Table = I;
     type M32 = __mmask16;
     type M64 = __mmask8;
     const BYTES: usize = 64;
@@ -262,6 +260,7 @@ impl Simd for Avx512 {
 
         add_i32(a: I, b: I) -> I = avx512f._mm512_add_epi32;
         sub_i32(a: I, b: I) -> I = avx512f._mm512_sub_epi32;
+        mul_i32(a: I, b: I) -> I = avx512f._mm512_mullo_epi32;
         and_i32(a: I, b: I) -> I = avx512f._mm512_and_si512;
         andnot_i32(a: I, b: I) -> I = avx512f._mm512_andnot_si512;
         or_i32(a: I, b: I) -> I = avx512f._mm512_or_si512;
@@ -305,9 +304,9 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn round_f32<R: Round>(self, a: F) -> F {
+    fn round_f32(self, a: F, rounding: impl Round) -> F {
         let f = self.0.avx512f;
-        rounded!(R, f, _mm512_roundscale_ps, a, {
+        rounded!(rounding, f, _mm512_roundscale_ps, a, {
             let dq = self.0.avx512dq;
             let sign = dq._mm512_and_ps(a, self.splat_f32(-0.0));
             let half = dq._mm512_or_ps(sign, self.splat_f32(BELOW_HALF_F32));
@@ -326,9 +325,9 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn round_f64<R: Round>(self, a: D) -> D {
+    fn round_f64(self, a: D, rounding: impl Round) -> D {
         let f = self.0.avx512f;
-        rounded!(R, f, _mm512_roundscale_pd, a, {
+        rounded!(rounding, f, _mm512_roundscale_pd, a, {
             let dq = self.0.avx512dq;
             let sign = dq._mm512_and_pd(a, self.splat_f64(-0.0));
             let half = dq._mm512_or_pd(sign, self.splat_f64(BELOW_HALF_F64));
@@ -443,6 +442,17 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn table(self, v: [i32; 8]) -> I {
+        let f = self.0.avx512f;
+        f._mm512_setr_epi32(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], 0, 0, 0, 0, 0, 0, 0, 0)
+    }
+
+    #[inline(always)]
+    fn look_up(self, table: I, numbers: I) -> I {
+        self.0.avx512f._mm512_permutexvar_epi32(numbers, table)
+    }
+
+    #[inline(always)]
     fn shr_u32_by(self, a: I, count: u32) -> I {
         self.0.avx512f._mm512_srl_epi32(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
     }
@@ -468,9 +478,9 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn f32_to_i32<R: Round>(self, a: F) -> I {
+    fn f32_to_i32(self, a: F, rounding: impl Round) -> I {
         let f = self.0.avx512f;
-        rounded!(R, f, _mm512_cvt_roundps_epi32, a, {
+        rounded!(rounding, f, _mm512_cvt_roundps_epi32, a, {
             // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
             let beyond = self.or_i32(self.bits_f32(a), self.splat_i32(1));
             f._mm512_cvt_roundps_epi32::<NEAREST_EVEN>(self.f32_from_bits(beyond))
@@ -478,8 +488,8 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn f64_to_i32<R: Round>(self, [a, b]: [D; 2]) -> I {
-        self.join(self.f64s_to_i32::<R>(a), self.f64s_to_i32::<R>(b))
+    fn f64_to_i32(self, [a, b]: [D; 2], rounding: impl Round) -> I {
+        self.join(self.f64s_to_i32(a, rounding), self.f64s_to_i32(b, rounding))
     }
 
     #[inline(always)]
@@ -509,14 +519,8 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn f32_to_f16<R: Round>(self, a: F, b: F) -> I {
-        self.join(self.to_f16::<R>(a), self.to_f16::<R>(b))
-    }
-
-    #[inline(always)]
-    fn i32_to_i64(self, a: I) -> [I; 2] {
-        let [low, high] = self.halves(a);
-        [self.0.avx512f._mm512_cvtepi32_epi64(low), self.0.avx512f._mm512_cvtepi32_epi64(high)]
+    fn f32_to_f16(self, a: F, b: F, rounding: impl Round) -> I {
+        self.join(self.to_f16(a, rounding), self.to_f16(b, rounding))
     }
 
     #[inline(always)]
@@ -544,28 +548,23 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn low_i32_to_i8(self, [a, b, c, d]: [I; 4]) -> I {
-        let mask = self.splat_i32(0xff);
-        let low = self.pack_i32_to_u16(self.and_i32(a, mask), self.and_i32(b, mask));
-        let high = self.pack_i32_to_u16(self.and_i32(c, mask), self.and_i32(d, mask));
-        self.order_i8_twice(self.pack_i16_to_u8(low, high))
+    fn low_i32_to_i8(self, group: [I; 4]) -> I {
+        x86::low_i32_to_i8(self, group)
     }
 
     #[inline(always)]
     fn low_i32_to_i16(self, a: I, b: I) -> I {
-        let mask = self.splat_i32(0xffff);
-        self.order_i16(self.pack_i32_to_u16(self.and_i32(a, mask), self.and_i32(b, mask)))
+        x86::low_i32_to_i16(self, a, b)
     }
 
     #[inline(always)]
     fn high_i32_to_i16(self, a: I, b: I) -> I {
-        self.order_i16(self.pack_i32_to_u16(self.shr_u32::<16>(a), self.shr_u32::<16>(b)))
+        x86::high_i32_to_i16(self, a, b)
     }
 
     #[inline(always)]
     fn low_i16_to_i8(self, a: I, b: I) -> I {
-        let mask = self.splat_i16(0xff);
-        self.order_i8(self.pack_i16_to_u8(self.and_i16(a, mask), self.and_i16(b, mask)))
+        x86::low_i16_to_i8(self, a, b)
     }
 
     #[inline(always)]

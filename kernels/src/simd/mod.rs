@@ -16,28 +16,40 @@ pub(crate) mod avx2;
 pub(crate) mod avx512;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use crate::Rounding;
 
-/// A rounding as a type, so that a kernel is compiled for it.
+/// A rounding, known when a kernel is compiled or when it runs.
 pub(crate) trait Round: Copy + Send + Sync + 'static {
-    const ROUNDING: Rounding;
-    /// Whether it is the default, which has more kernels than the others.
-    const IS_NEAREST_EVEN: bool = matches!(Self::ROUNDING, Rounding::NearestEven);
+    fn rounding(self) -> Rounding;
 }
 
-macro_rules! roundings {
-    ($($name:ident)*) => {$(
-        #[doc = concat!("[`Rounding::", stringify!($name), "`] as a type.")]
-        #[derive(Clone, Copy)]
-        pub(crate) struct $name;
-        impl Round for $name {
-            const ROUNDING: Rounding = Rounding::$name;
-        }
-    )*};
+/// [`Rounding::NearestEven`], the default, which has kernels of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct NearestEven;
+
+impl Round for NearestEven {
+    #[inline(always)]
+    fn rounding(self) -> Rounding {
+        Rounding::NearestEven
+    }
 }
 
-roundings! { NearestEven TowardsZero TowardsPositive TowardsNegative NearestAway }
+/// Any rounding: the kernel branches on it, always the same way.
+impl Round for Rounding {
+    #[inline(always)]
+    fn rounding(self) -> Rounding {
+        self
+    }
+}
+
+/// What is made of a level, whatever its registers.
+pub(crate) trait WithSimd {
+    type Output;
+    fn with<S: Simd>(self, simd: S) -> Self::Output;
+}
 
 /// The registers and operations of a level.
 pub(crate) trait Simd: Copy + Send + Sync + 'static {
@@ -48,6 +60,8 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     type I64: Copy;
     type F32: Copy;
     type F64: Copy;
+    /// Eight values of 32 bits that are looked up by their number.
+    type Table: Copy;
     /// What a comparison of 32-bit lanes gives.
     type M32: Copy;
     /// What a comparison of 64-bit lanes gives.
@@ -128,7 +142,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn bits_f32(self, a: Self::F32) -> Self::I32;
     fn f32_from_bits(self, a: Self::I32) -> Self::F32;
     /// The nearest integral value in the direction of `R`.
-    fn round_f32<R: Round>(self, a: Self::F32) -> Self::F32;
+    fn round_f32(self, a: Self::F32, rounding: impl Round) -> Self::F32;
 
     // float64
     fn add_f64(self, a: Self::F64, b: Self::F64) -> Self::F64;
@@ -152,7 +166,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn bits_f64(self, a: Self::F64) -> Self::I64;
     fn f64_from_bits(self, a: Self::I64) -> Self::F64;
     /// The nearest integral value in the direction of `R`.
-    fn round_f64<R: Round>(self, a: Self::F64) -> Self::F64;
+    fn round_f64(self, a: Self::F64, rounding: impl Round) -> Self::F64;
 
     // Masks
     fn and_m32(self, a: Self::M32, b: Self::M32) -> Self::M32;
@@ -200,6 +214,11 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     // 32-bit integers
     fn add_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
     fn sub_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
+    /// The lower halves of the products.
+    fn mul_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
+    fn table(self, values: [i32; 8]) -> Self::Table;
+    /// The values with these numbers, which are below eight.
+    fn look_up(self, table: Self::Table, numbers: Self::I32) -> Self::I32;
     fn and_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
     /// `!a & b`.
     fn andnot_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
@@ -239,9 +258,9 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
 
     // Float to integer, for what rounds into the integer's range; for the rest see `INVALID_IS_MIN`.
     /// `NearestAway` is right for magnitudes below 2^22; beyond, the result may be one too far from zero.
-    fn f32_to_i32<R: Round>(self, a: Self::F32) -> Self::I32;
+    fn f32_to_i32(self, a: Self::F32, rounding: impl Round) -> Self::I32;
     /// `NearestAway` is right for magnitudes below 2^51, which is all that fits.
-    fn f64_to_i32<R: Round>(self, a: [Self::F64; 2]) -> Self::I32;
+    fn f64_to_i32(self, a: [Self::F64; 2], rounding: impl Round) -> Self::I32;
     /// An integral value of magnitude below 2^63; others to anything.
     fn integral_f64_to_i64(self, a: Self::F64) -> Self::I64;
     /// An integral value from 0 to below 2^64; others to anything.
@@ -259,10 +278,9 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// To nearest-even; what overflows becomes infinite.
     fn f64_to_f32(self, a: [Self::F64; 2]) -> Self::F32;
     /// In the direction of `R` as IEEE 754 has it; see [`Simd::ROUNDS_F16`]. Not for `NearestAway`.
-    fn f32_to_f16<R: Round>(self, a: Self::F32, b: Self::F32) -> Self::I16;
+    fn f32_to_f16(self, a: Self::F32, b: Self::F32, rounding: impl Round) -> Self::I16;
 
     // Integers to wider and narrower ones.
-    fn i32_to_i64(self, a: Self::I32) -> [Self::I64; 2];
     fn u32_to_i64(self, a: Self::I32) -> [Self::I64; 2];
     /// The lower halves.
     fn low_i64_to_i32(self, a: [Self::I64; 2]) -> Self::I32;

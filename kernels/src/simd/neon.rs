@@ -1,10 +1,10 @@
 //! Advanced SIMD (NEON) of aarch64: registers of 16 bytes. Packing keeps the order.
 
 use core::arch::aarch64::{
-    float32x4_t, float64x2_t, int8x8_t, int32x2_t, uint8x8_t, uint8x16_t, uint8x16x4_t, uint16x8_t,
-    uint32x2_t, uint32x4_t, uint64x2_t, vcvt_f16_f32, vcvt_f32_f16, vcvt_high_f16_f32,
-    vcvt_high_f32_f16, vget_low_u16, vreinterpret_f16_u16, vreinterpretq_f16_u16,
-    vreinterpretq_u16_f16,
+    float32x4_t, float64x2_t, int8x8_t, int32x2_t, uint8x8_t, uint8x16_t, uint8x16x2_t,
+    uint8x16x4_t, uint16x8_t, uint32x2_t, uint32x4_t, uint64x2_t, vcvt_f16_f32, vcvt_f32_f16,
+    vcvt_high_f16_f32, vcvt_high_f32_f16, vget_low_u16, vreinterpret_f16_u16,
+    vreinterpretq_f16_u16, vreinterpretq_u16_f16,
 };
 
 /// The token.
@@ -60,8 +60,8 @@ macro_rules! memory {
 
 /// Evaluates to the instruction for a rounding: each is one of its own.
 macro_rules! rounded {
-    ($R:ident, $neon:expr, $even:ident $zero:ident $positive:ident $negative:ident $away:ident, $a:expr) => {
-        match $R::ROUNDING {
+    ($rounding:expr, $neon:expr, $even:ident $zero:ident $positive:ident $negative:ident $away:ident, $a:expr) => {
+        match $rounding.rounding() {
             Rounding::NearestEven => $neon.$even($a),
             Rounding::TowardsZero => $neon.$zero($a),
             Rounding::TowardsPositive => $neon.$positive($a),
@@ -102,9 +102,9 @@ unsafe fn load_half<const UNIT: usize>(simd: Neon, p: *const u8) -> I16 {
 }
 
 #[inline(always)]
-fn round_to_i64<R: Round>(simd: Neon, a: F64) -> I64 {
+fn round_to_i64(simd: Neon, a: F64, rounding: impl Round) -> I64 {
     let rounded = rounded!(
-        R, simd.neon,
+        rounding, simd.neon,
         vcvtnq_s64_f64 vcvtq_s64_f64 vcvtpq_s64_f64 vcvtmq_s64_f64 vcvtaq_s64_f64, a
     );
     simd.neon.vreinterpretq_u64_s64(rounded)
@@ -117,6 +117,7 @@ impl Simd for Neon {
     type I64 = I64;
     type F32 = F32;
     type F64 = F64;
+    type Table = uint8x16x2_t;
     type M32 = uint32x4_t;
     type M64 = uint64x2_t;
     const BYTES: usize = 16;
@@ -330,6 +331,7 @@ impl Simd for Neon {
 
         add_i32(a: I32, b: I32) -> I32 = vaddq_u32;
         sub_i32(a: I32, b: I32) -> I32 = vsubq_u32;
+        mul_i32(a: I32, b: I32) -> I32 = vmulq_u32;
         and_i32(a: I32, b: I32) -> I32 = vandq_u32;
         or_i32(a: I32, b: I32) -> I32 = vorrq_u32;
         xor_i32(a: I32, b: I32) -> I32 = veorq_u32;
@@ -405,8 +407,8 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn round_f32<R: Round>(self, a: F32) -> F32 {
-        rounded!(R, self.neon, vrndnq_f32 vrndq_f32 vrndpq_f32 vrndmq_f32 vrndaq_f32, a)
+    fn round_f32(self, a: F32, rounding: impl Round) -> F32 {
+        rounded!(rounding, self.neon, vrndnq_f32 vrndq_f32 vrndpq_f32 vrndmq_f32 vrndaq_f32, a)
     }
 
     #[inline(always)]
@@ -427,8 +429,8 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn round_f64<R: Round>(self, a: F64) -> F64 {
-        rounded!(R, self.neon, vrndnq_f64 vrndq_f64 vrndpq_f64 vrndmq_f64 vrndaq_f64, a)
+    fn round_f64(self, a: F64, rounding: impl Round) -> F64 {
+        rounded!(rounding, self.neon, vrndnq_f64 vrndq_f64 vrndpq_f64 vrndmq_f64 vrndaq_f64, a)
     }
 
     #[inline(always)]
@@ -523,6 +525,24 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
+    fn table(self, values: [i32; 8]) -> uint8x16x2_t {
+        let bytes = values.as_ptr().cast::<u8>();
+        // SAFETY: the first half of the array.
+        let low = unsafe { self.load_i8(bytes) };
+        // SAFETY: the second one.
+        uint8x16x2_t(low, unsafe { self.load_i8(bytes.wrapping_add(16)) })
+    }
+
+    #[inline(always)]
+    fn look_up(self, table: uint8x16x2_t, numbers: I32) -> I32 {
+        // The numbers of the four bytes of each value.
+        let first = self.neon.vmulq_u32(numbers, self.neon.vdupq_n_u32(0x0404_0404));
+        let bytes = self.neon.vaddq_u32(first, self.neon.vdupq_n_u32(0x0302_0100));
+        let bytes = self.neon.vreinterpretq_u8_u32(bytes);
+        self.neon.vreinterpretq_u32_u8(self.neon.vqtbl2q_u8(table, bytes))
+    }
+
+    #[inline(always)]
     fn shr_u32_by(self, a: I32, count: u32) -> I32 {
         // A negative count shifts to the right.
         self.neon.vshlq_u32(a, self.neon.vdupq_n_s32(-(count as i32)))
@@ -549,16 +569,16 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn f32_to_i32<R: Round>(self, a: F32) -> I32 {
+    fn f32_to_i32(self, a: F32, rounding: impl Round) -> I32 {
         let rounded = rounded!(
-            R, self.neon, vcvtnq_s32_f32 vcvtq_s32_f32 vcvtpq_s32_f32 vcvtmq_s32_f32 vcvtaq_s32_f32, a
+            rounding, self.neon, vcvtnq_s32_f32 vcvtq_s32_f32 vcvtpq_s32_f32 vcvtmq_s32_f32 vcvtaq_s32_f32, a
         );
         self.neon.vreinterpretq_u32_s32(rounded)
     }
 
     #[inline(always)]
-    fn f64_to_i32<R: Round>(self, [a, b]: [F64; 2]) -> I32 {
-        self.saturate_i64_to_i32([round_to_i64::<R>(self, a), round_to_i64::<R>(self, b)])
+    fn f64_to_i32(self, [a, b]: [F64; 2], rounding: impl Round) -> I32 {
+        self.saturate_i64_to_i32([round_to_i64(self, a, rounding), round_to_i64(self, b, rounding)])
     }
 
     #[inline(always)]
@@ -568,8 +588,10 @@ impl Simd for Neon {
 
     #[inline(always)]
     fn i32_to_f64(self, a: I32) -> [F64; 2] {
-        let [low, high] = self.i32_to_i64(a);
-        [self.i64_to_f64(low), self.i64_to_f64(high)]
+        let a = self.neon.vreinterpretq_s32_u32(a);
+        let low = self.neon.vmovl_s32(self.neon.vget_low_s32(a));
+        let high = self.neon.vmovl_high_s32(a);
+        [self.neon.vcvtq_f64_s64(low), self.neon.vcvtq_f64_s64(high)]
     }
 
     #[inline(always)]
@@ -589,17 +611,9 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn f32_to_f16<R: Round>(self, a: F32, b: F32) -> I16 {
+    fn f32_to_f16(self, a: F32, b: F32, _: impl Round) -> I16 {
         // SAFETY: the token is proof of NEON.
         unsafe { f32_to_f16(a, b) }
-    }
-
-    #[inline(always)]
-    fn i32_to_i64(self, a: I32) -> [I64; 2] {
-        let a = self.neon.vreinterpretq_s32_u32(a);
-        let (low, high) =
-            (self.neon.vmovl_s32(self.neon.vget_low_s32(a)), self.neon.vmovl_high_s32(a));
-        [self.neon.vreinterpretq_u64_s64(low), self.neon.vreinterpretq_u64_s64(high)]
     }
 
     #[inline(always)]

@@ -147,16 +147,13 @@ impl<S: Int + AsPrimitive<T>, T: Int> PerElement for IntAs<S, T> {
 /// Integer to integer, held to the target's range; with `Error`, leaving it needs the reference.
 /// `FROM_ZERO` says that `min` is 0.
 #[derive(Clone, Copy)]
-pub(crate) struct IntClamp<S, T, M, const MAPS: bool, const FROM_ZERO: bool> {
+pub(crate) struct IntClamp<S, T, M, const FROM_ZERO: bool> {
     pub(crate) min: S,
     pub(crate) max: S,
-    /// An element, and one whose low bits are what it becomes instead.
-    pub(crate) entry: (S, S),
     pub(crate) target: PhantomData<(T, M)>,
 }
 
-impl<S, T, M, const MAPS: bool, const FROM_ZERO: bool> PerElement
-    for IntClamp<S, T, M, MAPS, FROM_ZERO>
+impl<S, T, M, const FROM_ZERO: bool> PerElement for IntClamp<S, T, M, FROM_ZERO>
 where
     S: Int + Flags + AsPrimitive<T>,
     T: Int,
@@ -168,15 +165,10 @@ where
 
     #[inline(always)]
     fn convert(&self, x: S) -> (T, S) {
-        let (key, value) = self.entry;
-        let is_key = MAPS & (x == key);
-        let checked = if is_key { self.min } else { x };
         if M::MODE == OutOfRange::Error {
-            let above = if FROM_ZERO { checked } else { checked.wrapping_sub(&self.min) };
-            return (if is_key { value } else { x }.as_(), above);
+            return (x.as_(), if FROM_ZERO { x } else { x.wrapping_sub(&self.min) });
         }
-        let held = checked.max(self.min).min(self.max);
-        (if is_key { value } else { held }.as_(), S::zero())
+        (x.max(self.min).min(self.max).as_(), S::zero())
     }
 
     #[inline(always)]
@@ -186,7 +178,22 @@ where
     }
 }
 
-/// Float to integer.
+/// To an integral value.
+#[derive(Clone, Copy)]
+pub(crate) struct RoundToIntegral<F, R>(pub(crate) PhantomData<(F, R)>);
+
+impl<F: Real, R: Round> PerElement for RoundToIntegral<F, R> {
+    type Source = F;
+    type Target = F;
+    type Flags = ();
+
+    #[inline(always)]
+    fn convert(&self, x: F) -> (F, ()) {
+        (round_to_integral::<R, F>(x), ())
+    }
+}
+
+/// Float to integer: to a short one to nearest-even, to others of integral values.
 ///
 /// Rounding is monotonic, so "the rounded value is in range" is "the value is in `min..=max`" for
 /// bounds that the plan finds with the reference: the least and greatest float that round into the
@@ -195,9 +202,9 @@ where
 /// An integer of 8 or 16 bits (32 for f64) is the low bits of the rounded value, signed or not, and
 /// stands here as the unsigned one.
 #[derive(Clone, Copy)]
-pub(crate) struct FloatToInt<F: Real, T, R, M> {
+pub(crate) struct FloatToInt<F: Real, T, M> {
     pub(crate) bounds: Bounds<F, T>,
-    pub(crate) policy: PhantomData<(R, M)>,
+    pub(crate) mode: PhantomData<M>,
 }
 
 /// The range of an integer type, as floats and integers.
@@ -229,12 +236,12 @@ impl<F: Real> Codes<F> {
     }
 }
 
-impl<F: ToInt<T>, T: Int, R: Round, M: Range> FloatToInt<F, T, R, M> {
+impl<F: ToInt<T>, T: Int, M: Range> FloatToInt<F, T, M> {
     /// Whether the range is looked at after rounding, in the low bits.
     const CHECKS_CODES: bool = F::IS_SHORT && matches!(M::MODE, OutOfRange::Error);
 }
 
-impl<F: ToInt<T>, T: Int, R: Round, M: Range> PerElement for FloatToInt<F, T, R, M> {
+impl<F: ToInt<T>, T: Int, M: Range> PerElement for FloatToInt<F, T, M> {
     type Source = F;
     type Target = T;
     type Flags = F::Bits;
@@ -244,22 +251,23 @@ impl<F: ToInt<T>, T: Int, R: Round, M: Range> PerElement for FloatToInt<F, T, R,
         let Bounds { min, max, top, codes } = self.bounds;
         if Self::CHECKS_CODES {
             // Sums are as monotonic as rounding: what is out of range, or NaN, has other high bits.
-            let sum = rounding_sum::<R, F>(x);
+            let sum = rounding_sum(x);
             return (sum.as_(), sum.wrapping_sub(&codes.least));
         }
         // A difference of floats is ±0 where nothing is wrong: x − x for finite x, and otherwise a
         // NaN or what the clamp took away.
         if M::MODE == OutOfRange::Wrap {
-            return (round_to_integral::<R, F>(x).wrap(), x.zero_if_finite().to_bits());
+            return (x.wrap(), x.zero_if_finite().to_bits());
         }
         let held = clamp(x, min, max);
-        let rounded = F::convert::<R>(held);
+        // SAFETY: the bounds are the target's, in which the value is held.
+        let converted = unsafe { held.convert_in_range() };
         if M::MODE == OutOfRange::Error {
-            return (rounded, (held - x).to_bits());
+            return (converted, (held - x).to_bits());
         }
         // The greatest value of a short type is a float.
-        let rounded = if F::IS_SHORT || x <= max { rounded } else { top };
-        (rounded, x.zero_if_finite().to_bits())
+        let converted = if F::IS_SHORT || x <= max { converted } else { top };
+        (converted, x.zero_if_finite().to_bits())
     }
 
     #[inline(always)]
@@ -272,37 +280,23 @@ impl<F: ToInt<T>, T: Int, R: Round, M: Range> PerElement for FloatToInt<F, T, R,
     }
 }
 
-/// Float to integer, where every value rounds into range.
-#[derive(Clone, Copy)]
-pub(crate) struct InRangeToInt<F, T, R>(pub(crate) PhantomData<(F, T, R)>);
-
-impl<F: ToInt<T>, T: Int, R: Round> PerElement for InRangeToInt<F, T, R> {
-    type Source = F;
-    type Target = T;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: F) -> (T, ()) {
-        (F::convert::<R>(x), ())
-    }
-}
-
 /// Conversion of floats to one integer type.
 pub(crate) trait ToInt<T: Int>: Real<Bits: AsPrimitive<T>> {
     /// Whether [`Real::MAGIC`] allows the magnitudes of the integer type, signed or not.
     const IS_SHORT: bool;
-    /// Rounds a value that rounds into the target's range.
-    fn convert<R: Round>(self) -> T;
+    /// To a short type rounds to nearest-even; to others takes integral values.
+    ///
+    /// # Safety
+    /// The value rounds into the range of the integer type.
+    unsafe fn convert_in_range(self) -> T;
     /// An integral value modulo 2^N; anything for NaN and infinities.
     fn wrap(self) -> T;
 }
 
-/// The sum of the rounded value and [`Real::MAGIC`], as bits.
+/// The sum of the value, rounded to nearest-even by the addition, and [`Real::MAGIC`], as bits.
 #[inline(always)]
-fn rounding_sum<R: Round, F: Real>(x: F) -> F::Bits {
-    // To nearest-even, the addition itself rounds.
-    let nearest = R::ROUNDING == Some(Rounding::NearestEven);
-    (if nearest { x } else { round_to_integral::<R, F>(x) } + F::MAGIC).to_bits()
+fn rounding_sum<F: Real>(x: F) -> F::Bits {
+    (x + F::MAGIC).to_bits()
 }
 
 /// To at most 16 bits.
@@ -311,8 +305,8 @@ macro_rules! f32_to_short {
         impl ToInt<$t> for f32 {
             const IS_SHORT: bool = true;
             #[inline(always)]
-            fn convert<R: Round>(self) -> $t {
-                f32_to_low_bits::<R>(self) as $t
+            unsafe fn convert_in_range(self) -> $t {
+                rounding_sum(self) as $t
             }
             #[inline(always)]
             fn wrap(self) -> $t {
@@ -324,31 +318,12 @@ macro_rules! f32_to_short {
 
 f32_to_short! { u8 u16 }
 
-/// The rounded value in the low 16 bits.
-#[inline(always)]
-fn f32_to_low_bits<R: Round>(x: f32) -> u32 {
-    if R::ROUNDING == Some(Rounding::NearestEven) {
-        return rounding_sum::<R, f32>(x);
-    }
-    // SAFETY: the caller holds x to the range of an integer of at most 16 bits.
-    unsafe { round_before_truncation::<R, f32>(x).to_int_unchecked::<i32>() as u32 }
-}
-
-/// Whether every CPU of the architecture fuses a multiplication and an addition in one instruction.
-pub(crate) const HAS_FMA: bool = cfg!(target_arch = "aarch64");
-
-/// `x − count · modulus`, where the product is exact.
-#[inline(always)]
-fn minus_multiple<F: Real>(x: F, count: F, modulus: F) -> F {
-    if HAS_FMA { (-modulus).mul_add(count, x) } else { x - count * modulus }
-}
-
 /// An integral value modulo 2^16 in the low 16 bits. Every operation is exact: a float of 2^40 or
 /// more is a multiple of 2^16.
 #[inline(always)]
 fn f32_modulo_low_bits(x: f32) -> u32 {
     let count = num_traits::Float::floor(x * (1.0 / 65_536.0));
-    (minus_multiple(x, count, 65_536.0) + 8_388_608.0).to_bits()
+    (x - count * 65_536.0 + 8_388_608.0).to_bits()
 }
 
 /// An integral value modulo 2 · `half`, a power of two, in `-half..half`; `-half` for NaN and infinities.
@@ -357,7 +332,7 @@ fn f32_modulo_low_bits(x: f32) -> u32 {
 fn signed_modulo<F: Real>(x: F, half: F) -> F {
     let modulus = half + half;
     let count = (x * modulus.recip()).round_ties_even();
-    let remainder = minus_multiple(x, count, modulus);
+    let remainder = x - count * modulus;
     if remainder < half { remainder } else { -half }
 }
 
@@ -368,51 +343,34 @@ fn f32_modulo_32_bits(x: f32) -> i32 {
     unsafe { signed_modulo(x, 2_147_483_648.0).to_int_unchecked() }
 }
 
-/// What, truncated, is the rounded value.
-#[inline(always)]
-fn round_before_truncation<R: Round, F: Real>(x: F) -> F {
-    match R::ROUNDING {
-        Some(Rounding::TowardsZero) => x,
-        Some(Rounding::NearestAway) => x + F::BELOW_HALF.copysign(x),
-        _ => round_to_integral::<R, F>(x),
-    }
+/// f32 to 32 bits.
+macro_rules! f32_to_word {
+    ($($t:ty)*) => {$(
+        impl ToInt<$t> for f32 {
+            const IS_SHORT: bool = false;
+            #[inline(always)]
+            unsafe fn convert_in_range(self) -> $t {
+                // SAFETY: the caller vouches for the range. A negative number, to an unsigned type, is −0.
+                unsafe { self.to_int_unchecked() }
+            }
+            #[inline(always)]
+            fn wrap(self) -> $t {
+                f32_modulo_32_bits(self) as $t
+            }
+        }
+    )*};
 }
 
-impl ToInt<i32> for f32 {
-    const IS_SHORT: bool = false;
-    #[inline(always)]
-    fn convert<R: Round>(self) -> i32 {
-        // SAFETY: the caller holds the value to what rounds into the range of i32.
-        unsafe { round_before_truncation::<R, f32>(self).to_int_unchecked() }
-    }
-    #[inline(always)]
-    fn wrap(self) -> i32 {
-        f32_modulo_32_bits(self)
-    }
-}
+f32_to_word! { i32 u32 }
 
-impl ToInt<u32> for f32 {
-    const IS_SHORT: bool = false;
-    #[inline(always)]
-    fn convert<R: Round>(self) -> u32 {
-        // SAFETY: the caller holds the value to what rounds into the range of u32; a negative one
-        // rounds to −0 and truncates to 0.
-        unsafe { round_before_truncation::<R, f32>(self).to_int_unchecked() }
-    }
-    #[inline(always)]
-    fn wrap(self) -> u32 {
-        f32_modulo_32_bits(self) as u32
-    }
-}
-
-/// To at most 32 bits.
+/// f64 to at most 32 bits.
 macro_rules! f64_to_word {
     ($($t:ty)*) => {$(
         impl ToInt<$t> for f64 {
             const IS_SHORT: bool = true;
             #[inline(always)]
-            fn convert<R: Round>(self) -> $t {
-                rounding_sum::<R, f64>(self) as $t
+            unsafe fn convert_in_range(self) -> $t {
+                rounding_sum(self) as $t
             }
             #[inline(always)]
             fn wrap(self) -> $t {
@@ -428,7 +386,7 @@ f64_to_word! { u8 u16 u32 }
 #[inline(always)]
 fn f64_modulo_low_bits(x: f64) -> u64 {
     let count = num_traits::Float::floor(x * TWO_M32);
-    (minus_multiple(x, count, TWO_P32) + TWO_P52).to_bits()
+    (x - count * TWO_P32 + TWO_P52).to_bits()
 }
 
 const TWO_P32: f64 = 4_294_967_296.0;
@@ -437,38 +395,31 @@ const TWO_P52: f64 = 4_503_599_627_370_496.0;
 const TWO_P63: f64 = 0.5 * TWO_P32 * TWO_P32;
 const TWO_P84: f64 = TWO_P32 * TWO_P52;
 
-impl ToInt<i64> for f64 {
-    const IS_SHORT: bool = false;
-    #[inline(always)]
-    fn convert<R: Round>(self) -> i64 {
-        let rounded = round_to_integral::<R, f64>(self);
-        integral_to_64_bits(rounded) as i64
-    }
-    #[inline(always)]
-    fn wrap(self) -> i64 {
-        f64_modulo_64_bits(self) as i64
-    }
+/// To 64 bits, by way of f64.
+macro_rules! to_long {
+    ($($float:ty => $t:ty)*) => {$(
+        impl ToInt<$t> for $float {
+            const IS_SHORT: bool = false;
+            #[inline(always)]
+            unsafe fn convert_in_range(self) -> $t {
+                integral_to_64_bits(self.into()) as $t
+            }
+            #[inline(always)]
+            fn wrap(self) -> $t {
+                f64_modulo_64_bits(self.into()) as $t
+            }
+        }
+    )*};
 }
 
-impl ToInt<u64> for f64 {
-    const IS_SHORT: bool = false;
-    #[inline(always)]
-    fn convert<R: Round>(self) -> u64 {
-        let rounded = round_to_integral::<R, f64>(self);
-        integral_to_64_bits(rounded)
-    }
-    #[inline(always)]
-    fn wrap(self) -> u64 {
-        ToInt::<i64>::wrap(self) as u64
-    }
-}
+to_long! { f32 => i64 f32 => u64 f64 => i64 f64 => u64 }
 
 /// An integral value of magnitude below 2^64 in two's complement, without an instruction for it: the high
 /// and the low 32 bits are each read from the mantissa of a sum. Every operation is exact.
 #[inline(always)]
 fn integral_to_64_bits(x: f64) -> u64 {
     let high = num_traits::Float::floor(x * TWO_M32);
-    let low = minus_multiple(x, high, TWO_P32);
+    let low = x - high * TWO_P32;
     ((high + f64::MAGIC).to_bits() << 32) | ((low + TWO_P52).to_bits() & 0xffff_ffff)
 }
 
@@ -477,34 +428,7 @@ fn integral_to_64_bits(x: f64) -> u64 {
 fn f64_modulo_64_bits(x: f64) -> u64 {
     // Towards zero: a small negative number plus 2^64 would not be exact.
     let count = num_traits::Float::trunc(x * (TWO_M32 * TWO_M32));
-    integral_to_64_bits(minus_multiple(x, count, TWO_P32 * TWO_P32))
-}
-
-impl ToInt<i64> for f32 {
-    const IS_SHORT: bool = false;
-    #[inline(always)]
-    fn convert<R: Round>(self) -> i64 {
-        // Rounded here, where a vector holds twice as many.
-        let rounded = round_to_integral::<R, f32>(self);
-        integral_to_64_bits(rounded.into()) as i64
-    }
-    #[inline(always)]
-    fn wrap(self) -> i64 {
-        f64_modulo_64_bits(self.into()) as i64
-    }
-}
-
-impl ToInt<u64> for f32 {
-    const IS_SHORT: bool = false;
-    #[inline(always)]
-    fn convert<R: Round>(self) -> u64 {
-        let rounded = round_to_integral::<R, f32>(self);
-        integral_to_64_bits(rounded.into())
-    }
-    #[inline(always)]
-    fn wrap(self) -> u64 {
-        ToInt::<i64>::wrap(self) as u64
-    }
+    integral_to_64_bits(x - count * (TWO_P32 * TWO_P32))
 }
 
 /// Integer or f32 to a float that holds each of its values.

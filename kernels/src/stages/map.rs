@@ -13,7 +13,7 @@ use core::mem::MaybeUninit;
 
 use bytemuck::Pod;
 
-use super::convert::{Int, Real};
+use super::convert::Real;
 use super::per_element::PerElement;
 use super::{Kernel, Run, Stage, Unaligned, elements, for_each, output_elements};
 use crate::key_table::KeyTable;
@@ -30,47 +30,6 @@ impl<F: Real> PerElement for ReplaceNan<F> {
     #[inline(always)]
     fn convert(&self, x: F) -> (F, ()) {
         (if x.is_nan() { self.0 } else { x }, ())
-    }
-}
-
-/// Replaces elements equal to a key, which is no NaN.
-#[derive(Clone, Copy)]
-pub(crate) struct ReplaceKey<T> {
-    pub(crate) key: T,
-    pub(crate) value: T,
-}
-
-impl<T: Pod + PartialEq + Send + Sync> PerElement for ReplaceKey<T> {
-    type Source = T;
-    type Target = T;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: T) -> (T, ()) {
-        (if x == self.key { self.value } else { x }, ())
-    }
-}
-
-/// What `P`, which refuses nothing, makes of an integer, but for one key.
-#[derive(Clone, Copy)]
-pub(crate) struct Patch<P: PerElement> {
-    pub(crate) cast: P,
-    pub(crate) key: P::Source,
-    pub(crate) value: P::Target,
-}
-
-impl<P: PerElement<Flags = ()>> PerElement for Patch<P>
-where
-    P::Source: Int,
-{
-    type Source = P::Source;
-    type Target = P::Target;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: P::Source) -> (P::Target, ()) {
-        let (y, ()) = self.cast.convert(x);
-        (if x == self.key { self.value } else { y }, ())
     }
 }
 

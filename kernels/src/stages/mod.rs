@@ -12,21 +12,18 @@
 // See above: a lazy operator is a branch, which a vector has not.
 #![allow(clippy::needless_bitwise_bool)]
 
-mod bind;
-mod bytes;
-mod convert;
-mod fused;
-mod map;
-mod per_element;
-mod scale;
-mod small_float;
+pub(crate) mod bytes;
+pub(crate) mod convert;
+pub(crate) mod fused;
+pub(crate) mod map;
+pub(crate) mod per_element;
+pub(crate) mod scale;
+pub(crate) mod small_float;
 
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 
 use bytemuck::{Pod, Zeroable};
-
-pub(crate) use bind::{bind_steps, swap_bytes};
 
 /// Kernels take elements by so many at a time: as many as the vectors of a loop hold together, so that
 /// loops for a remainder are neither compiled nor run. [`run_all`] fills up what is less.

@@ -14,9 +14,6 @@ pub(crate) trait PerElement: Copy + Send + Sync + 'static {
     /// What shows, gathered over a block, that an element in it needs the reference.
     type Flags: Flags;
 
-    /// Whether the target is the source.
-    const IS_IDENTITY: bool = false;
-
     /// Converts one element.
     fn convert(&self, x: Self::Source) -> (Self::Target, Self::Flags);
 
@@ -94,7 +91,6 @@ impl<T: Pod + Send + Sync> PerElement for Same<T> {
     type Source = T;
     type Target = T;
     type Flags = ();
-    const IS_IDENTITY: bool = true;
 
     #[inline(always)]
     fn convert(&self, x: T) -> (T, ()) {
@@ -110,7 +106,6 @@ impl<A: PerElement, B: PerElement<Source = A::Target>> PerElement for Then<A, B>
     type Source = A::Source;
     type Target = B::Target;
     type Flags = (A::Flags, B::Flags);
-    const IS_IDENTITY: bool = A::IS_IDENTITY && B::IS_IDENTITY;
 
     #[inline(always)]
     fn convert(&self, x: A::Source) -> (B::Target, Self::Flags) {

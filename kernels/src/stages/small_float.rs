@@ -1,32 +1,31 @@
 //! Floats narrower than f32: to f32, which holds every value of theirs, and back.
 //!
 //! One encoder serves all formats; it reads the format's constants from registers. `bfloat16` (a
-//! truncated f32), `float8_e8m0fnu` (no mantissa) and, where the CPU converts it, `float16` have their
-//! own. One-byte floats are decoded by tables, so only the two-byte ones have decoders.
+//! truncated f32) and `float8_e8m0fnu` (no mantissa) have their own. One-byte floats are decoded by tables, so
+//! only the two-byte ones have decoders.
 
 use core::marker::PhantomData;
 
 use bytemuck::Pod;
 use num_traits::AsPrimitive;
 
-use super::Stage;
-use super::convert::{Clamp, Range, Real, Round};
-use super::per_element::{Loop, PerElement};
-use crate::stages::bind_loop;
-use crate::{ElementType, FloatFormat, Level, OutOfRange, Rounding, Specials};
+use super::convert::{Range, Round};
+use super::per_element::PerElement;
+use crate::element::BINARY16;
+use crate::{FloatFormat, OutOfRange, Rounding, Specials};
 
 const F32_MANTISSA_BITS: u32 = 23;
 const F32_BIAS: i32 = 127;
 const F32_INFINITY: u32 = 0x7f80_0000;
 const F32_QUIET_NAN: u32 = 0x7fc0_0000;
 
-/// One binary16 value as f32, for levels without an instruction for it.
+/// One binary16 value as f32.
 #[inline(always)]
 pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
     let magnitude = u32::from(bits & 0x7fff);
-    let aligned = magnitude << (F32_MANTISSA_BITS - F16.mantissa_bits);
-    let normal = aligned + (((F32_BIAS - F16.bias) as u32) << F32_MANTISSA_BITS);
+    let aligned = magnitude << (F32_MANTISSA_BITS - BINARY16.mantissa_bits);
+    let normal = aligned + (((F32_BIAS - BINARY16.bias) as u32) << F32_MANTISSA_BITS);
     // A subnormal is its mantissa in units of 2^−24; a product with a power of two is exact.
     let subnormal = (magnitude as f32 * (1.0 / 16_777_216.0)).to_bits();
     let finite = if magnitude < 0x0400 { subnormal } else { normal };
@@ -34,10 +33,7 @@ pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     f32::from_bits(sign | if magnitude >= 0x7c00 { not_finite } else { finite })
 }
 
-const F16: FloatFormat =
-    FloatFormat { exponent_bits: 5, mantissa_bits: 10, bias: 15, specials: Specials::Ieee };
-
-/// `float16` to f32, by the level's instruction if it has one.
+/// `float16` to f32.
 #[derive(Clone, Copy)]
 pub(crate) struct DecodeF16;
 
@@ -52,21 +48,6 @@ impl PerElement for DecodeF16 {
     }
 }
 
-/// `bfloat16` to f32: the upper half of its bits. Signalling NaNs stay so.
-#[derive(Clone, Copy)]
-pub(crate) struct WidenBf16;
-
-impl PerElement for WidenBf16 {
-    type Source = u16;
-    type Target = f32;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: u16) -> (f32, ()) {
-        (f32::from_bits(u32::from(x) << 16), ())
-    }
-}
-
 /// `bfloat16` to f32, NaNs made quiet.
 #[derive(Clone, Copy)]
 pub(crate) struct DecodeBf16;
@@ -78,31 +59,9 @@ impl PerElement for DecodeBf16 {
 
     #[inline(always)]
     fn convert(&self, x: u16) -> (f32, ()) {
-        let (wide, ()) = WidenBf16.convert(x);
+        let wide = f32::from_bits(u32::from(x) << 16);
         let quiet = if wide.is_nan() { 0x0040_0000 } else { 0 };
         (f32::from_bits(wide.to_bits() | quiet), ())
-    }
-}
-
-/// A `bfloat16`, as f32, brought near to zero without leaving its residue modulo 2^`BITS`: with eight
-/// bits of precision it is a multiple of that from 2^(`BITS` + 7) on. Flags NaN and infinities.
-#[derive(Clone, Copy)]
-pub(crate) struct NearResidue<const BITS: i32>;
-
-impl<const BITS: i32> PerElement for NearResidue<BITS> {
-    type Source = f32;
-    type Target = f32;
-    type Flags = u32;
-
-    #[inline(always)]
-    fn convert(&self, x: f32) -> (f32, u32) {
-        let limit = f32::from_bits(((F32_BIAS + BITS + 7) as u32) << F32_MANTISSA_BITS);
-        (if x.abs() < limit { x } else { 0.0 }, x.zero_if_finite().to_bits())
-    }
-
-    #[inline(always)]
-    fn refuses(&self, flags: u32) -> bool {
-        flags & !SIGN != 0
     }
 }
 
@@ -278,36 +237,6 @@ impl<R: Round, M: Range> PerElement for EncodeBf16<R, M> {
     }
 }
 
-/// f32 that is no NaN, and does not leave the range, to `bfloat16`.
-#[derive(Clone, Copy)]
-pub(crate) struct EncodeBf16InRange<R>(pub(crate) PhantomData<R>);
-
-impl<R: Round> PerElement for EncodeBf16InRange<R> {
-    type Source = f32;
-    type Target = u16;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: f32) -> (u16, ()) {
-        ((carried_to_bf16::<R>(x.to_bits()) >> 16) as u16, ())
-    }
-}
-
-/// f32 that is known to be a value of `bfloat16`.
-#[derive(Clone, Copy)]
-pub(crate) struct ExactBf16;
-
-impl PerElement for ExactBf16 {
-    type Source = f32;
-    type Target = u16;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: f32) -> (u16, ()) {
-        ((x.to_bits() >> 16) as u16, ())
-    }
-}
-
 /// f32 to `float8_e8m0fnu`: powers of two, rounded between each other.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodeE8m0<R, M>(pub(crate) PhantomData<(R, M)>);
@@ -364,66 +293,4 @@ impl<R: Round, M: Range> PerElement for EncodeE8m0<R, M> {
     fn refuses(&self, flags: u32) -> bool {
         flags & SIGN != 0
     }
-}
-
-/// f32 to `float16`, by the level's instruction if it has one.
-#[derive(Clone, Copy)]
-pub(crate) struct EncodeF16<R, M>(Encode<u16, R, M>);
-
-impl<R: Round, M: Range> EncodeF16<R, M> {
-    pub(crate) fn new() -> Self {
-        Self(Encode::new(F16))
-    }
-}
-
-impl<R: Round, M: Range> PerElement for EncodeF16<R, M> {
-    type Source = f32;
-    type Target = u16;
-    type Flags = u32;
-
-    #[inline(always)]
-    fn convert(&self, x: f32) -> (u16, u32) {
-        self.0.convert(x)
-    }
-
-    #[inline(always)]
-    fn refuses(&self, flags: u32) -> bool {
-        flags & SIGN != 0
-    }
-}
-
-/// f32 to `float16` for values that round into its range.
-#[derive(Clone, Copy)]
-pub(crate) struct EncodeF16InRange<R>(Encode<u16, R, Clamp>);
-
-impl<R: Round> EncodeF16InRange<R> {
-    pub(crate) fn new() -> Self {
-        Self(Encode::new(F16))
-    }
-}
-
-impl<R: Round> PerElement for EncodeF16InRange<R> {
-    type Source = f32;
-    type Target = u16;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: f32) -> (u16, ()) {
-        (self.0.convert(x).0, ())
-    }
-}
-
-/// The stage from f32 to a one-byte float. `with_infinities` says that f32's may stand for numbers beyond
-/// f32, which are out of range.
-pub(crate) fn minifloat_encoder<R: Round, M: Range>(
-    target: ElementType,
-    format: FloatFormat,
-    with_infinities: bool,
-    _level: Level,
-) -> Stage {
-    if target == ElementType::Float8E8M0Fnu {
-        return bind_loop(Loop(EncodeE8m0::<R, M>(PhantomData)));
-    }
-    let encode = Encode::<u8, R, M>::new(format);
-    bind_loop(Loop(if with_infinities { encode.with_infinities() } else { encode }))
 }

@@ -1,4 +1,5 @@
-//! The place of an output: a temporary directory beside it, moved there when the array is whole.
+//! The place of an output: a temporary directory beside it, moved there when the array is whole. Behind a URL,
+//! a temporary directory of the system, uploaded when the array is whole.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,15 +9,28 @@ use anyhow::{Context, bail};
 use tempfile::TempDir;
 
 use super::store::{Kind, archive, kind, url};
+#[cfg(feature = "object-store")]
+use super::upload::Upload;
 use crate::error::Result;
+use crate::runtime::Runtime;
 
 /// A place for an array, found fit for it.
 #[derive(Debug)]
 pub struct Destination {
-    path: PathBuf,
+    target: Target,
+    /// Where the temporary directory goes, and how its name begins.
     parent: PathBuf,
     name: String,
-    replaces: bool,
+}
+
+#[derive(Debug)]
+enum Target {
+    Directory {
+        path: PathBuf,
+        replaces: bool,
+    },
+    #[cfg(feature = "object-store")]
+    Url(Upload),
 }
 
 impl Destination {
@@ -26,9 +40,12 @@ impl Destination {
     }
 
     fn check(input: &Path, output: &Path, overwrite: bool) -> Result<Self> {
+        if let Some(url) = url(output) {
+            return Self::remote(input, url, overwrite);
+        }
         let is_zip = output.extension().is_some_and(|extension| extension == "zip");
-        if is_zip || url(output).is_some() || archive(output).is_some() {
-            bail!("URLs and zip files can only be read; write to a directory");
+        if is_zip || archive(output).is_some() {
+            bail!("zip files can only be read; write to a directory");
         }
         let name = output.file_name().context("OUTPUT must end in the name of a directory")?;
         let name = name.to_str().context("the name is not UTF-8")?.to_owned();
@@ -60,19 +77,41 @@ impl Destination {
             Ok(_) if kind(&path) == Kind::Array => true,
             Ok(_) => bail!("exists and is not an array; --overwrite replaces arrays only"),
         };
-        Ok(Self { path, parent, name, replaces })
+        Ok(Self { target: Target::Directory { path, replaces }, parent, name })
+    }
+
+    /// A place behind a URL.
+    #[cfg(feature = "object-store")]
+    fn remote(input: &Path, url: &str, overwrite: bool) -> Result<Self> {
+        let upload = Upload::new(input, url, overwrite)?;
+        let name = upload.name().to_owned();
+        Ok(Self { target: Target::Url(upload), parent: std::env::temp_dir(), name })
+    }
+
+    #[cfg(not(feature = "object-store"))]
+    fn remote(_: &Path, _: &str, _: bool) -> Result<Self> {
+        bail!(
+            "this recast writes to no URLs; build it with --features object-store, or write to a \
+             directory"
+        );
     }
 
     /// A new temporary directory beside the place; it goes away with the value. What runs that were
     /// killed have left there goes away before.
     pub(crate) fn stage(&self) -> Result<Staged> {
+        #[cfg(feature = "object-store")]
+        if let Target::Url(upload) = &self.target {
+            upload.probe()?;
+        }
         let prefix = format!("{}.recast-tmp-", self.name);
         self.clear(&prefix);
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix);
         // Less the user's umask, as for every directory; the default would be for the user alone.
         #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        if matches!(self.target, Target::Directory { .. }) {
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        }
         let staged = builder.tempdir_in(&self.parent).map_err(anyhow::Error::from);
         let directory = staged.map_err(|error| unwritten(error, &self.parent.display()))?;
         // Where directories cannot be locked, what is left of a killed run stays.
@@ -93,19 +132,26 @@ impl Destination {
         }
     }
 
-    /// Moves what was staged to its place; at any moment that is the whole array, or what was there.
-    pub(crate) fn commit(&self, staged: Staged) -> Result<()> {
-        let shown = || self.path.display().to_string();
+    /// Brings what was staged to its place. In a directory that is at any moment the whole array, or what
+    /// was there.
+    #[cfg_attr(not(feature = "object-store"), allow(unused_variables))]
+    pub(crate) fn commit(&self, staged: Staged, runtime: &Runtime) -> Result<()> {
+        let (path, replaces) = match &self.target {
+            Target::Directory { path, replaces } => (path, *replaces),
+            #[cfg(feature = "object-store")]
+            Target::Url(upload) => return upload.commit(staged.path(), runtime),
+        };
+        let shown = || path.display().to_string();
         let from = staged.path();
-        if self.replaces {
+        if replaces {
             // The old array goes away with the temporary directory.
-            return exchange(from, &self.path).with_context(shown);
+            return exchange(from, path).with_context(shown);
         }
         // What appeared there meanwhile stays: an empty directory would be replaced silently.
-        if self.path.symlink_metadata().is_ok() {
+        if path.symlink_metadata().is_ok() {
             bail!("{} has appeared meanwhile; --overwrite replaces an array", shown());
         }
-        fs::rename(from, &self.path).with_context(shown)?;
+        fs::rename(from, path).with_context(shown)?;
         let _ = staged.directory.keep();
         Ok(())
     }

@@ -15,6 +15,9 @@ use crate::error::Result;
 /// The attribute with the provenance.
 pub(crate) const PROVENANCE: &str = "recast";
 
+/// Where xarray keeps the names of dimensions in Zarr v2.
+pub(crate) const ARRAY_DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
+
 /// Codecs without a configuration as objects, which every reader takes; zarrs writes bare names.
 pub(crate) fn as_objects(codecs: &mut Value) {
     for codec in codecs.as_array_mut().into_iter().flatten() {
@@ -91,7 +94,6 @@ pub(crate) fn set_byte_order(document: &mut Value, order: ByteOrder) {
 
 /// What xarray keeps in an attribute in Zarr v2 has a member of its own in Zarr v3.
 pub(crate) fn name_dimensions(document: &mut Map<String, Value>) {
-    const ATTRIBUTE: &str = "_ARRAY_DIMENSIONS";
     let names = |value: &Value| -> Option<Vec<Value>> {
         let names = value.as_array()?;
         names.iter().all(Value::is_string).then(|| names.clone())
@@ -100,11 +102,11 @@ pub(crate) fn name_dimensions(document: &mut Map<String, Value>) {
     let Some(attributes) = document.get_mut("attributes").and_then(Value::as_object_mut) else {
         return;
     };
-    let Some(names) = attributes.get(ATTRIBUTE).and_then(names) else { return };
+    let Some(names) = attributes.get(ARRAY_DIMENSIONS).and_then(names) else { return };
     if Some(names.len()) != rank {
         return;
     }
-    attributes.remove(ATTRIBUTE);
+    attributes.remove(ARRAY_DIMENSIONS);
     if document.get("dimension_names").is_none_or(Value::is_null) {
         document.insert("dimension_names".into(), names.into());
     }

@@ -7,8 +7,11 @@ pub(crate) mod region;
 #[cfg(feature = "object-store")]
 mod remote;
 pub(crate) mod rewrite_metadata;
+pub(crate) mod shard_codecs;
 pub(crate) mod source;
 pub(crate) mod store;
 pub(crate) mod transfer;
 pub(crate) mod tree;
+#[cfg(feature = "object-store")]
+mod upload;
 pub(crate) mod writer;

@@ -1,15 +1,18 @@
-//! Arrays and groups behind URLs, to be read.
+//! What lies behind URLs.
 //!
 //! zarrs has adapters for this, but they ask for the size of every chunk before they read it, and read
 //! it by a range, which plain web servers do not know.
 
 use std::error::Error;
 use std::io;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use futures_util::TryStreamExt;
+use futures_util::future::{Either, select};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
@@ -24,7 +27,7 @@ use zarrs::storage::{
     StorageError, StoreKey, StoreKeys, StoreKeysPrefixes, StorePrefix,
 };
 
-use crate::error::Result;
+use crate::error::{Interrupted, Result};
 
 /// What lies below a URL.
 pub(crate) struct Remote {
@@ -113,6 +116,42 @@ impl Remote {
             all.iter().filter_map(|one| Some((self.key(&one.location)?, one.size))).collect();
         keys.sort();
         Ok(keys)
+    }
+
+    /// The keys of all objects below the URL.
+    pub(super) fn keys(&self) -> Result<Vec<String>> {
+        Ok(self.list()?.iter().map(|key| key.as_str().to_owned()).collect())
+    }
+
+    /// Stores an object under a key. An interruption ends the wait for the server.
+    pub(super) fn put(&self, key: &str, bytes: Vec<u8>, interrupt: &AtomicBool) -> Result<()> {
+        let path = self.path(key)?;
+        let interrupted = async {
+            while !interrupt.load(Ordering::Relaxed) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let put = self.store.put(&path, bytes.into());
+        let ended = self.runtime.block_on(async {
+            match select(pin!(put), pin!(interrupted)).await {
+                Either::Left((result, _)) => Some(result),
+                Either::Right(_) => None,
+            }
+        });
+        let Some(result) = ended else { return Err(Interrupted.into()) };
+        self.found(key, result)?
+            .map(|_| ())
+            .with_context(|| format!("{}: there is no such bucket", self.url))
+    }
+
+    /// Removes the objects under keys; one that is not there is none.
+    pub(super) fn remove(&self, keys: &[String]) -> Result<()> {
+        let paths: Vec<_> =
+            keys.iter().map(|key| self.path(key)).collect::<Result<_, StorageError>>()?;
+        let paths = stream::iter(paths.into_iter().map(Ok)).boxed();
+        let removed = self.store.delete_stream(paths).try_collect::<Vec<_>>();
+        self.found("", self.runtime.block_on(removed))?;
+        Ok(())
     }
 
     fn refuse_unlisted(&self) -> Result<(), StorageError> {
@@ -221,6 +260,16 @@ fn s3(bucket: &str) -> Result<Arc<dyn ObjectStore>> {
     if endpoint.starts_with("http://") && !may_be_plain {
         bail!("AWS_ENDPOINT_URL is {endpoint}, without TLS; AWS_ALLOW_HTTP=true allows that");
     }
+    // A chunk may take long, but not pause for long.
+    let mut builder = builder;
+    for (key, value) in
+        [(ClientConfigKey::Timeout, "1 hour"), (ClientConfigKey::ReadTimeout, "30 seconds")]
+    {
+        let key = AmazonS3ConfigKey::Client(key);
+        if builder.get_config_value(&key).is_none() {
+            builder = builder.with_config(key, value);
+        }
+    }
     let store = builder.with_bucket_name(bucket).with_retry(retries()).build();
     Ok(Arc::new(store.map_err(|error| anyhow::anyhow!(reason(&error)))?))
 }
@@ -283,7 +332,19 @@ fn reason(error: &object_store::Error) -> String {
         }
         _ => "",
     };
-    format!("{last}{hint}")
+    format!("{}{hint}", of_server(&last.to_string()))
+}
+
+/// What a server says, without the document around it.
+fn of_server(text: &str) -> String {
+    let part = |tag: &str| {
+        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+        Some(rest.split_once(&format!("</{tag}>"))?.0)
+    };
+    match part("Code").zip(part("Message")) {
+        Some((code, message)) => format!("{code}: {message}"),
+        None => text.to_owned(),
+    }
 }
 
 /// Whether a certificate was refused for who has issued it.

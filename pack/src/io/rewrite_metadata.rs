@@ -14,9 +14,11 @@ use zarrs::filesystem::FilesystemStore;
 
 use super::destination::unwritten;
 use super::metadata::{self, as_objects, name_dimensions, set, set_byte_order, translated};
+use super::shard_codecs::with_value_codecs;
 use super::source::Source;
 use super::transfer::{Transfer, Transferred, transferred};
 use crate::error::Result;
+use crate::options::ShardCodecs;
 use crate::runtime::Workers;
 
 /// The metadata of an array as Zarr v3, to be changed and written over the same chunks.
@@ -74,11 +76,16 @@ impl RewrittenMetadata {
         }
     }
 
-    /// Puts value codecs before all others.
-    pub(crate) fn prepend(&mut self, codecs: &[Codec]) {
-        let before = codecs.iter().map(Codec::to_json);
+    /// Puts value codecs before all others; in an array with shards, before those of their parts.
+    /// `element_type` is that of what reaches them.
+    pub(crate) fn prepend(
+        &mut self,
+        codecs: &[Codec],
+        element_type: ElementType,
+        place: ShardCodecs,
+    ) {
         let behind = self.document.get("codecs").and_then(Value::as_array).cloned();
-        let all = before.chain(behind.unwrap_or_default()).collect();
+        let all = with_value_codecs(codecs, behind.unwrap_or_default(), element_type, place);
         self.document.insert("codecs".into(), Value::Array(all));
     }
 

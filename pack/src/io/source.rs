@@ -11,13 +11,16 @@ use anyhow::{Context, anyhow, bail};
 use recast_kernels::{ElementType, Scalar};
 use serde_json::Value;
 use zarr_recast::{FillCheck, data_type};
-use zarrs::array::{Array, ArrayBytes, ArrayCreateError, ArrayMetadata, ArraySubset, CodecOptions};
+use zarrs::array::{
+    Array, ArrayBytes, ArrayCreateError, ArrayMetadata, ArrayShardedExt, ArraySubset, CodecOptions,
+};
 use zarrs::storage::ReadableListableStorageTraits;
 
 use super::codec_steps::Steps;
 use super::region::Region;
 use super::store::{Kind, Location};
 use crate::error::{Result, guarded};
+use crate::options::ShardCodecs;
 use crate::runtime::{ChunkMemory, Pass, Runtime};
 
 /// More chunks than this would take hours even if none were stored.
@@ -139,6 +142,17 @@ impl Source {
             source.region(0)?;
         }
         Ok(source)
+    }
+
+    /// Refuses a place for value codecs in shards if there are none.
+    pub(crate) fn refuse_place(&self, place: ShardCodecs) -> Result<()> {
+        if place != ShardCodecs::Auto && !self.array.is_sharded() {
+            bail!(
+                "{}: --shard-codecs is for arrays with shards, and this has none; leave it out",
+                self.path.display()
+            );
+        }
+        Ok(())
     }
 
     pub(crate) fn path(&self) -> &Path {

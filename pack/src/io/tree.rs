@@ -12,6 +12,7 @@ use zarrs::array::{ArrayMetadata, ArrayMetadataV2};
 
 use super::destination::unwritten;
 use super::metadata::{document_of_v2, write_document};
+use super::shard_codecs::has_shards;
 use super::store::{Kind, Location};
 use super::transfer::{Transfer, transferred};
 use crate::error::Result;
@@ -38,6 +39,11 @@ impl Node {
     /// Whether value codecs stand among the codecs of an array, also inside shards.
     pub(crate) fn has_value_codecs(&self) -> bool {
         self.document.get("codecs").is_some_and(has_value_codecs)
+    }
+
+    /// Whether an array has shards.
+    pub(crate) fn has_shards(&self) -> bool {
+        self.document.get("codecs").is_some_and(has_shards)
     }
 
     /// The keys of an array's chunks from here, in order.

@@ -17,9 +17,10 @@ use zarrs::array::{
 use super::destination::unwritten;
 use super::metadata::name_dimensions;
 use super::region::Region;
+use super::shard_codecs::with_value_codecs;
 use super::source::Source;
 use crate::error::Result;
-use crate::options::Compressor;
+use crate::options::{Compressor, ShardCodecs};
 
 /// Writes the chunks of an array that another one is the model of.
 pub(crate) struct Writer {
@@ -38,6 +39,8 @@ pub(crate) struct Encoding<'a> {
     /// The value codecs.
     pub(crate) codecs: &'a [Codec],
     pub(crate) compressor: Compressor,
+    /// Where the value codecs go if the model has shards.
+    pub(crate) shard_codecs: ShardCodecs,
 }
 
 impl Writer {
@@ -47,7 +50,7 @@ impl Writer {
         encoding: &Encoding<'_>,
         attributes: Map<String, Value>,
     ) -> Result<Self> {
-        let Encoding { element_type, fill_value, codecs, compressor } = *encoding;
+        let Encoding { element_type, fill_value, codecs, compressor, shard_codecs } = *encoding;
         let array = model.array();
         let inner = plain_codecs(element_type, compressor);
         let inner = match array.is_sharded().then(|| array.effective_subchunk_shape()).flatten() {
@@ -75,7 +78,7 @@ impl Writer {
         let metadata: ArrayMetadata = serde_json::from_value(document.clone())?;
         let stored = Array::new_with_metadata(Arc::new(()), "/", metadata)?;
 
-        let all: Vec<Value> = codecs.iter().map(Codec::to_json).chain(inner).collect();
+        let all = with_value_codecs(codecs, inner, model.element_type(), shard_codecs);
         if let Some(object) = document.as_object_mut() {
             object.insert("data_type".into(), model.element_type().name().into());
             object.insert("fill_value".into(), fill_value::to_json(model.fill_value()));

@@ -29,7 +29,7 @@ pub enum CatFormat {
 /// Writes the decoded elements of an array: little-endian, in C order.
 ///
 /// # Errors
-/// An array that cannot be read; with [`CatFormat::Npy`], a type that NumPy has not; `output` fails.
+/// An array that cannot be read; with [`CatFormat::Npy`], a type that `NumPy` lacks; `output` fails.
 pub fn cat(
     array: impl AsRef<Path>,
     format: CatFormat,

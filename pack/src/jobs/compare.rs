@@ -14,7 +14,7 @@ use crate::io::region::Region;
 use crate::io::source::Source;
 use crate::json;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
 use crate::scan::missing::Markers;
 use crate::scan::number::{Number, is_wide};
 use crate::scan::surveyor::survey;
@@ -328,6 +328,7 @@ impl<'a> Pair<'a> {
             element_type: self.common,
             markers: self.apart.clone(),
             shape: self.a.array().shape().to_vec(),
+            labels: Labels::of(self.a),
             values: ends.unwrap_or_default(),
             codes: None,
             max_error,

@@ -12,11 +12,12 @@ use crate::runtime::Runtime;
 pub struct Pending<R> {
     report: R,
     output: Option<(Destination, Staged)>,
+    runtime: Runtime,
 }
 
 impl<R> Pending<R> {
-    pub(crate) fn new(report: R, output: Option<(Destination, Staged)>) -> Self {
-        Self { report, output }
+    pub(crate) fn new(report: R, output: Option<(Destination, Staged)>, runtime: &Runtime) -> Self {
+        Self { report, output, runtime: runtime.clone() }
     }
 
     /// What the job has done.
@@ -24,17 +25,19 @@ impl<R> Pending<R> {
         &self.report
     }
 
-    /// Puts the output in place. At any moment the whole array is there, or what was there before.
+    /// Puts the output in place. In a directory, at any moment the whole array is there, or what was there
+    /// before. Behind a URL, chunks come first and metadata last, so that only the whole array opens.
     ///
     /// # Errors
-    /// The place cannot be written to, or something has appeared there meanwhile.
+    /// The place cannot be written to, or something has appeared there meanwhile;
+    /// [`Runtime::interrupt`] was set while chunks were uploaded. What was uploaded is removed then.
     pub fn commit(self) -> std::result::Result<R, Error> {
         Ok(self.committed()?)
     }
 
     fn committed(self) -> Result<R> {
         if let Some((destination, staged)) = self.output {
-            destination.commit(staged)?;
+            destination.commit(staged, &self.runtime)?;
         }
         Ok(self.report)
     }
@@ -110,5 +113,5 @@ fn staged<W: Work + ?Sized>(
     runtime: &Runtime,
 ) -> Result<Pending<W::Report>> {
     let (report, staged) = job.work(Some(&destination), runtime)?;
-    Ok(Pending::new(report, staged.map(|staged| (destination, staged))))
+    Ok(Pending::new(report, staged.map(|staged| (destination, staged)), runtime))
 }

@@ -15,7 +15,7 @@ use crate::io::metadata::PROVENANCE;
 use crate::io::source::Source;
 use crate::io::writer::{Encoding, Writer};
 use crate::json;
-use crate::options::Compressor;
+use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::name_fill_value_of_v2;
 
@@ -73,7 +73,7 @@ impl UnpackJob {
         let source = Source::open_for(runtime, &self.input)?;
         let staged = destination.stage()?;
         let report = self.unpack_into(&source, staged.path(), runtime)?;
-        Ok(Pending::new(report, Some((destination, staged))))
+        Ok(Pending::new(report, Some((destination, staged)), runtime))
     }
 
     /// Unpacks an array into a directory.
@@ -93,6 +93,7 @@ impl UnpackJob {
             fill_value: source.fill_value(),
             codecs: &[],
             compressor: self.compressor,
+            shard_codecs: ShardCodecs::Auto,
         };
         let writer = Writer::new(source, &encoding, attributes)?;
         let work = |number| -> Result<u64> {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{Deserialize, Deserializer, Error as _};
-use serde::ser::{Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use zarr_recast::JsonScalar;
 
@@ -70,6 +70,32 @@ impl Serialize for Compressor {
 impl<'de> Deserialize<'de> for Compressor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// Where value codecs go in an array with shards. As text: `auto`, `inside` or `outside`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ShardCodecs {
+    /// Inside, unless zarr-python could not open the array then; outside in that case.
+    #[default]
+    Auto,
+    /// Among the codecs of a shard's parts, so that readers decode only the parts they need.
+    Inside,
+    /// In front of the shards, where zarr-python opens every array, and decodes whole shards.
+    Outside,
+}
+
+impl FromStr for ShardCodecs {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "inside" => Ok(Self::Inside),
+            "outside" => Ok(Self::Outside),
+            _ => Err("auto, inside or outside is needed".to_owned()),
+        }
     }
 }
 

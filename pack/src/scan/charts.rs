@@ -3,18 +3,21 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use recast_kernels::{ElementType, Format};
+use serde_json::Value;
 
 use super::missing::Markers;
 use super::number::{Number, is_wide};
 use super::reader::Reader;
 use crate::error::Result;
+use crate::io::metadata::ARRAY_DIMENSIONS;
 use crate::io::region::Region;
+use crate::io::source::Source;
 use crate::runtime::Workers;
 
 /// Bars of a histogram at most.
 const BARS: usize = 120;
-/// Rows and columns of the map of errors at most.
-const MAP: [u64; 2] = [72, 120];
+/// Rows and columns of a map at most.
+const MAP: [u64; 2] = [120, 200];
 
 /// The elements of a chunk: original, decoded, and as they are stored.
 pub(crate) struct Pieces {
@@ -30,6 +33,7 @@ pub(crate) struct Frame {
     /// Values that are left out where both elements are the same.
     pub(crate) markers: Markers,
     pub(crate) shape: Vec<u64>,
+    pub(crate) labels: Labels,
     /// The ends of the values.
     pub(crate) values: (f64, f64),
     /// The type of the stored values, and the ends of those that the values have.
@@ -38,17 +42,25 @@ pub(crate) struct Frame {
     pub(crate) max_error: f64,
 }
 
-/// Histograms, and the map.
+/// Histograms and maps.
 #[derive(Debug)]
 pub struct Charts {
+    /// What the array says of its dimensions and values.
+    pub labels: Labels,
+    /// The cells of the maps.
+    pub grid: Grid,
+    /// One original value in each cell.
+    pub before: CellMap,
+    /// The same elements, decoded.
+    pub after: CellMap,
+    /// The largest |error| in each cell, over all other dimensions.
+    pub largest_errors: CellMap,
     /// Of the original values.
     pub values: Histogram,
     /// Of the stored codes.
     pub codes: Option<Histogram>,
     /// Of decoded − original.
     pub errors: Histogram,
-    /// Where the largest errors are.
-    pub map: ErrorMap,
 }
 
 /// Counts of numbers in bins of one width.
@@ -115,22 +127,20 @@ impl Histogram {
     }
 }
 
-/// The largest |error| in each cell of a grid over the last two dimensions that extend.
+/// Cells over the last two dimensions that extend.
 #[derive(Debug)]
-pub struct ErrorMap {
-    /// The dimensions that the grid shows; the others lie over each other.
+pub struct Grid {
+    /// These dimensions.
     pub dimensions: Vec<usize>,
     /// Their extents in the array, rows before columns; 1 for a dimension there is none for.
     pub extents: [u64; 2],
-    /// Rows and columns of the grid.
+    /// Rows and columns of cells.
     pub cells: [u64; 2],
-    largest: Vec<AtomicU64>,
+    /// Where maps of values cut through the array: the middle of each dimension but these.
+    pub at: Vec<u64>,
 }
 
-/// In place of a cell without elements.
-const EMPTY: u64 = u64::MAX;
-
-impl ErrorMap {
+impl Grid {
     fn new(shape: &[u64]) -> Self {
         let extending = shape.iter().enumerate().filter(|(_, extent)| **extent > 1);
         let mut dimensions: Vec<usize> = extending.map(|(dimension, _)| dimension).collect();
@@ -141,35 +151,108 @@ impl ErrorMap {
         };
         let extents = [extent(1), extent(0)];
         let cells = [extents[0].min(MAP[0]), extents[1].min(MAP[1])];
-        let count = cells[0] * cells[1];
-        let largest = (0..count).map(|_| AtomicU64::new(EMPTY)).collect();
-        Self { dimensions, extents, cells, largest }
+        let at = shape.iter().map(|extent| extent / 2).collect();
+        Self { dimensions, extents, cells, at }
     }
 
-    fn add(&self, place: &[u64], error: f64) {
+    /// Row and column of an element in the array.
+    fn coordinates(&self, place: &[u64]) -> [u64; 2] {
         let coordinate = |from_last: usize| {
             let dimension = self.dimensions.iter().rev().nth(from_last);
             dimension.and_then(|&dimension| place.get(dimension)).copied().unwrap_or(0)
         };
-        let [rows, columns] = self.cells;
-        let row = u128::from(coordinate(1)) * u128::from(rows) / u128::from(self.extents[0]);
-        let column = u128::from(coordinate(0)) * u128::from(columns) / u128::from(self.extents[1]);
-        if let Some(cell) = self.largest.get((row * u128::from(columns) + column) as usize) {
-            // Numbers that are not negative are in the order of their bits.
-            let larger =
-                |bits| (bits == EMPTY || f64::from_bits(bits) < error).then(|| error.to_bits());
-            let _ = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, larger);
+        [coordinate(1), coordinate(0)]
+    }
+
+    /// The cell in which an element lies.
+    fn cell(&self, [row, column]: [u64; 2]) -> usize {
+        let scaled = |coordinate: u64, side: usize| {
+            u128::from(coordinate) * u128::from(self.cells[side]) / u128::from(self.extents[side])
+        };
+        (scaled(row, 0) * u128::from(self.cells[1]) + scaled(column, 1)) as usize
+    }
+
+    /// The cell whose value an element is: the first element of a cell, in the cut that is shown.
+    fn sampled_cell(&self, place: &[u64]) -> Option<usize> {
+        let others = place.iter().zip(&self.at).enumerate();
+        let mut others = others.filter(|(dimension, _)| !self.dimensions.contains(dimension));
+        if others.any(|(_, (coordinate, at))| coordinate != at) {
+            return None;
+        }
+        let [row, column] = self.coordinates(place);
+        let cell = self.cell([row, column]);
+        let is_first = (row == 0 || self.cell([row - 1, column]) != cell)
+            && (column == 0 || self.cell([row, column - 1]) != cell);
+        is_first.then_some(cell)
+    }
+}
+
+/// A number for each cell of a [`Grid`] that has one.
+#[derive(Debug)]
+pub struct CellMap {
+    columns: u64,
+    numbers: Vec<AtomicU64>,
+}
+
+/// In place of a cell without a number: a NaN that no number is.
+const EMPTY: u64 = u64::MAX;
+
+impl CellMap {
+    fn new(grid: &Grid) -> Self {
+        let count = grid.cells[0] * grid.cells[1];
+        let numbers = (0..count).map(|_| AtomicU64::new(EMPTY)).collect();
+        Self { columns: grid.cells[1], numbers }
+    }
+
+    fn set(&self, cell: usize, number: f64) {
+        if let Some(place) = self.numbers.get(cell) {
+            place.store(number.to_bits(), Ordering::Relaxed);
         }
     }
 
-    /// The cells with elements: row, column, and the largest |error|.
+    /// Takes a number that is not negative if it is larger than what is there.
+    fn raise(&self, cell: usize, number: f64) {
+        if let Some(place) = self.numbers.get(cell) {
+            // Numbers that are not negative are in the order of their bits.
+            let larger =
+                |bits| (bits == EMPTY || f64::from_bits(bits) < number).then(|| number.to_bits());
+            let _ = place.fetch_update(Ordering::Relaxed, Ordering::Relaxed, larger);
+        }
+    }
+
+    /// The cells that have a number: row, column, and it.
     pub fn cells(&self) -> impl Iterator<Item = (u64, u64, f64)> {
-        let columns = self.cells[1];
-        self.largest.iter().enumerate().filter_map(move |(index, cell)| {
+        self.numbers.iter().enumerate().filter_map(|(index, cell)| {
             let bits = cell.load(Ordering::Relaxed);
             let index = index as u64;
-            (bits != EMPTY).then(|| (index / columns, index % columns, f64::from_bits(bits)))
+            (bits != EMPTY)
+                .then(|| (index / self.columns, index % self.columns, f64::from_bits(bits)))
         })
+    }
+}
+
+/// What an array says of its dimensions and values.
+#[derive(Clone, Debug, Default)]
+pub struct Labels {
+    /// The names of its dimensions, where they have any.
+    pub dimensions: Vec<Option<String>>,
+    /// The attribute `units`.
+    pub units: Option<String>,
+}
+
+impl Labels {
+    pub(crate) fn of(source: &Source) -> Self {
+        let array = source.array();
+        let attributes = array.attributes();
+        // Zarr v2 has them as an attribute.
+        let named = attributes.get(ARRAY_DIMENSIONS).and_then(Value::as_array);
+        let named = named.into_iter().flatten().map(|name| name.as_str().map(str::to_owned));
+        let dimensions = array.dimension_names().clone();
+        let units = attributes.get("units").and_then(Value::as_str);
+        Self {
+            dimensions: dimensions.unwrap_or_else(|| named.collect()),
+            units: units.filter(|units| !units.is_empty()).map(str::to_owned),
+        }
     }
 }
 
@@ -187,7 +270,14 @@ pub(crate) fn gather(
             Histogram::new(ends, BARS)
         }
     });
+    let grid = Grid::new(&frame.shape);
+    let [before, after, largest_errors] = [(); 3].map(|()| CellMap::new(&grid));
     let charts = Charts {
+        labels: frame.labels.clone(),
+        before,
+        after,
+        largest_errors,
+        grid,
         values: Histogram::new(frame.values, BARS),
         codes,
         errors: Histogram::of_errors(
@@ -195,7 +285,6 @@ pub(crate) fn gather(
             frame.element_type,
             frame.values.0.abs().max(frame.values.1.abs()),
         ),
-        map: ErrorMap::new(&frame.shape),
     };
     let one = |number| -> Result<()> {
         let Some((region, pieces)) = read(number)? else { return Ok(()) };
@@ -223,12 +312,21 @@ impl Charts {
         let after = reader.read(&pieces.after)?;
         let mut place = region.origin.clone();
         for (index, (&x, &y)) in before.iter().zip(&after).enumerate() {
+            let cell = self.grid.cell(self.grid.coordinates(&place));
+            let sampled = self.grid.sampled_cell(&place);
+            for (map, number) in [(&self.before, x), (&self.after, y)] {
+                let is_value =
+                    !number.is_nan() && !number.is_infinite() && !markers.contains(&number);
+                if let Some(cell) = sampled.filter(|_| is_value) {
+                    map.set(cell, number.to_f64());
+                }
+            }
             let is_marker = markers.contains(&x) && x == y;
             if !(x.is_nan() || x.is_infinite() || y.is_nan() || y.is_infinite() || is_marker) {
                 let error = y.minus(x);
                 self.values.add(x.to_f64());
                 self.errors.add(error);
-                self.map.add(&place, error.abs());
+                self.largest_errors.raise(cell, error.abs());
                 if let Some((histogram, code)) = self.codes.as_ref().zip(codes.get(index)) {
                     histogram.add(*code);
                 }
@@ -299,11 +397,29 @@ mod tests {
 
     #[test]
     fn errors_are_mapped_to_their_place() {
-        let map = ErrorMap::new(&[1, 3, 1, 400]);
-        assert_eq!((map.extents, map.cells), ([3, 400], [3, 120]));
-        map.add(&[0, 2, 0, 399], 0.5);
-        map.add(&[0, 2, 0, 398], 0.25);
-        assert_eq!(map.cells().collect::<Vec<_>>(), [(2, 119, 0.5)]);
-        assert_eq!(ErrorMap::new(&[]).cells, [1, 1]);
+        let grid = Grid::new(&[1, 3, 1, 400]);
+        assert_eq!((grid.extents, grid.cells), ([3, 400], [3, 200]));
+        let map = CellMap::new(&grid);
+        for (place, error) in [([0, 2, 0, 399], 0.5), ([0, 2, 0, 398], 0.25)] {
+            map.raise(grid.cell(grid.coordinates(&place)), error);
+        }
+        assert_eq!(map.cells().collect::<Vec<_>>(), [(2, 199, 0.5)]);
+        assert_eq!(Grid::new(&[]).cells, [1, 1]);
+    }
+
+    #[test]
+    fn each_cell_of_a_cut_shows_exactly_one_element() {
+        for shape in [[5, 7, 9], [1, 130, 201], [4, 121, 1000], [3, 1, 450], [1, 1, 2]] {
+            let grid = Grid::new(&shape);
+            let mut shown = vec![0; (grid.cells[0] * grid.cells[1]) as usize];
+            for place in (0..shape[0]).flat_map(|a| {
+                (0..shape[1]).flat_map(move |b| (0..shape[2]).map(move |c| [a, b, c]))
+            }) {
+                if let Some(cell) = grid.sampled_cell(&place) {
+                    shown[cell] += 1;
+                }
+            }
+            assert!(shown.iter().all(|&count| count == 1), "{shape:?}: {shown:?}");
+        }
     }
 }

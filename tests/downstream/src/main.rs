@@ -1,5 +1,7 @@
 //! Packs an array, reads it back by way of an asynchronous store, and asks about an element that fails.
 
+mod stable;
+
 use std::error::Error;
 use std::sync::Arc;
 
@@ -67,8 +69,37 @@ async fn arrays() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// What stays true when the crates grow.
+fn stability() -> Result<(), Box<dyn Error>> {
+    println!("{:?} types, roundings, modes and levels", stable::all());
+    let plan = Plan::builder(ElementType::Float32).cast(Cast::new(ElementType::Int8)).build()?;
+    let error = plan.run_to_vec(&300_f32.to_ne_bytes()).expect_err("300 is out of range").into();
+    let bound = Chain::bind(
+        ElementType::Float32,
+        Some(0.5_f32.into()),
+        &[CastValue::new(ElementType::Int8).into()],
+        &BindOptions::default(),
+    );
+    let texts = [
+        stable::rounding(Rounding::NearestAway),
+        stable::out_of_range(OutOfRange::Clamp),
+        stable::overflow(recast_kernels::FloatOverflow::Strict),
+        stable::format(ElementType::Float8E4M3.format()),
+        stable::level(plan.level()),
+        plan.steps().first().map_or("none", stable::step),
+        stable::error(&error),
+        stable::codec(&codecs()[0]),
+        stable::fill_check(FillCheck::Open),
+        stable::bind_error(&bound.expect_err("0.5 becomes 0")),
+    ];
+    let expected = "nearest known known float known known element specified known fill value";
+    assert_eq!(texts.join(" "), expected);
+    Ok(())
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     chains()?;
+    stability()?;
     arrays().await
 }

@@ -18,12 +18,14 @@ use crate::io::destination::{Destination, Staged};
 use crate::io::metadata::{PROVENANCE, name_dimensions};
 use crate::io::region::Region;
 use crate::io::rewrite_metadata::RewrittenMetadata;
+use crate::io::shard_codecs::{Readers, readers};
 use crate::io::source::Source;
 use crate::io::transfer::Transfer;
 use crate::jobs::pending::Work;
 use crate::json as scalars;
+use crate::options::ShardCodecs;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
 use crate::scan::missing::{FILL_VALUE, Markers};
 use crate::scan::number::integer;
 use crate::scan::reader::Reader;
@@ -40,6 +42,8 @@ pub struct FromCfJob {
     /// of CF's arithmetic in it. If both are or none is: float32 for integers of at most 16 bits whose
     /// attributes are float32 numbers, else float64.
     pub decoded_type: Option<ElementType>,
+    /// Where the codecs go in an array with shards.
+    pub shard_codecs: ShardCodecs,
     /// Replaces an array at `output`, once the new one is whole.
     pub overwrite: bool,
     /// Writes the attribute `recast`, which keeps the attributes that were replaced.
@@ -68,6 +72,8 @@ pub struct FromCfReport {
     pub fill_value: Scalar,
     /// All codecs, as in zarr.json.
     pub codecs: Value,
+    /// Who can read the output.
+    pub readers: Readers,
     /// Whether all codes and all elements decode to the very bits of CF's arithmetic.
     pub bit_identical: bool,
     /// The differences over codes.
@@ -240,6 +246,7 @@ impl FromCfJob {
             input: input.into(),
             output: output.into(),
             decoded_type: None,
+            shard_codecs: ShardCodecs::Auto,
             overwrite: false,
             provenance: true,
             charts: false,
@@ -260,6 +267,7 @@ impl Work for FromCfJob {
         runtime: &Runtime,
     ) -> Result<(FromCfReport, Option<Staged>)> {
         let source = Source::open_for(runtime, &self.input)?;
+        source.refuse_place(self.shard_codecs)?;
         let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let conversion =
             convert(&source, self, &workers).with_context(|| self.input.display().to_string())?;
@@ -310,6 +318,7 @@ impl FromCfJob {
             data_type: arithmetic.decoded_type(),
             fill_value,
             codecs: rewritten.codecs().clone(),
+            readers: readers(rewritten.codecs(), &inversion.codecs, arithmetic.decoded_type()),
             bit_identical: inversion.differences.is_none() && found.differences.is_none(),
             codes: CodeDifferences { differences: inversion.differences, which: codes.what },
             elements: found.differences,
@@ -373,8 +382,9 @@ fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conver
     name_dimensions(&mut names);
     let kept = names.remove("attributes").and_then(|kept| kept.as_object().cloned());
     rewritten.set_attributes(kept.unwrap_or_default());
-    rewritten.set_values(decoding.arithmetic.decoded_type(), decoding.fill_value);
-    rewritten.prepend(&decoding.inversion.codecs);
+    let decoded = decoding.arithmetic.decoded_type();
+    rewritten.set_values(decoded, decoding.fill_value);
+    rewritten.prepend(&decoding.inversion.codecs, decoded, job.shard_codecs);
     Ok(Conversion { rule, codes, decoding, other, rewritten })
 }
 
@@ -472,6 +482,7 @@ impl Conversion {
             element_type: arithmetic.decoded_type(),
             markers: Markers::default(),
             shape: source.array().shape().to_vec(),
+            labels: Labels::of(source),
             values: ends,
             codes: codes.map(|ends| (rule.code_type, ends)),
             max_error,

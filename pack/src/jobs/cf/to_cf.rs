@@ -90,7 +90,7 @@ impl ToCfJob {
         let source = Source::open_for(runtime, &self.input)?;
         let staged = destination.stage()?;
         let report = self.convert_into(&source, staged.path(), runtime)?;
-        Ok(Pending::new(report, Some((destination, staged))))
+        Ok(Pending::new(report, Some((destination, staged)), runtime))
     }
 
     /// Converts an array into a directory.

@@ -23,6 +23,7 @@ use crate::io::tree;
 use crate::jobs::cf::{FromCfJob, FromCfReport};
 use crate::jobs::pack::{PackJob, PackReport};
 use crate::jobs::pending::{Work, work_inside};
+use crate::options::ShardCodecs;
 use crate::runtime::Runtime;
 use crate::text::arrays;
 
@@ -124,7 +125,10 @@ impl Work for GroupJob {
             let Some(treatment) = treatments.remove(node.path.as_str()) else { continue };
             let array = node.path.clone();
             entries.push(match treatment {
-                Treatment::Pack(options) => {
+                Treatment::Pack(mut options) => {
+                    if !node.has_shards() {
+                        options.shard_codecs = ShardCodecs::Auto;
+                    }
                     let is_one = of_one_scale.contains(&node.path.as_str());
                     let together = of_one_scale.iter().filter(|_| is_one);
                     let job = PackJob {
@@ -178,6 +182,7 @@ fn pack_one(job: PackJob, place: Option<&Path>, runtime: &Runtime) -> Result<Arr
     }
     let job = FromCfJob {
         decoded_type: job.options.decoded_type,
+        shard_codecs: job.options.shard_codecs,
         provenance: job.provenance,
         charts: job.charts,
         ..FromCfJob::new(job.input, job.output)

@@ -109,7 +109,7 @@ impl UnpackGroupJob {
         tree::write_groups(&nodes, staged.path())?;
         let report =
             UnpackGroupReport { input: shown(), output: self.output.display().to_string(), arrays };
-        Ok(Pending::new(report, Some((destination, staged))))
+        Ok(Pending::new(report, Some((destination, staged)), runtime))
     }
 
     /// Unpacks an array of the group into a directory.

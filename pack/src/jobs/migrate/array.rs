@@ -18,7 +18,7 @@ use crate::io::source::Source;
 use crate::io::transfer::{Transfer, Transferred};
 use crate::io::writer::{Encoding, Writer};
 use crate::jobs::cf::attributes::is_packed;
-use crate::options::Compressor;
+use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::Workers;
 use crate::scan::missing::name_fill_value_of_v2;
 use crate::text::{bytes, count};
@@ -150,6 +150,7 @@ impl<'a> Migration<'a> {
             fill_value: chain.encoded_fill_value().context("the fill value was not encoded")?,
             codecs: &self.codecs,
             compressor,
+            shard_codecs: ShardCodecs::Auto,
         };
         let mut attributes = source.array().attributes().clone();
         name_fill_value_of_v2(&mut attributes, source);

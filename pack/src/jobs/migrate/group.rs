@@ -18,6 +18,7 @@ use crate::io::destination::unwritten;
 use crate::io::metadata::text;
 use crate::io::source::{Source, fill_check};
 use crate::io::store::{Kind, Location, below};
+use crate::io::transfer::Transfer;
 use crate::io::tree::{self, Node};
 use crate::runtime::{Runtime, Workers};
 use crate::text::arrays;
@@ -62,7 +63,7 @@ pub(super) fn migrate(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigrat
         Some(destination) => {
             let staged = destination.stage()?;
             let done = write(job, &nodes, staged.path(), runtime)?;
-            destination.commit(staged)?;
+            destination.commit(staged, runtime)?;
             done
         }
     };
@@ -130,7 +131,10 @@ fn write(
         done.push(match task(job, node, runtime)? {
             Task::Keep(reason) => {
                 node.copy(&place, transfer, runtime).with_context(shown)?;
-                let how = if job.copy { "copied" } else { "the same files" };
+                let how = match transfer {
+                    Transfer::Copy => "copied",
+                    Transfer::Link => "the same files",
+                };
                 MigratedArray::kept(node, &reason, how)
             }
             Task::Migrate(source) => {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::error::Result;
 use crate::io::destination::Destination;
+use crate::io::store::url;
 use crate::io::transfer::Transfer;
 use crate::options::Compressor;
 
@@ -51,6 +52,7 @@ impl MigrateJob {
 
     /// How files that stay the same get there.
     pub(super) fn transfer(&self) -> Transfer {
-        if self.copy { Transfer::Copy } else { Transfer::Link }
+        let is_remote = self.output.as_deref().is_some_and(|output| url(output).is_some());
+        if self.copy || is_remote { Transfer::Copy } else { Transfer::Link }
     }
 }

@@ -65,7 +65,7 @@ impl MigrateJob {
                 let staged = destination.stage()?;
                 let (place, transfer) = (staged.path(), self.transfer());
                 let outcome = migration.write(place, transfer, self.compressor, &workers)?;
-                destination.commit(staged)?;
+                destination.commit(staged, runtime)?;
                 outcome
             }
         };

@@ -120,6 +120,7 @@ impl Job<'_> {
             fill_value: fill,
             codecs: &packing.codecs,
             compressor: self.asked.options.compressor,
+            shard_codecs: self.asked.options.shard_codecs,
         };
         let sample = match scope {
             Scope::Some(numbers) => Some(numbers),

@@ -24,7 +24,7 @@ use crate::io::source::Source;
 use crate::jobs::pending::Work;
 use crate::options::Percentiles;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{Charts, Frame, Pieces, gather};
+use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
 use crate::scan::missing::Markers;
 use crate::scan::narrow::{Wanted, narrow};
 use crate::scan::survey::Survey;
@@ -54,6 +54,7 @@ impl Work for PackJob {
         // Of integers nothing need be said; what cannot be opened has none.
         let source = Source::open_for(runtime, &self.input)
             .or_else(|error| self.options.check_goal().and(Err(error)))?;
+        source.refuse_place(self.options.shard_codecs)?;
         let options = self.options.for_type(source.element_type())?;
         let asked = &Self { options, ..self.clone() };
         let others = self.others(&source, runtime)?;
@@ -194,6 +195,7 @@ impl Job<'_> {
             element_type: survey.element_type,
             markers: survey.apart.clone(),
             shape: self.source.array().shape().to_vec(),
+            labels: Labels::of(self.source),
             values: values.unwrap_or_default(),
             codes: Some((chain.encoded_type(), stored.unwrap_or_default())),
             max_error: packed.part.comparison.sums.max,

@@ -10,6 +10,7 @@ use super::encode::Packed;
 use super::job::Job;
 use crate::check::comparison::Errors;
 use crate::choose::room::storable;
+use crate::io::shard_codecs::{Readers, readers};
 use crate::json;
 use crate::options::PackOptions;
 use crate::scan::charts::Charts;
@@ -87,9 +88,8 @@ pub struct PackReport {
     /// The chunks of the array.
     #[serde(skip)]
     pub chunks: u64,
-    /// Whether there are value codecs at all.
-    #[serde(skip)]
-    pub has_value_codecs: bool,
+    /// Who can read the output; `None` without value codecs, which every reader of Zarr v3 can.
+    pub readers: Option<Readers>,
     /// How the array was packed.
     #[serde(skip)]
     pub options: PackOptions,
@@ -244,6 +244,8 @@ impl PackReport {
             encoded_fill_value: packing.chain.encoded_fill_value(),
             missing,
             suspects,
+            readers: (!packing.codecs.is_empty())
+                .then(|| readers(&codecs, &packing.codecs, survey.element_type)),
             codecs,
             range: survey.data_range,
             kept_range: survey.range,
@@ -285,7 +287,6 @@ impl PackReport {
             seconds,
             bytes_per_second: (source_bytes as f64 / seconds.max(1e-9)) as u64,
             chunks: job.source.chunks(),
-            has_value_codecs: !packing.codecs.is_empty(),
             options: options.clone(),
             charts,
         }

@@ -1,0 +1,29 @@
+//! Who can read an array with value codecs, as docs/compatibility.md shows.
+
+use recast_pack::{Readers, Reading};
+
+/// Others do not know the codecs.
+const OTHERS: &str = "not GDAL, netCDF: use recast unpack";
+
+pub(super) fn text(readers: Readers) -> String {
+    let zarr_python = if readers.needs_ml_dtypes {
+        "zarr-python 3.4.2 with zarr-recast and ml_dtypes"
+    } else {
+        "zarr-python 3.4.2 with zarr-recast or cast-value-rs"
+    };
+    let zarrs = "zarrs 0.23 with zarrs-recast";
+    match (readers.zarr_python, readers.zarrs) {
+        (Reading::Nothing, _) => format!(
+            "{zarrs}; not zarr-python 3.4.2, which opens no array whose codecs inside shards cannot \
+             encode 0 (--shard-codecs outside); {OTHERS}"
+        ),
+        (Reading::PartsOfShards, _) => format!(
+            "{zarr_python}, {zarrs}, both of which decode only the parts of shards they need; {OTHERS}"
+        ),
+        (Reading::WholeShards, _) => format!(
+            "{zarr_python}, which decodes whole shards, {zarrs}, which decodes the parts it needs; \
+             {OTHERS}"
+        ),
+        (Reading::Chunks, _) => format!("{zarr_python}, {zarrs}; {OTHERS}"),
+    }
+}

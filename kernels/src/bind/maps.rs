@@ -1,0 +1,195 @@
+//! Which stages the map of a cast becomes.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use super::class::{Class, FloatType, Width};
+use super::portable::with_int;
+use super::{Stages, copy, exactly, native, preimage, vector};
+use crate::key_table::KeyTable;
+use crate::stages::Stage;
+use crate::stages::bind_loop;
+use crate::stages::map::{Comparable, Find, Finder, Lookup, ReplaceBits, Substitute};
+use crate::stages::per_element::Loop;
+use crate::{Cast, Element, ElementType, Format, Level, Scalar};
+
+/// Keys besides NaN that elements are compared with one after the other; more are looked up.
+const COMPARED: usize = 8;
+
+/// The entries that can match: of equal keys the first.
+pub(super) fn distinct(map: &[(Scalar, Scalar)]) -> Cow<'_, [(Scalar, Scalar)]> {
+    if map.len() < 2 {
+        return Cow::Borrowed(map);
+    }
+    let table = KeyTable::new(map.iter().zip(1..).map(|((key, _), number)| (key.key(), number)));
+    if table.len() == map.len() {
+        return Cow::Borrowed(map);
+    }
+    let mut numbers: Vec<u32> = table.numbers().collect();
+    numbers.sort_unstable();
+    numbers.into_iter().map(|number| map[number as usize - 1]).collect()
+}
+
+/// The map of `cast` as a substitution among elements of the wide type `domain`, if each output is
+/// what some value there casts to.
+pub(super) fn substitute(
+    entries: &[(Scalar, Scalar)],
+    domain: ElementType,
+    cast: &Cast,
+    level: Level,
+) -> Option<Stage> {
+    fn of_type<T: Comparable + Element>(entries: &[(Scalar, Scalar)]) -> Option<Stage> {
+        let typed = |(key, value): &(Scalar, Scalar)| (native(*key), native(*value));
+        let nan = entries.iter().find(|(key, _)| key.is_nan()).map(|entry| typed(entry).1);
+        let plain: Vec<(T, T)> =
+            entries.iter().filter(|(key, _)| !key.is_nan()).map(typed).collect();
+        substitution(&plain, nan)
+    }
+    if entries.len() > COMPARED + 1 {
+        return None;
+    }
+    let entries: Vec<(Scalar, Scalar)> = entries
+        .iter()
+        .map(|(key, output)| Some((exactly(*key, domain)?, preimage(*output, domain, cast)?)))
+        .collect::<Option<_>>()?;
+    if let Some(stage) = vector::substitution(domain, &entries, level) {
+        return Some(stage);
+    }
+    match Class::of(domain) {
+        Class::Int(int) => with_int!(int, T => of_type::<T>(&entries)),
+        Class::Float(FloatType::Float32) => of_type::<f32>(&entries),
+        Class::Float(FloatType::Float64) => of_type::<f64>(&entries),
+        Class::Float(FloatType::Float16 | FloatType::BFloat16)
+        | Class::SubByte
+        | Class::SmallFloat => None,
+    }
+}
+
+/// The stage of a substitution at the scalar level, for up to eight keys besides NaN.
+fn substitution<T: Comparable>(plain: &[(T, T)], nan: Option<T>) -> Option<Stage> {
+    fn padded<T: Comparable, const N: usize>(plain: &[(T, T)], nan: Option<T>) -> Option<Stage> {
+        let mut entries = [*plain.first()?; N];
+        entries.iter_mut().zip(plain).for_each(|(place, entry)| *place = *entry);
+        Some(bind_loop(Substitute { entries, nan }))
+    }
+    match plain.len() {
+        0 => Some(bind_loop(Substitute::<T, 0> { entries: [], nan })),
+        1 => padded::<T, 1>(plain, nan),
+        2..=COMPARED => padded::<T, COMPARED>(plain, nan),
+        _ => None,
+    }
+}
+
+/// The map around a cast from the wide type `domain`.
+pub(super) fn lookup(
+    entries: &[(Scalar, Scalar)],
+    domain: ElementType,
+    target: ElementType,
+    cast: Stages,
+) -> Option<Stage> {
+    /// Elements as words of their size: floats, for which 0 equals −0, or the bits of integers.
+    fn of_type<T: Comparable>(
+        entries: &[(Scalar, Scalar)],
+        domain: ElementType,
+        target: ElementType,
+        cast: Stages,
+    ) -> Option<Stage> {
+        let typed = |key: Scalar| exactly(key, domain).map(native::<T>);
+        // One is a value of every type.
+        let harmless = typed(Scalar::from(1_u8))?;
+        let nan = entries.iter().position(|entry| entry.0.is_nan()).map_or(0, |at| at as u32 + 1);
+        if entries.iter().any(|(key, _)| typed(*key).is_none()) {
+            return None;
+        }
+        let plain = entries.iter().zip(1..).filter(|((key, _), _)| !key.is_nan());
+        let plain = plain.filter_map(|((key, _), number)| Some((typed(*key)?, number)));
+        let mut outputs = vec![0; entries.len() * target.size()];
+        for ((_, output), bytes) in entries.iter().zip(outputs.chunks_exact_mut(target.size())) {
+            let written = output.write_ne_bytes(bytes);
+            debug_assert!(written);
+        }
+        let lookup = Lookup {
+            finder: finder(plain, nan),
+            outputs,
+            harmless,
+            cast,
+            output_size: target.size(),
+        };
+        Some(lookup.stage())
+    }
+    match Class::of(domain) {
+        Class::Float(FloatType::Float32) => of_type::<f32>(entries, domain, target, cast),
+        Class::Float(FloatType::Float64) => of_type::<f64>(entries, domain, target, cast),
+        Class::Int(int) => match int.width {
+            Width::W8 => of_type::<u8>(entries, domain, target, cast),
+            Width::W16 => of_type::<u16>(entries, domain, target, cast),
+            Width::W32 => of_type::<u32>(entries, domain, target, cast),
+            Width::W64 => of_type::<u64>(entries, domain, target, cast),
+        },
+        Class::Float(FloatType::Float16 | FloatType::BFloat16)
+        | Class::SubByte
+        | Class::SmallFloat => None,
+    }
+}
+
+/// Up to [`COMPARED`] keys besides NaN are compared with, more are looked up. They may be many, so they
+/// are not gathered first.
+fn finder<T: Comparable>(plain: impl Iterator<Item = (T, u32)> + Clone, nan: u32) -> Finder<T> {
+    let few: Vec<(T, u32)> = plain.clone().take(COMPARED + 1).collect();
+    if few.len() > COMPARED {
+        let keys = plain.map(|(key, number)| (key.key(), number));
+        return Finder::Table(KeyTable::new(keys), nan, PhantomData);
+    }
+    // Without a key but NaN, zero is one that gives what no key does.
+    let mut keys = [few.first().copied().unwrap_or((T::zeroed(), 0)); COMPARED];
+    keys.iter_mut().zip(&few).for_each(|(place, key)| *place = *key);
+    Finder::Compare(bind_loop(Find { keys, nan }))
+}
+
+/// Bit patterns of 16-bit floats that elements are compared with one after the other: eight keys, each of
+/// which may be a zero with its two.
+const REPLACED: usize = 16;
+
+/// The map around a copy of `float16` or `bfloat16`: by bits, which a zero has two of and NaN many.
+pub(super) fn replace_bits(
+    element: ElementType,
+    entries: &[(Scalar, Scalar)],
+    level: Level,
+) -> Stage {
+    let bits = |scalar: Scalar| scalar.bits() as u16;
+    let patterns: Vec<(u16, u16)> = entries
+        .iter()
+        .filter(|(key, _)| !key.is_nan())
+        .flat_map(|(key, output)| {
+            let other = if key.is_zero() { bits(*key) ^ 0x8000 } else { bits(*key) };
+            [(bits(*key), bits(*output)), (other, bits(*output))]
+        })
+        .collect();
+    let infinity = match element.format() {
+        Format::Float(format) => format.infinity_bits() as u16,
+        Format::Integer { .. } => 0x7fff,
+    };
+    // No magnitude is above 0x7fff.
+    let nan = entries.iter().find(|(key, _)| key.is_nan());
+    let nan = nan.map_or((0x7fff, 0), |(_, output)| (infinity, bits(*output)));
+    if patterns.len() <= REPLACED {
+        // Zero as itself, where there is no key but NaN.
+        let mut entries = [patterns.first().copied().unwrap_or_default(); REPLACED];
+        entries.iter_mut().zip(&patterns).for_each(|(place, entry)| *place = *entry);
+        return level.bind_vectorized(Loop(ReplaceBits { entries, nan }));
+    }
+    // Bits as integers, each NaN a key of its own.
+    let nans = (nan.0..0x7fff).map(|below| below + 1);
+    let nans = nans.flat_map(|bits| [(bits, nan.1), (bits | 0x8000, nan.1)]);
+    let all: Vec<(u16, u16)> = patterns.iter().copied().chain(nans).collect();
+    let keys = all.iter().zip(1..).map(|((key, _), number)| (*key, number));
+    let lookup = Lookup {
+        finder: finder(keys, 0),
+        outputs: all.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
+        harmless: 0_u16,
+        cast: vec![copy(element, level)],
+        output_size: 2,
+    };
+    lookup.stage()
+}

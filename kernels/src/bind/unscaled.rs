@@ -1,0 +1,116 @@
+//! Casts from integers of 8 and 16 bits to `float32` and `float64`, then `x / scale + offset`, in one pass.
+
+use alloc::vec::Vec;
+use num_traits::Float;
+
+use super::class::{FloatType, IntType, Width};
+use super::number;
+use crate::ops::float::{FloatUnit, Unscale, UnscaleBut};
+use crate::ops::int_to_float::{ToDouble, ToSingle};
+use crate::ops::load;
+use crate::ops::store::Whole;
+use crate::pipeline::{Each, Load, Store, Then, Units, stage};
+use crate::simd::{I32s, Simd};
+use crate::stages::{Stage, as_output, run_all};
+use crate::{Affine, Cast, Scalar, Step, reference};
+
+/// The stage of both; none where an element may overflow, the map has several entries, or the division is
+/// not what [`Unscale`] makes of it.
+pub(super) fn bind<S: Simd>(
+    simd: S,
+    source: IntType,
+    target: FloatType,
+    cast: &Cast,
+    parameters: &Affine,
+) -> Option<Stage> {
+    match (source.width, source.signed) {
+        (Width::W8, true) => to_target(simd, load::Int8, source, target, cast, parameters),
+        (Width::W8, false) => to_target(simd, load::UInt8, source, target, cast, parameters),
+        (Width::W16, true) => to_target(simd, load::Int16, source, target, cast, parameters),
+        (Width::W16, false) => to_target(simd, load::UInt16, source, target, cast, parameters),
+        (Width::W32 | Width::W64, _) => None,
+    }
+}
+
+fn to_target<S, L>(
+    simd: S,
+    load: L,
+    source: IntType,
+    target: FloatType,
+    cast: &Cast,
+    parameters: &Affine,
+) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit = I32s<S>>,
+{
+    let unscaled = Unscaled::new(source, cast, parameters)?;
+    match target {
+        FloatType::Float32 => unscaled.bind(simd, load, ToSingle),
+        FloatType::Float64 => unscaled.bind(simd, load, ToDouble::<true>),
+        FloatType::Float16 | FloatType::BFloat16 => None,
+    }
+}
+
+/// Scale and offset, and the entry of the cast's map, unscaled.
+struct Unscaled {
+    source: IntType,
+    scale: f64,
+    offset: f64,
+    entry: Option<(f64, f64)>,
+}
+
+impl Unscaled {
+    fn new(source: IntType, cast: &Cast, parameters: &Affine) -> Option<Self> {
+        // Every operation is monotonic, so the ends of the range tell whether an element overflows.
+        let element = source.element();
+        let finite = [Scalar::min(element), Scalar::max(element)].into_iter().all(|end| {
+            let steps = [Step::Cast(Cast::new(cast.target)), Step::Unscale(*parameters)];
+            reference::run(end, &steps, 0).is_ok_and(Scalar::is_finite)
+        });
+        let entry = match cast.map[..] {
+            [] => None,
+            [(key, output)] => {
+                let value = reference::unscale(output, parameters).ok()?;
+                Some((key.to_f64(), number(value)?))
+            }
+            [_, _, ..] => return None,
+        };
+        // A missing offset or scale stands here as its neutral element.
+        finite.then(|| Self {
+            source,
+            scale: parameters.scale.map_or(1.0, Scalar::to_f64),
+            offset: parameters.offset.map_or(-0.0, Scalar::to_f64),
+            entry,
+        })
+    }
+
+    /// The stage, after it was compared with the division for every value that the integer type has.
+    fn bind<S, L, E>(&self, simd: S, load: L, convert: E) -> Option<Stage>
+    where
+        S: Simd,
+        L: Load<S, Unit = I32s<S>>,
+        E: Each<S, I32s<S>, Out: FloatUnit<S>>,
+        Whole: Store<S, E::Out>,
+    {
+        let scalar = <E::Out as FloatUnit<S>>::scalar;
+        let (scale, offset) = (scalar(self.scale), scalar(self.offset));
+        let unscale = Unscale { scale, reciprocal: scale.recip(), offset };
+        let bound = stage(simd, Units(load, Then(convert, unscale), Whole));
+        let element = self.source.element();
+        let [min, max] = [Scalar::min(element), Scalar::max(element)].map(reference::integer);
+        let every: Vec<u8> =
+            (min..=max).flat_map(|x| Scalar::from_bits(element, x as u64).to_ne_bytes()).collect();
+        let divided: Vec<_> = (min..=max).map(|x| scalar(x as f64) / scale + offset).collect();
+        let mut decoded = divided.clone();
+        let refused = run_all(core::slice::from_ref(&bound), &every, as_output(&mut decoded));
+        // As bytes, which tell −0 from 0.
+        let equal = bytemuck::cast_slice::<_, u8>(&divided) == bytemuck::cast_slice(&decoded);
+        if refused || !equal {
+            return None;
+        }
+        let Some((key, value)) = self.entry else { return Some(bound) };
+        let but = UnscaleBut { unscale, key: scalar(key), value: scalar(value) };
+        Some(stage(simd, Units(load, Then(convert, but), Whole)))
+    }
+}

@@ -1,0 +1,239 @@
+//! Which pipelines serve a source, a target and a policy, for the levels that have vector registers.
+
+use super::class::{Class, FloatType, IntType, Width};
+use super::{
+    affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int, number, preimage,
+    small_float, substitute, unscaled, wide,
+};
+use crate::ops::bytes::SwapBytes;
+use crate::pipeline::stage;
+use crate::simd::{Simd, WithSimd};
+use crate::stages::Stage;
+use crate::{Affine, Cast, ElementType, Entries, Level, Scalar, Step};
+use alloc::vec::Vec;
+
+/// A cast whose map has at most one entry.
+struct BindCast<'a> {
+    source: ElementType,
+    cast: &'a Cast,
+    entry: Option<(Scalar, Scalar)>,
+}
+
+impl WithSimd for BindCast<'_> {
+    type Output = Option<Vec<Stage>>;
+
+    fn with<S: Simd>(self, simd: S) -> Option<Vec<Stage>> {
+        let Self { source, cast, entry } = self;
+        bind_cast(simd, source, cast, entry)
+    }
+}
+
+/// Returns if this build leaves out the small types: behind a constant condition their kernels are not compiled.
+macro_rules! left_out_small_types {
+    () => {
+        if cfg!(not(feature = "small-types")) {
+            return None;
+        }
+    };
+}
+
+/// The stages of a cast; none where a table of all bytes serves better, or the entry has to be looked up.
+fn bind_cast<S: Simd>(
+    simd: S,
+    source: ElementType,
+    cast: &Cast,
+    entry: Option<(Scalar, Scalar)>,
+) -> Option<Vec<Stage>> {
+    match (Class::of(source), Class::of(cast.target)) {
+        (Class::Int(from), Class::Int(to)) => int_to_int::bind(simd, from, to, cast, entry),
+        (Class::Float(from), Class::Int(to)) => float_to_int::bind(simd, from, to, cast, entry),
+        (Class::Int(from), Class::Float(to)) => int_to_float::bind(simd, from, to, cast, entry),
+        (Class::Float(from), Class::Float(to)) => float_to_float::bind(simd, from, to, cast, entry),
+        (Class::Int(IntType { width: Width::W8, .. }), Class::SmallFloat)
+        | (
+            Class::SubByte | Class::SmallFloat,
+            Class::Int(IntType { width: Width::W8, .. }) | Class::SubByte | Class::SmallFloat,
+        ) => None,
+        (Class::SubByte | Class::SmallFloat, Class::Int(_) | Class::Float(_)) => {
+            left_out_small_types!();
+            // Its values as the wider type's, first.
+            let (widen, wide) = widen(simd, source)?;
+            let entry = match entry {
+                None => None,
+                Some((key, output)) => Some((exactly(key, wide)?, output)),
+            };
+            Some(core::iter::once(widen).chain(bind_cast(simd, wide, cast, entry)?).collect())
+        }
+        (Class::Int(_) | Class::Float(_), Class::SubByte) => {
+            left_out_small_types!();
+            let wide = wide(cast.target);
+            let entry = match entry {
+                None => None,
+                Some((key, output)) => Some((key, exactly(output, wide)?)),
+            };
+            let to_byte = Cast { target: wide, map: Entries::default(), ..cast.clone() };
+            let stages = bind_cast(simd, source, &to_byte, entry)?;
+            Some(stages.into_iter().chain([int_to_int::within_byte(simd, cast)]).collect())
+        }
+        (Class::Int(from), Class::SmallFloat) => {
+            left_out_small_types!();
+            let odd = int_to_float::to_odd_f32(simd, from, odd_entry(entry, cast)?);
+            Some(vec![odd, small_float::encode(simd, cast, false)?])
+        }
+        (Class::Float(from), Class::SmallFloat) => {
+            left_out_small_types!();
+            let odd = float_to_float::to_odd_f32(simd, from, odd_entry(entry, cast)?)?;
+            let encode = small_float::encode(simd, cast, from == FloatType::Float64)?;
+            Some(odd.into_iter().chain([encode]).collect())
+        }
+    }
+}
+
+/// An entry of a cast by way of float32, rounded to odd: the key, and the float32 that becomes the output. None
+/// where there is no such number.
+#[allow(clippy::option_option)] // no entry, and none that can be had
+fn odd_entry(entry: Option<(Scalar, Scalar)>, cast: &Cast) -> Option<Option<(Scalar, f64)>> {
+    match entry {
+        None => Some(None),
+        Some((key, output)) => {
+            Some(Some((key, number(preimage(output, ElementType::Float32, cast)?)?)))
+        }
+    }
+}
+
+/// The values of a sub-byte integer or a one-byte float in their [`wide`] type.
+fn widen<S: Simd>(simd: S, source: ElementType) -> Option<(Stage, ElementType)> {
+    let wide = wide(source);
+    let stage = if wide.is_float() {
+        small_float::decode(simd, source)?
+    } else {
+        int_to_int::canonical(simd, source)
+    };
+    Some((stage, wide))
+}
+
+/// Scale and offset beside a cast.
+struct BindScaled<'a> {
+    source: ElementType,
+    steps: [&'a Step; 2],
+}
+
+impl WithSimd for BindScaled<'_> {
+    type Output = Option<Stage>;
+
+    fn with<S: Simd>(self, simd: S) -> Option<Stage> {
+        match (Class::of(self.source), self.steps) {
+            (Class::Float(from), [Step::Scale(scale), Step::Cast(cast)]) => {
+                let Class::Int(to) = Class::of(cast.target) else { return None };
+                float_to_int::bind_scaled(simd, from, scale, to, cast)
+            }
+            (Class::Int(from), [Step::Cast(cast), Step::Unscale(scale)]) => {
+                let Class::Float(to) = Class::of(cast.target) else { return None };
+                unscaled::bind(simd, from, to, cast, scale)
+            }
+            // Nothing is gained from one loop for other steps.
+            (Class::Int(_) | Class::Float(_) | Class::SubByte | Class::SmallFloat, _) => None,
+        }
+    }
+}
+
+/// Scale and offset of float32 or float64.
+struct BindAffine<'a> {
+    element: ElementType,
+    parameters: &'a Affine,
+    encodes: bool,
+}
+
+impl WithSimd for BindAffine<'_> {
+    type Output = Option<Stage>;
+
+    fn with<S: Simd>(self, simd: S) -> Option<Stage> {
+        affine::bind(simd, self.element, self.parameters, self.encodes)
+    }
+}
+
+/// The stage of scale and offset, if the level has vectors for it; `encodes` says in which direction.
+pub(super) fn affine(
+    element: ElementType,
+    parameters: &Affine,
+    encodes: bool,
+    level: Level,
+) -> Option<Stage> {
+    level.dispatch(BindAffine { element, parameters, encodes })?
+}
+
+/// The bytes of elements of this size in reverse.
+struct BindSwapBytes(usize);
+
+impl WithSimd for BindSwapBytes {
+    type Output = Stage;
+
+    fn with<S: Simd>(self, simd: S) -> Stage {
+        match self.0 {
+            2 => stage(simd, SwapBytes::<2>),
+            4 => stage(simd, SwapBytes::<4>),
+            _ => stage(simd, SwapBytes::<8>),
+        }
+    }
+}
+
+/// The stage that reverses the bytes of elements of 2, 4 or 8 bytes, if the level has vectors.
+pub(super) fn swap_bytes(size: usize, level: Level) -> Option<Stage> {
+    level.dispatch(BindSwapBytes(size))
+}
+
+/// Elements of less than a byte with canonical unused bits.
+struct BindCanonical(ElementType);
+
+impl WithSimd for BindCanonical {
+    type Output = Stage;
+
+    fn with<S: Simd>(self, simd: S) -> Stage {
+        int_to_int::canonical(simd, self.0)
+    }
+}
+
+/// The stage that makes the unused bits of elements of less than a byte canonical, if the level has vectors.
+pub(super) fn canonical(element: ElementType, level: Level) -> Option<Stage> {
+    level.dispatch(BindCanonical(element))
+}
+
+/// Values in place of keys, among elements of one type.
+struct BindSubstitution<'a> {
+    domain: ElementType,
+    entries: &'a [(Scalar, Scalar)],
+}
+
+impl WithSimd for BindSubstitution<'_> {
+    type Output = Option<Stage>;
+
+    fn with<S: Simd>(self, simd: S) -> Option<Stage> {
+        substitute::bind(simd, self.domain, self.entries)
+    }
+}
+
+/// The stage of a substitution, if the level has vectors for it.
+pub(super) fn substitution(
+    domain: ElementType,
+    entries: &[(Scalar, Scalar)],
+    level: Level,
+) -> Option<Stage> {
+    level.dispatch(BindSubstitution { domain, entries })?
+}
+
+/// The stages of a cast, as [`bind_cast`]; none if the level has no vectors.
+#[allow(clippy::option_option)] // no vectors, and no pipeline
+pub(super) fn cast(
+    source: ElementType,
+    entry: Option<(Scalar, Scalar)>,
+    cast: &Cast,
+    level: Level,
+) -> Option<Option<Vec<Stage>>> {
+    level.dispatch(BindCast { source, cast, entry })
+}
+
+/// The stage of two steps; none if the level has no vectors.
+#[allow(clippy::option_option)] // as above
+pub(super) fn fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<Option<Stage>> {
+    level.dispatch(BindScaled { source, steps })
+}

@@ -1,0 +1,202 @@
+//! Where value codecs go in an array with shards, and who can read what then.
+//!
+//! Among the codecs of a shard's parts, a reader decodes the parts that it needs. In front of the shards,
+//! zarr-python decodes whole shards for any part. But zarr-python 3.4.2 tries the codecs inside a shard with
+//! the number 0 in place of the array's fill value, and opens no array where they cannot encode it.
+
+use recast_kernels::{ElementType, Scalar};
+use serde::Serialize;
+use serde_json::Value;
+use zarr_recast::{BindOptions, Chain, Codec};
+
+use crate::options::ShardCodecs;
+
+/// Who can read an array with value codecs, and what they decode for a part of a shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Readers {
+    /// zarr-python 3.4.2 or newer with zarr-recast, or with cast-value-rs.
+    pub zarr_python: Reading,
+    /// zarrs with zarrs-recast.
+    pub zarrs: Reading,
+    /// Whether zarr-python needs `ml_dtypes` for one of the types, and so zarr-recast.
+    pub needs_ml_dtypes: bool,
+}
+
+/// What a reader decodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// Chunks; the array has no shards.
+    Chunks,
+    /// The parts of a shard that are asked for.
+    PartsOfShards,
+    /// Whole shards, whatever is asked for.
+    WholeShards,
+    /// Nothing: it does not open the array.
+    Nothing,
+}
+
+/// All codecs of an array: value codecs, and `rest` behind them or around them.
+pub(crate) fn with_value_codecs(
+    value_codecs: &[Codec],
+    mut rest: Vec<Value>,
+    element_type: ElementType,
+    place: ShardCodecs,
+) -> Vec<Value> {
+    let encoded = value_codecs.iter().map(Codec::to_json);
+    let is_inside = match place {
+        ShardCodecs::Auto => encode_zero(value_codecs, element_type),
+        ShardCodecs::Inside => true,
+        ShardCodecs::Outside => false,
+    };
+    if let Some(parts) = parts_of_shards(&mut rest).filter(|_| is_inside) {
+        parts.splice(0..0, encoded);
+        return rest;
+    }
+    encoded.chain(rest).collect()
+}
+
+/// Who can read an array with these codecs.
+pub(crate) fn readers(
+    codecs: &Value,
+    value_codecs: &[Codec],
+    element_type: ElementType,
+) -> Readers {
+    let names = |codecs: &[Value]| codecs.iter().any(is_value_codec);
+    let mut all = codecs.as_array().cloned().unwrap_or_default();
+    let is_outside = names(&all);
+    let (zarr_python, zarrs) = match parts_of_shards(&mut all) {
+        None => (Reading::Chunks, Reading::Chunks),
+        Some(_) if is_outside => (Reading::WholeShards, Reading::PartsOfShards),
+        Some(parts) if names(parts) && !encode_zero(value_codecs, element_type) => {
+            (Reading::Nothing, Reading::PartsOfShards)
+        }
+        Some(_) => (Reading::PartsOfShards, Reading::PartsOfShards),
+    };
+    let encoded = Chain::bind(element_type, None, value_codecs, &BindOptions::default());
+    let encoded = encoded.map_or(element_type, |chain| chain.encoded_type());
+    let needs_ml_dtypes = [element_type, encoded].into_iter().any(|one| !is_of_numpy(one));
+    Readers { zarr_python, zarrs, needs_ml_dtypes }
+}
+
+/// Whether codecs contain shards.
+pub(crate) fn has_shards(codecs: &Value) -> bool {
+    codecs.as_array().is_some_and(|codecs| codecs.iter().any(|codec| name(codec) == SHARDING))
+}
+
+const SHARDING: &str = "sharding_indexed";
+
+fn name(codec: &Value) -> &str {
+    codec.get("name").unwrap_or(codec).as_str().unwrap_or_default()
+}
+
+fn is_value_codec(codec: &Value) -> bool {
+    Codec::is_known(name(codec))
+}
+
+/// The codecs of the parts of a shard, unless other codecs come before it that value codecs cannot be moved
+/// past.
+fn parts_of_shards(codecs: &mut [Value]) -> Option<&mut Vec<Value>> {
+    let may_pass = |codec: &Value| name(codec) == "transpose" || is_value_codec(codec);
+    let shard = codecs.iter_mut().find(|codec| !may_pass(codec))?;
+    if name(shard) != SHARDING {
+        return None;
+    }
+    shard.pointer_mut("/configuration/codecs")?.as_array_mut()
+}
+
+/// Whether value codecs can encode 0, with which zarr-python tries them inside shards.
+fn encode_zero(value_codecs: &[Codec], element_type: ElementType) -> bool {
+    let chain = Chain::bind(element_type, None, value_codecs, &BindOptions::default());
+    chain.is_ok_and(|chain| chain.encode(&Scalar::zero(element_type).to_ne_bytes()).is_ok())
+}
+
+/// Whether a type is one of numpy's, which zarr-python knows by itself.
+fn is_of_numpy(element_type: ElementType) -> bool {
+    use ElementType::{
+        Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
+    };
+    matches!(
+        element_type,
+        Int8 | Int16
+            | Int32
+            | Int64
+            | UInt8
+            | UInt16
+            | UInt32
+            | UInt64
+            | Float16
+            | Float32
+            | Float64
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn codecs(offset: f64) -> Vec<Codec> {
+        let json = json!([
+            {"name": "scale_offset", "configuration": {"offset": offset, "scale": 100}},
+            {"name": "cast_value", "configuration": {"data_type": "uint16"}},
+        ]);
+        Codec::list_from_json(&json.to_string()).unwrap()
+    }
+
+    fn shard(before: &[Value]) -> Vec<Value> {
+        let shard = json!({"name": "sharding_indexed", "configuration": {
+            "chunk_shape": [2], "codecs": [{"name": "bytes"}], "index_codecs": [{"name": "bytes"}],
+        }});
+        [before, &[shard]].concat()
+    }
+
+    fn place(offset: f64, rest: Vec<Value>, place: ShardCodecs) -> (Vec<String>, Readers) {
+        let codecs = codecs(offset);
+        let all = with_value_codecs(&codecs, rest, ElementType::Float32, place);
+        let names = all.iter().map(|codec| name(codec).to_owned()).collect();
+        (names, readers(&all.into(), &codecs, ElementType::Float32))
+    }
+
+    #[test]
+    fn value_codecs_go_inside_where_zarr_python_opens_that() {
+        let (names, readers) = place(-10.0, shard(&[]), ShardCodecs::Auto);
+        assert_eq!(names, ["sharding_indexed"]);
+        assert_eq!(readers.zarr_python, Reading::PartsOfShards);
+        // 0 is below the least value of uint16.
+        let (names, readers) = place(10.0, shard(&[]), ShardCodecs::Auto);
+        assert_eq!(names, ["scale_offset", "cast_value", "sharding_indexed"]);
+        assert_eq!(readers.zarr_python, Reading::WholeShards);
+        assert_eq!(readers.zarrs, Reading::PartsOfShards);
+    }
+
+    #[test]
+    fn a_place_that_is_asked_for_is_taken_and_the_readers_are_those_of_it() {
+        let (names, readers) = place(10.0, shard(&[]), ShardCodecs::Inside);
+        assert_eq!(names, ["sharding_indexed"]);
+        assert_eq!(readers.zarr_python, Reading::Nothing);
+        let (names, readers) = place(-10.0, shard(&[]), ShardCodecs::Outside);
+        assert_eq!(names, ["scale_offset", "cast_value", "sharding_indexed"]);
+        assert_eq!(readers.zarr_python, Reading::WholeShards);
+    }
+
+    #[test]
+    fn value_codecs_pass_a_transposition_and_nothing_else() {
+        let transpose = json!({"name": "transpose", "configuration": {"order": [0]}});
+        let (names, _) = place(-10.0, shard(&[transpose]), ShardCodecs::Auto);
+        assert_eq!(names, ["transpose", "sharding_indexed"]);
+        let bitround = json!({"name": "bitround", "configuration": {"keepbits": 3}});
+        let (names, _) = place(-10.0, shard(&[bitround]), ShardCodecs::Inside);
+        assert_eq!(names, ["scale_offset", "cast_value", "bitround", "sharding_indexed"]);
+    }
+
+    #[test]
+    fn arrays_without_shards_are_read_by_chunks() {
+        let rest = vec![json!({"name": "bytes"})];
+        let (names, readers) = place(10.0, rest, ShardCodecs::Auto);
+        assert_eq!(names, ["scale_offset", "cast_value", "bytes"]);
+        assert_eq!((readers.zarr_python, readers.zarrs), (Reading::Chunks, Reading::Chunks));
+        assert!(!readers.needs_ml_dtypes);
+    }
+}

@@ -1,0 +1,180 @@
+//! An output behind a URL: what lies in a directory is uploaded, chunks first and metadata last, so that an
+//! unfinished array does not open.
+
+use std::cmp::Reverse;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, anyhow, bail};
+
+use super::remote::Remote;
+use super::store::{Kind, Location, url};
+use crate::error::Result;
+use crate::runtime::{Runtime, Workers};
+
+/// Lies beside the chunks as long as an output is unfinished.
+const MARK: &str = ".recast-unfinished";
+/// What makes a place an array or a group; in Zarr v1 and v2, too.
+const METADATA: [&str; 6] = ["zarr.json", ".zarray", ".zgroup", ".zmetadata", "meta", ".zattrs"];
+
+/// A place behind a URL, found fit for an array or a group.
+pub(super) struct Upload {
+    remote: Remote,
+    url: String,
+    /// Whether something is there, which `--overwrite` replaces.
+    replaces: bool,
+}
+
+impl std::fmt::Debug for Upload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upload").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl Upload {
+    /// Checks that an output may be written to a URL while `input` is read.
+    pub(super) fn new(input: &Path, output: &str, overwrite: bool) -> Result<Self> {
+        let place = output.trim_end_matches('/');
+        if !place.starts_with("s3://") {
+            bail!("cannot be written to; write to a directory, or to s3://BUCKET/PATH");
+        }
+        let (_, path) = place.trim_start_matches("s3://").split_once('/').unwrap_or_default();
+        if path.is_empty() {
+            bail!("OUTPUT must end in a name in the bucket; write s3://BUCKET/PATH");
+        }
+        if let Some(input) = url(input).map(|input| input.trim_end_matches('/')) {
+            let is_below = |a: &str, b: &str| {
+                a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            if input == place {
+                bail!("OUTPUT is INPUT; write to another place");
+            }
+            if is_below(place, input) {
+                bail!("OUTPUT lies inside INPUT; write to another place");
+            }
+            if is_below(input, place) {
+                bail!("INPUT lies inside OUTPUT; write to another place");
+            }
+        }
+        let remote = Remote::new(place)?;
+        let keys = remote.keys()?;
+        let kind = match keys.first() {
+            None => return Ok(Self { remote, url: place.to_owned(), replaces: false }),
+            Some(_) => Location::new(Path::new(place))?.kind()?,
+        };
+        let is_unfinished = keys.iter().any(|key| key == MARK);
+        match (kind, is_unfinished, overwrite) {
+            (Kind::Array, _, true) | (_, true, true) => {}
+            (_, true, false) => bail!(
+                "holds what an unfinished run has left; if that is not running any more, \
+                 --overwrite removes it"
+            ),
+            (_, false, false) => bail!("exists; --overwrite replaces an array"),
+            (Kind::Group | Kind::Other, false, true) => {
+                bail!("exists and is not an array; --overwrite replaces arrays only")
+            }
+        }
+        Ok(Self { remote, url: place.to_owned(), replaces: true })
+    }
+
+    /// The last part of the URL.
+    pub(super) fn name(&self) -> &str {
+        self.url.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Finds out whether objects can be stored and removed there, before there is much to lose.
+    pub(super) fn probe(&self) -> Result<()> {
+        let probe = || {
+            self.mark(&AtomicBool::new(false))?;
+            let removed = self.remote.remove(&[MARK.to_owned()]);
+            removed.with_context(|| format!("nothing can be removed there; {MARK} is left"))
+        };
+        probe().with_context(|| format!("{}: cannot be written to", self.url))
+    }
+
+    fn mark(&self, interrupt: &AtomicBool) -> Result<()> {
+        let text = format!("recast {} has not finished to write here\n", env!("CARGO_PKG_VERSION"));
+        self.remote.put(MARK, text.into_bytes(), interrupt)
+    }
+
+    /// Uploads all files of a directory. Without success nothing is left, or the error names what is.
+    pub(super) fn commit(&self, directory: &Path, runtime: &Runtime) -> Result<()> {
+        if !self.replaces && !self.remote.keys()?.is_empty() {
+            bail!("{} has appeared meanwhile; --overwrite replaces an array", self.url);
+        }
+        if let Err(error) = self.mark(&runtime.interrupt) {
+            // Nothing else has changed; a mark that cannot be removed stands in no reader's way.
+            let _ = self.remote.remove(&[MARK.to_owned()]);
+            return Err(error.context(format!("{}: not written", self.url)));
+        }
+        let Err(error) = self.upload(directory, runtime) else { return Ok(()) };
+        let lost = if self.replaces { "; what was there before is removed" } else { "" };
+        let removed = self.remove_objects().and_then(|()| self.remote.remove(&[MARK.to_owned()]));
+        Err(match removed {
+            Ok(()) => error.context(format!("{}: not written{lost}", self.url)),
+            Err(reason) => error.context(format!(
+                "{}: not written{lost}; objects are left there, which no reader takes for an array, \
+                 as they could not be removed ({reason:#})",
+                self.url
+            )),
+        })
+    }
+
+    fn upload(&self, directory: &Path, runtime: &Runtime) -> Result<()> {
+        let mut files = Vec::new();
+        walk(directory, "", &mut files)?;
+        files.sort();
+        let is_metadata = |key: &str| key.rsplit('/').next() == Some("zarr.json");
+        let (mut metadata, chunks): (Vec<_>, Vec<_>) =
+            files.into_iter().partition(|(key, _)| is_metadata(key));
+        // What is below comes first, so that a group opens only when all that it has does.
+        metadata.sort_by_key(|(key, _)| Reverse(key.matches('/').count()));
+        if self.replaces {
+            self.remove_objects()?;
+        }
+        let put = |(key, file): &(String, PathBuf)| -> Result<()> {
+            let bytes = fs::read(file).with_context(|| file.display().to_string())?;
+            self.remote.put(key, bytes, &runtime.interrupt)
+        };
+        let work = |number: u64| {
+            let chunk = chunks.get(number as usize);
+            put(chunk.ok_or_else(|| anyhow!("there is no file {number}"))?)
+        };
+        Workers::new(runtime)?.run("upload", chunks.len() as u64, work, |()| Ok(()))?;
+        metadata.iter().try_for_each(put)?;
+        self.remote.remove(&[MARK.to_owned()])
+    }
+
+    /// Removes all that is there but the mark, metadata first.
+    fn remove_objects(&self) -> Result<()> {
+        let is_metadata = |key: &String| {
+            let name = key.rsplit('/').next().unwrap_or_default();
+            METADATA.contains(&name)
+        };
+        let mut keys = self.remote.keys()?;
+        keys.retain(|key| key != MARK);
+        let (metadata, others): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_metadata);
+        for keys in [metadata, others] {
+            if !keys.is_empty() {
+                self.remote.remove(&keys)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The files below a directory, by their keys.
+fn walk(directory: &Path, prefix: &str, files: &mut Vec<(String, PathBuf)>) -> Result<()> {
+    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
+        let entry = entry?;
+        let name = entry.file_name().into_string().ok().context("a file name that is not UTF-8")?;
+        let key = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+        if entry.file_type()?.is_dir() {
+            walk(&entry.path(), &key, files)?;
+        } else {
+            files.push((key, entry.path()));
+        }
+    }
+    Ok(())
+}
