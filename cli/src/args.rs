@@ -11,7 +11,7 @@ use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use recast_kernels::{ElementType, OutOfRange, Rounding};
 use recast_pack::{
     ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, NanTo, PackJob, PackOptions,
-    Percentiles, ShardCodecs, scalar,
+    Percentiles, ShardCodecs, ValueRange, scalar,
 };
 use zarr_recast::JsonScalar;
 
@@ -77,10 +77,11 @@ pub(crate) struct Man {
 /// with the codecs scale_offset and cast_value. Every element is decoded and checked before OUTPUT appears.
 ///
 /// Say what to keep with one of --max-abs-error, --max-rel-error, --precision and --auto, or give
-/// --scale and --offset; --scale 1 with --data-type casts the values as they are.
+/// --scale and --offset; --scale 1 with --data-type casts the values as they are. Integers need none of
+/// these: they are kept exactly, in the narrowest type; in a group only those that --include or a table
+/// of --config names.
 #[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("goal").args(GOALS))]
-#[command(group = ArgGroup::new("how").args(WAYS).required(true).multiple(true))]
 pub(crate) struct Pack {
     /// The array to read: Zarr v1, v2 or v3, behind any codecs.
     pub(crate) input: PathBuf,
@@ -131,6 +132,11 @@ pub(crate) struct Pack {
     /// for instance.
     #[arg(long, value_name = "LO,HI", value_parser = str::parse::<Percentiles>)]
     pub(crate) percentile: Option<Percentiles>,
+    /// Promises room for values that were not seen: every value from MIN to MAX can be stored within the
+    /// bound, so that it can be appended later. Without it spare codes are on both sides of the data.
+    #[arg(long, num_args = 2, value_names = ["MIN", "MAX"], value_parser = scalar)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) range: Vec<JsonScalar>,
     /// Fits the codecs to INPUT and these arrays together. Packed one after the other, all of them get the
     /// same codecs. In a group: the arrays whose names match (as with --include).
     #[arg(long, value_name = "ARRAY", num_args = 1.., conflicts_with_all = ["scale", "offset", "from_cf"])]
@@ -188,7 +194,14 @@ pub(crate) struct Pack {
 impl Pack {
     /// How the flags say that arrays are packed.
     pub(crate) fn options(&self) -> PackOptions {
+        let range = match self.range.as_slice() {
+            [least, greatest] => {
+                Some(ValueRange { least: least.clone(), greatest: greatest.clone() })
+            }
+            _ => None,
+        };
         PackOptions {
+            range,
             max_abs_error: self.max_abs_error,
             max_rel_error: self.max_rel_error,
             precision: self.precision,
@@ -305,9 +318,6 @@ impl Group {
 
 /// The ways to say what is to be kept of the values; there is one of them at most.
 const GOALS: [&str; 4] = ["max_abs_error", "max_rel_error", "precision", "auto"];
-/// All ways to say how an array is packed; there is one of them at least.
-const WAYS: [&str; 8] =
-    ["max_abs_error", "max_rel_error", "precision", "auto", "scale", "offset", "from_cf", "config"];
 
 /// Writes the decoded values of an array without value codecs, or its stored integers as CF packs them; or
 /// those of all arrays of a group.

@@ -372,7 +372,10 @@ fn what_pack_wrote_becomes_cf_with_its_differences() {
     let codes = codes.into_fixed().unwrap().into_owned();
     let size = array.data_type().fixed_size().unwrap();
     for (code, value) in codes.chunks_exact(size).zip(values) {
-        let code = code.iter().rev().fold(0.0, |sum, &byte| sum * 256.0 + f64::from(byte));
+        // The type is a signed one.
+        let bits = code.iter().rev().fold(0_i64, |sum, &byte| sum << 8 | i64::from(byte));
+        let unused = 64 - 8 * size as u32;
+        let code = (bits << unused >> unused) as f64;
         if code == missing {
             assert!(value.is_nan());
         } else {

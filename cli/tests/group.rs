@@ -104,7 +104,7 @@ fn a_configuration_says_how_for_each() {
         cast["configuration"]["data_type"].as_str().unwrap().to_owned()
     };
     assert_eq!(cast("t2m"), "uint16");
-    assert_eq!(cast("wind"), "uint8");
+    assert_eq!(cast("wind"), "int8");
     for (text, expected) in [
         (
             "[[array]]\nname = \"x\"\nmax_error = 1",
@@ -112,7 +112,10 @@ fn a_configuration_says_how_for_each() {
         ),
         ("[[array]]\nmax-abs-error = 1", "array 1: name is missing"),
         ("[[array]]\nname = \"x\"\nmax-abs-error = \"many\"", "a finite number"),
-        ("[[array]]\nname = \"flag\"\nmax-abs-error = 1", "flag: uint8, and --config has a table"),
+        (
+            "[[array]]\nname = \"names\"\nmax-abs-error = 1",
+            "is no type to pack, and --config has a table",
+        ),
         ("[arrays]", "no [[array]] in it"),
         ("= 1", "recast.toml"),
     ] {

@@ -241,7 +241,7 @@ fn info_lists_the_arrays_of_a_group_and_their_sizes() {
         let found = table.lines().find(|line| line.split_whitespace().next() == Some(array));
         found.unwrap_or_else(|| panic!("{array} in {table}")).to_owned()
     };
-    assert!(line("t2m").contains("float32 [3, 4], stored as uint8"), "{table}");
+    assert!(line("t2m").contains("float32 [3, 4], stored as int8"), "{table}");
     assert!(line("flag").contains("uint8 [3, 4], "), "{table}");
     assert!(line("total").contains("8 arrays and 1 group, "), "{table}");
 

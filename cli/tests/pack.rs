@@ -84,7 +84,7 @@ fn the_smallest_type_is_chosen() {
     Sample::new("float32", &[60, 100], &[16, 33], json!("NaN"))
         .write(&folder.input(), &f32s(&values));
     // About 30 units of extent: 2·E steps each.
-    for (bound, data_type) in [("0.08", "uint8"), ("0.005", "uint16"), ("0.00011", "uint32")] {
+    for (bound, data_type) in [("0.08", "int8"), ("0.005", "int16"), ("0.00011", "int32")] {
         let report = folder.pack(&["-e", bound, "--overwrite"]);
         assert_eq!(report["data_type"], data_type, "{bound}");
         let bound: f64 = bound.parse().unwrap();
@@ -258,7 +258,7 @@ fn no_real_value_lands_on_the_code_of_nan() {
     Sample::new("float32", &[256], &[64], json!("NaN")).write(&folder.input(), &f32s(&values));
     // All 256 codes but one are taken, and that one is in the middle.
     let report = folder.pack(&["-e", "0.25"]);
-    assert_eq!(report["data_type"], "uint16");
+    assert_eq!(report["data_type"], "int16");
     for (nan_to, expected) in [("min", 0), ("max", 65535), ("40000", 40000), ("17", 17)] {
         let report =
             folder.pack(&["-e", "0.25", "-t", "uint16", "--nan-to", nan_to, "--overwrite"]);
@@ -374,13 +374,13 @@ fn integers_are_packed_without_loss_or_within_the_bound() {
         bytes.as_chunks().0.iter().map(|&bytes| i32::from_ne_bytes(bytes)).collect()
     };
     let report = folder.pack(&["-e", "0"]);
-    assert_eq!([&report["data_type"], &report["error"]["max"]], [&json!("uint8"), &json!(0.0)]);
+    assert_eq!([&report["data_type"], &report["error"]["max"]], [&json!("int8"), &json!(0.0)]);
     assert_eq!(read(&folder.output()), values);
     let wide: Vec<i32> = values.iter().map(|value| value * 20).collect();
     let bytes: Vec<u8> = wide.iter().flat_map(|value| value.to_ne_bytes()).collect();
     Sample::new("int32", &[1000], &[128], json!(0)).write(&folder.input(), &bytes);
     let report = folder.pack(&["-e", "10", "--overwrite"]);
-    assert_eq!(report["data_type"], "uint8");
+    assert_eq!(report["data_type"], "int8");
     let decoded = read(&folder.output());
     assert!(wide.iter().zip(decoded).all(|(a, b)| (a - b).abs() <= 10));
 }
@@ -461,7 +461,7 @@ fn packed_arrays_can_be_packed_again_and_v2_arrays_read() {
     let little: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     fs::write(folder.input().join("0"), little).unwrap();
     let report = folder.pack(&["-e", "0.001"]);
-    assert_eq!([&report["data_type"], &report["error"]["max"]], [&json!("uint8"), &json!(0.0)]);
+    assert_eq!([&report["data_type"], &report["error"]["max"]], [&json!("int8"), &json!(0.0)]);
     assert_eq!(read_f32(&folder.output()), values);
     let document = metadata(&folder.output());
     assert_eq!(document["attributes"]["units"], "m");
@@ -579,7 +579,7 @@ fn the_table_is_for_people_and_quiet_is_quiet() {
     let paths = [folder.input(), folder.output()].map(|path| path.display().to_string());
     let run = recast(&["pack", &paths[0], &paths[1], "-e", "0.01"]).run();
     let table = String::from_utf8(run.stdout).unwrap();
-    for label in ["float32 -> uint16", "max error", "(bound 0.01)", "times smaller than"] {
+    for label in ["float32 -> int16", "max error", "(bound 0.01)", "times smaller than"] {
         assert!(table.contains(label), "{table}");
     }
     // No progress where standard error is no terminal.

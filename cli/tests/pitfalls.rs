@@ -248,7 +248,7 @@ fn pitfall_13_sentinels_beside_the_largest_integers() {
     Sample::new("int64", &[3], &[3], json!(i64::MAX))
         .write(&folder.input(), &little(&values, i64::to_ne_bytes));
     let report = folder.pack(&["-e", "0"]);
-    assert_eq!([&report["counts"]["fill"], &report["data_type"]], [&json!(1), &json!("uint8")]);
+    assert_eq!([&report["counts"]["fill"], &report["data_type"]], [&json!(1), &json!("int8")]);
     let array = open(&folder.output());
     let read: ArrayBytes<'static> = array.retrieve_array_subset(&array.subset_all()).unwrap();
     assert_eq!(read.into_fixed().unwrap(), little(&values, i64::to_ne_bytes));

@@ -25,6 +25,11 @@ pub enum ErrorKind {
 }
 
 impl Error {
+    /// The error as the library's own functions have it.
+    pub(crate) fn into_inner(self) -> anyhow::Error {
+        self.0
+    }
+
     /// What a caller can do about it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

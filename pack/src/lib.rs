@@ -50,6 +50,7 @@ pub mod text;
 
 pub use check::comparison::{Errors, Found};
 pub use check::difference::Differences;
+pub use choose::choice::{Choice, choose, choose_checked};
 pub use error::{Error, ErrorKind};
 pub use io::shard_codecs::{Readers, Reading};
 pub use io::store::{array_in, is_group};
@@ -63,9 +64,11 @@ pub use jobs::group::{
 };
 pub use jobs::info::{ArrayInfo, CodecInfo};
 pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateReport, MigratedArray};
-pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom};
+pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom, Suspect};
 pub use jobs::pending::{Job, Pending};
 pub use jobs::unpack::{UnpackJob, UnpackReport};
-pub use options::{Compressor, NanTo, PackOptions, Percentiles, ShardCodecs, scalar};
+pub use options::{Compressor, NanTo, PackOptions, Percentiles, ShardCodecs, ValueRange, scalar};
 pub use runtime::{Pass, Progress, Runtime};
 pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};
+pub use scan::survey::Survey;
+pub use scan::surveyor::Surveyor;

@@ -7,7 +7,16 @@ use super::table::Table;
 
 /// Adds the errors; `bound` stands behind the largest.
 pub(super) fn rows(errors: &Errors, table: &mut Table, bound: &str) {
-    table.row("max error", format!("{}{bound}", measured(errors.max)));
+    // First what was asked for.
+    if let Some(relative) = errors.max_relative {
+        table.row("max error", format!("{} of the value{bound}", measured(relative)));
+        if let Some(worst) = &errors.worst_relative {
+            table.row("", worst.to_string());
+        }
+        table.row("absolute", measured(errors.max));
+    } else {
+        table.row("max error", format!("{}{bound}", measured(errors.max)));
+    }
     if let Some(worst) = &errors.worst {
         table.detail("", worst.to_string());
     }

@@ -72,7 +72,11 @@ fn entry(entry: &GroupEntry) -> (String, String) {
         }
         GroupEntry::Packed { array, report: ArrayReport::Packed(report) } => {
             let types = format!("{} -> {}", report.source_data_type, report.data_type);
-            let error = measured(report.error.errors.max);
+            let errors = &report.error.errors;
+            let error = match errors.max_relative {
+                Some(relative) => format!("{} of the value", measured(relative)),
+                None => measured(errors.max),
+            };
             let source = report.bytes.source_stored.unwrap_or_default();
             let sizes = [source, report.bytes.stored].map(|size| bytes(size as f64)).join(" -> ");
             let clamping = clamping(report);

@@ -30,7 +30,7 @@ pub(crate) fn table(info: &ArrayInfo) -> Table {
         table.row(format!("{indent}{}", codec.name), lines.join("\n"));
     }
     if let Some((low, high)) = info.range {
-        table.row("range", format!("{low} to {high}"));
+        table.row("can store", format!("{low} to {high}"));
     }
     if let Some(precision) = info.precision {
         table.row("precision", precision.to_string());

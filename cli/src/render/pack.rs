@@ -2,7 +2,7 @@
 
 use recast_kernels::{OutOfRange, Scalar};
 use recast_pack::text::{bytes, count, measured, scalar_text};
-use recast_pack::{PackOptions, PackReport};
+use recast_pack::{PackOptions, PackReport, Suspect};
 
 use super::counts::elements;
 use super::errors;
@@ -48,11 +48,20 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
     let affine = affine.into_iter().filter(|(_, value)| value.is_some());
     let affine = affine.map(|(name, value)| format!(", {name} {}", scalar_text(value)));
     let affine: String = affine.collect();
-    table.row("type", format!("{} -> {}{affine}", report.source_data_type, report.data_type));
-    match report.range {
-        Some((least, greatest)) => table.row("range", format!("{least} to {greatest}")),
-        None => table.row("range", "no values"),
+    let note = if report.already_narrowest {
+        ", the narrowest for these values already: no codecs are needed"
+    } else {
+        ""
     };
+    let (from, to) = (report.source_data_type, report.data_type);
+    table.row("type", format!("{from} -> {to}{affine}{note}"));
+    let range = match report.range {
+        Some((least, greatest)) => format!("{least} to {greatest}"),
+        None => "no values".to_owned(),
+    };
+    let storable = report.storable_range.map(|(least, greatest)| format!("{least} to {greatest}"));
+    let storable = storable.map(|range| format!("; {range} can be stored"));
+    table.row("range", range + storable.as_deref().unwrap_or_default());
     if let Some(scale_from) = &report.scale_from
         && let Some((least, greatest)) = scale_from.range
     {
@@ -85,6 +94,17 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
         let code = stored_as(report.encoded_fill_value);
         table
             .detail(format!("fill {}", report.fill_value), format!("{}{code}", count(counts.fill)));
+    }
+    for Suspect { value, count: number } in &report.suspects {
+        let value = scalar_text(Some(*value));
+        table.row(
+            "note",
+            format!(
+                "{} elements are {value}, which looks like a missing value that nothing names; if \
+                 it is, use --missing {value}",
+                count(*number)
+            ),
+        );
     }
     table.detail("mapped", count(counts.mapped));
     if report.is_clamped_to_range() || report.options.out_of_range == OutOfRange::Clamp {

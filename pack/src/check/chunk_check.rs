@@ -41,12 +41,19 @@ pub(crate) fn largest_excess(
     }
 }
 
+/// An error as a part of the value; 0 has none.
+fn relative_error(distance: f64, magnitude: f64) -> f64 {
+    if magnitude > 0.0 { distance / magnitude } else { 0.0 }
+}
+
 /// Judges decoded elements by the original ones.
 pub(crate) struct Judge<N> {
     reader: Reader<N>,
     element_type: ElementType,
     /// The values that stand for missing ones.
     markers: Vec<N>,
+    /// Those that do so among decoded elements only.
+    masked_after: Vec<N>,
     /// Values that count in no statistic where they come back: markers and the fill value; as f64, too.
     apart: Vec<N>,
     rounded_apart: Vec<f64>,
@@ -82,6 +89,7 @@ impl<N: Number> Judge<N> {
         let reader = Reader::<N>::new(element_type)?;
         let judge = Self {
             markers: markers.numbers(&reader)?,
+            masked_after: Vec::new(),
             apart: Vec::new(),
             rounded_apart: Vec::new(),
             reader,
@@ -99,6 +107,17 @@ impl<N: Number> Judge<N> {
         Ok(Self { apart, rounded_apart, ..self })
     }
 
+    /// Takes decoded elements for missing that are one of these, too: whoever reads them masks them.
+    pub(crate) fn masking(mut self, markers: &Markers) -> Result<Self> {
+        for number in markers.numbers(&self.reader)? {
+            if !self.is_marker(number) {
+                self.masked_after.push(number);
+                self.rounded_apart.push(number.to_f64());
+            }
+        }
+        Ok(self)
+    }
+
     /// Counts the wrong elements instead of failing.
     pub(crate) fn counting(self) -> Self {
         Self { counts: true, ..self }
@@ -106,6 +125,11 @@ impl<N: Number> Judge<N> {
 
     fn is_marker(&self, number: N) -> bool {
         self.markers.contains(&number)
+    }
+
+    /// Whether a decoded element is taken for missing.
+    fn is_masked(&self, number: N) -> bool {
+        self.is_marker(number) || self.masked_after.contains(&number)
     }
 
     /// Judges the elements of a region from the first to the last.
@@ -119,9 +143,9 @@ impl<N: Number> Judge<N> {
     fn add(&self, lane: &mut Lane, x: N, y: N) {
         let (is_nan, is_marker) = (x.is_nan(), self.is_marker(x));
         let is_infinite = x.is_infinite() & !is_marker;
-        let is_apart = (x == y) & self.apart.contains(&x);
+        let is_apart = (x == y) & self.apart.contains(&x) & !self.masked_after.contains(&y);
         let counts = !(is_nan | is_infinite | is_marker | is_apart);
-        let became_missing = counts & self.is_marker(y);
+        let became_missing = counts & self.is_masked(y);
         let became_nan = counts & y.is_nan();
         let difference = if counts & !became_nan & !became_missing { y.minus(x) } else { 0.0 };
         let distance = difference.abs();
@@ -135,6 +159,9 @@ impl<N: Number> Judge<N> {
         let sums = &mut lane.sums;
         sums.elements += u64::from(counts);
         sums.max = if distance > sums.max { distance } else { sums.max };
+        if self.tolerance.relative > 0.0 {
+            sums.max_relative = sums.max_relative.max(relative_error(distance, x.magnitude()));
+        }
         sums.distances += distance;
         sums.differences += difference;
         sums.squares += distance * distance;
@@ -176,7 +203,7 @@ impl<N: Number> Judge<N> {
         if y.is_nan() {
             return (!allowed).then_some(Wrong::BecameNan);
         }
-        if self.is_marker(y) {
+        if self.is_masked(y) {
             return (!allowed).then_some(Wrong::BecameMissing);
         }
         let Tolerance { absolute, relative, .. } = self.tolerance;
@@ -274,15 +301,25 @@ impl<N: Number> ChunkCheck<'_, N> {
                 self.total.first_wrong.get_or_insert_with(|| (found, judge.why(&wrong)));
             }
         }
-        if sums.max > self.total.sums.max {
-            let is_worst = |x: N, y: N| {
-                let counts = !(x.is_nan() | x.is_infinite() | y.is_nan())
-                    && !judge.is_marker(x)
-                    && !judge.is_marker(y);
-                counts && x.distance(y) == sums.max
-            };
-            let index = pairs().find_map(|(index, (x, y))| is_worst(x, y).then_some(index));
-            self.total.worst = index.map(|index| self.found(index, before, after));
+        let counts = |x: N, y: N| {
+            !(x.is_nan() | x.is_infinite() | y.is_nan())
+                && !judge.is_marker(x)
+                && !judge.is_masked(y)
+        };
+        let found = |is_worst: &dyn Fn(N, N) -> bool| {
+            let is_it = |&(_, (x, y)): &(usize, (N, N))| counts(x, y) && is_worst(x, y);
+            pairs().find(is_it).map(|(index, _)| self.found(index, before, after))
+        };
+        let error = |x: N, y: N| relative_error(x.distance(y), x.magnitude());
+        let is_worse = sums.max > self.total.sums.max;
+        let worst = is_worse.then(|| found(&|x, y| x.distance(y) == sums.max));
+        let is_relatively_worse = sums.max_relative > self.total.sums.max_relative;
+        let relative = is_relatively_worse.then(|| found(&|x, y| error(x, y) == sums.max_relative));
+        if let Some(worst) = worst {
+            self.total.worst = worst;
+        }
+        if let Some(worst) = relative {
+            self.total.worst_relative = worst;
         }
         self.total.sums = self.total.sums.merge(sums);
         Ok(())

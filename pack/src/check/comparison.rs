@@ -12,6 +12,8 @@ pub(crate) struct Comparison {
     pub(crate) sums: Sums,
     /// Where the largest error is, if there is any.
     pub(crate) worst: Option<Found>,
+    /// Where the largest relative error is, if errors are judged by it.
+    pub(crate) worst_relative: Option<Found>,
     /// Elements that are not as toleranceed, where those are counted, and the first.
     pub(crate) wrong: u64,
     pub(crate) first_wrong: Option<(Found, String)>,
@@ -46,6 +48,10 @@ pub struct Errors {
     pub max: f64,
     /// Where that is, if any element is off at all.
     pub worst: Option<Found>,
+    /// The largest |decoded − original| / |original| of values other than 0, if a relative bound was asked for.
+    pub max_relative: Option<f64>,
+    /// Where that is, if any element is off at all.
+    pub worst_relative: Option<Found>,
     /// The mean of |decoded − original|.
     pub mean: f64,
     /// The mean of decoded − original.
@@ -57,11 +63,13 @@ pub struct Errors {
 }
 
 impl Comparison {
-    /// The errors, for values that extend so far.
-    pub(crate) fn errors(&self, extent: Option<f64>) -> Errors {
+    /// The errors, for values that extend so far; with relative ones if those were judged.
+    pub(crate) fn errors(&self, extent: Option<f64>, is_relative: bool) -> Errors {
         Errors {
             max: self.sums.max,
             worst: self.worst.clone(),
+            max_relative: is_relative.then_some(self.sums.max_relative),
+            worst_relative: self.worst_relative.clone(),
             mean: self.sums.mean(),
             bias: self.sums.bias(),
             rmse: self.sums.rmse(),
@@ -76,9 +84,15 @@ impl Comparison {
 
     pub(crate) fn merge(self, other: Self) -> Self {
         let is_worse = other.sums.max > self.sums.max;
+        let is_relatively_worse = other.sums.max_relative > self.sums.max_relative;
         Self {
             sums: self.sums.merge(other.sums),
             worst: if is_worse { other.worst } else { self.worst },
+            worst_relative: if is_relatively_worse {
+                other.worst_relative
+            } else {
+                self.worst_relative
+            },
             wrong: self.wrong + other.wrong,
             first_wrong: self.first_wrong.or(other.first_wrong),
         }

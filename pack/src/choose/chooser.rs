@@ -45,7 +45,7 @@ impl<'a> Chooser<'a> {
         let some = survey.fill_values.iter().copied().filter(|fill| fill.is_finite()).chain(small);
         let nothing = some.into_iter().find(|&value| !survey.markers.contains(value));
         let nothing = nothing.unwrap_or_else(|| Scalar::zero(source));
-        let (least, greatest) = survey.range.unwrap_or((nothing, nothing));
+        let (least, greatest) = survey.to_store().unwrap_or((nothing, nothing));
         let work = |value: Scalar| {
             value
                 .cast(working, Rounding::NearestEven, OutOfRange::Clamp)
@@ -63,12 +63,24 @@ impl<'a> Chooser<'a> {
         } else if let Some(bound) = max_rel_error {
             (0.0, bound, "--max-rel-error")
         } else if let Some(step) = precision {
-            let rounding = 32.0 * unit_roundoff(self.working) * self.magnitude();
-            (step / self.options.errors_in_a_step() + rounding, 0.0, "--precision")
+            let half = step / self.options.errors_in_a_step();
+            let allowed = if self.survey.element_type.is_integer() {
+                half.floor()
+            } else {
+                half + 32.0 * unit_roundoff(self.working) * self.magnitude()
+            };
+            (allowed, 0.0, "--precision")
         } else {
             (f64::INFINITY, 0.0, "")
         };
         Tolerance { absolute, relative, name, allow_collisions: self.options.allow_collisions }
+    }
+
+    /// Whether every integer has a code of its own, whatever the data are.
+    pub(super) fn is_one_to_one(&self, scale: Option<Scalar>) -> bool {
+        self.working.is_integer()
+            && scale.is_none()
+            && self.options.out_of_range == OutOfRange::Error
     }
 
     /// Codes that NaN, missing markers and fill values may need.
@@ -83,7 +95,7 @@ impl<'a> Chooser<'a> {
     /// Whether `--auto` squeezes integers together; those that fit are kept as they are.
     fn spreads_integers(options: &PackOptions, survey: &Survey) -> bool {
         let range = survey
-            .range
+            .to_store()
             .and_then(|(least, greatest)| Some(integer(greatest)?.abs_diff(integer(least)?)));
         let codes = options.data_type.filter(|target| target.is_integer()).map(|target| {
             (1_u128 << target.bits()).saturating_sub(1 + Self::reserved(survey) as u128)
@@ -114,7 +126,7 @@ impl<'a> Chooser<'a> {
 
     /// Whether a value lies among the data.
     pub(super) fn is_within(&self, value: Scalar) -> bool {
-        let Some((least, greatest)) = self.survey.range else { return false };
+        let Some((least, greatest)) = self.survey.to_store() else { return false };
         value.is_finite() && !is_less(value, least) && !is_less(greatest, value)
     }
 }

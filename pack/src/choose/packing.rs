@@ -19,6 +19,8 @@ pub(crate) struct Packing {
     pub(crate) nan: Option<Scalar>,
     /// The missing markers and fill values that the codecs serve.
     pub(super) specials: Vec<Special>,
+    /// The lowest and the highest code of the data; none of a floating-point type, and where values wrap.
+    pub(super) reached: Option<(i128, i128)>,
     /// Whether the scale is a guess from the sample rather than from the error bound.
     pub(crate) is_guess: bool,
     /// Whether values next to a missing marker would decode to it, if there are any.

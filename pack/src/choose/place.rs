@@ -81,20 +81,16 @@ impl Chooser<'_> {
     /// Finds the smallest type, and an offset, for a scale.
     fn place(&self, candidate: ScaleCandidate, avoids_markers: bool) -> Result<Packing> {
         let ScaleCandidate { scale, is_guess, target, offset } = candidate;
-        let given;
-        let targets: &[[ElementType; 2]] = match target.or(self.options.data_type) {
-            Some(target) => {
-                given = [[target; 2]];
-                &given
-            }
-            None => &SMALLEST_FIRST,
+        let targets = match target.or(self.options.data_type) {
+            Some(target) => vec![[target; 2]],
+            None => self.narrower_integers(scale),
         };
         let mut refusal = None;
         for pair in targets {
             // Of the offsets, which begin with the simplest, an offset less is worth more than the
             // sign.
             let mut places = Vec::new();
-            for &target in pair {
+            for target in pair {
                 let offsets = match offset {
                     Some(offset) => vec![Some(offset)],
                     None => self.offsets(scale, target, avoids_markers)?,
@@ -104,14 +100,36 @@ impl Chooser<'_> {
                     (number, Place { offset, scale, target, is_guess, avoids_markers })
                 }));
             }
-            places.sort_by_key(|(number, _)| *number > 0);
+            // An offset to the middle of a signed type leaves room on both sides, and keeps small what is
+            // computed.
+            places.sort_by_key(|(number, place)| match number {
+                0 => 0,
+                _ if place.target.is_signed() => 1,
+                _ => 2,
+            });
             // The first refusal by the widest type is the simplest to understand.
             let mut refused = None;
-            for (_, place) in places {
+            let mut found: Option<Packing> = None;
+            for (number, place) in places {
+                // Without an offset both signs may do; the data decide for which there is more room.
+                let is_last = number > 0 || self.options.is_explicit();
+                if found.is_some() && is_last {
+                    break;
+                }
                 match self.bind(place) {
-                    Ok(packing) => return Ok(packing),
+                    Ok(packing) if is_last => return Ok(packing),
+                    Ok(packing) => {
+                        let is_roomier =
+                            |found: &Packing| !found.is_roomy() && packing.room() > found.room();
+                        if found.as_ref().is_none_or(is_roomier) {
+                            found = Some(packing);
+                        }
+                    }
                     Err(error) => refused = refused.or(Some(error)),
                 }
+            }
+            if let Some(packing) = found {
+                return Ok(packing);
             }
             refusal = refused.or(refusal);
         }
@@ -119,6 +137,17 @@ impl Chooser<'_> {
             self.refuse_too_many(scale, target)?;
         }
         Err(refusal.unwrap_or_else(|| anyhow::anyhow!("no offset fits")))
+    }
+
+    /// The types to try, smallest first. Integers that are kept as they are need none as wide as their own, but
+    /// that itself.
+    fn narrower_integers(&self, scale: Option<Scalar>) -> Vec<[ElementType; 2]> {
+        let source = self.survey.element_type;
+        if !self.is_one_to_one(scale) || self.options.is_explicit() {
+            return SMALLEST_FIRST.to_vec();
+        }
+        let narrower = SMALLEST_FIRST.into_iter().filter(|[one, _]| one.size() < source.size());
+        narrower.chain([[source; 2]]).collect()
     }
 
     /// Refuses a scale that gives the data more steps than a type has.
@@ -169,10 +198,17 @@ impl Chooser<'_> {
             NanTo::Value(value) => value.to_scalar(target).ok().and_then(integer),
             _ => None,
         };
-        // The stored values that the smallest element may get: at the low end, around 0 for a signed
-        // type, and beside a value that is taken.
+        // The stored values that the smallest element may get: with as much room below as above, at the low
+        // end, and beside a value that is taken.
         let starts = |count: i128| {
-            let middle = if target.is_signed() { -(count / 2) } else { lowest };
+            let middle = if target.is_signed() {
+                -(count / 2)
+            } else if self.working.is_integer() {
+                (highest - count) / 2
+            } else {
+                // Far from 0 the arithmetic of floating-point numbers rounds more away.
+                lowest
+            };
             let low = (0..=reserved).map(|code| lowest + code);
             let beside = taken.map(|taken| [taken + 1, taken - count]);
             [middle.clamp(lowest, highest)]

@@ -1,4 +1,4 @@
-//! Other places of the values in a type: what compresses best.
+//! Other places of the values in a type: what compresses best, with room for more values on both sides.
 
 use recast_kernels::{ElementType, Rounding, Scalar};
 
@@ -6,25 +6,34 @@ use super::bind::Place;
 use super::chooser::Chooser;
 use super::packing::Packing;
 use super::place::SMALLEST_FIRST;
+use crate::scan::number::integer;
 
-/// Where the values of a packing go in an unsigned type of its size.
+/// Where the values of a packing go in a type of its size: as near to its middle as whole units of the highest
+/// byte allow, which are the same to a compressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
-    /// How many steps above 0 the smallest value is stored.
+    /// How many steps above a multiple of that unit the smallest value is stored.
     steps: f64,
     /// Whether the offset is a whole number of steps, so that decoded values are multiples of one.
     is_multiple: bool,
 }
 
-/// The unsigned type with the size of a packing's.
-fn unsigned(packing: &Packing) -> Option<ElementType> {
+/// The signed type with the size of a packing's: in its middle the offset is in the middle of the data, where
+/// the arithmetic is most precise.
+fn signed(packing: &Packing) -> Option<ElementType> {
     let size = packing.chain.encoded_type().size();
-    SMALLEST_FIRST.into_iter().flatten().find(|target| target.size() == size)
+    let mut types = SMALLEST_FIRST.into_iter().flatten();
+    types.find(|target| target.size() == size && target.is_signed())
+}
+
+/// The steps between two codes of a type that differ in the highest byte only.
+fn unit_of_highest_byte(target: ElementType) -> f64 {
+    2_f64.powi(target.bits() as i32 - 8).max(1.0)
 }
 
 impl Chooser<'_> {
-    /// Other positions of the values in an unsigned type of the same size. How often the high byte of
-    /// neighbouring values changes depends on it, and on that what a compressor makes of them.
+    /// Other positions of the values in a type of the same size. How often the high byte of neighbouring
+    /// values changes depends on it, and on that what a compressor makes of them.
     pub(crate) fn positions(&self, packing: &Packing, is_precise: bool) -> Vec<Position> {
         let count = self.extent() * packing.scale.map_or(1.0, Scalar::to_f64);
         // At the low end; with the middle of the range at a change of the high byte; and between.
@@ -33,6 +42,10 @@ impl Chooser<'_> {
         let is_multiple = self.takes_multiples(packing);
         let mut positions: Vec<Position> =
             steps.map(|steps| Position { steps, is_multiple }).collect();
+        if unit_of_highest_byte(packing.chain.encoded_type()) <= 1.0 {
+            // In one byte they are all the same one.
+            positions.truncate(1);
+        }
         if is_multiple && !is_precise && self.options.precision.is_none() {
             positions.push(Position { steps: 0.0, is_multiple: false });
         }
@@ -65,6 +78,23 @@ impl Chooser<'_> {
         scales
     }
 
+    /// The same packing in the type of the other sign, where that leaves more room.
+    pub(crate) fn with_other_sign(&self, packing: &Packing) -> Option<Packing> {
+        let target = packing.chain.encoded_type();
+        let is_other = |other: &ElementType| other.size() == target.size() && *other != target;
+        let mut types = SMALLEST_FIRST.into_iter().flatten();
+        let target = types.find(is_other).filter(|_| self.options.data_type.is_none())?;
+        let place = Place {
+            offset: packing.offset,
+            scale: packing.scale,
+            target,
+            is_guess: packing.is_guess,
+            avoids_markers: packing.avoids_markers,
+        };
+        let other = self.bind(place).ok().filter(|other| !other.has_remapped())?;
+        (other.room() > packing.room()).then_some(other)
+    }
+
     /// A packing with this scale and its values at another position; none if that makes it more
     /// complicated.
     pub(crate) fn moved(
@@ -73,9 +103,13 @@ impl Chooser<'_> {
         scale: Scalar,
         position: Position,
     ) -> Option<Packing> {
-        let target = unsigned(packing)?;
+        let target = self.options.data_type.or_else(|| signed(packing))?;
         let step = 1.0 / scale.to_f64();
-        let offset = self.least.to_f64() - position.steps * step;
+        let middle = integer(Scalar::min(target))? + integer(Scalar::max(target))?;
+        let (middle, unit) = (middle as f64 / 2.0, unit_of_highest_byte(target));
+        let first = middle - self.extent() / step / 2.0;
+        let first = position.steps + ((first - position.steps) / unit).round() * unit;
+        let offset = self.least.to_f64() - first * step;
         let offset = if position.is_multiple { (offset / step).round() * step } else { offset };
         let offset = match self.working_scalar(offset, Rounding::NearestEven) {
             None if offset != 0.0 => return None,
@@ -96,7 +130,6 @@ impl Chooser<'_> {
         let is_fixed = self.options.is_explicit()
             || self.options.auto
             || self.options.pow2
-            || self.options.data_type.is_some()
             || self.working.is_integer()
             || packing.chain.encoded_type().is_float();
         packing.scale.is_some() && !is_fixed

@@ -155,9 +155,12 @@ impl Chooser<'_> {
             return vec![ScaleCandidate::of(scale)];
         }
         let computed = self.safe_scales(bound);
+        // What was seen may be multiples of something round; what is promised need not be.
+        let may_guess = self.survey.promised.is_none();
         let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
         let guesses = round_scales(self.extent().max(self.magnitude()))
             .into_iter()
+            .filter(|_| may_guess)
             .filter(|&scale| scale < finest && (!self.options.pow2 || is_power_of_two(scale)))
             .filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven))
             .map(|scale| ScaleCandidate { is_guess: true, ..ScaleCandidate::of(Some(scale)) });

@@ -19,6 +19,8 @@ pub(super) struct Ways<'a> {
     pub(super) rounding: Rounding,
     pub(super) nan: Option<Scalar>,
     pub(super) has_offset: bool,
+    /// Whether every value has a code of its own, so that none can be taken for another one.
+    pub(super) is_one_to_one: bool,
     /// What the smallest and the largest value become before the last cast.
     pub(super) scaled_ends: [Scalar; 2],
     /// Whether the data leave a code free.
@@ -196,8 +198,11 @@ impl Chooser<'_> {
         if let Some(scaled) = scaled.filter(|&scaled| ways.survives(working, scaled)) {
             let code = ways.code(scaled).filter(|code| code.equals(scaled));
             let is_fit = |code: Scalar| {
-                let is_own =
-                    if is_marker { ways.is_open(code) } else { !ways.taken.contains(&code) };
+                let is_own = if is_marker && !ways.is_one_to_one {
+                    ways.is_open(code)
+                } else {
+                    !ways.taken.contains(&code)
+                };
                 is_own && Some(code) != ways.nan
             };
             if code.is_some_and(is_fit) {

@@ -1,10 +1,12 @@
 //! The codecs of an array as its metadata have them, with the value codecs bound to what reaches
 //! them: everything that is wrong with them is found here, before any chunk is read.
 
+use std::collections::HashSet;
+
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Scalar};
 use serde_json::Value;
-use zarr_recast::{BindError, BindOptions, Chain, Codec, DiagnosticKind, FillCheck};
+use zarr_recast::{BindError, BindOptions, CastValue, Chain, Codec, DiagnosticKind, FillCheck};
 
 use crate::error::Result;
 
@@ -109,6 +111,7 @@ impl Steps {
                     if is_v2 { Codec::from_v2_filter(json) } else { Codec::from_json(json) };
                 let codec = codec.map_err(|error| error.below(&path))?;
                 if is_known {
+                    let before = element_type;
                     let one = std::slice::from_ref(&codec);
                     let chain = Chain::bind(element_type, fill_value, one, options);
                     // The chain knows this codec as its first.
@@ -129,9 +132,20 @@ impl Steps {
                     self.warnings
                         .extend(messages.map(|message| message.replacen("codecs[0]", &path, 1)));
                     (element_type, fill_value) = (chain.encoded_type(), chain.encoded_fill_value());
+                    if let Codec::CastValue(cast) = &codec {
+                        self.warn_of_repeated_inputs(&path, cast, before);
+                    }
                     values = Some(Values { codec, element_type, fill_value });
                 }
             } else if TO_BYTES.contains(&name.as_str()) {
+                let endian = configuration.get("endian").is_some_and(|endian| !endian.is_null());
+                if name == "bytes" && is_known && element_type.size() > 1 && !endian && !is_v2 {
+                    bail!(
+                        "{path}.configuration.endian is missing: the elements are {element_type}, of \
+                         {} bytes, so it must be \"little\" or \"big\"",
+                        element_type.size()
+                    );
+                }
                 to_bytes = Some(name.clone());
             } else if !VALUES_STAY.contains(&name.trim_start_matches("numcodecs.")) {
                 is_known = false;
@@ -144,6 +158,35 @@ impl Steps {
             }
         }
         Ok(())
+    }
+
+    /// Warns of inputs of a map that stand there more than once: the specification takes the first entry, and
+    /// asks writers not to do so.
+    fn warn_of_repeated_inputs(&mut self, path: &str, cast: &CastValue, before: ElementType) {
+        let Some(map) = &cast.scalar_map else { return };
+        for (direction, entries, element_type) in
+            [("encode", &map.encode, before), ("decode", &map.decode, cast.data_type)]
+        {
+            let mut seen = HashSet::new();
+            let inputs = entries.iter().flat_map(zarr_recast::Pairs::iter).map(|(input, _)| input);
+            let repeated = inputs.filter(|input| {
+                let Ok(value) = input.to_scalar(element_type) else { return false };
+                // NaNs are one input, and so are 0 and −0.
+                let bits = if value.is_zero() { None } else { Some(value.bits()) };
+                !seen.insert(if value.is_nan() { Some(u64::MAX) } else { bits })
+            });
+            let repeated: Vec<String> = repeated.map(|input| input.to_string()).collect();
+            if let Some(first) = repeated.first() {
+                let more = match repeated.len() {
+                    1 => String::new(),
+                    all => format!(" and {} more", all - 1),
+                };
+                self.warnings.push(format!(
+                    "{path}.configuration.scalar_map.{direction}: the input {first}{more} stands there \
+                     again; the first entry counts, and zarr-python takes the last"
+                ));
+            }
+        }
     }
 
     /// Binds all value codecs as one.

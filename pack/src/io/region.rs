@@ -22,6 +22,12 @@ pub(crate) struct Region {
 }
 
 impl Region {
+    /// All of an array of one dimension.
+    pub(crate) fn line(elements: u64) -> Self {
+        let shape = vec![elements];
+        Self { chunk: vec![0], origin: vec![0], chunk_shape: shape.clone(), shape }
+    }
+
     /// Elements inside the array.
     pub(crate) fn elements(&self) -> u64 {
         self.shape.iter().product()

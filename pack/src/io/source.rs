@@ -29,7 +29,7 @@ const MOST_CHUNKS: u64 = 100_000_000;
 const LARGEST_CHUNK: u64 = 4 << 30;
 
 /// Bytes that are read at once where that can be: they are worked on while a cache still has them.
-const PIECE: usize = 128 << 10;
+pub(crate) const PIECE: usize = 128 << 10;
 
 thread_local! {
     /// For a piece, so that it is the same memory each time.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -140,6 +141,40 @@ impl Writer {
         text.push('\n');
         fs::write(directory.join("zarr.json"), text)
             .map_err(|error| unwritten(error.into(), &"zarr.json"))
+    }
+}
+
+/// What the codecs after the value codecs make of elements, one run of them at a time.
+pub(crate) struct Compression {
+    array: Array<()>,
+    options: CodecOptions,
+}
+
+impl Compression {
+    pub(crate) fn new(element_type: ElementType, compressor: Compressor) -> Result<Self> {
+        let metadata: ArrayMetadata = serde_json::from_value(json!({
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": [1],
+            "data_type": element_type.name(),
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": fill_value::to_json(Scalar::zero(element_type)),
+            "codecs": plain_codecs(element_type, compressor),
+        }))?;
+        let array = Array::new_with_metadata(Arc::new(()), "/", metadata)?;
+        Ok(Self { array, options: CodecOptions::default().with_concurrent_target(1) })
+    }
+
+    /// The bytes that some elements take.
+    pub(crate) fn size(&self, elements: Vec<u8>) -> Result<u64> {
+        let (data_type, fill) = (self.array.data_type(), self.array.fill_value());
+        let size = data_type.fixed_size().unwrap_or(1);
+        let Some(count) = NonZeroU64::new((elements.len() / size) as u64) else { return Ok(0) };
+        let elements: ArrayBytes<'_> = ArrayBytes::new_flen(elements);
+        let encoded =
+            self.array.codecs().encode(elements, &[count], data_type, fill, &self.options)?;
+        Ok(encoded.len() as u64)
     }
 }
 

@@ -12,11 +12,12 @@ use crate::check::tolerance::Tolerance;
 use crate::error::{Error, Result};
 use crate::io::region::Region;
 use crate::io::source::Source;
+use crate::json;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
 use crate::scan::missing::Markers;
 use crate::scan::number::{Number, is_wide};
-use crate::scan::survey::survey;
+use crate::scan::surveyor::survey;
 use crate::text::count;
 
 /// Compares two arrays of the same shape.
@@ -59,6 +60,9 @@ pub struct CompareReport {
     pub counts: CompareCounts,
     /// How far elements of `b` are from those of `a`.
     pub error: Errors,
+    /// Missing markers that are in `a`, and that nothing names in `b`: readers would take them for data.
+    #[serde(serialize_with = "json::list")]
+    pub unnamed: Vec<Scalar>,
     /// The first element over the tolerance.
     pub first_over: Option<Found>,
     /// Why it is.
@@ -139,7 +143,13 @@ impl CompareJob {
             Tolerance { absolute, relative, name: "the tolerance", allow_collisions: false };
         let types = [a.element_type(), b.element_type()];
         let common = common(types)?;
-        let pair = Pair::new(&a, &b, common, [&markers, &survey.apart])?;
+        let theirs = Markers::of(&b);
+        let pair = Pair::new(&a, &b, common, [&markers, &survey.apart, &theirs])?;
+        let is_unnamed = |marker: &&Scalar| {
+            let there = marker.cast(common, Rounding::NearestEven, OutOfRange::Error);
+            survey.count(**marker) > 0 && !there.is_ok_and(|there| pair.masked.contains(there))
+        };
+        let unnamed = markers.values().iter().filter(is_unnamed).copied().collect();
         let comparison = if is_wide(common) {
             pair.compare::<i128>(tolerance, &workers)?
         } else {
@@ -168,7 +178,8 @@ impl CompareJob {
                 became_missing: sums.became_missing,
                 over: self.tolerance.map(|_| comparison.wrong),
             },
-            error: comparison.errors(extent),
+            error: comparison.errors(extent, relative > 0.0),
+            unnamed,
             first_over,
             why,
             range: survey.range,
@@ -181,10 +192,21 @@ impl CompareReport {
     /// Why `b` is not within the tolerance, naming the first and the worst element; `None` if it is.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
-        let (first, why) = self.first_over.as_ref().zip(self.why.as_ref())?;
         let AllClose { atol, rtol } = self.tolerance?;
-        let worst = self.error.worst.as_ref();
-        let worst = worst.map(|worst| format!("; worst {worst}: off by {:?}", self.error.max));
+        let Some((first, why)) = self.first_over.as_ref().zip(self.why.as_ref()) else {
+            let unnamed = self.unnamed.first()?;
+            return Some(format!(
+                "{}: {unnamed} marks missing values in {}, and nothing names it here: no attribute \
+                 _FillValue or missing_value, so that readers take it for data",
+                self.b, self.a
+            ));
+        };
+        let Errors { max, worst, max_relative, worst_relative, .. } = &self.error;
+        // Of the kind that the tolerance is of, if that is of one kind.
+        let worst = match max_relative.zip(worst_relative.as_ref()).filter(|_| atol == 0.0) {
+            Some((max, worst)) => Some(format!("; worst {worst}: off by {max:?} of the value")),
+            None => worst.as_ref().map(|worst| format!("; worst {worst}: off by {max:?}")),
+        };
         Some(format!(
             "{}: {} of {} elements differ by more than --atol {atol:?} --rtol {rtol:?} allow; first \
              {first}: {why}{}",
@@ -240,15 +262,17 @@ struct Pair<'a> {
     /// The missing markers of the first in that type, and all that stands apart in it.
     markers: Markers,
     apart: Markers,
+    /// The missing markers of the second in that type.
+    masked: Markers,
 }
 
 impl<'a> Pair<'a> {
-    /// `marked` are the missing markers of `a`, and all that stands apart in it.
+    /// `values` are the missing markers of `a`, all that stands apart in it, and the missing markers of `b`.
     fn new(
         a: &'a Source,
         b: &'a Source,
         common: ElementType,
-        marked: [&Markers; 2],
+        values: [&Markers; 3],
     ) -> Result<Self> {
         let from_a = to_common(a.element_type(), common)?;
         let from_b = to_common(b.element_type(), common)?;
@@ -263,8 +287,9 @@ impl<'a> Pair<'a> {
             result.extend(values.values().iter().map(cast).collect::<Result<Vec<_>>>()?);
             Ok(result)
         };
-        let [markers, apart] = marked.map(in_common);
-        Ok(Self { a, b, from_a, from_b, common, markers: markers?, apart: apart? })
+        let [markers, apart, masked] = values.map(in_common);
+        let (markers, apart, masked) = (markers?, apart?, masked?);
+        Ok(Self { a, b, from_a, from_b, common, markers, apart, masked })
     }
 
     /// A chunk of the first, and the elements of both in it.
@@ -277,7 +302,7 @@ impl<'a> Pair<'a> {
 
     fn compare<N: Number>(&self, tolerance: Tolerance, workers: &Workers) -> Result<Comparison> {
         let judge = Judge::<N>::new(self.common, &self.markers, tolerance)?;
-        let judge = judge.apart_from(&self.apart)?.counting();
+        let judge = judge.apart_from(&self.apart)?.masking(&self.masked)?.counting();
         let work = |number| {
             let (region, before, after) = self.read(number)?;
             let mut check = judge.check(&region);

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use recast_kernels::{ElementType, Scalar};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde::Serialize;
 use serde_json::Value;
-use zarr_recast::{Chain, Codec, FillCheck};
+use zarr_recast::{Chain, FillCheck, JsonScalar};
 
+use crate::choose::room::storable;
 use crate::error::Error;
 use crate::io::codec_steps::Values;
 use crate::io::source::Source;
 use crate::json;
-use crate::scan::number::{integer, scalar};
 
 /// An array and its codecs.
 #[derive(Clone, Debug, Serialize)]
@@ -32,11 +32,12 @@ pub struct ArrayInfo {
     pub codecs: Vec<CodecInfo>,
     /// The type of the stored elements, if there are value codecs.
     pub encoded_data_type: Option<String>,
-    /// The values that the ends of the stored type stand for.
+    /// The range of values that the codecs can store.
     #[serde(serialize_with = "json::range")]
     pub range: Option<(Scalar, Scalar)>,
-    /// The distance of two neighbouring values.
-    pub precision: Option<f64>,
+    /// The distance of two neighbouring values, in their type, or in float64 if that is one of integers.
+    #[serde(serialize_with = "json::optional")]
+    pub precision: Option<Scalar>,
     /// What a reader should know.
     pub warnings: Vec<String>,
 }
@@ -89,43 +90,34 @@ impl ArrayInfo {
             fill_value: source.fill_value(),
             codecs: steps.collect(),
             encoded_data_type: chain.as_ref().map(|chain| chain.encoded_type().name().to_owned()),
-            range: chain.as_ref().and_then(range),
-            precision: chain.as_ref().and_then(|chain| precision(chain, &codecs)),
+            range: storable(source.element_type(), &codecs),
+            precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             warnings: source.codecs().warnings.clone(),
         }
     }
 }
 
-/// The values that the ends of the stored type stand for, where they stand for any.
-fn range(chain: &Chain) -> Option<(Scalar, Scalar)> {
-    let encoded = chain.encoded_type();
-    let decode = |code: Scalar| {
-        let bytes = chain.decode(&code.to_ne_bytes()).ok()?;
-        let value = Scalar::from_ne_bytes(chain.decoded_type(), &bytes)?;
-        (value.is_finite() && Some(code) != chain.encoded_fill_value()).then_some(value)
-    };
-    // A stored value at the end may be that of NaN or the fill value; one further in is not.
-    let end = |end: Scalar, inward: i128| {
-        let further = (0..3).filter_map(|steps| scalar(integer(end)? + steps * inward, encoded));
-        further.chain([end]).find_map(decode)
-    };
-    let (a, b) = (end(Scalar::min(encoded), 1)?, end(Scalar::max(encoded), -1)?);
-    // A negative scale turns the range round.
-    Some(if a.to_f64() <= b.to_f64() { (a, b) } else { (b, a) })
-}
-
-/// 1 / scale, if integers are stored.
-fn precision(chain: &Chain, codecs: &[Codec]) -> Option<f64> {
+/// 1 / scale, if integers are stored; each scale as it is in the type that it works in.
+fn precision(chain: &Chain, source: &Source) -> Option<Scalar> {
     if !chain.encoded_type().is_integer() {
         return None;
     }
-    let scales = codecs.iter().filter_map(|codec| match codec {
-        Codec::ScaleOffset(codec) => codec.scale.as_ref(),
-        _ => None,
-    });
+    let mut element_type = source.element_type();
     let mut precision = 1.0;
-    for scale in scales {
-        precision /= scale.text().parse::<f64>().ok()?.abs();
+    for Values { codec, element_type: next, .. } in
+        source.codecs().steps.iter().filter_map(|step| step.values.as_ref())
+    {
+        let json = codec.to_json();
+        let scale = json.get("configuration").unwrap_or(&json).get("scale");
+        if let Some(scale) = scale {
+            let scale = JsonScalar::from_json(scale).ok()?;
+            // numcodecs computes with a float64 where the values are integers.
+            let exact = if element_type.is_float() { element_type } else { ElementType::Float64 };
+            precision /= scale.to_scalar(exact).ok()?.to_f64().abs();
+        }
+        element_type = *next;
     }
-    Some(precision)
+    let decoded = chain.decoded_type();
+    let decoded = if decoded.is_float() { decoded } else { ElementType::Float64 };
+    Scalar::from(precision).cast(decoded, Rounding::NearestEven, OutOfRange::Error).ok()
 }

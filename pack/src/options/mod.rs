@@ -10,10 +10,11 @@ use zarr_recast::JsonScalar;
 
 use crate::error::{Error, OptionsError, Result};
 
-pub use values::{Compressor, NanTo, Percentiles, ShardCodecs, scalar};
+pub use values::{Compressor, NanTo, Percentiles, ShardCodecs, ValueRange, scalar};
 
 /// How an array is packed. Say what to keep with one of `max_abs_error`, `max_rel_error`, `precision`
 /// and `auto`, or give `scale` and `offset`; a `scale` of 1 with `data_type` casts the values as they are.
+/// Integers need none of these: they are kept exactly, in the narrowest type.
 ///
 /// In TOML and JSON the names have hyphens, as flags do.
 ///
@@ -65,6 +66,9 @@ pub struct PackOptions {
     pub src_max: Option<f64>,
     /// Clamps values to these percentiles of the whole array (nearest rank).
     pub percentile: Option<Percentiles>,
+    /// Promises room for values that were not seen: every value in this range can be stored within the
+    /// bound.
+    pub range: Option<ValueRange>,
     /// How values between two stored ones are rounded.
     #[serde(with = "names::rounding")]
     pub rounding: Rounding,
@@ -102,6 +106,7 @@ impl PackOptions {
         ("pow2", &["scale", "offset", "max_rel_error"]),
         ("no_nan", &["nan_to"]),
         ("percentile", &["src_min", "src_max"]),
+        ("range", &["src_min", "src_max", "percentile"]),
         (
             "from_cf",
             &[
@@ -119,6 +124,7 @@ impl PackOptions {
                 "src_min",
                 "src_max",
                 "percentile",
+                "range",
                 "rounding",
                 "out_of_range",
                 "scale",
@@ -162,6 +168,9 @@ impl PackOptions {
                 return usage(format!("{flag} is {number:?}, and {range} is needed"));
             }
         }
+        if let Some(Err(wrong)) = self.range.as_ref().map(ValueRange::check) {
+            return usage(format!("--range: {wrong}"));
+        }
         Ok(())
     }
 
@@ -180,9 +189,15 @@ impl PackOptions {
         if self.decoded_type.is_some() && !self.from_cf {
             return usage("--decoded-type is for --from-cf".to_owned());
         }
+        Ok(())
+    }
+
+    /// Refuses to guess what is to be kept, where nothing says it.
+    pub(crate) fn check_goal(&self) -> Result<()> {
         if self.says_how() {
             return Ok(());
         }
+        let given = self.given()?;
         let alone = given.first().map(|option| format!("{} alone does not say", flag(option)));
         let alone = alone.unwrap_or_else(|| "nothing says".to_owned());
         usage(format!(
@@ -205,7 +220,11 @@ impl PackOptions {
     /// Refuses options for all but the arrays with a rule of their own, if they would be ignored.
     pub(crate) fn checked_beside_rules(&self) -> Result<()> {
         // Rules say how themselves; without them the options have to.
-        if self.given()?.is_empty() { Ok(()) } else { self.checked() }
+        if self.given()?.is_empty() {
+            return Ok(());
+        }
+        self.checked()?;
+        self.check_goal()
     }
 
     fn check_types(&self) -> Result<()> {
@@ -238,6 +257,22 @@ impl PackOptions {
             return usage(format!("--decoded-type is {decoded}; it must be float32 or float64"));
         }
         Ok(())
+    }
+
+    /// The options for an array of some type: integers are kept exactly unless something else is asked for.
+    ///
+    /// # Errors
+    /// Nothing says what to keep of floating-point numbers.
+    pub(crate) fn for_type(&self, element_type: ElementType) -> Result<Self> {
+        if !element_type.is_integer() {
+            return self.check_goal().map(|()| self.clone());
+        }
+        // Out of range there is more to do than to keep the values: a cast was asked for.
+        let casts = self.out_of_range != OutOfRange::Error;
+        let is_exact =
+            self.is_explicit() && self.scale.is_none() && self.offset.is_none() && !casts;
+        let max_abs_error = if is_exact { Some(0.0) } else { self.max_abs_error };
+        Ok(Self { max_abs_error, ..self.clone() })
     }
 
     /// Whether anything says how an array is to be packed.

@@ -147,6 +147,69 @@ impl<'de> Deserialize<'de> for Percentiles {
     }
 }
 
+/// Two numbers, the first not above the second. As text: `-40,55`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueRange {
+    /// The lower end.
+    pub least: JsonScalar,
+    /// The upper end.
+    pub greatest: JsonScalar,
+}
+
+impl ValueRange {
+    fn new(least: JsonScalar, greatest: JsonScalar) -> Result<Self, String> {
+        let range = Self { least, greatest };
+        range.check().map(|()| range)
+    }
+
+    /// Refuses numbers that are not finite, and a second one below the first.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let Self { least, greatest } = self;
+        let number = |end: &JsonScalar| end.text().parse::<f64>().ok().filter(|x| x.is_finite());
+        match number(least).zip(number(greatest)) {
+            Some((low, high)) if low <= high => Ok(()),
+            Some(_) => Err(format!("{least} is above {greatest}; the smaller number comes first")),
+            None => Err(format!("from {least} to {greatest}: two finite numbers are needed")),
+        }
+    }
+}
+
+impl FromStr for ValueRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (least, greatest) =
+            text.split_once(',').ok_or("two numbers are needed, such as -40,55")?;
+        Self::new(scalar(least.trim())?, scalar(greatest.trim())?)
+    }
+}
+
+impl Serialize for ValueRange {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        [self.least.to_json(), self.greatest.to_json()].serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ValueRange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let end = |value: &Value| match value {
+            Value::String(text) => scalar(text),
+            other => JsonScalar::from_json(other).map_err(|error| error.to_string()),
+        };
+        let range = match Value::deserialize(deserializer)? {
+            Value::String(text) => text.parse(),
+            Value::Array(ends) => match ends.as_slice() {
+                [least, greatest] => end(least)
+                    .and_then(|least| Ok((least, end(greatest)?)))
+                    .and_then(|(least, greatest)| Self::new(least, greatest)),
+                _ => Err("two numbers are needed, such as [-40, 55]".to_owned()),
+            },
+            other => Err(format!("{other}: two numbers are needed, such as [-40, 55]")),
+        };
+        range.map_err(D::Error::custom)
+    }
+}
+
 /// Where NaN is stored. As text: `auto`, `min`, `max`, or a number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum NanTo {

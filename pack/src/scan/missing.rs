@@ -67,8 +67,14 @@ impl Markers {
 
     /// As [`Self::of`], with the values that options name.
     pub(crate) fn with(source: &Source, options: &PackOptions) -> Result<Self> {
-        let element_type = source.element_type();
         let mut markers = Self::of(source);
+        markers.extend(Self::named(source.element_type(), options)?.0);
+        Ok(markers)
+    }
+
+    /// The values that options name, in a type.
+    pub(crate) fn named(element_type: ElementType, options: &PackOptions) -> Result<Self> {
+        let mut markers = Self::default();
         for named in &options.missing {
             let marker = named.to_scalar(element_type).map_err(|error| {
                 anyhow!("--missing {named} is no value of {element_type}: {error}")
@@ -120,6 +126,19 @@ impl Markers {
         self.0.iter().any(|marker| marker.equals(value))
     }
 
+    /// The range of some elements, none of them NaN or infinite, without those that are markers.
+    pub(crate) fn range_of_others(
+        &self,
+        element_type: ElementType,
+        elements: &[u8],
+    ) -> Result<Option<(f64, f64)>> {
+        let reader = Reader::<f64>::new(element_type)?;
+        let markers = self.numbers(&reader)?;
+        let numbers = reader.read(elements)?.into_iter().filter(|one| !markers.contains(one));
+        let range = numbers.map(|one| (one, one)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        Ok(range)
+    }
+
     /// The markers as numbers.
     pub(crate) fn numbers<N: Number>(&self, reader: &Reader<N>) -> Result<Vec<N>> {
         let bytes: Vec<u8> = self.0.iter().flat_map(|marker| marker.to_ne_bytes()).collect();
@@ -128,10 +147,18 @@ impl Markers {
 }
 
 /// The fill value of an array of Zarr v2, unless it is null.
-pub(crate) fn fill_value_of_v2(source: &Source) -> Option<Scalar> {
+fn fill_value_of_v2(source: &Source) -> Option<Scalar> {
     let ArrayMetadata::V2(metadata) = source.array().metadata() else { return None };
     let is_null = serde_json::to_value(&metadata.fill_value).is_ok_and(|value| value.is_null());
     (!is_null).then(|| source.fill_value())
+}
+
+/// Names the fill value of a Zarr v2 array in the attributes of a Zarr v3 array with the same values: xarray
+/// masks the one as it is, and the other only by this attribute.
+pub(crate) fn name_fill_value_of_v2(attributes: &mut Map<String, Value>, source: &Source) {
+    if let Some(fill) = fill_value_of_v2(source) {
+        attributes.entry(FILL_VALUE).or_insert_with(|| to_attribute(fill));
+    }
 }
 
 /// `_FillValue` as xarray writes it for Zarr v3: for floats the bytes of a float64, little-endian, in

@@ -9,3 +9,5 @@ pub(crate) mod reader;
 pub(crate) mod simd_stats;
 pub(crate) mod sums;
 pub(crate) mod survey;
+mod survey_document;
+pub(crate) mod surveyor;

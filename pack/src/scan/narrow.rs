@@ -30,19 +30,26 @@ pub(crate) fn narrow(
     sources: &[&Source],
     workers: &Workers,
 ) -> Result<()> {
-    let Some((data_least, data_greatest)) = survey.range.filter(|_| *wanted != Wanted::default())
-    else {
-        return Ok(());
-    };
-    let element_type = survey.element_type;
-    let (mut least, mut greatest) = (data_least, data_greatest);
-    if let Some(percentiles) = wanted.percentiles {
-        (least, greatest) = if is_wide(element_type) {
-            at_percentiles::<i128>(survey, percentiles, sources, workers)?
+    let percentiles = wanted.percentiles.filter(|_| survey.range.is_some());
+    let between = percentiles.map(|percentiles| {
+        if is_wide(survey.element_type) {
+            at_percentiles::<i128>(survey, percentiles, sources, workers)
         } else {
-            at_percentiles::<f64>(survey, percentiles, sources, workers)?
-        };
-    }
+            at_percentiles::<f64>(survey, percentiles, sources, workers)
+        }
+    });
+    keep_within(survey, wanted, between.transpose()?)
+}
+
+/// As [`narrow`], with the values at the percentiles that are wanted, if any are.
+pub(crate) fn keep_within(
+    survey: &mut Survey,
+    wanted: &Wanted,
+    between: Option<(Scalar, Scalar)>,
+) -> Result<()> {
+    let Some(range) = survey.range.filter(|_| *wanted != Wanted::default()) else { return Ok(()) };
+    let element_type = survey.element_type;
+    let (mut least, mut greatest) = between.unwrap_or(range);
     // Inside what was named, where the type has no such value.
     let end = |number: f64, rounding, flag: &str| {
         let end = Scalar::from(number).cast(element_type, rounding, OutOfRange::Clamp).ok();

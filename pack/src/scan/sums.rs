@@ -14,6 +14,8 @@ pub(crate) struct Sums {
     pub(crate) fill: u64,
     /// The largest |decoded − original|.
     pub(crate) max: f64,
+    /// The largest |decoded − original| / |original| of values other than 0, where errors are judged by it.
+    pub(crate) max_relative: f64,
     /// Of |decoded − original|.
     pub(crate) distances: f64,
     /// Of decoded − original.
@@ -35,6 +37,7 @@ impl Sums {
             missing: self.missing + other.missing,
             fill: self.fill + other.fill,
             max: self.max.max(other.max),
+            max_relative: self.max_relative.max(other.max_relative),
             distances: self.distances + other.distances,
             differences: self.differences + other.differences,
             squares: self.squares + other.squares,

@@ -1,25 +1,51 @@
-//! The first pass over an array: its range, what is excluded from it, and a sample.
+//! What an array holds: its range, what is excluded from it, and a sample; found block by block, and added up.
 
-use anyhow::anyhow;
-use recast_kernels::{ElementType, Scalar};
+use std::collections::BTreeMap;
+
+use anyhow::{Context, anyhow, bail};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use serde::{Deserialize, Serialize};
+use zarr_recast::JsonScalar;
 
 use super::limits::Limits;
 use super::missing::Markers;
-use super::number::{Number, is_less, is_wide};
-use super::reader::{BLOCK, Reader};
-use super::simd_stats;
-use crate::error::Result;
-use crate::io::source::Source;
-use crate::runtime::Workers;
+use super::number::is_less;
+use super::survey_document::{Document, bits, from_base64, to_base64};
+use crate::error::{Error, Result};
+use crate::options::ValueRange;
 
 /// Elements of the sample, more or less.
-const SAMPLE: u64 = 1 << 16;
-/// Independent searches that the compiler can do side by side.
-const LANES: usize = 8;
+pub(super) const SAMPLE: u64 = 1 << 16;
+/// Bytes of the excerpts, more or less: all of an array that is smaller.
+pub(super) const EXCERPTS: u64 = 4 << 20;
 
-/// What an array holds.
-#[derive(Clone, Debug)]
-pub(crate) struct Survey {
+/// What some blocks of an array hold: how codecs are chosen for it.
+///
+/// A survey has the range of the values, how many are NaN, infinite and missing, a sample of some 65,000
+/// elements spread over all, and excerpts of 128 KiB, about 4 MiB together, that are compressed to find the
+/// place in the stored type that packs smallest. Those of blocks add up in any order, so threads, chunks and
+/// workers of a cluster can each make their own; [`crate::Surveyor`] does. It is written by serde to be sent
+/// elsewhere, to machines of the same byte order.
+///
+/// ```
+/// use recast_pack::{PackOptions, Surveyor, choose};
+/// let values: Vec<f32> = (0..2000).map(|step| 273.15 + (step % 700) as f32 / 20.0).collect();
+/// let surveyor = Surveyor::new(f32::NAN.into(), &[(-9999.0_f32).into()], 2000)?;
+/// let bytes = |block: &[f32]| -> Vec<u8> { block.iter().flat_map(|x| x.to_ne_bytes()).collect() };
+///
+/// let (first, second) = values.split_at(1000);
+/// let survey = surveyor.survey(&bytes(first))?.merge(&surveyor.survey(&bytes(second))?)?;
+/// assert_eq!((survey.elements(), survey.missing()), (2000, 0));
+///
+/// let options = PackOptions { max_abs_error: Some(0.01), ..PackOptions::default() };
+/// let choice = choose(&survey, &options)?;
+/// assert_eq!(choice.data_type.size(), 2);
+/// assert!(choice.check(&bytes(&values)).is_ok());
+/// # Ok::<(), recast_pack::Error>(())
+/// ```
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(into = "Document", try_from = "Document")]
+pub struct Survey {
     pub(crate) element_type: ElementType,
     /// The array's fill value.
     pub(crate) fill_value: Scalar,
@@ -42,28 +68,118 @@ pub(crate) struct Survey {
     /// The same, or the range that is to be kept, if that was asked for.
     pub(crate) range: Option<(Scalar, Scalar)>,
     pub(crate) limits: Option<Limits>,
-    /// Some of those elements, in native byte order, with the smallest and the largest.
+    /// The range that was promised room for, whether values were seen there or not.
+    pub(crate) promised: Option<(Scalar, Scalar)>,
+    /// Some of those elements, in native byte order.
     pub(crate) sample: Vec<u8>,
+    /// Neighbouring elements, whatever they are, each excerpt once; by a number that depends on them only.
+    pub(crate) excerpts: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Survey {
-    /// Of this array and another one; what names a single one stays.
-    pub(crate) fn merge(mut self, other: &Self) -> Self {
-        self.fill_values.extend(&other.fill_values);
-        self.fill_values.sort_by_key(|fill| fill.bits());
-        self.fill_values.dedup();
+    /// Of no elements.
+    pub(crate) fn empty(fill_value: Scalar, markers: Markers, apart: Markers) -> Self {
+        Self {
+            element_type: fill_value.element_type(),
+            fill_value,
+            fill_values: vec![fill_value],
+            elements: 0,
+            nan: 0,
+            markers,
+            apart_counts: vec![0; apart.values().len()],
+            apart,
+            infinite: 0,
+            first_infinite: None,
+            data_range: None,
+            range: None,
+            limits: None,
+            promised: None,
+            sample: Vec::new(),
+            excerpts: BTreeMap::new(),
+        }
+    }
+
+    /// What both hold together. Of arrays with different fill values or markers those of both count.
+    ///
+    /// # Errors
+    /// Surveys of different types.
+    pub fn merge(mut self, other: &Self) -> std::result::Result<Self, Error> {
+        if self.element_type != other.element_type {
+            let (ours, theirs) = (self.element_type, other.element_type);
+            return Err(anyhow!("a survey of {ours} cannot be merged with one of {theirs}").into());
+        }
+        self.absorb(other);
+        Ok(self)
+    }
+
+    /// Adds what another one of the same type holds; what names a single array stays.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        if self.fill_values != other.fill_values {
+            self.fill_values.extend(&other.fill_values);
+            self.fill_values.sort_by_key(|fill| fill.bits());
+            self.fill_values.dedup();
+        }
         self.elements += other.elements;
         self.nan += other.nan;
-        self.markers.extend(other.markers.values().iter().copied());
-        let own = self.clone();
-        self.apart.extend(other.apart.values().iter().copied());
-        let both = |&value: &Scalar| own.count(value) + other.count(value);
-        self.apart_counts = self.apart.values().iter().map(both).collect();
+        if self.apart == other.apart {
+            for (count, more) in self.apart_counts.iter_mut().zip(&other.apart_counts) {
+                *count += more;
+            }
+        } else {
+            let mut apart = self.apart.clone();
+            apart.extend(other.apart.values().iter().copied());
+            let both = |&value: &Scalar| self.count(value) + other.count(value);
+            self.apart_counts = apart.values().iter().map(both).collect();
+            self.apart = apart;
+        }
+        if self.markers != other.markers {
+            self.markers.extend(other.markers.values().iter().copied());
+        }
         self.infinite += other.infinite;
+        if self.first_infinite.is_none() {
+            self.first_infinite.clone_from(&other.first_infinite);
+        }
         self.data_range = union(self.data_range, other.data_range);
         self.range = self.data_range;
         self.sample.extend(&other.sample);
-        self
+        let excerpts = other.excerpts.iter();
+        self.excerpts.extend(excerpts.map(|(&key, elements)| (key, elements.clone())));
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    pub fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn elements(&self) -> u64 {
+        self.elements
+    }
+
+    /// The number of NaNs.
+    #[must_use]
+    pub fn nan(&self) -> u64 {
+        self.nan
+    }
+
+    /// The number of infinities, but for those that are missing markers.
+    #[must_use]
+    pub fn infinite(&self) -> u64 {
+        self.infinite
+    }
+
+    /// The number of elements that are missing markers besides NaN.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.markers.values().iter().map(|&marker| self.count(marker)).sum()
+    }
+
+    /// Smallest and largest value, without NaN, infinities, missing markers and the fill value.
+    #[must_use]
+    pub fn data_range(&self) -> Option<(Scalar, Scalar)> {
+        self.data_range
     }
 
     /// Elements that are a value that stands apart.
@@ -72,14 +188,42 @@ impl Survey {
         counts.find(|(one, _)| one.equals(value)).map_or(0, |(_, &count)| count)
     }
 
-    /// Elements that are missing markers.
-    pub(crate) fn missing(&self) -> u64 {
-        self.markers.values().iter().map(|&marker| self.count(marker)).sum()
-    }
-
     /// Elements that the range is of.
     pub(crate) fn ranged(&self) -> u64 {
         self.elements - self.nan - self.apart_counts.iter().sum::<u64>() - self.infinite
+    }
+
+    /// The range of all values that codecs must be able to store.
+    pub(crate) fn to_store(&self) -> Option<(Scalar, Scalar)> {
+        union(self.range, self.promised)
+    }
+
+    /// Promises room for a range.
+    pub(crate) fn promise(&mut self, range: &ValueRange) -> Result<()> {
+        let end = |number: &JsonScalar, inward| {
+            let element_type = self.element_type;
+            let exact = number.to_scalar(element_type).ok();
+            // Inside what was named, where the type has no such value.
+            let near = || {
+                let number = Scalar::from(number.text().parse::<f64>().ok()?);
+                number.cast(element_type, inward, OutOfRange::Error).ok()
+            };
+            let end = exact.or_else(near).filter(|end| end.is_finite());
+            end.with_context(|| {
+                format!(
+                    "--range: {number} is outside {element_type} ({} to {}), the type of the values",
+                    Scalar::min(element_type),
+                    Scalar::max(element_type)
+                )
+            })
+        };
+        let least = end(&range.least, Rounding::TowardsPositive)?;
+        let greatest = end(&range.greatest, Rounding::TowardsNegative)?;
+        if is_less(greatest, least) {
+            bail!("--range: no value of {} lies in it", self.element_type);
+        }
+        self.promised = Some((least, greatest));
+        Ok(())
     }
 
     /// Keeps the values to a range.
@@ -92,225 +236,72 @@ impl Survey {
 }
 
 /// The range that holds two.
-fn union(a: Option<(Scalar, Scalar)>, b: Option<(Scalar, Scalar)>) -> Option<(Scalar, Scalar)> {
+pub(crate) fn union(
+    a: Option<(Scalar, Scalar)>,
+    b: Option<(Scalar, Scalar)>,
+) -> Option<(Scalar, Scalar)> {
     let (Some(a), Some(b)) = (a, b) else { return a.or(b) };
     let least = if is_less(b.0, a.0) { b.0 } else { a.0 };
     let greatest = if is_less(a.1, b.1) { b.1 } else { a.1 };
     Some((least, greatest))
 }
 
-/// The counts and the range of some elements.
-#[derive(Clone, Copy, Debug)]
-struct Tally<N> {
-    nan: u64,
-    apart: u64,
-    infinite: u64,
-    least: N,
-    greatest: N,
-}
-
-/// The values that take part in no range, as numbers and as f64.
-struct Apart<N> {
-    numbers: Vec<N>,
-    rounded: Vec<f64>,
-}
-
-impl<N: Number> Apart<N> {
-    fn contains(&self, number: N) -> bool {
-        self.numbers.contains(&number)
-    }
-}
-
-impl<N: Number> Tally<N> {
-    fn new() -> Self {
-        let (below, above) = N::EXTREMES;
-        Self { nan: 0, apart: 0, infinite: 0, least: above, greatest: below }
-    }
-
-    /// Counts a number.
-    #[allow(clippy::needless_bitwise_bool)]
-    fn add(&mut self, number: N, apart: &Apart<N>) {
-        let is_nan = number.is_nan();
-        let is_apart = apart.contains(number);
-        let is_infinite = number.is_infinite() & !is_apart;
-        self.nan += u64::from(is_nan);
-        self.apart += u64::from(is_apart);
-        self.infinite += u64::from(is_infinite);
-        let counts = !(is_nan | is_apart | is_infinite);
-        self.least = if counts & (number < self.least) { number } else { self.least };
-        self.greatest = if counts & (number > self.greatest) { number } else { self.greatest };
-    }
-
-    fn merge(self, other: Self) -> Self {
+impl From<Survey> for Document {
+    fn from(survey: Survey) -> Self {
         Self {
-            nan: self.nan + other.nan,
-            apart: self.apart + other.apart,
-            infinite: self.infinite + other.infinite,
-            least: if other.least < self.least { other.least } else { self.least },
-            greatest: if other.greatest > self.greatest { other.greatest } else { self.greatest },
+            data_type: survey.element_type.name().to_owned(),
+            big_endian: cfg!(target_endian = "big"),
+            fill_value: survey.fill_value.bits(),
+            fill_values: bits(&survey.fill_values),
+            elements: survey.elements,
+            nan: survey.nan,
+            markers: bits(survey.markers.values()),
+            apart: bits(survey.apart.values()),
+            apart_counts: survey.apart_counts,
+            infinite: survey.infinite,
+            first_infinite: survey.first_infinite,
+            range: survey.data_range.map(|(least, greatest)| (least.bits(), greatest.bits())),
+            sample: to_base64(&survey.sample),
+            excerpts: survey
+                .excerpts
+                .iter()
+                .map(|(&key, elements)| (key, to_base64(elements)))
+                .collect(),
         }
     }
 }
 
-/// The index of an infinity, and its name.
-type Infinite = (usize, &'static str);
+impl TryFrom<Document> for Survey {
+    type Error = Error;
 
-/// Goes through all elements of an array. Markers and the fill value take part in no range.
-pub(crate) fn survey(source: &Source, markers: &Markers, workers: &Workers) -> Result<Survey> {
-    if is_wide(source.element_type()) {
-        survey_as::<i128>(source, markers, workers)
-    } else {
-        survey_as::<f64>(source, markers, workers)
-    }
-}
-
-/// What a chunk holds.
-struct OfChunk<N> {
-    tally: Tally<N>,
-    apart_counts: Vec<u64>,
-    first_infinite: Option<String>,
-    sample: Vec<u8>,
-}
-
-fn survey_as<N: Number>(source: &Source, markers: &Markers, workers: &Workers) -> Result<Survey> {
-    let element_type = source.element_type();
-    let size = element_type.size();
-    let fill_value = source.fill_value();
-    let reader = Reader::<N>::new(element_type)?;
-    let mut apart_values = markers.clone();
-    apart_values.extend([fill_value]);
-    let numbers = apart_values.numbers(&reader)?;
-    let rounded = numbers.iter().map(|number| number.to_f64()).collect();
-    let apart = Apart { numbers, rounded };
-    let chunks = source.chunks();
-    let per_chunk = SAMPLE.div_ceil(chunks.max(1));
-    let every = (chunks / SAMPLE).max(1);
-
-    let work = |number| -> Result<OfChunk<N>> {
-        let region = source.region(number)?;
-        let mut found = OfChunk {
-            tally: Tally::new(),
-            apart_counts: vec![0; apart.numbers.len()],
-            first_infinite: None,
-            sample: Vec::new(),
+    fn try_from(document: Document) -> std::result::Result<Self, Error> {
+        let element_type = document.element_type()?;
+        let scalar = |bits: u64| Scalar::from_bits(element_type, bits);
+        let markers = |bits: &[u64]| {
+            let mut markers = Markers::default();
+            markers.extend(bits.iter().map(|&bits| scalar(bits)));
+            markers
         };
-        let step = region.elements().div_ceil(per_chunk).max(1) as usize;
-        let is_stored = source.pieces(&region, |first, elements| {
-            let (of_piece, infinite) = tally(&reader, elements, &apart, &mut found.apart_counts)?;
-            found.tally = found.tally.merge(of_piece);
-            if let Some((index, text)) = infinite.filter(|_| found.first_infinite.is_none()) {
-                found.first_infinite = Some(format!("{} is {text}", region.element(first + index)));
-            }
-            if number % every == 0 {
-                let before = (step - first % step) % step;
-                let some = elements.chunks_exact(size).skip(before).step_by(step);
-                found.sample.extend(some.flatten());
-            }
-            Ok(())
-        })?;
-        if !is_stored {
-            let index = apart_values.values().iter().position(|value| value.equals(fill_value));
-            let count = index.and_then(|index| found.apart_counts.get_mut(index));
-            *count.unwrap_or(&mut found.tally.nan) = region.elements();
+        let apart = markers(&document.apart);
+        if apart.values().len() != document.apart_counts.len() {
+            return Err(anyhow!("a survey has one count for each value that stands apart").into());
         }
-        Ok(found)
-    };
-    let mut total = Tally::new();
-    let mut apart_counts = vec![0; apart.numbers.len()];
-    let mut first_infinite = None;
-    let mut taken = Vec::new();
-    workers.run(source.pass("range"), chunks, work, |found| {
-        total = total.merge(found.tally);
-        for (count, more) in apart_counts.iter_mut().zip(found.apart_counts) {
-            *count += more;
-        }
-        first_infinite = first_infinite.take().or(found.first_infinite);
-        taken.extend(found.sample);
-        Ok(())
-    })?;
-
-    let range = if total.least <= total.greatest {
-        let scalar = |number: N| {
-            let scalar = number.to_scalar(element_type);
-            scalar.ok_or_else(|| anyhow!("an element is not of type {element_type}"))
-        };
-        Some((scalar(total.least)?, scalar(total.greatest)?))
-    } else {
-        None
-    };
-    let mut sample = Vec::new();
-    for (number, element) in reader.read(&taken)?.into_iter().zip(taken.chunks_exact(size)) {
-        if !number.is_nan() && !number.is_infinite() && !apart.contains(number) {
-            sample.extend_from_slice(element);
-        }
+        let range = document.range.map(|(least, greatest)| (scalar(least), scalar(greatest)));
+        let excerpt = |(key, text): &(u64, String)| Ok((*key, from_base64(text, element_type)?));
+        let excerpts: Result<BTreeMap<_, _>> = document.excerpts.iter().map(excerpt).collect();
+        let sample = from_base64(&document.sample, element_type)?;
+        Ok(Self {
+            fill_values: document.fill_values.iter().map(|&bits| scalar(bits)).collect(),
+            elements: document.elements,
+            nan: document.nan,
+            apart_counts: document.apart_counts,
+            infinite: document.infinite,
+            first_infinite: document.first_infinite,
+            data_range: range,
+            range,
+            sample,
+            excerpts: excerpts?,
+            ..Self::empty(scalar(document.fill_value), markers(&document.markers), apart)
+        })
     }
-    if let Some((least, greatest)) = range {
-        sample.extend(least.to_ne_bytes());
-        sample.extend(greatest.to_ne_bytes());
-    }
-    Ok(Survey {
-        element_type,
-        fill_value,
-        fill_values: vec![fill_value],
-        elements: source.elements() as u64,
-        nan: total.nan,
-        markers: markers.clone(),
-        apart: apart_values,
-        apart_counts,
-        infinite: total.infinite,
-        first_infinite,
-        data_range: range,
-        range,
-        limits: None,
-        sample,
-    })
-}
-
-/// Tallies elements, and how many are each value that stands apart; with the first infinity's index and value.
-fn tally<N: Number>(
-    reader: &Reader<N>,
-    elements: &[u8],
-    apart: &Apart<N>,
-    apart_counts: &mut [u64],
-) -> Result<(Tally<N>, Option<Infinite>)> {
-    let element_type = reader.element_type();
-    let mut total = Tally::new();
-    let mut infinite = None;
-    let mut numbers = Vec::with_capacity(BLOCK);
-    for (block, bytes) in elements.chunks(BLOCK * element_type.size()).enumerate() {
-        if let Some(range) = simd_stats::range(element_type, bytes, &apart.rounded)
-            && let Some((least, greatest)) = N::from_floats(range)
-        {
-            total = total.merge(Tally { least, greatest, ..Tally::new() });
-            continue;
-        }
-        reader.read_into(bytes, &mut numbers)?;
-        let mut lanes = [Tally::new(); LANES];
-        let (rows, rest) = numbers.as_chunks::<LANES>();
-        for row in rows {
-            for (lane, &number) in lanes.iter_mut().zip(row) {
-                lane.add(number, apart);
-            }
-        }
-        for (lane, &number) in lanes.iter_mut().zip(rest) {
-            lane.add(number, apart);
-        }
-        let tally = lanes.into_iter().fold(Tally::new(), Tally::merge);
-        if tally.apart > 0 {
-            for (count, &value) in apart_counts.iter_mut().zip(&apart.numbers) {
-                *count += numbers.iter().filter(|&&number| number == value).count() as u64;
-            }
-        }
-        if tally.infinite > 0 && infinite.is_none() {
-            let is_infinite = |number: &N| number.is_infinite() && !apart.contains(*number);
-            let index = numbers.iter().position(is_infinite);
-            infinite = index.and_then(|index| {
-                let negative = *numbers.get(index)? < N::EXTREMES.1;
-                let text = if negative { "-Infinity" } else { "Infinity" };
-                Some((block * BLOCK + index, text))
-            });
-        }
-        total = total.merge(tally);
-    }
-    Ok((total, infinite))
 }

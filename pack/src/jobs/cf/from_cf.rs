@@ -29,7 +29,7 @@ use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
 use crate::scan::missing::{FILL_VALUE, Markers};
 use crate::scan::number::integer;
 use crate::scan::reader::Reader;
-use crate::scan::survey::survey;
+use crate::scan::surveyor::survey;
 
 /// Turns the attributes with which CF packs integers into codecs, over the same stored bytes.
 #[derive(Clone, Debug)]

@@ -22,7 +22,7 @@ use crate::io::transfer::Transfer;
 use crate::jobs::pending::Pending;
 use crate::json as scalars;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::missing::{FILL_VALUE, MISSING_VALUE};
+use crate::scan::missing::{FILL_VALUE, MISSING_VALUE, Markers};
 
 /// `scale_factor`s and `add_offset`s that are tried, in units in the last place.
 const STEPS: i64 = 8;
@@ -147,7 +147,9 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
     let codes = Codes::new(code_type, None);
     let values = chain.decode(&codes.bytes).context("a code that the codecs do not decode")?;
     let (slope, shift) = line(source);
-    let missing = missing(chain, &codes, &values, source.fill_value(), (slope, shift));
+    let markers = Markers::of(source);
+    let fill = source.fill_value();
+    let missing = missing(chain, &codes, &values, (fill, &markers), (slope, shift));
 
     let mut best: Option<(Differences, Attributes)> = None;
     let given = original(source.array().attributes());
@@ -226,12 +228,13 @@ fn line(source: &Source) -> (f64, f64) {
     (slope, shift)
 }
 
-/// The codes that are no numbers to CF: those of NaN, and one that a map gives the fill value.
+/// The codes that are no numbers to CF: those of NaN and of missing markers, and one that a map gives the fill
+/// value.
 fn missing(
     chain: &Chain,
     codes: &Codes,
     values: &[u8],
-    fill: Scalar,
+    (fill, markers): (Scalar, &Markers),
     (slope, shift): (f64, f64),
 ) -> Vec<Scalar> {
     let (from, to) = (chain.encoded_type(), chain.decoded_type());
@@ -244,7 +247,9 @@ fn missing(
         value.equals(fill) && (value.to_f64() - expected).abs() > slope.abs() / 2.0
     };
     let mut missing: Vec<Scalar> = pairs
-        .filter(|&(code, value)| value.is_nan() || is_mapped(code, value))
+        .filter(|&(code, value)| {
+            value.is_nan() || markers.contains(value) || is_mapped(code, value)
+        })
         .map(|(code, _)| code)
         .collect();
     // The one that new missing values get comes first.
@@ -299,6 +304,9 @@ fn written(
     }
     attributes.insert(attributes::SCALE_FACTOR.into(), json!(rule.scale_factor));
     attributes.insert(attributes::ADD_OFFSET.into(), json!(rule.add_offset));
+    // They named values; now they name codes.
+    attributes.remove(FILL_VALUE);
+    attributes.remove(MISSING_VALUE);
     if let Some((&first, others)) = missing.split_first() {
         attributes.insert(FILL_VALUE.into(), to_json(first));
         if !others.is_empty() {

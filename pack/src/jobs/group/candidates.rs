@@ -49,9 +49,9 @@ pub(super) fn candidate(node: &Node, from_cf: bool, is_coordinate: bool) -> Cand
             (!element_type.is_integer() || !is_packed)
                 .then(|| "no integers with scale_factor or add_offset".to_owned())
         }
-        Ok(element_type) if !element_type.is_float() => Some(format!("{element_type}")),
         Ok(_) if node.has_value_codecs() => Some("has value codecs already".to_owned()),
         Ok(_) => None,
     };
-    Candidate { unfit, is_coordinate: is_coordinate && !from_cf }
+    let integers = data_type::from_json(&name).ok().filter(|one| one.is_integer() && !from_cf);
+    Candidate { unfit, integers, is_coordinate: is_coordinate && !from_cf }
 }

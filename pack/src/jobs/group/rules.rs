@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail};
 use glob::{MatchOptions, Pattern};
+use recast_kernels::ElementType;
 
 use super::job::GroupJob;
 use crate::error::Result;
@@ -11,6 +12,8 @@ use crate::options::PackOptions;
 pub(super) struct Candidate {
     /// Why it cannot be packed, if so.
     pub(super) unfit: Option<String>,
+    /// Its type, if that is one of integers: flags, classes and counts, which nobody means by an error bound.
+    pub(super) integers: Option<ElementType>,
     pub(super) is_coordinate: bool,
 }
 
@@ -93,8 +96,15 @@ impl<'a> Rules<'a> {
         if candidate.is_coordinate && !is_named && !self.job.all {
             return copy("a coordinate");
         }
-        if !self.job.options.says_how() {
-            return copy("no table in --config");
+        match candidate.integers {
+            Some(integers) if !is_named => {
+                return copy(&format!("{integers}: --include packs integers, exactly"));
+            }
+            None if !self.job.options.says_how() && !self.tables.is_empty() => {
+                return copy("no table in --config");
+            }
+            // Integers need no bound.
+            Some(_) | None => {}
         }
         Ok(Treatment::Pack(Box::new(self.job.options.clone())))
     }

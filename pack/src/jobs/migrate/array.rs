@@ -20,6 +20,7 @@ use crate::io::writer::{Encoding, Writer};
 use crate::jobs::cf::attributes::is_packed;
 use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::Workers;
+use crate::scan::missing::name_fill_value_of_v2;
 use crate::text::{bytes, count};
 
 /// What became of an array that was migrated.
@@ -151,7 +152,8 @@ impl<'a> Migration<'a> {
             compressor,
             shard_codecs: ShardCodecs::Auto,
         };
-        let attributes = source.array().attributes().clone();
+        let mut attributes = source.array().attributes().clone();
+        name_fill_value_of_v2(&mut attributes, source);
         let writer = Writer::new(source, &encoding, attributes)?;
         let mut stored = 0;
         let work = |number| -> Result<u64> {

@@ -9,7 +9,7 @@ use crate::io::metadata::PROVENANCE;
 use crate::io::source::Source;
 use crate::options::PackOptions;
 use crate::runtime::Workers;
-use crate::scan::missing::{FILL_VALUE, fill_value_of_v2, to_attribute};
+use crate::scan::missing::name_fill_value_of_v2;
 use crate::scan::survey::Survey;
 
 /// Packs an array into a small type: two passes over its chunks, one to choose codecs, and one to write, in
@@ -94,10 +94,7 @@ impl<'a> Job<'a> {
     pub(super) fn attributes(&self) -> Result<Map<String, Value>> {
         let mut attributes = self.source.array().attributes().clone();
         attributes.remove(PROVENANCE);
-        if let Some(fill) = fill_value_of_v2(self.source) {
-            // xarray masks the fill value of Zarr v2; that of Zarr v3 it does not, but this attribute.
-            attributes.entry(FILL_VALUE).or_insert_with(|| to_attribute(fill));
-        }
+        name_fill_value_of_v2(&mut attributes, self.source);
         if self.asked.provenance {
             let mut provenance = json!({
                 "version": env!("CARGO_PKG_VERSION"),

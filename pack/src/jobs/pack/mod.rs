@@ -16,8 +16,8 @@ use zarr_recast::FillCheck;
 
 use crate::check::arrays::compare;
 use crate::check::tolerance::Tolerance;
-use crate::choose::chooser::Chooser;
 use crate::choose::packing::Packing;
+use crate::choose::search::Search;
 use crate::error::Result;
 use crate::io::destination::{Destination, Staged};
 use crate::io::source::Source;
@@ -27,14 +27,15 @@ use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
 use crate::scan::missing::Markers;
 use crate::scan::narrow::{Wanted, narrow};
-use crate::scan::survey::{Survey, survey};
+use crate::scan::survey::Survey;
+use crate::scan::surveyor::survey;
 
 use encode::{Packed, Scope};
 use job::{Job, Other, sample};
 use search::DRY_RUN_SAMPLE;
 
 pub use job::PackJob;
-pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom};
+pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom, Suspect};
 
 impl Work for PackJob {
     type Report = PackReport;
@@ -50,8 +51,12 @@ impl Work for PackJob {
     ) -> Result<(PackReport, Option<Staged>)> {
         let started = Instant::now();
         self.options.checked()?;
-        let source = Source::open_for(runtime, &self.input)?;
+        // Of integers nothing need be said; what cannot be opened has none.
+        let source = Source::open_for(runtime, &self.input)
+            .or_else(|error| self.options.check_goal().and(Err(error)))?;
         source.refuse_place(self.options.shard_codecs)?;
+        let options = self.options.for_type(source.element_type())?;
+        let asked = &Self { options, ..self.clone() };
         let others = self.others(&source, runtime)?;
         let sources: Vec<&Source> = [&source].into_iter().chain(&others).collect();
         let workers = Workers::within(runtime, sources.iter().map(|source| source.chunk_memory()))?;
@@ -62,7 +67,7 @@ impl Work for PackJob {
             .map(|(source, survey)| Other { source, survey })
             .collect();
         let job = Job {
-            asked: self,
+            asked,
             source: &source,
             survey: &survey,
             others: &others,
@@ -70,18 +75,20 @@ impl Work for PackJob {
             workers: &workers,
             is_dry_run: destination.is_none(),
         };
-        let chooser = Chooser::new(&self.options, &all).with_context(|| job.input())?;
+        let search = Search::new(job.input(), &asked.options, &all)?;
         let Some(destination) = destination else {
             let sample = sample(&source, DRY_RUN_SAMPLE)?;
-            let packed = job.find(&chooser, |packing, tolerance| {
+            let packed = job.find(&search, |packing, tolerance| {
                 job.encode_chunks(packing, tolerance, Scope::Some(&sample))
             })?;
-            return Ok((PackReport::new(&job, packed, None, started), None));
+            let suspects = job.suspects()?;
+            return Ok((PackReport::new(&job, packed, None, suspects, started), None));
         };
         let Written { staged, packed } =
-            job.find(&chooser, |packing, tolerance| job.write(packing, tolerance, destination))?;
+            job.find(&search, |packing, tolerance| job.write(packing, tolerance, destination))?;
         let charts = if self.charts { Some(job.charts(&packed)?) } else { None };
-        Ok((PackReport::new(&job, packed, charts, started), Some(staged)))
+        let suspects = job.suspects()?;
+        Ok((PackReport::new(&job, packed, charts, suspects, started), Some(staged)))
     }
 }
 
@@ -127,7 +134,7 @@ impl PackJob {
         let mut surveys = Vec::new();
         for other in others {
             let survey = survey(other, &markers(other)?, workers)?;
-            all = all.merge(&survey);
+            all.absorb(&survey);
             surveys.push(survey);
         }
         let wanted = Wanted {
@@ -139,6 +146,9 @@ impl PackJob {
             .with_context(|| first.path().display().to_string())?;
         for survey in surveys.iter_mut().chain([&mut own]) {
             survey.keep_to(all.limits.clone());
+        }
+        if let Some(range) = &self.options.range {
+            all.promise(range).with_context(|| first.path().display().to_string())?;
         }
         Ok((own, surveys, all))
     }

@@ -9,10 +9,12 @@ use serde_json::Value;
 use super::encode::Packed;
 use super::job::Job;
 use crate::check::comparison::Errors;
+use crate::choose::room::storable;
 use crate::io::shard_codecs::{Readers, readers};
 use crate::json;
 use crate::options::PackOptions;
 use crate::scan::charts::Charts;
+use crate::scan::survey::union;
 
 /// What packing an array did, and what came of it.
 #[derive(Debug, Serialize)]
@@ -46,6 +48,9 @@ pub struct PackReport {
     pub encoded_fill_value: Option<Scalar>,
     /// The missing markers besides NaN.
     pub missing: Vec<Missing>,
+    /// Values that were packed as data, and look like missing ones that nothing names: an end of the range far
+    /// from all other values, as archives fill with.
+    pub suspects: Vec<Suspect>,
     /// All codecs, as in zarr.json.
     pub codecs: Value,
     /// Smallest and largest value, without NaN, infinities and missing values.
@@ -54,6 +59,9 @@ pub struct PackReport {
     /// The same, or the range that values were clamped to.
     #[serde(serialize_with = "json::range")]
     pub kept_range: Option<(Scalar, Scalar)>,
+    /// The range of values that the codecs can store, of those seen and of others; `None` without value codecs.
+    #[serde(serialize_with = "json::range")]
+    pub storable_range: Option<(Scalar, Scalar)>,
     /// The arrays whose range was taken together, if there are several.
     pub scale_from: Option<ScaleFrom>,
     /// How many elements are what.
@@ -65,6 +73,8 @@ pub struct PackReport {
     pub ratio: Option<f64>,
     /// How far decoded elements are from the original ones.
     pub error: PackErrors,
+    /// Whether the values are integers of the narrowest type already, so that no value codecs are needed.
+    pub already_narrowest: bool,
     /// Whether nothing was written.
     pub dry_run: bool,
     /// The chunks that a dry run has tried instead of all.
@@ -109,6 +119,16 @@ pub struct Missing {
     /// Its stored code.
     #[serde(serialize_with = "json::optional")]
     pub code: Option<Scalar>,
+}
+
+/// A value that looks like a missing one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Suspect {
+    /// The value.
+    #[serde(serialize_with = "json::scalar")]
+    pub value: Scalar,
+    /// Elements that are it.
+    pub count: u64,
 }
 
 /// How many elements are what.
@@ -175,6 +195,7 @@ impl PackReport {
         job: &Job<'_>,
         packed: Packed,
         charts: Option<Charts>,
+        suspects: Vec<Suspect>,
         started: Instant,
     ) -> Self {
         let Packed { packing, codecs, part, codes, sampled } = packed;
@@ -224,9 +245,12 @@ impl PackReport {
             missing,
             readers: (!packing.codecs.is_empty())
                 .then(|| readers(&codecs, &packing.codecs, survey.element_type)),
+            suspects,
             codecs,
             range: survey.data_range,
             kept_range: survey.range,
+            storable_range: storable(survey.element_type, &packing.codecs)
+                .and_then(|storable| union(Some(storable), job.all.to_store())),
             scale_from,
             counts: Counts {
                 elements,
@@ -250,12 +274,13 @@ impl PackReport {
             },
             ratio: varies.then(|| source_bytes as f64 / part.stored_bytes.max(1) as f64),
             error: PackErrors {
-                errors: part.comparison.errors(extent),
+                errors: part.comparison.errors(extent, options.max_rel_error.is_some()),
                 bound: options.max_abs_error,
                 relative_bound: options.max_rel_error,
                 precision: options.precision,
                 largest_clamping: part.outside.farthest,
             },
+            already_narrowest: survey.element_type.is_integer() && packing.codecs.is_empty(),
             dry_run: job.is_dry_run,
             sampled_chunks: sampled,
             verified: options.verify,

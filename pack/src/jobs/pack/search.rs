@@ -1,82 +1,47 @@
 //! The search for codecs: candidates from coarse to fine, until every element of the array is right.
 
-use anyhow::bail;
-use recast_kernels::{ElementType, Scalar};
+use recast_kernels::Scalar;
 
 use super::encode::Scope;
 use super::job::{Job, sample};
-use crate::check::chunk_check::largest_excess;
+use super::report::Suspect;
 use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
-use crate::choose::chooser::Chooser;
 use crate::choose::packing::{Packing, SpecialLost};
-use crate::choose::positions::Position;
+use crate::choose::search::Search;
 use crate::error::Result;
-use crate::options::{Compressor, PackOptions};
-use crate::scan::missing::customary_markers;
-use crate::scan::survey::{Survey, survey};
+use crate::options::PackOptions;
+use crate::scan::missing::{Markers, customary_markers};
+use crate::scan::surveyor::survey;
 use crate::text::{count, scalar_text};
 
 /// Bytes of decoded chunks that a dry run tries, more or less.
 pub(super) const DRY_RUN_SAMPLE: u64 = 64 << 20;
-/// Bytes of decoded chunks that the place in the type is chosen by, more or less, and at most: it costs
-/// the time of compressing them a few times.
-const COMPRESSION_SAMPLE: u64 = 4 << 20;
-const COMPRESSION_MOST: u64 = 20 << 20;
-/// Bytes of an array that is compressed as a whole to choose.
-const SMALL: u64 = 16 << 20;
-/// One zero in so many elements is a background.
-const BACKGROUND: usize = 10;
 
 impl Job<'_> {
     /// Tries one candidate after the other, until every element is right.
     pub(super) fn find<T>(
         &self,
-        chooser: &Chooser<'_>,
+        search: &Search<'_>,
         attempt: impl Fn(Packing, Tolerance) -> Result<T>,
     ) -> Result<T> {
-        let mut failure = None;
-        let mut guesses_failed = false;
-        for candidate in chooser.candidates() {
-            let packing = match candidate {
-                Ok(packing) => packing,
-                // The finest scale comes last, and with it what stands in the way of the bound.
-                Err(refusal) => {
-                    failure = Some(refusal);
-                    continue;
-                }
-            };
-            self.refuse_infinity(packing.chain.encoded_type())?;
-            if packing.is_guess && guesses_failed {
-                continue;
-            }
-            if !self.options().is_explicit()
-                && let Err(violation) = self.try_sample(&packing, chooser.tolerance())
-            {
-                failure = Some(violation);
-                continue;
-            }
-            guesses_failed = packing.is_guess;
-            for packing in self.smallest_first(chooser, packing)? {
-                let tolerance = chooser.tolerance();
-                let serves_others = self.try_others(chooser, &packing);
-                match serves_others.and_then(|()| attempt(packing, tolerance)) {
-                    Ok(done) => return Ok(done),
-                    Err(error) if error.is::<Violation>() => failure = Some(error),
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        let failure = failure.unwrap_or_else(|| too_fine(self.all));
+        let tolerance = search.tolerance();
+        let found = search.find(|packing| {
+            self.try_others(tolerance, &packing)?;
+            attempt(packing, tolerance)
+        });
+        let failure = match found? {
+            Ok(done) => return Ok(done),
+            Err(failure) => failure.unwrap_or_else(|| search.too_fine()),
+        };
         Err(self.with_suspects(self.explained(failure))?)
     }
 
     /// Encodes the other arrays, decodes them again and compares: the codecs are those of all of them
     /// only if every element of each is right.
-    pub(super) fn try_others(&self, chooser: &Chooser<'_>, packing: &Packing) -> Result<()> {
+    fn try_others(&self, tolerance: Tolerance, packing: &Packing) -> Result<()> {
         for member in self.members().skip(1) {
             let packing = packing.beside(member.survey.fill_value)?;
-            let tolerance = chooser.tolerance();
             if self.is_dry_run {
                 let sample = sample(member.source, DRY_RUN_SAMPLE)?;
                 member.encode_chunks(packing, tolerance, Scope::Some(&sample))?;
@@ -87,92 +52,13 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// What is to be tried for a candidate: first the position in the type that compresses some chunks
-    /// best, if that is another than its own, and its own. Of a small array those are all (of 256 at most),
-    /// and coarser scales are tried, too.
-    pub(super) fn smallest_first(
-        &self,
-        chooser: &Chooser<'_>,
-        packing: Packing,
-    ) -> Result<Vec<Packing>> {
-        let elements: u128 = self.members().map(|member| member.source.elements()).sum();
-        let is_small = elements * self.source.element_type().size() as u128 <= SMALL.into();
-        let most = if is_small { SMALL } else { COMPRESSION_SAMPLE };
-        let mut samples = Vec::new();
-        let mut bytes = 0;
-        for member in self.members() {
-            let source = member.source;
-            let numbers = sample(source, most / (self.others.len() as u64 + 1))?;
-            if let Some(&first) = numbers.first() {
-                bytes += source.region(first)?.elements() * source.element_type().size() as u64;
-                samples.push((member, numbers));
-            }
-        }
-        if self.asked.options.compressor == Compressor::None
-            || !chooser.may_move(&packing)
-            || samples.is_empty()
-            || bytes > COMPRESSION_MOST
-        {
-            return Ok(vec![packing]);
-        }
-        let tried = |packing: &Packing| -> Option<(u64, f64)> {
-            let (mut size, mut error) = (0, 0.0_f64);
-            for (member, numbers) in &samples {
-                let packing = packing.beside(member.survey.fill_value).ok()?;
-                let tolerance = chooser.tolerance();
-                let part =
-                    member.encode_chunks(packing, tolerance, Scope::Some(numbers)).ok()?.part;
-                size += part.stored_bytes;
-                error = error.max(part.comparison.sums.max);
-            }
-            Some((size, error))
-        };
-        let Some((own_size, own_error)) = tried(&packing) else { return Ok(vec![packing]) };
-        // What a scale that suits the data has gained in precision is worth more than a few bytes.
-        let is_precise = packing.is_guess
-            && self.options().max_abs_error.is_some_and(|bound| own_error < bound / 2.0);
-        let allowed = own_error.max(chooser.rounding(4.0, 0.0));
-        let keeps_zero = self.keeps_zero(&packing);
-        let at = |position| {
-            chooser.scales_at(&packing, position, is_small).into_iter().find_map(|scale| {
-                let other = chooser.moved(&packing, scale, position)?;
-                let is_right = self.try_sample(&other, chooser.tolerance()).is_ok();
-                let (size, error) = is_right.then(|| tried(&other))??;
-                let is_as_good =
-                    (!is_precise || error <= allowed) && (!keeps_zero || self.keeps_zero(&other));
-                is_as_good.then_some((size, position, other))
-            })
-        };
-        let smallest = |best: Option<(u64, Position, Packing)>, positions: Vec<Position>| {
-            let found = positions.into_iter().filter_map(at);
-            best.into_iter().chain(found).min_by_key(|(size, ..)| *size)
-        };
-        let mut best = smallest(None, chooser.positions(&packing, is_precise));
-        if let Some((_, position, _)) = best {
-            best = smallest(best, Chooser::fractional_offsets(position));
-        }
-        let best = best.filter(|(size, ..)| *size < own_size).map(|(.., other)| other);
-        Ok(best.into_iter().chain([packing]).collect())
-    }
-
-    /// Whether zeros, which are a background if there are many, come back as zeros.
-    pub(super) fn keeps_zero(&self, packing: &Packing) -> bool {
-        let zero = Scalar::zero(self.all.element_type).to_ne_bytes();
-        let size = zero.len();
-        let zeros = self.all.sample.chunks_exact(size).filter(|element| *element == zero).count();
-        if zeros * BACKGROUND < self.all.sample.len() / size {
-            return true;
-        }
-        let decoded = packing.chain.encode(&zero).and_then(|code| packing.chain.decode(&code));
-        decoded.is_ok_and(|decoded| decoded == zero)
-    }
-
     /// Adds to the last failure what was asked for.
     pub(super) fn explained(&self, failure: anyhow::Error) -> anyhow::Error {
         if self.options().is_explicit() {
             return failure.context(self.input());
         }
-        let range = self.all.range.map(|(least, greatest)| format!(" from {least} to {greatest}"));
+        let range = self.all.to_store();
+        let range = range.map(|(least, greatest)| format!(" from {least} to {greatest}"));
         let PackOptions { max_abs_error, max_rel_error, precision, .. } = *self.options();
         // Where values fall together with a missing one, finer steps part them.
         let is_collision =
@@ -194,8 +80,9 @@ impl Job<'_> {
             None => "any integer type".to_owned(),
         };
         let wider = if self.options().data_type.is_some() { " or a wider --data-type" } else { "" };
+        let narrower = if self.all.promised.is_some() { " or a narrower --range" } else { "" };
         let context = format!(
-            "{}: the {} values{} cannot be kept {how}in {target}, {hint}{wider}",
+            "{}: the {} values{} cannot be kept {how}in {target}, {hint}{wider}{narrower}",
             self.input(),
             self.all.element_type,
             range.unwrap_or_default()
@@ -209,21 +96,14 @@ impl Job<'_> {
         if suspects.is_empty() {
             return Ok(failure);
         }
-        let mut counts = vec![0; suspects.len()];
-        for member in self.members() {
-            let mut markers = member.survey.markers.clone();
-            markers.extend(suspects.iter().copied());
-            let found = survey(member.source, &markers, member.workers)?;
-            for (total, &suspect) in counts.iter_mut().zip(&suspects) {
-                *total += found.count(suspect);
-            }
-        }
-        let named = suspects.iter().zip(counts).map(|(suspect, number)| {
-            format!("{} ({} elements)", scalar_text(Some(*suspect)), count(number))
+        let members = self.members();
+        let suspects = Self::counted(members, &suspects)?;
+        let named = suspects.iter().map(|Suspect { value, count: number }| {
+            format!("{} ({} elements)", scalar_text(Some(*value)), count(*number))
         });
         let named: Vec<String> = named.collect();
         let values: Vec<String> =
-            suspects.iter().map(|&suspect| scalar_text(Some(suspect))).collect();
+            suspects.iter().map(|suspect| scalar_text(Some(suspect.value))).collect();
         Ok(failure.context(format!(
             "{} {} like missing values, which nothing names; if that is so, use --missing {}",
             named.join(" and "),
@@ -232,40 +112,35 @@ impl Job<'_> {
         )))
     }
 
-    pub(super) fn refuse_infinity(&self, target: ElementType) -> Result<()> {
-        match &self.survey.first_infinite {
-            Some(first) if !target.has_infinity() => bail!(
-                "{}: {first}, as {} in all, and {target} has no infinity; replace them first, or \
-                 use --data-type float16, float32 or float64",
-                self.input(),
-                count(self.survey.infinite)
-            ),
-            _ => Ok(()),
-        }
+    /// The values of this array that were packed as data although they look like missing ones, which stand far
+    /// from all others.
+    pub(super) fn suspects(&self) -> Result<Vec<Suspect>> {
+        let ends = customary_markers(self.survey.data_range);
+        let mut markers = Markers::default();
+        markers.extend(ends.iter().copied());
+        let sample = markers.range_of_others(self.survey.element_type, &self.survey.sample)?;
+        let is_far = |suspect: &Scalar| {
+            let Some((least, greatest)) = sample else { return true };
+            let value = suspect.to_f64();
+            let gap = (least - value).max(value - greatest);
+            gap > greatest - least
+        };
+        let far: Vec<Scalar> = ends.into_iter().filter(is_far).collect();
+        Self::counted([*self].into_iter(), &far)
     }
 
-    /// Sends the sample there and back: a candidate that fails on it need not be written.
-    pub(super) fn try_sample(&self, packing: &Packing, tolerance: Tolerance) -> Result<()> {
-        let sample = &self.all.sample;
-        let decoded = packing.chain.decode(&packing.chain.encode(sample)?)?;
-        let excess = largest_excess(
-            self.source.element_type(),
-            &self.all.markers,
-            tolerance,
-            sample,
-            &decoded,
-        )?;
-        if excess == Some(f64::INFINITY) {
-            return Err(Violation::collision(&scalar_text(packing.scale)).into());
+    /// Counts some values in arrays, in a pass over each if there are any to count.
+    fn counted(arrays: impl Iterator<Item = Self>, values: &[Scalar]) -> Result<Vec<Suspect>> {
+        let mut suspects: Vec<Suspect> =
+            values.iter().map(|&value| Suspect { value, count: 0 }).collect();
+        for array in arrays.filter(|_| !values.is_empty()) {
+            let mut markers = array.survey.markers.clone();
+            markers.extend(values.iter().copied());
+            let found = survey(array.source, &markers, array.workers)?;
+            for suspect in &mut suspects {
+                suspect.count += found.count(suspect.value);
+            }
         }
-        if let Some(error) = excess {
-            bail!("with the scale {} an element is off by {error:?}", scalar_text(packing.scale));
-        }
-        Ok(())
+        Ok(suspects)
     }
-}
-
-/// The failure where there is not even a scale to try.
-fn too_fine(survey: &Survey) -> anyhow::Error {
-    anyhow::anyhow!("the arithmetic of {} rounds more away", survey.element_type)
 }

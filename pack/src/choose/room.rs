@@ -1,0 +1,164 @@
+//! Room for values that were not seen: the range that codecs can store, the codes that are left on both sides
+//! of the data, and the promise of a range.
+
+use anyhow::bail;
+use recast_kernels::{ElementType, Format, Rounding, Scalar};
+use zarr_recast::{BindOptions, Chain, Codec};
+
+use super::bind::Place;
+use super::chooser::{Chooser, unit_roundoff};
+use super::packing::Packing;
+use crate::error::Result;
+use crate::options::is_power_of_two;
+use crate::scan::number::{integer, is_less, scalar};
+use crate::text::measured;
+
+/// The range of values that codecs can store: what the ends of the stored type stand for, without the codes
+/// that maps give to missing values. `None` without codecs, and where the ends stand for no value.
+pub(crate) fn storable(source: ElementType, codecs: &[Codec]) -> Option<(Scalar, Scalar)> {
+    if codecs.is_empty() {
+        return None;
+    }
+    let mut entries = 0;
+    let mut without_maps = codecs.to_vec();
+    for codec in &mut without_maps {
+        if let Codec::CastValue(cast) = codec {
+            let map = cast.scalar_map.take();
+            entries += map.and_then(|map| map.decode).map_or(0, |decode| decode.len());
+        }
+    }
+    let bind = |codecs: &[Codec]| Chain::bind(source, None, codecs, &BindOptions::default()).ok();
+    let (chain, plain) = (bind(codecs)?, bind(&without_maps)?);
+    let encoded = chain.encoded_type();
+    let decode = |chain: &Chain, code: Scalar| {
+        let value = chain.decode(&code.to_ne_bytes()).ok()?;
+        Scalar::from_ne_bytes(source, &value)
+    };
+    // A map may have taken the codes at an end.
+    let from_end = |end: Scalar, inward: i128| {
+        let inner = (0..=entries as i128)
+            .filter_map(|steps| scalar(integer(end)? + steps * inward, encoded));
+        let stored = inner.chain([end].into_iter().filter(|end| !end.element_type().is_integer()));
+        let value = |code: Scalar| {
+            let value = decode(&plain, code).filter(|value| value.is_finite())?;
+            (decode(&chain, code) == Some(value)).then_some(value)
+        };
+        stored.into_iter().find_map(value)
+    };
+    // Where the ends of the stored type lie beyond the array's own type, the ends of that are stored.
+    let own_end = |value: Scalar| {
+        let code = plain.encode(&value.to_ne_bytes()).ok()?;
+        let back = plain.decode(&code).ok()?;
+        (back == value.to_ne_bytes()).then_some(value)
+    };
+    let ends = [from_end(Scalar::min(encoded), 1), from_end(Scalar::max(encoded), -1)];
+    let own_ends = [own_end(Scalar::min(source)), own_end(Scalar::max(source))];
+    let mut values: Vec<Scalar> = ends.into_iter().chain(own_ends).flatten().collect();
+    values.sort_by(|&a, &b| is_less(b, a).cmp(&is_less(a, b)));
+    // A negative scale turns the range round.
+    match *values.as_slice() {
+        [least, .., greatest] => Some((least, greatest)),
+        _ => None,
+    }
+}
+
+impl Packing {
+    /// The codes that the data leave free below and above.
+    fn free_codes(&self) -> Option<(i128, i128)> {
+        let target = self.chain.encoded_type();
+        let (lowest, highest) = self.reached?;
+        let (first, last) = integer(Scalar::min(target)).zip(integer(Scalar::max(target)))?;
+        Some((lowest - first, last - highest))
+    }
+
+    /// The smaller number of codes that the data leave free on one side; 0 where nothing tells.
+    pub(super) fn room(&self) -> i128 {
+        self.free_codes().map_or(0, |(below, above)| below.min(above))
+    }
+
+    /// Whether there is room on both sides: at least half of what an even share would be.
+    pub(crate) fn is_roomy(&self) -> bool {
+        self.free_codes().is_none_or(|(below, above)| 4 * below.min(above) >= below + above - 1)
+    }
+}
+
+impl Chooser<'_> {
+    /// Refuses codecs that do not keep the bound everywhere in the range that is promised.
+    pub(super) fn check_promise(&self, place: &Place) -> Result<()> {
+        let Some((first, last)) = self.survey.promised else { return Ok(()) };
+        let Place { offset, scale, target, .. } = *place;
+        if let Some(error) = self.excess_anywhere(offset, scale, target) {
+            bail!("--range: some values from {first} to {last} would be off by {error}");
+        }
+        Ok(())
+    }
+
+    /// Whether every value of the range keeps the bound, and none can be taken for a missing one.
+    pub(super) fn is_proven(&self, packing: &Packing) -> bool {
+        let target = packing.chain.encoded_type();
+        let excess = self.excess_anywhere(packing.offset, packing.scale, target);
+        !packing.is_risky && excess.is_none()
+    }
+
+    /// How far values may be off anywhere in the range, if that is more than allowed: by half a step and by
+    /// what the arithmetic rounds away.
+    fn excess_anywhere(
+        &self,
+        offset: Option<Scalar>,
+        scale: Option<Scalar>,
+        target: ElementType,
+    ) -> Option<String> {
+        let factor = scale.map_or(1.0, |scale| scale.to_f64().abs());
+        let from_offset = |end: Scalar| (end.to_f64() - offset.map_or(0.0, Scalar::to_f64)).abs();
+        let distance = from_offset(self.least).max(from_offset(self.greatest));
+        // The difference and the product on the way there, the quotient and the sum on the way back.
+        let unit = unit_roundoff(self.working);
+        let of_offset = if offset.is_some() { distance + self.magnitude() } else { 0.0 };
+        let of_scale = if is_power_of_two(factor) { 0.0 } else { 2.0 * distance };
+        let arithmetic = unit * (of_offset + of_scale);
+        let share = self.options.errors_in_a_step();
+        let relative = 2.0 * unit_roundoff(target) / share;
+        if let Some(bound) = self.options.max_rel_error {
+            let error = relative + 2.0 * unit;
+            let is_kept = error <= bound && offset.is_none();
+            return (!is_kept).then(|| format!("{} of themselves", measured(error)));
+        }
+        let bound = self.options.max_abs_error?;
+        if self.survey.element_type.is_integer() {
+            // Steps are whole numbers; the arithmetic must only not round to the next one.
+            return (arithmetic >= 0.25).then(|| measured(arithmetic));
+        }
+        let of_code = match target.format() {
+            Format::Float(_) => relative * distance,
+            _ => 1.0 / (share * factor),
+        };
+        let error = of_code + arithmetic;
+        (error > bound).then(|| measured(error))
+    }
+
+    /// Refuses codecs that cannot store the ends of the promised range, also where values out of range may
+    /// be clamped or wrapped.
+    pub(super) fn check_promised_ends(
+        &self,
+        target: ElementType,
+        rounding: Rounding,
+        forth: &dyn Fn(Scalar) -> Result<Scalar>,
+    ) -> Result<()> {
+        let Some((least, greatest)) = self.survey.promised else { return Ok(()) };
+        for end in [least, greatest] {
+            let working =
+                end.cast(self.working, Rounding::NearestEven, recast_kernels::OutOfRange::Error);
+            let scaled = working.ok().and_then(|end| forth(end).ok());
+            let code = scaled.and_then(|scaled| {
+                scaled.cast(target, rounding, recast_kernels::OutOfRange::Error).ok()
+            });
+            if code.is_none() {
+                bail!(
+                    "--range: {end} is out of range for {target}; use a wider --data-type, another \
+                     --scale or --offset, or a narrower --range"
+                );
+            }
+        }
+        Ok(())
+    }
+}

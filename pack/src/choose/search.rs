@@ -1,0 +1,278 @@
+//! The search for codecs by a survey: candidates from coarse to fine, each tried on the survey's sample, and
+//! moved in its type to where its excerpts compress best.
+
+use anyhow::{Context, bail};
+use recast_kernels::{ElementType, Scalar};
+
+use super::chooser::Chooser;
+use super::packing::Packing;
+use super::positions::Position;
+use crate::check::chunk_check::{Judge, largest_excess};
+use crate::check::comparison::Violation;
+use crate::check::tolerance::Tolerance;
+use crate::error::Result;
+use crate::io::region::Region;
+use crate::io::writer::Compression;
+use crate::options::{Compressor, PackOptions};
+use crate::scan::number::{Number, is_wide};
+use crate::scan::survey::Survey;
+use crate::text::{count, scalar_text};
+
+/// One byte in so many, more or less, is the luck of a compressor.
+const LUCK: u64 = 1000;
+/// One zero in so many elements is a background.
+const BACKGROUND: usize = 10;
+
+/// A search for codecs.
+pub(crate) struct Search<'a> {
+    /// The array, for errors.
+    name: String,
+    options: &'a PackOptions,
+    survey: &'a Survey,
+    chooser: Chooser<'a>,
+    /// The survey's sample, with the ends of the range.
+    sample: Vec<u8>,
+    /// The survey's excerpts, within its limits.
+    excerpts: Vec<Vec<u8>>,
+}
+
+/// What became of the excerpts with other codecs.
+struct Trial {
+    size: u64,
+    error: f64,
+    packing: Packing,
+}
+
+impl<'a> Search<'a> {
+    /// # Errors
+    /// A request that no codecs can meet, whatever the elements are.
+    pub(crate) fn new(name: String, options: &'a PackOptions, survey: &'a Survey) -> Result<Self> {
+        let chooser = Chooser::new(options, survey).with_context(|| name.clone())?;
+        let mut sample = survey.sample.clone();
+        if let Some((least, greatest)) = survey.range {
+            sample.extend(least.to_ne_bytes());
+            sample.extend(greatest.to_ne_bytes());
+        }
+        let mut excerpts: Vec<Vec<u8>> = survey.excerpts.values().cloned().collect();
+        if let Some(limits) = &survey.limits {
+            for excerpt in &mut excerpts {
+                limits.apply(excerpt)?;
+            }
+        }
+        Ok(Self { name, options, survey, chooser, sample, excerpts })
+    }
+
+    /// What is demanded of every element.
+    pub(crate) fn tolerance(&self) -> Tolerance {
+        self.chooser.tolerance()
+    }
+
+    /// Tries one candidate after the other until `attempt` finds that every element is right, or fails for
+    /// another reason than a [`Violation`]. `Err` inside is the last failure, if there was one at all.
+    ///
+    /// # Errors
+    /// Of `attempt`, and infinities where the stored type has none.
+    pub(crate) fn find<T>(
+        &self,
+        mut attempt: impl FnMut(Packing) -> Result<T>,
+    ) -> Result<std::result::Result<T, Option<anyhow::Error>>> {
+        let mut failure = None;
+        let mut guesses_failed = false;
+        for candidate in self.chooser.candidates() {
+            let packing = match candidate {
+                Ok(packing) => packing,
+                // The finest scale comes last, and with it what stands in the way of the bound.
+                Err(refusal) => {
+                    failure = Some(refusal);
+                    continue;
+                }
+            };
+            self.refuse_infinity(packing.chain.encoded_type())?;
+            if packing.is_guess && guesses_failed {
+                continue;
+            }
+            if !self.options.is_explicit()
+                && let Err(violation) = self.try_sample(&packing)
+            {
+                failure = Some(violation);
+                continue;
+            }
+            guesses_failed = packing.is_guess;
+            for packing in self.smallest_first(packing)? {
+                match attempt(packing) {
+                    Ok(done) => return Ok(Ok(done)),
+                    Err(error) if error.is::<Violation>() => failure = Some(error),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(Err(failure))
+    }
+
+    /// Whether every value of the range keeps the bound, and none can be taken for a missing one.
+    pub(crate) fn is_proven(&self, packing: &Packing) -> bool {
+        self.chooser.is_proven(packing)
+    }
+
+    /// The failure where there is not even a scale to try.
+    pub(crate) fn too_fine(&self) -> anyhow::Error {
+        anyhow::anyhow!("the arithmetic of {} rounds more away", self.survey.element_type)
+    }
+
+    /// What is to be tried for a candidate: first the position in the type that compresses the excerpts
+    /// best, or that leaves room on both sides of the data without taking more bytes, and then its own. Of a
+    /// small array the excerpts are all, and coarser scales are tried, too.
+    fn smallest_first(&self, packing: Packing) -> Result<Vec<Packing>> {
+        let chooser = &self.chooser;
+        if !chooser.may_move(&packing) {
+            return Ok(vec![packing]);
+        }
+        if self.options.compressor == Compressor::None || self.excerpts.is_empty() {
+            return self.roomy_first(packing);
+        }
+        let Some((own_size, own_error)) = self.tried(&packing) else { return Ok(vec![packing]) };
+        let is_precise = self.is_precise(&packing, own_error);
+        // What comes back bit for bit still does.
+        let rounding = chooser.rounding(4.0, 0.0);
+        let allowed = if own_error == 0.0 { 0.0 } else { own_error.max(rounding) };
+        let keeps_zero = self.keeps_zero(&packing);
+        let judged = |other: Packing| -> Option<Trial> {
+            let (size, error) = self.try_sample(&other).ok().and_then(|()| self.tried(&other))?;
+            let is_as_good =
+                (!is_precise || error <= allowed) && (!keeps_zero || self.keeps_zero(&other));
+            is_as_good.then_some(Trial { size, error, packing: other })
+        };
+        let excerpts = self.excerpts.iter().map(Vec::len).sum::<usize>() as u64;
+        let is_small = excerpts >= self.survey.elements * self.survey.element_type.size() as u64;
+        let at = |position| {
+            chooser.scales_at(&packing, position, is_small).into_iter().find_map(|scale| {
+                Some((position, judged(chooser.moved(&packing, scale, position)?)?))
+            })
+        };
+        let smallest = |best: Option<(Position, Trial)>, positions: Vec<Position>| {
+            let found = positions.into_iter().filter_map(at);
+            best.into_iter().chain(found).min_by_key(|(_, trial)| trial.size)
+        };
+        let mut best = smallest(None, chooser.positions(&packing, is_precise));
+        if let Some((position, _)) = best {
+            best = smallest(best, Chooser::fractional_offsets(position));
+        }
+        let best = best.map(|(_, trial)| trial);
+        let first = match best {
+            Some(best) if best.size < own_size => Some(best.packing),
+            _ if packing.is_roomy() => None,
+            best => {
+                // No more bytes, but for the luck of the compressor, and no less precision.
+                let is_as_good = |trial: &Trial| {
+                    trial.size <= own_size + own_size / LUCK
+                        && (!is_precise || trial.error <= own_error)
+                };
+                let twin = chooser.with_other_sign(&packing).and_then(judged);
+                let found = twin.into_iter().chain(best).find(is_as_good);
+                found.map(|trial| trial.packing)
+            }
+        };
+        Ok(first.into_iter().chain([packing]).collect())
+    }
+
+    /// As [`Self::smallest_first`], where every place takes as many bytes, or nothing tells how many: one with
+    /// room on both sides of the data that is as precise, and its own.
+    fn roomy_first(&self, packing: Packing) -> Result<Vec<Packing>> {
+        if packing.is_roomy() {
+            return Ok(vec![packing]);
+        }
+        let chooser = &self.chooser;
+        let exact = Tolerance { absolute: 0.0, relative: 0.0, ..chooser.tolerance() };
+        let error = |packing: &Packing| -> Result<f64> {
+            Ok(self.excess(packing, exact)?.unwrap_or_default())
+        };
+        let own_error = error(&packing)?;
+        let is_precise = self.is_precise(&packing, own_error);
+        let position = chooser.positions(&packing, true).into_iter().next();
+        let moved = position.and_then(|position| {
+            packing.scale.and_then(|scale| chooser.moved(&packing, scale, position))
+        });
+        let is_as_good = |other: &Packing| {
+            self.try_sample(other).is_ok()
+                && (!is_precise || error(other).is_ok_and(|error| error <= own_error))
+                && (!self.keeps_zero(&packing) || self.keeps_zero(other))
+        };
+        let first = chooser.with_other_sign(&packing).into_iter().chain(moved).find(is_as_good);
+        Ok(first.into_iter().chain([packing]).collect())
+    }
+
+    /// The bytes that the excerpts take with some codecs, compressed one by one, and their largest error;
+    /// none if one of their elements is not right.
+    fn tried(&self, packing: &Packing) -> Option<(u64, f64)> {
+        if is_wide(self.survey.element_type) {
+            self.tried_as::<i128>(packing).ok()
+        } else {
+            self.tried_as::<f64>(packing).ok()
+        }
+    }
+
+    fn tried_as<N: Number>(&self, packing: &Packing) -> Result<(u64, f64)> {
+        let Survey { element_type, markers, apart, .. } = self.survey;
+        let judge = Judge::<N>::new(*element_type, markers, self.tolerance())?.apart_from(apart)?;
+        let chain = &packing.chain;
+        let compression = Compression::new(chain.encoded_type(), self.options.compressor)?;
+        let (mut size, mut error) = (0, 0.0_f64);
+        for excerpt in &self.excerpts {
+            let codes = chain.encode(excerpt)?;
+            let region = Region::line((excerpt.len() / element_type.size()) as u64);
+            let mut check = judge.check(&region);
+            check.add(excerpt, &chain.decode(&codes)?)?;
+            error = error.max(check.done().sums.max);
+            size += compression.size(codes)?;
+        }
+        Ok((size, error))
+    }
+
+    /// Whether a scale suits the data: what that has gained in precision is worth more than a few bytes.
+    fn is_precise(&self, packing: &Packing, error: f64) -> bool {
+        packing.is_guess && self.options.max_abs_error.is_some_and(|bound| error < bound / 2.0)
+    }
+
+    /// Whether zeros, which are a background if there are many, come back as zeros.
+    fn keeps_zero(&self, packing: &Packing) -> bool {
+        let zero = Scalar::zero(self.survey.element_type).to_ne_bytes();
+        let size = zero.len();
+        let zeros = self.sample.chunks_exact(size).filter(|element| *element == zero).count();
+        if zeros * BACKGROUND < self.sample.len() / size {
+            return true;
+        }
+        let decoded = packing.chain.encode(&zero).and_then(|code| packing.chain.decode(&code));
+        decoded.is_ok_and(|decoded| decoded == zero)
+    }
+
+    fn refuse_infinity(&self, target: ElementType) -> Result<()> {
+        match &self.survey.first_infinite {
+            Some(first) if !target.has_infinity() => bail!(
+                "{}: {first}, as {} in all, and {target} has no infinity; replace them first, or use \
+                 --data-type float16, float32 or float64",
+                self.name,
+                count(self.survey.infinite)
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends the sample there and back: a candidate that fails on it need not be written.
+    fn try_sample(&self, packing: &Packing) -> Result<()> {
+        let excess = self.excess(packing, self.tolerance())?;
+        if excess == Some(f64::INFINITY) {
+            return Err(Violation::collision(&scalar_text(packing.scale)).into());
+        }
+        if let Some(error) = excess {
+            bail!("with the scale {} an element is off by {error:?}", scalar_text(packing.scale));
+        }
+        Ok(())
+    }
+
+    /// The largest error in the sample beyond a tolerance.
+    fn excess(&self, packing: &Packing, tolerance: Tolerance) -> Result<Option<f64>> {
+        let Survey { element_type, markers, .. } = self.survey;
+        let decoded = packing.chain.decode(&packing.chain.encode(&self.sample)?)?;
+        largest_excess(*element_type, markers, tolerance, &self.sample, &decoded)
+    }
+}

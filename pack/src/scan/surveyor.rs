@@ -1,0 +1,351 @@
+//! The first pass over an array, block by block: what each holds is found here, whether the blocks are chunks
+//! that are read or memory of the caller.
+
+use anyhow::{anyhow, bail};
+use recast_kernels::Scalar;
+
+use super::missing::Markers;
+use super::number::{Number, is_wide};
+use super::reader::{BLOCK, Reader};
+use super::simd_stats;
+use super::survey::{EXCERPTS, SAMPLE, Survey};
+use crate::error::{Error, Result};
+use crate::io::source::{PIECE, Source};
+use crate::runtime::Workers;
+
+/// Independent searches that the compiler can do side by side.
+const LANES: usize = 8;
+
+/// Surveys the blocks of one array, each by itself.
+#[derive(Clone, Debug)]
+pub struct Surveyor {
+    fill_value: Scalar,
+    markers: Markers,
+    apart: Markers,
+    /// Elements of the whole array: how many of them a sample takes depends on it.
+    elements: u64,
+}
+
+impl Surveyor {
+    /// For an array with a fill value, whose type is that of the elements, some missing markers besides NaN,
+    /// and so many elements in all its blocks together.
+    ///
+    /// # Errors
+    /// A marker of another type.
+    pub fn new(
+        fill_value: Scalar,
+        missing: &[Scalar],
+        elements: u64,
+    ) -> std::result::Result<Self, Error> {
+        let element_type = fill_value.element_type();
+        if let Some(other) = missing.iter().find(|one| one.element_type() != element_type) {
+            let theirs = other.element_type();
+            return Err(anyhow!("{other} is {theirs}, and the elements are {element_type}").into());
+        }
+        let mut markers = Markers::default();
+        markers.extend(missing.iter().copied());
+        Ok(Self::with_markers(fill_value, markers, elements))
+    }
+
+    fn with_markers(fill_value: Scalar, markers: Markers, elements: u64) -> Self {
+        let mut apart = markers.clone();
+        apart.extend([fill_value]);
+        Self { fill_value, markers, apart, elements }
+    }
+
+    /// Surveys a block: its elements in any order that keeps neighbours together, in native byte order. For the
+    /// codecs that `recast pack` chooses, a block is a chunk.
+    ///
+    /// # Errors
+    /// Bytes that are no whole elements.
+    pub fn survey(&self, elements: &[u8]) -> std::result::Result<Survey, Error> {
+        let element_type = self.fill_value.element_type();
+        if !elements.len().is_multiple_of(element_type.size()) {
+            let length = elements.len();
+            return Err(anyhow!("{length} bytes are no whole elements of {element_type}").into());
+        }
+        Ok(if is_wide(element_type) {
+            self.survey_as::<i128>(elements)?
+        } else {
+            self.survey_as::<f64>(elements)?
+        })
+    }
+
+    fn survey_as<N: Number>(&self, elements: &[u8]) -> Result<Survey> {
+        let prepared = Prepared::<N>::new(self)?;
+        let mut block = Block::new(&prepared);
+        for piece in elements.chunks(PIECE) {
+            block.add(piece)?;
+        }
+        let place = |index, name: &str| format!("element {index} of a block is {name}");
+        block.finish(place)
+    }
+}
+
+/// Goes through all elements of an array. Markers and the fill value take part in no range.
+pub(crate) fn survey(source: &Source, markers: &Markers, workers: &Workers) -> Result<Survey> {
+    if is_wide(source.element_type()) {
+        survey_as::<i128>(source, markers, workers)
+    } else {
+        survey_as::<f64>(source, markers, workers)
+    }
+}
+
+fn survey_as<N: Number>(source: &Source, markers: &Markers, workers: &Workers) -> Result<Survey> {
+    let elements = u64::try_from(source.elements()).unwrap_or(u64::MAX);
+    let surveyor = Surveyor::with_markers(source.fill_value(), markers.clone(), elements);
+    let prepared = Prepared::<N>::new(&surveyor)?;
+    let work = |number| -> Result<Survey> {
+        let region = source.region(number)?;
+        let mut block = Block::new(&prepared);
+        let is_stored = source.pieces(&region, |_, elements| block.add(elements))?;
+        if !is_stored {
+            block.add_fill(region.elements());
+        }
+        block.finish(|index, name| format!("{} is {name}", region.element(index)))
+    };
+    let mut total = surveyor.nothing();
+    workers.run(source.pass("range"), source.chunks(), work, |found| {
+        total.absorb(&found);
+        Ok(())
+    })?;
+    Ok(total)
+}
+
+impl Surveyor {
+    fn nothing(&self) -> Survey {
+        Survey::empty(self.fill_value, self.markers.clone(), self.apart.clone())
+    }
+}
+
+/// The counts and the range of some elements.
+#[derive(Clone, Copy, Debug)]
+struct Tally<N> {
+    nan: u64,
+    apart: u64,
+    infinite: u64,
+    least: N,
+    greatest: N,
+}
+
+/// The values that take part in no range, as numbers and as f64.
+struct Apart<N> {
+    numbers: Vec<N>,
+    rounded: Vec<f64>,
+}
+
+impl<N: Number> Apart<N> {
+    fn contains(&self, number: N) -> bool {
+        self.numbers.contains(&number)
+    }
+}
+
+impl<N: Number> Tally<N> {
+    fn new() -> Self {
+        let (below, above) = N::EXTREMES;
+        Self { nan: 0, apart: 0, infinite: 0, least: above, greatest: below }
+    }
+
+    /// Counts a number.
+    #[allow(clippy::needless_bitwise_bool)]
+    fn add(&mut self, number: N, apart: &Apart<N>) {
+        let is_nan = number.is_nan();
+        let is_apart = apart.contains(number);
+        let is_infinite = number.is_infinite() & !is_apart;
+        self.nan += u64::from(is_nan);
+        self.apart += u64::from(is_apart);
+        self.infinite += u64::from(is_infinite);
+        let counts = !(is_nan | is_apart | is_infinite);
+        self.least = if counts & (number < self.least) { number } else { self.least };
+        self.greatest = if counts & (number > self.greatest) { number } else { self.greatest };
+    }
+
+    fn merge(self, other: Self) -> Self {
+        Self {
+            nan: self.nan + other.nan,
+            apart: self.apart + other.apart,
+            infinite: self.infinite + other.infinite,
+            least: if other.least < self.least { other.least } else { self.least },
+            greatest: if other.greatest > self.greatest { other.greatest } else { self.greatest },
+        }
+    }
+}
+
+/// What stays the same for all blocks.
+struct Prepared<'a, N> {
+    surveyor: &'a Surveyor,
+    reader: Reader<N>,
+    apart: Apart<N>,
+    /// Of so many elements one is in the sample.
+    step: u64,
+    /// An excerpt is kept whose number is not above this.
+    greatest_key: u64,
+}
+
+impl<'a, N: Number> Prepared<'a, N> {
+    fn new(surveyor: &'a Surveyor) -> Result<Self> {
+        let element_type = surveyor.fill_value.element_type();
+        let reader = Reader::<N>::new(element_type)?;
+        let numbers = surveyor.apart.numbers(&reader)?;
+        let rounded = numbers.iter().map(|number| number.to_f64()).collect();
+        let apart = Apart { numbers, rounded };
+        let bytes = surveyor.elements.saturating_mul(element_type.size() as u64);
+        let greatest_key = u64::MAX.checked_div(bytes.div_ceil(EXCERPTS)).unwrap_or(u64::MAX);
+        let step = (surveyor.elements / SAMPLE).max(1);
+        Ok(Self { surveyor, reader, apart, step, greatest_key })
+    }
+}
+
+/// A number that depends on some elements only, and is as good as random.
+fn key(elements: &[u8]) -> u64 {
+    let length = elements.len();
+    let words = 64.min(length / 8).max(1);
+    let places = (0..words).map(|word| word * (length / words));
+    let mixed = places.fold(length as u64, |mixed, place| {
+        let mut word = [0; 8];
+        for (to, &from) in word.iter_mut().zip(elements.iter().skip(place)) {
+            *to = from;
+        }
+        (mixed ^ u64::from_ne_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+    });
+    (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
+
+/// A block that is surveyed.
+struct Block<'a, N> {
+    prepared: &'a Prepared<'a, N>,
+    survey: Survey,
+    tally: Tally<N>,
+    /// The index of the first infinity, and its name.
+    first_infinite: Option<Infinite>,
+    /// How many elements there are until the next one for the sample.
+    until_next: u64,
+    taken: Vec<u8>,
+}
+
+/// The index of an infinity, and its name.
+type Infinite = (usize, &'static str);
+
+impl<'a, N: Number> Block<'a, N> {
+    fn new(prepared: &'a Prepared<'a, N>) -> Self {
+        Self {
+            prepared,
+            survey: prepared.surveyor.nothing(),
+            tally: Tally::new(),
+            first_infinite: None,
+            until_next: 0,
+            taken: Vec::new(),
+        }
+    }
+
+    /// Adds the next elements of the block.
+    fn add(&mut self, elements: &[u8]) -> Result<()> {
+        let Prepared { reader, apart, step, greatest_key, .. } = self.prepared;
+        let size = reader.element_type().size();
+        let (of_piece, infinite) = tally(reader, elements, apart, &mut self.survey.apart_counts)?;
+        self.tally = self.tally.merge(of_piece);
+        let first = self.survey.elements as usize;
+        if self.first_infinite.is_none() {
+            self.first_infinite = infinite.map(|(index, name)| (first + index, name));
+        }
+        let key = key(elements);
+        if key <= *greatest_key {
+            self.survey.excerpts.entry(key).or_insert_with(|| elements.to_vec());
+        }
+        if first == 0 {
+            // Blocks that are smaller than a step have an element in the sample as often as is right.
+            self.until_next = key % step;
+        }
+        let count = (elements.len() / size) as u64;
+        while self.until_next < count {
+            let start = self.until_next as usize * size;
+            self.taken.extend(elements.get(start..start + size).unwrap_or_default());
+            self.until_next += step;
+        }
+        self.until_next -= count;
+        self.survey.elements += count;
+        Ok(())
+    }
+
+    /// Adds elements that are the fill value.
+    fn add_fill(&mut self, elements: u64) {
+        let Surveyor { fill_value, apart, .. } = self.prepared.surveyor;
+        let index = apart.values().iter().position(|value| value.equals(*fill_value));
+        let count = index.and_then(|index| self.survey.apart_counts.get_mut(index));
+        *count.unwrap_or(&mut self.tally.nan) += elements;
+        self.survey.elements += elements;
+    }
+
+    /// What the block holds; `place` names an element.
+    fn finish(self, place: impl FnOnce(usize, &str) -> String) -> Result<Survey> {
+        let Self { prepared: Prepared { reader, apart, .. }, mut survey, tally, taken, .. } = self;
+        let element_type = reader.element_type();
+        survey.nan = tally.nan;
+        survey.infinite = tally.infinite;
+        survey.first_infinite = self.first_infinite.map(|(index, name)| place(index, name));
+        if tally.least <= tally.greatest {
+            let least = tally.least.to_scalar(element_type);
+            let Some(range) = least.zip(tally.greatest.to_scalar(element_type)) else {
+                bail!("an element is not of type {element_type}");
+            };
+            survey.data_range = Some(range);
+            survey.range = Some(range);
+        }
+        let numbers = reader.read(&taken)?.into_iter();
+        for (number, element) in numbers.zip(taken.chunks_exact(element_type.size())) {
+            if !number.is_nan() && !number.is_infinite() && !apart.contains(number) {
+                survey.sample.extend_from_slice(element);
+            }
+        }
+        Ok(survey)
+    }
+}
+
+/// Tallies elements, and how many are each value that stands apart; with the first infinity's index and value.
+fn tally<N: Number>(
+    reader: &Reader<N>,
+    elements: &[u8],
+    apart: &Apart<N>,
+    apart_counts: &mut [u64],
+) -> Result<(Tally<N>, Option<Infinite>)> {
+    let element_type = reader.element_type();
+    let mut total = Tally::new();
+    let mut infinite = None;
+    let mut numbers = Vec::with_capacity(BLOCK);
+    for (block, bytes) in elements.chunks(BLOCK * element_type.size()).enumerate() {
+        if let Some(range) = simd_stats::range(element_type, bytes, &apart.rounded)
+            && let Some((least, greatest)) = N::from_floats(range)
+        {
+            total = total.merge(Tally { least, greatest, ..Tally::new() });
+            continue;
+        }
+        reader.read_into(bytes, &mut numbers)?;
+        let mut lanes = [Tally::new(); LANES];
+        let (rows, rest) = numbers.as_chunks::<LANES>();
+        for row in rows {
+            for (lane, &number) in lanes.iter_mut().zip(row) {
+                lane.add(number, apart);
+            }
+        }
+        for (lane, &number) in lanes.iter_mut().zip(rest) {
+            lane.add(number, apart);
+        }
+        let tally = lanes.into_iter().fold(Tally::new(), Tally::merge);
+        if tally.apart > 0 {
+            for (count, &value) in apart_counts.iter_mut().zip(&apart.numbers) {
+                *count += numbers.iter().filter(|&&number| number == value).count() as u64;
+            }
+        }
+        if tally.infinite > 0 && infinite.is_none() {
+            let is_infinite = |number: &N| number.is_infinite() && !apart.contains(*number);
+            let index = numbers.iter().position(is_infinite);
+            infinite = index.and_then(|index| {
+                let negative = *numbers.get(index)? < N::EXTREMES.1;
+                let text = if negative { "-Infinity" } else { "Infinity" };
+                Some((block * BLOCK + index, text))
+            });
+        }
+        total = total.merge(tally);
+    }
+    Ok((total, infinite))
+}
