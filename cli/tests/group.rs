@@ -121,6 +121,10 @@ fn a_configuration_says_how_for_each() {
     ] {
         let other = Folder::new();
         weather(&other.input());
+        let strings =
+            json!({"zarr_format": 3, "node_type": "array", "data_type": "string", "shape": [1]});
+        fs::create_dir(other.input().join("names")).unwrap();
+        fs::write(other.input().join("names/zarr.json"), strings.to_string()).unwrap();
         let config = other.path().join("recast.toml");
         fs::write(&config, text).unwrap();
         let error = other.refuses(&["--config", config.to_str().unwrap()]);

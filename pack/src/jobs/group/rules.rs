@@ -1,6 +1,6 @@
 //! Which arrays of a group are packed, and how.
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use glob::{MatchOptions, Pattern};
 use recast_kernels::ElementType;
 
@@ -88,6 +88,10 @@ impl<'a> Rules<'a> {
             };
         }
         if let Some(Table { options: Some(options), .. }) = table {
+            if candidate.integers.is_none() {
+                // The file is wrong, not the usage.
+                options.check_goal().map_err(|error| anyhow!("--config: {path}: {error}"))?;
+            }
             return Ok(Treatment::Pack(Box::new((*options).clone())));
         }
         if !self.include.is_empty() && !is_named {
