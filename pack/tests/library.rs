@@ -55,7 +55,7 @@ fn are_the_same<T: Copy + Into<Scalar>>(
     let report = trial.pack(options.clone()).unwrap();
     let block = bytes(values);
     let choice = choose_checked(&survey, options, |choice| choice.check(&block)).unwrap();
-    let codecs: Vec<Value> = choice.codecs.iter().map(|codec| codec.to_json()).collect();
+    let codecs: Vec<Value> = choice.codecs.iter().map(zarr_recast::Codec::to_json).collect();
     let packed = report.codecs.as_array().unwrap();
     assert_eq!(codecs, packed[..codecs.len()], "{options:?}");
     assert_eq!(choice.data_type, report.data_type);
