@@ -18,7 +18,7 @@ use crate::render;
 use crate::render::packed::Packed;
 use crate::render::page::{PagePlace, Section};
 use crate::render::table::{Described, print};
-use crate::stream::standard_output;
+use crate::standard_output::standard_output;
 
 pub(crate) fn pack(arguments: &Pack) -> Result<()> {
     if is_group(&arguments.input) {

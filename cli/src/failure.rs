@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use clap::error::ErrorKind as ClapErrorKind;
 use recast_pack::ErrorKind;
 
-use crate::stream::ReaderGone;
+use crate::standard_output::ReaderGone;
 
 /// Failed, or over the bound.
 const FAILED: u8 = 1;

@@ -10,6 +10,7 @@ mod manual;
 mod progress;
 mod raw;
 mod render;
+mod standard_output;
 mod stream;
 
 use std::process::ExitCode;

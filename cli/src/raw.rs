@@ -8,7 +8,8 @@ use zarr_recast::{BindOptions, Chain, Codec, fill_value};
 
 use crate::args::{Direction, Raw};
 use crate::progress::exit_when_interrupted;
-use crate::stream::{standard_output, stream};
+use crate::standard_output::standard_output;
+use crate::stream::stream;
 
 /// Bytes of input that are worked on at once.
 const PIECE: usize = 1 << 20;

@@ -5,42 +5,6 @@ use std::io::{self, Read, Write};
 use anyhow::{Context, Result, bail};
 use recast_kernels::{Plan, RunError};
 
-/// The reader of standard output has gone away.
-#[derive(Debug)]
-pub(crate) struct ReaderGone;
-
-impl std::fmt::Display for ReaderGone {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("nobody reads standard output any more")
-    }
-}
-
-impl std::error::Error for ReaderGone {}
-
-/// Standard output, whose broken pipe is a [`ReaderGone`], and so not that of a connection.
-pub(crate) fn standard_output() -> impl Write {
-    struct Output(io::StdoutLock<'static>);
-
-    fn named(error: io::Error) -> io::Error {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return io::Error::new(io::ErrorKind::BrokenPipe, ReaderGone);
-        }
-        error
-    }
-
-    impl Write for Output {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.write(bytes).map_err(named)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            self.0.flush().map_err(named)
-        }
-    }
-
-    Output(io::stdout().lock())
-}
-
 /// Runs a plan over everything that `input` has, in memory of a few times `piece` bytes, of which there
 /// must be room for an element.
 pub(crate) fn stream(

@@ -275,7 +275,7 @@ fn the_page_of_a_group_has_a_part_for_each_array_that_is_packed() {
         let output = folder.output().join(name);
         assert!(text.contains(&format!("<td>{}</td>", output.display())), "{name}");
     }
-    assert_eq!(text.matches("<svg").count(), 3 * 4);
+    assert_eq!(text.matches("<svg").count(), 3 * 6);
     assert_eq!(text.matches("<h1>").count(), 1);
     assert!(text.contains("3 packed, 4 copied"), "{text}");
 }
@@ -311,7 +311,7 @@ fn a_group_packed_by_cf_has_a_dry_run_and_a_page() {
     }
     let text = fs::read_to_string(&page).unwrap();
     assert!(text.contains("<h2>ice</h2>") && text.contains("<h2>sst</h2>"), "{text}");
-    assert_eq!(text.matches("<svg").count(), 2 * 4);
+    assert_eq!(text.matches("<svg").count(), 2 * 6);
     // A page that is there stays, and nothing is written beside it.
     fs::remove_dir_all(folder.output()).unwrap();
     let error = folder.refuses(&["--from-cf", "--report", page.to_str().unwrap()]);

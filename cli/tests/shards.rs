@@ -176,7 +176,7 @@ fn unpacked_arrays_have_the_shards_and_the_values() {
         assert!(!metadata(&plain)["codecs"].to_string().contains("cast_value"));
         recast(&["verify", output, plain_text]).succeeds();
         let info = String::from_utf8(recast(&["info", output]).succeeds()).unwrap();
-        assert!(info.contains("cast_value") && info.contains("-> uint8"), "{info}");
+        assert!(info.contains("cast_value") && info.contains("-> int8"), "{info}");
     }
 }
 

@@ -55,7 +55,7 @@ fn are_the_same<T: Copy + Into<Scalar>>(
     let report = trial.pack(options.clone()).unwrap();
     let block = bytes(values);
     let choice = choose_checked(&survey, options, |choice| choice.check(&block)).unwrap();
-    let codecs: Vec<Value> = choice.codecs.iter().map(|codec| codec.to_json()).collect();
+    let codecs: Vec<Value> = choice.codecs.iter().map(zarr_recast::Codec::to_json).collect();
     let packed = report.codecs.as_array().unwrap();
     assert_eq!(codecs, packed[..codecs.len()], "{options:?}");
     assert_eq!(choice.data_type, report.data_type);
@@ -137,11 +137,11 @@ fn a_survey_has_what_its_blocks_have_in_any_order() {
         (4000, 1, 2, 1)
     );
     let valid = || values.iter().copied().filter(|value| (0.0..=1.0).contains(value));
-    let range = survey.range().unwrap();
+    let range = survey.data_range().unwrap();
     assert_eq!(range.0, valid().fold(f32::MAX, f32::min).into());
     assert_eq!(range.1, valid().fold(0.0, f32::max).into());
     let whole = surveyed(&values, 4000, f32::NAN.into(), &missing);
-    assert_eq!((whole.range(), whole.missing()), (survey.range(), survey.missing()));
+    assert_eq!((whole.data_range(), whole.missing()), (survey.data_range(), survey.missing()));
     let other = surveyed(&[1.0_f64], 1, 0.0_f64.into(), &[]);
     assert!(survey.clone().merge(&other).unwrap_err().to_string().contains("float64"));
     let error = choose(&survey, &within(0.01)).unwrap_err();

@@ -28,6 +28,7 @@ fn values() -> Vec<f32> {
 }
 
 /// An array of Zarr v2 whose fill value is the marker, which xarray masks without an attribute.
+#[allow(clippy::needless_pass_by_value)] // what callers write with json!
 fn zarr_v2(path: &Path, filters: Value, stored: &[u8]) {
     std::fs::create_dir_all(path).unwrap();
     let document = json!({"zarr_format": 2, "shape": [300], "chunks": [300], "dtype": "<f4",
@@ -78,11 +79,11 @@ fn a_marker_that_is_not_the_same_bits_or_has_no_name_any_more_fails_verification
     let failure = verified(&a.input(), &moved.input()).failure().unwrap();
     assert!(failure.contains("[4]") && failure.contains("missing value"), "{failure}");
     // Within the tolerance, but readers of B would mask it.
-    let mut marked = values();
-    marked[7] = 288.88;
-    let valid = Trial::new(&marked, 300, attributes.clone());
+    let mut with_marks = values();
+    with_marks[7] = 288.88;
+    let valid = Trial::new(&with_marks, 300, attributes.clone());
     let both = json!({"attributes": {"_FillValue": MARKER, "missing_value": 288.88}});
-    let masked = Trial::new(&marked, 300, both);
+    let masked = Trial::new(&with_marks, 300, both);
     let failure = verified(&valid.input(), &masked.input()).failure().unwrap();
     assert!(failure.contains("[7]") && failure.contains("missing value"), "{failure}");
     // Readers of B would take it for data.

@@ -22,6 +22,7 @@ fn within(bound: f64) -> PackOptions {
     PackOptions { max_abs_error: Some(bound), ..PackOptions::default() }
 }
 
+#[allow(clippy::unnecessary_wraps)] // as the option has it
 fn range(least: &str, greatest: &str) -> Option<ValueRange> {
     let range = format!("{least},{greatest}");
     Some(range.parse().unwrap())

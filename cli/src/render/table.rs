@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::args::Show;
-use crate::stream::standard_output;
+use crate::standard_output::standard_output;
 
 /// Prints a report: as JSON if that is asked for, else for people unless they want quiet.
 pub(crate) fn print(

@@ -25,34 +25,21 @@ pub(super) struct Place {
 }
 
 impl Chooser<'_> {
-    /// Binds the codecs of a place, with stored codes for NaN, missing markers and the fill value.
-    pub(super) fn bind(&self, place: Place) -> Result<Packing> {
-        let Place { offset, scale, target, is_guess, avoids_markers } = place;
+    /// The stored codes of the ends of the range, each with its scaled value, and whether elements wrap.
+    fn reached(
+        &self,
+        ends: [(Scalar, Scalar); 2],
+        target: ElementType,
+    ) -> Result<(Vec<i128>, bool)> {
         let PackOptions { rounding, out_of_range, .. } = *self.options;
-        let affine = Affine::new(offset, scale);
-        if scale.is_some_and(|scale| scale.is_zero() || !scale.is_finite()) {
-            bail!(
-                "--scale is {} in {}; it must be finite and not 0",
-                scale_text(scale),
-                self.working
-            );
-        }
-        let forth = |value| {
-            let run = reference::run(value, &[Step::Scale(affine)], 0);
-            run.map_err(|error| refused(value, self.working, error.reason))
-        };
-        let back = |value| reference::run(value, &[Step::Unscale(affine)], 0).ok();
-        let cast = |value: Scalar| value.cast(target, rounding, OutOfRange::Error);
-
         // Every operation is monotonic, so the ends of the range tell where all elements go; unless
         // they wrap, which only the elements themselves can tell.
-        let ends = [(self.least, forth(self.least)?), (self.greatest, forth(self.greatest)?)];
         // A type that was asked for may be too small; one that is chosen may not.
         let may_leave = self.options.is_explicit() && self.options.data_type.is_some();
         let mut reached = Vec::new();
         let mut wraps = false;
         for (value, scaled) in ends {
-            match (cast(scaled), out_of_range) {
+            match (scaled.cast(target, rounding, OutOfRange::Error), out_of_range) {
                 (Ok(code), _) => reached.extend(integer(code)),
                 (Err(_), OutOfRange::Clamp) if may_leave => {
                     let clamped = scaled.cast(target, rounding, OutOfRange::Clamp);
@@ -67,6 +54,28 @@ impl Chooser<'_> {
                 ),
             }
         }
+        Ok((reached, wraps))
+    }
+
+    /// Binds the codecs of a place, with stored codes for NaN, missing markers and the fill value.
+    pub(super) fn bind(&self, place: Place) -> Result<Packing> {
+        let Place { offset, scale, target, is_guess, avoids_markers } = place;
+        let rounding = self.options.rounding;
+        let affine = Affine::new(offset, scale);
+        if scale.is_some_and(|scale| scale.is_zero() || !scale.is_finite()) {
+            bail!(
+                "--scale is {} in {}; it must be finite and not 0",
+                scale_text(scale),
+                self.working
+            );
+        }
+        let forth = |value| {
+            let run = reference::run(value, &[Step::Scale(affine)], 0);
+            run.map_err(|error| refused(value, self.working, error.reason))
+        };
+        let back = |value| reference::run(value, &[Step::Unscale(affine)], 0).ok();
+        let ends = [(self.least, forth(self.least)?), (self.greatest, forth(self.greatest)?)];
+        let (mut reached, wraps) = self.reached(ends, target)?;
         self.check_promised_ends(target, rounding, &forth)?;
         self.check_promise(&place)?;
         if wraps {

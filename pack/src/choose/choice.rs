@@ -124,11 +124,12 @@ impl Choice {
     /// # Errors
     /// The first element that is not right, by its index.
     pub fn check(&self, elements: &[u8]) -> std::result::Result<(), Error> {
-        Ok(if is_wide(self.fill_value.element_type()) {
-            self.check_as::<i128>(elements)?
+        if is_wide(self.fill_value.element_type()) {
+            self.check_as::<i128>(elements)?;
         } else {
-            self.check_as::<f64>(elements)?
-        })
+            self.check_as::<f64>(elements)?;
+        }
+        Ok(())
     }
 
     fn check_as<N: Number>(&self, elements: &[u8]) -> Result<()> {

@@ -38,12 +38,12 @@ pub(crate) fn storable(source: ElementType, codecs: &[Codec]) -> Option<(Scalar,
     let from_end = |end: Scalar, inward: i128| {
         let inner = (0..=entries as i128)
             .filter_map(|steps| scalar(integer(end)? + steps * inward, encoded));
-        let codes = inner.chain([end].into_iter().filter(|end| !end.element_type().is_integer()));
+        let stored = inner.chain([end].into_iter().filter(|end| !end.element_type().is_integer()));
         let value = |code: Scalar| {
             let value = decode(&plain, code).filter(|value| value.is_finite())?;
             (decode(&chain, code) == Some(value)).then_some(value)
         };
-        codes.into_iter().find_map(value)
+        stored.into_iter().find_map(value)
     };
     // Where the ends of the stored type lie beyond the array's own type, the ends of that are stored.
     let own_end = |value: Scalar| {

@@ -168,7 +168,7 @@ impl Steps {
             [("encode", &map.encode, before), ("decode", &map.decode, cast.data_type)]
         {
             let mut seen = HashSet::new();
-            let inputs = entries.iter().flat_map(|pairs| pairs.iter()).map(|(input, _)| input);
+            let inputs = entries.iter().flat_map(zarr_recast::Pairs::iter).map(|(input, _)| input);
             let repeated = inputs.filter(|input| {
                 let Ok(value) = input.to_scalar(element_type) else { return false };
                 // NaNs are one input, and so are 0 and −0.

@@ -267,12 +267,12 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// `marked` are the missing markers of `a`, all that stands apart in it, and the missing markers of `b`.
+    /// `values` are the missing markers of `a`, all that stands apart in it, and the missing markers of `b`.
     fn new(
         a: &'a Source,
         b: &'a Source,
         common: ElementType,
-        marked: [&Markers; 3],
+        values: [&Markers; 3],
     ) -> Result<Self> {
         let from_a = to_common(a.element_type(), common)?;
         let from_b = to_common(b.element_type(), common)?;
@@ -287,7 +287,7 @@ impl<'a> Pair<'a> {
             result.extend(values.values().iter().map(cast).collect::<Result<Vec<_>>>()?);
             Ok(result)
         };
-        let [markers, apart, masked] = marked.map(in_common);
+        let [markers, apart, masked] = values.map(in_common);
         let (markers, apart, masked) = (markers?, apart?, masked?);
         Ok(Self { a, b, from_a, from_b, common, markers, apart, masked })
     }

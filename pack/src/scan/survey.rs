@@ -178,7 +178,7 @@ impl Survey {
 
     /// Smallest and largest value, without NaN, infinities, missing markers and the fill value.
     #[must_use]
-    pub fn range(&self) -> Option<(Scalar, Scalar)> {
+    pub fn data_range(&self) -> Option<(Scalar, Scalar)> {
         self.data_range
     }
 

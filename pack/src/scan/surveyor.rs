@@ -60,7 +60,7 @@ impl Surveyor {
     /// Bytes that are no whole elements.
     pub fn survey(&self, elements: &[u8]) -> std::result::Result<Survey, Error> {
         let element_type = self.fill_value.element_type();
-        if elements.len() % element_type.size() != 0 {
+        if !elements.len().is_multiple_of(element_type.size()) {
             let length = elements.len();
             return Err(anyhow!("{length} bytes are no whole elements of {element_type}").into());
         }
@@ -190,10 +190,7 @@ impl<'a, N: Number> Prepared<'a, N> {
         let rounded = numbers.iter().map(|number| number.to_f64()).collect();
         let apart = Apart { numbers, rounded };
         let bytes = surveyor.elements.saturating_mul(element_type.size() as u64);
-        let greatest_key = match u64::MAX.checked_div(bytes.div_ceil(EXCERPTS)) {
-            Some(share) => share,
-            None => u64::MAX,
-        };
+        let greatest_key = u64::MAX.checked_div(bytes.div_ceil(EXCERPTS)).unwrap_or(u64::MAX);
         let step = (surveyor.elements / SAMPLE).max(1);
         Ok(Self { surveyor, reader, apart, step, greatest_key })
     }

@@ -19,6 +19,7 @@ pub(crate) struct Trial {
 
 impl Trial {
     /// An array of one dimension, little-endian and not compressed, with these members of its metadata.
+    #[allow(clippy::needless_pass_by_value)] // what callers write with json!
     pub(crate) fn new<T: Copy + Into<Scalar>>(values: &[T], chunk: usize, more: Value) -> Self {
         let element_type =
             values.first().map_or(ElementType::Float32, |&one| one.into().element_type());
@@ -92,5 +93,6 @@ pub(crate) fn store(path: &Path, start: u64, elements: &[u8]) {
         array.set_shape(vec![end]).unwrap();
         array.store_metadata().unwrap();
     }
+    #[allow(clippy::single_range_in_vec_init)] // one dimension
     array.store_array_subset(&[start..end], ArrayBytes::new_flen(elements)).unwrap();
 }

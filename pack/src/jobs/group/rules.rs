@@ -104,12 +104,11 @@ impl<'a> Rules<'a> {
             Some(integers) if !is_named => {
                 return copy(&format!("{integers}: --include packs integers, exactly"));
             }
-            // They need no bound.
-            Some(_) => {}
             None if !self.job.options.says_how() && !self.tables.is_empty() => {
                 return copy("no table in --config");
             }
-            None => {}
+            // Integers need no bound.
+            Some(_) | None => {}
         }
         Ok(Treatment::Pack(Box::new(self.job.options.clone())))
     }

@@ -243,9 +243,9 @@ impl PackReport {
             fill_value: survey.fill_value,
             encoded_fill_value: packing.chain.encoded_fill_value(),
             missing,
-            suspects,
             readers: (!packing.codecs.is_empty())
                 .then(|| readers(&codecs, &packing.codecs, survey.element_type)),
+            suspects,
             codecs,
             range: survey.data_range,
             kept_range: survey.range,
