@@ -1,23 +1,14 @@
 """14 kinds of data times 9 ways of writing missing values: `recast pack` packs all of them, and zarr-python
-reads every value within the bound and every missing element bit for bit.
+reads every value within the bound and every missing element bit for bit."""
 
-RECAST_BINARIES names the folder of `recast`, as `cargo build --bin recast` leaves it.
-"""
-
-import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
+from binaries import run
 
 zarr = pytest.importorskip("zarr", minversion="3.4.2")
-pytest.importorskip("cast_value_rs")
-
-BINARIES = os.environ.get("RECAST_BINARIES")
-if BINARIES is None:
-    pytest.skip("RECAST_BINARIES is not set", allow_module_level=True)
 
 SIZE = 600
 
@@ -74,10 +65,10 @@ def failure(kind, way, dtype, share, folder):
         attributes=attributes, zarr_format=version, compressors=None,
     )  # fmt: skip
     array[...] = values
-    command = [Path(BINARIES, "recast"), "pack", before, after, "-e", repr(float(bound)), "-q", *flags]
-    run = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True)
-    if run.returncode != 0:
-        return run.stderr
+    try:
+        run("recast", "pack", before, after, "-e", repr(float(bound)), "-q", *flags)
+    except subprocess.CalledProcessError as error:
+        return error.stderr.decode()
     packed = zarr.open_array(after, mode="r")
     if not any(type(codec).__name__ == "CastValue" for codec in packed.metadata.codecs):
         return "not packed"

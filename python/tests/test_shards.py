@@ -1,31 +1,20 @@
-"""A packed array with shards stays readable part by part, by zarr-python with its own codecs and with these.
-
-RECAST_BINARIES names the folder of `recast`, as `cargo build --bin recast` leaves it.
-"""
+"""A packed array with shards stays readable part by part, by zarr-python with its own codecs and with these."""
 
 import json
-import os
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
+from binaries import OWN_CODECS, run
 
 import zarr_recast
 
 zarr = pytest.importorskip("zarr", minversion="3.4.2")
-pytest.importorskip("cast_value_rs")
-
-BINARIES = os.environ.get("RECAST_BINARIES")
-if BINARIES is None:
-    pytest.skip("RECAST_BINARIES is not set", allow_module_level=True)
 
 # zarr-python warns of codecs around sharding_indexed.
 pytestmark = pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")
 
 CODECS = {
-    "zarr-python": {"cast_value": "zarr.codecs.cast_value.CastValue",
-                    "scale_offset": "zarr.codecs.scale_offset.ScaleOffset"},
+    "zarr-python": OWN_CODECS,
     "zarr-recast": {"cast_value": "zarr_recast.zarr.CastValue",
                     "scale_offset": "zarr_recast.zarr.ScaleOffset"},
 }  # fmt: skip
@@ -33,8 +22,7 @@ BOUND = 0.01
 
 
 def recast(*arguments):
-    command = [Path(BINARIES, "recast"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, check=True).stdout
+    return run("recast", *arguments)
 
 
 def pack(*arguments):

@@ -1,24 +1,15 @@
-"""What the Rust side writes, zarr-python reads to the same values: with its own codecs, and with these.
+"""What the Rust side writes, zarr-python reads to the same values: with its own codecs, and with these."""
 
-RECAST_BINARIES names the folder of `recast` and of `examples/rewrite`, as `cargo build --bin recast
---example rewrite` leaves them.
-"""
-
-import os
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from binaries import OWN_CODECS, run
 
 import zarr_recast
 
 zarr = pytest.importorskip("zarr", minversion="3.4.2")
-pytest.importorskip("cast_value_rs")
-
-BINARIES = os.environ.get("RECAST_BINARIES")
-if BINARIES is None:
-    pytest.skip("RECAST_BINARIES is not set", allow_module_level=True)
 
 # zarr-python warns of codecs around sharding_indexed.
 pytestmark = pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")
@@ -28,22 +19,15 @@ GOLDENS = sorted(path.parent for path in (ROOT / "zarrs/tests/goldens").glob("*/
 SST = ROOT / "examples/data/oisst_sst.zarr"
 # Its fill value does not survive its codecs, so it is not written.
 REFUSED = "transpose_so_cv_big_gzip"
-OWN = {"cast_value": "zarr.codecs.cast_value.CastValue",
-       "scale_offset": "zarr.codecs.scale_offset.ScaleOffset"}  # fmt: skip
-
-
-def run(name, *arguments):
-    command = [Path(BINARIES, name), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, check=True).stdout
 
 
 def assert_zarr_reads(path):
     """As `recast cat` does, bit for bit but for NaN."""
     elements = run("recast", "cat", path)
     zarr_recast.register()
-    ours = {name: zarr.config.get(f"codecs.{name}") for name in OWN}
-    assert ours != OWN
-    for codecs in (OWN, ours):
+    ours = {name: zarr.config.get(f"codecs.{name}") for name in OWN_CODECS}
+    assert ours != OWN_CODECS
+    for codecs in (OWN_CODECS, ours):
         with zarr.config.set({f"codecs.{name}": codec for name, codec in codecs.items()}):
             array = zarr.open_array(path, mode="r")
             used = {type(codec).__module__ for codec in getattr(array.metadata, "codecs", ())}

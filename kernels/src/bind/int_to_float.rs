@@ -2,7 +2,7 @@
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::{Short, to_f16};
-use super::{number, preimage, with_rounding};
+use super::{number_entry, with_rounding};
 use crate::ops::float::ReplaceFloat;
 use crate::ops::float_to_float::{AsF16, Bits, FiniteToBf16, OddF32, UpperHalves};
 use crate::ops::int::{AtMost, HeldInt};
@@ -29,10 +29,7 @@ pub(super) fn bind<S: Simd>(
     cast: &Cast,
     entry: Option<(Scalar, Scalar)>,
 ) -> Option<Vec<Stage>> {
-    let entry = |domain| match entry {
-        None => Some(None),
-        Some((key, output)) => Some(Some((key, number(preimage(output, domain, cast)?)?))),
-    };
+    let entry = |domain| number_entry(entry, domain, cast);
     Some(match target {
         FloatType::Float64 => {
             vec![to_double(simd, source, cast.rounding, entry(ElementType::Float64)?)]

@@ -273,18 +273,30 @@ fn wide(element: ElementType) -> ElementType {
     }
 }
 
-/// What takes the place of NaN in a cast of floats worked on in `domain`. None where another key has an entry,
-/// or no number there becomes the output.
+/// An entry of a cast: the key, and the number of type `domain` that becomes the output. None where there is no such
+/// number.
+#[allow(clippy::option_option)] // no entry, and none that can be had
+fn number_entry(
+    entry: Option<(Scalar, Scalar)>,
+    domain: ElementType,
+    cast: &Cast,
+) -> Option<Option<(Scalar, f64)>> {
+    match entry {
+        None => Some(None),
+        Some((key, output)) => Some(Some((key, number(preimage(output, domain, cast)?)?))),
+    }
+}
+
+/// As [`number_entry`], of which NaN is the only key.
 #[allow(clippy::option_option)] // as above
 fn nan_entry(
     entry: Option<(Scalar, Scalar)>,
     domain: ElementType,
     cast: &Cast,
 ) -> Option<Option<f64>> {
-    match entry {
+    match number_entry(entry, domain, cast)? {
         None => Some(None),
-        Some((key, output)) if key.is_nan() => Some(Some(number(preimage(output, domain, cast)?)?)),
-        Some(_) => None,
+        Some((key, value)) => key.is_nan().then_some(Some(value)),
     }
 }
 

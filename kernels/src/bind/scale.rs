@@ -4,6 +4,7 @@ use core::marker::PhantomData;
 
 use num_traits::{AsPrimitive, PrimInt};
 
+use super::class::{Class, FloatType, IntType, Width};
 use super::{Stages, exactly, native, vector, without_map};
 use crate::stages::convert::{Int, Real};
 use crate::stages::scale::{Direction, Overflowing, ScaleFloat, ScaleInt, ScaleLong};
@@ -22,11 +23,11 @@ pub(super) fn bind_scale<D: Direction>(
     if offset.is_none() && scale.is_none() {
         return Some(vec![]);
     }
-    Some(match element {
-        ElementType::Float32 | ElementType::Float64 => {
+    Some(match Class::of(element) {
+        Class::Float(FloatType::Float32 | FloatType::Float64) => {
             vec![floats::<D>(element, parameters, level)]
         }
-        ElementType::Float16 | ElementType::BFloat16 => {
+        Class::Float(FloatType::Float16 | FloatType::BFloat16) => {
             // Each operation in f32, rounded to the type.
             let strict = overflow == FloatOverflow::Strict;
             let out_of_range = if strict { OutOfRange::Error } else { OutOfRange::Clamp };
@@ -43,34 +44,16 @@ pub(super) fn bind_scale<D: Direction>(
             let (first, second) = if D::ENCODES { (shift, stretch) } else { (stretch, shift) };
             first.into_iter().chain(second).flatten().collect()
         }
-        ElementType::Int16 => {
-            int::<i16, i32, D>(element, offset, scale, level).into_iter().collect()
-        }
-        ElementType::UInt16 => {
-            int::<u16, i64, D>(element, offset, scale, level).into_iter().collect()
-        }
-        ElementType::Int32 => {
-            int::<i32, i64, D>(element, offset, scale, level).into_iter().collect()
-        }
-        ElementType::UInt32 => vec![long::<u32, D>(offset, scale, level)],
-        ElementType::Int64 => vec![long::<i64, D>(offset, scale, level)],
-        ElementType::UInt64 => vec![long::<u64, D>(offset, scale, level)],
-        ElementType::Int2
-        | ElementType::Int4
-        | ElementType::Int8
-        | ElementType::UInt2
-        | ElementType::UInt4
-        | ElementType::UInt8
-        | ElementType::Float4E2M1Fn
-        | ElementType::Float6E2M3Fn
-        | ElementType::Float6E3M2Fn
-        | ElementType::Float8E3M4
-        | ElementType::Float8E4M3
-        | ElementType::Float8E4M3B11Fnuz
-        | ElementType::Float8E4M3Fnuz
-        | ElementType::Float8E5M2
-        | ElementType::Float8E5M2Fnuz
-        | ElementType::Float8E8M0Fnu => return None,
+        Class::Int(IntType { width, signed }) => match (width, signed) {
+            (Width::W16, true) => vec![int::<i16, i32, D>(element, offset, scale, level)?],
+            (Width::W16, false) => vec![int::<u16, i64, D>(element, offset, scale, level)?],
+            (Width::W32, true) => vec![int::<i32, i64, D>(element, offset, scale, level)?],
+            (Width::W32, false) => vec![long::<u32, D>(offset, scale, level)],
+            (Width::W64, true) => vec![long::<i64, D>(offset, scale, level)],
+            (Width::W64, false) => vec![long::<u64, D>(offset, scale, level)],
+            (Width::W8, _) => return None,
+        },
+        Class::SubByte | Class::SmallFloat => return None,
     })
 }
 

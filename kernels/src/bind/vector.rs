@@ -2,7 +2,7 @@
 
 use super::class::{Class, FloatType, IntType, Width};
 use super::{
-    affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int, number, preimage,
+    affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int, number_entry,
     small_float, substitute, unscaled, wide,
 };
 use crate::ops::bytes::SwapBytes;
@@ -77,26 +77,22 @@ fn bind_cast<S: Simd>(
         }
         (Class::Int(from), Class::SmallFloat) => {
             left_out_small_types!();
-            let odd = int_to_float::to_odd_f32(simd, from, odd_entry(entry, cast)?);
+            let odd = int_to_float::to_odd_f32(
+                simd,
+                from,
+                number_entry(entry, ElementType::Float32, cast)?,
+            );
             Some(vec![odd, small_float::encode(simd, cast, false)?])
         }
         (Class::Float(from), Class::SmallFloat) => {
             left_out_small_types!();
-            let odd = float_to_float::to_odd_f32(simd, from, odd_entry(entry, cast)?)?;
+            let odd = float_to_float::to_odd_f32(
+                simd,
+                from,
+                number_entry(entry, ElementType::Float32, cast)?,
+            )?;
             let encode = small_float::encode(simd, cast, from == FloatType::Float64)?;
             Some(odd.into_iter().chain([encode]).collect())
-        }
-    }
-}
-
-/// An entry of a cast by way of float32, rounded to odd: the key, and the float32 that becomes the output. None
-/// where there is no such number.
-#[allow(clippy::option_option)] // no entry, and none that can be had
-fn odd_entry(entry: Option<(Scalar, Scalar)>, cast: &Cast) -> Option<Option<(Scalar, f64)>> {
-    match entry {
-        None => Some(None),
-        Some((key, output)) => {
-            Some(Some((key, number(preimage(output, ElementType::Float32, cast)?)?)))
         }
     }
 }

@@ -8,8 +8,7 @@ use core::arch::x86_64::{
     _mm256_storeu_ps, _mm256_storeu_si256,
 };
 
-use super::x86::{self, BELOW_HALF_F32, BELOW_HALF_F64};
-use super::{Round, Simd};
+use super::{Round, Simd, x86};
 use crate::Rounding;
 
 const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
@@ -291,7 +290,7 @@ impl Simd for Avx2 {
             Rounding::TowardsNegative => self.avx._mm256_round_ps::<TOWARDS_NEGATIVE>(a),
             Rounding::NearestAway => {
                 let sign = self.avx._mm256_and_ps(a, self.splat_f32(-0.0));
-                let half = self.avx._mm256_or_ps(sign, self.splat_f32(BELOW_HALF_F32));
+                let half = self.avx._mm256_or_ps(sign, self.splat_f32(0.5_f32.next_down()));
                 self.avx._mm256_round_ps::<TOWARDS_ZERO>(self.add_f32(a, half))
             }
         }
@@ -336,7 +335,7 @@ impl Simd for Avx2 {
             Rounding::TowardsNegative => self.avx._mm256_round_pd::<TOWARDS_NEGATIVE>(a),
             Rounding::NearestAway => {
                 let sign = self.avx._mm256_and_pd(a, self.splat_f64(-0.0));
-                let half = self.avx._mm256_or_pd(sign, self.splat_f64(BELOW_HALF_F64));
+                let half = self.avx._mm256_or_pd(sign, self.splat_f64(0.5_f64.next_down()));
                 self.avx._mm256_round_pd::<TOWARDS_ZERO>(self.add_f64(a, half))
             }
         }

@@ -7,8 +7,7 @@ use core::arch::x86_64::{
     _mm512_loadu_si512, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512,
 };
 
-use super::x86::{self, BELOW_HALF_F32, BELOW_HALF_F64};
-use super::{Round, Simd};
+use super::{Round, Simd, x86};
 use crate::Rounding;
 
 const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
@@ -309,7 +308,7 @@ impl Simd for Avx512 {
         rounded!(rounding, f, _mm512_roundscale_ps, a, {
             let dq = self.0.avx512dq;
             let sign = dq._mm512_and_ps(a, self.splat_f32(-0.0));
-            let half = dq._mm512_or_ps(sign, self.splat_f32(BELOW_HALF_F32));
+            let half = dq._mm512_or_ps(sign, self.splat_f32(0.5_f32.next_down()));
             f._mm512_roundscale_ps::<TOWARDS_ZERO>(self.add_f32(a, half))
         })
     }
@@ -330,7 +329,7 @@ impl Simd for Avx512 {
         rounded!(rounding, f, _mm512_roundscale_pd, a, {
             let dq = self.0.avx512dq;
             let sign = dq._mm512_and_pd(a, self.splat_f64(-0.0));
-            let half = dq._mm512_or_pd(sign, self.splat_f64(BELOW_HALF_F64));
+            let half = dq._mm512_or_pd(sign, self.splat_f64(0.5_f64.next_down()));
             f._mm512_roundscale_pd::<TOWARDS_ZERO>(self.add_f64(a, half))
         })
     }

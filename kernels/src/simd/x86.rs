@@ -2,10 +2,6 @@
 
 use super::Simd;
 
-/// The largest numbers below one half: adding one half itself would carry 0.49999997 to 1.
-pub(super) const BELOW_HALF_F32: f32 = 0.499_999_97;
-pub(super) const BELOW_HALF_F64: f64 = 0.499_999_999_999_999_94;
-
 /// As [`Simd::low_i32_to_i8`].
 #[inline(always)]
 pub(super) fn low_i32_to_i8<S: Simd>(simd: S, [a, b, c, d]: [S::I32; 4]) -> S::I8 {

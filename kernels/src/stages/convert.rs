@@ -105,8 +105,8 @@ macro_rules! reals {
 }
 
 reals! {
-    f32: u32, rintf, 0.499_999_97, 12_582_912.0;
-    f64: u64, rint, 0.499_999_999_999_999_94, 6_755_399_441_055_744.0;
+    f32: u32, rintf, 0.5_f32.next_down(), 12_582_912.0;
+    f64: u64, rint, 0.5_f64.next_down(), 6_755_399_441_055_744.0;
 }
 
 /// `x` held to `min..=max`, NaN to `min`: two selects, which are one instruction each.

@@ -2,10 +2,10 @@
 //!
 //! Where every mapped output is what some value of the elements' type casts to, the map becomes a
 //! substitution in front of the cast: NaN → 0 on the way to `uint8` is NaN → 0.0. Where the cast is
-//! exact, it can stand behind it instead: 0 → NaN after `uint8` to `float32` is 0.0 → NaN. A single
-//! entry joins the loop of the cast ([`ReplaceNan`], [`ReplaceKey`], [`Patch`]); more are a pass of
-//! their own ([`Substitute`]). `bind` looks for such a place; where there is none, or with many entries,
-//! [`Lookup`] wraps the cast.
+//! exact, it can stand behind it instead: 0 → NaN after `uint8` to `float32` is 0.0 → NaN. A value
+//! for NaN joins the loops of the commonest casts ([`ReplaceNan`]); other maps are a pass of their own
+//! ([`Substitute`]). `bind` looks for such a place; where there is none, or with many entries, [`Lookup`] wraps
+//! the cast.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

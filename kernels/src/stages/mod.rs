@@ -2,7 +2,7 @@
 //! of another, and says whether something in the block needs the reference.
 //!
 //! Between the stages of a cast stand *wide* types: integers as they are, `float64`, and `float32`
-//! for itself and every narrower float. [`bind`] picks the stages for a step.
+//! for itself and every narrower float. [`bind`](crate::bind) picks the stages for a step.
 //!
 //! Each kernel is a plain loop over unaligned elements, without branches on data, so that LLVM
 //! vectorises it at every [`Level`]. Three things keep it doing so: conditions are combined with `&`

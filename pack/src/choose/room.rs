@@ -2,7 +2,7 @@
 //! of the data, and the promise of a range.
 
 use anyhow::bail;
-use recast_kernels::{ElementType, Format, Rounding, Scalar};
+use recast_kernels::{ElementType, Format, OutOfRange, Rounding, Scalar};
 use zarr_recast::{BindOptions, Chain, Codec};
 
 use super::bind::Place;
@@ -146,12 +146,10 @@ impl Chooser<'_> {
     ) -> Result<()> {
         let Some((least, greatest)) = self.survey.promised else { return Ok(()) };
         for end in [least, greatest] {
-            let working =
-                end.cast(self.working, Rounding::NearestEven, recast_kernels::OutOfRange::Error);
+            let working = end.cast(self.working, Rounding::NearestEven, OutOfRange::Error);
             let scaled = working.ok().and_then(|end| forth(end).ok());
-            let code = scaled.and_then(|scaled| {
-                scaled.cast(target, rounding, recast_kernels::OutOfRange::Error).ok()
-            });
+            let code =
+                scaled.and_then(|scaled| scaled.cast(target, rounding, OutOfRange::Error).ok());
             if code.is_none() {
                 bail!(
                     "--range: {end} is out of range for {target}; use a wider --data-type, another \
