@@ -1,0 +1,29 @@
+"""The Rust programs beside the package, for tests that zarr-python reads what they write. A module that imports this
+is skipped without them, or without zarr-python and its own codecs.
+
+RECAST_BINARIES names the folder of `recast` and of `examples/rewrite`, as `cargo build --bin recast
+--example rewrite` leaves them.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("zarr", minversion="3.4.2")
+pytest.importorskip("cast_value_rs")
+
+BINARIES = os.environ.get("RECAST_BINARIES")
+if BINARIES is None:
+    pytest.skip("RECAST_BINARIES is not set", allow_module_level=True)
+
+# zarr-python's own codecs, for zarr.config.
+OWN_CODECS = {"cast_value": "zarr.codecs.cast_value.CastValue",
+              "scale_offset": "zarr.codecs.scale_offset.ScaleOffset"}  # fmt: skip
+
+
+def run(name, *arguments):
+    """What a program writes; subprocess.CalledProcessError if it fails."""
+    command = [Path(BINARIES, name), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, check=True).stdout
