@@ -32,8 +32,10 @@ pub struct Choice {
     /// The range of values that the codecs can store; `None` without codecs.
     pub storable_range: Option<(Scalar, Scalar)>,
     /// Whether every value of the range keeps the bound by the arithmetic alone, also one that no survey has seen.
-    /// If not, [`Self::check`] tells for the elements that there are.
     pub is_proven: bool,
+    /// Whether every element that was surveyed is known to keep the bound: by the arithmetic, or because the survey
+    /// found all of them close to multiples of a step. If not, [`Self::check`] tells.
+    pub is_proven_for_surveyed: bool,
     packing: Packing,
     tolerance: Tolerance,
     markers: Markers,
@@ -45,8 +47,7 @@ pub struct Choice {
 /// were surveyed are the chunks.
 ///
 /// The command then compares every element, and goes on to the next candidate if one is not right. So does
-/// [`choose_checked`]; to write what this function chooses without a look at each element, see
-/// [`Choice::is_proven`].
+/// [`choose_checked`]. Where [`Choice::is_proven_for_surveyed`] holds, there is nothing to compare.
 ///
 /// # Errors
 /// Options that no array can be packed with, or that need more than a survey (`percentile`, `from_cf`); a
@@ -97,6 +98,7 @@ fn chosen(
     }
     let search = Search::new("the array".to_owned(), options, &survey)?;
     let found = search.find(|packing| {
+        let is_proven = search.is_proven(&packing);
         let choice = Choice {
             codecs: packing.codecs.clone(),
             data_type: packing.chain.encoded_type(),
@@ -104,7 +106,8 @@ fn chosen(
             encoded_fill_value: packing.chain.encoded_fill_value(),
             storable_range: storable(survey.element_type, &packing.codecs)
                 .and_then(|storable| union(Some(storable), survey.to_store())),
-            is_proven: search.is_proven(&packing),
+            is_proven,
+            is_proven_for_surveyed: is_proven || search.is_proven_for_seen(&packing),
             packing,
             tolerance: search.tolerance(),
             markers: survey.markers.clone(),

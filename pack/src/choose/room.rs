@@ -10,6 +10,7 @@ use super::chooser::{Chooser, unit_roundoff};
 use super::packing::Packing;
 use crate::error::Result;
 use crate::options::is_power_of_two;
+use crate::scan::grid::{Distance, round_scales};
 use crate::scan::number::{integer, is_less, scalar};
 use crate::text::measured;
 
@@ -100,6 +101,20 @@ impl Chooser<'_> {
         !packing.is_risky && excess.is_none()
     }
 
+    /// Whether every value that was seen keeps the bound, and none is taken for a missing one.
+    pub(super) fn is_proven_for_seen(&self, packing: &Packing) -> bool {
+        let is_kept = |error: Distance| {
+            self.options.max_abs_error.is_some_and(|bound| error.greatest <= bound)
+        };
+        !packing.is_risky && self.error_of_guess(packing).is_some_and(is_kept)
+    }
+
+    /// The error of a value that was seen, if it is certain that it is beyond the bound.
+    pub(super) fn certain_excess(&self, packing: &Packing) -> Option<f64> {
+        let error = self.error_of_guess(packing)?.least;
+        self.options.max_abs_error.filter(|&bound| error > bound).map(|_| error)
+    }
+
     /// How far values may be off anywhere in the range, if that is more than allowed: by half a step and by
     /// what the arithmetic rounds away.
     fn excess_anywhere(
@@ -109,13 +124,8 @@ impl Chooser<'_> {
         target: ElementType,
     ) -> Option<String> {
         let factor = scale.map_or(1.0, |scale| scale.to_f64().abs());
-        let from_offset = |end: Scalar| (end.to_f64() - offset.map_or(0.0, Scalar::to_f64)).abs();
-        let distance = from_offset(self.least).max(from_offset(self.greatest));
-        // The difference and the product on the way there, the quotient and the sum on the way back.
-        let unit = unit_roundoff(self.working);
-        let of_offset = if offset.is_some() { distance + self.magnitude() } else { 0.0 };
-        let of_scale = if is_power_of_two(factor) { 0.0 } else { 2.0 * distance };
-        let arithmetic = unit * (of_offset + of_scale);
+        let (distance, unit) = (self.distance(offset), unit_roundoff(self.working));
+        let arithmetic = self.arithmetic(offset, scale);
         let share = self.options.errors_in_a_step();
         let relative = 2.0 * unit_roundoff(target) / share;
         if let Some(bound) = self.options.max_rel_error {
@@ -134,6 +144,44 @@ impl Chooser<'_> {
         };
         let error = of_code + arithmetic;
         (error > bound).then(|| measured(error))
+    }
+
+    /// The largest distance of a value from an offset.
+    fn distance(&self, offset: Option<Scalar>) -> f64 {
+        let from_offset = |end: Scalar| (end.to_f64() - offset.map_or(0.0, Scalar::to_f64)).abs();
+        from_offset(self.least).max(from_offset(self.greatest))
+    }
+
+    /// What the arithmetic may round away from a value, there and back.
+    fn arithmetic(&self, offset: Option<Scalar>, scale: Option<Scalar>) -> f64 {
+        let distance = self.distance(offset);
+        let factor = scale.map_or(1.0, |scale| scale.to_f64().abs());
+        // The difference and the product on the way there, the quotient and the sum on the way back.
+        let of_offset = if offset.is_some() { distance + self.magnitude() } else { 0.0 };
+        let of_scale = if is_power_of_two(factor) { 0.0 } else { 2.0 * distance };
+        unit_roundoff(self.working) * (of_offset + of_scale)
+    }
+
+    /// How far the farthest value that was seen is off with a guess for the scale, as the survey's grids tell: it
+    /// lies between these.
+    fn error_of_guess(&self, packing: &Packing) -> Option<Distance> {
+        let scale = packing.scale.filter(|_| packing.is_guess)?.to_f64();
+        // The scale in the working type need not be the round number itself.
+        let round = round_scales(self.extent().max(self.magnitude()))
+            .find(|&round| self.working_scalar(round, Rounding::NearestEven) == packing.scale)?;
+        let Distance { least, greatest } = self.survey.grids.distance(round)?;
+        let from_grid = |number: f64| (number - (number * round).round() / round).abs();
+        let offset = from_grid(packing.offset.map_or(0.0, Scalar::to_f64));
+        let computed = 4.0 * f64::EPSILON + (scale - round).abs() / round;
+        let rounded = self.arithmetic(packing.offset, packing.scale) + computed * self.magnitude();
+        // Values that are clamped become the ends of the range.
+        let ends = self.survey.limits.as_ref().map(|limits| [limits.least, limits.greatest]);
+        let of_ends = ends.into_iter().flatten().map(|end| from_grid(end.to_f64()));
+        let greatest = of_ends.fold(greatest, f64::max) + offset + rounded;
+        // The next point of the grid is a step away, and directed rounding may take a value there.
+        let is_to_own_point = self.options.errors_in_a_step() == 2.0 && greatest * scale < 0.5;
+        let least = if ends.is_some() { 0.0 } else { least - offset - rounded };
+        Some(Distance { least, greatest: if is_to_own_point { greatest } else { f64::INFINITY } })
     }
 
     /// Refuses codecs that cannot store the ends of the promised range, also where values out of range may

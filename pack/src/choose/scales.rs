@@ -6,6 +6,7 @@ use recast_kernels::{ElementType, Rounding, Scalar};
 use super::chooser::{Chooser, unit_roundoff};
 use crate::error::Result;
 use crate::options::is_power_of_two;
+use crate::scan::grid::round_scales;
 
 /// The floating-point types that a relative error chooses from, smallest first, and of those the
 /// most precise.
@@ -159,7 +160,6 @@ impl Chooser<'_> {
         let may_guess = self.survey.promised.is_none();
         let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
         let guesses = round_scales(self.extent().max(self.magnitude()))
-            .into_iter()
             .filter(|_| may_guess)
             .filter(|&scale| scale < finest && (!self.options.pow2 || is_power_of_two(scale)))
             .filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven))
@@ -192,26 +192,4 @@ impl Chooser<'_> {
     pub(super) fn power(&self, scale: f64) -> f64 {
         if self.options.pow2 { 2_f64.powi(scale.log2().ceil() as i32) } else { scale }
     }
-}
-
-/// Scales that people choose: powers of ten with 2 and 5 times them, and powers of two; from some
-/// that leave few steps in the data to some that leave about 2^32.
-fn round_scales(magnitude: f64) -> Vec<f64> {
-    if magnitude == 0.0 {
-        return Vec::new();
-    }
-    let decimal = (-12..=15).flat_map(|exponent: i32| {
-        // 10^-k as a quotient is the f64 nearest to it; a product of tenths is not.
-        let power = 10_f64.powi(exponent.abs());
-        let power = if exponent < 0 { 1.0 / power } else { power };
-        [power, 2.0 * power, 5.0 * power]
-    });
-    let binary = (-40..=40).map(|exponent| 2_f64.powi(exponent));
-    let mut scales: Vec<f64> = decimal
-        .chain(binary)
-        .filter(|scale| (1.0..=4_294_967_296.0).contains(&(scale * magnitude)))
-        .collect();
-    scales.sort_by(f64::total_cmp);
-    scales.dedup();
-    scales
 }

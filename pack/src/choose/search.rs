@@ -97,8 +97,16 @@ impl<'a> Search<'a> {
                 failure = Some(violation);
                 continue;
             }
+            if let Some(error) = self.chooser.certain_excess(&packing) {
+                failure = Some(Self::off(&packing, error));
+                continue;
+            }
             guesses_failed = packing.is_guess;
             for packing in self.smallest_first(packing)? {
+                if let Some(error) = self.chooser.certain_excess(&packing) {
+                    failure = Some(Self::off(&packing, error));
+                    continue;
+                }
                 match attempt(packing) {
                     Ok(done) => return Ok(Ok(done)),
                     Err(error) if error.is::<Violation>() => failure = Some(error),
@@ -112,6 +120,11 @@ impl<'a> Search<'a> {
     /// Whether every value of the range keeps the bound, and none can be taken for a missing one.
     pub(crate) fn is_proven(&self, packing: &Packing) -> bool {
         self.chooser.is_proven(packing)
+    }
+
+    /// Whether every value that was seen does.
+    pub(crate) fn is_proven_for_seen(&self, packing: &Packing) -> bool {
+        self.chooser.is_proven_for_seen(packing)
     }
 
     /// The failure where there is not even a scale to try.
@@ -264,9 +277,14 @@ impl<'a> Search<'a> {
             return Err(Violation::collision(&scalar_text(packing.scale)).into());
         }
         if let Some(error) = excess {
-            bail!("with the scale {} an element is off by {error:?}", scalar_text(packing.scale));
+            return Err(Self::off(packing, error));
         }
         Ok(())
+    }
+
+    fn off(packing: &Packing, error: f64) -> anyhow::Error {
+        let scale = scalar_text(packing.scale);
+        anyhow::anyhow!("with the scale {scale} an element is off by {error:?}")
     }
 
     /// The largest error in the sample beyond a tolerance.

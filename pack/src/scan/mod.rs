@@ -1,6 +1,7 @@
 //! What an array holds: its range, missing values, counts, and charts of it.
 
 pub(crate) mod charts;
+pub(crate) mod grid;
 pub(crate) mod limits;
 pub(crate) mod missing;
 pub(crate) mod narrow;

@@ -110,6 +110,41 @@ where
     }
 }
 
+/// How far the farthest of some finite numbers is from a whole one, once they are multiplied by a factor; below
+/// 2^50 then.
+pub(crate) fn farthest_from_whole(numbers: &[f64], factor: f64) -> f64 {
+    Arch::new().dispatch(FromWhole { numbers, factor })
+}
+
+struct FromWhole<'a> {
+    numbers: &'a [f64],
+    factor: f64,
+}
+
+impl WithSimd for FromWhole<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        /// Added to a number, it leaves no place for a fraction.
+        const ROUNDS: f64 = 6_755_399_441_055_744.0;
+        let mut most = [0.0_f64; LANES];
+        let (rows, rest) = self.numbers.as_chunks::<LANES>();
+        let mut last = [0.0; LANES];
+        for (place, &number) in last.iter_mut().zip(rest) {
+            *place = number;
+        }
+        for row in rows.iter().chain([&last]) {
+            for lane in 0..LANES {
+                let product = row[lane] * self.factor;
+                let distance = (product - ((product + ROUNDS) - ROUNDS)).abs();
+                most[lane] = if distance > most[lane] { distance } else { most[lane] };
+            }
+        }
+        most.into_iter().fold(0.0, f64::max)
+    }
+}
+
 /// The differences of two blocks of plain elements; `None` if one of them is a marker, NaN or infinite, or
 /// of another type.
 pub(crate) fn differences(

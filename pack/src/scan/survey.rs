@@ -7,6 +7,7 @@ use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde::{Deserialize, Serialize};
 use zarr_recast::JsonScalar;
 
+use super::grid::Grids;
 use super::limits::Limits;
 use super::missing::Markers;
 use super::number::is_less;
@@ -23,7 +24,8 @@ pub(super) const EXCERPTS: u64 = 4 << 20;
 ///
 /// A survey has the range of the values, how many are NaN, infinite and missing, a sample of some 65,000
 /// elements spread over all, and excerpts of 128 KiB, about 4 MiB together, that are compressed to find the
-/// place in the stored type that packs smallest. Those of blocks add up in any order, so threads, chunks and
+/// place in the stored type that packs smallest. Of floating-point numbers it knows how far the farthest is from
+/// multiples of round steps, such as 0.01. Surveys of blocks add up in any order, so threads, chunks and
 /// workers of a cluster can each make their own; [`crate::Surveyor`] does. It is written by serde to be sent
 /// elsewhere, to machines of the same byte order.
 ///
@@ -74,6 +76,8 @@ pub struct Survey {
     pub(crate) sample: Vec<u8>,
     /// Neighbouring elements, whatever they are, each excerpt once; by a number that depends on them only.
     pub(crate) excerpts: BTreeMap<u64, Vec<u8>>,
+    /// How far the elements of the range are from multiples of round steps.
+    pub(crate) grids: Grids,
 }
 
 impl Survey {
@@ -96,6 +100,7 @@ impl Survey {
             promised: None,
             sample: Vec::new(),
             excerpts: BTreeMap::new(),
+            grids: Grids::new(fill_value.element_type()),
         }
     }
 
@@ -141,6 +146,7 @@ impl Survey {
         }
         self.data_range = union(self.data_range, other.data_range);
         self.range = self.data_range;
+        self.grids.absorb(&other.grids);
         self.sample.extend(&other.sample);
         let excerpts = other.excerpts.iter();
         self.excerpts.extend(excerpts.map(|(&key, elements)| (key, elements.clone())));
@@ -267,6 +273,7 @@ impl From<Survey> for Document {
                 .iter()
                 .map(|(&key, elements)| (key, to_base64(elements)))
                 .collect(),
+            grids: survey.grids.known().map(|(a, b)| (a.to_bits(), b.to_bits())).collect(),
         }
     }
 }
@@ -290,6 +297,8 @@ impl TryFrom<Document> for Survey {
         let excerpt = |(key, text): &(u64, String)| Ok((*key, from_base64(text, element_type)?));
         let excerpts: Result<BTreeMap<_, _>> = document.excerpts.iter().map(excerpt).collect();
         let sample = from_base64(&document.sample, element_type)?;
+        let pair = |&(a, b): &(u64, u64)| (f64::from_bits(a), f64::from_bits(b));
+        let grids: Vec<(f64, f64)> = document.grids.iter().map(pair).collect();
         Ok(Self {
             fill_values: document.fill_values.iter().map(|&bits| scalar(bits)).collect(),
             elements: document.elements,
@@ -301,6 +310,7 @@ impl TryFrom<Document> for Survey {
             range,
             sample,
             excerpts: excerpts?,
+            grids: Grids::of(&grids),
             ..Self::empty(scalar(document.fill_value), markers(&document.markers), apart)
         })
     }

@@ -26,6 +26,8 @@ pub(super) struct Document {
     pub(super) range: Option<(u64, u64)>,
     pub(super) sample: String,
     pub(super) excerpts: Vec<(u64, String)>,
+    /// The scales and distances of the grids that are known, as their bits.
+    pub(super) grids: Vec<(u64, u64)>,
 }
 
 impl Document {

@@ -4,6 +4,7 @@
 use anyhow::{anyhow, bail};
 use recast_kernels::Scalar;
 
+use super::grid::Grids;
 use super::missing::Markers;
 use super::number::{Number, is_wide};
 use super::reader::{BLOCK, Reader};
@@ -242,7 +243,8 @@ impl<'a, N: Number> Block<'a, N> {
     fn add(&mut self, elements: &[u8]) -> Result<()> {
         let Prepared { reader, apart, step, greatest_key, .. } = self.prepared;
         let size = reader.element_type().size();
-        let (of_piece, infinite) = tally(reader, elements, apart, &mut self.survey.apart_counts)?;
+        let Survey { apart_counts, grids, .. } = &mut self.survey;
+        let (of_piece, infinite) = tally(reader, elements, apart, apart_counts, grids)?;
         self.tally = self.tally.merge(of_piece);
         let first = self.survey.elements as usize;
         if self.first_infinite.is_none() {
@@ -301,22 +303,31 @@ impl<'a, N: Number> Block<'a, N> {
     }
 }
 
-/// Tallies elements, and how many are each value that stands apart; with the first infinity's index and value.
+/// Tallies elements, how many are each value that stands apart, and what grids the others are on; with the first
+/// infinity's index and value.
 fn tally<N: Number>(
     reader: &Reader<N>,
     elements: &[u8],
     apart: &Apart<N>,
     apart_counts: &mut [u64],
+    grids: &mut Grids,
 ) -> Result<(Tally<N>, Option<Infinite>)> {
     let element_type = reader.element_type();
     let mut total = Tally::new();
     let mut infinite = None;
-    let mut numbers = Vec::with_capacity(BLOCK);
+    let mut numbers: Vec<N> = Vec::with_capacity(BLOCK);
+    let mut values = Vec::new();
     for (block, bytes) in elements.chunks(BLOCK * element_type.size()).enumerate() {
         if let Some(range) = simd_stats::range(element_type, bytes, &apart.rounded)
             && let Some((least, greatest)) = N::from_floats(range)
         {
             total = total.merge(Tally { least, greatest, ..Tally::new() });
+            if !grids.are_given_up() {
+                reader.read_into(bytes, &mut numbers)?;
+                values.clear();
+                values.extend(numbers.iter().map(|number| number.to_f64()));
+                grids.add(&values);
+            }
             continue;
         }
         reader.read_into(bytes, &mut numbers)?;
@@ -344,6 +355,14 @@ fn tally<N: Number>(
                 let text = if negative { "-Infinity" } else { "Infinity" };
                 Some((block * BLOCK + index, text))
             });
+        }
+        if !grids.are_given_up() {
+            let counts = |number: &&N| {
+                !number.is_nan() && !number.is_infinite() && !apart.contains(**number)
+            };
+            values.clear();
+            values.extend(numbers.iter().filter(counts).map(|number| number.to_f64()));
+            grids.add(&values);
         }
         total = total.merge(tally);
     }
