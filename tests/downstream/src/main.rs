@@ -32,6 +32,10 @@ fn chains() -> Result<(), Box<dyn Error>> {
     let clamp = Cast::new(ElementType::Int8).out_of_range(OutOfRange::Clamp);
     let plan = Plan::builder(ElementType::Int16).cast(clamp).level(Level::Scalar).build()?;
     assert_eq!(plan.run_to_vec(&300_i16.to_ne_bytes())?, [127]);
+    // The crates in signatures are re-exported: no version of one's own is needed.
+    let mut half = [recast_kernels::half::f16::ZERO];
+    recast_kernels::cast(&[1.5_f32], &mut half, &Cast::new(ElementType::Float16))?;
+    assert_eq!(recast_kernels::bytemuck::cast::<_, u16>(half[0]), 0x3e00);
     // Types that may grow have an arm for what they may grow.
     let name = match plan.steps().first() {
         Some(recast_kernels::Step::Cast(cast)) => cast.target.name(),
