@@ -96,10 +96,10 @@ impl core::fmt::Display for CastError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let Self { index, input, value, target, step, reason } = self;
         write!(f, "element {index}: ")?;
+        write!(f, "{} {input}", input.element_type())?;
         if *step > 0 && input != value {
-            write!(f, "{} {input} becomes ", input.element_type())?;
+            write!(f, " (by then {} {value})", value.element_type())?;
         }
-        write!(f, "{} {value}", value.element_type())?;
         let (min, max) = (Scalar::min(*target), Scalar::max(*target));
         let way_out = match reason {
             Reason::Nan => {

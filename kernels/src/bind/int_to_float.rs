@@ -156,6 +156,16 @@ fn to_short<S: Simd>(
             (false, false, None) => {
                 finite_to_bf16(simd, load::Int32, ToOddSingle::<false>, rounding)
             }
+            (false, signed, Some((key, value))) if value.is_finite() => {
+                let (key, value) = (reference::integer(key) as i64, value as f32);
+                if signed {
+                    let each = Patched { each: ToOddSingle::<true>, key, value };
+                    finite_to_bf16(simd, load::Int32, each, rounding)
+                } else {
+                    let each = Patched { each: ToOddSingle::<false>, key, value };
+                    finite_to_bf16(simd, load::Int32, each, rounding)
+                }
+            }
             (_, _, Some(_)) => return by_single(simd, source, target, rounding, entry),
         },
         (Width::W64, _) => return by_single(simd, source, target, rounding, entry),
@@ -290,8 +300,10 @@ where
         None => finite_to_bf16(simd, load, ToSingle, rounding),
         Some((key, value)) => {
             let replace = ReplaceFloat { key: key.to_f64() as f32, value: value as f32 };
+            if value.is_finite() && !target.is_float16 {
+                return finite_to_bf16(simd, load, Then(ToSingle, replace), rounding);
+            }
             with_rounding!(rounding, rounding => {
-                // What takes the key's place may be infinite.
                 target.bind(simd, load, Then(ToSingle, replace), rounding)
             })
         }

@@ -3,7 +3,7 @@
 use super::class::{IntType, Width};
 use super::preimage;
 use crate::ops::int::{
-    AtLeast, AtMost, Canonical, HeldInt, IntUnit, Low32, LowByte, ReplaceEq, Saturated32,
+    AtLeast, AtMost, Canonical, HeldInt, IntUnit, Keyed, Low32, LowByte, ReplaceEq, Saturated32,
     SaturatedByte, SaturatedU32, Short, WidenedByte, Within,
 };
 use crate::ops::load::{
@@ -49,8 +49,7 @@ impl Policy {
     }
 }
 
-/// The cast, with an entry; no stage where nothing changes. None where no value of the source becomes the
-/// entry's output.
+/// The cast, with an entry; no stage where nothing changes. None where the entry has to be looked up.
 pub(super) fn bind<S: Simd>(
     simd: S,
     source: IntType,
@@ -74,17 +73,55 @@ pub(super) fn bind<S: Simd>(
         None if mode == Mode::Low && source.width == target.width => vec![],
         None => vec![by_width(simd, Same, policy)],
         Some((key, output)) => {
-            let wraps = cast.out_of_range == OutOfRange::Wrap
-                && cast.target.size() <= source.element().size();
-            let value = if wraps {
-                Scalar::from_bits(source.element(), output.bits())
+            let [key, value] = [key, output].map(|x| reference::integer(x) as i64);
+            // In `Low`, the registers have the wider type, and nothing is checked behind the replacement.
+            if mode == Mode::Low || preimage(output, source.element(), cast).is_some() {
+                vec![by_width(simd, ReplaceEq { key, value }, policy)]
             } else {
-                preimage(output, source.element(), cast)?
-            };
-            let [key, value] = [key, value].map(|x| reference::integer(x) as i64);
-            vec![by_width(simd, ReplaceEq { key, value }, policy)]
+                vec![keyed(simd, key, value, policy)?]
+            }
         }
     })
+}
+
+/// A checked or clamped cast to a type that is no wider, whose entry becomes what no value of the source does.
+fn keyed<S: Simd>(simd: S, key: i64, value: i64, policy: Policy) -> Option<Stage> {
+    use Width::{W8, W16, W32, W64};
+    /// Whatever its width, a value stands in the registers as its low bits.
+    fn narrowed<S: Simd, E: Front<S>>(simd: S, each: E, policy: Policy) -> Option<Stage> {
+        Some(match (policy.source.width, policy.target.width) {
+            // Only a signed type has values that a wider one has not.
+            (W16, W8) => stage(simd, Shorts(Short, each, SaturatedByte::<true>)),
+            (W32, W8 | W16) => saturated(simd, Int32, each, policy),
+            (W64, W8 | W16 | W32) => saturated(simd, Int64, Then(each, Low32), policy),
+            (W8, W8) | (W16, W16) | (W32, W32) | (W64, W64) => kept(simd, each, policy),
+            (W8, W16 | W32 | W64) | (W16, W32 | W64) | (W32, W64) => return None,
+        })
+    }
+    /// The width stays.
+    fn kept<S: Simd, E: Front<S>>(simd: S, each: E, policy: Policy) -> Stage {
+        match policy.source.width {
+            W8 => Width8(simd).stage(each),
+            W16 => Width16(simd).stage(each),
+            W32 => Width32(simd).stage(each),
+            W64 => Width64(simd).stage(each),
+        }
+    }
+    match (policy.mode, policy.source.signed) {
+        (Mode::Low, _) => None,
+        (Mode::Error, _) => {
+            narrowed(simd, Keyed { key, value, each: policy.within::<true>() }, policy)
+        }
+        (Mode::Clamp, false) => {
+            let each = AtMost::<false> { max: policy.max as i64 };
+            narrowed(simd, Keyed { key, value, each }, policy)
+        }
+        (Mode::Clamp, true) if policy.source.width == policy.target.width => {
+            Some(kept(simd, Keyed { key, value, each: AtLeast { min: 0 } }, policy))
+        }
+        // A narrower type has no such value.
+        (Mode::Clamp, true) => None,
+    }
 }
 
 /// The unused bits of an element of less than a byte.

@@ -149,7 +149,7 @@ fn finder<T: Comparable>(plain: impl Iterator<Item = (T, u32)> + Clone, nan: u32
 
 /// Bit patterns of 16-bit floats that elements are compared with one after the other: eight keys, each of
 /// which may be a zero with its two.
-const REPLACED: usize = 16;
+pub(super) const REPLACED: usize = 16;
 
 /// The map around a copy of `float16` or `bfloat16`: by bits, which a zero has two of and NaN many.
 pub(super) fn replace_bits(
@@ -174,10 +174,13 @@ pub(super) fn replace_bits(
     let nan = entries.iter().find(|(key, _)| key.is_nan());
     let nan = nan.map_or((0x7fff, 0), |(_, output)| (infinity, bits(*output)));
     if patterns.len() <= REPLACED {
+        if let Some(stage) = vector::replace_bits(&patterns, nan, level) {
+            return stage;
+        }
         // Zero as itself, where there is no key but NaN.
         let mut entries = [patterns.first().copied().unwrap_or_default(); REPLACED];
         entries.iter_mut().zip(&patterns).for_each(|(place, entry)| *place = *entry);
-        return level.bind_vectorized(Loop(ReplaceBits { entries, nan }));
+        return bind_loop(Loop(ReplaceBits { entries, nan }));
     }
     // Bits as integers, each NaN a key of its own.
     let nans = (nan.0..0x7fff).map(|below| below + 1);

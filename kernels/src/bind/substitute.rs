@@ -1,12 +1,13 @@
 //! Maps as a stage among elements of one type: values in place of keys.
 
 use super::class::{Class, FloatType, Width};
+use super::maps::REPLACED;
 use crate::ops::float::FloatUnit;
 use crate::ops::int::Short;
 use crate::ops::load;
 use crate::ops::store::Whole;
 use crate::ops::substitute::{
-    HashedFloats, HashedInts, PerfectHash, SubstituteFloats, SubstituteInts,
+    HashedFloats, HashedInts, PerfectHash, SubstituteFloats, SubstituteInts, SubstituteShorts,
 };
 use crate::pipeline::{Bytes, Load, Shorts, Store, Units, stage};
 use crate::simd::Simd;
@@ -116,5 +117,24 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
         }
         3..=8 => padded::<S, 8>(simd, width, &entries),
         _ => None,
+    }
+}
+
+/// The stage of bit patterns of a 16-bit float, at most [`REPLACED`].
+pub(super) fn bind_bits<S: Simd>(simd: S, patterns: &[(u16, u16)], nan: (u16, u16)) -> Stage {
+    fn padded<S: Simd, const N: usize>(
+        simd: S,
+        patterns: &[(u16, u16)],
+        nan: (u16, u16),
+    ) -> Stage {
+        // Zero as itself, where there is no key but NaN.
+        let mut entries = [patterns.first().copied().unwrap_or_default(); N];
+        entries.iter_mut().zip(patterns).for_each(|(place, entry)| *place = *entry);
+        stage(simd, Shorts(Short, SubstituteShorts { entries, nan }, Short))
+    }
+    match patterns.len() {
+        0 => padded::<S, 0>(simd, patterns, nan),
+        1..=2 => padded::<S, 2>(simd, patterns, nan),
+        _ => padded::<S, REPLACED>(simd, patterns, nan),
     }
 }

@@ -217,6 +217,30 @@ pub(super) fn substitution(
     level.dispatch(BindSubstitution { domain, entries })?
 }
 
+/// Bit patterns of a 16-bit float in place of such, and of NaN.
+struct BindReplaceBits<'a> {
+    patterns: &'a [(u16, u16)],
+    nan: (u16, u16),
+}
+
+impl WithSimd for BindReplaceBits<'_> {
+    type Output = Stage;
+
+    fn with<S: Simd>(self, simd: S) -> Stage {
+        substitute::bind_bits(simd, self.patterns, self.nan)
+    }
+}
+
+/// The stage that puts at most [`REPLACED`](super::maps::REPLACED) patterns in place of others, if the level has vectors; `nan` is the
+/// greatest magnitude that is none, and what takes its place.
+pub(super) fn replace_bits(
+    patterns: &[(u16, u16)],
+    nan: (u16, u16),
+    level: Level,
+) -> Option<Stage> {
+    level.dispatch(BindReplaceBits { patterns, nan })
+}
+
 /// The stages of a cast, as [`bind_cast`]; none if the level has no vectors.
 #[allow(clippy::option_option)] // no vectors, and no pipeline
 pub(super) fn cast(

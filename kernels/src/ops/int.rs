@@ -170,6 +170,40 @@ pub(crate) struct ReplaceEq {
     pub(crate) value: i64,
 }
 
+/// `value` in place of `key`, both in the low bits, and what becomes of all others.
+#[derive(Clone, Copy)]
+pub(crate) struct Keyed<E> {
+    pub(crate) key: i64,
+    pub(crate) value: i64,
+    /// Takes zero without complaint.
+    pub(crate) each: E,
+}
+
+impl<S: Simd, U: IntUnit<S>, E: Each<S, U, Out = U>> Each<S, U> for Keyed<E> {
+    type Out = U;
+    type Fail = E::Fail;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> E::Fail {
+        self.each.start(simd)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: U, fail: &mut E::Fail) -> U {
+        let key = U::splat(simd, self.key);
+        let other = x.select_eq(simd, key, U::splat(simd, 0), x);
+        let y = self.each.apply(simd, other, fail);
+        x.select_eq(simd, key, U::splat(simd, self.value), y)
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: E::Fail, b: E::Fail) -> E::Fail {
+        self.each.join(simd, a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: E::Fail) -> bool {
+        self.each.failed(simd, fail)
+    }
+}
+
 /// Held to a range, as signed or unsigned integers.
 #[derive(Clone, Copy)]
 pub(crate) struct HeldInt<const SIGNED: bool> {

@@ -3,7 +3,7 @@
 use super::float::FloatUnit;
 use super::int::IntUnit;
 use crate::pipeline::infallible;
-use crate::simd::{F32s, I32s, Simd};
+use crate::simd::{F32s, I16s, I32s, Simd};
 
 /// Floats in place of floats; a NaN `nan` leaves NaN as it is.
 #[derive(Clone, Copy)]
@@ -18,6 +18,15 @@ pub(crate) struct SubstituteFloats<T, const N: usize> {
 pub(crate) struct SubstituteInts<const N: usize> {
     /// Keys with their values; unused places repeat another entry.
     pub(crate) entries: [(i64, i64); N],
+}
+
+/// Elements of a 16-bit float in place of such, as bits.
+#[derive(Clone, Copy)]
+pub(crate) struct SubstituteShorts<const N: usize> {
+    /// Patterns, none of them NaN, with what they become; unused places repeat another entry.
+    pub(crate) entries: [(u16, u16); N],
+    /// The greatest magnitude that is no NaN, and what NaN becomes.
+    pub(crate) nan: (u16, u16),
 }
 
 /// Elements of 32 bits in place of such, by a perfect hash: each key has a place of its own in a table of eight,
@@ -79,6 +88,12 @@ pub(crate) struct HashedFloats {
 #[derive(Clone, Copy)]
 pub(crate) struct HashedInts(pub(crate) PerfectHash);
 
+/// The bits of a 16-bit float in every lane.
+#[inline(always)]
+fn splat<S: Simd>(simd: S, bits: u16) -> I16s<S> {
+    I16s::splat(simd, bits.into())
+}
+
 infallible! {
     [U: FloatUnit<S>, const N: usize] SubstituteFloats<U::Scalar, N>: U => U, |self, simd, x| {
         let mut y = match self.nan {
@@ -94,6 +109,15 @@ infallible! {
         let mut y = x;
         for (key, value) in self.entries {
             y = x.select_eq(simd, U::splat(simd, key), U::splat(simd, value), y);
+        }
+        y
+    };
+    [const N: usize] SubstituteShorts<N>: I16s<S> => I16s<S>, |self, simd, x| {
+        let (infinity, nan) = (splat(simd, self.nan.0), splat(simd, self.nan.1));
+        let magnitude = x.and(simd, splat(simd, 0x7fff));
+        let mut y = magnitude.max::<true>(simd, infinity).select_eq(simd, infinity, x, nan);
+        for (key, value) in self.entries {
+            y = x.select_eq(simd, splat(simd, key), splat(simd, value), y);
         }
         y
     };
