@@ -17,6 +17,7 @@ use zarrs::metadata::v3::MetadataV3;
 use zarrs::plugin::{ExtensionAliasesV3, PluginCreateError, ZarrVersion};
 
 use crate::codec::{CodecId, RecastCodec};
+use crate::whole_shards::WholeShards;
 
 /// The same array, whose neighbouring codecs of this crate run as one: `scale_offset` and
 /// `cast_value` in one pass over a chunk, without the elements between them in memory. So do codecs
@@ -95,6 +96,13 @@ impl Replacements {
         (is_told && !replacements.is_empty()).then_some(Self(replacements))
     }
 
+    /// The codec that does the work of all `count` codecs of an array, if there is one.
+    fn of_all(&self, count: usize) -> Option<Arc<RecastCodec>> {
+        let (_, first) = self.0.first()?;
+        let rest_is_idle = self.0[1..].iter().all(|(_, codec)| codec.codecs().is_empty());
+        (rest_is_idle && self.0.len() == count).then(|| first.clone())
+    }
+
     /// What runs in the place of a codec.
     pub(crate) fn get(&self, codec: &RecastCodec) -> Option<Arc<RecastCodec>> {
         let (_, replacement) = self.0.iter().find(|(id, _)| *id == codec.id())?;
@@ -161,21 +169,30 @@ pub(crate) fn fused_sharding(
     if replacements.is_none() && nested.is_none() {
         return None;
     }
+    let all = replacements
+        .as_ref()
+        .and_then(|replacements| replacements.of_all(inner.array_to_array_codecs().len()));
     let options = CodecSpecificOptions::default();
     let options = match replacements {
         Some(replacements) => options.with_option(replacements),
         None => options,
     };
     let array_to_bytes = nested.unwrap_or_else(|| inner.array_to_bytes_codec().clone());
-    let inner = CodecChain::new(
-        inner.array_to_array_codecs().to_vec(),
-        array_to_bytes,
-        inner.bytes_to_bytes_codecs().to_vec(),
-    );
-    let inner = inner.with_codec_specific_options(&options);
-    let index = CodecChain::from_metadata(&index_codecs).ok()?;
-    let fused = ShardingCodec::new(chunk_shape, Arc::new(inner), Arc::new(index), index_location);
-    Some(Arc::new(fused.with_options(options_of(sharding)?)))
+    let index = Arc::new(CodecChain::from_metadata(&index_codecs).ok()?);
+    let sharding_options = options_of(sharding)?;
+    let with_codecs = |array_to_array: Vec<Arc<dyn ArrayToArrayCodecTraits>>| {
+        let compressors = inner.bytes_to_bytes_codecs().to_vec();
+        let inner = CodecChain::new(array_to_array, array_to_bytes.clone(), compressors);
+        let inner = Arc::new(inner.with_codec_specific_options(&options));
+        let sharding =
+            ShardingCodec::new(chunk_shape.clone(), inner, index.clone(), index_location);
+        Arc::new(sharding.with_options(sharding_options.clone()))
+    };
+    let fused = with_codecs(inner.array_to_array_codecs().to_vec());
+    Some(match all {
+        Some(codec) => Arc::new(WholeShards::new(fused, with_codecs(Vec::new()), codec)),
+        None => fused,
+    })
 }
 
 /// The configuration of a sharding codec.

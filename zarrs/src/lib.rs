@@ -118,6 +118,7 @@ mod partial;
 mod plugin;
 mod read;
 mod v1;
+mod whole_shards;
 mod write;
 
 pub use check::{build, check};

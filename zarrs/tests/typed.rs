@@ -251,3 +251,53 @@ fn a_fused_shard_keeps_the_order_that_its_chunks_are_written_in() {
     let text = format!("{:?}", array.codecs().array_to_bytes_codec());
     assert!(text.contains("subchunk_write_order: C"), "{text}");
 }
+
+/// One thread decodes a whole shard at once; what is missing in it is the fill value, whether that survives the
+/// codecs (5) or not (5.2).
+#[test]
+fn a_whole_shard_reads_as_its_parts_do_with_chunks_missing_in_it() {
+    let store = memory();
+    let array = |fill_value| {
+        let mut builder = builder(scaled(), fill_value);
+        builder.subchunk_shape(vec![1, 3]).build(store.clone(), "/").expect("an array")
+    };
+    // The first row of the first shard; its second one is missing.
+    let row = ArraySubset::from([0..1, 0..3]);
+    array(5.0).store_array_subset(&row, vec![6.0_f32, 7.5, 5.0]).expect("written");
+    for fill_value in [5.0, 5.2] {
+        for threads in [1, 4] {
+            let options = CodecOptions::default().with_concurrent_target(threads);
+            let fused = zarrs_recast::fused(array(fill_value));
+            let read: Vec<f32> = fused.retrieve_chunk_opt(&[0, 0], &options).expect("read");
+            let expected = [6.0, 7.5, 5.0, fill_value, fill_value, fill_value];
+            assert_eq!(read, expected, "{threads} threads");
+        }
+    }
+}
+
+/// An element that cannot be decoded is named by its place in the chunk of the shard, fused or not.
+#[test]
+fn an_error_in_a_whole_shard_is_that_of_its_chunk() {
+    let store = memory();
+    let encoded = |data_type, codecs: Codecs| {
+        let mut builder = ArrayBuilder::new([2, 3], [2, 3], data_type, 0_u8);
+        builder.subchunk_shape(vec![1, 3]).array_to_array_codecs(codecs);
+        builder.build(store.clone(), "/")
+    };
+    let codes = encoded(data_type::uint8(), vec![]).expect("an array");
+    codes.store_chunk(&[0, 0], vec![1_u8, 2, 3, 4, 250, 6]).expect("written");
+    let array = encoded(
+        data_type::int8(),
+        vec![
+            RecastCodec::from(CastValue::new(ElementType::Int16)).into(),
+            RecastCodec::from(CastValue::new(ElementType::UInt8)).into(),
+        ],
+    );
+    let array = array.expect("an array");
+    let options = CodecOptions::default().with_concurrent_target(1);
+    for array in [zarrs_recast::fused(array.with_storage(array.storage())), array] {
+        let error = array.retrieve_chunk_opt::<Vec<i8>>(&[0, 0], &options).expect_err("250");
+        let error = ElementError::of(&error).expect("an element");
+        assert_eq!(error.at.as_deref(), Some(&[0, 1][..]));
+    }
+}
