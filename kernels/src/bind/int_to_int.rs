@@ -108,7 +108,6 @@ fn keyed<S: Simd>(simd: S, key: i64, value: i64, policy: Policy) -> Option<Stage
         }
     }
     match (policy.mode, policy.source.signed) {
-        (Mode::Low, _) => None,
         (Mode::Error, _) => {
             narrowed(simd, Keyed { key, value, each: policy.within::<true>() }, policy)
         }
@@ -120,7 +119,7 @@ fn keyed<S: Simd>(simd: S, key: i64, value: i64, policy: Policy) -> Option<Stage
             Some(kept(simd, Keyed { key, value, each: AtLeast { min: 0 } }, policy))
         }
         // A narrower type has no such value.
-        (Mode::Clamp, true) => None,
+        (Mode::Low, _) | (Mode::Clamp, true) => None,
     }
 }
 

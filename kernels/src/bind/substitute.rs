@@ -122,11 +122,7 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
 
 /// The stage of bit patterns of a 16-bit float, at most [`REPLACED`].
 pub(super) fn bind_bits<S: Simd>(simd: S, patterns: &[(u16, u16)], nan: (u16, u16)) -> Stage {
-    fn padded<S: Simd, const N: usize>(
-        simd: S,
-        patterns: &[(u16, u16)],
-        nan: (u16, u16),
-    ) -> Stage {
+    fn padded<S: Simd, const N: usize>(simd: S, patterns: &[(u16, u16)], nan: (u16, u16)) -> Stage {
         // Zero as itself, where there is no key but NaN.
         let mut entries = [patterns.first().copied().unwrap_or_default(); N];
         entries.iter_mut().zip(patterns).for_each(|(place, entry)| *place = *entry);
