@@ -231,3 +231,30 @@ fn repeated_inputs_of_a_map_are_a_warning() {
     assert!(warnings[0].contains("codecs[0].configuration.scalar_map.encode"), "{warnings:?}");
     assert!(warnings[0].contains("again"), "{warnings:?}");
 }
+
+/// Codes go to markers, to the fill value and to NaN as long as there are any; none is left over here.
+#[test]
+fn many_markers_do_not_make_the_type_wider_while_codes_are_left() {
+    let all: [f32; 9] = [-9999.0, 1e20, -32768.0, -999.5, 9.96921e36, 77.7, -1e30, 12345.6, 0.1];
+    for count in 0..=all.len() {
+        // One code is for NaN, and one for the fill value.
+        let steps = 256 - 2 - count;
+        let markers = &all[..count];
+        let mut values: Vec<f32> =
+            (0..3 * steps).map(|step| 211.3 + (step % steps) as f32 * 0.4713).collect();
+        values[7..7 + count].copy_from_slice(markers);
+        let more = json!({"fill_value": -5.5, "attributes": {"missing_value": markers}});
+        let trial = Trial::new(&values, 100, more);
+        let options = PackOptions { max_abs_error: Some(0.4713 / 2.0), ..PackOptions::default() };
+        let report = trial.pack(options).unwrap();
+        assert_eq!(report.data_type.size(), 1, "{count}: {report:?}");
+        for (before, after) in values.iter().zip(f32s(&trial.decoded())) {
+            let is_right = if markers.contains(before) {
+                before.to_bits() == after.to_bits()
+            } else {
+                (before - after).abs() <= 0.4713 / 2.0
+            };
+            assert!(is_right, "{count}: {before} {after}");
+        }
+    }
+}

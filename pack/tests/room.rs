@@ -61,6 +61,30 @@ fn data_that_come_back_exactly_still_do_where_they_have_room() {
     }
 }
 
+/// Where the bound allows an error, exact values are worth some bytes, but not one in a hundred.
+#[test]
+fn exactness_that_was_not_asked_for_does_not_make_an_array_much_larger() {
+    let steps = |index: u32| 6e4 * (f64::from(index) * 3e-3).sin() * (f64::from(index) * 0.7).sin();
+    let values: Vec<f64> = (0..9000).map(|index| steps(index).round() / 1e4).collect();
+    let trial = Trial::new(&values, 3000, json!({}));
+    // Steps around 0 have two values of the highest byte; those from the smallest value on have one.
+    let explicit = |offset| PackOptions {
+        scale: Some(scalar("1e4").unwrap()),
+        offset: Some(scalar(offset).unwrap()),
+        data_type: Some(ElementType::Int32),
+        ..PackOptions::default()
+    };
+    let exact = trial.pack(explicit("0")).unwrap();
+    let close = trial.pack(explicit("-5.9999")).unwrap();
+    assert_eq!(exact.error.errors.max, 0.0);
+    assert!(close.bytes.stored + exact.bytes.stored / 100 < exact.bytes.stored);
+    let report = trial.pack(within(5e-5)).unwrap();
+    assert!(report.bytes.stored <= close.bytes.stored + close.bytes.stored / 200, "{report:?}");
+    assert!(report.error.errors.max < 1e-14);
+    // It is asked for by the bound.
+    assert_eq!(trial.pack(within(0.0)).map(|report| report.error.errors.max), Ok(0.0));
+}
+
 /// The promise is of every value, not of those seen: all float32 numbers of some stretches, and the ends.
 #[test]
 fn every_value_of_a_promised_range_is_stored_within_the_bound() {

@@ -20,6 +20,8 @@ use crate::text::{count, scalar_text};
 
 /// One byte in so many, more or less, is the luck of a compressor.
 const LUCK: u64 = 1000;
+/// One byte in so many is what it is worth that values come back bit for bit although the bound allows an error.
+const EXACTNESS: u64 = 200;
 /// One zero in so many elements is a background.
 const BACKGROUND: usize = 10;
 
@@ -145,9 +147,7 @@ impl<'a> Search<'a> {
         }
         let Some((own_size, own_error)) = self.tried(&packing) else { return Ok(vec![packing]) };
         let is_precise = self.is_precise(&packing, own_error);
-        // What comes back bit for bit still does.
-        let rounding = chooser.rounding(4.0, 0.0);
-        let allowed = if own_error == 0.0 { 0.0 } else { own_error.max(rounding) };
+        let allowed = own_error.max(chooser.rounding(4.0, 0.0));
         let keeps_zero = self.keeps_zero(&packing);
         let judged = |other: Packing| -> Option<Trial> {
             let (size, error) = self.try_sample(&other).ok().and_then(|()| self.tried(&other))?;
@@ -162,9 +162,13 @@ impl<'a> Search<'a> {
                 Some((position, judged(chooser.moved(&packing, scale, position)?)?))
             })
         };
+        // What comes back bit for bit still does, unless that takes many more bytes.
+        let is_lost = |trial: &Trial| is_precise && own_error == 0.0 && trial.error > 0.0;
+        let cost =
+            |trial: &Trial| trial.size + if is_lost(trial) { trial.size / EXACTNESS } else { 0 };
         let smallest = |best: Option<(Position, Trial)>, positions: Vec<Position>| {
             let found = positions.into_iter().filter_map(at);
-            best.into_iter().chain(found).min_by_key(|(_, trial)| trial.size)
+            best.into_iter().chain(found).min_by_key(|(_, trial)| cost(trial))
         };
         let mut best = smallest(None, chooser.positions(&packing, is_precise));
         if let Some((position, _)) = best {
@@ -172,7 +176,7 @@ impl<'a> Search<'a> {
         }
         let best = best.map(|(_, trial)| trial);
         let first = match best {
-            Some(best) if best.size < own_size => Some(best.packing),
+            Some(best) if cost(&best) < own_size => Some(best.packing),
             _ if packing.is_roomy() => None,
             best => {
                 // No more bytes, but for the luck of the compressor, and no less precision.

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
 use super::chooser::{Chooser, refused};
-use super::codes::{codes_from_ends, ends};
+use super::codes::codes_from_ends;
 use super::packing::{CodeWay, Special, SpecialLost};
 use crate::error::Result;
 use crate::options::NanTo;
@@ -100,7 +100,8 @@ impl Chooser<'_> {
             NanTo::Max => Scalar::max(target),
             NanTo::Value(value) => value.to_scalar(target).context("--nan-to")?,
             NanTo::Auto => {
-                let ends = ends(target);
+                // Markers may have taken the codes nearest to the ends.
+                let ends = codes_from_ends(target, 2 * (1 + self.reserved_codes()));
                 let free = ends.iter().copied().find(|&code| is_free(code));
                 // For later writes a code is kept where scale and type leave one.
                 let may_lack = self.options.is_explicit() || target.is_float();
