@@ -1,6 +1,6 @@
 //! What the command says when it fails, on standard error, and its exit status.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
@@ -31,9 +31,15 @@ impl std::error::Error for UsageError {}
 
 /// Prints what clap has to say: help, or an error with the usage.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    // A reader of the help that has gone away needs no telling.
-    let _ = error.print();
-    if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+    let printed = error.print();
+    if error.use_stderr() {
+        return ExitCode::from(USAGE);
+    }
+    match printed {
+        // A reader of the help that has gone away needs no telling.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::from(FAILED),
+        _ => ExitCode::SUCCESS,
+    }
 }
 
 /// Leaves it to [`guarded`], here and in the library, to tell of a panic, unless a developer asks for its backtrace.
@@ -65,7 +71,8 @@ pub(crate) fn report(error: &anyhow::Error, recast: &clap::Command, name: &str) 
             usage(&command.error(ClapErrorKind::ArgumentConflict, text))
         }
         status => {
-            eprintln!("recast: {text}");
+            // The status says it, too, where nothing can be written.
+            let _ = writeln!(io::stderr(), "recast: {text}");
             ExitCode::from(status)
         }
     }

@@ -6,11 +6,12 @@ use anyhow::{Context, Result};
 
 use crate::args::{Completions, Man, command};
 use crate::failure::UsageError;
+use crate::standard_output::standard_output;
 
 pub(crate) fn completions(arguments: &Completions) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command(), "recast", &mut script);
-    std::io::stdout().lock().write_all(&script).context("standard output")
+    standard_output().write_all(&script).context("standard output")
 }
 
 pub(crate) fn page(arguments: &Man) -> Result<()> {
@@ -25,5 +26,5 @@ pub(crate) fn page(arguments: &Man) -> Result<()> {
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;
-    std::io::stdout().lock().write_all(&page).context("standard output")
+    standard_output().write_all(&page).context("standard output")
 }

@@ -141,6 +141,9 @@ fn a_failed_check_exits_1_whoever_reads_the_output() {
         "CHECK >/dev/full",
         "CHECK --json >/dev/full",
         "CHECK --quiet",
+        "CHECK 2>/dev/full",
+        "CHECK >/dev/full 2>/dev/full",
+        "CHECK >&- 2>&-",
     ];
     for way in ways {
         assert_eq!(status(way, "0.1"), Some(1), "{way}");

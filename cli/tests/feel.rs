@@ -47,6 +47,26 @@ fn completions_and_manual_pages_are_made_from_the_arguments() {
     assert!(error.contains("pock") && error.contains("pack"), "{error}");
 }
 
+/// Help and manual pages are often only looked into, and a full disk is told of.
+#[cfg(unix)]
+#[test]
+fn what_is_printed_about_the_command_may_be_read_in_part() {
+    let program = env!("CARGO_BIN_EXE_recast");
+    for arguments in ["man", "man pack", "completions bash", "--help", "pack --help"] {
+        for (way, expected) in [
+            ("(sleep 0.2; \"$0\" ARGUMENTS) | true; exit ${PIPESTATUS[0]}", 0),
+            ("\"$0\" ARGUMENTS >/dev/full", 1),
+        ] {
+            let line = way.replace("ARGUMENTS", arguments);
+            let run = std::process::Command::new("bash").args(["-c", &line, program]).output();
+            let run = run.unwrap();
+            let error = String::from_utf8(run.stderr).unwrap();
+            assert_eq!(run.status.code(), Some(expected), "{line}: {error}");
+            assert!(expected == 1 || error.is_empty(), "{line}: {error}");
+        }
+    }
+}
+
 #[test]
 fn help_has_no_colours_where_there_is_no_terminal() {
     for command in ["pack", "verify", "compare", "unpack", "info", "cat", "raw"] {

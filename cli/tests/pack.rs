@@ -485,6 +485,11 @@ fn arrays_without_values_are_packed() {
         assert_eq!(report["counts"]["nan"], elements, "{shape:?}");
         assert_eq!(report["range"], Value::Null);
         assert!(read_f32(&folder.output()).iter().all(|value| value.is_nan()));
+        let [input, output] =
+            [folder.input(), folder.output()].map(|path| path.display().to_string());
+        let table = recast(&["pack", &input, &output, "-e", "0.1", "--overwrite"]).succeeds();
+        let table = String::from_utf8(table).unwrap();
+        assert_eq!(table.contains("all values are the same"), elements > 0, "{table}");
     }
     let folder = Folder::new();
     Sample::new("float32", &[], &[], json!(0.0)).write(&folder.input(), &f32s(&[3.25]));

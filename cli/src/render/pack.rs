@@ -133,7 +133,8 @@ fn rows_of_sizes(report: &PackReport, table: &mut Table) {
     let shown = before.map_or_else(|| "unknown".to_owned(), bytes);
     let sizes = format!("{shown} -> {}", bytes(stored));
     if report.ratio.is_none() {
-        table.row("stored", format!("{sizes}; all values are the same"));
+        let why = if report.counts.elements == 0 { "" } else { "; all values are the same" };
+        table.row("stored", format!("{sizes}{why}"));
         return;
     }
     let than = |before: f64, what: &str| {

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::args::Show;
@@ -14,16 +14,17 @@ pub(crate) fn print(
     show: Show,
     describe: impl FnOnce() -> Described,
 ) -> Result<()> {
-    let mut stdout = standard_output();
-    if show.json {
-        writeln!(stdout, "{}", serde_json::to_string_pretty(report)?)?;
-    } else if !show.quiet {
+    let text = if show.json {
+        format!("{}\n", serde_json::to_string_pretty(report)?)
+    } else if show.quiet {
+        String::new()
+    } else {
         let Described { table, codecs } = describe();
         let gap = if codecs.is_empty() { "" } else { "\n" };
-        write!(stdout, "{}{gap}{codecs}", table.text(show.verbose))?;
-    }
-    stdout.flush()?;
-    Ok(())
+        format!("{}{gap}{codecs}", table.text(show.verbose))
+    };
+    let mut stdout = standard_output();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("standard output")
 }
 
 /// A report for people: a table, and below it codecs to copy, if there are any.

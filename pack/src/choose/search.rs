@@ -21,7 +21,7 @@ use crate::text::{count, scalar_text};
 /// One byte in so many, more or less, is the luck of a compressor.
 const LUCK: u64 = 1000;
 /// One byte in so many is what it is worth that values come back bit for bit although the bound allows an error.
-const EXACTNESS: u64 = 200;
+const EXACTNESS: u64 = 100;
 /// One zero in so many elements is a background.
 const BACKGROUND: usize = 10;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value, json};
-use zarr_recast::Codec;
+use zarr_recast::{Codec, data_type};
 use zarrs::array::{ArrayMetadata, ArrayMetadataV2};
 
 use super::destination::unwritten;
@@ -39,6 +39,14 @@ impl Node {
     /// Whether value codecs stand among the codecs of an array, also inside shards.
     pub(crate) fn has_value_codecs(&self) -> bool {
         self.document.get("codecs").is_some_and(has_value_codecs)
+    }
+
+    /// The name of an array's type, if that is none of numbers.
+    pub(crate) fn type_without_numbers(&self) -> Option<String> {
+        let data_type = self.document.get("data_type").unwrap_or(&Value::Null);
+        let name = data_type.get("name").unwrap_or(data_type);
+        let text = || name.as_str().map_or_else(|| name.to_string(), str::to_owned);
+        data_type::from_json(data_type).is_err().then(text)
     }
 
     /// Whether an array has shards.

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use serde::Serialize;
-use serde_json::Value;
-use zarr_recast::data_type;
 
 use crate::error::{Error, Interrupted, Result};
 use crate::io::store::{Kind, Location, below};
@@ -146,7 +144,7 @@ impl CompareGroupJob {
     /// Compares an array that both groups have. Only an interruption is an error.
     fn pair(&self, a: &Node, b: &Node, runtime: &Runtime) -> Result<ComparedArray> {
         let array = a.path.clone();
-        if let Some(name) = [a, b].into_iter().find_map(not_numeric) {
+        if let Some(name) = [a, b].into_iter().find_map(Node::type_without_numbers) {
             let reason = match is_identical(a, b) {
                 Ok(true) => return Ok(ComparedArray::Identical { array }),
                 Ok(false) => {
@@ -182,13 +180,6 @@ fn group(path: &std::path::Path) -> Result<Vec<Node>> {
         }
     };
     nodes().with_context(|| path.display().to_string())
-}
-
-/// The name of the type of an array, if it is none of numbers.
-fn not_numeric(node: &Node) -> Option<String> {
-    let name = node.document.get("data_type").unwrap_or(&Value::Null);
-    let text = || name.as_str().map_or_else(|| name.to_string(), str::to_owned);
-    data_type::from_json(name).is_err().then(text)
 }
 
 /// Whether two arrays are the same stored bytes with the same meaning.

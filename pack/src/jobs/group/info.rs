@@ -83,6 +83,9 @@ impl GroupInfo {
 
 fn listed(group: &Path, node: &Node) -> ListedArray {
     let path = node.path.clone();
+    if let Some(name) = node.type_without_numbers() {
+        return ListedArray::Unknown { path, error: format!("{name} has no numbers to look at") };
+    }
     let place = below(group, &path);
     match Source::open_at(&place, node.location.clone(), FillCheck::Report) {
         Ok(source) => {
