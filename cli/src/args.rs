@@ -111,7 +111,7 @@ pub(crate) struct Pack {
     pub(crate) nan_to: NanTo,
     /// Values that stand for missing ones, besides NaN and those that the attributes _FillValue and
     /// missing_value name. Each gets a stored code of its own and comes back bit for bit.
-    #[arg(long, value_name = "V", num_args = 1.., value_parser = scalar, allow_negative_numbers = true)]
+    #[arg(long, value_name = "V", num_args = 1.., value_parser = marker, allow_negative_numbers = true)]
     pub(crate) missing: Vec<JsonScalar>,
     /// Keep no stored code for NaN in an array that has none.
     #[arg(long)]
@@ -545,6 +545,11 @@ fn size(text: &str) -> Result<u64, String> {
         Ok(number) if number > 0.0 => Ok((number * factor as f64) as u64),
         _ => Err(wrong()),
     }
+}
+
+/// A number of a list, behind which a path would be taken for one more.
+fn marker(text: &str) -> Result<JsonScalar, String> {
+    scalar(text).map_err(|_| "a number is needed; INPUT and OUTPUT come before the list".to_owned())
 }
 
 fn non_negative(text: &str) -> Result<f64, String> {

@@ -69,6 +69,16 @@ fn a_misspelt_flag_is_answered_with_the_right_one() {
 }
 
 #[test]
+fn paths_behind_a_list_of_numbers_are_told_where_to_go() {
+    let folder = kelvin();
+    let [input, output] = paths(&folder);
+    let error = recast(&["pack", "-e", "0.1", "--missing", "1", "-2", &input, &output]).fails(2);
+    assert!(error.contains("--missing") && error.contains(&input), "{error}");
+    assert!(error.contains("INPUT and OUTPUT come before the list"), "{error}");
+    recast(&["pack", &input, &output, "-e", "0.1", "--missing", "1", "-2"]).succeeds();
+}
+
+#[test]
 fn what_only_the_library_knows_is_said_in_the_same_form() {
     let folder = kelvin();
     let error = folder.usage(&["--precision", "0.1", "-t", "float16"]);

@@ -56,6 +56,20 @@ fn integers_beyond_two_to_the_53_keep_every_bit() {
     assert!(error.contains("int64") && error.contains("1152921504606846976"), "{error}");
 }
 
+/// Where float64 rounds more away than the bound allows, exact integers keep it as well.
+#[test]
+fn a_bound_below_what_float64_can_tell_apart_is_kept_by_exact_integers() {
+    let times: Vec<i64> = (0..300).map(|step| (1 << 62) + 40 * step).collect();
+    for (bound, is_exact) in [(5.0, true), (300.0, true), (1e6, false)] {
+        let trial = Trial::new(&times, 100, json!({}));
+        let options = PackOptions { max_abs_error: Some(bound), ..PackOptions::default() };
+        let report = trial.pack(options).unwrap();
+        assert!(report.error.errors.max <= bound, "{report:?}");
+        assert_eq!(trial.decoded() == bytes(&times), is_exact, "{bound}");
+        assert_eq!(report.data_type.size(), if is_exact { 2 } else { 1 });
+    }
+}
+
 #[test]
 fn markers_and_fill_values_of_integers_come_back_bit_for_bit() {
     let mut values: Vec<i32> = (0..220).map(|step| 5 + step % 210).collect();

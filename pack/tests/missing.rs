@@ -248,7 +248,7 @@ fn every_kind_of_data_is_packed_with_every_way_of_missing_values() {
 /// the error says so.
 #[test]
 fn what_looks_missing_and_makes_the_bound_impossible_is_named_and_counted() {
-    for suspect in [NC_FILL, 1e20] {
+    for suspect in [NC_FILL, 1e20, 1e15, 9.999e20, -1e34] {
         for float in [Float::Single, Float::Double] {
             let mut values = elements(KINDS[0], &WAYS[0], float);
             let suspect = float.values(&float.bytes(&[suspect]))[0];

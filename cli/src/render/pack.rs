@@ -100,9 +100,13 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
         table.row(
             "note",
             format!(
-                "{} elements are {value}, which looks like a missing value that nothing names; if \
-                 it is, use --missing {value}",
-                count(*number)
+                "{} {value}, which looks like a missing value that nothing names; if it is, use \
+                 --missing {value}",
+                if *number == 1 {
+                    "1 element is".to_owned()
+                } else {
+                    format!("{} elements are", count(*number))
+                }
             ),
         );
     }

@@ -35,9 +35,10 @@ impl<'a> Chooser<'a> {
         }
         // Integers within less than 1 are integers unchanged; to give up more than that needs
         // fractions of a code.
-        let coarse = options.max_abs_error.is_some_and(|bound| bound >= 1.0)
-            || options.precision.is_some_and(|step| step > 1.0)
-            || Self::spreads_integers(options, survey);
+        let coarse =
+            options.max_abs_error.is_some_and(|bound| bound >= Self::least_of_float64(survey))
+                || options.precision.is_some_and(|step| step > 1.0)
+                || Self::spreads_integers(options, survey);
         let fractions = source.is_integer() && coarse && !options.is_explicit();
         let working = if fractions { ElementType::Float64 } else { source };
         // Of an array without values, any value that marks nothing.
@@ -81,6 +82,14 @@ impl<'a> Chooser<'a> {
         self.working.is_integer()
             && scale.is_none()
             && self.options.out_of_range == OutOfRange::Error
+    }
+
+    /// From which bound on integers are rounded in float64; where it rounds more away itself, they are kept exactly.
+    fn least_of_float64(survey: &Survey) -> f64 {
+        let magnitude = survey
+            .to_store()
+            .map_or(0.0, |(least, greatest)| least.to_f64().abs().max(greatest.to_f64().abs()));
+        (magnitude * 1024.0 * unit_roundoff(ElementType::Float64)).max(1.0)
     }
 
     /// Codes that NaN, missing markers and fill values may need.

@@ -21,11 +21,16 @@ pub(crate) const FILL_VALUE: &str = "_FillValue";
 pub(crate) const MISSING_VALUE: &str = "missing_value";
 
 /// Values that netCDF, CF archives and satellite products fill with where nothing was measured.
-const CUSTOMARY: [f64; 12] = [
+const CUSTOMARY: [f64; 17] = [
     9.969_209_968_386_869e36,
     1e20,
     1e30,
     1e36,
+    1e15,
+    9.999e20,
+    -1e20,
+    -1e30,
+    -1e34,
     -9999.0,
     -999.0,
     -99_999.0,

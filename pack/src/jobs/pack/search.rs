@@ -99,7 +99,8 @@ impl Job<'_> {
         let members = self.members();
         let suspects = Self::counted(members, &suspects)?;
         let named = suspects.iter().map(|Suspect { value, count: number }| {
-            format!("{} ({} elements)", scalar_text(Some(*value)), count(*number))
+            let elements = if *number == 1 { "element" } else { "elements" };
+            format!("{} ({} {elements})", scalar_text(Some(*value)), count(*number))
         });
         let named: Vec<String> = named.collect();
         let values: Vec<String> =
