@@ -144,15 +144,20 @@ fn groups_within_the_tolerance_pass_and_the_table_has_a_line_for_each_array_and_
     assert!(table.contains("0 elements, in 0 arrays"), "{table}");
 }
 
-#[test]
-fn a_group_with_one_array_over_the_tolerance_fails_and_it_is_named() {
-    let (_folder, input, packed) = packed();
+/// As [`packed`], but an element of `wind` is 7.5.
+fn with_one_element_off() -> (Folder, String, String) {
+    let (folder, input, packed) = packed();
     let mut elements = quarters(12);
     elements[4..8].copy_from_slice(&7.5_f32.to_ne_bytes());
     let wind = Path::new(&packed).join("wind");
     fs::remove_dir_all(&wind).unwrap();
     Sample::new("float32", &[3, 4], &[3, 4], json!(0)).write(&wind, &elements);
+    (folder, input, packed)
+}
 
+#[test]
+fn a_group_with_one_array_over_the_tolerance_fails_and_it_is_named() {
+    let (_folder, input, packed) = with_one_element_off();
     let run = recast(&["verify", "--atol", "0.01", "--json", &input, &packed]).run();
     assert_eq!(run.status.code(), Some(1), "{}", run.stderr);
     assert!(run.stderr.contains("1 of 8 arrays fail: wind;"), "{}", run.stderr);
@@ -166,6 +171,25 @@ fn a_group_with_one_array_over_the_tolerance_fails_and_it_is_named() {
     assert_eq!(report["total"]["over"], Value::Null);
     let wind = report["arrays"].as_array().unwrap().iter().find(|one| one["array"] == "wind");
     assert_eq!(wind.unwrap()["report"]["error"]["max"], 7.25);
+}
+
+/// Whoever reads the table, or nobody.
+#[cfg(unix)]
+#[test]
+fn a_group_that_fails_exits_1_whoever_reads_the_output() {
+    let (_folder, input, packed) = with_one_element_off();
+    for (way, expected) in [
+        ("CHECK | true; exit ${PIPESTATUS[0]}", 1),
+        ("CHECK >&-", 1),
+        ("CHECK >/dev/full 2>/dev/full", 1),
+        ("CHECK --atol 100 | true; exit ${PIPESTATUS[0]}", 0),
+    ] {
+        let line = way.replace("CHECK", "\"$0\" verify \"$1\" \"$2\"");
+        let program = env!("CARGO_BIN_EXE_recast");
+        let mut shell = std::process::Command::new("bash");
+        shell.args(["-c", &line, program, &input, &packed]).stderr(std::process::Stdio::null());
+        assert_eq!(shell.status().unwrap().code(), Some(expected), "{way}");
+    }
 }
 
 #[test]

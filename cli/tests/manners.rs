@@ -203,7 +203,10 @@ fn a_stored_value_for_nan_is_refused_where_there_is_no_nan() {
 /// Reports that are printed for people by default.
 fn short_reports(folder: &Folder) -> Vec<(Vec<String>, String)> {
     let [input, output] = paths(folder);
-    let other = folder.path().join("other.zarr").display().to_string();
+    let [other, again] =
+        ["other.zarr", "again.zarr"].map(|name| folder.path().join(name).display().to_string());
+    let goldens = Path::new(env!("CARGO_MANIFEST_DIR")).join("../zarrs/tests/goldens");
+    let legacy = goldens.join("v2_fso_f8_u1_gzip/array.zarr").display().to_string();
     let mut reports = Vec::new();
     for arguments in [
         &["pack", &input, &output, "-e", "0.01"][..],
@@ -248,6 +251,8 @@ fn short_reports(folder: &Folder) -> Vec<(Vec<String>, String)> {
         &["verify", &input, &output, "--atol", "0.01"],
         &["unpack", &output, &other, "--overwrite"],
         &["unpack", "--to-cf", &output, &other, "--overwrite"],
+        &["pack", "--from-cf", &other, &again],
+        &["migrate", &legacy, &again, "--overwrite"],
     ] {
         reports.push((arguments.iter().map(ToString::to_string).collect(), text(arguments)));
     }
