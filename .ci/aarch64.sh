@@ -3,12 +3,12 @@
 # the aarch64 standard library, a linker and the emulator where they are missing (Debian or Ubuntu, and root;
 # leaves what is installed), and sets $target and the variables that cargo reads.
 target=aarch64-unknown-linux-gnu
-if ! [ -x /usr/bin/qemu-aarch64 ] || ! [ -d /usr/lib/rustlib/$target ]; then
+if ! [ -x /usr/bin/qemu-aarch64 ] || ! [ -x /usr/bin/aarch64-linux-gnu-g++ ] || ! [ -d /usr/lib/rustlib/$target ]; then
     dpkg --add-architecture arm64
     apt-get update -q
     DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
         rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64 \
-        gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+        gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 fi
 
 # Linked statically, so that the emulator needs no aarch64 system beside it.

@@ -41,18 +41,30 @@ PATH="$work/build/bin:$PATH" maturin build --release --locked --out "$work/wheel
 wheel=$(echo "$work"/wheels/*.whl)
 
 if [[ -n $early ]]; then
-    # zarr-python 3.4 needs Python 3.12.
-    environment early "$early" "$wheel[test]" cast-value-rs
+    # zarr-python 3.4 needs Python 3.12; the newest for 3.11 is told apart (tests/test_old_zarr.py), and so are
+    # the first of its kind and the last of the kind before.
+    environment early "$early" "$wheel[test]" cast-value-rs zarr
     run_tests early
+    for zarr in 'zarr==3.0.0' 'zarr<3'; do
+        "$work/early/bin/python" -m pip install --quiet --disable-pip-version-check "$zarr" 'numcodecs<0.16'
+        "$work/early/bin/python" -m pytest --quiet -c "$here/pyproject.toml" --rootdir "$here" "$here/tests/test_old_zarr.py"
+    done
 fi
 
 if [[ -n $late ]]; then
-    environment late "$late" "$wheel[test,zarr,dask]" cast-value-rs xarray
+    environment late "$late" "$wheel[test,dask,xarray]" cast-value-rs mypy pyright
+    # What users write is typed, as far as this package is concerned.
+    "$work/late/bin/mypy" --strict --python-executable "$work/late/bin/python" "$here/examples"
+    "$work/late/bin/pyright" --pythonpath "$work/late/bin/python" "$here/examples"
+    for example in "$here"/examples/*.py; do
+        (mkdir "$work/$(basename "$example")" && cd "$_" && "$work/late/bin/python" -W error "$example")
+    done
     # What these write is read by zarr-python (tests/test_written_in_rust.py).
     (cd .. && cargo build --profile test --workspace --bin recast --example rewrite)
     RECAST_BINARIES=$(cd .. && cd "${CARGO_TARGET_DIR:-target}" && pwd)/debug
     export RECAST_BINARIES
     run_tests late
+    "$work/late/bin/recast" --version
 
     zarr=$("$work/late/bin/python" -c "import zarr; print(zarr.__version__)")
     "$work/late/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps \

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
-use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind as ClapErrorKind;
@@ -30,15 +29,15 @@ impl std::fmt::Display for UsageError {
 impl std::error::Error for UsageError {}
 
 /// Prints what clap has to say: help, or an error with the usage.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+pub(crate) fn usage(error: &clap::Error) -> u8 {
     let printed = error.print();
     if error.use_stderr() {
-        return ExitCode::from(USAGE);
+        return USAGE;
     }
     match printed {
         // A reader of the help that has gone away needs no telling.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::from(FAILED),
-        _ => ExitCode::SUCCESS,
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => FAILED,
+        _ => 0,
     }
 }
 
@@ -60,9 +59,9 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// Prints an error: one of usage as clap does, with the usage of the command, any other on one line. A reader of
 /// standard output that has gone away is none.
-pub(crate) fn report(error: &anyhow::Error, recast: &clap::Command, name: &str) -> ExitCode {
+pub(crate) fn report(error: &anyhow::Error, recast: &clap::Command, name: &str) -> u8 {
     if is_reader_gone(error) {
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let text = one_line(&format!("{error:#}"));
     match status(error) {
@@ -73,7 +72,7 @@ pub(crate) fn report(error: &anyhow::Error, recast: &clap::Command, name: &str) 
         status => {
             // The status says it, too, where nothing can be written.
             let _ = writeln!(io::stderr(), "recast: {text}");
-            ExitCode::from(status)
+            status
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Plans run over `NumPy` arrays of any layout.
 
+use std::mem::MaybeUninit;
+
 use numpy::npyffi::{NPY_ARRAY_WRITEABLE, PyArrayObject};
 use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
-use zarr_recast::Plan;
+use zarr_recast::{Plan, RunError};
 
 use crate::errors::run_error;
 
@@ -80,8 +82,65 @@ impl Block {
     }
 }
 
+/// The elements of a contiguous array, in the order in which they lie in memory.
+pub(crate) fn bytes<'a>(array: &'a Array<'_>, element_size: usize) -> PyResult<&'a [u8]> {
+    if !(array.is_c_contiguous() || array.is_fortran_contiguous()) {
+        return Err(PyValueError::new_err("the elements of a block must lie side by side"));
+    }
+    let block = Block::of(array, element_size);
+    if block.length == 0 {
+        return Ok(&[]);
+    }
+    // SAFETY: a contiguous array owns or borrows `length` bytes from `start` on, and `array` keeps them
+    // alive. That no other thread writes to them meanwhile is left to the caller.
+    Ok(unsafe { std::slice::from_raw_parts(block.start.cast_const(), block.length) })
+}
+
+/// Whether memory was written to before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// Never: the system clears each page as it is touched, which leaves it in the caches, past which stores
+    /// for long outputs would go.
+    Fresh,
+    /// Perhaps.
+    Known,
+}
+
+/// Bytes of fresh output that a plan runs over at once: less than those from which it stores past the caches.
+const FRESH: usize = 16 << 20;
+
+/// Runs a plan over an input and the output's bytes, which need not be initialised.
+fn run_in_memory(
+    plan: &Plan,
+    input: &[u8],
+    output: &mut [MaybeUninit<u8>],
+    memory: Memory,
+) -> Result<(), RunError> {
+    if memory == Memory::Known || output.len() <= FRESH {
+        return plan.run_uninit(input, output);
+    }
+    let (from, to) = (plan.source().size(), plan.target().size());
+    let count = FRESH / to;
+    let pieces = input.chunks(count * from).zip(output.chunks_mut(count * to));
+    for (number, (input, output)) in pieces.enumerate() {
+        plan.run_uninit(input, output).map_err(|error| match error {
+            RunError::Element(mut error) => {
+                error.index += number * count;
+                RunError::Element(error)
+            }
+            other => other,
+        })?;
+    }
+    Ok(())
+}
+
 /// Runs a plan whose source and target are the data types of these arrays.
-pub(crate) fn run(plan: &Plan, input: &Array<'_>, output: &Array<'_>) -> PyResult<()> {
+pub(crate) fn run(
+    plan: &Plan,
+    input: &Array<'_>,
+    output: &Array<'_>,
+    memory: Memory,
+) -> PyResult<()> {
     if input.shape() != output.shape() {
         return Err(PyValueError::new_err(format!(
             "the input has shape {:?}, the output {:?}; they must be the same",
@@ -94,19 +153,19 @@ pub(crate) fn run(plan: &Plan, input: &Array<'_>, output: &Array<'_>) -> PyResul
     }
     if output.is_c_contiguous() {
         if input.is_c_contiguous() {
-            return run_contiguous(plan, input, output);
+            return run_contiguous(plan, input, output, memory);
         }
-        return run_contiguous(plan, &c_ordered(input)?, output);
+        return run_contiguous(plan, &c_ordered(input)?, output, memory);
     }
     // Elements of the same order in memory; an error, though, must be the first one in C order.
     if input.is_fortran_contiguous()
         && output.is_fortran_contiguous()
-        && run_contiguous(plan, input, output).is_ok()
+        && run_contiguous(plan, input, output, memory).is_ok()
     {
         return Ok(());
     }
     let ordered = empty(output, &output.dtype())?;
-    run(plan, input, &ordered)?;
+    run(plan, input, &ordered, Memory::Fresh)?;
     numpy(input.py(), "copyto")?.call1((output, ordered)).map(drop)
 }
 
@@ -116,13 +175,18 @@ fn c_ordered<'py>(array: &Array<'py>) -> PyResult<Array<'py>> {
 }
 
 /// Runs a plan over two arrays with the same order of elements in memory, without gaps.
-fn run_contiguous(plan: &Plan, input: &Array<'_>, output: &Array<'_>) -> PyResult<()> {
+fn run_contiguous(
+    plan: &Plan,
+    input: &Array<'_>,
+    output: &Array<'_>,
+    memory: Memory,
+) -> PyResult<()> {
     let py = input.py();
     let target = Block::of(output, plan.target().size());
     let source = Block::of(input, plan.source().size());
     if source.overlaps(&target) {
         let copy = input.call_method1("copy", ("A",))?.cast_into::<PyUntypedArray>()?;
-        return run_contiguous(plan, &copy, output);
+        return run_contiguous(plan, &copy, output, memory);
     }
     // SAFETY: a contiguous array owns or borrows `length` bytes from `start` on, and `input` keeps
     // them alive. They do not overlap the output. That no other thread writes to them meanwhile is
@@ -131,7 +195,7 @@ fn run_contiguous(plan: &Plan, input: &Array<'_>, output: &Array<'_>) -> PyResul
     // SAFETY: as above, and the output is writeable; its bytes need not be initialised.
     let to = unsafe { std::slice::from_raw_parts_mut(target.start.cast(), target.length) };
     let result = if from.len() + to.len() >= DETACH {
-        py.detach(|| plan.run_uninit(from, to))
+        py.detach(|| run_in_memory(plan, from, to, memory))
     } else {
         plan.run_uninit(from, to)
     };

@@ -11,7 +11,7 @@ use zarr_recast::{
     BindOptions, Codec, ElementType, FillCheck, Plan, Scalar, data_type, fill_value,
 };
 
-use crate::arrays;
+use crate::arrays::{self, Memory};
 use crate::dtypes::{Elements, descr, elements, metadata_error};
 use crate::plans::{self, Number, with_bytes};
 
@@ -159,7 +159,7 @@ impl Chain {
     fn encode<'py>(&self, arr: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
         let arr = arrays::input(arr)?;
         let out = arrays::empty(&arr, &descr(arr.py(), self.bound.encoded_type())?)?;
-        run(&self.encode, self.bound.encode_plan(), &arr, &out)?;
+        run(&self.encode, self.bound.encode_plan(), &arr, &out, Memory::Fresh)?;
         Ok(out)
     }
 
@@ -167,20 +167,20 @@ impl Chain {
     fn decode<'py>(&self, arr: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
         let arr = arrays::input(arr)?;
         let out = arrays::empty(&arr, &descr(arr.py(), self.bound.decoded_type())?)?;
-        run(&self.decode, self.bound.decode_plan(), &arr, &out)?;
+        run(&self.decode, self.bound.decode_plan(), &arr, &out, Memory::Fresh)?;
         Ok(out)
     }
 
     /// Encode an array into another.
     fn encode_into(&self, arr: &Bound<'_, PyAny>, out: &Bound<'_, PyAny>) -> PyResult<()> {
         let (arr, out) = (arrays::input(arr)?, arrays::output(out)?);
-        run(&self.encode, self.bound.encode_plan(), &arr, out)
+        run(&self.encode, self.bound.encode_plan(), &arr, out, Memory::Known)
     }
 
     /// Decode an array into another.
     fn decode_into(&self, arr: &Bound<'_, PyAny>, out: &Bound<'_, PyAny>) -> PyResult<()> {
         let (arr, out) = (arrays::input(arr)?, arrays::output(out)?);
-        run(&self.decode, self.bound.decode_plan(), &arr, out)
+        run(&self.decode, self.bound.decode_plan(), &arr, out, Memory::Known)
     }
 
     fn __getnewargs_ex__<'py>(
@@ -209,6 +209,7 @@ fn run(
     plan: &Plan,
     arr: &Bound<'_, PyUntypedArray>,
     out: &Bound<'_, PyUntypedArray>,
+    memory: Memory,
 ) -> PyResult<()> {
     let (source, target) = (elements(&arr.dtype())?, elements(&out.dtype())?);
     for (found, expected, place) in
@@ -221,10 +222,10 @@ fn run(
             )));
         }
     }
-    arrays::run(plans.get(plan, source, target)?, arr, out)
+    arrays::run(plans.get(plan, source, target)?, arr, out, memory)
 }
 
-fn read_data_type(object: &Bound<'_, PyAny>) -> PyResult<ElementType> {
+pub(crate) fn read_data_type(object: &Bound<'_, PyAny>) -> PyResult<ElementType> {
     match object.cast::<PyString>() {
         Ok(name) => match data_type::parse(name.to_str()?) {
             Ok(element_type) => Ok(element_type),
@@ -248,7 +249,10 @@ fn read_fill_check(name: &str) -> PyResult<FillCheck> {
 }
 
 /// Reads a scalar of the type bit by bit, anything else by the rules of fill values in JSON.
-fn read_fill_value(element_type: ElementType, value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
+pub(crate) fn read_fill_value(
+    element_type: ElementType,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Scalar> {
     if let Ok(dtype) = value.getattr("dtype").and_then(|dtype| Ok(dtype.cast_into()?)) {
         let given = elements(&dtype)?;
         if given.element_type == element_type && !given.swapped {
@@ -287,7 +291,7 @@ pub(crate) fn check_codec(json: &str) -> PyResult<()> {
 }
 
 /// The value as a `NumPy` scalar of its type, bit by bit.
-fn to_numpy(py: Python<'_>, scalar: Scalar) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn to_numpy(py: Python<'_>, scalar: Scalar) -> PyResult<Bound<'_, PyAny>> {
     let bytes = PyBytes::new(py, &scalar.to_ne_bytes());
     let dtype = descr(py, scalar.element_type())?;
     py.import("numpy")?.getattr("frombuffer")?.call1((bytes, dtype))?.get_item(0)

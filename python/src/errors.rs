@@ -14,6 +14,15 @@ pub(crate) fn run_error(py: Python<'_>, error: &RunError, shape: &[usize]) -> Py
     }
 }
 
+/// The exception for what `recast-pack` refuses.
+pub(crate) fn pack_error(py: Python<'_>, error: &recast_pack::Error) -> PyErr {
+    static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let exception = FUNCTION
+        .import(py, "zarr_recast._errors", "pack_error")
+        .and_then(|function| function.call1((format!("{error:#}"),)));
+    exception.map_or_else(|failed| failed, PyErr::from_value)
+}
+
 fn cast_error(py: Python<'_>, error: &CastError, shape: &[usize]) -> PyResult<PyErr> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = CLASS.import(py, "zarr_recast._errors", "CastError")?;

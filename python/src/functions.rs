@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::arrays;
+use crate::arrays::{self, Memory};
 use crate::dtypes::{elements, resolve};
 use crate::plans::{self, AffineArguments, Number, Operation, Request};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
@@ -25,11 +25,12 @@ fn run_into(
     arr: &Bound<'_, PyUntypedArray>,
     out: &Bound<'_, PyUntypedArray>,
     operation: Operation,
+    memory: Memory,
 ) -> PyResult<()> {
     let source = elements(&arr.dtype())?;
     let target = elements(&out.dtype())?;
     let plan = Request { source, target, operation }.plan()?;
-    arrays::run(&plan, arr, out)
+    arrays::run(&plan, arr, out, memory)
 }
 
 /// Cast an array to another data type, into a new array.
@@ -77,7 +78,7 @@ pub(crate) fn cast_array<'py>(
     let operation = cast_operation(rounding_mode, out_of_range_mode, scalar_map_entries)?;
     let arr = arrays::input(arr)?;
     let out = arrays::empty(&arr, &resolve(target_dtype)?)?;
-    run_into(&arr, &out, operation)?;
+    run_into(&arr, &out, operation, Memory::Fresh)?;
     Ok(out)
 }
 
@@ -118,7 +119,7 @@ pub(crate) fn cast_array_into<'py>(
     scalar_map_entries: Option<Object<'_, 'py>>,
 ) -> PyResult<()> {
     let operation = cast_operation(rounding_mode, out_of_range_mode, scalar_map_entries)?;
-    run_into(&arrays::input(arr)?, arrays::output(out)?, operation)
+    run_into(&arrays::input(arr)?, arrays::output(out)?, operation, Memory::Known)
 }
 
 fn affine(
@@ -196,7 +197,7 @@ pub(crate) fn scale_offset_encode_into<'py>(
     float_overflow: Option<Object<'_, 'py>>,
 ) -> PyResult<()> {
     let operation = Operation::Scale(affine(offset, scale, float_overflow)?);
-    run_into(&arrays::input(arr)?, arrays::output(out)?, operation)
+    run_into(&arrays::input(arr)?, arrays::output(out)?, operation, Memory::Known)
 }
 
 /// Divide by a scale and add an offset, into a new array.
@@ -262,7 +263,7 @@ pub(crate) fn scale_offset_decode_into<'py>(
     float_overflow: Option<Object<'_, 'py>>,
 ) -> PyResult<()> {
     let operation = Operation::Unscale(affine(offset, scale, float_overflow)?);
-    run_into(&arrays::input(arr)?, arrays::output(out)?, operation)
+    run_into(&arrays::input(arr)?, arrays::output(out)?, operation, Memory::Known)
 }
 
 fn run_new<'py>(
@@ -271,6 +272,6 @@ fn run_new<'py>(
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
     let arr = arrays::input(arr)?;
     let out = arrays::empty(&arr, &arr.dtype())?;
-    run_into(&arr, &out, operation)?;
+    run_into(&arr, &out, operation, Memory::Fresh)?;
     Ok(out)
 }

@@ -6,9 +6,11 @@
 
 mod arrays;
 mod chain;
+mod choosing;
 mod dtypes;
 mod errors;
 mod functions;
+mod jobs;
 mod plans;
 
 use pyo3::prelude::*;
@@ -18,10 +20,14 @@ mod _core {
     #[pymodule_export]
     use crate::chain::{Chain, check_codec, scalar_from_json, scalar_to_json};
     #[pymodule_export]
+    use crate::choosing::{Choice, Survey, Surveyor, choose};
+    #[pymodule_export]
     use crate::functions::{
         cast_array, cast_array_into, scale_offset_decode, scale_offset_decode_into,
         scale_offset_encode, scale_offset_encode_into,
     };
+    #[pymodule_export]
+    use crate::jobs::{command, run_job};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -320,3 +320,14 @@ def test_a_run_of_steps_is_its_steps_one_by_one(data):
             zr.Chain(source, codecs).encode(array)
     else:
         same_bits(zr.Chain(source, codecs).encode(array), expected)
+
+
+def test_results_of_many_pieces_are_the_same_and_name_the_first_wrong_element():
+    data = np.random.default_rng(4).integers(0, 255, 20 << 20, dtype="uint8")
+    cast = zr.cast_array(data, target_dtype="float32", rounding_mode="nearest-even")
+    np.testing.assert_array_equal(cast, data.astype("float32"))
+    wide = np.zeros(20 << 20, "float64")
+    wide[[17 << 20, 19 << 20]] = 1e300, -1.0
+    with pytest.raises(zr.CastError) as caught:
+        zr.cast_array(wide, target_dtype="uint64", rounding_mode="nearest-even")
+    assert caught.value.index == (17 << 20,)

@@ -53,7 +53,7 @@ def codecs(request):
     """The codecs that zarr-python uses."""
     zarr_recast.register()
     with zarr.config.set({f"codecs.{name}": path for name, path in CODECS[request.param].items()}):
-        yield
+        yield request.param
 
 
 def write(path, offset, fill):
@@ -115,8 +115,11 @@ def test_where_zarr_python_would_not_open_the_array_its_codecs_go_outside(codecs
     inside = tmp_path / "inside.zarr"
     report = pack("--shard-codecs", "inside", original, inside)
     assert report["readers"]["zarr_python"] == "nothing"
-    with pytest.raises((ValueError, zarr_recast.CastError)):
-        zarr.open_array(inside, mode="r")
+    if codecs == "zarr-python":
+        with pytest.raises(ValueError):
+            zarr.open_array(inside, mode="r")
+    else:
+        np.testing.assert_array_equal(zarr.open_array(inside, mode="r")[...], array[...])
     assert recast("cat", inside) == recast("cat", packed)
 
     # Clamping, the codecs can encode 0, and nothing else changes for readers.

@@ -6,6 +6,8 @@ import json
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -184,12 +186,73 @@ def test_a_chunk_that_was_decoded_to_a_result_still_has_its_elements():
     np.testing.assert_array_equal(whole.as_numpy_array(), np.arange(4, dtype="float32"))
 
 
-def test_a_buffer_of_the_users_choice_stays():
-    for chosen in ("zarr.buffer.gpu.NDBuffer", "zarr.buffer.cpu.NDBuffer"):
-        with zarr.config.set({"ndbuffer": chosen}):
-            zarr_recast.register()
-            kept = zarr.config.get("ndbuffer") == chosen
-            assert kept == (chosen != "zarr.buffer.cpu.NDBuffer")
+DEFAULT = "zarr.buffer.cpu.NDBuffer"
+
+
+def test_only_fast_reads_choose_a_buffer_and_only_in_place_of_the_default():
+    for chosen in ("zarr.buffer.gpu.NDBuffer", DEFAULT):
+        for fast_reads in (False, True):
+            with zarr.config.set({"ndbuffer": chosen}):
+                zarr_recast.register(fast_reads=fast_reads)
+                ours = zarr.config.get("ndbuffer") == "zarr_recast.zarr.NDBuffer"
+                assert ours == (fast_reads and chosen == DEFAULT)
+
+
+def bound_codecs(fill_value=np.nan):
+    """Both codecs, and the specification of chunks, as an array has them."""
+    array = create(filters=packed(), fill_value=fill_value)
+    return array.metadata.codecs[:2], spec("float32", fill_value)
+
+
+def test_errors_arise_in_the_codec():
+    (scale, cast), chunk_spec = bound_codecs()
+    cast_spec = scale.resolve_metadata(chunk_spec)
+    too_large = cpu.NDBuffer.from_numpy_array(np.full(4, 1e6, "float32"))
+    with pytest.raises(zarr_recast.CastError):
+        cast._encode_sync(scale._encode_sync(too_large, chunk_spec), cast_spec)
+    narrow = CastValue(data_type="float64").evolve_from_array_spec(spec("float32"))
+    stored = cpu.NDBuffer.from_numpy_array(np.full(4, 1e300))
+    with pytest.raises(zarr_recast.CastError):
+        narrow._decode_sync(stored, spec("float32"))
+
+
+def test_threads_that_ask_for_a_chunk_at_once_all_see_its_elements():
+    (scale, cast), chunk_spec = bound_codecs()
+    encoded = np.arange(65536, dtype="uint8")
+    expected = zarr_recast.Chain("float32", packed()).decode(encoded)
+    cast_spec = scale.resolve_metadata(chunk_spec)
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(100):
+            chunk = cast._decode_sync(cpu.NDBuffer.from_numpy_array(encoded), cast_spec)
+            assert isinstance(chunk, NDBuffer)
+            starts = Barrier(8)
+
+            def ask(chunk=chunk, starts=starts):
+                starts.wait()
+                return chunk.as_numpy_array()
+
+            for asked in [pool.submit(ask) for _ in range(8)]:
+                np.testing.assert_array_equal(
+                    scale._decode_sync(cpu.NDBuffer.from_numpy_array(asked.result()), chunk_spec)
+                    .as_numpy_array(),
+                    expected,
+                )
+
+
+@pytest.mark.parametrize("fill_value", [0.0, -10000.0])
+def test_a_refused_fill_value_is_named_as_it_was_given_with_the_codec_that_refuses_it(fill_value):
+    filters = [ScaleOffset(offset=1000, scale=10), CastValue(data_type="uint8")]
+    with pytest.raises(ValueError, match=r"codecs\[1\] \(cast_value\)") as caught:
+        create(filters=filters, fill_value=fill_value)
+    assert str(caught.value).startswith(f"fill_value: float32 {fill_value} ")
+
+
+def test_an_element_is_named_by_its_place_in_its_chunk():
+    array = create(filters=packed(), fill_value=np.nan)
+    with pytest.raises(zarr_recast.CastError, match=r"^element \(1, 2\) of a chunk of shape \(4, 3\)") as caught:
+        array[5, 5] = 1e6
+    assert caught.value.index == (1, 2) and caught.value.value == 1e6
+    assert type(caught.value).__module__ == "zarr_recast"
 
 
 def test_shards_hold_the_transformed_fill_value(pipeline):

@@ -9,6 +9,8 @@ use askama::Template;
 use recast_pack::Charts;
 use tempfile::NamedTempFile;
 
+use crate::command_line::arguments;
+
 use super::plots::{Figure, figures};
 use super::table::Table;
 
@@ -108,11 +110,9 @@ fn page(title: &str, mut sections: Vec<Section>) -> Result<String> {
             section.rows.push(("figures".to_owned(), vec![text.to_owned()]));
         }
     }
-    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    let arguments: Vec<String> = arguments.collect();
     let page = Page {
         title,
-        command: shlex::try_join(arguments.iter().map(String::as_str))?,
+        command: shlex::try_join(arguments().iter().map(String::as_str))?,
         date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         sections,
         version: env!("CARGO_PKG_VERSION"),

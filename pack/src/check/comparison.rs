@@ -108,6 +108,11 @@ pub(crate) struct Violation {
 }
 
 impl Violation {
+    /// An element of which another process tells.
+    pub(crate) fn elsewhere(text: &str) -> Self {
+        Self { text: text.to_owned(), is_collision: false }
+    }
+
     /// A valid value of the sample decodes to NaN or to a missing marker.
     pub(crate) fn collision(scale: &str) -> Self {
         let text = format!("with the scale {scale} a valid element decodes to a missing value");

@@ -8,15 +8,17 @@ use super::packing::Packing;
 use super::room::storable;
 use super::search::Search;
 use crate::check::chunk_check::Judge;
+use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
 use crate::error::{Error, OptionsError, Result};
 use crate::io::region::Region;
 use crate::options::PackOptions;
 use crate::scan::limits::Limits;
-use crate::scan::missing::Markers;
+use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::narrow::{Wanted, keep_within};
 use crate::scan::number::{Number, is_wide};
 use crate::scan::survey::{Survey, union};
+use crate::text::scalar_text;
 
 /// Codecs for an array, and what goes with them.
 #[derive(Clone, Debug)]
@@ -117,10 +119,25 @@ fn chosen(
         check(&choice).map_err(Error::into_inner)?;
         Ok(choice)
     })?;
-    found.map_err(|failure| failure.unwrap_or_else(|| search.too_fine()))
+    found.map_err(|failure| {
+        let failure = search.explained(failure);
+        let suspects = customary_markers(survey.data_range);
+        if suspects.is_empty() {
+            return failure;
+        }
+        let named: Vec<String> = suspects.iter().map(|one| scalar_text(Some(*one))).collect();
+        failure.context(advice_on_suspects(&named, &suspects))
+    })
 }
 
 impl Choice {
+    /// What `check` of [`choose_checked`] answers where an element is not right, as another process found by
+    /// [`Self::check`] and told in these words.
+    #[must_use]
+    pub fn refuted(why: &str) -> Error {
+        anyhow::Error::from(Violation::elsewhere(why)).into()
+    }
+
     /// Encodes elements, decodes them again, and compares: each must be within the bound, and what is missing
     /// must come back bit for bit.
     ///

@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Scalar};
 
 use super::chooser::Chooser;
-use super::packing::Packing;
+use super::packing::{Packing, SpecialLost};
 use super::positions::Position;
 use crate::check::chunk_check::{Judge, largest_excess};
 use crate::check::comparison::Violation;
@@ -129,8 +129,47 @@ impl<'a> Search<'a> {
         self.chooser.is_proven_for_seen(packing)
     }
 
+    /// The last failure, if there was one, with what was asked for.
+    pub(crate) fn explained(&self, failure: Option<anyhow::Error>) -> anyhow::Error {
+        let failure = failure.unwrap_or_else(|| self.too_fine());
+        if self.options.is_explicit() {
+            return failure.context(self.name.clone());
+        }
+        let range = self.survey.to_store();
+        let range = range.map(|(least, greatest)| format!(" from {least} to {greatest}"));
+        let PackOptions { max_abs_error, max_rel_error, precision, .. } = *self.options;
+        // Where values fall together with a missing one, finer steps part them.
+        let is_collision =
+            failure.downcast_ref::<Violation>().is_some_and(|violation| violation.is_collision)
+                || failure.is::<SpecialLost>();
+        let way = if is_collision { "try a smaller" } else { "allow a larger" };
+        let (how, hint) = if let Some(bound) = max_abs_error {
+            (format!("within {bound:?} "), format!("{way} --max-abs-error"))
+        } else if let Some(bound) = max_rel_error {
+            (format!("within {bound:?} of each "), format!("{way} --max-rel-error"))
+        } else if let Some(step) = precision {
+            (format!("as multiples of {step:?} "), format!("{way} --precision"))
+        } else {
+            (String::new(), "use --max-abs-error".to_owned())
+        };
+        let target = match self.options.data_type {
+            Some(target) => target.to_string(),
+            None if max_rel_error.is_some() => "any smaller floating-point type".to_owned(),
+            None => "any integer type".to_owned(),
+        };
+        let wider = if self.options.data_type.is_some() { " or a wider --data-type" } else { "" };
+        let narrower = if self.survey.promised.is_some() { " or a narrower --range" } else { "" };
+        let context = format!(
+            "{}: the {} values{} cannot be kept {how}in {target}, {hint}{wider}{narrower}",
+            self.name,
+            self.survey.element_type,
+            range.unwrap_or_default()
+        );
+        failure.context(context)
+    }
+
     /// The failure where there is not even a scale to try.
-    pub(crate) fn too_fine(&self) -> anyhow::Error {
+    fn too_fine(&self) -> anyhow::Error {
         anyhow::anyhow!("the arithmetic of {} rounds more away", self.survey.element_type)
     }
 

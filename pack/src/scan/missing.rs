@@ -14,6 +14,7 @@ use super::reader::Reader;
 use crate::error::Result;
 use crate::io::source::Source;
 use crate::options::PackOptions;
+use crate::text::scalar_text;
 
 /// The attribute with the value that readers mask; CF's name.
 pub(crate) const FILL_VALUE: &str = "_FillValue";
@@ -54,6 +55,17 @@ pub(crate) fn customary_markers(range: Option<(Scalar, Scalar)>) -> Vec<Scalar> 
     let mut ends: Vec<Scalar> = least.into_iter().chain(greatest).filter(is_customary).collect();
     ends.dedup_by(|a, b| a.equals(*b));
     ends
+}
+
+/// What to do about values that look like missing ones, each named.
+pub(crate) fn advice_on_suspects(named: &[String], values: &[Scalar]) -> String {
+    let values: Vec<String> = values.iter().map(|value| scalar_text(Some(*value))).collect();
+    format!(
+        "{} {} like missing values, which nothing names; if that is so, use --missing {}",
+        named.join(" and "),
+        if values.len() == 1 { "looks" } else { "look" },
+        values.join(" ")
+    )
 }
 
 /// The markers of an array, in its type, each value once, in ascending order.

@@ -3,6 +3,7 @@
 
 use anyhow::{anyhow, bail};
 use recast_kernels::Scalar;
+use serde_json::{Map, Value};
 
 use super::grid::Grids;
 use super::missing::Markers;
@@ -12,6 +13,7 @@ use super::simd_stats;
 use super::survey::{EXCERPTS, SAMPLE, Survey};
 use crate::error::{Error, Result};
 use crate::io::source::{PIECE, Source};
+use crate::options::PackOptions;
 use crate::runtime::Workers;
 
 /// Independent searches that the compiler can do side by side.
@@ -45,6 +47,23 @@ impl Surveyor {
         }
         let mut markers = Markers::default();
         markers.extend(missing.iter().copied());
+        Ok(Self::with_markers(fill_value, markers, elements))
+    }
+
+    /// For an array with a fill value and attributes, of which `_FillValue` and `missing_value` name missing markers,
+    /// and options, which name more.
+    ///
+    /// # Errors
+    /// A marker of the options that is no value of the array's type.
+    pub fn for_array(
+        fill_value: Scalar,
+        attributes: &Map<String, Value>,
+        options: &PackOptions,
+        elements: u64,
+    ) -> std::result::Result<Self, Error> {
+        let element_type = fill_value.element_type();
+        let mut markers = Markers::in_attributes(attributes, element_type);
+        markers.extend(Markers::named(element_type, options)?.values().iter().copied());
         Ok(Self::with_markers(fill_value, markers, elements))
     }
 

@@ -13,6 +13,7 @@ array([  2,   0, 255], dtype=uint8)
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._core import (
@@ -29,48 +30,73 @@ from ._core import (
 from ._errors import CastError
 
 if TYPE_CHECKING:
+    from ._cf import from_cf
     from ._encoding import encoding_for
+    from ._jobs import FromCfReport, GroupReport, PackReport, VerifyReport, pack, verify
 
 __all__ = [
     "DATA_TYPES",
     "CastError",
     "Chain",
+    "FromCfReport",
+    "GroupReport",
+    "PackReport",
+    "VerifyReport",
     "__version__",
     "cast_array",
     "cast_array_into",
     "encoding_for",
+    "from_cf",
+    "pack",
     "register",
     "scale_offset_decode",
     "scale_offset_decode_into",
     "scale_offset_encode",
     "scale_offset_encode_into",
+    "verify",
 ]
 
+# What is imported as it is asked for, so that casting needs nothing but NumPy; and where it is.
+_LATER = {
+    "encoding_for": "_encoding",
+    "FromCfReport": "_jobs",
+    "GroupReport": "_jobs",
+    "from_cf": "_cf",
+    "PackReport": "_jobs",
+    "VerifyReport": "_jobs",
+    "pack": "_jobs",
+    "verify": "_jobs",
+}
 
-def register() -> None:
+
+def register(*, fast_reads: bool = False) -> None:
     """Make zarr-python use these codecs for ``cast_value`` and ``scale_offset``.
 
-    Also makes the 15 data types known that zarr-python lacks, if ``ml_dtypes`` is installed, and zarr
-    create results as `zarr_recast.zarr.NDBuffer`, into which chunks are decoded without a copy, unless
-    its configuration names another buffer than the default. The choice holds for this process; to make
-    it by environment instead, set
+    Also makes the 15 data types known that zarr-python lacks, if ``ml_dtypes`` is installed. The choice
+    holds for this process; to make it by environment instead, set
     ``ZARR_CODECS__CAST_VALUE=zarr_recast.zarr.CastValue`` and
     ``ZARR_CODECS__SCALE_OFFSET=zarr_recast.zarr.ScaleOffset``.
+
+    Parameters
+    ----------
+    fast_reads : bool
+        Whether zarr creates results as `zarr_recast.zarr.NDBuffer`, into which whole chunks are decoded
+        without an array between. An element that cannot be decoded is then an error as its chunk is
+        copied, and not in the codec. A buffer that zarr's configuration names already stays, and by
+        default all of them do; ``ZARR_NDBUFFER=zarr_recast.zarr.NDBuffer`` is the same choice by
+        environment.
 
     Raises
     ------
     ImportError
-        zarr-python is not installed, or older than 3.4.
+        zarr-python is not installed, or older than 3.4.2.
     """
     from .zarr import register
 
-    register()
+    register(fast_reads=fast_reads)
 
 
 def __getattr__(name: str) -> Any:
-    # Not imported above, so that casting needs nothing but NumPy.
-    if name == "encoding_for":
-        from ._encoding import encoding_for
-
-        return encoding_for
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_LATER[name]}", __name__), name)

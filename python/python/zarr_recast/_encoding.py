@@ -1,45 +1,82 @@
-"""Choosing codecs for an array of floats: an error bound in, an encoding for xarray out."""
+"""Choosing codecs: an error bound in, an encoding for xarray and zarr-python out."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from ._core import Chain
+from ._core import Choice, Survey, Surveyor, choose
+from ._json import scalar_json
+from ._options import by_name, options_json
 
-_TARGETS = (np.uint8, np.uint16, np.uint32)
+# Bytes of lazy arrays without chunks that are read at once.
+_PIECE = 16 << 20
+# Surveys of blocks that a Dask worker merges at once.
+_MERGED = 8
+# Attributes that name missing values, as xarray and CF have it.
+_MARKERS = ("_FillValue", "missing_value")
 
 
 def encoding_for(
-    array: Any, *, max_abs_error: float, nan: int | str | None = "auto"
+    obj: Any,
+    *,
+    max_abs_error: Any = None,
+    max_rel_error: Any = None,
+    precision: Any = None,
+    range: Any = None,  # noqa: A002, the command's name
+    missing: Any = None,
+    data_type: Any = None,
+    nan: Any = "auto",
 ) -> dict[str, Any]:
-    """Choose codecs that store an array of floats as small integers within an error bound.
+    """Choose codecs that store an array, or the variables of a dataset, within an error bound.
+
+    The codecs are those of ``recast pack`` with the same options. Integers need no bound: they are kept
+    exactly, in the narrowest type. Dask arrays are surveyed by the workers, other lazy arrays chunk by
+    chunk; neither is kept in memory.
 
     Parameters
     ----------
-    array : xarray.DataArray, numpy.ndarray or dask array
-        The values, of type float16, float32 or float64. Lazy arrays are read once, for their range.
-    max_abs_error : float
+    obj : xarray.Dataset, xarray.DataArray, zarr.Array, dask array, numpy.ndarray or masked array
+        The values. Of a dataset, a plain number as a bound is for all data variables of floating-point
+        type, and a dictionary for the variables that it names; the others are left alone. Each of the
+        parameters below may be such a dictionary. Masked elements are what ``filled()`` makes of them.
+    max_abs_error : float, optional
         The largest allowed difference between an element and what is read back, in the unit of the
         array.
+    max_rel_error : float, optional
+        The largest allowed difference in proportion to the element, from 0 to below 1.
+    precision : float, optional
+        Values become multiples of this.
+    range : tuple, optional
+        The least and the greatest value that will ever be written: promises room for values that are
+        not in the array yet, for appending and for writing by region.
+    missing : float or sequence, optional
+        Values that stand for missing ones, besides NaN and those that the attributes ``_FillValue`` and
+        ``missing_value`` name. Each comes back bit for bit.
+    data_type : str or dtype, optional
+        The type of stored elements; by default the smallest that will do.
     nan : int, "auto" or None
-        The stored value of NaN; ``"auto"`` takes the largest one of the stored type if the array has
-        any NaN. It is never given to another element. With None, NaN is an error when writing.
+        The stored value of NaN. ``"auto"`` keeps one for later writes even if the array has no NaN. With
+        None, NaN is an error when writing.
 
     Returns
     -------
     dict
         ``filters``, ``dtype`` and ``fill_value`` for the ``encoding`` of `xarray.Dataset.to_zarr`, or
-        as arguments of `zarr.create_array`.
+        as arguments of `zarr.create_array`; of a dataset, such a dictionary for each variable that is
+        packed. ``fill_value`` is NaN for floats, unless the encoding of the variable has another.
 
     Raises
     ------
     TypeError
-        The array does not hold floats.
+        The array does not hold integers or floating-point numbers.
     ValueError
-        It holds infinities, or no elements that count, or the bound is finer than its type can
-        represent or 32 bits can tell apart.
+        Options that contradict each other; infinities; a bound that no codecs keep. The text says what
+        to change.
 
     Examples
     --------
@@ -47,75 +84,223 @@ def encoding_for(
     >>> zarr_recast.register()
     >>> temperature = np.linspace(-2, 35, 1000, dtype="float32")
     >>> encoding = zarr_recast.encoding_for(temperature, max_abs_error=0.1)
-    >>> stored = zarr.create_array({}, shape=1000, **encoding)
-    >>> stored[:] = temperature
-    >>> bool(abs(stored[:] - temperature).max() <= 0.1)
-    True
+    >>> stored = zarr.create_array({}, shape=2000, **encoding)
+    >>> stored[:1000] = temperature
+    >>> bool(abs(stored[:1000] - temperature).max() <= 0.1), bool(np.isnan(stored[1999]))
+    (True, True)
     """
+    arguments = {
+        "max_abs_error": max_abs_error,
+        "max_rel_error": max_rel_error,
+        "precision": precision,
+        "range": range,
+        "missing": missing,
+        "data_type": data_type,
+        "nan": nan,
+    }
+    if not hasattr(obj, "data_vars"):
+        mappings = [name for name, value in arguments.items() if isinstance(value, Mapping)]
+        if mappings:
+            raise TypeError(f"{mappings[0]} is a dictionary, which is for the variables of a dataset")
+        return _encoding(_Values(obj, nan), options_json(**arguments))
+    floats = [str(name) for name, one in obj.data_vars.items() if _is_float(one.dtype)]
+    encodings: dict[str, Any] = {}
+    for name, own in by_name(map(str, obj.variables), floats, arguments).items():
+        try:
+            encodings[name] = _encoding(_Values(obj[name], own["nan"]), options_json(**own))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from error
+    return encodings
+
+
+def _is_float(dtype: Any) -> bool:
+    """Whether a data type is floating-point, also one of ml_dtypes."""
+    return np.dtype(dtype).kind == "f" or "float" in np.dtype(dtype).name
+
+
+class _Values:
+    """An array that is surveyed: blocks of elements, and what goes with them."""
+
+    def __init__(self, obj: Any, nan: Any) -> None:
+        self.attributes: dict[str, Any] = {}
+        self.chunks: tuple[int, ...] | None = None
+        fill: Any = None
+        if hasattr(obj, "variable") or hasattr(obj, "to_index_variable"):  # of xarray
+            variable = getattr(obj, "variable", obj)
+            encoding = variable.encoding
+            self.attributes = {key: obj.attrs[key] for key in _MARKERS if key in obj.attrs}
+            fill = encoding.get("fill_value")
+            self.chunks = encoding.get("shards") or encoding.get("chunks")
+            is_lazy = obj.chunks is None and not getattr(variable, "_in_memory", True)
+            # Parts of a lazy variable are read as they are asked for, and all of it would be kept.
+            self.data = variable if is_lazy else obj.data
+        else:
+            self.data = obj
+            if hasattr(obj, "metadata") and hasattr(obj, "attrs"):  # of zarr
+                attributes = dict(obj.attrs)
+                self.attributes = {key: attributes[key] for key in _MARKERS if key in attributes}
+                fill = obj.fill_value
+                if getattr(obj.metadata, "zarr_format", 3) == 2 and fill is not None:
+                    self.attributes.setdefault("missing_value", fill)  # which xarray masks
+            self.chunks = getattr(obj, "shards", None) or getattr(obj, "chunks", None)
+        if not hasattr(self.data, "dtype") or not hasattr(self.data, "shape"):
+            self.data = np.asarray(self.data)
+        self.dtype = np.dtype(self.data.dtype).newbyteorder("=")
+        self.shape = tuple(self.data.shape)
+        if isinstance(self.data, np.ma.MaskedArray):
+            self.attributes.setdefault("_FillValue", self.data.fill_value)
+            fill = self.data.fill_value if fill is None else fill
+        if fill is None:
+            # Chunks that are never written read as missing, where there is a code for that.
+            fill = np.nan if _is_float(self.dtype) and nan is not None else 0
+        self.fill_value = fill
+        if self.chunks is not None and not (
+            len(self.chunks) == len(self.shape) and all(isinstance(n, int) and n for n in self.chunks)
+        ):
+            self.chunks = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all elements lie side by side in memory."""
+        data = self.data
+        if not isinstance(data, np.ndarray) or isinstance(data, np.ma.MaskedArray):
+            return False
+        return data.flags.c_contiguous or data.flags.f_contiguous
+
+    def blocks(self) -> Iterator[np.ndarray[Any, Any]]:
+        """The elements, block by block."""
+        if self.is_whole:
+            yield self.block(self.data)
+            return
+        chunks = self.chunks or self._slabs()
+        counts = [-(-length // size) for length, size in zip(self.shape, chunks, strict=True)]
+        for place in product(*map(range, counts)):
+            key = tuple(slice(i * n, (i + 1) * n) for i, n in zip(place, chunks, strict=True))
+            yield self.block(self.data[key])
+
+    def _slabs(self) -> tuple[int, ...]:
+        """The shape of pieces of an array without chunks: whole along the last dimensions."""
+        left = max(1, _PIECE // self.dtype.itemsize)
+        shape: list[int] = []
+        for length in reversed(self.shape):
+            shape.append(max(1, min(length, left)))
+            left = max(1, left // max(1, length))
+        return tuple(reversed(shape))
+
+    def block(self, part: Any) -> np.ndarray[Any, Any]:
+        """A part as an array whose elements lie side by side, in native byte order."""
+        part = getattr(part, "values", part)  # of an xarray variable
+        if isinstance(part, np.ma.MaskedArray):
+            part = part.filled()
+        array = np.asarray(part, dtype=self.dtype)
+        if array.flags.c_contiguous or array.flags.f_contiguous:
+            return array
+        return np.ascontiguousarray(array)
+
+
+def _encoding(values: _Values, options: str) -> dict[str, Any]:
+    """The encoding for one array."""
+    surveyor_for = lambda size: Surveyor(  # noqa: E731
+        values.dtype, values.fill_value, scalars_json(values.attributes), options, size
+    )
+    if hasattr(values.data, "dask"):
+        survey, check = _survey_dask(values.data, values.dtype, surveyor_for)
+    else:
+        survey = _survey_blocks(values, surveyor_for(int(np.prod(values.shape, dtype=np.int64))))
+
+        def check(choice: Choice) -> str | None:
+            wrong = (choice.check(block) for block in values.blocks())
+            return next((text for text in wrong if text is not None), None)
+
+    choice = choose(survey, options, check)
+    fill = np.asarray(values.fill_value).astype(values.dtype)[()]
+    return {
+        "filters": value_codecs(json.loads(choice.codecs_json)),
+        "dtype": values.dtype,
+        "fill_value": fill.item() if values.dtype.kind in "iuf" else fill,
+    }
+
+
+def value_codecs(codecs: list[dict[str, Any]]) -> tuple[Any, ...]:
+    """The value codecs of a list in metadata, as zarr-python has filters."""
     from .zarr import CastValue, ScaleOffset
 
-    data = getattr(array, "data", array) if not isinstance(array, np.ndarray) else array
-    dtype = np.dtype(data.dtype).newbyteorder("=")
-    if dtype.kind != "f" or dtype.itemsize > 8:
-        raise TypeError(f"encoding_for packs arrays of float16, float32 or float64, not {dtype}")
-    low, high, has_nan, has_infinity = _survey(data)
-    if has_infinity:
-        raise ValueError("the array has infinities, which no integer stands for; replace them")
-    if not low <= high:
-        raise ValueError("the array has no elements but NaN, so there is no range to choose from")
-    bound = float(max_abs_error)
-    extent, magnitude = float(high) - float(low), max(abs(float(low)), abs(float(high)))
-    # x - low and its product with the scale, the quotient and the sum when reading: each of these
-    # four operations is off by half a unit in its last place at most.
-    inexact = 4.5 * float(np.finfo(dtype).eps) / 2 * (extent + magnitude)
-    if not bound > inexact:
-        raise ValueError(
-            f"max_abs_error is {max_abs_error}; for values of this magnitude in {dtype} it must be "
-            f"greater than {inexact:.3g}"
-        )
-    exact = 1 / (2 * (bound - inexact))
-    scale = dtype.type(exact)
-    if float(scale) < exact:
-        scale = np.nextafter(scale, dtype.type(np.inf))
-    greatest = np.ceil(extent * float(scale)) + 1
-    if nan == "auto":
-        sentinel_of = (lambda target: int(np.iinfo(target).max)) if has_nan else (lambda _: None)
-    elif nan is None or isinstance(nan, (int, np.integer)):
-        sentinel_of = lambda _: None if nan is None else int(nan)  # noqa: E731
-    else:
-        raise TypeError(f"nan is {nan!r}; it must be an integer, 'auto' or None")
-    for target in _TARGETS:
-        largest, sentinel = int(np.iinfo(target).max), sentinel_of(target)
-        if greatest < largest and (sentinel is None or greatest < sentinel <= largest):
-            break
-    else:
-        raise ValueError(
-            f"max_abs_error is {max_abs_error}; {greatest:.3g} stored values, and "
-            f"{'none' if nan is None else nan!r} for NaN, do not fit {_TARGETS[-1].__name__}"
-        )
-    scalar_map = None
-    if sentinel is not None:
-        scalar_map = {"encode": [("NaN", sentinel)], "decode": [(sentinel, "NaN")]}
-    filters = (
-        ScaleOffset(offset=low.item(), scale=scale.item()),
-        CastValue(data_type=np.dtype(target).name, scalar_map=scalar_map),
+    classes = {"cast_value": CastValue, "scale_offset": ScaleOffset}
+    return tuple(
+        classes[codec["name"]](**codec.get("configuration", {}))
+        for codec in codecs
+        if codec["name"] in classes
     )
-    fill_value = dtype.type(low if sentinel is None else np.nan)
-    Chain(dtype, filters, fill_value)  # refuses what zarr would refuse later
-    return {"filters": filters, "dtype": dtype, "fill_value": fill_value.item()}
 
 
-def _survey(data: Any) -> tuple[Any, Any, bool, bool]:
-    """The smallest and largest finite element, and whether there are NaNs and infinities."""
-    if hasattr(data, "dask"):
-        import dask.array as da
+def scalars_json(attributes: dict[str, Any]) -> str:
+    """The missing values of some attributes, as they stand in Zarr metadata."""
 
-        finite = da.isfinite(data)
-        low = da.where(finite, data, np.inf).min()
-        high = da.where(finite, data, -np.inf).max()
-        return da.compute(low, high, da.isnan(data).any(), da.isinf(data).any())
-    data = np.asarray(data)
-    finite = np.isfinite(data)
-    low = np.min(data, where=finite, initial=np.inf)
-    high = np.max(data, where=finite, initial=-np.inf)
-    return low, high, bool(np.isnan(data).any()), bool(np.isinf(data).any())
+    def values(value: Any) -> Any:
+        if isinstance(value, (str, int, float)):
+            return scalar_json(value, "an attribute")
+        array = np.asarray(value)
+        if array.dtype.kind not in "iuf":
+            return None
+        several = [scalar_json(one, "an attribute") for one in array.ravel()]
+        return several if array.ndim else several[0]
+
+    return json.dumps({key: values(value) for key, value in attributes.items()})
+
+
+def _survey_blocks(values: _Values, surveyor: Surveyor) -> Survey:
+    survey = surveyor.survey(np.empty(0, values.dtype))
+    for block in values.blocks():
+        survey = survey.merge(surveyor.survey(block, whole=values.is_whole))
+    return survey
+
+
+def _survey_dask(
+    data: Any, dtype: np.dtype[Any], surveyor_for: Callable[[int], Surveyor]
+) -> tuple[Survey, Callable[[Choice], str | None]]:
+    """The survey of a Dask array, made where its blocks are, and a check of a choice there."""
+    import dask
+
+    size = data.size
+    if size != size:
+        raise ValueError(
+            "the chunks of the Dask array have unknown sizes; call its compute_chunk_sizes() first"
+        )
+    blocks = data.to_delayed().ravel().tolist()
+    surveyor = surveyor_for(int(size))
+    # As one node of the graph, so that it is sent once.
+    shared = dask.delayed(surveyor)
+    parts = [dask.delayed(_survey_block)(shared, block, dtype) for block in blocks]
+    while len(parts) > 1:
+        groups = [parts[start : start + _MERGED] for start in range(0, len(parts), _MERGED)]
+        parts = [dask.delayed(_merge)(group) for group in groups]
+    (survey,) = dask.compute(*parts) if parts else (surveyor.survey(np.empty(0, dtype)),)
+
+    def check(choice: Choice) -> str | None:
+        shared = dask.delayed(choice)
+        wrong = [dask.delayed(_check_block)(shared, block, dtype) for block in blocks]
+        return next((text for text in dask.compute(*wrong) if text is not None), None)
+
+    return survey, check
+
+
+# Tasks of workers, which find them by name.
+
+
+def _native(block: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(np.ma.filled(block), dtype=dtype)
+
+
+def _survey_block(surveyor: Surveyor, block: Any, dtype: np.dtype[Any]) -> Survey:
+    return surveyor.survey(_native(block, dtype))
+
+
+def _merge(surveys: list[Survey]) -> Survey:
+    merged = surveys[0]
+    for survey in surveys[1:]:
+        merged = merged.merge(survey)
+    return merged
+
+
+def _check_block(choice: Choice, block: Any, dtype: np.dtype[Any]) -> str | None:
+    return choice.check(_native(block, dtype))

@@ -14,6 +14,9 @@ _CLASSES = {"cast_value": "CastValue", "scale_offset": "ScaleOffset"}
 def __getattr__(name: str) -> Any:
     if name not in _CLASSES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ._zarr_version import require_zarr
+
+    require_zarr()
     import zarr.codecs
     from zarr.core.config import config
 

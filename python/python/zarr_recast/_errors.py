@@ -1,7 +1,8 @@
-"""The exception for an element that cannot be converted."""
+"""The exception for an element that cannot be converted, and errors of recast-pack in Python's words."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 
@@ -43,5 +44,20 @@ class CastError(ValueError):
         return _restore, (str(self), dict(self.__dict__))
 
 
+# Where users find it, and what tracebacks call it.
+CastError.__module__ = "zarr_recast"
+
+
 def _restore(message: str, details: dict[str, Any]) -> CastError:
     return CastError(message, **details)
+
+
+_FLAG = re.compile(r"--([a-z][a-z0-9-]*)")
+# Flags with which Python's parameters do not share their names.
+_PARAMETERS = {"nan-to": "nan", "no-nan": "nan=None"}
+
+
+def pack_error(text: str) -> ValueError:
+    """What recast-pack refuses, with Python's parameters in the place of flags."""
+    name = lambda flag: _PARAMETERS.get(flag[1], flag[1].replace("-", "_"))  # noqa: E731
+    return ValueError(_FLAG.sub(name, text))

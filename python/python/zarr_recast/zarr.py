@@ -1,7 +1,7 @@
 """``cast_value`` and ``scale_offset`` for zarr-python.
 
 The classes take the place of those in ``zarr.codecs`` with the same arguments and the same JSON; see
-`register`. Importing this module needs zarr-python 3.4 or later.
+`register`. Importing this module needs zarr-python 3.4.2 or later.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import numpy as np
 from ._core import DATA_TYPES, Chain, check_codec, scalar_from_json
 from ._json import codec_json, scalar_json
 
-try:
-    from zarr.abc.codec import ArrayArrayCodec
-    from zarr.core.buffer import cpu
-    from zarr.core.config import config
-    from zarr.core.dtype import data_type_registry, get_data_type_from_json
-    from zarr.errors import ZarrUserWarning
-    from zarr.registry import register_codec, register_ndbuffer
-except ImportError as error:
-    raise ImportError(
-        "the codecs for zarr-python need zarr 3.4 or later; pip install 'zarr-recast[zarr]'"
-    ) from error
+from ._errors import CastError
+from ._zarr_version import require_zarr
+
+require_zarr()
+
+from zarr.abc.codec import ArrayArrayCodec
+from zarr.core.buffer import cpu
+from zarr.core.config import config
+from zarr.core.dtype import data_type_registry, get_data_type_from_json
+from zarr.errors import ZarrUserWarning
+from zarr.registry import register_codec, register_ndbuffer
 
 if TYPE_CHECKING:
     from zarr.core.array_spec import ArraySpec
@@ -45,14 +45,14 @@ OutOfRangeMode = Literal["clamp", "wrap"]
 Scalar = int | float | str
 
 
-def register() -> None:
+def register(*, fast_reads: bool = False) -> None:
     """Make zarr-python use these codecs; see `zarr_recast.register`."""
     _register_data_types()
     for name, codec in (("cast_value", CastValue), ("scale_offset", ScaleOffset)):
         register_codec(name, codec)
         config.set({f"codecs.{name}": f"{codec.__module__}.{codec.__qualname__}"})
     register_ndbuffer(NDBuffer)
-    if config.get("ndbuffer") == "zarr.buffer.cpu.NDBuffer":  # the default
+    if fast_reads and config.get("ndbuffer") == "zarr.buffer.cpu.NDBuffer":  # the default
         config.set({"ndbuffer": f"{NDBuffer.__module__}.{NDBuffer.__qualname__}"})
 
 
@@ -74,18 +74,63 @@ def _chain(data_type: str, *codecs: str) -> Chain:
 
 
 @lru_cache(maxsize=256)
-def _encoded_fill(dtype: np.dtype[Any], codec: str, fill: bytes, check: str) -> Any:
-    """The encoded fill value; a fill value that does not come back raises, or warns."""
-    chain = Chain(dtype, f"[{codec}]", np.frombuffer(fill, dtype)[0], fill_check=check)
+def _check_fill(dtype: np.dtype[Any], codecs: tuple[str, ...], fill: bytes, check: str) -> None:
+    """Raise for a fill value that does not come back from the codecs, or warn of it."""
+    value = np.frombuffer(fill, dtype)[0]
+    chain = Chain(dtype, f"[{','.join(codecs)}]", value, fill_check=check)
     for diagnostic in chain.diagnostics:
-        warnings.warn(diagnostic, ZarrUserWarning, stacklevel=5)
-    return chain.encoded_fill_value
+        warnings.warn(diagnostic, ZarrUserWarning, stacklevel=4)
+
+
+@lru_cache(maxsize=256)
+def _encoded_fill(dtype: np.dtype[Any], data_type: str, codec: str, fill: bytes) -> Any:
+    return _chain(data_type, codec).encode(np.frombuffer(fill, dtype))[0]
+
+
+@dataclass(frozen=True)
+class _Before:
+    """The codecs of this module that stand directly before one, the last of them, and what reaches the first."""
+
+    dtype: np.dtype[Any]
+    fill: bytes
+    codecs: tuple[str, ...]
+    last: _RecastCodec
+
+
+# The attribute with it of an `ArraySpec` that a codec hands on.
+_BEFORE = "_zarr_recast_before"
+
+
+def _encode(data_type: str, codecs: tuple[str, ...], array: Any) -> Any:
+    try:
+        return _chain(data_type, *codecs).encode(array)
+    except CastError as error:
+        raise _in_chunk(error, array.shape, error.reason == "out-of-range") from None
+
+
+def _decode_into(data_type: str, codecs: tuple[str, ...], array: Any, decoded: Any) -> None:
+    try:
+        _chain(data_type, *codecs).decode_into(array, decoded)
+    except CastError as error:
+        raise _in_chunk(error, array.shape, False) from None
+
+
+def _in_chunk(error: CastError, shape: tuple[int, ...], has_no_room: bool) -> CastError:
+    """The same error, where a codec knows the chunk by its shape only."""
+    text = str(error).replace(": ", f" of a chunk of shape {shape}: ", 1)
+    if has_no_room:
+        text += (
+            "; to give the next array room for values that are still to come, choose its codecs by "
+            "zarr_recast.encoding_for(…, range=(least, greatest))"
+        )
+    return CastError(text, **error.__dict__)
 
 
 class NDBuffer(cpu.NDBuffer):
     """A block of memory into which chunks are decoded, without an array between.
 
-    `register` makes zarr create results in it. It is ``zarr.buffer.cpu.NDBuffer`` otherwise.
+    ``register(fast_reads=True)`` makes zarr create results in it. It is ``zarr.buffer.cpu.NDBuffer``
+    otherwise.
     """
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -97,14 +142,16 @@ class NDBuffer(cpu.NDBuffer):
 class _Deferred(NDBuffer):
     """A chunk on which codecs are still to be run, which is done when its elements are asked for.
 
-    So codecs that follow each other run in one pass, without an array between them.
+    So codecs that follow each other run in one pass, without an array between them. Several threads may
+    ask at once: each runs the codecs, and all see the same elements.
     """
 
     def __init__(self, array: Any) -> None:
         self._result: Any = array
+        self.before: Any = None
         self.data_type = ""
         self.codecs: tuple[str, ...] = ()
-        self.encodes = self.decodes = False
+        self._decoded: np.dtype[Any] | None = None
 
     @classmethod
     def of(
@@ -113,45 +160,55 @@ class _Deferred(NDBuffer):
         data_type: str,
         codecs: tuple[str, ...],
         decoded: np.dtype[Any] | None,
-        chunk_spec: ArraySpec,
-    ) -> NDBuffer:
+    ) -> _Deferred:
         """The chunk that comes of another one, by decoding it if there is a decoded data type."""
         chunk = cls(None)
-        chunk.before, chunk.data_type, chunk.codecs = before, data_type, codecs
-        chunk.encodes, chunk.decodes, chunk._decoded = decoded is None, decoded is not None, decoded
-        if chunk_spec.prototype.nd_buffer in (cpu.NDBuffer, NDBuffer):
-            return chunk
-        return chunk_spec.prototype.nd_buffer.from_ndarray_like(chunk._data)
+        chunk.before, chunk.data_type, chunk.codecs, chunk._decoded = before, data_type, codecs, decoded
+        return chunk
+
+    @property
+    def encodes(self) -> bool:
+        """Whether codecs are still to encode."""
+        return self._decoded is None and self._result is None
+
+    @property
+    def decodes(self) -> bool:
+        """Whether codecs are still to decode."""
+        return self._decoded is not None and self._result is None
 
     @property
     def _data(self) -> Any:
+        before = self.before
+        # It is let go only after there is a result.
         if self._result is None:
-            chain = _chain(self.data_type, *self.codecs)
-            array = self.before.as_ndarray_like()
-            if self.encodes:
-                self._result = chain.encode(array)
+            array = before.as_ndarray_like()
+            if self._decoded is None:
+                self._result = _encode(self.data_type, self.codecs, array)
             else:
                 decoded = np.empty(array.shape, self._decoded)
-                chain.decode_into(array, decoded)
+                _decode_into(self.data_type, self.codecs, array, decoded)
                 self._result = decoded
-            self.encodes = self.decodes = False
-            del self.before
+            self.before = None
         return self._result
 
     def decode_to(self, array: Any, key: Any) -> bool:
         """Decode into a part of an array; false if the chunk has to be copied there instead."""
-        if not (self.decodes and isinstance(array, np.ndarray) and _are_slices(key)):
+        before = self.before
+        if before is None or self._decoded is None:
             return False
-        encoded, part = self.before.as_ndarray_like(), array[key]
+        if not (isinstance(array, np.ndarray) and _are_slices(key)):
+            return False
+        encoded, part = before.as_ndarray_like(), array[key]
         if part.shape != encoded.shape or part.dtype != self._decoded:
             return False
-        _chain(self.data_type, *self.codecs).decode_into(encoded, part)
+        _decode_into(self.data_type, self.codecs, encoded, part)
         return True
 
     def __getitem__(self, key: Any) -> Any:
         """A part of the chunk; all of it stays to be decoded."""
-        if self.decodes and _are_slices(key):
-            shape = self.before.shape
+        before = self.before
+        if before is not None and self._decoded is not None and _are_slices(key):
+            shape = before.shape
             if [part.indices(n) for part, n in zip(key, shape)] == [(0, n, 1) for n in shape]:
                 return self
         return super().__getitem__(key)
@@ -176,6 +233,9 @@ class _RecastCodec(ArrayArrayCodec):
     _fill_check: str = field(init=False, repr=False, compare=False, default="enforce")
     # The data type that reaches this codec in its array, once that is known.
     _source: str | None = field(init=False, repr=False, compare=False, default=None)
+    # Whether a codec of this module follows directly, and whether one stands directly before.
+    _is_followed: bool = field(init=False, repr=False, compare=False, default=False)
+    _follows: bool = field(init=False, repr=False, compare=False, default=False)
     # The last specification of a chunk, and what it becomes.
     _resolved: tuple[ArraySpec, ArraySpec] | None = field(
         init=False, repr=False, compare=False, default=None
@@ -217,11 +277,17 @@ class _RecastCodec(ArrayArrayCodec):
         """Bind the codec to the data type and fill value that reach it."""
         source = self._check(array_spec.dtype)
         _chain(source, self._json)
-        self._encode_fill(array_spec)
-        if source == self._source:
-            return self
         evolved = copy(self)
-        evolved._set(_source=source)
+        before: _Before | None = getattr(array_spec, _BEFORE, None)
+        evolved._set(_source=source, _follows=before is not None, _is_followed=False, _resolved=None)
+        if before is None:
+            native, fill = _native_fill(array_spec)
+            _check_fill(native, (self._json,), fill, self._fill_check)
+        else:
+            # With the codecs before it, so that an error names the fill value as it was given.
+            before.last._set(_is_followed=True)
+            codecs = (*before.codecs, self._json)
+            _check_fill(before.dtype, codecs, before.fill, self._fill_check)
         return evolved
 
     def validate(
@@ -246,43 +312,49 @@ class _RecastCodec(ArrayArrayCodec):
             if _is_same(known, chunk_spec):
                 return resolved
         target = self._target(chunk_spec.dtype)
+        native, fill = _native_fill(chunk_spec)
         try:
-            fill_value = self._encode_fill(chunk_spec)
+            data_type = chunk_spec.dtype.to_json(zarr_format=3)
+            fill_value = _encoded_fill(native, data_type, self._json, fill)
         except ValueError:
-            # zarr tries the codecs inside a shard with 0 in place of the array's fill value, which
-            # has been checked when they were bound.
-            if chunk_spec.fill_value != chunk_spec.dtype.default_scalar():
-                raise
+            # zarr tries the codecs inside a shard with 0 in place of the array's fill value, which is checked
+            # when they are bound.
             fill_value = target.default_scalar()
         resolved = replace(chunk_spec, dtype=target, fill_value=fill_value)
+        if self._source is not None:
+            before = getattr(chunk_spec, _BEFORE, None) or _Before(native, fill, (), self)
+            before = replace(before, codecs=(*before.codecs, self._json), last=self)
+            object.__setattr__(resolved, _BEFORE, before)
         self._set(_resolved=(chunk_spec, resolved))
         return resolved
-
-    def _encode_fill(self, chunk_spec: ArraySpec) -> Any:
-        native = chunk_spec.dtype.to_native_dtype().newbyteorder("=")
-        fill = chunk_spec.fill_value
-        if not isinstance(fill, np.generic):
-            fill = chunk_spec.dtype.cast_scalar(fill)
-        fill = np.asarray(fill, native).tobytes()
-        return _encoded_fill(native, self._json, fill, self._fill_check)
 
     def _target(self, source: ZDType[Any, Any]) -> ZDType[Any, Any]:
         raise NotImplementedError
 
     def _encode_sync(self, chunk_array: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer | None:
         data_type, codecs = chunk_spec.dtype.to_json(zarr_format=3), (self._json,)
-        if isinstance(chunk_array, _Deferred) and chunk_array.encodes:
-            data_type, codecs = chunk_array.data_type, chunk_array.codecs + codecs
-            chunk_array = chunk_array.before
-        return _Deferred.of(chunk_array, data_type, codecs, None, chunk_spec)
+        if isinstance(chunk_array, _Deferred) and (before := chunk_array.before) is not None:
+            if chunk_array.encodes:
+                data_type, codecs = chunk_array.data_type, chunk_array.codecs + codecs
+                chunk_array = before
+        if self._is_followed:
+            return _Deferred.of(chunk_array, data_type, codecs, None)
+        encoded = _encode(data_type, codecs, chunk_array.as_ndarray_like())
+        return chunk_spec.prototype.nd_buffer.from_ndarray_like(encoded)
 
     def _decode_sync(self, chunk_array: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer:
         data_type, codecs = chunk_spec.dtype.to_json(zarr_format=3), (self._json,)
-        if isinstance(chunk_array, _Deferred) and chunk_array.decodes:
-            codecs += chunk_array.codecs
-            chunk_array = chunk_array.before
-        native = chunk_spec.dtype.to_native_dtype()
-        return _Deferred.of(chunk_array, data_type, codecs, native, chunk_spec)
+        if isinstance(chunk_array, _Deferred) and (before := chunk_array.before) is not None:
+            if chunk_array.decodes:
+                codecs += chunk_array.codecs
+                chunk_array = before
+        native, buffer = chunk_spec.dtype.to_native_dtype(), chunk_spec.prototype.nd_buffer
+        if self._follows or buffer is NDBuffer:
+            return _Deferred.of(chunk_array, data_type, codecs, native)
+        array = chunk_array.as_ndarray_like()
+        decoded = np.empty(array.shape, native)
+        _decode_into(data_type, codecs, array, decoded)
+        return buffer.from_ndarray_like(decoded)
 
     # Batches too are done in place: a task for each chunk would cost as much as its elements.
     async def encode(
@@ -302,6 +374,15 @@ class _RecastCodec(ArrayArrayCodec):
 
     async def _decode_single(self, chunk_array: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer:
         return self._decode_sync(chunk_array, chunk_spec)
+
+
+def _native_fill(spec: ArraySpec) -> tuple[np.dtype[Any], bytes]:
+    """The data type of chunks in native byte order, and the bytes of their fill value."""
+    native = spec.dtype.to_native_dtype().newbyteorder("=")
+    fill = spec.fill_value
+    if not isinstance(fill, np.generic):
+        fill = spec.dtype.cast_scalar(fill)
+    return native, np.asarray(fill, native).tobytes()
 
 
 def _is_same(one: ArraySpec, other: ArraySpec) -> bool:

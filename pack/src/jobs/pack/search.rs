@@ -5,13 +5,11 @@ use recast_kernels::Scalar;
 use super::encode::Scope;
 use super::job::{Job, sample};
 use super::report::Suspect;
-use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
-use crate::choose::packing::{Packing, SpecialLost};
+use crate::choose::packing::Packing;
 use crate::choose::search::Search;
 use crate::error::Result;
-use crate::options::PackOptions;
-use crate::scan::missing::{Markers, customary_markers};
+use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::surveyor::survey;
 use crate::text::{count, scalar_text};
 
@@ -32,9 +30,9 @@ impl Job<'_> {
         });
         let failure = match found? {
             Ok(done) => return Ok(done),
-            Err(failure) => failure.unwrap_or_else(|| search.too_fine()),
+            Err(failure) => search.explained(failure),
         };
-        Err(self.with_suspects(self.explained(failure))?)
+        Err(self.with_suspects(failure)?)
     }
 
     /// Encodes the other arrays, decodes them again and compares: the codecs are those of all of them
@@ -52,44 +50,6 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Adds to the last failure what was asked for.
-    pub(super) fn explained(&self, failure: anyhow::Error) -> anyhow::Error {
-        if self.options().is_explicit() {
-            return failure.context(self.input());
-        }
-        let range = self.all.to_store();
-        let range = range.map(|(least, greatest)| format!(" from {least} to {greatest}"));
-        let PackOptions { max_abs_error, max_rel_error, precision, .. } = *self.options();
-        // Where values fall together with a missing one, finer steps part them.
-        let is_collision =
-            failure.downcast_ref::<Violation>().is_some_and(|violation| violation.is_collision)
-                || failure.is::<SpecialLost>();
-        let way = if is_collision { "try a smaller" } else { "allow a larger" };
-        let (how, hint) = if let Some(bound) = max_abs_error {
-            (format!("within {bound:?} "), format!("{way} --max-abs-error"))
-        } else if let Some(bound) = max_rel_error {
-            (format!("within {bound:?} of each "), format!("{way} --max-rel-error"))
-        } else if let Some(step) = precision {
-            (format!("as multiples of {step:?} "), format!("{way} --precision"))
-        } else {
-            (String::new(), "use --max-abs-error".to_owned())
-        };
-        let target = match self.options().data_type {
-            Some(target) => target.to_string(),
-            None if max_rel_error.is_some() => "any smaller floating-point type".to_owned(),
-            None => "any integer type".to_owned(),
-        };
-        let wider = if self.options().data_type.is_some() { " or a wider --data-type" } else { "" };
-        let narrower = if self.all.promised.is_some() { " or a narrower --range" } else { "" };
-        let context = format!(
-            "{}: the {} values{} cannot be kept {how}in {target}, {hint}{wider}{narrower}",
-            self.input(),
-            self.all.element_type,
-            range.unwrap_or_default()
-        );
-        failure.context(context)
-    }
-
     /// Adds to a failure which values look like missing ones that nothing names, and how many there are.
     fn with_suspects(&self, failure: anyhow::Error) -> Result<anyhow::Error> {
         let suspects = customary_markers(self.all.data_range);
@@ -103,14 +63,8 @@ impl Job<'_> {
             format!("{} ({} {elements})", scalar_text(Some(*value)), count(*number))
         });
         let named: Vec<String> = named.collect();
-        let values: Vec<String> =
-            suspects.iter().map(|suspect| scalar_text(Some(suspect.value))).collect();
-        Ok(failure.context(format!(
-            "{} {} like missing values, which nothing names; if that is so, use --missing {}",
-            named.join(" and "),
-            if values.len() == 1 { "looks" } else { "look" },
-            values.join(" ")
-        )))
+        let values: Vec<Scalar> = suspects.iter().map(|suspect| suspect.value).collect();
+        Ok(failure.context(advice_on_suspects(&named, &values)))
     }
 
     /// The values of this array that were packed as data although they look like missing ones, which stand far

@@ -1,0 +1,17 @@
+//! The command line, for pages that say how they were made. Inside Python the process has another one.
+
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+static ARGUMENTS: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Keeps the command's name and arguments; those of the first call stay.
+pub(crate) fn keep(arguments: &[OsString]) {
+    let text = |argument: &OsString| argument.to_string_lossy().into_owned();
+    ARGUMENTS.get_or_init(|| arguments.iter().map(text).collect());
+}
+
+/// The command's name and arguments.
+pub(crate) fn arguments() -> &'static [String] {
+    ARGUMENTS.get().map_or(&[], Vec::as_slice)
+}

@@ -1,0 +1,91 @@
+"""Codecs in the place of the attributes with which CF packs integers."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._encoding import scalars_json, value_codecs
+from ._jobs import FromCfReport, pack
+
+# CF's packing attributes, which xarray moves into a variable's encoding as it decodes.
+_PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
+
+
+def from_cf(ds: Any) -> dict[str, dict[str, Any]]:
+    """Choose codecs that store a dataset's variables as the integers as which CF packed them.
+
+    The codecs are those of ``recast pack --from-cf``: for stored types of 8 and 16 bits every code decodes
+    to the very bits of CF's arithmetic, where two codecs can do that.
+
+    Parameters
+    ----------
+    ds : xarray.Dataset
+        A dataset that xarray has decoded: its variables keep ``scale_factor``, ``add_offset`` and the type
+        of the stored integers in their ``encoding``.
+
+    Returns
+    -------
+    dict
+        For each variable that CF packed, ``filters``, ``dtype`` and ``fill_value`` for the ``encoding`` of
+        `xarray.Dataset.to_zarr`. They take the place of CF's attributes, which must not be written beside
+        them: readers would scale twice.
+
+    Raises
+    ------
+    ValueError
+        A variable is not decoded; no codecs do what its attributes say.
+    """
+    encodings = {}
+    for name, variable in ds.variables.items():
+        if any(key in variable.attrs for key in ("scale_factor", "add_offset")):
+            raise ValueError(
+                f"{name}: its attributes still say how it is packed; open it with mask_and_scale=True, "
+                "or decode it with xarray.decode_cf"
+            )
+        if any(key in variable.encoding for key in ("scale_factor", "add_offset")):
+            try:
+                encodings[str(name)] = _encoding(variable)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from error
+    return encodings
+
+
+def _encoding(variable: Any) -> dict[str, Any]:
+    """The encoding for a variable, by a job over an array of its codes."""
+    import zarr
+
+    packed = variable.encoding
+    stored = np.dtype(packed.get("dtype", "int16"))
+    if stored.kind not in "iu":
+        raise ValueError(f"CF packed it as {stored}, and codecs are for integers")
+    limits = np.iinfo(stored)
+    step = max(1, 2 ** (limits.bits - 16))
+    codes = np.arange(limits.min, limits.max + 1, step, dtype=stored)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "codes.zarr")
+        array = zarr.create_array(
+            source,
+            shape=codes.shape,
+            dtype=stored,
+            fill_value=packed.get("_FillValue", 0),
+            attributes=json.loads(
+                scalars_json({key: packed[key] for key in _PACKING if key in packed})
+            ),
+        )
+        array[...] = codes
+        decoded = variable.dtype.name
+        report = pack(
+            source, Path(folder, "values.zarr"), from_cf=True, decoded_type=decoded, dry_run=True
+        )
+    assert isinstance(report, FromCfReport)
+    fill = report.details["fill_value"]
+    return {
+        "filters": value_codecs(report.codecs),
+        "dtype": variable.dtype,
+        "fill_value": float(fill),
+    }

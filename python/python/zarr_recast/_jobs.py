@@ -1,0 +1,255 @@
+"""Packing, checking and converting Zarr stores: the jobs of recast-pack, with reports as dataclasses."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from ._core import run_job
+from ._options import options_json
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a job did. ``details`` has everything, as ``recast … --json`` prints it."""
+
+    details: dict[str, Any] = field(repr=False)
+
+    @classmethod
+    def _of(cls, details: dict[str, Any]) -> Self:
+        names = {one.name for one in fields(cls)} - {"details"}
+        return cls(details=details, **{name: details[name] for name in names})
+
+
+@dataclass(frozen=True)
+class PackReport(Report):
+    """What packing an array did.
+
+    Attributes
+    ----------
+    input, output : str
+        The arrays.
+    shape : list of int
+    source_data_type, data_type : str
+        The types of the values and of the stored elements.
+    codecs : list
+        All codecs, as in ``zarr.json``.
+    range, storable_range : list or None
+        Smallest and largest value of the array, and those that the codecs can store.
+    ratio : float or None
+        The bytes of all elements over those of the stored chunks.
+    counts, bytes, error : dict
+        How many elements are what; sizes; the largest and the mean errors, and the bound.
+    dry_run : bool
+        Whether nothing was written.
+    """
+
+    input: str
+    output: str
+    shape: list[int]
+    source_data_type: str
+    data_type: str
+    codecs: list[Any]
+    range: list[Any] | None
+    storable_range: list[Any] | None
+    ratio: float | None
+    counts: dict[str, Any]
+    bytes: dict[str, Any]
+    error: dict[str, Any]
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class FromCfReport(Report):
+    """What became of an array that CF's attributes packed.
+
+    Attributes
+    ----------
+    input, output : str
+        The arrays.
+    shape : list of int
+    stored_data_type, data_type : str
+        The types of the stored elements and of the values.
+    codecs : list
+        All codecs, as in ``zarr.json``.
+    bit_identical : bool
+        Whether all values are those of CF's arithmetic, bit for bit.
+    warnings : list of str
+        What a reader should know.
+    dry_run : bool
+        Whether nothing was written.
+    """
+
+    input: str
+    output: str
+    shape: list[int]
+    stored_data_type: str
+    data_type: str
+    codecs: list[Any]
+    bit_identical: bool
+    warnings: list[str]
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class GroupReport(Report):
+    """What packing a group did.
+
+    Attributes
+    ----------
+    input, output : str
+        The groups.
+    packed : dict
+        By path, the `PackReport` or `FromCfReport` of each array that was packed.
+    copied : dict
+        By path, why an array was not.
+    dry_run : bool
+        Whether nothing was written.
+    """
+
+    input: str
+    output: str
+    packed: dict[str, PackReport | FromCfReport]
+    copied: dict[str, str]
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class VerifyReport(Report):
+    """How far two arrays or groups differ.
+
+    Attributes
+    ----------
+    failure : str or None
+        Why the second is not within the tolerance, naming the first and the worst element.
+    """
+
+    failure: str | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether all elements are within the tolerance."""
+        return self.failure is None
+
+
+def _array_report(details: dict[str, Any]) -> PackReport | FromCfReport:
+    if "stored_data_type" in details:
+        return FromCfReport._of(details)
+    return PackReport._of(details)
+
+
+def pack(
+    source: Path,
+    target: Path,
+    *,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    threads: int | None = None,
+    max_memory: int | None = None,
+    **options: Any,
+) -> PackReport | FromCfReport | GroupReport:
+    """Pack a stored Zarr array or group, as the command ``recast pack`` does.
+
+    Every element is decoded again as it is written, and compared. The GIL is released; Ctrl-C ends the
+    job, and nothing is left behind then.
+
+    Parameters
+    ----------
+    source, target : str or path
+        The array or group to read, of any version of Zarr, and the one to write: directories; ``source``
+        may be a zip file.
+    overwrite : bool
+        Whether what is at ``target`` is replaced, once the new array is whole.
+    dry_run : bool
+        Whether nothing is written, and the report says what would be.
+    threads : int, optional
+        Threads to work with; by default one for each processor.
+    max_memory : int, optional
+        Bytes that chunks in work may take.
+    **options
+        The flags of ``recast pack``, with underscores: ``max_abs_error``, ``max_rel_error``,
+        ``precision``, ``data_type``, ``range``, ``missing``, ``from_cf``, ``compressor``,
+        ``shard_codecs`` and the others. Of a group, each may be a dictionary by the paths of arrays.
+
+    Returns
+    -------
+    PackReport, FromCfReport or GroupReport
+
+    Raises
+    ------
+    ValueError
+        Options that make no sense; an array that cannot be read or kept within the bound; an output
+        that cannot be written. The text names the place and a way out.
+    """
+    names = {name for value in options.values() if isinstance(value, Mapping) for name in value}
+    of_all = {key: value for key, value in options.items() if not isinstance(value, Mapping)}
+
+    def rule(name: str) -> dict[str, Any]:
+        own = {key: value[name] for key, value in options.items()
+               if isinstance(value, Mapping) and name in value}  # fmt: skip
+        return json.loads(options_json(**{**of_all, **own}))
+
+    request = {
+        "job": "pack",
+        "source": os.fspath(source),
+        "target": os.fspath(target),
+        "options": json.loads(options_json(**of_all)),
+        "rules": {name: rule(name) for name in names},
+        "overwrite": overwrite,
+        "dry_run": dry_run,
+        "threads": threads,
+        "max_memory": max_memory,
+    }
+    details = json.loads(run_job(json.dumps(request)))
+    if "arrays" not in details:
+        return _array_report(details)
+    entries = details["arrays"]
+    return GroupReport(
+        details,
+        input=details["input"],
+        output=details["output"],
+        packed={one["array"]: _array_report(one["report"]) for one in entries if "report" in one},
+        copied={one["array"]: one["reason"] for one in entries if "reason" in one},
+        dry_run=details["dry_run"],
+    )
+
+
+def verify(
+    a: Path, b: Path, *, atol: float = 0.0, rtol: float = 0.0, threads: int | None = None
+) -> VerifyReport:
+    """Compare two stored arrays or groups, as the command ``recast verify`` does.
+
+    Parameters
+    ----------
+    a, b : str or path
+        The original, and the one that is compared with it.
+    atol, rtol : float
+        |b − a| may be ``atol + rtol · |a|`` at most; NaN must be NaN, and missing values the same.
+    threads : int, optional
+        Threads to work with; by default one for each processor.
+
+    Returns
+    -------
+    VerifyReport
+        With ``passed`` and ``failure``.
+
+    Raises
+    ------
+    ValueError
+        What cannot be read or compared.
+    """
+    request = {
+        "job": "verify",
+        "a": os.fspath(a),
+        "b": os.fspath(b),
+        "atol": float(atol),
+        "rtol": float(rtol),
+        "threads": threads,
+    }
+    answer = json.loads(run_job(json.dumps(request)))
+    return VerifyReport(answer["report"], failure=answer["failure"])

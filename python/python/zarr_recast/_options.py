@@ -1,0 +1,114 @@
+"""How arrays are packed: keyword arguments, for one array or by variable, as options of recast-pack."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ._json import scalar_json
+
+# What says how far values may be off.
+GOALS = ("max_abs_error", "max_rel_error", "precision")
+
+
+def by_name(
+    names: Iterable[str], floats: Iterable[str], arguments: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """The arguments for each variable of a dataset that is to be packed.
+
+    A plain value is for all floating-point variables; a mapping is for those that it names. Variables
+    for which there is no bound are left out.
+    """
+    names = list(names)
+    for argument, value in arguments.items():
+        unknown = [name for name in value if name not in names] if isinstance(value, Mapping) else []
+        if unknown:
+            raise ValueError(
+                f"{argument} names {unknown[0]!r}, which is no variable of the dataset; there are "
+                f"{', '.join(map(repr, names))}"
+            )
+    goals = {goal: arguments.get(goal) for goal in GOALS}
+    named = {
+        goal: [name for name in value] for goal, value in goals.items() if isinstance(value, Mapping)
+    }
+    has_plain = any(
+        value is not None and not isinstance(value, Mapping) for value in goals.values()
+    )
+    of_all = list(floats) if has_plain else []
+    picked: dict[str, dict[str, Any]] = {}
+    for name in names:
+        own = [goal for goal in named if name in named[goal]]
+        if not own and name not in of_all:
+            continue
+        of_variable: dict[str, Any] = {}
+        for argument, value in arguments.items():
+            if isinstance(value, Mapping):
+                if name in value:
+                    of_variable[argument] = value[name]
+                elif argument == "nan":
+                    of_variable[argument] = "auto"
+            # A bound of its own takes the place of the one for all.
+            elif not (own and argument in GOALS):
+                of_variable[argument] = value
+        picked[name] = of_variable
+    return picked
+
+
+def options_json(**arguments: Any) -> str:
+    """The options of recast-pack in JSON, from arguments for one array; those that are None are left out."""
+    options: dict[str, Any] = {}
+    for argument, value in arguments.items():
+        if value is None and argument != "nan":
+            continue
+        if argument in GOALS:
+            options[argument] = _number(argument, value)
+        elif argument == "range":
+            options["range"] = [_scalar("range", end) for end in _pair(value)]
+        elif argument == "missing":
+            several = isinstance(value, Iterable) and not isinstance(value, str)
+            options["missing"] = [_scalar("missing", one) for one in (value if several else [value])]
+        elif argument == "data_type":
+            options["data_type"] = value if isinstance(value, str) else np.dtype(value).name
+        elif argument == "nan":
+            options.update(_nan(value))
+        else:
+            options[argument] = value
+    return json.dumps({name.replace("_", "-"): value for name, value in options.items()})
+
+
+def _number(argument: str, value: Any) -> float:
+    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{argument} is {value!r}; it must be a number")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{argument} is {value!r}; it must be a finite number")
+    return number
+
+
+def _scalar(argument: str, value: Any) -> int | float | str:
+    return scalar_json(value, argument)
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    try:
+        least, greatest = value
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"range is {value!r}; it must be the least and the greatest value, such as (-40, 55)"
+        ) from None
+    return least, greatest
+
+
+def _nan(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {"no_nan": True}
+    if isinstance(value, str):
+        if value == "auto":
+            return {}
+    elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return {"nan_to": int(value)}
+    raise TypeError(f"nan is {value!r}; it must be an integer, 'auto' or None")

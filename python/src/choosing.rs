@@ -1,0 +1,248 @@
+//! Surveys of `NumPy` arrays, and the codecs that `recast-pack` chooses by them.
+
+use std::sync::Arc;
+
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use rayon::prelude::*;
+use recast_pack::{Choice as Chosen, PackOptions, Survey as Found, choose_checked};
+use serde_json::{Map, Value};
+use zarr_recast::ElementType;
+
+use crate::arrays;
+use crate::chain::{read_data_type, read_fill_value, to_numpy};
+use crate::dtypes::elements;
+use crate::errors::pack_error;
+
+/// Bytes that a thread surveys at once of an array that has no chunks.
+const SPAN: usize = 16 << 20;
+/// Bytes that are encoded, decoded and compared at once; they stay in the cache meanwhile.
+const PIECE: usize = 256 << 10;
+
+fn options(json: &str) -> PyResult<PackOptions> {
+    serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Elements of a contiguous array in native byte order.
+fn block<'a>(array: &'a Bound<'_, PyUntypedArray>, expected: ElementType) -> PyResult<&'a [u8]> {
+    let found = elements(&array.dtype())?;
+    if found.element_type != expected || found.swapped {
+        let other = array.dtype().str()?;
+        return Err(PyTypeError::new_err(format!("a block of {other} in an array of {expected}")));
+    }
+    arrays::bytes(array, expected.size())
+}
+
+/// Surveys the blocks of one array, each by itself; see `zarr_recast.encoding_for`.
+#[pyclass(frozen, module = "zarr_recast._core")]
+pub(crate) struct Surveyor {
+    inner: recast_pack::Surveyor,
+    element_type: ElementType,
+    /// As given, for pickling.
+    arguments: (Py<PyAny>, String, String, u64),
+}
+
+#[pymethods]
+impl Surveyor {
+    #[new]
+    fn new(
+        data_type: &Bound<'_, PyAny>,
+        fill_value: &Bound<'_, PyAny>,
+        attributes: String,
+        options_json: String,
+        size: u64,
+    ) -> PyResult<Self> {
+        let element_type = read_data_type(data_type)?;
+        let fill = read_fill_value(element_type, fill_value)?;
+        let read: Map<String, Value> = serde_json::from_str(&attributes)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let surveyor =
+            recast_pack::Surveyor::for_array(fill, &read, &options(&options_json)?, size)
+                .map_err(|error| pack_error(fill_value.py(), &error))?;
+        let arguments = (fill_value.clone().unbind(), attributes, options_json, size);
+        Ok(Self { inner: surveyor, element_type, arguments })
+    }
+
+    /// What a block holds. An array without chunks is `whole`; several threads survey it.
+    #[pyo3(signature = (block, *, whole=false))]
+    fn survey(
+        &self,
+        py: Python<'_>,
+        block: &Bound<'_, PyUntypedArray>,
+        whole: bool,
+    ) -> PyResult<Survey> {
+        let bytes = self::block(block, self.element_type)?;
+        let span = if whole { SPAN } else { bytes.len().max(1) };
+        let found = py.detach(|| {
+            let spans: Result<Vec<_>, _> =
+                bytes.par_chunks(span).map(|span| self.inner.survey(span)).collect();
+            // In their order, so that the outcome does not depend on the threads.
+            spans?.iter().try_fold(self.inner.survey(&[])?, Found::merge)
+        });
+        found.map(Survey::from).map_err(|error| pack_error(py, &error))
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let Self { element_type, arguments: (fill_value, attributes, options, size), .. } =
+            slf.get();
+        let arguments = (element_type.name(), fill_value.bind(py), attributes, options, *size);
+        Ok((slf.get_type().into_any(), arguments.into_pyobject(py)?))
+    }
+}
+
+/// What some blocks of an array hold. Those of all blocks add up, in any order and from any process.
+#[pyclass(frozen, module = "zarr_recast._core")]
+#[derive(Clone)]
+pub(crate) struct Survey(Arc<Found>);
+
+impl From<Found> for Survey {
+    fn from(found: Found) -> Self {
+        Self(Arc::new(found))
+    }
+}
+
+#[pymethods]
+impl Survey {
+    #[new]
+    fn new(json: &str) -> PyResult<Self> {
+        let found: Found =
+            serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(found.into())
+    }
+
+    /// What both hold together.
+    fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        let merged = Found::clone(&self.0).merge(&other.0);
+        merged.map(Self::from).map_err(|error| pack_error(py, &error))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let json = serde_json::to_string(&*slf.get().0)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok((slf.get_type().into_any(), (json,)))
+    }
+}
+
+/// Codecs for an array. It can be sent to other processes, which choose again.
+#[pyclass(frozen, module = "zarr_recast._core")]
+pub(crate) struct Choice {
+    chosen: Chosen,
+    survey: Survey,
+    options: String,
+    /// Candidates before this one that some element refuted.
+    refuted: usize,
+}
+
+#[pymethods]
+impl Choice {
+    /// What has been chosen by a survey after so many candidates were refuted.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        survey: &Survey,
+        options_json: String,
+        refuted: usize,
+    ) -> PyResult<Self> {
+        let asked = options(&options_json)?;
+        let mut left = refuted;
+        let chosen = py.detach(|| {
+            choose_checked(&survey.0, &asked, |_| match left.checked_sub(1) {
+                None => Ok(()),
+                Some(fewer) => {
+                    left = fewer;
+                    Err(Chosen::refuted("an element is not right"))
+                }
+            })
+        });
+        let chosen = chosen.map_err(|error| pack_error(py, &error))?;
+        Ok(Self { chosen, survey: survey.clone(), options: options_json, refuted })
+    }
+
+    /// The codecs as JSON text.
+    #[getter]
+    fn codecs_json(&self) -> String {
+        let codecs: Value = self.chosen.codecs.iter().map(zarr_recast::Codec::to_json).collect();
+        codecs.to_string()
+    }
+
+    /// Smallest and largest value that the codecs can store.
+    #[getter]
+    fn storable_range<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+        let ends = self.chosen.storable_range;
+        ends.map(|(least, greatest)| Ok((to_numpy(py, least)?, to_numpy(py, greatest)?)))
+            .transpose()
+    }
+
+    /// What is wrong with an element of a block, if anything is.
+    fn check(&self, py: Python<'_>, block: &Bound<'_, PyUntypedArray>) -> PyResult<Option<String>> {
+        let element_type = self.chosen.fill_value.element_type();
+        let bytes = self::block(block, element_type)?;
+        let wrong = py.detach(|| {
+            bytes.par_chunks(PIECE).find_map_first(|piece| self.chosen.check(piece).err())
+        });
+        Ok(wrong.map(|error| format!("{error:#}")))
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let Self { survey, options, refuted, .. } = slf.get();
+        let arguments = (survey.clone(), options, *refuted).into_pyobject(slf.py())?;
+        Ok((slf.get_type().into_any(), arguments))
+    }
+}
+
+/// Choose codecs by a survey. `check` is given each candidate that the survey does not prove right, and says what is wrong
+/// with an element, if anything is.
+#[pyfunction]
+pub(crate) fn choose(
+    py: Python<'_>,
+    survey: &Survey,
+    options_json: String,
+    check: &Bound<'_, PyAny>,
+) -> PyResult<Choice> {
+    let asked = options(&options_json)?;
+    let check = check.clone().unbind();
+    let mut refuted = 0;
+    let mut failed = None;
+    let result = py.detach(|| {
+        choose_checked(&survey.0, &asked, |chosen| {
+            if chosen.is_proven_for_surveyed || failed.is_some() {
+                return Ok(());
+            }
+            let answer = Python::attach(|py| -> PyResult<Option<String>> {
+                let choice = Choice {
+                    chosen: chosen.clone(),
+                    survey: survey.clone(),
+                    options: options_json.clone(),
+                    refuted,
+                };
+                check.bind(py).call1((choice,))?.extract()
+            });
+            match answer {
+                Ok(None) => Ok(()),
+                Ok(Some(wrong)) => {
+                    refuted += 1;
+                    Err(Chosen::refuted(&wrong))
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    Ok(())
+                }
+            }
+        })
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let chosen = result.map_err(|error| pack_error(py, &error))?;
+    Ok(Choice { chosen, survey: survey.clone(), options: options_json, refuted })
+}

@@ -1,0 +1,133 @@
+//! Jobs of `recast-pack` and the command: requests and reports are JSON, to and from `zarr_recast._jobs`.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use recast_pack::{
+    AllClose, ArrayRule, CompareGroupJob, CompareJob, Error, FromCfJob, GroupJob, Job, PackJob,
+    PackOptions, Runtime, is_group,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::errors::pack_error;
+
+/// How often a job looks whether Python has been interrupted.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// What is to be done.
+#[derive(Deserialize)]
+#[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
+enum Request {
+    Pack(Box<Pack>),
+    Verify { a: PathBuf, b: PathBuf, atol: f64, rtol: f64, threads: Option<u16> },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pack {
+    source: PathBuf,
+    target: PathBuf,
+    /// For all arrays, and for single ones of a group.
+    options: PackOptions,
+    rules: BTreeMap<String, PackOptions>,
+    overwrite: bool,
+    dry_run: bool,
+    threads: Option<u16>,
+    max_memory: Option<u64>,
+}
+
+/// Run a job given as JSON; returns its report as JSON.
+#[pyfunction]
+pub(crate) fn run_job(py: Python<'_>, request: &str) -> PyResult<String> {
+    let request: Request =
+        serde_json::from_str(request).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupt);
+    let job = std::thread::spawn(move || run(&request, flag));
+    let mut interrupted = None;
+    while !job.is_finished() {
+        py.detach(|| std::thread::sleep(PATIENCE));
+        if interrupted.is_none() {
+            interrupted = py.check_signals().err();
+            interrupt.store(interrupted.is_some(), Ordering::Relaxed);
+        }
+    }
+    let result = py.detach(|| job.join());
+    if let Some(error) = interrupted {
+        return Err(error);
+    }
+    match result {
+        Ok(Ok(report)) => Ok(report.to_string()),
+        Ok(Err(error)) => Err(pack_error(py, &error)),
+        Err(_) => Err(PyValueError::new_err("a mistake in zarr_recast: the job panicked")),
+    }
+}
+
+fn run(request: &Request, interrupt: Arc<AtomicBool>) -> Result<Value, Error> {
+    match request {
+        Request::Pack(pack) => {
+            let Pack { threads, max_memory, .. } = **pack;
+            pack.run(&Runtime { threads, max_memory, interrupt, ..Runtime::default() })
+        }
+        Request::Verify { a, b, atol, rtol, threads } => {
+            let tolerance = Some(AllClose { atol: *atol, rtol: *rtol });
+            let runtime = Runtime { threads: *threads, interrupt, ..Runtime::default() };
+            if is_group(a) || is_group(b) {
+                let job = CompareGroupJob { tolerance, ..CompareGroupJob::new(a, b) };
+                let report = job.run(&runtime)?;
+                return Ok(json!({ "report": report, "failure": report.failure() }));
+            }
+            let job = CompareJob { tolerance, ..CompareJob::new(a, b) };
+            let report = job.run(&runtime)?;
+            Ok(json!({ "report": report, "failure": report.failure() }))
+        }
+    }
+}
+
+impl Pack {
+    fn run(&self, runtime: &Runtime) -> Result<Value, Error> {
+        let Self { source, target, options, rules, overwrite, .. } = self;
+        let overwrite = *overwrite;
+        if is_group(source) {
+            let rule = |(name, options): (&String, &PackOptions)| ArrayRule {
+                name: name.clone(),
+                options: Some(options.clone()),
+            };
+            let rules = rules.iter().map(rule).collect();
+            let job =
+                GroupJob { overwrite, rules, ..GroupJob::new(source, target, options.clone()) };
+            return self.report(&job, runtime);
+        }
+        if options.from_cf {
+            options.check()?;
+            let PackOptions { decoded_type, shard_codecs, .. } = *options;
+            let job = FromCfJob::new(source, target);
+            let job = FromCfJob { decoded_type, shard_codecs, overwrite, ..job };
+            return self.report(&job, runtime);
+        }
+        let job = PackJob { overwrite, ..PackJob::new(source, target, options.clone()) };
+        self.report(&job, runtime)
+    }
+
+    fn report<J: Job>(&self, job: &J, runtime: &Runtime) -> Result<Value, Error>
+    where
+        J::Report: Serialize,
+    {
+        let report = if self.dry_run { job.dry_run(runtime)? } else { job.run(runtime)? };
+        Ok(json!(report))
+    }
+}
+
+/// Run the `recast` command; returns its exit status.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // made of a Python list
+pub(crate) fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| zarr_recast_cli::run(&arguments))
+}
