@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use recast_kernels::{CastError, OutOfRange, Plan, Reason, Rounding, RunError, Scalar, Step};
+use recast_kernels::{
+    CastError, ElementType, OutOfRange, Plan, Reason, Rounding, RunError, Scalar, Step,
+};
 
 use crate::BindError;
 use crate::chain::Part;
@@ -151,8 +153,7 @@ fn not_encodable(fill: Scalar, failure: &Failure<'_>) -> Diagnostic {
         _ => format!("a result leaves the range of {target}"),
     };
     let way_out = if part.is_cast() {
-        let sentinel = if target.is_signed() { Scalar::min(*target) } else { Scalar::max(*target) };
-        let (key, value) = (to_json(*value), to_json(sentinel));
+        let (key, value) = (to_json(*value), to_json(part.free_code(*target)));
         format!(
             "name it in the scalar_map, for instance \"scalar_map\": {{\"encode\": [[{key}, \
              {value}]], \"decode\": [[{value}, {key}]]}}, or choose another fill value"
@@ -297,6 +298,32 @@ impl Part {
     /// Whether it changes the type, or replaces values of the same one.
     fn is_cast(&self) -> bool {
         self.encode.steps().iter().any(|step| matches!(step, Step::Cast(_)))
+    }
+
+    /// A stored value for one more entry of the map: an end of the type, or the next that no entry has yet.
+    fn free_code(&self, target: ElementType) -> Scalar {
+        let is_signed = target.is_signed();
+        let end = if is_signed { Scalar::min(target) } else { Scalar::max(target) };
+        if !target.is_integer() {
+            return end;
+        }
+        let entries = |plan: &Plan| -> Vec<(Scalar, Scalar)> {
+            let of_step = |step: &Step| match step {
+                Step::Cast(cast) => cast.map.to_vec(),
+                _ => Vec::new(),
+            };
+            plan.steps().iter().flat_map(of_step).collect()
+        };
+        let mut taken: Vec<Scalar> = entries(&self.encode).iter().map(|entry| entry.1).collect();
+        taken.extend(entries(&self.decode).iter().map(|entry| entry.0));
+        let mask = u64::MAX >> (64 - target.bits());
+        let code = |distance: usize| {
+            let distance = distance as u64;
+            let (up, down) = (end.bits().wrapping_add(distance), end.bits().wrapping_sub(distance));
+            Scalar::from_bits(target, if is_signed { up } else { down } & mask)
+        };
+        let mut codes = (0..=taken.len()).map(code);
+        codes.find(|code| !taken.iter().any(|other| other.equals(*code))).unwrap_or(end)
     }
 
     fn encode(&self, value: Scalar) -> Result<Scalar, CastError> {

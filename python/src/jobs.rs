@@ -48,6 +48,13 @@ struct Pack {
 pub(crate) fn run_job(py: Python<'_>, request: &str) -> PyResult<String> {
     let request: Request =
         serde_json::from_str(request).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    if let Request::Pack(pack) = &request
+        && !pack.rules.is_empty()
+        && !is_group(&pack.source)
+    {
+        let text = "is no group, and a dictionary of options is for the arrays of a group";
+        return Err(PyValueError::new_err(format!("{} {text}", pack.source.display())));
+    }
     let interrupt = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupt);
     let job = std::thread::spawn(move || run(&request, flag));

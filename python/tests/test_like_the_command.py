@@ -170,7 +170,7 @@ def test_a_group_is_packed_with_a_bound_for_each_variable(group, tmp_path):
 @pytest.mark.parametrize(
     ("options", "match"),
     [({}, "nothing says"), ({"max_error": 1}, "max-error"), ({"max_abs_error": 1e-30}, "larger"),
-     ({"max_abs_error": "x"}, "max_abs_error is 'x'")],
+     ({"max_abs_error": "x"}, "max_abs_error is 'x'"), ({"max_abs_error": {"p": 1}}, "is no group")],
 )  # fmt: skip
 def test_what_cannot_be_packed_says_why_and_leaves_nothing(group, tmp_path, options, match):
     before = sorted(tmp_path.iterdir())

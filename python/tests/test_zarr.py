@@ -247,6 +247,15 @@ def test_a_refused_fill_value_is_named_as_it_was_given_with_the_codec_that_refus
     assert str(caught.value).startswith(f"fill_value: float32 {fill_value} ")
 
 
+def test_the_code_that_an_error_advises_is_free():
+    taken = {"encode": [(7, 255), (8, 254)], "decode": [(255, 7), (253, 8)]}
+    with pytest.raises(ValueError, match=r'\[\["NaN", 252\]\]'):
+        create(filters=[CastValue(data_type="uint8", scalar_map=taken)], fill_value=np.nan)
+    with pytest.raises(ValueError, match=r'\[\["NaN", -127\]\]'):
+        signed = CastValue(data_type="int8", scalar_map={"encode": [(7, -128)]})
+        create(filters=[signed], fill_value=np.nan)
+
+
 def test_an_element_is_named_by_its_place_in_its_chunk():
     array = create(filters=packed(), fill_value=np.nan)
     with pytest.raises(zarr_recast.CastError, match=r"^element \(1, 2\) of a chunk of shape \(4, 3\)") as caught:
