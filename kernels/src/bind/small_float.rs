@@ -1,23 +1,104 @@
 //! Casts from and to floats of one byte: decoded to float32 and encoded from it, each a stage of its own.
 
+use super::class::FloatType;
 use super::with_rounding;
+use crate::element::BINARY16;
+use crate::ops::float_to_float::{AsF16, Bits, UpperHalves};
 use crate::ops::load;
-use crate::ops::small_float::{Decode, DecodeE8m0, Encode, EncodeE8m0};
+use crate::ops::small_float::{
+    AsSmallFloat, Decode, DecodeByF16, DecodeE5m2, DecodeE8m0, Encode, EncodeE8m0,
+};
 use crate::ops::store::{SaturatedI8, Whole};
-use crate::pipeline::{Same, Units, stage};
-use crate::simd::Simd;
+use crate::pipeline::{Load, Same, Store, Units, stage};
+use crate::simd::{F32s, NearestEven, Simd};
 use crate::stages::Stage;
-use crate::{Cast, ElementType, Format, OutOfRange, Specials};
+use crate::{Cast, ElementType, FloatFormat, Format, OutOfRange, Rounding, Specials};
+
+/// What a decoder is bound to.
+trait Sink<S: Simd> {
+    fn stage<L: Load<S, Unit = F32s<S>>>(self, simd: S, load: L) -> Stage;
+}
+
+struct ToF32;
+struct ToF16;
+struct ToBf16;
+
+impl<S: Simd> Sink<S> for ToF32 {
+    fn stage<L: Load<S, Unit = F32s<S>>>(self, simd: S, load: L) -> Stage {
+        stage(simd, Units(load, Same, Whole))
+    }
+}
+
+impl<S: Simd> Sink<S> for ToF16 {
+    fn stage<L: Load<S, Unit = F32s<S>>>(self, simd: S, load: L) -> Stage {
+        stage(simd, Units(load, Same, AsF16(NearestEven)))
+    }
+}
+
+impl<S: Simd> Sink<S> for ToBf16 {
+    fn stage<L: Load<S, Unit = F32s<S>>>(self, simd: S, load: L) -> Stage {
+        stage(simd, Units(load, Bits, UpperHalves))
+    }
+}
+
+fn decoded<S: Simd>(simd: S, format: FloatFormat, sink: impl Sink<S>) -> Stage {
+    if format == (FloatFormat { mantissa_bits: 2, ..BINARY16 }) {
+        return sink.stage(simd, DecodeE5m2);
+    }
+    match (DecodeByF16::new(format), format.specials) {
+        (Some(decode), _) => sink.stage(simd, decode),
+        (None, Specials::PowersOfTwo) => sink.stage(simd, DecodeE8m0),
+        (None, Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz) => {
+            sink.stage(simd, Decode::new(format))
+        }
+    }
+}
 
 /// float32 of a one-byte float.
 pub(super) fn decode<S: Simd>(simd: S, source: ElementType) -> Option<Stage> {
     let Format::Float(format) = source.format() else { return None };
-    Some(match format.specials {
-        Specials::PowersOfTwo => stage(simd, Units(DecodeE8m0, Same, Whole)),
-        Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz => {
-            stage(simd, Units(Decode::new(format), Same, Whole))
+    Some(decoded(simd, format, ToF32))
+}
+
+/// `float16` or `bfloat16` of a one-byte float, whose values they have; none for the others.
+pub(super) fn decode_to_short<S: Simd>(
+    simd: S,
+    source: ElementType,
+    target: FloatType,
+) -> Option<Stage> {
+    let Format::Float(format) = source.format() else { return None };
+    match target {
+        FloatType::Float16 if format.specials != Specials::PowersOfTwo => {
+            Some(decoded(simd, format, ToF16))
         }
-    })
+        FloatType::BFloat16 => Some(decoded(simd, format, ToBf16)),
+        FloatType::Float16 | FloatType::Float32 | FloatType::Float64 => None,
+    }
+}
+
+/// A one-byte float of a float of at most 32 bits, to nearest-even by way of `float16`; none where it does not serve.
+pub(super) fn encode_by_f16<S: Simd>(simd: S, source: FloatType, cast: &Cast) -> Option<Stage> {
+    fn encoded<S: Simd>(
+        simd: S,
+        source: FloatType,
+        store: impl Store<S, F32s<S>>,
+    ) -> Option<Stage> {
+        Some(match source {
+            FloatType::Float16 => stage(simd, Units(load::Float16, Same, store)),
+            FloatType::BFloat16 => stage(simd, Units(load::BFloat16, Same, store)),
+            FloatType::Float32 => stage(simd, Units(load::Float32, Same, store)),
+            FloatType::Float64 => return None,
+        })
+    }
+    let Format::Float(format) = cast.target.format() else { return None };
+    if cast.rounding != Rounding::NearestEven {
+        return None;
+    }
+    if cast.out_of_range == OutOfRange::Clamp {
+        encoded(simd, source, AsSmallFloat::<false>::new(format)?)
+    } else {
+        encoded(simd, source, AsSmallFloat::<true>::new(format)?)
+    }
 }
 
 /// A one-byte float of float32. `infinity_fails` says that an infinity may stand for a number beyond float32.

@@ -56,6 +56,12 @@ fn bind_cast<S: Simd>(
         ) => None,
         (Class::SubByte | Class::SmallFloat, Class::Int(_) | Class::Float(_)) => {
             left_out_small_types!();
+            if let (Class::SmallFloat, Class::Float(to), None) =
+                (Class::of(source), Class::of(cast.target), entry)
+                && let Some(stage) = small_float::decode_to_short(simd, source, to)
+            {
+                return Some(vec![stage]);
+            }
             // Its values as the wider type's, first.
             let (widen, wide) = widen(simd, source)?;
             let entry = match entry {
@@ -86,6 +92,11 @@ fn bind_cast<S: Simd>(
         }
         (Class::Float(from), Class::SmallFloat) => {
             left_out_small_types!();
+            if entry.is_none()
+                && let Some(stage) = small_float::encode_by_f16(simd, from, cast)
+            {
+                return Some(vec![stage]);
+            }
             let odd = float_to_float::to_odd_f32(
                 simd,
                 from,

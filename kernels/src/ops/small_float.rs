@@ -1,8 +1,10 @@
 //! Floats of at most 16 bits, by arithmetic in 32-bit lanes: one decoder and one encoder for all formats, which
 //! read the format's constants from registers; `float8_e8m0fnu`, which has no mantissa, has its own.
 
-use crate::pipeline::{Each, Load, failing_lanes};
-use crate::simd::{F32s, I32s, Round, Simd};
+use super::int::IntUnit;
+use crate::element::BINARY16;
+use crate::pipeline::{Each, Load, Store, failing_lanes};
+use crate::simd::{F32s, I16s, I32s, NearestEven, Round, Simd};
 use crate::{FloatFormat, Rounding, Specials};
 
 const MANTISSA_BITS: u32 = 23;
@@ -80,6 +82,101 @@ impl<S: Simd> Load<S> for Decode {
         let is_only_nan = simd.eq_i32(byte, simd.splat_i32(self.nan));
         let value = simd.select_i32(is_only_nan, simd.splat_i32(INFINITY | QUIET), value);
         F32s(simd.f32_from_bits(value))
+    }
+}
+
+/// Decodes one-byte floats of at most five bits of exponent by way of `float16`: with exponent and mantissa moved to
+/// their places there, the bits stand for the value times a power of two, subnormals too. NaNs as in [`Decode`].
+#[derive(Clone, Copy)]
+pub(crate) struct DecodeByF16 {
+    /// Places of the mantissa, and of the sign, below those of `float16`.
+    shift: u32,
+    sign_shift: u32,
+    magnitude: i64,
+    /// The magnitude of infinity, in place; beyond all magnitudes where there is none.
+    infinity: i64,
+    /// The pattern of the only NaN of a format without infinity; no byte where there is none.
+    nan: i64,
+    /// What the bits are to be multiplied with.
+    scale: f32,
+}
+
+/// Whether `float16` has the values of a one-byte format, but for a power of two that all of them are multiplied
+/// with: not of one whose greatest exponent would mean infinity there.
+fn is_part_of_f16(format: FloatFormat) -> bool {
+    match format.specials {
+        Specials::Ieee => format.exponent_bits <= BINARY16.exponent_bits,
+        Specials::FiniteOnly | Specials::Fnuz => format.exponent_bits < BINARY16.exponent_bits,
+        Specials::PowersOfTwo => false,
+    }
+}
+
+/// A power of two as float32.
+fn power_of_two(exponent: i32) -> f32 {
+    f32::from_bits(((BIAS + exponent) as u32) << MANTISSA_BITS)
+}
+
+impl DecodeByF16 {
+    /// None for a format that is no part of `float16`.
+    pub(crate) fn new(format: FloatFormat) -> Option<Self> {
+        if !is_part_of_f16(format) {
+            return None;
+        }
+        let FloatFormat { mantissa_bits, bias, specials, .. } = format;
+        let (half, magnitude_bits) = (BINARY16, format.bits() - 1);
+        let shift = half.mantissa_bits - mantissa_bits;
+        let (infinity, nan) = match specials {
+            Specials::Ieee => (i64::from(format.infinity_bits() as u16) << shift, -1),
+            Specials::Fnuz => (0x7fff, 1 << magnitude_bits),
+            Specials::FiniteOnly | Specials::PowersOfTwo => (0x7fff, -1),
+        };
+        Some(Self {
+            shift,
+            sign_shift: half.bits() - 1 - magnitude_bits,
+            magnitude: (1 << magnitude_bits) - 1,
+            infinity,
+            nan,
+            scale: power_of_two(half.bias - bias),
+        })
+    }
+}
+
+impl<S: Simd> Load<S> for DecodeByF16 {
+    const SIZE: usize = 1;
+    type Unit = F32s<S>;
+
+    #[inline(always)]
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
+        let splat = I16s::<S>::splat;
+        // SAFETY: the caller vouches for the group, and this is the half of it that has the unit.
+        let byte = I16s(unsafe { simd.load_u8_to_i16(p.wrapping_add(UNIT / 2 * (S::BYTES / 2))) });
+        let magnitude = byte.and(simd, splat(simd, self.magnitude));
+        let aligned = I16s(simd.shl_i16_by(magnitude.0, self.shift));
+        let infinity = splat(simd, self.infinity);
+        let special = aligned.or(simd, splat(simd, BINARY16.infinity_bits() as i64));
+        let value = aligned.max::<true>(simd, infinity).select_eq(simd, aligned, special, aligned);
+        let sign = I16s(simd.shl_i16_by(byte.0, self.sign_shift));
+        let value = value.or(simd, sign.and(simd, splat(simd, 0x8000)));
+        let quiet = splat(simd, BINARY16.nan_bits().unwrap_or_default() as i64);
+        let value = byte.select_eq(simd, splat(simd, self.nan), quiet, value);
+        let unit = simd.f16_to_f32(value.0)[UNIT % 2];
+        F32s(simd.mul_f32(unit, simd.splat_f32(self.scale)))
+    }
+}
+
+/// Decodes `float8_e5m2`, the upper half of `float16`.
+#[derive(Clone, Copy)]
+pub(crate) struct DecodeE5m2;
+
+impl<S: Simd> Load<S> for DecodeE5m2 {
+    const SIZE: usize = 1;
+    type Unit = F32s<S>;
+
+    #[inline(always)]
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
+        // SAFETY: the caller vouches for the group, and this is the half of it that has the unit.
+        let byte = unsafe { simd.load_u8_to_i16(p.wrapping_add(UNIT / 2 * (S::BYTES / 2))) };
+        F32s(simd.f16_to_f32(simd.shl_i16_by(byte, 8))[UNIT % 2])
     }
 }
 
@@ -203,6 +300,145 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS>
             *fail = simd.or_m32(*fail, simd.and_m32(beyond, finite));
         }
         I32s(simd.or_i32(unsigned, sign))
+    }
+}
+
+/// Writes float32 in a format of which `float16` has all values but for a power of two, to nearest-even. Two bits more
+/// than the format's mantissa are kept, the last of which says whether any below was set; `float16` has those exactly,
+/// and 16-bit lanes round them. With `FAILS`, what rounds out of range fails, and infinity, which the reference lets
+/// pass where it may; without, infinity where the format has none.
+#[derive(Clone, Copy)]
+pub(crate) struct AsSmallFloat<const FAILS: bool> {
+    /// Bits of float32 that are folded into the one above them.
+    folded: i32,
+    scale: f32,
+    /// Places of a mantissa, and of the sign, of `float16` beyond the format's.
+    dropped: u32,
+    sign_shift: u32,
+    /// One less than half a unit in the last place of the format.
+    below_half: i64,
+    /// The magnitude of the greatest finite value, and what stands for those out of range.
+    max: i64,
+    overflow: i64,
+    nan: i64,
+    /// Bits of a NaN's payload that are kept.
+    payload: i64,
+    /// The magnitude that loses its sign: zero, or none.
+    unsigned: i64,
+    /// The magnitude of a number from which on it fails, and the greatest of `float16` that does not because of
+    /// being NaN.
+    failing: f32,
+    greatest: i64,
+}
+
+impl<const FAILS: bool> AsSmallFloat<FAILS> {
+    /// None for a format that is no part of `float16`, or whose mantissa is too long: half of its least subnormal and
+    /// the bits below it that are kept would lie beyond the least one of `float16`, 2^−24.
+    pub(crate) fn new(format: FloatFormat) -> Option<Self> {
+        let FloatFormat { mantissa_bits, bias, specials, .. } = format;
+        if !is_part_of_f16(format) || 14 + mantissa_bits + 1 + mantissa_bits + 2 > 24 {
+            return None;
+        }
+        let has_infinity = specials == Specials::Ieee;
+        let dropped = BINARY16.mantissa_bits - mantissa_bits;
+        let max = format.max_bits() as i64;
+        let nan = format.nan_bits();
+        Some(Self {
+            folded: (1 << (MANTISSA_BITS - mantissa_bits - 2)) - 1,
+            scale: power_of_two(bias - BINARY16.bias),
+            dropped,
+            sign_shift: BINARY16.bits() - format.bits(),
+            below_half: (1 << (dropped - 1)) - 1,
+            max,
+            overflow: if has_infinity { max + 1 } else { max },
+            nan: nan.unwrap_or_default() as i64,
+            payload: if has_infinity { (1 << mantissa_bits) - 1 } else { 0 },
+            unsigned: if specials == Specials::Fnuz { 0 } else { -1 },
+            failing: if has_infinity { f32::NAN } else { f32::INFINITY },
+            greatest: if nan.is_none() { BINARY16.infinity_bits() as i64 } else { 0x7fff },
+        })
+    }
+
+    /// Two units as bytes in 16-bit lanes.
+    #[inline(always)]
+    fn encode<S: Simd>(self, simd: S, units: [F32s<S>; 2], seen: &mut Seen<S>) -> I16s<S> {
+        let splat = I16s::<S>::splat;
+        let [a, b] = units;
+        let [a, b] = [self.fold(simd, a, seen), self.fold(simd, b, seen)];
+        let half = I16s::<S>(simd.f32_to_f16(a.0, b.0, NearestEven));
+        let magnitude = half.and(simd, splat(simd, 0x7fff));
+        let kept = I16s::<S>(simd.shr_u16_by(magnitude.0, self.dropped));
+        let odd = kept.and(simd, splat(simd, 1));
+        let carried =
+            simd.add_i16(simd.add_i16(magnitude.0, splat(simd, self.below_half).0), odd.0);
+        let rounded = I16s::<S>(simd.shr_u16_by(carried, self.dropped));
+        let nan = kept.and(simd, splat(simd, self.payload)).or(simd, splat(simd, self.nan));
+        let infinity = splat(simd, BINARY16.infinity_bits() as i64);
+        let number = magnitude.max::<true>(simd, infinity);
+        let finite = rounded.min::<true>(simd, splat(simd, self.overflow));
+        let unsigned = number.select_eq(simd, infinity, finite, nan);
+        let sign = half.and(simd, splat(simd, 0x8000));
+        let sign = I16s::<S>(simd.shr_u16_by(sign.0, self.sign_shift));
+        let zero = splat(simd, 0);
+        let sign = unsigned.select_eq(simd, splat(simd, self.unsigned), zero, sign);
+        seen.magnitude = seen.magnitude.max::<true>(simd, magnitude);
+        if FAILS {
+            let rounded = number.select_eq(simd, infinity, rounded, zero);
+            seen.rounded = seen.rounded.max::<true>(simd, rounded);
+        }
+        unsigned.or(simd, sign)
+    }
+
+    /// A unit on the scale of `float16`, with the bits that it has.
+    #[inline(always)]
+    fn fold<S: Simd>(self, simd: S, x: F32s<S>, seen: &mut Seen<S>) -> F32s<S> {
+        if !FAILS {
+            seen.number = simd.max_number_f32(simd.abs_f32(x.0), seen.number);
+        }
+        let (bits, mask) = (simd.bits_f32(x.0), simd.splat_i32(self.folded));
+        let carried = simd.add_i32(simd.and_i32(bits, mask), mask);
+        let folded = simd.andnot_i32(mask, simd.or_i32(carried, bits));
+        F32s(simd.mul_f32(simd.f32_from_bits(folded), simd.splat_f32(self.scale)))
+    }
+}
+
+/// The greatest that [`AsSmallFloat`] has met.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<S: Simd> {
+    /// Magnitudes of numbers.
+    number: S::F32,
+    /// Magnitudes as `float16`.
+    magnitude: I16s<S>,
+    /// Encoded magnitudes of numbers.
+    rounded: I16s<S>,
+}
+
+impl<S: Simd, const FAILS: bool> Store<S, F32s<S>> for AsSmallFloat<FAILS> {
+    const SIZE: usize = 1;
+    type Fail = Seen<S>;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> Seen<S> {
+        let zero = I16s::splat(simd, 0);
+        Seen { number: simd.splat_f32(0.0), magnitude: zero, rounded: zero }
+    }
+    #[inline(always)]
+    unsafe fn store(self, simd: S, p: *mut u8, group: [F32s<S>; 4], seen: &mut Seen<S>) {
+        let low = self.encode(simd, [group[0], group[1]], seen);
+        let high = self.encode(simd, [group[2], group[3]], seen);
+        let packed = simd.pack_i16_to_u8(low.0, high.0);
+        // SAFETY: the caller vouches for a group at `p`, which is one register.
+        unsafe { simd.store_i8(p, simd.order_i8(packed)) };
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, seen: Seen<S>) -> bool {
+        let beyond = |greatest: I16s<S>, limit: i64| {
+            let limit = I16s::splat(simd, limit);
+            greatest.max::<true>(simd, limit).xor(simd, limit).nonzero(simd)
+        };
+        simd.any_m32(simd.le_f32(simd.splat_f32(self.failing), seen.number))
+            | beyond(seen.magnitude, self.greatest)
+            | beyond(seen.rounded, self.max)
     }
 }
 

@@ -411,6 +411,16 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn shl_i16_by(self, a: I, count: u32) -> I {
+        self.avx2._mm256_sll_epi16(a, self.sse2._mm_cvtsi32_si128(count as i32))
+    }
+
+    #[inline(always)]
+    fn shr_u16_by(self, a: I, count: u32) -> I {
+        self.avx2._mm256_srl_epi16(a, self.sse2._mm_cvtsi32_si128(count as i32))
+    }
+
+    #[inline(always)]
     fn shl_i32_by(self, a: I, count: u32) -> I {
         self.avx2._mm256_sll_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
     }
@@ -557,6 +567,16 @@ impl Simd for Avx2 {
     fn f64_to_f32(self, [a, b]: [D; 2]) -> F {
         let (low, high) = (self.avx._mm256_cvtpd_ps(a), self.avx._mm256_cvtpd_ps(b));
         self.avx._mm256_insertf128_ps::<1>(self.avx._mm256_castps128_ps256(low), high)
+    }
+
+    #[inline(always)]
+    fn f16_to_f32(self, a: I) -> [F; 2] {
+        let low = self.avx._mm256_castsi256_si128(a);
+        let high = self.avx2._mm256_extracti128_si256::<1>(a);
+        // SAFETY: the token is proof of F16C.
+        let low = unsafe { _mm256_cvtph_ps(low) };
+        // SAFETY: as above.
+        [low, unsafe { _mm256_cvtph_ps(high) }]
     }
 
     #[inline(always)]

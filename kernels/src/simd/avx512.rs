@@ -436,6 +436,16 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn shl_i16_by(self, a: I, count: u32) -> I {
+        self.0.avx512bw._mm512_sll_epi16(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
+    }
+
+    #[inline(always)]
+    fn shr_u16_by(self, a: I, count: u32) -> I {
+        self.0.avx512bw._mm512_srl_epi16(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
+    }
+
+    #[inline(always)]
     fn shl_i32_by(self, a: I, count: u32) -> I {
         self.0.avx512f._mm512_sll_epi32(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
     }
@@ -515,6 +525,12 @@ impl Simd for Avx512 {
         let (f, dq) = (self.0.avx512f, self.0.avx512dq);
         let (low, high) = (f._mm512_cvtpd_ps(a), f._mm512_cvtpd_ps(b));
         dq._mm512_insertf32x8::<1>(f._mm512_castps256_ps512(low), high)
+    }
+
+    #[inline(always)]
+    fn f16_to_f32(self, a: I) -> [F; 2] {
+        let [low, high] = self.halves(a);
+        [self.0.avx512f._mm512_cvtph_ps(low), self.0.avx512f._mm512_cvtph_ps(high)]
     }
 
     #[inline(always)]

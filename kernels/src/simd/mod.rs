@@ -209,6 +209,10 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn min_u16(self, a: Self::I16, b: Self::I16) -> Self::I16;
     fn max_u16(self, a: Self::I16, b: Self::I16) -> Self::I16;
     fn select_eq_i16(self, x: Self::I16, key: Self::I16, a: Self::I16, b: Self::I16) -> Self::I16;
+    /// By the same count in every lane, below 16.
+    fn shl_i16_by(self, a: Self::I16, count: u32) -> Self::I16;
+    /// As [`Simd::shl_i16_by`].
+    fn shr_u16_by(self, a: Self::I16, count: u32) -> Self::I16;
     fn nonzero_i16(self, a: Self::I16) -> bool;
 
     // 32-bit integers
@@ -274,6 +278,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn u64_to_f64(self, a: Self::I64) -> Self::F64;
 
     // Float to float; NaNs become quiet and keep their sign and leading payload bits.
+    fn f16_to_f32(self, a: Self::I16) -> [Self::F32; 2];
     fn f32_to_f64(self, a: Self::F32) -> [Self::F64; 2];
     /// To nearest-even; what overflows becomes infinite.
     fn f64_to_f32(self, a: [Self::F64; 2]) -> Self::F32;

@@ -520,6 +520,16 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
+    fn shl_i16_by(self, a: I16, count: u32) -> I16 {
+        self.neon.vshlq_u16(a, self.neon.vdupq_n_s16(count as i16))
+    }
+
+    #[inline(always)]
+    fn shr_u16_by(self, a: I16, count: u32) -> I16 {
+        self.neon.vshlq_u16(a, self.neon.vdupq_n_s16(-(count as i16)))
+    }
+
+    #[inline(always)]
     fn shl_i32_by(self, a: I32, count: u32) -> I32 {
         self.neon.vshlq_u32(a, self.neon.vdupq_n_s32(count as i32))
     }
@@ -608,6 +618,14 @@ impl Simd for Neon {
     #[inline(always)]
     fn f64_to_f32(self, [a, b]: [F64; 2]) -> F32 {
         self.neon.vcvt_high_f32_f64(self.neon.vcvt_f32_f64(a), b)
+    }
+
+    #[inline(always)]
+    fn f16_to_f32(self, a: I16) -> [F32; 2] {
+        // SAFETY: the token is proof of NEON.
+        let low = unsafe { low_f16_to_f32(a) };
+        // SAFETY: as above.
+        [low, unsafe { high_f16_to_f32(a) }]
     }
 
     #[inline(always)]
