@@ -49,12 +49,13 @@ fn bind_cast<S: Simd>(
         (Class::Float(from), Class::Int(to)) => float_to_int::bind(simd, from, to, cast, entry),
         (Class::Int(from), Class::Float(to)) => int_to_float::bind(simd, from, to, cast, entry),
         (Class::Float(from), Class::Float(to)) => float_to_float::bind(simd, from, to, cast, entry),
-        (Class::Int(IntType { width: Width::W8, .. }), Class::SmallFloat)
+        (Class::Int(IntType { width: Width::W8, .. }) | Class::SubByte, Class::SmallFloat)
         | (
-            Class::SubByte | Class::SmallFloat,
+            Class::SmallFloat,
             Class::Int(IntType { width: Width::W8, .. }) | Class::SubByte | Class::SmallFloat,
         ) => None,
-        (Class::SubByte | Class::SmallFloat, Class::Int(_) | Class::Float(_)) => {
+        (Class::SubByte | Class::SmallFloat, Class::Int(_) | Class::Float(_))
+        | (Class::SubByte, Class::SubByte) => {
             left_out_small_types!();
             if let (Class::SmallFloat, Class::Float(to), None) =
                 (Class::of(source), Class::of(cast.target), entry)
