@@ -4,12 +4,13 @@ use super::class::FloatType;
 use super::with_rounding;
 use crate::element::BINARY16;
 use crate::ops::float_to_float::{AsF16, Bits, UpperHalves};
+use crate::ops::int::{Short, WidenedByte};
 use crate::ops::load;
 use crate::ops::small_float::{
-    AsSmallFloat, Decode, DecodeByF16, DecodeE5m2, DecodeE8m0, Encode, EncodeE8m0,
+    AsSmallFloat, Decode, DecodeByF16, DecodeE5m2, DecodeE8m0, E5m2ToF16, Encode, EncodeE8m0,
 };
 use crate::ops::store::{SaturatedI8, Whole};
-use crate::pipeline::{Load, Same, Store, Units, stage};
+use crate::pipeline::{Load, Same, Shorts, Store, Units, stage};
 use crate::simd::{F32s, NearestEven, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, FloatFormat, Format, OutOfRange, Rounding, Specials};
@@ -41,8 +42,11 @@ impl<S: Simd> Sink<S> for ToBf16 {
     }
 }
 
+/// The upper half of `float16`.
+const E5M2: FloatFormat = FloatFormat { mantissa_bits: 2, ..BINARY16 };
+
 fn decoded<S: Simd>(simd: S, format: FloatFormat, sink: impl Sink<S>) -> Stage {
-    if format == (FloatFormat { mantissa_bits: 2, ..BINARY16 }) {
+    if format == E5M2 {
         return sink.stage(simd, DecodeE5m2);
     }
     match (DecodeByF16::new(format), format.specials) {
@@ -68,6 +72,9 @@ pub(super) fn decode_to_short<S: Simd>(
 ) -> Option<Stage> {
     let Format::Float(format) = source.format() else { return None };
     match target {
+        FloatType::Float16 if format == E5M2 => {
+            Some(stage(simd, Shorts(WidenedByte::<false>, E5m2ToF16, Short)))
+        }
         FloatType::Float16 if format.specials != Specials::PowersOfTwo => {
             Some(decoded(simd, format, ToF16))
         }

@@ -3,7 +3,7 @@
 
 use super::int::IntUnit;
 use crate::element::BINARY16;
-use crate::pipeline::{Each, Load, Store, failing_lanes};
+use crate::pipeline::{Each, Load, Store, failing_lanes, infallible};
 use crate::simd::{F32s, I16s, I32s, NearestEven, Round, Simd};
 use crate::{FloatFormat, Rounding, Specials};
 
@@ -178,6 +178,22 @@ impl<S: Simd> Load<S> for DecodeE5m2 {
         let byte = unsafe { simd.load_u8_to_i16(p.wrapping_add(UNIT / 2 * (S::BYTES / 2))) };
         F32s(simd.f16_to_f32(simd.shl_i16_by(byte, 8))[UNIT % 2])
     }
+}
+
+/// `float8_e5m2`, widened, to `float16`. NaNs become quiet, which a conversion there and back need not make them
+/// where the compiler leaves it out.
+#[derive(Clone, Copy)]
+pub(crate) struct E5m2ToF16;
+
+infallible! {
+    [] E5m2ToF16: I16s<S> => I16s<S>, |self, simd, x| {
+        let splat = I16s::<S>::splat;
+        let bits = I16s::<S>(simd.shl_i16_by(x.0, 8));
+        let quiet = bits.or(simd, splat(simd, 0x0200));
+        let infinity = splat(simd, BINARY16.infinity_bits() as i64);
+        let magnitude = bits.and(simd, splat(simd, 0x7fff));
+        magnitude.max::<true>(simd, infinity).select_eq(simd, infinity, bits, quiet)
+    };
 }
 
 /// Decodes `float8_e8m0fnu`, powers of two, to float32.
