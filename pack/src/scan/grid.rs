@@ -66,14 +66,25 @@ pub(crate) struct Distance {
 
 /// For each round scale, how far the farthest of some values is from the nearest multiple of its step; infinite
 /// where that is not known, as it is more than a part of the step.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Grids(Vec<f64>);
+#[derive(Clone, Debug)]
+pub(crate) struct Grids {
+    distances: Vec<f64>,
+    /// The range of the values, if there are any.
+    range: Option<(f64, f64)>,
+    /// Whether on each grid that is left one point is the nearest to all of that range, so that more values from
+    /// it tell nothing.
+    is_settled: bool,
+}
 
 impl Grids {
     /// Of no values. Only of floating-point numbers are grids known.
     pub(crate) fn new(element_type: ElementType) -> Self {
-        let distance = if element_type.is_float() { 0.0 } else { f64::INFINITY };
-        Self(vec![distance; ROUND_SCALES.len()])
+        let distances = vec![0.0; ROUND_SCALES.len()];
+        let none = Self { distances, range: None, is_settled: false };
+        if element_type.is_float() {
+            return none;
+        }
+        Self { distances: vec![f64::INFINITY; ROUND_SCALES.len()], is_settled: true, ..none }
     }
 
     /// Of scales and distances that [`Self::known`] gave.
@@ -82,42 +93,50 @@ impl Grids {
             let is_it = |(one, _): &&(f64, f64)| one.total_cmp(&scale.value).is_eq();
             known.iter().find(is_it).map_or(f64::INFINITY, |&(_, distance)| distance)
         };
-        Self(ROUND_SCALES.iter().map(of_scale).collect())
+        let distances = ROUND_SCALES.iter().map(of_scale).collect();
+        Self { distances, range: None, is_settled: false }
     }
 
     /// The scales of the grids that are not given up, each with the distance.
     pub(crate) fn known(&self) -> impl Iterator<Item = (f64, f64)> {
-        let pairs = ROUND_SCALES.iter().map(|scale| scale.value).zip(self.0.iter().copied());
+        let scales = ROUND_SCALES.iter().map(|scale| scale.value);
+        let pairs = scales.zip(self.distances.iter().copied());
         pairs.filter(|(_, distance)| distance.is_finite())
     }
 
-    /// Whether all grids are given up, so that more values tell nothing.
-    pub(crate) fn are_given_up(&self) -> bool {
-        self.0.iter().all(|distance| distance.is_infinite())
+    /// Whether values of this range can tell anything new; without values its ends are the wrong way round.
+    pub(crate) fn may_change(&self, least: f64, greatest: f64) -> bool {
+        let is_inside = |(a, b): (f64, f64)| a <= least && greatest <= b;
+        let has_all =
+            self.range.map_or(self.distances.iter().all(|one| one.is_infinite()), is_inside);
+        least <= greatest && !(self.is_settled && has_all)
     }
 
     /// Adds values, which are finite.
     pub(crate) fn add(&mut self, values: &[f64]) {
-        let magnitude = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if least > greatest {
+            return;
+        }
+        let magnitude = least.abs().max(greatest.abs());
         // What was found of the grids that these values were compared with.
         let mut compared: Vec<(&RoundScale, f64)> = Vec::new();
-        for (scale, total) in ROUND_SCALES.iter().zip(&mut self.0) {
+        for (scale, total) in ROUND_SCALES.iter().zip(&mut self.distances) {
             if total.is_infinite() {
                 continue;
             }
             let RoundScale { value: factor, .. } = *scale;
-            let steps = magnitude * factor;
             let coarser = || {
                 let is_coarser = |(coarser, distance): &&(&RoundScale, f64)| {
                     distance * factor <= CLOSE && scale.refines(coarser)
                 };
                 compared.iter().find(is_coarser).map(|&(_, distance)| distance)
             };
-            let distance = if steps > MOST_STEPS {
+            let distance = if magnitude * factor > MOST_STEPS {
                 f64::INFINITY
-            } else if steps <= FARTHEST {
-                // All are nearest to 0.
-                magnitude
+            } else if let Some(point) = one_point(least, greatest, factor) {
+                (least - point).abs().max((greatest - point).abs())
             } else if let Some(distance) = coarser() {
                 distance
             } else {
@@ -128,22 +147,40 @@ impl Grids {
             let is_given_up = distance * factor > FARTHEST;
             *total = if is_given_up { f64::INFINITY } else { total.max(distance) };
         }
+        self.extend_range((least, greatest));
+    }
+
+    fn extend_range(&mut self, (least, greatest): (f64, f64)) {
+        let (a, b) = self.range.unwrap_or((least, greatest));
+        let (least, greatest) = (a.min(least), b.max(greatest));
+        self.range = Some((least, greatest));
+        let is_settled = self.known().all(|(scale, _)| one_point(least, greatest, scale).is_some());
+        self.is_settled = is_settled;
     }
 
     /// Adds what other values are.
     pub(crate) fn absorb(&mut self, other: &Self) {
-        for (distance, &more) in self.0.iter_mut().zip(&other.0) {
+        for (distance, &more) in self.distances.iter_mut().zip(&other.distances) {
             *distance = distance.max(more);
+        }
+        if let Some(range) = other.range {
+            self.extend_range(range);
         }
     }
 
     /// Of the grid with this scale; none if it is no round one.
     pub(crate) fn distance(&self, scale: f64) -> Option<Distance> {
         let index = ROUND_SCALES.binary_search_by(|one| one.value.total_cmp(&scale)).ok()?;
-        let &greatest = self.0.get(index)?;
+        let &greatest = self.distances.get(index)?;
         let least = if greatest.is_finite() { greatest } else { FARTHEST / scale };
         Some(Distance { least, greatest })
     }
+}
+
+/// The multiple of a step that is nearest to both ends of a range, and so to all that lies between them.
+fn one_point(least: f64, greatest: f64, scale: f64) -> Option<f64> {
+    let [first, last] = [least, greatest].map(|end| (end * scale).round());
+    (first == last).then_some(first / scale)
 }
 
 /// How many steps the farthest value is from the nearest whole number of them, or more than [`FARTHEST`].
@@ -205,10 +242,28 @@ mod tests {
         let (mut ab, mut ba) = (a.clone(), b.clone());
         ab.absorb(&b);
         ba.absorb(&a);
-        assert_eq!(ab, ba);
-        assert_eq!(ab, grids(&[1.25, 7.0, 0.3, 1e9]));
-        assert_eq!(Grids::of(&ab.known().collect::<Vec<_>>()), ab);
-        assert!(!ab.are_given_up());
-        assert!(Grids::new(ElementType::Int16).are_given_up());
+        let known = |grids: &Grids| grids.known().collect::<Vec<_>>();
+        assert_eq!(known(&ab), known(&ba));
+        assert_eq!(known(&ab), known(&grids(&[1.25, 7.0, 0.3, 1e9])));
+        assert_eq!(known(&Grids::of(&known(&ab))), known(&ab));
+        assert!(!Grids::new(ElementType::Int16).may_change(0.0, 1.0));
+    }
+
+    /// Most values are on no grid, and need not be looked at for long.
+    #[test]
+    fn values_tell_nothing_new_where_only_coarse_grids_are_left() {
+        let part = |index: i32| (f64::from(index) * 0.754_877_666).fract();
+        let values: Vec<f64> = (0..2000).map(|index| 280.3 + part(index)).collect();
+        let mut found = grids(&values);
+        let (least, greatest) = found.range.unwrap();
+        assert!(!found.may_change(least, greatest) && !found.may_change(280.5, 280.6));
+        assert!(!found.may_change(f64::INFINITY, f64::NEG_INFINITY));
+        let before: Vec<(f64, f64)> = found.known().collect();
+        assert!(before.len() > 20);
+        found.add(&[280.5, 280.6, 281.1]);
+        assert_eq!(found.known().collect::<Vec<_>>(), before);
+        assert!(found.may_change(least, 300.0) && found.may_change(-1.0, greatest));
+        // On the grid of 1 another value between these would be seen.
+        assert!(grids(&[1.0, 3.0]).may_change(1.5, 1.5));
     }
 }

@@ -1,6 +1,8 @@
 //! The first pass over an array, block by block: what each holds is found here, whether the blocks are chunks
 //! that are read or memory of the caller.
 
+use std::sync::{Mutex, PoisonError};
+
 use anyhow::{anyhow, bail};
 use recast_kernels::Scalar;
 use serde_json::{Map, Value};
@@ -127,6 +129,7 @@ fn survey_as<N: Number>(source: &Source, markers: &Markers, workers: &Workers) -
     let mut total = surveyor.nothing();
     workers.run(source.pass("range"), source.chunks(), work, |found| {
         total.absorb(&found);
+        prepared.grids.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&total.grids);
         Ok(())
     })?;
     Ok(total)
@@ -200,6 +203,8 @@ struct Prepared<'a, N> {
     step: u64,
     /// An excerpt is kept whose number is not above this.
     greatest_key: u64,
+    /// The grids of the blocks so far: what others have given up need not be looked for.
+    grids: Mutex<Grids>,
 }
 
 impl<'a, N: Number> Prepared<'a, N> {
@@ -212,7 +217,8 @@ impl<'a, N: Number> Prepared<'a, N> {
         let bytes = surveyor.elements.saturating_mul(element_type.size() as u64);
         let greatest_key = u64::MAX.checked_div(bytes.div_ceil(EXCERPTS)).unwrap_or(u64::MAX);
         let step = (surveyor.elements / SAMPLE).max(1);
-        Ok(Self { surveyor, reader, apart, step, greatest_key })
+        let grids = Mutex::new(Grids::new(element_type));
+        Ok(Self { surveyor, reader, apart, step, greatest_key, grids })
     }
 }
 
@@ -248,9 +254,10 @@ type Infinite = (usize, &'static str);
 
 impl<'a, N: Number> Block<'a, N> {
     fn new(prepared: &'a Prepared<'a, N>) -> Self {
+        let grids = prepared.grids.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Self {
             prepared,
-            survey: prepared.surveyor.nothing(),
+            survey: Survey { grids, ..prepared.surveyor.nothing() },
             tally: Tally::new(),
             first_infinite: None,
             until_next: 0,
@@ -341,7 +348,7 @@ fn tally<N: Number>(
             && let Some((least, greatest)) = N::from_floats(range)
         {
             total = total.merge(Tally { least, greatest, ..Tally::new() });
-            if !grids.are_given_up() {
+            if grids.may_change(least.to_f64(), greatest.to_f64()) {
                 reader.read_into(bytes, &mut numbers)?;
                 values.clear();
                 values.extend(numbers.iter().map(|number| number.to_f64()));
@@ -375,7 +382,7 @@ fn tally<N: Number>(
                 Some((block * BLOCK + index, text))
             });
         }
-        if !grids.are_given_up() {
+        if grids.may_change(tally.least.to_f64(), tally.greatest.to_f64()) {
             let counts = |number: &&N| {
                 !number.is_nan() && !number.is_infinite() && !apart.contains(**number)
             };
