@@ -169,7 +169,7 @@ impl Chooser<'_> {
         // The scale in the working type need not be the round number itself.
         let round = round_scales(self.extent().max(self.magnitude()))
             .find(|&round| self.working_scalar(round, Rounding::NearestEven) == packing.scale)?;
-        let Distance { least, greatest } = self.survey.grids.distance(round)?;
+        let Distance { least, greatest } = self.survey.grids.distance(round, self.magnitude())?;
         let from_grid = |number: f64| (number - (number * round).round() / round).abs();
         let offset = from_grid(packing.offset.map_or(0.0, Scalar::to_f64));
         let computed = 4.0 * f64::EPSILON + (scale - round).abs() / round;

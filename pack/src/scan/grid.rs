@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use recast_kernels::ElementType;
+use recast_kernels::{ElementType, Format};
 
 use super::simd_stats;
 
@@ -12,7 +12,7 @@ const FARTHEST: f64 = 0.45;
 /// Where a value is at most this part of a step from a coarser grid, it is as far from a finer one that has all
 /// points of the coarser one.
 const CLOSE: f64 = 0.25;
-/// Steps between 0 and a value, at most: no codes have more.
+/// Steps between 0 and a value of a round scale, at most: no codes have more.
 const MOST_STEPS: f64 = 4_294_967_296.0;
 /// Values that are looked at before a grid may be given up.
 const BATCH: usize = 64;
@@ -69,6 +69,8 @@ pub(crate) struct Distance {
 #[derive(Clone, Debug)]
 pub(crate) struct Grids {
     distances: Vec<f64>,
+    /// Steps between 0 and a value, at most; all numbers of a type are on a grid that is almost as fine as they are.
+    most_steps: f64,
     /// The range of the values, if there are any.
     range: Option<(f64, f64)>,
     /// Whether on each grid that is left one point is the nearest to all of that range, so that more values from
@@ -80,21 +82,28 @@ impl Grids {
     /// Of no values. Only of floating-point numbers are grids known.
     pub(crate) fn new(element_type: ElementType) -> Self {
         let distances = vec![0.0; ROUND_SCALES.len()];
-        let none = Self { distances, range: None, is_settled: false };
-        if element_type.is_float() {
-            return none;
+        let none = Self { distances, most_steps: 0.0, range: None, is_settled: false };
+        match element_type.format() {
+            Format::Float(format) => {
+                let most_steps = 2_f64.powi(format.mantissa_bits as i32 - 3).min(MOST_STEPS);
+                Self { most_steps, ..none }
+            }
+            _ => Self {
+                distances: vec![f64::INFINITY; ROUND_SCALES.len()],
+                is_settled: true,
+                ..none
+            },
         }
-        Self { distances: vec![f64::INFINITY; ROUND_SCALES.len()], is_settled: true, ..none }
     }
 
     /// Of scales and distances that [`Self::known`] gave.
-    pub(crate) fn of(known: &[(f64, f64)]) -> Self {
+    pub(crate) fn of(element_type: ElementType, known: &[(f64, f64)]) -> Self {
         let of_scale = |scale: &RoundScale| {
             let is_it = |(one, _): &&(f64, f64)| one.total_cmp(&scale.value).is_eq();
             known.iter().find(is_it).map_or(f64::INFINITY, |&(_, distance)| distance)
         };
         let distances = ROUND_SCALES.iter().map(of_scale).collect();
-        Self { distances, range: None, is_settled: false }
+        Self { distances, ..Self::new(element_type) }
     }
 
     /// The scales of the grids that are not given up, each with the distance.
@@ -133,7 +142,7 @@ impl Grids {
                 };
                 compared.iter().find(is_coarser).map(|&(_, distance)| distance)
             };
-            let distance = if magnitude * factor > MOST_STEPS {
+            let distance = if magnitude * factor > self.most_steps {
                 f64::INFINITY
             } else if let Some(point) = one_point(least, greatest, factor) {
                 (least - point).abs().max((greatest - point).abs())
@@ -168,19 +177,23 @@ impl Grids {
         }
     }
 
-    /// Of the grid with this scale; none if it is no round one.
-    pub(crate) fn distance(&self, scale: f64) -> Option<Distance> {
+    /// Of the grid with this scale; none if it is no round one. The magnitude is at least that of the values.
+    pub(crate) fn distance(&self, scale: f64, magnitude: f64) -> Option<Distance> {
         let index = ROUND_SCALES.binary_search_by(|one| one.value.total_cmp(&scale)).ok()?;
         let &greatest = self.distances.get(index)?;
-        let least = if greatest.is_finite() { greatest } else { FARTHEST / scale };
+        let least = match greatest {
+            _ if greatest.is_finite() => greatest,
+            _ if scale * magnitude <= self.most_steps => FARTHEST / scale,
+            _ => 0.0,
+        };
         Some(Distance { least, greatest })
     }
 }
 
 /// The multiple of a step that is nearest to both ends of a range, and so to all that lies between them.
 fn one_point(least: f64, greatest: f64, scale: f64) -> Option<f64> {
-    let [first, last] = [least, greatest].map(|end| (end * scale).round());
-    (first == last).then_some(first / scale)
+    let [low, high] = [least, greatest].map(|end| (end * scale).round());
+    (low == high).then_some(low / scale)
 }
 
 /// How many steps the farthest value is from the nearest whole number of them, or more than [`FARTHEST`].
@@ -202,13 +215,16 @@ mod tests {
 
     #[test]
     fn a_grid_is_known_by_the_value_that_is_farthest_from_it() {
-        let of = |scale| grids(&[0.25, -3.5, 100.1875]).distance(scale).unwrap();
+        let of = |scale| grids(&[0.25, -3.5, 100.1875]).distance(scale, 101.0).unwrap();
         assert_eq!(of(16.0), Distance { least: 0.0, greatest: 0.0 });
         assert_eq!(of(1024.0), Distance { least: 0.0, greatest: 0.0 });
         assert_eq!(of(4.0), Distance { least: 0.0625, greatest: 0.0625 });
         assert_eq!(of(8.0).greatest, f64::INFINITY);
         assert_eq!(of(8.0).least, 0.45 / 8.0);
-        assert_eq!(grids(&[]).distance(3.0), None);
+        assert_eq!(grids(&[]).distance(3.0, 1.0), None);
+        // How far values are from a grid that is finer than codes are was not looked for.
+        let fine = grids(&[1e12 + 0.3]).distance(1.0, 1e13);
+        assert_eq!(fine, Some(Distance { least: 0.0, greatest: f64::INFINITY }));
     }
 
     /// A grid that is not compared with, because a coarser one tells, is as far as if it were.
@@ -232,7 +248,7 @@ mod tests {
                     "{step} {other} {compared} {distance}"
                 );
             }
-            assert!(grids(&values).distance(scale).unwrap().greatest.is_finite());
+            assert!(grids(&values).distance(scale, 1e6).unwrap().greatest.is_finite());
         }
     }
 
@@ -245,7 +261,7 @@ mod tests {
         let known = |grids: &Grids| grids.known().collect::<Vec<_>>();
         assert_eq!(known(&ab), known(&ba));
         assert_eq!(known(&ab), known(&grids(&[1.25, 7.0, 0.3, 1e9])));
-        assert_eq!(known(&Grids::of(&known(&ab))), known(&ab));
+        assert_eq!(known(&Grids::of(ElementType::Float64, &known(&ab))), known(&ab));
         assert!(!Grids::new(ElementType::Int16).may_change(0.0, 1.0));
     }
 
@@ -253,8 +269,11 @@ mod tests {
     #[test]
     fn values_tell_nothing_new_where_only_coarse_grids_are_left() {
         let part = |index: i32| (f64::from(index) * 0.754_877_666).fract();
-        let values: Vec<f64> = (0..2000).map(|index| 280.3 + part(index)).collect();
-        let mut found = grids(&values);
+        // All of them are multiples of 2^-15, as all numbers of float32 from 256 to 512 are.
+        let values: Vec<f64> =
+            (0..2000).map(|index| f64::from((280.3 + part(index)) as f32)).collect();
+        let mut found = Grids::new(ElementType::Float32);
+        found.add(&values);
         let (least, greatest) = found.range.unwrap();
         assert!(!found.may_change(least, greatest) && !found.may_change(280.5, 280.6));
         assert!(!found.may_change(f64::INFINITY, f64::NEG_INFINITY));

@@ -310,7 +310,7 @@ impl TryFrom<Document> for Survey {
             range,
             sample,
             excerpts: excerpts?,
-            grids: Grids::of(&grids),
+            grids: Grids::of(element_type, &grids),
             ..Self::empty(scalar(document.fill_value), markers(&document.markers), apart)
         })
     }
