@@ -351,6 +351,6 @@ fn a_fused_array_judges_the_fill_value_and_names_the_first_element_of_all_its_co
     write_all(&array, &elements).expect("written");
     assert_eq!(read_all(&array).expect("read"), elements);
     let error = write_all(&array, &floats(&[2.1, 0.1, 1e6, 3e38])).expect_err("1e6").to_string();
-    let expected = "scale_offset + cast_value, encoding: element 2: float32 1000000.0 becomes ";
+    let expected = "scale_offset + cast_value, encoding: element 2: float32 1000000.0 (by then ";
     assert!(error.starts_with(expected), "{error}");
 }
