@@ -229,7 +229,9 @@ def test_ctrl_c_ends_a_job_and_leaves_nothing(tmp_path):
     array = zarr.create_array(source, shape=(4000, 4000), chunks=(40, 40), dtype="f4", compressors=None)
     array[...] = np.random.default_rng(0).random((4000, 4000), "f4")
     code = (
-        "import sys, zarr_recast\nprint('ready', flush=True)\n"
+        # A shell's background jobs start with the signal ignored.
+        "import signal, sys, zarr_recast\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "print('ready', flush=True)\n"
         "while True: zarr_recast.pack(sys.argv[1], sys.argv[2], max_abs_error=0.01, overwrite=True, threads=1)"
     )
     job = python(code, str(source), str(tmp_path / "out.zarr"))
