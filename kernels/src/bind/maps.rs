@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use super::class::{Class, FloatType, Width};
 use super::portable::with_int;
-use super::{Stages, copy, exactly, native, preimage, vector};
+use super::{Stages, copy, exactly, filled_up, native, preimage, vector};
 use crate::key_table::KeyTable;
 use crate::stages::Stage;
 use crate::stages::bind_loop;
@@ -69,8 +69,7 @@ pub(super) fn substitute(
 /// The stage of a substitution at the scalar level, for up to eight keys besides NaN.
 fn substitution<T: Comparable>(plain: &[(T, T)], nan: Option<T>) -> Option<Stage> {
     fn padded<T: Comparable, const N: usize>(plain: &[(T, T)], nan: Option<T>) -> Option<Stage> {
-        let mut entries = [*plain.first()?; N];
-        entries.iter_mut().zip(plain).for_each(|(place, entry)| *place = *entry);
+        let entries: [_; N] = filled_up(plain, *plain.first()?);
         Some(bind_loop(Substitute { entries, nan }))
     }
     match plain.len() {
@@ -142,8 +141,7 @@ fn finder<T: Comparable>(plain: impl Iterator<Item = (T, u32)> + Clone, nan: u32
         return Finder::Table(KeyTable::new(keys), nan, PhantomData);
     }
     // Without a key but NaN, zero is one that gives what no key does.
-    let mut keys = [few.first().copied().unwrap_or((T::zeroed(), 0)); COMPARED];
-    keys.iter_mut().zip(&few).for_each(|(place, key)| *place = *key);
+    let keys: [_; COMPARED] = filled_up(&few, few.first().copied().unwrap_or((T::zeroed(), 0)));
     Finder::Compare(bind_loop(Find { keys, nan }))
 }
 
@@ -178,8 +176,8 @@ pub(super) fn replace_bits(
             return stage;
         }
         // Zero as itself, where there is no key but NaN.
-        let mut entries = [patterns.first().copied().unwrap_or_default(); REPLACED];
-        entries.iter_mut().zip(&patterns).for_each(|(place, entry)| *place = *entry);
+        let filler = patterns.first().copied().unwrap_or_default();
+        let entries: [_; REPLACED] = filled_up(&patterns, filler);
         return bind_loop(Loop(ReplaceBits { entries, nan }));
     }
     // Bits as integers, each NaN a key of its own.

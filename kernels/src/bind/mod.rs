@@ -319,6 +319,11 @@ fn number(value: Scalar) -> Option<f64> {
     (!value.is_nan() || Scalar::nan(value.element_type()) == Some(value)).then(|| value.to_f64())
 }
 
+/// So many entries, and the filler in the places that are left.
+fn filled_up<T: Clone, const N: usize>(entries: &[T], filler: T) -> [T; N] {
+    core::array::from_fn(|index| entries.get(index).unwrap_or(&filler).clone())
+}
+
 /// The bits of a scalar as a native value of its size.
 fn native<T: Pod>(scalar: Scalar) -> T {
     let mut value = T::zeroed();

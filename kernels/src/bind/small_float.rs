@@ -1,4 +1,5 @@
-//! Casts from and to floats of one byte: decoded to float32 and encoded from it, each a stage of its own.
+//! Casts from and to floats of one byte, decoded to float32 and encoded from it: a stage of its own, but where the other
+//! side is a float of 16 bits or, in encoding, of 32.
 
 use super::class::FloatType;
 use super::with_rounding;

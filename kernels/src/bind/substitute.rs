@@ -1,6 +1,7 @@
 //! Maps as a stage among elements of one type: values in place of keys.
 
 use super::class::{Class, FloatType, Width};
+use super::filled_up;
 use super::maps::REPLACED;
 use crate::ops::float::FloatUnit;
 use crate::ops::int::Short;
@@ -64,9 +65,8 @@ where
     {
         let scalar = <L::Unit as FloatUnit<S>>::scalar;
         let typed = |(key, value): (f64, f64)| (scalar(key), scalar(value));
-        let mut padded = [typed(*numbers.first()?); N];
-        padded.iter_mut().zip(numbers).for_each(|(place, entry)| *place = typed(*entry));
-        let each = SubstituteFloats { entries: padded, nan: nan.map(scalar) };
+        let entries: [_; N] = filled_up(numbers, *numbers.first()?);
+        let each = SubstituteFloats { entries: entries.map(typed), nan: nan.map(scalar) };
         Some(stage(simd, Units(load, each, Whole)))
     }
     let entries: Vec<(f64, f64)> = entries
@@ -92,9 +92,8 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
         width: Width,
         entries: &[(i64, i64)],
     ) -> Option<Stage> {
-        let mut padded = [*entries.first()?; N];
-        padded.iter_mut().zip(entries).for_each(|(place, entry)| *place = *entry);
-        let each = SubstituteInts { entries: padded };
+        let entries: [_; N] = filled_up(entries, *entries.first()?);
+        let each = SubstituteInts { entries };
         Some(match width {
             Width::W8 => stage(simd, Bytes(each)),
             Width::W16 => stage(simd, Shorts(Short, each, Short)),
@@ -124,8 +123,7 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
 pub(super) fn bind_bits<S: Simd>(simd: S, patterns: &[(u16, u16)], nan: (u16, u16)) -> Stage {
     fn padded<S: Simd, const N: usize>(simd: S, patterns: &[(u16, u16)], nan: (u16, u16)) -> Stage {
         // Zero as itself, where there is no key but NaN.
-        let mut entries = [patterns.first().copied().unwrap_or_default(); N];
-        entries.iter_mut().zip(patterns).for_each(|(place, entry)| *place = *entry);
+        let entries: [_; N] = filled_up(patterns, patterns.first().copied().unwrap_or_default());
         stage(simd, Shorts(Short, SubstituteShorts { entries, nan }, Short))
     }
     match patterns.len() {

@@ -95,18 +95,25 @@ pub(crate) struct OddF32;
 #[derive(Clone, Copy)]
 pub(crate) struct OddForShort<R>(pub(crate) R);
 
-/// Folds the low `COUNT` bits, which are only looked at for being zero or not, into the bit above them.
+/// Folds the low bits of `mask`, which are only looked at for being zero or not, into the bit above them.
 #[inline(always)]
-fn fold_low_bits<S: Simd, const COUNT: u32>(simd: S, x: S::I64) -> S::I64 {
-    let mask = simd.splat_i64((1 << COUNT) - 1);
+pub(super) fn fold_i64<S: Simd>(simd: S, x: S::I64, mask: S::I64) -> S::I64 {
     let carried = simd.add_i64(simd.and_i64(x, mask), mask);
     simd.andnot_i64(mask, simd.or_i64(carried, x))
 }
 
+/// As [`fold_i64`].
+#[inline(always)]
+pub(super) fn fold_i32<S: Simd>(simd: S, x: S::I32, mask: S::I32) -> S::I32 {
+    let carried = simd.add_i32(simd.and_i32(x, mask), mask);
+    simd.andnot_i32(mask, simd.or_i32(carried, x))
+}
+
 #[inline(always)]
 fn fold_unit<S: Simd, const COUNT: u32>(simd: S, [low, high]: [S::F64; 2]) -> [S::F64; 2] {
-    let low = fold_low_bits::<S, COUNT>(simd, simd.bits_f64(low));
-    let high = fold_low_bits::<S, COUNT>(simd, simd.bits_f64(high));
+    let mask = simd.splat_i64((1 << COUNT) - 1);
+    let low = fold_i64(simd, simd.bits_f64(low), mask);
+    let high = fold_i64(simd, simd.bits_f64(high), mask);
     [simd.f64_from_bits(low), simd.f64_from_bits(high)]
 }
 

@@ -1,6 +1,6 @@
 //! Operations on integers of every width, once for all, and their way to wider and narrower ones.
 
-use crate::pipeline::{Each, LoadShort, StoreShort, infallible};
+use crate::pipeline::{Each, LoadShort, StoreShort, fails_as_each, infallible};
 use crate::simd::{I8s, I16s, I32s, I64s, Simd};
 
 /// Registers of integers.
@@ -181,26 +181,14 @@ pub(crate) struct Keyed<E> {
 
 impl<S: Simd, U: IntUnit<S>, E: Each<S, U, Out = U>> Each<S, U> for Keyed<E> {
     type Out = U;
-    type Fail = E::Fail;
+    fails_as_each!();
 
-    #[inline(always)]
-    fn start(self, simd: S) -> E::Fail {
-        self.each.start(simd)
-    }
     #[inline(always)]
     fn apply(self, simd: S, x: U, fail: &mut E::Fail) -> U {
         let key = U::splat(simd, self.key);
         let other = x.select_eq(simd, key, U::splat(simd, 0), x);
         let y = self.each.apply(simd, other, fail);
         x.select_eq(simd, key, U::splat(simd, self.value), y)
-    }
-    #[inline(always)]
-    fn join(self, simd: S, a: E::Fail, b: E::Fail) -> E::Fail {
-        self.each.join(simd, a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: E::Fail) -> bool {
-        self.each.failed(simd, fail)
     }
 }
 

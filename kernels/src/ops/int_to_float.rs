@@ -1,7 +1,8 @@
 //! Integers to floats.
 
+use super::float_to_float::{fold_i32, fold_i64};
 use crate::Rounding;
-use crate::pipeline::{Each, infallible};
+use crate::pipeline::{Each, fails_as_each, infallible};
 use crate::simd::{F32s, F64s, I32s, I64s, Round, Simd};
 
 /// 32 bits to float32, to nearest-even; integers of at most 24 bits exactly.
@@ -103,9 +104,7 @@ fn in_direction<S: Simd>(simd: S, nearest: S::F64, error: S::F64, rounding: impl
 /// Low bits that float64 may have no place for, folded into the one above them where there are enough others.
 #[inline(always)]
 fn folded<S: Simd, const SIGNED: bool>(simd: S, x: S::I64) -> S::I64 {
-    let mask = simd.splat_i64((1 << 11) - 1);
-    let carried = simd.add_i64(simd.and_i64(x, mask), mask);
-    let folded = simd.andnot_i64(mask, simd.or_i64(carried, x));
+    let folded = fold_i64(simd, x, simd.splat_i64((1 << 11) - 1));
     // Below 2^37, float64 is exact; from there on 26 bits are left, which is two more than float32 has.
     let from_least = if SIGNED { simd.add_i64(x, simd.splat_i64(1 << 37)) } else { x };
     let short = simd.eq_i64(simd.shr_u64::<38>(from_least), simd.splat_i64(0));
@@ -124,9 +123,7 @@ infallible! {
     };
     [const SIGNED: bool] ToOddSingle<SIGNED>: I32s<S> => F32s<S>, |self, simd, x| {
         // Up to 24 bits float32 is exact; of more, the low eight are folded into the one above them.
-        let mask = simd.splat_i32(0xff);
-        let carried = simd.add_i32(simd.and_i32(x.0, mask), mask);
-        let folded = simd.andnot_i32(mask, simd.or_i32(carried, x.0));
+        let folded = fold_i32(simd, x.0, simd.splat_i32(0xff));
         let from_least = if SIGNED { simd.add_i32(x.0, simd.splat_i32(1 << 24)) } else { x.0 };
         let upper =
             if SIGNED { simd.shr_u32::<25>(from_least) } else { simd.shr_u32::<24>(from_least) };
@@ -198,34 +195,20 @@ pub(crate) struct Patched<E, T> {
 
 impl<S: Simd, E: Each<S, I32s<S>, Out = F32s<S>>> Each<S, I32s<S>> for Patched<E, f32> {
     type Out = F32s<S>;
-    type Fail = E::Fail;
-    #[inline(always)]
-    fn start(self, simd: S) -> E::Fail {
-        self.each.start(simd)
-    }
+    fails_as_each!();
+
     #[inline(always)]
     fn apply(self, simd: S, x: I32s<S>, fail: &mut E::Fail) -> F32s<S> {
         let is_key = simd.eq_i32(x.0, simd.splat_i32(self.key as i32));
         let y = self.each.apply(simd, x, fail);
         F32s(simd.select_f32(is_key, simd.splat_f32(self.value), y.0))
     }
-    #[inline(always)]
-    fn join(self, simd: S, a: E::Fail, b: E::Fail) -> E::Fail {
-        self.each.join(simd, a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: E::Fail) -> bool {
-        self.each.failed(simd, fail)
-    }
 }
 
 impl<S: Simd, E: Each<S, I64s<S>, Out = F64s<S>>> Each<S, I64s<S>> for Patched<E, f64> {
     type Out = F64s<S>;
-    type Fail = E::Fail;
-    #[inline(always)]
-    fn start(self, simd: S) -> E::Fail {
-        self.each.start(simd)
-    }
+    fails_as_each!();
+
     #[inline(always)]
     fn apply(self, simd: S, x: I64s<S>, fail: &mut E::Fail) -> F64s<S> {
         let (key, value) = (simd.splat_i64(self.key), simd.splat_f64(self.value));
@@ -234,13 +217,5 @@ impl<S: Simd, E: Each<S, I64s<S>, Out = F64s<S>>> Each<S, I64s<S>> for Patched<E
             simd.select_f64(simd.eq_i64(x.0[0], key), value, low),
             simd.select_f64(simd.eq_i64(x.0[1], key), value, high),
         ])
-    }
-    #[inline(always)]
-    fn join(self, simd: S, a: E::Fail, b: E::Fail) -> E::Fail {
-        self.each.join(simd, a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: E::Fail) -> bool {
-        self.each.failed(simd, fail)
     }
 }

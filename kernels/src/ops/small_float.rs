@@ -1,6 +1,8 @@
-//! Floats of at most 16 bits, by arithmetic in 32-bit lanes: one decoder and one encoder for all formats, which
-//! read the format's constants from registers; `float8_e8m0fnu`, which has no mantissa, has its own.
+//! Floats of at most 16 bits. One decoder and one encoder serve all formats by arithmetic in 32-bit lanes, and read the
+//! format's constants from registers. Formats that `float16` has but for a power of two are faster by way of it, in
+//! 16-bit lanes. `float8_e8m0fnu`, which has no mantissa, has its own.
 
+use super::float_to_float::fold_i32;
 use super::int::IntUnit;
 use crate::element::BINARY16;
 use crate::pipeline::{Each, Load, Store, failing_lanes, infallible};
@@ -411,9 +413,7 @@ impl<const FAILS: bool> AsSmallFloat<FAILS> {
         if !FAILS {
             seen.number = simd.max_number_f32(simd.abs_f32(x.0), seen.number);
         }
-        let (bits, mask) = (simd.bits_f32(x.0), simd.splat_i32(self.folded));
-        let carried = simd.add_i32(simd.and_i32(bits, mask), mask);
-        let folded = simd.andnot_i32(mask, simd.or_i32(carried, bits));
+        let folded = fold_i32(simd, simd.bits_f32(x.0), simd.splat_i32(self.folded));
         F32s(simd.mul_f32(simd.f32_from_bits(folded), simd.splat_f32(self.scale)))
     }
 }
