@@ -99,9 +99,18 @@ impl Unscaled {
         let bound = stage(simd, Units(load, Then(convert, unscale), Whole));
         let element = self.source.element();
         let [min, max] = [Scalar::min(element), Scalar::max(element)].map(reference::integer);
-        let every: Vec<u8> =
-            (min..=max).flat_map(|x| Scalar::from_bits(element, x as u64).to_ne_bytes()).collect();
-        let divided: Vec<_> = (min..=max).map(|x| scalar(x as f64) / scale + offset).collect();
+        // Numbers of the CPU: who chooses codecs binds a plan for each candidate.
+        let every = min as i32..=max as i32;
+        let divided: Vec<_> =
+            every.clone().map(|x| scalar(f64::from(x)) / scale + offset).collect();
+        let every: Vec<u8> = match self.source.width {
+            Width::W8 => every.map(|x| x as u8).collect(),
+            Width::W16 => {
+                let every: Vec<u16> = every.map(|x| x as u16).collect();
+                bytemuck::cast_slice(&every).to_vec()
+            }
+            Width::W32 | Width::W64 => return None,
+        };
         let mut decoded = divided.clone();
         let refused = run_all(core::slice::from_ref(&bound), &every, as_output(&mut decoded));
         // As bytes, which tell −0 from 0.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use recast_kernels::{ElementType, Format};
 
-use super::simd_stats;
+use super::simd_stats::{self, Value};
 
 /// A grid is given up where a value is farther than this part of a step from it.
 const FARTHEST: f64 = 0.45;
@@ -107,7 +107,7 @@ impl Grids {
     }
 
     /// The scales of the grids that are not given up, each with the distance.
-    pub(crate) fn known(&self) -> impl Iterator<Item = (f64, f64)> {
+    pub(crate) fn known(&self) -> impl DoubleEndedIterator<Item = (f64, f64)> {
         let scales = ROUND_SCALES.iter().map(|scale| scale.value);
         let pairs = scales.zip(self.distances.iter().copied());
         pairs.filter(|(_, distance)| distance.is_finite())
@@ -121,10 +121,8 @@ impl Grids {
         least <= greatest && !(self.is_settled && has_all)
     }
 
-    /// Adds values, which are finite.
-    pub(crate) fn add(&mut self, values: &[f64]) {
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    /// Adds values, of which these are the smallest and the largest; those that are not finite are ignored.
+    pub(crate) fn add<T: Value>(&mut self, values: &[T], (least, greatest): (f64, f64)) {
         if least > greatest {
             return;
         }
@@ -163,7 +161,9 @@ impl Grids {
         let (a, b) = self.range.unwrap_or((least, greatest));
         let (least, greatest) = (a.min(least), b.max(greatest));
         self.range = Some((least, greatest));
-        let is_settled = self.known().all(|(scale, _)| one_point(least, greatest, scale).is_some());
+        // The finest first, as most ranges are wider than its steps.
+        let has_one = |(scale, _)| one_point(least, greatest, scale).is_some();
+        let is_settled = self.known().rev().all(has_one);
         self.is_settled = is_settled;
     }
 
@@ -192,12 +192,15 @@ impl Grids {
 
 /// The multiple of a step that is nearest to both ends of a range, and so to all that lies between them.
 fn one_point(least: f64, greatest: f64, scale: f64) -> Option<f64> {
+    if (greatest - least) * scale > 2.0 {
+        return None;
+    }
     let [low, high] = [least, greatest].map(|end| (end * scale).round());
     (low == high).then_some(low / scale)
 }
 
 /// How many steps the farthest value is from the nearest whole number of them, or more than [`FARTHEST`].
-fn farthest(values: &[f64], scale: f64) -> f64 {
+fn farthest<T: Value>(values: &[T], scale: f64) -> f64 {
     let (first, rest) = values.split_at(BATCH.min(values.len()));
     let most = simd_stats::farthest_from_whole(first, scale);
     if most > FARTHEST { most } else { most.max(simd_stats::farthest_from_whole(rest, scale)) }
@@ -209,7 +212,9 @@ mod tests {
 
     fn grids(values: &[f64]) -> Grids {
         let mut grids = Grids::new(ElementType::Float64);
-        grids.add(values);
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        grids.add(values, (least, greatest));
         grids
     }
 
@@ -273,13 +278,13 @@ mod tests {
         let values: Vec<f64> =
             (0..2000).map(|index| f64::from((280.3 + part(index)) as f32)).collect();
         let mut found = Grids::new(ElementType::Float32);
-        found.add(&values);
+        found.add(&values, (280.3, 281.3));
         let (least, greatest) = found.range.unwrap();
         assert!(!found.may_change(least, greatest) && !found.may_change(280.5, 280.6));
         assert!(!found.may_change(f64::INFINITY, f64::NEG_INFINITY));
         let before: Vec<(f64, f64)> = found.known().collect();
         assert!(before.len() > 20);
-        found.add(&[280.5, 280.6, 281.1]);
+        found.add(&[280.5, 280.6, 281.1], (280.5, 281.1));
         assert_eq!(found.known().collect::<Vec<_>>(), before);
         assert!(found.may_change(least, 300.0) && found.may_change(-1.0, greatest));
         // On the grid of 1 another value between these would be seen.

@@ -38,29 +38,45 @@ macro_rules! with_markers {
     };
 }
 
-/// The range of a block of plain elements; `None` if one of them is a marker, NaN or infinite, or of
-/// another type.
-pub(crate) fn range(
-    element_type: ElementType,
-    bytes: &[u8],
-    markers: &[f64],
-) -> Option<(f64, f64)> {
-    fn of_float32<const M: usize>(bytes: &[u8], markers: [f32; M]) -> Option<(f64, f64)> {
-        let elements = bytes.as_chunks().0;
-        Arch::new().dispatch(Range { elements, markers, decode: f32::from_ne_bytes })
-    }
-    fn of_float64<const M: usize>(bytes: &[u8], markers: [f64; M]) -> Option<(f64, f64)> {
-        let elements = bytes.as_chunks().0;
-        Arch::new().dispatch(Range { elements, markers, decode: f64::from_ne_bytes })
-    }
-    match element_type {
-        ElementType::Float32 => {
-            with_markers!(markers, f32, |markers| of_float32(bytes, markers))
+/// Elements of the types that are gone through here, by their bytes.
+#[derive(Clone, Copy)]
+pub(crate) enum Elements<'a> {
+    Float32(&'a [[u8; 4]]),
+    Float64(&'a [[u8; 8]]),
+}
+
+impl<'a> Elements<'a> {
+    /// `None` of another type.
+    pub(crate) fn of(element_type: ElementType, bytes: &'a [u8]) -> Option<Self> {
+        match element_type {
+            ElementType::Float32 => Some(Self::Float32(bytes.as_chunks().0)),
+            ElementType::Float64 => Some(Self::Float64(bytes.as_chunks().0)),
+            _ => None,
         }
-        ElementType::Float64 => {
-            with_markers!(markers, f64, |markers| of_float64(bytes, markers))
+    }
+
+    /// The range of plain elements; `None` if one of them is a marker, NaN or infinite.
+    pub(crate) fn range(self, markers: &[f64]) -> Option<(f64, f64)> {
+        fn of_float32<const M: usize>(
+            elements: &[[u8; 4]],
+            markers: [f32; M],
+        ) -> Option<(f64, f64)> {
+            Arch::new().dispatch(Range { elements, markers, decode: f32::from_ne_bytes })
         }
-        _ => None,
+        fn of_float64<const M: usize>(
+            elements: &[[u8; 8]],
+            markers: [f64; M],
+        ) -> Option<(f64, f64)> {
+            Arch::new().dispatch(Range { elements, markers, decode: f64::from_ne_bytes })
+        }
+        match self {
+            Self::Float32(elements) => {
+                with_markers!(markers, f32, |markers| of_float32(elements, markers))
+            }
+            Self::Float64(elements) => {
+                with_markers!(markers, f64, |markers| of_float64(elements, markers))
+            }
+        }
     }
 }
 
@@ -110,18 +126,46 @@ where
     }
 }
 
-/// How far the farthest of some finite numbers is from a whole one, once they are multiplied by a factor; below
-/// 2^50 then.
-pub(crate) fn farthest_from_whole(numbers: &[f64], factor: f64) -> f64 {
+/// What is a number to [`farthest_from_whole`]; the default is 0.
+pub(crate) trait Value: Copy + Default {
+    fn number(self) -> f64;
+}
+
+impl Value for f64 {
+    #[inline(always)]
+    fn number(self) -> f64 {
+        self
+    }
+}
+
+/// The bytes of a `float32`.
+impl Value for [u8; 4] {
+    #[inline(always)]
+    fn number(self) -> f64 {
+        f32::from_ne_bytes(self).into()
+    }
+}
+
+/// The bytes of a `float64`.
+impl Value for [u8; 8] {
+    #[inline(always)]
+    fn number(self) -> f64 {
+        f64::from_ne_bytes(self)
+    }
+}
+
+/// How far the farthest of some numbers is from a whole one, once they are multiplied by a factor; below
+/// 2^50 then. NaN and infinities are ignored.
+pub(crate) fn farthest_from_whole<T: Value>(numbers: &[T], factor: f64) -> f64 {
     Arch::new().dispatch(FromWhole { numbers, factor })
 }
 
-struct FromWhole<'a> {
-    numbers: &'a [f64],
+struct FromWhole<'a, T> {
+    numbers: &'a [T],
     factor: f64,
 }
 
-impl WithSimd for FromWhole<'_> {
+impl<T: Value> WithSimd for FromWhole<'_, T> {
     type Output = f64;
 
     #[inline(always)]
@@ -130,17 +174,21 @@ impl WithSimd for FromWhole<'_> {
         const ROUNDS: f64 = 6_755_399_441_055_744.0;
         let mut most = [0.0_f64; LANES];
         let (rows, rest) = self.numbers.as_chunks::<LANES>();
-        let mut last = [0.0; LANES];
+        let mut last = [T::default(); LANES];
         for (place, &number) in last.iter_mut().zip(rest) {
             *place = number;
         }
-        for row in rows.iter().chain([&last]) {
+        let mut add = |row: &[T; LANES]| {
             for lane in 0..LANES {
-                let product = row[lane] * self.factor;
+                let product = row[lane].number() * self.factor;
                 let distance = (product - ((product + ROUNDS) - ROUNDS)).abs();
                 most[lane] = if distance > most[lane] { distance } else { most[lane] };
             }
+        };
+        for row in rows {
+            add(row);
         }
+        add(&last);
         most.into_iter().fold(0.0, f64::max)
     }
 }
@@ -153,23 +201,30 @@ pub(crate) fn differences(
     after: &[u8],
     markers: &[f64],
 ) -> Option<Sums> {
-    fn of_float32<const M: usize>(before: &[u8], after: &[u8], markers: [f64; M]) -> Option<Sums> {
-        let (before, after) = (before.as_chunks().0, after.as_chunks().0);
+    fn of_float32<const M: usize>(
+        before: &[[u8; 4]],
+        after: &[[u8; 4]],
+        markers: [f64; M],
+    ) -> Option<Sums> {
         let decode = |bytes: [u8; 4]| f64::from(f32::from_ne_bytes(bytes));
         Arch::new().dispatch(Pairs { before, after, markers, decode })
     }
-    fn of_float64<const M: usize>(before: &[u8], after: &[u8], markers: [f64; M]) -> Option<Sums> {
-        let (before, after) = (before.as_chunks().0, after.as_chunks().0);
+    fn of_float64<const M: usize>(
+        before: &[[u8; 8]],
+        after: &[[u8; 8]],
+        markers: [f64; M],
+    ) -> Option<Sums> {
         Arch::new().dispatch(Pairs { before, after, markers, decode: f64::from_ne_bytes })
     }
-    match element_type {
-        ElementType::Float32 => {
+    match (Elements::of(element_type, before)?, Elements::of(element_type, after)?) {
+        (Elements::Float32(before), Elements::Float32(after)) => {
             with_markers!(markers, f64, |markers| of_float32(before, after, markers))
         }
-        ElementType::Float64 => {
+        (Elements::Float64(before), Elements::Float64(after)) => {
             with_markers!(markers, f64, |markers| of_float64(before, after, markers))
         }
-        _ => None,
+        (Elements::Float32(_), Elements::Float64(_))
+        | (Elements::Float64(_), Elements::Float32(_)) => None,
     }
 }
 
@@ -232,6 +287,22 @@ where
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_number_that_is_farthest_from_a_whole_one_counts_and_what_is_not_finite_does_not() {
+        let mut numbers = [3.0_f32; 70];
+        numbers[7] = f32::NAN;
+        numbers[40] = f32::NEG_INFINITY;
+        for (place, number, expected) in [(0, 2.25, 0.25), (33, -1.75, 0.25), (69, 0.125, 0.125)] {
+            numbers[place] = number;
+            assert_eq!(farthest_from_whole(&numbers.map(f32::to_ne_bytes), 1.0), expected);
+            let wide = numbers.map(f64::from);
+            assert_eq!(farthest_from_whole(&wide, 1.0), expected);
+            assert_eq!(farthest_from_whole(&wide.map(f64::to_ne_bytes), 1.0), expected);
+            assert_eq!(farthest_from_whole(&wide, 16.0), 0.0);
+            numbers[place] = 3.0;
+        }
+    }
+
     fn bytes(values: &[f32]) -> Vec<u8> {
         values.iter().flat_map(|value| value.to_ne_bytes()).collect()
     }
@@ -240,9 +311,10 @@ mod tests {
     fn only_plain_blocks_have_a_range_and_differences() {
         let plain: Vec<f32> = (0..37).map(|i| 5.0 - i as f32).collect();
         let float32 = ElementType::Float32;
-        assert_eq!(range(float32, &bytes(&plain), &[]), Some((-31.0, 5.0)));
-        assert_eq!(range(float32, &bytes(&plain), &[7.0, 8.0]), Some((-31.0, 5.0)));
-        assert_eq!(range(float32, &bytes(&plain), &[7.0, 8.0, 9.0]), None);
+        let range = |bytes: &[u8], markers: &[f64]| Elements::of(float32, bytes)?.range(markers);
+        assert_eq!(range(&bytes(&plain), &[]), Some((-31.0, 5.0)));
+        assert_eq!(range(&bytes(&plain), &[7.0, 8.0]), Some((-31.0, 5.0)));
+        assert_eq!(range(&bytes(&plain), &[7.0, 8.0, 9.0]), None);
         let shifted: Vec<f32> = plain.iter().map(|value| value - 0.5).collect();
         let expected = Sums {
             elements: 37,
@@ -259,7 +331,7 @@ mod tests {
             let mut values = plain.clone();
             values[index] = odd;
             let (values, plain) = (bytes(&values), bytes(&plain));
-            assert_eq!(range(float32, &values, &[77.0]), None, "{odd}");
+            assert_eq!(range(&values, &[77.0]), None, "{odd}");
             assert_eq!(differences(float32, &values, &plain, &[77.0]), None, "{odd}");
             assert_eq!(differences(float32, &plain, &values, &[5.5, 77.0]), None, "{odd}");
         }

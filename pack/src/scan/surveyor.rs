@@ -11,7 +11,7 @@ use super::grid::Grids;
 use super::missing::Markers;
 use super::number::{Number, is_wide};
 use super::reader::{BLOCK, Reader};
-use super::simd_stats;
+use super::simd_stats::Elements;
 use super::survey::{EXCERPTS, SAMPLE, Survey};
 use crate::error::{Error, Result};
 use crate::io::source::{PIECE, Source};
@@ -342,17 +342,18 @@ fn tally<N: Number>(
     let mut total = Tally::new();
     let mut infinite = None;
     let mut numbers: Vec<N> = Vec::with_capacity(BLOCK);
-    let mut values = Vec::new();
+    let mut values: Vec<f64> = Vec::new();
     for (block, bytes) in elements.chunks(BLOCK * element_type.size()).enumerate() {
-        if let Some(range) = simd_stats::range(element_type, bytes, &apart.rounded)
+        if let Some(plain) = Elements::of(element_type, bytes)
+            && let Some(range) = plain.range(&apart.rounded)
             && let Some((least, greatest)) = N::from_floats(range)
         {
             total = total.merge(Tally { least, greatest, ..Tally::new() });
-            if grids.may_change(least.to_f64(), greatest.to_f64()) {
-                reader.read_into(bytes, &mut numbers)?;
-                values.clear();
-                values.extend(numbers.iter().map(|number| number.to_f64()));
-                grids.add(&values);
+            if grids.may_change(range.0, range.1) {
+                match plain {
+                    Elements::Float32(elements) => grids.add(elements, range),
+                    Elements::Float64(elements) => grids.add(elements, range),
+                }
             }
             continue;
         }
@@ -382,13 +383,12 @@ fn tally<N: Number>(
                 Some((block * BLOCK + index, text))
             });
         }
-        if grids.may_change(tally.least.to_f64(), tally.greatest.to_f64()) {
-            let counts = |number: &&N| {
-                !number.is_nan() && !number.is_infinite() && !apart.contains(**number)
-            };
+        let range = (tally.least.to_f64(), tally.greatest.to_f64());
+        if grids.may_change(range.0, range.1) {
+            let others = numbers.iter().filter(|&&number| !apart.contains(number));
             values.clear();
-            values.extend(numbers.iter().filter(counts).map(|number| number.to_f64()));
-            grids.add(&values);
+            values.extend(others.map(|number| number.to_f64()));
+            grids.add(&values, range);
         }
         total = total.merge(tally);
     }
