@@ -3,11 +3,14 @@
 # compiles without a warning, runs, and nothing it links needs a newer Rust than the crates promise.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}" CARGO_PROFILE_DEV_DEBUG=false
 
-cargo run --quiet -p zarr-recast --example custom_chain
-cargo run --quiet -p zarr-recast --example from_zarr_cast_value
-cargo run --quiet -p zarrs-recast --example region_service
+# As `cargo test --workspace` has built them.
+examples=(custom_chain from_zarr_cast_value region_service)
+cargo build --quiet --profile test --workspace "${examples[@]/#/--example=}"
+for example in "${examples[@]}"; do
+    "$CARGO_TARGET_DIR/debug/examples/$example"
+done
 
 manifest=tests/downstream/Cargo.toml
 cargo clippy --quiet --manifest-path "$manifest"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fuzzes every target for SECONDS (45 unless given) on the committed seeds and new inputs: .ci/fuzz.sh
-# [SECONDS] [TARGET...]. Needs the nightly toolchain; installs cargo-fuzz if it is missing. What is
+# Fuzzes every target for SECONDS (45 unless given) on the committed seeds and new inputs, two targets at a time:
+# .ci/fuzz.sh [SECONDS] [TARGET...]. Needs the nightly toolchain; installs cargo-fuzz if it is missing. What is
 # found stays in fuzz/artifacts, and new inputs in fuzz/corpus.
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,13 +10,30 @@ seconds="${1:-45}"
 [ $# -gt 0 ] || set -- cast chain metadata raw
 
 cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz
+cargo +nightly fuzz build
 
-for target; do
-    mkdir -p "fuzz/corpus/$target"
+fuzz() {
+    mkdir -p "fuzz/corpus/$1"
     dictionary=""
-    [ ! -f "fuzz/$target.dict" ] || dictionary="-dict=fuzz/$target.dict"
+    [ ! -f "fuzz/$1.dict" ] || dictionary="-dict=fuzz/$1.dict"
     # An input that takes 10 s, or a gigabyte, is a finding too.
-    cargo +nightly fuzz run "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- \
+    cargo +nightly fuzz run "$1" "fuzz/corpus/$1" "fuzz/seeds/$1" -- \
         -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=4096 \
         -print_final_stats=1 $dictionary
+}
+
+while [ $# -gt 0 ]; do
+    fuzz "$1" &
+    first=$!
+    shift
+    second=""
+    if [ $# -gt 0 ]; then
+        fuzz "$1" &
+        second=$!
+        shift
+    fi
+    failed=""
+    wait "$first" || failed=yes
+    [ -z "$second" ] || wait "$second" || failed=yes
+    [ -z "$failed" ] || exit 1
 done

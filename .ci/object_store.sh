@@ -160,4 +160,4 @@ export RECAST_TEST_HTTPS="https://localhost:$https_port"
 export RECAST_TEST_CA="$scratch/ca.pem"
 export RECAST_TEST_S3="s3://bucket/some"
 # Not optimised: the feature changes most dependencies, which would be optimised once more for a few chunks.
-CARGO_PROFILE_DEV_DEBUG=false cargo test --profile dev -p zarr-recast-cli --features object-store --test urls --test url_outputs
+CARGO_PROFILE_DEV_DEBUG=false cargo test --profile dev -p zarr-recast-cli --features object-store --test urls

@@ -30,6 +30,7 @@ RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-15}" cargo test --profile bench \
     --target i686-unknown-linux-gnu -p recast-kernels --test types --test plan_vs_reference -- --nocapture
 RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-60}" cargo test --profile bench \
     --target s390x-unknown-linux-gnu -p recast-kernels -p zarr-recast \
-    --test types --test plan_vs_reference --test reference_vs_oracle --test conformance \
-    --test specification_examples -- --nocapture
+    --test types --test plan_vs_reference --test reference_vs_oracle --test conformance -- --nocapture
+cargo test --profile bench --target s390x-unknown-linux-gnu -p zarr-recast --test zarr \
+    -- --nocapture specification_examples::
 cargo test --profile bench --target s390x-unknown-linux-gnu -p zarr-recast --lib

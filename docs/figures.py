@@ -1,14 +1,17 @@
-"""Measures the figures of docs/guide.md, and puts them there with --write.
+"""Measures the figures of README.md and docs/guide.md, and puts them there with --write.
 
-    python docs/figures.py RECAST REALDATA [--write]
+    python docs/figures.py RECAST REALDATA [--write] [--readme]
 
-RECAST is the command, REALDATA a folder with the arrays that the guide names as .npy files. Needs NumPy.
-Every decoded element is compared here, from what `recast cat` prints, and not only by recast itself.
+RECAST is the command, REALDATA a folder with the arrays that the guide names as .npy files. With --readme only those of
+the README are measured. Needs NumPy. Every decoded element is compared here, from what `recast cat` prints, and not only
+by recast itself.
 """
 
 import json
+import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -153,6 +156,111 @@ def walk(recast, data, name, file, arguments, plot):
     return f"```sh\nrecast {' '.join(command)}\n```\n\n```text\n{output}```\n"
 
 
+# The arrays of the README's table, as ARRAYS names them.
+README_ARRAYS = ["sea surface (OSTIA)", "reflectivity (radar)", "elevation (DEM)", "MRI T1", "seismic counts"]
+# The error bound of the README's picture: as large as a map of errors can show.
+PICTURE_BOUND = "0.05"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "examples/data/oisst_sst.zarr"
+
+
+def cpu_seconds(recast, *arguments):
+    """The least of five runs, so that what else the machine does shows little."""
+    def once():
+        process = subprocess.Popen([recast, *arguments], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        assert status == 0, status
+        return usage.ru_utime + usage.ru_stime
+    return min(once() for _ in range(5))
+
+
+def binary_size(count):
+    """As `recast` writes sizes."""
+    return f"{count / 2**20:.1f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
+
+
+def readme_rows(recast, data):
+    yield "| array | raw | packed | bound | largest error | CPU time |"
+    yield "|---|---|---|---|---|---|"
+    for name, file, unit, bound in (array for array in ARRAYS if array[0] in README_ARRAYS):
+        values = np.load(data / file)
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            source, packed = folder / "in.zarr", folder / "packed.zarr"
+            write_array(source, values)
+            report, size = stored(recast, source, packed, COMPRESSORS[-1], "-e", repr(bound))
+            decoded = np.frombuffer(run(recast, "cat", packed), values.dtype).reshape(values.shape)
+            assert (np.isnan(decoded) == np.isnan(values)).all()
+            worst = float(np.nanmax(np.abs(decoded.astype("f8") - values.astype("f8"))))
+            assert worst <= bound, (worst, bound)
+            seconds = cpu_seconds(recast, "pack", source, packed, "-e", repr(bound), "--overwrite", "--quiet")
+        shape = " × ".join(str(length) for length in values.shape)
+        unit = "" if unit == "1" else f" {unit}"
+        yield (f"| {name}, {shape} {values.dtype} | {binary_size(values.nbytes)} | {binary_size(size)}, "
+               f"{values.nbytes / size:.1f} times smaller | {bound:g}{unit} | {worst:.4g}{unit} | {seconds:.2f} s |")
+
+
+def picture(recast):
+    """The example's data before and after, and the errors, beside each other."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        values = np.frombuffer(run(recast, "cat", EXAMPLE), "<f4").reshape(90, 180)
+        write_array(folder / "in.zarr", values[::-1])  # the north at the top
+        run(recast, "pack", folder / "in.zarr", folder / "packed.zarr", "-e", PICTURE_BOUND,
+            "--report", folder / "page.html")
+        text = (folder / "page.html").read_text()
+    plots = re.findall(r"<svg .*?</svg>", text, re.DOTALL)[:3]
+    width, height = (int(re.search(rf'{name}="(\d+)"', plots[0])[1]) for name in ("width", "height"))
+    titles = ["before: float32", "after: 16 bits an element", f"largest error in a cell (bound {PICTURE_BOUND} °C)"]
+    parts = []
+    for place, (title, plot) in enumerate(zip(titles, plots, strict=True)):
+        parts.append(f'<text x="{place * width + width // 2}" y="16" text-anchor="middle" font-family="sans-serif" '
+                     f'font-size="14" fill="currentColor">{title}</text>')
+        parts.append(plot.replace("<svg ", f'<svg x="{place * width}" y="22" ', 1))
+    whole = (f'<svg viewBox="0 0 {3 * width} {height + 22}" xmlns="http://www.w3.org/2000/svg">\n'
+             + "\n".join(parts) + "\n</svg>\n")
+    # Grey is legible on white and on black.
+    (ROOT / "docs/readme.svg").write_text(whole.replace("currentColor", "#777777"))
+
+
+def first_command(recast, text):
+    """What the README's first command prints; it is run as it stands there."""
+    command = shlex.split(re.search(r"^cargo run --release --bin recast -- (.*)$", text, re.MULTILINE)[1])
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "examples").symlink_to(ROOT / "examples")
+        return subprocess.run([recast, *command], check=True, capture_output=True, text=True, cwd=folder).stdout
+
+
+# What the README calls the rows that it takes over from docs/performance.md.
+SPEED = {
+    "all core pairs / memcpy, no map": "`memcpy` (which computes nothing), geometric mean of all pairs",
+    "zarr-cast-value": "`zarr-cast-value`, what zarr-python uses, all pairs",
+    "error mode / ipp, nearest-even casts": "Intel IPP (which checks nothing), nearest-even",
+    "encode, f32 and f64 with u8 and i16 / memcpy": "`memcpy`, packing: scale, offset and cast in one pass",
+    "decode, f32 and f64 with u8 and i16 / memcpy": "`memcpy`, unpacking",
+}
+
+
+def speed_rows():
+    """Geometric means, from the page that the benchmark's figures are on."""
+    yield "| against | AVX-512 | AVX2 |"
+    yield "|---|---|---|"
+    page = (ROOT / "docs/performance.md").read_text()
+    for name, words in SPEED.items():
+        cells = re.search(rf"^\| {re.escape(name)} \|(.*)\|$", page, re.MULTILINE)[1].split("|")
+        means = [f"{float(cells[column].split(',')[0]):.2f}" for column in (0, 2)]
+        yield f"| {words} | {' | '.join(means)} |"
+
+
+def write_readme(recast, table):
+    readme = ROOT / "README.md"
+    text = between(readme.read_text(), "<!-- arrays -->\n", "<!-- end of arrays -->\n", table + "\n")
+    text = between(text, "<!-- speed -->\n", "<!-- end of speed -->\n", "\n".join(speed_rows()) + "\n")
+    output = first_command(recast, text)
+    readme.write_text(between(text, "<!-- output -->\n", "<!-- end of output -->\n", f"```text\n{output}```\n"))
+    picture(recast)
+
+
 def between(text, start, end, new):
     before, rest = text.split(start, 1)
     return f"{before}{start}{new}{end}{rest.split(end, 1)[1]}"
@@ -160,13 +268,21 @@ def between(text, start, end, new):
 
 def main():
     recast, data, *options = sys.argv[1:]
-    table = "\n".join(rows(pathlib.Path(recast), pathlib.Path(data)))
+    assert set(options) <= {"--write", "--readme"}, options
+    recast, data = pathlib.Path(recast).resolve(), pathlib.Path(data)
+    readme = "\n".join(readme_rows(recast, data))
+    print(readme)
+    if "--write" in options:
+        write_readme(recast, readme)
+    if "--readme" in options:
+        return
+    table = "\n".join(rows(recast, data))
     print(table)
-    if options == ["--write"]:
+    if "--write" in options:
         guide = pathlib.Path(__file__).with_name("guide.md")
         text = guide.read_text()
         for name, *rest in WALKS:
-            output = walk(pathlib.Path(recast), pathlib.Path(data), name, *rest)
+            output = walk(recast, data, name, *rest)
             text = between(text, f"<!-- run: {name} -->\n", "<!-- end -->\n", output)
         text = between(text, "<!-- figures -->\n", "<!-- end of figures -->\n", table + "\n")
         guide.write_text(text)

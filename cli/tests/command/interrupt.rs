@@ -1,0 +1,146 @@
+//! Ctrl-C: every command that can run for long ends with status 130, and leaves nothing that looks whole.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{Folder, Sample, names};
+use serde_json::{Value, json};
+
+/// More chunks than any command gets through while a test runs; none of them is stored.
+const CHUNKS: u64 = 90_000_000;
+/// After this the test gives up waiting. Nothing that passes depends on it.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+fn start(arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_recast"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Waits until something is so.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether a process handles SIGINT by itself, as the kernel tells.
+fn catches_interrupts(child: &Child) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0
+}
+
+fn interrupt(child: &Child) {
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+fn end(mut child: Child) -> (ExitStatus, String) {
+    let mut status = None;
+    wait_until("the command ends", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    let mut error = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut error).unwrap();
+    (status.unwrap(), error)
+}
+
+/// An array of a type in very many chunks, with attributes.
+fn endless(path: &Path, data_type: &str, fill: Value, attributes: Value) {
+    Sample::new(data_type, &[CHUNKS], &[1], fill).with("attributes", attributes).create(path);
+}
+
+#[test]
+fn every_command_that_may_run_for_long_ends_with_status_130_and_leaves_nothing() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path().join(name);
+    endless(&path("float.zarr"), "float32", json!(1.5), json!({}));
+    endless(&path("cf.zarr"), "int16", json!(3), json!({"scale_factor": 0.5}));
+    fs::create_dir(path("group.zarr")).unwrap();
+    fs::write(path("group.zarr/zarr.json"), r#"{"zarr_format": 3, "node_type": "group"}"#).unwrap();
+    endless(&path("group.zarr/one"), "float32", json!(1.5), json!({}));
+    fs::create_dir(path("old.zarr")).unwrap();
+    let old = json!({"zarr_format": 2, "shape": [CHUNKS], "chunks": [1], "dtype": "<f4",
+        "fill_value": 1.5, "order": "C", "compressor": null, "filters": null});
+    fs::write(path("old.zarr/.zarray"), old.to_string()).unwrap();
+    let packed = json!([
+        {"name": "cast_value", "configuration": {"data_type": "int16", "out_of_range": "clamp"}},
+        {"name": "bytes", "configuration": {"endian": "little"}},
+    ]);
+    Sample::new("float32", &[CHUNKS], &[1], json!(2.0))
+        .with("codecs", packed)
+        .create(&path("packed.zarr"));
+    let before = names(folder.path());
+    let text = |name: &str| path(name).display().to_string();
+    let out = text("out.zarr");
+    let page = text("page.html");
+    for (command, inputs, flags) in [
+        ("pack", &["float.zarr"][..], &["-e", "0.1"][..]),
+        ("pack", &["float.zarr"], &["-e", "0.1", "--report", &page]),
+        ("pack", &["float.zarr"], &["--scale", "1", "-t", "int16"]),
+        ("pack", &["group.zarr"], &["-e", "0.1"]),
+        ("pack", &["cf.zarr"], &["--from-cf"]),
+        ("unpack", &["float.zarr"], &[]),
+        ("unpack", &["packed.zarr"], &["--to-cf"]),
+        ("migrate", &["old.zarr"], &[]),
+        ("migrate", &["old.zarr"], &["--reencode"]),
+        ("verify", &["float.zarr", "float.zarr"], &[]),
+        ("compare", &["float.zarr", "float.zarr"], &["--report", &page]),
+        ("cat", &["float.zarr"], &[]),
+        ("cat", &["float.zarr"], &["--npy"]),
+        ("raw", &[], &["encode", "-t", "float32", "--codecs", "[]"]),
+    ] {
+        let inputs: Vec<String> = inputs.iter().map(|name| text(name)).collect();
+        let has_output = ["pack", "unpack", "migrate"].contains(&command);
+        let mut arguments = vec![command];
+        arguments.extend(inputs.iter().map(String::as_str));
+        arguments.extend(has_output.then_some(out.as_str()));
+        arguments.extend(flags);
+        let child = start(&arguments);
+        wait_until("interrupts are caught", || catches_interrupts(&child));
+        interrupt(&child);
+        let (status, error) = end(child);
+        assert_eq!(status.code(), Some(130), "{arguments:?}: {error}");
+        assert_eq!(names(folder.path()), before, "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_is_half_written_goes_away() {
+    let folder = Folder::new();
+    let input = folder.input();
+    endless(&input, "float32", json!(1.5), json!({}));
+    let output = folder.output();
+    let child = start(&["unpack", input.to_str().unwrap(), output.to_str().unwrap()]);
+    wait_until("something is written", || names(folder.path()).len() > 1);
+    assert!(names(folder.path()).iter().any(|name| name.starts_with("out.zarr.recast-tmp-")));
+    interrupt(&child);
+    let (status, error) = end(child);
+    assert_eq!(status.code(), Some(130), "{error}");
+    assert_eq!(error, "recast: interrupted\n");
+    assert_eq!(names(folder.path()), ["in.zarr"]);
+}
+
+#[test]
+fn a_stream_ends_in_the_middle() {
+    let mut child = start(&["raw", "decode", "-t", "float32", "--codecs", "[]"]);
+    let mut input = child.stdin.take().unwrap();
+    wait_until("interrupts are caught", || catches_interrupts(&child));
+    input.write_all(&[0; 4096]).unwrap();
+    interrupt(&child);
+    // The input stays open: the command does not wait for more.
+    let (status, error) = end(child);
+    assert_eq!((status.code(), error.as_str()), (Some(130), ""));
+    drop(input);
+}

@@ -1,0 +1,415 @@
+//! `recast migrate`: the same bytes under new metadata, and the same values.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::{contents, metadata, recast};
+use serde_json::{Value, json};
+
+fn goldens() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../zarrs/tests/goldens")
+}
+
+fn copy(from: &Path, to: &Path) {
+    for (name, bytes) in contents(from) {
+        let place = to.join(name);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(place, bytes).unwrap();
+    }
+}
+
+/// The decoded elements.
+fn values(path: &Path) -> Vec<u8> {
+    recast(&["cat", "--accept-fill-value", path.to_str().unwrap()]).succeeds()
+}
+
+fn migrate(input: &Path, more: &[&str]) -> Value {
+    let arguments = [&["migrate", "--json", input.to_str().unwrap()], more].concat();
+    serde_json::from_slice(&recast(&arguments).succeeds()).unwrap()
+}
+
+/// The bytes of all chunks, whatever their names.
+fn chunks(path: &Path) -> Vec<Vec<u8>> {
+    let files = contents(path).into_iter();
+    let is_metadata = |name: &Path| {
+        let name = name.file_name().unwrap().to_str().unwrap();
+        ["zarr.json", ".zarray", ".zattrs", "meta", "attrs"]
+            .contains(&name.trim_end_matches(".bak"))
+    };
+    let mut chunks: Vec<Vec<u8>> =
+        files.filter(|(name, _)| !is_metadata(name)).map(|(_, bytes)| bytes).collect();
+    chunks.sort();
+    chunks
+}
+
+fn names(document: &Value) -> Vec<String> {
+    let codecs = document["codecs"].as_array().unwrap();
+    codecs.iter().map(|codec| codec["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A Zarr v2 array of 6 elements in chunks of 4.
+fn v2(folder: &Path, dtype: &str, fill: &Value, filters: &Value, chunks: [Option<Vec<u8>>; 2]) {
+    fs::create_dir_all(folder).unwrap();
+    let document = json!({
+        "zarr_format": 2, "shape": [6], "chunks": [4], "dtype": dtype, "fill_value": fill,
+        "order": "C", "compressor": null, "filters": filters,
+    });
+    fs::write(folder.join(".zarray"), document.to_string()).unwrap();
+    fs::write(folder.join(".zattrs"), r#"{"units": "K", "_ARRAY_DIMENSIONS": ["time"]}"#).unwrap();
+    for (key, bytes) in chunks.into_iter().enumerate() {
+        if let Some(bytes) = bytes {
+            fs::write(folder.join(key.to_string()), bytes).unwrap();
+        }
+    }
+}
+
+fn int16s(codes: [i16; 4]) -> Vec<u8> {
+    codes.iter().flat_map(|code| code.to_le_bytes()).collect()
+}
+
+#[test]
+fn arrays_of_zarr_python_keep_their_chunks_and_their_values() {
+    for name in [
+        "v2_fso_f4be_i2_blosc",
+        "v2_fso_f8_u1_gzip",
+        "v2_fso_i4_i2_order_f",
+        "v2_blosc_no_filter",
+        "fso_v3_f32_i2_big",
+        "fso_v3_f64_u8",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let input = goldens().join(name).join("array.zarr");
+        let output = folder.path().join("out.zarr");
+        let report = migrate(&input, &[output.to_str().unwrap()]);
+        assert_eq!(report["metadata_only"], true, "{name}: {report}");
+        assert_eq!(report["bit_identical"], true, "{name}: {report}");
+        assert_eq!(chunks(&output), chunks(&input), "{name}");
+        assert_eq!(values(&output), values(&input), "{name}");
+        let document = metadata(&output);
+        assert_eq!(document["zarr_format"], 3);
+        assert!(!document.to_string().contains("numcodecs"), "{name}: {document}");
+        // Bare names are right, but zarr-python does not read them.
+        assert!(document["codecs"].as_array().unwrap().iter().all(Value::is_object));
+
+        let other = folder.path().join("encoded.zarr");
+        let report = migrate(&input, &["--reencode", other.to_str().unwrap()]);
+        assert_eq!(report["metadata_only"], false, "{name}");
+        assert_eq!(values(&other), values(&input), "{name}");
+        assert_eq!(names(&metadata(&other)).last().unwrap(), "zstd", "{name}");
+    }
+}
+
+#[test]
+fn integers_are_decoded_through_float64_where_that_makes_a_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    let filter = |offset| {
+        json!([{"id": "fixedscaleoffset", "scale": 100, "offset": offset, "dtype": "<f4",
+                "astype": "<i2"}])
+    };
+    let codes = [Some(int16s([-48, 1, 2, 3])), Some(int16s([i16::MAX, i16::MIN, 0, 0]))];
+    v2(&input, "<f4", &json!(0), &filter(273.15), codes.clone());
+    let report = migrate(&input, &[output.to_str().unwrap()]);
+    assert_eq!(report["bit_identical"], true);
+    let found = values(&output);
+    // 272.67001, where float32 arithmetic gives 0x438855c2.
+    assert_eq!(found[..4], 0x4388_55c3_u32.to_le_bytes());
+    assert_eq!(found, values(&input));
+    let document = metadata(&output);
+    assert_eq!(names(&document), ["cast_value", "scale_offset", "cast_value", "bytes"]);
+    assert_eq!(document["dimension_names"], json!(["time"]));
+    // xarray masks the fill value of Zarr v2, 0 here, and that of Zarr v3 by the attribute only.
+    assert_eq!(document["attributes"], json!({"units": "K", "_FillValue": "AAAAAAAAAAA="}));
+
+    // Powers of two are exact in float32.
+    let (input, output) = (folder.path().join("in2"), folder.path().join("out2"));
+    let filter = json!([{"id": "fixedscaleoffset", "scale": 64, "offset": 0, "dtype": "<f4",
+                         "astype": "<i2"}]);
+    v2(&input, "<f4", &json!(0), &filter, codes);
+    migrate(&input, &[output.to_str().unwrap()]);
+    assert_eq!(names(&metadata(&output)), ["scale_offset", "cast_value", "bytes"]);
+    assert_eq!(values(&output), values(&input));
+}
+
+#[test]
+fn a_fill_value_that_the_codecs_lose_gets_a_code_that_no_element_has() {
+    let filter = json!([{"id": "fixedscaleoffset", "scale": 10, "offset": 0, "dtype": "<f4",
+                         "astype": "<i2"}]);
+    for fill in [json!("NaN"), json!(1e20), json!(0.25)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+        v2(&input, "<f4", &fill, &filter, [Some(int16s([i16::MIN, 1, 2, 3])), None]);
+        let report = migrate(&input, &[output.to_str().unwrap()]);
+        assert_eq!(
+            (&report["metadata_only"], &report["bit_identical"]),
+            (&json!(true), &json!(true))
+        );
+        assert_eq!(values(&output), values(&input));
+        let map =
+            report["codecs"].as_array().unwrap().last().unwrap()["configuration"]["scalar_map"]
+                .clone();
+        // The lowest code is taken.
+        assert_eq!(map["decode"][0][0], i16::MAX, "{fill}: {map}");
+    }
+}
+
+#[test]
+fn astype_becomes_one_cast_as_numpy_does_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    let filter = json!([{"id": "astype", "encode_dtype": "<i2", "decode_dtype": "<f8"}]);
+    v2(&input, "<f8", &json!(7), &filter, [Some(int16s([-5, 1, 2, 3])), None]);
+    let report = migrate(&input, &[output.to_str().unwrap()]);
+    assert_eq!(report["bit_identical"], true);
+    assert_eq!(values(&output), values(&input));
+    let expected = json!([{"name": "cast_value", "configuration": {
+        "data_type": "int16", "rounding": "towards-zero", "out_of_range": "wrap"}}]);
+    assert_eq!(report["codecs"], expected);
+}
+
+#[cfg(unix)]
+#[test]
+fn chunks_are_linked_unless_copies_are_asked_for() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in");
+    v2(&input, "<i2", &json!(0), &Value::Null, [Some(int16s([1, 2, 3, 4])), None]);
+    let file = |path: &Path| fs::metadata(path).unwrap().ino();
+    for (more, same) in [(&[][..], true), (&["--copy"][..], false)] {
+        let output = folder.path().join(if same { "linked" } else { "copied" });
+        let report = migrate(&input, &[more, &[output.to_str().unwrap()]].concat());
+        assert_eq!(file(&input.join("0")) == file(&output.join("c/0")), same, "{report}");
+        assert!(!output.join("c/1").exists());
+    }
+}
+
+#[test]
+fn in_place_the_old_metadata_are_kept_and_the_chunks_are_not_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let original = goldens().join("v2_fso_f8_u1_gzip/array.zarr");
+    let array = folder.path().join("group/array.zarr");
+    copy(&original, &array);
+    let before = (values(&array), chunks(&array));
+
+    // A copy of the metadata elsewhere would be wrong afterwards.
+    let consolidated = folder.path().join("group/.zmetadata");
+    fs::write(&consolidated, r#"{"metadata": {"array.zarr/.zarray": {}}}"#).unwrap();
+    let files = contents(folder.path());
+    let error = recast(&["migrate", "--in-place", array.to_str().unwrap()]).fails(1);
+    assert!(error.contains(".zmetadata has a copy of the metadata"), "{error}");
+    assert_eq!(contents(folder.path()), files);
+    fs::remove_file(consolidated).unwrap();
+
+    let report = migrate(&array, &["--in-place"]);
+    assert_eq!(report["metadata_only"], true);
+    assert_eq!((values(&array), chunks(&array)), before);
+    assert!(array.join("zarr.json").is_file() && !array.join(".zarray").exists());
+    let kept = fs::read(array.join(".zarray.bak")).unwrap();
+    assert_eq!(kept, fs::read(original.join(".zarray")).unwrap());
+
+    let error = recast(&["migrate", "--in-place", array.to_str().unwrap()]).fails(1);
+    assert!(error.contains("there is nothing to migrate"), "{error}");
+    // Back again.
+    fs::remove_file(array.join("zarr.json")).unwrap();
+    for name in [".zarray", ".zattrs"] {
+        if array.join(format!("{name}.bak")).exists() {
+            fs::rename(array.join(format!("{name}.bak")), array.join(name)).unwrap();
+        }
+    }
+    assert_eq!(contents(&array), contents(&original));
+}
+
+#[test]
+fn zarr_v1_becomes_zarr_v3() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    fs::create_dir(&input).unwrap();
+    let meta = json!({
+        "zarr_format": 1, "shape": [2, 3], "chunks": [2, 2], "dtype": ">f4", "fill_value": 42,
+        "order": "F", "compression": null, "compression_opts": null,
+    });
+    fs::write(input.join("meta"), meta.to_string()).unwrap();
+    fs::write(input.join("attrs"), r#"{"units": "K"}"#).unwrap();
+    let chunk: Vec<u8> = [1.0_f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_be_bytes()).collect();
+    fs::write(input.join("0.0"), &chunk).unwrap();
+    let report = migrate(&input, &[output.to_str().unwrap()]);
+    assert_eq!(report["metadata_only"], true);
+    let found = values(&output);
+    let found: Vec<f32> =
+        found.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+    assert_eq!(found, [1.0, 3.0, 42.0, 2.0, 4.0, 42.0]);
+    assert_eq!(metadata(&output)["attributes"]["units"], "K");
+    let report = migrate(&input, &["--in-place"]);
+    assert_eq!(report["metadata_only"], true);
+    assert_eq!(values(&input), values(&output));
+    assert!(input.join("meta.bak").is_file() && !input.join("meta").exists());
+}
+
+#[test]
+fn what_needs_no_migration_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = goldens().join("so_cv_f64_nan_to_u8/array.zarr");
+    let output = folder.path().join("out");
+    let error = recast(&["migrate", input.to_str().unwrap(), output.to_str().unwrap()]).fails(1);
+    assert!(error.contains("there is nothing to migrate"), "{error}");
+    assert!(!output.exists());
+    recast(&["migrate", input.to_str().unwrap()]).fails(2);
+}
+
+/// A group of Zarr v2 with consolidated metadata: arrays at its root and in a group, one of them of
+/// Zarr v1, one of no numbers.
+fn group(folder: &Path) {
+    fs::create_dir_all(folder.join("inner/deep")).unwrap();
+    let filter = json!([{"id": "fixedscaleoffset", "scale": 64, "offset": 0, "dtype": "<f4",
+                         "astype": "<i2"}]);
+    let codes = |first| [Some(int16s([first, 1, 2, 3])), None];
+    v2(&folder.join("scaled"), "<f4", &json!(0), &filter, codes(-9));
+    let filter = json!([{"id": "astype", "encode_dtype": "<i2", "decode_dtype": "<f8"}]);
+    v2(&folder.join("inner/deep/cast"), "<f8", &json!(7), &filter, codes(-5));
+    v2(&folder.join("inner/plain"), "<i2", &json!(1), &Value::Null, codes(4));
+    v2(&folder.join("mask"), "|b1", &json!(false), &Value::Null, [Some(vec![0, 1, 1, 0]), None]);
+    fs::create_dir(folder.join("inner/first")).unwrap();
+    let meta = json!({
+        "zarr_format": 1, "shape": [4], "chunks": [4], "dtype": "<i2", "fill_value": 0,
+        "order": "C", "compression": null, "compression_opts": null,
+    });
+    fs::write(folder.join("inner/first/meta"), meta.to_string()).unwrap();
+    fs::write(folder.join("inner/first/attrs"), r#"{"units": "1"}"#).unwrap();
+    fs::write(folder.join("inner/first/0"), int16s([1, 2, 3, 4])).unwrap();
+    let mut all = serde_json::Map::new();
+    for path in ["", "inner/", "inner/deep/"] {
+        fs::write(folder.join(path).join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
+        fs::write(folder.join(path).join(".zattrs"), r#"{"title": "a group"}"#).unwrap();
+    }
+    for name in contents(folder).keys().filter(|name| name.to_str().unwrap().contains(".z")) {
+        let document: Value =
+            serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap();
+        all.insert(name.to_str().unwrap().to_owned(), document);
+    }
+    let copy = json!({"zarr_consolidated_format": 1, "metadata": all});
+    fs::write(folder.join(".zmetadata"), copy.to_string()).unwrap();
+}
+
+const ARRAYS: [&str; 4] = ["scaled", "inner/deep/cast", "inner/plain", "inner/first"];
+
+/// The values of all arrays of the group, and those that are no numbers as they are stored.
+fn all_values(folder: &Path) -> Vec<Vec<u8>> {
+    let numeric = ARRAYS.iter().map(|name| values(&folder.join(name)));
+    numeric.chain([fs::read(folder.join("mask/0")).unwrap()]).collect()
+}
+
+/// What each array became, by its path.
+fn arrays(report: &Value) -> Vec<(&str, &str)> {
+    let list = report["arrays"].as_array().unwrap().iter();
+    list.map(|one| (one["array"].as_str().unwrap(), one["action"].as_str().unwrap())).collect()
+}
+
+/// Everything is Zarr v3, the attributes are there, and the copy of the metadata is true.
+fn is_migrated(folder: &Path) {
+    let root = metadata(folder);
+    assert_eq!(root["attributes"], json!({"title": "a group"}));
+    let copy = root["consolidated_metadata"]["metadata"].as_object().unwrap();
+    let paths: Vec<&str> = copy.keys().map(String::as_str).collect();
+    let all =
+        ["inner", "inner/deep", "inner/deep/cast", "inner/first", "inner/plain", "mask", "scaled"];
+    assert_eq!(paths, all);
+    for (path, document) in copy {
+        assert_eq!(document, &metadata(&folder.join(path)), "{path}");
+        assert_eq!(document["zarr_format"], 3, "{path}");
+    }
+    assert!(!root.to_string().contains("numcodecs"), "{root}");
+    assert!(!root.to_string().contains("_ARRAY_DIMENSIONS"), "{root}");
+    assert_eq!(copy["scaled"]["dimension_names"], json!(["time"]));
+    assert_eq!(names(&copy["scaled"]), ["scale_offset", "cast_value", "bytes"]);
+    assert_eq!(names(&copy["inner/deep/cast"]), ["cast_value", "bytes"]);
+    // xarray masks the fill value of Zarr v2.
+    assert_eq!(copy["inner/first"]["attributes"], json!({"units": "1", "_FillValue": 0}));
+    let old =
+        |name: &Path| [".zarray", ".zgroup", ".zattrs", "meta"].iter().any(|o| name.ends_with(o));
+    assert_eq!(contents(folder).keys().find(|name| old(name)), None);
+}
+
+#[test]
+fn a_group_becomes_zarr_v3_with_all_that_is_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    group(&input);
+    let before = (contents(&input), all_values(&input));
+    let report = migrate(&input, &[output.to_str().unwrap()]);
+    let expected = [
+        ("inner/deep/cast", "migrated"),
+        ("inner/first", "migrated"),
+        ("inner/plain", "migrated"),
+        ("mask", "kept"),
+        ("scaled", "migrated"),
+    ];
+    assert_eq!(arrays(&report), expected);
+    for one in report["arrays"].as_array().unwrap().iter().filter(|one| one["array"] != "mask") {
+        assert_eq!(one["report"]["metadata_only"], true, "{one}");
+        assert_eq!(one["report"]["bit_identical"], true, "{one}");
+    }
+    is_migrated(&output);
+    assert_eq!(all_values(&output), before.1);
+    assert_eq!(contents(&input), before.0);
+
+    let encoded = folder.path().join("encoded");
+    let table = ["migrate", "--reencode", input.to_str().unwrap(), encoded.to_str().unwrap()];
+    let table = String::from_utf8(recast(&table).succeeds()).unwrap();
+    assert!(table.contains("4 migrated, 1 kept"), "{table}");
+    assert_eq!(table.matches("encoded again, as --reencode asks for it").count(), 4, "{table}");
+    assert_eq!(all_values(&encoded), before.1);
+}
+
+#[test]
+fn a_group_is_migrated_in_place_and_the_old_metadata_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    group(folder.path());
+    let before = (contents(folder.path()), all_values(folder.path()));
+    let report = migrate(folder.path(), &["--in-place"]);
+    assert_eq!(arrays(&report).len(), 5);
+    is_migrated(folder.path());
+    assert_eq!(all_values(folder.path()), before.1);
+
+    let error = recast(&["migrate", "--in-place", folder.path().to_str().unwrap()]).fails(1);
+    assert!(
+        error.contains("none of 5 arrays has") && error.contains("nothing to migrate"),
+        "{error}"
+    );
+    let error = recast(&["migrate", "--in-place", folder.path().join("scaled").to_str().unwrap()]);
+    assert!(error.fails(1).contains("nothing to migrate"));
+    // Back again.
+    for (name, bytes) in contents(folder.path()) {
+        let path = folder.path().join(&name);
+        if name.ends_with("zarr.json") {
+            fs::remove_file(&path).unwrap();
+        } else if let Some(old) = path.to_str().unwrap().strip_suffix(".bak") {
+            assert_eq!(before.0[&name.with_extension("")], bytes);
+            fs::rename(&path, old).unwrap();
+        }
+    }
+    assert_eq!(contents(folder.path()), before.0);
+}
+
+#[test]
+fn a_group_of_which_one_array_cannot_stay_is_left_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in");
+    group(&input);
+    // No code is left for the fill value, and so no metadata fit these chunks.
+    let filter = json!([{"id": "fixedscaleoffset", "scale": 10, "offset": 0, "dtype": "<f4",
+                         "astype": "<i2"}]);
+    let all = int16s([i16::MIN, i16::MIN + 1, i16::MAX - 1, i16::MAX]);
+    v2(&input.join("full"), "<f4", &json!("NaN"), &filter, [Some(all), None]);
+    let before = contents(&input);
+    let error = recast(&["migrate", "--in-place", input.to_str().unwrap()]).fails(1);
+    assert!(error.contains("in/full: ") && error.contains("name an OUTPUT"), "{error}");
+    assert_eq!(contents(&input), before);
+
+    // Nor is anything changed where writing fails: this name is taken by a folder.
+    fs::remove_dir_all(input.join("full")).unwrap();
+    fs::create_dir(input.join("mask/zarr.json")).unwrap();
+    let before = contents(&input);
+    let error = recast(&["migrate", "--in-place", input.to_str().unwrap()]).fails(1);
+    assert!(error.contains("writing") && error.contains("mask/zarr.json"), "{error}");
+    assert_eq!(contents(&input), before);
+}

@@ -1,0 +1,238 @@
+//! `recast raw`: the chain over raw little-endian bytes, as a stream.
+
+use crate::common::{Run, recast};
+use recast_kernels::{ElementType, OutOfRange, Plan, Rounding, Scalar, reference};
+use serde_json::json;
+
+const CHUNK: usize = 1 << 20;
+
+fn f32s(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// A spread of bit patterns of a type: all of the small types, and for the others the edges of every
+/// binade with both neighbours, in little-endian order.
+fn patterns(element_type: ElementType) -> Vec<Scalar> {
+    let bits = element_type.bits();
+    if bits <= 8 {
+        return (0..1 << bits).map(|bits| Scalar::from_bits(element_type, bits)).collect();
+    }
+    let mut patterns = Vec::new();
+    for shift in 0..bits {
+        for neighbour in [-1_i64, 0, 1] {
+            let pattern = (1_u64 << shift).wrapping_add_signed(neighbour);
+            patterns.push(Scalar::from_bits(element_type, pattern));
+            patterns.push(Scalar::from_bits(element_type, !pattern));
+            patterns.push(Scalar::from_bits(element_type, pattern | 1 << (bits - 1)));
+        }
+    }
+    patterns
+}
+
+fn little_endian(scalars: &[Scalar]) -> Vec<u8> {
+    scalars
+        .iter()
+        .flat_map(|scalar| {
+            scalar.bits().to_le_bytes().into_iter().take(scalar.element_type().size())
+        })
+        .collect()
+}
+
+#[test]
+fn encodes_and_decodes_the_example_of_the_issue() {
+    let codecs =
+        r#"[{"name":"cast_value","configuration":{"data_type":"uint8","out_of_range":"clamp"}}]"#;
+    let arguments = ["raw", "encode", "--data-type", "float32", "--codecs", codecs];
+    let encoded = recast(&arguments).stdin(&f32s(&[-3.0, 0.5, 1.5, 254.6, 300.0])).succeeds();
+    assert_eq!(encoded, [0, 0, 2, 255, 255]);
+    let arguments = ["raw", "decode", "--data-type", "float32", "--codecs", codecs];
+    assert_eq!(recast(&arguments).stdin(&encoded).succeeds(), f32s(&[0.0, 0.0, 2.0, 255.0, 255.0]));
+}
+
+#[test]
+fn casts_agree_with_the_reference_for_every_pair_of_types_in_one_mode_each() {
+    // The mode and rounding change from pair to pair, so that each is seen with many types.
+    for (number, (source, target)) in ElementType::ALL
+        .iter()
+        .flat_map(|&source| ElementType::ALL.iter().map(move |&target| (source, target)))
+        .enumerate()
+        .filter(|(number, _)| number % 7 == 0)
+    {
+        let rounding = Rounding::ALL[number / 7 % 5];
+        let mode = [OutOfRange::Clamp, OutOfRange::Error, OutOfRange::Wrap][number / 35 % 3];
+        let mode = if target.is_float() { OutOfRange::Clamp } else { mode };
+        let cast = |value| reference::cast(value, target, rounding, mode);
+        let inputs: Vec<Scalar> =
+            patterns(source).into_iter().filter(|&value| cast(value).is_ok()).collect();
+        let expected: Vec<Scalar> = inputs.iter().filter_map(|&value| cast(value).ok()).collect();
+        let mut configuration = json!({"data_type": target.name(), "rounding": rounding.name()});
+        if let Some(name) = mode.name() {
+            configuration["out_of_range"] = name.into();
+        }
+        let codecs = json!([{"name": "cast_value", "configuration": configuration}]).to_string();
+        let arguments = ["raw", "encode", "--data-type", source.name(), "--codecs", &codecs];
+        let output = recast(&arguments).stdin(&little_endian(&inputs)).succeeds();
+        assert_eq!(output, little_endian(&expected), "{source} to {target}, {rounding}, {mode:?}");
+    }
+}
+
+#[test]
+fn a_chain_agrees_with_the_plan_on_both_ways() {
+    let codecs = r#"["scale_offset",
+        {"name": "scale_offset", "configuration": {"offset": 273.15, "scale": 100}},
+        {"name": "cast_value", "configuration": {"data_type": "int32", "rounding": "nearest-away"}},
+        {"name": "cast_value", "configuration": {"data_type": "uint16", "out_of_range": "wrap",
+            "scalar_map": {"encode": [[-77, 7]], "decode": [[7, -77]]}}}]"#;
+    let values: Vec<f32> = (0..5000_u16).map(|i| 200.0 + f32::from(i) * 0.0371).collect();
+    let chain = zarr_recast::Codec::list_from_json(codecs).unwrap();
+    let chain = zarr_recast::Chain::bind(
+        ElementType::Float32,
+        None,
+        &chain,
+        &zarr_recast::BindOptions::default(),
+    )
+    .unwrap();
+    let reference = |plan: &Plan, bytes: &[u8]| -> Vec<u8> {
+        let elements = bytes.chunks_exact(plan.source().size()).enumerate();
+        let results = elements.map(|(index, bytes)| {
+            let mut bits = [0; 8];
+            bits[..bytes.len()].copy_from_slice(bytes);
+            let value = Scalar::from_bits(plan.source(), u64::from_le_bytes(bits));
+            reference::run(value, plan.steps(), index).unwrap()
+        });
+        little_endian(&results.collect::<Vec<_>>())
+    };
+    let input = f32s(&values);
+    let encoded = recast(&["raw", "encode", "--data-type", "float32", "--codecs", codecs])
+        .stdin(&input)
+        .succeeds();
+    assert_eq!(encoded, reference(chain.encode_plan(), &input));
+    // Codes below 0 wrap, so they do not come back; the others do.
+    let stored: Vec<u8> = (0..2000_u16).flat_map(u16::to_le_bytes).collect();
+    let decoded = recast(&["raw", "decode", "--data-type", "float32", "--codecs", codecs])
+        .stdin(&stored)
+        .succeeds();
+    assert_eq!(decoded, reference(chain.decode_plan(), &stored));
+}
+
+#[test]
+fn the_way_the_input_is_split_makes_no_difference() {
+    let codecs = r#"[{"name":"cast_value","configuration":{"data_type":"int16"}}]"#;
+    let values: Vec<f64> = (0..300_000_u32).map(|i| f64::from(i % 60_000) - 30_000.0).collect();
+    let input: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    assert!(input.len() > 2 * CHUNK);
+    let expected: Vec<u8> = values.iter().flat_map(|&value| (value as i16).to_le_bytes()).collect();
+    for piece in [13, 4099, CHUNK + 3] {
+        let arguments = ["raw", "encode", "--data-type", "float64", "--codecs", codecs];
+        let output = recast(&arguments).stdin_in_pieces(&input, piece).succeeds();
+        assert!(output == expected, "pieces of {piece} bytes");
+    }
+}
+
+#[test]
+fn a_failing_element_is_counted_over_the_whole_input() {
+    let codecs = r#"[{"name":"cast_value","configuration":{"data_type":"uint8"}}]"#;
+    let mut values = vec![1.0; 700_000];
+    values[600_001] = 256.5;
+    values[650_000] = f32::NAN;
+    let arguments = ["raw", "encode", "--data-type", "float32", "--codecs", codecs];
+    let error = recast(&arguments).stdin(&f32s(&values)).fails(1);
+    assert!(error.contains("element 600001: float32 256.5 is out of range for uint8"), "{error}");
+}
+
+#[test]
+fn a_partial_element_at_the_end_is_an_error() {
+    let codecs = r#"[{"name":"cast_value","configuration":{"data_type":"uint8"}}]"#;
+    let arguments = ["raw", "encode", "--data-type", "float32", "--codecs", codecs];
+    let error = recast(&arguments).stdin(&[0; 4 * 3 + 2]).fails(1);
+    assert!(error.contains("ends within element 3: 2 of the 4 bytes of float32"), "{error}");
+}
+
+#[test]
+fn a_level_in_the_environment_that_does_not_exist_is_named_with_those_that_do() {
+    let codecs = r#"[{"name":"cast_value","configuration":{"data_type":"uint8"}}]"#;
+    let arguments = ["raw", "encode", "--data-type", "float32", "--codecs", codecs];
+    let error = recast(&arguments).with("RECAST_LEVEL", "sse9").fails(1);
+    let expected = r#"RECAST_LEVEL: "sse9" is not one of scalar, avx2, avx512, neon"#;
+    assert!(error.contains(expected), "{error}");
+    let scalar = recast(&arguments).with("RECAST_LEVEL", "scalar").stdin(&f32s(&[7.0]));
+    assert_eq!(scalar.succeeds(), [7]);
+}
+
+#[test]
+fn no_input_is_no_output() {
+    let arguments = ["raw", "decode", "--data-type", "int64", "--codecs", "[]"];
+    assert!(recast(&arguments).stdin(&[]).succeeds().is_empty());
+}
+
+#[test]
+fn the_fill_value_is_checked_only_if_it_is_given() {
+    let codecs = r#"[{"name":"cast_value","configuration":{"data_type":"uint8"}}]"#;
+    let arguments = ["raw", "encode", "--data-type", "float32", "--codecs", codecs];
+    assert_eq!(recast(&arguments).stdin(&f32s(&[7.0])).succeeds(), [7]);
+    let with = |fill| [&arguments[..], &["--fill-value", fill]].concat();
+    assert_eq!(recast(&with("9")).stdin(&f32s(&[7.0])).succeeds(), [7]);
+    let error = recast(&with("-1.5")).stdin(&[]).fails(1);
+    assert!(error.contains("fill_value") && error.contains("-1.5"), "{error}");
+    let error = recast(&with("\"NaN\"")).stdin(&[]).fails(1);
+    assert!(error.contains("NaN"), "{error}");
+}
+
+#[test]
+fn codecs_can_be_read_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("codecs.json");
+    std::fs::write(&path, r#"[{"name":"scale_offset","configuration":{"scale":2}}]"#).unwrap();
+    let at = format!("@{}", path.display());
+    let arguments = ["raw", "encode", "--data-type", "float32", "--codecs", &at];
+    assert_eq!(recast(&arguments).stdin(&f32s(&[1.5])).succeeds(), f32s(&[3.0]));
+    let missing = format!("@{}", folder.path().join("none.json").display());
+    let error = recast(&["raw", "encode", "--data-type", "float32", "--codecs", &missing])
+        .stdin(&[])
+        .fails(1);
+    assert!(error.contains("none.json"), "{error}");
+}
+
+#[test]
+fn bad_codecs_are_refused_with_the_field() {
+    for (codecs, field) in [
+        (r#"[{"name":"cast_value","configuration":{"data_type":"uint8","round":"up"}}]"#, "round"),
+        (r#"[{"name":"scale_offset","configuration":{"scale":0}}]"#, "scale"),
+        (r#"[{"name":"gzip"}]"#, "gzip"),
+        ("[", "codecs"),
+    ] {
+        let arguments = ["raw", "encode", "--data-type", "float32", "--codecs", codecs];
+        let error = recast(&arguments).stdin(&[]).fails(1);
+        assert!(error.contains(field), "{error}");
+    }
+    let deep = format!("@{}", {
+        let folder = tempfile::tempdir().unwrap().keep();
+        let path = folder.join("deep.json");
+        std::fs::write(&path, "[".repeat(1 << 20)).unwrap();
+        path.display().to_string()
+    });
+    let error =
+        recast(&["raw", "encode", "--data-type", "float32", "--codecs", &deep]).stdin(&[]).fails(1);
+    assert!(error.len() < 2000, "{error}");
+}
+
+#[test]
+fn wrong_usage_has_status_2_and_one_line() {
+    for arguments in [
+        &["raw", "encode", "--codecs", "[]"][..],
+        &["raw", "both", "--data-type", "float32", "--codecs", "[]"],
+        &["raw", "encode", "--data-type", "float33", "--codecs", "[]"],
+        &["nonsense"],
+    ] {
+        recast(arguments).stdin(&[]).fails(2);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let codecs = "[]";
+    let arguments = ["raw", "encode", "--data-type", "uint8", "--codecs", codecs];
+    let Run { status, stderr, .. } = recast(&arguments).stdin(&vec![1; 8 * CHUNK]).reading(10);
+    assert!(status.success(), "{status}");
+    assert_eq!(stderr, "");
+}

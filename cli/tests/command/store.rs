@@ -1,0 +1,88 @@
+//! Where arrays may lie: zip files, and URLs.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{Sample, recast};
+use serde_json::json;
+
+fn floats(count: usize) -> Vec<u8> {
+    (0..count).flat_map(|i| (i as f32 / 4.0).to_le_bytes()).collect()
+}
+
+/// A group with an array, and the array's elements.
+fn group(folder: &Path) -> Vec<u8> {
+    let elements = floats(60);
+    Sample::new("float32", &[6, 10], &[4, 4], json!(0))
+        .write(&folder.join("inner/array"), &elements);
+    for path in ["zarr.json", "inner/zarr.json"] {
+        fs::write(folder.join(path), r#"{"zarr_format":3,"node_type":"group"}"#).unwrap();
+    }
+    elements
+}
+
+/// Zips a folder with Python, whose standard library can.
+fn zip(folder: &Path, archive: &Path) {
+    let code = "import shutil, sys; shutil.make_archive(sys.argv[2][:-4], 'zip', sys.argv[1])";
+    let status = Command::new("python3").args(["-c", code]).args([folder, archive]).status();
+    assert!(status.is_ok_and(|status| status.success()), "python3 is needed to make a zip file");
+}
+
+#[test]
+fn arrays_and_groups_in_zip_files_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let elements = group(&folder.path().join("tree"));
+    zip(&folder.path().join("tree"), &folder.path().join("tree.zip"));
+    let array = place("tree.zip/inner/array");
+    assert_eq!(recast(&["cat", &array]).succeeds(), elements);
+    assert_eq!(recast(&["cat", &place("tree.zip"), "inner/array"]).succeeds(), elements);
+    recast(&["unpack", &place("tree.zip"), &place("plain")]).succeeds();
+    recast(&["verify", &place("tree.zip"), &place("plain")]).succeeds();
+    let info = String::from_utf8(recast(&["info", &array]).succeeds()).unwrap();
+    assert!(info.contains("float32"), "{info}");
+
+    let report = recast(&["pack", "-e", "0.01", "--json", &array, &place("one")]).succeeds();
+    let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+    assert!(report["bytes"]["source_stored"].as_u64().unwrap() > 0);
+    assert_eq!(recast(&["cat", &place("one")]).succeeds(), elements);
+    recast(&["pack", "-e", "0.01", &place("tree.zip"), &place("all")]).succeeds();
+    assert_eq!(recast(&["cat", &place("all/inner/array")]).succeeds(), elements);
+
+    let error = recast(&["pack", "-e", "1", &array, &place("tree.zip/inner/new")]).fails(1);
+    assert!(error.contains("zip files can only be read"), "{error}");
+    let error = recast(&["cat", &place("tree.zip/inner/other")]).fails(1);
+    assert!(error.contains("no array here"), "{error}");
+    fs::write(folder.path().join("bad.zip"), "no zip file").unwrap();
+    let error = recast(&["cat", &place("bad.zip")]).fails(1);
+    assert!(error.contains("not a zip file to be read"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_written_is_said_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("tree");
+    group(&input);
+    let array = input.join("inner/array").display().to_string();
+    let archive = folder.path().join("out.zip").display().to_string();
+    let mut outputs = vec!["https://example.org/array", &archive];
+    if cfg!(not(feature = "object-store")) {
+        outputs.push("s3://bucket/array");
+    }
+    for output in outputs {
+        let error = recast(&["pack", "-e", "0.1", &array, output]).fails(1);
+        assert!(error.contains("write to a directory"), "{error}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[cfg(not(feature = "object-store"))]
+#[test]
+fn urls_are_refused_with_a_way_out() {
+    for url in ["s3://bucket/array", "http://localhost:1/array"] {
+        let error = recast(&["cat", url]).fails(1);
+        let text = "this recast reads no URLs; build it with --features object-store";
+        assert!(error.contains(url) && error.contains(text), "{error}");
+    }
+}

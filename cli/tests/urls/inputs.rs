@@ -1,0 +1,184 @@
+//! Arrays and groups behind URLs, read from the servers that `.ci/object_store.sh` starts; what they
+//! have also lies on disk, to be compared with.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::common::{Recast, contents, metadata, recast};
+use serde_json::{Value, json};
+
+fn setting(name: &str) -> String {
+    std::env::var(name)
+        .unwrap_or_else(|_| panic!("{name} is not set: run these tests by .ci/object_store.sh"))
+}
+
+fn on_disk(name: &str) -> String {
+    format!("{}/{name}", setting("RECAST_TEST_FILES"))
+}
+
+/// A path on both servers.
+fn urls(name: &str) -> [String; 2] {
+    ["RECAST_TEST_S3", "RECAST_TEST_HTTP"].map(|server| format!("{}/{name}", setting(server)))
+}
+
+fn json_of(run: Recast) -> Value {
+    serde_json::from_slice(&run.succeeds()).unwrap()
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn place(&self, name: &str) -> (PathBuf, String) {
+        let path = self.0.path().join(name);
+        let text = path.display().to_string();
+        (path, text)
+    }
+}
+
+/// All files of an array or a group but what says where it came from.
+fn files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    contents(path).into_iter().collect()
+}
+
+#[test]
+fn arrays_are_read_as_from_disk() {
+    for name in ["old.zarr", "group.zarr/inner/field", "group.zarr/x/"] {
+        let expected = recast(&["cat", &on_disk(name)]).succeeds();
+        assert!(!expected.is_empty());
+        for url in urls(name) {
+            assert_eq!(recast(&["cat", &url]).succeeds(), expected, "{url}");
+            let info = |place: &str| json_of(recast(&["info", "--json", place]));
+            assert_eq!(info(&url)["codecs"], info(&on_disk(name))["codecs"], "{url}");
+        }
+    }
+}
+
+#[test]
+fn arrays_are_packed_unpacked_compared_and_verified() {
+    let input = on_disk("group.zarr/inner/field");
+    for url in urls("group.zarr/inner/field") {
+        let folder = Folder::new();
+        let (from_disk, from_url) = (folder.place("disk"), folder.place("url"));
+        let pack = |input: &str, output: &str| {
+            json_of(recast(&["pack", "-e", "0.01", "--json", input, output]))
+        };
+        let local = pack(&input, &from_disk.1);
+        let remote = pack(&url, &from_url.1);
+        assert_eq!(remote["codecs"], local["codecs"]);
+        assert_eq!(files(&from_url.0), files(&from_disk.0));
+        // A web server does not tell the size of what it has.
+        let stored = if url.starts_with("s3") {
+            local["bytes"]["source_stored"].clone()
+        } else {
+            json!(null)
+        };
+        assert_eq!(remote["bytes"]["source_stored"], stored);
+
+        recast(&["verify", "--atol", "0.01", &url, &from_url.1]).succeeds();
+        recast(&["verify", "--atol", "0.0001", &url, &from_url.1]).fails(1);
+        let compared = json_of(recast(&["compare", "--json", &url, &input]));
+        assert_eq!(compared["error"]["max"], 0.0, "{compared}");
+        let unpacked = folder.place("unpacked");
+        recast(&["unpack", &url, &unpacked.1]).succeeds();
+        assert_eq!(recast(&["cat", &unpacked.1]).succeeds(), recast(&["cat", &url]).succeeds());
+    }
+}
+
+#[test]
+fn arrays_are_migrated() {
+    for url in urls("old.zarr") {
+        let folder = Folder::new();
+        let output = folder.place("new");
+        let report = json_of(recast(&["migrate", "--json", &url, &output.1]));
+        assert_eq!(report["metadata_only"], true, "{report}");
+        let expected = recast(&["cat", &on_disk("old.zarr")]).succeeds();
+        assert_eq!(recast(&["cat", &output.1]).succeeds(), expected);
+        let error = recast(&["migrate", "--in-place", &url]).fails(1);
+        assert!(error.contains("name an OUTPUT"), "{error}");
+    }
+}
+
+#[test]
+fn a_group_is_packed_where_its_arrays_can_be_found_out() {
+    let folder = Folder::new();
+    let pack = |input: &str, output: &str| recast(&["pack", "-e", "0.01", input, output]);
+    let local = folder.place("local");
+    pack(&on_disk("group.zarr"), &local.1).succeeds();
+    for (number, url) in urls("group.zarr").iter().enumerate() {
+        let output = folder.place(&number.to_string());
+        pack(url, &output.1).succeeds();
+        assert_eq!(files(&output.0), files(&local.0), "{url}");
+        let codecs = metadata(&output.0.join("inner/field"))["codecs"].to_string();
+        assert!(codecs.contains("cast_value"), "{codecs}");
+    }
+    let [s3, http] = urls("bare.zarr");
+    pack(&s3, &folder.place("s3").1).succeeds();
+    let error = pack(&http, &folder.place("http").1).fails(1);
+    assert!(error.contains(&http), "{error}");
+    assert!(error.contains("has no consolidated metadata; name one of its arrays"), "{error}");
+}
+
+#[test]
+fn groups_behind_urls_are_read_as_from_disk() {
+    let folder = Folder::new();
+    for (number, url) in urls("group.zarr").iter().enumerate() {
+        let expected = recast(&["cat", &on_disk("group.zarr"), "inner/field"]).succeeds();
+        assert_eq!(recast(&["cat", url, "inner/field"]).succeeds(), expected, "{url}");
+        let plain = folder.place(&number.to_string());
+        recast(&["unpack", url, &plain.1]).succeeds();
+        recast(&["verify", url, &plain.1]).succeeds();
+        let info = json_of(recast(&["info", "--json", url]));
+        assert_eq!(info["arrays"][0]["path"], "inner/field", "{info}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_one_line_with_the_url_and_soon() {
+    let start = Instant::now();
+    let fails = |url: &str, reason: &str| {
+        let error = recast(&["cat", url]).fails(1);
+        assert!(error.contains(url) && error.contains(reason), "{url}: {error}");
+    };
+    for url in urls("nothing.zarr") {
+        fails(&url, "no array here");
+    }
+    fails("s3://no-such-bucket/array", "no array here");
+    fails("s3:///array", "no bucket");
+    fails("gs://bucket/array", "http://, https:// and s3:// are");
+    // Nobody listens on port 1.
+    fails("http://127.0.0.1:1/array", "refused");
+    assert!(start.elapsed() < Duration::from_mins(1), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_server_with_tls_is_trusted_if_its_certificate_is() {
+    let url = format!("{}/old.zarr", setting("RECAST_TEST_HTTPS"));
+    let expected = recast(&["cat", &on_disk("old.zarr")]).succeeds();
+    let cat = || recast(&["cat", &url]);
+    let authority = setting("RECAST_TEST_CA");
+    assert_eq!(cat().with("SSL_CERT_FILE", &authority).succeeds(), expected);
+    let start = Instant::now();
+    let error = cat().without("SSL_CERT_FILE").fails(1);
+    for part in [url.as_str(), "invalid peer certificate", "SSL_CERT_FILE"] {
+        assert!(error.contains(part), "{error}");
+    }
+    // The certificate is for localhost, so another name of this machine is not the server's.
+    let other = url.replace("localhost", "127.0.0.1");
+    let error = recast(&["cat", &other]).with("SSL_CERT_FILE", &authority).fails(1);
+    assert!(error.contains(&other) && error.contains("certificate not valid"), "{error}");
+    assert!(start.elapsed() < Duration::from_mins(1), "{:?}", start.elapsed());
+}
+
+#[test]
+fn credentials_are_those_of_the_environment() {
+    let [url, _] = urls("old.zarr");
+    let without = |name: &str| recast(&["cat", &url]).without(name);
+    let error = without("AWS_ACCESS_KEY_ID").fails(1);
+    assert!(error.contains(&url) && error.contains("no credentials"), "{error}");
+    let error = without("AWS_ALLOW_HTTP").fails(1);
+    assert!(error.contains(&url) && error.contains("AWS_ALLOW_HTTP"), "{error}");
+}

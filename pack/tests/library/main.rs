@@ -1,0 +1,8 @@
+//! The tests of the library: one program, for each links zarrs and the kernels.
+
+mod common;
+mod integers;
+mod library;
+mod markers;
+mod missing;
+mod room;

@@ -1,0 +1,258 @@
+//! Missing markers and other facts of data on their way through other jobs than packing, and what reports say
+//! of them.
+
+use std::path::Path;
+
+use crate::common::{Trial, bytes, f32s, one_thread};
+use recast_pack::{
+    AllClose, ArrayInfo, CatFormat, CompareJob, CompareReport, MigrateJob, PackOptions, ToCfJob,
+    UnpackJob, scalar,
+};
+use serde_json::{Value, json};
+
+const MARKER: f32 = -9999.0;
+/// As xarray writes -9999.0 for Zarr v3.
+const IN_BASE64: &str = "AAAAAICHw8A=";
+
+fn metadata(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path.join("zarr.json")).unwrap()).unwrap()
+}
+
+fn values() -> Vec<f32> {
+    let mut values: Vec<f32> =
+        (0..300).map(|step| 280.0 + (step * 7 % 100) as f32 / 10.0).collect();
+    (values[4], values[5], values[250]) = (MARKER, f32::NAN, MARKER);
+    values
+}
+
+/// An array of Zarr v2 whose fill value is the marker, which xarray masks without an attribute.
+#[allow(clippy::needless_pass_by_value)] // what callers write with json!
+fn zarr_v2(path: &Path, filters: Value, stored: &[u8]) {
+    std::fs::create_dir_all(path).unwrap();
+    let document = json!({"zarr_format": 2, "shape": [300], "chunks": [300], "dtype": "<f4",
+        "compressor": null, "filters": filters, "order": "C", "fill_value": -9999.0});
+    std::fs::write(path.join(".zarray"), document.to_string()).unwrap();
+    std::fs::write(path.join("0"), stored).unwrap();
+}
+
+fn verified(a: &Path, b: &Path) -> CompareReport {
+    let tolerance = Some(AllClose { atol: 0.01, rtol: 0.0 });
+    CompareJob { tolerance, ..CompareJob::new(a, b) }.run(&one_thread()).unwrap()
+}
+
+#[test]
+fn the_fill_value_of_zarr_v2_stays_a_marker_where_it_is_unpacked_or_migrated() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("v2.zarr");
+    zarr_v2(&input, Value::Null, &bytes(&values()));
+    let outputs = ["unpacked", "migrated", "again"].map(|name| folder.path().join(name));
+    let [unpacked, migrated, again] = &outputs;
+    UnpackJob::new(&input, unpacked).run(&one_thread()).unwrap();
+    MigrateJob::new(&input, Some(migrated.clone())).run(&one_thread()).unwrap();
+    let reencoded = MigrateJob { reencode: true, ..MigrateJob::new(&input, Some(again.clone())) };
+    reencoded.run(&one_thread()).unwrap();
+    for output in &outputs {
+        assert_eq!(metadata(output)["attributes"]["_FillValue"], IN_BASE64, "{output:?}");
+        let report = verified(&input, output);
+        assert_eq!((report.failure(), report.counts.missing), (None, 2), "{output:?}");
+    }
+    // An attribute that says something else stays what it is.
+    std::fs::write(input.join(".zattrs"), r#"{"_FillValue": 7}"#).unwrap();
+    let other = folder.path().join("other");
+    MigrateJob::new(&input, Some(other.clone())).run(&one_thread()).unwrap();
+    assert_eq!(metadata(&other)["attributes"]["_FillValue"], 7);
+    MigrateJob::new(&input, None).run(&one_thread()).unwrap();
+    assert_eq!(metadata(&input)["attributes"]["_FillValue"], 7);
+}
+
+#[test]
+fn a_marker_that_is_not_the_same_bits_or_has_no_name_any_more_fails_verification() {
+    let attributes = json!({"attributes": {"_FillValue": MARKER}});
+    let a = Trial::new(&values(), 100, attributes.clone());
+    let same = Trial::new(&values(), 300, attributes.clone());
+    assert_eq!(verified(&a.input(), &same.input()).failure(), None);
+    let mut moved = values();
+    moved[4] += 0.001;
+    let moved = Trial::new(&moved, 300, attributes.clone());
+    let failure = verified(&a.input(), &moved.input()).failure().unwrap();
+    assert!(failure.contains("[4]") && failure.contains("missing value"), "{failure}");
+    // Within the tolerance, but readers of B would mask it.
+    let mut with_marks = values();
+    with_marks[7] = 288.88;
+    let valid = Trial::new(&with_marks, 300, attributes.clone());
+    let both = json!({"attributes": {"_FillValue": MARKER, "missing_value": 288.88}});
+    let masked = Trial::new(&with_marks, 300, both);
+    let failure = verified(&valid.input(), &masked.input()).failure().unwrap();
+    assert!(failure.contains("[7]") && failure.contains("missing value"), "{failure}");
+    // Readers of B would take it for data.
+    let unnamed = Trial::new(&values(), 300, json!({}));
+    let failure = verified(&a.input(), &unnamed.input()).failure().unwrap();
+    assert!(failure.contains("-9999") && failure.contains("nothing names"), "{failure}");
+}
+
+#[test]
+fn markers_of_a_packed_array_become_codes_that_cf_masks() {
+    let attributes =
+        json!({"_FillValue": IN_BASE64, "missing_value": [-9999.0, -1e30], "units": "K"});
+    let mut values = values();
+    values[9] = -1e30;
+    let trial = Trial::new(&values, 100, json!({"fill_value": "NaN", "attributes": attributes}));
+    trial.pack(PackOptions { max_abs_error: Some(0.01), ..PackOptions::default() }).unwrap();
+    let cf = trial.path().join("cf.zarr");
+    let report = ToCfJob::new(trial.output(), &cf).run(&one_thread()).unwrap();
+    assert!(report.differences.is_none(), "{report:?}");
+    let attributes = metadata(&cf)["attributes"].clone();
+    let one = attributes["_FillValue"].as_i64().unwrap();
+    let others = attributes["missing_value"].as_array().unwrap().iter();
+    let masked: Vec<i64> = others.map(|code| code.as_i64().unwrap()).chain([one]).collect();
+    assert_eq!(masked.len(), 3, "{attributes}");
+    assert_eq!(attributes["units"], "K");
+    let mut stored = Vec::new();
+    recast_pack::cat(&cf, CatFormat::Raw, &one_thread(), &mut stored).unwrap();
+    let codes: Vec<i64> = match metadata(&cf)["data_type"].as_str().unwrap() {
+        "uint8" => stored.iter().map(|&code| code.into()).collect(),
+        "int8" => stored.iter().map(|&code| i64::from(code as i8)).collect(),
+        "int16" => {
+            stored.as_chunks().0.iter().map(|&code| i16::from_ne_bytes(code).into()).collect()
+        }
+        other => panic!("{other}"),
+    };
+    for (index, (&value, code)) in values.iter().zip(codes).enumerate() {
+        let is_missing = value.is_nan() || value == MARKER || value == -1e30;
+        assert_eq!(masked.contains(&code), is_missing, "{index}: {value} {code}");
+    }
+}
+
+#[test]
+fn what_looks_missing_and_is_packed_as_data_is_counted_in_the_report() {
+    let mut values: Vec<f32> = (0..300).map(|step| step as f32 / 10.0).collect();
+    (values[3], values[200]) = (1e20, 1e20);
+    let trial = Trial::new(&values, 100, json!({}));
+    let wide = PackOptions { max_abs_error: Some(1e18), ..PackOptions::default() };
+    let auto = PackOptions {
+        auto: true,
+        data_type: Some(recast_kernels::ElementType::UInt16),
+        ..PackOptions::default()
+    };
+    for options in [wide, auto] {
+        let suspects = trial.pack(options.clone()).unwrap().suspects;
+        assert_eq!(suspects.len(), 1, "{options:?}");
+        assert_eq!((suspects[0].value.to_f64(), suspects[0].count), (f64::from(1e20_f32), 2));
+        // What is named is no suspect.
+        let named = PackOptions { missing: vec![scalar("1e20").unwrap()], ..options };
+        assert!(trial.pack(named).unwrap().suspects.is_empty());
+    }
+    // An end that its neighbours lead to is none.
+    let values: Vec<f32> = (-999..500).map(|step| step as f32).collect();
+    let options = PackOptions { max_abs_error: Some(0.5), ..PackOptions::default() };
+    assert!(Trial::new(&values, 100, json!({})).pack(options).unwrap().suspects.is_empty());
+}
+
+#[test]
+fn a_relative_bound_has_relative_errors() {
+    let values: Vec<f32> = (0..2000).map(|step| 1.01_f32.powi(step % 900) - 1.0).collect();
+    let trial = Trial::new(&values, 500, json!({}));
+    let options = PackOptions { max_rel_error: Some(0.001), ..PackOptions::default() };
+    let errors = trial.pack(options).unwrap().error.errors;
+    let decoded = f32s(&trial.decoded());
+    let relative = |(&x, &y): (&f32, &f32)| f64::from((y - x).abs()) / f64::from(x);
+    let pairs = values.iter().zip(&decoded).filter(|(x, _)| **x != 0.0);
+    let (worst, most) = pairs
+        .map(|pair| (*pair.0, relative(pair)))
+        .fold((0.0, 0.0), |a: (f32, f64), b| if b.1 > a.1 { b } else { a });
+    assert_eq!(errors.max_relative, Some(most));
+    assert_eq!(errors.worst_relative.unwrap().before.to_f64(), f64::from(worst));
+    assert!(most <= 0.001 && errors.max > 0.001);
+    let tolerance = Some(AllClose { atol: 0.0, rtol: 1e-5 });
+    let job = CompareJob { tolerance, ..CompareJob::new(trial.input(), trial.output()) };
+    let report = job.run(&one_thread()).unwrap();
+    assert_eq!(report.error.max_relative, Some(most));
+    assert!(report.failure().unwrap().contains(&format!("off by {most:?} of the value")));
+    let absolute = trial.pack(PackOptions { max_abs_error: Some(1.0), ..PackOptions::default() });
+    assert_eq!(absolute.unwrap().error.errors.max_relative, None);
+}
+
+#[test]
+fn info_knows_the_precision_of_each_codec_in_the_type_of_the_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("v2.zarr");
+    let filters = json!([{"id": "fixedscaleoffset", "dtype": "<f4", "astype": "<i2", "scale": 100, "offset": 273}]);
+    zarr_v2(&input, filters, &[0; 600]);
+    let precision = |path: &Path| ArrayInfo::read(path).unwrap().precision.unwrap();
+    assert_eq!(precision(&input).to_string(), "0.01");
+    let cast = |data_type| json!({"name": "cast_value", "configuration": {"data_type": data_type}});
+    let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
+    for (scale, expected) in [("0.1", "10.0"), ("100", "0.01"), ("3", "0.33333334")] {
+        let scale: Value = serde_json::from_str(scale).unwrap();
+        let codecs = json!([{"name": "scale_offset", "configuration": {"scale": scale}}, cast("int16"), bytes]);
+        let trial = Trial::new(&[0.0_f32], 1, json!({"codecs": codecs}));
+        assert_eq!(precision(&trial.input()).to_string(), expected);
+        let info = serde_json::to_value(ArrayInfo::read(trial.input()).unwrap()).unwrap();
+        assert_eq!(info["precision"].to_string(), expected);
+    }
+}
+
+#[test]
+fn bytes_without_an_endian_behind_several_bytes_are_refused_by_the_name_of_the_field() {
+    let bare = json!({"name": "bytes"});
+    let shard = json!({"name": "sharding_indexed", "configuration": {
+        "chunk_shape": [1], "codecs": [bare],
+        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]}});
+    let read = |data_type: &str, codecs: Value| {
+        let folder = tempfile::tempdir().unwrap();
+        let document = json!({"zarr_format": 3, "node_type": "array", "shape": [1], "data_type": data_type,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
+            "chunk_key_encoding": {"name": "default"}, "codecs": codecs, "fill_value": 0});
+        std::fs::write(folder.path().join("zarr.json"), document.to_string()).unwrap();
+        ArrayInfo::read(folder.path()).map_err(|error| format!("{:#}", anyhow::Error::from(error)))
+    };
+    let error = read("float32", json!([bare])).unwrap_err();
+    assert!(error.contains("codecs[0].configuration.endian"), "{error}");
+    assert!(error.contains("float32") && error.contains("little"), "{error}");
+    let error = read("int16", json!([shard])).unwrap_err();
+    assert!(error.contains("codecs[0].configuration.codecs[0].configuration.endian"), "{error}");
+    // One byte has no order, and what reaches the codec counts.
+    read("uint8", json!([bare])).unwrap();
+    let cast = json!({"name": "cast_value", "configuration": {"data_type": "uint8"}});
+    read("float32", json!([cast, bare])).unwrap();
+}
+
+#[test]
+fn repeated_inputs_of_a_map_are_a_warning() {
+    let map = json!({"encode": [["NaN", 0], [0.0, 1], [-0.0, 2], ["NaN", 3]], "decode": [[0, "NaN"], [1, 0.0]]});
+    let cast =
+        json!({"name": "cast_value", "configuration": {"data_type": "uint8", "scalar_map": map}});
+    let codecs = json!([cast, {"name": "bytes"}]);
+    let trial = Trial::new(&[5.0_f32], 1, json!({"codecs": codecs, "fill_value": 5.0}));
+    let warnings = ArrayInfo::read(trial.input()).unwrap().warnings;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("codecs[0].configuration.scalar_map.encode"), "{warnings:?}");
+    assert!(warnings[0].contains("again"), "{warnings:?}");
+}
+
+/// Codes go to markers, to the fill value and to NaN as long as there are any; none is left over here.
+#[test]
+fn many_markers_do_not_make_the_type_wider_while_codes_are_left() {
+    let all: [f32; 9] = [-9999.0, 1e20, -32768.0, -999.5, 9.96921e36, 77.7, -1e30, 12345.6, 0.1];
+    for count in 0..=all.len() {
+        // One code is for NaN, and one for the fill value.
+        let steps = 256 - 2 - count;
+        let markers = &all[..count];
+        let mut values: Vec<f32> =
+            (0..3 * steps).map(|step| 211.3 + (step % steps) as f32 * 0.4713).collect();
+        values[7..7 + count].copy_from_slice(markers);
+        let more = json!({"fill_value": -5.5, "attributes": {"missing_value": markers}});
+        let trial = Trial::new(&values, 100, more);
+        let options = PackOptions { max_abs_error: Some(0.4713 / 2.0), ..PackOptions::default() };
+        let report = trial.pack(options).unwrap();
+        assert_eq!(report.data_type.size(), 1, "{count}: {report:?}");
+        for (before, after) in values.iter().zip(f32s(&trial.decoded())) {
+            let is_right = if markers.contains(before) {
+                before.to_bits() == after.to_bits()
+            } else {
+                (before - after).abs() <= 0.4713 / 2.0
+            };
+            assert!(is_right, "{count}: {before} {after}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Room for values that were not seen: on both sides of the data by default, in a range on request.
+
+use crate::common::{Trial, bytes, f32s, store};
+use recast_kernels::{ElementType, Scalar};
+use recast_pack::{ArrayInfo, Compressor, PackOptions, ValueRange, scalar};
+use serde_json::json;
+
+/// Waves and noise around a mean.
+fn waves(count: usize, mean: f32, extent: f32) -> Vec<f32> {
+    let mut state = 9_u32;
+    let wave = |index: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let noise = (state >> 8) as f32 / (1 << 24) as f32 - 0.5;
+        mean + extent * (0.4 * (index as f32 * 0.01).sin() + 0.2 * noise)
+    };
+    (0..count).map(wave).collect()
+}
+
+fn within(bound: f64) -> PackOptions {
+    PackOptions { max_abs_error: Some(bound), ..PackOptions::default() }
+}
+
+#[allow(clippy::unnecessary_wraps)] // as the option has it
+fn range(least: &str, greatest: &str) -> Option<ValueRange> {
+    let range = format!("{least},{greatest}");
+    Some(range.parse().unwrap())
+}
+
+fn numbers(range: Option<(Scalar, Scalar)>) -> (f64, f64) {
+    let (least, greatest) = range.unwrap();
+    (least.to_f64(), greatest.to_f64())
+}
+
+#[test]
+fn spare_codes_are_on_both_sides_of_the_data() {
+    for compressor in [Compressor::None, Compressor::Zstd(5), Compressor::Blosc(5)] {
+        for (mean, extent, bound) in [(288.0, 30.0, 0.1), (288.0, 30.0, 0.01), (0.3, 0.2, 1e-4)] {
+            let trial = Trial::new(&waves(5000, mean, extent), 1000, json!({}));
+            let report = trial.pack(PackOptions { compressor, ..within(bound) }).unwrap();
+            let (least, greatest) = numbers(report.range);
+            let (low, high) = numbers(report.storable_range);
+            let (below, above) = (least - low, high - greatest);
+            assert!(below > 0.0 && above > 0.0, "{report:?}");
+            assert!(below.min(above) >= 0.24 * (below + above) - 2.0 * bound, "{below} {above}");
+        }
+    }
+}
+
+/// Multiples of a tenth from 0 on come back bit for bit without an offset; the sign leaves room below.
+#[test]
+fn data_that_come_back_exactly_still_do_where_they_have_room() {
+    let values: Vec<f32> = (0..5000).map(|index| ((index * 7919) % 3000) as f32 / 10.0).collect();
+    for compressor in [Compressor::None, Compressor::Zstd(5)] {
+        let trial = Trial::new(&values, 1000, json!({}));
+        let report = trial.pack(PackOptions { compressor, ..within(0.01) }).unwrap();
+        assert_eq!(report.error.errors.max, 0.0);
+        let (low, high) = numbers(report.storable_range);
+        assert!(low < -1000.0 && high > 1000.0, "{low} {high}");
+    }
+}
+
+/// Where the bound allows an error, exact values are worth some bytes, but not one in a hundred.
+#[test]
+fn exactness_that_was_not_asked_for_does_not_make_an_array_much_larger() {
+    let steps = |index: u32| 6e4 * (f64::from(index) * 3e-3).sin() * (f64::from(index) * 0.7).sin();
+    let values: Vec<f64> = (0..9000).map(|index| steps(index).round() / 1e4).collect();
+    let trial = Trial::new(&values, 3000, json!({}));
+    // Steps around 0 have two values of the highest byte; those from the smallest value on have one.
+    let explicit = |offset| PackOptions {
+        scale: Some(scalar("1e4").unwrap()),
+        offset: Some(scalar(offset).unwrap()),
+        data_type: Some(ElementType::Int32),
+        ..PackOptions::default()
+    };
+    let exact = trial.pack(explicit("0")).unwrap();
+    let close = trial.pack(explicit("-5.9999")).unwrap();
+    assert_eq!(exact.error.errors.max, 0.0);
+    assert!(close.bytes.stored + exact.bytes.stored / 100 < exact.bytes.stored);
+    let report = trial.pack(within(5e-5)).unwrap();
+    assert!(report.bytes.stored <= close.bytes.stored + close.bytes.stored / 200, "{report:?}");
+    assert!(report.error.errors.max < 1e-14);
+    // It is asked for by the bound.
+    assert_eq!(trial.pack(within(0.0)).map(|report| report.error.errors.max), Ok(0.0));
+}
+
+/// The promise is of every value, not of those seen: all float32 numbers of some stretches, and the ends.
+#[test]
+fn every_value_of_a_promised_range_is_stored_within_the_bound() {
+    let tenths: Vec<f32> = (0..2000).map(|index| 20.0 + (index % 97) as f32 / 10.0).collect();
+    for values in [waves(3000, 285.0, 20.0), tenths] {
+        for bound in [0.5, 0.01, 1e-3] {
+            let trial = Trial::new(&values, 1000, json!({"fill_value": "NaN"}));
+            let options = PackOptions { range: range("-90.5", "330.25"), ..within(bound) };
+            trial.pack(options).unwrap();
+            let mut appended = vec![-90.5_f32, 330.25, f32::NAN];
+            for start in [-90.5_f32, -1e-3, 0.0, 200.1, 330.2] {
+                appended.extend((0..5000).map(|step| f32::from_bits(start.to_bits() + 37 * step)));
+            }
+            appended.retain(|value| !(*value > 330.25 || *value < -90.5));
+            store(&trial.output(), values.len() as u64, &bytes(&appended));
+            let decoded = f32s(&trial.decoded());
+            let all = values.iter().chain(&appended);
+            assert_eq!(decoded.len(), values.len() + appended.len());
+            for (&before, &after) in all.zip(&decoded) {
+                let error = (f64::from(after) - f64::from(before)).abs();
+                assert!(error <= bound || before.is_nan() && after.is_nan(), "{before} {after}");
+            }
+        }
+    }
+}
+
+#[test]
+fn data_outside_a_promised_range_have_their_place_too() {
+    let trial = Trial::new(&waves(1000, 288.0, 30.0), 500, json!({}));
+    let report = trial.pack(PackOptions { range: range("300", "320"), ..within(0.1) }).unwrap();
+    let (low, high) = numbers(report.storable_range);
+    assert!(low <= numbers(report.range).0 && high >= 320.0, "{low} {high}");
+}
+
+#[test]
+fn a_range_that_a_type_cannot_hold_is_refused_by_its_values() {
+    let trial = Trial::new(&waves(1000, 288.0, 30.0), 500, json!({}));
+    let narrow = PackOptions { data_type: Some(ElementType::UInt8), ..within(0.1) };
+    trial.pack(narrow.clone()).unwrap();
+    let error = trial.pack(PackOptions { range: range("-90", "330"), ..narrow }).unwrap_err();
+    assert!(error.contains("-90") && error.contains("330") && error.contains("uint8"), "{error}");
+    assert!(error.contains("wider --data-type") && error.contains("--range"), "{error}");
+    // Given scales are held to the promise, too, also where data may be clamped.
+    let explicit = PackOptions {
+        scale: Some(scalar("100").unwrap()),
+        data_type: Some(ElementType::UInt16),
+        out_of_range: recast_kernels::OutOfRange::Clamp,
+        range: range("0", "700"),
+        ..PackOptions::default()
+    };
+    let error = trial.pack(explicit.clone()).unwrap_err();
+    assert!(error.contains("700") && error.contains("--range"), "{error}");
+    trial.pack(PackOptions { range: range("0", "600"), ..explicit }).unwrap();
+    // The type of the values may be the one that is too small.
+    let trial = Trial::new(&[1_u8, 2, 3], 3, json!({}));
+    let error = trial.pack(PackOptions { range: range("-5", "9"), ..within(0.0) }).unwrap_err();
+    assert!(error.contains("-5") && error.contains("uint8 (0 to 255)"), "{error}");
+}
+
+#[test]
+fn a_range_is_two_numbers_in_order() {
+    let read = |text: &str| serde_json::from_str::<PackOptions>(text);
+    let options = read(r#"{"max-abs-error": 0.1, "range": [-40, "55.5"]}"#).unwrap();
+    assert_eq!(options.range, range("-40", "55.5"));
+    assert_eq!(read(r#"{"max-abs-error": 0.1, "range": "-40,55.5"}"#).unwrap(), options);
+    let written = serde_json::to_string(&options).unwrap();
+    assert_eq!(read(&written).unwrap(), options);
+    for wrong in ["[1]", "[2, 1]", "[\"NaN\", 1]", "5", "\"a,b\""] {
+        assert!(read(&format!("{{\"range\": {wrong}}}")).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn info_says_which_values_can_be_stored() {
+    let trial = Trial::new(&waves(1000, 288.0, 30.0), 500, json!({"fill_value": -999.0}));
+    let missing = vec![scalar("1e20").unwrap()];
+    let report = trial.pack(PackOptions { missing, ..within(0.1) }).unwrap();
+    let info = ArrayInfo::read(trial.output()).unwrap();
+    // Values that are rounded to the last code are counted by the report only.
+    let ((low, high), known) = (numbers(info.range), numbers(report.storable_range));
+    assert!((low - known.0).abs() <= 0.1 && (high - known.1).abs() <= 0.1, "{report:?}");
+    // Each value up to the ends comes back as it must, and the codes of missing values are beyond them.
+    assert!(low > 200.0 && high < 400.0, "{low} {high}");
+    let steps: Vec<f32> =
+        (0..=100).map(|part| (low + (high - low) * f64::from(part) / 100.0) as f32).collect();
+    store(&trial.output(), 1000, &bytes(&steps));
+    for (before, after) in steps.iter().zip(&f32s(&trial.decoded())[1000..]) {
+        assert!((before - after).abs() <= 0.1, "{before} {after}");
+    }
+}

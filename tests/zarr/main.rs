@@ -1,0 +1,13 @@
+//! The tests of the Zarr layer: one program, for each links the kernels.
+
+mod codec_metadata;
+mod documentation;
+mod fill_check;
+mod half_and_arrow;
+mod legacy_codecs;
+mod metadata_documents;
+mod peer_differences;
+mod scalar_json;
+mod specification_examples;
+mod typed_chains;
+mod zarr_cast_value;
