@@ -38,9 +38,10 @@ fi
 
 environment build "${late:-$early}" 'maturin>=1.9,<2'
 PATH="$work/build/bin:$PATH" maturin build --release --locked --out "$work/wheels"
+PATH="$work/build/bin:$PATH" maturin sdist --out "$work/sdist"
 wheel=$(echo "$work"/wheels/*.whl)
 
-if [[ -n $early ]]; then
+test_early() {
     # zarr-python 3.4 needs Python 3.12; the newest for 3.11 is told apart (tests/test_old_zarr.py), and so are
     # the first of its kind and the last of the kind before.
     environment early "$early" "$wheel[test]" cast-value-rs zarr
@@ -49,9 +50,30 @@ if [[ -n $early ]]; then
         "$work/early/bin/python" -m pip install --quiet --disable-pip-version-check "$zarr" 'numcodecs<0.16'
         "$work/early/bin/python" -m pytest --quiet -c "$here/pyproject.toml" --rootdir "$here" "$here/tests/test_old_zarr.py"
     done
+}
+
+# Beside the tests on the later one, for each needs one core.
+early_tests=''
+if [[ -n $early ]]; then
+    (set -e; test_early) > "$work/early.log" 2>&1 &
+    early_tests=$!
 fi
 
 if [[ -n $late ]]; then
+    # The README's way to install, and its example, word for word. What maturin has compiled for the wheel is used again.
+    "$late" -m venv "$work/readme"
+    (
+        cd ..
+        PATH="$work/readme/bin:$PATH"
+        eval "$(grep -m1 '^pip install ./python' README.md | cut -d'#' -f1) --quiet --disable-pip-version-check zarr"
+        recast --version
+        example=$(sed -n '/^```python$/,/^```$/p' README.md | grep -v '^```')
+        mkdir "$work/readme_example"
+        ln -s "$PWD/examples" "$work/readme_example/"
+        cd "$work/readme_example"
+        test "$(python -W error -c "$example")" = "float32 28.03"
+    )
+
     environment late "$late" "$wheel[test,dask,xarray]" cast-value-rs mypy pyright
     # What users write is typed, as far as this package is concerned.
     "$work/late/bin/mypy" --strict --python-executable "$work/late/bin/python" "$here/examples"
@@ -77,4 +99,11 @@ if [[ -n $late ]]; then
         -p select_zarr_recast --deselect \
         tests/test_codecs/test_cast_value.py::test_encode_rejects_outdated_backend \
         tests/test_codecs tests/test_codec_pipeline.py tests/test_pipeline_parity.py
+fi
+
+if [[ -n $early_tests ]]; then
+    failed=''
+    wait "$early_tests" || failed=yes
+    cat "$work/early.log"
+    [[ -z $failed ]]
 fi

@@ -1,0 +1,67 @@
+# The dozen things that one does in a day; `just` lists them. Each is a line of cargo or a script, to be copied where `just`
+# is not installed (`cargo install just`).
+
+# Lists what there is.
+default:
+    @just --list --unsorted
+
+# One test program, some of its tests: `just test library missing`. The programs are command (cli/), urls (cli/, with servers: see
+# .ci/object_store.sh), library (pack/), arrays (zarrs/), zarr, conformance and long_maps (tests/), and each file of kernels/tests.
+# With --workspace, for -p builds dependencies once more, with fewer features.
+test program *filter:
+    cargo test --workspace --test {{ program }} -- {{ filter }}
+
+# The kernels' tests on one level (scalar, avx2, avx512, neon), every 15th job.
+level level:
+    RECAST_TEST_STRIDE=15 cargo test --workspace --test plan_vs_reference -- {{ level }}::
+
+# All tests (the README's).
+test-all:
+    cargo test --workspace
+
+# Formatting, circles of modules, and clippy, as CI has them.
+lint:
+    cargo fmt --all --check
+    bash .ci/circles.sh
+    cargo clippy --workspace --exclude recast-bench --all-targets --quiet -- -D warnings
+
+# The bench rows whose name contains this, against their peers: `just bench float32-uint8/nearest-even`.
+bench rows:
+    cargo bench --bench compare -- --quick --rows --filter {{ rows }}
+
+# Instructions per element of the kernels that must stay fast, AVX2 and NEON.
+instructions:
+    bash .ci/codegen.sh
+
+# The kernels' tests on aarch64, emulated.
+neon:
+    bash .ci/neon.sh
+
+# The kernels' tests on i686 and on the big-endian s390x.
+portable:
+    bash .ci/portable.sh
+
+# One fuzz target (cast, chain, metadata, raw) for some seconds.
+fuzz target seconds="60":
+    bash .ci/fuzz.sh {{ seconds }} {{ target }}
+
+# The Python package: wheel, tests, types.
+python:
+    bash .ci/python.sh
+
+# Figures of README.md and docs/guide.md, from a folder with the arrays that the guide names.
+figures folder:
+    cargo build --release --bin recast
+    python docs/figures.py target/release/recast {{ folder }} --write
+
+# What no CI run has time for: every float32 on every level, the whole matrix on NEON and under AddressSanitizer.
+whole:
+    cargo test --release -p recast-kernels --test every_f32 -- --ignored --nocapture
+    RECAST_TEST_STRIDE=1 bash .ci/neon.sh
+    RECAST_TEST_STRIDE=1 bash .ci/portable.sh
+    RECAST_TEST_STRIDE=1 bash .ci/asan.sh
+    cargo run --release --example soak -- --minutes 10
+
+# All that CI runs.
+ci:
+    bash .ci/run
