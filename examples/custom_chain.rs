@@ -6,7 +6,7 @@ use std::error::Error;
 
 use recast_kernels::{Affine, Cast, ElementType, OutOfRange, Plan};
 
-/// What the sensor sends where it measured nothing.
+/// The sensor sends this where it measured nothing.
 const NOTHING: i16 = -999;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("pixels: {pixels:?}");
     assert_eq!(pixels, [160, 0, 170, 0]);
 
-    // What cannot be converted is named; nothing is lost in silence.
+    // An element that cannot be converted is an error that names it.
     let strict = Plan::builder(ElementType::Float32).cast(Cast::new(ElementType::UInt8)).build()?;
     let error = strict.run_to_vec(&degrees).expect_err("a NaN");
     println!("without a map: {error}");

@@ -74,7 +74,7 @@ struct Inner {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// One codec of a chain by itself, for the way of the fill value.
+/// One codec of a chain, to follow the fill value step by step.
 #[derive(Debug)]
 pub(crate) struct Part {
     /// For instance `codecs[1] (cast_value)`.
@@ -228,7 +228,7 @@ impl Chain {
         self.inner.encoded_byte_order
     }
 
-    /// What a user of the chain should know.
+    /// Advice for users of the chain.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.inner.diagnostics

@@ -120,7 +120,7 @@ fn named(name: &str) -> Result<ElementType, String> {
     })
 }
 
-/// What comes nearest to a data type that is not supported, as the continuation of a sentence.
+/// The supported types nearest to one that is not, as the end of a sentence.
 fn nearest(name: &str) -> String {
     let nearest = match name {
         "bool" => "; the nearest is uint8, with other values",

@@ -1,4 +1,4 @@
-//! What is wrong with metadata.
+//! Errors in metadata.
 
 use recast_kernels::{BuildError, CastError, Reason};
 use thiserror::Error;
@@ -26,7 +26,7 @@ impl MetadataError {
         &self.path
     }
 
-    /// What is wrong there, and a way out.
+    /// The problem there, and a way out.
     #[must_use]
     pub fn problem(&self) -> &str {
         &self.problem

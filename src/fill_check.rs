@@ -31,17 +31,17 @@ pub enum FillCheck {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// What it is about.
+    /// Its subject.
     pub kind: DiagnosticKind,
     /// One line for a reader.
     pub message: String,
-    /// What the fill value comes back as, if it does.
+    /// The fill value after the way there and back, if it comes back.
     pub comes_back_as: Option<Scalar>,
     /// A fill value near the given one that survives.
     pub survivor: Option<Scalar>,
 }
 
-/// What a [`Diagnostic`] is about.
+/// The subject of a [`Diagnostic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DiagnosticKind {
@@ -119,7 +119,7 @@ fn encode(parts: &[Part], fill: Scalar) -> Result<Vec<Scalar>, Failure<'_>> {
     Ok(way)
 }
 
-/// What an encoded value decodes to.
+/// The value that an encoded one decodes to.
 fn decode(parts: &[Part], encoded: Scalar) -> Result<Scalar, Failure<'_>> {
     parts.iter().enumerate().rev().try_fold(encoded, |value, (index, part)| {
         part.decode(value).map_err(|error| Failure { index, part, error })
@@ -193,7 +193,7 @@ impl<'a> Loss<'a> {
         })
     }
 
-    /// What to do about it, as the end of a sentence.
+    /// The way out, as the end of a sentence.
     fn way_out(&self, survivor: Option<Scalar>) -> String {
         if !self.before.is_finite() {
             let (key, value) = (to_json(self.after), to_json(self.before));
@@ -232,7 +232,7 @@ impl<'a> Loss<'a> {
     }
 }
 
-/// What the way there and back does to the fill value, if it does anything.
+/// How encoding and decoding changes the fill value, if it does.
 fn changes(parts: &[Part], fill: Scalar, way: &[Scalar]) -> Option<Diagnostic> {
     let element_type = fill.element_type();
     let encoded = way.last().copied().unwrap_or(fill);

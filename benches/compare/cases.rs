@@ -1,4 +1,4 @@
-//! What is measured: the cases, and the data that they run on.
+//! The cases that are measured, and their data.
 
 use half::{bf16, f16};
 use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};

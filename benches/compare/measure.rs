@@ -20,7 +20,7 @@ pub(crate) struct Row {
     pub(crate) peers: Vec<Outcome>,
 }
 
-/// What one contender did.
+/// The result of one contender.
 pub(crate) struct Outcome {
     pub(crate) name: &'static str,
     /// Input plus output, in GB/s.

@@ -1,4 +1,4 @@
-//! What is written and drawn about the rows.
+//! The table and the heat map of the rows.
 
 use std::collections::BTreeMap;
 use std::path::Path;

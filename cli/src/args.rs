@@ -15,14 +15,12 @@ use recast_pack::{
 };
 use zarr_recast::JsonScalar;
 
-/// Packs Zarr arrays into small integers within an error bound, explains them and unpacks them.
+/// Packs Zarr arrays into small integers within an error bound, and checks, explains and unpacks them.
 ///
 /// Exit status: 0 done, 1 failed or over the bound, 2 wrong usage, 130 ended by Ctrl-C.
 #[derive(Debug, Parser)]
 #[command(name = "recast", version, propagate_version = true)]
-#[command(
-    after_help = "Colours are left out where NO_COLOR is set, progress where there is no terminal."
-)]
+#[command(after_help = "NO_COLOR turns colours off. Progress is shown on terminals only.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -55,7 +53,7 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-/// Prints completions for a shell, to be put where it looks for them.
+/// Prints completions for a shell.
 #[derive(Args, Debug)]
 pub(crate) struct Completions {
     /// The shell.
@@ -63,23 +61,22 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Prints the manual page of recast or of one of its commands, for man.
+/// Prints the manual page of recast, or of one of its commands.
 #[derive(Args, Debug)]
 pub(crate) struct Man {
     /// The command.
     pub(crate) command: Option<String>,
 }
 
-/// Packs an array into a small type, checks every element, and reports what it did; or all arrays of a
-/// group.
+/// Packs an array, or the arrays of a group, within an error bound, and checks every element.
 ///
 /// Reads INPUT once for its range, chooses offset, scale and the smallest integer type, and writes OUTPUT
 /// with the codecs scale_offset and cast_value. Every element is decoded and checked before OUTPUT appears.
 ///
-/// Say what to keep with one of --max-abs-error, --max-rel-error, --precision and --auto, or give
-/// --scale and --offset; --scale 1 with --data-type casts the values as they are. Integers need none of
-/// these: they are kept exactly, in the narrowest type; in a group only those that --include or a table
-/// of --config names.
+/// Say how exact the result must be with one of --max-abs-error, --max-rel-error, --precision and --auto,
+/// or give --scale and --offset; --scale 1 with --data-type casts the values as they are. Integers need
+/// none of these: they are kept exactly, in the narrowest type. In a group, integer arrays are copied
+/// unless --include or a table of --config names them.
 #[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("goal").args(GOALS))]
 pub(crate) struct Pack {
@@ -93,7 +90,7 @@ pub(crate) struct Pack {
     /// The largest allowed |decoded − original| / |original|; for floating-point types only.
     #[arg(long, value_name = "R", value_parser = fraction, allow_negative_numbers = true)]
     pub(crate) max_rel_error: Option<f64>,
-    /// Rounds to multiples of this, 0.01 for instance; the scale is its inverse.
+    /// Rounds to multiples of this, for example 0.01; the scale is its inverse.
     #[arg(long, value_name = "Q", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) precision: Option<f64>,
     /// Spreads the values over the whole range of --data-type.
@@ -102,15 +99,15 @@ pub(crate) struct Pack {
     /// Use a power-of-two scale, so that dividing by it is exact.
     #[arg(long)]
     pub(crate) pow2: bool,
-    /// The type of the stored elements; by default the smallest that will do.
+    /// The type of the stored elements; by default the smallest that keeps the bound.
     #[arg(long, short = 't', value_name = "T", value_parser = element_types())]
     pub(crate) data_type: Option<ElementType>,
     /// The stored value that stands for NaN: a number, min or max of the type, or auto.
     #[arg(long, value_name = "V|min|max|auto", default_value = "auto", value_parser = str::parse::<NanTo>)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) nan_to: NanTo,
-    /// Values that stand for missing ones, besides NaN and those that the attributes _FillValue and
-    /// missing_value name. Each gets a stored code of its own and comes back bit for bit.
+    /// Values that mean "missing", besides NaN and those that the attributes _FillValue and missing_value
+    /// name. Each gets a stored code of its own and comes back bit for bit.
     #[arg(long, value_name = "V", num_args = 1.., value_parser = marker, allow_negative_numbers = true)]
     pub(crate) missing: Vec<JsonScalar>,
     /// Keep no stored code for NaN in an array that has none.
@@ -128,12 +125,11 @@ pub(crate) struct Pack {
     /// Clamps larger values to MAX and counts them.
     #[arg(long, value_name = "MAX", value_parser = finite, allow_negative_numbers = true)]
     pub(crate) src_max: Option<f64>,
-    /// Clamps values outside two percentiles of the whole array (nearest rank) and counts them; 0.1,99.9
-    /// for instance.
+    /// Clamps values outside two percentiles of the whole array (nearest rank) and counts them: 0.1,99.9.
     #[arg(long, value_name = "LO,HI", value_parser = str::parse::<Percentiles>)]
     pub(crate) percentile: Option<Percentiles>,
-    /// Promises room for values that were not seen: every value from MIN to MAX can be stored within the
-    /// bound, so that it can be appended later. Without it spare codes are on both sides of the data.
+    /// Reserves room for data to be appended later: every value from MIN to MAX can be stored within the
+    /// bound. By default spare codes are shared out to both sides of the data.
     #[arg(long, num_args = 2, value_names = ["MIN", "MAX"], value_parser = scalar)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) range: Vec<JsonScalar>,
@@ -144,36 +140,35 @@ pub(crate) struct Pack {
     /// How values between two stored ones are rounded.
     #[arg(long, value_name = "R", default_value = "nearest-even", value_parser = roundings())]
     pub(crate) rounding: Rounding,
-    /// What becomes of values beyond the range of the stored type.
+    /// What to do with values outside the range of the stored type.
     #[arg(long, value_name = "MODE", value_enum, default_value = "error")]
     pub(crate) out_of_range: Range,
     /// Multiplies (value − offset) by this; the inverse of CF's scale_factor.
     #[arg(long, value_name = "S", value_parser = scalar, allow_negative_numbers = true)]
     pub(crate) scale: Option<JsonScalar>,
-    /// Is subtracted from every value; CF's add_offset.
+    /// Subtracts this from every value; CF's add_offset.
     #[arg(long, value_name = "O", value_parser = scalar, allow_negative_numbers = true)]
     pub(crate) offset: Option<JsonScalar>,
-    /// Reads OUTPUT from disk again at the end, and compares every element once more.
+    /// Also reads OUTPUT from disk again at the end, and compares every element.
     ///
-    /// Without it every element is decoded from the encoded chunk in memory, before that is compressed
-    /// and written.
+    /// Without it every element is checked too, but in memory, before its chunk is compressed and written.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Where the codecs go in an array with shards: inside, where readers decode only the parts they need;
-    /// outside; or auto, which is inside unless zarr-python could not open the array then.
+    /// Where the codecs go in an array with shards. Inside: readers decode only the parts they need. auto:
+    /// inside, unless zarr-python could not open the array then.
     #[arg(long, value_name = "auto|inside|outside", default_value = "auto")]
     #[arg(value_parser = str::parse::<ShardCodecs>)]
     pub(crate) shard_codecs: ShardCodecs,
-    /// INPUT holds integers packed by the CF conventions: turns scale_factor, add_offset, _FillValue,
-    /// missing_value, valid_* and _Unsigned into codecs, over the same stored bytes.
+    /// INPUT holds integers packed by the CF conventions. Turns scale_factor, add_offset, _FillValue,
+    /// missing_value, valid_* and _Unsigned into codecs over the same stored bytes.
     #[arg(long)]
     pub(crate) from_cf: bool,
     /// The type of the values with --from-cf, float32 or float64; by default the one whose values are
     /// CF's to the last bit.
     #[arg(long, value_name = "T", requires = "from_cf", value_parser = decoded_types())]
     pub(crate) decoded_type: Option<ElementType>,
-    /// Writes nothing. Prints the codecs as JSON to paste, and size and error estimated from a sample of the
-    /// chunks; with --from-cf, how all elements would decode.
+    /// Writes nothing. Prints the codecs as JSON, and size and error estimated from a sample of the chunks;
+    /// with --from-cf, how all elements would decode.
     #[arg(long, conflicts_with_all = ["verify", "report"])]
     pub(crate) dry_run: bool,
     /// Writes a page with the report, the data before and after as maps, and plots of values, stored values
@@ -228,7 +223,7 @@ impl Pack {
         }
     }
 
-    /// What packs an array.
+    /// The job that packs an array.
     pub(crate) fn job(&self) -> PackJob {
         PackJob {
             scale_from: self.scale_from.clone(),
@@ -239,7 +234,7 @@ impl Pack {
         }
     }
 
-    /// What turns the attributes of CF into codecs.
+    /// The job that turns CF's attributes into codecs.
     pub(crate) fn cf_job(&self) -> FromCfJob {
         FromCfJob {
             decoded_type: self.decoded_type,
@@ -251,7 +246,7 @@ impl Pack {
         }
     }
 
-    /// What packs a group, with the rules of `--config`.
+    /// The job that packs a group, with the rules of `--config`.
     pub(crate) fn group_job(&self, rules: Vec<ArrayRule>) -> GroupJob {
         let names = self.scale_from.iter().map(|path| path.display().to_string());
         GroupJob {
@@ -276,7 +271,7 @@ impl Info {
 }
 
 impl Migrate {
-    /// What migrates the array or group.
+    /// The job that migrates the array or group.
     pub(crate) fn job(&self) -> MigrateJob {
         MigrateJob {
             copy: self.copy,
@@ -299,7 +294,7 @@ pub(crate) struct Group {
     /// Copies arrays that match. May be given several times.
     #[arg(long, value_name = "GLOB")]
     pub(crate) exclude: Vec<String>,
-    /// Packs coordinates, too: arrays of one dimension named like it, and what the attributes
+    /// Packs coordinates too: arrays of one dimension with its name, and those that the attributes
     /// coordinates and bounds name.
     #[arg(long, conflicts_with = "from_cf")]
     pub(crate) all: bool,
@@ -316,11 +311,10 @@ impl Group {
     }
 }
 
-/// The ways to say what is to be kept of the values; there is one of them at most.
+/// The ways to say how exact the result must be; at most one is given.
 const GOALS: [&str; 4] = ["max_abs_error", "max_rel_error", "precision", "auto"];
 
-/// Writes the decoded values of an array without value codecs, or its stored integers as CF packs them; or
-/// those of all arrays of a group.
+/// Turns a packed array or group back into plain values, or into integers with CF's attributes.
 ///
 /// In a group, arrays without value codecs are copied as they are.
 #[derive(Args, Debug)]
@@ -338,7 +332,7 @@ pub(crate) struct Unpack {
     pub(crate) common: Common,
 }
 
-/// Checks that every element of B is within a tolerance of that of A.
+/// Checks that every element of B is within a tolerance of the same element of A.
 ///
 /// |B − A| must not exceed --atol + --rtol · |A|. NaN must be NaN, and infinities the same.
 /// Exit status 1 if an element is over; the error names the first and the worst. If A and B are groups,
@@ -357,8 +351,7 @@ pub(crate) struct Verify {
     pub(crate) arrays: Compare,
 }
 
-/// Shows how far two arrays of one shape differ, whatever their types, chunks and codecs; or the arrays of
-/// two groups.
+/// Shows how far two arrays of one shape, or two groups, differ, whatever their types, chunks and codecs.
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
     /// The array or group to compare with: the original.
@@ -381,11 +374,11 @@ pub(crate) struct Compare {
     pub(crate) accept_fill_value: bool,
 }
 
-/// Turns an array of Zarr v1 or v2, or with numcodecs.fixedscaleoffset or numcodecs.astype, into one of
-/// Zarr v3 with scale_offset and cast_value; or a group with all that is in it.
+/// Turns arrays of Zarr v1 and v2, and codecs of numcodecs, into Zarr v3 with scale_offset and cast_value.
 ///
-/// Writes new metadata over the same chunks wherever that gives the same values, and says why where it
-/// does not; the values before and after are compared, every bit of every element.
+/// The numcodecs codecs are fixedscaleoffset and astype. Writes new metadata over the same chunks wherever
+/// that gives the same values, and says why where it does not. The values before and after are compared,
+/// every bit of every element. A group is migrated with all that is in it.
 #[derive(Args, Debug)]
 pub(crate) struct Migrate {
     /// The array or group: Zarr v1, v2 or v3.
@@ -396,8 +389,7 @@ pub(crate) struct Migrate {
     /// Replaces the metadata of INPUT, and keeps the old ones beside them as NAME.bak.
     #[arg(long, conflicts_with_all = ["output", "copy", "overwrite", "compressor"])]
     pub(crate) in_place: bool,
-    /// Copies chunks. By default they are hard links where the filesystem has those: both arrays share the
-    /// files.
+    /// Copies chunks. By default both arrays share the files, as hard links, where the filesystem can.
     #[arg(long)]
     pub(crate) copy: bool,
     /// Decodes everything and encodes it again, with --compressor.
@@ -423,7 +415,7 @@ pub(crate) struct Show {
     pub(crate) quiet: bool,
 }
 
-/// What every command that writes an array has.
+/// The arguments of every command that writes an array.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Common {
     /// Replaces an array at OUTPUT, once the new one is whole.
@@ -432,7 +424,7 @@ pub(crate) struct Common {
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// The memory that chunks may take, 500MB or 2GiB for instance; fewer threads run if it is short.
+    /// The memory that chunks may take, such as 500MB or 2GiB; fewer threads run if it is short.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_memory: Option<u64>,
     /// Reads INPUT even if its fill value does not survive its codecs, as zarr-python writes it.
@@ -447,8 +439,8 @@ pub(crate) struct Common {
     pub(crate) compressor: Compressor,
 }
 
-/// Shows the codecs of an array step by step: types, ranges, the fill value, precision, warnings; or a line
-/// for each array of a group.
+/// Explains the codecs of an array step by step (types, ranges, fill value, precision, warnings), or lists
+/// the arrays of a group.
 #[derive(Args, Debug)]
 pub(crate) struct Info {
     /// The array or group.
@@ -460,13 +452,13 @@ pub(crate) struct Info {
 
 /// Writes the decoded elements to standard output: raw, little-endian, in C order.
 ///
-/// Nothing is written to a terminal, which would take bytes for commands.
+/// Refuses to write to a terminal, which would take bytes for commands.
 #[derive(Args, Debug)]
 pub(crate) struct Cat {
     /// The array, or a group if ARRAY is given.
     pub(crate) store: PathBuf,
-    /// The path of an array in the group, such as deep/t2m. STORE/ARRAY in one is the same, but for a URL
-    /// with a query, where a path cannot be appended.
+    /// The path of an array in the group, such as deep/t2m. STORE/ARRAY in one word is the same, except for
+    /// a URL with a query.
     pub(crate) array: Option<String>,
     /// Writes a .npy file: NumPy's header, which says type and shape, and then the elements.
     #[arg(long)]

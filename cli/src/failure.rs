@@ -1,4 +1,4 @@
-//! What the command says when it fails, on standard error, and its exit status.
+//! Failures: the text on standard error, and the exit status.
 
 use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};

@@ -1,4 +1,4 @@
-//! What the fuzz targets check, as functions of bytes. They panic on a difference, and take any input.
+//! The bodies of the fuzz targets, as functions of bytes. They panic on a difference, and take any input.
 //!
 //! The comparison of plans with the reference is the one of the kernels' tests; so is the oracle.
 

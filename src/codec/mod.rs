@@ -93,7 +93,7 @@ pub(crate) struct BoundCodec {
     pub(crate) target: ElementType,
     pub(crate) encode: Vec<Step>,
     pub(crate) decode: Vec<Step>,
-    /// What a user should know about it.
+    /// Advice for users of this codec.
     pub(crate) diagnostic: Option<Diagnostic>,
 }
 
@@ -121,7 +121,7 @@ impl Codec {
         Self::read(&Node::root("", json.into().text())?)
     }
 
-    /// Reads a list of codecs, all of which are of these.
+    /// Reads a list of codecs; all must be of these kinds.
     ///
     /// # Errors
     /// As [`Codec::from_json`]; the paths start with `codecs[i]`.

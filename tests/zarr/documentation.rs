@@ -1,4 +1,4 @@
-//! What the documents name is there: tests, and the files that they link to.
+//! The documents name tests and files that exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn test_files() -> Vec<PathBuf> {
     files
 }
 
-/// What stands in backticks.
+/// The words in backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -1,4 +1,4 @@
-//! What binding says about a fill value that does not survive the way through the codecs and back.
+//! Binding reports a fill value that does not survive encoding and decoding.
 
 use zarr_recast::{
     BindError, BindOptions, Chain, Codec, DiagnosticKind, FillCheck, Scalar, data_type, fill_value,

@@ -1,4 +1,4 @@
-//! What `docs/coming_from.md` says of the crates `half` and `arrow-cast`.
+//! The statements of `docs/coming_from.md` about the crates `half` and `arrow-cast`.
 
 use recast_kernels::half::f16;
 use recast_kernels::half::slice::HalfFloatSliceExt;

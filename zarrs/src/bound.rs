@@ -39,7 +39,7 @@ impl Place<'_> {
 /// How codecs are bound, beside what their metadata say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Settings {
-    /// What the user asked for, if anything.
+    /// The user's choice, if there is one.
     pub(crate) options: Option<BindOptions>,
     /// Whether encoded elements have the other byte order than this machine's.
     pub(crate) swap_encoded_bytes: bool,
@@ -205,7 +205,7 @@ impl Bound {
         })
     }
 
-    /// What a failed run is for zarrs.
+    /// Turns a failed run into an error of zarrs.
     fn error(&self, operation: Operation, error: RunError, place: Place<'_>) -> CodecError {
         let codecs = names(&self.codecs);
         match error {

@@ -1,4 +1,4 @@
-//! What codecs would refuse at the first write, refused when an array is built.
+//! Refuses, when an array is built, what codecs would refuse at the first write.
 
 use std::sync::Arc;
 

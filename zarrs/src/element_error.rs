@@ -9,7 +9,7 @@ use zarr_recast::{CastError, advice};
 use zarrs::array::ArrayError;
 use zarrs::array::codec::api::CodecError;
 
-/// What codecs were doing with an element.
+/// The operation that failed on an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
@@ -56,7 +56,7 @@ impl fmt::Display for Operation {
 pub struct ElementError {
     /// The names of the codecs, for instance `scale_offset + cast_value` where they run as one.
     pub codecs: String,
-    /// What they were doing.
+    /// The operation.
     pub operation: Operation,
     /// The indices of the chunk in the array's grid, from [`read`](crate::read) and
     /// [`write`](crate::write); zarrs does not tell codecs.

@@ -1,4 +1,4 @@
-//! What to enable where zarrs does not open an array.
+//! Explains why zarrs does not open an array.
 
 use recast_kernels::ElementType;
 use zarrs::array::ArrayCreateError;
@@ -24,7 +24,7 @@ const FEATURES: [(&str, &str); 15] = [
     ("zstd", "zstd"),
 ];
 
-/// What zarrs says of an array that it does not open, and what to enable or to change.
+/// Explains why zarrs does not open an array, and what to enable or change.
 ///
 /// ```
 /// use zarrs::array::ArrayMetadata;

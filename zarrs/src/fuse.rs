@@ -58,7 +58,7 @@ pub fn fused<TStorage: ?Sized>(array: Array<TStorage>) -> Array<TStorage> {
     }
 }
 
-/// What runs in the place of codecs, on its way through zarrs to them.
+/// The codec that replaces others, on its way through zarrs to them.
 pub(crate) struct Replacements(Vec<(CodecId, Arc<RecastCodec>)>);
 
 impl Replacements {
@@ -103,7 +103,7 @@ impl Replacements {
         (rest_is_idle && self.0.len() == count).then(|| first.clone())
     }
 
-    /// What runs in the place of a codec.
+    /// The codec that runs in the place of another.
     pub(crate) fn get(&self, codec: &RecastCodec) -> Option<Arc<RecastCodec>> {
         let (_, replacement) = self.0.iter().find(|(id, _)| *id == codec.id())?;
         Some(replacement.clone())

@@ -90,7 +90,7 @@
 //! makes them do so for whole chunks, inside shards and outside.
 //!
 //! # Large arrays as a whole
-//! What takes the time of reading a large array is less its decoding than the new memory of the result.
+//! Reading a large array spends less time on decoding than on new memory for the result.
 //! [`read`] asks for memory of huge pages, as `NumPy` does, and is up to three times as fast as
 //! `Array::retrieve_array_subset`.
 //!

@@ -188,7 +188,7 @@ impl Codecs {
         Some(Self { bound, others, size: encoded.fixed_size()?, encoded })
     }
 
-    /// What the other codecs make of a whole chunk; `None` if it is missing.
+    /// A whole chunk as the other codecs encode it; `None` if it is missing.
     fn encoded<TStorage: ReadableStorageTraits + ?Sized + 'static>(
         &self,
         array: &Array<TStorage>,

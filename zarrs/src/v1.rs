@@ -16,7 +16,7 @@ pub enum V1Error {
     Field {
         /// The name of the member; empty for the whole document.
         field: &'static str,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: String,
     },
     /// There is no `meta`.
@@ -92,7 +92,7 @@ pub fn metadata_v2_from_v1(meta: &Value) -> Result<ArrayMetadataV2, V1Error> {
         "compressor": compressor(member("compression")?, options)?,
         "filters": null,
     });
-    // Each member by itself, in a document that is right but for it, so that an error can name it.
+    // Each member is tried alone in an otherwise valid document, so that an error can name it.
     let right = json!({
         "zarr_format": 2, "shape": [1], "chunks": [1], "dtype": "|u1", "fill_value": 0, "order": "C",
         "compressor": null, "filters": null,

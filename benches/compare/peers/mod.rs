@@ -1,4 +1,4 @@
-//! What the kernels are measured against.
+//! The peers that the kernels are compared with.
 
 mod arrow;
 mod half_slices;

@@ -1,4 +1,4 @@
-//! What became of arrays that are packed by the CF conventions, for people.
+//! Reports of arrays packed by the CF conventions, as text.
 
 use recast_pack::text::{bytes, count, measured};
 use recast_pack::{FromCfReport, ToCfReport};

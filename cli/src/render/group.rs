@@ -1,4 +1,4 @@
-//! What became of a group, for people.
+//! Reports of groups, as text.
 
 use recast_pack::text::{bytes, count, measured};
 use recast_pack::{ArrayReport, GroupEntry, GroupReport, PackReport};
@@ -41,7 +41,7 @@ fn reports(report: &GroupReport) -> impl Iterator<Item = &PackReport> {
     })
 }
 
-/// What the headline says of clamped elements.
+/// The headline's part about clamped elements.
 fn clamped(report: &GroupReport) -> String {
     let clamped = || reports(report).filter(|report| report.counts.clamped > 0);
     let elements: u64 = clamped().map(|report| report.counts.clamped).sum();

@@ -1,4 +1,4 @@
-//! What became of an array or a group that was migrated, for people.
+//! Reports of migrating, as text.
 
 use recast_pack::{ArrayMigration, GroupMigration, MigrateReport, MigratedArray};
 use serde_json::Value;

@@ -23,7 +23,7 @@ pub(crate) fn table(report: &PackReport) -> Table {
     table
 }
 
-/// What the headline says of clamped elements: they are off by more than any bound.
+/// The headline's part about clamped elements, which are off by more than any bound.
 pub(super) fn clamping(report: &PackReport) -> String {
     let counts = &report.counts;
     if counts.clamped == 0 {

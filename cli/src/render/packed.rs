@@ -1,4 +1,4 @@
-//! What the reports of `recast pack` have in common.
+//! Lines that all reports of `recast pack` share.
 
 use anyhow::Result;
 use recast_pack::{ArrayReport, FromCfReport, GroupEntry, GroupReport, PackReport};

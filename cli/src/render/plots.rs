@@ -85,7 +85,7 @@ fn cut(labels: &Labels, grid: &Grid) -> String {
     if others.is_empty() { String::new() } else { format!(", at {}", others.join(", ")) }
 }
 
-/// What the plotting library reports is of many types.
+/// Turns an error of the plotting library, which has many types, into one.
 fn drawn<T, E: std::fmt::Display>(result: std::result::Result<T, E>) -> Result<T> {
     result.map_err(|error| anyhow!("drawing a plot: {error}"))
 }

@@ -1,4 +1,4 @@
-//! What became of an array or a group that was unpacked, for people.
+//! Reports of unpacking, as text.
 
 use recast_pack::text::bytes;
 use recast_pack::{UnpackGroupReport, UnpackReport, UnpackedArray};

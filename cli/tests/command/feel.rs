@@ -1,4 +1,4 @@
-//! What it is like to use the command: memory, help for the shell, manual pages.
+//! Use of the command: memory, help for the shell, manual pages.
 
 use crate::common::{Folder, Sample, contents, f32s, field, recast};
 use serde_json::json;

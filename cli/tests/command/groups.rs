@@ -1,4 +1,4 @@
-//! What `unpack`, `verify`, `compare`, `info` and `cat` make of groups.
+//! `unpack`, `verify`, `compare`, `info` and `cat` with groups.
 
 use std::fs;
 use std::path::Path;

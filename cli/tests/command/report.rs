@@ -1,4 +1,4 @@
-//! What `recast pack` says: before, as a dry run, and after, as a page.
+//! Dry runs and pages of `recast pack`.
 
 use std::fs;
 use std::io::Cursor;

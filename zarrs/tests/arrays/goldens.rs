@@ -1,4 +1,4 @@
-//! What zarr-python 3.4.2 wrote (see `goldens/README.md`), read and written through zarrs.
+//! Stores that zarr-python 3.4.2 wrote (see `../goldens/README.md`), read and written through zarrs.
 
 use std::path::Path;
 

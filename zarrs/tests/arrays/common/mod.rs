@@ -1,4 +1,4 @@
-//! What the tests share: arrays on a filesystem store, `.npy` files, and comparison to the bit.
+//! Helpers: arrays on a filesystem store, `.npy` files, and comparison to the bit.
 #![allow(dead_code, missing_docs, unreachable_pub)] // each test binary uses its own part
 
 use std::fs::File;
