@@ -98,7 +98,7 @@ fn chosen(
     if let Some(range) = &options.range {
         survey.promise(range)?;
     }
-    let search = Search::new("the array".to_owned(), options, &survey)?;
+    let search = Search::new("the array".to_owned(), options, &survey, None)?;
     let found = search.find(|packing| {
         let is_proven = search.is_proven(&packing);
         let choice = Choice {

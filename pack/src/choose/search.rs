@@ -2,6 +2,7 @@
 //! moved in its type to where its excerpts compress best.
 
 use anyhow::{Context, bail};
+use rayon::prelude::*;
 use recast_kernels::{ElementType, Scalar};
 
 use super::chooser::Chooser;
@@ -14,10 +15,13 @@ use crate::error::Result;
 use crate::io::region::Region;
 use crate::io::writer::Compression;
 use crate::options::{Compressor, PackOptions};
+use crate::runtime::Workers;
 use crate::scan::number::{Number, is_wide};
 use crate::scan::survey::Survey;
 use crate::text::{count, scalar_text};
 
+/// One excerpt in so many tells which of many positions is the best in a large array.
+const FEW: usize = 8;
 /// One byte in so many, more or less, is the luck of a compressor.
 const LUCK: u64 = 1000;
 /// One byte in so many is what it is worth that values come back bit for bit although the bound allows an error.
@@ -36,6 +40,8 @@ pub(crate) struct Search<'a> {
     sample: Vec<u8>,
     /// The survey's excerpts, within its limits.
     excerpts: Vec<Vec<u8>>,
+    /// Whose threads try excerpts; those that rayon has for all, if none.
+    workers: Option<&'a Workers>,
 }
 
 /// What became of the excerpts with other codecs.
@@ -48,7 +54,12 @@ struct Trial {
 impl<'a> Search<'a> {
     /// # Errors
     /// A request that no codecs can meet, whatever the elements are.
-    pub(crate) fn new(name: String, options: &'a PackOptions, survey: &'a Survey) -> Result<Self> {
+    pub(crate) fn new(
+        name: String,
+        options: &'a PackOptions,
+        survey: &'a Survey,
+        workers: Option<&'a Workers>,
+    ) -> Result<Self> {
         let chooser = Chooser::new(options, survey).with_context(|| name.clone())?;
         let mut sample = survey.sample.clone();
         if let Some((least, greatest)) = survey.range {
@@ -61,7 +72,7 @@ impl<'a> Search<'a> {
                 limits.apply(excerpt)?;
             }
         }
-        Ok(Self { name, options, survey, chooser, sample, excerpts })
+        Ok(Self { name, options, survey, chooser, sample, excerpts, workers })
     }
 
     /// What is demanded of every element.
@@ -184,21 +195,28 @@ impl<'a> Search<'a> {
         if self.options.compressor == Compressor::None || self.excerpts.is_empty() {
             return self.roomy_first(packing);
         }
-        let Some((own_size, own_error)) = self.tried(&packing) else { return Ok(vec![packing]) };
+        let all = self.excerpts.as_slice();
+        let Some((own_size, own_error)) = self.tried(&packing, all) else {
+            return Ok(vec![packing]);
+        };
         let is_precise = self.is_precise(&packing, own_error);
         let allowed = own_error.max(chooser.rounding(4.0, 0.0));
         let keeps_zero = self.keeps_zero(&packing);
-        let judged = |other: Packing| -> Option<Trial> {
-            let (size, error) = self.try_sample(&other).ok().and_then(|()| self.tried(&other))?;
+        let judged = |other: Packing, excerpts: &[Vec<u8>]| -> Option<Trial> {
+            self.try_sample(&other).ok()?;
+            let (size, error) = self.tried(&other, excerpts)?;
             let is_as_good =
                 (!is_precise || error <= allowed) && (!keeps_zero || self.keeps_zero(&other));
             is_as_good.then_some(Trial { size, error, packing: other })
         };
-        let excerpts = self.excerpts.iter().map(Vec::len).sum::<usize>() as u64;
+        let excerpts = all.iter().map(Vec::len).sum::<usize>() as u64;
         let is_small = excerpts >= self.survey.elements * self.survey.element_type.size() as u64;
+        // Which position is the best of many, a few excerpts tell of a large array.
+        let few = if is_small { all.len() } else { all.len().div_ceil(FEW) };
+        let few = all.get(..few).unwrap_or(all);
         let at = |position| {
             chooser.scales_at(&packing, position, is_small).into_iter().find_map(|scale| {
-                Some((position, judged(chooser.moved(&packing, scale, position)?)?))
+                Some((position, judged(chooser.moved(&packing, scale, position)?, few)?))
             })
         };
         // What comes back bit for bit still does, unless that takes many more bytes.
@@ -206,24 +224,31 @@ impl<'a> Search<'a> {
         let cost =
             |trial: &Trial| trial.size + if is_lost(trial) { trial.size / EXACTNESS } else { 0 };
         let smallest = |best: Option<(Position, Trial)>, positions: Vec<Position>| {
-            let found = positions.into_iter().filter_map(at);
-            best.into_iter().chain(found).min_by_key(|(_, trial)| cost(trial))
+            let found = || positions.into_par_iter().filter_map(at).collect::<Vec<_>>();
+            best.into_iter().chain(self.in_threads(found)).min_by_key(|(_, trial)| cost(trial))
         };
         let mut best = smallest(None, chooser.positions(&packing, is_precise));
         if let Some((position, _)) = best {
             best = smallest(best, Chooser::fractional_offsets(position));
         }
-        let best = best.map(|(_, trial)| trial);
+        let best = best.and_then(|(_, trial)| {
+            if few.len() == all.len() { Some(trial) } else { judged(trial.packing, all) }
+        });
+        // No more bytes, but for the luck of the compressor, and no less precision.
+        let is_as_good = |trial: &Trial| {
+            trial.size <= own_size + own_size / LUCK && (!is_precise || trial.error <= own_error)
+        };
+        // What is proven need not be compared element by element.
+        let is_sure =
+            |packing: &Packing| self.is_proven(packing) || self.is_proven_for_seen(packing);
+        let is_surer = |trial: &Trial| is_sure(&trial.packing) && !is_sure(&packing);
         let first = match best {
-            Some(best) if cost(&best) < own_size => Some(best.packing),
+            Some(best) if cost(&best) < own_size || (is_as_good(&best) && is_surer(&best)) => {
+                Some(best.packing)
+            }
             _ if packing.is_roomy() => None,
             best => {
-                // No more bytes, but for the luck of the compressor, and no less precision.
-                let is_as_good = |trial: &Trial| {
-                    trial.size <= own_size + own_size / LUCK
-                        && (!is_precise || trial.error <= own_error)
-                };
-                let twin = chooser.with_other_sign(&packing).and_then(judged);
+                let twin = chooser.with_other_sign(&packing).and_then(|twin| judged(twin, all));
                 let found = twin.into_iter().chain(best).find(is_as_good);
                 found.map(|trial| trial.packing)
             }
@@ -257,31 +282,39 @@ impl<'a> Search<'a> {
         Ok(first.into_iter().chain([packing]).collect())
     }
 
-    /// The bytes that the excerpts take with some codecs, compressed one by one, and their largest error;
+    /// The bytes that excerpts take with some codecs, compressed one by one, and their largest error;
     /// none if one of their elements is not right.
-    fn tried(&self, packing: &Packing) -> Option<(u64, f64)> {
+    fn tried(&self, packing: &Packing, excerpts: &[Vec<u8>]) -> Option<(u64, f64)> {
         if is_wide(self.survey.element_type) {
-            self.tried_as::<i128>(packing).ok()
+            self.tried_as::<i128>(packing, excerpts).ok()
         } else {
-            self.tried_as::<f64>(packing).ok()
+            self.tried_as::<f64>(packing, excerpts).ok()
         }
     }
 
-    fn tried_as<N: Number>(&self, packing: &Packing) -> Result<(u64, f64)> {
+    fn tried_as<N: Number>(&self, packing: &Packing, excerpts: &[Vec<u8>]) -> Result<(u64, f64)> {
         let Survey { element_type, markers, apart, .. } = self.survey;
         let judge = Judge::<N>::new(*element_type, markers, self.tolerance())?.apart_from(apart)?;
         let chain = &packing.chain;
         let compression = Compression::new(chain.encoded_type(), self.options.compressor)?;
-        let (mut size, mut error) = (0, 0.0_f64);
-        for excerpt in &self.excerpts {
+        let tried = |excerpt: &Vec<u8>| -> Result<(u64, f64)> {
             let codes = chain.encode(excerpt)?;
             let region = Region::line((excerpt.len() / element_type.size()) as u64);
             let mut check = judge.check(&region);
             check.add(excerpt, &chain.decode(&codes)?)?;
-            error = error.max(check.done().sums.max);
-            size += compression.size(codes)?;
+            Ok((compression.size(codes)?, check.done().sums.max))
+        };
+        let all = self.in_threads(|| excerpts.par_iter().map(tried).collect::<Result<Vec<_>>>())?;
+        let sum =
+            |(size, error): (u64, f64), (more, other): (u64, f64)| (size + more, error.max(other));
+        Ok(all.into_iter().fold((0, 0.0), sum))
+    }
+
+    fn in_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match self.workers {
+            Some(workers) => workers.install(work),
+            None => work(),
         }
-        Ok((size, error))
     }
 
     /// Whether a scale suits the data: what that has gained in precision is worth more than a few bytes.

@@ -186,6 +186,21 @@ fn the_choice_is_the_one_of_the_command_for_large_arrays_too() {
     are_the_same(&large, json!({}), &[], &within(0.5));
 }
 
+/// Nobody needs to compare the elements then.
+#[test]
+fn of_codecs_that_take_as_many_bytes_those_are_chosen_that_are_proven() {
+    let mut state = 1_u64;
+    let mut value = |index: u32| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let parts = [8, 20, 32, 44].map(|bit| ((state >> bit) & 0xfff) as f32 / 4096.0 - 0.5);
+        280.0 + 15.0 * (index as f32 / 5000.0).sin() + parts.iter().sum::<f32>()
+    };
+    let values: Vec<f32> = (0..1 << 21).map(&mut value).collect();
+    let choice = choose(&surveyed(&values, 1 << 18, f32::NAN.into(), &[]), &within(0.005)).unwrap();
+    assert!(choice.is_proven && choice.data_type.size() == 2, "{:?}", choice.codecs);
+}
+
 #[test]
 fn a_survey_has_what_its_blocks_have_in_any_order() {
     let mut values: Vec<f32> = noise(4000).map(|noise| noise as f32).collect();

@@ -75,7 +75,7 @@ impl Work for PackJob {
             workers: &workers,
             is_dry_run: destination.is_none(),
         };
-        let search = Search::new(job.input(), &asked.options, &all)?;
+        let search = Search::new(job.input(), &asked.options, &all, Some(&workers))?;
         let Some(destination) = destination else {
             let sample = sample(&source, DRY_RUN_SAMPLE)?;
             let packed = job.find(&search, |packing, tolerance| {
