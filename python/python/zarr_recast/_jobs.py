@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from ._core import run_job
-from ._options import options_json
+from ._options import for_all, of_one, options_json
 
 Path = str | os.PathLike[str]
 
@@ -174,7 +174,8 @@ def pack(
     **options
         The flags of ``recast pack``, with underscores: ``max_abs_error``, ``max_rel_error``,
         ``precision``, ``data_type``, ``range``, ``missing``, ``from_cf``, ``compressor``,
-        ``shard_codecs`` and the others. Of a group, each may be a dictionary by the paths of arrays.
+        ``shard_codecs`` and the others. Of a group, each may be a dictionary by the paths of arrays;
+        a bound that an array has of its own takes the place of one for all, of whatever kind.
 
     Returns
     -------
@@ -187,19 +188,12 @@ def pack(
         that cannot be written. The text names the place and a way out.
     """
     names = {name for value in options.values() if isinstance(value, Mapping) for name in value}
-    of_all = {key: value for key, value in options.items() if not isinstance(value, Mapping)}
-
-    def rule(name: str) -> dict[str, Any]:
-        own = {key: value[name] for key, value in options.items()
-               if isinstance(value, Mapping) and name in value}  # fmt: skip
-        return json.loads(options_json(**{**of_all, **own}))
-
     request = {
         "job": "pack",
         "source": os.fspath(source),
         "target": os.fspath(target),
-        "options": json.loads(options_json(**of_all)),
-        "rules": {name: rule(name) for name in names},
+        "options": json.loads(options_json(**for_all(options))),
+        "rules": {name: json.loads(options_json(**of_one(name, options))) for name in names},
         "overwrite": overwrite,
         "dry_run": dry_run,
         "threads": threads,

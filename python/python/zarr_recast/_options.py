@@ -13,6 +13,8 @@ from ._json import scalar_json
 
 # What says how far values may be off.
 GOALS = ("max_abs_error", "max_rel_error", "precision")
+# The ways to say how an array is packed; those in a row go together.
+_WAYS = (*((goal,) for goal in GOALS), ("auto",), ("scale", "offset"), ("from_cf",))
 
 
 def by_name(
@@ -41,21 +43,29 @@ def by_name(
     of_all = list(floats) if has_plain else []
     picked: dict[str, dict[str, Any]] = {}
     for name in names:
-        own = [goal for goal in named if name in named[goal]]
-        if not own and name not in of_all:
-            continue
-        of_variable: dict[str, Any] = {}
-        for argument, value in arguments.items():
-            if isinstance(value, Mapping):
-                if name in value:
-                    of_variable[argument] = value[name]
-                elif argument == "nan":
-                    of_variable[argument] = "auto"
-            # A bound of its own takes the place of the one for all.
-            elif not (own and argument in GOALS):
-                of_variable[argument] = value
-        picked[name] = of_variable
+        if name in of_all or any(name in variables for variables in named.values()):
+            picked[name] = of_one(name, arguments)
     return picked
+
+
+def of_one(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments for one variable or array: its own, by name, and those for all.
+
+    Its own way to say how it is packed takes the place of another that is for all.
+    """
+    own = {
+        argument: value[name]
+        for argument, value in arguments.items()
+        if isinstance(value, Mapping) and name in value
+    }
+    own_ways = [way for way in _WAYS if not own.keys().isdisjoint(way)]
+    others = {argument for way in _WAYS if own_ways and way not in own_ways for argument in way}
+    return {**{key: value for key, value in for_all(arguments).items() if key not in others}, **own}
+
+
+def for_all(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that are for all variables or arrays."""
+    return {key: value for key, value in arguments.items() if not isinstance(value, Mapping)}
 
 
 def options_json(**arguments: Any) -> str:
