@@ -107,7 +107,8 @@ def encoding_for(
     encodings: dict[str, Any] = {}
     for name, own in by_name(map(str, obj.variables), floats, arguments).items():
         try:
-            encodings[name] = _encoding(_Values(obj[name], own.get("nan", "auto")), options_json(**own))
+            values = _Values(obj[name], own.get("nan", "auto"))
+            encodings[name] = _encoding(values, options_json(**own))
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name}: {error}") from error
     return encodings
