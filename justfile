@@ -5,9 +5,11 @@
 default:
     @just --list --unsorted
 
-# One test program, some of its tests: `just test library missing`. The programs are command (cli/), urls (cli/, with servers: see
-# .ci/object_store.sh), library (pack/), arrays (zarrs/), zarr, conformance and long_maps (tests/), and each file of kernels/tests.
-# With --workspace, for -p builds dependencies once more, with fewer features.
+# The programs are command (cli/), urls (cli/, with servers: see .ci/object_store.sh), library (pack/), arrays (zarrs/), zarr,
+# conformance and long_maps (tests/), and each file of kernels/tests. --workspace shares one build of all dependencies; -p
+# builds them once more, with fewer features.
+#
+# One test program, some of its tests: `just test library missing`.
 test program *filter:
     cargo test --workspace --test {{ program }} -- {{ filter }}
 
