@@ -55,18 +55,12 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The range of plain elements; `None` if one of them is a marker, NaN or infinite.
-    pub(crate) fn range(self, markers: &[f64]) -> Option<(f64, f64)> {
-        fn of_float32<const M: usize>(
-            elements: &[[u8; 4]],
-            markers: [f32; M],
-        ) -> Option<(f64, f64)> {
+    /// The range of elements of which none is a marker or infinite.
+    pub(crate) fn range(self, markers: &[f64]) -> Option<Plain> {
+        fn of_float32<const M: usize>(elements: &[[u8; 4]], markers: [f32; M]) -> Option<Plain> {
             Arch::new().dispatch(Range { elements, markers, decode: f32::from_ne_bytes })
         }
-        fn of_float64<const M: usize>(
-            elements: &[[u8; 8]],
-            markers: [f64; M],
-        ) -> Option<(f64, f64)> {
+        fn of_float64<const M: usize>(elements: &[[u8; 8]], markers: [f64; M]) -> Option<Plain> {
             Arch::new().dispatch(Range { elements, markers, decode: f64::from_ne_bytes })
         }
         match self {
@@ -80,6 +74,14 @@ impl<'a> Elements<'a> {
     }
 }
 
+/// What elements are of which none is a marker or infinite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Plain {
+    /// Of the numbers among them; without any, the ends are the wrong way round.
+    pub(crate) range: (f64, f64),
+    pub(crate) nan: u64,
+}
+
 struct Range<'a, R, const SIZE: usize, const M: usize, F> {
     elements: &'a [[u8; SIZE]],
     markers: [R; M],
@@ -91,14 +93,14 @@ where
     R: Float + Into<f64>,
     F: Fn([u8; SIZE]) -> R,
 {
-    type Output = Option<(f64, f64)>;
+    type Output = Option<Plain>;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> Self::Output {
         let mut least = [R::infinity(); LANES];
         let mut greatest = [R::neg_infinity(); LANES];
-        // NaN after an element that is not plain.
-        let mut odd = [R::zero(); LANES];
+        let mut nan = [R::zero(); LANES];
+        let mut marked = [R::zero(); LANES];
         // Only loops over all lanes, as others would keep them out of registers.
         let mut add = |row: &[[u8; SIZE]; LANES]| {
             for lane in 0..LANES {
@@ -107,7 +109,8 @@ where
                 for marker in self.markers {
                     is_marker |= x == marker;
                 }
-                odd[lane] = odd[lane] + if is_marker { R::nan() } else { x - x };
+                marked[lane] = if is_marker { R::one() } else { marked[lane] };
+                nan[lane] = nan[lane] + if x == x { R::zero() } else { R::one() };
                 least[lane] = if x < least[lane] { x } else { least[lane] };
                 greatest[lane] = if x > greatest[lane] { x } else { greatest[lane] };
             }
@@ -116,13 +119,18 @@ where
         for row in rows {
             add(row);
         }
+        let mut repeated = 0;
         if let Some(&one) = rest.first() {
             add(&padded(rest, one));
+            let is_nan = (self.decode)(one).is_nan();
+            repeated = if is_nan { LANES - rest.len() } else { 0 };
         }
-        let is_plain = !odd.into_iter().any(|odd| odd.into().is_nan());
+        let is_marked = marked.into_iter().any(|marked| marked > R::zero());
         let least = least.into_iter().map(Into::into).fold(f64::INFINITY, f64::min);
         let greatest = greatest.into_iter().map(Into::into).fold(f64::NEG_INFINITY, f64::max);
-        is_plain.then_some((least, greatest))
+        let is_infinite = least == f64::NEG_INFINITY || greatest == f64::INFINITY;
+        let nan = nan.into_iter().map(Into::into).sum::<f64>() as u64 - repeated as u64;
+        (!is_marked && !is_infinite).then_some(Plain { range: (least, greatest), nan })
     }
 }
 
@@ -288,6 +296,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_nan_counts_once_wherever_it_stands() {
+        let mut values = [2.0_f32; 75];
+        for (count, index) in [74, 64, 5, 33, 70].into_iter().enumerate() {
+            values[index] = f32::NAN;
+            let found = Elements::of(ElementType::Float32, &bytes(&values)).unwrap().range(&[]);
+            assert_eq!(found, Some(Plain { range: (2.0, 2.0), nan: count as u64 + 1 }));
+        }
+        let none = Plain { range: (f64::INFINITY, f64::NEG_INFINITY), nan: 33 };
+        let found = Elements::of(ElementType::Float64, &f64::NAN.to_ne_bytes().repeat(33))
+            .unwrap()
+            .range(&[]);
+        assert_eq!(found, Some(none));
+    }
+
+    #[test]
     fn the_number_that_is_farthest_from_a_whole_one_counts_and_what_is_not_finite_does_not() {
         let mut numbers = [3.0_f32; 70];
         numbers[7] = f32::NAN;
@@ -308,12 +331,13 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_blocks_have_a_range_and_differences() {
+    fn only_plain_blocks_have_differences_and_with_nan_a_range() {
         let plain: Vec<f32> = (0..37).map(|i| 5.0 - i as f32).collect();
         let float32 = ElementType::Float32;
         let range = |bytes: &[u8], markers: &[f64]| Elements::of(float32, bytes)?.range(markers);
-        assert_eq!(range(&bytes(&plain), &[]), Some((-31.0, 5.0)));
-        assert_eq!(range(&bytes(&plain), &[7.0, 8.0]), Some((-31.0, 5.0)));
+        let expected = Some(Plain { range: (-31.0, 5.0), nan: 0 });
+        assert_eq!(range(&bytes(&plain), &[]), expected);
+        assert_eq!(range(&bytes(&plain), &[7.0, 8.0]), expected);
         assert_eq!(range(&bytes(&plain), &[7.0, 8.0, 9.0]), None);
         let shifted: Vec<f32> = plain.iter().map(|value| value - 0.5).collect();
         let expected = Sums {
@@ -331,7 +355,8 @@ mod tests {
             let mut values = plain.clone();
             values[index] = odd;
             let (values, plain) = (bytes(&values), bytes(&plain));
-            assert_eq!(range(&values, &[77.0]), None, "{odd}");
+            let with_nan = Plain { range: (-31.0, 4.0), nan: 1 };
+            assert_eq!(range(&values, &[77.0]), odd.is_nan().then_some(with_nan), "{odd}");
             assert_eq!(differences(float32, &values, &plain, &[77.0]), None, "{odd}");
             assert_eq!(differences(float32, &plain, &values, &[5.5, 77.0]), None, "{odd}");
         }

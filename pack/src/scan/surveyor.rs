@@ -11,7 +11,7 @@ use super::grid::Grids;
 use super::missing::Markers;
 use super::number::{Number, is_wide};
 use super::reader::{BLOCK, Reader};
-use super::simd_stats::Elements;
+use super::simd_stats::{Elements, Plain};
 use super::survey::{EXCERPTS, SAMPLE, Survey};
 use crate::error::{Error, Result};
 use crate::io::source::{PIECE, Source};
@@ -345,10 +345,10 @@ fn tally<N: Number>(
     let mut values: Vec<f64> = Vec::new();
     for (block, bytes) in elements.chunks(BLOCK * element_type.size()).enumerate() {
         if let Some(plain) = Elements::of(element_type, bytes)
-            && let Some(range) = plain.range(&apart.rounded)
+            && let Some(Plain { range, nan }) = plain.range(&apart.rounded)
             && let Some((least, greatest)) = N::from_floats(range)
         {
-            total = total.merge(Tally { least, greatest, ..Tally::new() });
+            total = total.merge(Tally { nan, least, greatest, ..Tally::new() });
             if grids.may_change(range.0, range.1) {
                 match plain {
                     Elements::Float32(elements) => grids.add(elements, range),
