@@ -69,7 +69,7 @@ impl Level {
             #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
             Self::Avx512 => {
                 may_have!("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
-                    && crate::simd::avx512::Avx512::try_new().is_some()
+                    && crate::simd::avx512::Avx512::<false>::try_new().is_some()
             }
             #[cfg(target_arch = "aarch64")]
             Self::Neon => crate::simd::neon::Neon::is_available(),
@@ -143,12 +143,23 @@ impl Level {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => Some(bind.with(crate::simd::avx2::Avx2::try_new()?)),
             #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
-            Self::Avx512 => Some(bind.with(crate::simd::avx512::Avx512::try_new()?)),
+            Self::Avx512 => Some(bind.with(crate::simd::avx512::Avx512::<false>::try_new()?)),
             #[cfg(target_arch = "aarch64")]
             Self::Neon => Some(bind.with(crate::simd::neon::Neon::try_new()?)),
             #[allow(unreachable_patterns)] // each architecture and build lacks some
             _ => None,
         }
+    }
+
+    /// As [`Level::dispatch`], with the instructions besides that look up bytes, where the CPU has them.
+    pub(crate) fn dispatch_look_up<B: WithSimd>(self, bind: B) -> Option<B::Output> {
+        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+        if self == Self::Avx512
+            && let Some(simd) = crate::simd::avx512::Avx512::<true>::try_new()
+        {
+            return Some(bind.with(simd));
+        }
+        self.dispatch(bind)
     }
 
     /// A loop compiled with the level's features, where the compiler makes vectors of it by itself.

@@ -74,10 +74,10 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
         let Some(bound) = bind_step(current, step, level) else {
             // A plan that starts on one byte needs no other stage than a table of all its steps.
             if source.size() == 1 {
-                return vec![bind_table(source, steps)];
+                return vec![bind_table(source, steps, level)];
             }
             debug_assert_eq!(current.size(), 1, "every other cast has loops");
-            stages.push(bind_table(current, core::slice::from_ref(step)));
+            stages.push(bind_table(current, core::slice::from_ref(step), level));
             current = target_of(current, step);
             continue;
         };
@@ -119,7 +119,7 @@ fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
 }
 
 /// One stage for all steps on a one-byte source, filled by the reference.
-fn bind_table(source: ElementType, steps: &[Step]) -> Stage {
+fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
     fn table<T: Pod + Send + Sync>(results: &[Option<Scalar>]) -> Stage {
         let mut outputs = Box::new([T::zeroed(); 256]);
         let mut fails = Box::new([0; 256]);
@@ -137,11 +137,21 @@ fn bind_table(source: ElementType, steps: &[Step]) -> Stage {
         .map(|byte| index.run(Scalar::from_bits(source, byte.into()), steps, 0).ok())
         .collect();
     match steps.iter().fold(source, target_of).size() {
-        1 => table::<u8>(&results),
+        1 => byte_table(&results, level).unwrap_or_else(|| table::<u8>(&results)),
         2 => table::<u16>(&results),
         4 => table::<u32>(&results),
         _ => table::<u64>(&results),
     }
+}
+
+/// The stage of a table of bytes, if the level has vectors: where an element fails, stands a byte that is no output. There
+/// is one, for what fails leaves fewer than 256 outputs.
+fn byte_table(results: &[Option<Scalar>], level: Level) -> Option<Stage> {
+    let outputs: Vec<Option<u8>> = results.iter().map(|result| result.map(native)).collect();
+    let unused = (0..=u8::MAX).find(|byte| !outputs.contains(&Some(*byte)));
+    let fails_on = if outputs.contains(&None) { Some(unused?) } else { None };
+    let values = core::array::from_fn(|byte| outputs[byte].or(fails_on).unwrap_or_default());
+    vector::byte_table(&values, fails_on, level)
 }
 
 /// Reverses the bytes of elements; nothing for one byte.

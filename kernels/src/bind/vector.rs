@@ -5,8 +5,8 @@ use super::{
     affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int, number_entry,
     small_float, substitute, unscaled, wide,
 };
-use crate::ops::bytes::SwapBytes;
-use crate::pipeline::stage;
+use crate::ops::bytes::{FailsOn, LookUp, SwapBytes};
+use crate::pipeline::{Bytes, Then, stage};
 use crate::simd::{Simd, WithSimd};
 use crate::stages::Stage;
 use crate::{Affine, Cast, ElementType, Entries, Level, Scalar, Step};
@@ -188,6 +188,33 @@ impl WithSimd for BindSwapBytes {
 /// The stage that reverses the bytes of elements of 2, 4 or 8 bytes, if the level has vectors.
 pub(super) fn swap_bytes(size: usize, level: Level) -> Option<Stage> {
     level.dispatch(BindSwapBytes(size))
+}
+
+/// Bytes out of a table, in which one byte stands for those that fail.
+struct BindByteTable<'a> {
+    values: &'a [u8; 256],
+    fails_on: Option<u8>,
+}
+
+impl WithSimd for BindByteTable<'_> {
+    type Output = Stage;
+
+    fn with<S: Simd>(self, simd: S) -> Stage {
+        let look_up = LookUp::new(simd, self.values);
+        match self.fails_on {
+            None => stage(simd, Bytes(look_up)),
+            Some(byte) => stage(simd, Bytes(Then(look_up, FailsOn(byte)))),
+        }
+    }
+}
+
+/// The stage of a table of bytes, if the level has vectors.
+pub(super) fn byte_table(
+    values: &[u8; 256],
+    fails_on: Option<u8>,
+    level: Level,
+) -> Option<Stage> {
+    level.dispatch_look_up(BindByteTable { values, fails_on })
 }
 
 /// Elements of less than a byte with canonical unused bits.

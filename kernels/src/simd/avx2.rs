@@ -113,6 +113,7 @@ impl Simd for Avx2 {
     type F32 = F;
     type F64 = D;
     type Table = I;
+    type ByteTable = [I; 16];
     type M32 = F;
     type M64 = D;
     const BYTES: usize = 32;
@@ -359,6 +360,19 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn nonzero_i8(self, a: I) -> bool {
         self.avx._mm256_testz_si256(a, a) == 0
+    }
+
+    #[inline(always)]
+    fn byte_table(self, values: &[u8; 256]) -> [I; 16] {
+        let rows: [[u8; 16]; 16] = bytemuck::cast(x86::byte_rows(values));
+        rows.map(|row| bytemuck::cast([row; 2]))
+    }
+
+    #[inline(always)]
+    fn look_up_i8(self, table: [I; 16], numbers: I) -> I {
+        let shuffle = |row, at| self.avx2._mm256_shuffle_epi8(row, at);
+        let [low, high] = x86::look_up_i8(self, table, numbers, shuffle);
+        self.avx2._mm256_blendv_epi8(low, high, numbers)
     }
 
     #[inline(always)]

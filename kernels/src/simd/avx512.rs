@@ -1,10 +1,11 @@
-//! AVX-512 F, BW, CD, DQ and VL: registers of 64 bytes, masks in registers of their own.
+//! AVX-512 F, BW, CD, DQ and VL, and VBMI where tables of bytes gain from it: registers of 64 bytes, masks in registers
+//! of their own.
 
 use core::arch::x86_64::{
     __m256i, __m512, __m512d, __m512i, __mmask8, __mmask16, _CMP_UNORD_Q, _MM_FROUND_NO_EXC,
     _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF, _MM_FROUND_TO_ZERO,
     _mm_loadl_epi64, _mm_loadu_si128, _mm256_loadu_si256, _mm512_loadu_pd, _mm512_loadu_ps,
-    _mm512_loadu_si512, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512,
+    _mm512_loadu_si512, _mm512_permutex2var_epi8, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512,
 };
 
 use super::{Round, Simd, x86};
@@ -33,18 +34,27 @@ pulp::simd_type!({
     }
 });
 
-/// The token: [`Features`] and VL, which pulp's detection takes F for.
+/// The token: [`Features`], VL, which pulp's detection takes F for, and with `VBMI` that. Only kernels that look bytes up
+/// are worth compiling for both.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512(Features);
+pub(crate) struct Avx512<const VBMI: bool = false>(Features);
 
-impl Avx512 {
+/// Whether the CPU has a feature; without the system's word, whether the program is compiled for it.
+macro_rules! has {
+    ($feature:tt) => {{
+        #[cfg(feature = "std")]
+        let has = std::arch::is_x86_feature_detected!($feature);
+        #[cfg(not(feature = "std"))]
+        let has = cfg!(target_feature = $feature);
+        has
+    }};
+}
+
+impl<const VBMI: bool> Avx512<VBMI> {
     /// The token, if the CPU has the features.
     pub(crate) fn try_new() -> Option<Self> {
-        #[cfg(feature = "std")]
-        let has_vl = std::arch::is_x86_feature_detected!("avx512vl");
-        #[cfg(not(feature = "std"))]
-        let has_vl = cfg!(target_feature = "avx512vl");
-        if has_vl { Features::try_new().map(Self) } else { None }
+        let has_all = has!("avx512vl") && (!VBMI || has!("avx512vbmi"));
+        if has_all { Features::try_new().map(Self) } else { None }
     }
 }
 
@@ -107,7 +117,7 @@ macro_rules! rounded {
     };
 }
 
-impl Avx512 {
+impl<const VBMI: bool> Avx512<VBMI> {
     /// One register, as [`Simd::f64_to_i32`].
     #[inline(always)]
     fn f64s_to_i32(self, a: D, rounding: impl Round) -> __m256i {
@@ -146,7 +156,7 @@ impl Avx512 {
     }
 }
 
-impl Simd for Avx512 {
+impl<const VBMI: bool> Simd for Avx512<VBMI> {
     type I8 = I;
     type I16 = I;
     type I32 = I;
@@ -154,6 +164,7 @@ impl Simd for Avx512 {
     type F32 = F;
     type F64 = D;
     type Table = I;
+    type ByteTable = [I; 4];
     type M32 = __mmask16;
     type M64 = __mmask8;
     const BYTES: usize = 64;
@@ -169,8 +180,19 @@ impl Simd for Avx512 {
         fn with_features<R>(f: impl FnOnce() -> R) -> R {
             f()
         }
-        // SAFETY: the token is proof of the features.
-        unsafe { with_features(f) }
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,bmi1,bmi2,lzcnt,f16c"
+        )]
+        fn with_vbmi<R>(f: impl FnOnce() -> R) -> R {
+            f()
+        }
+        if VBMI {
+            // SAFETY: the token is proof of the features, VBMI too.
+            unsafe { with_vbmi(f) }
+        } else {
+            // SAFETY: the token is proof of the features.
+            unsafe { with_features(f) }
+        }
     }
 
     memory! {
@@ -393,6 +415,37 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn nonzero_i8(self, a: I) -> bool {
         self.0.avx512f._mm512_test_epi64_mask(a, a) != 0
+    }
+
+    #[inline(always)]
+    fn byte_table(self, values: &[u8; 256]) -> [I; 4] {
+        bytemuck::cast(if VBMI { *values } else { x86::byte_rows(values) })
+    }
+
+    #[inline(always)]
+    fn look_up_i8(self, table: [I; 4], numbers: I) -> I {
+        let bw = self.0.avx512bw;
+        let [low, high] = if VBMI {
+            let [a, b, c, d] = table;
+            // SAFETY: the token is proof of VBMI.
+            let low = unsafe { _mm512_permutex2var_epi8(a, numbers, b) };
+            // SAFETY: as above.
+            [low, unsafe { _mm512_permutex2var_epi8(c, numbers, d) }]
+        } else {
+            let f = self.0.avx512f;
+            let row = |row: usize| {
+                let quarter = table[row / 4];
+                match row % 4 {
+                    0 => f._mm512_shuffle_i32x4::<0b00_00_00_00>(quarter, quarter),
+                    1 => f._mm512_shuffle_i32x4::<0b01_01_01_01>(quarter, quarter),
+                    2 => f._mm512_shuffle_i32x4::<0b10_10_10_10>(quarter, quarter),
+                    _ => f._mm512_shuffle_i32x4::<0b11_11_11_11>(quarter, quarter),
+                }
+            };
+            let shuffle = |row, at| bw._mm512_shuffle_epi8(row, at);
+            x86::look_up_i8(self, core::array::from_fn(row), numbers, shuffle)
+        };
+        bw._mm512_mask_blend_epi8(bw._mm512_movepi8_mask(numbers), low, high)
     }
 
     #[inline(always)]

@@ -62,6 +62,8 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     type F64: Copy;
     /// Eight values of 32 bits that are looked up by their number.
     type Table: Copy;
+    /// A table of all bytes.
+    type ByteTable: Copy + Send + Sync + 'static;
     /// What a comparison of 32-bit lanes gives.
     type M32: Copy;
     /// What a comparison of 64-bit lanes gives.
@@ -195,6 +197,9 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// `a` where `x` equals `key`, else `b`.
     fn select_eq_i8(self, x: Self::I8, key: Self::I8, a: Self::I8, b: Self::I8) -> Self::I8;
     fn nonzero_i8(self, a: Self::I8) -> bool;
+    fn byte_table(self, values: &[u8; 256]) -> Self::ByteTable;
+    /// The values with these numbers.
+    fn look_up_i8(self, table: Self::ByteTable, numbers: Self::I8) -> Self::I8;
     /// The bytes of each element of `SIZE` bytes in reverse.
     fn swap_bytes<const SIZE: usize>(self, a: Self::I8) -> Self::I8;
 
