@@ -1,20 +1,22 @@
 //! Casts from and to floats of one byte, decoded to float32 and encoded from it: a stage of its own, but where the other
-//! side is a float of 16 bits or, in encoding, of 32.
+//! side is a float of 16 bits or, in encoding, of 32, or an integer of 16.
 
-use super::class::FloatType;
+use super::class::{Class, FloatType, IntType, Width};
 use super::with_rounding;
 use crate::element::BINARY16;
+use crate::ops::float::{ReplaceFloat, ReplaceNan};
 use crate::ops::float_to_float::{AsF16, Bits, UpperHalves};
 use crate::ops::int::{Short, WidenedByte};
+use crate::ops::int_to_float::ToSingle;
 use crate::ops::load;
 use crate::ops::small_float::{
     AsSmallFloat, Decode, DecodeByF16, DecodeE5m2, DecodeE8m0, E5m2ToF16, Encode, EncodeE8m0,
 };
 use crate::ops::store::{SaturatedI8, Whole};
-use crate::pipeline::{Load, Same, Shorts, Store, Units, stage};
-use crate::simd::{F32s, NearestEven, Simd};
+use crate::pipeline::{Load, Same, Shorts, Store, Then, Units, stage};
+use crate::simd::{F32s, I32s, NearestEven, Simd};
 use crate::stages::Stage;
-use crate::{Cast, ElementType, FloatFormat, Format, OutOfRange, Rounding, Specials};
+use crate::{Cast, ElementType, FloatFormat, Format, OutOfRange, Rounding, Scalar, Specials};
 
 /// What a decoder is bound to.
 trait Sink<S: Simd> {
@@ -84,33 +86,91 @@ pub(super) fn decode_to_short<S: Simd>(
     }
 }
 
-/// A one-byte float of a float of at most 32 bits, to nearest-even by way of `float16`; none where it does not serve.
-pub(super) fn encode_by_f16<S: Simd>(simd: S, source: FloatType, cast: &Cast) -> Option<Stage> {
-    fn encoded<S: Simd>(
-        simd: S,
-        source: FloatType,
-        store: impl Store<S, F32s<S>>,
-    ) -> Option<Stage> {
-        Some(match source {
-            FloatType::Float16 => stage(simd, Units(load::Float16, Same, store)),
-            FloatType::BFloat16 => stage(simd, Units(load::BFloat16, Same, store)),
-            FloatType::Float32 => stage(simd, Units(load::Float32, Same, store)),
-            FloatType::Float64 => return None,
-        })
-    }
-    let Format::Float(format) = cast.target.format() else { return None };
+/// A one-byte float to nearest-even by way of `float16`, in one stage: of a float whose NaN becomes a number, or of an
+/// integer of 16 bits with an entry. None where that does not serve.
+pub(super) fn encode_by_f16<S: Simd>(
+    simd: S,
+    source: Class,
+    entry: Option<(Scalar, f64)>,
+    cast: &Cast,
+) -> Option<Stage> {
     if cast.rounding != Rounding::NearestEven {
         return None;
     }
+    let Format::Float(format) = cast.target.format() else { return None };
     if cast.out_of_range == OutOfRange::Clamp {
-        encoded(simd, source, AsSmallFloat::<false>::new(format)?)
+        encoded(simd, source, entry, AsSmallFloat::<false>::new(format)?)
     } else {
-        encoded(simd, source, AsSmallFloat::<true>::new(format)?)
+        encoded(simd, source, entry, AsSmallFloat::<true>::new(format)?)
+    }
+}
+
+fn encoded<S: Simd>(
+    simd: S,
+    source: Class,
+    entry: Option<(Scalar, f64)>,
+    store: impl Store<S, F32s<S>>,
+) -> Option<Stage> {
+    fn of_float<S, L>(
+        simd: S,
+        load: L,
+        entry: Option<(Scalar, f64)>,
+        store: impl Store<S, F32s<S>>,
+    ) -> Option<Stage>
+    where
+        S: Simd,
+        L: Load<S, Unit = F32s<S>>,
+    {
+        Some(match entry {
+            None => stage(simd, Units(load, Same, store)),
+            Some((key, value)) if key.is_nan() => {
+                stage(simd, Units(load, ReplaceNan { value: value as f32 }, store))
+            }
+            Some(_) => return None,
+        })
+    }
+    fn of_int<S, L>(
+        simd: S,
+        load: L,
+        entry: Option<(Scalar, f64)>,
+        store: impl Store<S, F32s<S>>,
+    ) -> Stage
+    where
+        S: Simd,
+        L: Load<S, Unit = I32s<S>>,
+    {
+        match entry {
+            None => stage(simd, Units(load, ToSingle, store)),
+            Some((key, value)) => {
+                let replace = ReplaceFloat { key: key.to_f64() as f32, value: value as f32 };
+                stage(simd, Units(load, Then(ToSingle, replace), store))
+            }
+        }
+    }
+    match source {
+        Class::Float(FloatType::Float16) => of_float(simd, load::Float16, entry, store),
+        Class::Float(FloatType::BFloat16) => of_float(simd, load::BFloat16, entry, store),
+        Class::Float(FloatType::Float32) => of_float(simd, load::Float32, entry, store),
+        Class::Int(IntType { width: Width::W16, signed: true }) => {
+            Some(of_int(simd, load::Int16, entry, store))
+        }
+        Class::Int(IntType { width: Width::W16, signed: false }) => {
+            Some(of_int(simd, load::UInt16, entry, store))
+        }
+        Class::Float(FloatType::Float64)
+        | Class::Int(IntType { width: Width::W8 | Width::W32 | Width::W64, .. })
+        | Class::SubByte
+        | Class::SmallFloat => None,
     }
 }
 
 /// A one-byte float of float32. `infinity_fails` says that an infinity may stand for a number beyond float32.
 pub(super) fn encode<S: Simd>(simd: S, cast: &Cast, infinity_fails: bool) -> Option<Stage> {
+    // Where values fail, infinity does there too.
+    let by_f16 = encode_by_f16(simd, Class::Float(FloatType::Float32), None, cast);
+    if by_f16.is_some() {
+        return by_f16;
+    }
     let Format::Float(format) = cast.target.format() else { return None };
     let fails = cast.out_of_range != OutOfRange::Clamp;
     Some(with_rounding!(cast.rounding, rounding => match (format.specials, fails) {

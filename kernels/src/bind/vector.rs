@@ -84,25 +84,20 @@ fn bind_cast<S: Simd>(
         }
         (Class::Int(from), Class::SmallFloat) => {
             left_out_small_types!();
-            let odd = int_to_float::to_odd_f32(
-                simd,
-                from,
-                number_entry(entry, ElementType::Float32, cast)?,
-            );
+            let entry = number_entry(entry, ElementType::Float32, cast)?;
+            if let Some(stage) = small_float::encode_by_f16(simd, Class::Int(from), entry, cast) {
+                return Some(vec![stage]);
+            }
+            let odd = int_to_float::to_odd_f32(simd, from, entry);
             Some(vec![odd, small_float::encode(simd, cast, false)?])
         }
         (Class::Float(from), Class::SmallFloat) => {
             left_out_small_types!();
-            if entry.is_none()
-                && let Some(stage) = small_float::encode_by_f16(simd, from, cast)
-            {
+            let entry = number_entry(entry, ElementType::Float32, cast)?;
+            if let Some(stage) = small_float::encode_by_f16(simd, Class::Float(from), entry, cast) {
                 return Some(vec![stage]);
             }
-            let odd = float_to_float::to_odd_f32(
-                simd,
-                from,
-                number_entry(entry, ElementType::Float32, cast)?,
-            )?;
+            let odd = float_to_float::to_odd_f32(simd, from, entry)?;
             let encode = small_float::encode(simd, cast, from == FloatType::Float64)?;
             Some(odd.into_iter().chain([encode]).collect())
         }
