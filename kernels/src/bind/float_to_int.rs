@@ -6,8 +6,10 @@
 //! the loops to nearest-even serve.
 
 use super::class::{FloatType, IntType, Width};
-use super::nan_entry;
-use crate::ops::float::{Finite, FloatUnit, Held, HeldBelow, Remainder, ReplaceNan, Scale};
+use super::{nan_entry, with_rounding};
+use crate::ops::float::{
+    AtLeastOrNan, Finite, FloatUnit, Held, HeldBelow, HeldOrLeast, Remainder, ReplaceNan, Scale,
+};
 use crate::ops::float_to_int::{
     Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, FromZero, HeldI32, HeldI64,
     HeldLowBits, HeldToI32, HeldU32, HeldU64, InRangeI64, InRangeU64, Integral, LowBits,
@@ -78,6 +80,10 @@ impl Target {
         let element = self.int.element();
         [Scalar::min(element), Scalar::max(element)].map(reference::integer)
     }
+
+    fn is_least(self, value: f64) -> bool {
+        self.range()[0] as f64 == value
+    }
 }
 
 fn scaled<S, L>(
@@ -99,11 +105,25 @@ where
     };
     match nan {
         None => to_short(simd, load, scaled, target, NearestEven),
+        Some(nan) if target.is_least(nan) => {
+            to_short_nan_least(simd, load, scaled, target, NearestEven)
+        }
         Some(nan) => {
             let replaced = Then(scaled, ReplaceNan { value: scalar(nan) });
             to_short(simd, load, replaced, target, NearestEven)
         }
     }
+}
+
+/// As [`to_short_nan_least`], in the target's rounding.
+fn nan_least<S, L>(simd: S, load: L, target: Target) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+{
+    with_rounding!(target.rounding, rounding => {
+        to_short_nan_least(simd, load, Same, target, rounding)
+    })
 }
 
 /// From `float32` and `float64`.
@@ -113,6 +133,10 @@ where
     L: Load<S, Unit: ToWide<S>>,
     Whole: Store<S, L::Unit>,
 {
+    let least = nan.is_some_and(|nan| target.is_least(nan));
+    if least && let Some(fused) = nan_least(simd, load, target) {
+        return vec![fused];
+    }
     match nan {
         None => with_front(simd, load, Same, target),
         Some(nan) => {
@@ -172,6 +196,10 @@ where
             nearest_even(simd, load::Float32, Same, target),
         ]
     }
+    let least = nan.is_some_and(|nan| target.is_least(nan));
+    if least && let Some(fused) = nan_least(simd, load, target) {
+        return vec![fused];
+    }
     match (nan, target.rounding) {
         (Some(nan), _) => with_front(simd, load, ReplaceNan { value: nan as f32 }, target),
         (None, Rounding::NearestEven) => with_front(simd, load, Same, target),
@@ -217,41 +245,97 @@ where
     L: Load<S, Unit: ToWide<S>>,
     E: Each<S, L::Unit, Out = L::Unit>,
 {
-    let Target { int: IntType { width, signed }, out_of_range, .. } = target;
     let max = <L::Unit as FloatUnit<S>>::scalar(target.range()[1] as f64);
-    let checked = Then(front, ToI32(rounding));
-    let held = Then(front, Then(Finite, Then(HeldBelow { max }, HeldToI32(rounding))));
-    Some(match (out_of_range, width, signed) {
-        (OutOfRange::Error, Width::W8, false) => {
-            let general = stage(simd, Units(load, checked, CheckedI8::<false> { beyond: !0xff }));
-            positive_first(general, || {
-                L::Unit::from_zero(Units(load, front, LowI8), simd, target, rounding)
+    match target.out_of_range {
+        OutOfRange::Error => {
+            let general = checked(simd, load, Then(front, ToI32(rounding)), target.int)?;
+            Some(match (target.int.width, target.int.signed) {
+                (Width::W8, false) => positive_first(general, || {
+                    L::Unit::from_zero(Units(load, front, LowI8), simd, target, rounding)
+                }),
+                (Width::W16, false) => positive_first(general, || {
+                    L::Unit::from_zero(Units(load, front, LowI16), simd, target, rounding)
+                }),
+                (Width::W8 | Width::W16 | Width::W32 | Width::W64, _) => general,
             })
         }
-        (OutOfRange::Error, Width::W8, true) => {
-            stage(simd, Units(load, checked, CheckedI8::<true> { beyond: !0xff }))
+        OutOfRange::Clamp => {
+            let held = Then(Finite, Then(HeldBelow { max }, HeldToI32(rounding)));
+            saturated(simd, load, Then(front, held), target.int)
         }
-        (OutOfRange::Error, Width::W16, false) => {
-            let general =
-                stage(simd, Units(load, checked, CheckedI16::<false> { beyond: !0xffff }));
-            positive_first(general, || {
-                L::Unit::from_zero(Units(load, front, LowI16), simd, target, rounding)
-            })
+        OutOfRange::Wrap => None,
+    }
+}
+
+/// As [`to_short`], with the target's least value in place of NaN: a maximum gives that.
+fn to_short_nan_least<S, L, E>(
+    simd: S,
+    load: L,
+    front: E,
+    target: Target,
+    rounding: impl Round,
+) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+    E: Each<S, L::Unit, Out = L::Unit>,
+{
+    let scalar = <L::Unit as FloatUnit<S>>::scalar;
+    let [min, max] = target.range().map(|x| x as f64);
+    match target.out_of_range {
+        OutOfRange::Error => {
+            // How far below the least value what rounds to it lies, or less. The least value is even.
+            let below = match rounding.rounding() {
+                Rounding::NearestEven => 0.5,
+                Rounding::NearestAway => 0.5 - ULP_BEFORE_LEAST,
+                Rounding::TowardsZero | Rounding::TowardsPositive => 1.0 - ULP_BEFORE_LEAST,
+                Rounding::TowardsNegative => 0.0,
+            };
+            let least = AtLeastOrNan { min: scalar(min), limit: scalar(min - below) };
+            checked(simd, load, Then(front, Then(least, HeldToI32(rounding))), target.int)
         }
-        (OutOfRange::Error, Width::W16, true) => {
-            stage(simd, Units(load, checked, CheckedI16::<true> { beyond: !0xffff }))
+        OutOfRange::Clamp => {
+            let held = HeldOrLeast { min: scalar(min), max: scalar(max) };
+            saturated(simd, load, Then(front, Then(held, HeldToI32(rounding))), target.int)
         }
-        (OutOfRange::Clamp, Width::W8, false) => {
-            stage(simd, Units(load, held, SaturatedI8::<false>))
+        OutOfRange::Wrap => None,
+    }
+}
+
+/// What float32 resolves beyond the least value of each integer of 8 and 16 bits.
+const ULP_BEFORE_LEAST: f64 = 1.0 / 256.0;
+
+/// To 8 and 16 bits; what does not fit fails.
+fn checked<S, L, E>(simd: S, load: L, each: E, int: IntType) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S>,
+    E: Each<S, L::Unit, Out = I32s<S>>,
+{
+    Some(match (int.width, int.signed) {
+        (Width::W8, false) => stage(simd, Units(load, each, CheckedI8::<false> { beyond: !0xff })),
+        (Width::W8, true) => stage(simd, Units(load, each, CheckedI8::<true> { beyond: !0xff })),
+        (Width::W16, false) => {
+            stage(simd, Units(load, each, CheckedI16::<false> { beyond: !0xffff }))
         }
-        (OutOfRange::Clamp, Width::W8, true) => stage(simd, Units(load, held, SaturatedI8::<true>)),
-        (OutOfRange::Clamp, Width::W16, false) => {
-            stage(simd, Units(load, held, SaturatedI16::<false>))
-        }
-        (OutOfRange::Clamp, Width::W16, true) => {
-            stage(simd, Units(load, held, SaturatedI16::<true>))
-        }
-        (OutOfRange::Wrap, _, _) | (_, Width::W32 | Width::W64, _) => return None,
+        (Width::W16, true) => stage(simd, Units(load, each, CheckedI16::<true> { beyond: !0xffff })),
+        (Width::W32 | Width::W64, _) => return None,
+    })
+}
+
+/// To 8 and 16 bits, held to the range.
+fn saturated<S, L, E>(simd: S, load: L, each: E, int: IntType) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S>,
+    E: Each<S, L::Unit, Out = I32s<S>>,
+{
+    Some(match (int.width, int.signed) {
+        (Width::W8, false) => stage(simd, Units(load, each, SaturatedI8::<false>)),
+        (Width::W8, true) => stage(simd, Units(load, each, SaturatedI8::<true>)),
+        (Width::W16, false) => stage(simd, Units(load, each, SaturatedI16::<false>)),
+        (Width::W16, true) => stage(simd, Units(load, each, SaturatedI16::<true>)),
+        (Width::W32 | Width::W64, _) => return None,
     })
 }
 

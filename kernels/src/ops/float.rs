@@ -26,6 +26,12 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
     fn nfma(self, simd: S, b: Self, c: Self) -> Self;
     fn min(self, simd: S, b: Self) -> Self;
     fn max(self, simd: S, b: Self) -> Self;
+    /// The lesser; `b`, a number, where this is NaN.
+    fn min_number(self, simd: S, b: Self) -> Self;
+    /// The greater; `b`, a number, where this is NaN.
+    fn max_number(self, simd: S, b: Self) -> Self;
+    /// Whether any element is below `b`.
+    fn any_below(self, simd: S, b: Self) -> bool;
     fn round(self, simd: S, rounding: impl Round) -> Self;
     /// `value` where this is NaN.
     fn replace_nan(self, simd: S, value: Self) -> Self;
@@ -109,6 +115,18 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
     #[inline(always)]
     fn max(self, simd: S, b: Self) -> Self {
         Self(simd.max_f32(self.0, b.0))
+    }
+    #[inline(always)]
+    fn min_number(self, simd: S, b: Self) -> Self {
+        Self(simd.min_number_f32(self.0, b.0))
+    }
+    #[inline(always)]
+    fn max_number(self, simd: S, b: Self) -> Self {
+        Self(simd.max_number_f32(self.0, b.0))
+    }
+    #[inline(always)]
+    fn any_below(self, simd: S, b: Self) -> bool {
+        simd.any_m32(simd.lt_f32(self.0, b.0))
     }
     #[inline(always)]
     fn round(self, simd: S, rounding: impl Round) -> Self {
@@ -251,6 +269,27 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
         )
     }
     #[inline(always)]
+    fn min_number(self, simd: S, b: Self) -> Self {
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.min_number_f64(a, b),
+        )
+    }
+    #[inline(always)]
+    fn max_number(self, simd: S, b: Self) -> Self {
+        self.with(
+            b,
+            #[inline(always)]
+            |a, b| simd.max_number_f64(a, b),
+        )
+    }
+    #[inline(always)]
+    fn any_below(self, simd: S, b: Self) -> bool {
+        let ([low, high], [low_b, high_b]) = (self.0, b.0);
+        simd.any_m64(simd.lt_f64(low, low_b)) | simd.any_m64(simd.lt_f64(high, high_b))
+    }
+    #[inline(always)]
     fn round(self, simd: S, rounding: impl Round) -> Self {
         self.each(
             #[inline(always)]
@@ -378,6 +417,21 @@ pub(crate) struct Held<T> {
     pub(crate) max: T,
 }
 
+/// Held to a range, and its least value in place of NaN.
+#[derive(Clone, Copy)]
+pub(crate) struct HeldOrLeast<T> {
+    pub(crate) min: T,
+    pub(crate) max: T,
+}
+
+/// The least value in place of NaN, and of what is below it; a number below `limit` fails.
+#[derive(Clone, Copy)]
+pub(crate) struct AtLeastOrNan<T> {
+    pub(crate) min: T,
+    /// At most `min`.
+    pub(crate) limit: T,
+}
+
 /// `x − count · modulus`, for the count next to zero that leaves less than the modulus, a power of two; its
 /// inverse is given too. All is exact: a float beyond the modulus has no more bits than the remainder has.
 #[derive(Clone, Copy)]
@@ -412,6 +466,9 @@ infallible! {
     [U: FloatUnit<S>] Held<U::Scalar>: U => U, |self, simd, x| {
         x.max(simd, U::splat(simd, self.min)).min(simd, U::splat(simd, self.max))
     };
+    [U: FloatUnit<S>] HeldOrLeast<U::Scalar>: U => U, |self, simd, x| {
+        x.max_number(simd, U::splat(simd, self.min)).min(simd, U::splat(simd, self.max))
+    };
     [U: FloatUnit<S>] Remainder<U::Scalar>: U => U, |self, simd, x| {
         let count = x.mul(simd, U::splat(simd, self.inverse)).round(simd, Rounding::TowardsZero);
         count.nfma(simd, U::splat(simd, self.modulus), x)
@@ -442,5 +499,29 @@ impl<S: Simd, U: FloatUnit<S>> Each<S, U> for Finite {
     #[inline(always)]
     fn failed(self, simd: S, fail: U::Register) -> bool {
         U::any_not_finite(simd, fail)
+    }
+}
+
+impl<S: Simd, U: FloatUnit<S>> Each<S, U> for AtLeastOrNan<U::Scalar> {
+    type Out = U;
+    /// The least numbers.
+    type Fail = U;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> U {
+        U::splat(simd, self.min)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: U, fail: &mut U) -> U {
+        *fail = x.min_number(simd, *fail);
+        x.max_number(simd, U::splat(simd, self.min))
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: U, b: U) -> U {
+        a.min(simd, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: U) -> bool {
+        fail.any_below(simd, U::splat(simd, self.limit))
     }
 }

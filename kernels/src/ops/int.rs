@@ -175,7 +175,7 @@ pub(crate) struct ReplaceEq {
 pub(crate) struct Keyed<E> {
     pub(crate) key: i64,
     pub(crate) value: i64,
-    /// Takes zero without complaint.
+    /// Takes zero without complaint, and leaves it zero.
     pub(crate) each: E,
 }
 
@@ -186,9 +186,14 @@ impl<S: Simd, U: IntUnit<S>, E: Each<S, U, Out = U>> Each<S, U> for Keyed<E> {
     #[inline(always)]
     fn apply(self, simd: S, x: U, fail: &mut E::Fail) -> U {
         let key = U::splat(simd, self.key);
-        let other = x.select_eq(simd, key, U::splat(simd, 0), x);
+        let (value, zero) = (U::splat(simd, self.value), U::splat(simd, 0));
+        let other = x.select_eq(simd, key, zero, x);
         let y = self.each.apply(simd, other, fail);
-        x.select_eq(simd, key, U::splat(simd, self.value), y)
+        if S::SELECTS_IN_ONE {
+            x.select_eq(simd, key, value, y)
+        } else {
+            y.or(simd, x.select_eq(simd, key, value, zero))
+        }
     }
 }
 
@@ -222,7 +227,13 @@ pub(crate) struct Canonical {
 
 infallible! {
     [U: IntUnit<S>] ReplaceEq: U => U, |self, simd, x| {
-        x.select_eq(simd, U::splat(simd, self.key), U::splat(simd, self.value), x)
+        let key = U::splat(simd, self.key);
+        if S::SELECTS_IN_ONE {
+            x.select_eq(simd, key, U::splat(simd, self.value), x)
+        } else {
+            let (flips, zero) = (U::splat(simd, self.key ^ self.value), U::splat(simd, 0));
+            x.xor(simd, x.select_eq(simd, key, flips, zero))
+        }
     };
     [U: IntUnit<S>, const SIGNED: bool] HeldInt<SIGNED>: U => U, |self, simd, x| {
         let above = x.max::<SIGNED>(simd, U::splat(simd, self.min));

@@ -120,6 +120,7 @@ impl Simd for Avx2 {
     const GROUPS: usize = 1;
     const INVALID_IS_MIN: bool = true;
     const ROUNDS_F16: bool = true;
+    const SELECTS_IN_ONE: bool = false;
 
     #[inline(always)]
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
@@ -182,6 +183,7 @@ impl Simd for Avx2 {
         min_f32(a: F, b: F) -> F = avx._mm256_min_ps;
         max_f32(a: F, b: F) -> F = avx._mm256_max_ps;
         max_number_f32(a: F, b: F) -> F = avx._mm256_max_ps;
+        min_number_f32(a: F, b: F) -> F = avx._mm256_min_ps;
         bits_f32(a: F) -> I = avx._mm256_castps_si256;
         f32_from_bits(a: I) -> F = avx._mm256_castsi256_ps;
 
@@ -193,6 +195,8 @@ impl Simd for Avx2 {
         nfma_f64(a: D, b: D, c: D) -> D = fma._mm256_fnmadd_pd;
         min_f64(a: D, b: D) -> D = avx._mm256_min_pd;
         max_f64(a: D, b: D) -> D = avx._mm256_max_pd;
+        max_number_f64(a: D, b: D) -> D = avx._mm256_max_pd;
+        min_number_f64(a: D, b: D) -> D = avx._mm256_min_pd;
         bits_f64(a: D) -> I = avx._mm256_castpd_si256;
         f64_from_bits(a: I) -> D = avx._mm256_castsi256_pd;
 

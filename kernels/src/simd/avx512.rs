@@ -171,6 +171,7 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     const GROUPS: usize = 1;
     const INVALID_IS_MIN: bool = true;
     const ROUNDS_F16: bool = true;
+    const SELECTS_IN_ONE: bool = true;
 
     #[inline(always)]
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
@@ -238,6 +239,7 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
         min_f32(a: F, b: F) -> F = avx512f._mm512_min_ps;
         max_f32(a: F, b: F) -> F = avx512f._mm512_max_ps;
         max_number_f32(a: F, b: F) -> F = avx512f._mm512_max_ps;
+        min_number_f32(a: F, b: F) -> F = avx512f._mm512_min_ps;
         abs_f32(a: F) -> F = avx512f._mm512_abs_ps;
         eq_f32(a: F, b: F) -> __mmask16 = avx512f._mm512_cmpeq_ps_mask;
         lt_f32(a: F, b: F) -> __mmask16 = avx512f._mm512_cmplt_ps_mask;
@@ -253,6 +255,8 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
         nfma_f64(a: D, b: D, c: D) -> D = avx512f._mm512_fnmadd_pd;
         min_f64(a: D, b: D) -> D = avx512f._mm512_min_pd;
         max_f64(a: D, b: D) -> D = avx512f._mm512_max_pd;
+        max_number_f64(a: D, b: D) -> D = avx512f._mm512_max_pd;
+        min_number_f64(a: D, b: D) -> D = avx512f._mm512_min_pd;
         abs_f64(a: D) -> D = avx512f._mm512_abs_pd;
         eq_f64(a: D, b: D) -> __mmask8 = avx512f._mm512_cmpeq_pd_mask;
         lt_f64(a: D, b: D) -> __mmask8 = avx512f._mm512_cmplt_pd_mask;

@@ -80,6 +80,9 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Whether `f32_to_f16` takes every rounding; otherwise only nearest-even.
     const ROUNDS_F16: bool;
 
+    /// Whether a select takes one instruction of one operation; otherwise logic on masks may be cheaper.
+    const SELECTS_IN_ONE: bool;
+
     /// Runs `f` in a function that is compiled with the level's features.
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R;
 
@@ -135,6 +138,8 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn max_f32(self, a: Self::F32, b: Self::F32) -> Self::F32;
     /// The greater; `b`, a number, where `a` is NaN.
     fn max_number_f32(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    /// The lesser; `b`, a number, where `a` is NaN.
+    fn min_number_f32(self, a: Self::F32, b: Self::F32) -> Self::F32;
     fn abs_f32(self, a: Self::F32) -> Self::F32;
     fn eq_f32(self, a: Self::F32, b: Self::F32) -> Self::M32;
     fn lt_f32(self, a: Self::F32, b: Self::F32) -> Self::M32;
@@ -159,6 +164,10 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn min_f64(self, a: Self::F64, b: Self::F64) -> Self::F64;
     /// The greater; of NaN and a number either.
     fn max_f64(self, a: Self::F64, b: Self::F64) -> Self::F64;
+    /// The greater; `b`, a number, where `a` is NaN.
+    fn max_number_f64(self, a: Self::F64, b: Self::F64) -> Self::F64;
+    /// The lesser; `b`, a number, where `a` is NaN.
+    fn min_number_f64(self, a: Self::F64, b: Self::F64) -> Self::F64;
     fn abs_f64(self, a: Self::F64) -> Self::F64;
     fn eq_f64(self, a: Self::F64, b: Self::F64) -> Self::M64;
     fn lt_f64(self, a: Self::F64, b: Self::F64) -> Self::M64;

@@ -125,6 +125,7 @@ impl Simd for Neon {
     const GROUPS: usize = 4;
     const INVALID_IS_MIN: bool = false;
     const ROUNDS_F16: bool = false;
+    const SELECTS_IN_ONE: bool = true;
 
     #[inline(always)]
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
@@ -400,6 +401,21 @@ impl Simd for Neon {
     fn max_number_f32(self, a: F32, b: F32) -> F32 {
         // Not FMAXNM: of a signalling NaN it makes a quiet one.
         self.neon.vbslq_f32(self.neon.vcgtq_f32(a, b), a, b)
+    }
+
+    #[inline(always)]
+    fn min_number_f32(self, a: F32, b: F32) -> F32 {
+        self.neon.vbslq_f32(self.neon.vcltq_f32(a, b), a, b)
+    }
+
+    #[inline(always)]
+    fn max_number_f64(self, a: F64, b: F64) -> F64 {
+        self.neon.vbslq_f64(self.neon.vcgtq_f64(a, b), a, b)
+    }
+
+    #[inline(always)]
+    fn min_number_f64(self, a: F64, b: F64) -> F64 {
+        self.neon.vbslq_f64(self.neon.vcltq_f64(a, b), a, b)
     }
 
     #[inline(always)]
