@@ -13,7 +13,7 @@ use core::str::FromStr;
 #[cfg(feature = "std")]
 use std::sync::OnceLock;
 
-use crate::simd::{Simd, WithSimd};
+use crate::simd::{Simd, WithLookUpBytes, WithSimd};
 use crate::stages::{self, Kernel, Run, Stage};
 use crate::{BuildError, ParseError};
 
@@ -151,15 +151,23 @@ impl Level {
         }
     }
 
-    /// As [`Level::dispatch`], with the instructions besides that look up bytes, where the CPU has them.
-    pub(crate) fn dispatch_look_up<B: WithSimd>(self, bind: B) -> Option<B::Output> {
-        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
-        if self == Self::Avx512
-            && let Some(simd) = crate::simd::avx512::Avx512::<true>::try_new()
-        {
-            return Some(bind.with(simd));
+    /// As [`Level::dispatch`]; without VBMI an AVX-512 CPU looks bytes up as AVX2 does.
+    #[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(unused_variables))]
+    pub(crate) fn dispatch_look_up<B: WithLookUpBytes>(self, bind: B) -> Option<B::Output> {
+        match self {
+            Self::Scalar => None,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => Some(bind.with(crate::simd::avx2::Avx2::try_new()?)),
+            #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+            Self::Avx512 => match crate::simd::avx512::Avx512::<true>::try_new() {
+                Some(simd) => Some(bind.with(simd)),
+                None => Self::Avx2.dispatch_look_up(bind),
+            },
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => Some(bind.with(crate::simd::neon::Neon::try_new()?)),
+            #[allow(unreachable_patterns)] // each architecture and build lacks some
+            _ => None,
         }
-        self.dispatch(bind)
     }
 
     /// A loop compiled with the level's features, where the compiler makes vectors of it by itself.

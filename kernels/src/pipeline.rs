@@ -323,8 +323,9 @@ impl<S: Simd, In, A: Each<S, In>, B: Each<S, A::Out>> Each<S, In> for Then<A, B>
 
 /// An [`Each`] that never fails: the type, its units, and what becomes of one.
 macro_rules! infallible {
-    ($([$($generics:tt)*] $type:ty: $in:ty => $out:ty, |$self:ident, $simd:ident, $x:ident| $body:expr;)*) => {$(
-        impl<S: Simd, $($generics)*> $crate::pipeline::Each<S, $in> for $type {
+    ($([$($generics:tt)*] $type:ty: $in:ty => $out:ty $(where S: $level:ident)?,
+        |$self:ident, $simd:ident, $x:ident| $body:expr;)*) => {$(
+        impl<S: Simd $(+ $level)?, $($generics)*> $crate::pipeline::Each<S, $in> for $type {
             type Out = $out;
             type Fail = ();
             #[inline(always)]

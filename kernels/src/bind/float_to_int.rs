@@ -8,7 +8,7 @@
 use super::class::{FloatType, IntType, Width};
 use super::{nan_entry, with_rounding};
 use crate::ops::float::{
-    AtLeastOrNan, Finite, FloatUnit, Held, HeldBelow, HeldOrLeast, Remainder, ReplaceNan, Scale,
+    AtLeastOrNan, Finite, FloatUnit, Held, HeldBelow, Remainder, ReplaceNan, Scale,
 };
 use crate::ops::float_to_int::{
     Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, FromZero, HeldI32, HeldI64,
@@ -295,8 +295,11 @@ where
             checked(simd, load, Then(front, Then(least, HeldToI32(rounding))), target.int)
         }
         OutOfRange::Clamp => {
-            let held = HeldOrLeast { min: scalar(min), max: scalar(max) };
-            saturated(simd, load, Then(front, Then(held, HeldToI32(rounding))), target.int)
+            // Infinities fail, negative ones too.
+            let limit = num_traits::Float::min_value();
+            let least = Then(AtLeastOrNan { min: scalar(min), limit }, Finite);
+            let held = Then(HeldBelow { max: scalar(max) }, HeldToI32(rounding));
+            saturated(simd, load, Then(front, Then(least, held)), target.int)
         }
         OutOfRange::Wrap => None,
     }
@@ -318,7 +321,9 @@ where
         (Width::W16, false) => {
             stage(simd, Units(load, each, CheckedI16::<false> { beyond: !0xffff }))
         }
-        (Width::W16, true) => stage(simd, Units(load, each, CheckedI16::<true> { beyond: !0xffff })),
+        (Width::W16, true) => {
+            stage(simd, Units(load, each, CheckedI16::<true> { beyond: !0xffff }))
+        }
         (Width::W32 | Width::W64, _) => return None,
     })
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::ops::bytes::{FailsOn, LookUp, SwapBytes};
 use crate::pipeline::{Bytes, Then, stage};
-use crate::simd::{Simd, WithSimd};
+use crate::simd::{LookUpBytes, Simd, WithLookUpBytes, WithSimd};
 use crate::stages::Stage;
 use crate::{Affine, Cast, ElementType, Entries, Level, Scalar, Step};
 use alloc::vec::Vec;
@@ -191,10 +191,10 @@ struct BindByteTable<'a> {
     fails_on: Option<u8>,
 }
 
-impl WithSimd for BindByteTable<'_> {
+impl WithLookUpBytes for BindByteTable<'_> {
     type Output = Stage;
 
-    fn with<S: Simd>(self, simd: S) -> Stage {
+    fn with<S: LookUpBytes>(self, simd: S) -> Stage {
         let look_up = LookUp::new(simd, self.values);
         match self.fails_on {
             None => stage(simd, Bytes(look_up)),
@@ -204,11 +204,7 @@ impl WithSimd for BindByteTable<'_> {
 }
 
 /// The stage of a table of bytes, if the level has vectors.
-pub(super) fn byte_table(
-    values: &[u8; 256],
-    fails_on: Option<u8>,
-    level: Level,
-) -> Option<Stage> {
+pub(super) fn byte_table(values: &[u8; 256], fails_on: Option<u8>, level: Level) -> Option<Stage> {
     level.dispatch_look_up(BindByteTable { values, fails_on })
 }
 

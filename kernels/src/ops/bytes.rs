@@ -1,7 +1,7 @@
 //! The order of bytes, and bytes that are looked up.
 
 use crate::pipeline::{Body, Each, infallible};
-use crate::simd::{I8s, Simd};
+use crate::simd::{I8s, LookUpBytes, Simd};
 
 /// The bytes of each element of `SIZE` bytes in reverse.
 #[derive(Clone, Copy)]
@@ -33,18 +33,20 @@ impl<S: Simd, const SIZE: usize> Body<S> for SwapBytes<SIZE> {
 
 /// Bytes out of a table.
 #[derive(Clone, Copy)]
-pub(crate) struct LookUp<S: Simd> {
+pub(crate) struct LookUp<S: LookUpBytes> {
     table: S::ByteTable,
 }
 
-impl<S: Simd> LookUp<S> {
+impl<S: LookUpBytes> LookUp<S> {
     pub(crate) fn new(simd: S, values: &[u8; 256]) -> Self {
         Self { table: simd.byte_table(values) }
     }
 }
 
 infallible! {
-    [] LookUp<S>: I8s<S> => I8s<S>, |self, simd, x| I8s(simd.look_up_i8(self.table, x.0));
+    [] LookUp<S>: I8s<S> => I8s<S> where S: LookUpBytes, |self, simd, x| {
+        I8s(simd.look_up_i8(self.table, x.0))
+    };
 }
 
 /// Bytes as they are, of which one fails.

@@ -417,13 +417,6 @@ pub(crate) struct Held<T> {
     pub(crate) max: T,
 }
 
-/// Held to a range, and its least value in place of NaN.
-#[derive(Clone, Copy)]
-pub(crate) struct HeldOrLeast<T> {
-    pub(crate) min: T,
-    pub(crate) max: T,
-}
-
 /// The least value in place of NaN, and of what is below it; a number below `limit` fails.
 #[derive(Clone, Copy)]
 pub(crate) struct AtLeastOrNan<T> {
@@ -465,9 +458,6 @@ infallible! {
     };
     [U: FloatUnit<S>] Held<U::Scalar>: U => U, |self, simd, x| {
         x.max(simd, U::splat(simd, self.min)).min(simd, U::splat(simd, self.max))
-    };
-    [U: FloatUnit<S>] HeldOrLeast<U::Scalar>: U => U, |self, simd, x| {
-        x.max_number(simd, U::splat(simd, self.min)).min(simd, U::splat(simd, self.max))
     };
     [U: FloatUnit<S>] Remainder<U::Scalar>: U => U, |self, simd, x| {
         let count = x.mul(simd, U::splat(simd, self.inverse)).round(simd, Rounding::TowardsZero);

@@ -8,7 +8,7 @@ use core::arch::x86_64::{
     _mm256_storeu_ps, _mm256_storeu_si256,
 };
 
-use super::{Round, Simd, x86};
+use super::{LookUpBytes, Round, Simd, x86};
 use crate::Rounding;
 
 const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
@@ -113,7 +113,6 @@ impl Simd for Avx2 {
     type F32 = F;
     type F64 = D;
     type Table = I;
-    type ByteTable = [I; 16];
     type M32 = F;
     type M64 = D;
     const BYTES: usize = 32;
@@ -364,19 +363,6 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn nonzero_i8(self, a: I) -> bool {
         self.avx._mm256_testz_si256(a, a) == 0
-    }
-
-    #[inline(always)]
-    fn byte_table(self, values: &[u8; 256]) -> [I; 16] {
-        let rows: [[u8; 16]; 16] = bytemuck::cast(x86::byte_rows(values));
-        rows.map(|row| bytemuck::cast([row; 2]))
-    }
-
-    #[inline(always)]
-    fn look_up_i8(self, table: [I; 16], numbers: I) -> I {
-        let shuffle = |row, at| self.avx2._mm256_shuffle_epi8(row, at);
-        let [low, high] = x86::look_up_i8(self, table, numbers, shuffle);
-        self.avx2._mm256_blendv_epi8(low, high, numbers)
     }
 
     #[inline(always)]
@@ -672,5 +658,22 @@ impl Simd for Avx2 {
     fn order_i8_twice(self, a: I) -> I {
         let order = bytemuck::cast([0_u32, 4, 1, 5, 2, 6, 3, 7]);
         self.avx2._mm256_permutevar8x32_epi32(a, order)
+    }
+}
+
+impl LookUpBytes for Avx2 {
+    type ByteTable = [I; 16];
+
+    #[inline(always)]
+    fn byte_table(self, values: &[u8; 256]) -> [I; 16] {
+        let rows: [[u8; 16]; 16] = bytemuck::cast(x86::byte_rows(values));
+        rows.map(|row| bytemuck::cast([row; 2]))
+    }
+
+    #[inline(always)]
+    fn look_up_i8(self, table: [I; 16], numbers: I) -> I {
+        let shuffle = |row, at| self.avx2._mm256_shuffle_epi8(row, at);
+        let [low, high] = x86::look_up_i8(self, table, numbers, shuffle);
+        self.avx2._mm256_blendv_epi8(low, high, numbers)
     }
 }

@@ -5,10 +5,11 @@ use core::arch::x86_64::{
     __m256i, __m512, __m512d, __m512i, __mmask8, __mmask16, _CMP_UNORD_Q, _MM_FROUND_NO_EXC,
     _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF, _MM_FROUND_TO_ZERO,
     _mm_loadl_epi64, _mm_loadu_si128, _mm256_loadu_si256, _mm512_loadu_pd, _mm512_loadu_ps,
-    _mm512_loadu_si512, _mm512_permutex2var_epi8, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512,
+    _mm512_loadu_si512, _mm512_permutex2var_epi8, _mm512_storeu_pd, _mm512_storeu_ps,
+    _mm512_storeu_si512,
 };
 
-use super::{Round, Simd, x86};
+use super::{LookUpBytes, Round, Simd, x86};
 use crate::Rounding;
 
 const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
@@ -34,8 +35,7 @@ pulp::simd_type!({
     }
 });
 
-/// The token: [`Features`], VL, which pulp's detection takes F for, and with `VBMI` that. Only kernels that look bytes up
-/// are worth compiling for both.
+/// The token: [`Features`], VL, which pulp's detection takes F for, and with `VBMI` that: for kernels that look bytes up.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512<const VBMI: bool = false>(Features);
 
@@ -164,7 +164,6 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     type F32 = F;
     type F64 = D;
     type Table = I;
-    type ByteTable = [I; 4];
     type M32 = __mmask16;
     type M64 = __mmask8;
     const BYTES: usize = 64;
@@ -422,37 +421,6 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     }
 
     #[inline(always)]
-    fn byte_table(self, values: &[u8; 256]) -> [I; 4] {
-        bytemuck::cast(if VBMI { *values } else { x86::byte_rows(values) })
-    }
-
-    #[inline(always)]
-    fn look_up_i8(self, table: [I; 4], numbers: I) -> I {
-        let bw = self.0.avx512bw;
-        let [low, high] = if VBMI {
-            let [a, b, c, d] = table;
-            // SAFETY: the token is proof of VBMI.
-            let low = unsafe { _mm512_permutex2var_epi8(a, numbers, b) };
-            // SAFETY: as above.
-            [low, unsafe { _mm512_permutex2var_epi8(c, numbers, d) }]
-        } else {
-            let f = self.0.avx512f;
-            let row = |row: usize| {
-                let quarter = table[row / 4];
-                match row % 4 {
-                    0 => f._mm512_shuffle_i32x4::<0b00_00_00_00>(quarter, quarter),
-                    1 => f._mm512_shuffle_i32x4::<0b01_01_01_01>(quarter, quarter),
-                    2 => f._mm512_shuffle_i32x4::<0b10_10_10_10>(quarter, quarter),
-                    _ => f._mm512_shuffle_i32x4::<0b11_11_11_11>(quarter, quarter),
-                }
-            };
-            let shuffle = |row, at| bw._mm512_shuffle_epi8(row, at);
-            x86::look_up_i8(self, core::array::from_fn(row), numbers, shuffle)
-        };
-        bw._mm512_mask_blend_epi8(bw._mm512_movepi8_mask(numbers), low, high)
-    }
-
-    #[inline(always)]
     fn swap_bytes<const SIZE: usize>(self, a: I) -> I {
         let mut order = [0_u8; 64];
         for (index, place) in order.iter_mut().enumerate() {
@@ -654,5 +622,24 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     fn order_i8_twice(self, a: I) -> I {
         let order: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
         self.0.avx512f._mm512_permutexvar_epi32(bytemuck::cast(order), a)
+    }
+}
+
+impl LookUpBytes for Avx512<true> {
+    type ByteTable = [I; 4];
+
+    #[inline(always)]
+    fn byte_table(self, values: &[u8; 256]) -> [I; 4] {
+        bytemuck::cast(*values)
+    }
+
+    #[inline(always)]
+    fn look_up_i8(self, [a, b, c, d]: [I; 4], numbers: I) -> I {
+        let bw = self.0.avx512bw;
+        // SAFETY: the token is proof of VBMI.
+        let low = unsafe { _mm512_permutex2var_epi8(a, numbers, b) };
+        // SAFETY: as above.
+        let high = unsafe { _mm512_permutex2var_epi8(c, numbers, d) };
+        bw._mm512_mask_blend_epi8(bw._mm512_movepi8_mask(numbers), low, high)
     }
 }

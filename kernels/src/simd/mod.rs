@@ -51,6 +51,12 @@ pub(crate) trait WithSimd {
     fn with<S: Simd>(self, simd: S) -> Self::Output;
 }
 
+/// What is made of a level that looks bytes up.
+pub(crate) trait WithLookUpBytes {
+    type Output;
+    fn with<S: LookUpBytes>(self, simd: S) -> Self::Output;
+}
+
 /// The registers and operations of a level.
 pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Lanes of 8, 16, 32 and 64 bits.
@@ -62,8 +68,6 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     type F64: Copy;
     /// Eight values of 32 bits that are looked up by their number.
     type Table: Copy;
-    /// A table of all bytes.
-    type ByteTable: Copy + Send + Sync + 'static;
     /// What a comparison of 32-bit lanes gives.
     type M32: Copy;
     /// What a comparison of 64-bit lanes gives.
@@ -206,9 +210,6 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// `a` where `x` equals `key`, else `b`.
     fn select_eq_i8(self, x: Self::I8, key: Self::I8, a: Self::I8, b: Self::I8) -> Self::I8;
     fn nonzero_i8(self, a: Self::I8) -> bool;
-    fn byte_table(self, values: &[u8; 256]) -> Self::ByteTable;
-    /// The values with these numbers.
-    fn look_up_i8(self, table: Self::ByteTable, numbers: Self::I8) -> Self::I8;
     /// The bytes of each element of `SIZE` bytes in reverse.
     fn swap_bytes<const SIZE: usize>(self, a: Self::I8) -> Self::I8;
 
@@ -327,6 +328,16 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn order_i8(self, a: Self::I8) -> Self::I8;
     /// Behind two packings, from 32 by 16 to 8 bits.
     fn order_i8_twice(self, a: Self::I8) -> Self::I8;
+}
+
+/// Registers that look bytes up in a table of all of them.
+pub(crate) trait LookUpBytes: Simd {
+    /// 256 bytes.
+    type ByteTable: Copy + Send + Sync + 'static;
+
+    fn byte_table(self, values: &[u8; 256]) -> Self::ByteTable;
+    /// The values with these numbers.
+    fn look_up_i8(self, table: Self::ByteTable, numbers: Self::I8) -> Self::I8;
 }
 
 /// A unit of float32.

@@ -10,7 +10,7 @@ use core::arch::aarch64::{
 /// The token.
 pub(crate) use pulp::aarch64::Neon;
 
-use super::{Round, Simd};
+use super::{LookUpBytes, Round, Simd};
 use crate::Rounding;
 
 type I8 = uint8x16_t;
@@ -118,7 +118,6 @@ impl Simd for Neon {
     type F32 = F32;
     type F64 = F64;
     type Table = uint8x16x2_t;
-    type ByteTable = [uint8x16x4_t; 4];
     type M32 = uint32x4_t;
     type M64 = uint64x2_t;
     const BYTES: usize = 16;
@@ -496,31 +495,6 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn byte_table(self, values: &[u8; 256]) -> [uint8x16x4_t; 4] {
-        let (quarters, _) = values.as_chunks::<64>();
-        core::array::from_fn(|quarter| {
-            let row = |row: usize| {
-                // SAFETY: one of the four rows of 16 of the quarter.
-                unsafe { self.load_i8(quarters[quarter].as_ptr().wrapping_add(row * 16)) }
-            };
-            uint8x16x4_t(row(0), row(1), row(2), row(3))
-        })
-    }
-
-    #[inline(always)]
-    fn look_up_i8(self, table: [uint8x16x4_t; 4], numbers: I8) -> I8 {
-        let [first, rest @ ..] = table;
-        let mut at = numbers;
-        let mut found = self.neon.vqtbl4q_u8(first, at);
-        for quarter in rest {
-            at = self.sub_i8(at, self.splat_i8(64));
-            // Keeps what was found where the number is in another quarter.
-            found = self.neon.vqtbx4q_u8(found, quarter, at);
-        }
-        found
-    }
-
-    #[inline(always)]
     fn swap_bytes<const SIZE: usize>(self, a: I8) -> I8 {
         const { assert!(matches!(SIZE, 2 | 4 | 8), "an element of several bytes") };
         match SIZE {
@@ -766,5 +740,34 @@ impl Simd for Neon {
     #[inline(always)]
     fn order_i8_twice(self, a: I8) -> I8 {
         a
+    }
+}
+
+impl LookUpBytes for Neon {
+    type ByteTable = [uint8x16x4_t; 4];
+
+    #[inline(always)]
+    fn byte_table(self, values: &[u8; 256]) -> [uint8x16x4_t; 4] {
+        let (quarters, _) = values.as_chunks::<64>();
+        core::array::from_fn(|quarter| {
+            let row = |row: usize| {
+                // SAFETY: one of the four rows of 16 of the quarter.
+                unsafe { self.load_i8(quarters[quarter].as_ptr().wrapping_add(row * 16)) }
+            };
+            uint8x16x4_t(row(0), row(1), row(2), row(3))
+        })
+    }
+
+    #[inline(always)]
+    fn look_up_i8(self, table: [uint8x16x4_t; 4], numbers: I8) -> I8 {
+        let [first, rest @ ..] = table;
+        let mut at = numbers;
+        let mut found = self.neon.vqtbl4q_u8(first, at);
+        for quarter in rest {
+            at = self.sub_i8(at, self.splat_i8(64));
+            // Keeps what was found where the number is in another quarter.
+            found = self.neon.vqtbx4q_u8(found, quarter, at);
+        }
+        found
     }
 }
