@@ -33,6 +33,9 @@ const PARTNERS: [ElementType; 6] = [
     ElementType::Float64,
 ];
 
+/// Entries of a long map.
+pub(crate) const LONG_MAP: usize = 8;
+
 /// The offset and the scale of the chains: of no short binary form, so that the arithmetic rounds.
 pub(crate) const OFFSET: f64 = 1.35;
 pub(crate) const SCALE: f64 = 9.7;
@@ -96,8 +99,8 @@ pub(crate) struct Case {
     pub(crate) target: ElementType,
     pub(crate) rounding: Rounding,
     pub(crate) out_of_range: OutOfRange,
-    /// The scalar map: nothing, or one entry whose key is [`Case::key`].
-    pub(crate) map: Option<(Scalar, Scalar)>,
+    /// The scalar map: no entry, or so many of [`entries`].
+    pub(crate) map: Vec<(Scalar, Scalar)>,
     pub(crate) affine: Scaling,
 }
 
@@ -107,13 +110,13 @@ impl Case {
         (source, target): (ElementType, ElementType),
         rounding: Rounding,
         out_of_range: OutOfRange,
-        mapped: bool,
+        map_entries: usize,
         affine: Scaling,
     ) -> Option<Self> {
         if out_of_range == OutOfRange::Wrap && target.is_float() {
             return None;
         }
-        let map = mapped.then(|| (key(source), Scalar::min(target)));
+        let map = entries(source, target).take(map_entries).collect();
         Some(Self { source, target, rounding, out_of_range, map, affine })
     }
 
@@ -122,8 +125,8 @@ impl Case {
         let Self { source, target, rounding, out_of_range, map, affine } = self;
         let range = out_of_range.name().unwrap_or("error");
         let mut name = format!("{source}-{target}/{rounding}/{range}");
-        if map.is_some() {
-            name.push_str("/map1");
+        if !map.is_empty() {
+            name.push_str(&format!("/map{}", map.len()));
         }
         if *affine != Scaling::None {
             name.push('/');
@@ -159,7 +162,7 @@ impl Case {
     pub(crate) fn is_default(&self) -> bool {
         self.rounding == Rounding::NearestEven
             && self.out_of_range == OutOfRange::Error
-            && self.map.is_none()
+            && self.map.is_empty()
     }
 
     /// Whether the source and the target are these Rust types.
@@ -196,7 +199,7 @@ impl Case {
         let cast = Cast::new(self.target)
             .rounding(self.rounding)
             .out_of_range(self.out_of_range)
-            .map(self.map);
+            .map(self.map.iter().copied());
         let affine = |element_type| {
             let parameter = |value| Some(constant(value, element_type));
             Affine::new(parameter(OFFSET), parameter(SCALE))
@@ -225,9 +228,9 @@ impl Case {
         let pattern = bytes.len().min(PATTERN * size);
         let (first, rest) = bytes.split_at_mut(pattern);
         for (index, element) in first.chunks_exact_mut(size).enumerate() {
-            let value = match self.map {
+            let value = match self.map.first() {
                 // The keys of an encoding chain are met by the values after the scaling; NaN stays NaN.
-                Some((key, _)) if index % 61 == 0 => key,
+                Some((key, _)) if index % 61 == 0 => *key,
                 _ => self.element(&mut random),
             };
             assert!(value.write_ne_bytes(element), "an element of the source's size");
@@ -257,9 +260,14 @@ pub(crate) fn constant(value: f64, element_type: ElementType) -> Scalar {
         .unwrap_or(Scalar::zero(element_type))
 }
 
-/// NaN where the type has one, else its largest value: what data sets mark missing values with.
-fn key(element_type: ElementType) -> Scalar {
-    Scalar::nan(element_type).unwrap_or(Scalar::max(element_type))
+/// Keys, each with its output. The first is NaN where the source has it, else its largest value: what data sets mark missing
+/// values with. The others are small integers.
+fn entries(source: ElementType, target: ElementType) -> impl Iterator<Item = (Scalar, Scalar)> {
+    let key = Scalar::nan(source).unwrap_or(Scalar::max(source));
+    let others = (1..).map(move |number: u8| {
+        (constant(number.into(), source), constant((number + 1).into(), target))
+    });
+    std::iter::once((key, Scalar::min(target))).chain(others)
 }
 
 /// Every case, those of one pair of types next to each other.
@@ -268,8 +276,8 @@ pub(crate) fn all() -> Vec<Case> {
     let mut add = |pair, roundings: &[Rounding], ranges: &[OutOfRange], affine| {
         for &rounding in roundings {
             for &out_of_range in ranges {
-                for mapped in [false, true] {
-                    cases.extend(Case::new(pair, rounding, out_of_range, mapped, affine));
+                for map_entries in [0, 1] {
+                    cases.extend(Case::new(pair, rounding, out_of_range, map_entries, affine));
                 }
             }
         }
@@ -294,6 +302,13 @@ pub(crate) fn all() -> Vec<Case> {
         for partner in PARTNERS {
             add((small, partner), &[Rounding::NearestEven], &unwrapped, Scaling::None);
             add((partner, small), &[Rounding::NearestEven], &unwrapped, Scaling::None);
+        }
+    }
+    for source in CORE {
+        for target in CORE {
+            let pair = (source, target);
+            let (rounding, range) = (Rounding::NearestEven, OutOfRange::Error);
+            cases.extend(Case::new(pair, rounding, range, LONG_MAP, Scaling::None));
         }
     }
     cases

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use recast_kernels::{OutOfRange, Rounding};
 
 use crate::Error;
-use crate::cases::{CORE, Class, Scaling};
+use crate::cases::{CORE, Class, LONG_MAP, Scaling};
 use crate::measure::Row;
 
 /// `compare.csv`: a line for each peer of each row, and one for a row without peers.
@@ -44,7 +44,7 @@ impl Csv {
                 row.case.target.name(),
                 row.case.rounding.name(),
                 row.case.out_of_range.name().unwrap_or("error"),
-                if row.case.map.is_some() { "1" } else { "0" },
+                &row.case.map.len().to_string(),
                 row.case.affine.name(),
                 row.level,
                 &row.n.to_string(),
@@ -130,20 +130,26 @@ fn print_row(row: &Row) {
     );
 }
 
+/// What a map adds to the name of a line.
+fn map_suffix(entries: usize) -> String {
+    if entries == 0 { ", no map".to_owned() } else { format!(", {entries}-entry map") }
+}
+
 fn ours_over_memcpy(rows: &[&Row]) {
     heading("ours / memcpy");
-    let mut classes: BTreeMap<(bool, Class), Vec<f64>> = BTreeMap::new();
+    let mut classes: BTreeMap<(usize, Class), Vec<f64>> = BTreeMap::new();
     for row in rows {
-        classes.entry((row.case.map.is_some(), row.case.class())).or_default().push(row.ratio());
+        classes.entry((row.case.map.len(), row.case.class())).or_default().push(row.ratio());
     }
-    for (mapped, suffix) in [(false, ", no map"), (true, ", 1-entry map")] {
+    for entries in [0, 1, LONG_MAP] {
         let core: Vec<f64> = rows
             .iter()
-            .filter(|row| row.case.is_core() && row.case.map.is_some() == mapped)
+            .filter(|row| row.case.is_core() && row.case.map.len() == entries)
             .map(|row| row.ratio())
             .collect();
+        let suffix = map_suffix(entries);
         line(&format!("all core pairs{suffix}"), &core);
-        for ((_, class), ratios) in classes.iter().filter(|((m, _), _)| *m == mapped) {
+        for ((_, class), ratios) in classes.iter().filter(|((e, _), _)| *e == entries) {
             line(&format!("  {}{suffix}", class.name()), ratios);
         }
     }
@@ -151,15 +157,15 @@ fn ours_over_memcpy(rows: &[&Row]) {
 
 fn ours_over_peers(rows: &[&Row]) {
     heading("ours / peer");
-    let mut peers: BTreeMap<(&str, bool), Vec<f64>> = BTreeMap::new();
+    let mut peers: BTreeMap<(&str, usize), Vec<f64>> = BTreeMap::new();
     for row in rows {
         for peer in &row.peers {
-            let ratios = peers.entry((peer.name, row.case.map.is_some())).or_default();
+            let ratios = peers.entry((peer.name, row.case.map.len())).or_default();
             ratios.push(row.ours.gbps / peer.gbps);
         }
     }
-    for ((peer, mapped), ratios) in &peers {
-        line(&format!("  {peer}{}", if *mapped { ", 1-entry map" } else { "" }), ratios);
+    for ((peer, entries), ratios) in &peers {
+        line(&format!("  {peer}{}", map_suffix(*entries)), ratios);
     }
 }
 
@@ -167,12 +173,16 @@ fn ours_over_peers(rows: &[&Row]) {
 fn asked(rows: &[Row], medium: &[&Row], call: usize, large: usize) {
     let ratios = |rows: &mut dyn Iterator<Item = &Row>| rows.map(Row::ratio).collect::<Vec<_>>();
     heading("measures with goals (ratios, 65,536 elements)");
-    let core = |mapped: bool| {
-        let is = move |row: &&Row| row.case.is_core() && row.case.map.is_some() == mapped;
+    let core = |entries: usize| {
+        let is = move |row: &&Row| row.case.is_core() && row.case.map.len() == entries;
         medium.iter().copied().filter(is)
     };
-    line("all core pairs / memcpy, no map", &ratios(&mut core(false)));
-    line("all core pairs / memcpy, 1-entry map", &ratios(&mut core(true)));
+    line("all core pairs / memcpy, no map", &ratios(&mut core(0)));
+    line("all core pairs / memcpy, 1-entry map", &ratios(&mut core(1)));
+    let plain =
+        |row: &Row| core(0).find(|plain| row.name.starts_with(&format!("{}/map", plain.name)));
+    let longer = core(LONG_MAP).filter_map(|row| Some(row.ours.gbps / plain(row)?.ours.gbps));
+    line("core pairs, 8 entries / the cast without", &longer.collect::<Vec<_>>());
     let against = |name: &'static str, is: &dyn Fn(&Row) -> bool| -> Vec<f64> {
         let rows = medium.iter().filter(|row| is(row));
         rows.flat_map(|row| {
@@ -181,7 +191,7 @@ fn asked(rows: &[Row], medium: &[&Row], call: usize, large: usize) {
         })
         .collect()
     };
-    line("/ zarr-cast-value", &against("zarr-cast-value", &|_| true));
+    line("/ zarr-cast-value", &against("zarr-cast-value", &|row| row.case.map.len() < LONG_MAP));
     line(
         "error mode / ipp, nearest-even casts",
         &against("ipp", &|row| row.case.is_core() && row.case.is_default()),
@@ -199,7 +209,7 @@ fn asked(rows: &[Row], medium: &[&Row], call: usize, large: usize) {
         let narrow = ["uint8", "int16"];
         let is = |row: &&Row| {
             row.case.affine == affine
-                && row.case.map.is_none()
+                && row.case.map.is_empty()
                 && row.case.rounding == Rounding::NearestEven
                 && row.case.out_of_range != OutOfRange::Wrap
                 && (narrow.contains(&row.case.source.name())
@@ -219,7 +229,7 @@ fn asked(rows: &[Row], medium: &[&Row], call: usize, large: usize) {
     let small: Vec<f64> = medium
         .iter()
         .filter(|row| {
-            row.case.map.is_none()
+            row.case.map.is_empty()
                 && matches!(row.case.class(), Class::Minifloat | Class::SubByte | Class::BFloat16)
         })
         .map(|row| row.giga_elements())
@@ -314,7 +324,8 @@ pub(crate) fn heat_map(rows: &[Row], n: usize, path: &Path) -> Result<(), Error>
                             row.n == n
                                 && row.case.is_core()
                                 && (row.case.source, row.case.target) == (source, target)
-                                && row.case.map.is_some() == mapped
+                                && row.case.map.is_empty() != mapped
+                                && row.case.map.len() < LONG_MAP
                         })
                         .map(Row::ratio),
                 );

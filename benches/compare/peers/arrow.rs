@@ -27,7 +27,7 @@ impl Peer for Arrow {
             (_, false) => rounding == Rounding::NearestEven,
         };
         // To its own type it hands out the same buffer again.
-        if case.affine != Scaling::None || case.map.is_some() || source == target || !mode {
+        if case.affine != Scaling::None || !case.map.is_empty() || source == target || !mode {
             return None;
         }
         let array = arrow_data(source, input)?;

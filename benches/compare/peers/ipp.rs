@@ -205,7 +205,7 @@ impl Peer for Ipp {
     }
 
     fn bind(&self, case: &Case, _input: &[u8]) -> Option<Box<dyn Contender>> {
-        if case.map.is_some() || !clamps(case) {
+        if !case.map.is_empty() || !clamps(case) {
             return None;
         }
         let pair = format!("{}{}", suffix(case.source)?, suffix(case.target)?);

@@ -15,7 +15,7 @@ impl Peer for NumKong {
 
     fn bind(&self, case: &Case, _input: &[u8]) -> Option<Box<dyn Contender>> {
         let same = case.is_exact() || case.rounding == Rounding::NearestEven && clamps(case);
-        if case.affine != Scaling::None || case.map.is_some() || !same {
+        if case.affine != Scaling::None || !case.map.is_empty() || !same {
             return None;
         }
         by_source(case)

@@ -19,7 +19,7 @@ impl Peer for RustAs {
     }
 
     fn bind(&self, case: &Case, _input: &[u8]) -> Option<Box<dyn Contender>> {
-        if case.map.is_some() {
+        if !case.map.is_empty() {
             return None;
         }
         let nearest = case.rounding == Rounding::NearestEven;

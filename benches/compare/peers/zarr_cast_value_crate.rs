@@ -55,7 +55,7 @@ fn map_entries<S: Pod, T: Pod>(case: &Case) -> Vec<MapEntry<S, T>> {
         let tgt = bytemuck::try_pod_read_unaligned(&value.to_ne_bytes()).ok()?;
         Some(MapEntry { src, tgt })
     };
-    case.map.and_then(entry).into_iter().collect()
+    case.map.iter().copied().filter_map(entry).collect()
 }
 
 const fn rounding(case: &Case) -> RoundingMode {
