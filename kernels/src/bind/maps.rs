@@ -86,6 +86,7 @@ pub(super) fn lookup(
     domain: ElementType,
     target: ElementType,
     cast: Stages,
+    level: Level,
 ) -> Option<Stage> {
     /// Elements as words of their size: floats, for which 0 equals −0, or the bits of integers.
     fn of_type<T: Comparable>(
@@ -93,6 +94,7 @@ pub(super) fn lookup(
         domain: ElementType,
         target: ElementType,
         cast: Stages,
+        level: Level,
     ) -> Option<Stage> {
         let typed = |key: Scalar| exactly(key, domain).map(native::<T>);
         // One is a value of every type.
@@ -109,7 +111,7 @@ pub(super) fn lookup(
             debug_assert!(written);
         }
         let lookup = Lookup {
-            finder: finder(plain, nan),
+            finder: finder(plain, nan, level),
             outputs,
             harmless,
             cast,
@@ -118,13 +120,13 @@ pub(super) fn lookup(
         Some(lookup.stage())
     }
     match Class::of(domain) {
-        Class::Float(FloatType::Float32) => of_type::<f32>(entries, domain, target, cast),
-        Class::Float(FloatType::Float64) => of_type::<f64>(entries, domain, target, cast),
+        Class::Float(FloatType::Float32) => of_type::<f32>(entries, domain, target, cast, level),
+        Class::Float(FloatType::Float64) => of_type::<f64>(entries, domain, target, cast, level),
         Class::Int(int) => match int.width {
-            Width::W8 => of_type::<u8>(entries, domain, target, cast),
-            Width::W16 => of_type::<u16>(entries, domain, target, cast),
-            Width::W32 => of_type::<u32>(entries, domain, target, cast),
-            Width::W64 => of_type::<u64>(entries, domain, target, cast),
+            Width::W8 => of_type::<u8>(entries, domain, target, cast, level),
+            Width::W16 => of_type::<u16>(entries, domain, target, cast, level),
+            Width::W32 => of_type::<u32>(entries, domain, target, cast, level),
+            Width::W64 => of_type::<u64>(entries, domain, target, cast, level),
         },
         Class::Float(FloatType::Float16 | FloatType::BFloat16)
         | Class::SubByte
@@ -134,7 +136,11 @@ pub(super) fn lookup(
 
 /// Up to [`COMPARED`] keys besides NaN are compared with, more are looked up. They may be many, so they
 /// are not gathered first.
-fn finder<T: Comparable>(plain: impl Iterator<Item = (T, u32)> + Clone, nan: u32) -> Finder<T> {
+fn finder<T: Comparable>(
+    plain: impl Iterator<Item = (T, u32)> + Clone,
+    nan: u32,
+    level: Level,
+) -> Finder<T> {
     let few: Vec<(T, u32)> = plain.clone().take(COMPARED + 1).collect();
     if few.len() > COMPARED {
         let keys = plain.map(|(key, number)| (key.key(), number));
@@ -142,7 +148,7 @@ fn finder<T: Comparable>(plain: impl Iterator<Item = (T, u32)> + Clone, nan: u32
     }
     // Without a key but NaN, zero is one that gives what no key does.
     let keys: [_; COMPARED] = filled_up(&few, few.first().copied().unwrap_or((T::zeroed(), 0)));
-    Finder::Compare(bind_loop(Find { keys, nan }))
+    Finder::Compare(level.bind_vectorized(Find { keys, nan }))
 }
 
 /// Bit patterns of 16-bit floats that elements are compared with one after the other: eight keys, each of
@@ -186,7 +192,7 @@ pub(super) fn replace_bits(
     let all: Vec<(u16, u16)> = patterns.iter().copied().chain(nans).collect();
     let keys = all.iter().zip(1..).map(|((key, _), number)| (*key, number));
     let lookup = Lookup {
-        finder: finder(keys, 0),
+        finder: finder(keys, 0, level),
         outputs: all.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
         harmless: 0_u16,
         cast: vec![copy(element, level)],

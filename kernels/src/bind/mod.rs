@@ -23,7 +23,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use bytemuck::Pod;
-use class::Class;
+use class::{Class, FloatType, IntType, Width};
 use maps::{distinct, lookup, replace_bits, substitute};
 use scale::bind_scale;
 
@@ -219,11 +219,18 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
         let convert = without_map(before, cast, level)?;
         return Some(widen.into_iter().chain([substitute]).chain(convert).collect());
     }
-    if is_exact(before, if target.is_integer() { target } else { after })
-        && let Some(substitute) = substitute(&entries, after, cast, level)
+    let behind = if is_exact(before, if target.is_integer() { target } else { after }) {
+        Some(after)
+    } else if source.size() == 1 {
+        None // a table takes less time
+    } else {
+        wider(before, target)
+    };
+    if let Some(domain) = behind
+        && let Some(substitute) = substitute(&entries, domain, cast, level)
     {
-        let there = without_map(before, &Cast::new(after), level)?;
-        let back = without_map(after, cast, level)?;
+        let there = without_map(before, &Cast::new(domain), level)?;
+        let back = without_map(domain, cast, level)?;
         return Some(widen.into_iter().chain(there).chain([substitute]).chain(back).collect());
     }
     if source.size() == 1 {
@@ -233,7 +240,7 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
     if inner.is_empty() {
         inner.push(copy(before, level));
     }
-    Some(widen.into_iter().chain(lookup(&entries, before, target, inner)).collect())
+    Some(widen.into_iter().chain(lookup(&entries, before, target, inner, level)).collect())
 }
 
 /// A cast, its map left out; no stage where nothing changes.
@@ -280,6 +287,24 @@ fn wide(element: ElementType) -> ElementType {
         Class::SmallFloat => ElementType::Float32,
         Class::Float(float) => float.domain(),
         Class::Int(_) => element,
+    }
+}
+
+/// A type of whole bytes with all values of `element`, a wide type, and more that casts to `target` may need; none where
+/// there is none.
+fn wider(element: ElementType, target: ElementType) -> Option<ElementType> {
+    match (Class::of(element), target.is_integer()) {
+        (Class::Int(IntType { width: Width::W8 | Width::W16, .. }), true) => {
+            Some(ElementType::Int32)
+        }
+        (Class::Int(IntType { width: Width::W32, .. }), true) => Some(ElementType::Int64),
+        (Class::Int(IntType { width: Width::W8 | Width::W16 | Width::W32, .. }), false)
+        | (Class::Float(FloatType::Float32), _) => Some(ElementType::Float64),
+        (Class::Int(IntType { width: Width::W64, .. }), _)
+        | (Class::Float(FloatType::Float64), _) => None,
+        // No wide types.
+        (Class::Float(FloatType::Float16 | FloatType::BFloat16), _)
+        | (Class::SubByte | Class::SmallFloat, _) => None,
     }
 }
 

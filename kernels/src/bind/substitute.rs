@@ -92,8 +92,12 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
         width: Width,
         entries: &[(i64, i64)],
     ) -> Option<Stage> {
-        let entries: [_; N] = filled_up(entries, *entries.first()?);
-        let each = SubstituteInts { entries };
+        // In front of the others stands a key as itself, which the entry of that key then replaces.
+        let (itself, _) = *entries.first()?;
+        let unused = N - entries.len();
+        let entry = |place: usize| entries.get(place.wrapping_sub(unused)).copied();
+        let entries = core::array::from_fn(|place| entry(place).unwrap_or((itself, itself)));
+        let each = SubstituteInts::<N> { entries };
         Some(match width {
             Width::W8 => stage(simd, Bytes(each)),
             Width::W16 => stage(simd, Shorts(Short, each, Short)),

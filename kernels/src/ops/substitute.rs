@@ -16,7 +16,7 @@ pub(crate) struct SubstituteFloats<T, const N: usize> {
 /// Integers in place of integers, in the low bits.
 #[derive(Clone, Copy)]
 pub(crate) struct SubstituteInts<const N: usize> {
-    /// Keys with their values; unused places repeat another entry.
+    /// Keys with their values; in unused places, before all others, a key as itself.
     pub(crate) entries: [(i64, i64); N],
 }
 
@@ -108,7 +108,13 @@ infallible! {
     [U: IntUnit<S>, const N: usize] SubstituteInts<N>: U => U, |self, simd, x| {
         let mut y = x;
         for (key, value) in self.entries {
-            y = x.select_eq(simd, U::splat(simd, key), U::splat(simd, value), y);
+            if S::SELECTS_IN_ONE {
+                y = x.select_eq(simd, U::splat(simd, key), U::splat(simd, value), y);
+            } else {
+                let (flips, zero) = (U::splat(simd, key ^ value), U::splat(simd, 0));
+                let key = U::splat(simd, key);
+                y = y.xor(simd, x.select_eq(simd, key, flips, zero));
+            }
         }
         y
     };

@@ -221,7 +221,8 @@ unsafe impl<T: Comparable> Run for Lookup<T> {
             // `cleared` is as long as those.
             let cleared = unsafe { super::assume_init(cleared) };
             wrong |= super::run_all(&self.cast, cleared, output);
-            self.overwrite(found, output);
+            // SAFETY: the stages have initialised it.
+            self.overwrite(found, unsafe { output.assume_init_mut() });
         }
         wrong
     }
@@ -235,17 +236,26 @@ impl<T: Comparable> Lookup<T> {
     }
 
     /// Writes the outputs of what was found.
-    fn overwrite(&self, found: &[u32], output: &mut [MaybeUninit<u8>]) {
-        let size = self.output_size;
-        for (found, output) in found.chunks(8).zip(output.chunks_mut(8 * size)) {
+    fn overwrite(&self, found: &[u32], output: &mut [u8]) {
+        match self.output_size {
+            1 => self.overwrite_words::<u8>(found, output),
+            2 => self.overwrite_words::<u16>(found, output),
+            4 => self.overwrite_words::<u32>(found, output),
+            _ => self.overwrite_words::<u64>(found, output),
+        }
+    }
+
+    fn overwrite_words<U: Pod>(&self, found: &[u32], output: &mut [u8]) {
+        let outputs = elements::<U>(&self.outputs);
+        let words: &mut [Unaligned<U>] = bytemuck::cast_slice_mut(output);
+        for (found, words) in found.chunks(8).zip(words.chunks_mut(8)) {
             if found.iter().fold(0, |any, index| any | index) == 0 {
                 continue;
             }
-            for (index, to) in found.iter().zip(output.chunks_exact_mut(size)) {
-                let Some(index) = (*index as usize).checked_sub(1) else { continue };
-                if let Some(bytes) = self.outputs.get(index * size..(index + 1) * size) {
-                    to.write_copy_of_slice(bytes);
-                }
+            for (index, word) in found.iter().zip(words) {
+                // Selected, for a branch on data is guessed wrong where keys are frequent.
+                let output = outputs.get((*index as usize).saturating_sub(1)).unwrap_or(word);
+                *word = core::hint::select_unpredictable(*index == 0, *word, *output);
             }
         }
     }
