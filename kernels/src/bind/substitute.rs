@@ -105,20 +105,27 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
             Width::W64 => stage(simd, Units(load::Int64, each, Whole)),
         })
     }
+    /// By a hash, where there is one.
+    fn hashed<S: Simd>(simd: S, width: Width, entries: &[(i64, i64)]) -> Option<Stage> {
+        match width {
+            Width::W16 => {
+                let bits: Vec<_> = entries.iter().map(|(k, v)| (*k as i16, *v as i16)).collect();
+                Some(stage(simd, Shorts(Short, HashedInts(PerfectHash::new(&bits)?), Short)))
+            }
+            Width::W32 => {
+                let bits: Vec<_> = entries.iter().map(|(k, v)| (*k as i32, *v as i32)).collect();
+                let each = HashedInts(PerfectHash::new(&bits)?);
+                Some(stage(simd, Units(load::Int32, each, Whole)))
+            }
+            Width::W8 | Width::W64 => None,
+        }
+    }
     let integer = |x: Scalar| reference::integer(x) as i64;
     let entries: Vec<(i64, i64)> =
         entries.iter().map(|(key, value)| (integer(*key), integer(*value))).collect();
     match entries.len() {
         1..=2 => padded::<S, 2>(simd, width, &entries),
-        3..=8 if width == Width::W32 => {
-            let words: Vec<_> =
-                entries.iter().map(|(key, value)| (*key as i32, *value as i32)).collect();
-            match PerfectHash::new(&words) {
-                Some(hash) => Some(stage(simd, Units(load::Int32, HashedInts(hash), Whole))),
-                None => padded::<S, 8>(simd, width, &entries),
-            }
-        }
-        3..=8 => padded::<S, 8>(simd, width, &entries),
+        3..=8 => hashed(simd, width, &entries).or_else(|| padded::<S, 8>(simd, width, &entries)),
         _ => None,
     }
 }

@@ -29,64 +29,100 @@ pub(crate) struct SubstituteShorts<const N: usize> {
     pub(crate) nan: (u16, u16),
 }
 
-/// Elements of 32 bits in place of such, by a perfect hash: each key has a place of its own in a table of eight,
+/// Elements of 16 or 32 bits in place of such, by a perfect hash: each key has a place of its own in a table of eight,
 /// which the upper bits of its product with the multiplier tell.
 #[derive(Clone, Copy)]
-pub(crate) struct PerfectHash {
-    multiplier: i32,
+pub(crate) struct PerfectHash<T> {
+    multiplier: T,
     /// In a place that no key has stands one of another place, which no element that comes here equals.
-    keys: [i32; 8],
-    values: [i32; 8],
+    keys: [T; 8],
+    values: [T; 8],
 }
 
-impl PerfectHash {
+/// The bits of an element that a perfect hash takes.
+pub(crate) trait Hashed: Copy + PartialEq {
+    /// An odd number, other ones for other numbers.
+    fn odd(number: u32) -> Self;
+    /// The upper three bits of the product.
+    fn place(self, multiplier: Self) -> usize;
+}
+
+impl Hashed for i32 {
+    fn odd(number: u32) -> i32 {
+        (number.wrapping_mul(0x9e37_79b9) | 1) as i32
+    }
+    fn place(self, multiplier: i32) -> usize {
+        (self.wrapping_mul(multiplier) as u32 >> 29) as usize
+    }
+}
+
+impl Hashed for i16 {
+    fn odd(number: u32) -> i16 {
+        (2 * number + 1) as i16
+    }
+    fn place(self, multiplier: i16) -> usize {
+        (self.wrapping_mul(multiplier) as u16 >> 13).into()
+    }
+}
+
+impl<T: Hashed> PerfectHash<T> {
     /// Multipliers that are tried. One in 420 serves eight keys, and more serve fewer.
-    const TRIED: u32 = 1 << 16;
+    const TRIED: u32 = 1 << 15;
 
     /// The table of at least one and at most eight distinct keys with their values, as bits; of a zero, +0. None
     /// where no multiplier was found.
-    pub(crate) fn new(entries: &[(i32, i32)]) -> Option<Self> {
-        let place =
-            |key: i32, multiplier: u32| ((key as u32).wrapping_mul(multiplier) >> 29) as usize;
-        let mut multipliers = (0..Self::TRIED).map(|number| number.wrapping_mul(0x9e37_79b9) | 1);
-        let serves = |multiplier: &u32| {
+    pub(crate) fn new(entries: &[(T, T)]) -> Option<Self> {
+        let serves = |multiplier: &T| {
             let mut taken = [false; 8];
-            entries
-                .iter()
-                .all(|(key, _)| !core::mem::replace(&mut taken[place(*key, *multiplier)], true))
+            let mut places = entries.iter().map(|(key, _)| key.place(*multiplier));
+            places.all(|place| !core::mem::replace(&mut taken[place], true))
         };
-        let multiplier = multipliers.find(serves)?;
+        let multiplier = (0..Self::TRIED).map(T::odd).find(serves)?;
         let mut table = [None; 8];
         for entry in entries {
-            table[place(entry.0, multiplier)] = Some(*entry);
+            table[entry.0.place(multiplier)] = Some(*entry);
         }
         let other = *entries.first()?;
         Some(Self {
-            multiplier: multiplier as i32,
+            multiplier,
             keys: table.map(|entry| entry.unwrap_or(other).0),
             values: table.map(|entry| entry.unwrap_or(other).1),
         })
     }
+}
 
+impl PerfectHash<i32> {
     /// The key and the value in the places of these bits.
     #[inline(always)]
-    fn look_up<S: Simd>(self, simd: S, bits: S::I32) -> (S::I32, S::I32) {
+    fn look_up<S: Simd>(self, simd: S, bits: S::I32) -> [S::I32; 2] {
         let product = simd.mul_i32(bits, simd.splat_i32(self.multiplier));
         let place = simd.shr_u32::<29>(product);
-        (simd.look_up(simd.table(self.keys), place), simd.look_up(simd.table(self.values), place))
+        let (keys, values) = (simd.table_i32(self.keys), simd.table_i32(self.values));
+        [simd.look_up_i32(keys, place), simd.look_up_i32(values, place)]
+    }
+}
+
+impl PerfectHash<i16> {
+    /// As that of 32 bits.
+    #[inline(always)]
+    fn look_up<S: Simd>(self, simd: S, bits: S::I16) -> [S::I16; 2] {
+        let product = simd.mul_i16(bits, simd.splat_i16(self.multiplier));
+        let place = simd.shr_u16_by(product, 13);
+        let (keys, values) = (simd.table_i16(self.keys), simd.table_i16(self.values));
+        [simd.look_up_i16(keys, place), simd.look_up_i16(values, place)]
     }
 }
 
 /// As [`SubstituteFloats`], by a hash of the bits.
 #[derive(Clone, Copy)]
 pub(crate) struct HashedFloats {
-    pub(crate) table: PerfectHash,
+    pub(crate) table: PerfectHash<i32>,
     pub(crate) nan: Option<f32>,
 }
 
 /// As [`SubstituteInts`], by a hash.
 #[derive(Clone, Copy)]
-pub(crate) struct HashedInts(pub(crate) PerfectHash);
+pub(crate) struct HashedInts<T>(pub(crate) PerfectHash<T>);
 
 /// The bits of a 16-bit float in every lane.
 #[inline(always)]
@@ -130,15 +166,19 @@ infallible! {
     [] HashedFloats: F32s<S> => F32s<S>, |self, simd, x| {
         // −0 + 0 is +0, whose place a zero has.
         let bits = simd.bits_f32(simd.add_f32(x.0, simd.splat_f32(0.0)));
-        let (key, value) = self.table.look_up(simd, bits);
+        let [key, value] = self.table.look_up(simd, bits);
         let y = match self.nan {
             None => x,
             Some(nan) => x.replace_nan(simd, F32s::splat(simd, nan)),
         };
         x.select_eq(simd, F32s(simd.f32_from_bits(key)), F32s(simd.f32_from_bits(value)), y)
     };
-    [] HashedInts: I32s<S> => I32s<S>, |self, simd, x| {
-        let (key, value) = self.0.look_up(simd, x.0);
-        I32s(simd.select_i32(simd.eq_i32(x.0, key), value, x.0))
+    [] HashedInts<i32>: I32s<S> => I32s<S>, |self, simd, x| {
+        let [key, value] = self.0.look_up(simd, x.0);
+        x.select_eq(simd, I32s(key), I32s(value), x)
+    };
+    [] HashedInts<i16>: I16s<S> => I16s<S>, |self, simd, x| {
+        let [key, value] = self.0.look_up(simd, x.0);
+        x.select_eq(simd, I16s(key), I16s(value), x)
     };
 }

@@ -226,11 +226,12 @@ impl Simd for Avx2 {
         max_i16(a: I, b: I) -> I = avx2._mm256_max_epi16;
         min_u16(a: I, b: I) -> I = avx2._mm256_min_epu16;
         max_u16(a: I, b: I) -> I = avx2._mm256_max_epu16;
+        mul_i16(a: I, b: I) -> I = avx2._mm256_mullo_epi16;
 
         add_i32(a: I, b: I) -> I = avx2._mm256_add_epi32;
         sub_i32(a: I, b: I) -> I = avx2._mm256_sub_epi32;
         mul_i32(a: I, b: I) -> I = avx2._mm256_mullo_epi32;
-        look_up(table: I, numbers: I) -> I = avx2._mm256_permutevar8x32_epi32;
+        look_up_i32(table: I, numbers: I) -> I = avx2._mm256_permutevar8x32_epi32;
         and_i32(a: I, b: I) -> I = avx2._mm256_and_si256;
         andnot_i32(a: I, b: I) -> I = avx2._mm256_andnot_si256;
         or_i32(a: I, b: I) -> I = avx2._mm256_or_si256;
@@ -430,7 +431,20 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn table(self, v: [i32; 8]) -> I {
+    fn table_i16(self, values: [i16; 8]) -> I {
+        bytemuck::cast([values; 2])
+    }
+
+    #[inline(always)]
+    fn look_up_i16(self, table: I, numbers: I) -> I {
+        // The numbers of the two bytes of each value.
+        let first = self.mul_i16(numbers, self.splat_i16(0x0202));
+        let bytes = self.add_i16(first, self.splat_i16(0x0100));
+        self.avx2._mm256_shuffle_epi8(table, bytes)
+    }
+
+    #[inline(always)]
+    fn table_i32(self, v: [i32; 8]) -> I {
         self.avx._mm256_setr_epi32(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
     }
 

@@ -281,6 +281,7 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
         max_i16(a: I, b: I) -> I = avx512bw._mm512_max_epi16;
         min_u16(a: I, b: I) -> I = avx512bw._mm512_min_epu16;
         max_u16(a: I, b: I) -> I = avx512bw._mm512_max_epu16;
+        mul_i16(a: I, b: I) -> I = avx512bw._mm512_mullo_epi16;
 
         add_i32(a: I, b: I) -> I = avx512f._mm512_add_epi32;
         sub_i32(a: I, b: I) -> I = avx512f._mm512_sub_epi32;
@@ -476,13 +477,23 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     }
 
     #[inline(always)]
-    fn table(self, v: [i32; 8]) -> I {
+    fn table_i16(self, values: [i16; 8]) -> I {
+        bytemuck::cast([values; 4])
+    }
+
+    #[inline(always)]
+    fn look_up_i16(self, table: I, numbers: I) -> I {
+        self.0.avx512bw._mm512_permutexvar_epi16(numbers, table)
+    }
+
+    #[inline(always)]
+    fn table_i32(self, v: [i32; 8]) -> I {
         let f = self.0.avx512f;
         f._mm512_setr_epi32(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], 0, 0, 0, 0, 0, 0, 0, 0)
     }
 
     #[inline(always)]
-    fn look_up(self, table: I, numbers: I) -> I {
+    fn look_up_i32(self, table: I, numbers: I) -> I {
         self.0.avx512f._mm512_permutexvar_epi32(numbers, table)
     }
 

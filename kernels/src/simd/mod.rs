@@ -229,15 +229,21 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// As [`Simd::shl_i16_by`].
     fn shr_u16_by(self, a: Self::I16, count: u32) -> Self::I16;
     fn nonzero_i16(self, a: Self::I16) -> bool;
+    /// The lower halves of the products.
+    fn mul_i16(self, a: Self::I16, b: Self::I16) -> Self::I16;
+    /// Eight values of 16 bits that are looked up by their number.
+    fn table_i16(self, values: [i16; 8]) -> Self::I16;
+    /// The values with these numbers, which are below eight.
+    fn look_up_i16(self, table: Self::I16, numbers: Self::I16) -> Self::I16;
 
     // 32-bit integers
     fn add_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
     fn sub_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
     /// The lower halves of the products.
     fn mul_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
-    fn table(self, values: [i32; 8]) -> Self::Table;
+    fn table_i32(self, values: [i32; 8]) -> Self::Table;
     /// The values with these numbers, which are below eight.
-    fn look_up(self, table: Self::Table, numbers: Self::I32) -> Self::I32;
+    fn look_up_i32(self, table: Self::Table, numbers: Self::I32) -> Self::I32;
     fn and_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
     /// `!a & b`.
     fn andnot_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;

@@ -329,6 +329,7 @@ impl Simd for Neon {
         xor_i16(a: I16, b: I16) -> I16 = veorq_u16;
         min_u16(a: I16, b: I16) -> I16 = vminq_u16;
         max_u16(a: I16, b: I16) -> I16 = vmaxq_u16;
+        mul_i16(a: I16, b: I16) -> I16 = vmulq_u16;
 
         add_i32(a: I32, b: I32) -> I32 = vaddq_u32;
         sub_i32(a: I32, b: I32) -> I32 = vsubq_u32;
@@ -551,7 +552,23 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn table(self, values: [i32; 8]) -> uint8x16x2_t {
+    fn table_i16(self, values: [i16; 8]) -> I16 {
+        // SAFETY: the array has as many bytes as a register.
+        unsafe { self.load_i16(values.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn look_up_i16(self, table: I16, numbers: I16) -> I16 {
+        // The numbers of the two bytes of each value.
+        let first = self.mul_i16(numbers, self.splat_i16(0x0202));
+        let bytes = self.add_i16(first, self.splat_i16(0x0100));
+        let table = self.neon.vreinterpretq_u8_u16(table);
+        let found = self.neon.vqtbl1q_u8(table, self.neon.vreinterpretq_u8_u16(bytes));
+        self.neon.vreinterpretq_u16_u8(found)
+    }
+
+    #[inline(always)]
+    fn table_i32(self, values: [i32; 8]) -> uint8x16x2_t {
         let bytes = values.as_ptr().cast::<u8>();
         // SAFETY: the first half of the array.
         let low = unsafe { self.load_i8(bytes) };
@@ -560,7 +577,7 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn look_up(self, table: uint8x16x2_t, numbers: I32) -> I32 {
+    fn look_up_i32(self, table: uint8x16x2_t, numbers: I32) -> I32 {
         // The numbers of the four bytes of each value.
         let first = self.neon.vmulq_u32(numbers, self.neon.vdupq_n_u32(0x0404_0404));
         let bytes = self.neon.vaddq_u32(first, self.neon.vdupq_n_u32(0x0302_0100));
