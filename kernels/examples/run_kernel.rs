@@ -13,9 +13,11 @@ fn kernels() -> Vec<(&'static str, PlanBuilder)> {
     let affine = Affine::new(Some((-1.35_f32).into()), Some(2.3_f32.into()));
     let nan_to_0 = [(Scalar::from(f32::NAN), Scalar::from(0_u8))];
     let sentinels = (0..8_u8).map(|i| (Scalar::from(-9999.0 - f32::from(i)), Scalar::from(i)));
+    let codes = (0..8_u8).map(|i| (Scalar::from(-9999 - i16::from(i)), Scalar::from(i)));
     let upwards = Cast::new(E::Float32).rounding(Rounding::TowardsPositive);
     vec![
         ("int16-uint8", cast(E::Int16, Cast::new(E::UInt8))),
+        ("int16-uint8-8-entries", cast(E::Int16, Cast::new(E::UInt8).map(codes))),
         ("int64-uint8", cast(E::Int64, Cast::new(E::UInt8))),
         ("uint8-float32", cast(E::UInt8, Cast::new(E::Float32))),
         ("int64-float32-towards-positive", cast(E::Int64, upwards.clone())),
@@ -34,6 +36,7 @@ fn kernels() -> Vec<(&'static str, PlanBuilder)> {
         ("bfloat16-int8", cast(E::BFloat16, Cast::new(E::Int8))),
         ("bfloat16-int64", cast(E::BFloat16, Cast::new(E::Int64))),
         ("float32-float8_e4m3", cast(E::Float32, clamp(E::Float8E4M3))),
+        ("float8_e4m3-uint8", cast(E::Float8E4M3, Cast::new(E::UInt8))),
         ("encode-float32-uint8", Plan::builder(E::Float32).scale(affine).cast(Cast::new(E::UInt8))),
         (
             "decode-uint8-float32",
