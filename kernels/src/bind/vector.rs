@@ -65,6 +65,9 @@ fn bind_cast<S: Simd>(
             }
             // Its values as the wider type's, first.
             let (widen, wide) = widen(simd, source)?;
+            if wide == cast.target && entry.is_none() {
+                return Some(vec![widen]);
+            }
             let entry = match entry {
                 None => None,
                 Some((key, output)) => Some((exactly(key, wide)?, output)),
