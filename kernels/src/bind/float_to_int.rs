@@ -103,11 +103,12 @@ where
         offset: scalar(parameters.offset.map_or(0.0, Scalar::to_f64)),
         scale: scalar(parameters.scale.map_or(1.0, Scalar::to_f64)),
     };
+    let least = nan.is_some_and(|nan| target.is_least(nan));
+    if least && let Some(fused) = to_short_nan_least(simd, load, scaled, target, NearestEven) {
+        return Some(fused);
+    }
     match nan {
         None => to_short(simd, load, scaled, target, NearestEven),
-        Some(nan) if target.is_least(nan) => {
-            to_short_nan_least(simd, load, scaled, target, NearestEven)
-        }
         Some(nan) => {
             let replaced = Then(scaled, ReplaceNan { value: scalar(nan) });
             to_short(simd, load, replaced, target, NearestEven)
@@ -267,7 +268,8 @@ where
     }
 }
 
-/// As [`to_short`], with the target's least value in place of NaN: a maximum gives that.
+/// As [`to_short`], with the target's least value in place of NaN: a maximum gives that. None where replacing NaN costs no
+/// more.
 fn to_short_nan_least<S, L, E>(
     simd: S,
     load: L,
@@ -280,6 +282,9 @@ where
     L: Load<S, Unit: ToWide<S>>,
     E: Each<S, L::Unit, Out = L::Unit>,
 {
+    if !S::MAX_NUMBER_IN_ONE {
+        return None;
+    }
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
     let [min, max] = target.range().map(|x| x as f64);
     match target.out_of_range {

@@ -61,6 +61,17 @@ fn decoded<S: Simd>(simd: S, format: FloatFormat, sink: impl Sink<S>) -> Stage {
     }
 }
 
+/// Whether a type of less than a byte, or a one-byte float, is decoded faster than a table of four bytes is read: all but
+/// floats that take the general decoder.
+pub(super) fn outruns_table(source: ElementType) -> bool {
+    match source.format() {
+        Format::Integer { .. } => true,
+        Format::Float(format) => {
+            DecodeByF16::new(format).is_some() || format.specials == Specials::PowersOfTwo
+        }
+    }
+}
+
 /// float32 of a one-byte float.
 pub(super) fn decode<S: Simd>(simd: S, source: ElementType) -> Option<Stage> {
     let Format::Float(format) = source.format() else { return None };

@@ -66,7 +66,7 @@ fn bind_cast<S: Simd>(
             // Its values as the wider type's, first.
             let (widen, wide) = widen(simd, source)?;
             if wide == cast.target && entry.is_none() {
-                return Some(vec![widen]);
+                return small_float::outruns_table(source).then(|| vec![widen]);
             }
             let entry = match entry {
                 None => None,

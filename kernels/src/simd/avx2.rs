@@ -120,6 +120,7 @@ impl Simd for Avx2 {
     const INVALID_IS_MIN: bool = true;
     const ROUNDS_F16: bool = true;
     const SELECTS_IN_ONE: bool = false;
+    const MAX_NUMBER_IN_ONE: bool = true;
 
     #[inline(always)]
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {

@@ -171,6 +171,7 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     const INVALID_IS_MIN: bool = true;
     const ROUNDS_F16: bool = true;
     const SELECTS_IN_ONE: bool = true;
+    const MAX_NUMBER_IN_ONE: bool = true;
 
     #[inline(always)]
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {

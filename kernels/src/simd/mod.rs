@@ -87,6 +87,9 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Whether a select takes one instruction of one operation; otherwise logic on masks may be cheaper.
     const SELECTS_IN_ONE: bool;
 
+    /// Whether `max_number_f32` and its like take one instruction.
+    const MAX_NUMBER_IN_ONE: bool;
+
     /// Runs `f` in a function that is compiled with the level's features.
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R;
 

@@ -125,6 +125,7 @@ impl Simd for Neon {
     const INVALID_IS_MIN: bool = false;
     const ROUNDS_F16: bool = false;
     const SELECTS_IN_ONE: bool = true;
+    const MAX_NUMBER_IN_ONE: bool = false;
 
     #[inline(always)]
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {

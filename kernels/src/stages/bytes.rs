@@ -78,7 +78,7 @@ unsafe impl<T: Pod + Send + Sync> Kernel for Table<T> {
     #[inline(always)]
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let outputs = &*self.outputs;
-        if size_of::<T>() > 2 {
+        if size_of::<T>() > 1 {
             for_each(input, output, |x: u8| outputs[usize::from(x)]);
         } else {
             look_up_each(outputs, input, output);
