@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use plotters::prelude::*;
-use recast_kernels::{OutOfRange, Rounding};
+use recast_kernels::{ElementType, OutOfRange, Rounding};
 
 use crate::Error;
-use crate::cases::{CORE, Class, LONG_MAP, Scaling};
+use crate::cases::{CORE, Case, Class, LONG_MAP, Scaling};
 use crate::measure::Row;
 
 /// `compare.csv`: a line for each peer of each row, and one for a row without peers.
@@ -191,6 +191,24 @@ fn asked(rows: &[Row], medium: &[&Row], call: usize, large: usize) {
         })
         .collect()
     };
+    let short = |row: &&Row| {
+        let Case { source, target, rounding, out_of_range, map, affine } = &row.case;
+        let modes = match out_of_range {
+            OutOfRange::Error => map.is_empty(),
+            OutOfRange::Clamp => map.len() <= 1,
+            _ => false,
+        };
+        [ElementType::Float32, ElementType::Float64].contains(source)
+            && target.is_integer()
+            && matches!(target.bits(), 8 | 16)
+            && *rounding == Rounding::NearestEven
+            && *affine == Scaling::None
+            && modes
+    };
+    line(
+        "f32, f64 -> 8, 16 bits: error, clamp, clamp + NaN",
+        &ratios(&mut medium.iter().copied().filter(short)),
+    );
     line("/ zarr-cast-value", &against("zarr-cast-value", &|row| row.case.map.len() < LONG_MAP));
     line(
         "error mode / ipp, nearest-even casts",
