@@ -300,11 +300,14 @@ fn wider(element: ElementType, target: ElementType) -> Option<ElementType> {
         (Class::Int(IntType { width: Width::W32, .. }), true) => Some(ElementType::Int64),
         (Class::Int(IntType { width: Width::W8 | Width::W16 | Width::W32, .. }), false)
         | (Class::Float(FloatType::Float32), _) => Some(ElementType::Float64),
-        (Class::Int(IntType { width: Width::W64, .. }), _)
-        | (Class::Float(FloatType::Float64), _) => None,
-        // No wide types.
-        (Class::Float(FloatType::Float16 | FloatType::BFloat16), _)
-        | (Class::SubByte | Class::SmallFloat, _) => None,
+        // The widest; those of 16 bits and less are no wide types.
+        (
+            Class::Int(IntType { width: Width::W64, .. })
+            | Class::Float(FloatType::Float64 | FloatType::Float16 | FloatType::BFloat16)
+            | Class::SubByte
+            | Class::SmallFloat,
+            _,
+        ) => None,
     }
 }
 
