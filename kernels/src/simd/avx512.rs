@@ -53,8 +53,8 @@ macro_rules! has {
 impl<const VBMI: bool> Avx512<VBMI> {
     /// The token, if the CPU has the features.
     pub(crate) fn try_new() -> Option<Self> {
-        let has_all = has!("avx512vl") && (!VBMI || has!("avx512vbmi"));
-        if has_all { Features::try_new().map(Self) } else { None }
+        let (has_vl, has_vbmi) = (has!("avx512vl"), has!("avx512vbmi"));
+        if has_vl && (has_vbmi || !VBMI) { Features::try_new().map(Self) } else { None }
     }
 }
 
