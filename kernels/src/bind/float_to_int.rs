@@ -80,10 +80,6 @@ impl Target {
         let element = self.int.element();
         [Scalar::min(element), Scalar::max(element)].map(reference::integer)
     }
-
-    fn is_least(self, value: f64) -> bool {
-        self.range()[0] as f64 == value
-    }
 }
 
 fn scaled<S, L>(
@@ -103,8 +99,7 @@ where
         offset: scalar(parameters.offset.map_or(0.0, Scalar::to_f64)),
         scale: scalar(parameters.scale.map_or(1.0, Scalar::to_f64)),
     };
-    let least = nan.is_some_and(|nan| target.is_least(nan));
-    if least && let Some(fused) = to_short_nan_least(simd, load, scaled, target, NearestEven) {
+    if let Some(fused) = to_short_nan_least(simd, load, scaled, target, nan, NearestEven) {
         return Some(fused);
     }
     match nan {
@@ -117,13 +112,13 @@ where
 }
 
 /// As [`to_short_nan_least`], in the target's rounding.
-fn nan_least<S, L>(simd: S, load: L, target: Target) -> Option<Stage>
+fn nan_least<S, L>(simd: S, load: L, target: Target, nan: Option<f64>) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
 {
     with_rounding!(target.rounding, rounding => {
-        to_short_nan_least(simd, load, Same, target, rounding)
+        to_short_nan_least(simd, load, Same, target, nan, rounding)
     })
 }
 
@@ -134,8 +129,7 @@ where
     L: Load<S, Unit: ToWide<S>>,
     Whole: Store<S, L::Unit>,
 {
-    let least = nan.is_some_and(|nan| target.is_least(nan));
-    if least && let Some(fused) = nan_least(simd, load, target) {
+    if let Some(fused) = nan_least(simd, load, target, nan) {
         return vec![fused];
     }
     match nan {
@@ -197,8 +191,7 @@ where
             nearest_even(simd, load::Float32, Same, target),
         ]
     }
-    let least = nan.is_some_and(|nan| target.is_least(nan));
-    if least && let Some(fused) = nan_least(simd, load, target) {
+    if let Some(fused) = nan_least(simd, load, target, nan) {
         return vec![fused];
     }
     match (nan, target.rounding) {
@@ -268,13 +261,14 @@ where
     }
 }
 
-/// As [`to_short`], with the target's least value in place of NaN: a maximum gives that. None where replacing NaN costs no
-/// more.
+/// As [`to_short`], with the target's least value in place of NaN: a maximum gives that. None where `nan` is another value,
+/// or replacing NaN costs no more.
 fn to_short_nan_least<S, L, E>(
     simd: S,
     load: L,
     front: E,
     target: Target,
+    nan: Option<f64>,
     rounding: impl Round,
 ) -> Option<Stage>
 where
@@ -282,11 +276,11 @@ where
     L: Load<S, Unit: ToWide<S>>,
     E: Each<S, L::Unit, Out = L::Unit>,
 {
-    if !S::MAX_NUMBER_IN_ONE {
-        return None;
-    }
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
     let [min, max] = target.range().map(|x| x as f64);
+    if !S::MAX_NUMBER_IN_ONE || nan != Some(min) {
+        return None;
+    }
     match target.out_of_range {
         OutOfRange::Error => {
             // How far below the least value what rounds to it lies, or less. The least value is even.

@@ -94,8 +94,8 @@ unsafe impl<T: Pod + Send + Sync> Kernel for Table<T> {
     }
 }
 
-/// As [`for_each`], one element after the other: vectors of elements that are shorter than what the CPU can
-/// gather are three times as slow.
+/// As [`for_each`], one element after the other: vectors of bytes, which the CPU cannot gather, are three times as
+/// slow.
 #[inline(always)]
 fn look_up_each<T: Pod>(outputs: &[T; 256], input: &[u8], output: &mut [MaybeUninit<u8>]) {
     let (input, _) = input.as_chunks::<8>();
