@@ -10,7 +10,7 @@ use super::convert::Int;
 use super::per_element::PerElement;
 use super::{Kernel, Unaligned, for_each, output_elements};
 
-/// Elements of `SIZE` bytes as they are.
+/// Copies elements of `SIZE` bytes.
 #[derive(Clone)]
 pub(crate) struct Copy<const SIZE: usize>;
 
@@ -83,7 +83,7 @@ unsafe impl<T: Pod + Send + Sync> Kernel for Table<T> {
         } else {
             look_up_each(outputs, input, output);
         }
-        // Eight at a time, which keeps LLVM from gathering flags into vectors one by one.
+        // Eight at a time: else LLVM builds vectors of flags one element at a time.
         self.fails.as_ref().is_some_and(|fails| {
             let (chunks, _) = input.as_chunks::<8>();
             let any = |failed, chunk: &[u8; 8]| {
@@ -94,8 +94,8 @@ unsafe impl<T: Pod + Send + Sync> Kernel for Table<T> {
     }
 }
 
-/// As [`for_each`], one element after the other: vectors of bytes, which the CPU cannot gather, are three times as
-/// slow.
+/// As [`for_each`], one element at a time: the CPU has no gather for bytes, and vectors built from single lookups are
+/// three times as slow.
 #[inline(always)]
 fn look_up_each<T: Pod>(outputs: &[T; 256], input: &[u8], output: &mut [MaybeUninit<u8>]) {
     let (input, _) = input.as_chunks::<8>();
@@ -103,7 +103,7 @@ fn look_up_each<T: Pod>(outputs: &[T; 256], input: &[u8], output: &mut [MaybeUni
     for (from, to) in input.iter().zip(output) {
         for (to, x) in to.iter_mut().zip(from) {
             to.write(Unaligned(outputs[usize::from(*x)]));
-            // LLVM cannot see what this does, which is nothing, and so leaves the elements apart.
+            // Does nothing, but LLVM cannot see that, so it does not vectorise the loop.
             core::hint::black_box(());
         }
     }

@@ -8,9 +8,9 @@ use num_traits::{AsPrimitive, One, PrimInt, ToPrimitive, WrappingSub, Zero};
 use super::per_element::{Flags, PerElement};
 use crate::{OutOfRange, Rounding};
 
-/// A rounding as a type, so that a kernel is compiled per rounding. `Odd` is the sixth: inexact
-/// values go to the neighbour whose last bit is set. Rounding the result once more, to at least two
-/// bits less, gives what rounding once would have given (Boldo and Melquiond, 2008).
+/// A rounding as a type, so that a kernel is compiled per rounding. `Odd` is the sixth: an inexact
+/// value goes to the neighbour whose last bit is set. Rounding the result again, to at least two
+/// bits less, is then the same as rounding once (Boldo and Melquiond, 2008).
 pub(crate) trait Round: Copy + Send + Sync + 'static {
     const ROUNDING: Option<Rounding>;
 }
@@ -34,7 +34,7 @@ roundings! {
     Odd = None;
 }
 
-/// What becomes of values out of range, as a type; see [`OutOfRange`].
+/// An [`OutOfRange`] as a type.
 pub(crate) trait Range: Copy + Send + Sync + 'static {
     const MODE: OutOfRange;
 }
@@ -60,7 +60,7 @@ impl<T: Pod + PrimInt + WrappingSub + Send + Sync> Int for T {}
 pub(crate) trait Real: Pod + num_traits::Float + Send + Sync {
     /// The bits, as an integer of the same width.
     type Bits: Int + Flags;
-    /// To the nearest integer, ties to even.
+    /// Rounds to the nearest integer, ties to even.
     fn round_ties_even(self) -> Self;
     /// The bits.
     fn to_bits(self) -> Self::Bits;
@@ -68,12 +68,12 @@ pub(crate) trait Real: Pod + num_traits::Float + Send + Sync {
     fn from_bits(bits: Self::Bits) -> Self;
     /// The largest number below one half.
     const BELOW_HALF: Self;
-    /// 1.5 · 2^23 for f32, 1.5 · 2^52 for f64: added to a number of magnitude below a third of it, it
-    /// rounds that, ties to even, to an integer that stands in the low bits of the sum.
+    /// 1.5 · 2^23 for f32, 1.5 · 2^52 for f64. Adding it to a number of less than a third of its
+    /// magnitude rounds the number, ties to even, to an integer in the low bits of the sum.
     const MAGIC: Self;
     /// +0 for a finite number, else NaN.
     #[inline(always)]
-    #[allow(clippy::eq_op)] // it is what tells infinities and NaNs
+    #[allow(clippy::eq_op)] // this detects infinities and NaNs
     fn zero_if_finite(self) -> Self {
         self - self
     }
@@ -109,7 +109,7 @@ reals! {
     f64: u64, rint, 0.5_f64.next_down(), 6_755_399_441_055_744.0;
 }
 
-/// `x` held to `min..=max`, NaN to `min`: two selects, which are one instruction each.
+/// Clamps `x` to `min..=max`, and NaN to `min`: two selects, each one instruction.
 #[inline(always)]
 pub(crate) fn clamp<T: Copy + PartialOrd>(x: T, min: T, max: T) -> T {
     let x = if x > min { x } else { min };
@@ -124,12 +124,12 @@ fn round_to_integral<R: Round, F: Real>(x: F) -> F {
         Some(Rounding::TowardsZero) => x.trunc(),
         Some(Rounding::TowardsPositive) => x.ceil(),
         Some(Rounding::TowardsNegative) => x.floor(),
-        // Adding one half itself would carry 0.49999997 to 1.
+        // Adding 0.5 itself would round 0.49999997 to 1.
         Some(Rounding::NearestAway) => (x + F::BELOW_HALF.copysign(x)).trunc(),
     }
 }
 
-/// Integer to integer, where every value is representable or wraps.
+/// Integer to integer; each value is representable or wraps.
 #[derive(Clone, Copy)]
 pub(crate) struct IntAs<S, T>(pub(crate) PhantomData<(S, T)>);
 
@@ -144,7 +144,7 @@ impl<S: Int + AsPrimitive<T>, T: Int> PerElement for IntAs<S, T> {
     }
 }
 
-/// Integer to integer, held to the target's range; with `Error`, leaving it needs the reference.
+/// Integer to integer, clamped to the target's range; with `Error`, a clamped value needs the reference.
 /// `FROM_ZERO` says that `min` is 0.
 #[derive(Clone, Copy)]
 pub(crate) struct IntClamp<S, T, M, const FROM_ZERO: bool> {
@@ -173,12 +173,12 @@ where
 
     #[inline(always)]
     fn refuses(&self, flags: S) -> bool {
-        // A range has a power of two of values, so what lies beyond it sets a bit above that.
+        // The range has 2^n values, so a value outside it sets a bit above the lowest n.
         (flags & !(self.max - self.min)) != S::zero()
     }
 }
 
-/// To an integral value.
+/// Rounds to an integral value.
 #[derive(Clone, Copy)]
 pub(crate) struct RoundToIntegral<F, R>(pub(crate) PhantomData<(F, R)>);
 
@@ -193,14 +193,14 @@ impl<F: Real, R: Round> PerElement for RoundToIntegral<F, R> {
     }
 }
 
-/// Float to integer: to a short one to nearest-even, to others of integral values.
+/// Float to integer. To a short one it rounds to nearest-even; to others the input is integral.
 ///
-/// Rounding is monotonic, so "the rounded value is in range" is "the value is in `min..=max`" for
-/// bounds that the plan finds with the reference: the least and greatest float that round into the
-/// target's range. A clamp to them before rounding is the clamp after it.
+/// Rounding is monotonic. So the rounded value is in range if the value is in `min..=max`, the least
+/// and greatest float that round into the target's range; the plan finds them with the reference.
+/// Clamping to them before rounding equals clamping after it.
 ///
-/// An integer of 8 or 16 bits (32 for f64) is the low bits of the rounded value, signed or not, and
-/// stands here as the unsigned one.
+/// An integer of 8 or 16 bits (32 for f64) is the low bits of the rounded value, signed or not, so
+/// only unsigned types are used here.
 #[derive(Clone, Copy)]
 pub(crate) struct FloatToInt<F: Real, T, M> {
     pub(crate) bounds: Bounds<F, T>,
@@ -212,23 +212,23 @@ pub(crate) struct FloatToInt<F: Real, T, M> {
 pub(crate) struct Bounds<F: Real, T> {
     pub(crate) min: F,
     pub(crate) max: F,
-    /// What values above `max` become with `Clamp`: `max`, rounded, may be less than the target's
-    /// greatest value, where that is no float (2^31 − 1 in f32).
+    /// The result for values above `max` with `Clamp`. `max`, rounded, is less than it if the target's
+    /// greatest value is not a float (2^31 − 1 in f32).
     pub(crate) top: T,
     pub(crate) codes: Codes<F>,
 }
 
-/// A range of integers, as the bits that the sums of [`Real::MAGIC`] and them have.
+/// A range of integers, as the bits of their sums with [`Real::MAGIC`].
 #[derive(Clone, Copy)]
 pub(crate) struct Codes<F: Real> {
-    /// Those of the least.
+    /// The bits for the least integer.
     least: F::Bits,
-    /// The bits that differences to it, within the range, do not set.
+    /// Bits that the difference from `min` never sets within the range.
     beyond: F::Bits,
 }
 
 impl<F: Real> Codes<F> {
-    /// The range `min..=max` of a power of two of integers; of no use unless [`Real::MAGIC`] allows them.
+    /// The range `min..=max` of 2^n integers; meaningful only if they fit [`Real::MAGIC`].
     pub(crate) fn new(min: i128, max: i128) -> Self {
         let bits = |integer: i128| num_traits::cast(integer).unwrap_or(F::Bits::zero());
         let magic = F::MAGIC.to_bits().to_i128().unwrap_or_default();
@@ -237,7 +237,7 @@ impl<F: Real> Codes<F> {
 }
 
 impl<F: ToInt<T>, T: Int, M: Range> FloatToInt<F, T, M> {
-    /// Whether the range is looked at after rounding, in the low bits.
+    /// Whether the range is checked after rounding, in the low bits.
     const CHECKS_CODES: bool = F::IS_SHORT && matches!(M::MODE, OutOfRange::Error);
 }
 
@@ -250,17 +250,17 @@ impl<F: ToInt<T>, T: Int, M: Range> PerElement for FloatToInt<F, T, M> {
     fn convert(&self, x: F) -> (T, F::Bits) {
         let Bounds { min, max, top, codes } = self.bounds;
         if Self::CHECKS_CODES {
-            // Sums are as monotonic as rounding: what is out of range, or NaN, has other high bits.
+            // The sum is monotonic, so values out of range, and NaN, have other high bits.
             let sum = rounding_sum(x);
             return (sum.as_(), sum.wrapping_sub(&codes.least));
         }
-        // A difference of floats is ±0 where nothing is wrong: x − x for finite x, and otherwise a
-        // NaN or what the clamp took away.
+        // The difference is ±0 for a value in range (x − x); else it is NaN, or the amount that
+        // was clamped.
         if M::MODE == OutOfRange::Wrap {
             return (x.wrap(), x.zero_if_finite().to_bits());
         }
         let held = clamp(x, min, max);
-        // SAFETY: the bounds are the target's, in which the value is held.
+        // SAFETY: the value is clamped to the target's bounds.
         let converted = unsafe { held.convert_in_range() };
         if M::MODE == OutOfRange::Error {
             return (converted, (held - x).to_bits());
@@ -275,16 +275,16 @@ impl<F: ToInt<T>, T: Int, M: Range> PerElement for FloatToInt<F, T, M> {
         if Self::CHECKS_CODES {
             return (flags & self.bounds.codes.beyond) != F::Bits::zero();
         }
-        // All but the sign: the difference of equal numbers may be −0.
+        // Without the sign: the difference of equal numbers may be −0.
         (flags << 1) != F::Bits::zero()
     }
 }
 
 /// Conversion of floats to one integer type.
 pub(crate) trait ToInt<T: Int>: Real<Bits: AsPrimitive<T>> {
-    /// Whether [`Real::MAGIC`] allows the magnitudes of the integer type, signed or not.
+    /// Whether the integer type, signed or not, fits [`Real::MAGIC`].
     const IS_SHORT: bool;
-    /// To a short type rounds to nearest-even; to others takes integral values.
+    /// Rounds to nearest-even to a short type; for others the input is integral.
     ///
     /// # Safety
     /// The value rounds into the range of the integer type.
@@ -350,7 +350,7 @@ macro_rules! f32_to_word {
             const IS_SHORT: bool = false;
             #[inline(always)]
             unsafe fn convert_in_range(self) -> $t {
-                // SAFETY: the caller vouches for the range. A negative number, to an unsigned type, is −0.
+                // SAFETY: the caller guarantees the range. To an unsigned type, a negative number is −0.
                 unsafe { self.to_int_unchecked() }
             }
             #[inline(always)]
@@ -395,7 +395,7 @@ const TWO_P52: f64 = 4_503_599_627_370_496.0;
 const TWO_P63: f64 = 0.5 * TWO_P32 * TWO_P32;
 const TWO_P84: f64 = TWO_P32 * TWO_P52;
 
-/// To 64 bits, by way of f64.
+/// To 64 bits, through f64.
 macro_rules! to_long {
     ($($float:ty => $t:ty)*) => {$(
         impl ToInt<$t> for $float {
@@ -414,8 +414,8 @@ macro_rules! to_long {
 
 to_long! { f32 => i64 f32 => u64 f64 => i64 f64 => u64 }
 
-/// An integral value of magnitude below 2^64 in two's complement, without an instruction for it: the high
-/// and the low 32 bits are each read from the mantissa of a sum. Every operation is exact.
+/// An integral value of magnitude below 2^64 in two's complement, without an instruction for it. The high and
+/// the low 32 bits are each read from the mantissa of a sum. Every operation is exact.
 #[inline(always)]
 fn integral_to_64_bits(x: f64) -> u64 {
     let high = num_traits::Float::floor(x * TWO_M32);
@@ -431,7 +431,7 @@ fn f64_modulo_64_bits(x: f64) -> u64 {
     integral_to_64_bits(x - count * (TWO_P32 * TWO_P32))
 }
 
-/// Integer or f32 to a float that holds each of its values.
+/// Integer or f32 to a float type that holds all its values.
 #[derive(Clone, Copy)]
 pub(crate) struct ExactToFloat<S, F>(pub(crate) PhantomData<(S, F)>);
 
@@ -446,7 +446,7 @@ impl<S: Pod + AsPrimitive<F> + Send + Sync, F: Real> PerElement for ExactToFloat
     }
 }
 
-/// Integer of 32 or 64 bits to a float of less precision. Nothing is out of range.
+/// Integer of 32 or 64 bits to a less precise float; never out of range.
 #[derive(Clone, Copy)]
 pub(crate) struct IntToFloat<S, F, R>(pub(crate) PhantomData<(S, F, R)>);
 
@@ -461,8 +461,8 @@ impl<S: RoundTo<F>, F: Real, R: Round> PerElement for IntToFloat<S, F, R> {
     }
 }
 
-/// Integer of 32 or 64 bits on the way to `float16`: beyond ±2^17 it makes no difference by how much
-/// it is out of range, and within f32 is exact.
+/// Integer of 32 or 64 bits to f32, before `float16`. Within ±2^17 f32 is exact; outside, every value is
+/// out of range.
 #[derive(Clone, Copy)]
 pub(crate) struct IntForF16<S>(pub(crate) PhantomData<S>);
 
@@ -507,8 +507,8 @@ fn round_halves<R: Round>(high: f64, low: f64) -> f64 {
     if R::ROUNDING == Some(Rounding::NearestEven) {
         return nearest;
     }
-    // The error of the sum, exactly (Knuth's TwoSum needs no order of magnitudes; here |high| is 0
-    // or the greater, which Dekker's shorter form asks for).
+    // The exact error of the sum. Dekker's form suffices: |high| is 0 or the greater. (Knuth's
+    // TwoSum would allow any order.)
     let error = low - (nearest - high);
     round_f64::<R>(nearest, error)
 }
@@ -521,7 +521,7 @@ fn round_f64<R: Round>(nearest: f64, error: f64) -> f64 {
     let inwards = all_ones_if_negative(error.to_bits() ^ bits) & inexact;
     let outwards = inexact & !inwards;
     let tie = || {
-        // The error is half the distance to the outer neighbour: a tie that went inwards.
+        // An error of half the distance to the outer neighbour: a tie that was rounded inwards.
         let outer = f64::from_bits(bits.wrapping_add(1));
         error + error == outer - nearest
     };
@@ -541,10 +541,10 @@ fn all_ones_if_negative(bits: u64) -> u64 {
     (bits as i64 >> 63) as u64
 }
 
-/// What to add to the bits of a number that was rounded to nearest-even, to have rounded it in the
-/// direction of `R` instead: one away from zero, one back, or nothing. `inwards` (`outwards`) is all
-/// ones if the exact value is nearer to (further from) zero than the number, `negative` if it is
-/// negative. Masks rather than conditions, so that 32-bit and 64-bit lanes mix well.
+/// Turns a number rounded to nearest-even into one rounded in the direction of `R`: returns 1, −1 or 0,
+/// to add to its bits. `inwards` (`outwards`) is all ones if the exact value is nearer to (further from)
+/// zero than the number; `negative` is all ones if it is negative. Masks instead of conditions let 32-bit
+/// and 64-bit lanes mix well.
 #[inline(always)]
 fn step<R: Round>(
     bits: u64,
@@ -553,7 +553,7 @@ fn step<R: Round>(
     outwards: u64,
     tie: impl FnOnce() -> bool,
 ) -> u64 {
-    // All ones is −1: adding `inwards` steps back, subtracting `outwards` steps on.
+    // All ones is −1: adding `inwards` moves towards zero, subtracting `outwards` away from it.
     match R::ROUNDING {
         Some(Rounding::NearestEven) => 0,
         Some(Rounding::TowardsZero) => inwards,
@@ -564,16 +564,16 @@ fn step<R: Round>(
     }
 }
 
-/// Low bits that are only looked at for being zero or not, and the bit above them that keeps the
-/// answer: rounds to odd at that place, in two's complement or in a float's magnitude.
+/// Rounds to odd at a bit: sets it if any bit below is set, and clears those. Works in two's complement and
+/// on a float's magnitude.
 #[inline(always)]
 fn fold_low_bits<T: PrimInt>(x: T, count: u32) -> T {
     let mask = (T::one() << count as usize) - T::one();
     (((x & mask) + mask) | x) & !mask
 }
 
-/// f64 to f32 in the direction of `R`, where the result is known to be a normal number: the bits that
-/// f32 does not have are rounded away first.
+/// f64 to f32 in the direction of `R`, for results that are normal numbers: first rounds away the bits
+/// that f32 lacks.
 #[inline(always)]
 fn narrow_normal<R: Round>(x: f64) -> f32 {
     const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
@@ -619,8 +619,8 @@ impl RoundTo<f32> for u64 {
     }
 }
 
-/// 32 bits: f64 is exact. To odd, on the way to a format of at most 11 bits of precision, what f32 has
-/// no place for may be folded at a fixed one.
+/// 32 bits: f64 is exact. Rounding to odd, before a format of at most 11 bits of precision, may fold the
+/// bits that f32 lacks at a fixed place.
 #[inline(always)]
 fn word_to_f32<R: Round, T>(x: T, magnitude: u32) -> f32
 where
@@ -636,21 +636,21 @@ where
     }
 }
 
-/// 64 bits, of which `high` is the value of the upper half: f64, to odd, then f32.
+/// 64 bits, with `high` the value of the upper half: to f64, rounding to odd, then to f32.
 #[inline(always)]
 fn long_to_f32<R: Round, T>(x: T, high: f64) -> f32
 where
     T: Int + AsPrimitive<f64> + AsPrimitive<u64>,
 {
-    // Where f64 may not hold all bits, the lowest eleven are far below what f32 has.
+    // If f64 cannot hold all bits, the lowest eleven are far below the precision of f32.
     let folded = fold_low_bits(x, u64::BITS - f64::MANTISSA_DIGITS);
     let x = if high.abs() >= TWO_P52 { folded } else { x };
     let exact = high + low_half(x.as_());
     narrow_normal::<R>(exact)
 }
 
-/// The high 32 bits, times 2^32, without an instruction for it: put under an exponent at which the
-/// mantissa counts in that unit. 2^84 + 2^63 makes the signed half positive.
+/// The high 32 bits, times 2^32, without an instruction for it: they become the mantissa under an exponent at
+/// which it counts in units of 2^32. 2^84 + 2^63 makes the signed half positive.
 #[inline(always)]
 fn high_half_i64(x: i64) -> f64 {
     let high = f64::from_bits(((x as u64 >> 32) ^ 0x8000_0000) | TWO_P84.to_bits());
@@ -668,15 +668,15 @@ fn low_half(bits: u64) -> f64 {
     f64::from_bits((bits & 0xffff_ffff) | TWO_P52.to_bits()) - TWO_P52
 }
 
-/// f64 to f32 in the direction of `R`. What overflows becomes Inf or the greatest finite value, as
-/// IEEE 754 has it for `R`; NaNs stay NaN and infinities infinite.
+/// f64 to f32 in the direction of `R`. Overflow gives Inf or the greatest finite value, as IEEE 754 says
+/// for `R`; NaNs stay NaN and infinities infinite.
 #[inline(always)]
 fn narrow<R: Round>(x: f64) -> f32 {
     if R::ROUNDING == Some(Rounding::NearestAway) {
         return away_from_tie(x) as f32;
     }
     let nearest = x as f32;
-    // Within a sign the order of the bits is that of the values; a NaN is neither above nor below.
+    // For one sign, bits and values have the same order; a NaN compares neither above nor below.
     let back = f64::from(nearest);
     let bits = nearest.to_bits();
     let upwards = ((bits as i32 >> 31) | 1) as u32;
@@ -692,21 +692,21 @@ fn narrow<R: Round>(x: f64) -> f32 {
     })
 }
 
-/// A number that rounds to nearest-even, to a shorter format, as `x` rounds to nearest-away: all that is
-/// representable there, and each tie between, has an even mantissa here, so that the next number is
-/// beyond a tie and nothing else.
+/// A number that nearest-even rounds to a shorter format as nearest-away rounds `x`. The format's values and
+/// the ties between them have even mantissas here, so the next number lies beyond a tie and changes nothing
+/// else.
 #[inline(always)]
 pub(crate) fn away_from_tie<F: Real>(x: F) -> F {
     F::from_bits(if x.abs() < F::infinity() { x.to_bits() | F::Bits::one() } else { x.to_bits() })
 }
 
-/// f64 to f32, with the range of f32 itself or, rounded to odd, of a narrower float behind it.
+/// f64 to f32, with the range of f32, or rounded to odd with the range of a narrower float that follows.
 #[derive(Clone, Copy)]
 pub(crate) struct Narrow<R, M> {
     /// The least and greatest finite f64 that round into range.
     pub(crate) min: f64,
     pub(crate) max: f64,
-    /// The magnitude that a value out of range becomes.
+    /// The magnitude for values out of range.
     pub(crate) beyond: f32,
     pub(crate) policy: PhantomData<(R, M)>,
 }
@@ -722,8 +722,8 @@ fn bound<R: Round>(x: f64, min: f64, max: f64) -> f64 {
     if is_directed::<R>() && x.is_sign_negative() { -min } else { max }
 }
 
-/// The sign bit if a magnitude is above a bound and below `special`, all as bits, else without it; a
-/// difference rather than a condition, as [`Flags`] are.
+/// The sign bit is set if a magnitude is above a bound and below `special`, all as bits. Computed as a
+/// difference instead of a condition, like [`Flags`].
 #[inline(always)]
 fn beyond_and_below(magnitude: u64, bound: u64, special: u64) -> u64 {
     bound.wrapping_sub(magnitude) & magnitude.wrapping_sub(special)
@@ -746,7 +746,7 @@ impl<R: Round, M: Range> PerElement for Narrow<R, M> {
         };
         let rounded = narrow::<R>(x);
         if M::MODE == OutOfRange::Error || R::ROUNDING == Some(Rounding::NearestEven) {
-            // To nearest, what is out of range becomes Inf by itself.
+            // Rounding to nearest already turns values out of range into Inf.
             return (rounded, wrong);
         }
         // NaN and infinities are kept as they are.
@@ -760,14 +760,14 @@ impl<R: Round, M: Range> PerElement for Narrow<R, M> {
     }
 }
 
-/// f64 to f32, rounded to odd, on the way to a float of at most 11 bits of precision in the direction of
-/// `R`: what f32 does not reach, the cast behind it need not tell apart.
+/// f64 to f32, rounded to odd, before a float of at most 11 bits of precision in the direction of `R`. The cast
+/// that follows need not distinguish values outside the range of f32.
 #[derive(Clone, Copy)]
 pub(crate) struct ForShortFloat<R, M> {
     /// The least and greatest finite f64 that are in range.
     pub(crate) min: f64,
     pub(crate) max: f64,
-    /// The bits of the least magnitude beyond them that is in range again: infinity, or the first NaN.
+    /// The bits of the least greater magnitude that is not out of range: infinity, or the first NaN.
     pub(crate) special: u64,
     pub(crate) policy: PhantomData<(R, M)>,
 }
@@ -781,7 +781,7 @@ impl<R: Round, M: Range> PerElement for ForShortFloat<R, M> {
     fn convert(&self, x: f64) -> (f32, u64) {
         /// Less than half of every format's least subnormal, and a subnormal f32.
         const TINY: f64 = 1.0 / (TWO_P52 * TWO_P52 * TWO_P32 * 16.0);
-        /// 14 bits stay, which f32 has down to 2^−136; what is less rounds as [`TINY`] does.
+        /// 14 bits are kept. f32 has them down to 2^−136; smaller values round as [`TINY`] does.
         const DROPPED: u32 = f64::MANTISSA_DIGITS - 14;
         let magnitude = x.abs();
         let wrong = if M::MODE == OutOfRange::Error {
@@ -790,7 +790,7 @@ impl<R: Round, M: Range> PerElement for ForShortFloat<R, M> {
         } else {
             0
         };
-        // Only a directed rounding tells a tiny number from zero, which f32 would make of it.
+        // A tiny number would become zero in f32; only a directed rounding treats it otherwise.
         let vanishes = is_directed::<R>() & (magnitude < TINY) & (magnitude > 0.0);
         let x = if vanishes { TINY.copysign(x) } else { x };
         (f64::from_bits(fold_low_bits(x.to_bits(), DROPPED)) as f32, wrong)

@@ -1,18 +1,17 @@
-//! The two chains that packed arrays are made of, each as one loop: scale and offset, and a cast of f32 or
-//! f64 to a short integer, and the way back.
+//! The two chains of packed arrays, each as one loop: scale and offset of f32 or f64 with a cast to a short
+//! integer, and the way back.
 //!
-//! Each gives the bits of its steps one after another. A missing offset or scale stands here as its
-//! neutral element: where NaN does not pass, `x − 0 = x`, `x · 1 = x`, `x / 1 = x` and `x + (−0) = x`
-//! for every x.
+//! Each gives the same bits as its steps one after another. A missing offset or scale becomes its neutral
+//! element: without NaN, `x − 0 = x`, `x · 1 = x`, `x / 1 = x` and `x + (−0) = x` for every x.
 
 use num_traits::AsPrimitive;
 
 use super::convert::{Int, Real};
 use super::per_element::PerElement;
 
-/// `(x − offset) · scale` in front of the cast to an integer.
+/// `(x − offset) · scale`, before the cast to an integer.
 ///
-/// A finite x whose product overflows is infinite in front of the cast, which flags it.
+/// If the product of a finite x overflows, the cast gets an infinity and flags it.
 #[derive(Clone, Copy)]
 pub(crate) struct ScaleForInt<F> {
     pub(crate) offset: F,
@@ -35,7 +34,7 @@ impl<F: Real> PerElement for ScaleForInt<F> {
 pub(crate) struct IntUnscale<S, F, const MAPS: bool> {
     pub(crate) scale: F,
     pub(crate) offset: F,
-    /// An element, and what it becomes instead.
+    /// An element and its replacement.
     pub(crate) entry: (S, F),
 }
 

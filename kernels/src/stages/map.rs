@@ -1,11 +1,10 @@
 //! Scalar maps.
 //!
-//! Where every mapped output is what some value of the elements' type casts to, the map becomes a
-//! substitution in front of the cast: NaN → 0 on the way to `uint8` is NaN → 0.0. Where the cast is
-//! exact, it can stand behind it instead: 0 → NaN after `uint8` to `float32` is 0.0 → NaN. A value
-//! for NaN joins the loops of the commonest casts ([`ReplaceNan`]); other maps are a pass of their own
-//! ([`Substitute`]). `bind` looks for such a place; where there is none, or with many entries, [`Lookup`] wraps
-//! the cast.
+//! If some value casts to each mapped output, the map becomes a substitution before the cast: NaN → 0 to
+//! `uint8` is NaN → 0.0. If the cast is exact, the substitution can follow it: 0 → NaN from `uint8` to
+//! `float32` is 0.0 → NaN. A replacement for NaN joins the loops of common casts ([`ReplaceNan`]); other maps
+//! are a pass of their own ([`Substitute`]). `bind` picks the place; if there is none, or for many entries,
+//! [`Lookup`] wraps the cast.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -36,9 +35,9 @@ impl<F: Real> PerElement for ReplaceNan<F> {
 /// Replaces elements of a 16-bit float, as bits: up to `N` patterns, and NaNs.
 #[derive(Clone, Copy)]
 pub(crate) struct ReplaceBits<const N: usize> {
-    /// Patterns with what they become; unused places repeat another entry.
+    /// Patterns and their replacements; unused places repeat another entry.
     pub(crate) entries: [(u16, u16); N],
-    /// The greatest magnitude that is no NaN, and what NaN becomes.
+    /// The greatest magnitude that is not a NaN, and the replacement for NaN.
     pub(crate) nan: (u16, u16),
 }
 
@@ -58,9 +57,9 @@ impl<const N: usize> PerElement for ReplaceBits<N> {
     }
 }
 
-/// Elements that are compared with keys: by value, so that 0 equals −0.
+/// Elements that are compared with keys by value: 0 equals −0.
 pub(crate) trait Comparable: Pod + PartialOrd + Send + Sync {
-    /// Bits such that equal values have equal bits, NaN apart.
+    /// Equal values have equal keys, except NaN.
     fn key(self) -> u64;
 }
 
@@ -93,9 +92,9 @@ impl Comparable for f64 {
 
 /// Replaces elements equal to one of `N` keys, and NaNs.
 pub(crate) struct Substitute<T, const N: usize> {
-    /// Keys, none of them NaN, with what they become; unused places repeat another entry.
+    /// Keys, none of them NaN, and their replacements; unused places repeat another entry.
     pub(crate) entries: [(T, T); N],
-    /// What NaN becomes, if it is a key.
+    /// The replacement for NaN, if it is a key.
     pub(crate) nan: Option<T>,
 }
 
@@ -125,9 +124,9 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Substitute<T, N> {
 /// Which of `N` keys an element equals: 0 for none, or one more than the index of the key.
 #[derive(Clone)]
 pub(crate) struct Find<T, const N: usize> {
-    /// Keys, none of them NaN, with what they give; unused places repeat another entry.
+    /// Keys, none of them NaN, and their results; unused places repeat another entry.
     pub(crate) keys: [(T, u32); N],
-    /// What NaN gives.
+    /// The result for NaN.
     pub(crate) nan: u32,
 }
 
@@ -150,13 +149,13 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Find<T, N> {
     }
 }
 
-/// A cast with a map around it, for any number of entries: finds the elements that are keys, casts with
-/// a harmless element in their place, and overwrites them in the output.
+/// A cast with a map of any length: finds the elements that are keys, replaces them by a harmless element for
+/// the cast, and overwrites their outputs.
 pub(crate) struct Lookup<T> {
     pub(crate) finder: Finder<T>,
     /// Outputs in native byte order, one after another.
     pub(crate) outputs: Vec<u8>,
-    /// An element that the cast takes without complaint.
+    /// An element that the cast accepts.
     pub(crate) harmless: T,
     /// The cast without the map.
     pub(crate) cast: Vec<Stage>,
@@ -168,11 +167,11 @@ pub(crate) struct Lookup<T> {
 pub(crate) enum Finder<T> {
     /// By a [`Find`].
     Compare(Stage),
-    /// In a table of keys, as [`Comparable::key`] gives them, with what [`Find`] gives. NaN has its own.
+    /// In a table from [`Comparable::key`] to the results of [`Find`], with an own entry for NaN.
     Table(KeyTable, u32, core::marker::PhantomData<T>),
 }
 
-/// Elements that [`Lookup`] takes at a time.
+/// Elements that [`Lookup`] processes at a time.
 const BLOCK: usize = 512;
 
 impl<T: Comparable> Finder<T> {
@@ -229,13 +228,13 @@ unsafe impl<T: Comparable> Run for Lookup<T> {
 }
 
 impl<T: Comparable> Lookup<T> {
-    /// The stage of it.
+    /// The stage of this lookup.
     pub(crate) fn stage(self) -> Stage {
         let sizes = (size_of::<T>(), self.output_size);
         Stage { work: Box::new(self), sizes, refuses: true }
     }
 
-    /// Writes the outputs of what was found.
+    /// Writes the outputs of the keys found.
     fn overwrite(&self, found: &[u32], output: &mut [u8]) {
         match self.output_size {
             1 => self.overwrite_words::<u8>(found, output),
@@ -253,7 +252,7 @@ impl<T: Comparable> Lookup<T> {
                 continue;
             }
             for (index, word) in found.iter().zip(words) {
-                // Selected, for a branch on data is guessed wrong where keys are frequent.
+                // A select: a branch would be mispredicted if keys are frequent.
                 let output = outputs.get((*index as usize).saturating_sub(1)).unwrap_or(word);
                 *word = core::hint::select_unpredictable(*index == 0, *word, *output);
             }

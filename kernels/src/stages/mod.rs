@@ -1,15 +1,15 @@
 //! The loops. A plan is a list of stages; a stage turns a block of elements of one type into a block
 //! of another, and says whether something in the block needs the reference.
 //!
-//! Between the stages of a cast stand *wide* types: integers as they are, `float64`, and `float32`
-//! for itself and every narrower float. [`bind`](crate::bind) picks the stages for a step.
+//! Stages exchange elements of *wide* types: all integers, `float64`, and `float32` also for every narrower
+//! float. [`bind`](crate::bind) picks the stages for a step.
 //!
 //! Each kernel is a plain loop over unaligned elements, without branches on data, so that LLVM
-//! vectorises it at every [`Level`]. Three things keep it doing so: conditions are combined with `&`
-//! and `|`, never `&&`; a clamp is written as two selects; and what was wrong is gathered in a word
-//! of the lanes' own width, by arithmetic rather than by selecting.
+//! vectorises it at every [`Level`]. This depends on three things: conditions are combined with `&` and
+//! `|`, never `&&`; a clamp is two selects; failures are gathered in a word of the lanes' width, by
+//! arithmetic instead of selects.
 
-// See above: a lazy operator is a branch, which a vector has not.
+// See above: a lazy operator is a branch, and vectors cannot branch.
 #![allow(clippy::needless_bitwise_bool)]
 
 pub(crate) mod bytes;
@@ -25,8 +25,8 @@ use core::mem::MaybeUninit;
 
 use bytemuck::{Pod, Zeroable};
 
-/// Kernels take elements by so many at a time: as many as the vectors of a loop hold together, so that
-/// loops for a remainder are neither compiled nor run. [`run_all`] fills up what is less.
+/// Kernels take a multiple of this many elements, as the vectors of a loop hold together, so no loop for a
+/// remainder is compiled or run. [`run_all`] pads shorter runs.
 pub(crate) const LANES: usize = 64;
 
 /// A loop over a block, compiled once per level.
@@ -40,12 +40,12 @@ pub(crate) unsafe trait Kernel: Send + Sync + 'static {
     /// Whether `run` may return true.
     const REFUSES: bool = true;
 
-    /// Converts a block. Returns true if the block needs the reference: then an element in it may
-    /// have failed, and the output is not to be trusted.
+    /// Converts a block. Returns true if the block needs the reference: an element may have failed, and
+    /// the output must not be used.
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool;
 }
 
-/// What a [`Stage`] does: a kernel at a level, or what needs none.
+/// The work of a [`Stage`]: a kernel at a level, or work that needs none.
 ///
 /// # Safety
 /// As [`Kernel`].
@@ -63,7 +63,7 @@ pub(crate) struct Stage {
     pub(crate) refuses: bool,
 }
 
-/// The stage of a loop as it is compiled for every CPU of the architecture.
+/// The stage of a loop that is compiled for the baseline CPU of the architecture.
 pub(crate) fn bind_loop<K: Kernel>(kernel: K) -> Stage {
     Stage { work: Box::new(Baseline(kernel)), sizes: K::SIZES, refuses: K::REFUSES }
 }
@@ -87,7 +87,7 @@ unsafe impl<T: Zeroable> Zeroable for Unaligned<T> {}
 // SAFETY: as above; every bit pattern of a `Pod` field is a value.
 unsafe impl<T: Pod> Pod for Unaligned<T> {}
 
-/// Bytes as elements; a remainder shorter than an element is left out.
+/// Bytes as elements, without a remainder shorter than an element.
 #[inline(always)]
 pub(crate) fn elements<T: Pod>(bytes: &[u8]) -> &[Unaligned<T>] {
     let whole = bytes.len() / size_of::<T>() * size_of::<T>();
@@ -115,7 +115,7 @@ pub(crate) fn for_each<S: Pod, T: Pod>(
 ) {
     let (input, _) = elements::<S>(input).as_chunks::<LANES>();
     let (output, _) = output_elements::<T>(output).as_chunks_mut::<LANES>();
-    // In this form LLVM sees that nothing remains.
+    // Written so that LLVM sees that there is no remainder.
     let len = input.len().min(output.len());
     let (input, output) = (input[..len].as_flattened(), output[..len].as_flattened_mut());
     for (to, from) in output.iter_mut().zip(input) {
@@ -123,16 +123,15 @@ pub(crate) fn for_each<S: Pod, T: Pod>(
     }
 }
 
-/// Bytes of a block between two stages. Two of them, with the input and output that belong to them,
-/// stay in the first-level cache; a call per stage and block weighs little against its work.
+/// Bytes of a block between two stages. Two blocks, with their input and output, fit the first-level cache; a
+/// call per stage and block costs little.
 const BLOCK_BYTES: usize = 8192;
 
-/// Elements per block of a stage without buffers, where a block only bounds the work of finding a failed
-/// element.
+/// Elements per block of a stage without buffers; it only limits the work of finding a failed element.
 const UNBUFFERED_BLOCK: usize = 32_768;
 
-/// Elements per block of a plan, none of which takes more than `size` bytes of it. What runs in one stage
-/// needs no buffer.
+/// Elements per block of a plan whose elements take at most `size` bytes. A plan of one stage needs no
+/// buffer.
 pub(crate) fn block_len(stages: &[Stage], size: usize) -> usize {
     match stages {
         [only] if size == 1 && !only.refuses => usize::MAX,
@@ -157,12 +156,12 @@ pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<
     if whole > 0 {
         refused = run_whole(stages, &input[..whole * from], &mut output[..whole * to]);
         if whole < len {
-            // The last ones once more, with those that remain.
+            // The remainder, together with elements before it.
             let last = len - LANES;
             refused |= run_whole(stages, &input[last * from..], &mut output[last * to..]);
         }
     } else if len > 0 {
-        // Filled up with copies of themselves, few elements fail only if they would by themselves.
+        // The padding repeats real elements, so it fails only if they do.
         let mut filled = [MaybeUninit::uninit(); LANES * 8];
         let filled = &mut filled[..LANES * from];
         let mut ready = len * from;
@@ -208,14 +207,14 @@ fn run_whole(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> 
     wrong | last.work.run(current, output)
 }
 
-/// Elements as a place for output.
+/// Elements as uninitialised output.
 pub(crate) fn as_output<T: Pod>(elements: &mut [T]) -> &mut [MaybeUninit<u8>] {
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(elements);
     // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and a stage only writes initialised bytes.
     unsafe { &mut *(core::ptr::from_mut(bytes) as *mut [MaybeUninit<u8>]) }
 }
 
-/// Bytes that have been initialised.
+/// The bytes, which are initialised.
 ///
 /// # Safety
 /// All of `bytes` is initialised.

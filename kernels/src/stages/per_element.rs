@@ -1,4 +1,4 @@
-//! Loops over elements that do not depend on each other, and joining two of them into one.
+//! Loops over independent elements, and joining two such loops into one.
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -7,11 +7,11 @@ use bytemuck::Pod;
 
 use super::{Kernel, for_each};
 
-/// What becomes of one element, without branches on data.
+/// Converts one element, without branches on data.
 pub(crate) trait PerElement: Copy + Send + Sync + 'static {
     type Source: Pod + Send + Sync;
     type Target: Pod + Send + Sync;
-    /// What shows, gathered over a block, that an element in it needs the reference.
+    /// Flags, gathered over a block, that show whether an element in it needs the reference.
     type Flags: Flags;
 
     /// Converts one element.
@@ -24,7 +24,7 @@ pub(crate) trait PerElement: Copy + Send + Sync + 'static {
     }
 }
 
-/// A word whose bits are gathered, or several.
+/// One or several words whose bits are gathered.
 pub(crate) trait Flags: Copy + PartialEq {
     /// Nothing gathered.
     const NONE: Self;
@@ -64,14 +64,14 @@ impl<A: Flags, B: Flags> Flags for (A, B) {
 #[derive(Clone)]
 pub(crate) struct Loop<P>(pub(crate) P);
 
-// SAFETY: `for_each` initialises the output, and so do chunks.
+// SAFETY: `for_each` initialises the output, whole or in chunks.
 unsafe impl<P: PerElement> Kernel for Loop<P> {
     const SIZES: (usize, usize) = (size_of::<P::Source>(), size_of::<P::Target>());
     const REFUSES: bool = size_of::<P::Flags>() > 0;
 
     #[inline(always)]
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        // A copy: what the output's bytes may not alias stays in registers.
+        // The local copy cannot alias the output, so it stays in registers.
         let work = self.0;
         let mut flags = P::Flags::NONE;
         for_each(input, output, |x: P::Source| {
@@ -83,7 +83,7 @@ unsafe impl<P: PerElement> Kernel for Loop<P> {
     }
 }
 
-/// Elements as they are: nothing in front of another.
+/// Passes elements through unchanged.
 #[derive(Clone, Copy)]
 pub(crate) struct Same<T>(pub(crate) PhantomData<T>);
 
@@ -98,7 +98,7 @@ impl<T: Pod + Send + Sync> PerElement for Same<T> {
     }
 }
 
-/// One after the other, in one loop.
+/// Two operations, one after the other in one loop.
 #[derive(Clone, Copy)]
 pub(crate) struct Then<A, B>(pub(crate) A, pub(crate) B);
 

@@ -88,12 +88,12 @@ where
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let Self { offset, scale, min, max, .. } = *self;
         let within = |x: W| x.max(min).min(max);
-        // Bits that differ between a result and what the type holds of it.
+        // The bits in which a result differs from its truncation to the type.
         let mut wrong = W::zero();
         if D::ENCODES {
             for_each(input, output, |x: T| {
                 let shifted: W = x.as_() - offset;
-                // Held to the type's range, so that the product fits W whatever the offset.
+                // Clamped to the type's range, so that the product fits W for any offset.
                 let held = within(shifted);
                 let scaled = held * scale;
                 wrong = wrong | (held ^ shifted) | (within(scaled) ^ scaled);
@@ -103,8 +103,8 @@ where
             let divisor: f64 = scale.as_();
             for_each(input, output, |x: T| {
                 let x: W = x.as_();
-                // Both have at most 32 bits, so the quotient is exact in f64 if it is an integer,
-                // and is none if it is not: a fraction is at least 1/|divisor|.
+                // Both have at most 32 bits, so in f64 an integer quotient is exact, and any other
+                // is not an integer: its fraction is at least 1/|divisor|.
                 let quotient = AsPrimitive::<f64>::as_(x) / divisor;
                 let whole: W = quotient.as_();
                 let shifted = whole + offset;
@@ -139,8 +139,8 @@ unsafe impl<T: Int + Overflowing, D: Direction> Kernel for ScaleLong<T, D> {
                 let (scaled, second) = shifted.overflowing_mul(scale);
                 (scaled, first, second)
             } else {
-                // Only −2^63 / −1 overflows; its wrapped quotient, multiplied back, wraps to −2^63
-                // again, so it is caught by itself.
+                // Only −2^63 / −1 overflows. Its wrapped quotient, multiplied back, wraps to −2^63
+                // again, so it needs a check of its own.
                 let (quotient, first) = x.overflowing_div(scale);
                 let (sum, second) = quotient.overflowing_add(offset);
                 let inexact = quotient.overflowing_mul(scale).0 != x;
@@ -178,7 +178,7 @@ macro_rules! overflowing {
             }
             #[inline(always)]
             fn overflowing_div(self, other: Self) -> (Self, bool) {
-                // The divisor is not zero: a plan with such a scale is not built.
+                // The divisor is not zero: building a plan refuses such a scale.
                 if other == 0 { (0, true) } else { $t::overflowing_div(self, other) }
             }
         }

@@ -1,4 +1,4 @@
-//! Floats narrower than f32: to f32, which holds every value of theirs, and back.
+//! Floats narrower than f32: to f32, which holds all their values, and back.
 //!
 //! One encoder serves all formats; it reads the format's constants from registers. `bfloat16` (a
 //! truncated f32) and `float8_e8m0fnu` (no mantissa) have their own. One-byte floats are decoded by tables, so
@@ -67,26 +67,26 @@ impl PerElement for DecodeBf16 {
 
 /// Encodes f32 in a format with a sign and at most ten bits of mantissa.
 ///
-/// The sum of a magnitude and the power of two whose unit in the last place is that of the result is
-/// the magnitude rounded to nearest-even, and their difference as bits counts those units; what the sum
-/// added is known exactly, which gives the other roundings. Placing the exponent by an addition lets a
-/// carry move into it.
+/// The magnitude is added to the power of two whose unit in the last place is that of the result. The sum is
+/// the magnitude rounded to nearest-even, and its bits minus those of the power count the units. The error of
+/// the sum is known exactly, which gives the other roundings. The exponent is added, so a carry moves into
+/// it.
 #[derive(Clone, Copy)]
 pub(crate) struct Encode<T, R, M> {
-    /// Bits of f32's mantissa that the format has not.
+    /// Bits of f32's mantissa that the format lacks.
     dropped_bits: u32,
     /// The least normal number of the format, as f32.
     min_normal: u32,
     sign_shift: u32,
     max: u32,
-    /// What a magnitude out of range becomes: infinity, or the greatest finite one.
+    /// The result for magnitudes out of range: infinity, or the greatest finite one.
     beyond: u32,
     nan: u32,
     /// Bits of a NaN's mantissa that are kept.
     payload: u32,
-    /// All ones where NaN and a zero keep their sign, else 0.
+    /// All ones if NaN and zero keep their sign, else 0.
     special_signs: u32,
-    /// The sign bit where infinities, and where NaNs, need the reference; else 0.
+    /// The sign bit if infinities, and if NaNs, need the reference; else 0.
     refuse_infinity: u32,
     refuse_nan: u32,
     policy: PhantomData<(T, R, M)>,
@@ -112,14 +112,14 @@ impl<T, R, M> Encode<T, R, M> {
         }
     }
 
-    /// The same, where infinities are out of range rather than refused.
+    /// The same, if infinities are out of range instead of refused.
     pub(crate) fn with_infinities(self) -> Self {
         Self { refuse_infinity: 0, ..self }
     }
 }
 
-/// The sign bit of a word. Conditions that are gathered over a block are kept there, as signs of
-/// differences: a reduction over selected masks is one that LLVM does not vectorise.
+/// The sign bit of a word. Conditions gathered over a block are kept there, as signs of differences: LLVM does
+/// not vectorise a reduction over selected masks.
 const SIGN: u32 = 1 << 31;
 
 impl<T: Pod + Send + Sync, R: Round, M: Range> PerElement for Encode<T, R, M>
@@ -171,8 +171,8 @@ where
     }
 }
 
-/// What to add to a magnitude, in units in the last place, that was rounded to nearest-even with this
-/// error, to have rounded it in the direction of `R` instead.
+/// Turns a magnitude rounded to nearest-even with this error into one rounded in the direction of `R`: the
+/// units in the last place to add.
 #[inline(always)]
 fn correct<R: Round>(error: f32, sign: u32) -> u32 {
     let inwards = 0_u32.wrapping_sub((error < 0.0) as u32);
@@ -186,7 +186,7 @@ fn correct<R: Round>(error: f32, sign: u32) -> u32 {
     }
 }
 
-/// The sum of an f32's bits whose upper half is the `bfloat16` that it rounds to, if it is no NaN.
+/// A sum with the f32's bits whose upper half is the `bfloat16` that the f32 rounds to, unless it is NaN.
 #[inline(always)]
 fn carried_to_bf16<R: Round>(x: u32) -> u32 {
     let negative = (x as i32 >> 31) as u32;
@@ -207,7 +207,7 @@ fn rounded_to_bf16<R: Round, M: Range>(x: f32) -> (u32, u32) {
     let magnitude = x & !SIGN;
     let sum = carried_to_bf16::<R>(x);
     let wrong = if M::MODE == OutOfRange::Error {
-        // Infinite, and was not.
+        // Infinite now, but not before.
         let infinite = (F32_INFINITY - 1).wrapping_sub(sum & !SIGN);
         infinite & magnitude.wrapping_sub(F32_INFINITY)
     } else {
@@ -216,7 +216,7 @@ fn rounded_to_bf16<R: Round, M: Range>(x: f32) -> (u32, u32) {
     (if magnitude > F32_INFINITY { x | 0x0040_0000 } else { sum }, wrong)
 }
 
-/// f32 to `bfloat16`: dropping the lower half of the bits, whatever the exponent.
+/// f32 to `bfloat16`: drops the lower half of the bits, for every exponent.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodeBf16<R, M>(pub(crate) PhantomData<(R, M)>);
 
@@ -258,8 +258,8 @@ impl<R: Round, M: Range> PerElement for EncodeE8m0<R, M> {
             Some(Rounding::TowardsPositive) => (mantissa != 0) as u32,
             Some(Rounding::TowardsZero | Rounding::TowardsNegative) => 0,
         };
-        // Below the normal numbers of f32 lies only 2^−127, byte 0; each rounding reaches it
-        // from another point on.
+        // Below the normal numbers of f32 is only 2^−127, byte 0. Each rounding reaches it from
+        // a different value on.
         let least = match R::ROUNDING {
             Some(Rounding::NearestEven | Rounding::NearestAway) | None => 0x0030_0000,
             Some(Rounding::TowardsPositive) => 0x0020_0001,
