@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, bail};
 use rayon::prelude::*;
@@ -175,7 +175,7 @@ impl Workers {
         let mut start = 0;
         while start < count {
             let end = count.min(start.saturating_add(batch));
-            let one = |number| {
+            let one = |number| -> Result<T> {
                 if self.interrupt.load(Ordering::Relaxed) {
                     return Err(Interrupted.into());
                 }
@@ -192,15 +192,27 @@ impl Workers {
                 }
                 result
             };
-            let results: Vec<Result<T>> =
-                self.pool.install(|| (start..end).into_par_iter().map(one).collect());
+            let results: Vec<_> = (start..end).map(|_| Mutex::new(None)).collect();
+            self.each(results.len(), &|index| {
+                let result = one(start + index as u64);
+                if let Some(slot) = results.get(index) {
+                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                }
+            });
             for result in results {
-                fold(result?)?;
+                let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
+                fold(result.context("a chunk was not worked on")??)?;
             }
             start = end;
         }
         drop(running);
         Ok(())
+    }
+
+    /// Does `work` for each number below `count`, in parallel. Not generic: rayon's code for a parallel
+    /// loop is large, and would be compiled anew for each closure.
+    fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
+        self.pool.install(|| (0..count).into_par_iter().for_each(work));
     }
 }
 
