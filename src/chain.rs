@@ -12,17 +12,17 @@ use crate::fill_check::{self, FillCheck};
 use crate::json::Json;
 use crate::{BindError, Codec, Diagnostic, fill_value};
 
-/// How a chain is bound. The default is right for an array about to be created.
+/// How a chain is bound. The default suits an array that is about to be created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BindOptions {
     /// How strict to be about the fill value.
     pub fill_check: FillCheck,
-    /// What `scale_offset` does when finite floats overflow.
+    /// How `scale_offset` treats finite floats that overflow.
     pub float_overflow: FloatOverflow,
-    /// The level of the kernels, if not the best one of this CPU.
+    /// The level of the kernels; by default the best one of this CPU.
     pub level: Option<Level>,
-    /// Reverses the bytes of encoded elements: for data in the other byte order than this machine's.
+    /// Reverses the bytes of encoded elements, for data in the other byte order than this machine's.
     pub swap_encoded_bytes: bool,
 }
 
@@ -85,8 +85,8 @@ pub(crate) struct Part {
 }
 
 impl Chain {
-    /// Binds codecs to the type of an array's elements and its fill value. Without a fill value, none
-    /// is checked.
+    /// Binds codecs to the type of an array's elements and its fill value. Without a fill value, the
+    /// check of it is skipped.
     ///
     /// ```
     /// use zarr_recast::{BindOptions, CastValue, Chain, ElementType};
@@ -103,7 +103,7 @@ impl Chain {
     ///
     /// # Errors
     /// A parameter that is not a scalar of the type that reaches its codec, a scale of zero, `wrap`
-    /// towards a float `data_type`, or a fill value that fails the check.
+    /// to a float `data_type`, or a fill value that fails the check.
     pub fn bind(
         data_type: ElementType,
         fill_value: Option<Scalar>,
@@ -158,9 +158,9 @@ impl Chain {
             diagnostics.extend(found);
         }
         let (encode, decode) = match (parts.pop(), codecs) {
-            // The plans of an only codec are those of the chain.
+            // With one codec, its plans are those of the chain.
             (Some(only), [_]) if !swap => (only.encode, only.decode),
-            // The plans of the parts go first: with long maps, both would take much memory.
+            // Drop the plans of the parts first: with long maps, both together take much memory.
             (last, _) => {
                 drop((last, parts));
                 let decode_steps: Vec<Step> = decode_parts.into_iter().rev().flatten().collect();
@@ -181,10 +181,10 @@ impl Chain {
     }
 
     /// Reads and binds the members `data_type`, `fill_value` and `codecs` of array metadata, for an
-    /// array about to be created. The codecs must all be of those that [`Codec`] knows.
+    /// array about to be created. [`Codec`] must know all codecs.
     ///
     /// # Errors
-    /// As [`Chain::bind`], and everything that cannot be read.
+    /// As [`Chain::bind`], and metadata that cannot be read.
     pub fn from_json<'a>(
         data_type: impl Into<Json<'a>>,
         fill_value: impl Into<Json<'a>>,
@@ -202,7 +202,7 @@ impl Chain {
         self.inner.encode.source()
     }
 
-    /// The type of the elements that the next codec gets.
+    /// The type of encoded elements.
     #[must_use]
     pub fn encoded_type(&self) -> ElementType {
         self.inner.encode.target()
@@ -214,21 +214,20 @@ impl Chain {
         self.inner.decoded_fill_value
     }
 
-    /// The fill value for the next codec; `None` if none was bound, or if legacy codecs cannot encode
-    /// it.
+    /// The encoded fill value; `None` if none was bound, or if legacy codecs cannot encode it.
     #[must_use]
     pub fn encoded_fill_value(&self) -> Option<Scalar> {
         self.inner.encoded_fill_value
     }
 
-    /// The byte order that a legacy codec names for what it encodes to. In Zarr v2 the stored bytes
-    /// have it; in Zarr v3 the `bytes` codec alone decides.
+    /// The byte order that a legacy codec names for its encoded elements. In Zarr v2 the stored bytes
+    /// have it; in Zarr v3 only the `bytes` codec decides.
     #[must_use]
     pub fn encoded_byte_order(&self) -> Option<ByteOrder> {
         self.inner.encoded_byte_order
     }
 
-    /// Advice for users of the chain.
+    /// What users of the chain should know.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.inner.diagnostics
@@ -249,7 +248,7 @@ impl Chain {
     /// Encodes elements.
     ///
     /// # Errors
-    /// The first element that cannot be encoded, or bytes that are no whole number of elements.
+    /// The first element that cannot be encoded, or bytes that are not a whole number of elements.
     pub fn encode(&self, decoded: &[u8]) -> Result<Vec<u8>, RunError> {
         self.encode_plan().run_to_vec(decoded)
     }
@@ -257,12 +256,12 @@ impl Chain {
     /// Decodes elements.
     ///
     /// # Errors
-    /// The first element that cannot be decoded, or bytes that are no whole number of elements.
+    /// The first element that cannot be decoded, or bytes that are not a whole number of elements.
     pub fn decode(&self, encoded: &[u8]) -> Result<Vec<u8>, RunError> {
         self.decode_plan().run_to_vec(encoded)
     }
 
-    /// Encodes elements into a buffer for exactly as many.
+    /// Encodes elements into a buffer of exactly their number.
     ///
     /// # Errors
     /// As [`Chain::encode`], and a buffer of another length; the buffer's contents are then
@@ -271,7 +270,7 @@ impl Chain {
         self.encode_plan().run(decoded, encoded)
     }
 
-    /// Decodes elements into a buffer for exactly as many.
+    /// Decodes elements into a buffer of exactly their number.
     ///
     /// # Errors
     /// As [`Chain::decode`], and a buffer of another length; the buffer's contents are then

@@ -32,7 +32,7 @@ impl ByteOrder {
 /// ```
 ///
 /// # Errors
-/// Not a data type, or none of the 26 that the codecs work on.
+/// Not a data type, or not one of the 26 that the codecs support.
 pub fn from_json(json: &Value) -> Result<ElementType, MetadataError> {
     parse(Json::from(json).text())
 }
@@ -108,7 +108,7 @@ pub(crate) fn read(node: &Node<'_>) -> Result<(ElementType, Form), MetadataError
     Ok((element_type, Form::Object { configuration: configuration.is_some(), must_understand }))
 }
 
-/// The data type of a name, or what is wrong with it.
+/// The data type of a name, or the problem with the name.
 fn named(name: &str) -> Result<ElementType, String> {
     ElementType::from_name(name).ok_or_else(|| {
         format!(
@@ -120,7 +120,7 @@ fn named(name: &str) -> Result<ElementType, String> {
     })
 }
 
-/// The supported types nearest to one that is not, as the end of a sentence.
+/// The supported types nearest to an unsupported one, as the end of a sentence.
 fn nearest(name: &str) -> String {
     let nearest = match name {
         "bool" => "; the nearest is uint8, with other values",
@@ -165,7 +165,7 @@ fn similar(name: &str) -> String {
 
 /// Reads a `NumPy` data type string, as Zarr v2 has them: `<f4`, `>i2`, `|u1`, `f8`, also `float32`.
 ///
-/// The byte order is `None` where there is none to tell (one-byte elements) or none given.
+/// The byte order is `None` for one-byte elements, and if none is given.
 ///
 /// ```
 /// use zarr_recast::ElementType;

@@ -6,8 +6,8 @@ use thiserror::Error;
 use crate::Diagnostic;
 use crate::json::join;
 
-/// A JSON document, or a part of it, that has no meaning. Its text is one line: the place, for
-/// instance `codecs[1].configuration.scalar_map.encode[0][1]`, and what is wrong there.
+/// A JSON document, or a part of it, is invalid. The text is one line: the place, for instance
+/// `codecs[1].configuration.scalar_map.encode[0][1]`, and the problem there.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{path}{colon}{problem}", colon = if path.is_empty() { "" } else { ": " })]
 pub struct MetadataError {
@@ -26,14 +26,14 @@ impl MetadataError {
         &self.path
     }
 
-    /// The problem there, and a way out.
+    /// The problem, and a way out.
     #[must_use]
     pub fn problem(&self) -> &str {
         &self.problem
     }
 
-    /// The same error, for a document that is the part `parent` of a greater one: the place
-    /// `configuration.scale` becomes `codecs[1].configuration.scale` below `codecs[1]`.
+    /// The same error in a larger document, of which this one is the part `parent`: below `codecs[1]`, the
+    /// place `configuration.scale` becomes `codecs[1].configuration.scale`.
     #[must_use]
     pub fn below(self, parent: &str) -> Self {
         Self { path: join(parent, &self.path), problem: self.problem }
@@ -44,10 +44,10 @@ impl MetadataError {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// The metadata have no meaning.
+    /// The metadata are invalid.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
-    /// The fill value cannot be encoded, or does not come back from it.
+    /// The fill value cannot be encoded, or decodes to another value.
     #[error("fill_value: {0}")]
     FillValue(Diagnostic),
     /// The plan cannot be built: for instance, a level that this CPU lacks.
@@ -55,8 +55,8 @@ pub enum BindError {
     Build(#[from] BuildError),
 }
 
-/// What to change in the metadata so that an element can be encoded: what the error of a [`Chain`]
-/// leaves to say, for it names values and types alone. One line; no full stop.
+/// Says what to change in the metadata so that an element can be encoded. The error of a [`Chain`] itself
+/// names only values and types. One line without a full stop.
 ///
 /// ```
 /// use zarr_recast::{BindOptions, CastValue, Chain, ElementType, RunError, advice};
@@ -79,7 +79,7 @@ pub fn advice(error: &CastError) -> &'static str {
         }
         Reason::OutOfRange => "set out_of_range to clamp, or name the value in scalar_map",
         Reason::InexactDivision => "the data were not written with the scale of this scale_offset",
-        // Of scale_offset as well.
+        // Happens in scale_offset too.
         _ => "choose another scale or offset for scale_offset, or a wider data type",
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a fill value survives the way through a chain and back.
+//! Whether a fill value survives encoding and decoding by a chain.
 
 use std::fmt;
 
@@ -12,22 +12,22 @@ use crate::fill_value::to_json;
 
 /// How strict binding is about the fill value.
 ///
-/// A fill value that cannot be encoded is an error always, but in chains of legacy codecs, which do
-/// not encode it.
+/// A fill value that cannot be encoded is always an error, except in chains of legacy codecs, which do not
+/// encode it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FillCheck {
-    /// For arrays about to be created: a fill value must come back from the chain.
+    /// For arrays about to be created: the fill value must survive the chain.
     #[default]
     Enforce,
-    /// For arrays that exist: one that `cast_value` changes is an error, one that `scale_offset`
-    /// rounds is a diagnostic.
+    /// For existing arrays: a change by `cast_value` is an error, a rounding by `scale_offset` is a
+    /// diagnostic.
     Open,
     /// For reading arrays that other implementations wrote: every change is a diagnostic.
     Report,
 }
 
-/// Something about a bound chain that is no error but that its user should know.
+/// Not an error of a bound chain, but something that its user should know.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Diagnostic {
@@ -35,7 +35,7 @@ pub struct Diagnostic {
     pub kind: DiagnosticKind,
     /// One line for a reader.
     pub message: String,
-    /// The fill value after the way there and back, if it comes back.
+    /// The fill value after encoding and decoding, if both work.
     pub comes_back_as: Option<Scalar>,
     /// A fill value near the given one that survives.
     pub survivor: Option<Scalar>,
@@ -47,12 +47,12 @@ pub struct Diagnostic {
 pub enum DiagnosticKind {
     /// The fill value cannot be encoded.
     FillNotEncodable,
-    /// The fill value comes back from a cast as another value, or not at all.
+    /// A cast changes the fill value, or cannot decode it.
     FillChanged,
-    /// The fill value comes back from `scale_offset` with a rounding error.
+    /// `scale_offset` returns the fill value with a rounding error.
     FillInexact,
-    /// A cast changes the fill value that reaches it, but the chain as a whole gives it back;
-    /// implementations that check each codec by itself refuse such an array.
+    /// A cast changes the fill value that reaches it, but the whole chain restores it. Implementations
+    /// that check each codec alone refuse such an array.
     FillChangedWithin,
     /// numcodecs rounds where this chain does not.
     LegacyRounding,
@@ -70,8 +70,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Sends the fill value through all parts and back. Returns the encoded fill value, and what there is
-/// to say about it.
+/// Encodes and decodes the fill value with all parts. Returns the encoded fill value and diagnostics.
 pub(crate) fn check(
     parts: &[Part],
     fill: Scalar,
@@ -126,7 +125,7 @@ fn decode(parts: &[Part], encoded: Scalar) -> Result<Scalar, Failure<'_>> {
     })
 }
 
-/// Whether a fill value comes back.
+/// Whether a fill value survives.
 fn survives(parts: &[Part], fill: Scalar) -> bool {
     let encoded = encode(parts, fill).ok().and_then(|way| way.last().copied());
     let decoded = encoded.and_then(|encoded| decode(parts, encoded).ok());
@@ -171,7 +170,7 @@ fn not_encodable(fill: Scalar, failure: &Failure<'_>) -> Diagnostic {
     )
 }
 
-/// A cast that does not give back the value that reaches it.
+/// A cast that changes the value that reaches it.
 struct Loss<'a> {
     index: usize,
     part: &'a Part,
@@ -212,10 +211,10 @@ impl<'a> Loss<'a> {
         }
     }
 
-    /// The nearest fill value that survives: what the neighbours, in the target type, of the value
-    /// that reaches the cast decode to, and what its map names.
+    /// The nearest fill value that survives. Candidates: the decoded neighbours, in the target type, of the
+    /// value that reaches the cast, and the values in its map.
     fn nearest_survivor(&self, parts: &[Part], fill: Scalar) -> Option<Scalar> {
-        /// Enough of a map that may be long.
+        /// Entries of a long map that are tried.
         const KEYS: usize = 256;
         let Self { index, part, before, .. } = *self;
         let neighbours =
@@ -300,7 +299,7 @@ impl Part {
         self.encode.steps().iter().any(|step| matches!(step, Step::Cast(_)))
     }
 
-    /// A stored value for one more entry of the map: an end of the type, or the next that no entry has yet.
+    /// A stored value for another entry of the map: an end of the type, or the next one that no entry uses.
     fn free_code(&self, target: ElementType) -> Scalar {
         let is_signed = target.is_signed();
         let end = if is_signed { Scalar::min(target) } else { Scalar::max(target) };
@@ -349,7 +348,7 @@ fn run(plan: &Plan, value: Scalar) -> Result<Scalar, CastError> {
     let mut output = vec![0; target.size()];
     match plan.run(&value.to_ne_bytes(), &mut output) {
         Err(RunError::Element(error)) => Err(error),
-        // Of other errors there is none: both buffers hold one element.
+        // No other error is possible: both buffers hold one element.
         _ => Ok(Scalar::from_ne_bytes(target, &output).unwrap_or(value)),
     }
 }

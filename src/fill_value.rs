@@ -1,5 +1,5 @@
-//! Scalars in JSON: fill values, and with the same rules `offset`, `scale` and the entries of a
-//! `scalar_map`.
+//! Scalars in JSON: fill values, `offset`, `scale` and the entries of a `scalar_map`, with the same rules
+//! for all.
 
 use std::fmt;
 
@@ -71,15 +71,14 @@ pub fn to_json(scalar: Scalar) -> Value {
     if !scalar.is_finite() {
         return scalar.to_string().into();
     }
-    // A decimal is read through f64, which may round a second time where the shortest one lies close
-    // to the middle between two values; the f64 of the same value is exact.
+    // A decimal is read through f64, which may round a second time if the shortest decimal is close to the
+    // middle between two values. The f64 of the same value is exact.
     let reads_back = |number: &f64| float(element_type, *number) == Some(scalar);
     let shortest = scalar.to_string().parse::<f64>().ok().filter(reads_back);
     shortest.unwrap_or_else(|| scalar.to_f64()).into()
 }
 
-/// A scalar as it stands in metadata, before its type is known: the literal text of a JSON number or
-/// string.
+/// A scalar in metadata before its type is known: the literal text of a JSON number or string.
 ///
 /// ```
 /// use zarr_recast::{ElementType, JsonScalar};
@@ -95,7 +94,7 @@ impl JsonScalar {
     /// Keeps a JSON number or string as it is.
     ///
     /// # Errors
-    /// Anything else, and a number beyond every data type.
+    /// Anything else, and a number out of range for every data type.
     pub fn from_json<'a>(json: impl Into<Json<'a>>) -> Result<Self, MetadataError> {
         Self::read(&Node::root("", json.into().text())?)
     }
@@ -139,9 +138,9 @@ impl JsonScalar {
         &self.0
     }
 
-    /// The JSON value. A whole number that an f64 would round, such as `9007199254740993.0`, is
-    /// written without its point; and so is a fraction that an f64 rounds to a whole number, because
-    /// the shortest decimal of that may be another one.
+    /// The JSON value. A whole number that an f64 would round, such as `9007199254740993.0`, is written
+    /// without its point. So is a fraction that an f64 rounds to a whole number, because the shortest
+    /// decimal of that f64 may be another number.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let value: Value = serde_json::from_str(&self.0).unwrap_or(Value::Null);
@@ -157,7 +156,7 @@ impl JsonScalar {
             .unwrap_or(value)
     }
 
-    /// Whether it is a number that `NumPy` takes for an integer: one without point and exponent.
+    /// Whether `NumPy` reads it as an integer: a number without point and exponent.
     pub(crate) fn is_integer_literal(&self) -> bool {
         self.0.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit())
     }
@@ -208,7 +207,7 @@ pub(crate) fn read(element_type: ElementType, node: &Node<'_>) -> Result<Scalar,
     }
 }
 
-/// A JSON number as a scalar, or what is wrong with it.
+/// A JSON number as a scalar, or the problem with it.
 fn number(element_type: ElementType, text: &str) -> Result<Scalar, String> {
     let out_of_range = || {
         format!(
@@ -226,7 +225,10 @@ fn number(element_type: ElementType, text: &str) -> Result<Scalar, String> {
         Decimal::Whole(whole) => whole,
         Decimal::Fraction => {
             let text = shortened(text);
-            return Err(format!("{text} is not a whole number, and {element_type} has no others"));
+            return Err(format!(
+                "{text} is not a whole number, and {element_type} holds only whole \
+                                numbers"
+            ));
         }
         Decimal::Huge => return Err(out_of_range()),
     };
@@ -242,11 +244,11 @@ fn float(element_type: ElementType, number: f64) -> Option<Scalar> {
     Scalar::from(number).cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()
 }
 
-/// The value of a JSON number, as far as integers are concerned.
+/// The value of a JSON number, for integer types.
 enum Decimal {
     Whole(i128),
     Fraction,
-    /// Beyond every integer type.
+    /// Out of range for every integer type.
     Huge,
 }
 
@@ -270,7 +272,7 @@ fn decimal(text: &str) -> Decimal {
     let trailing = digits.len() - digits.trim_end_matches('0').len();
     let point = i128::try_from(trailing).unwrap_or(i128::MAX)
         - i128::try_from(fraction.len()).unwrap_or(i128::MAX);
-    // An exponent beyond i64 decides by its sign alone.
+    // Of an exponent out of range for i64, only the sign matters.
     let exponent = exponent.trim_start_matches('+').parse::<i64>().map(i128::from);
     let exponent = match exponent {
         Ok(exponent) => exponent + point,
@@ -290,7 +292,7 @@ fn decimal(text: &str) -> Decimal {
     }
 }
 
-/// A string as a scalar, or what is wrong with it.
+/// A string as a scalar, or the problem with it.
 fn constant(element_type: ElementType, text: &str) -> Result<Scalar, String> {
     let shown = shortened(&format!("{text:?}"));
     if element_type.is_integer() {

@@ -1,4 +1,4 @@
-//! Reading JSON level by level, so that every error knows its place and every number keeps its text.
+//! Reads JSON level by level, so that every error has its place and every number keeps its text.
 //!
 //! `serde_json::Value` would round `9007199254740993.0` and lose the place of an error; raw values
 //! keep both, and scanning past a raw value does not recurse, however deeply it is nested.
@@ -14,8 +14,8 @@ use crate::MetadataError;
 
 /// JSON as text, or as a value that is already parsed.
 ///
-/// Text is the better input: its numbers are read exactly, while a parsed [`Value`] holds every
-/// number with a point or an exponent as an f64.
+/// Prefer text: its numbers are read exactly. A parsed [`Value`] holds every number with a point or an
+/// exponent as an f64.
 #[derive(Clone, Debug)]
 pub struct Json<'a>(Cow<'a, str>);
 
@@ -43,7 +43,7 @@ impl Json<'_> {
     }
 }
 
-/// Most characters of a document that an error repeats.
+/// An error repeats at most this many characters of a document.
 const SHOWN: usize = 80;
 
 /// Text for an error: on one line, and shortened if it is long.
@@ -66,12 +66,12 @@ pub(crate) fn join(parent: &str, member: &str) -> String {
     }
 }
 
-/// Names in a row, for an error.
+/// A list of names, for an error.
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// One JSON value: its text, not yet read further, and its place.
+/// One JSON value: its unparsed text and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Node<'a> {
     path: String,
@@ -79,7 +79,7 @@ pub(crate) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The whole of a document, which stands at `path`.
+    /// A whole document at `path`.
     pub(crate) fn root(path: &str, text: &'a str) -> Result<Self, MetadataError> {
         match serde_json::from_str::<&RawValue>(text) {
             Ok(raw) => Ok(Self { path: path.to_owned(), text: raw.get() }),
@@ -90,7 +90,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A text that is known to be a JSON value, at no place.
+    /// A text that is known to be a JSON value, without a place.
     pub(crate) fn known(text: &'a str) -> Self {
         Self { path: String::new(), text }
     }
@@ -134,7 +134,7 @@ impl<'a> Node<'a> {
         if !self.is_string() {
             return Err(self.unexpected(expected));
         }
-        // A raw value is scanned, not decoded: an unpaired surrogate shows only here.
+        // A raw value is scanned, not decoded, so an unpaired surrogate is found only here.
         serde_json::from_str(self.text).map_err(|error| self.error(format!("not valid: {error}")))
     }
 
@@ -163,7 +163,7 @@ impl<'a> Node<'a> {
             .map(move |(index, raw)| Node { path: format!("{path}[{index}]"), text: raw.get() }))
     }
 
-    /// Reads the elements of an array one after another: they may be millions.
+    /// Reads the elements of an array one at a time, because there may be millions.
     pub(crate) fn for_each(
         &self,
         expected: &str,
@@ -175,7 +175,7 @@ impl<'a> Node<'a> {
         let mut refused = None;
         let mut index = 0;
         let elements = Elements(|element: &'a RawValue| {
-            // The place takes time to write, and only errors need it.
+            // Only errors need the place, which takes time to format.
             let result = read(Node::known(element.get()));
             refused = result.err().map(|error| error.below(&format!("{}[{index}]", self.path)));
             index += 1;
@@ -220,7 +220,7 @@ impl<'a> Object<'a> {
             .ok_or_else(|| MetadataError::new(join(&self.path, name), "missing; it is required"))
     }
 
-    /// Refuses what is left, `known` being the names of all members there can be.
+    /// Refuses the members that are left. `known` has the names of all possible members.
     pub(crate) fn finish(self, known: &[&str]) -> Result<(), MetadataError> {
         let Some((name, _)) = self.members.first() else { return Ok(()) };
         let problem = if known.contains(&name.as_str()) {
@@ -232,7 +232,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Deserialises an array by handing on its elements, until one is refused.
+/// Deserialises an array by passing on its elements until one is refused.
 struct Elements<F>(F);
 
 impl<'de, F: FnMut(&'de RawValue) -> bool> DeserializeSeed<'de> for Elements<F> {

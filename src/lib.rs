@@ -1,8 +1,8 @@
 //! The Zarr codecs `cast_value` and `scale_offset`: metadata in, a bound [`Chain`] out.
 //!
-//! Codecs are built from Rust values, or read from JSON, and bound once to a data type and a fill
-//! value; every refusal happens there. What runs afterwards is a [`Plan`] of `recast-kernels`, over any
-//! number of chunks or parts of chunks:
+//! Codecs are built from Rust values, or read from JSON, and bound once to a data type and a fill value.
+//! Invalid metadata are refused there. The bound [`Plan`] of `recast-kernels` then runs over any number
+//! of chunks or parts of chunks:
 //!
 //! ```
 //! use zarr_recast::{BindOptions, CastValue, Chain, ElementType, OutOfRange, ScaleOffset};
@@ -20,7 +20,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! From the metadata of an array, and over bytes:
+//! From the metadata of an array, with bytes for elements:
 //!
 //! ```
 //! use zarr_recast::Chain;
@@ -40,22 +40,22 @@
 //! # Ok(()) }
 //! ```
 //!
-//! `docs/semantics.md` has every decision where the Zarr specifications are silent, and the
-//! differences from other implementations.
+//! `docs/semantics.md` lists every decision where the Zarr specifications are silent, and the differences
+//! from other implementations.
 //!
 //! # Features
-//! Both are on unless they are left out with `default-features = false`; `std` is needed.
+//! Both are on by default; `std` is required.
 //! - `avx512`: kernels for AVX-512.
-//! - `small-types`: chains with `int2`, `int4`, `uint2`, `uint4` and the floats of 4, 6 and 8 bits. Without it
-//!   such a chain is refused when it is bound.
+//! - `small-types`: chains with `int2`, `int4`, `uint2`, `uint4` and the floats of 4, 6 and 8 bits. Without it,
+//!   binding such a chain is an error.
 //!
-//! To spread a run over threads, give a chain's [`Plan`] to `Plan::par_run` of `recast-kernels`, whose feature
-//! `rayon` has it.
+//! To use several threads, call `Plan::par_run` on a chain's [`Plan`]; it needs the feature `rayon` of
+//! `recast-kernels`.
 //!
 //! # Dependencies in signatures
 //! [`half`] (`f16` and `bf16` as elements) and [`bytemuck`] (the bound of [`Element`]) are re-exported;
-//! `serde_json::Value` stands for JSON that is parsed already. A new major version of one of them is a
-//! new breaking version of this crate.
+//! `serde_json::Value` is used for parsed JSON. A new major version of one of them is a breaking change of
+//! this crate.
 
 #![forbid(unsafe_code)]
 
@@ -77,10 +77,10 @@ pub use recast_kernels::{
     BuildError, CastError, Element, ElementType, FloatOverflow, Level, OutOfRange, ParseError,
     Plan, Reason, Rounding, RunError, Scalar,
 };
-// Their types and traits are in signatures here: `f16`, `bf16` and `Pod`.
+// Their types and traits are in this crate's signatures: `f16`, `bf16` and `Pod`.
 pub use recast_kernels::{bytemuck, half};
 
-/// Structs that may grow cannot be written out by others:
+/// Other crates cannot write out structs that may grow:
 ///
 /// ```compile_fail,E0639
 /// let _ = recast_kernels::Affine { offset: None, scale: None, overflow: Default::default() };
@@ -111,7 +111,7 @@ pub use recast_kernels::{bytemuck, half};
 /// let _ = zarr_recast::Diagnostic { kind, message, comes_back_as: None, survivor: None };
 /// ```
 ///
-/// Levels have no order, and it shows when nothing is written:
+/// Levels have no order, and an ignored result of a write is reported:
 ///
 /// ```compile_fail,E0277
 /// fn ordered<T: PartialOrd>(_: T) {}

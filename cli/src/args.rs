@@ -1,6 +1,6 @@
 //! The arguments of each command.
 
-// The documentation of arguments is printed as it stands, and flags are what they are.
+// The documentation of arguments is the help text, and each flag is a bool.
 #![allow(clippy::doc_markdown, clippy::struct_excessive_bools)]
 
 use std::path::PathBuf;
@@ -26,14 +26,14 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// The command with all its rules. Which options of `pack` exclude each other is what the library says.
+/// The command with all its rules. The library knows which options of `pack` exclude each other.
 pub(crate) fn command() -> clap::Command {
     let command = Cli::command().mut_subcommand("pack", |pack| {
         PackOptions::CONFLICTS.iter().fold(pack, |pack, (option, others)| {
             pack.mut_arg(option, |flag| flag.conflicts_with_all(*others))
         })
     });
-    // Chunks that stay as they are have the compressor that they have.
+    // Chunks that are not encoded again keep their compressor.
     command.mut_subcommand("migrate", |migrate| {
         migrate.mut_arg("compressor", |flag| flag.requires("reencode"))
     })
@@ -80,9 +80,9 @@ pub(crate) struct Man {
 #[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("goal").args(GOALS))]
 pub(crate) struct Pack {
-    /// The array to read: Zarr v1, v2 or v3, behind any codecs.
+    /// The array or group to read: Zarr v1, v2 or v3, with any codecs.
     pub(crate) input: PathBuf,
-    /// The Zarr v3 array to write.
+    /// The Zarr v3 array or group to write.
     pub(crate) output: PathBuf,
     /// The largest allowed |decoded − original| of any element.
     #[arg(long, short = 'e', value_name = "E", value_parser = non_negative, allow_negative_numbers = true)]
@@ -110,7 +110,7 @@ pub(crate) struct Pack {
     /// name. Each gets a stored code of its own and comes back bit for bit.
     #[arg(long, value_name = "V", num_args = 1.., value_parser = marker, allow_negative_numbers = true)]
     pub(crate) missing: Vec<JsonScalar>,
-    /// Keep no stored code for NaN in an array that has none.
+    /// Reserve no stored code for NaN in an array without NaN.
     #[arg(long)]
     pub(crate) no_nan: bool,
     /// Give infinities stored codes of their own.
@@ -129,11 +129,11 @@ pub(crate) struct Pack {
     #[arg(long, value_name = "LO,HI", value_parser = str::parse::<Percentiles>)]
     pub(crate) percentile: Option<Percentiles>,
     /// Reserves room for data to be appended later: every value from MIN to MAX can be stored within the
-    /// bound. By default spare codes are shared out to both sides of the data.
+    /// bound. By default, spare codes are split between both sides of the data.
     #[arg(long, num_args = 2, value_names = ["MIN", "MAX"], value_parser = scalar)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) range: Vec<JsonScalar>,
-    /// Fits the codecs to INPUT and these arrays together. Packed one after the other, all of them get the
+    /// Fits the codecs to INPUT and these arrays together. If each is packed with this list, all get the
     /// same codecs. In a group: the arrays whose names match (as with --include).
     #[arg(long, value_name = "ARRAY", num_args = 1.., conflicts_with_all = ["scale", "offset", "from_cf"])]
     pub(crate) scale_from: Vec<PathBuf>,
@@ -154,8 +154,8 @@ pub(crate) struct Pack {
     /// Without it every element is checked too, but in memory, before its chunk is compressed and written.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Where the codecs go in an array with shards. Inside: readers decode only the parts they need. auto:
-    /// inside, unless zarr-python could not open the array then.
+    /// Where the codecs go in an array with shards. inside: readers decode only the parts they need. auto:
+    /// inside, unless that keeps zarr-python from opening the array.
     #[arg(long, value_name = "auto|inside|outside", default_value = "auto")]
     #[arg(value_parser = str::parse::<ShardCodecs>)]
     pub(crate) shard_codecs: ShardCodecs,
@@ -163,16 +163,16 @@ pub(crate) struct Pack {
     /// missing_value, valid_* and _Unsigned into codecs over the same stored bytes.
     #[arg(long)]
     pub(crate) from_cf: bool,
-    /// The type of the values with --from-cf, float32 or float64; by default the one whose values are
-    /// CF's to the last bit.
+    /// The type of the values with --from-cf, float32 or float64; by default the one that reproduces CF's
+    /// values bit for bit.
     #[arg(long, value_name = "T", requires = "from_cf", value_parser = decoded_types())]
     pub(crate) decoded_type: Option<ElementType>,
     /// Writes nothing. Prints the codecs as JSON, and size and error estimated from a sample of the chunks;
     /// with --from-cf, how all elements would decode.
     #[arg(long, conflicts_with_all = ["verify", "report"])]
     pub(crate) dry_run: bool,
-    /// Writes a page with the report, the data before and after as maps, and plots of values, stored values
-    /// and errors.
+    /// Writes an HTML page with the report, the data before and after as maps, and plots of values, stored
+    /// values and errors.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// Leaves out the attribute `recast` that says where the values come from.
@@ -264,7 +264,7 @@ impl Pack {
 }
 
 impl Info {
-    /// Everything is shown: that is what it is for.
+    /// Shows everything: this report has no short form.
     pub(crate) fn show(&self) -> Show {
         Show { json: self.json, verbose: true, quiet: false }
     }
@@ -294,8 +294,8 @@ pub(crate) struct Group {
     /// Copies arrays that match. May be given several times.
     #[arg(long, value_name = "GLOB")]
     pub(crate) exclude: Vec<String>,
-    /// Packs coordinates too: arrays of one dimension with its name, and those that the attributes
-    /// coordinates and bounds name.
+    /// Packs coordinates too: one-dimensional arrays named like their dimension, and arrays named by the
+    /// attributes coordinates and bounds.
     #[arg(long, conflicts_with = "from_cf")]
     pub(crate) all: bool,
     /// Settings for single arrays: [[array]] tables with a name (a GLOB; the first that matches counts)
@@ -305,7 +305,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Whether any of it is given.
+    /// Whether any of these options is given.
     pub(crate) fn is_used(&self) -> bool {
         !self.include.is_empty() || !self.exclude.is_empty() || self.all || self.config.is_some()
     }
@@ -319,7 +319,7 @@ const GOALS: [&str; 4] = ["max_abs_error", "max_rel_error", "precision", "auto"]
 /// In a group, arrays without value codecs are copied as they are.
 #[derive(Args, Debug)]
 pub(crate) struct Unpack {
-    /// The array or group to read: Zarr v1, v2 or v3, behind any codecs.
+    /// The array or group to read: Zarr v1, v2 or v3, with any codecs.
     pub(crate) input: PathBuf,
     /// The Zarr v3 array or group to write.
     pub(crate) output: PathBuf,
@@ -360,7 +360,7 @@ pub(crate) struct Compare {
     pub(crate) b: PathBuf,
     #[command(flatten)]
     pub(crate) show: Show,
-    /// Writes a page with the table, both arrays as maps, and plots of values and errors.
+    /// Writes an HTML page with the table, both arrays as maps, and plots of values and errors.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// Replaces a file at --report.
@@ -369,16 +369,16 @@ pub(crate) struct Compare {
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Reads arrays even if their fill value does not survive its codecs, as zarr-python writes it.
+    /// Reads arrays even if their fill value does not survive the codecs; zarr-python writes such arrays.
     #[arg(long)]
     pub(crate) accept_fill_value: bool,
 }
 
 /// Turns arrays of Zarr v1 and v2, and codecs of numcodecs, into Zarr v3 with scale_offset and cast_value.
 ///
-/// The numcodecs codecs are fixedscaleoffset and astype. Writes new metadata over the same chunks wherever
-/// that gives the same values, and says why where it does not. The values before and after are compared,
-/// every bit of every element. A group is migrated with all that is in it.
+/// The numcodecs codecs are fixedscaleoffset and astype. Writes new metadata over the same chunks if that
+/// gives the same values, and else says why not. Every bit of every element is compared before and after.
+/// A group is migrated with everything in it.
 #[derive(Args, Debug)]
 pub(crate) struct Migrate {
     /// The array or group: Zarr v1, v2 or v3.
@@ -386,10 +386,10 @@ pub(crate) struct Migrate {
     /// The Zarr v3 array or group to write.
     #[arg(required_unless_present = "in_place")]
     pub(crate) output: Option<PathBuf>,
-    /// Replaces the metadata of INPUT, and keeps the old ones beside them as NAME.bak.
+    /// Replaces the metadata of INPUT, and keeps the old files beside the new ones as NAME.bak.
     #[arg(long, conflicts_with_all = ["output", "copy", "overwrite", "compressor"])]
     pub(crate) in_place: bool,
-    /// Copies chunks. By default both arrays share the files, as hard links, where the filesystem can.
+    /// Copies chunks. By default both arrays share the files, as hard links, if the filesystem can.
     #[arg(long)]
     pub(crate) copy: bool,
     /// Decodes everything and encodes it again, with --compressor.
@@ -407,7 +407,7 @@ pub(crate) struct Show {
     /// Prints the whole report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Prints the whole report rather than its most important lines.
+    /// Prints the whole report instead of its most important lines.
     #[arg(long, short, conflicts_with_all = ["json", "quiet"])]
     pub(crate) verbose: bool,
     /// Shows no progress and, without --json, no report.
@@ -418,16 +418,16 @@ pub(crate) struct Show {
 /// The arguments of every command that writes an array.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Common {
-    /// Replaces an array at OUTPUT, once the new one is whole.
+    /// Replaces an array at OUTPUT, once the new one is complete.
     #[arg(long)]
     pub(crate) overwrite: bool,
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// The memory that chunks may take, such as 500MB or 2GiB; fewer threads run if it is short.
+    /// The memory that chunks may take, such as 500MB or 2GiB; if it is short, fewer threads run.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_memory: Option<u64>,
-    /// Reads INPUT even if its fill value does not survive its codecs, as zarr-python writes it.
+    /// Reads INPUT even if its fill value does not survive the codecs; zarr-python writes such arrays.
     #[arg(long)]
     pub(crate) accept_fill_value: bool,
     /// How the chunks of OUTPUT are compressed.
@@ -452,7 +452,7 @@ pub(crate) struct Info {
 
 /// Writes the decoded elements to standard output: raw, little-endian, in C order.
 ///
-/// Refuses to write to a terminal, which would take bytes for commands.
+/// Refuses to write to a terminal, which would read the bytes as commands.
 #[derive(Args, Debug)]
 pub(crate) struct Cat {
     /// The array, or a group if ARRAY is given.
@@ -460,13 +460,13 @@ pub(crate) struct Cat {
     /// The path of an array in the group, such as deep/t2m. STORE/ARRAY in one word is the same, except for
     /// a URL with a query.
     pub(crate) array: Option<String>,
-    /// Writes a .npy file: NumPy's header, which says type and shape, and then the elements.
+    /// Writes a .npy file: NumPy's header with type and shape, and then the elements.
     #[arg(long)]
     pub(crate) npy: bool,
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Reads the array even if its fill value does not survive its codecs, as zarr-python writes it.
+    /// Reads the array even if its fill value does not survive the codecs; zarr-python writes such arrays.
     #[arg(long)]
     pub(crate) accept_fill_value: bool,
 }
@@ -539,7 +539,7 @@ fn size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A number of a list, behind which a path would be taken for one more.
+/// A number of a list. A path after the list would be read as another number.
 fn marker(text: &str) -> Result<JsonScalar, String> {
     scalar(text).map_err(|_| "a number is needed; INPUT and OUTPUT come before the list".to_owned())
 }

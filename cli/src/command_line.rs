@@ -1,4 +1,4 @@
-//! The command line, for pages that say how they were made. Inside Python the process has another one.
+//! The command line, for reports that show it. Inside Python, the process has another one.
 
 use std::ffi::OsString;
 use std::sync::OnceLock;

@@ -25,7 +25,7 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
         return pack_with(arguments, &arguments.group_job(rules(arguments)?));
     }
     if arguments.group.is_used() {
-        let text = "is no group, and --include, --exclude, --all and --config are for groups";
+        let text = "is not a group, and --include, --exclude, --all and --config are for groups";
         return Err(UsageError(format!("{} {text}", arguments.input.display())).into());
     }
     if arguments.from_cf {
@@ -34,7 +34,7 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
     pack_with(arguments, &arguments.job())
 }
 
-/// Runs a job of `recast pack`. A page about the output is put in its place with it.
+/// Runs a job of `recast pack`. The page of `--report` appears together with the output.
 fn pack_with<J: Job>(arguments: &Pack, job: &J) -> Result<()>
 where
     J::Report: Serialize + Packed,
@@ -104,12 +104,12 @@ pub(crate) fn verify(arguments: &Verify) -> Result<()> {
     let printed = print_comparison(arrays, &report);
     match report.failure() {
         None => printed,
-        // The judgement stands whether anybody reads the table or not.
+        // The result does not depend on whether the table can be printed.
         Some(failure) => bail!(failure),
     }
 }
 
-/// Whether groups are to be compared; one beside an array is an error that names both.
+/// Whether to compare groups; comparing a group with an array is an error that names both.
 fn are_groups(arguments: &Compare) -> bool {
     is_group(&arguments.a) || is_group(&arguments.b)
 }
@@ -118,7 +118,7 @@ fn print_comparison(arguments: &Compare, report: &CompareReport) -> Result<()> {
     print(report, arguments.show, || render::compare::table(report).into())
 }
 
-/// Compares two arrays, and writes the page that is asked for.
+/// Compares two arrays, and writes the page of `--report`.
 fn run_comparison(arguments: &Compare, tolerance: Option<AllClose>) -> Result<CompareReport> {
     let place = PagePlace::of(arguments.report.as_deref(), arguments.overwrite)?;
     let charts = place.is_some();

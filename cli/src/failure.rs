@@ -16,7 +16,7 @@ const USAGE: u8 = 2;
 /// Ended by Ctrl-C, as shells number it.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Arguments that make no sense together, as only the command itself can tell.
+/// Arguments that make no sense together; only the command itself can detect that.
 #[derive(Debug)]
 pub(crate) struct UsageError(pub(crate) String);
 
@@ -28,37 +28,37 @@ impl std::fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Prints what clap has to say: help, or an error with the usage.
+/// Prints the help, or an error with the usage, from clap.
 pub(crate) fn usage(error: &clap::Error) -> u8 {
     let printed = error.print();
     if error.use_stderr() {
         return USAGE;
     }
     match printed {
-        // A reader of the help that has gone away needs no telling.
+        // If the reader of the help has gone away, that is not an error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => FAILED,
         _ => 0,
     }
 }
 
-/// Leaves it to [`guarded`], here and in the library, to tell of a panic, unless a developer asks for its backtrace.
+/// Silences panics, which [`guarded`] reports, here and in the library, unless a developer asks for backtraces.
 pub(crate) fn quiet_panics() {
     if std::env::var_os("RUST_BACKTRACE").is_none_or(|value| value == "0") {
         panic::set_hook(Box::new(|_| {}));
     }
 }
 
-/// Turns a panic, which is a mistake of this program, into an error.
+/// Turns a panic, which is a bug in this program, into an error.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-        Err(anyhow!("a mistake in recast: {}", text.unwrap_or("without a reason")))
+        Err(anyhow!("a bug in recast: {}", text.unwrap_or("without a reason")))
     })
 }
 
-/// Prints an error: one of usage as clap does, with the usage of the command, any other on one line. A reader of
-/// standard output that has gone away is none.
+/// Prints an error: a usage error as clap does, with the usage of the command, any other on one line. It is not an
+/// error if the reader of standard output has gone away.
 pub(crate) fn report(error: &anyhow::Error, recast: &clap::Command, name: &str) -> u8 {
     if is_reader_gone(error) {
         return 0;
@@ -70,7 +70,7 @@ pub(crate) fn report(error: &anyhow::Error, recast: &clap::Command, name: &str) 
             usage(&command.error(ClapErrorKind::ArgumentConflict, text))
         }
         status => {
-            // The status says it, too, where nothing can be written.
+            // If nothing can be written, the exit status still shows the failure.
             let _ = writeln!(io::stderr(), "recast: {text}");
             status
         }
@@ -94,7 +94,7 @@ fn is_reader_gone(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Most characters of an error; what others write can repeat a whole document.
+/// An error has at most this many characters; messages of other crates can repeat a whole document.
 const LONGEST: usize = 1500;
 
 fn one_line(text: &str) -> String {

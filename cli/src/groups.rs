@@ -27,7 +27,7 @@ pub(crate) fn info(arguments: &Info) -> Result<()> {
     print(&info, arguments.show(), || render::info::group(&info).into())
 }
 
-/// Compares two groups. What cannot be compared is an error, and with a tolerance also what is over it.
+/// Compares two groups. Arrays that cannot be compared are an error, and so are arrays over the tolerance.
 pub(crate) fn compare(arguments: &Compare, tolerance: Option<AllClose>) -> Result<()> {
     let place = PagePlace::of(arguments.report.as_deref(), arguments.overwrite)?;
     let charts = place.is_some();
@@ -42,7 +42,7 @@ pub(crate) fn compare(arguments: &Compare, tolerance: Option<AllClose>) -> Resul
     let printed = print(&report, arguments.show, || render::compare::group(&report).into());
     match report.failure() {
         None => printed,
-        // The judgement stands whether anybody reads the table or not.
+        // The result does not depend on whether the table can be printed.
         Some(failure) => bail!(failure),
     }
 }

@@ -22,7 +22,7 @@ use args::{Cli, Command};
 
 /// Runs the command with its name and its arguments; returns the exit status.
 ///
-/// It takes the signals and the panic hook of the process for itself.
+/// It replaces the signal handlers and the panic hook of the process.
 #[must_use]
 pub fn run(arguments: &[OsString]) -> u8 {
     command_line::keep(arguments);

@@ -1,4 +1,4 @@
-//! `recast completions` and `recast man`: made from the arguments themselves.
+//! `recast completions` and `recast man`: generated from the arguments.
 
 use std::io::Write;
 
@@ -19,8 +19,10 @@ pub(crate) fn page(arguments: &Man) -> Result<()> {
     command.build();
     if let Some(name) = &arguments.command {
         let commands: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-        let unknown =
-            UsageError(format!("{name} is no command; there are {}", commands.join(", ")));
+        let unknown = UsageError(format!(
+            "{name} is not a command; the commands are {}",
+            commands.join(", ")
+        ));
         let found = command.find_subcommand(name).ok_or(unknown)?;
         command = found.clone().display_name(format!("recast-{name}"));
     }

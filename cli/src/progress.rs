@@ -51,7 +51,7 @@ impl Progress for Bars {
     }
 }
 
-/// For a job that cleans up after itself.
+/// For jobs that clean up after themselves.
 fn runtime(threads: Option<u16>, show: Show) -> Result<Runtime> {
     let progress: Option<Arc<dyn Progress>> =
         if show.quiet { None } else { Some(Arc::new(Bars::default())) };
@@ -83,7 +83,7 @@ impl Cat {
     }
 }
 
-/// The flag that Ctrl-C sets, so that a job can clean up after itself. A second Ctrl-C does not wait for that.
+/// The flag that Ctrl-C sets, so that a job can clean up. A second Ctrl-C ends the process at once.
 fn interruption() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&flag);
@@ -96,7 +96,7 @@ fn interruption() -> Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-/// Ends the process on Ctrl-C: for commands that leave nothing to clean up.
+/// Ends the process on Ctrl-C, for commands with nothing to clean up.
 pub(crate) fn exit_when_interrupted() -> Result<()> {
     let handle = || std::process::exit(INTERRUPTED.into());
     ctrlc::set_handler(handle).context("signals cannot be handled")

@@ -11,7 +11,7 @@ use crate::progress::exit_when_interrupted;
 use crate::standard_output::standard_output;
 use crate::stream::stream;
 
-/// Bytes of input that are worked on at once.
+/// Bytes of input that are processed at once.
 const PIECE: usize = 1 << 20;
 
 pub(crate) fn run(arguments: &Raw) -> Result<()> {
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Raw) -> Result<()> {
     stream(&little_endian(plan)?, PIECE, &mut io::stdin().lock(), &mut standard_output())
 }
 
-/// The same plan over elements that are little-endian whatever the machine is.
+/// The same plan over little-endian elements on every machine.
 fn little_endian(plan: &Plan) -> Result<Plan> {
     let swap = cfg!(target_endian = "big");
     let steps = plan.steps().iter().cloned();

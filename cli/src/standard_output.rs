@@ -1,4 +1,4 @@
-//! Standard output, and what it means that nobody reads it.
+//! Standard output, and the case that nobody reads it.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ impl std::fmt::Display for ReaderGone {
 
 impl std::error::Error for ReaderGone {}
 
-/// Standard output, whose broken pipe is a [`ReaderGone`], and so not that of a connection.
+/// Standard output. Its broken pipe is a [`ReaderGone`], which distinguishes it from a broken connection.
 pub(crate) fn standard_output() -> impl Write {
     struct Output(io::StdoutLock<'static>);
 

@@ -1,12 +1,12 @@
-//! A plan over a stream of raw elements, piece by piece.
+//! Runs a plan over a stream of raw elements, piece by piece.
 
 use std::io::{self, Read, Write};
 
 use anyhow::{Context, Result, bail};
 use recast_kernels::{Plan, RunError};
 
-/// Runs a plan over everything that `input` has, in memory of a few times `piece` bytes, of which there
-/// must be room for an element.
+/// Runs a plan over all of `input`, in memory of a few times `piece` bytes. A piece must have room for an
+/// element.
 pub(crate) fn stream(
     plan: &Plan,
     piece: usize,
@@ -16,7 +16,7 @@ pub(crate) fn stream(
     let (from, to) = (plan.source().size(), plan.target().size());
     let mut buffer = vec![0; piece];
     let mut converted = vec![0; piece / from * to];
-    // Elements converted so far, and the bytes of the buffer that hold what was read beyond them.
+    // Elements converted so far, and bytes of the buffer with input after them.
     let (mut elements, mut filled) = (0, 0);
     loop {
         let space = buffer.get_mut(filled..).unwrap_or_default();
@@ -26,7 +26,7 @@ pub(crate) fn stream(
             Err(error) => return Err(error).context("standard input"),
         };
         filled += read;
-        // Short reads are gathered, so that a slow writer costs no tiny runs.
+        // Short reads are gathered, so that a slow writer does not cause tiny runs.
         if read > 0 && filled < buffer.len() {
             continue;
         }

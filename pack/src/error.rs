@@ -1,14 +1,14 @@
-//! Errors: one type for callers of the library, and how the modules inside tell its kinds.
+//! Errors: one type for callers of the library, and the kinds that its modules distinguish.
 
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 
 use anyhow::anyhow;
 
-/// Inside the library, before a job hands an error to its caller.
+/// The result inside the library, before a job returns an error to its caller.
 pub(crate) use anyhow::Result;
 
-/// Why a job did not do what it was asked to.
+/// Why a job failed.
 ///
 /// Its text names the value, the place and a way out. Causes follow by [`std::error::Error::source`].
 pub struct Error(anyhow::Error);
@@ -20,12 +20,12 @@ pub enum ErrorKind {
     Options,
     /// [`crate::Runtime::interrupt`] was set.
     Interrupted,
-    /// All else: the array, the place, the bound.
+    /// Everything else: the array, the place, the bound.
     Failed,
 }
 
 impl Error {
-    /// The error as the library's own functions have it.
+    /// The error inside the library.
     pub(crate) fn into_inner(self) -> anyhow::Error {
         self.0
     }
@@ -91,12 +91,12 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Turns a panic into an error. Decoders that are not ours panic on some broken chunks, for instance
-/// on a shard whose index points beyond the file.
+/// Turns a panic into an error. Decoders of other crates panic on some broken chunks, for instance a shard
+/// whose index points beyond the file.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-        Err(anyhow!("a codec gave up: {}", text.unwrap_or("without a reason")))
+        Err(anyhow!("a codec failed: {}", text.unwrap_or("without a reason")))
     })
 }

@@ -1,4 +1,4 @@
-//! How reports write scalars: as fill values are written in Zarr metadata.
+//! Writes scalars in reports like fill values in Zarr metadata.
 
 use recast_kernels::{ElementType, Scalar};
 use serde::ser::{Serialize, Serializer};

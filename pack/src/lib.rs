@@ -1,7 +1,7 @@
 //! Packs Zarr arrays into small integers within an error bound, checks and unpacks them.
 //!
-//! This is the library behind the `recast` command: it does all the work, and leaves arguments, progress
-//! bars, rendering and exit codes to its caller. It prints nothing, and never ends the process.
+//! This is the library behind the `recast` command. It leaves arguments, progress bars, rendering and exit codes
+//! to its caller. It prints nothing, and never ends the process.
 //!
 //! ```
 //! # use recast_pack::{AllClose, CompareJob, Job, PackJob, PackOptions, Runtime};
@@ -32,8 +32,8 @@
 //!
 //! # Where things are
 //! Jobs and their reports are at the root of the crate. Inside, each folder uses only those before it:
-//! `options` (how to pack), `io` (stores, arrays read by chunks, writers, metadata), `scan` (what an array
-//! holds), `check` (judging decoded elements), `choose` (candidates for codecs), `jobs`.
+//! `options` (how to pack), `io` (stores, arrays read by chunks, writers, metadata), `scan` (range and
+//! statistics of an array), `check` (checks decoded elements), `choose` (candidates for codecs), `jobs`.
 
 #![forbid(unsafe_code)]
 

@@ -11,17 +11,17 @@ use rayon::prelude::*;
 use crate::error::{Interrupted, Result};
 use crate::text::bytes;
 
-/// How a job runs, whatever it does. `Runtime::default()` uses every processor, sets no limit to memory
-/// and tells nobody.
+/// How any job runs. `Runtime::default()` uses every processor, does not limit memory and reports no
+/// progress.
 #[derive(Clone, Default)]
 pub struct Runtime {
     /// Threads to work with; one for each processor if `None`.
     pub threads: Option<u16>,
-    /// Bytes that chunks in work may take. Fewer threads run if it is short.
+    /// Bytes that the chunks being processed may take. If they are few, fewer threads run.
     pub max_memory: Option<u64>,
-    /// Reads arrays even if their fill value does not survive their codecs, as zarr-python writes some.
+    /// Reads arrays even if their fill value does not survive the codecs; zarr-python writes such arrays.
     pub accept_fill_value: bool,
-    /// Is told how far a job is.
+    /// Gets the progress of a job.
     pub progress: Option<Arc<dyn Progress>>,
     /// A job ends with an error soon after this becomes true, and removes what it has written.
     pub interrupt: Arc<AtomicBool>,
@@ -44,11 +44,11 @@ impl fmt::Debug for Runtime {
     }
 }
 
-/// Is told how far a job is. Passes follow one another; they do not overlap.
+/// Gets the progress of a job. Passes follow one another; they do not overlap.
 pub trait Progress: Send + Sync {
     /// A pass over chunks begins.
     fn begin(&self, pass: &Pass);
-    /// So many units more are done. Called from any thread.
+    /// This many more units are done. Called from any thread.
     fn advance(&self, units: u64);
     /// The pass has ended, also if it failed.
     fn end(&self);
@@ -61,7 +61,7 @@ pub struct Pass {
     pub name: &'static str,
     /// Whether units are bytes of decoded elements; otherwise they are chunks.
     pub is_in_bytes: bool,
-    /// Units in all.
+    /// The total number of units.
     pub total: u64,
 }
 
@@ -71,7 +71,7 @@ impl Pass {
         Self { name, is_in_bytes: false, total: 0 }
     }
 
-    /// A pass over so many bytes.
+    /// A pass over this many bytes.
     pub(crate) fn over_bytes(name: &'static str, bytes: u64) -> Self {
         Self { name, is_in_bytes: bytes > 0, total: bytes }
     }
@@ -83,7 +83,7 @@ impl From<&'static str> for Pass {
     }
 }
 
-/// What a chunk takes while it is worked on.
+/// The memory that a chunk takes while it is processed.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkMemory {
     /// The array, for errors.
@@ -93,10 +93,10 @@ pub(crate) struct ChunkMemory {
     pub(crate) decoded: u64,
 }
 
-/// Chunks per thread that are worked on before their results are folded.
+/// Chunks per thread that are processed before their results are folded.
 const BATCH: u64 = 64;
 
-/// The threads, and who is told of progress.
+/// The threads, and the receiver of progress.
 pub(crate) struct Workers {
     pool: rayon::ThreadPool,
     progress: Option<Arc<dyn Progress>>,
@@ -120,8 +120,8 @@ impl Workers {
         Self::with_threads(runtime, runtime.threads)
     }
 
-    /// As [`Self::new`], with no more threads than can each hold a chunk of any of these arrays within
-    /// the memory that is allowed.
+    /// As [`Self::new`], with at most as many threads as can each hold a chunk of any of these arrays in the
+    /// allowed memory.
     pub(crate) fn within(
         runtime: &Runtime,
         chunks: impl IntoIterator<Item = Result<Option<ChunkMemory>>>,
@@ -149,8 +149,8 @@ impl Workers {
         self.pool.install(work)
     }
 
-    /// Does `work` for each number below `count`, in parallel, and folds the results in order; so the
-    /// outcome, also a failure, does not depend on the threads.
+    /// Does `work` for each number below `count`, in parallel, and folds the results in order. So the
+    /// result, also a failure, does not depend on the threads.
     pub(crate) fn run<T: Send>(
         &self,
         pass: impl Into<Pass>,
@@ -216,11 +216,11 @@ impl Workers {
     }
 }
 
-/// A chunk is held as it is stored, decoded, encoded, and as it will be stored. None of these is much
-/// larger than decoded.
+/// Four forms of a chunk are in memory: stored, decoded, encoded, and stored again. None is much larger than
+/// the decoded one.
 const COPIES: u64 = 4;
 
-/// The number of threads for which the memory is enough.
+/// The number of threads for which there is enough memory.
 fn affordable(most: u64, threads: Option<u16>, chunk: &ChunkMemory) -> Result<u16> {
     let threads = threads.map_or_else(
         || std::thread::available_parallelism().map_or(1, |count| count.get() as u64),

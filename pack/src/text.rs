@@ -1,4 +1,4 @@
-//! Numbers as messages and reports show them.
+//! Formats numbers for messages and reports.
 
 use std::fmt::Write;
 
@@ -58,7 +58,7 @@ pub fn measured(number: f64) -> String {
     text
 }
 
-/// A scale or an offset as it is in metadata; 1 without one.
+/// A scale or an offset as in metadata; 1 if there is none.
 #[must_use]
 pub fn scalar_text(value: Option<Scalar>) -> String {
     value.map_or_else(|| "1".to_owned(), |value| to_json(value).to_string())

@@ -1,4 +1,4 @@
-//! Plans run over `NumPy` arrays of any layout.
+//! Runs plans over `NumPy` arrays of any layout.
 
 use std::mem::MaybeUninit;
 
@@ -12,7 +12,7 @@ use zarr_recast::{Plan, RunError};
 
 use crate::errors::run_error;
 
-/// Bytes of input and output from which it pays to let other threads run.
+/// From this many bytes of input and output on, the GIL is released.
 const DETACH: usize = 1 << 16;
 
 type Array<'py> = Bound<'py, PyUntypedArray>;
@@ -23,7 +23,7 @@ pub(crate) fn input<'py>(object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     if let Ok(array) = object.cast::<PyUntypedArray>() {
         if !array.is_exact_instance_of::<PyUntypedArray>() && array.hasattr("mask")? {
             return Err(PyTypeError::new_err(
-                "a masked array has no single meaning here; give its filled() values",
+                "masked arrays are ambiguous here; pass array.filled(…)",
             ));
         }
         return Ok(array.clone());
@@ -92,21 +92,21 @@ pub(crate) fn bytes<'a>(array: &'a Array<'_>, element_size: usize) -> PyResult<&
         return Ok(&[]);
     }
     // SAFETY: a contiguous array owns or borrows `length` bytes from `start` on, and `array` keeps them
-    // alive. That no other thread writes to them meanwhile is left to the caller.
+    // alive. The caller ensures that no other thread writes to them meanwhile.
     Ok(unsafe { std::slice::from_raw_parts(block.start.cast_const(), block.length) })
 }
 
-/// Whether memory was written to before.
+/// Whether memory has been written to before.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Memory {
-    /// Never: the system clears each page as it is touched, which leaves it in the caches, past which stores
-    /// for long outputs would go.
+    /// Never: the system clears each page on first use, which leaves it in the caches, and non-temporal stores
+    /// for long outputs would bypass them.
     Fresh,
     /// Perhaps.
     Known,
 }
 
-/// Bytes of fresh output that a plan runs over at once: less than those from which it stores past the caches.
+/// Bytes of fresh output per run of a plan: fewer than those from which it uses non-temporal stores.
 const FRESH: usize = 16 << 20;
 
 /// Runs a plan over an input and the output's bytes, which need not be initialised.
@@ -157,7 +157,7 @@ pub(crate) fn run(
         }
         return run_contiguous(plan, &c_ordered(input)?, output, memory);
     }
-    // Elements of the same order in memory; an error, though, must be the first one in C order.
+    // The elements have the same order in memory, but the error must be the first one in C order.
     if input.is_fortran_contiguous()
         && output.is_fortran_contiguous()
         && run_contiguous(plan, input, output, memory).is_ok()
@@ -189,8 +189,8 @@ fn run_contiguous(
         return run_contiguous(plan, &copy, output, memory);
     }
     // SAFETY: a contiguous array owns or borrows `length` bytes from `start` on, and `input` keeps
-    // them alive. They do not overlap the output. That no other thread writes to them meanwhile is
-    // left to the caller, as in NumPy's own loops, which release the GIL too.
+    // them alive. They do not overlap the output. The caller ensures that no other thread writes to
+    // them meanwhile, as for NumPy's own loops, which release the GIL too.
     let from = unsafe { std::slice::from_raw_parts(source.start.cast_const(), source.length) };
     // SAFETY: as above, and the output is writeable; its bytes need not be initialised.
     let to = unsafe { std::slice::from_raw_parts_mut(target.start.cast(), target.length) };

@@ -17,29 +17,28 @@ use crate::plans::{self, Number, with_bytes};
 
 /// A sequence of codecs bound to a data type and a fill value.
 ///
-/// Binding refuses what has no meaning; after that only elements can fail. A chain runs its codecs in
-/// one pass, works on any part of an array, can be used by several threads at once and pickled.
+/// Binding refuses invalid metadata; after that only elements can fail. A chain runs its codecs in one pass,
+/// works on any part of an array, can be used by several threads at once, and can be pickled.
 ///
 /// Parameters
 /// ----------
 /// data_type : str, dtype or type
 ///     The data type of decoded arrays.
 /// codecs : str or iterable
-///     The ``codecs`` member of array metadata with nothing but ``scale_offset``, ``cast_value`` and
-///     their legacy counterparts of numcodecs: as JSON text, or as dictionaries or codecs with
-///     ``to_dict``.
+///     The ``codecs`` member of array metadata: only ``scale_offset``, ``cast_value`` and their legacy
+///     counterparts of numcodecs, as JSON text, dictionaries, or codecs with ``to_dict``.
 /// fill_value : scalar or str, optional
-///     The array's fill value. Without one, none is checked or transformed.
+///     The array's fill value. Without it, no fill value is checked or encoded.
 /// fill_check : str, optional
-///     ``enforce``: a fill value that does not come back from the codecs is an error. ``open``: a
-///     rounding error of ``scale_offset`` is not. ``report``: nothing is but what cannot be encoded,
-///     and ``diagnostics`` tells.
+///     ``enforce``: a fill value that does not survive the codecs is an error. ``open``: the same, except
+///     for a rounding error of ``scale_offset``. ``report``: only a fill value that cannot be encoded is an
+///     error; ``diagnostics`` reports other changes.
 /// float_overflow : str, optional
 ///     As in ``scale_offset_encode``.
 #[pyclass(frozen, module = "zarr_recast")]
 pub(crate) struct Chain {
     bound: zarr_recast::Chain,
-    /// As given to the constructor, for pickling.
+    /// As passed to the constructor, for pickling.
     codecs: String,
     fill_value: Option<Py<PyAny>>,
     fill_check: String,
@@ -48,7 +47,7 @@ pub(crate) struct Chain {
     decode: Plans,
 }
 
-/// The same steps for each byte order of input and output, bound as they are needed.
+/// The same steps for each byte order of input and output, bound when needed.
 #[derive(Default)]
 struct Plans([OnceLock<Plan>; 4]);
 
@@ -248,7 +247,7 @@ fn read_fill_check(name: &str) -> PyResult<FillCheck> {
     }
 }
 
-/// Reads a scalar of the type bit by bit, anything else by the rules of fill values in JSON.
+/// Reads a scalar of the type bit for bit, anything else by the rules of fill values in JSON.
 pub(crate) fn read_fill_value(
     element_type: ElementType,
     value: &Bound<'_, PyAny>,
@@ -290,7 +289,7 @@ pub(crate) fn check_codec(json: &str) -> PyResult<()> {
     Codec::from_json(json).map(drop).map_err(|error| metadata_error(&error))
 }
 
-/// The value as a `NumPy` scalar of its type, bit by bit.
+/// The value as a `NumPy` scalar of its type, bit for bit.
 pub(crate) fn to_numpy(py: Python<'_>, scalar: Scalar) -> PyResult<Bound<'_, PyAny>> {
     let bytes = PyBytes::new(py, &scalar.to_ne_bytes());
     let dtype = descr(py, scalar.element_type())?;

@@ -1,4 +1,4 @@
-//! Surveys of `NumPy` arrays, and the codecs that `recast-pack` chooses by them.
+//! Surveys of `NumPy` arrays, and the codecs that `recast-pack` chooses from them.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::chain::{read_data_type, read_fill_value, to_numpy};
 use crate::dtypes::elements;
 use crate::errors::pack_error;
 
-/// Bytes that a thread surveys at once of an array that has no chunks.
+/// Bytes of an array without chunks that a thread surveys at once.
 const SPAN: usize = 16 << 20;
-/// Bytes that are encoded, decoded and compared at once; they stay in the cache meanwhile.
+/// Bytes that are encoded, decoded and compared at once; they fit the cache.
 const PIECE: usize = 256 << 10;
 
 fn options(json: &str) -> PyResult<PackOptions> {
@@ -40,7 +40,7 @@ fn block<'a>(array: &'a Bound<'_, PyUntypedArray>, expected: ElementType) -> PyR
 pub(crate) struct Surveyor {
     inner: recast_pack::Surveyor,
     element_type: ElementType,
-    /// As given, for pickling.
+    /// As passed to the constructor, for pickling.
     arguments: (Py<PyAny>, String, String, u64),
 }
 
@@ -65,7 +65,7 @@ impl Surveyor {
         Ok(Self { inner: surveyor, element_type, arguments })
     }
 
-    /// What a block holds. An array without chunks is `whole`; several threads survey it.
+    /// The survey of a block. An array without chunks is `whole`; several threads survey it.
     #[pyo3(signature = (block, *, whole=false))]
     fn survey(
         &self,
@@ -78,7 +78,7 @@ impl Surveyor {
         let found = py.detach(|| {
             let spans: Result<Vec<_>, _> =
                 bytes.par_chunks(span).map(|span| self.inner.survey(span)).collect();
-            // In their order, so that the outcome does not depend on the threads.
+            // In order, so that the result does not depend on the threads.
             spans?.iter().try_fold(self.inner.survey(&[])?, Found::merge)
         });
         found.map(Survey::from).map_err(|error| pack_error(py, &error))
@@ -95,7 +95,7 @@ impl Surveyor {
     }
 }
 
-/// What some blocks of an array hold. Those of all blocks add up, in any order and from any process.
+/// The survey of some blocks of an array. Surveys add up, in any order and from any process.
 #[pyclass(frozen, module = "zarr_recast._core")]
 #[derive(Clone)]
 pub(crate) struct Survey(Arc<Found>);
@@ -115,7 +115,7 @@ impl Survey {
         Ok(found.into())
     }
 
-    /// What both hold together.
+    /// The sum of both surveys.
     fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         let merged = Found::clone(&self.0).merge(&other.0);
         merged.map(Self::from).map_err(|error| pack_error(py, &error))
@@ -128,19 +128,19 @@ impl Survey {
     }
 }
 
-/// Codecs for an array. It can be sent to other processes, which choose again.
+/// Codecs for an array. Sent to another process, it chooses them again.
 #[pyclass(frozen, module = "zarr_recast._core")]
 pub(crate) struct Choice {
     chosen: Chosen,
     survey: Survey,
     options: String,
-    /// Candidates before this one that some element refuted.
+    /// The number of earlier candidates that some element refuted.
     refuted: usize,
 }
 
 #[pymethods]
 impl Choice {
-    /// What has been chosen by a survey after so many candidates were refuted.
+    /// The choice for a survey after this many candidates were refuted.
     #[new]
     fn new(
         py: Python<'_>,
@@ -181,7 +181,7 @@ impl Choice {
             .transpose()
     }
 
-    /// What is wrong with an element of a block, if anything is.
+    /// The problem with an element of a block, if there is one.
     fn check(&self, py: Python<'_>, block: &Bound<'_, PyUntypedArray>) -> PyResult<Option<String>> {
         let element_type = self.chosen.fill_value.element_type();
         let bytes = self::block(block, element_type)?;
@@ -200,8 +200,8 @@ impl Choice {
     }
 }
 
-/// Choose codecs by a survey. `check` is given each candidate that the survey does not prove right, and says what is wrong
-/// with an element, if anything is.
+/// Choose codecs from a survey. `check` gets each candidate that the survey does not prove right, and returns the
+/// problem with an element, if there is one.
 #[pyfunction]
 pub(crate) fn choose(
     py: Python<'_>,

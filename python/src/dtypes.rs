@@ -1,4 +1,4 @@
-//! `NumPy` data types, and the element types they stand for.
+//! `NumPy` data types and their element types.
 
 use std::ffi::c_int;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 use zarr_recast::{ElementType, MetadataError, data_type};
 
-/// How elements lie in memory.
+/// The layout of elements in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Elements {
     pub(crate) element_type: ElementType,
@@ -18,13 +18,13 @@ pub(crate) struct Elements {
     pub(crate) swapped: bool,
 }
 
-/// User-defined data types get larger numbers, one each as they are registered.
+/// User-defined data types get larger numbers when they are registered.
 const FIRST_USER_DEFINED: c_int = 256;
 
 /// The numbers of user-defined data types that have been seen, at most one for each element type.
 static USER_DEFINED: Mutex<Vec<(c_int, ElementType)>> = Mutex::new(Vec::new());
 
-/// What the elements of an array of this data type are.
+/// The element type and byte order of a data type.
 pub(crate) fn elements(descr: &Bound<'_, PyArrayDescr>) -> PyResult<Elements> {
     let number = descr.num();
     let element_type = match (descr.kind(), descr.itemsize()) {

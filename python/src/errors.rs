@@ -1,4 +1,4 @@
-//! What a run may fail with, as Python exceptions.
+//! Errors of runs, as Python exceptions.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ pub(crate) fn run_error(py: Python<'_>, error: &RunError, shape: &[usize]) -> Py
     }
 }
 
-/// The exception for what `recast-pack` refuses.
+/// The exception for an error of `recast-pack`.
 pub(crate) fn pack_error(py: Python<'_>, error: &recast_pack::Error) -> PyErr {
     static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let exception = FUNCTION
@@ -31,7 +31,7 @@ fn cast_error(py: Python<'_>, error: &CastError, shape: &[usize]) -> PyResult<Py
     // The text begins with the index in the slice that was run.
     let problem = text.split_once(": ").map_or(text.as_str(), |(_, problem)| problem);
     let CastError { value, target, .. } = error;
-    // Of the operations of scale_offset, in the words that users of zarr-python know.
+    // For operations of scale_offset, zarr-python's words.
     let problem = match error.reason {
         Reason::Overflow => &format!(
             "{target} {value} becomes a value outside the range of dtype {target} ({} to {}); \

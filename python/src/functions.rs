@@ -40,16 +40,16 @@ fn run_into(
 /// arr : array_like
 ///     The elements, in any memory layout and byte order.
 /// target_dtype : str, dtype or type
-///     The name of a data type as Zarr or NumPy has it, or a NumPy or ml_dtypes data type.
+///     The Zarr or NumPy name of a data type, or a NumPy or ml_dtypes data type.
 /// rounding_mode : str
 ///     ``nearest-even``, ``towards-zero``, ``towards-positive``, ``towards-negative`` or
 ///     ``nearest-away``.
 /// out_of_range_mode : str, optional
-///     What becomes of a rounded value beyond the range: ``clamp``, or ``wrap`` towards an integer
-///     type. Without it, such an element is an error.
+///     How a rounded value out of range is treated: ``clamp``, or ``wrap`` for an integer type. Without
+///     it, such an element is an error.
 /// scalar_map_entries : mapping or iterable of pairs, optional
-///     Inputs and the outputs that they get before anything else. The first entry whose input is
-///     equal to an element decides it; a NaN is equal to every NaN.
+///     Inputs and their outputs, applied before anything else. The first entry whose input equals an
+///     element counts; a NaN equals every NaN.
 ///
 /// Returns
 /// -------
@@ -61,9 +61,9 @@ fn run_into(
 /// CastError
 ///     An element cannot be cast: the first one in C order.
 /// ValueError
-///     An argument has no meaning.
+///     An argument is invalid.
 /// TypeError
-///     An argument is of the wrong kind, or a data type none of the 26.
+///     An argument is of the wrong kind, or a data type is not one of the 26.
 #[pyfunction]
 #[pyo3(signature = (
     arr, *, target_dtype, rounding_mode, out_of_range_mode=None, scalar_map_entries=None
@@ -89,26 +89,26 @@ pub(crate) fn cast_array<'py>(
 /// arr : array_like
 ///     The elements, in any memory layout and byte order.
 /// out : numpy.ndarray
-///     An array of the same shape, in any memory layout and byte order. It may overlap ``arr``. What
-///     it holds after an error is unspecified.
+///     An array of the same shape, in any memory layout and byte order. It may overlap ``arr``. Its
+///     contents after an error are unspecified.
 /// rounding_mode : str
 ///     ``nearest-even``, ``towards-zero``, ``towards-positive``, ``towards-negative`` or
 ///     ``nearest-away``.
 /// out_of_range_mode : str, optional
-///     What becomes of a rounded value beyond the range: ``clamp``, or ``wrap`` towards an integer
-///     type. Without it, such an element is an error.
+///     How a rounded value out of range is treated: ``clamp``, or ``wrap`` for an integer type. Without
+///     it, such an element is an error.
 /// scalar_map_entries : mapping or iterable of pairs, optional
-///     Inputs and the outputs that they get before anything else. The first entry whose input is
-///     equal to an element decides it; a NaN is equal to every NaN.
+///     Inputs and their outputs, applied before anything else. The first entry whose input equals an
+///     element counts; a NaN equals every NaN.
 ///
 /// Raises
 /// ------
 /// CastError
 ///     An element cannot be cast: the first one in C order.
 /// ValueError
-///     An argument has no meaning.
+///     An argument is invalid.
 /// TypeError
-///     An argument is of the wrong kind, or a data type none of the 26.
+///     An argument is of the wrong kind, or a data type is not one of the 26.
 #[pyfunction]
 #[pyo3(signature = (arr, out, *, rounding_mode, out_of_range_mode=None, scalar_map_entries=None))]
 pub(crate) fn cast_array_into<'py>(
@@ -136,8 +136,8 @@ fn affine(
 
 /// Subtract an offset and multiply by a scale, into a new array.
 ///
-/// Each operation is rounded once, in the arithmetic of the array's own data type; a parameter that
-/// is not given is an operation that is not done.
+/// Each operation is rounded once, in the arithmetic of the array's own data type. Without a parameter, its
+/// operation is skipped.
 ///
 /// Parameters
 /// ----------
@@ -148,12 +148,13 @@ fn affine(
 /// scale : int, float or str, optional
 ///     Multiplied by when given; not 0.
 /// float_overflow : str, optional
-///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it is not.
+///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it becomes
+///     infinite.
 ///
 /// Raises
 /// ------
 /// CastError
-///     A result, or what comes before it, is no value of the data type.
+///     A result, or an intermediate one, is not a value of the data type.
 #[pyfunction]
 #[pyo3(signature = (arr, *, offset=None, scale=None, float_overflow=None))]
 pub(crate) fn scale_offset_encode<'py>(
@@ -167,8 +168,8 @@ pub(crate) fn scale_offset_encode<'py>(
 
 /// Subtract an offset and multiply by a scale, into an array of the same data type.
 ///
-/// Each operation is rounded once, in the arithmetic of the array's own data type; a parameter that
-/// is not given is an operation that is not done.
+/// Each operation is rounded once, in the arithmetic of the array's own data type. Without a parameter, its
+/// operation is skipped.
 ///
 /// Parameters
 /// ----------
@@ -181,12 +182,13 @@ pub(crate) fn scale_offset_encode<'py>(
 /// scale : int, float or str, optional
 ///     Multiplied by when given; not 0.
 /// float_overflow : str, optional
-///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it is not.
+///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it becomes
+///     infinite.
 ///
 /// Raises
 /// ------
 /// CastError
-///     A result, or what comes before it, is no value of the data type.
+///     A result, or an intermediate one, is not a value of the data type.
 #[pyfunction]
 #[pyo3(signature = (arr, out, *, offset=None, scale=None, float_overflow=None))]
 pub(crate) fn scale_offset_encode_into<'py>(
@@ -202,8 +204,8 @@ pub(crate) fn scale_offset_encode_into<'py>(
 
 /// Divide by a scale and add an offset, into a new array.
 ///
-/// Each operation is rounded once, in the arithmetic of the array's own data type; a parameter that
-/// is not given is an operation that is not done.
+/// Each operation is rounded once, in the arithmetic of the array's own data type. Without a parameter, its
+/// operation is skipped.
 ///
 /// Parameters
 /// ----------
@@ -214,12 +216,13 @@ pub(crate) fn scale_offset_encode_into<'py>(
 /// scale : int, float or str, optional
 ///     Divided by when given; not 0.
 /// float_overflow : str, optional
-///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it is not.
+///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it becomes
+///     infinite.
 ///
 /// Raises
 /// ------
 /// CastError
-///     A result, or what comes before it, is no value of the data type.
+///     A result, or an intermediate one, is not a value of the data type.
 #[pyfunction]
 #[pyo3(signature = (arr, *, offset=None, scale=None, float_overflow=None))]
 pub(crate) fn scale_offset_decode<'py>(
@@ -233,8 +236,8 @@ pub(crate) fn scale_offset_decode<'py>(
 
 /// Divide by a scale and add an offset, into an array of the same data type.
 ///
-/// Each operation is rounded once, in the arithmetic of the array's own data type; a parameter that
-/// is not given is an operation that is not done.
+/// Each operation is rounded once, in the arithmetic of the array's own data type. Without a parameter, its
+/// operation is skipped.
 ///
 /// Parameters
 /// ----------
@@ -247,12 +250,13 @@ pub(crate) fn scale_offset_decode<'py>(
 /// scale : int, float or str, optional
 ///     Divided by when given; not 0.
 /// float_overflow : str, optional
-///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it is not.
+///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it becomes
+///     infinite.
 ///
 /// Raises
 /// ------
 /// CastError
-///     A result, or what comes before it, is no value of the data type.
+///     A result, or an intermediate one, is not a value of the data type.
 #[pyfunction]
 #[pyo3(signature = (arr, out, *, offset=None, scale=None, float_overflow=None))]
 pub(crate) fn scale_offset_decode_into<'py>(

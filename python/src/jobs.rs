@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 use crate::errors::pack_error;
 
-/// How often a job looks whether Python has been interrupted.
+/// How often a job checks whether Python has been interrupted.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// What is to be done.
+/// The job to do.
 #[derive(Deserialize)]
 #[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
 enum Request {
@@ -52,7 +52,7 @@ pub(crate) fn run_job(py: Python<'_>, request: &str) -> PyResult<String> {
         && !pack.rules.is_empty()
         && !is_group(&pack.source)
     {
-        let text = "is no group, and a dictionary of options is for the arrays of a group";
+        let text = "is not a group, and a dictionary of options is for the arrays of a group";
         return Err(PyValueError::new_err(format!("{} {text}", pack.source.display())));
     }
     let interrupt = Arc::new(AtomicBool::new(false));
@@ -73,7 +73,7 @@ pub(crate) fn run_job(py: Python<'_>, request: &str) -> PyResult<String> {
     match result {
         Ok(Ok(report)) => Ok(report.to_string()),
         Ok(Err(error)) => Err(pack_error(py, &error)),
-        Err(_) => Err(PyValueError::new_err("a mistake in zarr_recast: the job panicked")),
+        Err(_) => Err(PyValueError::new_err("a bug in zarr_recast: the job panicked")),
     }
 }
 
@@ -134,7 +134,7 @@ impl Pack {
 
 /// Run the `recast` command; returns its exit status.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // made of a Python list
+#[allow(clippy::needless_pass_by_value)] // converted from a Python list
 pub(crate) fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| zarr_recast_cli::run(&arguments))
 }

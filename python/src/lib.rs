@@ -1,7 +1,7 @@
 //! The extension module `zarr_recast._core`: `NumPy` arrays in, plans of `recast-kernels` over them,
 //! `NumPy` arrays out. Everything numeric is in those plans.
 
-// What is documented for Python is written as Python reads it.
+// Doc comments of Python objects use Python's conventions.
 #![allow(clippy::doc_markdown)]
 
 mod arrays;

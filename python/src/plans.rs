@@ -13,7 +13,7 @@ use zarr_recast::{
 
 use crate::dtypes::{Elements, metadata_error};
 
-/// A number, or a string such as `"NaN"`, as it was given.
+/// A number, or a string such as `"NaN"`, in the form given.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Number {
     Integer(i64),
@@ -111,13 +111,13 @@ pub(crate) struct Request {
     pub(crate) operation: Operation,
 }
 
-/// Plans kept; a program uses few, and binding one takes microseconds.
+/// The number of cached plans; a program uses few, and binding one takes microseconds.
 const KEPT: usize = 256;
 
 static PLANS: LazyLock<Mutex<HashMap<Request, Plan>>> = LazyLock::new(Mutex::default);
 
 impl Request {
-    /// The plan, bound now or kept from an earlier call.
+    /// The plan, bound now or cached by an earlier call.
     pub(crate) fn plan(self) -> PyResult<Plan> {
         let lock = || PLANS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = lock().get(&self) {
@@ -171,7 +171,7 @@ impl Request {
     }
 }
 
-/// Adds what the byte orders of input and output ask for.
+/// Adds byte swaps for the byte orders of input and output.
 pub(crate) fn with_bytes(builder: PlanBuilder, source: Elements, target: Elements) -> PlanBuilder {
     builder.swap_input_bytes(source.swapped).swap_output_bytes(target.swapped)
 }

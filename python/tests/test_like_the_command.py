@@ -183,7 +183,7 @@ def test_an_arrays_own_bound_takes_the_place_of_another_kind_for_all(group, tmp_
 @pytest.mark.parametrize(
     ("options", "match"),
     [({}, "nothing says"), ({"max_error": 1}, "max-error"), ({"max_abs_error": 1e-30}, "larger"),
-     ({"max_abs_error": "x"}, "max_abs_error is 'x'"), ({"max_abs_error": {"p": 1}}, "is no group")],
+     ({"max_abs_error": "x"}, "max_abs_error is 'x'"), ({"max_abs_error": {"p": 1}}, "is not a group")],
 )  # fmt: skip
 def test_what_cannot_be_packed_says_why_and_leaves_nothing(group, tmp_path, options, match):
     before = sorted(tmp_path.iterdir())

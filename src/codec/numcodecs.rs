@@ -165,8 +165,8 @@ impl FixedScaleOffset {
             .collect();
         let diagnostic = (!target.is_integer()).then(|| {
             let message = format!(
-                "numcodecs rounds to whole numbers before it stores {target}; reading is the same, \
-                 but what is encoded here keeps its fractions"
+                "numcodecs rounds to whole numbers before it stores {target}; decoding is the \
+                 same, but elements encoded here keep their fractions"
             );
             Diagnostic::new(DiagnosticKind::LegacyRounding, message)
         });

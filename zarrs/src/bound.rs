@@ -14,7 +14,7 @@ use zarrs::plugin::ExtensionName;
 
 use crate::element_error::{ElementError, Operation};
 
-/// Where the elements of a run stand in their chunk, for error messages.
+/// Where the elements of a run are in their chunk, for error messages.
 #[derive(Clone, Copy)]
 pub(crate) enum Place<'a> {
     /// They are a whole chunk of this shape.
@@ -36,7 +36,7 @@ impl Place<'_> {
     }
 }
 
-/// How codecs are bound, beside what their metadata say.
+/// How codecs are bound, in addition to their metadata.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Settings {
     /// The user's choice, if there is one.
@@ -46,13 +46,13 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Whether codecs bound like this and then ones bound like `next` can be bound as one, like `next`.
+    /// Whether codecs bound like this, followed by codecs bound like `next`, can be bound together, like `next`.
     pub(crate) fn can_precede(&self, next: &Self) -> bool {
         !self.swap_encoded_bytes && self.options == next.options
     }
 }
 
-/// Some codecs that follow each other, with all that zarrs may ask of them.
+/// Some successive codecs, with everything that zarrs may ask of them.
 #[derive(Debug)]
 pub(crate) struct Bound {
     codecs: Vec<Codec>,
@@ -63,7 +63,7 @@ pub(crate) struct Bound {
     encoded_fill_value: FillValue,
     fill_value_survives_bitwise: bool,
     refused_for_writing: Option<String>,
-    /// The last codecs that followed these, and all of them as one.
+    /// The last codecs that followed these, and both fused.
     followed_by: Mutex<Option<(Arc<Bound>, Arc<Bound>)>>,
 }
 
@@ -95,8 +95,8 @@ impl Bound {
             let mut diagnostics = chain.diagnostics().iter();
             diagnostics.find(|diagnostic| diagnostic.kind == DiagnosticKind::FillChanged).map(|d| {
                 format!(
-                    "{}: fill_value: {d}; zarrs_recast::fused judges it together with the codecs next \
-                     to this one, and BindOptions::fill_check = Report lets it pass",
+                    "{}: fill_value: {d}; zarrs_recast::fused checks it together with the codecs \
+                     next to this one, and BindOptions::fill_check = Report lets it pass",
                     names(&codecs)
                 )
             })
@@ -121,7 +121,7 @@ impl Bound {
         })
     }
 
-    /// These codecs and then `next`, bound as one, to run in one pass; `None` if they cannot be.
+    /// These codecs and then `next`, bound together to run in one pass; `None` if that is impossible.
     pub(crate) fn followed_by(&self, next: &Arc<Self>) -> Option<Arc<Self>> {
         if !self.settings.can_precede(&next.settings) {
             return None;
@@ -161,8 +161,8 @@ impl Bound {
         self.fill_value_survives_bitwise
     }
 
-    /// Refuses a fill value that a cast changes: in a chunk that is written, elements that are not
-    /// would read as something else than in a chunk that is missing.
+    /// Refuses a fill value that a cast changes: an unwritten element would read differently in a
+    /// written chunk and in a missing one.
     pub(crate) fn check_for_writing(&self) -> Result<(), CodecError> {
         match &self.refused_for_writing {
             Some(problem) => Err(CodecError::Other(problem.clone())),
@@ -188,8 +188,8 @@ impl Bound {
             .map_err(|error| self.error(Operation::Decoding, error, place))
     }
 
-    /// Decodes a run of the elements of a chunk of this shape, from element `first` on, into memory for
-    /// exactly as many, whose contents are unspecified after an error.
+    /// Decodes a run of the elements of a chunk of this shape, from element `first` on, into memory of
+    /// exactly their size. The contents are unspecified after an error.
     pub(crate) fn decode_into(
         &self,
         encoded: &[u8],
@@ -218,7 +218,7 @@ impl Bound {
     }
 }
 
-/// Runs a plan, without new memory where the elements' own serves.
+/// Runs a plan, in place if the elements' own memory fits.
 fn run(plan: &Plan, elements: Cow<'_, [u8]>) -> Result<Vec<u8>, RunError> {
     match elements {
         Cow::Owned(mut elements) if plan.source().size() == plan.target().size() => {
@@ -229,7 +229,7 @@ fn run(plan: &Plan, elements: Cow<'_, [u8]>) -> Result<Vec<u8>, RunError> {
     }
 }
 
-/// The data type of what `codecs` make of elements of `data_type`.
+/// The data type to which `codecs` encode elements of `data_type`.
 pub(crate) fn encoded_data_type(
     codecs: &[Codec],
     data_type: &DataType,

@@ -1,4 +1,4 @@
-//! Refuses, when an array is built, what codecs would refuse at the first write.
+//! Finds, when an array is built, the errors of the first write.
 
 use std::sync::Arc;
 
@@ -39,12 +39,12 @@ pub fn build<TStorage: ?Sized>(
     Ok(array)
 }
 
-/// Checks an array that is about to be written: its data type and its fill value on their way through
-/// the codecs, those inside shards too. zarrs asks codecs only when elements are read or written.
+/// Checks an array that is about to be written: whether the codecs, also those inside shards, accept its data
+/// type and fill value. zarrs asks codecs only when elements are read or written.
 ///
 /// # Errors
-/// What the first write would fail with: a data type that a codec cannot take, a parameter that is no
-/// value of the type that reaches it, a fill value that cannot be encoded or that a cast changes.
+/// The error of the first write: a data type that a codec does not accept, a parameter that is not a value of
+/// the type that reaches its codec, a fill value that cannot be encoded or that a cast changes.
 pub fn check<TStorage: ?Sized>(array: &Array<TStorage>) -> Result<(), ArrayCreateError> {
     let refused = |error: CodecError| {
         ArrayCreateError::CodecsCreateError(PluginCreateError::Other(error.to_string()))
@@ -71,7 +71,7 @@ fn check_chain(
         .map_or(Ok(()), |inner| check_chain(&inner, &data_type, &fill_value))
 }
 
-/// The codecs inside the shards of a sharding codec, made again from their metadata.
+/// The codecs inside the shards of a sharding codec, rebuilt from their metadata.
 fn inner_chain(codec: &Arc<dyn ArrayToBytesCodecTraits>) -> Option<CodecChain> {
     let sharding: &ShardingCodec = codec.as_any().downcast_ref()?;
     CodecChain::from_metadata(&configuration(sharding)?.codecs).ok()

@@ -23,11 +23,11 @@ use crate::bound::{self, Bound, Place, Settings};
 use crate::fuse::Replacements;
 use crate::partial::Partial;
 
-/// Bound codecs are kept for this many pairs of data type and fill value. One array needs two: its own,
-/// and the zero that zarrs puts in the fill value's place when it only asks for the concurrency.
+/// Bound codecs are cached for this many pairs of data type and fill value. One array needs two: its own, and
+/// a fill value of zero, which zarrs uses when it asks only for the concurrency.
 const CACHED: usize = 4;
 
-/// How a codec is called in the metadata of the two Zarr versions; empty where it has no name.
+/// The names of a codec in the metadata of the two Zarr versions; empty if it has none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Names {
     pub(crate) v3: &'static str,
@@ -48,7 +48,7 @@ impl Names {
     }
 }
 
-/// Tells one codec of an array from another.
+/// Identifies a codec of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CodecId(u64);
 
@@ -59,9 +59,9 @@ impl CodecId {
     }
 }
 
-/// One of the codecs of this crate, as it stands in an array's metadata.
+/// One of the codecs of this crate, as in an array's metadata.
 ///
-/// zarrs makes it of metadata; for an `ArrayBuilder` it is made of a codec of `zarr-recast`:
+/// zarrs creates it from metadata. For an `ArrayBuilder`, convert a codec of `zarr-recast`:
 ///
 /// ```
 /// use zarrs::array::{ArrayBuilder, data_type};
@@ -81,17 +81,17 @@ impl CodecId {
 /// # Ok(()) }
 /// ```
 ///
-/// zarrs hands data type and fill value to every call; the codec is bound to them once.
+/// zarrs passes data type and fill value to every call; the codec is bound to them once.
 #[derive(Debug)]
 pub struct RecastCodec {
     id: CodecId,
-    /// What it runs: itself, or in a fused array its successors too, or nothing after such a codec.
+    /// The codecs that it runs: itself; in a fused array its successors too; none after such a codec.
     codecs: Vec<Codec>,
     names: Names,
     configuration: Configuration,
     settings: Settings,
     bound: RwLock<Vec<Arc<Bound>>>,
-    /// The last data type, and what it becomes.
+    /// The last data type and its encoded type.
     encoded_data_type: RwLock<Option<(DataType, DataType)>>,
 }
 
@@ -107,7 +107,7 @@ impl RecastCodec {
         Self { id, codecs, names, configuration, settings, bound, encoded_data_type }
     }
 
-    /// What stands for this codec in the metadata, and runs `codecs`.
+    /// A codec with the metadata of this one that runs `codecs`.
     pub(crate) fn running(&self, codecs: Vec<Codec>, settings: Settings) -> Self {
         Self::new(codecs, self.names, self.configuration.clone(), settings)
     }
@@ -225,7 +225,7 @@ impl CodecTraits for RecastCodec {
 }
 
 impl ArrayCodecTraits for RecastCodec {
-    /// One thread: a chunk takes less time than starting another would.
+    /// One thread: a chunk takes less time than starting another thread.
     fn recommended_concurrency(
         &self,
         _shape: &[NonZeroU64],
@@ -271,11 +271,11 @@ impl ArrayToArrayCodecTraits for RecastCodec {
         Ok(encoded)
     }
 
-    /// The encoded fill value; zero where the fill value cannot be encoded.
+    /// The encoded fill value; zero if the fill value cannot be encoded.
     ///
-    /// That is no error here, because zarrs also asks for a fill value that is not the array's (always
-    /// zero bytes, when it plans its concurrency). Every call that touches elements has the array's own
-    /// fill value and refuses it.
+    /// That is not an error here, because zarrs also asks with a fill value that is not the array's (zero
+    /// bytes, when it plans its concurrency). Every call that touches elements has the array's own fill
+    /// value and refuses it.
     fn encoded_fill_value(
         &self,
         decoded_data_type: &DataType,

@@ -28,9 +28,9 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The first element that codecs cannot encode or decode, and where it stands.
+/// The first element that codecs cannot encode or decode, and its place.
 ///
-/// zarrs hands it on inside its own errors, whose `source()` is the [`CastError`];
+/// zarrs passes it on inside its own errors, whose `source()` is the [`CastError`];
 /// [`ElementError::of`] takes it out:
 ///
 /// ```
@@ -54,7 +54,7 @@ impl fmt::Display for Operation {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ElementError {
-    /// The names of the codecs, for instance `scale_offset + cast_value` where they run as one.
+    /// The names of the codecs, for instance `scale_offset + cast_value` if they are fused.
     pub codecs: String,
     /// The operation.
     pub operation: Operation,
@@ -84,7 +84,7 @@ impl ElementError {
         }
     }
 
-    /// The same error with the chunk named, where it is about an element.
+    /// The same error, naming the chunk if it is about an element.
     pub(crate) fn in_chunk(error: ArrayError, chunk: &[u64]) -> ArrayError {
         match Self::of(&error) {
             Some(element) => {

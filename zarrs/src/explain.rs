@@ -4,8 +4,7 @@ use recast_kernels::ElementType;
 use zarrs::array::ArrayCreateError;
 use zarrs::plugin::{PluginCreateError, PluginUnsupportedError};
 
-/// Codecs that zarrs has behind a cargo feature: their names without a prefix, and the feature. As of zarrs
-/// 0.23.
+/// Codecs of zarrs 0.23 that need a cargo feature: their names without a prefix, and the feature.
 const FEATURES: [(&str, &str); 15] = [
     ("adler32", "adler32"),
     ("bitround", "bitround"),
@@ -79,8 +78,8 @@ pub fn explain(error: &ArrayCreateError) -> String {
     format!("{text}; {way_out}")
 }
 
-/// Whether an error is about this name. zarrs does not tell the name but in its text, so the same error is
-/// made of the name and compared, whatever the wording.
+/// Whether an error is about this name. zarrs gives the name only in its text, so an error with the name is
+/// created and compared; this works for any wording.
 fn is_about(error: &PluginUnsupportedError, name: &str, kind: &str) -> bool {
     PluginUnsupportedError::new(name.to_owned(), kind.to_owned()).to_string() == error.to_string()
 }

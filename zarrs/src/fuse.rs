@@ -1,4 +1,4 @@
-//! Codecs next to each other, run as one.
+//! Runs neighbouring codecs in one pass.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Once};
@@ -19,19 +19,18 @@ use zarrs::plugin::{ExtensionAliasesV3, PluginCreateError, ZarrVersion};
 use crate::codec::{CodecId, RecastCodec};
 use crate::whole_shards::WholeShards;
 
-/// The same array, whose neighbouring codecs of this crate run as one: `scale_offset` and
-/// `cast_value` in one pass over a chunk, without the elements between them in memory. So do codecs
-/// inside shards, in one pass over each chunk of a shard.
+/// The same array, with neighbouring codecs of this crate fused: `scale_offset` and `cast_value` run in one
+/// pass over a chunk, without intermediate elements in memory. Codecs inside shards are fused too.
 ///
-/// Elements, chunks and metadata are the same as without. The first codec of each group does the work
-/// of all, the others pass on what they get.
+/// Elements, chunks and metadata do not change. The first codec of each group does the work of all; the others
+/// pass elements on.
 ///
-/// Whether the fill value survives is asked of the group as a whole, so one that a cast rounds and
-/// `scale_offset` restores is no obstacle to writing.
+/// The fill value must survive the group as a whole, so a value that a cast rounds and `scale_offset` restores
+/// can be written.
 ///
-/// Give options (`CodecOptions`, `ArrayMetadataOptions`, those of other crates' codecs) to the fused array:
-/// zarrs tells nobody which an array has, so where codecs inside shards are fused it has the global ones
-/// again. `docs/zarrs_proposal.md` in this project's repository says what in zarrs would change that.
+/// Set options (`CodecOptions`, `ArrayMetadataOptions`, those of other crates' codecs) on the fused array. zarrs
+/// does not expose an array's options, so if codecs inside shards are fused, the array has the global ones
+/// again. `docs/zarrs_proposal.md` in this project's repository proposes a change to zarrs.
 ///
 /// ```
 /// use zarrs::array::Array;
@@ -58,7 +57,7 @@ pub fn fused<TStorage: ?Sized>(array: Array<TStorage>) -> Array<TStorage> {
     }
 }
 
-/// The codec that replaces others, on its way through zarrs to them.
+/// The codecs that replace others, passed to them through zarrs.
 pub(crate) struct Replacements(Vec<(CodecId, Arc<RecastCodec>)>);
 
 impl Replacements {
@@ -91,7 +90,7 @@ impl Replacements {
         }
         let mut ids: Vec<CodecId> = replacements.iter().map(|(id, _)| *id).collect();
         ids.sort_unstable();
-        // A builder may be given one codec twice; then it does not tell its place.
+        // A builder may be given the same codec twice; then the codec does not identify its place.
         let is_told = ids.windows(2).all(|pair| pair[0] != pair[1]);
         (is_told && !replacements.is_empty()).then_some(Self(replacements))
     }
@@ -111,11 +110,11 @@ impl Replacements {
 }
 
 thread_local! {
-    /// The codec that `with_fused_shards` wants in the array that it makes.
+    /// The codec for the array that `with_fused_shards` creates.
     static PREPARED: RefCell<Option<Arc<dyn ArrayToBytesCodecTraits>>> = const { RefCell::new(None) };
 }
 
-/// Makes zarrs ask `PREPARED` for a sharding codec first. It is empty but while `with_fused_shards` makes
+/// Makes zarrs ask `PREPARED` for a sharding codec first. It is empty except while `with_fused_shards` creates
 /// an array, in its thread.
 fn register_prepared() {
     static ONCE: Once = Once::new();
@@ -131,8 +130,8 @@ fn register_prepared() {
     });
 }
 
-/// The array with codecs that are neighbours inside shards fused; `None` if there are none. It is made of
-/// its metadata, for zarrs replaces no codec of an array.
+/// The array with neighbouring codecs inside shards fused; `None` if there are none. It is created from the
+/// metadata, because zarrs cannot replace a codec of an array.
 fn with_fused_shards<TStorage: ?Sized>(array: &Array<TStorage>) -> Option<Array<TStorage>> {
     let codecs = array.codecs();
     let sharding = fused_sharding(codecs.array_to_bytes_codec())?;
@@ -155,8 +154,8 @@ fn with_fused_shards<TStorage: ?Sized>(array: &Array<TStorage>) -> Option<Array<
     })
 }
 
-/// A sharding codec with its neighbouring codecs fused, made from its metadata: zarrs hands out neither
-/// the codecs inside a shard nor a way to replace them.
+/// A sharding codec with neighbouring inner codecs fused, created from its metadata: zarrs gives no access to the
+/// codecs inside a shard.
 pub(crate) fn fused_sharding(
     codec: &Arc<dyn ArrayToBytesCodecTraits>,
 ) -> Option<Arc<dyn ArrayToBytesCodecTraits>> {
@@ -205,8 +204,8 @@ pub(crate) fn configuration(sharding: &ShardingCodec) -> Option<ShardingCodecCon
     }
 }
 
-/// The options that a sharding codec was given. zarrs does not tell them but in `Debug`, in which those
-/// with each order are looked for; `None`, and the shard stays as it is, if it is none of them.
+/// The options of a sharding codec. zarrs gives them only in its `Debug` output, which is searched for the options
+/// of each order. `None` if none is found; the shard then stays as it is.
 fn options_of(sharding: &ShardingCodec) -> Option<ShardingCodecOptions> {
     let text = format!("{sharding:?}");
     [SubchunkWriteOrder::Unordered, SubchunkWriteOrder::C, SubchunkWriteOrder::Random]

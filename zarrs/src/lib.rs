@@ -1,4 +1,4 @@
-//! The Zarr codecs `cast_value` and `scale_offset` for [`zarrs`]: exact, fused, whole chunks and parts.
+//! The Zarr codecs `cast_value` and `scale_offset` for [`zarrs`]: exact, in one pass, for whole chunks and parts.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -25,7 +25,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Arrays that exist need no code but [`register`]; their metadata name the codecs:
+//! Existing arrays need only [`register`], because their metadata name the codecs:
 //!
 //! ```
 //! use zarrs::array::Array;
@@ -40,36 +40,35 @@
 //! ```
 //!
 //! # Features
-//! The first two are on unless they are left out with `default-features = false`:
+//! The first two are on by default:
 //! - `avx512`: kernels for AVX-512.
 //! - `small-types`: arrays and encoded types `int2`, `int4`, `uint2`, `uint4` and the floats of 4, 6 and 8 bits.
-//! - `async`: arrays on asynchronous stores read and write parts of chunks (it turns on zarrs' feature of
-//!   that name). Without it, a program that turns on zarrs' own `async` gets whole chunks decoded for
-//!   every part.
+//! - `async`: arrays on asynchronous stores read and write parts of chunks (it turns on zarrs' feature `async`).
+//!   If only zarrs' own `async` is on, whole chunks are decoded for every part.
 //!
-//! zarrs' `microfloat`, `sharding` and `crc32c` are turned on always: without the first, zarrs reads the
-//! fill value 1 of a `float8` array as the bits 0x01.
+//! zarrs' `microfloat`, `sharding` and `crc32c` are always on: without the first, zarrs reads the fill value 1
+//! of a `float8` array as the bits 0x01.
 //!
 //! # Registration
 //! zarrs finds linked codecs by itself, so `use zarrs_recast as _;` is enough for `cast_value`,
 //! `scale_offset` and `numcodecs.astype` (without any mention the linker drops the crate). Call
-//! [`register`] to be independent of the linker, to win over other codecs of the same names, and to
-//! read `numcodecs.fixedscaleoffset`, a name that zarrs has itself, exactly.
+//! [`register`] to be independent of the linker, to replace other codecs with the same names, and to read
+//! `numcodecs.fixedscaleoffset` exactly, which zarrs has too.
 //!
 //! # Fill values
-//! zarrs does not tell codecs whether an array is created or opened, nor what stands before and after
-//! them, so each codec judges the fill value that reaches it:
+//! zarrs does not tell codecs whether an array is created or opened, or which codecs surround them. So each codec
+//! checks the fill value that reaches it:
 //!
-//! - one that cannot be encoded is an error whenever elements are read or written (opening an array
-//!   and reading chunks that are missing is not noticed by any codec);
-//! - one that comes back from `cast_value` as another value is refused for writing, and ignored for
-//!   reading, so that such arrays, which zarr-python writes, can be read;
-//! - one that comes back from `scale_offset` with a rounding error is accepted.
+//! - one that cannot be encoded is an error whenever elements are read or written (no codec runs when an array is
+//!   opened or a missing chunk is read);
+//! - one that `cast_value` changes is refused for writing and accepted for reading, because zarr-python writes such
+//!   arrays;
+//! - one that `scale_offset` changes by a rounding error is accepted.
 //!
-//! [`build`] and [`check`] refuse before anything is written what the first write would refuse.
+//! [`build`] and [`check`] return the error of the first write before anything is written.
 //!
-//! A missing chunk always reads as the array's fill value to the bit. To choose otherwise, give
-//! [`BindOptions`] to an array; zarrs does not hand them on to the codecs inside a shard:
+//! A missing chunk always reads as the array's fill value, bit for bit. To change the checks, give [`BindOptions`]
+//! to an array; zarrs does not pass them to the codecs inside a shard:
 //!
 //! ```
 //! use zarrs::array::codec::api::CodecSpecificOptions;
@@ -82,29 +81,26 @@
 //! ```
 //!
 //! # Parts of chunks
-//! Both codecs work element by element, so reading a part of a chunk touches only its elements as far
-//! as the codecs behind them can (`bytes`, `sharding_indexed`), and decodes only them in any case.
-//! Writing a part does so too where zarrs is asked to (`CodecOptions::experimental_partial_encoding`);
-//! otherwise zarrs reads, changes and writes the whole chunk, which for a lossy chain encodes the
-//! elements around the part again. Codecs next to each other run as one when parts are read; [`fused`]
-//! makes them do so for whole chunks, inside shards and outside.
+//! Both codecs work element by element. Reading a part of a chunk decodes only its elements, and reads only their
+//! bytes if the codecs that follow can do so (`bytes`, `sharding_indexed`). Writing a part does the same with
+//! `CodecOptions::experimental_partial_encoding`; otherwise zarrs reads, changes and writes the whole chunk, so a
+//! lossy chain encodes the elements around the part again. Neighbouring codecs run in one pass when parts are
+//! read; [`fused`] does the same for whole chunks, inside shards and outside.
 //!
 //! # Large arrays as a whole
-//! Reading a large array spends less time on decoding than on new memory for the result.
-//! [`read`] asks for memory of huge pages, as `NumPy` does, and is up to three times as fast as
-//! `Array::retrieve_array_subset`.
+//! Reading a large array takes more time for new memory than for decoding. [`read`] asks for huge pages, as `NumPy`
+//! does, and is up to three times as fast as `Array::retrieve_array_subset`.
 //!
 //! # Zarr v1
-//! [`open_v1`] opens arrays of Zarr v1, which zarrs does not know.
+//! [`open_v1`] opens arrays of Zarr v1, which zarrs does not support.
 //!
 //! # Errors
-//! name the codec, the element's index in what was read or written, its indices in the chunk, its
-//! value, the reason and a way out. [`ElementError`] has them as data. zarrs does not tell codecs which
-//! chunk they work on; [`read`] and [`write()`] add it. What zarrs says of an array that it does not open at
-//! all, [`explain`] completes with what to enable.
+//! An error names the codec, the element's index in the elements read or written, its indices in the chunk, its
+//! value, the reason and a way out. [`ElementError`] has them as data. zarrs does not tell codecs which chunk they
+//! work on; [`read`] and [`write()`] add it. If zarrs cannot open an array, [`explain`] says what to enable.
 //!
 //! # Dependencies in signatures
-//! [`zarrs`] is re-exported. A new minor version of it (0.24) is a new breaking version of this crate.
+//! [`zarrs`] is re-exported. A new minor version of it (0.24) is a breaking change of this crate.
 
 #![forbid(unsafe_code)]
 
@@ -134,7 +130,7 @@ pub use zarr_recast::{
     AsType, BindOptions, CastError, CastValue, Codec, ElementType, FillCheck, FixedScaleOffset,
     FloatOverflow, JsonScalar, OutOfRange, Pairs, Reason, Rounding, Scalar, ScalarMap, ScaleOffset,
 };
-// Their types and traits are in signatures here.
+// Their types and traits are in this crate's signatures.
 pub use zarrs;
 
 /// The README's example, compiled and run as a test.

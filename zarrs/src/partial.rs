@@ -1,5 +1,5 @@
-//! Reading and writing a part of a chunk. Both codecs work element by element, so a part of a chunk
-//! is the same part of the encoded chunk: the indexer is passed on as it is.
+//! Reads and writes a part of a chunk. Both codecs work element by element, so a part of a chunk is the same part
+//! of the encoded chunk, and the indexer is passed on unchanged.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ impl<T: ?Sized> Partial<T> {
 }
 
 impl Partial<dyn ArrayPartialDecoderTraits> {
-    /// A decoder of `bound` on top of `inner`. Where `inner` is a decoder of this crate too, the two
-    /// become one that runs both codecs in one pass.
+    /// A decoder of `bound` on top of `inner`. If `inner` is a decoder of this crate too, both become one
+    /// decoder that runs both codecs in one pass.
     pub(crate) fn on_top_of(inner: Arc<dyn ArrayPartialDecoderTraits>, bound: Arc<Bound>) -> Self {
         let next = (&*inner as &dyn Any).downcast_ref::<Self>();
         let fused = next.and_then(|next| {
@@ -90,8 +90,8 @@ impl<T: ArrayPartialDecoderTraits + ?Sized> ArrayPartialDecoderTraits for Partia
         indexer: &dyn Indexer,
         options: &CodecOptions,
     ) -> Result<ArrayBytes<'_>, CodecError> {
-        // A missing chunk reads as the array's fill value, as it does when it is read whole, and not
-        // as what is left of it after encoding and decoding.
+        // A missing chunk reads as the array's fill value, as it does when read whole, and not as the
+        // encoded and decoded fill value.
         if !self.bound.fill_value_survives_bitwise() && !self.inner.exists()? {
             return self.missing(indexer);
         }

@@ -16,13 +16,13 @@ use zarrs::plugin::{PluginCreateError, ZarrVersion, impl_extension_aliases};
 use crate::bound::Settings;
 use crate::codec::{Names, RecastCodec};
 
-/// Stands for the codec `cast_value` in zarrs' registry.
+/// The codec `cast_value` in zarrs' registry.
 enum CastValue {}
 
-/// Stands for the codec `scale_offset` in zarrs' registry.
+/// The codec `scale_offset` in zarrs' registry.
 enum ScaleOffset {}
 
-/// Stands for the legacy codec `numcodecs.astype` (`astype` in Zarr v2) in zarrs' registry.
+/// The legacy codec `numcodecs.astype` (`astype` in Zarr v2) in zarrs' registry.
 enum AsType {}
 
 impl_extension_aliases!(CastValue, v3: "cast_value");
@@ -64,8 +64,8 @@ impl CodecTraitsV2 for AsType {
 /// 0.23 does not have. Calling this function once, before an array is opened or created,
 ///
 /// - makes sure that the linker keeps the crate;
-/// - lets these codecs win over others of the same name in the same program: among codecs that are
-///   merely linked the order is the linker's, registered ones come first;
+/// - gives these codecs precedence over others of the same name in the program: registered codecs come first, and
+///   linked ones follow in the linker's order;
 /// - replaces zarrs' own `numcodecs.fixedscaleoffset` (Zarr v2: `fixedscaleoffset`), which computes in
 ///   float32, rounds ties away from zero and does not transform the fill value.
 ///
@@ -119,8 +119,8 @@ fn create(
 
 /// Whether a filter of Zarr v2 stores another byte order than the array's.
 ///
-/// zarrs swaps the bytes of all that leaves the filters by the byte order of the array's data type. In
-/// Zarr v2 each array type has its own, and it is the filter's that is stored.
+/// zarrs swaps the bytes that leave the filters by the byte order of the array's data type. In Zarr v2 each data
+/// type has a byte order of its own, and the filter's is the stored one.
 fn byte_orders_differ(configuration: &Configuration) -> bool {
     let order = |names: [&str; 2]| {
         let text = names.iter().find_map(|name| configuration.get(*name))?.as_str()?;

@@ -18,13 +18,13 @@ use crate::fuse::fused_sharding;
 
 /// Reads elements as `Array::retrieve_array_subset` does, large results two to three times as fast.
 ///
-/// For arrays whose codecs begin with those of this crate, outside of shards or inside, and results of many
-/// megabytes: whole chunks are decoded where their elements belong, in one pass (whether the array is
-/// [`fused`](crate::fused) or not), and the new memory is asked to be of huge pages, for the system takes longer to hand out memory
-/// in pages of 4 KiB than codecs take to fill it.
+/// This helps arrays whose codecs begin with those of this crate, outside of shards or inside, and results of many
+/// megabytes. Whole chunks are decoded directly into the result in one pass, whether or not the array is
+/// [`fused`](crate::fused). The new memory has huge pages, because the system takes longer to provide memory in
+/// pages of 4 KiB than codecs take to fill it.
 ///
-/// Each row of chunks (those with the same first index) is read by one of rayon's threads, each chunk
-/// asked for once. Other arrays, and parts with fewer rows than there are threads, zarrs reads by itself.
+/// Each row of chunks (those with the same first index) is read by one of rayon's threads, and each chunk is read
+/// once. Other arrays, and parts with fewer rows than threads, are read by zarrs alone.
 ///
 /// ```
 /// use zarrs::array::Array;
@@ -59,7 +59,7 @@ where
     let split = |row| Some((row, rest.split_off_mut(..ArraySubset::num_elements_usize(row))?));
     let parts: Option<Vec<_>> = rows.iter().map(split).collect();
     let Some(parts) = parts else { return array.retrieve_array_subset(subset) };
-    // Of the rows that fail, the first; those behind it are not read any more.
+    // Return the first row that fails, and stop reading the rows after it.
     let failure = |(row, part)| read_row(array, &codecs, row, part).err();
     match parts.into_par_iter().find_map_first(failure) {
         Some(error) => Err(error),
@@ -67,8 +67,8 @@ where
     }
 }
 
-/// The subset in parts that follow each other in memory, one for each row of chunks; `None` where zarrs
-/// has to say what is wrong with it.
+/// The subset in parts that follow each other in memory, one for each row of chunks; `None` if the subset is
+/// invalid, so that zarrs reports the error.
 fn rows<TStorage: ?Sized>(
     array: &Array<TStorage>,
     subset: &ArraySubset,
@@ -145,7 +145,7 @@ where
 
 /// The codecs of an array: first those of this crate, as one, then the others.
 struct Codecs {
-    /// `None` where those of this crate are inside shards only.
+    /// `None` if this crate's codecs are only inside shards.
     bound: Option<Arc<Bound>>,
     others: CodecChain,
     /// The data type between the two.
@@ -155,7 +155,7 @@ struct Codecs {
 }
 
 impl Codecs {
-    /// `None` if the first codec is of another crate, and there are no neighbours of this one in shards.
+    /// `None` if the first codec is of another crate, and no codecs of this crate are neighbours in shards.
     fn of<TStorage: ?Sized>(array: &Array<TStorage>) -> Option<Self> {
         let chain = array.codecs();
         let codecs = chain.array_to_array_codecs();

@@ -11,7 +11,7 @@ use zarrs::storage::{ReadableStorageTraits, StorageError, StoreKey};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum V1Error {
-    /// A member of `meta` is missing, or has no meaning.
+    /// A member of `meta` is missing or invalid.
     #[error("meta: {field}: {problem}")]
     Field {
         /// The name of the member; empty for the whole document.
@@ -20,9 +20,9 @@ pub enum V1Error {
         problem: String,
     },
     /// There is no `meta`.
-    #[error("{0}: no such key; this is no Zarr v1 array")]
+    #[error("{0}: no such key; this is not a Zarr v1 array")]
     Missing(StoreKey),
-    /// The path has no meaning.
+    /// The path is invalid.
     #[error("{0}: not the path of an array; it starts with / and does not end with it")]
     Path(String),
     /// The store failed.
@@ -37,7 +37,7 @@ pub enum V1Error {
 /// chunks have the same keys in both versions.
 ///
 /// # Errors
-/// No such array, metadata that are not those of Zarr v1, or a data type or compressor that zarrs lacks.
+/// No such array, metadata that are not Zarr v1, or a data type or compressor that zarrs lacks.
 pub fn open_v1<TStorage: ReadableStorageTraits + ?Sized + 'static>(
     storage: Arc<TStorage>,
     path: &str,
@@ -61,7 +61,7 @@ pub fn open_v1<TStorage: ReadableStorageTraits + ?Sized + 'static>(
     Ok(Array::new_with_metadata(storage, path, metadata.into())?)
 }
 
-/// The Zarr v2 metadata of what a Zarr v1 document `meta` describes.
+/// The Zarr v2 metadata for a Zarr v1 document `meta`.
 ///
 /// ```
 /// let meta = serde_json::json!({
@@ -74,7 +74,7 @@ pub fn open_v1<TStorage: ReadableStorageTraits + ?Sized + 'static>(
 /// ```
 ///
 /// # Errors
-/// A member that is missing or has no meaning.
+/// A member that is missing or invalid.
 pub fn metadata_v2_from_v1(meta: &Value) -> Result<ArrayMetadataV2, V1Error> {
     let meta = meta.as_object().ok_or_else(|| field("", "not a JSON object"))?;
     let member = |name: &'static str| meta.get(name).ok_or_else(|| field(name, "missing"));

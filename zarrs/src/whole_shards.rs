@@ -23,15 +23,15 @@ use zarrs::plugin::{ExtensionName, ZarrVersion};
 
 use crate::codec::RecastCodec;
 
-/// A sharding codec whose chunks are encoded by a codec of this crate. It is that codec in everything but the
-/// decoding of a whole shard by one thread, which would copy each decoded chunk once more: zarrs decodes a chunk of a
-/// shard into memory of its own. Here the encoded elements, which are shorter, are put together first.
+/// A sharding codec whose chunks are encoded by a codec of this crate. It differs from zarrs' only when one thread
+/// decodes a whole shard. zarrs decodes each chunk into memory of its own and then copies it. Here the encoded
+/// elements, which are shorter, are put together first, and then decoded at once.
 #[derive(Debug)]
 pub(crate) struct WholeShards {
     sharding: Arc<dyn ArrayToBytesCodecTraits>,
     /// The same shards as arrays of encoded elements.
     encoded: Arc<dyn ArrayToBytesCodecTraits>,
-    /// All that stands inside the shards before the bytes.
+    /// All codecs inside the shards before the bytes.
     codec: Arc<dyn ArrayToArrayCodecTraits>,
 }
 
@@ -44,7 +44,7 @@ impl WholeShards {
         Self { sharding, encoded, codec }
     }
 
-    /// The elements of a shard. An error says less than that of the sharding codec, which names the chunk.
+    /// The elements of a shard. Errors say less than those of the sharding codec, which name the chunk.
     fn decode_at_once(
         &self,
         bytes: &[u8],
@@ -61,7 +61,7 @@ impl WholeShards {
         Ok(decoded.into_owned())
     }
 
-    /// Whether a missing chunk reads the same decoded and encoded.
+    /// Whether a missing chunk reads the same before and after encoding.
     fn keeps_fill_value(&self, data_type: &DataType, fill_value: &FillValue) -> bool {
         let codec = self.codec.as_any().downcast_ref::<RecastCodec>();
         let bound = codec.and_then(|codec| codec.bound(data_type, fill_value).ok());
@@ -76,7 +76,7 @@ impl ExtensionName for WholeShards {
 }
 
 impl CodecTraits for WholeShards {
-    /// The sharding codec, which is what zarrs looks for.
+    /// The sharding codec, for which zarrs asks.
     fn as_any(&self) -> &dyn Any {
         self.sharding.as_any()
     }

@@ -1,4 +1,4 @@
-//! Writing elements, with errors that say where they belong.
+//! Writes elements, with errors that name the chunk.
 
 use zarrs::array::codec::api::{ArrayToBytesCodecTraits, CodecError};
 use zarrs::array::{Array, ArrayBytes, ArrayError, ArraySubset, Element};
@@ -6,8 +6,8 @@ use zarrs::storage::ReadableWritableStorageTraits;
 
 use crate::element_error::ElementError;
 
-/// Writes elements as `Array::store_array_subset` does; where one cannot be encoded, the
-/// [`ElementError`] names its chunk. Chunks in front of that one may have been written then.
+/// Writes elements as `Array::store_array_subset` does. If one cannot be encoded, the [`ElementError`] names its
+/// chunk; chunks before it may already be written.
 ///
 /// ```
 /// # use zarrs::array::{ArrayBuilder, data_type};
@@ -37,8 +37,8 @@ where
         .map_err(|error| located(array, subset, elements, error))
 }
 
-/// The error with its chunk, which is looked for among those that are written: zarrs tells codecs nothing
-/// of it, and encodes several at a time.
+/// The error with its chunk. All chunks of the write are searched for it, because zarrs does not tell codecs which
+/// chunk they work on, and encodes several at a time.
 fn located<T: Element, TStorage: ?Sized>(
     array: &Array<TStorage>,
     subset: &ArraySubset,
@@ -62,7 +62,7 @@ fn located<T: Element, TStorage: ?Sized>(
     }
 }
 
-/// Encodes what is in `chunk` of the elements of `subset`, and keeps nothing but the error.
+/// Encodes the elements of `subset` that are in `chunk`, and returns only the error.
 fn encode_chunk<TStorage: ?Sized>(
     array: &Array<TStorage>,
     chunk: &[u64],

@@ -2,7 +2,7 @@
 
 use recast_pack::text::count;
 
-/// A number of elements, and how many of them are no common values.
+/// A number of elements, and how many of them are special values.
 pub(super) fn elements(all: u64, kinds: &[(u64, &str)]) -> String {
     let kinds = kinds.iter().filter(|(number, _)| *number > 0);
     let kinds: Vec<String> =

@@ -1,13 +1,13 @@
-//! How far values are off, as rows of a table.
+//! The errors of values, as rows of a table.
 
 use recast_pack::Errors;
 use recast_pack::text::measured;
 
 use super::table::Table;
 
-/// Adds the errors; `bound` stands behind the largest.
+/// Adds the errors; `bound` follows the largest one.
 pub(super) fn rows(errors: &Errors, table: &mut Table, bound: &str) {
-    // First what was asked for.
+    // The kind of error that was bounded comes first.
     if let Some(relative) = errors.max_relative {
         table.row("max error", format!("{} of the value{bound}", measured(relative)));
         if let Some(worst) = &errors.worst_relative {

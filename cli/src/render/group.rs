@@ -10,7 +10,7 @@ pub(crate) fn table(report: &GroupReport) -> Table {
     let mut table = Table::default();
     let clamped = clamped(report);
     if report.dry_run {
-        let of = "sizes and errors are from some chunks of each array";
+        let of = "sizes and errors are estimated from some chunks of each array";
         table.row("dry run", format!("nothing written; {of}{clamped}"));
     } else {
         table.row("packed", format!("{}{clamped}", report.output));
@@ -41,7 +41,7 @@ fn reports(report: &GroupReport) -> impl Iterator<Item = &PackReport> {
     })
 }
 
-/// The headline's part about clamped elements.
+/// The part of the headline about clamped elements.
 fn clamped(report: &GroupReport) -> String {
     let clamped = || reports(report).filter(|report| report.counts.clamped > 0);
     let elements: u64 = clamped().map(|report| report.counts.clamped).sum();
@@ -57,7 +57,7 @@ fn clamped(report: &GroupReport) -> String {
     )
 }
 
-/// An array, and what became of it.
+/// An array and its outcome.
 fn entry(entry: &GroupEntry) -> (String, String) {
     match entry {
         GroupEntry::Copied { array, reason } => (array.clone(), format!("copied: {reason}")),

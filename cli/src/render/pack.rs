@@ -23,7 +23,7 @@ pub(crate) fn table(report: &PackReport) -> Table {
     table
 }
 
-/// The headline's part about clamped elements, which are off by more than any bound.
+/// The part of the headline about clamped elements, whose errors exceed the bound.
 pub(super) fn clamping(report: &PackReport) -> String {
     let counts = &report.counts;
     if counts.clamped == 0 {
@@ -40,7 +40,7 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
         None => table.row("packed", format!("{}{clamping}", report.output)),
         Some(sampled) => {
             let (sampled, chunks) = (count(sampled), count(report.chunks));
-            let of = format!("sizes and errors are from {sampled} of {chunks} chunks");
+            let of = format!("sizes and errors are estimated from {sampled} of {chunks} chunks");
             table.row("dry run", format!("nothing written; {of}{clamping}"))
         }
     };
@@ -49,7 +49,7 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
     let affine = affine.map(|(name, value)| format!(", {name} {}", scalar_text(value)));
     let affine: String = affine.collect();
     let note = if report.already_narrowest {
-        ", the narrowest for these values already: no codecs are needed"
+        ", already the narrowest type for these values: no codecs are needed"
     } else {
         ""
     };
@@ -100,8 +100,8 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
         table.row(
             "note",
             format!(
-                "{} {value}, which looks like a missing value that nothing names; if it is, use \
-                 --missing {value}",
+                "{} {value}, which looks like a missing value that no attribute names; if it is, \
+                 use --missing {value}",
                 if *number == 1 {
                     "1 element is".to_owned()
                 } else {

@@ -8,7 +8,7 @@ use super::page::Section;
 use super::table::Table;
 use super::{cf, group, pack};
 
-/// A report of `recast pack`, of whatever kind.
+/// Any kind of report of `recast pack`.
 pub(crate) trait Packed {
     /// The report for people.
     fn table(&self) -> Table;
@@ -71,7 +71,7 @@ impl Packed for ArrayReport {
     }
 }
 
-/// Codecs as the member of zarr.json that they are.
+/// Codecs as a member of zarr.json.
 fn member(codecs: &Value) -> String {
     format!("\"codecs\": {codecs:#}\n")
 }

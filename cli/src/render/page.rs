@@ -1,4 +1,4 @@
-//! The page of a report: one HTML file that needs no other.
+//! The page of a report: one self-contained HTML file.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::command_line::arguments;
 use super::plots::{Figure, figures};
 use super::table::Table;
 
-/// A place for the page, found fit for it.
+/// A checked place for the page.
 #[derive(Debug)]
 pub(crate) struct PagePlace {
     path: PathBuf,
@@ -46,7 +46,7 @@ impl PagePlace {
         place().with_context(|| format!("--report {}", path.display()))
     }
 
-    /// Writes a page, not yet to its place.
+    /// Writes the page to a temporary file.
     pub(crate) fn write(&mut self, title: &str, sections: Vec<Section>) -> Result<()> {
         let text = page(title, sections)?;
         let written = self.staged.write_all(text.as_bytes()).and_then(|()| self.staged.flush());
@@ -61,7 +61,7 @@ impl PagePlace {
     }
 }
 
-/// Bytes of all figures of a page at most; more would make it slow to open and to send.
+/// All figures of a page take at most this many bytes; a larger page would be slow to open and to send.
 const MOST_FIGURES: usize = 250_000;
 
 #[derive(Template)]
@@ -84,7 +84,7 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// A table, with plots of what it is about.
+    /// A table with plots of its arrays.
     pub(crate) fn new(table: &Table, charts: Option<&Charts>) -> Result<Self> {
         let rows = table.rows().map(|(label, text)| {
             (label.to_owned(), text.lines().map(str::to_owned).collect::<Vec<_>>())

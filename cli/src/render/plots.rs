@@ -16,10 +16,10 @@ pub(crate) struct Figure {
     pub(crate) svg: String,
 }
 
-/// Width and height of a plot, in its own units; the page scales it. Its text is as large as the page's
-/// in a wide window, and still legible on a telephone.
+/// Width and height of a plot, in its own units; the page scales it. In a wide window its text is as large as the
+/// page's; on a telephone it is still legible.
 const SIZE: (u32, u32) = (460, 270);
-/// Of bars and curves; legible on white and on black.
+/// The colour of bars and curves; visible on white and on black.
 const INK: RGBColor = RGBColor(0x2f, 0x7f, 0xc1);
 
 /// All plots of some charts: the data before and after and the errors as maps, then histograms.
@@ -64,7 +64,7 @@ fn dimension(labels: &Labels, number: usize) -> String {
     name.cloned().unwrap_or_else(|| format!("dimension {number}"))
 }
 
-/// Over what a map extends.
+/// The dimensions of a map.
 fn over(labels: &Labels, grid: &Grid) -> String {
     match grid.dimensions.as_slice() {
         [] => String::new(),
@@ -85,12 +85,12 @@ fn cut(labels: &Labels, grid: &Grid) -> String {
     if others.is_empty() { String::new() } else { format!(", at {}", others.join(", ")) }
 }
 
-/// Turns an error of the plotting library, which has many types, into one.
+/// Turns the plotting library's error types into one.
 fn drawn<T, E: std::fmt::Display>(result: std::result::Result<T, E>) -> Result<T> {
     result.map_err(|error| anyhow!("drawing a plot: {error}"))
 }
 
-/// A label of an axis: as few digits as tell it from its neighbours.
+/// A label of an axis: enough digits to distinguish it from its neighbours.
 fn tick(number: f64, extent: f64) -> String {
     if number == 0.0 || number.abs() < extent * 1e-9 {
         return "0".to_owned();
@@ -109,7 +109,7 @@ fn tick(number: f64, extent: f64) -> String {
     }
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // as the plotting library calls it
+#[allow(clippy::trivially_copy_pass_by_ref)] // the plotting library passes a reference
 fn whole(number: &f64) -> String {
     count(number.round().max(0.0) as u64)
 }
@@ -126,7 +126,7 @@ struct Axes<'a> {
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 impl Axes<'_> {
-    /// Draws the axes, and into them what `draw` draws.
+    /// Draws the axes, and lets `draw` draw into them.
     fn with(&self, draw: impl FnOnce(&mut Chart<'_, '_>) -> Result<()>) -> Result<String> {
         let mut svg = String::new();
         {
@@ -182,7 +182,7 @@ fn histogram(histogram: &Histogram, label: &str) -> Result<String> {
     axes.with(|chart| drawn(chart.draw_series(bars)).map(drop))
 }
 
-/// Numbers over two dimensions as a map, and along one as a curve; both between the ends of a scale.
+/// Numbers over two dimensions as a map, along one as a curve; both span the range of `scale`.
 fn map_or_curve(
     grid: &Grid,
     map: &CellMap,
@@ -205,7 +205,7 @@ fn map_or_curve(
         x_tick: &whole,
         y_tick: &|number| tick(*number, extent.max(f64::MIN_POSITIVE)),
     };
-    // Flat over each cell; where a cell has no number, the curve is broken.
+    // Flat over each cell; a cell without a number breaks the curve.
     let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut next = None;
     for (_, column, number) in map.cells() {
@@ -224,15 +224,15 @@ fn map_or_curve(
     })
 }
 
-/// Colours of a map besides the one that is none.
+/// Colours of a map, without the transparent one.
 const COLOURS: u8 = 255;
 
-/// The colour of a share of the scale.
+/// The colour for a place on the scale.
 fn colour(index: u8) -> RGBColor {
     ViridisRGB.get_color(f64::from(index) / f64::from(COLOURS - 1))
 }
 
-/// A map from dark to bright; cells without a number are clear.
+/// A map from dark to bright; cells without a number are transparent.
 fn heat_map(
     grid: &Grid,
     map: &CellMap,
@@ -249,7 +249,7 @@ fn heat_map(
             .margin(8)
             .x_label_area_size(44)
             .y_label_area_size(60)
-            // Down, as arrays are printed.
+            // Rows run downwards, as arrays are printed.
             .build_cartesian_2d(0.0..columns, rows..0.0);
         let mut chart = drawn(chart)?;
         let name = |index: usize| grid.dimensions.get(index).map(|&n| dimension(labels, n));
@@ -295,7 +295,7 @@ fn heat_map(
 /// A map as a picture with a pixel for each cell.
 fn png(grid: &Grid, map: &CellMap, (least, greatest): (f64, f64)) -> Result<Vec<u8>> {
     let [rows, columns] = grid.cells;
-    // 0 is clear.
+    // 0 is transparent.
     let mut pixels = vec![0; (rows * columns) as usize];
     for (row, column, number) in map.cells() {
         let extent = greatest - least;

@@ -1,4 +1,4 @@
-//! Who can read an array with value codecs, as docs/compatibility.md shows.
+//! Which readers can open an array with value codecs; see docs/compatibility.md.
 
 use recast_pack::{Readers, Reading};
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::args::Show;
 use crate::standard_output::standard_output;
 
-/// Prints a report: as JSON if that is asked for, else for people unless they want quiet.
+/// Prints a report: as JSON with `--json`, else as text unless `--quiet` is given.
 pub(crate) fn print(
     report: &impl Serialize,
     show: Show,
@@ -27,7 +27,7 @@ pub(crate) fn print(
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("standard output")
 }
 
-/// A report for people: a table, and below it codecs to copy, if there are any.
+/// A report as text: a table, followed by codecs to copy, if there are any.
 pub(crate) struct Described {
     pub(crate) table: Table,
     pub(crate) codecs: String,
@@ -39,7 +39,7 @@ impl From<Table> for Described {
     }
 }
 
-/// Rows of a list in a short report at most.
+/// A short report shows at most this many rows of a list.
 const MOST_LISTED: usize = 6;
 
 /// Lines of a label and a text, aligned.
@@ -50,7 +50,7 @@ pub(crate) struct Table(Vec<Row>);
 struct Row {
     label: String,
     text: String,
-    /// Whether it is left out unless all is asked for.
+    /// Whether only the whole report has it.
     is_detail: bool,
 }
 
@@ -61,7 +61,7 @@ impl Table {
         self
     }
 
-    /// Adds a row that is left out unless all is asked for.
+    /// Adds a row that only the whole report has.
     pub(crate) fn detail(
         &mut self,
         label: impl Into<String>,
@@ -71,7 +71,7 @@ impl Table {
         self
     }
 
-    /// Adds a row for each of several things, as details if they are more than a short report has room for.
+    /// Adds a row for each of several things. If a short report has no room for all, they are details.
     pub(crate) fn list(&mut self, rows: Vec<(String, String)>) {
         let is_detail = rows.len() > MOST_LISTED;
         self.0.extend(rows.into_iter().map(|(label, text)| Row { label, text, is_detail }));
@@ -82,7 +82,7 @@ impl Table {
         self.0.iter().map(|row| (row.label.as_str(), row.text.as_str()))
     }
 
-    /// The table as lines, with its details if they are wanted.
+    /// The table as lines, with or without details.
     pub(crate) fn text(&self, with_details: bool) -> String {
         let shown = || self.0.iter().filter(|row| with_details || !row.is_detail);
         let width = shown().map(|row| row.label.chars().count()).max().unwrap_or(0);

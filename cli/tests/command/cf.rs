@@ -398,9 +398,9 @@ fn what_is_not_packed_as_cf_does_it_is_refused_with_the_reason() {
             r#"attribute scale_factor is "0.01"; it must be a finite"#,
         ),
         (json!({"scale_factor": [1, 2]}), "attribute scale_factor is [1,2]; it must be one number"),
-        (json!({"scale_factor": 0}), "scale_factor is 0.0, which makes all values one"),
-        (json!({"_FillValue": 40_000}), "_FillValue is 40000, which is no int16"),
-        (json!({"_FillValue": "NaN"}), r#"_FillValue is "NaN", which is no int16"#),
+        (json!({"scale_factor": 0}), "scale_factor is 0.0, which makes all values equal"),
+        (json!({"_FillValue": 40_000}), "_FillValue is 40000, which is not a value of int16"),
+        (json!({"_FillValue": "NaN"}), r#"_FillValue is "NaN", which is not a value of int16"#),
         (json!({"_Unsigned": 1}), "attribute _Unsigned is 1; it must be"),
     ] {
         let input = int16(&folder, &[1, 2], 0, &attributes);

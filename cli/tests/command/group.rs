@@ -112,7 +112,7 @@ fn a_configuration_says_how_for_each() {
         ("[[array]]\nname = \"x\"\nmax-abs-error = \"many\"", "a finite number"),
         (
             "[[array]]\nname = \"names\"\nmax-abs-error = 1",
-            "is no type to pack, and --config has a table",
+            "is not a type that can be packed, and --config has a table",
         ),
         ("[arrays]", "no [[array]] in it"),
         ("= 1", "recast.toml"),
@@ -208,7 +208,7 @@ fn one_array_that_fails_leaves_nothing_behind() {
     let out = folder.output();
     let paths = [array.to_str().unwrap(), out.to_str().unwrap()];
     let error = recast(&[&["pack", "-e", "1", "--all"], &paths[..]].concat()).fails(2);
-    assert!(error.contains("is no group"), "{error}");
+    assert!(error.contains("is not a group"), "{error}");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn named_arrays_of_a_group_have_one_scale() {
     let folder = Folder::new();
     weather(&folder.input());
     let error = folder.refuses(&["-e", "0.01", "--scale-from", "flag"]);
-    assert!(error.contains("flag is the name of no array that is to be packed"), "{error}");
+    assert!(error.contains("flag matches no array to be packed"), "{error}");
 }
 
 #[test]

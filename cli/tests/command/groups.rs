@@ -265,7 +265,7 @@ fn info_lists_the_arrays_of_a_group_and_their_sizes() {
     };
     assert!(line("t2m").contains("float32 [3, 4], stored as int8"), "{table}");
     assert!(line("flag").contains("uint8 [3, 4], "), "{table}");
-    assert!(line("names").ends_with("string has no numbers to look at"), "{table}");
+    assert!(line("names").ends_with("string has no numbers to show"), "{table}");
     assert!(line("total").contains("8 arrays and 1 group, "), "{table}");
 
     let info = json_of(&["info", "--json", &packed]);
@@ -278,7 +278,7 @@ fn info_lists_the_arrays_of_a_group_and_their_sizes() {
     for one in arrays {
         let path = one["path"].as_str().unwrap();
         if path == "names" {
-            assert_eq!(one["error"], "string has no numbers to look at");
+            assert_eq!(one["error"], "string has no numbers to show");
             continue;
         }
         let alone = json_of(&["info", "--json", &format!("{packed}/{path}")]);

@@ -435,7 +435,7 @@ fn npy_files_are_those_that_numpy_writes() {
         let array = goldens.join(&case).join("array.zarr").display().to_string();
         let run = recast(&["cat", "--npy", "--accept-fill-value", &array]).run();
         if !run.status.success() {
-            assert!(run.stderr.contains("which NumPy has not"), "{case}: {}", run.stderr);
+            assert!(run.stderr.contains("which NumPy lacks"), "{case}: {}", run.stderr);
             continue;
         }
         if header.contains("'fortran_order':True") {

@@ -356,7 +356,11 @@ fn a_group_becomes_zarr_v3_with_all_that_is_in_it() {
     let table = ["migrate", "--reencode", input.to_str().unwrap(), encoded.to_str().unwrap()];
     let table = String::from_utf8(recast(&table).succeeds()).unwrap();
     assert!(table.contains("4 migrated, 1 kept"), "{table}");
-    assert_eq!(table.matches("encoded again, as --reencode asks for it").count(), 4, "{table}");
+    assert_eq!(
+        table.matches("encoded again, because --reencode asks for it").count(),
+        4,
+        "{table}"
+    );
     assert_eq!(all_values(&encoded), before.1);
 }
 

@@ -96,7 +96,7 @@ fn every_document_that_must_be_refused_is_refused() {
     fs::create_dir(&array).unwrap();
     // What an error must name: a word of the member that is wrong.
     let named = |file: &str| match file {
-        "cv_after_bytes" => "cast_value stands after bytes",
+        "cv_after_bytes" => "cast_value comes after bytes",
         "cv_bad_out_of_range_saturate" => "saturate",
         "cv_bad_rounding_case" | "cv_bad_rounding_up" | "shard_inner_bad_rounding" => "rounding",
         "cv_map_decode_value_range" => "decode",

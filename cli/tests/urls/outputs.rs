@@ -216,7 +216,7 @@ fn an_array_whose_upload_was_killed_does_not_open_and_the_next_run_can_replace_i
     let error = recast(&["info", &output]).fails(1);
     assert!(error.contains("no array here"), "{error}");
     let error = recast(&["pack", "-e", "0.01", &input, &output]).fails(1);
-    assert!(error.contains("holds what an unfinished run has left"), "{error}");
+    assert!(error.contains("holds the objects of an unfinished run"), "{error}");
     assert!(error.contains("--overwrite removes it"), "{error}");
 
     // What the killed run has left on this machine goes away, too.

@@ -1,4 +1,4 @@
-//! Judging a written array by the original one.
+//! Checks a written array against the original.
 
 use super::chunk_check::Judge;
 use super::comparison::Comparison;
@@ -9,8 +9,8 @@ use crate::runtime::Workers;
 use crate::scan::number::{Number, is_wide};
 use crate::scan::survey::Survey;
 
-/// Reads two arrays of the same type, shape and chunks, and compares them; the original within
-/// the limits of its survey.
+/// Reads two arrays of the same type, shape and chunks, and compares them. The original is clamped to the
+/// limits of its survey.
 ///
 /// # Errors
 /// A chunk that cannot be read; a [`Violation`], the first one, if the tolerance is not met.
@@ -41,7 +41,7 @@ fn compare_as<N: Number>(
         let region = original.region(number)?;
         let (before, after) = (original.read(&region)?, decoded.read(&region)?);
         if before.is_none() && after.is_none() {
-            // Both are the fill value, which decoding does not touch.
+            // Both are the fill value, which decoding does not change.
             return Ok(Comparison::default());
         }
         let filled = |elements: Option<Vec<u8>>, source: &Source| {

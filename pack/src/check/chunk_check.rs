@@ -1,4 +1,4 @@
-//! Judging the elements of a chunk by what they were: how far off they are, and which must not be so.
+//! Checks the decoded elements of a chunk against the originals: how large the errors are, and which exceed the tolerance.
 
 use recast_kernels::{ElementType, Scalar};
 
@@ -12,11 +12,11 @@ use crate::scan::reader::{BLOCK, Reader};
 use crate::scan::simd_stats;
 use crate::scan::sums::Sums;
 
-/// Independent sums that the compiler can do side by side.
+/// Independent sums, so that the compiler can compute them side by side.
 const LANES: usize = 8;
 
-/// The largest |decoded − original| in some valid elements, beyond what is allowed; infinity if one
-/// decodes to NaN or to a marker.
+/// The largest |decoded − original| of some valid elements, if it exceeds the tolerance; infinity if one decodes
+/// to NaN or to a marker.
 pub(crate) fn largest_excess(
     element_type: ElementType,
     markers: &Markers,
@@ -41,29 +41,28 @@ pub(crate) fn largest_excess(
     }
 }
 
-/// An error as a part of the value; 0 has none.
+/// An error relative to the value; 0 has none.
 fn relative_error(distance: f64, magnitude: f64) -> f64 {
     if magnitude > 0.0 { distance / magnitude } else { 0.0 }
 }
 
-/// Judges decoded elements by the original ones.
+/// Checks decoded elements against the original ones.
 pub(crate) struct Judge<N> {
     reader: Reader<N>,
     element_type: ElementType,
-    /// The values that stand for missing ones.
+    /// The missing markers.
     markers: Vec<N>,
-    /// Those that do so among decoded elements only.
+    /// Missing markers among decoded elements only.
     masked_after: Vec<N>,
-    /// Values that count in no statistic where they come back: markers and the fill value; as f64, too.
+    /// Values that no statistic counts if they come back: markers and the fill value; also as f64.
     apart: Vec<N>,
     rounded_apart: Vec<f64>,
     tolerance: Tolerance,
-    /// Whether wrong elements are counted rather than an error.
+    /// Whether wrong elements are counted instead of being an error.
     counts: bool,
 }
 
-/// Sums over some elements, and whether one of them may be wrong; which, and whether it is, is found out
-/// then.
+/// Sums over some elements, and whether one of them may be wrong. If so, a second look finds out which one is.
 #[derive(Clone, Copy, Default)]
 struct Lane {
     sums: Sums,
@@ -80,7 +79,7 @@ impl Lane {
 }
 
 impl<N: Number> Judge<N> {
-    /// For elements of a type, some values of which stand for missing ones.
+    /// For elements of a type with missing markers.
     pub(crate) fn new(
         element_type: ElementType,
         markers: &Markers,
@@ -100,14 +99,14 @@ impl<N: Number> Judge<N> {
         judge.apart_from(markers)
     }
 
-    /// Leaves these values out of all statistics where they come back; markers are among them.
+    /// Leaves these values, markers included, out of all statistics if they come back.
     pub(crate) fn apart_from(self, apart: &Markers) -> Result<Self> {
         let apart = apart.numbers(&self.reader)?;
         let rounded_apart = apart.iter().map(|value| value.to_f64()).collect();
         Ok(Self { apart, rounded_apart, ..self })
     }
 
-    /// Takes decoded elements for missing that are one of these, too: whoever reads them masks them.
+    /// Treats decoded elements with these values as missing too, because readers mask them.
     pub(crate) fn masking(mut self, markers: &Markers) -> Result<Self> {
         for number in markers.numbers(&self.reader)? {
             if !self.is_marker(number) {
@@ -127,12 +126,12 @@ impl<N: Number> Judge<N> {
         self.markers.contains(&number)
     }
 
-    /// Whether a decoded element is taken for missing.
+    /// Whether a decoded element is treated as missing.
     fn is_masked(&self, number: N) -> bool {
         self.is_marker(number) || self.masked_after.contains(&number)
     }
 
-    /// Judges the elements of a region from the first to the last.
+    /// Checks the elements of a region from the first to the last.
     pub(crate) fn check<'a>(&'a self, region: &'a Region) -> ChunkCheck<'a, N> {
         let (xs, ys) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK));
         ChunkCheck { judge: self, region, total: Comparison::default(), seen: 0, xs, ys }
@@ -150,7 +149,7 @@ impl<N: Number> Judge<N> {
         let difference = if counts & !became_nan & !became_missing { y.minus(x) } else { 0.0 };
         let distance = difference.abs();
         let bound = self.tolerance.absolute + self.tolerance.relative * x.magnitude();
-        // At the bound itself what rounding took from the distance decides; no distance is exact.
+        // Exactly at the bound, the rounding error of the distance decides.
         let is_far =
             counts & !became_missing & ((distance > bound) | ((distance == bound) & (bound > 0.0)));
         lane.is_suspicious |= (!counts & !((x == y) | (is_nan & y.is_nan())))
@@ -188,7 +187,7 @@ impl<N: Number> Judge<N> {
         absolute == 0.0 && relative.mul_add(magnitude, -product) < 0.0
     }
 
-    /// What is wrong with an element, if anything is.
+    /// The problem with an element, if there is one.
     fn wrong(&self, x: N, y: N) -> Option<Wrong> {
         if x.is_nan() {
             return (!y.is_nan()).then_some(Wrong::Nan);
@@ -211,11 +210,11 @@ impl<N: Number> Judge<N> {
         self.is_far(x, y).then(|| Wrong::Far(x.distance(y), bound))
     }
 
-    /// Says what is wrong with an element that is.
+    /// Describes the problem with an element.
     fn why(&self, wrong: &Wrong) -> String {
         match wrong {
             Wrong::BecameNan | Wrong::Nan if self.counts => "only one is NaN".to_owned(),
-            Wrong::Infinite if self.counts => "only one is that infinity".to_owned(),
+            Wrong::Infinite if self.counts => "only one is this infinity".to_owned(),
             Wrong::Far(distance, bound) => {
                 format!("an error of {distance:?}, {} allows {bound:?}", self.tolerance.name)
             }
@@ -224,11 +223,11 @@ impl<N: Number> Judge<N> {
                                  accept it with --allow-collisions"
                     .to_owned()
             }
-            Wrong::Missing if self.counts => "a missing value is another value now".to_owned(),
-            Wrong::BecameMissing if self.counts => "it marks a missing value now".to_owned(),
-            Wrong::BecameMissing => "that marks a missing value; use a wider --data-type or \
-                                     another --scale or --offset, or accept it with \
-                                     --allow-collisions"
+            Wrong::Missing if self.counts => "a missing value has become another value".to_owned(),
+            Wrong::BecameMissing if self.counts => "it has become a missing value".to_owned(),
+            Wrong::BecameMissing => "its stored value is that of a missing value; use a wider \
+                                     --data-type or another --scale or --offset, or accept it \
+                                     with --allow-collisions"
                 .to_owned(),
             Wrong::Nan => "NaN is lost; use --nan-to".to_owned(),
             Wrong::Missing => "a missing value does not come back".to_owned(),
@@ -237,7 +236,7 @@ impl<N: Number> Judge<N> {
     }
 }
 
-/// The elements of a region before and after, judged piece by piece.
+/// The elements of a region before and after, checked piece by piece.
 pub(crate) struct ChunkCheck<'a, N> {
     judge: &'a Judge<N>,
     region: &'a Region,
@@ -249,7 +248,7 @@ pub(crate) struct ChunkCheck<'a, N> {
 }
 
 impl<N: Number> ChunkCheck<'_, N> {
-    /// Judges the next elements.
+    /// Checks the next elements.
     ///
     /// # Errors
     /// A [`Violation`], the first one.
@@ -325,7 +324,7 @@ impl<N: Number> ChunkCheck<'_, N> {
         Ok(())
     }
 
-    /// Adds a block of plain elements without the worst of all; false if it is not such a block.
+    /// Adds a block of plain elements that does not contain a new worst one; false for other blocks.
     fn simd_block(&mut self, before: &[u8], after: &[u8]) -> bool {
         let Tolerance { absolute, relative, .. } = self.judge.tolerance;
         let element_type = self.judge.element_type;
@@ -337,7 +336,7 @@ impl<N: Number> ChunkCheck<'_, N> {
         else {
             return false;
         };
-        // At the bound itself only a closer look tells.
+        // Exactly at the bound, only the exact test decides.
         if sums.max > self.total.sums.max
             || sums.max > absolute
             || (sums.max == absolute && absolute > 0.0)
@@ -367,7 +366,7 @@ impl<N: Number> ChunkCheck<'_, N> {
     }
 }
 
-/// What can be wrong with an element.
+/// The possible problems with an element.
 enum Wrong {
     Nan,
     Missing,

@@ -1,4 +1,4 @@
-//! How far decoded elements lie from the original ones, summed over any number of chunks.
+//! Errors of decoded elements, summed over any number of chunks.
 
 use recast_kernels::Scalar;
 use serde::Serialize;
@@ -6,30 +6,30 @@ use serde::Serialize;
 use crate::json;
 use crate::scan::sums::Sums;
 
-/// How far decoded elements lie from the original ones.
+/// The errors of decoded elements.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) sums: Sums,
     /// Where the largest error is, if there is any.
     pub(crate) worst: Option<Found>,
-    /// Where the largest relative error is, if errors are judged by it.
+    /// Where the largest relative error is, if there is a relative tolerance.
     pub(crate) worst_relative: Option<Found>,
-    /// Elements that are not as toleranceed, where those are counted, and the first.
+    /// Elements outside the tolerance, if they are counted, and the first of them.
     pub(crate) wrong: u64,
     pub(crate) first_wrong: Option<(Found, String)>,
 }
 
-/// An element, and what became of it.
+/// An element before and after.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
     /// The place of its chunk in the grid.
     pub chunk: Vec<u64>,
     /// Its place in the array.
     pub element: Vec<u64>,
-    /// What it was.
+    /// The original value.
     #[serde(rename = "original", serialize_with = "json::scalar")]
     pub before: Scalar,
-    /// What it decodes to.
+    /// The decoded value.
     #[serde(rename = "decoded", serialize_with = "json::scalar")]
     pub after: Scalar,
 }
@@ -41,7 +41,7 @@ impl std::fmt::Display for Found {
     }
 }
 
-/// How far decoded elements are from the original ones. NaN, infinities and missing values are left out.
+/// The errors of decoded elements, without NaN, infinities and missing values.
 #[derive(Clone, Debug, Serialize)]
 pub struct Errors {
     /// The largest |decoded − original|.
@@ -63,7 +63,7 @@ pub struct Errors {
 }
 
 impl Comparison {
-    /// The errors, for values that extend so far; with relative ones if those were judged.
+    /// The errors, for values of this extent; with relative ones if there was a relative tolerance.
     pub(crate) fn errors(&self, extent: Option<f64>, is_relative: bool) -> Errors {
         Errors {
             max: self.sums.max,
@@ -99,7 +99,7 @@ impl Comparison {
     }
 }
 
-/// An element that does not come back as it must.
+/// An element that decodes to a value outside the tolerance.
 #[derive(Clone, Debug)]
 pub(crate) struct Violation {
     pub(super) text: String,
@@ -108,7 +108,7 @@ pub(crate) struct Violation {
 }
 
 impl Violation {
-    /// An element of which another process tells.
+    /// An element that another process reports.
     pub(crate) fn elsewhere(text: &str) -> Self {
         Self { text: text.to_owned(), is_collision: false }
     }

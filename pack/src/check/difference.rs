@@ -1,4 +1,4 @@
-//! How far decoded elements lie from what they should be, to the last bit.
+//! Differences between decoded and expected elements, to the last bit.
 
 use anyhow::bail;
 use recast_kernels::{ElementType, Format, Scalar};
@@ -11,12 +11,12 @@ use crate::text::{count, measured};
 /// Elements that differ. NaNs are equal to each other, and 0 differs from −0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Differences {
-    /// Elements that were compared.
+    /// The number of compared elements.
     #[serde(rename = "compared")]
     pub elements: u64,
-    /// Those that differ.
+    /// The number that differ.
     pub differing: u64,
-    /// Of those, the ones where only one side is NaN or infinite.
+    /// The number of differences in which only one side is NaN or infinite.
     pub not_finite: u64,
     /// The largest distance in units in the last place, counted in values of the type between.
     pub max_ulps: u64,
@@ -101,7 +101,7 @@ impl Differences {
     }
 }
 
-/// Numbers the values of a type in their order, finite ones one by one; 0 and −0 are neighbours.
+/// Numbers the values of a type in ascending order; 0 and −0 are neighbours.
 fn ordinal(scalar: Scalar) -> i64 {
     let bits = scalar.bits();
     match scalar.element_type().format() {

@@ -1,4 +1,4 @@
-//! How far decoded elements lie from the original ones, and whether that is within a tolerance.
+//! The errors of decoded elements, and whether they are within a tolerance.
 
 pub(crate) mod arrays;
 pub(crate) mod chunk_check;

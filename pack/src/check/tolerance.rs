@@ -1,14 +1,14 @@
-//! What decoded elements must satisfy.
+//! The tolerance for decoded elements.
 
-/// What the decoded elements must satisfy, beyond that NaN, infinities and missing values come back.
+/// The tolerance for decoded elements. In any case NaN, infinities and missing values must come back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tolerance {
-    /// The largest allowed |decoded − original|, without its part that grows with |original|.
+    /// The constant part of the largest allowed |decoded − original|.
     pub(crate) absolute: f64,
-    /// What may be added to that for each unit of |original|.
+    /// The part of it that is multiplied by |original|.
     pub(crate) relative: f64,
-    /// What the user calls the bound.
+    /// The user's name for the bound.
     pub(crate) name: &'static str,
-    /// Whether valid values may decode to NaN or a missing marker all the same.
+    /// Whether valid values may decode to NaN or a missing marker.
     pub(crate) allow_collisions: bool,
 }

@@ -1,5 +1,5 @@
-//! Codecs of an offset, a scale and a stored type, with stored codes for NaN, missing markers and the fill
-//! value.
+//! Binds codecs with an offset, a scale and a stored type, and stored codes for NaN, missing markers and the
+//! fill value.
 
 use anyhow::bail;
 use recast_kernels::{Affine, ElementType, OutOfRange, Rounding, Scalar, Step, reference};
@@ -20,7 +20,7 @@ pub(super) struct Place {
     pub(super) scale: Option<Scalar>,
     pub(super) target: ElementType,
     pub(super) is_guess: bool,
-    /// Whether no value may decode to a missing marker, even one that is next to it.
+    /// Whether no value may decode to a missing marker, not even one next to it.
     pub(super) avoids_markers: bool,
 }
 
@@ -32,9 +32,9 @@ impl Chooser<'_> {
         target: ElementType,
     ) -> Result<(Vec<i128>, bool)> {
         let PackOptions { rounding, out_of_range, .. } = *self.options;
-        // Every operation is monotonic, so the ends of the range tell where all elements go; unless
-        // they wrap, which only the elements themselves can tell.
-        // A type that was asked for may be too small; one that is chosen may not.
+        // Every operation is monotonic, so the ends of the range bound the codes of all elements,
+        // unless elements wrap; only the elements themselves show that.
+        // A requested type may be too small; a chosen type may not.
         let may_leave = self.options.is_explicit() && self.options.data_type.is_some();
         let mut reached = Vec::new();
         let mut wraps = false;
@@ -114,14 +114,14 @@ impl Chooser<'_> {
             is_risky |= is_hit;
             self.add_special(marker, true, &mut ways)?;
         }
-        // In the order of their bits, so that the codecs do not depend on whose is the array's own.
+        // In the order of their bits, so that the codecs do not depend on which one is the array's own.
         for &fill in &self.survey.fill_values {
             if !fill.is_nan() && !self.survey.markers.contains(fill) {
                 self.add_special(fill, false, &mut ways)?;
             }
         }
         let Ways { specials, taken, .. } = ways;
-        // Which codes are free is not known of values that wrap.
+        // For values that wrap, the free codes are not known.
         if !self.has_nan() && !self.options.no_nan && !wraps {
             nan = self.nan(target, &|code| is_free(code) && !taken.contains(&code))?;
         }
@@ -148,7 +148,7 @@ impl Chooser<'_> {
         })
     }
 
-    /// Refuses a chain from which a marker does not come back bit for bit.
+    /// Refuses a chain that does not return a marker bit for bit.
     fn check_markers(&self, chain: &Chain) -> Result<()> {
         for marker in self.survey.markers.values() {
             let bytes = marker.to_ne_bytes();
@@ -164,7 +164,7 @@ impl Chooser<'_> {
         Ok(())
     }
 
-    /// The same codecs with `out_of_range` as an error, if it is none.
+    /// The same codecs with `out_of_range` as an error, if they have another mode.
     fn strict(&self, codecs: &[Codec]) -> Result<Option<Chain>> {
         let Some((Codec::CastValue(last), rest)) = codecs.split_last() else { return Ok(None) };
         if self.options.out_of_range == OutOfRange::Error {
@@ -192,7 +192,7 @@ impl Chooser<'_> {
         if self.working != self.survey.element_type || !remapped.is_empty() {
             let mut first = CastValue::new(self.working);
             if self.working != self.survey.element_type {
-                // A decoded value may leave the type by less than the bound.
+                // A decoded value may exceed the type by less than the bound.
                 first.out_of_range = OutOfRange::Clamp;
             }
             first.scalar_map = map(&remapped);

@@ -1,4 +1,4 @@
-//! Codecs for an array that a survey tells of: what `recast pack` chooses, for other programs that write.
+//! Chooses codecs for an array from its survey, as `recast pack` does, for other programs that write.
 
 use anyhow::bail;
 use recast_kernels::{ElementType, Scalar};
@@ -20,10 +20,10 @@ use crate::scan::number::{Number, is_wide};
 use crate::scan::survey::{Survey, union};
 use crate::text::scalar_text;
 
-/// Codecs for an array, and what goes with them.
+/// Codecs for an array, with their properties.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// The value codecs, in the order in which elements pass them; none if nothing needs to be done.
+    /// The value codecs, in the order in which elements pass them; empty if none is needed.
     pub codecs: Vec<Codec>,
     /// The type of the stored elements.
     pub data_type: ElementType,
@@ -33,10 +33,10 @@ pub struct Choice {
     pub encoded_fill_value: Option<Scalar>,
     /// The range of values that the codecs can store; `None` without codecs.
     pub storable_range: Option<(Scalar, Scalar)>,
-    /// Whether every value of the range keeps the bound by the arithmetic alone, also one that no survey has seen.
+    /// Whether the arithmetic alone proves the bound for every value of the range, also for unseen ones.
     pub is_proven: bool,
-    /// Whether every element that was surveyed is known to keep the bound: by the arithmetic, or because the survey
-    /// found all of them close to multiples of a step. If not, [`Self::check`] tells.
+    /// Whether every surveyed element is known to keep the bound: by the arithmetic, or because the survey found all of
+    /// them close to multiples of a step. If not, use [`Self::check`].
     pub is_proven_for_surveyed: bool,
     packing: Packing,
     tolerance: Tolerance,
@@ -45,11 +45,11 @@ pub struct Choice {
     limits: Option<Limits>,
 }
 
-/// Chooses codecs for an array: those that `recast pack` tries first with the same options, where the blocks that
-/// were surveyed are the chunks.
+/// Chooses codecs for an array: those that `recast pack` tries first with the same options, if the surveyed blocks
+/// are the chunks.
 ///
-/// The command then compares every element, and goes on to the next candidate if one is not right. So does
-/// [`choose_checked`]. Where [`Choice::is_proven_for_surveyed`] holds, there is nothing to compare.
+/// The command then compares every element, and tries the next candidate if one is wrong. So does
+/// [`choose_checked`]. If [`Choice::is_proven_for_surveyed`] holds, there is nothing to compare.
 ///
 /// # Errors
 /// Options that no array can be packed with, or that need more than a survey (`percentile`, `from_cf`); a
@@ -58,11 +58,11 @@ pub fn choose(survey: &Survey, options: &PackOptions) -> std::result::Result<Cho
     choose_checked(survey, options, |_| Ok(()))
 }
 
-/// As [`choose`], but `check` is asked of each candidate, for instance by [`Choice::check`] of all blocks, until it
-/// finds nothing wrong: what `recast pack` does.
+/// As [`choose`], but calls `check` for each candidate until it finds no problem, as `recast pack` does. `check` may
+/// call [`Choice::check`] for all blocks.
 ///
 /// # Errors
-/// As [`choose`]; with what `check` found wrong with the last candidate.
+/// As [`choose`]; includes the problem that `check` found with the last candidate.
 pub fn choose_checked(
     survey: &Survey,
     options: &PackOptions,
@@ -82,7 +82,9 @@ fn chosen(
         [("--percentile", options.percentile.is_some()), ("--from-cf", options.from_cf)]
     {
         if is_given {
-            let text = format!("{flag} needs all elements, and a survey has some; use recast pack");
+            let text = format!(
+                "{flag} needs all elements, but a survey has only some of them; use recast pack"
+            );
             return Err(OptionsError(text).into());
         }
     }
@@ -90,7 +92,8 @@ fn chosen(
     let named = Markers::named(survey.element_type, options)?;
     if let Some(unknown) = named.values().iter().find(|one| !survey.markers.contains(**one)) {
         bail!(
-            "{unknown} is to be missing, and the survey took it for data; name it before the survey"
+            "{unknown} is named as missing, but the survey counted it as data; name it before the \
+             survey"
         );
     }
     let wanted = Wanted { least: options.src_min, greatest: options.src_max, percentiles: None };
@@ -131,18 +134,18 @@ fn chosen(
 }
 
 impl Choice {
-    /// What `check` of [`choose_checked`] answers where an element is not right, as another process found by
-    /// [`Self::check`] and told in these words.
+    /// The answer of `check` in [`choose_checked`] for an element that another process found wrong by
+    /// [`Self::check`] and described in these words.
     #[must_use]
     pub fn refuted(why: &str) -> Error {
         anyhow::Error::from(Violation::elsewhere(why)).into()
     }
 
-    /// Encodes elements, decodes them again, and compares: each must be within the bound, and what is missing
-    /// must come back bit for bit.
+    /// Encodes elements, decodes them and compares. Each must be within the bound, and missing values must come back
+    /// bit for bit.
     ///
     /// # Errors
-    /// The first element that is not right, by its index.
+    /// The first wrong element, by its index.
     pub fn check(&self, elements: &[u8]) -> std::result::Result<(), Error> {
         if is_wide(self.fill_value.element_type()) {
             self.check_as::<i128>(elements)?;

@@ -9,39 +9,39 @@ use crate::options::{NanTo, PackOptions};
 use crate::scan::number::{integer, is_less, scalar};
 use crate::scan::survey::Survey;
 
-/// Chooses for one array.
+/// Chooses codecs for one array.
 pub(crate) struct Chooser<'a> {
     pub(super) options: &'a PackOptions,
     pub(super) survey: &'a Survey,
     /// The type in which scale and offset are computed.
     pub(super) working: ElementType,
-    /// Smallest and largest element that counts, in that type.
+    /// Smallest and largest value, in that type.
     pub(super) least: Scalar,
     pub(super) greatest: Scalar,
 }
 
 impl<'a> Chooser<'a> {
     /// # Errors
-    /// A request that no codecs can meet, whatever the elements are.
+    /// A request that no codecs can meet for any elements.
     pub(crate) fn new(options: &'a PackOptions, survey: &'a Survey) -> Result<Self> {
         let source = survey.element_type;
         if source.is_integer()
             && let Some(step) = options.precision.filter(|step| step.fract() != 0.0)
         {
-            bail!("--precision {step:?} is no whole number, as all values of {source} are");
+            bail!("--precision {step:?} is not a whole number, but all values of {source} are");
         }
         if options.nan_to != NanTo::Auto && !source.has_nan() {
             bail!("--nan-to names a stored value for NaN, and {source} has no NaN; leave it out");
         }
-        // Integers within less than 1 are integers unchanged; to give up more than that needs
-        // fractions of a code.
+        // With an error below 1, integers stay unchanged; a larger error needs fractions of a
+        // code.
         let coarse =
             options.max_abs_error.is_some_and(|bound| bound >= Self::least_of_float64(survey))
                 || options.precision.is_some_and(|step| step > 1.0)
                 || Self::spreads_integers(options, survey);
         let fractions = source.is_integer() && coarse && !options.is_explicit();
         let working = if fractions { ElementType::Float64 } else { source };
-        // Of an array without values, any value that marks nothing.
+        // In an array without values, any value that is not a marker.
         let small = (0..100).filter_map(|number| scalar(number, source));
         let some = survey.fill_values.iter().copied().filter(|fill| fill.is_finite()).chain(small);
         let nothing = some.into_iter().find(|&value| !survey.markers.contains(value));
@@ -56,7 +56,7 @@ impl<'a> Chooser<'a> {
         Ok(Self { options, survey, working, least, greatest })
     }
 
-    /// What is demanded of every element.
+    /// The tolerance for every element.
     pub(crate) fn tolerance(&self) -> Tolerance {
         let PackOptions { max_abs_error, max_rel_error, precision, .. } = *self.options;
         let (absolute, relative, name) = if let Some(bound) = max_abs_error {
@@ -77,14 +77,15 @@ impl<'a> Chooser<'a> {
         Tolerance { absolute, relative, name, allow_collisions: self.options.allow_collisions }
     }
 
-    /// Whether every integer has a code of its own, whatever the data are.
+    /// Whether every integer has a code of its own for any data.
     pub(super) fn is_one_to_one(&self, scale: Option<Scalar>) -> bool {
         self.working.is_integer()
             && scale.is_none()
             && self.options.out_of_range == OutOfRange::Error
     }
 
-    /// From which bound on integers are rounded in float64; where it rounds more away itself, they are kept exactly.
+    /// From this bound on, integers are rounded in float64. For smaller bounds, float64's own rounding is too large,
+    /// so integers are kept exactly.
     fn least_of_float64(survey: &Survey) -> f64 {
         let magnitude = survey
             .to_store()
@@ -101,7 +102,7 @@ impl<'a> Chooser<'a> {
         1 + survey.markers.values().len() + survey.fill_values.len()
     }
 
-    /// Whether `--auto` squeezes integers together; those that fit are kept as they are.
+    /// Whether `--auto` compresses the range of integers; integers that fit are kept.
     fn spreads_integers(options: &PackOptions, survey: &Survey) -> bool {
         let range = survey
             .to_store()
@@ -116,8 +117,8 @@ impl<'a> Chooser<'a> {
         self.least.to_f64().abs().max(self.greatest.to_f64().abs())
     }
 
-    /// What rounding may take from a value: every operation rounds by half a unit in the last place of its
-    /// result at most, so these are units at the largest magnitude, and at the whole range.
+    /// The largest total rounding error of a value. Every operation rounds by at most half a unit in the last place
+    /// of its result, so the arguments count units at the largest magnitude and at the whole range.
     pub(crate) fn rounding(&self, of_magnitude: f64, of_extent: f64) -> f64 {
         let unit = unit_roundoff(self.working);
         unit * (of_magnitude * self.magnitude() + of_extent * self.extent())

@@ -1,11 +1,11 @@
-//! Stored codes for values that need one of their own.
+//! Stored codes for special values.
 
 use recast_kernels::{ElementType, Scalar};
 use zarr_recast::ScalarMap;
 
 use crate::scan::number::{integer, scalar};
 
-/// A map that takes each pair there and back; `None` without pairs.
+/// A map that encodes and decodes each pair; `None` without pairs.
 pub(super) fn map(pairs: &[(Scalar, Scalar)]) -> Option<ScalarMap> {
     (!pairs.is_empty()).then(|| ScalarMap {
         encode: Some(pairs.iter().copied().collect()),
@@ -13,13 +13,13 @@ pub(super) fn map(pairs: &[(Scalar, Scalar)]) -> Option<ScalarMap> {
     })
 }
 
-/// Codes at the ends of a type, in the order in which they are given to NaN and missing markers: as CF does,
-/// the largest of an unsigned type and the smallest of a signed one come first.
+/// Codes at the ends of a type, in the order in which NaN and missing markers get them. As in CF, the largest of
+/// an unsigned type and the smallest of a signed one come first.
 pub(crate) fn ends(target: ElementType) -> Vec<Scalar> {
     codes_from_ends(target, 4)
 }
 
-/// As [`ends`], so many of them, ever farther from the ends; none for a floating-point type.
+/// As [`ends`], but this many codes, going inwards from the ends; none for a floating-point type.
 pub(super) fn codes_from_ends(target: ElementType, count: usize) -> Vec<Scalar> {
     let Some((lowest, highest)) = integer(Scalar::min(target)).zip(integer(Scalar::max(target)))
     else {

@@ -11,17 +11,17 @@ use crate::error::Result;
 pub(crate) struct Packing {
     pub(crate) codecs: Vec<Codec>,
     pub(crate) chain: Chain,
-    /// The same chain with `out_of_range` as an error, if it is none in `chain`.
+    /// The same chain with `out_of_range` as an error, if `chain` has another mode.
     pub(crate) strict: Option<Chain>,
     pub(crate) offset: Option<Scalar>,
     pub(crate) scale: Option<Scalar>,
     /// The stored value of NaN, if a map gives it one.
     pub(crate) nan: Option<Scalar>,
-    /// The missing markers and fill values that the codecs serve.
+    /// The missing markers and fill values that the codecs keep.
     pub(super) specials: Vec<Special>,
-    /// The lowest and the highest code of the data; none of a floating-point type, and where values wrap.
+    /// The lowest and the highest code of the data; none for a floating-point type, or if values wrap.
     pub(super) reached: Option<(i128, i128)>,
-    /// Whether the scale is a guess from the sample rather than from the error bound.
+    /// Whether the scale is a guess from the sample and not derived from the error bound.
     pub(crate) is_guess: bool,
     /// Whether values next to a missing marker would decode to it, if there are any.
     pub(super) is_risky: bool,
@@ -44,12 +44,12 @@ impl std::error::Error for SpecialLost {}
 /// How a special value gets its stored code.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CodeWay {
-    /// As every element does.
+    /// Like every element.
     Natural,
-    /// By an entry in the map of the last cast: what reaches that cast, and the stored code.
+    /// By an entry in the map of the last cast: the value that reaches that cast, and the stored code.
     Mapped(Scalar, Scalar),
-    /// By an entry in the map of a first cast to a value that the data leave free, and from there by
-    /// an entry in the map of the last one, if there is a stored code.
+    /// By an entry in the map of a first cast to a value that no data have, and then by an entry in the map of the
+    /// last cast, if there is a stored code.
     Remapped(Scalar, Option<(Scalar, Scalar)>),
 }
 
@@ -81,7 +81,7 @@ impl Packing {
     }
 }
 
-/// Codecs bound to an array's type and fill value; what would only be a warning is an error.
+/// Codecs bound to an array's type and fill value; warnings are errors.
 pub(super) fn bound(
     element_type: ElementType,
     fill_value: Scalar,

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::options::NanTo;
 use crate::scan::number::{integer, scalar};
 
-/// How many units in the last place a scale is made finer at most; about every second one will do.
+/// A scale is made finer by at most this many units in the last place; about every second one works.
 const FINER_SCALES: u64 = 32;
 
 /// The integer types, unsigned before signed.
@@ -23,9 +23,9 @@ pub(super) const SMALLEST_FIRST: [[ElementType; 2]; 4] = [
 ];
 
 impl Chooser<'_> {
-    /// The candidates, best first; an item is an error where a scale leads to none.
+    /// The candidates, best first; an item is an error if a scale gives none.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = Result<Packing>> + '_ {
-        // A list, as a scale that cannot even be written is the only candidate's error.
+        // A list, because a scale that cannot be written gives one candidate, an error.
         let scale_candidates: Vec<Result<ScaleCandidate>> = match self.scale_candidates() {
             Ok(scale_candidates) => scale_candidates.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
@@ -48,8 +48,8 @@ impl Chooser<'_> {
         })
     }
 
-    /// As [`Self::place`]; a scale that the error bound allows to be finer is made so by a few units
-    /// in its last place, if that spares the fill value the detour of a first cast.
+    /// As [`Self::place`]. If the error bound allows it, the scale is made finer by a few units in its last
+    /// place when the fill value then needs no first cast.
     fn place_without_detour(
         &self,
         candidate: ScaleCandidate,
@@ -68,7 +68,7 @@ impl Chooser<'_> {
             return Ok(packing);
         }
         let finer = (1..=FINER_SCALES).filter_map(|units| {
-            // A scale that is computed is positive, so the next bits are the next greater number.
+            // A computed scale is positive, so the next bits are the next greater number.
             let scale = Scalar::from_bits(scale.element_type(), scale.bits() + units);
             self.place(ScaleCandidate { scale: Some(scale), ..candidate }, avoids_markers).ok()
         });
@@ -87,7 +87,7 @@ impl Chooser<'_> {
         };
         let mut refusal = None;
         for pair in targets {
-            // Of the offsets, which begin with the simplest, an offset less is worth more than the
+            // Offsets begin with the simplest; doing without an offset is worth more than the
             // sign.
             let mut places = Vec::new();
             for target in pair {
@@ -100,18 +100,18 @@ impl Chooser<'_> {
                     (number, Place { offset, scale, target, is_guess, avoids_markers })
                 }));
             }
-            // An offset to the middle of a signed type leaves room on both sides, and keeps small what is
-            // computed.
+            // An offset to the middle of a signed type leaves room on both sides, and keeps intermediate
+            // results small.
             places.sort_by_key(|(number, place)| match number {
                 0 => 0,
                 _ if place.target.is_signed() => 1,
                 _ => 2,
             });
-            // The first refusal by the widest type is the simplest to understand.
+            // The widest type's first refusal is the easiest to understand.
             let mut refused = None;
             let mut found: Option<Packing> = None;
             for (number, place) in places {
-                // Without an offset both signs may do; the data decide for which there is more room.
+                // Without an offset, both signs may work; take the one that leaves more room.
                 let is_last = number > 0 || self.options.is_explicit();
                 if found.is_some() && is_last {
                     break;
@@ -139,8 +139,7 @@ impl Chooser<'_> {
         Err(refusal.unwrap_or_else(|| anyhow::anyhow!("no offset fits")))
     }
 
-    /// The types to try, smallest first. Integers that are kept as they are need none as wide as their own, but
-    /// that itself.
+    /// The types to try, smallest first. For integers that are kept exactly: narrower types, and then their own.
     fn narrower_integers(&self, scale: Option<Scalar>) -> Vec<[ElementType; 2]> {
         let source = self.survey.element_type;
         if !self.is_one_to_one(scale) || self.options.is_explicit() {
@@ -198,15 +197,15 @@ impl Chooser<'_> {
             NanTo::Value(value) => value.to_scalar(target).ok().and_then(integer),
             _ => None,
         };
-        // The stored values that the smallest element may get: with as much room below as above, at the low
-        // end, and beside a value that is taken.
+        // The stored values to try for the smallest element: with as much room below as above, at the low end,
+        // and next to a value in use.
         let starts = |count: i128| {
             let middle = if target.is_signed() {
                 -(count / 2)
             } else if self.working.is_integer() {
                 (highest - count) / 2
             } else {
-                // Far from 0 the arithmetic of floating-point numbers rounds more away.
+                // Far from 0, floating-point arithmetic has larger rounding errors.
                 lowest
             };
             let low = (0..=reserved).map(|code| lowest + code);
@@ -226,14 +225,14 @@ impl Chooser<'_> {
         } else {
             let (least, greatest) = (self.least.to_f64(), self.greatest.to_f64());
             let scale = scale.map_or(1.0, Scalar::to_f64);
-            // Where decoded values are to be multiples of something, so is the offset.
+            // If decoded values must be multiples of a step, the offset is one too.
             let is_multiple = self.options.pow2 || self.options.precision.is_some();
             let offset = |number: f64| {
                 let number = if is_multiple { (number * scale).floor() / scale } else { number };
                 self.working_scalar(number, Rounding::NearestEven)
             };
             offsets.push(offset(least.floor()));
-            // Not more than can still be added to; no type has so many.
+            // Limited so that more can be added; no type has this many.
             let steps = ((greatest - least) * scale).ceil().min(1e30);
             let starts = starts(steps as i128 + 1);
             offsets.extend(starts.iter().map(|&start| offset(least - start as f64 / scale)));

@@ -1,4 +1,4 @@
-//! Other places of the values in a type: what compresses best, with room for more values on both sides.
+//! Moves the values inside a type so that they compress best and have room on both sides.
 
 use recast_kernels::{ElementType, Rounding, Scalar};
 
@@ -8,18 +8,18 @@ use super::packing::Packing;
 use super::place::SMALLEST_FIRST;
 use crate::scan::number::integer;
 
-/// Where the values of a packing go in a type of its size: as near to its middle as whole units of the highest
-/// byte allow, which are the same to a compressor.
+/// The position of a packing's values in a type of its size: as near to the middle as shifts by whole units of the
+/// highest byte allow. Such shifts make no difference to a compressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
-    /// How many steps above a multiple of that unit the smallest value is stored.
+    /// The steps from a multiple of that unit up to the stored smallest value.
     steps: f64,
     /// Whether the offset is a whole number of steps, so that decoded values are multiples of one.
     is_multiple: bool,
 }
 
-/// The signed type with the size of a packing's: in its middle the offset is in the middle of the data, where
-/// the arithmetic is most precise.
+/// The signed type with the size of a packing's. With the values in its middle, the offset is in the middle of the
+/// data, where the arithmetic is most precise.
 fn signed(packing: &Packing) -> Option<ElementType> {
     let size = packing.chain.encoded_type().size();
     let mut types = SMALLEST_FIRST.into_iter().flatten();
@@ -32,18 +32,18 @@ fn unit_of_highest_byte(target: ElementType) -> f64 {
 }
 
 impl Chooser<'_> {
-    /// Other positions of the values in a type of the same size. How often the high byte of neighbouring
-    /// values changes depends on it, and on that what a compressor makes of them.
+    /// Other positions of the values in a type of the same size. The position decides how often the high byte of
+    /// neighbouring values changes, and so how well they compress.
     pub(crate) fn positions(&self, packing: &Packing, is_precise: bool) -> Vec<Position> {
         let count = self.extent() * packing.scale.map_or(1.0, Scalar::to_f64);
-        // At the low end; with the middle of the range at a change of the high byte; and between.
+        // At the low end; with a change of the high byte in the middle of the range; and between.
         let centred = (128.0 - count / 2.0).rem_euclid(256.0).round();
         let steps = (0..8).map(|eighth| f64::from(eighth * 32)).chain([centred]);
         let is_multiple = self.takes_multiples(packing);
         let mut positions: Vec<Position> =
             steps.map(|steps| Position { steps, is_multiple }).collect();
         if unit_of_highest_byte(packing.chain.encoded_type()) <= 1.0 {
-            // In one byte they are all the same one.
+            // In one byte, all positions are equivalent.
             positions.truncate(1);
         }
         if is_multiple && !is_precise && self.options.precision.is_none() {
@@ -52,15 +52,15 @@ impl Chooser<'_> {
         positions
     }
 
-    /// Positions that are off by part of a step: where steps begin among the values is luck.
+    /// Positions moved by part of a step: the best place for step boundaries is not known.
     pub(crate) fn fractional_offsets(position: Position) -> Vec<Position> {
         let eighths =
             (1..8).filter(|_| !position.is_multiple).map(|eighth| f64::from(eighth) / 8.0);
         eighths.map(|shift| Position { steps: position.steps + shift, ..position }).collect()
     }
 
-    /// The scales to try at a position, coarsest first: that of the packing, and for a small array all with
-    /// which the bound is kept if the arithmetic rounds less away than it can.
+    /// The scales to try at a position, coarsest first: the packing's own, and for a small array all coarser ones that
+    /// keep the bound if the arithmetic rounds less than its worst case.
     pub(crate) fn scales_at(
         &self,
         packing: &Packing,
@@ -78,7 +78,7 @@ impl Chooser<'_> {
         scales
     }
 
-    /// The same packing in the type of the other sign, where that leaves more room.
+    /// The same packing in the type of the other sign, if that leaves more room.
     pub(crate) fn with_other_sign(&self, packing: &Packing) -> Option<Packing> {
         let target = packing.chain.encoded_type();
         let is_other = |other: &ElementType| other.size() == target.size() && *other != target;
@@ -95,8 +95,7 @@ impl Chooser<'_> {
         (other.room() > packing.room()).then_some(other)
     }
 
-    /// A packing with this scale and its values at another position; none if that makes it more
-    /// complicated.
+    /// A packing with this scale and its values at another position; none if it would be more complicated.
     pub(crate) fn moved(
         &self,
         packing: &Packing,
@@ -125,7 +124,7 @@ impl Chooser<'_> {
         self.bind(place).ok().filter(|other| !other.has_remapped())
     }
 
-    /// Whether the values of a packing may be elsewhere in a type.
+    /// Whether the values of a packing may move inside a type.
     pub(crate) fn may_move(&self, packing: &Packing) -> bool {
         let is_fixed = self.options.is_explicit()
             || self.options.auto
@@ -135,7 +134,7 @@ impl Chooser<'_> {
         packing.scale.is_some() && !is_fixed
     }
 
-    /// Whether decoded values are to be multiples of a step.
+    /// Whether decoded values must be multiples of a step.
     fn takes_multiples(&self, packing: &Packing) -> bool {
         packing.is_guess || self.options.precision.is_some()
     }

@@ -1,5 +1,5 @@
-//! Room for values that were not seen: the range that codecs can store, the codes that are left on both sides
-//! of the data, and the promise of a range.
+//! Room for later values: the range that codecs can store, the free codes on both sides of the data, and a promised
+//! range.
 
 use anyhow::bail;
 use recast_kernels::{ElementType, Format, OutOfRange, Rounding, Scalar};
@@ -14,8 +14,8 @@ use crate::scan::grid::{Distance, round_scales};
 use crate::scan::number::{integer, is_less, scalar};
 use crate::text::measured;
 
-/// The range of values that codecs can store: what the ends of the stored type stand for, without the codes
-/// that maps give to missing values. `None` without codecs, and where the ends stand for no value.
+/// The range of values that codecs can store: the decoded ends of the stored type, without the codes that maps
+/// give to missing values. `None` without codecs, or if the ends do not decode.
 pub(crate) fn storable(source: ElementType, codecs: &[Codec]) -> Option<(Scalar, Scalar)> {
     if codecs.is_empty() {
         return None;
@@ -35,7 +35,7 @@ pub(crate) fn storable(source: ElementType, codecs: &[Codec]) -> Option<(Scalar,
         let value = chain.decode(&code.to_ne_bytes()).ok()?;
         Scalar::from_ne_bytes(source, &value)
     };
-    // A map may have taken the codes at an end.
+    // A map may use the codes at an end.
     let from_end = |end: Scalar, inward: i128| {
         let inner = (0..=entries as i128)
             .filter_map(|steps| scalar(integer(end)? + steps * inward, encoded));
@@ -46,7 +46,7 @@ pub(crate) fn storable(source: ElementType, codecs: &[Codec]) -> Option<(Scalar,
         };
         stored.into_iter().find_map(value)
     };
-    // Where the ends of the stored type lie beyond the array's own type, the ends of that are stored.
+    // If the stored type reaches beyond the array's type, the ends of the array's type count.
     let own_end = |value: Scalar| {
         let code = plain.encode(&value.to_ne_bytes()).ok()?;
         let back = plain.decode(&code).ok()?;
@@ -56,7 +56,7 @@ pub(crate) fn storable(source: ElementType, codecs: &[Codec]) -> Option<(Scalar,
     let own_ends = [own_end(Scalar::min(source)), own_end(Scalar::max(source))];
     let mut values: Vec<Scalar> = ends.into_iter().chain(own_ends).flatten().collect();
     values.sort_by(|&a, &b| is_less(b, a).cmp(&is_less(a, b)));
-    // A negative scale turns the range round.
+    // A negative scale reverses the range.
     match *values.as_slice() {
         [least, .., greatest] => Some((least, greatest)),
         _ => None,
@@ -72,19 +72,19 @@ impl Packing {
         Some((lowest - first, last - highest))
     }
 
-    /// The smaller number of codes that the data leave free on one side; 0 where nothing tells.
+    /// The smaller number of codes that the data leave free on one side; 0 if it is not known.
     pub(super) fn room(&self) -> i128 {
         self.free_codes().map_or(0, |(below, above)| below.min(above))
     }
 
-    /// Whether there is room on both sides: at least half of what an even share would be.
+    /// Whether there is room on both sides: each has at least half of an even share.
     pub(crate) fn is_roomy(&self) -> bool {
         self.free_codes().is_none_or(|(below, above)| 4 * below.min(above) >= below + above - 1)
     }
 }
 
 impl Chooser<'_> {
-    /// Refuses codecs that do not keep the bound everywhere in the range that is promised.
+    /// Refuses codecs that do not keep the bound everywhere in the promised range.
     pub(super) fn check_promise(&self, place: &Place) -> Result<()> {
         let Some((first, last)) = self.survey.promised else { return Ok(()) };
         let Place { offset, scale, target, .. } = *place;
@@ -94,14 +94,14 @@ impl Chooser<'_> {
         Ok(())
     }
 
-    /// Whether every value of the range keeps the bound, and none can be taken for a missing one.
+    /// Whether every value of the range keeps the bound, and none decodes to a missing marker.
     pub(super) fn is_proven(&self, packing: &Packing) -> bool {
         let target = packing.chain.encoded_type();
         let excess = self.excess_anywhere(packing.offset, packing.scale, target);
         !packing.is_risky && excess.is_none()
     }
 
-    /// Whether every value that was seen keeps the bound, and none is taken for a missing one.
+    /// Whether every surveyed value keeps the bound, and none decodes to a missing marker.
     pub(super) fn is_proven_for_seen(&self, packing: &Packing) -> bool {
         let is_kept = |error: Distance| {
             self.options.max_abs_error.is_some_and(|bound| error.greatest <= bound)
@@ -109,14 +109,14 @@ impl Chooser<'_> {
         !packing.is_risky && self.error_of_guess(packing).is_some_and(is_kept)
     }
 
-    /// The error of a value that was seen, if it is certain that it is beyond the bound.
+    /// The error of a surveyed value, if it certainly exceeds the bound.
     pub(super) fn certain_excess(&self, packing: &Packing) -> Option<f64> {
         let error = self.error_of_guess(packing)?.least;
         self.options.max_abs_error.filter(|&bound| error > bound).map(|_| error)
     }
 
-    /// How far values may be off anywhere in the range, if that is more than allowed: by half a step and by
-    /// what the arithmetic rounds away.
+    /// The largest possible error in the range, if it exceeds the bound: half a step and the rounding of the
+    /// arithmetic.
     fn excess_anywhere(
         &self,
         offset: Option<Scalar>,
@@ -135,7 +135,7 @@ impl Chooser<'_> {
         }
         let bound = self.options.max_abs_error?;
         if self.survey.element_type.is_integer() {
-            // Steps are whole numbers; the arithmetic must only not round to the next one.
+            // Steps are whole numbers, so it suffices that the arithmetic does not round to the next one.
             return (arithmetic >= 0.25).then(|| measured(arithmetic));
         }
         let of_code = match target.format() {
@@ -152,21 +152,20 @@ impl Chooser<'_> {
         from_offset(self.least).max(from_offset(self.greatest))
     }
 
-    /// What the arithmetic may round away from a value, there and back.
+    /// The largest rounding error of a value, encoded and decoded.
     fn arithmetic(&self, offset: Option<Scalar>, scale: Option<Scalar>) -> f64 {
         let distance = self.distance(offset);
         let factor = scale.map_or(1.0, |scale| scale.to_f64().abs());
-        // The difference and the product on the way there, the quotient and the sum on the way back.
+        // Encoding computes a difference and a product, decoding a quotient and a sum.
         let of_offset = if offset.is_some() { distance + self.magnitude() } else { 0.0 };
         let of_scale = if is_power_of_two(factor) { 0.0 } else { 2.0 * distance };
         unit_roundoff(self.working) * (of_offset + of_scale)
     }
 
-    /// How far the farthest value that was seen is off with a guess for the scale, as the survey's grids tell: it
-    /// lies between these.
+    /// Bounds for the largest error of a surveyed value with a guessed scale, from the survey's grids.
     fn error_of_guess(&self, packing: &Packing) -> Option<Distance> {
         let scale = packing.scale.filter(|_| packing.is_guess)?.to_f64();
-        // The scale in the working type need not be the round number itself.
+        // In the working type, the scale may differ from the round number.
         let round = round_scales(self.extent().max(self.magnitude()))
             .find(|&round| self.working_scalar(round, Rounding::NearestEven) == packing.scale)?;
         let Distance { least, greatest } = self.survey.grids.distance(round, self.magnitude())?;
@@ -174,18 +173,18 @@ impl Chooser<'_> {
         let offset = from_grid(packing.offset.map_or(0.0, Scalar::to_f64));
         let computed = 4.0 * f64::EPSILON + (scale - round).abs() / round;
         let rounded = self.arithmetic(packing.offset, packing.scale) + computed * self.magnitude();
-        // Values that are clamped become the ends of the range.
+        // Clamped values become the ends of the range.
         let ends = self.survey.limits.as_ref().map(|limits| [limits.least, limits.greatest]);
         let of_ends = ends.into_iter().flatten().map(|end| from_grid(end.to_f64()));
         let greatest = of_ends.fold(greatest, f64::max) + offset + rounded;
-        // The next point of the grid is a step away, and directed rounding may take a value there.
+        // Directed rounding may move a value to the next point of the grid, a step away.
         let is_to_own_point = self.options.errors_in_a_step() == 2.0 && greatest * scale < 0.5;
         let least = if ends.is_some() { 0.0 } else { least - offset - rounded };
         Some(Distance { least, greatest: if is_to_own_point { greatest } else { f64::INFINITY } })
     }
 
-    /// Refuses codecs that cannot store the ends of the promised range, also where values out of range may
-    /// be clamped or wrapped.
+    /// Refuses codecs that cannot store the ends of the promised range, even if values out of range may be clamped
+    /// or wrapped.
     pub(super) fn check_promised_ends(
         &self,
         target: ElementType,

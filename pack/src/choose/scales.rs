@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::round_scales;
 
-/// The floating-point types that a relative error chooses from, smallest first, and of those the
-/// most precise.
+/// The floating-point types for a relative error: smallest first, and of one size the most precise
+/// first.
 const FLOATS: [ElementType; 6] = [
     ElementType::Float8E3M4,
     ElementType::Float8E4M3,
@@ -24,22 +24,22 @@ const FLOATS: [ElementType; 6] = [
 pub(super) struct ScaleCandidate {
     pub(super) scale: Option<Scalar>,
     pub(super) is_guess: bool,
-    /// The type to try it with, if not those that were asked for.
+    /// The type to try it with; by default the requested types.
     pub(super) target: Option<ElementType>,
-    /// The offset to try it with, if not those that make the values fit.
+    /// The offset to try it with; by default those that make the values fit.
     pub(super) offset: Option<Scalar>,
 }
 
 impl ScaleCandidate {
-    /// A scale that must do by the arithmetic.
+    /// A scale that the arithmetic proves.
     fn of(scale: Option<Scalar>) -> Self {
         Self { scale, is_guess: false, target: None, offset: None }
     }
 }
 
 impl Chooser<'_> {
-    /// The scales to try: first round ones, which may do if the data are multiples of something
-    /// round, then those that must do by the arithmetic.
+    /// The scales to try: first round ones, which work if the data are multiples of a round step, then those that
+    /// the arithmetic proves.
     pub(super) fn scale_candidates(&self) -> Result<Vec<ScaleCandidate>> {
         if self.options.is_explicit() {
             let scale = self.options.scale.as_ref();
@@ -90,8 +90,8 @@ impl Chooser<'_> {
         scale_candidates.collect()
     }
 
-    /// The scales for a floating-point type: none, the one that uses its whole range, and the same with
-    /// the values around 0, where floating-point numbers are closer together.
+    /// The scales for a floating-point type: none, the one that uses the whole range, and the same with the values
+    /// centred at 0, where floating-point numbers are denser.
     pub(super) fn in_floats(&self, target: ElementType) -> Vec<ScaleCandidate> {
         let filling = self.filling(target, self.magnitude());
         if self.options.auto {
@@ -110,8 +110,8 @@ impl Chooser<'_> {
         scale_candidates
     }
 
-    /// The power of two that takes a magnitude up to the largest of a floating-point type; none if that
-    /// is 1. A power of two takes nothing from the values' digits.
+    /// The power of two that scales a magnitude to the largest of a floating-point type; none if it is 1. Scaling by a
+    /// power of two is exact.
     pub(super) fn filling(&self, target: ElementType, magnitude: f64) -> Option<Scalar> {
         let exponent = (Scalar::max(target).to_f64() / magnitude).log2().floor();
         if self.working.is_integer() || exponent == 0.0 || !exponent.is_finite() {
@@ -120,8 +120,8 @@ impl Chooser<'_> {
         self.working_scalar(2_f64.powi(exponent as i32), Rounding::NearestEven)
     }
 
-    /// The scales that spread the values over a whole integer type, less the stored values for NaN
-    /// and the fill value, and less what the arithmetic may be off by.
+    /// The scales that spread the values over a whole integer type, without the stored values for NaN and the fill
+    /// value, and without a margin for the arithmetic.
     pub(super) fn spread(&self, target: ElementType) -> Vec<ScaleCandidate> {
         let extent = self.greatest.to_f64() - self.least.to_f64();
         let magnitude = self.magnitude();
@@ -140,7 +140,7 @@ impl Chooser<'_> {
             .collect();
         scales.dedup();
         if scales.is_empty() {
-            // All values are the same, or so far apart that there is no such scale.
+            // All values are equal, or so far apart that there is no such scale.
             scales.push(None);
         }
         scales.into_iter().map(ScaleCandidate::of).collect()
@@ -156,7 +156,7 @@ impl Chooser<'_> {
             return vec![ScaleCandidate::of(scale)];
         }
         let computed = self.safe_scales(bound);
-        // What was seen may be multiples of something round; what is promised need not be.
+        // Surveyed values may be multiples of a round step; promised ones need not be.
         let may_guess = self.survey.promised.is_none();
         let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
         let guesses = round_scales(self.extent().max(self.magnitude()))
@@ -167,7 +167,7 @@ impl Chooser<'_> {
         guesses.chain(computed.into_iter().map(|scale| ScaleCandidate::of(Some(scale)))).collect()
     }
 
-    /// Scales that keep an absolute error by the arithmetic, if it goes ever worse.
+    /// Scales that keep an absolute error with ever larger rounding errors of the arithmetic.
     pub(super) fn safe_scales(&self, bound: f64) -> Vec<Scalar> {
         let budgets = [
             self.rounding(1.0, 2.0),
@@ -181,14 +181,14 @@ impl Chooser<'_> {
         scales
     }
 
-    /// The scale that keeps an absolute error if rounding takes no more than `budget` of it.
+    /// The scale that keeps an absolute error if rounding uses at most `budget` of it.
     pub(super) fn scale_within(&self, bound: f64, budget: f64) -> Option<Scalar> {
         let step = self.options.errors_in_a_step() * (bound - budget);
         let scale = self.working_scalar(self.power(1.0 / step), Rounding::TowardsPositive);
         scale.filter(|_| bound > budget * 1.001)
     }
 
-    /// A scale, or with `--pow2` the power of two that is not coarser.
+    /// The scale, or with `--pow2` the next power of two that is not coarser.
     pub(super) fn power(&self, scale: f64) -> f64 {
         if self.options.pow2 { 2_f64.powi(scale.log2().ceil() as i32) } else { scale }
     }

@@ -1,5 +1,5 @@
-//! The search for codecs by a survey: candidates from coarse to fine, each tried on the survey's sample, and
-//! moved in its type to where its excerpts compress best.
+//! Searches for codecs with a survey: tries candidates from coarse to fine on the survey's sample, and moves their
+//! values inside the type to where the excerpts compress best.
 
 use anyhow::{Context, bail};
 use rayon::prelude::*;
@@ -20,13 +20,13 @@ use crate::scan::number::{Number, is_wide};
 use crate::scan::survey::Survey;
 use crate::text::{count, scalar_text};
 
-/// One excerpt in so many tells which of many positions is the best in a large array.
+/// For a large array, one excerpt in this many decides which position is the best.
 const FEW: usize = 8;
-/// One byte in so many, more or less, is the luck of a compressor.
+/// A difference of one byte in this many is noise of the compressor.
 const LUCK: u64 = 1000;
-/// One byte in so many is what it is worth that values come back bit for bit although the bound allows an error.
+/// Returning values bit for bit, although the bound allows an error, is worth one byte in this many.
 const EXACTNESS: u64 = 100;
-/// One zero in so many elements is a background.
+/// With one zero in this many elements, zero is a background.
 const BACKGROUND: usize = 10;
 
 /// A search for codecs.
@@ -40,11 +40,11 @@ pub(crate) struct Search<'a> {
     sample: Vec<u8>,
     /// The survey's excerpts, within its limits.
     excerpts: Vec<Vec<u8>>,
-    /// Whose threads try excerpts; those that rayon has for all, if none.
+    /// The threads that try excerpts; by default rayon's global ones.
     workers: Option<&'a Workers>,
 }
 
-/// What became of the excerpts with other codecs.
+/// The result for the excerpts with other codecs.
 struct Trial {
     size: u64,
     error: f64,
@@ -53,7 +53,7 @@ struct Trial {
 
 impl<'a> Search<'a> {
     /// # Errors
-    /// A request that no codecs can meet, whatever the elements are.
+    /// A request that no codecs can meet for any elements.
     pub(crate) fn new(
         name: String,
         options: &'a PackOptions,
@@ -75,16 +75,16 @@ impl<'a> Search<'a> {
         Ok(Self { name, options, survey, chooser, sample, excerpts, workers })
     }
 
-    /// What is demanded of every element.
+    /// The tolerance for every element.
     pub(crate) fn tolerance(&self) -> Tolerance {
         self.chooser.tolerance()
     }
 
-    /// Tries one candidate after the other until `attempt` finds that every element is right, or fails for
-    /// another reason than a [`Violation`]. `Err` inside is the last failure, if there was one at all.
+    /// Tries one candidate after the other until `attempt` finds every element right, or fails for another reason
+    /// than a [`Violation`]. The inner `Err` is the last failure, if there was one.
     ///
     /// # Errors
-    /// Of `attempt`, and infinities where the stored type has none.
+    /// Those of `attempt`, and infinities if the stored type has none.
     pub(crate) fn find<T>(
         &self,
         mut attempt: impl FnMut(Packing) -> Result<T>,
@@ -94,7 +94,7 @@ impl<'a> Search<'a> {
         for candidate in self.chooser.candidates() {
             let packing = match candidate {
                 Ok(packing) => packing,
-                // The finest scale comes last, and with it what stands in the way of the bound.
+                // The finest scale comes last, and its failure explains why the bound cannot be kept.
                 Err(refusal) => {
                     failure = Some(refusal);
                     continue;
@@ -130,17 +130,17 @@ impl<'a> Search<'a> {
         Ok(Err(failure))
     }
 
-    /// Whether every value of the range keeps the bound, and none can be taken for a missing one.
+    /// Whether every value of the range keeps the bound, and none decodes to a missing marker.
     pub(crate) fn is_proven(&self, packing: &Packing) -> bool {
         self.chooser.is_proven(packing)
     }
 
-    /// Whether every value that was seen does.
+    /// Whether every surveyed value does.
     pub(crate) fn is_proven_for_seen(&self, packing: &Packing) -> bool {
         self.chooser.is_proven_for_seen(packing)
     }
 
-    /// The last failure, if there was one, with what was asked for.
+    /// The last failure, if there was one, with the request.
     pub(crate) fn explained(&self, failure: Option<anyhow::Error>) -> anyhow::Error {
         let failure = failure.unwrap_or_else(|| self.too_fine());
         if self.options.is_explicit() {
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
         let range = self.survey.to_store();
         let range = range.map(|(least, greatest)| format!(" from {least} to {greatest}"));
         let PackOptions { max_abs_error, max_rel_error, precision, .. } = *self.options;
-        // Where values fall together with a missing one, finer steps part them.
+        // Finer steps separate values from a missing marker with the same code.
         let is_collision =
             failure.downcast_ref::<Violation>().is_some_and(|violation| violation.is_collision)
                 || failure.is::<SpecialLost>();
@@ -179,14 +179,14 @@ impl<'a> Search<'a> {
         failure.context(context)
     }
 
-    /// The failure where there is not even a scale to try.
+    /// The failure if there is no scale to try.
     fn too_fine(&self) -> anyhow::Error {
-        anyhow::anyhow!("the arithmetic of {} rounds more away", self.survey.element_type)
+        anyhow::anyhow!("the arithmetic of {} rounds by more than that", self.survey.element_type)
     }
 
-    /// What is to be tried for a candidate: first the position in the type that compresses the excerpts
-    /// best, or that leaves room on both sides of the data without taking more bytes, and then its own. Of a
-    /// small array the excerpts are all, and coarser scales are tried, too.
+    /// The packings to try for a candidate: first the position in the type that compresses the excerpts best, or that
+    /// leaves room on both sides of the data for the same bytes, then its own position. For a small array, the
+    /// excerpts cover all of it, and coarser scales are tried too.
     fn smallest_first(&self, packing: Packing) -> Result<Vec<Packing>> {
         let chooser = &self.chooser;
         if !chooser.may_move(&packing) {
@@ -211,7 +211,7 @@ impl<'a> Search<'a> {
         };
         let excerpts = all.iter().map(Vec::len).sum::<usize>() as u64;
         let is_small = excerpts >= self.survey.elements * self.survey.element_type.size() as u64;
-        // Which position is the best of many, a few excerpts tell of a large array.
+        // For a large array, a few excerpts decide which position is the best.
         let few = if is_small { all.len() } else { all.len().div_ceil(FEW) };
         let few = all.get(..few).unwrap_or(all);
         let at = |position| {
@@ -219,7 +219,7 @@ impl<'a> Search<'a> {
                 Some((position, judged(chooser.moved(&packing, scale, position)?, few)?))
             })
         };
-        // What comes back bit for bit still does, unless that takes many more bytes.
+        // Values that come back bit for bit keep doing so, unless that takes many more bytes.
         let is_lost = |trial: &Trial| is_precise && own_error == 0.0 && trial.error > 0.0;
         let cost =
             |trial: &Trial| trial.size + if is_lost(trial) { trial.size / EXACTNESS } else { 0 };
@@ -234,11 +234,11 @@ impl<'a> Search<'a> {
         let best = best.and_then(|(_, trial)| {
             if few.len() == all.len() { Some(trial) } else { judged(trial.packing, all) }
         });
-        // No more bytes, but for the luck of the compressor, and no less precision.
+        // No more bytes, except for noise of the compressor, and no less precision.
         let is_as_good = |trial: &Trial| {
             trial.size <= own_size + own_size / LUCK && (!is_precise || trial.error <= own_error)
         };
-        // What is proven need not be compared element by element.
+        // A proven packing needs no comparison element by element.
         let is_sure =
             |packing: &Packing| self.is_proven(packing) || self.is_proven_for_seen(packing);
         let is_surer = |trial: &Trial| is_sure(&trial.packing) && !is_sure(&packing);
@@ -256,8 +256,8 @@ impl<'a> Search<'a> {
         Ok(first.into_iter().chain([packing]).collect())
     }
 
-    /// As [`Self::smallest_first`], where every place takes as many bytes, or nothing tells how many: one with
-    /// room on both sides of the data that is as precise, and its own.
+    /// As [`Self::smallest_first`], if all positions take the same bytes, or the bytes are not known: a position as
+    /// precise with room on both sides of the data, then its own.
     fn roomy_first(&self, packing: Packing) -> Result<Vec<Packing>> {
         if packing.is_roomy() {
             return Ok(vec![packing]);
@@ -282,8 +282,8 @@ impl<'a> Search<'a> {
         Ok(first.into_iter().chain([packing]).collect())
     }
 
-    /// The bytes that excerpts take with some codecs, compressed one by one, and their largest error;
-    /// none if one of their elements is not right.
+    /// The bytes of the excerpts with some codecs, compressed one by one, and their largest error; none if an element
+    /// is wrong.
     fn tried(&self, packing: &Packing, excerpts: &[Vec<u8>]) -> Option<(u64, f64)> {
         if is_wide(self.survey.element_type) {
             self.tried_as::<i128>(packing, excerpts).ok()
@@ -317,12 +317,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a scale suits the data: what that has gained in precision is worth more than a few bytes.
+    /// Whether a scale suits the data, so that its gain in precision is worth more than a few bytes.
     fn is_precise(&self, packing: &Packing, error: f64) -> bool {
         packing.is_guess && self.options.max_abs_error.is_some_and(|bound| error < bound / 2.0)
     }
 
-    /// Whether zeros, which are a background if there are many, come back as zeros.
+    /// Whether zeros come back as zeros; many zeros are a background.
     fn keeps_zero(&self, packing: &Packing) -> bool {
         let zero = Scalar::zero(self.survey.element_type).to_ne_bytes();
         let size = zero.len();
@@ -346,7 +346,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Sends the sample there and back: a candidate that fails on it need not be written.
+    /// Encodes and decodes the sample: a candidate that fails on it need not be written.
     fn try_sample(&self, packing: &Packing) -> Result<()> {
         let excess = self.excess(packing, self.tolerance())?;
         if excess == Some(f64::INFINITY) {
@@ -363,7 +363,7 @@ impl<'a> Search<'a> {
         anyhow::anyhow!("with the scale {scale} an element is off by {error:?}")
     }
 
-    /// The largest error in the sample beyond a tolerance.
+    /// The largest error in the sample, if it exceeds a tolerance.
     fn excess(&self, packing: &Packing, tolerance: Tolerance) -> Result<Option<f64>> {
         let Survey { element_type, markers, .. } = self.survey;
         let decoded = packing.chain.decode(&packing.chain.encode(&self.sample)?)?;

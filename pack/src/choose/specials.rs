@@ -1,5 +1,5 @@
-//! Stored codes for NaN, missing markers and fill values: each must come back exactly. A marker has its code
-//! for itself; the code of a fill value that marks nothing may be shared by values that decode to it within
+//! Stored codes for NaN, missing markers and fill values: each must come back exactly. A marker shares its code with
+//! no other value. The code of a fill value that is not a marker may be shared by values that decode to it within
 //! the bound.
 
 use anyhow::{Context, bail};
@@ -13,22 +13,22 @@ use crate::options::NanTo;
 use crate::scan::number::{integer, scalar};
 use crate::scan::survey::Survey;
 
-/// What finding a code needs to know of a place, and the codes that have been found.
+/// The properties of a place that the search for codes needs, and the codes found.
 pub(super) struct Ways<'a> {
     pub(super) target: ElementType,
     pub(super) rounding: Rounding,
     pub(super) nan: Option<Scalar>,
     pub(super) has_offset: bool,
-    /// Whether every value has a code of its own, so that none can be taken for another one.
+    /// Whether every value has a code of its own.
     pub(super) is_one_to_one: bool,
-    /// What the smallest and the largest value become before the last cast.
+    /// The smallest and the largest value before the last cast.
     pub(super) scaled_ends: [Scalar; 2],
     /// Whether the data leave a code free.
     pub(super) is_free: &'a dyn Fn(Scalar) -> bool,
     /// Scale and offset, and their inverse.
     pub(super) forth: &'a dyn Fn(Scalar) -> Result<Scalar>,
     pub(super) back: &'a dyn Fn(Scalar) -> Option<Scalar>,
-    /// The codes that NaN and special values have.
+    /// The codes of NaN and special values.
     pub(super) taken: Vec<Scalar>,
     pub(super) specials: Vec<Special>,
 }
@@ -38,17 +38,17 @@ impl Ways<'_> {
         scaled.cast(self.target, self.rounding, OutOfRange::Error).ok()
     }
 
-    /// Whether neither the data nor another special value has a code.
+    /// Whether no data and no other special value use a code.
     fn is_open(&self, code: Scalar) -> bool {
         (self.is_free)(code) && !self.taken.contains(&code)
     }
 
-    /// Whether a value in the working type comes back from scale and offset.
+    /// Whether a value in the working type survives scale and offset.
     fn survives(&self, value: Scalar, scaled: Scalar) -> bool {
         (self.back)(scaled).is_some_and(|back| back.equals(value))
     }
 
-    /// A code that is open. Of a floating-point type an infinity is, where the data have none.
+    /// A free code. In a floating-point type, an infinity is free if the data have none.
     fn open_code(&self, may_be_infinite: bool) -> Option<Scalar> {
         let count = 4 + 2 * self.taken.len();
         let infinities = [false, true].into_iter().filter(|_| may_be_infinite);
@@ -57,7 +57,7 @@ impl Ways<'_> {
         codes.into_iter().find(|&code| self.is_open(code))
     }
 
-    /// Whether another special value reaches the last cast as this one does.
+    /// Whether another special value reaches the last cast with the same value.
     fn is_key(&self, scaled: Scalar) -> bool {
         self.specials.iter().any(|special| match special.way {
             CodeWay::Mapped(key, _) | CodeWay::Remapped(_, Some((key, _))) => key.equals(scaled),
@@ -75,7 +75,7 @@ impl Ways<'_> {
 }
 
 impl Chooser<'_> {
-    /// Whether there is NaN, or a code was named for it; otherwise it gets one for later writes.
+    /// Whether there is NaN, or a code is named for it; otherwise NaN gets a code for later writes.
     pub(super) fn has_nan(&self) -> bool {
         let Survey { fill_values, nan, .. } = self.survey;
         self.options.nan_to != NanTo::Auto
@@ -100,10 +100,10 @@ impl Chooser<'_> {
             NanTo::Max => Scalar::max(target),
             NanTo::Value(value) => value.to_scalar(target).context("--nan-to")?,
             NanTo::Auto => {
-                // Markers may have taken the codes nearest to the ends.
+                // Markers may use the codes nearest to the ends.
                 let ends = codes_from_ends(target, 2 * (1 + self.reserved_codes()));
                 let free = ends.iter().copied().find(|&code| is_free(code));
-                // For later writes a code is kept where scale and type leave one.
+                // For later writes, a code is reserved if scale and type leave one.
                 let may_lack = self.options.is_explicit() || target.is_float();
                 if !has_nan && free.is_none() && may_lack {
                     return Ok(None);
@@ -117,7 +117,7 @@ impl Chooser<'_> {
                         );
                     }
                     format!(
-                        "the values take all of {target}, so that no code is left for NaN; use a \
+                        "the values use every code of {target}, so none is left for NaN; use a \
                          wider --data-type, {}",
                         if has_nan {
                             "or name one with --nan-to"
@@ -128,19 +128,19 @@ impl Chooser<'_> {
                 })?));
             }
         };
-        // With a given scale the elements themselves will tell whether one lands there.
+        // With a given scale, the check of the elements shows whether one gets this code.
         let may_collide = self.options.is_explicit() || self.options.allow_collisions;
         if !is_free(code) && !may_collide {
             bail!(
-                "the values take {code}, which --nan-to names, too; name one outside them, or accept \
-                 with --allow-collisions that they become NaN"
+                "--nan-to names {code}, but values use it; name another code, or let these values \
+                 become NaN with --allow-collisions"
             );
         }
         Ok(Some(code))
     }
 
-    /// Whether a code that data have decodes to a marker: then values next to the marker, if there are any,
-    /// would become missing.
+    /// Whether a code in use by data decodes to a marker: values next to the marker, if there are any, would become
+    /// missing.
     pub(super) fn is_hit(&self, marker: Scalar, ways: &Ways<'_>) -> bool {
         let working = marker.cast(self.working, Rounding::NearestEven, OutOfRange::Error).ok();
         let scaled = working.and_then(|value| Some((value, (ways.forth)(value).ok()?)));
@@ -179,13 +179,13 @@ impl Chooser<'_> {
                 (ways.forth)(stand_in).ok().and_then(|scaled| ways.code(scaled))
             }
         };
-        // A code that may be shared is still nobody else's own.
+        // A code that may be shared must not belong to another special value.
         ways.taken.extend(code);
         ways.specials.push(Special { value, way });
         Ok(())
     }
 
-    /// A way for a special value, in the working type, that brings it back.
+    /// A way to encode a special value, in the working type, so that it comes back.
     fn way(
         &self,
         working: Scalar,
@@ -211,7 +211,7 @@ impl Chooser<'_> {
             }
             let collides = ways.is_key(scaled)
                 || (!is_within && ways.scaled_ends.iter().any(|end| end.equals(scaled)));
-            // Values close to one inside the data may reach the last cast as it does.
+            // Values close to a special value inside the data may reach the last cast with the same value.
             let is_close = is_marker && is_within && (ways.has_offset || !working.is_zero());
             let code = ways.open_code(may_be_infinite).filter(|_| !collides);
             if let Some(code) = code.filter(|_| !is_close) {
@@ -224,13 +224,13 @@ impl Chooser<'_> {
         bail!("there is no stored value that decodes to it and is left free by the data");
     }
 
-    /// A value in the working type that no element has, for a first cast to put in the place of a special
-    /// value, and the code that it gets.
+    /// A value in the working type that no element has, by which a first cast replaces a special value; and its
+    /// code.
     fn stand_in(&self, may_be_infinite: bool, ways: &Ways<'_>) -> Option<CodeWay> {
         let has_infinite = |special: &Scalar| !special.is_finite();
         let may_be_infinite =
             may_be_infinite && !self.survey.markers.values().iter().any(has_infinite);
-        // Infinities, which scale and offset leave alone.
+        // Infinities, which scale and offset do not change.
         for sign in [false, true].into_iter().filter(|_| may_be_infinite) {
             let Some(infinity) = Scalar::infinity(self.working, sign) else { continue };
             let scaled = (ways.forth)(infinity).ok();
@@ -249,11 +249,11 @@ impl Chooser<'_> {
             (is_open && !ways.is_stand_in(value)).then_some(CodeWay::Remapped(value, None))
         };
         if let Some((least, greatest)) = integer(self.least).zip(integer(self.greatest)) {
-            // Next to the data there is a value that no element has.
+            // The value next to the data is one that no element has.
             let beside = (1..=8).flat_map(|distance| [greatest + distance, least - distance]);
             return beside.filter_map(|value| scalar(value, self.working)).find_map(natural);
         }
-        // What an open code decodes to.
+        // The decoded value of a free code.
         let codes = codes_from_ends(ways.target, 4 + 4 * ways.taken.len()).into_iter();
         let codes = codes.filter(|&code| ways.is_open(code));
         let values = codes.filter_map(|code| {

@@ -1,5 +1,5 @@
-//! The codecs of an array as its metadata have them, with the value codecs bound to what reaches
-//! them: everything that is wrong with them is found here, before any chunk is read.
+//! The codecs of an array as in its metadata, with the value codecs bound to the elements that reach them. All their
+//! errors are found here, before any chunk is read.
 
 use std::collections::HashSet;
 
@@ -10,20 +10,20 @@ use zarr_recast::{BindError, BindOptions, CastValue, Chain, Codec, DiagnosticKin
 
 use crate::error::Result;
 
-/// Codecs that turn elements into bytes; value codecs stand before them.
+/// Codecs that turn elements into bytes; value codecs come before them.
 const TO_BYTES: [&str; 3] = ["bytes", "packbits", "sharding_indexed"];
-/// Codecs besides the value codecs that keep the elements' type and values.
+/// Other codecs that keep the elements' type and values.
 const VALUES_STAY: [&str; 4] = ["transpose", "reshape", "squeeze", "bitround"];
 
 /// One codec on the way from values to stored bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// How deep inside shards it stands.
+    /// Its depth inside shards.
     pub(crate) depth: usize,
     pub(crate) name: String,
     /// Its configuration, without the codecs inside a shard, which follow as steps.
     pub(crate) configuration: Value,
-    /// For a value codec: itself, and what comes out of it.
+    /// For a value codec: itself and its output.
     pub(crate) values: Option<Values>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Values {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Steps {
     pub(crate) steps: Vec<Step>,
-    /// What a reader should know.
+    /// Warnings for readers.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -48,8 +48,8 @@ impl Steps {
     /// Reads and binds the codecs of an array's metadata, Zarr v2 or v3.
     ///
     /// # Errors
-    /// A value codec that has no meaning where it stands, and a fill value that it does not give
-    /// back, if `fill_check` forbids that.
+    /// A value codec that is invalid at its place, and a fill value that does not survive it, if `fill_check`
+    /// forbids that.
     pub(crate) fn read(
         metadata: &Value,
         element_type: ElementType,
@@ -72,7 +72,7 @@ impl Steps {
         Ok(steps)
     }
 
-    /// The value codecs one after the other; what stands between them changes no value.
+    /// The value codecs in order; codecs between them change no value.
     pub(crate) fn value_codecs(&self) -> Vec<Codec> {
         let values = self.steps.iter().filter_map(|step| step.values.as_ref());
         values.map(|values| values.codec.clone()).collect()
@@ -88,7 +88,7 @@ impl Steps {
     ) -> Result<()> {
         let (mut element_type, mut fill_value) = start;
         let is_v2 = path == "filters";
-        // What reaches a codec is known as long as all codecs before it are.
+        // The elements that reach a codec are known as long as all codecs before it are.
         let mut is_known = true;
         let mut to_bytes = None;
         for (index, json) in codecs.iter().enumerate() {
@@ -104,7 +104,8 @@ impl Steps {
             if is_value_codec {
                 if let Some(to_bytes) = &to_bytes {
                     bail!(
-                        "{path}: {name} stands after {to_bytes}, which leaves no elements to work on"
+                        "{path}: {name} comes after {to_bytes}, which has turned the elements \
+                         into bytes"
                     );
                 }
                 let codec =
@@ -114,7 +115,7 @@ impl Steps {
                     let before = element_type;
                     let one = std::slice::from_ref(&codec);
                     let chain = Chain::bind(element_type, fill_value, one, options);
-                    // The chain knows this codec as its first.
+                    // In the chain, this codec is the first.
                     let chain = chain.map_err(|error| {
                         let text = error.to_string().replacen("codecs[0]", &path, 1);
                         let hint = match error {
@@ -160,8 +161,8 @@ impl Steps {
         Ok(())
     }
 
-    /// Warns of inputs of a map that stand there more than once: the specification takes the first entry, and
-    /// asks writers not to do so.
+    /// Warns of repeated inputs in a map: the specification takes the first entry, and asks writers not to repeat
+    /// inputs.
     fn warn_of_repeated_inputs(&mut self, path: &str, cast: &CastValue, before: ElementType) {
         let Some(map) = &cast.scalar_map else { return };
         for (direction, entries, element_type) in
@@ -171,7 +172,7 @@ impl Steps {
             let inputs = entries.iter().flat_map(zarr_recast::Pairs::iter).map(|(input, _)| input);
             let repeated = inputs.filter(|input| {
                 let Ok(value) = input.to_scalar(element_type) else { return false };
-                // NaNs are one input, and so are 0 and −0.
+                // All NaNs are one input, and so are 0 and −0.
                 let bits = if value.is_zero() { None } else { Some(value.bits()) };
                 !seen.insert(if value.is_nan() { Some(u64::MAX) } else { bits })
             });

@@ -1,5 +1,5 @@
-//! The place of an output: a temporary directory beside it, moved there when the array is whole. Behind a URL,
-//! a temporary directory of the system, uploaded when the array is whole.
+//! The place of an output. The array is written to a temporary directory beside it, which is moved there when it is
+//! complete. For a URL, the system's temporary directory is used and uploaded.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,7 +14,7 @@ use super::upload::Upload;
 use crate::error::Result;
 use crate::runtime::Runtime;
 
-/// A place for an array, found fit for it.
+/// A checked place for an array.
 #[derive(Debug)]
 pub struct Destination {
     target: Target,
@@ -80,7 +80,7 @@ impl Destination {
         Ok(Self { target: Target::Directory { path, replaces }, parent, name })
     }
 
-    /// A place behind a URL.
+    /// A place at a URL.
     #[cfg(feature = "object-store")]
     fn remote(input: &Path, url: &str, overwrite: bool) -> Result<Self> {
         let upload = Upload::new(input, url, overwrite)?;
@@ -91,13 +91,13 @@ impl Destination {
     #[cfg(not(feature = "object-store"))]
     fn remote(_: &Path, _: &str, _: bool) -> Result<Self> {
         bail!(
-            "this recast writes to no URLs; build it with --features object-store, or write to a \
-             directory"
+            "this recast cannot write to URLs; build it with --features object-store, or write to \
+             a directory"
         );
     }
 
-    /// A new temporary directory beside the place; it goes away with the value. What runs that were
-    /// killed have left there goes away before.
+    /// A new temporary directory beside the place, removed when the value is dropped. Directories of killed
+    /// runs are removed first.
     pub(crate) fn stage(&self) -> Result<Staged> {
         #[cfg(feature = "object-store")]
         if let Target::Url(upload) = &self.target {
@@ -107,14 +107,14 @@ impl Destination {
         self.clear(&prefix);
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix);
-        // Less the user's umask, as for every directory; the default would be for the user alone.
+        // With the user's umask, as for every directory; by default only the user would have access.
         #[cfg(unix)]
         if matches!(self.target, Target::Directory { .. }) {
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         }
         let staged = builder.tempdir_in(&self.parent).map_err(anyhow::Error::from);
         let directory = staged.map_err(|error| unwritten(error, &self.parent.display()))?;
-        // Where directories cannot be locked, what is left of a killed run stays.
+        // If directories cannot be locked, those of killed runs stay.
         let lock = File::open(directory.path()).ok().filter(|file| file.try_lock().is_ok());
         Ok(Staged { directory, _lock: lock })
     }
@@ -126,14 +126,14 @@ impl Destination {
                 && entry.file_type().is_ok_and(|kind| kind.is_dir())
                 && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
             {
-                // What cannot be removed stands in nobody's way.
+                // A directory that cannot be removed does no harm.
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
     }
 
-    /// Brings what was staged to its place. In a directory that is at any moment the whole array, or what
-    /// was there.
+    /// Moves the staged array to its place. At every moment, a directory holds either the complete array or the
+    /// old content.
     #[cfg_attr(not(feature = "object-store"), allow(unused_variables))]
     pub(crate) fn commit(&self, staged: Staged, runtime: &Runtime) -> Result<()> {
         let (path, replaces) = match &self.target {
@@ -144,12 +144,12 @@ impl Destination {
         let shown = || path.display().to_string();
         let from = staged.path();
         if replaces {
-            // The old array goes away with the temporary directory.
+            // The old array is removed with the temporary directory.
             return exchange(from, path).with_context(shown);
         }
-        // What appeared there meanwhile stays: an empty directory would be replaced silently.
+        // Keep anything that appeared there meanwhile: an empty directory would be replaced silently.
         if path.symlink_metadata().is_ok() {
-            bail!("{} has appeared meanwhile; --overwrite replaces an array", shown());
+            bail!("{} has appeared during the run; --overwrite replaces an array", shown());
         }
         fs::rename(from, path).with_context(shown)?;
         let _ = staged.directory.keep();
@@ -157,8 +157,8 @@ impl Destination {
     }
 }
 
-/// A temporary directory, locked as long as this process lives: so others know what is left of one
-/// that was killed.
+/// A temporary directory, locked while this process lives, so that other runs recognise directories of killed
+/// runs.
 #[derive(Debug)]
 pub struct Staged {
     directory: TempDir,
@@ -171,14 +171,14 @@ impl Staged {
     }
 }
 
-/// Puts one directory in the place of another, which then is the first's.
+/// Exchanges two directories.
 #[cfg(target_os = "linux")]
 fn exchange(one: &Path, other: &Path) -> Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;
 
     match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
-        // Not on every file system.
+        // Some file systems do not support it.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(one, other),
         result => Ok(result?),
     }
@@ -187,8 +187,8 @@ fn exchange(one: &Path, other: &Path) -> Result<()> {
 #[cfg(not(target_os = "linux"))]
 use exchange_in_steps as exchange;
 
-/// As `exchange`, but for a moment nothing is in the place, and what was there is beside it under a
-/// name that no run clears.
+/// As `exchange`, but for a moment nothing is at the place, and the old content is beside it under a name that no
+/// run removes.
 fn exchange_in_steps(one: &Path, other: &Path) -> Result<()> {
     let mut aside = other.as_os_str().to_owned();
     aside.push(format!(".recast-old-{}", std::process::id()));
@@ -203,7 +203,7 @@ fn exchange_in_steps(one: &Path, other: &Path) -> Result<()> {
     Ok(fs::rename(aside, one)?)
 }
 
-/// Says what could not be written, and where the disk is the reason, the way out.
+/// Says what could not be written; if the disk is full, also the way out.
 pub(crate) fn unwritten(error: anyhow::Error, what: &dyn std::fmt::Display) -> anyhow::Error {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     let full = error

@@ -1,4 +1,4 @@
-//! Metadata documents: Zarr v1 and v2 as Zarr v3, dimension names, the text that is written.
+//! Metadata documents: Zarr v1 and v2 as Zarr v3, dimension names, and their text.
 
 use anyhow::{Context, anyhow};
 use serde_json::{Map, Value, json};
@@ -18,7 +18,7 @@ pub(crate) const PROVENANCE: &str = "recast";
 /// Where xarray keeps the names of dimensions in Zarr v2.
 pub(crate) const ARRAY_DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
-/// Codecs without a configuration as objects, which every reader takes; zarrs writes bare names.
+/// Codecs without a configuration as objects, which every reader accepts; zarrs writes bare names.
 pub(crate) fn as_objects(codecs: &mut Value) {
     for codec in codecs.as_array_mut().into_iter().flatten() {
         if codec.is_string() {
@@ -32,8 +32,8 @@ pub(crate) fn as_objects(codecs: &mut Value) {
     }
 }
 
-/// The metadata of Zarr v2 as Zarr v3. zarrs would round the numbers of value codecs, so these go
-/// another way.
+/// The metadata of Zarr v2 as Zarr v3. zarrs would round the numbers of value codecs, so these are converted
+/// here.
 pub(crate) fn translated(metadata: &ArrayMetadataV2) -> Result<Value> {
     let mut others = metadata.clone();
     let filters = others.filters.take().unwrap_or_default();
@@ -42,12 +42,12 @@ pub(crate) fn translated(metadata: &ArrayMetadataV2) -> Result<Value> {
     let count = rest.len();
     others.filters = (!rest.is_empty()).then_some(rest);
     let translated =
-        array_metadata_v2_to_v3(&others).context("the metadata cannot be said in Zarr v3")?;
+        array_metadata_v2_to_v3(&others).context("the metadata cannot be expressed in Zarr v3")?;
     let mut document = serde_json::to_value(translated)?;
     let Some(codecs) = document.get_mut("codecs").and_then(Value::as_array_mut) else {
         return Ok(document);
     };
-    // Before the filters zarrs puts what stands for `order`, behind them bytes and the compressor.
+    // zarrs puts the codec for `order` before the filters, and `bytes` and the compressor after them.
     let behind = 1 + usize::from(metadata.compressor.is_some());
     let before = codecs.len().saturating_sub(count + behind);
     for (index, filter) in filters.iter().enumerate().filter(|(_, filter)| is_value(filter.id())) {
@@ -60,7 +60,7 @@ pub(crate) fn translated(metadata: &ArrayMetadataV2) -> Result<Value> {
     Ok(document)
 }
 
-/// The metadata of an array of Zarr v2 as those of Zarr v3 over the same files, whatever its type.
+/// The metadata of a Zarr v2 array of any type as Zarr v3, over the same files.
 pub(crate) fn document_of_v2(metadata: &ArrayMetadataV2) -> Result<Map<String, Value>> {
     let Value::Object(mut document) = translated(metadata)? else {
         return Err(anyhow!("the metadata are not a JSON object"));
@@ -78,7 +78,7 @@ pub(crate) fn set(document: &mut Value, member: &str, value: Value) {
     }
 }
 
-/// In Zarr v2 elements are stored in the byte order of what the last filter gives, not of the array.
+/// In Zarr v2, elements are stored in the byte order of the last filter's output, not of the array.
 pub(crate) fn set_byte_order(document: &mut Value, order: ByteOrder) {
     let name = match order {
         ByteOrder::Little => "little",
@@ -92,7 +92,7 @@ pub(crate) fn set_byte_order(document: &mut Value, order: ByteOrder) {
     }
 }
 
-/// What xarray keeps in an attribute in Zarr v2 has a member of its own in Zarr v3.
+/// Moves xarray's attribute of Zarr v2 to its member of Zarr v3.
 pub(crate) fn name_dimensions(document: &mut Map<String, Value>) {
     let names = |value: &Value| -> Option<Vec<Value>> {
         let names = value.as_array()?;
@@ -112,7 +112,7 @@ pub(crate) fn name_dimensions(document: &mut Map<String, Value>) {
     }
 }
 
-/// A document as it is written.
+/// The text of a document.
 pub(crate) fn text(document: &Map<String, Value>) -> Result<String> {
     let mut text = serde_json::to_string_pretty(document)?;
     text.push('\n');

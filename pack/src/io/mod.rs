@@ -1,4 +1,4 @@
-//! Where arrays lie, how they are read and written.
+//! Where arrays are, and how they are read and written.
 
 pub(crate) mod codec_steps;
 pub(crate) mod destination;

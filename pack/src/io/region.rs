@@ -1,4 +1,4 @@
-//! The part of a chunk that lies inside an array.
+//! The part of a chunk that is inside an array.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use zarrs::array::ArraySubset;
 
 use crate::error::Result;
 
-/// The part of a chunk that lies inside the array.
+/// The part of a chunk that is inside the array.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
     /// The chunk's place in the grid.
@@ -17,7 +17,7 @@ pub(crate) struct Region {
     pub(crate) origin: Vec<u64>,
     /// Its extent inside the array.
     pub(crate) shape: Vec<u64>,
-    /// Its extent as it is stored.
+    /// Its stored extent.
     pub(crate) chunk_shape: Vec<u64>,
 }
 
@@ -33,7 +33,7 @@ impl Region {
         self.shape.iter().product()
     }
 
-    /// Whether the chunk lies inside the array as a whole.
+    /// Whether the whole chunk is inside the array.
     pub(crate) fn is_whole(&self) -> bool {
         self.shape == self.chunk_shape
     }

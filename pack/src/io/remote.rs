@@ -1,7 +1,7 @@
-//! What lies behind URLs.
+//! Stores at URLs.
 //!
-//! zarrs has adapters for this, but they ask for the size of every chunk before they read it, and read
-//! it by a range, which plain web servers do not know.
+//! zarrs has adapters for URLs. But they request the size of every chunk before they read it, and then read a range;
+//! plain web servers do not support that.
 
 use std::error::Error;
 use std::io;
@@ -29,20 +29,20 @@ use zarrs::storage::{
 
 use crate::error::{Interrupted, Result};
 
-/// What lies below a URL.
+/// The store at a URL.
 pub(crate) struct Remote {
     store: Arc<dyn ObjectStore>,
     runtime: &'static Runtime,
     /// Without a slash at its end, for errors.
     url: String,
-    /// What comes before the keys inside the store.
+    /// The prefix of the keys inside the store.
     root: Path,
-    /// Whether the server tells what it has.
+    /// Whether the server lists its objects.
     is_listable: bool,
 }
 
 impl Remote {
-    /// The place that a URL names; nothing is read yet.
+    /// The place of a URL; reads nothing yet.
     pub(crate) fn new(url: &str) -> Result<Self> {
         let (scheme, rest) = url.split_once("://").context("not a URL")?;
         let runtime = runtime()?;
@@ -56,7 +56,7 @@ impl Remote {
                 this(s3(bucket)?, Path::parse(path.trim_end_matches('/'))?, true)
             }
             "http" | "https" => this(http(url)?, Path::default(), false),
-            _ => bail!("{scheme}:// is not known; http://, https:// and s3:// are"),
+            _ => bail!("{scheme}:// is not supported; http://, https:// and s3:// are"),
         }
     }
 
@@ -69,7 +69,7 @@ impl Remote {
         Path::parse(path).map_err(|error| StorageError::Other(format!("{}: {error}", self.url)))
     }
 
-    /// What a request gives; nothing if there is nothing.
+    /// The result of a request; `None` if there is no such object.
     fn found<T>(
         &self,
         what: &str,
@@ -100,13 +100,13 @@ impl Remote {
         self.found(key.as_str(), self.runtime.block_on(read))
     }
 
-    /// The key of a path in the store; none if it is one that Zarr cannot have.
+    /// The key of a path in the store; none if it is not valid in Zarr.
     fn key(&self, path: &Path) -> Option<StoreKey> {
         let below = path.as_ref().strip_prefix(self.root.as_ref())?;
         StoreKey::new(below.trim_start_matches('/')).ok()
     }
 
-    /// Whatever lies below a prefix, with its size.
+    /// All objects below a prefix, with their sizes.
     fn below(&self, prefix: &StorePrefix) -> Result<Vec<(StoreKey, u64)>, StorageError> {
         self.refuse_unlisted()?;
         let path = self.path(prefix.as_str())?;
@@ -144,7 +144,7 @@ impl Remote {
             .with_context(|| format!("{}: there is no such bucket", self.url))
     }
 
-    /// Removes the objects under keys; one that is not there is none.
+    /// Removes the objects under keys; a missing object is not an error.
     pub(super) fn remove(&self, keys: &[String]) -> Result<()> {
         let paths: Vec<_> =
             keys.iter().map(|key| self.path(key)).collect::<Result<_, StorageError>>()?;
@@ -158,7 +158,7 @@ impl Remote {
         if self.is_listable {
             return Ok(());
         }
-        let text = format!("{}: a web server does not tell what it has", self.url);
+        let text = format!("{}: a web server does not list its files", self.url);
         Err(StorageError::Unsupported(text))
     }
 }
@@ -231,8 +231,8 @@ impl ListableStorageTraits for Remote {
 }
 
 fn s3(bucket: &str) -> Result<Arc<dyn ObjectStore>> {
-    // Any of these says where credentials come from. Without, the client would ask the machine's cloud
-    // for some, which on most machines is a request to nobody.
+    // Each of these is a source of credentials. Without one, the client would ask the machine's cloud, and most
+    // machines have none.
     const SOURCES: [AmazonS3ConfigKey; 6] = [
         AmazonS3ConfigKey::AccessKeyId,
         AmazonS3ConfigKey::WebIdentityTokenFile,
@@ -260,7 +260,7 @@ fn s3(bucket: &str) -> Result<Arc<dyn ObjectStore>> {
     if endpoint.starts_with("http://") && !may_be_plain {
         bail!("AWS_ENDPOINT_URL is {endpoint}, without TLS; AWS_ALLOW_HTTP=true allows that");
     }
-    // A chunk may take long, but not pause for long.
+    // A chunk may take long, but must not stall for long.
     let mut builder = builder;
     for (key, value) in
         [(ClientConfigKey::Timeout, "1 hour"), (ClientConfigKey::ReadTimeout, "30 seconds")]
@@ -274,13 +274,13 @@ fn s3(bucket: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(store.map_err(|error| anyhow::anyhow!(reason(&error)))?))
 }
 
-/// Whether a setting is there, but says no.
+/// Whether a setting exists and means no.
 fn is_off(value: &str) -> bool {
     value.is_empty() || value == "false"
 }
 
 fn http(url: &str) -> Result<Arc<dyn ObjectStore>> {
-    // A chunk may take long, but not pause for long.
+    // A chunk may take long, but must not stall for long.
     let options = ClientOptions::new()
         .with_allow_http(true)
         .with_timeout_disabled()
@@ -296,25 +296,25 @@ fn without_slash(url: &str) -> String {
     format!("{}{query}", path.trim_end_matches('/'))
 }
 
-/// A few, so that a server's hiccup is no error and one that is down is none for minutes.
+/// A few retries: a short failure is not an error, and a server that is down is reported soon.
 fn retries() -> RetryConfig {
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() };
     RetryConfig { backoff, max_retries: 4, retry_timeout: Duration::from_secs(20) }
 }
 
-/// What reads while threads of this program wait for it.
+/// Runs the requests while threads of this program wait for them.
 fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
-    // An error says that there is one already.
+    // An error means that there is one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     Ok(RUNTIME.get_or_init(|| runtime))
 }
 
-/// What is behind an error, without the account of all that was tried.
+/// The cause of an error, without the list of retries.
 fn reason(error: &object_store::Error) -> String {
     use object_store::Error::{PermissionDenied, Unauthenticated};
     let mut last: &(dyn Error + 'static) = error;
@@ -335,7 +335,7 @@ fn reason(error: &object_store::Error) -> String {
     format!("{}{hint}", of_server(&last.to_string()))
 }
 
-/// What a server says, without the document around it.
+/// A server's message, without the document around it.
 fn of_server(text: &str) -> String {
     let part = |tag: &str| {
         let (_, rest) = text.split_once(&format!("<{tag}>"))?;
@@ -347,10 +347,10 @@ fn of_server(text: &str) -> String {
     }
 }
 
-/// Whether a certificate was refused for who has issued it.
+/// Whether a certificate was refused because of its issuer.
 fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
     use rustls::{CertificateError::UnknownIssuer, Error::InvalidCertificate};
-    // It comes inside errors of the connection, which do not give it as their source.
+    // It is inside errors of the connection, which do not return it as their source.
     let mut error = error;
     while let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         error = inner;

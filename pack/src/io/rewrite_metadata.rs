@@ -1,5 +1,4 @@
-//! New metadata over chunks that stay the bytes they are: nothing is decoded, so only the meaning of the
-//! bytes can change.
+//! New metadata over unchanged chunks. Nothing is decoded, so only the meaning of the bytes can change.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +27,7 @@ pub(crate) struct RewrittenMetadata {
 }
 
 impl RewrittenMetadata {
-    /// The array's own metadata; those of Zarr v1 and v2 are translated. The chunks keep their keys.
+    /// The array's own metadata; Zarr v1 and v2 are translated. The chunks keep their keys.
     pub(crate) fn new(source: &Source) -> Result<Self> {
         let document = match source.array().metadata() {
             ArrayMetadata::V3(metadata) => serde_json::to_value(metadata)?,
@@ -76,8 +75,8 @@ impl RewrittenMetadata {
         }
     }
 
-    /// Puts value codecs before all others; in an array with shards, before those of their parts.
-    /// `element_type` is that of what reaches them.
+    /// Puts value codecs before all others; in an array with shards, before those of the inner chunks.
+    /// `element_type` is the type that reaches them.
     pub(crate) fn prepend(
         &mut self,
         codecs: &[Codec],
@@ -89,8 +88,8 @@ impl RewrittenMetadata {
         self.document.insert("codecs".into(), Value::Array(all));
     }
 
-    /// Replaces each run of neighbouring value codecs, also inside shards, by what `replace` makes of
-    /// it; it is asked in the order in which elements pass the codecs.
+    /// Replaces each run of neighbouring value codecs, also inside shards, by the result of `replace`, which is
+    /// called in the order in which elements pass the codecs.
     pub(crate) fn replace_value_codecs(
         &mut self,
         mut replace: impl FnMut(&[Codec]) -> Result<Vec<Codec>>,

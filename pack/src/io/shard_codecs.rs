@@ -1,8 +1,8 @@
-//! Where value codecs go in an array with shards, and who can read what then.
+//! Where value codecs go in an array with shards, and who can then read the array.
 //!
-//! Among the codecs of a shard's parts, a reader decodes the parts that it needs. In front of the shards,
-//! zarr-python decodes whole shards for any part. But zarr-python 3.4.2 tries the codecs inside a shard with
-//! the number 0 in place of the array's fill value, and opens no array where they cannot encode it.
+//! Inside the shards, among the codecs of the inner chunks, readers decode only the inner chunks they need. Before the
+//! shards, zarr-python decodes whole shards for any part. But zarr-python 3.4.2 tests the codecs inside a shard with
+//! the number 0 instead of the array's fill value, and does not open the array if they cannot encode it.
 
 use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
@@ -28,15 +28,15 @@ pub struct Readers {
 pub enum Reading {
     /// Chunks; the array has no shards.
     Chunks,
-    /// The parts of a shard that are asked for.
+    /// Only the inner chunks of a shard that are needed.
     PartsOfShards,
-    /// Whole shards, whatever is asked for.
+    /// Whole shards.
     WholeShards,
     /// Nothing: it does not open the array.
     Nothing,
 }
 
-/// All codecs of an array: value codecs, and `rest` behind them or around them.
+/// All codecs of an array: value codecs, and `rest` after them or around them.
 pub(crate) fn with_value_codecs(
     value_codecs: &[Codec],
     mut rest: Vec<Value>,
@@ -94,8 +94,8 @@ fn is_value_codec(codec: &Value) -> bool {
     Codec::is_known(name(codec))
 }
 
-/// The codecs of the parts of a shard, unless other codecs come before it that value codecs cannot be moved
-/// past.
+/// The codecs of the inner chunks of a shard, unless codecs before the shard prevent that value codecs move
+/// inside.
 fn parts_of_shards(codecs: &mut [Value]) -> Option<&mut Vec<Value>> {
     let may_pass = |codec: &Value| name(codec) == "transpose" || is_value_codec(codec);
     let shard = codecs.iter_mut().find(|codec| !may_pass(codec))?;
@@ -105,13 +105,13 @@ fn parts_of_shards(codecs: &mut [Value]) -> Option<&mut Vec<Value>> {
     shard.pointer_mut("/configuration/codecs")?.as_array_mut()
 }
 
-/// Whether value codecs can encode 0, with which zarr-python tries them inside shards.
+/// Whether value codecs can encode 0, with which zarr-python tests them inside shards.
 fn encode_zero(value_codecs: &[Codec], element_type: ElementType) -> bool {
     let chain = Chain::bind(element_type, None, value_codecs, &BindOptions::default());
     chain.is_ok_and(|chain| chain.encode(&Scalar::zero(element_type).to_ne_bytes()).is_ok())
 }
 
-/// Whether a type is one of numpy's, which zarr-python knows by itself.
+/// Whether a type is one of NumPy's, which zarr-python supports itself.
 fn is_of_numpy(element_type: ElementType) -> bool {
     use ElementType::{
         Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64,

@@ -1,4 +1,4 @@
-//! Arrays, read chunk by chunk.
+//! Reads arrays chunk by chunk.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -25,14 +25,14 @@ use crate::runtime::{ChunkMemory, Pass, Runtime};
 
 /// More chunks than this would take hours even if none were stored.
 const MOST_CHUNKS: u64 = 100_000_000;
-/// A chunk is decoded as a whole, so it has to fit into memory a few times.
+/// A whole chunk is decoded at once, so it must fit into memory a few times.
 const LARGEST_CHUNK: u64 = 4 << 30;
 
-/// Bytes that are read at once where that can be: they are worked on while a cache still has them.
+/// Bytes that are read at once if possible, so that they are processed while still in a cache.
 pub(crate) const PIECE: usize = 128 << 10;
 
 thread_local! {
-    /// For a piece, so that it is the same memory each time.
+    /// Memory for a piece, used again for each piece.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -44,19 +44,19 @@ pub(crate) struct Source {
     element_type: ElementType,
     fill_value: Scalar,
     codecs: Steps,
-    /// Whether the stored bytes of a chunk are its elements as this machine has them.
+    /// Whether the stored bytes of a chunk are its elements in this machine's byte order.
     is_plain: bool,
     chunks: u64,
     options: CodecOptions,
 }
 
 impl Source {
-    /// Opens the array at a path, with the leniency that a job's caller asks for.
+    /// Opens the array at a path, as strictly as the job's caller requests.
     pub(crate) fn open_for(runtime: &Runtime, path: &Path) -> Result<Self> {
         Self::open(path, fill_check(runtime))
     }
 
-    /// Opens the array at a path. What `fill_check` allows beyond the specification is read as it is.
+    /// Opens the array at a path. Fill values that `fill_check` allows beyond the specification are read as they are.
     pub(crate) fn open(path: &Path, fill_check: FillCheck) -> Result<Self> {
         Self::open_here(path, fill_check).with_context(|| path.display().to_string())
     }
@@ -65,7 +65,7 @@ impl Source {
         Self::open_at(path, Location::new(path)?, fill_check)
     }
 
-    /// Opens the array at a place inside a store; `path` is what errors call it.
+    /// Opens the array at a place inside a store; errors call it `path`.
     pub(crate) fn open_at(path: &Path, location: Location, fill_check: FillCheck) -> Result<Self> {
         zarrs_recast::register();
         match location.kind()? {
@@ -163,12 +163,12 @@ impl Source {
         &self.array
     }
 
-    /// Where the array lies.
+    /// The path of the array.
     pub(crate) fn location(&self) -> &Location {
         &self.location
     }
 
-    /// The file of a chunk, if the array lies on the filesystem.
+    /// The file of a chunk, if the array is on the filesystem.
     pub(crate) fn chunk_file(&self, chunk: &[u64]) -> Option<PathBuf> {
         self.location.file(&self.array.chunk_key(chunk))
     }
@@ -198,7 +198,7 @@ impl Source {
         Pass::over_bytes(name, u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
-    /// What its first chunk takes; `None` without chunks.
+    /// The memory for its first chunk; `None` without chunks.
     pub(crate) fn chunk_memory(&self) -> Result<Option<ChunkMemory>> {
         if self.chunks == 0 {
             return Ok(None);
@@ -261,8 +261,8 @@ impl Source {
         guarded(read).with_context(|| self.name(region))
     }
 
-    /// Goes through the elements of a region, C order and native byte order, from the first to the last;
-    /// `work` gets the index of the first of some, and them. False if the chunk is not stored.
+    /// Goes through the elements of a region in C order and native byte order. `work` gets some elements and the
+    /// index of the first of them. False if the chunk is not stored.
     pub(crate) fn pieces(
         &self,
         region: &Region,
@@ -289,8 +289,8 @@ impl Source {
         Ok(true)
     }
 
-    /// The file of a chunk that is its elements and nothing else, with its length; none where only zarrs
-    /// can tell what there is.
+    /// The file of a chunk that consists of its elements only, with its length; none if the chunk must be read
+    /// through zarrs.
     fn plain_file(&self, region: &Region) -> Result<Option<(File, usize)>> {
         let size = self.element_type.size();
         let length = region.elements() as usize * size;
@@ -347,7 +347,7 @@ impl fmt::Debug for Source {
     }
 }
 
-/// Some of what is in a group, for an error.
+/// Some of the arrays in a group, for an error.
 fn named(group: &Location) -> String {
     const MOST: usize = 8;
     let mut names = group.children().unwrap_or_default();
@@ -360,12 +360,12 @@ fn named(group: &Location) -> String {
     format!(": {}{more}", names.join(", "))
 }
 
-/// How strict to be about the fill value of an array that exists.
+/// How strict to be about the fill value of an existing array.
 pub(crate) fn fill_check(runtime: &Runtime) -> FillCheck {
     if runtime.accept_fill_value { FillCheck::Report } else { FillCheck::Open }
 }
 
-/// Whether the codecs of Zarr v3 metadata do nothing to elements.
+/// Whether the codecs of Zarr v3 metadata leave elements unchanged.
 fn is_plain(metadata: &Value, codecs: &Steps, element_type: ElementType) -> bool {
     let [only] = codecs.steps.as_slice() else { return false };
     let endian = only.configuration.get("endian").and_then(Value::as_str);
@@ -376,14 +376,14 @@ fn is_plain(metadata: &Value, codecs: &Steps, element_type: ElementType) -> bool
         && transformers.is_none_or(Vec::is_empty)
         && only.name == "bytes"
         && is_native
-        // Of smaller ones some bits of a byte mean nothing.
+        // Smaller types have unused bits in a byte.
         && element_type.bits() >= 8
 }
 
-/// What zarrs says, and what to enable.
+/// The error of zarrs, and what to enable.
 fn explained(error: ArrayCreateError) -> anyhow::Error {
     match error {
-        // Has a source, which says more.
+        // Its source says more.
         ArrayCreateError::StorageError(_) => error.into(),
         _ => anyhow!("{}", zarrs_recast::explain(&error)),
     }

@@ -1,4 +1,4 @@
-//! Where arrays and groups lie.
+//! Where arrays and groups are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use zarrs_zip::ZipStorageAdapter;
 
 use crate::error::{Error, Result};
 
-/// What lies at a place.
+/// The kind of node at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Array,
@@ -21,20 +21,20 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// A place of an array or a group.
+/// The place of an array or a group.
 #[derive(Clone)]
 pub(crate) struct Location {
     storage: Arc<dyn ReadableListableStorageTraits>,
-    /// The directory that the storage is, if it is one.
+    /// The directory of the storage, if it is one.
     root: Option<PathBuf>,
-    /// The place inside the storage: `/`, or `/` and a path without a slash at its end.
+    /// The place inside the storage: `/`, or `/` and a path without a final slash.
     node: String,
-    /// Whether the storage can tell what it holds.
+    /// Whether the storage can list its keys.
     is_listable: bool,
 }
 
 impl Location {
-    /// The place that a path names: a directory, a `.zip` file, a path in one, or a URL.
+    /// The place of a path: a directory, a `.zip` file, a path in one, or a URL.
     pub(crate) fn new(path: &Path) -> Result<Self> {
         if let Some(url) = url(path) {
             return Self::remote(url);
@@ -55,7 +55,7 @@ impl Location {
         }
     }
 
-    /// A place behind a URL.
+    /// A place at a URL.
     #[cfg(feature = "object-store")]
     fn remote(url: &str) -> Result<Self> {
         let remote = super::remote::Remote::new(url)?;
@@ -66,8 +66,8 @@ impl Location {
     #[cfg(not(feature = "object-store"))]
     fn remote(_: &str) -> Result<Self> {
         bail!(
-            "this recast reads no URLs; build it with --features object-store, or copy the data to \
-             a directory or a zip file"
+            "this recast cannot read URLs; build it with --features object-store, or copy the \
+             data to a directory or a zip file"
         );
     }
 
@@ -80,7 +80,7 @@ impl Location {
         let name = archive.file_name().and_then(|name| name.to_str());
         let key = StoreKey::new(name.context("the name is not UTF-8")?)?;
         let folder = Arc::new(FilesystemStore::new(folder)?);
-        let storage = ZipStorageAdapter::new(folder, key).context("not a zip file to be read")?;
+        let storage = ZipStorageAdapter::new(folder, key).context("not a readable zip file")?;
         let storage = Arc::new(storage);
         Ok(Self { storage, root: None, node: node(inside), is_listable: true })
     }
@@ -103,7 +103,7 @@ impl Location {
         Some(self.root.as_ref()?.join(self.node.trim_start_matches('/')))
     }
 
-    /// A document at this place, as JSON; `None` if there is none, null if it is no JSON.
+    /// A document at this place, as JSON; `None` if there is none, null if it is not JSON.
     pub(crate) fn document(&self, name: &str) -> Result<Option<Value>> {
         let key = format!("{}{name}", self.prefix()?.as_str());
         let key = StoreKey::new(key).context("the path cannot be a key of a store")?;
@@ -126,7 +126,7 @@ impl Location {
         StorePrefix::new(prefix).context("the path cannot be a prefix of a store")
     }
 
-    /// The names of what is directly below.
+    /// The names directly below.
     pub(crate) fn children(&self) -> Result<Vec<String>> {
         let prefix = self.prefix()?;
         let direct = |path: &str| -> Option<String> {
@@ -135,7 +135,7 @@ impl Location {
         };
         if !self.is_listable {
             let all = self.consolidated()?.context(
-                "a web server does not tell what is in a group, and the group has no consolidated \
+                "a web server does not list what is in a group, and the group has no consolidated \
                  metadata; name one of its arrays",
             )?;
             return Ok(all.iter().filter_map(|path| direct(path)).collect());
@@ -144,7 +144,7 @@ impl Location {
         Ok(below.prefixes().iter().filter_map(|child| direct(child.as_str())).collect())
     }
 
-    /// The paths of all nodes in the storage as the consolidated metadata at its root name them.
+    /// The paths of all nodes in the storage, from the consolidated metadata at its root.
     fn consolidated(&self) -> Result<Option<Vec<String>>> {
         let root = Self { node: "/".to_owned(), ..self.clone() };
         let document = root.document("zarr.json")?.unwrap_or_default();
@@ -162,8 +162,8 @@ impl Location {
         Ok(copy.map(|copy| copy.keys().filter_map(node).collect()))
     }
 
-    /// The keys of everything below an array, from here; where the storage cannot tell, those that it
-    /// may have.
+    /// The keys of everything below an array, relative to this place; if the storage cannot list them, the keys
+    /// that it may have.
     pub(crate) fn keys(&self) -> Result<Vec<String>> {
         let prefix = self.prefix()?;
         let keys = if self.is_listable {
@@ -180,7 +180,7 @@ impl Location {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// The bytes that all below takes, if they can be counted.
+    /// The bytes of everything below, if they can be counted.
     pub(crate) fn stored_bytes(&self) -> Option<u64> {
         match self.directory() {
             Some(directory) => Some(size_on_disk(&directory)),
@@ -188,7 +188,7 @@ impl Location {
         }
     }
 
-    /// The stored chunks of the array that lies here, without its metadata, if they can be counted.
+    /// The bytes of the array's chunks, without its metadata, if they can be counted.
     pub(crate) fn chunk_bytes(&self) -> Option<u64> {
         let mut bytes = self.stored_bytes()?;
         for name in ["zarr.json", ".zarray", ".zattrs", "meta", "attrs"] {
@@ -198,13 +198,13 @@ impl Location {
         Some(bytes)
     }
 
-    /// What is stored under a key from here.
+    /// The stored bytes of a key, relative to this place.
     pub(crate) fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let key = StoreKey::new(format!("{}{name}", self.prefix()?.as_str()))?;
         Ok(self.storage.get(&key)?.map(Vec::from))
     }
 
-    /// Tells what lies here, without judging whether it is in order.
+    /// The kind of node here, without checking whether it is valid.
     pub(crate) fn kind(&self) -> Result<Kind> {
         if let Some(document) = self.document("zarr.json")? {
             let is_group = document.get("node_type").is_some_and(|node| node == "group");
@@ -242,7 +242,7 @@ pub(crate) fn url(path: &Path) -> Option<&str> {
     is_scheme.then_some(text)
 }
 
-/// The path of what lies below a path, which may be a URL.
+/// A path below a path, which may be a URL.
 pub(crate) fn below(path: &Path, name: &str) -> PathBuf {
     let Some((place, query)) = url(path).and_then(|url| url.split_once('?')) else {
         return path.join(name);
@@ -251,7 +251,7 @@ pub(crate) fn below(path: &Path, name: &str) -> PathBuf {
 }
 
 /// The path of an array in a group: `array` below `store`, which may be a directory, a zip file or a URL.
-/// The query of a URL stays behind the path.
+/// The query of a URL stays after the path.
 ///
 /// ```
 /// let path = recast_pack::array_in("https://host/data.zarr?key=1", "deep/t2m")?;
@@ -260,16 +260,18 @@ pub(crate) fn below(path: &Path, name: &str) -> PathBuf {
 /// ```
 ///
 /// # Errors
-/// A path that leads out of the group, or that is no path.
+/// A path that leads out of the group, or is invalid.
 pub fn array_in(store: impl AsRef<Path>, array: &str) -> std::result::Result<PathBuf, Error> {
     let inside = array.trim_matches('/');
     if inside.split('/').any(|part| matches!(part, "" | "." | "..")) {
-        return Err(anyhow!("{array:?} is no path of an array in a group, such as deep/t2m").into());
+        return Err(
+            anyhow!("{array:?} is not the path of an array in a group, such as deep/t2m").into()
+        );
     }
     Ok(below(store.as_ref(), inside))
 }
 
-/// The zip file that a path is or leads into, and the path in it.
+/// The zip file of a path, and the path in it.
 pub(crate) fn archive(path: &Path) -> Option<(PathBuf, String)> {
     let is_zip = |path: &&Path| {
         path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"))
@@ -281,7 +283,7 @@ pub(crate) fn archive(path: &Path) -> Option<(PathBuf, String)> {
     Some((archive.to_owned(), parts.collect::<Option<Vec<_>>>()?.join("/")))
 }
 
-/// Tells what a directory holds.
+/// The kind of node in a directory.
 pub(crate) fn kind(path: &Path) -> Kind {
     Location::new(path).and_then(|location| location.kind()).unwrap_or(Kind::Other)
 }
@@ -299,7 +301,7 @@ fn size_on_disk(path: &Path) -> u64 {
         .sum()
 }
 
-/// Whether a group lies at a path; false where nothing can be found out.
+/// Whether there is a group at a path; false if that cannot be determined.
 pub fn is_group(path: impl AsRef<Path>) -> bool {
     kind(path.as_ref()) == Kind::Group
 }

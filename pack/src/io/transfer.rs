@@ -1,4 +1,4 @@
-//! Files that stay the bytes they are, on their way to another place.
+//! Copies or links files without changing them.
 
 use std::fs;
 use std::io;
@@ -9,9 +9,9 @@ use crate::error::Result;
 /// How a chunk gets from one array to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transfer {
-    /// As a second file of its own.
+    /// As a copy.
     Copy,
-    /// As another name of the same file, where the filesystem can do that.
+    /// As another name of the same file, if the filesystem supports it.
     Link,
 }
 
@@ -23,8 +23,7 @@ pub(crate) struct Transferred {
     pub(crate) bytes: u64,
 }
 
-/// Brings what is stored to another place, if there is anything: from its file, if it has one, or the
-/// bytes.
+/// Transfers a stored key to another place, if it exists: from its file, if it has one, or else its bytes.
 pub(crate) fn transferred(
     file: Option<PathBuf>,
     bytes: impl FnOnce() -> Result<Option<Vec<u8>>>,
@@ -45,7 +44,7 @@ pub(crate) fn transferred(
         Err(error) => return Err(error.into()),
     };
     make_parent()?;
-    // A filesystem without links, or the border of one, is no reason to fail.
+    // Without links, or across filesystems, copy instead.
     if transfer == Transfer::Link && fs::hard_link(&file, place).is_ok() {
         return Ok(Transferred { linked: 1, bytes, ..none });
     }

@@ -1,4 +1,4 @@
-//! What is in a group, and the metadata of all of it as Zarr v3.
+//! The nodes of a group, with their metadata as Zarr v3.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,30 +18,30 @@ use super::transfer::{Transfer, transferred};
 use crate::error::Result;
 use crate::runtime::Runtime;
 
-/// What lies at a place in a group.
+/// A node of a group.
 pub(crate) struct Node {
-    /// The place below the group, without a slash at its ends; empty for the group itself.
+    /// The path below the group, without slashes at its ends; empty for the group itself.
     pub(crate) path: String,
     pub(crate) location: Location,
     pub(crate) kind: Kind,
-    /// Zarr v3 metadata, whatever they were.
+    /// The metadata as Zarr v3.
     pub(crate) document: Map<String, Value>,
-    /// Whether the documents are those of Zarr v3 already.
+    /// Whether the documents are already Zarr v3.
     pub(crate) is_v3: bool,
-    /// Whether the group holds a copy of what is below it.
+    /// Whether the group has consolidated metadata.
     pub(crate) is_consolidated: bool,
 }
 
-/// The metadata of the versions before Zarr v3.
+/// The metadata files of versions before Zarr v3.
 const OLD: [&str; 6] = [".zarray", ".zattrs", ".zgroup", ".zmetadata", "meta", "attrs"];
 
 impl Node {
-    /// Whether value codecs stand among the codecs of an array, also inside shards.
+    /// Whether an array has value codecs, also inside shards.
     pub(crate) fn has_value_codecs(&self) -> bool {
         self.document.get("codecs").is_some_and(has_value_codecs)
     }
 
-    /// The name of an array's type, if that is none of numbers.
+    /// The name of an array's type, if it is not numeric.
     pub(crate) fn type_without_numbers(&self) -> Option<String> {
         let data_type = self.document.get("data_type").unwrap_or(&Value::Null);
         let name = data_type.get("name").unwrap_or(data_type);
@@ -54,7 +54,7 @@ impl Node {
         self.document.get("codecs").is_some_and(has_shards)
     }
 
-    /// The keys of an array's chunks from here, in order.
+    /// The keys of an array's chunks, relative to it, in order.
     pub(crate) fn chunk_keys(&self) -> Result<Vec<String>> {
         let mut keys = self.location.keys()?;
         keys.retain(|key| key != "zarr.json" && !OLD.contains(&key.as_str()));
@@ -62,9 +62,9 @@ impl Node {
         Ok(keys)
     }
 
-    /// Brings an array to a place: the files as they are, and the metadata as Zarr v3.
+    /// Transfers an array to a place: its files unchanged, and its metadata as Zarr v3.
     pub(crate) fn copy(&self, place: &Path, transfer: Transfer, runtime: &Runtime) -> Result<()> {
-        // Those of the old versions are not taken along, and those of the new one may be written to.
+        // Old versions of the metadata are not transferred; the new one may be written to.
         fs::create_dir_all(place)?;
         for name in self.location.keys()? {
             runtime.check_interrupt()?;
@@ -91,7 +91,7 @@ fn has_value_codecs(codecs: &Value) -> bool {
     })
 }
 
-/// The group itself, and all that is below it, groups before what is in them.
+/// The group itself and everything below it; each group comes before its contents.
 pub(crate) fn nodes(root: Location) -> Result<Vec<Node>> {
     let mut nodes = Vec::new();
     let mut todo = vec![(String::new(), root)];
@@ -118,7 +118,7 @@ fn node(path: String, location: Location, kind: Kind) -> Result<Node> {
     const COPY: &str = "consolidated_metadata";
     let object = |value: Value, name: &str| match value {
         Value::Object(object) => Ok(object),
-        _ => Err(anyhow!("{name} is no JSON object")),
+        _ => Err(anyhow!("{name} is not a JSON object")),
     };
     let (mut is_v3, mut is_consolidated) = (true, false);
     let document = if let Some(document) = location.document("zarr.json")? {
@@ -150,8 +150,8 @@ fn node(path: String, location: Location, kind: Kind) -> Result<Node> {
     Ok(Node { path, location, kind, document, is_v3, is_consolidated })
 }
 
-/// The metadata of all groups by their paths, above arrays with these metadata; where there was a copy
-/// of what is below, there is one again.
+/// The metadata of all groups by their paths, for arrays with these metadata. Consolidated metadata are
+/// renewed.
 pub(crate) fn group_documents(
     nodes: &[Node],
     mut array: impl FnMut(&Node) -> Result<Value>,

@@ -1,5 +1,5 @@
-//! An output behind a URL: what lies in a directory is uploaded, chunks first and metadata last, so that an
-//! unfinished array does not open.
+//! An output at a URL: uploads the files of a directory, chunks first and metadata last, so that an unfinished array
+//! does not open.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -13,12 +13,12 @@ use super::store::{Kind, Location, url};
 use crate::error::Result;
 use crate::runtime::{Runtime, Workers};
 
-/// Lies beside the chunks as long as an output is unfinished.
+/// The object beside the chunks of an unfinished output.
 const MARK: &str = ".recast-unfinished";
-/// What makes a place an array or a group; in Zarr v1 and v2, too.
+/// The files that make a place an array or a group, also in Zarr v1 and v2.
 const METADATA: [&str; 6] = ["zarr.json", ".zarray", ".zgroup", ".zmetadata", "meta", ".zattrs"];
 
-/// A place behind a URL, found fit for an array or a group.
+/// A checked place at a URL for an array or a group.
 pub(super) struct Upload {
     remote: Remote,
     url: String,
@@ -67,8 +67,8 @@ impl Upload {
         match (kind, is_unfinished, overwrite) {
             (Kind::Array, _, true) | (_, true, true) => {}
             (_, true, false) => bail!(
-                "holds what an unfinished run has left; if that is not running any more, \
-                 --overwrite removes it"
+                "holds the objects of an unfinished run; if that run has ended, --overwrite \
+                 removes them"
             ),
             (_, false, false) => bail!("exists; --overwrite replaces an array"),
             (Kind::Group | Kind::Other, false, true) => {
@@ -83,7 +83,7 @@ impl Upload {
         self.url.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Finds out whether objects can be stored and removed there, before there is much to lose.
+    /// Tests whether objects can be stored and removed there, before the work begins.
     pub(super) fn probe(&self) -> Result<()> {
         let probe = || {
             self.mark(&AtomicBool::new(false))?;
@@ -94,28 +94,28 @@ impl Upload {
     }
 
     fn mark(&self, interrupt: &AtomicBool) -> Result<()> {
-        let text = format!("recast {} has not finished to write here\n", env!("CARGO_PKG_VERSION"));
+        let text = format!("recast {} has not finished writing here\n", env!("CARGO_PKG_VERSION"));
         self.remote.put(MARK, text.into_bytes(), interrupt)
     }
 
-    /// Uploads all files of a directory. Without success nothing is left, or the error names what is.
+    /// Uploads all files of a directory. After a failure nothing is left, or the error says what is left.
     pub(super) fn commit(&self, directory: &Path, runtime: &Runtime) -> Result<()> {
         if !self.replaces && !self.remote.keys()?.is_empty() {
-            bail!("{} has appeared meanwhile; --overwrite replaces an array", self.url);
+            bail!("{} has appeared during the run; --overwrite replaces an array", self.url);
         }
         if let Err(error) = self.mark(&runtime.interrupt) {
-            // Nothing else has changed; a mark that cannot be removed stands in no reader's way.
+            // Nothing else has changed; readers ignore a mark that cannot be removed.
             let _ = self.remote.remove(&[MARK.to_owned()]);
             return Err(error.context(format!("{}: not written", self.url)));
         }
         let Err(error) = self.upload(directory, runtime) else { return Ok(()) };
-        let lost = if self.replaces { "; what was there before is removed" } else { "" };
+        let lost = if self.replaces { "; the old array is already removed" } else { "" };
         let removed = self.remove_objects().and_then(|()| self.remote.remove(&[MARK.to_owned()]));
         Err(match removed {
             Ok(()) => error.context(format!("{}: not written{lost}", self.url)),
             Err(reason) => error.context(format!(
-                "{}: not written{lost}; objects are left there, which no reader takes for an array, \
-                 as they could not be removed ({reason:#})",
+                "{}: not written{lost}; objects that could not be removed are left there; no \
+                 reader takes them for an array ({reason:#})",
                 self.url
             )),
         })
@@ -128,7 +128,7 @@ impl Upload {
         let is_metadata = |key: &str| key.rsplit('/').next() == Some("zarr.json");
         let (mut metadata, chunks): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|(key, _)| is_metadata(key));
-        // What is below comes first, so that a group opens only when all that it has does.
+        // Lower nodes come first, so that a group opens only when everything in it does.
         metadata.sort_by_key(|(key, _)| Reverse(key.matches('/').count()));
         if self.replaces {
             self.remove_objects()?;
@@ -146,7 +146,7 @@ impl Upload {
         self.remote.remove(&[MARK.to_owned()])
     }
 
-    /// Removes all that is there but the mark, metadata first.
+    /// Removes everything there except the mark, metadata first.
     fn remove_objects(&self) -> Result<()> {
         let is_metadata = |key: &String| {
             let name = key.rsplit('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Writing the chunks and the metadata of an array.
+//! Writes the chunks and the metadata of an array.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -22,16 +22,16 @@ use super::source::Source;
 use crate::error::Result;
 use crate::options::{Compressor, ShardCodecs};
 
-/// Writes the chunks of an array that another one is the model of.
+/// Writes the chunks of an array that is modelled on another one.
 pub(crate) struct Writer {
-    /// The array as the codecs after the value codecs see it; it lies nowhere.
+    /// The array as the codecs after the value codecs see it; it is not stored.
     stored: Array<()>,
     fill: Scalar,
     document: Value,
     options: CodecOptions,
 }
 
-/// What becomes of an array's elements on their way to the writer.
+/// The conversion of an array's elements before the writer.
 pub(crate) struct Encoding<'a> {
     /// Their type and the fill value, after the value codecs.
     pub(crate) element_type: ElementType,
@@ -144,7 +144,7 @@ impl Writer {
     }
 }
 
-/// What the codecs after the value codecs make of elements, one run of them at a time.
+/// Encodes runs of elements with the codecs after the value codecs.
 pub(crate) struct Compression {
     array: Array<()>,
     options: CodecOptions,

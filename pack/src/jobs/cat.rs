@@ -13,16 +13,16 @@ use crate::error::{Error, Result, guarded};
 use crate::io::source::Source;
 use crate::runtime::{Runtime, Workers};
 
-/// Bytes of decoded elements that are held at once, if a row of chunks takes more.
+/// Bytes of decoded elements in memory at once, if a row of chunks takes more.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// What stands around the elements that [`cat`] writes.
+/// What [`cat`] writes around the elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CatFormat {
     /// Nothing.
     #[default]
     Raw,
-    /// The header of a `.npy` file before them, which says type and shape.
+    /// The header of a `.npy` file with type and shape.
     Npy,
 }
 
@@ -73,8 +73,8 @@ fn dtype(element_type: ElementType) -> Result<DType> {
         ElementType::UInt8 | ElementType::UInt16 | ElementType::UInt32 | ElementType::UInt64 => "u",
         ElementType::Float16 | ElementType::Float32 | ElementType::Float64 => "f",
         _ => bail!(
-            "the elements are {element_type}, which NumPy has not; leave out --npy for raw elements, or \
-             convert them first (recast raw)"
+            "the elements are {element_type}, which NumPy lacks; leave out --npy for raw \
+             elements, or convert them first (recast raw)"
         ),
     };
     let size = element_type.size();
@@ -82,7 +82,7 @@ fn dtype(element_type: ElementType) -> Result<DType> {
     Ok(DType::new_scalar(format!("{order}{kind}{size}").parse()?))
 }
 
-/// Writes a part of the array in C order, in pieces that lie one after the other in it.
+/// Writes a part of the array in C order, in contiguous pieces.
 fn write(
     source: &Source,
     workers: &Workers,
@@ -104,7 +104,7 @@ fn write(
         let elements = data_type.encode(elements.into_fixed()?, Some(Endianness::Little))?;
         return output.write_all(&elements).context("standard output");
     };
-    // Pieces along the first dimension that has an extent: rows of chunks, or else halves of one.
+    // Pieces along the first dimension longer than 1: rows of chunks, or else halves of one.
     let (start, shape) = (part.start().to_vec(), part.shape().to_vec());
     let chunk = source.region(0)?.chunk_shape;
     let at = |values: &[u64]| values.get(dimension).copied().unwrap_or(1);

@@ -1,4 +1,4 @@
-//! Comparing two arrays of the same shape, element by element, whatever their types, chunks and codecs.
+//! Compares two arrays of the same shape, element by element, with any types, chunks and codecs.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub struct CompareJob {
     pub a: PathBuf,
     /// The array that is compared.
     pub b: PathBuf,
-    /// Judges each element by this, if it is given.
+    /// Checks each element against this tolerance, if given.
     pub tolerance: Option<AllClose>,
     /// Gathers [`Charts`] for the report, in a pass of their own.
     pub charts: bool,
@@ -54,29 +54,29 @@ pub struct CompareReport {
     /// Their types.
     #[serde(serialize_with = "data_types")]
     pub data_types: [ElementType; 2],
-    /// What each element was judged by.
+    /// The tolerance for each element.
     pub tolerance: Option<AllClose>,
-    /// How many elements are what.
+    /// Counts of elements.
     pub counts: CompareCounts,
-    /// How far elements of `b` are from those of `a`.
+    /// The errors of `b` against `a`.
     pub error: Errors,
-    /// Missing markers that are in `a`, and that nothing names in `b`: readers would take them for data.
+    /// Missing markers of `a` in the data that no attribute of `b` names: readers would take them for data.
     #[serde(serialize_with = "json::list")]
     pub unnamed: Vec<Scalar>,
     /// The first element over the tolerance.
     pub first_over: Option<Found>,
-    /// Why it is.
+    /// The reason.
     #[serde(skip)]
     pub why: Option<String>,
     /// Smallest and largest value of `a`.
     #[serde(skip)]
     pub range: Option<(Scalar, Scalar)>,
-    /// What plots show, if that was asked for.
+    /// The data of the plots, if requested.
     #[serde(skip)]
     pub charts: Option<Charts>,
 }
 
-/// How many elements are what.
+/// Counts of elements.
 #[derive(Clone, Debug, Serialize)]
 pub struct CompareCounts {
     /// All.
@@ -109,13 +109,13 @@ fn data_types<S: serde::Serializer>(
 }
 
 impl CompareJob {
-    /// Compares `b` with `a`, and judges nothing.
+    /// Compares `b` with `a` without a tolerance.
     #[must_use]
     pub fn new(a: impl Into<PathBuf>, b: impl Into<PathBuf>) -> Self {
         Self { a: a.into(), b: b.into(), tolerance: None, charts: false }
     }
 
-    /// Reads both arrays. Elements over the tolerance are no error but in the report.
+    /// Reads both arrays. Elements over the tolerance are in the report and not an error.
     ///
     /// # Errors
     /// An array that cannot be read; shapes that differ.
@@ -189,20 +189,20 @@ impl CompareJob {
 }
 
 impl CompareReport {
-    /// Why `b` is not within the tolerance, naming the first and the worst element; `None` if it is.
+    /// Why `b` is not within the tolerance, with the first and the worst element; `None` if it is.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         let AllClose { atol, rtol } = self.tolerance?;
         let Some((first, why)) = self.first_over.as_ref().zip(self.why.as_ref()) else {
             let unnamed = self.unnamed.first()?;
             return Some(format!(
-                "{}: {unnamed} marks missing values in {}, and nothing names it here: no attribute \
-                 _FillValue or missing_value, so that readers take it for data",
+                "{}: {unnamed} marks missing values in {}, but no attribute _FillValue or \
+                 missing_value names it here, so readers take it for data",
                 self.b, self.a
             ));
         };
         let Errors { max, worst, max_relative, worst_relative, .. } = &self.error;
-        // Of the kind that the tolerance is of, if that is of one kind.
+        // The worst by the kind of the tolerance, if it has only one kind.
         let worst = match max_relative.zip(worst_relative.as_ref()).filter(|_| atol == 0.0) {
             Some((max, worst)) => Some(format!("; worst {worst}: off by {max:?} of the value")),
             None => worst.as_ref().map(|worst| format!("; worst {worst}: off by {max:?}")),
@@ -218,7 +218,7 @@ impl CompareReport {
     }
 }
 
-/// The type in which elements of two types are compared, exactly but for 64-bit integers beside floats.
+/// The type in which elements of two types are compared: exactly, except 64-bit integers against floats.
 fn common([a, b]: [ElementType; 2]) -> Result<ElementType> {
     if a == b {
         return Ok(a);
@@ -236,7 +236,7 @@ fn common([a, b]: [ElementType; 2]) -> Result<ElementType> {
     Ok(ElementType::UInt64)
 }
 
-/// To the type in which elements are compared.
+/// Casts to the type in which elements are compared.
 fn to_common(from: ElementType, common: ElementType) -> Result<Option<Plan>> {
     if from == common {
         return Ok(None);
@@ -251,7 +251,7 @@ fn converted(plan: Option<&Plan>, elements: Vec<u8>) -> Result<Vec<u8>> {
     Ok(converted)
 }
 
-/// Two arrays whose elements are read in a type that both have in common.
+/// Two arrays whose elements are read in a common type.
 struct Pair<'a> {
     a: &'a Source,
     b: &'a Source,
@@ -259,7 +259,7 @@ struct Pair<'a> {
     from_b: Option<Plan>,
     /// The type.
     common: ElementType,
-    /// The missing markers of the first in that type, and all that stands apart in it.
+    /// The missing markers of the first array in that type, and all its special values.
     markers: Markers,
     apart: Markers,
     /// The missing markers of the second in that type.
@@ -267,7 +267,7 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// `values` are the missing markers of `a`, all that stands apart in it, and the missing markers of `b`.
+    /// `values` are the missing markers of `a`, all special values of `a`, and the missing markers of `b`.
     fn new(
         a: &'a Source,
         b: &'a Source,

@@ -1,4 +1,4 @@
-//! What stands between the values of an array and the bytes that are stored.
+//! Describes the codecs between the values of an array and its stored bytes.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::json;
 /// An array and its codecs.
 #[derive(Clone, Debug, Serialize)]
 pub struct ArrayInfo {
-    /// Where it is.
+    /// Its path.
     pub array: String,
     /// Its extents.
     pub shape: Vec<u64>,
@@ -35,17 +35,17 @@ pub struct ArrayInfo {
     /// The range of values that the codecs can store.
     #[serde(serialize_with = "json::range")]
     pub range: Option<(Scalar, Scalar)>,
-    /// The distance of two neighbouring values, in their type, or in float64 if that is one of integers.
+    /// The distance of two neighbouring values, in their type, or in float64 for integers.
     #[serde(serialize_with = "json::optional")]
     pub precision: Option<Scalar>,
-    /// What a reader should know.
+    /// Warnings for readers.
     pub warnings: Vec<String>,
 }
 
 /// One codec.
 #[derive(Clone, Debug, Serialize)]
 pub struct CodecInfo {
-    /// How deep inside shards it stands.
+    /// Its depth inside shards.
     pub depth: usize,
     /// Its name.
     pub name: String,
@@ -62,12 +62,12 @@ impl ArrayInfo {
     /// Reads the metadata of an array. The fill value need not survive the codecs.
     ///
     /// # Errors
-    /// No array; metadata that make no sense.
+    /// No array; invalid metadata.
     pub fn read(path: impl AsRef<Path>) -> std::result::Result<Self, Error> {
         Ok(Self::of(&Source::open(path.as_ref(), FillCheck::Report)?))
     }
 
-    /// What an array that is open has.
+    /// Describes an open array.
     pub(crate) fn of(source: &Source) -> Self {
         let codecs = source.codecs().value_codecs();
         let chain = source.codecs().chain(source.element_type(), source.fill_value()).ok();
@@ -97,7 +97,7 @@ impl ArrayInfo {
     }
 }
 
-/// 1 / scale, if integers are stored; each scale as it is in the type that it works in.
+/// 1 / scale, if integers are stored; each scale in the type in which it is applied.
 fn precision(chain: &Chain, source: &Source) -> Option<Scalar> {
     if !chain.encoded_type().is_integer() {
         return None;
@@ -111,7 +111,7 @@ fn precision(chain: &Chain, source: &Source) -> Option<Scalar> {
         let scale = json.get("configuration").unwrap_or(&json).get("scale");
         if let Some(scale) = scale {
             let scale = JsonScalar::from_json(scale).ok()?;
-            // numcodecs computes with a float64 where the values are integers.
+            // For integer values, numcodecs computes with a float64.
             let exact = if element_type.is_float() { element_type } else { ElementType::Float64 };
             precision /= scale.to_scalar(exact).ok()?.to_f64().abs();
         }

@@ -1,5 +1,5 @@
-//! How jobs that write an array or a group run: beside the place of the output, which appears there when it is
-//! whole.
+//! Runs jobs that write an array or a group. They write beside the place of the output, which appears there when it
+//! is complete.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::io::destination::{Destination, Staged};
 use crate::runtime::Runtime;
 
-/// An output that is whole, and waits to be put in place. Dropped, it leaves nothing behind.
+/// A complete output that is not yet in place. If dropped, it leaves nothing behind.
 #[derive(Debug)]
 pub struct Pending<R> {
     report: R,
@@ -20,17 +20,17 @@ impl<R> Pending<R> {
         Self { report, output, runtime: runtime.clone() }
     }
 
-    /// What the job has done.
+    /// The report of the job.
     pub fn report(&self) -> &R {
         &self.report
     }
 
-    /// Puts the output in place. In a directory, at any moment the whole array is there, or what was there
-    /// before. Behind a URL, chunks come first and metadata last, so that only the whole array opens.
+    /// Puts the output in place. At every moment, a directory holds either the complete array or the old content. At a
+    /// URL, chunks come first and metadata last, so that only a complete array opens.
     ///
     /// # Errors
-    /// The place cannot be written to, or something has appeared there meanwhile;
-    /// [`Runtime::interrupt`] was set while chunks were uploaded. What was uploaded is removed then.
+    /// The place cannot be written to, or something has appeared there meanwhile; [`Runtime::interrupt`] was set
+    /// while chunks were uploaded. Uploaded chunks are then removed.
     pub fn commit(self) -> std::result::Result<R, Error> {
         Ok(self.committed()?)
     }
@@ -48,8 +48,8 @@ pub trait Job: Work {
     /// Runs the job.
     ///
     /// # Errors
-    /// Options that make no sense; an input that cannot be read; values that cannot be kept as they are asked
-    /// to be; an output that cannot be written. Nothing is left behind then.
+    /// Invalid options; an input that cannot be read; values that cannot be kept as requested; an output that cannot
+    /// be written. Nothing is left behind.
     fn run(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
         self.prepare(runtime)?.commit()
     }
@@ -62,7 +62,7 @@ pub trait Job: Work {
         Ok(staged(self, destination(self)?, runtime)?)
     }
 
-    /// Writes nothing, and says what the job would do. What becomes of packed values is estimated from a
+    /// Writes nothing, and reports what the job would do. Sizes and errors of packed values are estimated from a
     /// sample of the chunks.
     ///
     /// # Errors
@@ -75,9 +75,9 @@ pub trait Job: Work {
 
 impl<T: Work> Job for T {}
 
-/// What a job does; how it runs is the same for all.
+/// The work of a job; all jobs run the same way.
 pub trait Work {
-    /// What it reports.
+    /// Its report.
     type Report;
 
     /// The input, the output, and whether an array at the output is replaced.
@@ -91,7 +91,7 @@ pub trait Work {
     ) -> Result<(Self::Report, Option<Staged>)>;
 }
 
-/// Does the work of a job for a directory of a group that is being written, or for none in a dry run.
+/// Does the work of a job for a directory of a group, or without one in a dry run.
 pub(crate) fn work_inside<W: Work>(
     job: &W,
     place: Option<&Path>,

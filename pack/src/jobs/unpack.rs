@@ -1,4 +1,4 @@
-//! Unpacking an array: its decoded values, without value codecs.
+//! Unpacks an array: writes its decoded values without value codecs.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -19,20 +19,20 @@ use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::name_fill_value_of_v2;
 
-/// Writes the decoded values of an array without value codecs, for readers that do not know these.
+/// Writes the decoded values of an array without value codecs, for readers that do not support them.
 #[derive(Clone, Debug)]
 pub struct UnpackJob {
-    /// The array to read: Zarr v1, v2 or v3, behind any codecs.
+    /// The array to read: Zarr v1, v2 or v3, with any codecs.
     pub input: PathBuf,
     /// The Zarr v3 array to write.
     pub output: PathBuf,
-    /// Replaces an array at `output`, once the new one is whole.
+    /// Replaces an array at `output`, once the new one is complete.
     pub overwrite: bool,
     /// How the chunks of the output are compressed.
     pub compressor: Compressor,
 }
 
-/// What unpacking an array did.
+/// The report of unpacking an array.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnpackReport {
     /// The array that was read.
@@ -63,7 +63,7 @@ impl UnpackJob {
     /// Unpacks the array.
     ///
     /// # Errors
-    /// An array that cannot be read; an output that cannot be written. Nothing is left behind then.
+    /// An array that cannot be read; an output that cannot be written. Nothing is left behind.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<UnpackReport, Error> {
         self.prepare(runtime)?.commit()
     }

@@ -1,4 +1,4 @@
-//! Options of packing: one struct, which flags, `recast.toml` and Python all fill.
+//! Options of packing: one struct for flags, `recast.toml` and Python.
 
 mod names;
 mod values;
@@ -16,7 +16,7 @@ pub use values::{Compressor, NanTo, Percentiles, ShardCodecs, ValueRange, scalar
 /// and `auto`, or give `scale` and `offset`; a `scale` of 1 with `data_type` casts the values as they are.
 /// Integers need none of these: they are kept exactly, in the narrowest type.
 ///
-/// In TOML and JSON the names have hyphens, as flags do.
+/// In TOML and JSON, names have hyphens, like flags.
 ///
 /// ```
 /// use recast_pack::PackOptions;
@@ -27,7 +27,7 @@ pub use values::{Compressor, NanTo, Percentiles, ShardCodecs, ValueRange, scalar
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-#[allow(clippy::struct_excessive_bools)] // as many flags
+#[allow(clippy::struct_excessive_bools)] // each is a flag
 pub struct PackOptions {
     /// The largest allowed |decoded − original| of any element.
     #[serde(deserialize_with = "names::number::deserialize")]
@@ -42,19 +42,18 @@ pub struct PackOptions {
     pub auto: bool,
     /// Uses a power-of-two scale, so that dividing by it is exact.
     pub pow2: bool,
-    /// The type of the stored elements; the smallest that will do if `None`.
+    /// The type of the stored elements; if `None`, the smallest that keeps the bound.
     #[serde(with = "names::element_type")]
     pub data_type: Option<ElementType>,
     /// The stored value that stands for NaN.
     pub nan_to: NanTo,
-    /// Values that stand for missing ones, besides those that attributes name: each gets a stored code of
-    /// its own, comes back bit for bit, and takes part in no range and no error.
+    /// Values that mean "missing", besides those that attributes name. Each gets a stored code of its own,
+    /// comes back bit for bit, and counts in no range and no error.
     #[serde(with = "names::scalars")]
     pub missing: Vec<JsonScalar>,
-    /// Keeps no stored code for NaN in an array that has none.
+    /// Reserves no stored code for NaN in an array without NaN.
     pub no_nan: bool,
-    /// Gives infinities stored codes of their own; without it they are refused where the stored type has
-    /// none.
+    /// Gives infinities stored codes of their own; otherwise they are an error if the stored type has none.
     pub infinity: bool,
     /// Allows valid values to share a stored code with NaN or a missing value; they are counted.
     pub allow_collisions: bool,
@@ -66,19 +65,18 @@ pub struct PackOptions {
     pub src_max: Option<f64>,
     /// Clamps values to these percentiles of the whole array (nearest rank).
     pub percentile: Option<Percentiles>,
-    /// Promises room for values that were not seen: every value in this range can be stored within the
-    /// bound.
+    /// Reserves room for later values: every value in this range can be stored within the bound.
     pub range: Option<ValueRange>,
     /// How values between two stored ones are rounded.
     #[serde(with = "names::rounding")]
     pub rounding: Rounding,
-    /// What becomes of values beyond the range of the stored type.
+    /// What to do with values outside the range of the stored type.
     #[serde(with = "names::out_of_range")]
     pub out_of_range: OutOfRange,
     /// Multiplies (value − offset) by this; the inverse of CF's `scale_factor`.
     #[serde(with = "names::scalar")]
     pub scale: Option<JsonScalar>,
-    /// Is subtracted from every value; CF's `add_offset`.
+    /// Subtracts this from every value; CF's `add_offset`.
     #[serde(with = "names::scalar")]
     pub offset: Option<JsonScalar>,
     /// Reads the output from disk again at the end, and compares every element once more.
@@ -96,8 +94,7 @@ pub struct PackOptions {
 }
 
 impl PackOptions {
-    /// Options, each with those that it excludes: together they contradict each other, or one of them
-    /// would be ignored.
+    /// Options, each with those that it excludes, because they contradict each other or one would be ignored.
     pub const CONFLICTS: &'static [(&'static str, &'static [&'static str])] = &[
         ("max_abs_error", &["max_rel_error", "precision", "auto"]),
         ("max_rel_error", &["precision", "auto"]),
@@ -135,7 +132,7 @@ impl PackOptions {
         ),
     ];
 
-    /// Refuses options that no array can be packed with.
+    /// Refuses options that are invalid for every array.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Options`], naming the option and a way out.
@@ -192,7 +189,7 @@ impl PackOptions {
         Ok(())
     }
 
-    /// Refuses to guess what is to be kept, where nothing says it.
+    /// Refuses options that do not say what to keep.
     pub(crate) fn check_goal(&self) -> Result<()> {
         if self.says_how() {
             return Ok(());
@@ -206,7 +203,7 @@ impl PackOptions {
         ))
     }
 
-    /// The options that are not what they are by default, in the order of [`PackOptions`].
+    /// The options that differ from the default, in the order of [`PackOptions`].
     fn given(&self) -> Result<Vec<String>> {
         let fields = |options: &Self| -> Result<Map<String, Value>> {
             Ok(serde_json::from_value(serde_json::to_value(options)?)?)
@@ -217,9 +214,9 @@ impl PackOptions {
         Ok(given.map(|(name, _)| name.replace('-', "_")).collect())
     }
 
-    /// Refuses options for all but the arrays with a rule of their own, if they would be ignored.
+    /// Refuses options for arrays without a rule of their own, if they would be ignored.
     pub(crate) fn checked_beside_rules(&self) -> Result<()> {
-        // Rules say how themselves; without them the options have to.
+        // Without rules, the options must say how to pack.
         if self.given()?.is_empty() {
             return Ok(());
         }
@@ -233,8 +230,8 @@ impl PackOptions {
             (self.max_rel_error, target.filter(|target| target.is_integer()))
         {
             return usage(format!(
-                "--max-rel-error {bound:?} cannot be had with {target}: integers are equally far \
-                 apart, so that the smallest values have the largest relative error; use \
+                "--max-rel-error {bound:?} is impossible with {target}: integers are equally far \
+                 apart, so the smallest values have the largest relative error; use \
                  --max-abs-error, or a floating-point --data-type"
             ));
         }
@@ -242,14 +239,14 @@ impl PackOptions {
             (self.precision, target.filter(|target| target.is_float()))
         {
             return usage(format!(
-                "--precision {step:?} takes an integer type, as the values of {target} are not \
-                 equally far apart; leave --data-type out or name an integer type"
+                "--precision {step:?} takes an integer type, because the values of {target} are \
+                 not equally far apart; leave --data-type out or name an integer type"
             ));
         }
         if let Some(step) = self.precision.filter(|&step| self.pow2 && !is_power_of_two(step)) {
             let near = 2_f64.powi(step.log2().floor() as i32);
             return usage(format!(
-                "--precision {step:?} is no power of two, which --pow2 needs; {near:?} is"
+                "--precision {step:?} is not a power of two, which --pow2 needs; {near:?} is"
             ));
         }
         let is_float = |decoded| matches!(decoded, ElementType::Float32 | ElementType::Float64);
@@ -259,15 +256,15 @@ impl PackOptions {
         Ok(())
     }
 
-    /// The options for an array of some type: integers are kept exactly unless something else is asked for.
+    /// The options for an array of a type: integers are kept exactly unless the options say otherwise.
     ///
     /// # Errors
-    /// Nothing says what to keep of floating-point numbers.
+    /// The options do not say what to keep of floating-point numbers.
     pub(crate) fn for_type(&self, element_type: ElementType) -> Result<Self> {
         if !element_type.is_integer() {
             return self.check_goal().map(|()| self.clone());
         }
-        // Out of range there is more to do than to keep the values: a cast was asked for.
+        // An explicit out-of-range mode requests a cast, which may change values.
         let casts = self.out_of_range != OutOfRange::Error;
         let is_exact =
             self.is_explicit() && self.scale.is_none() && self.offset.is_none() && !casts;
@@ -275,7 +272,7 @@ impl PackOptions {
         Ok(Self { max_abs_error, ..self.clone() })
     }
 
-    /// Whether anything says how an array is to be packed.
+    /// Whether any option says how to pack an array.
     #[must_use]
     pub fn says_how(&self) -> bool {
         self.max_abs_error.is_some()
@@ -287,7 +284,7 @@ impl PackOptions {
             || self.from_cf
     }
 
-    /// Whether scale and offset are given rather than chosen.
+    /// Whether scale and offset are given instead of chosen.
     pub(crate) fn is_explicit(&self) -> bool {
         let has_goal = self.max_abs_error.is_some()
             || self.max_rel_error.is_some()

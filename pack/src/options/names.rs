@@ -1,10 +1,10 @@
-//! Types of other crates in options, by the names and numbers that people write.
+//! Reads and writes types of other crates in options, as names and numbers.
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::Serializer;
 use serde_json::Value;
 
-/// A number; in TOML and JSON also as text, as flags have it.
+/// A number; in TOML and JSON also as text, as in flags.
 pub(super) mod number {
     use super::{Deserialize, Deserializer, Value};
     use serde::de::Error as _;

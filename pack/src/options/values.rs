@@ -17,7 +17,7 @@ pub enum Compressor {
     Zstd(i32),
     /// Gzip with this level, 0 to 9.
     Gzip(i32),
-    /// Blosc with this level, 0 to 9: Zstandard behind a byte shuffle.
+    /// Blosc with this level, 0 to 9: Zstandard after a byte shuffle.
     Blosc(i32),
 }
 
@@ -77,12 +77,12 @@ impl<'de> Deserialize<'de> for Compressor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ShardCodecs {
-    /// Inside, unless zarr-python could not open the array then; outside in that case.
+    /// Inside, unless that keeps zarr-python from opening the array; then outside.
     #[default]
     Auto,
-    /// Among the codecs of a shard's parts, so that readers decode only the parts they need.
+    /// Among the codecs of a shard's inner chunks, so that readers decode only the inner chunks they need.
     Inside,
-    /// In front of the shards, where zarr-python opens every array, and decodes whole shards.
+    /// Before the shards: zarr-python opens every such array, and decodes whole shards.
     Outside,
 }
 
@@ -213,7 +213,7 @@ impl<'de> Deserialize<'de> for ValueRange {
 /// Where NaN is stored. As text: `auto`, `min`, `max`, or a number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum NanTo {
-    /// At an end of the stored type's range that the data leave free.
+    /// As a free code at an end of the stored type's range.
     #[default]
     Auto,
     /// As the type's smallest value.
@@ -263,7 +263,7 @@ impl<'de> Deserialize<'de> for NanTo {
 /// Reads a number as JSON has it, or as people write it (`.5`, `+3`, `nan`, `-inf`).
 ///
 /// # Errors
-/// Anything else, and a number beyond every data type.
+/// Anything else, and a number out of range for every data type.
 pub fn scalar(text: &str) -> Result<JsonScalar, String> {
     JsonScalar::from_json(text)
         .or_else(|error| match text.parse::<f64>() {

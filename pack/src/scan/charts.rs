@@ -1,4 +1,4 @@
-//! What the page of a report shows, gathered from all elements: histograms, and where the errors are.
+//! Gathers the data for the page of a report from all elements: histograms, and maps of the errors.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,29 +14,29 @@ use crate::io::region::Region;
 use crate::io::source::Source;
 use crate::runtime::Workers;
 
-/// Bars of a histogram at most.
+/// A histogram has at most this many bars.
 const BARS: usize = 120;
-/// Rows and columns of a map at most.
+/// A map has at most this many rows and columns.
 const MAP: [u64; 2] = [120, 200];
 
-/// The elements of a chunk: original, decoded, and as they are stored.
+/// The elements of a chunk: original, decoded and stored.
 pub(crate) struct Pieces {
     pub(crate) before: Vec<u8>,
     pub(crate) after: Vec<u8>,
     pub(crate) codes: Option<Vec<u8>>,
 }
 
-/// What is to be gathered, and over which ranges.
+/// What to gather, and over which ranges.
 pub(crate) struct Frame {
     /// The type in which elements are compared.
     pub(crate) element_type: ElementType,
-    /// Values that are left out where both elements are the same.
+    /// Values that are left out if both elements have them.
     pub(crate) markers: Markers,
     pub(crate) shape: Vec<u64>,
     pub(crate) labels: Labels,
-    /// The ends of the values.
+    /// The range of the values.
     pub(crate) values: (f64, f64),
-    /// The type of the stored values, and the ends of those that the values have.
+    /// The type of the stored values, and their range.
     pub(crate) codes: Option<(ElementType, (f64, f64))>,
     /// The largest |error|.
     pub(crate) max_error: f64,
@@ -45,7 +45,7 @@ pub(crate) struct Frame {
 /// Histograms and maps.
 #[derive(Debug)]
 pub struct Charts {
-    /// What the array says of its dimensions and values.
+    /// The array's names of dimensions and units.
     pub labels: Labels,
     /// The cells of the maps.
     pub grid: Grid,
@@ -55,15 +55,15 @@ pub struct Charts {
     pub after: CellMap,
     /// The largest |error| in each cell, over all other dimensions.
     pub largest_errors: CellMap,
-    /// Of the original values.
+    /// The histogram of the original values.
     pub values: Histogram,
-    /// Of the stored codes.
+    /// The histogram of the stored codes.
     pub codes: Option<Histogram>,
-    /// Of decoded − original.
+    /// The histogram of decoded − original.
     pub errors: Histogram,
 }
 
-/// Counts of numbers in bins of one width.
+/// Counts of numbers in bins of equal width.
 #[derive(Debug)]
 pub struct Histogram {
     /// Where the first bin begins.
@@ -88,9 +88,8 @@ impl Histogram {
         Self::new(ends, bins as usize)
     }
 
-    /// For errors of elements with this largest magnitude: each bin has as many of the numbers that a
-    /// difference of such elements can be, so that no bin is higher for that alone; 0 is in the middle of
-    /// one.
+    /// For errors of elements with this largest magnitude. Each bin covers the same number of possible
+    /// differences, so none is higher for that reason. 0 is in the middle of a bin.
     fn of_errors(largest: f64, element_type: ElementType, magnitude: f64) -> Self {
         let spacing = match element_type.format() {
             Format::Float(format) => {
@@ -110,7 +109,7 @@ impl Histogram {
     fn add(&self, number: f64) {
         let extent = self.greatest - self.least;
         let place = (number - self.least) / extent * self.bins.len() as f64;
-        // A float saturates as an integer, and an extent of 0 makes NaN, which becomes 0.
+        // The cast saturates; an extent of 0 gives NaN, which becomes 0.
         let bin = self.bins.get((place as usize).min(self.bins.len() - 1));
         if let Some(bin) = bin {
             bin.fetch_add(1, Ordering::Relaxed);
@@ -127,16 +126,16 @@ impl Histogram {
     }
 }
 
-/// Cells over the last two dimensions that extend.
+/// Cells over the last two dimensions longer than 1.
 #[derive(Debug)]
 pub struct Grid {
     /// These dimensions.
     pub dimensions: Vec<usize>,
-    /// Their extents in the array, rows before columns; 1 for a dimension there is none for.
+    /// Their extents in the array, rows before columns; 1 for a missing dimension.
     pub extents: [u64; 2],
     /// Rows and columns of cells.
     pub cells: [u64; 2],
-    /// Where maps of values cut through the array: the middle of each dimension but these.
+    /// Where maps of values cut through the array: the middle of each other dimension.
     pub at: Vec<u64>,
 }
 
@@ -172,7 +171,7 @@ impl Grid {
         (scaled(row, 0) * u128::from(self.cells[1]) + scaled(column, 1)) as usize
     }
 
-    /// The cell whose value an element is: the first element of a cell, in the cut that is shown.
+    /// The cell that shows an element: the first element of a cell, in the cut that is shown.
     fn sampled_cell(&self, place: &[u64]) -> Option<usize> {
         let others = place.iter().zip(&self.at).enumerate();
         let mut others = others.filter(|(dimension, _)| !self.dimensions.contains(dimension));
@@ -194,7 +193,7 @@ pub struct CellMap {
     numbers: Vec<AtomicU64>,
 }
 
-/// In place of a cell without a number: a NaN that no number is.
+/// The value of a cell without a number: a NaN that no element has.
 const EMPTY: u64 = u64::MAX;
 
 impl CellMap {
@@ -210,17 +209,17 @@ impl CellMap {
         }
     }
 
-    /// Takes a number that is not negative if it is larger than what is there.
+    /// Keeps the larger of a non-negative number and the present one.
     fn raise(&self, cell: usize, number: f64) {
         if let Some(place) = self.numbers.get(cell) {
-            // Numbers that are not negative are in the order of their bits.
+            // Non-negative numbers have the order of their bits.
             let larger =
                 |bits| (bits == EMPTY || f64::from_bits(bits) < number).then(|| number.to_bits());
             let _ = place.fetch_update(Ordering::Relaxed, Ordering::Relaxed, larger);
         }
     }
 
-    /// The cells that have a number: row, column, and it.
+    /// The cells that have a number: row, column and number.
     pub fn cells(&self) -> impl Iterator<Item = (u64, u64, f64)> {
         self.numbers.iter().enumerate().filter_map(|(index, cell)| {
             let bits = cell.load(Ordering::Relaxed);
@@ -231,10 +230,10 @@ impl CellMap {
     }
 }
 
-/// What an array says of its dimensions and values.
+/// An array's names of dimensions and units.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
-    /// The names of its dimensions, where they have any.
+    /// The names of its dimensions, if they have any.
     pub dimensions: Vec<Option<String>>,
     /// The attribute `units`.
     pub units: Option<String>,
@@ -256,7 +255,7 @@ impl Labels {
     }
 }
 
-/// Goes through chunks, whose elements `read` gives; none for a chunk that is the fill value.
+/// Goes through chunks. `read` returns their elements; `None` for a chunk of fill values.
 pub(crate) fn gather(
     frame: &Frame,
     workers: &Workers,
@@ -337,7 +336,7 @@ impl Charts {
     }
 }
 
-/// To the next element in C order.
+/// Moves to the next element in C order.
 fn step(place: &mut [u64], region: &Region) {
     let extents = region.origin.iter().zip(&region.shape).rev();
     for (coordinate, (origin, extent)) in place.iter_mut().rev().zip(extents) {

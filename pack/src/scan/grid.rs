@@ -1,5 +1,5 @@
-//! Grids of round steps, and how far values are from them: measured and published numbers are often multiples of
-//! 0.01 or the like, which take fewer codes than the error bound alone would have it.
+//! Grids of round steps, and the distances of values from them. Measured and published numbers are often multiples of
+//! 0.01 or the like, and then need fewer codes than the error bound alone requires.
 
 use std::sync::LazyLock;
 
@@ -7,14 +7,14 @@ use recast_kernels::{ElementType, Format};
 
 use super::simd_stats::{self, Value};
 
-/// A grid is given up where a value is farther than this part of a step from it.
+/// A grid is given up if a value is farther from it than this part of a step.
 const FARTHEST: f64 = 0.45;
-/// Where a value is at most this part of a step from a coarser grid, it is as far from a finer one that has all
-/// points of the coarser one.
+/// A value at most this part of a step from a coarser grid is equally far from a finer grid with all points of the
+/// coarser one.
 const CLOSE: f64 = 0.25;
-/// Steps between 0 and a value of a round scale, at most: no codes have more.
+/// The most steps between 0 and a value with a round scale; no code type has more.
 const MOST_STEPS: f64 = 4_294_967_296.0;
-/// Values that are looked at before a grid may be given up.
+/// Values that are tested before a grid may be given up.
 const BATCH: usize = 64;
 
 /// The inverse of a step that people choose: 2^twos · 5^fives.
@@ -57,29 +57,29 @@ pub(crate) fn round_scales(magnitude: f64) -> impl Iterator<Item = f64> {
     scales.filter(move |scale| (1.0..=MOST_STEPS).contains(&(scale * magnitude)))
 }
 
-/// How far the farthest of some values is from the nearest multiple of a step: it lies between these.
+/// Bounds for the largest distance of some values from the nearest multiple of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Distance {
     pub(crate) least: f64,
     pub(crate) greatest: f64,
 }
 
-/// For each round scale, how far the farthest of some values is from the nearest multiple of its step; infinite
-/// where that is not known, as it is more than a part of the step.
+/// For each round scale, the largest distance of some values from the nearest multiple of its step; infinite for a
+/// grid that was given up.
 #[derive(Clone, Debug)]
 pub(crate) struct Grids {
     distances: Vec<f64>,
-    /// Steps between 0 and a value, at most; all numbers of a type are on a grid that is almost as fine as they are.
+    /// The most steps between 0 and a value; every number of a type is on a grid almost as fine as the type.
     most_steps: f64,
     /// The range of the values, if there are any.
     range: Option<(f64, f64)>,
-    /// Whether on each grid that is left one point is the nearest to all of that range, so that more values from
-    /// it tell nothing.
+    /// Whether, on each remaining grid, one point is the nearest to the whole range, so that more values in it change
+    /// nothing.
     is_settled: bool,
 }
 
 impl Grids {
-    /// Of no values. Only of floating-point numbers are grids known.
+    /// Without values. Grids are known only for floating-point numbers.
     pub(crate) fn new(element_type: ElementType) -> Self {
         let distances = vec![0.0; ROUND_SCALES.len()];
         let none = Self { distances, most_steps: 0.0, range: None, is_settled: false };
@@ -96,7 +96,7 @@ impl Grids {
         }
     }
 
-    /// Of scales and distances that [`Self::known`] gave.
+    /// From scales and distances of [`Self::known`].
     pub(crate) fn of(element_type: ElementType, known: &[(f64, f64)]) -> Self {
         let of_scale = |scale: &RoundScale| {
             let is_it = |(one, _): &&(f64, f64)| one.total_cmp(&scale.value).is_eq();
@@ -106,14 +106,14 @@ impl Grids {
         Self { distances, ..Self::new(element_type) }
     }
 
-    /// The scales of the grids that are not given up, each with the distance.
+    /// The scales of the grids that are not given up, each with its distance.
     pub(crate) fn known(&self) -> impl DoubleEndedIterator<Item = (f64, f64)> {
         let scales = ROUND_SCALES.iter().map(|scale| scale.value);
         let pairs = scales.zip(self.distances.iter().copied());
         pairs.filter(|(_, distance)| distance.is_finite())
     }
 
-    /// Whether values of this range can tell anything new; without values its ends are the wrong way round.
+    /// Whether values in this range can change anything; without values, its ends are reversed.
     pub(crate) fn may_change(&self, least: f64, greatest: f64) -> bool {
         let is_inside = |(a, b): (f64, f64)| a <= least && greatest <= b;
         let has_all =
@@ -121,13 +121,13 @@ impl Grids {
         least <= greatest && !(self.is_settled && has_all)
     }
 
-    /// Adds values, of which these are the smallest and the largest; those that are not finite are ignored.
+    /// Adds values, with the smallest and the largest of them; values that are not finite are ignored.
     pub(crate) fn add<T: Value>(&mut self, values: &[T], (least, greatest): (f64, f64)) {
         if least > greatest {
             return;
         }
         let magnitude = least.abs().max(greatest.abs());
-        // What was found of the grids that these values were compared with.
+        // The distances from the grids that these values were compared with.
         let mut compared: Vec<(&RoundScale, f64)> = Vec::new();
         for (scale, total) in ROUND_SCALES.iter().zip(&mut self.distances) {
             if total.is_infinite() {
@@ -161,13 +161,13 @@ impl Grids {
         let (a, b) = self.range.unwrap_or((least, greatest));
         let (least, greatest) = (a.min(least), b.max(greatest));
         self.range = Some((least, greatest));
-        // The finest first, as most ranges are wider than its steps.
+        // The finest first, because most ranges are wider than its steps.
         let has_one = |(scale, _)| one_point(least, greatest, scale).is_some();
         let is_settled = self.known().rev().all(has_one);
         self.is_settled = is_settled;
     }
 
-    /// Adds what other values are.
+    /// Adds the distances of other values.
     pub(crate) fn absorb(&mut self, other: &Self) {
         for (distance, &more) in self.distances.iter_mut().zip(&other.distances) {
             *distance = distance.max(more);
@@ -177,7 +177,7 @@ impl Grids {
         }
     }
 
-    /// Of the grid with this scale; none if it is no round one. The magnitude is at least that of the values.
+    /// The distance from the grid with this scale; none if the scale is not round. The magnitude is at least that of the values.
     pub(crate) fn distance(&self, scale: f64, magnitude: f64) -> Option<Distance> {
         let index = ROUND_SCALES.binary_search_by(|one| one.value.total_cmp(&scale)).ok()?;
         let &greatest = self.distances.get(index)?;
@@ -190,7 +190,7 @@ impl Grids {
     }
 }
 
-/// The multiple of a step that is nearest to both ends of a range, and so to all that lies between them.
+/// The multiple of a step that is nearest to both ends of a range, and so to everything between.
 fn one_point(least: f64, greatest: f64, scale: f64) -> Option<f64> {
     if (greatest - least) * scale > 2.0 {
         return None;
@@ -227,12 +227,12 @@ mod tests {
         assert_eq!(of(8.0).greatest, f64::INFINITY);
         assert_eq!(of(8.0).least, 0.45 / 8.0);
         assert_eq!(grids(&[]).distance(3.0, 1.0), None);
-        // How far values are from a grid that is finer than codes are was not looked for.
+        // Distances from a grid finer than the codes are not measured.
         let fine = grids(&[1e12 + 0.3]).distance(1.0, 1e13);
         assert_eq!(fine, Some(Distance { least: 0.0, greatest: f64::INFINITY }));
     }
 
-    /// A grid that is not compared with, because a coarser one tells, is as far as if it were.
+    /// A grid that is skipped, because a coarser one decides, has the distance that a comparison would give.
     #[test]
     fn what_a_coarser_grid_tells_is_what_comparing_finds() {
         let known = [
@@ -270,7 +270,7 @@ mod tests {
         assert!(!Grids::new(ElementType::Int16).may_change(0.0, 1.0));
     }
 
-    /// Most values are on no grid, and need not be looked at for long.
+    /// Most values are on no grid, and few of them are tested.
     #[test]
     fn values_tell_nothing_new_where_only_coarse_grids_are_left() {
         let part = |index: i32| (f64::from(index) * 0.754_877_666).fract();
@@ -287,7 +287,7 @@ mod tests {
         found.add(&[280.5, 280.6, 281.1], (280.5, 281.1));
         assert_eq!(found.known().collect::<Vec<_>>(), before);
         assert!(found.may_change(least, 300.0) && found.may_change(-1.0, greatest));
-        // On the grid of 1 another value between these would be seen.
+        // On the grid of 1, another value between these would change the distance.
         assert!(grids(&[1.0, 3.0]).may_change(1.5, 1.5));
     }
 }

@@ -1,4 +1,4 @@
-//! The range that values are kept to; values outside are clamped to its ends.
+//! The range to which values are clamped.
 
 use anyhow::Context;
 use recast_kernels::Scalar;
@@ -8,16 +8,16 @@ use super::number::{Number, is_wide};
 use super::reader::{BLOCK, Reader};
 use crate::error::Result;
 
-/// The ends of the range that values are kept to.
+/// The ends of the range to which values are clamped.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     pub(crate) least: Scalar,
     pub(crate) greatest: Scalar,
-    /// Values that stay what they are: missing markers and the fill value.
+    /// Values that are not clamped: missing markers and the fill value.
     apart: Markers,
 }
 
-/// Elements that were outside.
+/// Elements outside the range.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outside {
     pub(crate) count: u64,
@@ -32,13 +32,12 @@ impl Outside {
 }
 
 impl Limits {
-    /// The range from `least` to `greatest`, for arrays in which these values stand
-    /// apart.
+    /// The range from `least` to `greatest`, for arrays with these special values.
     pub(crate) fn new(least: Scalar, greatest: Scalar, apart: &Markers) -> Self {
         Self { least, greatest, apart: apart.clone() }
     }
 
-    /// Moves the elements that are outside to the ends. NaN, infinities and what stands apart stay.
+    /// Clamps the elements outside. NaN, infinities and special values stay.
     pub(crate) fn apply(&self, elements: &mut [u8]) -> Result<Outside> {
         if is_wide(self.least.element_type()) {
             self.apply_as::<i128>(elements)
@@ -75,7 +74,7 @@ impl Limits {
         Ok(outside)
     }
 
-    /// Takes away the elements that are outside.
+    /// Removes the elements outside.
     pub(crate) fn shorten(&self, elements: &mut Vec<u8>) -> Result<()> {
         fn inside<N: Number>(limits: &Limits, elements: &[u8]) -> Result<Vec<u8>> {
             let (reader, ends) = limits.ends::<N>()?;

@@ -1,5 +1,4 @@
-//! Missing markers: values that readers treat as missing. NaN is one in every array that can hold it; it
-//! needs no naming, and is not listed here.
+//! Missing markers: values that readers treat as missing. NaN always is one, and is not listed here.
 
 use anyhow::anyhow;
 use base64::Engine;
@@ -16,12 +15,12 @@ use crate::io::source::Source;
 use crate::options::PackOptions;
 use crate::text::scalar_text;
 
-/// The attribute with the value that readers mask; CF's name.
+/// CF's attribute with the value that readers mask.
 pub(crate) const FILL_VALUE: &str = "_FillValue";
-/// The attribute with one or several more such values.
+/// The attribute with one or more further such values.
 pub(crate) const MISSING_VALUE: &str = "missing_value";
 
-/// Values that netCDF, CF archives and satellite products fill with where nothing was measured.
+/// Values that netCDF, CF archives and satellite products use where nothing was measured.
 const CUSTOMARY: [f64; 17] = [
     9.969_209_968_386_869e36,
     1e20,
@@ -42,7 +41,7 @@ const CUSTOMARY: [f64; 17] = [
     -2_147_483_648.0,
 ];
 
-/// The ends of a range that look like missing values which nothing names.
+/// The ends of a range that look like missing values that no attribute names.
 pub(crate) fn customary_markers(range: Option<(Scalar, Scalar)>) -> Vec<Scalar> {
     let (least, greatest) = range.unzip();
     let is_customary = |end: &Scalar| {
@@ -57,11 +56,11 @@ pub(crate) fn customary_markers(range: Option<(Scalar, Scalar)>) -> Vec<Scalar> 
     ends
 }
 
-/// What to do about values that look like missing ones, each named.
+/// Advice about values that look like missing ones, with their names.
 pub(crate) fn advice_on_suspects(named: &[String], values: &[Scalar]) -> String {
     let values: Vec<String> = values.iter().map(|value| scalar_text(Some(*value))).collect();
     format!(
-        "{} {} like missing values, which nothing names; if that is so, use --missing {}",
+        "{} {} like missing values that no attribute names; if they are, use --missing {}",
         named.join(" and "),
         if values.len() == 1 { "looks" } else { "look" },
         values.join(" ")
@@ -94,7 +93,7 @@ impl Markers {
         let mut markers = Self::default();
         for named in &options.missing {
             let marker = named.to_scalar(element_type).map_err(|error| {
-                anyhow!("--missing {named} is no value of {element_type}: {error}")
+                anyhow!("--missing {named} is not a value of {element_type}: {error}")
             })?;
             markers.extend([marker]);
         }
@@ -105,8 +104,8 @@ impl Markers {
         Ok(markers)
     }
 
-    /// Reads `_FillValue` and `missing_value` in the type of an array. What is no value of the type marks
-    /// no element.
+    /// Reads `_FillValue` and `missing_value` in the type of an array. An attribute that is not a value of the type
+    /// marks no element.
     pub(crate) fn in_attributes(
         attributes: &Map<String, Value>,
         element_type: ElementType,
@@ -170,8 +169,8 @@ fn fill_value_of_v2(source: &Source) -> Option<Scalar> {
     (!is_null).then(|| source.fill_value())
 }
 
-/// Names the fill value of a Zarr v2 array in the attributes of a Zarr v3 array with the same values: xarray
-/// masks the one as it is, and the other only by this attribute.
+/// Names the fill value of a Zarr v2 array in the attributes of a Zarr v3 array with the same values. In Zarr v2,
+/// xarray masks the fill value itself; in Zarr v3, only this attribute.
 pub(crate) fn name_fill_value_of_v2(attributes: &mut Map<String, Value>, source: &Source) {
     if let Some(fill) = fill_value_of_v2(source) {
         attributes.entry(FILL_VALUE).or_insert_with(|| to_attribute(fill));
@@ -188,7 +187,7 @@ pub(crate) fn to_attribute(value: Scalar) -> Value {
     }
 }
 
-/// A value of an attribute as an element; `None` if no element can be it.
+/// A value of an attribute as an element; `None` if no element can have it.
 fn marker(value: &Value, element_type: ElementType) -> Option<Scalar> {
     let encoded = value.as_str().and_then(|text| from_base64(text, element_type));
     encoded.or_else(|| JsonScalar::from_json(value).ok()?.to_scalar(element_type).ok())
@@ -196,7 +195,7 @@ fn marker(value: &Value, element_type: ElementType) -> Option<Scalar> {
 
 /// The inverse of [`to_attribute`]; also takes the bytes of an element of the type itself.
 fn from_base64(text: &str, element_type: ElementType) -> Option<Scalar> {
-    // No name of a number is base64 of as many bytes.
+    // No name of a number is base64 for this many bytes.
     let mut bytes = BASE64_STANDARD.decode(text).ok()?;
     if element_type.is_float()
         && let Ok(double) = <[u8; 8]>::try_from(bytes.as_slice())
@@ -233,11 +232,11 @@ mod tests {
         // xarray's FillValueCoder.encode(-9999.0, np.dtype("float32"))
         assert_eq!(read(json!({"_FillValue": "AAAAAICHw8A="}), float32), [-9999.0]);
         assert_eq!(to_attribute(Scalar::from(-9999.0_f32)), json!("AAAAAICHw8A="));
-        // NaN needs none, and infinity is a value.
+        // NaN needs no marker, and infinity is a value.
         assert!(read(json!({"_FillValue": "AAAAAAAA+H8="}), float32).is_empty());
         assert!(read(json!({"_FillValue": "NaN", "missing_value": null}), float32).is_empty());
         assert_eq!(read(json!({"_FillValue": "Infinity"}), float32), [f64::INFINITY]);
-        // No element of the type is it.
+        // No element of the type has this value.
         assert!(read(json!({"_FillValue": 1e300}), float32).is_empty());
         assert!(read(json!({"_FillValue": 300}), ElementType::UInt8).is_empty());
         assert_eq!(read(json!({"_FillValue": -1}), ElementType::Int16), [-1.0]);

@@ -1,4 +1,4 @@
-//! What an array holds: its range, missing values, counts, and charts of it.
+//! Surveys arrays: range, missing values, counts and charts.
 
 pub(crate) mod charts;
 pub(crate) mod grid;

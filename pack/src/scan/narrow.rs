@@ -1,4 +1,4 @@
-//! Narrowing the range of a survey: to given ends, or to percentiles of all values.
+//! Narrows the range of a survey to given ends, or to percentiles of all values.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::io::source::Source;
 use crate::runtime::Workers;
 
-/// What is asked for.
+/// The requested limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Wanted {
     pub(crate) least: Option<f64>,
@@ -22,7 +22,7 @@ pub(crate) struct Wanted {
     pub(crate) percentiles: Option<(f64, f64)>,
 }
 
-/// Narrows the range of a survey of some arrays to what is wanted, and takes what is outside from its
+/// Narrows the range of a survey of some arrays to the requested limits, and removes elements outside from its
 /// sample.
 pub(crate) fn narrow(
     survey: &mut Survey,
@@ -41,7 +41,7 @@ pub(crate) fn narrow(
     keep_within(survey, wanted, between.transpose()?)
 }
 
-/// As [`narrow`], with the values at the percentiles that are wanted, if any are.
+/// As [`narrow`], with the values at the requested percentiles, if any.
 pub(crate) fn keep_within(
     survey: &mut Survey,
     wanted: &Wanted,
@@ -50,7 +50,7 @@ pub(crate) fn keep_within(
     let Some(range) = survey.range.filter(|_| *wanted != Wanted::default()) else { return Ok(()) };
     let element_type = survey.element_type;
     let (mut least, mut greatest) = between.unwrap_or(range);
-    // Inside what was named, where the type has no such value.
+    // The next value inside the limit, if the type lacks the value itself.
     let end = |number: f64, rounding, flag: &str| {
         let end = Scalar::from(number).cast(element_type, rounding, OutOfRange::Clamp).ok();
         end.filter(|end| end.is_finite())
@@ -75,7 +75,7 @@ pub(crate) fn keep_within(
 /// Bins of one pass, as a power of two.
 const BIN_BITS: u32 = 16;
 
-/// Where in the order of all elements an element is looked for, and between which keys it lies.
+/// The rank of the wanted element, and the keys between which it is.
 #[derive(Clone, Copy, Debug)]
 struct Search {
     /// Elements below `low` are not counted.
@@ -85,7 +85,7 @@ struct Search {
 }
 
 impl Search {
-    /// So many low bits of a key make no difference for its bin.
+    /// The number of low bits of a key that do not affect its bin.
     fn shift(&self) -> u32 {
         (u128::BITS - (self.high - self.low).leading_zeros()).saturating_sub(BIN_BITS)
     }
@@ -94,7 +94,7 @@ impl Search {
         (self.low..=self.high).contains(&key).then(|| ((key - self.low) >> self.shift()) as usize)
     }
 
-    /// Goes on in the bin with the element.
+    /// Continues in the bin with the element.
     fn step(&mut self, bins: &[AtomicU64]) -> Result<()> {
         let shift = self.shift();
         for (number, bin) in bins.iter().enumerate() {
@@ -110,8 +110,7 @@ impl Search {
     }
 }
 
-/// The elements at two percentiles (nearest rank), exactly: each pass over the array tells 16 more
-/// bits of them.
+/// The exact elements at two percentiles (nearest rank). Each pass over the array finds 16 more bits of them.
 fn at_percentiles<N: Number>(
     survey: &Survey,
     (low, high): (f64, f64),

@@ -2,10 +2,9 @@
 
 use recast_kernels::{ElementType, OutOfRange, Plan, Rounding, RunError, Scalar};
 
-/// How elements of a type are read as numbers: 64-bit integers as i128, everything else as f64, in
-/// which all other types are exact.
+/// How elements are read as numbers: 64-bit integers as i128, all other types as f64, in which they are exact.
 pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
-    /// Less and greater than every element: where a search for the range begins.
+    /// Less and greater than every element: the start of a search for the range.
     const EXTREMES: (Self, Self);
 
     /// Appends the elements to `numbers`; `plan` is that of [`to_float64`] for the same type.
@@ -19,10 +18,10 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     /// Elements of a floating-point type, if those are read as these numbers.
     fn from_floats(pair: (f64, f64)) -> Option<(Self, Self)>;
 
-    /// A whole number that is in the same order as the numbers are.
+    /// An integer with the same order as the numbers.
     fn key(self) -> u128;
 
-    /// The number whose key, without so many low bits, which carry nothing, is this one.
+    /// The number with this key, without the given number of low bits, which carry nothing.
     fn from_key(key: u128, unused: u32) -> Self;
 
     /// The element of a type with this value, if the type has it.
@@ -96,7 +95,7 @@ impl Number for f64 {
 
     fn key(self) -> u128 {
         let bits = self.to_bits();
-        // Below zero more bits are less.
+        // Below zero, greater bits are smaller numbers.
         u128::from(if self.is_sign_negative() { !bits } else { bits | SIGN })
     }
 
@@ -138,7 +137,7 @@ impl Number for f64 {
         if distance != bound {
             return distance > bound;
         }
-        // The rounded difference is the bound: what rounding took away decides (2Sum).
+        // The rounded difference equals the bound, so its rounding error decides (2Sum).
         let back = difference - self;
         let error = (self - (difference - back)) + (-other - back);
         error != 0.0 && (error > 0.0) == (difference > 0.0)
@@ -201,7 +200,7 @@ impl Number for i128 {
     }
 
     fn is_farther(self, other: Self, bound: f64) -> bool {
-        // A bound is not negative; as an integer it saturates far beyond every difference.
+        // A bound is not negative; as an integer it saturates far above every difference.
         self.abs_diff(other) > bound.floor() as u128
     }
 }

@@ -1,11 +1,11 @@
-//! Elements of a type as numbers, block by block.
+//! Reads elements of a type as numbers, block by block.
 
 use recast_kernels::{ElementType, Plan};
 
 use super::number::{Number, to_float64};
 use crate::error::Result;
 
-/// Elements that are turned into numbers at once; they stay in the first-level cache.
+/// Elements that are converted at once; they fit the first-level cache.
 pub(crate) const BLOCK: usize = 2048;
 
 /// Reads elements of a type as numbers.
@@ -32,7 +32,7 @@ impl<N: Number> Reader<N> {
         Ok(numbers)
     }
 
-    /// As [`Reader::read`], in place of what `numbers` held.
+    /// As [`Reader::read`], replacing the contents of `numbers`.
     pub(crate) fn read_into(&self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
         numbers.clear();
         N::read(self.element_type, &self.to_float64, bytes, numbers)?;

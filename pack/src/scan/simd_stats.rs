@@ -1,9 +1,9 @@
-//! Sums over blocks of `float32` and `float64` elements without NaN, infinities and markers: most
-//! blocks of most arrays are such, and their elements need no care one by one.
+//! Sums over blocks of `float32` and `float64` elements without NaN, infinities and markers. Most blocks of most arrays
+//! are like that, and their elements need no individual checks.
 //!
 //! The lanes make the order of the additions the same on every CPU.
 
-// Lanes are indexed, conditions are joined without a branch, and x − x is NaN where x is not finite.
+// Lanes are indexed, conditions are joined without a branch, and x − x is NaN if x is not finite.
 #![allow(clippy::needless_range_loop, clippy::needless_bitwise_bool, clippy::eq_op)]
 
 use num_traits::Float;
@@ -12,11 +12,11 @@ use recast_kernels::ElementType;
 
 use super::sums::Sums;
 
-/// Elements side by side. Of a loop over so many the compiler makes vectors; of one over few it makes
-/// single instructions for each.
+/// Elements side by side. The compiler vectorises a loop over this many, but unrolls one over fewer into single
+/// instructions.
 const LANES: usize = 32;
 
-/// Some elements, and one of them as often as there is place.
+/// Some elements, padded with copies of one of them.
 #[inline(always)]
 fn padded<const SIZE: usize>(elements: &[[u8; SIZE]], one: [u8; SIZE]) -> [[u8; SIZE]; LANES] {
     let mut row = [one; LANES];
@@ -26,7 +26,7 @@ fn padded<const SIZE: usize>(elements: &[[u8; SIZE]], one: [u8; SIZE]) -> [[u8; 
     row
 }
 
-/// Calls a generic function with so many markers as an array; `None` if there are too many.
+/// Calls a generic function with the markers as an array; `None` if there are too many.
 macro_rules! with_markers {
     ($markers:expr, $real:ty, $call:expr) => {
         match *$markers {
@@ -38,7 +38,7 @@ macro_rules! with_markers {
     };
 }
 
-/// Elements of the types that are gone through here, by their bytes.
+/// Elements of the types supported here, from their bytes.
 #[derive(Clone, Copy)]
 pub(crate) enum Elements<'a> {
     Float32(&'a [[u8; 4]]),
@@ -46,7 +46,7 @@ pub(crate) enum Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// `None` of another type.
+    /// `None` for another type.
     pub(crate) fn of(element_type: ElementType, bytes: &'a [u8]) -> Option<Self> {
         match element_type {
             ElementType::Float32 => Some(Self::Float32(bytes.as_chunks().0)),
@@ -55,7 +55,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The range of elements of which none is a marker or infinite.
+    /// The range of elements without markers and infinities.
     pub(crate) fn range(self, markers: &[f64]) -> Option<Plain> {
         fn of_float32<const M: usize>(elements: &[[u8; 4]], markers: [f32; M]) -> Option<Plain> {
             Arch::new().dispatch(Range { elements, markers, decode: f32::from_ne_bytes })
@@ -74,10 +74,10 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// What elements are of which none is a marker or infinite.
+/// Statistics of elements without markers and infinities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Plain {
-    /// Of the numbers among them; without any, the ends are the wrong way round.
+    /// The range of the numbers among them; without any, the ends are reversed.
     pub(crate) range: (f64, f64),
     pub(crate) nan: u64,
 }
@@ -101,7 +101,7 @@ where
         let mut greatest = [R::neg_infinity(); LANES];
         let mut nan = [R::zero(); LANES];
         let mut marked = [R::zero(); LANES];
-        // Only loops over all lanes, as others would keep them out of registers.
+        // Only loops over all lanes: others would keep them out of registers.
         let mut add = |row: &[[u8; SIZE]; LANES]| {
             for lane in 0..LANES {
                 let x = (self.decode)(row[lane]);
@@ -134,7 +134,7 @@ where
     }
 }
 
-/// What is a number to [`farthest_from_whole`]; the default is 0.
+/// A number for [`farthest_from_whole`]; the default is 0.
 pub(crate) trait Value: Copy + Default {
     fn number(self) -> f64;
 }
@@ -162,8 +162,8 @@ impl Value for [u8; 8] {
     }
 }
 
-/// How far the farthest of some numbers is from a whole one, once they are multiplied by a factor; below
-/// 2^50 then. NaN and infinities are ignored.
+/// The largest distance of some numbers, multiplied by a factor, from a whole number. The products are below 2^50.
+/// NaN and infinities are ignored.
 pub(crate) fn farthest_from_whole<T: Value>(numbers: &[T], factor: f64) -> f64 {
     Arch::new().dispatch(FromWhole { numbers, factor })
 }
@@ -178,7 +178,7 @@ impl<T: Value> WithSimd for FromWhole<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> f64 {
-        /// Added to a number, it leaves no place for a fraction.
+        /// Adding it to a number leaves no bits for a fraction.
         const ROUNDS: f64 = 6_755_399_441_055_744.0;
         let mut most = [0.0_f64; LANES];
         let (rows, rest) = self.numbers.as_chunks::<LANES>();
@@ -201,8 +201,8 @@ impl<T: Value> WithSimd for FromWhole<'_, T> {
     }
 }
 
-/// The differences of two blocks of plain elements; `None` if one of them is a marker, NaN or infinite, or
-/// of another type.
+/// The differences of two blocks of plain elements; `None` for another type, or if an element is a marker, NaN or
+/// infinite.
 pub(crate) fn differences(
     element_type: ElementType,
     before: &[u8],
@@ -262,7 +262,7 @@ where
                 for marker in self.markers {
                     is_marker |= (x == marker) | (y == marker);
                 }
-                // NaN if one is NaN, infinite or a marker; and then so is a sum.
+                // NaN if one is NaN, infinite or a marker; then the sum is NaN too.
                 let difference = if is_marker { f64::NAN } else { y - x };
                 let distance = difference.abs();
                 max[lane] = if distance > max[lane] { distance } else { max[lane] };

@@ -1,26 +1,25 @@
-//! Sums over elements before and after: how many there are of each kind, and how far they are off.
+//! Sums over elements before and after: counts of each kind, and errors.
 
-/// Sums over some elements. Errors are of those that count: NaN, infinities and missing values are left
-/// out.
+/// Sums over some elements. Errors do not include NaN, infinities and missing values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sums {
-    /// Elements that count.
+    /// Elements whose errors count.
     pub(crate) elements: u64,
     /// Elements that are NaN, infinite or a missing marker in both.
     pub(crate) nan: u64,
     pub(crate) infinite: u64,
     pub(crate) missing: u64,
-    /// Elements that are the fill value in both, where that marks nothing.
+    /// Elements that are the fill value in both, if it is not a marker.
     pub(crate) fill: u64,
     /// The largest |decoded − original|.
     pub(crate) max: f64,
-    /// The largest |decoded − original| / |original| of values other than 0, where errors are judged by it.
+    /// The largest |decoded − original| / |original| of values other than 0, if there is a relative tolerance.
     pub(crate) max_relative: f64,
-    /// Of |decoded − original|.
+    /// The sum of |decoded − original|.
     pub(crate) distances: f64,
-    /// Of decoded − original.
+    /// The sum of decoded − original.
     pub(crate) differences: f64,
-    /// Of (decoded − original)².
+    /// The sum of (decoded − original)².
     pub(crate) squares: f64,
     /// Valid elements that decode to a missing marker.
     pub(crate) became_missing: u64,

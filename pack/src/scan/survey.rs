@@ -1,4 +1,4 @@
-//! What an array holds: its range, what is excluded from it, and a sample; found block by block, and added up.
+//! The survey of an array: its range, the values excluded from it, and a sample; made block by block and added up.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use super::survey_document::{Document, bits, from_base64, to_base64};
 use crate::error::{Error, Result};
 use crate::options::ValueRange;
 
-/// Elements of the sample, more or less.
+/// The approximate number of elements in the sample.
 pub(super) const SAMPLE: u64 = 1 << 16;
-/// Bytes of the excerpts, more or less: all of an array that is smaller.
+/// The approximate bytes of the excerpts; a smaller array is included whole.
 pub(super) const EXCERPTS: u64 = 4 << 20;
 
-/// What some blocks of an array hold: how codecs are chosen for it.
+/// The survey of some blocks of an array, from which codecs are chosen.
 ///
-/// A survey has the range of the values, how many are NaN, infinite and missing, a sample of some 65,000
-/// elements spread over all, and excerpts of 128 KiB, about 4 MiB together, that are compressed to find the
-/// place in the stored type that packs smallest. Of floating-point numbers it knows how far the farthest is from
-/// multiples of round steps, such as 0.01. Surveys of blocks add up in any order, so threads, chunks and
-/// workers of a cluster can each make their own; [`crate::Surveyor`] does. It is written by serde to be sent
-/// elsewhere, to machines of the same byte order.
+/// A survey has the range of the values, the counts of NaN, infinities and missing values, a sample of some 65,000
+/// elements spread over the array, and excerpts of 128 KiB, about 4 MiB together, which are compressed to find the
+/// place in the stored type that packs smallest. For floating-point numbers it has the largest distance from
+/// multiples of round steps, such as 0.01. Surveys of blocks add up in any order, so threads, chunks and workers of a
+/// cluster can each make their own with [`crate::Surveyor`]. Serde writes a survey for machines of the same byte
+/// order.
 ///
 /// ```
 /// use recast_pack::{PackOptions, Surveyor, choose};
@@ -54,34 +54,34 @@ pub struct Survey {
     /// The fill values of all arrays, sorted by their bits.
     pub(crate) fill_values: Vec<Scalar>,
     pub(crate) elements: u64,
-    /// NaNs.
+    /// The number of NaNs.
     pub(crate) nan: u64,
     /// The missing markers.
     pub(crate) markers: Markers,
-    /// The values that take part in no range, as the codecs keep them exactly: markers and fill values;
-    /// and how many elements each of them is.
+    /// The special values, which count in no range because the codecs keep them exactly: markers and fill values, each
+    /// with its number of elements.
     pub(crate) apart: Markers,
     pub(crate) apart_counts: Vec<u64>,
-    /// Infinities that are not apart, and the first of them.
+    /// The number of infinities that are not special values, and the first of them.
     pub(crate) infinite: u64,
     pub(crate) first_infinite: Option<String>,
     /// Smallest and largest of all other elements.
     pub(crate) data_range: Option<(Scalar, Scalar)>,
-    /// The same, or the range that is to be kept, if that was asked for.
+    /// The same, or the range to keep, if one was requested.
     pub(crate) range: Option<(Scalar, Scalar)>,
     pub(crate) limits: Option<Limits>,
-    /// The range that was promised room for, whether values were seen there or not.
+    /// The promised range, with or without values in it.
     pub(crate) promised: Option<(Scalar, Scalar)>,
     /// Some of those elements, in native byte order.
     pub(crate) sample: Vec<u8>,
-    /// Neighbouring elements, whatever they are, each excerpt once; by a number that depends on them only.
+    /// Excerpts of neighbouring elements, each once, by a number that depends only on the elements.
     pub(crate) excerpts: BTreeMap<u64, Vec<u8>>,
-    /// How far the elements of the range are from multiples of round steps.
+    /// The distances of the elements in the range from multiples of round steps.
     pub(crate) grids: Grids,
 }
 
 impl Survey {
-    /// Of no elements.
+    /// Without elements.
     pub(crate) fn empty(fill_value: Scalar, markers: Markers, apart: Markers) -> Self {
         Self {
             element_type: fill_value.element_type(),
@@ -104,7 +104,7 @@ impl Survey {
         }
     }
 
-    /// What both hold together. Of arrays with different fill values or markers those of both count.
+    /// The sum of both surveys. Different fill values and markers of both are kept.
     ///
     /// # Errors
     /// Surveys of different types.
@@ -117,7 +117,7 @@ impl Survey {
         Ok(self)
     }
 
-    /// Adds what another one of the same type holds; what names a single array stays.
+    /// Adds another survey of the same type; the array's own fill value stays.
     pub(crate) fn absorb(&mut self, other: &Self) {
         if self.fill_values != other.fill_values {
             self.fill_values.extend(&other.fill_values);
@@ -170,7 +170,7 @@ impl Survey {
         self.nan
     }
 
-    /// The number of infinities, but for those that are missing markers.
+    /// The number of infinities, without missing markers.
     #[must_use]
     pub fn infinite(&self) -> u64 {
         self.infinite
@@ -188,13 +188,13 @@ impl Survey {
         self.data_range
     }
 
-    /// Elements that are a value that stands apart.
+    /// The number of elements with special values.
     pub(crate) fn count(&self, value: Scalar) -> u64 {
         let mut counts = self.apart.values().iter().zip(&self.apart_counts);
         counts.find(|(one, _)| one.equals(value)).map_or(0, |(_, &count)| count)
     }
 
-    /// Elements that the range is of.
+    /// The number of elements in the range.
     pub(crate) fn ranged(&self) -> u64 {
         self.elements - self.nan - self.apart_counts.iter().sum::<u64>() - self.infinite
     }
@@ -209,7 +209,7 @@ impl Survey {
         let end = |number: &JsonScalar, inward| {
             let element_type = self.element_type;
             let exact = number.to_scalar(element_type).ok();
-            // Inside what was named, where the type has no such value.
+            // The next value inside the limit, if the type lacks the value itself.
             let near = || {
                 let number = Scalar::from(number.text().parse::<f64>().ok()?);
                 number.cast(element_type, inward, OutOfRange::Error).ok()
@@ -232,7 +232,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Keeps the values to a range.
+    /// Limits the values to a range.
     pub(crate) fn keep_to(&mut self, limits: Option<Limits>) {
         if let Some(limits) = limits {
             self.range = Some((limits.least, limits.greatest));

@@ -1,4 +1,4 @@
-//! What serde writes of a survey: scalars as their bits, elements in base64.
+//! The serde form of a survey: scalars as their bits, elements in base64.
 
 use anyhow::{Context, bail};
 use base64::Engine;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 
-/// A survey as it is written.
+/// A serialised survey.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Document {
@@ -53,7 +53,7 @@ pub(super) fn to_base64(elements: &[u8]) -> String {
 pub(super) fn from_base64(text: &str, element_type: ElementType) -> Result<Vec<u8>> {
     let elements = BASE64_STANDARD.decode(text).context("the elements of a survey")?;
     if elements.len() % element_type.size() != 0 {
-        bail!("{} bytes are no whole elements of {element_type}", elements.len());
+        bail!("{} bytes are not a whole number of elements of {element_type}", elements.len());
     }
     Ok(elements)
 }

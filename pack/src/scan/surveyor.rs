@@ -1,5 +1,5 @@
-//! The first pass over an array, block by block: what each holds is found here, whether the blocks are chunks
-//! that are read or memory of the caller.
+//! The first pass over an array: surveys it block by block. A block is a chunk that is read, or memory of the
+//! caller.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,22 +18,22 @@ use crate::io::source::{PIECE, Source};
 use crate::options::PackOptions;
 use crate::runtime::Workers;
 
-/// Independent searches that the compiler can do side by side.
+/// Independent searches, so that the compiler can compute them side by side.
 const LANES: usize = 8;
 
-/// Surveys the blocks of one array, each by itself.
+/// Surveys the blocks of one array one by one.
 #[derive(Clone, Debug)]
 pub struct Surveyor {
     fill_value: Scalar,
     markers: Markers,
     apart: Markers,
-    /// Elements of the whole array: how many of them a sample takes depends on it.
+    /// The number of elements in the whole array, which determines the size of the sample.
     elements: u64,
 }
 
 impl Surveyor {
-    /// For an array with a fill value, whose type is that of the elements, some missing markers besides NaN,
-    /// and so many elements in all its blocks together.
+    /// For an array with this fill value, whose type is that of the elements, these missing markers besides NaN, and this
+    /// number of elements in all blocks.
     ///
     /// # Errors
     /// A marker of another type.
@@ -52,11 +52,11 @@ impl Surveyor {
         Ok(Self::with_markers(fill_value, markers, elements))
     }
 
-    /// For an array with a fill value and attributes, of which `_FillValue` and `missing_value` name missing markers,
-    /// and options, which name more.
+    /// For an array with this fill value, attributes (`_FillValue` and `missing_value` name missing markers) and options,
+    /// which may name more.
     ///
     /// # Errors
-    /// A marker of the options that is no value of the array's type.
+    /// A marker of the options that is not a value of the array's type.
     pub fn for_array(
         fill_value: Scalar,
         attributes: &Map<String, Value>,
@@ -79,12 +79,16 @@ impl Surveyor {
     /// codecs that `recast pack` chooses, a block is a chunk.
     ///
     /// # Errors
-    /// Bytes that are no whole elements.
+    /// Bytes that are not a whole number of elements.
     pub fn survey(&self, elements: &[u8]) -> std::result::Result<Survey, Error> {
         let element_type = self.fill_value.element_type();
         if !elements.len().is_multiple_of(element_type.size()) {
             let length = elements.len();
-            return Err(anyhow!("{length} bytes are no whole elements of {element_type}").into());
+            return Err(anyhow!(
+                "{length} bytes are not a whole number of elements of \
+                                {element_type}"
+            )
+            .into());
         }
         Ok(if is_wide(element_type) {
             self.survey_as::<i128>(elements)?
@@ -104,7 +108,7 @@ impl Surveyor {
     }
 }
 
-/// Goes through all elements of an array. Markers and the fill value take part in no range.
+/// Goes through all elements of an array. Markers and the fill value count in no range.
 pub(crate) fn survey(source: &Source, markers: &Markers, workers: &Workers) -> Result<Survey> {
     if is_wide(source.element_type()) {
         survey_as::<i128>(source, markers, workers)
@@ -151,7 +155,7 @@ struct Tally<N> {
     greatest: N,
 }
 
-/// The values that take part in no range, as numbers and as f64.
+/// The special values, which count in no range, as numbers and as f64.
 struct Apart<N> {
     numbers: Vec<N>,
     rounded: Vec<f64>,
@@ -194,16 +198,16 @@ impl<N: Number> Tally<N> {
     }
 }
 
-/// What stays the same for all blocks.
+/// State that all blocks share.
 struct Prepared<'a, N> {
     surveyor: &'a Surveyor,
     reader: Reader<N>,
     apart: Apart<N>,
-    /// Of so many elements one is in the sample.
+    /// One of this many elements is in the sample.
     step: u64,
-    /// An excerpt is kept whose number is not above this.
+    /// An excerpt is kept if its number is not above this.
     greatest_key: u64,
-    /// The grids of the blocks so far: what others have given up need not be looked for.
+    /// The grids of the blocks so far: a grid that one has given up is not tested again.
     grids: Mutex<Grids>,
 }
 
@@ -222,7 +226,7 @@ impl<'a, N: Number> Prepared<'a, N> {
     }
 }
 
-/// A number that depends on some elements only, and is as good as random.
+/// A pseudo-random number that depends only on some elements.
 fn key(elements: &[u8]) -> u64 {
     let length = elements.len();
     let words = 64.min(length / 8).max(1);
@@ -237,7 +241,7 @@ fn key(elements: &[u8]) -> u64 {
     (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-/// A block that is surveyed.
+/// The survey of a block in progress.
 struct Block<'a, N> {
     prepared: &'a Prepared<'a, N>,
     survey: Survey,
@@ -281,7 +285,7 @@ impl<'a, N: Number> Block<'a, N> {
             self.survey.excerpts.entry(key).or_insert_with(|| elements.to_vec());
         }
         if first == 0 {
-            // Blocks that are smaller than a step have an element in the sample as often as is right.
+            // Of blocks smaller than a step, the right share has an element in the sample.
             self.until_next = key % step;
         }
         let count = (elements.len() / size) as u64;
@@ -304,7 +308,7 @@ impl<'a, N: Number> Block<'a, N> {
         self.survey.elements += elements;
     }
 
-    /// What the block holds; `place` names an element.
+    /// The survey of the block; `place` names an element.
     fn finish(self, place: impl FnOnce(usize, &str) -> String) -> Result<Survey> {
         let Self { prepared: Prepared { reader, apart, .. }, mut survey, tally, taken, .. } = self;
         let element_type = reader.element_type();
@@ -329,8 +333,8 @@ impl<'a, N: Number> Block<'a, N> {
     }
 }
 
-/// Tallies elements, how many are each value that stands apart, and what grids the others are on; with the first
-/// infinity's index and value.
+/// Counts elements and special values, and updates the grids with the others; returns the first infinity's index and
+/// value.
 fn tally<N: Number>(
     reader: &Reader<N>,
     elements: &[u8],

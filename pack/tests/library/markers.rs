@@ -87,7 +87,10 @@ fn a_marker_that_is_not_the_same_bits_or_has_no_name_any_more_fails_verification
     // Readers of B would take it for data.
     let unnamed = Trial::new(&values(), 300, json!({}));
     let failure = verified(&a.input(), &unnamed.input()).failure().unwrap();
-    assert!(failure.contains("-9999") && failure.contains("nothing names"), "{failure}");
+    assert!(
+        failure.contains("-9999") && failure.contains("missing_value names it here"),
+        "{failure}"
+    );
 }
 
 #[test]

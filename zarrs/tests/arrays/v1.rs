@@ -66,5 +66,5 @@ fn an_error_names_the_field() {
     }
     let (_folder, store) = empty_store();
     let error = open_v1(store, "/").expect_err("no array").to_string();
-    assert_eq!(error, "meta: no such key; this is no Zarr v1 array");
+    assert_eq!(error, "meta: no such key; this is not a Zarr v1 array");
 }

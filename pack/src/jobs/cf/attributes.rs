@@ -13,22 +13,22 @@ use crate::text::count;
 pub(crate) const SCALE_FACTOR: &str = "scale_factor";
 pub(crate) const ADD_OFFSET: &str = "add_offset";
 pub(crate) const UNSIGNED: &str = "_Unsigned";
-/// What readers apply to stored elements: beside value codecs it would be applied twice.
+/// Attributes that readers apply to stored elements; beside value codecs they would apply twice.
 pub(crate) const APPLIED: [&str; 5] =
     [SCALE_FACTOR, ADD_OFFSET, FILL_VALUE, MISSING_VALUE, UNSIGNED];
-/// In the packed elements' type, so they mean something else once the values are decoded.
+/// Attributes in the packed elements' type, which mean something else for decoded values.
 pub(crate) const VALID: [&str; 3] = ["valid_min", "valid_max", "valid_range"];
 
-/// What the attributes of a packed array say.
+/// The attributes of a packed array.
 #[derive(Clone, Debug)]
 pub(crate) struct Attributes {
-    /// The integers as they count: with `_Unsigned`, other than their stored type.
+    /// The type of the integers; with `_Unsigned`, not the stored type.
     pub(crate) code_type: ElementType,
     pub(crate) scale_factor: Option<f64>,
     pub(crate) add_offset: Option<f64>,
-    /// The codes that stand for a missing value, the one of `_FillValue` first.
+    /// The codes of missing values, the one of `_FillValue` first.
     pub(crate) missing: Vec<Scalar>,
-    /// What a reader should know.
+    /// Warnings for readers.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -50,18 +50,19 @@ impl Attributes {
             warnings: Vec::new(),
         };
         if let Some(factor) = result.scale_factor.filter(|&factor| factor == 0.0) {
-            bail!("{SCALE_FACTOR} is {factor:?}, which makes all values one; no codec does that");
+            bail!("{SCALE_FACTOR} is {factor:?}, which makes all values equal; no codec does that");
         }
         for name in [FILL_VALUE, MISSING_VALUE] {
             for value in values(attributes.get(name)) {
                 match code(value, stored, code_type) {
                     Some(code) => result.add_missing(code),
                     None if name == FILL_VALUE => bail!(
-                        "{FILL_VALUE} is {value}, which is no {stored}, so that no element can be \
-                         it; correct or remove the attribute"
+                        "{FILL_VALUE} is {value}, which is not a value of {stored}, so no element \
+                         can have it; correct or remove the attribute"
                     ),
                     None => result.warnings.push(format!(
-                        "{name} is {value}, which is no {stored}: no element is it, and it is left out"
+                        "{name} is {value}, which is not a value of {stored}: no element has it, \
+                         so it is left out"
                     )),
                 }
             }
@@ -69,23 +70,22 @@ impl Attributes {
         let is_packed = result.scale_factor.is_some() || result.add_offset.is_some();
         if !is_packed && result.missing.is_empty() && code_type == stored {
             bail!(
-                "none of the attributes {}; this array is not packed as CF does it",
+                "none of the attributes {}; this array is not packed by the CF conventions",
                 APPLIED.join(", ")
             );
         }
         Ok(result)
     }
 
-    /// Takes a code for missing values into account.
+    /// Adds a code for missing values.
     pub(crate) fn add_missing(&mut self, code: Scalar) {
         if !self.missing.contains(&code) {
             self.missing.push(code);
         }
     }
 
-    /// The type in which xarray decodes: that of the attributes where it is wide enough for the
-    /// integers. JSON does not tell float32 from float64, so numbers that a float32 holds are taken
-    /// for float32.
+    /// The type in which xarray decodes: that of the attributes, if it is wide enough for the integers. JSON
+    /// does not distinguish float32 from float64, so numbers that float32 holds exactly count as float32.
     pub(crate) fn natural_type(&self) -> ElementType {
         let numbers = [self.scale_factor, self.add_offset];
         let is_narrow = numbers.iter().flatten().all(|&x| f64::from(x as f32) == x);
@@ -104,7 +104,7 @@ impl Attributes {
     }
 }
 
-/// Whether CF's attributes make other numbers of the elements.
+/// Whether CF's attributes change the elements' values.
 pub(crate) fn is_packed(attributes: &Map<String, Value>) -> bool {
     [SCALE_FACTOR, ADD_OFFSET].into_iter().any(|name| attributes.contains_key(name))
 }
@@ -150,7 +150,7 @@ impl Arithmetic {
         Ok(values)
     }
 
-    /// Decodes codes as if none stood for a missing value.
+    /// Decodes codes as if none were a missing value.
     pub(crate) fn decode_present(&self, codes: &[u8]) -> Result<Vec<u8>> {
         let count = codes.len() / self.to_float.source().size();
         let mut values = vec![0; count * self.decoded_type().size()];
@@ -187,14 +187,14 @@ pub(crate) struct Codes {
     pub(crate) what: String,
 }
 
-/// Most codes that are compared one by one, apart from the elements themselves.
+/// The most codes that are compared one by one, apart from the elements themselves.
 const MOST_CODES: i128 = 1 << 24;
-/// Codes taken out of a range that has more.
+/// The number of codes compared in a larger range.
 const SOME_CODES: i128 = 1 << 16;
 
 impl Codes {
-    /// All codes of a type of up to 16 bits; those between two, for a wider one, or some of them if
-    /// there are too many.
+    /// All codes of a type of up to 16 bits; for a wider type, those between two codes, or some of them if there are
+    /// too many.
     pub(crate) fn new(code_type: ElementType, range: Option<(i128, i128)>) -> Self {
         let end = |scalar: Scalar| integer(scalar).unwrap_or(0);
         let all = (end(Scalar::min(code_type)), end(Scalar::max(code_type)));
@@ -232,8 +232,8 @@ fn count_of(number: i128) -> String {
     u64::try_from(number).map_or_else(|_| number.to_string(), count)
 }
 
-/// The attributes in the packed elements' type, decoded. What is not in that type is left as it is,
-/// with a warning; a negative `scale_factor` exchanges the ends.
+/// The attributes in the packed elements' type, decoded. An attribute in another type is kept with a warning; a
+/// negative `scale_factor` swaps the ends.
 pub(crate) fn decode_valid(
     attributes: &mut Map<String, Value>,
     stored: ElementType,
@@ -283,13 +283,13 @@ pub(crate) fn decode_valid(
     Ok(())
 }
 
-/// The attributes that have to do with packing, as they are.
+/// The attributes about packing, unchanged.
 pub(crate) fn packing(attributes: &Map<String, Value>) -> Map<String, Value> {
     let names = APPLIED.into_iter().chain(VALID);
     names.filter_map(|name| Some((name.to_owned(), attributes.get(name)?.clone()))).collect()
 }
 
-/// The values of an attribute, which netCDF may have made an array of one.
+/// The values of an attribute; netCDF may store one value as an array.
 fn values(attribute: Option<&Value>) -> Vec<&Value> {
     match attribute {
         None => Vec::new(),
@@ -311,7 +311,7 @@ fn number(attributes: &Map<String, Value>, name: &str) -> Result<Option<f64>> {
     }
 }
 
-/// A code as an attribute gives it: in the stored type, or in the one it is taken for.
+/// The code in an attribute, in the stored type or in the type of `_Unsigned`.
 fn code(value: &Value, stored: ElementType, code_type: ElementType) -> Option<Scalar> {
     let scalar = JsonScalar::from_json(value).ok().filter(|_| value.is_number())?;
     let code = scalar.to_scalar(stored).or_else(|_| scalar.to_scalar(code_type)).ok()?;

@@ -1,4 +1,4 @@
-//! Codecs in place of CF's attributes, over the same stored codes.
+//! Replaces CF's attributes by codecs over the same stored codes.
 
 use std::path::{Path, PathBuf};
 
@@ -38,9 +38,9 @@ pub struct FromCfJob {
     pub input: PathBuf,
     /// The Zarr v3 array to write.
     pub output: PathBuf,
-    /// The type of the values: float32 or float64. By default the one whose values are bit-identical to those
-    /// of CF's arithmetic in it. If both are or none is: float32 for integers of at most 16 bits whose
-    /// attributes are float32 numbers, else float64.
+    /// The type of the values: float32 or float64. By default, the type in which codecs reproduce CF's
+    /// arithmetic bit for bit. If both or neither do, float32 for integers of at most 16 bits whose attributes
+    /// are float32 numbers, else float64.
     pub decoded_type: Option<ElementType>,
     /// Where the codecs go in an array with shards.
     pub shard_codecs: ShardCodecs,
@@ -52,7 +52,7 @@ pub struct FromCfJob {
     pub charts: bool,
 }
 
-/// What became of an array that CF packed.
+/// The report of an array that CF packed.
 #[derive(Debug, Serialize)]
 pub struct FromCfReport {
     /// The array that was read.
@@ -72,9 +72,9 @@ pub struct FromCfReport {
     pub fill_value: Scalar,
     /// All codecs, as in zarr.json.
     pub codecs: Value,
-    /// Who can read the output.
+    /// Which readers can open the output.
     pub readers: Readers,
-    /// Whether all codes and all elements decode to the very bits of CF's arithmetic.
+    /// Whether all codes and all elements decode to the bits of CF's arithmetic.
     pub bit_identical: bool,
     /// The differences over codes.
     pub codes: CodeDifferences,
@@ -82,16 +82,16 @@ pub struct FromCfReport {
     pub elements: Differences,
     /// The bytes of all decoded elements.
     pub decoded_bytes: u64,
-    /// The other type of the values, if it can be had.
+    /// The other type of the values, if it is possible.
     pub alternative: Option<CfAlternative>,
     /// Missing elements.
     pub missing: u64,
-    /// The codes that stand for them.
+    /// Their codes.
     #[serde(serialize_with = "scalars::list")]
     pub missing_codes: Vec<Scalar>,
-    /// Entries of the decode map that are there for the last bit only.
+    /// Entries of the decode map that only correct the last bits.
     pub patched_codes: usize,
-    /// Codes that encoding does not give back; `None` if some are refused.
+    /// Codes that encoding does not reproduce; `None` if some are refused.
     pub codes_not_encoded_back: Option<u64>,
     /// Chunks that were copied as they are; `None` in a dry run.
     pub chunks: Option<u64>,
@@ -99,7 +99,7 @@ pub struct FromCfReport {
     pub bytes: Option<u64>,
     /// Whether nothing was written.
     pub dry_run: bool,
-    /// What a reader should know.
+    /// Warnings for readers.
     pub warnings: Vec<String>,
     /// CF's arithmetic as a formula.
     #[serde(skip)]
@@ -107,7 +107,7 @@ pub struct FromCfReport {
     /// The value codecs.
     #[serde(skip)]
     pub value_codecs: Vec<Codec>,
-    /// What plots show, if that was asked for.
+    /// The data of the plots, if requested.
     #[serde(skip)]
     pub charts: Option<Charts>,
 }
@@ -118,11 +118,11 @@ pub struct CodeDifferences {
     /// The differences.
     #[serde(flatten)]
     pub differences: Differences,
-    /// Which codes those are.
+    /// Which codes were compared.
     pub which: String,
 }
 
-/// A type that the values could have instead, and what that would cost.
+/// The other possible type of the values, and its cost.
 #[derive(Clone, Debug, Serialize)]
 pub struct CfAlternative {
     /// The type.
@@ -130,13 +130,13 @@ pub struct CfAlternative {
     pub data_type: ElementType,
     /// The differences from CF's arithmetic in that type, over codes.
     pub codes: CodeDifferences,
-    /// How far CF's values in the one type lie from those in the other at most.
+    /// The largest distance between CF's values in the two types.
     pub largest_distance: f64,
     /// The bytes of all decoded elements.
     pub decoded_bytes: u64,
 }
 
-/// What an array becomes.
+/// The new form of an array.
 struct Conversion {
     rule: Attributes,
     codes: Codes,
@@ -150,7 +150,7 @@ struct Decoding {
     arithmetic: Arithmetic,
     inversion: Inversion,
     fill_value: Scalar,
-    /// Codes that a second encoding does not give back; `None` if it refuses some.
+    /// Codes that encoding does not reproduce; `None` if it refuses some.
     not_encoded: Option<u64>,
 }
 
@@ -175,13 +175,12 @@ impl Decoding {
         Ok(Self { arithmetic, inversion, fill_value, not_encoded })
     }
 
-    /// Whether every code has CF's value to the last bit, and comes back from it.
+    /// Whether every code has CF's value to the last bit, and encoding reproduces it.
     fn is_exact(&self) -> bool {
         self.inversion.differences.is_none() && self.not_encoded == Some(0)
     }
 
-    /// How values are decoded in the type that is asked for, or else in the one that is exact; and how they
-    /// would be in the other.
+    /// The decoding in the requested type, or else in the exact one; and the decoding in the other type.
     fn choose(
         rule: &Attributes,
         asked: Option<ElementType>,
@@ -191,14 +190,14 @@ impl Decoding {
         let natural = asked.unwrap_or_else(|| rule.natural_type());
         let first = Self::new(rule, natural, codes, fill);
         if rule.code_type.bits() > 16 {
-            // float32 does not tell all of these codes apart.
+            // float32 cannot distinguish all of these codes.
             return Ok((first?, None));
         }
         let other = match natural {
             ElementType::Float32 => ElementType::Float64,
             _ => ElementType::Float32,
         };
-        // What cannot be is no alternative.
+        // An impossible type is not an alternative.
         let second = Self::new(rule, other, codes, fill).ok();
         let is_better = asked.is_none()
             && !first.as_ref().is_ok_and(Self::is_exact)
@@ -209,7 +208,7 @@ impl Decoding {
         }
     }
 
-    /// What it would cost to take this one for another.
+    /// The cost of this decoding instead of another.
     fn in_place_of(&self, chosen: &Self, codes: &Codes, elements: u64) -> Result<CfAlternative> {
         let values = |decoding: &Self| -> Result<Vec<f64>> {
             let arithmetic = &decoding.arithmetic;
@@ -224,14 +223,14 @@ impl Decoding {
                 differences: self.inversion.differences,
                 which: codes.what.clone(),
             },
-            // Missing values are NaN, which is no maximum.
+            // Missing values are NaN, and never a maximum.
             largest_distance: distances.fold(0.0, f64::max),
             decoded_bytes: elements * data_type.size() as u64,
         })
     }
 }
 
-/// What was found in the data.
+/// The results from the data.
 #[derive(Clone, Copy, Default)]
 struct Found {
     differences: Differences,
@@ -345,7 +344,7 @@ fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conver
     if let ArrayMetadata::V2(metadata) = source.array().metadata()
         && !serde_json::to_value(&metadata.fill_value)?.is_null()
     {
-        // As xarray reads Zarr v2, where `fill_value` is `_FillValue`.
+        // Like xarray, which reads `fill_value` of Zarr v2 as `_FillValue`.
         let fill = to_json(source.fill_value());
         given.entry(FILL_VALUE).or_insert(fill);
     }
@@ -388,13 +387,13 @@ fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conver
     Ok(Conversion { rule, codes, decoding, other, rewritten })
 }
 
-/// The least and greatest code there is.
+/// The least and greatest code in the data.
 fn range(source: &Source, rule: &Attributes, workers: &Workers) -> Result<Option<(i128, i128)>> {
     if rule.code_type != source.element_type() {
         return Ok(None);
     }
     let survey = survey(source, &Markers::default(), workers)?;
-    // The fill value stands in chunks that are not stored.
+    // Chunks that are not stored hold the fill value.
     let fill = integer(source.fill_value());
     let ends = survey.range.map(|(least, greatest)| [integer(least), integer(greatest)]);
     let ends = ends.into_iter().flatten().flatten().chain(fill);
@@ -402,8 +401,8 @@ fn range(source: &Source, rule: &Attributes, workers: &Workers) -> Result<Option
     Ok(ends.iter().min().copied().zip(ends.iter().max().copied()))
 }
 
-/// How many codes, missing ones left out, another encoding does not give back; `None` if one of them
-/// cannot be encoded at all.
+/// The number of codes, without missing ones, that encoding does not reproduce; `None` if one cannot be
+/// encoded.
 fn not_encoded(rule: &Attributes, codes: &Codes, inversion: &Inversion) -> Result<Option<u64>> {
     let decoded = inversion.chain.decode(&codes.bytes)?;
     let Ok(encoded) = inversion.chain.encode(&decoded) else { return Ok(None) };
@@ -416,7 +415,7 @@ fn not_encoded(rule: &Attributes, codes: &Codes, inversion: &Inversion) -> Resul
     Ok(Some(changed.count() as u64))
 }
 
-/// Compares every element that is decoded with CF's arithmetic on the codes of the input.
+/// Compares every decoded element with CF's arithmetic on the codes of the input.
 fn check(
     source: &Source,
     decode: impl Fn(&Region) -> Result<Vec<u8>> + Sync,
@@ -448,8 +447,7 @@ fn check(
 }
 
 impl Conversion {
-    /// Goes through the array once more for the plots: values, codes, and how far the codecs' decoding is
-    /// from CF's.
+    /// Goes through the array once more for the plots: values, codes, and the differences between the codecs and CF.
     fn charts(
         &self,
         source: &Source,
@@ -459,7 +457,7 @@ impl Conversion {
     ) -> Result<Charts> {
         let Conversion { rule, decoding: Decoding { arithmetic, inversion, .. }, .. } = self;
         let survey = survey(result, &Markers::default(), workers)?;
-        // What is missing reads as NaN; the fill value may be a number, and is one of the values then.
+        // Missing values read as NaN. If the fill value is a number, it is one of the values.
         let fill =
             Some(survey.fill_value).filter(|&fill| fill.is_finite() && survey.count(fill) > 0);
         let range = survey.range.into_iter().flat_map(|(a, b)| [a.to_f64(), b.to_f64()]);
@@ -497,7 +495,7 @@ impl Conversion {
     }
 }
 
-/// The attributes that say how the array was packed, if it was made from one.
+/// The attributes that tell how the original array was packed, if there was one.
 pub(super) fn original(attributes: &Map<String, Value>) -> Option<Map<String, Value>> {
     attributes.get(PROVENANCE)?.get("cf")?.as_object().cloned()
 }

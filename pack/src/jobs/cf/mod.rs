@@ -1,4 +1,4 @@
-//! Arrays that are packed by the CF conventions: their attributes as codecs, and back.
+//! Arrays packed by the CF conventions: turns their attributes into codecs, and back.
 
 pub(crate) mod attributes;
 mod from_cf;

@@ -6,11 +6,11 @@
 //! - *direct*: `[scale_offset(offset, scale), cast_value]`, all in the decoded type;
 //! - *through float64*, for float32: `[scale_offset(offset), cast_value(float64), scale_offset(scale),
 //!   cast_value]`. Decoding divides in float64 and rounds the quotient to float32 before it adds the
-//!   offset. The product of a code of 16 bits and a float32 is exact in float64, and the quotient comes
-//!   so close to it that both round to the same float32, unless the product lies in the middle between
-//!   two; a scale some units in the last place away then leans to the right side.
+//!   offset. The product of a 16-bit code and a float32 is exact in float64, and the quotient is so close
+//!   to it that both round to the same float32, unless the product is halfway between two. A scale some
+//!   units in the last place away then rounds to the right side.
 //!
-//! If only a few codes still differ, the decode map gives them a working value that does not.
+//! If only a few codes still differ, the decode map gives them a working value that decodes correctly.
 
 use anyhow::Context;
 use recast_kernels::{ElementType, Scalar};
@@ -27,18 +27,18 @@ use crate::error::Result;
 pub(crate) struct Inversion {
     pub(crate) codecs: Vec<Codec>,
     pub(crate) chain: Chain,
-    /// The differences from CF's decoding, over the codes that are no missing values.
+    /// The differences from CF's decoding, over all codes except missing values.
     pub(crate) differences: Differences,
-    /// Entries of the decode map that are there for the last bit only.
+    /// Entries of the decode map that only correct the last bits.
     pub(crate) patched: usize,
 }
 
 /// Scales that are tried, in units in the last place from the inverse of `scale_factor`.
 const DIRECT_STEPS: i64 = 8;
 const WIDE_STEPS: i64 = 64;
-/// Most entries of a map for the last bit.
+/// The most map entries that correct the last bits.
 const MOST_PATCHES: u64 = 256;
-/// How far from its code such an entry may lie, in units in the last place.
+/// The largest distance of such an entry from its code, in units in the last place.
 const PATCH_STEPS: i64 = 8;
 
 /// One way with one scale.
@@ -98,18 +98,18 @@ impl Candidate {
     }
 }
 
-/// What the map of the last cast is made of.
+/// The contents of the last cast's map.
 #[derive(Clone, Debug)]
 struct Map<'a> {
     missing: &'a [Scalar],
     nan_code: Option<Scalar>,
-    /// The code of the fill value, and the working value that the fill value becomes.
+    /// The code of the fill value, and its working value.
     fill: Option<(Scalar, Scalar)>,
     /// Codes with the working values that decode to CF's.
     patches: Vec<(Scalar, Scalar)>,
 }
 
-/// Finds codecs for an array, `fill` being the code that its fill value is.
+/// Finds codecs for an array; `fill` is the code of its fill value.
 pub(crate) fn invert(
     attributes: &Attributes,
     arithmetic: &Arithmetic,
@@ -153,7 +153,7 @@ pub(crate) fn invert(
             map.patches.clear();
         }
     }
-    // Each codec by itself must bring the fill value back, also the last one.
+    // The fill value must survive each codec alone, also the last one.
     let value = inversion.chain.decode(&fill.to_ne_bytes())?;
     let working = candidate.head_chain()?.encode(&value)?;
     let working = Scalar::from_ne_bytes(candidate.working, &working).context("no fill value")?;
@@ -188,7 +188,7 @@ fn candidates(attributes: &Attributes, decoded: ElementType) -> Vec<Candidate> {
     candidates
 }
 
-/// The values of a type next to a number, nearest first, as f64; without 0 and what is not finite.
+/// The values of a type next to a number, nearest first, as f64; only finite values other than 0.
 pub(crate) fn neighbours(number: f64, element_type: ElementType, steps: i64) -> Vec<f64> {
     let Some(nearest) = as_scalar(number, element_type) else { return Vec::new() };
     let order = (0..=steps).flat_map(|step| [step, -step]).skip(1);
@@ -205,7 +205,7 @@ fn as_scalar(number: f64, element_type: ElementType) -> Option<Scalar> {
     JsonScalar::from(Scalar::from(number)).to_scalar(element_type).ok()
 }
 
-/// For each code that decodes to something else than CF's value, a working value that decodes to it.
+/// For each code that does not decode to CF's value, a working value that does.
 fn patches(
     candidate: &Candidate,
     code_type: ElementType,

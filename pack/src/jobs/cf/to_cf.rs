@@ -1,4 +1,4 @@
-//! CF's attributes in place of value codecs, over the same stored codes.
+//! Replaces value codecs by CF's attributes over the same stored codes.
 
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ pub struct ToCfJob {
     pub overwrite: bool,
 }
 
-/// What an array has become for CF.
+/// The report of an array written for CF.
 #[derive(Clone, Debug, Serialize)]
 pub struct ToCfReport {
     /// The array that was read.
@@ -62,9 +62,9 @@ pub struct ToCfReport {
     pub stored_data_type: ElementType,
     /// The attributes that readers apply.
     pub attributes: Map<String, Value>,
-    /// How far CF's values are from those of the codecs.
+    /// The differences of CF's values from those of the codecs.
     pub differences: Differences,
-    /// Over which codes.
+    /// Which codes were compared.
     pub which: String,
     /// Chunks that were copied as they are.
     pub chunks: u64,
@@ -80,7 +80,7 @@ impl ToCfJob {
     /// Converts the array.
     ///
     /// # Errors
-    /// Codecs that CF's attributes cannot say. Nothing is left behind then.
+    /// Codecs that CF's attributes cannot express. Nothing is left behind.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<ToCfReport, Error> {
         self.prepare(runtime)?.commit()
     }
@@ -180,14 +180,14 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
     }
     let (mut differences, rule) =
         best.context("no finite scale_factor is the inverse of the scale")?;
-    // A fill value that is a number becomes missing, and so NaN.
+    // A numeric fill value becomes missing, and so NaN.
     let lost = missing.iter().filter(|code| !decodes_to_nan(chain, **code)).count() as u64;
     differences.differing -= lost.min(differences.differing);
     differences.not_finite -= lost.min(differences.not_finite);
     if differences.not_finite > 0 || differences.max > slope.abs() / 2.0 {
         bail!(
-            "the scalar_map gives some codes values that CF attributes cannot say ({}); use recast \
-             unpack",
+            "the scalar_map gives some codes values that CF attributes cannot express ({}); use \
+             recast unpack",
             differences.describe(&codes.what)
         );
     }
@@ -210,7 +210,7 @@ fn source_type(source: &Source) -> Option<ElementType> {
     ElementType::from_name(name.as_str()?)
 }
 
-/// The straight line that all scales and offsets together are, in f64.
+/// All scales and offsets combined into one linear function, in f64.
 fn line(source: &Source) -> (f64, f64) {
     let (mut slope, mut shift) = (1.0, 0.0);
     for codec in source.codecs().value_codecs().iter().rev() {
@@ -228,7 +228,7 @@ fn line(source: &Source) -> (f64, f64) {
     (slope, shift)
 }
 
-/// The codes that are no numbers to CF: those of NaN and of missing markers, and one that a map gives the fill
+/// The codes that are missing for CF: those of NaN and of missing markers, and one that a map gives the fill
 /// value.
 fn missing(
     chain: &Chain,
@@ -252,7 +252,7 @@ fn missing(
         })
         .map(|(code, _)| code)
         .collect();
-    // The one that new missing values get comes first.
+    // The code for new missing values comes first.
     let nan = Scalar::nan(to).and_then(|nan| chain.encode(&nan.to_ne_bytes()).ok());
     let nan = nan.and_then(|code| Scalar::from_ne_bytes(from, &code));
     missing.sort_by_key(|&code| (Some(code) != nan, Some(code) != chain.encoded_fill_value()));
@@ -290,7 +290,7 @@ fn written(
             (attributes::SCALE_FACTOR, rule.scale_factor),
             (attributes::ADD_OFFSET, rule.add_offset),
         ] {
-            // As it was written, unless another number does better.
+            // The original number, unless another is better.
             if value != given.get(name).and_then(Value::as_f64) {
                 attributes.insert(name.into(), json!(value));
             }
@@ -304,7 +304,7 @@ fn written(
     }
     attributes.insert(attributes::SCALE_FACTOR.into(), json!(rule.scale_factor));
     attributes.insert(attributes::ADD_OFFSET.into(), json!(rule.add_offset));
-    // They named values; now they name codes.
+    // They named values before, and now name codes.
     attributes.remove(FILL_VALUE);
     attributes.remove(MISSING_VALUE);
     if let Some((&first, others)) = missing.split_first() {
@@ -317,7 +317,7 @@ fn written(
     Ok(attributes)
 }
 
-/// Reads what was written: the codes must be those that the input's values have.
+/// Reads the written array: its codes must be those of the input's values.
 fn check(source: &Source, written: &Path, chain: &Chain, workers: &Workers) -> Result<()> {
     let result =
         Source::open(written, FillCheck::Enforce).context("reading back what was written")?;

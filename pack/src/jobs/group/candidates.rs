@@ -1,4 +1,4 @@
-//! What is known of the arrays of a group before any rule is asked.
+//! The properties of the arrays of a group before any rule applies.
 
 use serde_json::Value;
 use zarr_recast::data_type;
@@ -8,7 +8,7 @@ use crate::io::store::Kind;
 use crate::io::tree::Node;
 use crate::jobs::cf::attributes::is_packed;
 
-/// Coordinates: arrays of one dimension named like it, and what attributes of others call
+/// Coordinates: one-dimensional arrays named like their dimension, and arrays that attributes of others name as
 /// coordinates or bounds.
 pub(super) fn coordinates(nodes: &[Node]) -> Vec<String> {
     let mut coordinates = Vec::new();
@@ -42,7 +42,12 @@ pub(super) fn coordinates(nodes: &[Node]) -> Vec<String> {
 pub(super) fn candidate(node: &Node, from_cf: bool, is_coordinate: bool) -> Candidate {
     let name = node.document.get("data_type").cloned().unwrap_or_default();
     let unfit = match data_type::from_json(&name) {
-        Err(_) => node.type_without_numbers().map(|name| format!("{name} is no type to pack")),
+        Err(_) => node.type_without_numbers().map(|name| {
+            format!(
+                "{name} is not a type that can \
+                                                                  be packed"
+            )
+        }),
         Ok(element_type) if from_cf => {
             let attributes = node.document.get("attributes").and_then(Value::as_object);
             let is_packed = attributes.is_some_and(is_packed);

@@ -1,4 +1,4 @@
-//! Comparing two groups: each array with the one of the same path.
+//! Compares two groups: each array with the one of the same path.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub struct CompareGroupJob {
     pub a: PathBuf,
     /// The group that is compared.
     pub b: PathBuf,
-    /// Judges each element by this, if it is given.
+    /// Checks each element against this tolerance, if given.
     pub tolerance: Option<AllClose>,
     /// Gathers [`crate::Charts`] for the reports, in a pass of their own.
     pub charts: bool,
@@ -33,7 +33,7 @@ pub struct GroupComparison {
     pub a: String,
     /// The group that was compared.
     pub b: String,
-    /// What each element was judged by.
+    /// The tolerance for each element.
     pub tolerance: Option<AllClose>,
     /// All arrays of both groups, by path.
     pub arrays: Vec<ComparedArray>,
@@ -41,7 +41,7 @@ pub struct GroupComparison {
     pub total: GroupTotal,
 }
 
-/// What came of an array of one group or of both.
+/// The outcome for an array of one group or of both.
 #[derive(Debug, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum ComparedArray {
@@ -52,7 +52,7 @@ pub enum ComparedArray {
         /// How far they differ.
         report: Box<CompareReport>,
     },
-    /// Its type has no numbers to compare; it is the same stored bytes in both groups.
+    /// Its type has no numbers to compare; the stored bytes are the same in both groups.
     Identical {
         /// Its path in both groups.
         array: String,
@@ -79,7 +79,7 @@ pub enum ComparedArray {
 /// All arrays of two groups together.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct GroupTotal {
-    /// Arrays whose elements were compared, and such as are the same bytes.
+    /// Arrays whose elements were compared, and arrays with the same bytes.
     pub compared: u64,
     /// Arrays that could not be compared.
     pub failed: u64,
@@ -96,16 +96,16 @@ pub struct GroupTotal {
 }
 
 impl CompareGroupJob {
-    /// Compares `b` with `a`, and judges nothing.
+    /// Compares `b` with `a` without a tolerance.
     #[must_use]
     pub fn new(a: impl Into<PathBuf>, b: impl Into<PathBuf>) -> Self {
         Self { a: a.into(), b: b.into(), tolerance: None, charts: false }
     }
 
-    /// Reads both groups. An array that cannot be compared is no error but in the report.
+    /// Reads both groups. An array that cannot be compared is in the report and not an error.
     ///
     /// # Errors
-    /// A path that is no group; groups without arrays.
+    /// A path that is not a group; groups without arrays.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<GroupComparison, Error> {
         Ok(self.compare(runtime)?)
     }
@@ -167,7 +167,7 @@ impl CompareGroupJob {
     }
 }
 
-/// All that is in a group.
+/// All nodes of a group.
 fn group(path: &std::path::Path) -> Result<Vec<Node>> {
     let nodes = || -> Result<Vec<Node>> {
         let location = Location::new(path)?;
@@ -213,7 +213,7 @@ impl ComparedArray {
         }
     }
 
-    /// Why it is not as it should be; `is_judged` says whether being on one side only counts.
+    /// Why it fails; `is_judged` says whether an array in only one group fails.
     fn failure(&self, is_judged: bool) -> Option<String> {
         match self {
             Self::Compared { report, .. } => report.failure(),
@@ -252,8 +252,8 @@ impl GroupTotal {
 }
 
 impl GroupComparison {
-    /// Why the groups do not agree: arrays that cannot be compared, and with a tolerance also arrays over it
-    /// and those that one of the groups does not have. `None` if there are none.
+    /// Why the groups do not agree: arrays that cannot be compared; with a tolerance, also arrays over it and arrays that
+    /// only one group has. `None` if there are none.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         let is_judged = self.tolerance.is_some();

@@ -1,4 +1,4 @@
-//! What is in a group: its arrays, and their codecs.
+//! Lists the arrays of a group and their codecs.
 
 use std::path::Path;
 
@@ -13,14 +13,14 @@ use crate::io::store::{Kind, Location, below};
 use crate::io::tree::{Node, nodes};
 use crate::jobs::info::ArrayInfo;
 
-/// A group, and what is in it.
+/// A group and its contents.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupInfo {
-    /// Where it is.
+    /// Its path.
     pub group: String,
     /// Its attributes.
     pub attributes: Map<String, Value>,
-    /// Whether it holds a copy of the metadata of what is below it.
+    /// Whether it has consolidated metadata.
     pub consolidated: bool,
     /// The paths of the groups below it.
     pub groups: Vec<String>,
@@ -32,17 +32,17 @@ pub struct GroupInfo {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum ListedArray {
-    /// One of numbers.
+    /// A numeric array.
     Known {
         /// Its path in the group.
         path: String,
         /// Its stored chunks in bytes, if they can be counted.
         stored: Option<u64>,
-        /// What it is.
+        /// Its description.
         #[serde(flatten)]
         info: Box<ArrayInfo>,
     },
-    /// One that cannot be read here.
+    /// An array that cannot be read here.
     Unknown {
         /// Its path in the group.
         path: String,
@@ -55,7 +55,7 @@ impl GroupInfo {
     /// Reads the metadata of a group and of all that is in it.
     ///
     /// # Errors
-    /// No group; metadata that are no JSON objects. An array that cannot be read is listed with the reason.
+    /// No group; metadata that are not JSON objects. An array that cannot be read is listed with the reason.
     pub fn read(path: impl AsRef<Path>) -> std::result::Result<Self, Error> {
         let path = path.as_ref();
         Ok(Self::of(path).with_context(|| path.display().to_string())?)
@@ -84,7 +84,7 @@ impl GroupInfo {
 fn listed(group: &Path, node: &Node) -> ListedArray {
     let path = node.path.clone();
     if let Some(name) = node.type_without_numbers() {
-        return ListedArray::Unknown { path, error: format!("{name} has no numbers to look at") };
+        return ListedArray::Unknown { path, error: format!("{name} has no numbers to show") };
     }
     let place = below(group, &path);
     match Source::open_at(&place, node.location.clone(), FillCheck::Report) {

@@ -1,4 +1,4 @@
-//! A group that is to be packed, and the rules for its arrays.
+//! The job that packs a group, and the rules for its arrays.
 
 use std::path::PathBuf;
 
@@ -7,29 +7,29 @@ use anyhow::{Context, anyhow, bail};
 use crate::error::{Error, Result};
 use crate::options::PackOptions;
 
-/// Packs all floating-point arrays of a group except coordinates. Everything else is copied, and the copies
-/// of metadata that groups have say what is there then.
+/// Packs all floating-point arrays of a group except coordinates. Everything else is copied, and consolidated metadata
+/// are renewed.
 ///
 /// Patterns are names with `*` and `?`, or paths in the group, with `**` for any folders.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools)] // as many settings
+#[allow(clippy::struct_excessive_bools)] // each is a setting
 pub struct GroupJob {
     /// The group to read.
     pub input: PathBuf,
     /// The group to write.
     pub output: PathBuf,
-    /// How arrays are packed that no rule is for; if they do not say how, such arrays are copied.
+    /// Options for arrays without a rule; if they do not say how to pack, such arrays are copied.
     pub options: PackOptions,
     /// Packs only arrays that match one of these, if there are any.
     pub include: Vec<String>,
     /// Copies arrays that match.
     pub exclude: Vec<String>,
-    /// Packs coordinates, too: arrays of one dimension named like it, and what the attributes
-    /// `coordinates` and `bounds` name.
+    /// Packs coordinates too: one-dimensional arrays named like their dimension, and arrays named by the attributes
+    /// `coordinates` and `bounds`.
     pub all: bool,
     /// Options for single arrays.
     pub rules: Vec<ArrayRule>,
-    /// Takes the range of arrays that match together, so that they have the same codecs.
+    /// Combines the ranges of arrays that match, so that they have the same codecs.
     pub scale_from: Vec<String>,
     /// Replaces what is at `output`, once the new group is whole.
     pub overwrite: bool,
@@ -40,7 +40,7 @@ pub struct GroupJob {
 }
 
 impl GroupJob {
-    /// Packs `input` as `output`; the settings are those that the command has by default.
+    /// Packs `input` as `output`, with the command's default settings.
     #[must_use]
     pub fn new(
         input: impl Into<PathBuf>,
@@ -87,7 +87,7 @@ impl ArrayRule {
     /// ```
     ///
     /// # Errors
-    /// Names the table and what is wrong with it.
+    /// Names the table and the problem.
     pub fn list_from_toml(text: &str) -> std::result::Result<Vec<Self>, Error> {
         Ok(Self::read(text)?)
     }
@@ -110,7 +110,7 @@ impl ArrayRule {
         let skip = table.remove("skip").is_some_and(|skip| skip.as_bool() == Some(true));
         if skip {
             if let Some(key) = table.keys().next() {
-                bail!("{key} beside skip");
+                bail!("{key} and skip exclude each other");
             }
             return Ok(Self { name, options: None });
         }

@@ -1,5 +1,4 @@
-//! Packing a group: every array that a rule picks is packed, all else is copied; and what other jobs do with
-//! groups.
+//! Packs a group: every array that a rule picks is packed, everything else is copied. Also the other jobs for groups.
 
 mod candidates;
 mod compare;
@@ -35,7 +34,7 @@ pub use info::{GroupInfo, ListedArray};
 pub use job::{ArrayRule, GroupJob};
 pub use unpack::{UnpackGroupJob, UnpackGroupReport, UnpackedArray};
 
-/// What became of a group.
+/// The report of a packed group.
 #[derive(Debug, Serialize)]
 pub struct GroupReport {
     /// The group that was read.
@@ -48,7 +47,7 @@ pub struct GroupReport {
     pub arrays: Vec<GroupEntry>,
 }
 
-/// What became of an array of a group.
+/// The outcome for an array of a group.
 #[derive(Debug, Serialize)]
 #[serde(tag = "action", rename_all = "lowercase")]
 pub enum GroupEntry {
@@ -56,7 +55,7 @@ pub enum GroupEntry {
     Packed {
         /// Its path in the group.
         array: String,
-        /// What came of it.
+        /// Its report.
         report: ArrayReport,
     },
     /// It was copied.
@@ -72,9 +71,9 @@ pub enum GroupEntry {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum ArrayReport {
-    /// Of packing its values.
+    /// Its values were packed.
     Packed(Box<PackReport>),
-    /// Of turning CF's attributes into codecs.
+    /// CF's attributes were turned into codecs.
     FromCf(Box<FromCfReport>),
 }
 

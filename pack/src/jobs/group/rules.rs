@@ -8,11 +8,11 @@ use super::job::GroupJob;
 use crate::error::Result;
 use crate::options::PackOptions;
 
-/// What is known of an array before a rule is asked.
+/// The properties of an array before any rule applies.
 pub(super) struct Candidate {
-    /// Why it cannot be packed, if so.
+    /// Why it cannot be packed, if it cannot.
     pub(super) unfit: Option<String>,
-    /// Its type, if that is one of integers: flags, classes and counts, which nobody means by an error bound.
+    /// Its type, if it is an integer type: flags, classes and counts, for which an error bound is not meant.
     pub(super) integers: Option<ElementType>,
     pub(super) is_coordinate: bool,
 }
@@ -59,11 +59,11 @@ impl<'a> Rules<'a> {
         })
     }
 
-    /// Of the arrays to be packed those that are to have one scale.
+    /// The arrays to be packed that get one scale.
     pub(super) fn of_one_scale<'b>(&self, packed: &[&'b str]) -> Result<Vec<&'b str>> {
         for pattern in &self.scale_from {
             if !packed.iter().any(|path| matches(pattern, path)) {
-                bail!("--scale-from {pattern} is the name of no array that is to be packed");
+                bail!("--scale-from {pattern} matches no array to be packed");
             }
         }
         let is_one = |path: &&str| self.scale_from.iter().any(|pattern| matches(pattern, path));
@@ -73,7 +73,7 @@ impl<'a> Rules<'a> {
     pub(super) fn treatment(&self, path: &str, candidate: &Candidate) -> Result<Treatment> {
         let copy = |reason: &str| Ok(Treatment::Copy(reason.to_owned()));
         let table = self.tables.iter().find(|table| matches(&table.name, path));
-        // What is named is meant, also a coordinate.
+        // A named array is packed even if it is a coordinate.
         let is_named = self.include.iter().any(|pattern| matches(pattern, path));
         if self.exclude.iter().any(|pattern| matches(pattern, path)) {
             return copy("--exclude");
@@ -114,7 +114,7 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// A pattern without a slash is one for names, wherever they are.
+/// A pattern without a slash matches names at any depth.
 fn matches(pattern: &Pattern, path: &str) -> bool {
     let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
     let is_name = !pattern.as_str().contains('/');

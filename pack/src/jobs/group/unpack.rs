@@ -18,8 +18,8 @@ use crate::jobs::unpack::{UnpackJob, UnpackReport};
 use crate::options::Compressor;
 use crate::runtime::Runtime;
 
-/// Unpacks every array of a group that has value codecs. Everything else is copied, and the copies of
-/// metadata that groups have say what is there then.
+/// Unpacks every array of a group that has value codecs. Everything else is copied, and consolidated metadata are
+/// renewed.
 #[derive(Clone, Debug)]
 pub struct UnpackGroupJob {
     /// The group to read.
@@ -34,7 +34,7 @@ pub struct UnpackGroupJob {
     pub compressor: Compressor,
 }
 
-/// What became of a group that was unpacked.
+/// The report of an unpacked group.
 #[derive(Debug, Serialize)]
 pub struct UnpackGroupReport {
     /// The group that was read.
@@ -45,7 +45,7 @@ pub struct UnpackGroupReport {
     pub arrays: Vec<UnpackedArray>,
 }
 
-/// What became of an array of a group.
+/// The outcome for an array of a group.
 #[derive(Debug, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum UnpackedArray {
@@ -81,8 +81,8 @@ impl UnpackGroupJob {
     /// Unpacks the group.
     ///
     /// # Errors
-    /// An array that cannot be read, or that CF's attributes cannot say; an output that cannot be written.
-    /// Nothing is left behind then.
+    /// An array that cannot be read, or that CF's attributes cannot express; an output that cannot be written. Nothing
+    /// is left behind.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<UnpackGroupReport, Error> {
         self.prepare(runtime)?.commit()
     }

@@ -1,4 +1,4 @@
-//! An array that is migrated.
+//! Migrates an array.
 
 use std::path::Path;
 
@@ -23,14 +23,14 @@ use crate::runtime::Workers;
 use crate::scan::missing::name_fill_value_of_v2;
 use crate::text::{bytes, count};
 
-/// What became of an array that was migrated.
+/// The report of a migrated array.
 #[derive(Clone, Debug, Serialize)]
 pub struct ArrayMigration {
     /// The array that was read.
     pub input: String,
     /// The value codecs that it has now.
     pub codecs: Vec<Value>,
-    /// Whether only metadata are new, over the same chunks.
+    /// Whether only the metadata are new.
     pub metadata_only: bool,
     /// How it was done, for people.
     pub how: String,
@@ -38,7 +38,7 @@ pub struct ArrayMigration {
     pub bit_identical: bool,
     /// The differences.
     pub elements: Differences,
-    /// What else the array needs, if anything.
+    /// A further step that the array needs, if any.
     pub hint: Option<String>,
     /// Where the array is now.
     #[serde(skip)]
@@ -55,13 +55,13 @@ pub struct ArrayMigration {
 pub(super) const NO_DIRECTORY: &str =
     "not a directory, so it cannot be changed in place; name an OUTPUT";
 
-/// Whether an array is already what it would become.
+/// Whether an array has nothing to migrate.
 pub(super) fn is_modern(source: &Source) -> bool {
     let is_v3 = matches!(source.array().metadata(), ArrayMetadata::V3(_));
     is_v3 && !source.codecs().value_codecs().iter().any(Codec::is_legacy)
 }
 
-/// What to say of an array whose values CF's attributes make of its elements.
+/// The hint for an array that CF's attributes pack.
 pub(super) fn cf_hint(source: &Source) -> Option<String> {
     let attributes = source.array().attributes();
     (source.element_type().is_integer() && is_packed(attributes)).then(|| {
@@ -70,7 +70,7 @@ pub(super) fn cf_hint(source: &Source) -> Option<String> {
     })
 }
 
-/// An array, and what it becomes.
+/// An array and its new form.
 pub(super) struct Migration<'a> {
     pub(super) source: &'a Source,
     /// The value codecs, all of them in their order.
@@ -80,18 +80,18 @@ pub(super) struct Migration<'a> {
     differences: Differences,
 }
 
-/// What was done.
+/// The outcome.
 pub(super) enum Outcome {
     /// New metadata, and the same chunks.
     Rewritten(Transferred),
-    /// New metadata in place of the old ones, which are in these files now.
+    /// New metadata in place; the old ones are now in these files.
     InPlace(Vec<String>),
-    /// Everything was decoded and encoded again; so many bytes are stored.
+    /// Everything was decoded and encoded again; the number of stored bytes.
     Encoded(u64),
 }
 
 impl<'a> Migration<'a> {
-    /// Finds the new metadata, and compares what is read through them and through the old ones.
+    /// Finds the new metadata, and compares the elements read with the new and the old ones.
     pub(super) fn new(source: &'a Source, workers: &Workers) -> Result<Self> {
         let rewritten = rewritten(source, workers).and_then(|rewritten| {
             let differences = compare(source, &rewritten, workers)?;
@@ -108,7 +108,7 @@ impl<'a> Migration<'a> {
         Ok(Self { source, codecs, rewritten, differences })
     }
 
-    /// As [`Self::new`], but encoded again if the job asks for it.
+    /// As [`Self::new`], but encoded again if the job requests it.
     pub(super) fn asked(job: &MigrateJob, source: &'a Source, workers: &Workers) -> Result<Self> {
         let mut migration = Self::new(source, workers)?;
         if job.reencode {
@@ -197,8 +197,8 @@ impl<'a> Migration<'a> {
     pub(super) fn rewritten_or_refusal(&self) -> Result<&RewrittenMetadata> {
         self.rewritten.as_ref().map_err(|reason| {
             anyhow!(
-                "{}: the chunks have to be encoded again, as {reason:#}; name an OUTPUT instead of \
-                 --in-place",
+                "{}: the chunks have to be encoded again, because {reason:#}; name an OUTPUT \
+                 instead of --in-place",
                 self.source.path().display()
             )
         })
@@ -228,7 +228,8 @@ impl<'a> Migration<'a> {
             }
             Outcome::Encoded(size) => {
                 let reason = self.rewritten.as_ref().err();
-                let reason = reason.map(|reason| format!(", as {reason:#}")).unwrap_or_default();
+                let reason =
+                    reason.map(|reason| format!(", because {reason:#}")).unwrap_or_default();
                 format!("encoded again{reason}; {}", bytes(*size as f64))
             }
         }

@@ -1,5 +1,4 @@
-//! Migrating a group: every array becomes what it would alone, and nothing is changed or left behind unless
-//! all of them do.
+//! Migrates a group: every array as it would be migrated alone. Unless all succeed, nothing is changed or left behind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,18 +22,18 @@ use crate::io::tree::{self, Node};
 use crate::runtime::{Runtime, Workers};
 use crate::text::arrays;
 
-/// What became of a group that was migrated.
+/// The report of a migrated group.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupMigration {
     /// The group that was read.
     pub input: String,
-    /// The group that was written, unless that is in place.
+    /// The group that was written; `None` if in place.
     pub output: Option<String>,
     /// Its arrays.
     pub arrays: Vec<MigratedArray>,
 }
 
-/// What became of an array of a group.
+/// The outcome for an array of a group.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "action", rename_all = "lowercase")]
 pub enum MigratedArray {
@@ -42,10 +41,10 @@ pub enum MigratedArray {
     Migrated {
         /// Its path in the group.
         array: String,
-        /// What became of it.
+        /// Its report.
         report: Box<ArrayMigration>,
     },
-    /// Its files are what they were, but for metadata of Zarr v3.
+    /// Its files are unchanged, except for metadata of Zarr v3.
     Kept {
         /// Its path in the group.
         array: String,
@@ -71,10 +70,10 @@ pub(super) fn migrate(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigrat
     Ok(GroupMigration { input: shown(), output, arrays })
 }
 
-/// What is to be done with an array of a group.
+/// The plan for an array of a group.
 enum Task {
     Migrate(Box<Source>),
-    /// Its files stay what they are, and it gets metadata of Zarr v3 if it has none; for the reason.
+    /// Its files stay unchanged, and it gets metadata of Zarr v3 if it has none; with the reason.
     Keep(String),
 }
 
@@ -155,7 +154,7 @@ fn write(
     Ok(done)
 }
 
-/// Replaces the metadata of all that needs new ones.
+/// Replaces the metadata of all nodes that need new ones.
 fn in_place(job: &MigrateJob, nodes: &[Node], runtime: &Runtime) -> Result<Vec<MigratedArray>> {
     let shown = || job.input.display().to_string();
     let root = nodes.first().and_then(|root| root.location.directory());
@@ -212,7 +211,7 @@ fn in_place(job: &MigrateJob, nodes: &[Node], runtime: &Runtime) -> Result<Vec<M
     Ok(done)
 }
 
-/// The error for a group that as a whole is what it would become.
+/// The error for a group with nothing to migrate.
 fn nothing(job: &MigrateJob, number: usize) -> anyhow::Error {
     anyhow!(
         "{}: a group of Zarr v3 in which none of {} has numcodecs.fixedscaleoffset or \

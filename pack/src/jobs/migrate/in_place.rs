@@ -1,5 +1,5 @@
-//! New metadata beside chunks that stay where they are. At every moment there are metadata that fit the
-//! chunks, the old ones or the new ones.
+//! Replaces metadata in place; the chunks stay. At every moment there are metadata that match the chunks, the old ones
+//! or the new ones.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -25,8 +25,8 @@ struct Place<'a> {
     is_written: bool,
 }
 
-/// Writes a new `zarr.json` into each folder, and gives the old documents, whose new names are returned,
-/// names that no reader looks for. If anything fails, all folders are what they were.
+/// Writes a new `zarr.json` into each folder, and renames the old documents to names that readers ignore. Returns
+/// these names. If anything fails, all folders are restored.
 pub(super) fn replace(folders: &[(PathBuf, String)]) -> Result<Vec<Vec<String>>> {
     let mut places = Vec::new();
     for (folder, text) in folders {
@@ -51,7 +51,7 @@ pub(super) fn replace(folders: &[(PathBuf, String)]) -> Result<Vec<Vec<String>>>
     Ok(places.iter().map(Place::kept).collect())
 }
 
-/// Each step is done in all folders before the next one is begun in any.
+/// Each step is done in all folders before the next one begins.
 fn all(places: &mut [Place<'_>]) -> Result<()> {
     let files = places.iter().map(Place::prepare).collect::<Result<Vec<_>>>()?;
     for (place, file) in places.iter_mut().zip(files) {
@@ -100,7 +100,7 @@ impl Place<'_> {
         Ok(new)
     }
 
-    /// Makes the folder what it was. Where an old document is gone or replaced, its copy is whole.
+    /// Restores the folder. If an old document is gone or replaced, its copy is complete.
     fn undo(&self) -> Result<()> {
         for name in &self.old {
             let (backup, document) = (self.backup(name), self.folder.join(name));
@@ -121,7 +121,7 @@ impl Place<'_> {
     }
 }
 
-/// Refuses a folder of which a group above has consolidated metadata, which would still be the old ones.
+/// Refuses a folder below a group with consolidated metadata, which would become outdated.
 pub(super) fn refuse_copies(folder: &Path) -> Result<()> {
     let folder = folder.canonicalize()?;
     let holds = |document: PathBuf| -> Option<PathBuf> {
@@ -137,8 +137,8 @@ pub(super) fn refuse_copies(folder: &Path) -> Result<()> {
         let found = [".zmetadata", NEW].into_iter().find_map(|name| holds(above.join(name)));
         if let Some(document) = found {
             bail!(
-                "{} has a copy of the metadata, which would no longer be true; migrate that group as \
-                 a whole",
+                "{} has a copy of the metadata, which would become outdated; migrate that group \
+                 as a whole",
                 document.display()
             );
         }

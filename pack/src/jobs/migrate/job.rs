@@ -1,4 +1,4 @@
-//! What is to be migrated, and how.
+//! The job that migrates an array or a group.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,19 @@ use crate::io::store::url;
 use crate::io::transfer::Transfer;
 use crate::options::Compressor;
 
-/// Turns an array of Zarr v1 or v2, or with `numcodecs.fixedscaleoffset` or `numcodecs.astype`, into one of
-/// Zarr v3 with `scale_offset` and `cast_value`; or a group with all that is in it.
+/// Turns an array of Zarr v1 or v2, or with `numcodecs.fixedscaleoffset` or `numcodecs.astype`, into Zarr v3 with
+/// `scale_offset` and `cast_value`; or a group with everything in it.
 ///
-/// Writes new metadata over the same chunks wherever that gives the same values. The values before and
-/// after are compared, every bit of every element.
+/// Writes new metadata over the same chunks if that gives the same values. Every bit of every element is compared
+/// before and after.
 #[derive(Clone, Debug)]
 pub struct MigrateJob {
     /// The array or group: Zarr v1, v2 or v3.
     pub input: PathBuf,
-    /// The Zarr v3 array or group to write. `None` replaces the metadata of `input`, and keeps the old
-    /// ones beside them as `NAME.bak`.
+    /// The Zarr v3 array or group to write. `None` replaces the metadata of `input`, and keeps the old files as
+    /// `NAME.bak`.
     pub output: Option<PathBuf>,
-    /// Copies chunks, instead of linking them where the filesystem can do that.
+    /// Copies chunks instead of linking them.
     pub copy: bool,
     /// Decodes everything and encodes it again.
     pub reencode: bool,
@@ -44,13 +44,13 @@ impl MigrateJob {
         }
     }
 
-    /// Where the result is to be, unless it is in place.
+    /// The destination; `None` if in place.
     pub(super) fn destination(&self) -> Result<Option<Destination>> {
         let destination = |output: &PathBuf| Destination::new(&self.input, output, self.overwrite);
         self.output.as_ref().map(destination).transpose()
     }
 
-    /// How files that stay the same get there.
+    /// How unchanged files get there.
     pub(super) fn transfer(&self) -> Transfer {
         let is_remote = self.output.as_deref().is_some_and(|output| url(output).is_some());
         if self.copy || is_remote { Transfer::Copy } else { Transfer::Link }

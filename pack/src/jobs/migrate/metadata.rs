@@ -1,4 +1,4 @@
-//! New metadata over the chunks of an array, and whether they give the same values.
+//! New metadata for the chunks of an array, and whether they give the same values.
 
 use anyhow::anyhow;
 use recast_kernels::{ElementType, Scalar};
@@ -14,7 +14,7 @@ use crate::io::source::Source;
 use crate::runtime::Workers;
 use crate::scan::missing::name_fill_value_of_v2;
 
-/// The new codecs one by one, without a look at the fill value.
+/// The new codecs one by one, without checking the fill value.
 pub(super) fn each_modern(source: &Source) -> Result<Vec<Codec>> {
     let mut codecs = Vec::new();
     let mut element_type = source.element_type();
@@ -46,7 +46,7 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenM
         }
         let options = BindOptions::default().fill_check(FillCheck::Report);
         let bound = Chain::bind(fill.element_type(), Some(fill), &codecs, &options);
-        // One that cannot be encoded needs a map, and so it cannot reach codecs further on.
+        // A fill value that cannot be encoded needs a map, and cannot reach later codecs.
         if let Some(encoded) = bound.ok().and_then(|chain| chain.encoded_fill_value()) {
             fill = encoded;
         }
@@ -60,7 +60,7 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenM
     if !legacy.iter().any(Codec::is_legacy) {
         return Err(refusal);
     }
-    // The fill value does not survive, which numcodecs never asked of it: an entry in the last map.
+    // The fill value does not survive (numcodecs does not require it), so add an entry to the last map.
     let used = used_codes(source, &rewritten, element_type, workers)?;
     for code in ends(element_type).into_iter().filter(|code| !used.contains(code)) {
         let mut mapped = rewritten.clone();
@@ -83,7 +83,7 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenM
     )))
 }
 
-/// Codecs whose last cast stores the fill value as a code and gives it back.
+/// Codecs whose last cast maps the fill value to a code and back.
 fn fill_entry(codecs: &[Codec], fill: Scalar, code: Scalar) -> Option<Vec<Codec>> {
     let (last, head) = codecs.split_last()?;
     let Codec::CastValue(last) = last else { return None };
@@ -101,7 +101,7 @@ fn fill_entry(codecs: &[Codec], fill: Scalar, code: Scalar) -> Option<Vec<Codec>
     Some(codecs)
 }
 
-/// Which of the codes at the ends of the stored type are there.
+/// Which of the codes at the ends of the stored type are in use.
 fn used_codes(
     source: &Source,
     rewritten: &RewrittenMetadata,
@@ -131,7 +131,7 @@ fn used_codes(
     Ok(used.collect())
 }
 
-/// Compares all elements as the old and the new metadata give them.
+/// Compares all elements, read with the old and with the new metadata.
 pub(super) fn compare(
     source: &Source,
     rewritten: &RewrittenMetadata,

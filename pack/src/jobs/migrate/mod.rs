@@ -1,4 +1,4 @@
-//! Arrays of older formats and with codecs of numcodecs, as Zarr v3 with `scale_offset` and `cast_value`.
+//! Migrates older formats and codecs of numcodecs to Zarr v3 with `scale_offset` and `cast_value`.
 
 mod array;
 mod group;
@@ -21,7 +21,7 @@ pub use array::ArrayMigration;
 pub use group::{GroupMigration, MigratedArray};
 pub use job::MigrateJob;
 
-/// What became of what was migrated.
+/// The report of a migration.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum MigrateReport {
@@ -35,8 +35,7 @@ impl MigrateJob {
     /// Migrates the array or group.
     ///
     /// # Errors
-    /// Nothing to migrate; chunks that do not come back; an output that cannot be written. Everything is
-    /// what it was then.
+    /// Nothing to migrate; chunks that change; an output that cannot be written. Everything stays as it was.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<MigrateReport, Error> {
         if is_group(&self.input) {
             return Ok(MigrateReport::Group(group::migrate(self, runtime)?));
@@ -46,7 +45,7 @@ impl MigrateJob {
 
     fn migrate_array(&self, runtime: &Runtime) -> Result<ArrayMigration> {
         let destination = self.destination()?;
-        // Legacy codecs are bound with a report anyway; what exists is read as it is.
+        // Legacy codecs only report anyway; existing arrays are read as they are.
         let source = Source::open_for(runtime, &self.input)?;
         let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let input = self.input.display();

@@ -1,4 +1,4 @@
-//! `scale_offset` and `cast_value` in place of the codecs of numcodecs.
+//! Replaces codecs of numcodecs by `scale_offset` and `cast_value`.
 
 use anyhow::Context;
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
@@ -8,11 +8,11 @@ use zarr_recast::{BindOptions, CastValue, Chain, Codec, JsonScalar, ScaleOffset}
 use crate::check::difference::Differences;
 use crate::error::Result;
 
-/// The patterns of a wide type that are tried: that many, spread over all.
+/// The number of bit patterns of a wide type that are tried, spread over all.
 const SOME: u64 = 1 << 16;
 
-/// The codecs that decode as a legacy codec does, in front of which elements have a type; the codec
-/// itself if it is none.
+/// The codecs that decode like a legacy codec whose decoded elements have the given type; any other codec is returned
+/// unchanged.
 pub(super) fn modern(codec: &Codec, source: ElementType) -> Result<Vec<Codec>> {
     if !codec.is_legacy() {
         return Ok(vec![codec.clone()]);
@@ -39,13 +39,16 @@ pub(super) fn modern(codec: &Codec, source: ElementType) -> Result<Vec<Codec>> {
         }
     }
     let (_, codecs) = best.with_context(|| {
-        format!("{} has no counterpart: its offset and scale are none of {source}", codec.name())
+        format!(
+            "{} has no counterpart: its offset and scale are not values of {source}",
+            codec.name()
+        )
     })?;
     Ok(codecs)
 }
 
-/// Scale and offset in the array's type, the shortest; in float64, as numcodecs decodes integers; in
-/// the stored type, as it decodes floats.
+/// Scale and offset in the array's type (the shortest); in float64, in which numcodecs decodes integers; in the stored
+/// type, in which it decodes floats.
 fn scaled(codec: &Codec, source: ElementType, target: ElementType) -> Result<Vec<Vec<Codec>>> {
     let json = codec.to_json();
     let number = |name| -> Result<JsonScalar> {
@@ -61,7 +64,7 @@ fn scaled(codec: &Codec, source: ElementType, target: ElementType) -> Result<Vec
     let first = |element_type: ElementType| -> Codec {
         let mut first = CastValue::new(element_type);
         if source.is_integer() {
-            // NumPy drops the fraction where it makes integers of floats.
+            // NumPy drops the fraction when it casts floats to integers.
             first.rounding = Some(Rounding::TowardsZero);
         }
         first.into()
@@ -76,8 +79,8 @@ fn scaled(codec: &Codec, source: ElementType, target: ElementType) -> Result<Vec
     Ok(candidates)
 }
 
-/// `NumPy`'s rounding is to the nearest towards floats and towards zero towards integers; `cast_value`
-/// has one for both directions, so it is chosen by how decoding comes out.
+/// `NumPy` rounds to nearest for floats and towards zero for integers. `cast_value` has one rounding for both
+/// directions, so the one that decodes correctly is chosen.
 fn cast(target: ElementType) -> Vec<Vec<Codec>> {
     let roundings = if target.is_integer() {
         [Some(Rounding::TowardsZero), None]

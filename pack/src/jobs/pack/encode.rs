@@ -1,4 +1,4 @@
-//! Encoding chunks: each element is decoded again as soon as it is encoded, and judged by the original.
+//! Encodes chunks. Each element is decoded as soon as it is encoded, and checked against the original.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -20,18 +20,18 @@ use crate::io::writer::{Encoding, Writer};
 use crate::scan::limits::Outside;
 use crate::scan::number::{Number, is_wide};
 
-/// Which chunks are encoded, and what for.
+/// Which chunks are encoded, and why.
 #[derive(Clone, Copy)]
 pub(super) enum Scope<'a> {
-    /// All, and they are written to a directory.
+    /// All, written to a directory.
     All(&'a Path),
-    /// These, to see what would become of them; nothing is written.
+    /// Only these, for an estimate; nothing is written.
     Some(&'a [u64]),
-    /// All, to see whether every element is right; nothing is compressed or written.
+    /// All, to check every element; nothing is compressed or written.
     Judged,
 }
 
-/// What was written.
+/// The written output.
 pub(super) struct Packed {
     pub(super) packing: Packing,
     /// All codecs, as in zarr.json.
@@ -39,18 +39,18 @@ pub(super) struct Packed {
     pub(super) part: Part,
     /// The number of different stored values, for types of at most 16 bits.
     pub(super) codes: Option<u64>,
-    /// The number of chunks that a dry run has tried instead of all.
+    /// The number of chunks in the sample of a dry run.
     pub(super) sampled: Option<u64>,
 }
 
-/// What became of some chunks.
+/// The results for some chunks.
 #[derive(Default)]
 pub(super) struct Part {
     pub(super) elements: u64,
     pub(super) stored_bytes: u64,
     /// Elements that were out of range for the stored type, and were clamped or wrapped.
     pub(super) out_of_range: u64,
-    /// Elements that were outside the range that is kept.
+    /// Elements outside the range to keep.
     pub(super) outside: Outside,
     pub(super) comparison: Comparison,
 }
@@ -67,21 +67,21 @@ impl Part {
     }
 }
 
-/// Elements that are encoded, decoded and judged at once; they stay in the cache meanwhile.
+/// Elements that are encoded, decoded and checked at once; they fit the cache.
 const PIECE: usize = 8192;
 
-/// Some elements of a region on their way.
+/// Some elements of a region in progress.
 struct Piece<'a> {
     /// The index of the first in the region.
     first: usize,
     elements: &'a [u8],
-    /// Where their codes go.
+    /// The output for their codes.
     codes: &'a mut [u8],
-    /// For what some of them decode to.
+    /// Memory for decoded elements.
     decoded: &'a mut Vec<u8>,
 }
 
-/// Memory that a thread uses for one chunk after the other.
+/// Memory of a thread, used again for each chunk.
 #[derive(Default)]
 struct Buffers {
     encoded: Vec<u8>,
@@ -93,7 +93,7 @@ thread_local! {
 }
 
 impl Job<'_> {
-    /// Encodes chunks, decodes them again and compares, and writes them if they are all.
+    /// Encodes chunks, decodes them and compares; writes them if all are encoded.
     pub(super) fn encode_chunks(
         &self,
         packing: Packing,
@@ -157,7 +157,7 @@ impl Job<'_> {
                 }
                 Ok(())
             })?;
-            // A chunk that is not stored is the fill value, there as here.
+            // A chunk that is not stored holds the fill value, in the output too.
             if !is_stored {
                 return Ok(part);
             }
@@ -197,7 +197,7 @@ impl Job<'_> {
         })
     }
 
-    /// Encodes elements of a region, and has what they decode to judged. Returns the codes.
+    /// Encodes elements of a region, decodes them and checks the result. Returns the codes.
     fn encode<'a, N: Number>(
         &self,
         packing: &Packing,
@@ -214,7 +214,7 @@ impl Job<'_> {
         for (number, (piece, codes)) in pieces.enumerate() {
             let named = |error: RunError| match error {
                 RunError::Element(error) => {
-                    // The element is named by its place in the array instead of in the piece.
+                    // Name the element by its place in the array, not in the piece.
                     let text = error.to_string();
                     let text = text.split_once(": ").map_or(text.as_str(), |(_, text)| text);
                     let element = region.element(first + number * PIECE + error.index);

@@ -1,4 +1,4 @@
-//! An array that is packed, and all that stays the same while codecs are tried on it.
+//! The job that packs an array, and its state while codecs are tried.
 
 use std::path::PathBuf;
 
@@ -12,19 +12,19 @@ use crate::runtime::Workers;
 use crate::scan::missing::name_fill_value_of_v2;
 use crate::scan::survey::Survey;
 
-/// Packs an array into a small type: two passes over its chunks, one to choose codecs, and one to write, in
-/// which every element is decoded again and compared with the original.
+/// Packs an array into a small type, in two passes over its chunks. The first chooses codecs. The second writes, and
+/// decodes every element and compares it with the original.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools)] // as many settings
+#[allow(clippy::struct_excessive_bools)] // each is a setting
 pub struct PackJob {
-    /// The array to read: Zarr v1, v2 or v3, behind any codecs. A directory, a zip file or a URL.
+    /// The array to read: Zarr v1, v2 or v3, with any codecs. A directory, a zip file or a URL.
     pub input: PathBuf,
     /// The Zarr v3 array to write.
     pub output: PathBuf,
-    /// How.
+    /// How to pack it.
     pub options: PackOptions,
-    /// Takes the range of these arrays together, `input` with them, so that packing one after the other
-    /// gives all of them the same codecs.
+    /// Combines the ranges of these arrays and `input`, so that packing each with this list gives all the same
+    /// codecs.
     pub scale_from: Vec<PathBuf>,
     /// Replaces an array at `output`, once the new one is whole.
     pub overwrite: bool,
@@ -35,7 +35,7 @@ pub struct PackJob {
 }
 
 impl PackJob {
-    /// Packs `input` as `output`; the settings are those that the command has by default.
+    /// Packs `input` as `output`, with the command's default settings.
     #[must_use]
     pub fn new(
         input: impl Into<PathBuf>,
@@ -54,22 +54,22 @@ impl PackJob {
     }
 }
 
-/// What stays the same for all candidates.
+/// State that all candidates share.
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
     pub(super) asked: &'a PackJob,
     pub(super) source: &'a Source,
-    /// What is in it.
+    /// Its survey.
     pub(super) survey: &'a Survey,
-    /// The arrays that are to have the same codecs.
+    /// The arrays that get the same codecs.
     pub(super) others: &'a [Other<'a>],
-    /// What is in all of them.
+    /// The survey of all of them.
     pub(super) all: &'a Survey,
     pub(super) workers: &'a Workers,
     pub(super) is_dry_run: bool,
 }
 
-/// Another array that is to have the same codecs.
+/// Another array that gets the same codecs.
 pub(super) struct Other<'a> {
     pub(super) source: &'a Source,
     pub(super) survey: &'a Survey,
@@ -84,7 +84,7 @@ impl<'a> Job<'a> {
         self.source.path().display().to_string()
     }
 
-    /// The same job for each array that is to have the same codecs, this one first.
+    /// The same job for each array that gets the same codecs, this one first.
     pub(super) fn members(&self) -> impl Iterator<Item = Self> {
         let others = self.others.iter();
         let others = others.map(|&Other { source, survey }| Self { source, survey, ..*self });
@@ -111,10 +111,10 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Chunks of a sample at most.
+/// A sample has at most this many chunks.
 const SAMPLE_CHUNKS: u64 = 256;
 
-/// The numbers of some chunks, spread evenly, which decoded take so many bytes, more or less.
+/// The numbers of some chunks, spread evenly, that take approximately this many bytes decoded.
 pub(super) fn sample(source: &Source, most: u64) -> Result<Vec<u64>> {
     let chunks = source.chunks();
     if chunks == 0 {

@@ -1,5 +1,5 @@
-//! Packing an array: a pass to choose codecs, and one to write, in which every element is decoded again and
-//! compared with the original.
+//! Packs an array: a pass chooses codecs, and another writes, decoding every element and comparing it with the
+//! original.
 
 mod encode;
 mod job;
@@ -51,7 +51,7 @@ impl Work for PackJob {
     ) -> Result<(PackReport, Option<Staged>)> {
         let started = Instant::now();
         self.options.checked()?;
-        // Of integers nothing need be said; what cannot be opened has none.
+        // Integers need no goal; an array that cannot be opened has no type.
         let source = Source::open_for(runtime, &self.input)
             .or_else(|error| self.options.check_goal().and(Err(error)))?;
         source.refuse_place(self.options.shard_codecs)?;
@@ -120,8 +120,8 @@ impl PackJob {
         Ok(others)
     }
 
-    /// Goes through arrays once, or more often if percentiles of them are asked for. Returns what the
-    /// first holds, what each of the others does, and what all of them together do.
+    /// Surveys arrays in one pass, or in more if percentiles are requested. Returns the surveys of the first, of each of the
+    /// others, and of all together.
     fn survey_all(
         &self,
         sources: &[&Source],
@@ -154,14 +154,14 @@ impl PackJob {
     }
 }
 
-/// An array that was written and found right, not yet at its place.
+/// An array that is written and checked, but not yet at its place.
 struct Written {
     staged: Staged,
     packed: Packed,
 }
 
 impl Job<'_> {
-    /// Writes the array, and compares what each chunk decodes to with the original.
+    /// Writes the array, and compares each decoded chunk with the original.
     fn write(
         &self,
         packing: Packing,

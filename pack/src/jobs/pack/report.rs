@@ -16,7 +16,7 @@ use crate::options::PackOptions;
 use crate::scan::charts::Charts;
 use crate::scan::survey::union;
 
-/// What packing an array did, and what came of it.
+/// The report of packing an array.
 #[derive(Debug, Serialize)]
 pub struct PackReport {
     /// The array that was read.
@@ -31,10 +31,10 @@ pub struct PackReport {
     /// The type of the stored elements.
     #[serde(serialize_with = "json::element_type")]
     pub data_type: ElementType,
-    /// What `scale_offset` subtracts.
+    /// The offset, which `scale_offset` subtracts.
     #[serde(serialize_with = "json::optional")]
     pub offset: Option<Scalar>,
-    /// What `scale_offset` multiplies by.
+    /// The scale, by which `scale_offset` multiplies.
     #[serde(serialize_with = "json::optional")]
     pub scale: Option<Scalar>,
     /// The stored code of NaN, if a map gives it one.
@@ -48,8 +48,8 @@ pub struct PackReport {
     pub encoded_fill_value: Option<Scalar>,
     /// The missing markers besides NaN.
     pub missing: Vec<Missing>,
-    /// Values that were packed as data, and look like missing ones that nothing names: an end of the range far
-    /// from all other values, as archives fill with.
+    /// Values that were packed as data but look like missing ones that no attribute names: an end of the range, far from
+    /// all other values and customary in archives.
     pub suspects: Vec<Suspect>,
     /// All codecs, as in zarr.json.
     pub codecs: Value,
@@ -59,46 +59,46 @@ pub struct PackReport {
     /// The same, or the range that values were clamped to.
     #[serde(serialize_with = "json::range")]
     pub kept_range: Option<(Scalar, Scalar)>,
-    /// The range of values that the codecs can store, of those seen and of others; `None` without value codecs.
+    /// The range of values that the codecs can store, seen or not; `None` without value codecs.
     #[serde(serialize_with = "json::range")]
     pub storable_range: Option<(Scalar, Scalar)>,
-    /// The arrays whose range was taken together, if there are several.
+    /// The arrays whose ranges were combined, if there are several.
     pub scale_from: Option<ScaleFrom>,
-    /// How many elements are what.
+    /// Counts of elements.
     pub counts: Counts,
     /// Sizes.
     pub bytes: Bytes,
-    /// The bytes of all elements over those of the stored chunks; `None` where all values are the same, or
-    /// there are none, as that says nothing about packing.
+    /// The bytes of all elements divided by those of the stored chunks; `None` if all values are equal or there are none,
+    /// because that says nothing about packing.
     pub ratio: Option<f64>,
-    /// How far decoded elements are from the original ones.
+    /// The errors of decoded elements.
     pub error: PackErrors,
-    /// Whether the values are integers of the narrowest type already, so that no value codecs are needed.
+    /// Whether the values are already integers of the narrowest type, so that no value codecs are needed.
     pub already_narrowest: bool,
     /// Whether nothing was written.
     pub dry_run: bool,
-    /// The chunks that a dry run has tried instead of all.
+    /// The number of chunks in the sample of a dry run.
     pub sampled_chunks: Option<u64>,
     /// Whether the output was read from disk again, and compared.
     pub verified: bool,
     /// The time it took.
     pub seconds: f64,
-    /// The bytes of all elements over that time.
+    /// The bytes of all elements divided by that time.
     pub bytes_per_second: u64,
     /// The chunks of the array.
     #[serde(skip)]
     pub chunks: u64,
-    /// Who can read the output; `None` without value codecs, which every reader of Zarr v3 can.
+    /// Which readers can open the output; `None` without value codecs, when every reader of Zarr v3 can.
     pub readers: Option<Readers>,
     /// How the array was packed.
     #[serde(skip)]
     pub options: PackOptions,
-    /// What plots show, if that was asked for.
+    /// The data of the plots, if requested.
     #[serde(skip)]
     pub charts: Option<Charts>,
 }
 
-/// Arrays whose range was taken together.
+/// Arrays whose ranges were combined.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScaleFrom {
     /// The arrays, the packed one first.
@@ -108,13 +108,13 @@ pub struct ScaleFrom {
     pub range: Option<(Scalar, Scalar)>,
 }
 
-/// A value that stands for missing ones.
+/// A value that means "missing".
 #[derive(Clone, Debug, Serialize)]
 pub struct Missing {
     /// The value.
     #[serde(serialize_with = "json::scalar")]
     pub value: Scalar,
-    /// Elements that are it.
+    /// The number of elements with it.
     pub count: u64,
     /// Its stored code.
     #[serde(serialize_with = "json::optional")]
@@ -127,11 +127,11 @@ pub struct Suspect {
     /// The value.
     #[serde(serialize_with = "json::scalar")]
     pub value: Scalar,
-    /// Elements that are it.
+    /// The number of elements with it.
     pub count: u64,
 }
 
-/// How many elements are what.
+/// Counts of elements.
 #[derive(Clone, Debug, Serialize)]
 pub struct Counts {
     /// All.
@@ -140,13 +140,13 @@ pub struct Counts {
     pub nan: u64,
     /// Missing markers, besides NaN.
     pub missing: u64,
-    /// The fill value, if that is not NaN.
+    /// The fill value, if it is not NaN.
     pub fill: u64,
     /// Infinite.
     pub infinite: u64,
     /// Stored by an entry of a `scalar_map`.
     pub mapped: u64,
-    /// Clamped to a range that was asked for.
+    /// Clamped to a requested range.
     pub clamped: u64,
     /// Stored modulo 2^N.
     pub wrapped: u64,
@@ -163,9 +163,9 @@ pub struct Counts {
 /// Sizes in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bytes {
-    /// All elements as they are read.
+    /// All decoded elements.
     pub source: u64,
-    /// All elements as they are stored, before compression.
+    /// All stored elements, before compression.
     pub packed: u64,
     /// The stored chunks of the input, if they can be counted.
     pub source_stored: Option<u64>,
@@ -173,7 +173,7 @@ pub struct Bytes {
     pub stored: u64,
 }
 
-/// Errors, and what was asked of them.
+/// Errors, and the requested bounds.
 #[derive(Clone, Debug, Serialize)]
 pub struct PackErrors {
     /// The errors.
@@ -292,14 +292,14 @@ impl PackReport {
         }
     }
 
-    /// By how much a clamped element is off at most.
+    /// The largest error of a clamped element.
     #[must_use]
     pub fn largest_clamping(&self) -> f64 {
-        // What the stored type cannot hold is clamped as it is encoded, and so is an error like others.
+        // Values that the stored type cannot hold are clamped during encoding, and their errors count like others.
         self.error.largest_clamping.max(self.error.errors.max)
     }
 
-    /// Whether values were to be clamped to a range narrower than that of the data.
+    /// Whether the requested range is narrower than that of the data.
     #[must_use]
     pub fn is_clamped_to_range(&self) -> bool {
         let PackOptions { src_min, src_max, percentile, .. } = &self.options;

@@ -1,4 +1,4 @@
-//! The search for codecs: candidates from coarse to fine, until every element of the array is right.
+//! Searches for codecs: tries candidates from coarse to fine until every element of the array is right.
 
 use recast_kernels::Scalar;
 
@@ -13,7 +13,7 @@ use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::surveyor::survey;
 use crate::text::{count, scalar_text};
 
-/// Bytes of decoded chunks that a dry run tries, more or less.
+/// The approximate bytes of decoded chunks that a dry run tries.
 pub(super) const DRY_RUN_SAMPLE: u64 = 64 << 20;
 
 impl Job<'_> {
@@ -35,8 +35,8 @@ impl Job<'_> {
         Err(self.with_suspects(failure)?)
     }
 
-    /// Encodes the other arrays, decodes them again and compares: the codecs are those of all of them
-    /// only if every element of each is right.
+    /// Encodes the other arrays, decodes them and compares: the codecs fit all arrays only if every element of each is
+    /// right.
     fn try_others(&self, tolerance: Tolerance, packing: &Packing) -> Result<()> {
         for member in self.members().skip(1) {
             let packing = packing.beside(member.survey.fill_value)?;
@@ -50,7 +50,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Adds to a failure which values look like missing ones that nothing names, and how many there are.
+    /// Adds to a failure the values that look like missing ones that no attribute names, and their counts.
     fn with_suspects(&self, failure: anyhow::Error) -> Result<anyhow::Error> {
         let suspects = customary_markers(self.all.data_range);
         if suspects.is_empty() {
@@ -67,8 +67,8 @@ impl Job<'_> {
         Ok(failure.context(advice_on_suspects(&named, &values)))
     }
 
-    /// The values of this array that were packed as data although they look like missing ones, which stand far
-    /// from all others.
+    /// The values of this array that were packed as data but look like missing ones, because they are far from all
+    /// others.
     pub(super) fn suspects(&self) -> Result<Vec<Suspect>> {
         let ends = customary_markers(self.survey.data_range);
         let mut markers = Markers::default();

@@ -1,17 +1,17 @@
-//! Which stored codes occur.
+//! Counts which stored codes occur.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use recast_kernels::ElementType;
 
-/// Codes that are looked at together: most pieces hold no new ones.
+/// Codes that are tested together: most pieces have no new ones.
 const PIECE: usize = 8192;
 
 /// Which stored values occur, for types of at most 16 bits.
 pub(super) struct SeenCodes {
     seen: Vec<AtomicBool>,
-    /// Two codes, between which all have been seen: the smaller one, and above 16 bits the other one.
-    /// Most codes lie there, and need not be looked up.
+    /// Two codes between which all have been seen: the smaller one, and in the bits above 16 the other. Most codes are
+    /// in this range and need no lookup.
     all_between: AtomicU32,
 }
 
