@@ -74,7 +74,7 @@ def test_a_number_is_for_all_floating_point_data_variables():
     mixed = zarr_recast.encoding_for(ds, max_rel_error={"p": 1e-3}, max_abs_error=0.1)
     stored = {name: one["filters"][-1].data_type.to_native_dtype() for name, one in mixed.items()}
     assert stored == {"t": "int8", "p": "float16"}
-    with pytest.raises(ValueError, match="'q', which is no variable"):
+    with pytest.raises(ValueError, match="'q', which is not a variable"):
         zarr_recast.encoding_for(ds, max_abs_error={"q": 1})
     with pytest.raises(ValueError, match="^p: .*max_abs_error"):
         zarr_recast.encoding_for(ds, max_abs_error={"t": 0.1, "p": 1e-30})

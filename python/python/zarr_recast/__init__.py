@@ -1,4 +1,4 @@
-"""The Zarr codecs ``cast_value`` and ``scale_offset``: exact, and at memory speed.
+"""The Zarr codecs ``cast_value`` and ``scale_offset``: exact, and close to the speed of memory.
 
 >>> import numpy as np, zarr_recast
 >>> zarr_recast.cast_array(
@@ -56,7 +56,7 @@ __all__ = [
     "verify",
 ]
 
-# What is imported as it is asked for, so that casting needs nothing but NumPy; and where it is.
+# Names that are imported on first use, so that casting needs only NumPy, and their modules.
 _LATER = {
     "encoding_for": "_encoding",
     "FromCfReport": "_jobs",
@@ -72,8 +72,8 @@ _LATER = {
 def register(*, fast_reads: bool = False) -> None:
     """Make zarr-python use these codecs for ``cast_value`` and ``scale_offset``.
 
-    Also makes the 15 data types known that zarr-python lacks, if ``ml_dtypes`` is installed. The choice
-    holds for this process; to make it by environment instead, set
+    Also adds the 15 data types that zarr-python lacks, if ``ml_dtypes`` is installed. The choice holds
+    for this process. To make it by environment variables instead, set
     ``ZARR_CODECS__CAST_VALUE=zarr_recast.zarr.CastValue`` and
     ``ZARR_CODECS__SCALE_OFFSET=zarr_recast.zarr.ScaleOffset``.
 
@@ -81,10 +81,10 @@ def register(*, fast_reads: bool = False) -> None:
     ----------
     fast_reads : bool
         Whether zarr creates results as `zarr_recast.zarr.NDBuffer`, into which whole chunks are decoded
-        without an array between. An element that cannot be decoded is then an error as its chunk is
-        copied, and not in the codec. A buffer that zarr's configuration names already stays, and by
-        default all of them do; ``ZARR_NDBUFFER=zarr_recast.zarr.NDBuffer`` is the same choice by
-        environment.
+        directly. An element that cannot be decoded then raises its error when its chunk is copied, and
+        not in the codec. A buffer that zarr's configuration already names is kept. The default leaves
+        zarr's buffer as it is. ``ZARR_NDBUFFER=zarr_recast.zarr.NDBuffer`` makes the same choice by
+        environment variable.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Codecs in the place of the attributes with which CF packs integers."""
+"""Codecs that replace the attributes with which CF packs integers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from ._encoding import scalars_json, value_codecs
 from ._jobs import FromCfReport, pack
 
-# CF's packing attributes, which xarray moves into a variable's encoding as it decodes.
+# CF's packing attributes, which xarray moves into a variable's encoding when it decodes.
 _PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
 
 
 def from_cf(ds: Any) -> dict[str, dict[str, Any]]:
-    """Choose codecs that store a dataset's variables as the integers as which CF packed them.
+    """Choose codecs that store a dataset's variables as the same integers as CF.
 
-    The codecs are those of ``recast pack --from-cf``: for stored types of 8 and 16 bits every code decodes
-    to the very bits of CF's arithmetic, where two codecs can do that.
+    The codecs are those of ``recast pack --from-cf``: for stored types of 8 and 16 bits, every code
+    decodes to the bits of CF's arithmetic, if two codecs can do that.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ def from_cf(ds: Any) -> dict[str, dict[str, Any]]:
     -------
     dict
         For each variable that CF packed, ``filters``, ``dtype`` and ``fill_value`` for the ``encoding`` of
-        `xarray.Dataset.to_zarr`. They take the place of CF's attributes, which must not be written beside
-        them: readers would scale twice.
+        `xarray.Dataset.to_zarr`. They replace CF's attributes, which must not be written beside them:
+        readers would scale twice.
 
     Raises
     ------
     ValueError
-        A variable is not decoded; no codecs do what its attributes say.
+        A variable is not decoded; no codecs can replace its attributes.
     """
     encodings = {}
     for name, variable in ds.variables.items():

@@ -1,4 +1,4 @@
-"""The ``recast`` command, as wheels install it."""
+"""The ``recast`` command of wheels."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Choosing codecs: an error bound in, an encoding for xarray and zarr-python out."""
+"""Chooses codecs for an error bound, as an encoding for xarray and zarr-python."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ._core import Choice, Survey, Surveyor, choose
 from ._json import scalar_json
 from ._options import by_name, options_json
 
-# Bytes of lazy arrays without chunks that are read at once.
+# Bytes of a lazy array without chunks that are read at once.
 _PIECE = 16 << 20
 # Surveys of blocks that a Dask worker merges at once.
 _MERGED = 8
-# Attributes that name missing values, as xarray and CF have it.
+# Attributes that name missing values in xarray and CF.
 _MARKERS = ("_FillValue", "missing_value")
 
 
@@ -41,34 +41,34 @@ def encoding_for(
     Parameters
     ----------
     obj : xarray.Dataset, xarray.DataArray, zarr.Array, dask array, numpy.ndarray or masked array
-        The values. Of a dataset, a plain number as a bound is for all data variables of floating-point
-        type, and a dictionary for the variables that it names; the others are left alone. Each of the
-        parameters below may be such a dictionary. Masked elements are what ``filled()`` makes of them.
+        The values. For a dataset, a number as a bound applies to all floating-point data variables, and
+        a dictionary to the variables that it names; other variables are not packed. Each of the
+        parameters below may be such a dictionary. Masked elements are replaced by ``filled()``.
     max_abs_error : float, optional
-        The largest allowed difference between an element and what is read back, in the unit of the
+        The largest allowed difference between an element and its decoded value, in the unit of the
         array.
     max_rel_error : float, optional
         The largest allowed difference in proportion to the element, from 0 to below 1.
     precision : float, optional
         Values become multiples of this.
     range : tuple, optional
-        The least and the greatest value that will ever be written: promises room for values that are
-        not in the array yet, for appending and for writing by region.
+        The least and the greatest value that will ever be written. Reserves room for later values, when
+        appending or writing by region.
     missing : float or sequence, optional
-        Values that stand for missing ones, besides NaN and those that the attributes ``_FillValue`` and
+        Values that mean "missing", besides NaN and those that the attributes ``_FillValue`` and
         ``missing_value`` name. Each comes back bit for bit.
     data_type : str or dtype, optional
-        The type of stored elements; by default the smallest that will do.
+        The type of stored elements; by default the smallest that keeps the bound.
     nan : int, "auto" or None
-        The stored value of NaN. ``"auto"`` keeps one for later writes even if the array has no NaN. With
-        None, NaN is an error when writing.
+        The stored value of NaN. ``"auto"`` reserves one for later writes even if the array has no
+        NaN. With None, NaN is an error when writing.
 
     Returns
     -------
     dict
         ``filters``, ``dtype`` and ``fill_value`` for the ``encoding`` of `xarray.Dataset.to_zarr`, or
-        as arguments of `zarr.create_array`; of a dataset, such a dictionary for each variable that is
-        packed. ``fill_value`` is NaN for floats, unless the encoding of the variable has another.
+        as arguments of `zarr.create_array`; for a dataset, such a dictionary for each packed variable.
+        ``fill_value`` is NaN for floats, unless the encoding of the variable has another.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def _is_float(dtype: Any) -> bool:
 
 
 class _Values:
-    """An array that is surveyed: blocks of elements, and what goes with them."""
+    """An array to survey: blocks of elements, and properties of the array."""
 
     def __init__(self, obj: Any, nan: Any) -> None:
         self.attributes: dict[str, Any] = {}
@@ -133,7 +133,7 @@ class _Values:
             fill = encoding.get("fill_value")
             self.chunks = encoding.get("shards") or encoding.get("chunks")
             is_lazy = obj.chunks is None and not getattr(variable, "_in_memory", True)
-            # Parts of a lazy variable are read as they are asked for, and all of it would be kept.
+            # Parts of a lazy variable are read when needed; reading all of it would keep it in memory.
             self.data = variable if is_lazy else obj.data
         else:
             self.data = obj
@@ -152,7 +152,7 @@ class _Values:
             self.attributes.setdefault("_FillValue", self.data.fill_value)
             fill = self.data.fill_value if fill is None else fill
         if fill is None:
-            # Chunks that are never written read as missing, where there is a code for that.
+            # Chunks that are never written read as missing, if there is a code for it.
             fill = np.nan if _is_float(self.dtype) and nan is not None else 0
         self.fill_value = fill
         if self.chunks is not None and not (
@@ -162,7 +162,7 @@ class _Values:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all elements lie side by side in memory."""
+        """Whether the array is contiguous in memory."""
         data = self.data
         if not isinstance(data, np.ndarray) or isinstance(data, np.ma.MaskedArray):
             return False
@@ -189,7 +189,7 @@ class _Values:
         return tuple(reversed(shape))
 
     def block(self, part: Any) -> np.ndarray[Any, Any]:
-        """A part as an array whose elements lie side by side, in native byte order."""
+        """A part as a contiguous array in native byte order."""
         part = getattr(part, "values", part)  # of an xarray variable
         if isinstance(part, np.ma.MaskedArray):
             part = part.filled()
@@ -223,7 +223,7 @@ def _encoding(values: _Values, options: str) -> dict[str, Any]:
 
 
 def value_codecs(codecs: list[dict[str, Any]]) -> tuple[Any, ...]:
-    """The value codecs of a list in metadata, as zarr-python has filters."""
+    """The value codecs of a list in metadata, as filters of zarr-python."""
     from .zarr import CastValue, ScaleOffset
 
     classes = {"cast_value": CastValue, "scale_offset": ScaleOffset}
@@ -235,7 +235,7 @@ def value_codecs(codecs: list[dict[str, Any]]) -> tuple[Any, ...]:
 
 
 def scalars_json(attributes: dict[str, Any]) -> str:
-    """The missing values of some attributes, as they stand in Zarr metadata."""
+    """The missing values in some attributes, in the form of Zarr metadata."""
 
     def values(value: Any) -> Any:
         if isinstance(value, (str, int, float)):
@@ -259,7 +259,7 @@ def _survey_blocks(values: _Values, surveyor: Surveyor) -> Survey:
 def _survey_dask(
     data: Any, dtype: np.dtype[Any], surveyor_for: Callable[[int], Surveyor]
 ) -> tuple[Survey, Callable[[Choice], str | None]]:
-    """The survey of a Dask array, made where its blocks are, and a check of a choice there."""
+    """Surveys a Dask array on the workers; also returns a function that checks a choice there."""
     import dask
 
     size = data.size
@@ -269,7 +269,7 @@ def _survey_dask(
         )
     blocks = data.to_delayed().ravel().tolist()
     surveyor = surveyor_for(int(size))
-    # As one node of the graph, so that it is sent once.
+    # One node of the graph, so that it is sent only once.
     shared = dask.delayed(surveyor)
     parts = [dask.delayed(_survey_block)(shared, block, dtype) for block in blocks]
     while len(parts) > 1:
@@ -285,7 +285,7 @@ def _survey_dask(
     return survey, check
 
 
-# Tasks of workers, which find them by name.
+# Tasks for workers, which import them by name.
 
 
 def _native(block: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

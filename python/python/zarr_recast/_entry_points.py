@@ -1,7 +1,7 @@
-"""What zarr's registry finds under this package's entry points.
+"""The entry points of this package for zarr's registry.
 
-Two classes for one codec make zarr warn unless its configuration chooses. So ours are there only if
-it chooses them, and zarr's own classes, which it has already, stand in their place otherwise.
+If a codec has two classes, zarr warns unless its configuration chooses one. So these names are this
+package's classes only if the configuration chooses them, and otherwise zarr's own classes.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class CastError(ValueError):
         return _restore, (str(self), dict(self.__dict__))
 
 
-# Where users find it, and what tracebacks call it.
+# The public module, which tracebacks show.
 CastError.__module__ = "zarr_recast"
 
 
@@ -53,11 +53,11 @@ def _restore(message: str, details: dict[str, Any]) -> CastError:
 
 
 _FLAG = re.compile(r"--([a-z][a-z0-9-]*)")
-# Flags with which Python's parameters do not share their names.
+# Flags whose names differ from Python's parameters.
 _PARAMETERS = {"nan-to": "nan", "no-nan": "nan=None"}
 
 
 def pack_error(text: str) -> ValueError:
-    """What recast-pack refuses, with Python's parameters in the place of flags."""
+    """An error of recast-pack, with Python's parameters instead of flags."""
     name = lambda flag: _PARAMETERS.get(flag[1], flag[1].replace("-", "_"))  # noqa: E731
     return ValueError(_FLAG.sub(name, text))

@@ -16,7 +16,7 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Report:
-    """What a job did. ``details`` has everything, as ``recast … --json`` prints it."""
+    """The report of a job. ``details`` has everything that ``recast … --json`` prints."""
 
     details: dict[str, Any] = field(repr=False)
 
@@ -28,7 +28,7 @@ class Report:
 
 @dataclass(frozen=True)
 class PackReport(Report):
-    """What packing an array did.
+    """The report of packing an array.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class PackReport(Report):
     range, storable_range : list or None
         Smallest and largest value of the array, and those that the codecs can store.
     ratio : float or None
-        The bytes of all elements over those of the stored chunks.
+        The bytes of all elements divided by those of the stored chunks.
     counts, bytes, error : dict
-        How many elements are what; sizes; the largest and the mean errors, and the bound.
+        Counts of elements; sizes; the largest and the mean errors, and the bound.
     dry_run : bool
         Whether nothing was written.
     """
@@ -66,7 +66,7 @@ class PackReport(Report):
 
 @dataclass(frozen=True)
 class FromCfReport(Report):
-    """What became of an array that CF's attributes packed.
+    """The report of an array that CF's attributes packed.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class FromCfReport(Report):
     bit_identical : bool
         Whether all values are those of CF's arithmetic, bit for bit.
     warnings : list of str
-        What a reader should know.
+        Warnings for readers.
     dry_run : bool
         Whether nothing was written.
     """
@@ -98,7 +98,7 @@ class FromCfReport(Report):
 
 @dataclass(frozen=True)
 class GroupReport(Report):
-    """What packing a group did.
+    """The report of packing a group.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class GroupReport(Report):
     packed : dict
         By path, the `PackReport` or `FromCfReport` of each array that was packed.
     copied : dict
-        By path, why an array was not.
+        By path, why an array was not packed.
     dry_run : bool
         Whether nothing was written.
     """
@@ -126,7 +126,7 @@ class VerifyReport(Report):
     Attributes
     ----------
     failure : str or None
-        Why the second is not within the tolerance, naming the first and the worst element.
+        Why the second is not within the tolerance, with the first and the worst element.
     """
 
     failure: str | None
@@ -155,8 +155,8 @@ def pack(
 ) -> PackReport | FromCfReport | GroupReport:
     """Pack a stored Zarr array or group, as the command ``recast pack`` does.
 
-    Every element is decoded again as it is written, and compared. The GIL is released; Ctrl-C ends the
-    job, and nothing is left behind then.
+    Every element is decoded and compared when it is written. The GIL is released. Ctrl-C ends the job
+    and leaves nothing behind.
 
     Parameters
     ----------
@@ -164,18 +164,18 @@ def pack(
         The array or group to read, of any version of Zarr, and the one to write: directories; ``source``
         may be a zip file.
     overwrite : bool
-        Whether what is at ``target`` is replaced, once the new array is whole.
+        Whether to replace an array at ``target``, once the new one is complete.
     dry_run : bool
-        Whether nothing is written, and the report says what would be.
+        Whether to write nothing and report what would be written.
     threads : int, optional
         Threads to work with; by default one for each processor.
     max_memory : int, optional
-        Bytes that chunks in work may take.
+        Bytes that the chunks being processed may take.
     **options
         The flags of ``recast pack``, with underscores: ``max_abs_error``, ``max_rel_error``,
         ``precision``, ``data_type``, ``range``, ``missing``, ``from_cf``, ``compressor``,
-        ``shard_codecs`` and the others. Of a group, each may be a dictionary by the paths of arrays;
-        a bound that an array has of its own takes the place of one for all, of whatever kind.
+        ``shard_codecs`` and the others. For a group, each may be a dictionary by the paths of arrays;
+        an array's own bound of any kind replaces the one for all.
 
     Returns
     -------
@@ -184,8 +184,8 @@ def pack(
     Raises
     ------
     ValueError
-        Options that make no sense; an array that cannot be read or kept within the bound; an output
-        that cannot be written. The text names the place and a way out.
+        Invalid options; an array that cannot be read or kept within the bound; an output that cannot be
+        written. The text names the place and a way out.
     """
     names = {name for value in options.values() if isinstance(value, Mapping) for name in value}
     request = {
@@ -235,7 +235,7 @@ def verify(
     Raises
     ------
     ValueError
-        What cannot be read or compared.
+        An array or group that cannot be read or compared.
     """
     request = {
         "job": "verify",

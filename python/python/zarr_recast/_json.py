@@ -11,7 +11,7 @@ import numpy as np
 
 
 def scalar_json(value: object, place: str) -> int | float | str:
-    """A number or a string as it stands in JSON, where NaN and the infinities are strings."""
+    """A number or a string as JSON text, in which NaN and the infinities are strings."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):

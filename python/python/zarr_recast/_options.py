@@ -1,4 +1,4 @@
-"""How arrays are packed: keyword arguments, for one array or by variable, as options of recast-pack."""
+"""Converts keyword arguments, for one array or by variable, to options of recast-pack."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ import numpy as np
 
 from ._json import scalar_json
 
-# What says how far values may be off.
+# The arguments that bound the error.
 GOALS = ("max_abs_error", "max_rel_error", "precision")
-# The ways to say how an array is packed; those in a row go together.
+# The ways to say how an array is packed; those in one row go together.
 _WAYS = (*((goal,) for goal in GOALS), ("auto",), ("scale", "offset"), ("from_cf",))
 
 
 def by_name(
     names: Iterable[str], floats: Iterable[str], arguments: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """The arguments for each variable of a dataset that is to be packed.
+    """The arguments for each variable of a dataset that will be packed.
 
-    A plain value is for all floating-point variables; a mapping is for those that it names. Variables
-    for which there is no bound are left out.
+    A plain value applies to all floating-point variables, a mapping to those that it names. Variables
+    without a bound are left out.
     """
     names = list(names)
     for argument, value in arguments.items():
         unknown = [name for name in value if name not in names] if isinstance(value, Mapping) else []
         if unknown:
             raise ValueError(
-                f"{argument} names {unknown[0]!r}, which is no variable of the dataset; there are "
+                f"{argument} names {unknown[0]!r}, which is not a variable of the dataset; the "
+                "variables are "
                 f"{', '.join(map(repr, names))}"
             )
     goals = {goal: arguments.get(goal) for goal in GOALS}
@@ -51,7 +52,7 @@ def by_name(
 def of_one(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments for one variable or array: its own, by name, and those for all.
 
-    Its own way to say how it is packed takes the place of another that is for all.
+    Its own way to say how it is packed replaces the one for all.
     """
     own = {
         argument: value[name]
@@ -64,7 +65,7 @@ def of_one(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def for_all(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that are for all variables or arrays."""
+    """The arguments for all variables or arrays."""
     return {key: value for key, value in arguments.items() if not isinstance(value, Mapping)}
 
 

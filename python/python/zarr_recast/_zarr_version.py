@@ -9,7 +9,7 @@ _LEAST = (3, 4, 2)
 
 
 def require_zarr() -> None:
-    """Raise an ImportError of one sentence unless zarr-python is there, and recent enough."""
+    """Raise an ImportError of one sentence unless zarr-python is installed and recent enough."""
     try:
         found = version("zarr")
     except PackageNotFoundError:

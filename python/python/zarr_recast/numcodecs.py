@@ -26,9 +26,9 @@ def register() -> None:
 class FixedScaleOffset(numcodecs.FixedScaleOffset):  # type: ignore[misc]
     """``numcodecs.FixedScaleOffset`` with the same parameters, configuration and elements.
 
-    From floats to integers and back it runs in one pass, without arrays between; other data types
-    numcodecs does by itself. As there, what is beyond the range of the encoded type wraps; but a NaN or
-    an infinity, for which numcodecs stores some number, is a `zarr_recast.CastError`.
+    From floats to integers and back, it runs in one pass without intermediate arrays; numcodecs itself
+    handles other data types. As in numcodecs, values out of range for the encoded type wrap. But a NaN
+    or an infinity, for which numcodecs stores some number, raises `zarr_recast.CastError`.
 
     Examples
     --------

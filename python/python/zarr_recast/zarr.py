@@ -1,6 +1,6 @@
 """``cast_value`` and ``scale_offset`` for zarr-python.
 
-The classes take the place of those in ``zarr.codecs`` with the same arguments and the same JSON; see
+The classes replace those in ``zarr.codecs``, with the same arguments and the same JSON; see
 `register`. Importing this module needs zarr-python 3.4.2 or later.
 """
 
@@ -75,7 +75,7 @@ def _chain(data_type: str, *codecs: str) -> Chain:
 
 @lru_cache(maxsize=256)
 def _check_fill(dtype: np.dtype[Any], codecs: tuple[str, ...], fill: bytes, check: str) -> None:
-    """Raise for a fill value that does not come back from the codecs, or warn of it."""
+    """Raise an error for a fill value that does not survive the codecs, or warn of it."""
     value = np.frombuffer(fill, dtype)[0]
     chain = Chain(dtype, f"[{','.join(codecs)}]", value, fill_check=check)
     for diagnostic in chain.diagnostics:
@@ -89,7 +89,7 @@ def _encoded_fill(dtype: np.dtype[Any], data_type: str, codec: str, fill: bytes)
 
 @dataclass(frozen=True)
 class _Before:
-    """The codecs of this module that stand directly before one, the last of them, and what reaches the first."""
+    """The codecs of this module directly before one: the last of them, and the input of the first."""
 
     dtype: np.dtype[Any]
     fill: bytes
@@ -97,7 +97,7 @@ class _Before:
     last: _RecastCodec
 
 
-# The attribute with it of an `ArraySpec` that a codec hands on.
+# The attribute of an `ArraySpec` in which a codec passes it on.
 _BEFORE = "_zarr_recast_before"
 
 
@@ -116,7 +116,7 @@ def _decode_into(data_type: str, codecs: tuple[str, ...], array: Any, decoded: A
 
 
 def _in_chunk(error: CastError, shape: tuple[int, ...], has_no_room: bool) -> CastError:
-    """The same error, where a codec knows the chunk by its shape only."""
+    """The same error for a codec that knows only the shape of the chunk."""
     text = str(error).replace(": ", f" of a chunk of shape {shape}: ", 1)
     if has_no_room:
         text += (
@@ -127,10 +127,10 @@ def _in_chunk(error: CastError, shape: tuple[int, ...], has_no_room: bool) -> Ca
 
 
 class NDBuffer(cpu.NDBuffer):
-    """A block of memory into which chunks are decoded, without an array between.
+    """A block of memory into which chunks are decoded directly.
 
-    ``register(fast_reads=True)`` makes zarr create results in it. It is ``zarr.buffer.cpu.NDBuffer``
-    otherwise.
+    ``register(fast_reads=True)`` makes zarr create results in it. In all else it is
+    ``zarr.buffer.cpu.NDBuffer``.
     """
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -140,10 +140,10 @@ class NDBuffer(cpu.NDBuffer):
 
 
 class _Deferred(NDBuffer):
-    """A chunk on which codecs are still to be run, which is done when its elements are asked for.
+    """A chunk whose codecs run when its elements are needed.
 
-    So codecs that follow each other run in one pass, without an array between them. Several threads may
-    ask at once: each runs the codecs, and all see the same elements.
+    So successive codecs run in one pass, without intermediate arrays. Several threads may use it at
+    once: each runs the codecs, and all see the same elements.
     """
 
     def __init__(self, array: Any) -> None:
@@ -161,7 +161,7 @@ class _Deferred(NDBuffer):
         codecs: tuple[str, ...],
         decoded: np.dtype[Any] | None,
     ) -> _Deferred:
-        """The chunk that comes of another one, by decoding it if there is a decoded data type."""
+        """The result of a codec for another chunk; it decodes if there is a decoded data type."""
         chunk = cls(None)
         chunk.before, chunk.data_type, chunk.codecs, chunk._decoded = before, data_type, codecs, decoded
         return chunk
@@ -179,7 +179,7 @@ class _Deferred(NDBuffer):
     @property
     def _data(self) -> Any:
         before = self.before
-        # It is let go only after there is a result.
+        # It is released only after there is a result.
         if self._result is None:
             array = before.as_ndarray_like()
             if self._decoded is None:
@@ -192,7 +192,7 @@ class _Deferred(NDBuffer):
         return self._result
 
     def decode_to(self, array: Any, key: Any) -> bool:
-        """Decode into a part of an array; false if the chunk has to be copied there instead."""
+        """Decode into a part of an array; false if the chunk must be copied there instead."""
         before = self.before
         if before is None or self._decoded is None:
             return False
@@ -205,7 +205,7 @@ class _Deferred(NDBuffer):
         return True
 
     def __getitem__(self, key: Any) -> Any:
-        """A part of the chunk; all of it stays to be decoded."""
+        """A part of the chunk; the whole chunk stays undecoded."""
         before = self.before
         if before is not None and self._decoded is not None and _are_slices(key):
             shape = before.shape
@@ -221,22 +221,22 @@ def _are_slices(key: Any) -> bool:
 
 @dataclass(frozen=True)
 class _RecastCodec(ArrayArrayCodec):
-    """What the two codecs share: all but their configuration."""
+    """The common part of the two codecs: everything but their configuration."""
 
     is_fixed_size = True
     _name: ClassVar[str]
 
     # The metadata in JSON.
     _json: str = field(init=False, repr=False, compare=False)
-    # What to do about a fill value that does not come back: a codec made for a new array enforces,
-    # one read from metadata reports, as the data are there already.
+    # How to treat a fill value that does not survive: a codec for a new array enforces, one read from
+    # metadata reports, because the data already exist.
     _fill_check: str = field(init=False, repr=False, compare=False, default="enforce")
-    # The data type that reaches this codec in its array, once that is known.
+    # The data type that reaches this codec in its array, once it is known.
     _source: str | None = field(init=False, repr=False, compare=False, default=None)
-    # Whether a codec of this module follows directly, and whether one stands directly before.
+    # Whether codecs of this module come directly after and directly before.
     _is_followed: bool = field(init=False, repr=False, compare=False, default=False)
     _follows: bool = field(init=False, repr=False, compare=False, default=False)
-    # The last specification of a chunk, and what it becomes.
+    # The last specification of a chunk, and its encoded form.
     _resolved: tuple[ArraySpec, ArraySpec] | None = field(
         init=False, repr=False, compare=False, default=None
     )
@@ -284,7 +284,7 @@ class _RecastCodec(ArrayArrayCodec):
             native, fill = _native_fill(array_spec)
             _check_fill(native, (self._json,), fill, self._fill_check)
         else:
-            # With the codecs before it, so that an error names the fill value as it was given.
+            # With the codecs before it, so that an error names the original fill value.
             before.last._set(_is_followed=True)
             codecs = (*before.codecs, self._json)
             _check_fill(before.dtype, codecs, before.fill, self._fill_check)
@@ -299,8 +299,8 @@ class _RecastCodec(ArrayArrayCodec):
     ) -> None:
         """Check the configuration against a data type.
 
-        Once the codec is bound, that is the data type it is bound to: zarr validates all codecs
-        against the array's data type too, even those that another one reaches.
+        A bound codec uses the data type it is bound to: zarr validates all codecs against the array's
+        data type, even if another type reaches them.
         """
         if self._source is None:
             _chain(self._check(dtype), self._json)
@@ -317,8 +317,8 @@ class _RecastCodec(ArrayArrayCodec):
             data_type = chunk_spec.dtype.to_json(zarr_format=3)
             fill_value = _encoded_fill(native, data_type, self._json, fill)
         except ValueError:
-            # zarr tries the codecs inside a shard with 0 in place of the array's fill value, which is checked
-            # when they are bound.
+            # zarr tests the codecs inside a shard with 0 instead of the array's fill value, which is
+            # checked when they are bound.
             fill_value = target.default_scalar()
         resolved = replace(chunk_spec, dtype=target, fill_value=fill_value)
         if self._source is not None:
@@ -356,7 +356,7 @@ class _RecastCodec(ArrayArrayCodec):
         _decode_into(data_type, codecs, array, decoded)
         return buffer.from_ndarray_like(decoded)
 
-    # Batches too are done in place: a task for each chunk would cost as much as its elements.
+    # Batches are processed here too: a task for each chunk would cost as much as its elements.
     async def encode(
         self, chunks_and_specs: Iterable[tuple[NDBuffer | None, ArraySpec]]
     ) -> Iterable[NDBuffer | None]:
@@ -386,7 +386,7 @@ def _native_fill(spec: ArraySpec) -> tuple[np.dtype[Any], bytes]:
 
 
 def _is_same(one: ArraySpec, other: ArraySpec) -> bool:
-    """Whether two specifications are of chunks of one array, without comparing what they share."""
+    """Whether two specifications are for chunks of one array, without comparing their common parts."""
     return one is other or (
         one.shape == other.shape
         and one.dtype is other.dtype
@@ -406,7 +406,7 @@ def _is_zero(value: Scalar) -> bool:
 
 
 class _Absent(int):
-    """A parameter that is not given: the number that changes nothing, and not written."""
+    """A parameter that is not given: a neutral number that is not written."""
 
 
 @dataclass(frozen=True)
@@ -454,13 +454,13 @@ class ScaleOffset(_RecastCodec):
         return source
 
     def compute_encoded_size(self, input_byte_length: int, _chunk_spec: ArraySpec) -> int:
-        """As many bytes as there were."""
+        """The same number of bytes."""
         return input_byte_length
 
 
 @dataclass(frozen=True)
 class CastValue(_RecastCodec):
-    """Cast the elements to another data type, with choices for what does not fit.
+    """Cast the elements to another data type, with choices for values that do not fit.
 
     Parameters
     ----------
@@ -470,11 +470,11 @@ class CastValue(_RecastCodec):
         ``nearest-even``, ``towards-zero``, ``towards-positive``, ``towards-negative`` or
         ``nearest-away``.
     out_of_range : str, optional
-        ``clamp``, or ``wrap`` for an integer ``data_type``; without it a value out of range is a
+        ``clamp``, or ``wrap`` for an integer ``data_type``; without it a value out of range raises
         `zarr_recast.CastError`.
     scalar_map : mapping, optional
         ``encode`` and ``decode``, each pairs of input and output, or a mapping. The first pair whose
-        input equals an element decides it.
+        input equals an element counts.
     """
 
     _name = "cast_value"
@@ -549,7 +549,7 @@ class CastValue(_RecastCodec):
         return self.dtype
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
-        """As many elements as there were, of the other size."""
+        """The same number of elements, with the other size."""
         name = chunk_spec.dtype.to_json(zarr_format=3)
         if name not in DATA_TYPES:
             raise ValueError(
