@@ -300,7 +300,7 @@ fn cat_names_an_array_in_a_group() {
     }
     for array in ["../in.zarr/t2m", "", "deep//t2m"] {
         let error = recast(&["cat", &packed, array]).fails(1);
-        assert!(error.contains("no path of an array in a group"), "{error}");
+        assert!(error.contains("not the path of an array in a group"), "{error}");
     }
     let error = recast(&["cat", &packed]).fails(1);
     assert!(error.contains("name one of the arrays in it: deep, flag, lat"), "{error}");

@@ -217,7 +217,7 @@ fn an_array_whose_upload_was_killed_does_not_open_and_the_next_run_can_replace_i
     assert!(error.contains("no array here"), "{error}");
     let error = recast(&["pack", "-e", "0.01", &input, &output]).fails(1);
     assert!(error.contains("holds the objects of an unfinished run"), "{error}");
-    assert!(error.contains("--overwrite removes it"), "{error}");
+    assert!(error.contains("--overwrite removes them"), "{error}");
 
     // What the killed run has left on this machine goes away, too.
     let staged = || fs::read_dir(scratch.path()).unwrap().count();
@@ -273,7 +273,7 @@ fn what_cannot_be_removed_after_a_failure_is_named_and_does_not_open() {
     let output = url("gated/stuck/array.zarr");
     let gate = Gate::new("stuck", "refuse 5 remove");
     let error = recast(&["pack", "-e", "0.01", &text(&folder.input()), &output]).fails(1);
-    assert!(error.contains(&output) && error.contains("objects are left there"), "{error}");
+    assert!(error.contains(&output) && error.contains("objects that could not be removed are left there"), "{error}");
     gate.open();
     assert!(objects("gated/stuck/array.zarr").contains_key(Path::new(MARK)));
     let error = recast(&["info", &output]).fails(1);
