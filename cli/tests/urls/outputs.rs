@@ -273,7 +273,11 @@ fn what_cannot_be_removed_after_a_failure_is_named_and_does_not_open() {
     let output = url("gated/stuck/array.zarr");
     let gate = Gate::new("stuck", "refuse 5 remove");
     let error = recast(&["pack", "-e", "0.01", &text(&folder.input()), &output]).fails(1);
-    assert!(error.contains(&output) && error.contains("objects that could not be removed are left there"), "{error}");
+    assert!(
+        error.contains(&output)
+            && error.contains("objects that could not be removed are left there"),
+        "{error}"
+    );
     gate.open();
     assert!(objects("gated/stuck/array.zarr").contains_key(Path::new(MARK)));
     let error = recast(&["info", &output]).fails(1);

@@ -111,7 +111,7 @@ fn encode_zero(value_codecs: &[Codec], element_type: ElementType) -> bool {
     chain.is_ok_and(|chain| chain.encode(&Scalar::zero(element_type).to_ne_bytes()).is_ok())
 }
 
-/// Whether a type is one of NumPy's, which zarr-python supports itself.
+/// Whether a type is one of `NumPy`'s, which zarr-python supports itself.
 fn is_of_numpy(element_type: ElementType) -> bool {
     use ElementType::{
         Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
