@@ -22,17 +22,20 @@ const CHUNK: u32 = 1 << 14;
 /// Of the elements that fail, so many share one that is run by itself among passing ones.
 const FAILING: usize = 4096;
 
+/// To all other types in every rounding.
+fn casts() -> impl Iterator<Item = Cast> {
+    let targets = ElementType::ALL.iter().copied().filter(|&target| target != ElementType::Float32);
+    targets.flat_map(|target| {
+        Rounding::ALL.iter().map(move |&rounding| Cast::new(target).rounding(rounding))
+    })
+}
+
 /// To all types in the default rounding, and in every rounding to those that are cast to most.
-fn casts() -> Vec<Cast> {
+fn sampled_casts() -> Vec<Cast> {
     let many =
         [ElementType::UInt8, ElementType::Int16, ElementType::Float16, ElementType::BFloat16];
-    let targets = ElementType::ALL.iter().copied().filter(|&target| target != ElementType::Float32);
-    targets
-        .flat_map(|target| {
-            let roundings =
-                if many.contains(&target) { Rounding::ALL } else { &Rounding::ALL[..1] };
-            roundings.iter().map(move |&rounding| Cast::new(target).rounding(rounding))
-        })
+    casts()
+        .filter(|cast| many.contains(&cast.target) || cast.rounding == Rounding::ALL[0])
         .collect()
 }
 
@@ -172,11 +175,11 @@ fn compare(cast: &Cast, modes: &[Mode], first: u32, runs: &[Run]) -> Check {
 }
 
 #[test]
-#[ignore = "many minutes: 2^32 elements in 41 casts"]
+#[ignore = "many minutes: 2^32 elements in 125 casts"]
 fn every_f32_casts_as_the_reference_says() {
     let chunks: Vec<u32> = (0..=u32::MAX).step_by(CHUNK as usize).collect();
     let (start, mut total) = (Instant::now(), 0);
-    let casts = casts();
+    let casts: Vec<Cast> = casts().collect();
     for cast in &casts {
         let modes = modes(cast);
         let count = in_parallel(&chunks, |&first| {
@@ -197,7 +200,7 @@ fn every_f32_casts_as_the_reference_says() {
 fn a_sample_of_all_f32_casts_as_the_reference_says() {
     // One chunk in 2053, a prime, so that every exponent takes part.
     let chunks: Vec<u32> = (0..1 << 18).step_by(2053).map(|chunk| chunk * CHUNK).collect();
-    let casts = casts();
+    let casts = sampled_casts();
     assert_eq!(casts.len(), 25 + 4 * 4);
     for cast in &casts {
         let modes = modes(cast);
@@ -217,5 +220,89 @@ fn a_sample_of_all_f32_casts_as_the_reference_says() {
             }
             compare(cast, &modes, first, &found)
         });
+    }
+}
+
+/// The lowest 64 bits, in two's complement, of the integer that a finite value is rounded to.
+fn integer_bits(value: f32, rounding: Rounding) -> u64 {
+    let integer = match rounding {
+        Rounding::NearestEven => value.round_ties_even(),
+        Rounding::TowardsZero => value.trunc(),
+        Rounding::TowardsPositive => value.ceil(),
+        Rounding::TowardsNegative => value.floor(),
+        Rounding::NearestAway => value.round(),
+        other => unreachable!("{other} has no oracle here"),
+    };
+    // Every float32 is below 2^128.
+    let magnitude = integer.abs() as u128 as u64;
+    if integer < 0.0 { magnitude.wrapping_neg() } else { magnitude }
+}
+
+/// An element of an integer type: the lowest bits of an integer, extended to the bytes it is stored in.
+fn wrapped(integer: u64, target: ElementType) -> u64 {
+    let unused = 64 - target.bits();
+    if target.is_signed() {
+        ((integer << unused).cast_signed() >> unused).cast_unsigned()
+    } else {
+        integer << unused >> unused
+    }
+}
+
+/// Compares the chunks that begin with `firsts` in `wrap`, on every level, with the lowest bits of exact integers.
+fn compare_wrapped(rounding: Rounding, firsts: &[u32]) -> u64 {
+    let plan = |target, level| {
+        let cast = Cast::new(target).rounding(rounding).out_of_range(OutOfRange::Wrap);
+        Plan::builder(ElementType::Float32).cast(cast).level(level).build().unwrap()
+    };
+    let levels = Level::available();
+    let integers = ElementType::ALL.iter().copied().filter(|target| target.is_integer());
+    let targets: Vec<(ElementType, Vec<Plan>)> = integers
+        .map(|target| (target, levels.iter().map(|&level| plan(target, level)).collect()))
+        .collect();
+    in_parallel(firsts, |&first| {
+        let mut input = Vec::new();
+        extend(&mut input, first, first + (CHUNK - 1));
+        let is_finite = f32::from_bits(first).is_finite();
+        let bits = first..=first + (CHUNK - 1);
+        let integers: Vec<u64> =
+            bits.map(|bits| integer_bits(f32::from_bits(bits), rounding)).collect();
+        for (target, plans) in &targets {
+            let mut expected = Vec::new();
+            for &integer in &integers {
+                push(&mut expected, *target, wrapped(integer, *target), false);
+            }
+            let mut output = vec![0; expected.len()];
+            for plan in plans {
+                let found = plan.run(&input, &mut output);
+                // Neither infinities nor NaN are congruent to an integer.
+                let is_right = match found {
+                    Ok(()) => is_finite && output == expected,
+                    Err(RunError::Element(ref error)) => !is_finite && error.index == 0,
+                    Err(_) => false,
+                };
+                if !is_right {
+                    return Err(format!("{plan:?}: from {first:#x} on, {found:?}"));
+                }
+            }
+        }
+        Ok(u64::from(CHUNK) * targets.len() as u64)
+    })
+}
+
+#[test]
+#[ignore = "many minutes: 2^32 elements in 60 casts"]
+fn every_f32_wraps_to_the_lowest_bits_of_the_integer_it_is_rounded_to() {
+    let chunks: Vec<u32> = (0..=u32::MAX).step_by(CHUNK as usize).collect();
+    for &rounding in Rounding::ALL {
+        let count = compare_wrapped(rounding, &chunks);
+        println!("wrap {rounding}: {count} elements, on {:?}", Level::available());
+    }
+}
+
+#[test]
+fn a_sample_of_all_f32_wraps_to_the_lowest_bits_of_the_integer_it_is_rounded_to() {
+    let chunks: Vec<u32> = (0..1 << 18).step_by(2053).map(|chunk| chunk * CHUNK).collect();
+    for &rounding in Rounding::ALL {
+        compare_wrapped(rounding, &chunks);
     }
 }
