@@ -1,4 +1,4 @@
-//! `cast_value`: elements of another type.
+//! `cast_value`: casts elements to another type.
 
 use recast_kernels::{Cast, ElementType, OutOfRange, Rounding, Scalar, Step};
 use serde_json::{Map, Value};
@@ -16,9 +16,9 @@ pub struct CastValue {
     pub data_type: ElementType,
     /// How both directions round; `nearest-even` if it is absent.
     pub rounding: Option<Rounding>,
-    /// What both directions do with values out of range; absent in JSON if it is an error.
+    /// How both directions treat values out of range; absent in JSON for an error.
     pub out_of_range: OutOfRange,
-    /// Values that are not cast but replaced.
+    /// Values that are replaced instead of cast.
     pub scalar_map: Option<ScalarMap>,
     data_type_form: Form,
     envelope: Envelope,
@@ -164,7 +164,7 @@ impl CastValue {
     }
 }
 
-/// `wrap` cannot apply towards a float type, so there a value out of range is an error.
+/// `wrap` cannot apply to a float type; there, a value out of range is an error.
 fn allowed(out_of_range: OutOfRange, target: ElementType) -> OutOfRange {
     match out_of_range {
         OutOfRange::Wrap if !target.is_integer() => OutOfRange::Error,
@@ -227,7 +227,7 @@ fn read_pairs(node: &Node<'_>) -> Result<Pairs, MetadataError> {
     Ok(pairs)
 }
 
-/// Reads keys in the type that goes in and values in the type that comes out.
+/// Reads keys in the input type and values in the output type.
 fn bind_pairs(
     pairs: Option<&Pairs>,
     source: ElementType,

@@ -1,4 +1,4 @@
-//! The codecs' metadata: what a configuration says, before it is bound to a data type.
+//! The codecs' metadata: configurations that are not yet bound to a data type.
 
 mod cast_value;
 mod numcodecs;
@@ -22,8 +22,8 @@ const FIXED_SCALE_OFFSET: &str = "numcodecs.fixedscaleoffset";
 const AS_TYPE: &str = "numcodecs.astype";
 const NAMES: [&str; 4] = [CAST_VALUE, SCALE_OFFSET, FIXED_SCALE_OFFSET, AS_TYPE];
 
-/// The metadata of one codec. Optional fields stay optional and scalars keep their text, so that
-/// what was read is written again.
+/// The metadata of one codec. Optional fields stay optional and scalars keep their text, so that metadata are
+/// written as they were read.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Codec {
@@ -31,13 +31,13 @@ pub enum Codec {
     CastValue(CastValue),
     /// `scale_offset`.
     ScaleOffset(ScaleOffset),
-    /// `numcodecs.fixedscaleoffset`: read for the sake of existing data.
+    /// `numcodecs.fixedscaleoffset`, for existing data.
     FixedScaleOffset(FixedScaleOffset),
-    /// `numcodecs.astype`: read for the sake of existing data.
+    /// `numcodecs.astype`, for existing data.
     AsType(AsType),
 }
 
-/// How a codec was written around its configuration.
+/// The form of a codec around its configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Envelope {
     /// Just its name.
@@ -55,7 +55,7 @@ impl Default for Envelope {
 }
 
 impl Envelope {
-    /// The path of the configuration below that of the codec.
+    /// The path of the configuration, relative to the codec.
     fn configuration_path(self) -> &'static str {
         match self {
             Self::Filter => "",
@@ -93,7 +93,7 @@ pub(crate) struct BoundCodec {
     pub(crate) target: ElementType,
     pub(crate) encode: Vec<Step>,
     pub(crate) decode: Vec<Step>,
-    /// Advice for users of this codec.
+    /// What users of this codec should know.
     pub(crate) diagnostic: Option<Diagnostic>,
 }
 
@@ -116,7 +116,7 @@ impl Codec {
     /// ```
     ///
     /// # Errors
-    /// Another codec, an unknown or missing or ill-formed member, or `null`.
+    /// Another codec, an unknown, missing or ill-formed member, or `null`.
     pub fn from_json<'a>(json: impl Into<Json<'a>>) -> Result<Self, MetadataError> {
         Self::read(&Node::root("", json.into().text())?)
     }
@@ -134,7 +134,7 @@ impl Codec {
     /// Reads a filter of Zarr v2: `{"id": "fixedscaleoffset", …}` or `{"id": "astype", …}`.
     ///
     /// # Errors
-    /// Another filter, an unknown or missing or ill-formed member, or `null`.
+    /// Another filter, an unknown, missing or ill-formed member, or `null`.
     pub fn from_v2_filter<'a>(json: impl Into<Json<'a>>) -> Result<Self, MetadataError> {
         let json = json.into();
         let mut object = Node::root("", json.text())?.object("a filter: an object with an id")?;
@@ -156,7 +156,7 @@ impl Codec {
             let configuration = object.take("configuration");
             let must_understand =
                 object.take("must_understand").map(|node| node.boolean()).transpose()?;
-            // Checked before the members, so that another codec is not judged by these rules.
+            // Checked before the members, so that these rules are not applied to other codecs.
             Self::name_of(&name)?;
             object.finish(&["name", "configuration", "must_understand"])?;
             let envelope =
@@ -212,13 +212,13 @@ impl Codec {
         }
     }
 
-    /// Whether the codec exists for the sake of data that were written long ago.
+    /// Whether the codec exists only for old data.
     #[must_use]
     pub fn is_legacy(&self) -> bool {
         matches!(self, Self::FixedScaleOffset(_) | Self::AsType(_))
     }
 
-    /// The byte order of encoded elements that the metadata name: that of `astype` and `encode_dtype`.
+    /// The byte order of encoded elements in the metadata: that of `astype` and `encode_dtype`.
     pub(crate) fn encoded_byte_order(&self) -> Option<ByteOrder> {
         match self {
             Self::CastValue(_) | Self::ScaleOffset(_) => None,

@@ -1,5 +1,5 @@
-//! `numcodecs.fixedscaleoffset` and `numcodecs.astype`, in Zarr v2 and v3: read for the sake of
-//! existing data, and never chosen for new ones.
+//! `numcodecs.fixedscaleoffset` and `numcodecs.astype`, in Zarr v2 and v3: read for existing data, and never
+//! chosen for new data.
 
 use recast_kernels::{Cast, ElementType, FloatOverflow, OutOfRange, Rounding, Step};
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ use crate::fill_value::JsonScalar;
 use crate::json::{Node, Object, join};
 use crate::{Diagnostic, DiagnosticKind, MetadataError};
 
-/// A data type of Zarr v2 as it stands in metadata.
+/// A data type of Zarr v2 as in metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct NumpyType {
     text: String,
@@ -74,8 +74,8 @@ impl NumpyType {
 impl FixedScaleOffset {
     const KEYS: [&str; 4] = ["offset", "scale", "dtype", "astype"];
 
-    /// The codec that numcodecs calls `FixedScaleOffset(offset, scale, dtype, astype)`, its data types
-    /// as `NumPy` writes them.
+    /// The codec that numcodecs calls `FixedScaleOffset(offset, scale, dtype, astype)`, with data types as
+    /// `NumPy` strings.
     ///
     /// ```
     /// use zarr_recast::{Codec, FixedScaleOffset};
@@ -130,13 +130,13 @@ impl FixedScaleOffset {
         self.envelope.to_json(FIXED_SCALE_OFFSET, configuration)
     }
 
-    /// That of the elements it encodes to.
+    /// The byte order of encoded elements.
     pub(super) fn encoded_byte_order(&self) -> Option<ByteOrder> {
         self.astype.as_ref().or(self.dtype.as_ref())?.byte_order
     }
 
-    /// Encoding is `[scale_offset, cast_value(astype, wrap)]`, decoding what numcodecs does: integers
-    /// are divided as float64, and only the result is cast to the array's type.
+    /// Encoding is `[scale_offset, cast_value(astype, wrap)]`. Decoding follows numcodecs: integers are divided in
+    /// float64, and only the result is cast to the array's type.
     pub(super) fn bind(
         &self,
         source: ElementType,
@@ -177,8 +177,8 @@ impl FixedScaleOffset {
 impl AsType {
     const KEYS: [&str; 2] = ["encode_dtype", "decode_dtype"];
 
-    /// The codec that numcodecs calls `AsType(encode_dtype, decode_dtype)`, its data types as `NumPy`
-    /// writes them.
+    /// The codec that numcodecs calls `AsType(encode_dtype, decode_dtype)`, with data types as `NumPy`
+    /// strings.
     ///
     /// # Errors
     /// Not the string of a supported data type.
@@ -206,7 +206,7 @@ impl AsType {
         self.envelope.to_json(AS_TYPE, configuration)
     }
 
-    /// That of the elements it encodes to.
+    /// The byte order of encoded elements.
     pub(super) fn encoded_byte_order(&self) -> Option<ByteOrder> {
         self.encode_dtype.byte_order
     }
@@ -224,8 +224,7 @@ impl AsType {
     }
 }
 
-/// The cast that `NumPy` does: towards zero and modulo 2^N to an integer, to the nearest or infinity
-/// to a float.
+/// `NumPy`'s cast: to an integer, towards zero and modulo 2^N; to a float, to the nearest value or infinity.
 fn numpy_cast(target: ElementType) -> Cast {
     if target.is_integer() {
         Cast::new(target).rounding(Rounding::TowardsZero).out_of_range(OutOfRange::Wrap)

@@ -1,11 +1,11 @@
-//! The pairs of a scalar map, as text: there may be millions.
+//! The pairs of a scalar map, kept as text, because there may be millions.
 
 use std::fmt;
 
 use crate::JsonScalar;
 
-/// Pairs of input and output in the order of the metadata. They are kept as their JSON text, so a map takes
-/// no more memory than the document that it comes from.
+/// Pairs of input and output in the order of the metadata. They are kept as JSON text, so a map takes no more
+/// memory than its document.
 ///
 /// ```
 /// use zarr_recast::{JsonScalar, Pairs};
@@ -15,13 +15,13 @@ use crate::JsonScalar;
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Pairs {
-    /// The JSON texts of inputs and outputs by turns, each with a comma behind it.
+    /// The JSON texts of inputs and outputs in turn, each followed by a comma.
     text: String,
     len: usize,
 }
 
 impl Pairs {
-    /// No pairs, and room for so many bytes of JSON.
+    /// No pairs, with room for this many bytes of JSON.
     pub(super) fn with_room_for(bytes: usize) -> Self {
         Self { text: String::with_capacity(bytes), len: 0 }
     }
@@ -43,7 +43,7 @@ impl Pairs {
         self.push_texts(key.into().text(), value.into().text());
     }
 
-    /// Adds a pair of which each text is that of a [`JsonScalar`].
+    /// Adds a pair; each text is that of a [`JsonScalar`].
     pub(super) fn push_texts(&mut self, key: &str, value: &str) {
         for text in [key, value] {
             self.text.push_str(text);
@@ -52,7 +52,7 @@ impl Pairs {
         self.len += 1;
     }
 
-    /// Gives back the room that no pair has taken.
+    /// Releases unused memory.
     pub(super) fn shrink(&mut self) {
         self.text.shrink_to_fit();
     }
@@ -74,7 +74,7 @@ impl Pairs {
     }
 }
 
-/// The text in front of the first comma outside of a string, and what is behind that.
+/// The text before the first comma outside of a string, and the text after it.
 fn first_text(texts: &str) -> Option<(&str, &str)> {
     let (mut in_string, mut escaped) = (false, false);
     let end = texts.bytes().position(|byte| {
@@ -97,7 +97,7 @@ impl<K: Into<JsonScalar>, V: Into<JsonScalar>> FromIterator<(K, V)> for Pairs {
 /// The first pairs, as JSON.
 impl fmt::Debug for Pairs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Enough to know a map by.
+        /// Enough to recognise a map.
         const SHOWN: usize = 8;
         let mut list = f.debug_list();
         list.entries(self.texts().take(SHOWN).map(|(key, value)| format!("{key} → {value}")));

@@ -8,7 +8,7 @@ use crate::MetadataError;
 use crate::fill_value::JsonScalar;
 use crate::json::{Object, join};
 
-/// The configuration of `scale_offset`. A missing field is an operation that is not done.
+/// The configuration of `scale_offset`. Without a field, its operation is skipped.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScaleOffset {
     /// Subtracted when encoding, added when decoding.
@@ -21,7 +21,7 @@ pub struct ScaleOffset {
 impl ScaleOffset {
     const KEYS: [&str; 2] = ["offset", "scale"];
 
-    /// A codec that subtracts `offset` and multiplies by `scale`, each if it is given.
+    /// A codec that subtracts `offset` and multiplies by `scale`, if given.
     #[must_use]
     pub fn new(offset: Option<JsonScalar>, scale: Option<JsonScalar>) -> Self {
         Self { offset, scale, envelope: Envelope::default() }

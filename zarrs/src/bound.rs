@@ -241,7 +241,7 @@ pub(crate) fn encoded_data_type(
         .map_err(|error| other(error.to_string()))
 }
 
-/// The element type that zarrs' data type stands for.
+/// The element type of a data type of zarrs.
 fn element_type(data_type: &DataType) -> Result<ElementType, CodecError> {
     let name = data_type.name_v3().unwrap_or_default();
     data_type::from_json(&Value::from(&*name)).map_err(|error| CodecError::Other(error.to_string()))

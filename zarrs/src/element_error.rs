@@ -64,7 +64,7 @@ pub struct ElementError {
     /// The indices of the element in its chunk; for codecs inside a shard, in the chunk of the shard.
     pub at: Option<Vec<u64>>,
     /// The element, and why it cannot be converted. Its index counts the elements of one call of the
-    /// codec: a chunk, or the part of it that was asked for.
+    /// codec: a chunk, or the requested part of it.
     pub source: CastError,
 }
 

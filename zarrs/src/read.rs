@@ -90,7 +90,7 @@ fn rows<TStorage: ?Sized>(
         .collect()
 }
 
-/// Reads `row`, which lies in one row of chunks.
+/// Reads `row`, which is inside one row of chunks.
 fn read_row<T, TStorage>(
     array: &Array<TStorage>,
     codecs: &Codecs,

@@ -158,7 +158,7 @@ impl ArrayToBytesCodecTraits for WholeShards {
         fill_value: &FillValue,
         options: &CodecOptions,
     ) -> Result<ArrayBytes<'a>, CodecError> {
-        // Several threads share the chunks of a shard, and then their casts, too.
+        // With several threads, the chunks of a shard and their casts are shared between them.
         if options.concurrent_target() == 1
             && self.keeps_fill_value(data_type, fill_value)
             && let Ok(decoded) = self.decode_at_once(&bytes, shape, data_type, fill_value, options)

@@ -48,7 +48,7 @@ pub struct Errors {
     pub max: f64,
     /// Where that is, if any element is off at all.
     pub worst: Option<Found>,
-    /// The largest |decoded − original| / |original| of values other than 0, if a relative bound was asked for.
+    /// The largest |decoded − original| / |original| of values other than 0, if a relative bound was requested.
     pub max_relative: Option<f64>,
     /// Where that is, if any element is off at all.
     pub worst_relative: Option<Found>,

@@ -134,7 +134,7 @@ impl<'a> Chooser<'a> {
         (scalar.is_finite() && !scalar.is_zero()).then_some(scalar)
     }
 
-    /// Whether a value lies among the data.
+    /// Whether a value is in the range of the data.
     pub(super) fn is_within(&self, value: Scalar) -> bool {
         let Some((least, greatest)) = self.survey.to_store() else { return false };
         value.is_finite() && !is_less(value, least) && !is_less(greatest, value)

@@ -163,7 +163,7 @@ impl Grid {
         [coordinate(1), coordinate(0)]
     }
 
-    /// The cell in which an element lies.
+    /// The cell of an element.
     fn cell(&self, [row, column]: [u64; 2]) -> usize {
         let scaled = |coordinate: u64, side: usize| {
             u128::from(coordinate) * u128::from(self.cells[side]) / u128::from(self.extents[side])

@@ -53,14 +53,14 @@ pub enum UnpackedArray {
     Unpacked {
         /// Its path in the group.
         array: String,
-        /// What was done.
+        /// Its report.
         report: Box<UnpackReport>,
     },
     /// Its stored integers were written with CF's attributes.
     ToCf {
         /// Its path in the group.
         array: String,
-        /// What was done.
+        /// Its report.
         report: Box<ToCfReport>,
     },
     /// It has no value codecs, and was copied.
