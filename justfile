@@ -1,13 +1,13 @@
-# The dozen things that one does in a day; `just` lists them. Each is a line of cargo or a script, to be copied where `just`
-# is not installed (`cargo install just`).
+# Everyday commands; `just` lists them. Each is a line of cargo or a script, which can be copied if `just` is not
+# installed (`cargo install just`).
 
-# Lists what there is.
+# Lists the recipes.
 default:
     @just --list --unsorted
 
 # The programs are command (cli/), urls (cli/, with servers: see .ci/object_store.sh), library (pack/), arrays (zarrs/), zarr,
 # conformance and long_maps (tests/), and each file of kernels/tests. --workspace shares one build of all dependencies; -p
-# builds them once more, with fewer features.
+# builds them again with fewer features.
 #
 # One test program, some of its tests: `just test library missing`.
 test program *filter:
@@ -21,7 +21,7 @@ level level:
 test-all:
     cargo test --workspace
 
-# Formatting, circles of modules, and clippy, as CI has them.
+# Formatting, circles of modules, and clippy, as in CI.
 lint:
     cargo fmt --all --check
     bash .ci/circles.sh
@@ -56,7 +56,7 @@ figures folder:
     cargo build --release --bin recast
     python docs/figures.py target/release/recast {{ folder }} --write
 
-# What no CI run has time for: every float32 on every level, the whole matrix on NEON and under AddressSanitizer.
+# Tests that take too long for CI: every float32 on every level, the whole matrix on NEON and under AddressSanitizer.
 whole:
     cargo test --release -p recast-kernels --test every_f32 -- --ignored --nocapture
     RECAST_TEST_STRIDE=1 bash .ci/neon.sh
@@ -64,6 +64,6 @@ whole:
     RECAST_TEST_STRIDE=1 bash .ci/asan.sh
     cargo run --release --example soak -- --minutes 10
 
-# All that CI runs.
+# Everything that CI runs.
 ci:
     bash .ci/run

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# Sourced by what builds for aarch64 and runs it under qemu's user-mode emulation: installs a compiler with
-# the aarch64 standard library, a linker and the emulator where they are missing (Debian or Ubuntu, and root;
-# leaves what is installed), and sets $target and the variables that cargo reads.
+# Sourced by scripts that build for aarch64 and run under qemu's user-mode emulation. Installs a compiler with
+# the aarch64 standard library, a linker and the emulator if they are missing (on Debian or Ubuntu, as root), and
+# sets $target and the variables that cargo reads.
 target=aarch64-unknown-linux-gnu
 if ! [ -x /usr/bin/qemu-aarch64 ] || ! [ -x /usr/bin/aarch64-linux-gnu-g++ ] || ! [ -d /usr/lib/rustlib/$target ]; then
     dpkg --add-architecture arm64
@@ -11,7 +11,7 @@ if ! [ -x /usr/bin/qemu-aarch64 ] || ! [ -x /usr/bin/aarch64-linux-gnu-g++ ] || 
         gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 fi
 
-# Linked statically, so that the emulator needs no aarch64 system beside it.
+# Linked statically, so that the emulator needs no aarch64 system.
 export RUSTC=/usr/bin/rustc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Fails when a kernel has lost its vectors: counts the instructions per element of some kernels, which is
-# repeatable where times are not, and compares them with kernels/instructions.csv; a loop that is not
-# vectorised any more takes several times as many.
+# Fails when a kernel is no longer vectorised. Counts the instructions per element of some kernels, which unlike
+# times are repeatable, and compares them with kernels/instructions.csv; a loop without vectors takes several
+# times as many.
 #
 #   .ci/codegen.sh           compares
 #   .ci/codegen.sh --write   writes the table anew
@@ -17,13 +17,13 @@ tolerance=25 # per cent, for compilers differ
 counted="$(mktemp -d)"
 trap 'rm -rf "$counted"' EXIT
 
-# Instructions that running KERNEL some times takes at a level, with all that is around it.
+# The instructions of a program that runs KERNEL some times at a level.
 count_avx2() {
     RECAST_LEVEL=avx2 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" "$1" "$2" 2>&1 |
         awk '/Collected/ { print $NF }'
 }
 count_neon() {
-    # One instruction per block of the translator, and a line for each block that is run.
+    # One instruction per block of the translator, and a line for each executed block.
     RECAST_LEVEL=neon qemu-aarch64 "$one_by_one" -d nochain,exec -D /dev/fd/3 "$program" "$1" "$2" 3>&1 > /dev/null |
         grep -c '^Trace'
 }
@@ -33,7 +33,7 @@ count_kernels() {
     local less more
     echo "kernel,$1" > "$counted/$1"
     for kernel in $($run "$program"); do
-        # The difference leaves one run.
+        # The difference is one run.
         less="$("count_$1" "$kernel" 1)"
         more="$("count_$1" "$kernel" 2)"
         awk -v kernel="$kernel" -v less="$less" -v more="$more" \
@@ -46,7 +46,7 @@ if grep -qw avx2 /proc/cpuinfo; then
         apt-get update -q
         DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends valgrind
     }
-    # Without -p, for the features of dependencies that others are built with.
+    # Without -p, so that dependencies have the same features as in other builds.
     cargo build --quiet --profile bench --example run_kernel
     run='' program="${CARGO_TARGET_DIR:-target}/release/examples/run_kernel"
     count_kernels avx2
@@ -68,7 +68,7 @@ if [ "${1:-}" = --write ]; then
     exit 0
 fi
 
-# The table's kernels in its order, with its count and the one of now.
+# The table's kernels in its order, with its count and the current one.
 for level in avx2 neon; do
     [ -f "$counted/$level" ] || continue
     awk -F, -v level="$level" -v tolerance="$tolerance" -v table="$table" '

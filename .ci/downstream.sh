@@ -25,7 +25,7 @@ for minimum in "$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$manifest")" \
         exit 1
     fi
 done
-# The promised compiler, or else the oldest one that is here; .github/workflows/crates.yml has the promised one.
+# The promised compiler, or else the oldest one installed; .github/workflows/crates.yml has the promised one.
 for toolchain in "$promised" $(rustup toolchain list 2>/dev/null | grep -o '^1[0-9.]*' | sort -V); do
     if [ "$(printf '%s\n%s\n' "$promised" "$toolchain" | sort -V | head -1)" = "$promised" ] &&
         cargo "+$toolchain" --version 2>/dev/null; then

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The crates with features left out: each combination compiles without a warning, and the kernels without AVX-512 are
-# tested. Without `std`, the kernels are compiled for two targets that have no system (a Cortex-M4 and WebAssembly), and
-# a program that links them (kernels/tests/no_std) runs under node. Needs rustup; installs the targets, and node where there
-# is none (Debian or Ubuntu, as root).
+# The crates without some features: each combination compiles without a warning, and the kernels without AVX-512 are
+# tested. Without `std`, the kernels are compiled for two targets without a system (a Cortex-M4 and WebAssembly), and
+# a program that links them (kernels/tests/no_std) runs under node. Needs rustup; installs the targets, and node if it is
+# missing (on Debian or Ubuntu, as root).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
@@ -28,7 +28,7 @@ for features in "" avx512,small-types; do
     done
 done
 
-# A program with a panic handler and an allocator of its own, which `std` would clash with.
+# A program with a panic handler and an allocator of its own, which clash with `std`.
 manifest=kernels/tests/no_std/Cargo.toml
 cargo clippy --quiet --manifest-path "$manifest" --target wasm32-unknown-unknown -- -D warnings
 cargo build --quiet --release --manifest-path "$manifest" --target wasm32-unknown-unknown

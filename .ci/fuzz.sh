@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fuzzes every target for SECONDS (45 unless given) on the committed seeds and new inputs, two targets at a time:
-# .ci/fuzz.sh [SECONDS] [TARGET...]. Needs the nightly toolchain; installs cargo-fuzz if it is missing. What is
-# found stays in fuzz/artifacts, and new inputs in fuzz/corpus.
+# .ci/fuzz.sh [SECONDS] [TARGET...]. Needs the nightly toolchain; installs cargo-fuzz if it is missing. Findings
+# stay in fuzz/artifacts, and new inputs in fuzz/corpus.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Reading from URLs and writing to them, tried on servers on the loopback interface: an S3 server (moto, from
+# Tests reading from URLs and writing to them with servers on the loopback interface: an S3 server (moto, from
 # PyPI) and a web server, without and with TLS. Installs moto into a virtual environment, once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,7 +9,7 @@ scratch="$(mktemp -d)"
 servers=()
 trap 'kill "${servers[@]}" 2> /dev/null || true; rm -rf "$scratch"' EXIT
 
-# moto[server] would bring what all of its services need; S3 needs only this.
+# moto[server] installs the dependencies of all services; S3 needs only these.
 if ! "$venv/bin/python" -c 'import boto3, flask, flask_cors, moto' 2> /dev/null; then
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet --disable-pip-version-check 'moto[s3]>=5.1' flask flask-cors
@@ -70,7 +70,7 @@ mkdir "$scratch/files"
 "$venv/bin/python" -m http.server --bind 127.0.0.1 --directory "$scratch/files" "$http_port" \
     > "$scratch/http.log" 2>&1 &
 servers+=($!)
-# With TLS: a certificate for localhost, and nothing else, by an authority that nobody knows yet.
+# With TLS: a certificate for localhost, and nothing else, by an authority that is not trusted yet.
 https_port="$(port)"
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=recast test authority" \
     -keyout "$scratch/ca.key" -out "$scratch/ca.pem" 2> /dev/null
@@ -93,7 +93,7 @@ servers+=($!)
 
 export AWS_ENDPOINT_URL="http://127.0.0.1:$s3_port" AWS_ALLOW_HTTP=true AWS_REGION=us-east-1
 export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
-# What this machine may have set for itself.
+# Settings that this machine may have.
 unset SSL_CERT_FILE SSL_CERT_DIR AWS_PROFILE AWS_SESSION_TOKEN AWS_SKIP_SIGNATURE HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy
 
 # An array of Zarr v2, and a group of Zarr v3 with consolidated metadata: the same files on disk, behind
@@ -159,5 +159,5 @@ export RECAST_TEST_HTTP="http://127.0.0.1:$http_port"
 export RECAST_TEST_HTTPS="https://localhost:$https_port"
 export RECAST_TEST_CA="$scratch/ca.pem"
 export RECAST_TEST_S3="s3://bucket/some"
-# Not optimised: the feature changes most dependencies, which would be optimised once more for a few chunks.
+# Not optimised: the feature changes most dependencies, and optimising them again does not pay for a few chunks.
 CARGO_PROFILE_DEV_DEBUG=false cargo test --profile dev -p zarr-recast-cli --features object-store --test urls

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The kernels' tests where pointers have 32 bits (i686) and where bytes come in the other order (s390x,
-# under qemu's user-mode emulation; with the conformance vectors). Needs rustup, and Debian or Ubuntu
-# and root to install linkers and the emulator; leaves what is installed.
+# The kernels' tests with 32-bit pointers (i686) and with big-endian bytes (s390x, under qemu's user-mode
+# emulation; with the conformance vectors). Needs rustup, and root on Debian or Ubuntu to install linkers and
+# the emulator.
 #
 # i686 runs every 15th of each test's jobs, s390x every 60th; RECAST_TEST_STRIDE=1 .ci/portable.sh runs
 # all.
@@ -17,7 +17,7 @@ if ! [ -x /usr/bin/qemu-s390x ] || ! [ -x /usr/bin/s390x-linux-gnu-gcc ] ||
 fi
 rustup target add i686-unknown-linux-gnu s390x-unknown-linux-gnu
 
-# Linked statically, so that neither needs a system of its own.
+# Linked statically, so that neither needs another system.
 export CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_LINKER=i686-linux-gnu-gcc
 export CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
 export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc

