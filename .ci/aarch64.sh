@@ -5,9 +5,7 @@
 target=aarch64-unknown-linux-gnu
 if ! [ -x /usr/bin/qemu-aarch64 ] || ! [ -x /usr/bin/aarch64-linux-gnu-g++ ] || ! [ -d /usr/lib/rustlib/$target ]; then
     dpkg --add-architecture arm64
-    apt-get update -q
-    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
-        rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64 \
+    sh .ci/install.sh rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64 \
         gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 fi
 

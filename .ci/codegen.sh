@@ -42,10 +42,7 @@ count_kernels() {
 }
 
 if grep -qw avx2 /proc/cpuinfo; then
-    command -v valgrind > /dev/null || {
-        apt-get update -q
-        DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends valgrind
-    }
+    command -v valgrind > /dev/null || sh .ci/install.sh valgrind
     # Without -p, so that dependencies have the same features as in other builds.
     cargo build --quiet --profile bench --example run_kernel
     run='' program="${CARGO_TARGET_DIR:-target}/release/examples/run_kernel"

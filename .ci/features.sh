@@ -32,10 +32,7 @@ done
 manifest=kernels/tests/no_std/Cargo.toml
 cargo clippy --quiet --manifest-path "$manifest" --target wasm32-unknown-unknown -- -D warnings
 cargo build --quiet --release --manifest-path "$manifest" --target wasm32-unknown-unknown
-if ! command -v node >/dev/null; then
-    apt-get update -q
-    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends nodejs
-fi
+command -v node > /dev/null || sh .ci/install.sh nodejs
 node kernels/tests/no_std/run.js "$CARGO_TARGET_DIR/wasm32-unknown-unknown/release/recast_no_std.wasm"
 
 # Every pair of types, on the levels that are left.

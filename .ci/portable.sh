@@ -10,10 +10,7 @@ cd "$(dirname "$0")/.."
 
 if ! [ -x /usr/bin/qemu-s390x ] || ! [ -x /usr/bin/s390x-linux-gnu-gcc ] ||
     ! [ -x /usr/bin/i686-linux-gnu-gcc ]; then
-    apt-get update -q
-    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
-        gcc-i686-linux-gnu libc6-dev-i386-cross \
-        gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user
+    sh .ci/install.sh gcc-i686-linux-gnu libc6-dev-i386-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user
 fi
 rustup target add i686-unknown-linux-gnu s390x-unknown-linux-gnu
 
