@@ -24,6 +24,7 @@ from zarr_recast.zarr import CastValue, ScaleOffset
 N = 65_536
 TYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 TYPES += ["float16", "float32", "float64"]
+CLASSES = {"integer": TYPES[:8], "float16": TYPES[8:9], "float32 or float64": TYPES[9:]}
 ROUNDINGS = [
     "nearest-even",
     "towards-zero",
@@ -51,6 +52,11 @@ def row(what, ours, theirs, ratio):
 
 def micros(seconds):
     return f"{seconds * 1e6:.2f} µs" if seconds < 1e-4 else f"{seconds * 1e3:.2f} ms"
+
+
+def kind(name):
+    """The class of a type, of CLASSES."""
+    return next(key for key, names in CLASSES.items() if name in names)
 
 
 def overhead():
@@ -99,6 +105,13 @@ def cast_value_pairs(quick):
                 ratio = measure(40)
             ratios[source, target, rounding, mode, entries is not None] = ratio
     geomean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+    for source, target in itertools.product(CLASSES, CLASSES):
+        logs = [
+            math.log(ratio)
+            for case, ratio in ratios.items()
+            if (kind(case[0]), kind(case[1])) == (source, target)
+        ]
+        row(f"… {source} → {target}, {len(logs)} cases", "", "", math.exp(sum(logs) / len(logs)))
     slowest, least = min(ratios.items(), key=lambda item: item[1])
     what = f"cast_value_rs, {len(ratios)} cases: geometric mean"
     row(what, "", "", geomean)
