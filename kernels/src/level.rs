@@ -201,7 +201,7 @@ impl<K: Kernel> WithSimd for Vectorize<K> {
 
     fn with<S: Simd>(self, simd: S) -> Stage {
         let work = Box::new(Vectorized { simd, kernel: self.0 });
-        Stage { work, sizes: K::SIZES, refuses: K::REFUSES }
+        Stage { work, sizes: K::SIZES, can_fail: K::CAN_FAIL }
     }
 }
 

@@ -58,7 +58,7 @@ mod level;
 mod map_index;
 #[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(dead_code))]
 mod ops;
-mod past_caches;
+mod non_temporal;
 #[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(dead_code))]
 mod pipeline;
 mod plan;

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 
 use crate::simd::{I8s, I16s, Simd};
-use crate::stages::{LANES, Run, Stage};
+use crate::stages::{GRANULE, Run, Stage};
 
 /// What becomes of a group of elements.
 pub(crate) trait Body<S: Simd>: Copy + Send + Sync + 'static {
@@ -43,7 +43,7 @@ pub(crate) fn stage<S: Simd, B: Body<S>>(simd: S, body: B) -> Stage {
     Stage {
         work: Box::new(Pipeline { simd, body }),
         sizes: B::SIZES,
-        refuses: size_of::<B::Fail>() > 0,
+        can_fail: size_of::<B::Fail>() > 0,
     }
 }
 
@@ -69,7 +69,7 @@ fn run<S: Simd, B: Body<S>>(
 ) -> bool {
     const {
         assert!(
-            LANES.is_multiple_of(S::GROUPS * S::BYTES),
+            GRANULE.is_multiple_of(S::GROUPS * S::BYTES),
             "a run is a whole number of iterations"
         );
     };
@@ -402,8 +402,8 @@ pub(crate) struct Retry {
 impl Retry {
     /// The stage of both.
     pub(crate) fn stage(self) -> Stage {
-        let (sizes, refuses) = (self.general.sizes, self.general.refuses);
-        Stage { work: Box::new(self), sizes, refuses }
+        let (sizes, can_fail) = (self.general.sizes, self.general.can_fail);
+        Stage { work: Box::new(self), sizes, can_fail }
     }
 }
 

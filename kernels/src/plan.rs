@@ -12,7 +12,7 @@ use crate::bind;
 use crate::float_environment::in_default_environment;
 use crate::level::CACHE_LINE;
 use crate::map_index::MapIndex;
-use crate::past_caches::PastCaches;
+use crate::non_temporal::NonTemporalStores;
 use crate::stages::{self, Stage};
 use crate::{
     Affine, BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
@@ -234,7 +234,7 @@ impl Plan {
         self.check_lengths(input.len(), output.len())?;
         in_default_environment((input, output), |(input, output)| {
             if self.target().size() > self.source().size() && output.len() >= STREAMED_BYTES {
-                self.run_past_caches(input, output)
+                self.run_non_temporal(input, output)
             } else {
                 self.run_blocks(input, output)
             }
@@ -267,9 +267,8 @@ impl Plan {
         Ok(())
     }
 
-    /// As `run_blocks`, for a long output: what the caches do not hold is not read into them to be
-    /// written.
-    fn run_past_caches(
+    /// As `run_blocks`, for a long output: it is not read into the caches before it is written.
+    fn run_non_temporal(
         &self,
         input: &[u8],
         output: &mut [MaybeUninit<u8>],
@@ -285,7 +284,7 @@ impl Plan {
         let (first_input, input) = input.split_at(before * source.size());
         let (first_output, output) = output.split_at_mut(start);
         self.run_blocks(first_input, first_output)?;
-        let past_caches = PastCaches::new();
+        let stores = NonTemporalStores::new();
         let mut gathered = [MaybeUninit::uninit(); GATHERED];
         let inputs = input.chunks(block * source.size());
         for (number, (input, output)) in inputs.zip(output.chunks_mut(GATHERED)).enumerate() {
@@ -295,7 +294,7 @@ impl Plan {
                 continue;
             }
             // SAFETY: `run_all` initialises its output, which has as many elements as the input.
-            past_caches.write(unsafe { stages::assume_init(gathered) }, output);
+            stores.write(unsafe { stages::assume_init(gathered) }, output);
         }
         Ok(())
     }
@@ -405,10 +404,10 @@ impl Plan {
     ) -> Result<(), CastError> {
         let Inner { source, target, stages, .. } = &*self.inner;
         let elements = output.len() / target.size();
-        if elements <= stages::LANES {
+        if elements <= stages::GRANULE {
             return self.run_reference(input, output, start);
         }
-        let piece = (elements / FLAGGED_PIECES).max(1).next_multiple_of(stages::LANES);
+        let piece = (elements / FLAGGED_PIECES).max(1).next_multiple_of(stages::GRANULE);
         let inputs = input.chunks(piece * source.size());
         let outputs = output.chunks_mut(piece * target.size());
         for (number, (input, output)) in inputs.zip(outputs).enumerate() {

@@ -8,11 +8,11 @@
 use super::class::{FloatType, IntType, Width};
 use super::{nan_entry, with_rounding};
 use crate::ops::float::{
-    AtLeastOrNan, Finite, FloatUnit, Held, HeldBelow, Remainder, ReplaceNan, Scale,
+    AtLeastOrNan, Finite, FloatUnit, Clamped, ClampedBelow, Remainder, ReplaceNan, Scale,
 };
 use crate::ops::float_to_int::{
-    Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, FromZero, HeldI32, HeldI64,
-    HeldLowBits, HeldToI32, HeldU32, HeldU64, InRangeI64, InRangeU64, Integral, LowBits,
+    Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, FromZero, ClampedI32, ClampedI64,
+    ClampedLowBits, ClampedToI32, ClampedU32, ClampedU64, InRangeI64, InRangeU64, Integral, LowBits,
     SignedRemainder, ToI32, Widened,
 };
 use crate::ops::load;
@@ -226,7 +226,7 @@ where
         })
 }
 
-/// To 8 and 16 bits, checked or held to the range.
+/// To 8 and 16 bits, checked or clamped to the range.
 fn to_short<S, L, E>(
     simd: S,
     load: L,
@@ -254,8 +254,8 @@ where
             })
         }
         OutOfRange::Clamp => {
-            let held = Then(Finite, Then(HeldBelow { max }, HeldToI32(rounding)));
-            saturated(simd, load, Then(front, held), target.int)
+            let clamped = Then(Finite, Then(ClampedBelow { max }, ClampedToI32(rounding)));
+            saturated(simd, load, Then(front, clamped), target.int)
         }
         OutOfRange::Wrap => None,
     }
@@ -291,14 +291,14 @@ where
                 Rounding::TowardsNegative => 0.0,
             };
             let least = AtLeastOrNan { min: scalar(min), limit: scalar(min - below) };
-            checked(simd, load, Then(front, Then(least, HeldToI32(rounding))), target.int)
+            checked(simd, load, Then(front, Then(least, ClampedToI32(rounding))), target.int)
         }
         OutOfRange::Clamp => {
             // Infinities fail, negative ones too.
             let limit = num_traits::Float::min_value();
             let least = Then(AtLeastOrNan { min: scalar(min), limit }, Finite);
-            let held = Then(HeldBelow { max: scalar(max) }, HeldToI32(rounding));
-            saturated(simd, load, Then(front, Then(least, held)), target.int)
+            let clamped = Then(ClampedBelow { max: scalar(max) }, ClampedToI32(rounding));
+            saturated(simd, load, Then(front, Then(least, clamped)), target.int)
         }
         OutOfRange::Wrap => None,
     }
@@ -315,19 +315,19 @@ where
     E: Each<S, L::Unit, Out = I32s<S>>,
 {
     Some(match (int.width, int.signed) {
-        (Width::W8, false) => stage(simd, Units(load, each, CheckedI8::<false> { beyond: !0xff })),
-        (Width::W8, true) => stage(simd, Units(load, each, CheckedI8::<true> { beyond: !0xff })),
+        (Width::W8, false) => stage(simd, Units(load, each, CheckedI8::<false> { outside: !0xff })),
+        (Width::W8, true) => stage(simd, Units(load, each, CheckedI8::<true> { outside: !0xff })),
         (Width::W16, false) => {
-            stage(simd, Units(load, each, CheckedI16::<false> { beyond: !0xffff }))
+            stage(simd, Units(load, each, CheckedI16::<false> { outside: !0xffff }))
         }
         (Width::W16, true) => {
-            stage(simd, Units(load, each, CheckedI16::<true> { beyond: !0xffff }))
+            stage(simd, Units(load, each, CheckedI16::<true> { outside: !0xffff }))
         }
         (Width::W32 | Width::W64, _) => return None,
     })
 }
 
-/// To 8 and 16 bits, held to the range.
+/// To 8 and 16 bits, clamped to the range.
 fn saturated<S, L, E>(simd: S, load: L, each: E, int: IntType) -> Option<Stage>
 where
     S: Simd,
@@ -360,7 +360,7 @@ where
 {
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
     let remainder = Remainder { modulus: scalar(65_536.0), inverse: scalar(1.0 / 65_536.0) };
-    let remainder = Then(front, Then(Finite, Then(remainder, HeldToI32(NearestEven))));
+    let remainder = Then(front, Then(Finite, Then(remainder, ClampedToI32(NearestEven))));
     let low = Then(front, LowBits);
     let [fast, general] = if target.int.width == Width::W8 {
         [stage(simd, Units(load, low, LowI8)), stage(simd, Units(load, remainder, LowI8))]
@@ -385,7 +385,7 @@ trait ToWide<S: Simd>: FloatUnit<S> {
         E: Each<S, Self, Out = Self>,
         T: Store<S, I32s<S>>;
 
-    /// To 32 bits, checked or held to the range.
+    /// To 32 bits, checked or clamped to the range.
     fn to_32<L, E>(simd: S, load: L, front: E, target: Target) -> Option<Stage>
     where
         L: Load<S, Unit = Self>,
@@ -444,10 +444,10 @@ impl<S: Simd> ToWide<S> for F32s<S> {
                 stage(simd, Units(load, Then(front, CheckedU32), Whole))
             }
             (Width::W32, OutOfRange::Clamp, true) => {
-                stage(simd, Units(load, Then(finite, HeldI32), Whole))
+                stage(simd, Units(load, Then(finite, ClampedI32), Whole))
             }
             (Width::W32, OutOfRange::Clamp, false) => {
-                stage(simd, Units(load, Then(finite, HeldU32), Whole))
+                stage(simd, Units(load, Then(finite, ClampedU32), Whole))
             }
             (_, OutOfRange::Wrap, _) | (Width::W8 | Width::W16 | Width::W64, _, _) => return None,
         })
@@ -460,7 +460,7 @@ impl<S: Simd> ToWide<S> for F32s<S> {
     {
         let half = 2_147_483_648.0;
         let rest = Then(Then(front, Finite), SignedRemainder { half, inverse: 0.5 / half });
-        let general = stage(simd, Units(load, Then(rest, HeldToI32(NearestEven)), Whole));
+        let general = stage(simd, Units(load, Then(rest, ClampedToI32(NearestEven)), Whole));
         Retry { fast: stage(simd, Units(load, Then(front, LowBits), Whole)), general }.stage()
     }
 
@@ -510,8 +510,8 @@ impl<S: Simd> ToWide<S> for F64s<S> {
                 stage(simd, Units(load, Then(front, checked), Whole))
             }
             (Width::W32, OutOfRange::Clamp) => {
-                let held = Then(Then(front, Finite), Held { min: min as f64, max: max as f64 });
-                stage(simd, Units(load, Then(held, HeldLowBits), Whole))
+                let clamped = Then(Then(front, Finite), Clamped { min: min as f64, max: max as f64 });
+                stage(simd, Units(load, Then(clamped, ClampedLowBits), Whole))
             }
             (_, OutOfRange::Wrap) | (Width::W8 | Width::W16 | Width::W64, _) => return None,
         })
@@ -524,7 +524,7 @@ impl<S: Simd> ToWide<S> for F64s<S> {
     {
         let modulus = 4_294_967_296.0;
         let rest = Then(Then(front, Finite), Remainder { modulus, inverse: 1.0 / modulus });
-        let general = stage(simd, Units(load, Then(rest, HeldLowBits), Whole));
+        let general = stage(simd, Units(load, Then(rest, ClampedLowBits), Whole));
         Retry { fast: stage(simd, Units(load, Then(front, LowBits), Whole)), general }.stage()
     }
 
@@ -548,7 +548,7 @@ impl<S: Simd> ToWide<S> for F64s<S> {
     }
 }
 
-/// Integral float64, which `finite` gives, to 64 bits: held to the range, or modulo 2^64.
+/// Integral float64, which `finite` gives, to 64 bits: clamped to the range, or modulo 2^64.
 fn held_to_64<S, L, E>(simd: S, load: L, finite: E, target: Target) -> Stage
 where
     S: Simd,
@@ -557,10 +557,10 @@ where
 {
     match (target.out_of_range, target.int.signed) {
         (OutOfRange::Error | OutOfRange::Clamp, true) => {
-            stage(simd, Units(load, Then(finite, HeldI64), Whole))
+            stage(simd, Units(load, Then(finite, ClampedI64), Whole))
         }
         (OutOfRange::Error | OutOfRange::Clamp, false) => {
-            stage(simd, Units(load, Then(finite, HeldU64), Whole))
+            stage(simd, Units(load, Then(finite, ClampedU64), Whole))
         }
         (OutOfRange::Wrap, _) => {
             let half = 9_223_372_036_854_775_808.0;

@@ -5,7 +5,7 @@ use super::float_to_float::{Short, to_f16};
 use super::{number_entry, with_rounding};
 use crate::ops::float::ReplaceFloat;
 use crate::ops::float_to_float::{AsF16, Bits, FiniteToBf16, OddF32, UpperHalves};
-use crate::ops::int::{AtMost, HeldInt};
+use crate::ops::int::{AtMost, ClampedInt};
 use crate::ops::int_to_float::{
     IntegralToF32, LongToDouble, LongToOdd, Patched, ToDouble, ToOddSingle, ToSingle,
     UnsignedToSingle,
@@ -141,15 +141,15 @@ fn to_short<S: Simd>(
         (Width::W32, signed) => match (target.is_float16, signed, entry) {
             // Beyond 2^17 it makes no difference by how much it is out of range.
             (true, true, None) => {
-                let held = HeldInt::<true> { min: -BEYOND_F16, max: BEYOND_F16 };
+                let clamped = ClampedInt::<true> { min: -BEYOND_F16, max: BEYOND_F16 };
                 with_rounding!(rounding, rounding => {
-                    to_f16(simd, load::Int32, Then(held, ToSingle), rounding, target.fails)
+                    to_f16(simd, load::Int32, Then(clamped, ToSingle), rounding, target.fails)
                 })
             }
             (true, false, None) => {
-                let held = AtMost::<false> { max: BEYOND_F16 };
+                let clamped = AtMost::<false> { max: BEYOND_F16 };
                 with_rounding!(rounding, rounding => {
-                    to_f16(simd, load::Int32, Then(held, ToSingle), rounding, target.fails)
+                    to_f16(simd, load::Int32, Then(clamped, ToSingle), rounding, target.fails)
                 })
             }
             (false, true, None) => finite_to_bf16(simd, load::Int32, ToOddSingle::<true>, rounding),

@@ -3,7 +3,7 @@
 use super::class::{IntType, Width};
 use super::preimage;
 use crate::ops::int::{
-    AtLeast, AtMost, Canonical, HeldInt, IntUnit, Keyed, Low32, LowByte, ReplaceEq, Saturated32,
+    AtLeast, AtMost, Canonical, ClampedInt, IntUnit, Keyed, Low32, LowByte, ReplaceEq, Saturated32,
     SaturatedByte, SaturatedU32, Short, WidenedByte, Within,
 };
 use crate::ops::load::{
@@ -40,12 +40,12 @@ enum Mode {
 
 impl Policy {
     /// The bits that a value in range, less the least one, does not set.
-    fn beyond(self) -> i64 {
+    fn outside(self) -> i64 {
         !(self.max - self.min) as i64
     }
 
     fn within<const FROM_ZERO: bool>(self) -> Within<FROM_ZERO> {
-        Within { least: self.min as i64, beyond: self.beyond() }
+        Within { least: self.min as i64, outside: self.outside() }
     }
 }
 
@@ -141,9 +141,9 @@ pub(super) fn within_byte<S: Simd>(simd: S, cast: &Cast) -> Stage {
         [Scalar::min(cast.target), Scalar::max(cast.target)].map(|x| reference::integer(x) as i64);
     match (cast.out_of_range, cast.target.is_signed()) {
         (OutOfRange::Error, _) => {
-            stage(simd, Bytes(Within::<false> { least: min, beyond: !(max - min) }))
+            stage(simd, Bytes(Within::<false> { least: min, outside: !(max - min) }))
         }
-        (OutOfRange::Clamp, true) => stage(simd, Bytes(HeldInt::<true> { min, max })),
+        (OutOfRange::Clamp, true) => stage(simd, Bytes(ClampedInt::<true> { min, max })),
         (OutOfRange::Clamp, false) => stage(simd, Bytes(AtMost::<false> { max })),
         (OutOfRange::Wrap, _) => stage(simd, Bytes(canonical_bits(cast.target))),
     }
@@ -251,7 +251,7 @@ fn widen_byte<S: Simd, L: LoadShort<S>, F: Front<S>>(
     match policy.mode {
         Mode::Low => stage(simd, Shorts(load, front, Short)),
         Mode::Error => {
-            let within = Within::<true> { least: 0, beyond: 1 << 15 };
+            let within = Within::<true> { least: 0, outside: 1 << 15 };
             stage(simd, Shorts(load, Then(front, within), Short))
         }
         Mode::Clamp => stage(simd, Shorts(load, Then(front, AtLeast { min: 0 }), Short)),
@@ -270,7 +270,7 @@ where
         Mode::Low => stage(simd, Units(load, front, Whole)),
         Mode::Error => {
             // Values from the source's at most 32 bits set none of these unless they are negative.
-            let within = Within::<true> { least: 0, beyond: i64::from(i32::MIN) };
+            let within = Within::<true> { least: 0, outside: i64::from(i32::MIN) };
             stage(simd, Units(load, Then(front, within), Whole))
         }
         Mode::Clamp => stage(simd, Units(load, Then(front, AtLeast { min: 0 }), Whole)),
@@ -296,36 +296,36 @@ fn short_to_byte<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Sta
         }
         Mode::Clamp if from_signed => stage(simd, Shorts(Short, front, SaturatedByte::<false>)),
         Mode::Clamp => {
-            let held = Then(front, AtMost::<false> { max: policy.max as i64 });
-            stage(simd, Shorts(Short, held, SaturatedByte::<false>))
+            let clamped = Then(front, AtMost::<false> { max: policy.max as i64 });
+            stage(simd, Shorts(Short, clamped, SaturatedByte::<false>))
         }
     }
 }
 
 /// 32 bits to 8 or 16.
 fn narrow_32<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
-    let (to_byte, beyond) = (policy.target.width == Width::W8, policy.beyond());
+    let (to_byte, outside) = (policy.target.width == Width::W8, policy.outside());
     // From `uint32`, what the target does not have has upper bits as a signed integer, too.
     let both_signed = policy.source.signed && policy.target.signed;
     match (policy.mode, to_byte) {
         (Mode::Low, true) => stage(simd, Units(Int32, front, LowI8)),
         (Mode::Low, false) => stage(simd, Units(Int32, front, LowI16)),
         (Mode::Error, true) if both_signed => {
-            stage(simd, Units(Int32, front, CheckedI8::<true> { beyond: beyond as i16 }))
+            stage(simd, Units(Int32, front, CheckedI8::<true> { outside: outside as i16 }))
         }
         (Mode::Error, true) => {
-            stage(simd, Units(Int32, front, CheckedI8::<false> { beyond: beyond as i16 }))
+            stage(simd, Units(Int32, front, CheckedI8::<false> { outside: outside as i16 }))
         }
         (Mode::Error, false) if both_signed => {
-            stage(simd, Units(Int32, front, CheckedI16::<true> { beyond: beyond as i32 }))
+            stage(simd, Units(Int32, front, CheckedI16::<true> { outside: outside as i32 }))
         }
         (Mode::Error, false) => {
-            stage(simd, Units(Int32, front, CheckedI16::<false> { beyond: beyond as i32 }))
+            stage(simd, Units(Int32, front, CheckedI16::<false> { outside: outside as i32 }))
         }
         (Mode::Clamp, _) if policy.source.signed => saturated(simd, Int32, front, policy),
         (Mode::Clamp, _) => {
-            let held = Then(front, AtMost::<false> { max: policy.max as i64 });
-            saturated_unsigned(simd, Int32, held, policy)
+            let clamped = Then(front, AtMost::<false> { max: policy.max as i64 });
+            saturated_unsigned(simd, Int32, clamped, policy)
         }
     }
 }
@@ -390,8 +390,8 @@ fn narrow_64<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
             saturated_unsigned(simd, Int64, checked, policy)
         }
         (Mode::Clamp, true) if policy.target.width == Width::W32 && !policy.target.signed => {
-            let held = Then(Then(front, AtLeast { min: 0 }), SaturatedU32);
-            whole(simd, Int64, held, Whole)
+            let clamped = Then(Then(front, AtLeast { min: 0 }), SaturatedU32);
+            whole(simd, Int64, clamped, Whole)
         }
         (Mode::Clamp, true) => saturated(simd, Int64, Then(front, Saturated32), policy),
         (Mode::Clamp, false) if policy.target.width == Width::W32 && !policy.target.signed => {
@@ -399,8 +399,8 @@ fn narrow_64<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
         }
         (Mode::Clamp, false) => {
             let max = policy.max as i64;
-            let held = Then(Then(front, SaturatedU32), AtMost::<false> { max });
-            saturated_unsigned(simd, Int64, held, policy)
+            let clamped = Then(Then(front, SaturatedU32), AtMost::<false> { max });
+            saturated_unsigned(simd, Int64, clamped, policy)
         }
     }
 }

@@ -13,13 +13,13 @@ use super::class::{Class, FloatType, IntType, Width};
 use super::{exactly, nan_entry, native, wide};
 use crate::stages::bytes::{ClearUnused, SwapBytes};
 use crate::stages::convert::{
-    Bounds, Clamp, Codes, Error, ExactToFloat, FloatToInt, ForShortFloat, Int, IntAs, IntClamp,
+    Bounds, Clamp, Codes, Error, ExactToFloat, FloatToInt, NarrowToOdd, Int, IntAs, IntClamp,
     IntForF16, IntToFloat, Narrow, NearestAway, NearestEven, Odd, Range, Real, Round, RoundTo,
     RoundToIntegral, ToInt, TowardsNegative, TowardsPositive, TowardsZero, Wrap,
 };
 use crate::stages::fused::{IntUnscale, ScaleForInt};
 use crate::stages::map::ReplaceNan;
-use crate::stages::per_element::{Flags, Loop, PerElement, Same, Then};
+use crate::stages::element_op::{Flags, Loop, ElementOp, Same, Then};
 use crate::stages::small_float::{DecodeBf16, DecodeF16, Encode, EncodeBf16, EncodeE8m0};
 use crate::stages::{Stage, bind_loop};
 use crate::{
@@ -248,11 +248,11 @@ fn from_f64(cast: &Cast) -> Vec<Stage> {
 }
 
 /// f64 to f32, or to odd on the way to `float8_e8m0fnu`.
-fn narrow<R: Round>([min, max]: [f64; 2], beyond: f32, fails: bool) -> Stage {
+fn narrow<R: Round>([min, max]: [f64; 2], overflow: f32, fails: bool) -> Stage {
     if fails {
-        bind_loop(Loop(Narrow::<R, Error> { min, max, beyond, policy: PhantomData }))
+        bind_loop(Loop(Narrow::<R, Error> { min, max, overflow, policy: PhantomData }))
     } else {
-        bind_loop(Loop(Narrow::<R, Clamp> { min, max, beyond, policy: PhantomData }))
+        bind_loop(Loop(Narrow::<R, Clamp> { min, max, overflow, policy: PhantomData }))
     }
 }
 
@@ -268,14 +268,14 @@ fn for_short_float<R: Round>(
     let special = if target.has_infinity() { infinity } else { infinity + 1 };
     match out_of_range {
         OutOfRange::Clamp if target.has_infinity() => {
-            bind_loop(Loop(ForShortFloat::<R, Clamp> { min, max, special, policy }))
+            bind_loop(Loop(NarrowToOdd::<R, Clamp> { min, max, special, policy }))
         }
         OutOfRange::Clamp => {
             let (min, max) = (f64::MIN, f64::MAX);
-            bind_loop(Loop(ForShortFloat::<R, Error> { min, max, special, policy: PhantomData }))
+            bind_loop(Loop(NarrowToOdd::<R, Error> { min, max, special, policy: PhantomData }))
         }
         OutOfRange::Error | OutOfRange::Wrap => {
-            bind_loop(Loop(ForShortFloat::<R, Error> { min, max, special, policy: PhantomData }))
+            bind_loop(Loop(NarrowToOdd::<R, Error> { min, max, special, policy: PhantomData }))
         }
     }
 }
@@ -310,23 +310,23 @@ fn to_int<F: WideFloat>(cast: &Cast) -> Vec<Stage> {
         Width::W64 if int.signed => float_to_int::<i64, _>(same, target, out_of_range),
         Width::W64 => float_to_int::<u64, _>(same, target, out_of_range),
     };
-    // Held to the range, an integer is canonical already; a wrapped one may use too many bits.
+    // Clamped to the range, an integer is canonical already; a wrapped one may use too many bits.
     let wraps = out_of_range == OutOfRange::Wrap && Class::of(target) == Class::SubByte;
     let clear = wraps.then(|| clear_unused(target));
     [integral, converted].into_iter().chain(clear).collect()
 }
 
-/// To at most 16 bits to nearest-even, checked or held to the range.
+/// To at most 16 bits to nearest-even, checked or clamped to the range.
 fn to_short<P>(before: P, target: ElementType, mode: OutOfRange) -> Option<Stage>
 where
-    P: PerElement<Target: WideFloat>,
+    P: ElementOp<Target: WideFloat>,
 {
     match (mode, whole(target).width) {
         (OutOfRange::Error | OutOfRange::Clamp, Width::W8) => {
-            Some(checked_or_held::<u8, P>(before, target, mode))
+            Some(checked_or_clamped::<u8, P>(before, target, mode))
         }
         (OutOfRange::Error | OutOfRange::Clamp, Width::W16) => {
-            Some(checked_or_held::<u16, P>(before, target, mode))
+            Some(checked_or_clamped::<u16, P>(before, target, mode))
         }
         (OutOfRange::Wrap, _) | (_, Width::W32 | Width::W64) => None,
     }
@@ -444,10 +444,10 @@ pub(super) fn short_to_unscaled(
 }
 
 /// The loops of [`to_short`].
-fn checked_or_held<T, P>(before: P, target: ElementType, mode: OutOfRange) -> Stage
+fn checked_or_clamped<T, P>(before: P, target: ElementType, mode: OutOfRange) -> Stage
 where
     T: Int + Element,
-    P: PerElement<Target: ToInt<T> + Element>,
+    P: ElementOp<Target: ToInt<T> + Element>,
 {
     let bounds = bounds::<P::Target, T>(target);
     match mode {
@@ -466,10 +466,10 @@ where
 fn float_to_int<T, P>(before: P, target: ElementType, mode: OutOfRange) -> Stage
 where
     T: Int + Element,
-    P: PerElement<Target: ToInt<T> + Element>,
+    P: ElementOp<Target: ToInt<T> + Element>,
 {
     match mode {
-        OutOfRange::Error | OutOfRange::Clamp => checked_or_held::<T, P>(before, target, mode),
+        OutOfRange::Error | OutOfRange::Clamp => checked_or_clamped::<T, P>(before, target, mode),
         OutOfRange::Wrap => {
             let bounds = bounds::<P::Target, T>(target);
             let to_int = FloatToInt::<P::Target, T, Wrap> { bounds, mode: PhantomData };

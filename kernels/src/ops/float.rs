@@ -404,15 +404,15 @@ pub(crate) struct UnscaleBut<T> {
     pub(crate) value: T,
 }
 
-/// Held to a greatest value. NaN may become anything.
+/// Clamped to a greatest value. NaN may become anything.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldBelow<T> {
+pub(crate) struct ClampedBelow<T> {
     pub(crate) max: T,
 }
 
-/// Held to a range. NaN may become anything.
+/// Clamped to a range. NaN may become anything.
 #[derive(Clone, Copy)]
-pub(crate) struct Held<T> {
+pub(crate) struct Clamped<T> {
     pub(crate) min: T,
     pub(crate) max: T,
 }
@@ -453,10 +453,10 @@ infallible! {
         let y = self.unscale.apply(simd, x, &mut ());
         x.select_eq(simd, U::splat(simd, self.key), U::splat(simd, self.value), y)
     };
-    [U: FloatUnit<S>] HeldBelow<U::Scalar>: U => U, |self, simd, x| {
+    [U: FloatUnit<S>] ClampedBelow<U::Scalar>: U => U, |self, simd, x| {
         x.min(simd, U::splat(simd, self.max))
     };
-    [U: FloatUnit<S>] Held<U::Scalar>: U => U, |self, simd, x| {
+    [U: FloatUnit<S>] Clamped<U::Scalar>: U => U, |self, simd, x| {
         x.max(simd, U::splat(simd, self.min)).min(simd, U::splat(simd, self.max))
     };
     [U: FloatUnit<S>] Remainder<U::Scalar>: U => U, |self, simd, x| {

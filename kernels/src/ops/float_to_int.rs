@@ -72,12 +72,12 @@ impl<S: Simd, R: Round> Each<S, F32s<S>> for FromZero<R> {
     }
 }
 
-/// Rounds; what does not fit 32 bits is held to them, and NaN becomes anything.
+/// Rounds; what does not fit 32 bits is clamped to them, and NaN becomes anything.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldToI32<R>(pub(crate) R);
+pub(crate) struct ClampedToI32<R>(pub(crate) R);
 
 infallible! {
-    [U: FloatUnit<S>, R: Round] HeldToI32<R>: U => I32s<S>, |self, simd, x| x.to_i32(simd, self.0);
+    [U: FloatUnit<S>, R: Round] ClampedToI32<R>: U => I32s<S>, |self, simd, x| x.to_i32(simd, self.0);
 }
 
 /// Rounds into the low bits of a lane; see [`FloatUnit::low_bits`] for what fails.
@@ -140,12 +140,12 @@ impl<S: Simd> Each<S, F64s<S>> for CheckedWord {
     }
 }
 
-/// As [`LowBits`] of `float64`, for values that are held to ±2^51.
+/// As [`LowBits`] of `float64`, for values that are clamped to ±2^51.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldLowBits;
+pub(crate) struct ClampedLowBits;
 
 infallible! {
-    [] HeldLowBits: F64s<S> => I32s<S>, |self, simd, x| {
+    [] ClampedLowBits: F64s<S> => I32s<S>, |self, simd, x| {
         I32s(simd.low_i64_to_i32(rounding_sum(simd, x)))
     };
 }
@@ -264,13 +264,13 @@ impl<S: Simd> Each<S, F32s<S>> for CheckedU32 {
     }
 }
 
-/// float32 to `int32`, held to the range; NaN becomes anything.
+/// float32 to `int32`, clamped to the range; NaN becomes anything.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldI32;
+pub(crate) struct ClampedI32;
 
-/// float32 to `uint32`, held to the range; NaN becomes anything.
+/// float32 to `uint32`, clamped to the range; NaN becomes anything.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldU32;
+pub(crate) struct ClampedU32;
 
 /// The remainder of `x` to the nearest multiple of twice `half`, a power of two, with its inverse; from −`half`
 /// to below `half`. Exact. A fraction stays, for numbers that have one are below `half`.
@@ -280,13 +280,13 @@ pub(crate) struct SignedRemainder<T> {
     pub(crate) inverse: T,
 }
 
-/// Integral float64 to `int64`, held to the range.
+/// Integral float64 to `int64`, clamped to the range.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldI64;
+pub(crate) struct ClampedI64;
 
-/// Integral float64 to `uint64`, held to the range.
+/// Integral float64 to `uint64`, clamped to the range.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldU64;
+pub(crate) struct ClampedU64;
 
 /// Integral float64 of magnitude at most 2^63 to `int64`, −2^63 included.
 #[derive(Clone, Copy)]
@@ -303,7 +303,7 @@ fn each_i64<S: Simd>(x: F64s<S>, f: impl Fn(S::F64) -> S::I64) -> I64s<S> {
 }
 
 infallible! {
-    [] HeldI32: F32s<S> => I32s<S>, |self, simd, x| {
+    [] ClampedI32: F32s<S> => I32s<S>, |self, simd, x| {
         let converted = simd.f32_to_i32(x.0, NearestEven);
         if S::INVALID_IS_MIN {
             // The least integer, with all bits flipped, is the greatest.
@@ -313,7 +313,7 @@ infallible! {
             I32s(converted)
         }
     };
-    [] HeldU32: F32s<S> => I32s<S>, |self, simd, x| {
+    [] ClampedU32: F32s<S> => I32s<S>, |self, simd, x| {
         let positive = simd.max_f32(x.0, simd.splat_f32(0.0));
         let (converted, _) = to_u32(simd, positive);
         let above = simd.mask_to_i32(simd.le_f32(simd.splat_f32(TWO_P32), x.0));
@@ -335,16 +335,16 @@ infallible! {
             simd.select_f64(simd.lt_f64(high, half), high, least),
         ])
     };
-    [] HeldI64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {
-        let held = simd.max_f64(x, simd.splat_f64(-TWO_P63));
+    [] ClampedI64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {
+        let clamped = simd.max_f64(x, simd.splat_f64(-TWO_P63));
         let above = simd.le_f64(simd.splat_f64(TWO_P63), x);
-        let converted = simd.integral_f64_to_i64(held);
+        let converted = simd.integral_f64_to_i64(clamped);
         simd.select_i64(above, simd.splat_i64(i64::MAX), converted)
     });
-    [] HeldU64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {
-        let held = simd.max_f64(x, simd.splat_f64(0.0));
+    [] ClampedU64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {
+        let clamped = simd.max_f64(x, simd.splat_f64(0.0));
         let above = simd.le_f64(simd.splat_f64(TWO_P64), x);
-        let converted = simd.integral_f64_to_u64(held);
+        let converted = simd.integral_f64_to_u64(clamped);
         simd.select_i64(above, simd.splat_i64(-1), converted)
     });
     [] InRangeI64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {

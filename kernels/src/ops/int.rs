@@ -197,20 +197,20 @@ impl<S: Simd, U: IntUnit<S>, E: Each<S, U, Out = U>> Each<S, U> for Keyed<E> {
     }
 }
 
-/// Held to a range, as signed or unsigned integers.
+/// Clamped to a range, as signed or unsigned integers.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldInt<const SIGNED: bool> {
+pub(crate) struct ClampedInt<const SIGNED: bool> {
     pub(crate) min: i64,
     pub(crate) max: i64,
 }
 
-/// Held to a greatest value, as signed or unsigned integers.
+/// Clamped to a greatest value, as signed or unsigned integers.
 #[derive(Clone, Copy)]
 pub(crate) struct AtMost<const SIGNED: bool> {
     pub(crate) max: i64,
 }
 
-/// Held to a least value, as signed integers.
+/// Clamped to a least value, as signed integers.
 #[derive(Clone, Copy)]
 pub(crate) struct AtLeast {
     pub(crate) min: i64,
@@ -235,7 +235,7 @@ infallible! {
             x.xor(simd, x.select_eq(simd, key, flips, zero))
         }
     };
-    [U: IntUnit<S>, const SIGNED: bool] HeldInt<SIGNED>: U => U, |self, simd, x| {
+    [U: IntUnit<S>, const SIGNED: bool] ClampedInt<SIGNED>: U => U, |self, simd, x| {
         let above = x.max::<SIGNED>(simd, U::splat(simd, self.min));
         above.min::<SIGNED>(simd, U::splat(simd, self.max))
     };
@@ -255,7 +255,7 @@ infallible! {
 #[derive(Clone, Copy)]
 pub(crate) struct Within<const FROM_ZERO: bool> {
     pub(crate) least: i64,
-    pub(crate) beyond: i64,
+    pub(crate) outside: i64,
 }
 
 impl<S: Simd, U: IntUnit<S>, const FROM_ZERO: bool> Each<S, U> for Within<FROM_ZERO> {
@@ -278,7 +278,7 @@ impl<S: Simd, U: IntUnit<S>, const FROM_ZERO: bool> Each<S, U> for Within<FROM_Z
     }
     #[inline(always)]
     fn failed(self, simd: S, fail: U) -> bool {
-        fail.and(simd, U::splat(simd, self.beyond)).nonzero(simd)
+        fail.and(simd, U::splat(simd, self.outside)).nonzero(simd)
     }
 }
 
@@ -286,11 +286,11 @@ impl<S: Simd, U: IntUnit<S>, const FROM_ZERO: bool> Each<S, U> for Within<FROM_Z
 #[derive(Clone, Copy)]
 pub(crate) struct Low32;
 
-/// Signed 64 bits to 32, held to them.
+/// Signed 64 bits to 32, clamped to them.
 #[derive(Clone, Copy)]
 pub(crate) struct Saturated32;
 
-/// Unsigned 64 bits to 32, held to them.
+/// Unsigned 64 bits to 32, clamped to them.
 #[derive(Clone, Copy)]
 pub(crate) struct SaturatedU32;
 
@@ -342,7 +342,7 @@ impl<S: Simd> StoreShort<S> for Short {
     }
 }
 
-/// Signed 16-bit integers to 8-bit ones, held to their range.
+/// Signed 16-bit integers to 8-bit ones, clamped to their range.
 #[derive(Clone, Copy)]
 pub(crate) struct SaturatedByte<const SIGNED: bool>;
 

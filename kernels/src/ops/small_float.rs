@@ -278,17 +278,17 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS>
         let negative = simd.shr_i32::<31>(bits);
         let magnitude = simd.and_i32(bits, simd.splat_i32(i32::MAX));
         // So that the sum stays finite; it is far out of every format's range.
-        let held = simd.min_i32(magnitude, simd.splat_i32(INFINITY - (24 << MANTISSA_BITS)));
-        let held = if self.rounding.rounding() == Rounding::NearestAway {
+        let clamped = simd.min_i32(magnitude, simd.splat_i32(INFINITY - (24 << MANTISSA_BITS)));
+        let clamped = if self.rounding.rounding() == Rounding::NearestAway {
             // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
-            simd.or_i32(held, simd.splat_i32(1))
+            simd.or_i32(clamped, simd.splat_i32(1))
         } else {
-            held
+            clamped
         };
         let min_normal = simd.splat_i32(self.min_normal);
-        let place = simd.max_i32(simd.and_i32(held, simd.splat_i32(INFINITY)), min_normal);
+        let place = simd.max_i32(simd.and_i32(clamped, simd.splat_i32(INFINITY)), min_normal);
         let power = simd.add_i32(place, simd.splat_i32((self.dropped << MANTISSA_BITS) as i32));
-        let (value, unit) = (simd.f32_from_bits(held), simd.f32_from_bits(power));
+        let (value, unit) = (simd.f32_from_bits(clamped), simd.f32_from_bits(power));
         let sum = simd.add_f32(value, unit);
         let units = simd.sub_i32(simd.bits_f32(sum), power);
         let error = simd.sub_f32(value, simd.sub_f32(sum, unit));
@@ -521,7 +521,7 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FA
         let negative = simd.lt_i32(bits, zero);
         let below = simd.or_m32(negative, simd.lt_i32(magnitude, simd.splat_i32(least)));
         let greatest = simd.splat_i32(0xfe);
-        let held = simd.select_i32(below, zero, simd.min_i32(rounded, greatest));
+        let clamped = simd.select_i32(below, zero, simd.min_i32(rounded, greatest));
         let infinity = simd.splat_i32(INFINITY);
         let is_nan = simd.lt_i32(infinity, magnitude);
         let mut failing = simd.eq_i32(magnitude, infinity);
@@ -530,6 +530,6 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FA
             failing = simd.or_m32(failing, simd.andnot_m32(is_nan, outside));
         }
         *fail = simd.or_m32(*fail, failing);
-        I32s(simd.select_i32(is_nan, simd.splat_i32(0xff), held))
+        I32s(simd.select_i32(is_nan, simd.splat_i32(0xff), clamped))
     }
 }

@@ -10,7 +10,7 @@ use crate::simd::{F32s, F64s, I32s, I64s, Simd};
 #[derive(Clone, Copy)]
 pub(crate) struct CheckedI8<const SIGNED: bool> {
     /// The bits that a value of the target, less its least value, does not set.
-    pub(crate) beyond: i16,
+    pub(crate) outside: i16,
 }
 
 impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED> {
@@ -42,7 +42,7 @@ impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED> {
 
     #[inline(always)]
     fn failed(self, simd: S, fail: S::I16) -> bool {
-        simd.nonzero_i16(simd.and_i16(fail, simd.splat_i16(self.beyond)))
+        simd.nonzero_i16(simd.and_i16(fail, simd.splat_i16(self.outside)))
     }
 }
 
@@ -50,7 +50,7 @@ impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED> {
 #[derive(Clone, Copy)]
 pub(crate) struct CheckedI16<const SIGNED: bool> {
     /// As in [`CheckedI8`].
-    pub(crate) beyond: i32,
+    pub(crate) outside: i32,
 }
 
 impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED> {
@@ -83,7 +83,7 @@ impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED> {
 
     #[inline(always)]
     fn failed(self, simd: S, fail: S::I32) -> bool {
-        simd.nonzero_i32(simd.and_i32(fail, simd.splat_i32(self.beyond)))
+        simd.nonzero_i32(simd.and_i32(fail, simd.splat_i32(self.outside)))
     }
 }
 
@@ -113,11 +113,11 @@ macro_rules! infallible_stores {
     )*};
 }
 
-/// To 8-bit integers: signed 32-bit ones, held to the range.
+/// To 8-bit integers: signed 32-bit ones, clamped to the range.
 #[derive(Clone, Copy)]
 pub(crate) struct SaturatedI8<const SIGNED: bool>;
 
-/// To 16-bit integers: signed 32-bit ones, held to the range.
+/// To 16-bit integers: signed 32-bit ones, clamped to the range.
 #[derive(Clone, Copy)]
 pub(crate) struct SaturatedI16<const SIGNED: bool>;
 

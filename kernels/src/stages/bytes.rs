@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 use bytemuck::Pod;
 
 use super::convert::Int;
-use super::per_element::PerElement;
+use super::element_op::ElementOp;
 use super::{Kernel, Unaligned, for_each, output_elements};
 
 /// Copies elements of `SIZE` bytes.
@@ -17,7 +17,7 @@ pub(crate) struct Copy<const SIZE: usize>;
 // SAFETY: with as many elements, output and input are of one length.
 unsafe impl<const SIZE: usize> Kernel for Copy<SIZE> {
     const SIZES: (usize, usize) = (SIZE, SIZE);
-    const REFUSES: bool = false;
+    const CAN_FAIL: bool = false;
 
     #[inline(always)]
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
@@ -31,7 +31,7 @@ unsafe impl<const SIZE: usize> Kernel for Copy<SIZE> {
 #[derive(Clone, Copy)]
 pub(crate) struct SwapBytes<T>(pub(crate) PhantomData<T>);
 
-impl<T: Int> PerElement for SwapBytes<T> {
+impl<T: Int> ElementOp for SwapBytes<T> {
     type Source = T;
     type Target = T;
     type Flags = ();
@@ -49,7 +49,7 @@ pub(crate) struct ClearUnused {
     pub(crate) signed: bool,
 }
 
-impl PerElement for ClearUnused {
+impl ElementOp for ClearUnused {
     type Source = u8;
     type Target = u8;
     type Flags = ();

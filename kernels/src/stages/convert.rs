@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use bytemuck::Pod;
 use num_traits::{AsPrimitive, One, PrimInt, ToPrimitive, WrappingSub, Zero};
 
-use super::per_element::{Flags, PerElement};
+use super::element_op::{Flags, ElementOp};
 use crate::{OutOfRange, Rounding};
 
 /// A rounding as a type, so that a kernel is compiled per rounding. `Odd` is the sixth: an inexact
@@ -133,7 +133,7 @@ fn round_to_integral<R: Round, F: Real>(x: F) -> F {
 #[derive(Clone, Copy)]
 pub(crate) struct IntAs<S, T>(pub(crate) PhantomData<(S, T)>);
 
-impl<S: Int + AsPrimitive<T>, T: Int> PerElement for IntAs<S, T> {
+impl<S: Int + AsPrimitive<T>, T: Int> ElementOp for IntAs<S, T> {
     type Source = S;
     type Target = T;
     type Flags = ();
@@ -153,7 +153,7 @@ pub(crate) struct IntClamp<S, T, M, const FROM_ZERO: bool> {
     pub(crate) target: PhantomData<(T, M)>,
 }
 
-impl<S, T, M, const FROM_ZERO: bool> PerElement for IntClamp<S, T, M, FROM_ZERO>
+impl<S, T, M, const FROM_ZERO: bool> ElementOp for IntClamp<S, T, M, FROM_ZERO>
 where
     S: Int + Flags + AsPrimitive<T>,
     T: Int,
@@ -172,7 +172,7 @@ where
     }
 
     #[inline(always)]
-    fn refuses(&self, flags: S) -> bool {
+    fn failed(&self, flags: S) -> bool {
         // The range has 2^n values, so a value outside it sets a bit above the lowest n.
         (flags & !(self.max - self.min)) != S::zero()
     }
@@ -182,7 +182,7 @@ where
 #[derive(Clone, Copy)]
 pub(crate) struct RoundToIntegral<F, R>(pub(crate) PhantomData<(F, R)>);
 
-impl<F: Real, R: Round> PerElement for RoundToIntegral<F, R> {
+impl<F: Real, R: Round> ElementOp for RoundToIntegral<F, R> {
     type Source = F;
     type Target = F;
     type Flags = ();
@@ -224,7 +224,7 @@ pub(crate) struct Codes<F: Real> {
     /// The bits for the least integer.
     least: F::Bits,
     /// Bits that the difference from `min` never sets within the range.
-    beyond: F::Bits,
+    outside: F::Bits,
 }
 
 impl<F: Real> Codes<F> {
@@ -232,7 +232,7 @@ impl<F: Real> Codes<F> {
     pub(crate) fn new(min: i128, max: i128) -> Self {
         let bits = |integer: i128| num_traits::cast(integer).unwrap_or(F::Bits::zero());
         let magic = F::MAGIC.to_bits().to_i128().unwrap_or_default();
-        Self { least: bits(magic + min), beyond: !bits(max - min) }
+        Self { least: bits(magic + min), outside: !bits(max - min) }
     }
 }
 
@@ -241,7 +241,7 @@ impl<F: ToInt<T>, T: Int, M: Range> FloatToInt<F, T, M> {
     const CHECKS_CODES: bool = F::IS_SHORT && matches!(M::MODE, OutOfRange::Error);
 }
 
-impl<F: ToInt<T>, T: Int, M: Range> PerElement for FloatToInt<F, T, M> {
+impl<F: ToInt<T>, T: Int, M: Range> ElementOp for FloatToInt<F, T, M> {
     type Source = F;
     type Target = T;
     type Flags = F::Bits;
@@ -259,11 +259,11 @@ impl<F: ToInt<T>, T: Int, M: Range> PerElement for FloatToInt<F, T, M> {
         if M::MODE == OutOfRange::Wrap {
             return (x.wrap(), x.zero_if_finite().to_bits());
         }
-        let held = clamp(x, min, max);
+        let clamped = clamp(x, min, max);
         // SAFETY: the value is clamped to the target's bounds.
-        let converted = unsafe { held.convert_in_range() };
+        let converted = unsafe { clamped.convert_in_range() };
         if M::MODE == OutOfRange::Error {
-            return (converted, (held - x).to_bits());
+            return (converted, (clamped - x).to_bits());
         }
         // The greatest value of a short type is a float.
         let converted = if F::IS_SHORT || x <= max { converted } else { top };
@@ -271,9 +271,9 @@ impl<F: ToInt<T>, T: Int, M: Range> PerElement for FloatToInt<F, T, M> {
     }
 
     #[inline(always)]
-    fn refuses(&self, flags: F::Bits) -> bool {
+    fn failed(&self, flags: F::Bits) -> bool {
         if Self::CHECKS_CODES {
-            return (flags & self.bounds.codes.beyond) != F::Bits::zero();
+            return (flags & self.bounds.codes.outside) != F::Bits::zero();
         }
         // Without the sign: the difference of equal numbers may be −0.
         (flags << 1) != F::Bits::zero()
@@ -435,7 +435,7 @@ fn f64_modulo_64_bits(x: f64) -> u64 {
 #[derive(Clone, Copy)]
 pub(crate) struct ExactToFloat<S, F>(pub(crate) PhantomData<(S, F)>);
 
-impl<S: Pod + AsPrimitive<F> + Send + Sync, F: Real> PerElement for ExactToFloat<S, F> {
+impl<S: Pod + AsPrimitive<F> + Send + Sync, F: Real> ElementOp for ExactToFloat<S, F> {
     type Source = S;
     type Target = F;
     type Flags = ();
@@ -450,7 +450,7 @@ impl<S: Pod + AsPrimitive<F> + Send + Sync, F: Real> PerElement for ExactToFloat
 #[derive(Clone, Copy)]
 pub(crate) struct IntToFloat<S, F, R>(pub(crate) PhantomData<(S, F, R)>);
 
-impl<S: RoundTo<F>, F: Real, R: Round> PerElement for IntToFloat<S, F, R> {
+impl<S: RoundTo<F>, F: Real, R: Round> ElementOp for IntToFloat<S, F, R> {
     type Source = S;
     type Target = F;
     type Flags = ();
@@ -466,7 +466,7 @@ impl<S: RoundTo<F>, F: Real, R: Round> PerElement for IntToFloat<S, F, R> {
 #[derive(Clone, Copy)]
 pub(crate) struct IntForF16<S>(pub(crate) PhantomData<S>);
 
-impl<S: Int + AsPrimitive<i32>> PerElement for IntForF16<S> {
+impl<S: Int + AsPrimitive<i32>> ElementOp for IntForF16<S> {
     type Source = S;
     type Target = f32;
     type Flags = ();
@@ -474,9 +474,9 @@ impl<S: Int + AsPrimitive<i32>> PerElement for IntForF16<S> {
     #[inline(always)]
     fn convert(&self, x: S) -> (f32, ()) {
         const BEYOND: i32 = 1 << 17;
-        let held = x.min(S::from(BEYOND).unwrap_or(S::zero()));
-        let held = held.max(S::from(-BEYOND).unwrap_or(S::zero()));
-        (AsPrimitive::<i32>::as_(held) as f32, ())
+        let clamped = x.min(S::from(BEYOND).unwrap_or(S::zero()));
+        let clamped = clamped.max(S::from(-BEYOND).unwrap_or(S::zero()));
+        (AsPrimitive::<i32>::as_(clamped) as f32, ())
     }
 }
 
@@ -707,7 +707,7 @@ pub(crate) struct Narrow<R, M> {
     pub(crate) min: f64,
     pub(crate) max: f64,
     /// The magnitude for values out of range.
-    pub(crate) beyond: f32,
+    pub(crate) overflow: f32,
     pub(crate) policy: PhantomData<(R, M)>,
 }
 
@@ -729,7 +729,7 @@ fn beyond_and_below(magnitude: u64, bound: u64, special: u64) -> u64 {
     bound.wrapping_sub(magnitude) & magnitude.wrapping_sub(special)
 }
 
-impl<R: Round, M: Range> PerElement for Narrow<R, M> {
+impl<R: Round, M: Range> ElementOp for Narrow<R, M> {
     type Source = f64;
     type Target = f32;
     type Flags = u64;
@@ -738,7 +738,7 @@ impl<R: Round, M: Range> PerElement for Narrow<R, M> {
     fn convert(&self, x: f64) -> (f32, u64) {
         let magnitude = x.abs();
         let bound = bound::<R>(x, self.min, self.max);
-        let wrong = if M::MODE == OutOfRange::Error {
+        let fail = if M::MODE == OutOfRange::Error {
             let infinity = f64::INFINITY.to_bits();
             beyond_and_below(magnitude.to_bits(), bound.to_bits(), infinity)
         } else {
@@ -747,15 +747,15 @@ impl<R: Round, M: Range> PerElement for Narrow<R, M> {
         let rounded = narrow::<R>(x);
         if M::MODE == OutOfRange::Error || R::ROUNDING == Some(Rounding::NearestEven) {
             // Rounding to nearest already turns values out of range into Inf.
-            return (rounded, wrong);
+            return (rounded, fail);
         }
         // NaN and infinities are kept as they are.
         let outside = (magnitude > bound) & (magnitude < f64::INFINITY);
-        (if outside { self.beyond.copysign(rounded) } else { rounded }, wrong)
+        (if outside { self.overflow.copysign(rounded) } else { rounded }, fail)
     }
 
     #[inline(always)]
-    fn refuses(&self, flags: u64) -> bool {
+    fn failed(&self, flags: u64) -> bool {
         flags & SIGN_F64 != 0
     }
 }
@@ -763,7 +763,7 @@ impl<R: Round, M: Range> PerElement for Narrow<R, M> {
 /// f64 to f32, rounded to odd, before a float of at most 11 bits of precision in the direction of `R`. The cast
 /// that follows need not distinguish values outside the range of f32.
 #[derive(Clone, Copy)]
-pub(crate) struct ForShortFloat<R, M> {
+pub(crate) struct NarrowToOdd<R, M> {
     /// The least and greatest finite f64 that are in range.
     pub(crate) min: f64,
     pub(crate) max: f64,
@@ -772,7 +772,7 @@ pub(crate) struct ForShortFloat<R, M> {
     pub(crate) policy: PhantomData<(R, M)>,
 }
 
-impl<R: Round, M: Range> PerElement for ForShortFloat<R, M> {
+impl<R: Round, M: Range> ElementOp for NarrowToOdd<R, M> {
     type Source = f64;
     type Target = f32;
     type Flags = u64;
@@ -784,7 +784,7 @@ impl<R: Round, M: Range> PerElement for ForShortFloat<R, M> {
         /// 14 bits are kept. f32 has them down to 2^−136; smaller values round as [`TINY`] does.
         const DROPPED: u32 = f64::MANTISSA_DIGITS - 14;
         let magnitude = x.abs();
-        let wrong = if M::MODE == OutOfRange::Error {
+        let fail = if M::MODE == OutOfRange::Error {
             let bound = bound::<R>(x, self.min, self.max);
             beyond_and_below(magnitude.to_bits(), bound.to_bits(), self.special)
         } else {
@@ -793,11 +793,11 @@ impl<R: Round, M: Range> PerElement for ForShortFloat<R, M> {
         // A tiny number would become zero in f32; only a directed rounding treats it otherwise.
         let vanishes = is_directed::<R>() & (magnitude < TINY) & (magnitude > 0.0);
         let x = if vanishes { TINY.copysign(x) } else { x };
-        (f64::from_bits(fold_low_bits(x.to_bits(), DROPPED)) as f32, wrong)
+        (f64::from_bits(fold_low_bits(x.to_bits(), DROPPED)) as f32, fail)
     }
 
     #[inline(always)]
-    fn refuses(&self, flags: u64) -> bool {
+    fn failed(&self, flags: u64) -> bool {
         flags & SIGN_F64 != 0
     }
 }

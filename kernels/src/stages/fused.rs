@@ -7,7 +7,7 @@
 use num_traits::AsPrimitive;
 
 use super::convert::{Int, Real};
-use super::per_element::PerElement;
+use super::element_op::ElementOp;
 
 /// `(x − offset) · scale`, before the cast to an integer.
 ///
@@ -18,7 +18,7 @@ pub(crate) struct ScaleForInt<F> {
     pub(crate) scale: F,
 }
 
-impl<F: Real> PerElement for ScaleForInt<F> {
+impl<F: Real> ElementOp for ScaleForInt<F> {
     type Source = F;
     type Target = F;
     type Flags = ();
@@ -38,7 +38,7 @@ pub(crate) struct IntUnscale<S, F, const MAPS: bool> {
     pub(crate) entry: (S, F),
 }
 
-impl<S: Int + AsPrimitive<F>, F: Real, const MAPS: bool> PerElement for IntUnscale<S, F, MAPS> {
+impl<S: Int + AsPrimitive<F>, F: Real, const MAPS: bool> ElementOp for IntUnscale<S, F, MAPS> {
     type Source = S;
     type Target = F;
     type Flags = ();

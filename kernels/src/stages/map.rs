@@ -13,7 +13,7 @@ use core::mem::MaybeUninit;
 use bytemuck::Pod;
 
 use super::convert::Real;
-use super::per_element::PerElement;
+use super::element_op::ElementOp;
 use super::{Kernel, Run, Stage, Unaligned, elements, for_each, output_elements};
 use crate::key_table::KeyTable;
 
@@ -21,7 +21,7 @@ use crate::key_table::KeyTable;
 #[derive(Clone, Copy)]
 pub(crate) struct ReplaceNan<F>(pub(crate) F);
 
-impl<F: Real> PerElement for ReplaceNan<F> {
+impl<F: Real> ElementOp for ReplaceNan<F> {
     type Source = F;
     type Target = F;
     type Flags = ();
@@ -41,7 +41,7 @@ pub(crate) struct ReplaceBits<const N: usize> {
     pub(crate) nan: (u16, u16),
 }
 
-impl<const N: usize> PerElement for ReplaceBits<N> {
+impl<const N: usize> ElementOp for ReplaceBits<N> {
     type Source = u16;
     type Target = u16;
     type Flags = ();
@@ -199,7 +199,7 @@ impl<T: Comparable> Finder<T> {
 // SAFETY: the cast's stages initialise the output, block by block.
 unsafe impl<T: Comparable> Run for Lookup<T> {
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let mut wrong = false;
+        let mut fail = false;
         let mut found = [0; BLOCK];
         let mut cleared = [MaybeUninit::uninit(); 8 * BLOCK];
         let blocks = input.chunks(BLOCK * size_of::<T>());
@@ -208,7 +208,7 @@ unsafe impl<T: Comparable> Run for Lookup<T> {
             let found = &mut found[..from.len()];
             self.finder.find(input, found);
             if found.iter().fold(0, |any, index| any | index) == 0 {
-                wrong |= super::run_all(&self.cast, input, output);
+                fail |= super::run_all(&self.cast, input, output);
                 continue;
             }
             let cleared = &mut cleared[..size_of_val(from)];
@@ -219,11 +219,11 @@ unsafe impl<T: Comparable> Run for Lookup<T> {
             // SAFETY: the loop above has written an element of `cleared` for each of `input`, and
             // `cleared` is as long as those.
             let cleared = unsafe { super::assume_init(cleared) };
-            wrong |= super::run_all(&self.cast, cleared, output);
+            fail |= super::run_all(&self.cast, cleared, output);
             // SAFETY: the stages have initialised it.
             self.overwrite(found, unsafe { output.assume_init_mut() });
         }
-        wrong
+        fail
     }
 }
 
@@ -231,7 +231,7 @@ impl<T: Comparable> Lookup<T> {
     /// The stage of this lookup.
     pub(crate) fn stage(self) -> Stage {
         let sizes = (size_of::<T>(), self.output_size);
-        Stage { work: Box::new(self), sizes, refuses: true }
+        Stage { work: Box::new(self), sizes, can_fail: true }
     }
 
     /// Writes the outputs of the keys found.

@@ -16,7 +16,7 @@ pub(crate) mod bytes;
 pub(crate) mod convert;
 pub(crate) mod fused;
 pub(crate) mod map;
-pub(crate) mod per_element;
+pub(crate) mod element_op;
 pub(crate) mod scale;
 pub(crate) mod small_float;
 
@@ -27,18 +27,18 @@ use bytemuck::{Pod, Zeroable};
 
 /// Kernels take a multiple of this many elements, as the vectors of a loop hold together, so no loop for a
 /// remainder is compiled or run. [`run_all`] pads shorter runs.
-pub(crate) const LANES: usize = 64;
+pub(crate) const GRANULE: usize = 64;
 
 /// A loop over a block, compiled once per level.
 ///
 /// # Safety
-/// `run` initialises all of `output` if it holds as many elements as `input`, a multiple of [`LANES`].
+/// `run` initialises all of `output` if it holds as many elements as `input`, a multiple of [`GRANULE`].
 pub(crate) unsafe trait Kernel: Send + Sync + 'static {
     /// Size in bytes of an input and of an output element.
     const SIZES: (usize, usize);
 
     /// Whether `run` may return true.
-    const REFUSES: bool = true;
+    const CAN_FAIL: bool = true;
 
     /// Converts a block. Returns true if the block needs the reference: an element may have failed, and
     /// the output must not be used.
@@ -59,13 +59,13 @@ pub(crate) struct Stage {
     pub(crate) work: Box<dyn Run>,
     /// As [`Kernel::SIZES`].
     pub(crate) sizes: (usize, usize),
-    /// As [`Kernel::REFUSES`].
-    pub(crate) refuses: bool,
+    /// As [`Kernel::CAN_FAIL`].
+    pub(crate) can_fail: bool,
 }
 
 /// The stage of a loop that is compiled for the baseline CPU of the architecture.
 pub(crate) fn bind_loop<K: Kernel>(kernel: K) -> Stage {
-    Stage { work: Box::new(Baseline(kernel)), sizes: K::SIZES, refuses: K::REFUSES }
+    Stage { work: Box::new(Baseline(kernel)), sizes: K::SIZES, can_fail: K::CAN_FAIL }
 }
 
 struct Baseline<K>(K);
@@ -106,15 +106,15 @@ pub(crate) fn output_elements<T: Pod>(
 }
 
 /// Applies `f` to every element. Initialises all of `output` if it holds as many elements as
-/// `input`, a multiple of [`LANES`].
+/// `input`, a multiple of [`GRANULE`].
 #[inline(always)]
 pub(crate) fn for_each<S: Pod, T: Pod>(
     input: &[u8],
     output: &mut [MaybeUninit<u8>],
     mut f: impl FnMut(S) -> T,
 ) {
-    let (input, _) = elements::<S>(input).as_chunks::<LANES>();
-    let (output, _) = output_elements::<T>(output).as_chunks_mut::<LANES>();
+    let (input, _) = elements::<S>(input).as_chunks::<GRANULE>();
+    let (output, _) = output_elements::<T>(output).as_chunks_mut::<GRANULE>();
     // Written so that LLVM sees that there is no remainder.
     let len = input.len().min(output.len());
     let (input, output) = (input[..len].as_flattened(), output[..len].as_flattened_mut());
@@ -134,7 +134,7 @@ const UNBUFFERED_BLOCK: usize = 32_768;
 /// buffer.
 pub(crate) fn block_len(stages: &[Stage], size: usize) -> usize {
     match stages {
-        [only] if size == 1 && !only.refuses => usize::MAX,
+        [only] if size == 1 && !only.can_fail => usize::MAX,
         [_] if size == 1 => UNBUFFERED_BLOCK,
         [before @ .., _] => {
             let widest = before.iter().map(|stage| stage.sizes.1).max().unwrap_or(1);
@@ -151,19 +151,19 @@ pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<
     let (Some(first), Some(last)) = (stages.first(), stages.last()) else { return true };
     let (from, to) = (first.sizes.0, last.sizes.1);
     let len = output.len() / to;
-    let whole = len / LANES * LANES;
+    let whole = len / GRANULE * GRANULE;
     let mut refused = false;
     if whole > 0 {
         refused = run_whole(stages, &input[..whole * from], &mut output[..whole * to]);
         if whole < len {
             // The remainder, together with elements before it.
-            let last = len - LANES;
+            let last = len - GRANULE;
             refused |= run_whole(stages, &input[last * from..], &mut output[last * to..]);
         }
     } else if len > 0 {
         // The padding repeats real elements, so it fails only if they do.
-        let mut filled = [MaybeUninit::uninit(); LANES * 8];
-        let filled = &mut filled[..LANES * from];
+        let mut filled = [MaybeUninit::uninit(); GRANULE * 8];
+        let filled = &mut filled[..GRANULE * from];
         let mut ready = len * from;
         filled[..ready].write_copy_of_slice(&input[..ready]);
         while ready < filled.len() {
@@ -171,8 +171,8 @@ pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<
             filled.copy_within(..copied, ready);
             ready += copied;
         }
-        let mut converted = [MaybeUninit::uninit(); LANES * 8];
-        let converted = &mut converted[..LANES * to];
+        let mut converted = [MaybeUninit::uninit(); GRANULE * 8];
+        let converted = &mut converted[..GRANULE * to];
         // SAFETY: all of `filled` was written above, `ready` bytes of it.
         refused = run_whole(stages, unsafe { assume_init(filled) }, converted);
         output.copy_from_slice(&converted[..len * to]);
@@ -180,7 +180,7 @@ pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<
     refused
 }
 
-/// As [`run_all`], for a multiple of [`LANES`] elements, through buffers on the stack.
+/// As [`run_all`], for a multiple of [`GRANULE`] elements, through buffers on the stack.
 fn run_whole(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
     let Some((last, before)) = stages.split_last() else { return true };
     if before.is_empty() {
@@ -192,19 +192,19 @@ fn run_whole(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> 
         let [first, second] = &mut buffers;
         [first.as_mut_slice(), second.as_mut_slice()]
     };
-    let mut wrong = false;
+    let mut fail = false;
     let mut ready = 0;
     for stage in before {
         // SAFETY: `ready` bytes of `from` were initialised by the stage before.
         let current = if ready == 0 { input } else { unsafe { assume_init(&from[..ready]) } };
         let len = elements * stage.sizes.1;
-        wrong |= stage.work.run(current, &mut to[..len]);
+        fail |= stage.work.run(current, &mut to[..len]);
         ready = len;
         core::mem::swap(&mut to, &mut from);
     }
     // SAFETY: as above.
     let current = if ready == 0 { input } else { unsafe { assume_init(&from[..ready]) } };
-    wrong | last.work.run(current, output)
+    fail | last.work.run(current, output)
 }
 
 /// Elements as uninitialised output.

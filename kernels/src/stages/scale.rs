@@ -44,11 +44,11 @@ unsafe impl<F: Real, D: Direction> Kernel for ScaleFloat<F, D> {
 
     #[inline(always)]
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let mut wrong = F::Bits::zero();
+        let mut fail = F::Bits::zero();
         // NaN where y is not finite and x is: NaN has bits set besides the sign, +0 has none, and a
         // NaN in x is the same NaN in y.
         let mut watch = |x: F, y: F| {
-            wrong = wrong | (y.zero_if_finite().to_bits() & !x.zero_if_finite().to_bits());
+            fail = fail | (y.zero_if_finite().to_bits() & !x.zero_if_finite().to_bits());
             y
         };
         match (self.offset, self.scale, D::ENCODES) {
@@ -60,7 +60,7 @@ unsafe impl<F: Real, D: Direction> Kernel for ScaleFloat<F, D> {
             (Some(o), Some(s), true) => for_each(input, output, |x: F| watch(x, (x - o) * s)),
             (Some(o), Some(s), false) => for_each(input, output, |x: F| watch(x, x / s + o)),
         }
-        self.strict & ((wrong << 1) != F::Bits::zero())
+        self.strict & ((fail << 1) != F::Bits::zero())
     }
 }
 
@@ -89,14 +89,14 @@ where
         let Self { offset, scale, min, max, .. } = *self;
         let within = |x: W| x.max(min).min(max);
         // The bits in which a result differs from its truncation to the type.
-        let mut wrong = W::zero();
+        let mut fail = W::zero();
         if D::ENCODES {
             for_each(input, output, |x: T| {
                 let shifted: W = x.as_() - offset;
                 // Clamped to the type's range, so that the product fits W for any offset.
-                let held = within(shifted);
-                let scaled = held * scale;
-                wrong = wrong | (held ^ shifted) | (within(scaled) ^ scaled);
+                let clamped = within(shifted);
+                let scaled = clamped * scale;
+                fail = fail | (clamped ^ shifted) | (within(scaled) ^ scaled);
                 AsPrimitive::<T>::as_(scaled)
             });
         } else {
@@ -108,12 +108,12 @@ where
                 let quotient = AsPrimitive::<f64>::as_(x) / divisor;
                 let whole: W = quotient.as_();
                 let shifted = whole + offset;
-                wrong = wrong | ((whole * scale) ^ x) | (within(whole) ^ whole);
-                wrong = wrong | (within(shifted) ^ shifted);
+                fail = fail | ((whole * scale) ^ x) | (within(whole) ^ whole);
+                fail = fail | (within(shifted) ^ shifted);
                 AsPrimitive::<T>::as_(shifted)
             });
         }
-        wrong != W::zero()
+        fail != W::zero()
     }
 }
 
@@ -132,7 +132,7 @@ unsafe impl<T: Int + Overflowing, D: Direction> Kernel for ScaleLong<T, D> {
     #[inline(always)]
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let Self { offset, scale, .. } = *self;
-        let mut wrong = false;
+        let mut fail = false;
         for_each(input, output, |x: T| {
             let (result, first, second) = if D::ENCODES {
                 let (shifted, first) = x.overflowing_sub(offset);
@@ -146,10 +146,10 @@ unsafe impl<T: Int + Overflowing, D: Direction> Kernel for ScaleLong<T, D> {
                 let inexact = quotient.overflowing_mul(scale).0 != x;
                 (sum, first | inexact, second)
             };
-            wrong |= first | second;
+            fail |= first | second;
             result
         });
-        wrong
+        fail
     }
 }
 

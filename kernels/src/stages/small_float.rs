@@ -10,7 +10,7 @@ use bytemuck::Pod;
 use num_traits::AsPrimitive;
 
 use super::convert::{Range, Round};
-use super::per_element::PerElement;
+use super::element_op::ElementOp;
 use crate::element::BINARY16;
 use crate::{FloatFormat, OutOfRange, Rounding, Specials};
 
@@ -37,7 +37,7 @@ pub(crate) fn f16_to_f32(bits: u16) -> f32 {
 #[derive(Clone, Copy)]
 pub(crate) struct DecodeF16;
 
-impl PerElement for DecodeF16 {
+impl ElementOp for DecodeF16 {
     type Source = u16;
     type Target = f32;
     type Flags = ();
@@ -52,7 +52,7 @@ impl PerElement for DecodeF16 {
 #[derive(Clone, Copy)]
 pub(crate) struct DecodeBf16;
 
-impl PerElement for DecodeBf16 {
+impl ElementOp for DecodeBf16 {
     type Source = u16;
     type Target = f32;
     type Flags = ();
@@ -80,7 +80,7 @@ pub(crate) struct Encode<T, R, M> {
     sign_shift: u32,
     max: u32,
     /// The result for magnitudes out of range: infinity, or the greatest finite one.
-    beyond: u32,
+    overflow: u32,
     nan: u32,
     /// Bits of a NaN's mantissa that are kept.
     payload: u32,
@@ -102,7 +102,7 @@ impl<T, R, M> Encode<T, R, M> {
             min_normal: ((format.min_exponent() + F32_BIAS) as u32) << F32_MANTISSA_BITS,
             sign_shift: format.bits() - 1,
             max: format.max_bits() as u32,
-            beyond: if has_infinity { format.infinity_bits() } else { format.max_bits() } as u32,
+            overflow: if has_infinity { format.infinity_bits() } else { format.max_bits() } as u32,
             nan: format.nan_bits().unwrap_or_default() as u32,
             payload: if has_infinity { (1 << mantissa_bits) - 1 } else { 0 },
             special_signs: if specials == Specials::Fnuz { 0 } else { u32::MAX },
@@ -122,7 +122,7 @@ impl<T, R, M> Encode<T, R, M> {
 /// not vectorise a reduction over selected masks.
 const SIGN: u32 = 1 << 31;
 
-impl<T: Pod + Send + Sync, R: Round, M: Range> PerElement for Encode<T, R, M>
+impl<T: Pod + Send + Sync, R: Round, M: Range> ElementOp for Encode<T, R, M>
 where
     u32: AsPrimitive<T>,
 {
@@ -132,41 +132,41 @@ where
 
     #[inline(always)]
     fn convert(&self, x: f32) -> (T, u32) {
-        let Self { dropped_bits, min_normal, sign_shift, max, beyond, .. } = *self;
+        let Self { dropped_bits, min_normal, sign_shift, max, overflow, .. } = *self;
         let Self { nan, payload, special_signs, refuse_infinity, refuse_nan, .. } = *self;
         let x = x.to_bits();
         let sign = x >> 31;
         let magnitude = x & !SIGN;
         // So that the sum stays finite; it is far out of every format's range.
-        let held = magnitude.min(F32_INFINITY - (24 << F32_MANTISSA_BITS));
+        let clamped = magnitude.min(F32_INFINITY - (24 << F32_MANTISSA_BITS));
         let nearest_away = R::ROUNDING == Some(Rounding::NearestAway);
         // As `away_from_tie`.
-        let held = if nearest_away { held | 1 } else { held };
-        let place = (held & F32_INFINITY).max(min_normal);
+        let clamped = if nearest_away { clamped | 1 } else { clamped };
+        let place = (clamped & F32_INFINITY).max(min_normal);
         let power = place + (dropped_bits << F32_MANTISSA_BITS);
-        let sum = f32::from_bits(held) + f32::from_bits(power);
-        let error = f32::from_bits(held) - (sum - f32::from_bits(power));
+        let sum = f32::from_bits(clamped) + f32::from_bits(power);
+        let error = f32::from_bits(clamped) - (sum - f32::from_bits(power));
         let units = (sum.to_bits() - power).wrapping_add(correct::<R>(error, sign));
         let rounded = ((place - min_normal) >> dropped_bits) + units;
 
         let is_nan = magnitude > F32_INFINITY;
-        let finite_or_infinite = if rounded > max { beyond } else { rounded };
+        let finite_or_infinite = if rounded > max { overflow } else { rounded };
         let kept = magnitude >> dropped_bits & payload;
         let bits = if is_nan { nan | kept } else { finite_or_infinite };
         let signs = if is_nan | (bits == 0) { special_signs } else { u32::MAX };
 
         let above_finite = (F32_INFINITY - 1).wrapping_sub(magnitude);
         let above_infinity = F32_INFINITY.wrapping_sub(magnitude);
-        let mut wrong = above_finite & !above_infinity & refuse_infinity;
-        wrong |= above_infinity & refuse_nan;
+        let mut fail = above_finite & !above_infinity & refuse_infinity;
+        fail |= above_infinity & refuse_nan;
         if M::MODE == OutOfRange::Error {
-            wrong |= max.wrapping_sub(rounded) & !above_finite;
+            fail |= max.wrapping_sub(rounded) & !above_finite;
         }
-        ((bits | (sign << sign_shift) & signs).as_(), wrong)
+        ((bits | (sign << sign_shift) & signs).as_(), fail)
     }
 
     #[inline(always)]
-    fn refuses(&self, flags: u32) -> bool {
+    fn failed(&self, flags: u32) -> bool {
         flags & SIGN != 0
     }
 }
@@ -206,33 +206,33 @@ fn rounded_to_bf16<R: Round, M: Range>(x: f32) -> (u32, u32) {
     let x = x.to_bits();
     let magnitude = x & !SIGN;
     let sum = carried_to_bf16::<R>(x);
-    let wrong = if M::MODE == OutOfRange::Error {
+    let fail = if M::MODE == OutOfRange::Error {
         // Infinite now, but not before.
         let infinite = (F32_INFINITY - 1).wrapping_sub(sum & !SIGN);
         infinite & magnitude.wrapping_sub(F32_INFINITY)
     } else {
         0
     };
-    (if magnitude > F32_INFINITY { x | 0x0040_0000 } else { sum }, wrong)
+    (if magnitude > F32_INFINITY { x | 0x0040_0000 } else { sum }, fail)
 }
 
 /// f32 to `bfloat16`: drops the lower half of the bits, for every exponent.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodeBf16<R, M>(pub(crate) PhantomData<(R, M)>);
 
-impl<R: Round, M: Range> PerElement for EncodeBf16<R, M> {
+impl<R: Round, M: Range> ElementOp for EncodeBf16<R, M> {
     type Source = f32;
     type Target = u16;
     type Flags = u32;
 
     #[inline(always)]
     fn convert(&self, x: f32) -> (u16, u32) {
-        let (word, wrong) = rounded_to_bf16::<R, M>(x);
-        ((word >> 16) as u16, wrong)
+        let (word, fail) = rounded_to_bf16::<R, M>(x);
+        ((word >> 16) as u16, fail)
     }
 
     #[inline(always)]
-    fn refuses(&self, flags: u32) -> bool {
+    fn failed(&self, flags: u32) -> bool {
         flags & SIGN != 0
     }
 }
@@ -241,7 +241,7 @@ impl<R: Round, M: Range> PerElement for EncodeBf16<R, M> {
 #[derive(Clone, Copy)]
 pub(crate) struct EncodeE8m0<R, M>(pub(crate) PhantomData<(R, M)>);
 
-impl<R: Round, M: Range> PerElement for EncodeE8m0<R, M> {
+impl<R: Round, M: Range> ElementOp for EncodeE8m0<R, M> {
     type Source = f32;
     type Target = u8;
     type Flags = u32;
@@ -276,21 +276,21 @@ impl<R: Round, M: Range> PerElement for EncodeE8m0<R, M> {
         let byte = if field == 0 { above_least } else { field + up };
         let magnitude = x & !SIGN;
         let below = (x >> 31 == 1) | ((field == 0) & (mantissa < least));
-        let held = if below { 0 } else { byte.min(0xfe) };
+        let clamped = if below { 0 } else { byte.min(0xfe) };
         let is_nan = magnitude > F32_INFINITY;
 
         // As signs: infinite; and not NaN, but negative, below the least or above the greatest.
         let not_nan = !F32_INFINITY.wrapping_sub(magnitude);
-        let mut wrong = (F32_INFINITY - 1).wrapping_sub(magnitude) & not_nan;
+        let mut fail = (F32_INFINITY - 1).wrapping_sub(magnitude) & not_nan;
         if M::MODE == OutOfRange::Error {
             let too_small = magnitude.wrapping_sub(least);
-            wrong |= (x | too_small | 0xfe_u32.wrapping_sub(byte)) & not_nan;
+            fail |= (x | too_small | 0xfe_u32.wrapping_sub(byte)) & not_nan;
         }
-        ((if is_nan { 0xff } else { held }) as u8, wrong)
+        ((if is_nan { 0xff } else { clamped }) as u8, fail)
     }
 
     #[inline(always)]
-    fn refuses(&self, flags: u32) -> bool {
+    fn failed(&self, flags: u32) -> bool {
         flags & SIGN != 0
     }
 }

@@ -8,7 +8,7 @@ use bytemuck::Pod;
 use super::{Kernel, for_each};
 
 /// Converts one element, without branches on data.
-pub(crate) trait PerElement: Copy + Send + Sync + 'static {
+pub(crate) trait ElementOp: Copy + Send + Sync + 'static {
     type Source: Pod + Send + Sync;
     type Target: Pod + Send + Sync;
     /// Flags, gathered over a block, that show whether an element in it needs the reference.
@@ -19,7 +19,7 @@ pub(crate) trait PerElement: Copy + Send + Sync + 'static {
 
     /// Whether gathered flags say that an element needs the reference.
     #[inline(always)]
-    fn refuses(&self, flags: Self::Flags) -> bool {
+    fn failed(&self, flags: Self::Flags) -> bool {
         flags != Self::Flags::NONE
     }
 }
@@ -65,9 +65,9 @@ impl<A: Flags, B: Flags> Flags for (A, B) {
 pub(crate) struct Loop<P>(pub(crate) P);
 
 // SAFETY: `for_each` initialises the output, whole or in chunks.
-unsafe impl<P: PerElement> Kernel for Loop<P> {
+unsafe impl<P: ElementOp> Kernel for Loop<P> {
     const SIZES: (usize, usize) = (size_of::<P::Source>(), size_of::<P::Target>());
-    const REFUSES: bool = size_of::<P::Flags>() > 0;
+    const CAN_FAIL: bool = size_of::<P::Flags>() > 0;
 
     #[inline(always)]
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
@@ -79,7 +79,7 @@ unsafe impl<P: PerElement> Kernel for Loop<P> {
             flags = flags.join(flag);
             y
         });
-        work.refuses(flags)
+        work.failed(flags)
     }
 }
 
@@ -87,7 +87,7 @@ unsafe impl<P: PerElement> Kernel for Loop<P> {
 #[derive(Clone, Copy)]
 pub(crate) struct Same<T>(pub(crate) PhantomData<T>);
 
-impl<T: Pod + Send + Sync> PerElement for Same<T> {
+impl<T: Pod + Send + Sync> ElementOp for Same<T> {
     type Source = T;
     type Target = T;
     type Flags = ();
@@ -102,7 +102,7 @@ impl<T: Pod + Send + Sync> PerElement for Same<T> {
 #[derive(Clone, Copy)]
 pub(crate) struct Then<A, B>(pub(crate) A, pub(crate) B);
 
-impl<A: PerElement, B: PerElement<Source = A::Target>> PerElement for Then<A, B> {
+impl<A: ElementOp, B: ElementOp<Source = A::Target>> ElementOp for Then<A, B> {
     type Source = A::Source;
     type Target = B::Target;
     type Flags = (A::Flags, B::Flags);
@@ -115,7 +115,7 @@ impl<A: PerElement, B: PerElement<Source = A::Target>> PerElement for Then<A, B>
     }
 
     #[inline(always)]
-    fn refuses(&self, flags: Self::Flags) -> bool {
-        self.0.refuses(flags.0) | self.1.refuses(flags.1)
+    fn failed(&self, flags: Self::Flags) -> bool {
+        self.0.failed(flags.0) | self.1.failed(flags.1)
     }
 }

@@ -1,12 +1,12 @@
-//! Writing what is too much for the caches.
+//! Non-temporal stores, for output that is larger than the caches.
 
 use core::mem::MaybeUninit;
 
-/// Writes that go past the caches, where the CPU has such: main memory need not be read to be written.
-/// They are complete, for other threads too, when this is dropped.
-pub(crate) struct PastCaches(());
+/// Writes past the caches, where the CPU can: main memory need not be read before it is written.
+/// Dropping this completes the writes for other threads too.
+pub(crate) struct NonTemporalStores(());
 
-impl PastCaches {
+impl NonTemporalStores {
     pub(crate) fn new() -> Self {
         Self(())
     }
@@ -42,7 +42,7 @@ impl PastCaches {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Drop for PastCaches {
+impl Drop for NonTemporalStores {
     fn drop(&mut self) {
         // SAFETY: every x86-64 CPU has SSE.
         unsafe { core::arch::x86_64::_mm_sfence() };
