@@ -56,9 +56,9 @@ mod huge_pages;
 mod key_table;
 mod level;
 mod map_index;
+mod non_temporal;
 #[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(dead_code))]
 mod ops;
-mod non_temporal;
 #[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(dead_code))]
 mod pipeline;
 mod plan;

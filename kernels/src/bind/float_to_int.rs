@@ -8,12 +8,12 @@
 use super::class::{FloatType, IntType, Width};
 use super::{nan_entry, with_rounding};
 use crate::ops::float::{
-    AtLeastOrNan, Finite, FloatUnit, Clamped, ClampedBelow, Remainder, ReplaceNan, Scale,
+    AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, ReplaceNan, Scale,
 };
 use crate::ops::float_to_int::{
-    Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, FromZero, ClampedI32, ClampedI64,
-    ClampedLowBits, ClampedToI32, ClampedU32, ClampedU64, InRangeI64, InRangeU64, Integral, LowBits,
-    SignedRemainder, ToI32, Widened,
+    Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, ClampedI32, ClampedI64,
+    ClampedLowBits, ClampedToI32, ClampedU32, ClampedU64, FromZero, InRangeI64, InRangeU64,
+    Integral, LowBits, SignedRemainder, ToI32, Widened,
 };
 use crate::ops::load;
 use crate::ops::store::{CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, Whole};
@@ -510,7 +510,8 @@ impl<S: Simd> ToWide<S> for F64s<S> {
                 stage(simd, Units(load, Then(front, checked), Whole))
             }
             (Width::W32, OutOfRange::Clamp) => {
-                let clamped = Then(Then(front, Finite), Clamped { min: min as f64, max: max as f64 });
+                let clamped =
+                    Then(Then(front, Finite), Clamped { min: min as f64, max: max as f64 });
                 stage(simd, Units(load, Then(clamped, ClampedLowBits), Whole))
             }
             (_, OutOfRange::Wrap) | (Width::W8 | Width::W16 | Width::W64, _) => return None,

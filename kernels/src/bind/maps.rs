@@ -10,8 +10,8 @@ use super::{Stages, copy, exactly, filled_up, native, preimage, vector};
 use crate::key_table::KeyTable;
 use crate::stages::Stage;
 use crate::stages::bind_loop;
-use crate::stages::map::{Comparable, Find, Finder, Lookup, ReplaceBits, Substitute};
 use crate::stages::element_op::Loop;
+use crate::stages::map::{Comparable, Find, Finder, Lookup, ReplaceBits, Substitute};
 use crate::{Cast, Element, ElementType, Format, Level, Scalar};
 
 /// Keys besides NaN that elements are compared with one after the other; more are looked up.

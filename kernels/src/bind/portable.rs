@@ -13,13 +13,13 @@ use super::class::{Class, FloatType, IntType, Width};
 use super::{exactly, nan_entry, native, wide};
 use crate::stages::bytes::{ClearUnused, SwapBytes};
 use crate::stages::convert::{
-    Bounds, Clamp, Codes, Error, ExactToFloat, FloatToInt, NarrowToOdd, Int, IntAs, IntClamp,
-    IntForF16, IntToFloat, Narrow, NearestAway, NearestEven, Odd, Range, Real, Round, RoundTo,
+    Bounds, Clamp, Codes, Error, ExactToFloat, FloatToInt, Int, IntAs, IntClamp, IntForF16,
+    IntToFloat, Narrow, NarrowToOdd, NearestAway, NearestEven, Odd, Range, Real, Round, RoundTo,
     RoundToIntegral, ToInt, TowardsNegative, TowardsPositive, TowardsZero, Wrap,
 };
+use crate::stages::element_op::{ElementOp, Flags, Loop, Same, Then};
 use crate::stages::fused::{IntUnscale, ScaleForInt};
 use crate::stages::map::ReplaceNan;
-use crate::stages::element_op::{Flags, Loop, ElementOp, Same, Then};
 use crate::stages::small_float::{DecodeBf16, DecodeF16, Encode, EncodeBf16, EncodeE8m0};
 use crate::stages::{Stage, bind_loop};
 use crate::{

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use bytemuck::Pod;
 use num_traits::{AsPrimitive, One, PrimInt, ToPrimitive, WrappingSub, Zero};
 
-use super::element_op::{Flags, ElementOp};
+use super::element_op::{ElementOp, Flags};
 use crate::{OutOfRange, Rounding};
 
 /// A rounding as a type, so that a kernel is compiled per rounding. `Odd` is the sixth: an inexact

@@ -14,9 +14,9 @@
 
 pub(crate) mod bytes;
 pub(crate) mod convert;
+pub(crate) mod element_op;
 pub(crate) mod fused;
 pub(crate) mod map;
-pub(crate) mod element_op;
 pub(crate) mod scale;
 pub(crate) mod small_float;
 
