@@ -10,7 +10,6 @@ export RUSTFLAGS="-Zsanitizer=address -Cdebug-assertions=on -Coverflow-checks=on
 # With little optimisation: instrumented vectorised kernels take ten minutes to compile, and the addresses are
 # the same without vectors.
 little="profile.test.package.recast-kernels.opt-level=1"
-export CARGO_PROFILE_TEST_OPT_LEVEL=1
 export RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-15}"
 # Proc macros and build scripts are not sanitized if --target is given.
 cargo +nightly test --config "$little" --target "$target" -p recast-kernels --test types --test plan_vs_reference -- --nocapture

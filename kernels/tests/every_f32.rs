@@ -22,6 +22,16 @@ const CHUNK: u32 = 1 << 14;
 /// Of the elements that fail, so many share one that is run by itself among passing ones.
 const FAILING: usize = 4096;
 
+/// The first elements of all chunks.
+fn all_chunks() -> Vec<u32> {
+    (0..=u32::MAX).step_by(CHUNK as usize).collect()
+}
+
+/// One chunk in 2053, a prime, so that every exponent takes part.
+fn sampled_chunks() -> Vec<u32> {
+    all_chunks().into_iter().step_by(2053).collect()
+}
+
 /// To all other types in every rounding.
 fn casts() -> impl Iterator<Item = Cast> {
     let targets = ElementType::ALL.iter().copied().filter(|&target| target != ElementType::Float32);
@@ -177,7 +187,7 @@ fn compare(cast: &Cast, modes: &[Mode], first: u32, runs: &[Run]) -> Check {
 #[test]
 #[ignore = "many minutes: 2^32 elements in 125 casts"]
 fn every_f32_casts_as_the_reference_says() {
-    let chunks: Vec<u32> = (0..=u32::MAX).step_by(CHUNK as usize).collect();
+    let chunks = all_chunks();
     let (start, mut total) = (Instant::now(), 0);
     let casts: Vec<Cast> = casts().collect();
     for cast in &casts {
@@ -198,8 +208,7 @@ fn every_f32_casts_as_the_reference_says() {
 
 #[test]
 fn a_sample_of_all_f32_casts_as_the_reference_says() {
-    // One chunk in 2053, a prime, so that every exponent takes part.
-    let chunks: Vec<u32> = (0..1 << 18).step_by(2053).map(|chunk| chunk * CHUNK).collect();
+    let chunks = sampled_chunks();
     let casts = sampled_casts();
     assert_eq!(casts.len(), 25 + 4 * 4);
     for cast in &casts {
@@ -292,7 +301,7 @@ fn compare_wrapped(rounding: Rounding, firsts: &[u32]) -> u64 {
 #[test]
 #[ignore = "many minutes: 2^32 elements in 60 casts"]
 fn every_f32_wraps_to_the_lowest_bits_of_the_integer_it_is_rounded_to() {
-    let chunks: Vec<u32> = (0..=u32::MAX).step_by(CHUNK as usize).collect();
+    let chunks = all_chunks();
     for &rounding in Rounding::ALL {
         let count = compare_wrapped(rounding, &chunks);
         println!("wrap {rounding}: {count} elements, on {:?}", Level::available());
@@ -301,7 +310,7 @@ fn every_f32_wraps_to_the_lowest_bits_of_the_integer_it_is_rounded_to() {
 
 #[test]
 fn a_sample_of_all_f32_wraps_to_the_lowest_bits_of_the_integer_it_is_rounded_to() {
-    let chunks: Vec<u32> = (0..1 << 18).step_by(2053).map(|chunk| chunk * CHUNK).collect();
+    let chunks = sampled_chunks();
     for &rounding in Rounding::ALL {
         compare_wrapped(rounding, &chunks);
     }
