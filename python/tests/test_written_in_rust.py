@@ -41,7 +41,7 @@ def assert_zarr_reads(path):
 
 
 def test_the_goldens_are_there():
-    assert len(GOLDENS) == 61
+    assert len(GOLDENS) == 66
 
 
 @pytest.mark.parametrize("case", GOLDENS, ids=lambda case: case.name)

@@ -242,7 +242,7 @@ pub(crate) fn encoded_data_type(
 }
 
 /// The element type of a data type of zarrs.
-fn element_type(data_type: &DataType) -> Result<ElementType, CodecError> {
+pub(crate) fn element_type(data_type: &DataType) -> Result<ElementType, CodecError> {
     let name = data_type.name_v3().unwrap_or_default();
     data_type::from_json(&Value::from(&*name)).map_err(|error| CodecError::Other(error.to_string()))
 }

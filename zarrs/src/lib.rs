@@ -51,7 +51,7 @@
 //!
 //! # Registration
 //! zarrs finds linked codecs by itself, so `use zarrs_recast as _;` is enough for `cast_value`,
-//! `scale_offset` and `numcodecs.astype` (without any mention the linker drops the crate). Call
+//! `scale_offset`, `numcodecs.astype` and `numcodecs.delta` (without any mention the linker drops the crate). Call
 //! [`register`] to be independent of the linker, to replace other codecs with the same names, and to read
 //! `numcodecs.fixedscaleoffset` exactly, which zarrs has too.
 //!
@@ -87,6 +87,8 @@
 //! lossy chain encodes the elements around the part again. Neighbouring codecs run in one pass when parts are
 //! read; [`fused`] does the same for whole chunks, inside shards and outside.
 //!
+//! `numcodecs.delta` stores differences, so a part of a chunk needs all of it: the whole chunk is decoded.
+//!
 //! # Large arrays as a whole
 //! Reading a large array takes more time for new memory than for decoding. [`read`] asks for huge pages, as `NumPy`
 //! does, and is up to three times as fast as `Array::retrieve_array_subset`.
@@ -107,6 +109,7 @@
 mod bound;
 mod check;
 mod codec;
+mod delta;
 mod element_error;
 mod explain;
 mod fuse;

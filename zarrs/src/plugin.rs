@@ -15,6 +15,7 @@ use zarrs::plugin::{PluginCreateError, ZarrVersion, impl_extension_aliases};
 
 use crate::bound::Settings;
 use crate::codec::{Names, RecastCodec};
+use crate::delta::{self, Delta};
 
 /// The codec `cast_value` in zarrs' registry.
 enum CastValue {}
@@ -25,6 +26,10 @@ enum ScaleOffset {}
 /// The legacy codec `numcodecs.astype` (`astype` in Zarr v2) in zarrs' registry.
 enum AsType {}
 
+/// The codec `numcodecs.delta` (`delta` in Zarr v2) in zarrs' registry.
+enum DeltaPlugin {}
+
+impl_extension_aliases!(DeltaPlugin, v3: "numcodecs.delta", v2: "delta");
 impl_extension_aliases!(CastValue, v3: "cast_value");
 impl_extension_aliases!(ScaleOffset, v3: "scale_offset");
 impl_extension_aliases!(AsType, v3: "numcodecs.astype", v2: "astype");
@@ -33,6 +38,8 @@ inventory::submit! { CodecPluginV3::new::<CastValue>() }
 inventory::submit! { CodecPluginV3::new::<ScaleOffset>() }
 inventory::submit! { CodecPluginV3::new::<AsType>() }
 inventory::submit! { CodecPluginV2::new::<AsType>() }
+inventory::submit! { CodecPluginV3::new::<DeltaPlugin>() }
+inventory::submit! { CodecPluginV2::new::<DeltaPlugin>() }
 
 impl CodecTraitsV3 for CastValue {
     fn create(metadata: &MetadataV3) -> Result<api::Codec, PluginCreateError> {
@@ -58,10 +65,22 @@ impl CodecTraitsV2 for AsType {
     }
 }
 
+impl CodecTraitsV3 for DeltaPlugin {
+    fn create(metadata: &MetadataV3) -> Result<api::Codec, PluginCreateError> {
+        delta_v3(metadata)
+    }
+}
+
+impl CodecTraitsV2 for DeltaPlugin {
+    fn create(metadata: &MetadataV2) -> Result<api::Codec, PluginCreateError> {
+        delta_v2(metadata)
+    }
+}
+
 /// Makes zarrs use this crate's codecs, whatever else is linked.
 ///
-/// Linking this crate is enough for `cast_value`, `scale_offset` and `numcodecs.astype`, which zarrs
-/// 0.23 does not have. Calling this function once, before an array is opened or created,
+/// Linking this crate is enough for `cast_value`, `scale_offset`, `numcodecs.astype` and `numcodecs.delta`, which
+/// zarrs 0.23 does not have. Calling this function once, before an array is opened or created,
 ///
 /// - makes sure that the linker keeps the crate;
 /// - gives these codecs precedence over others of the same name in the program: registered codecs come first, and
@@ -87,6 +106,8 @@ pub fn register() {
                 move |metadata: &MetadataV2| from_v2(names, metadata),
             ));
         }
+        api::register_codec_v3(CodecRuntimePluginV3::new(|name| name == delta::NAME, delta_v3));
+        api::register_codec_v2(CodecRuntimePluginV2::new(|name| name == delta::NAME_V2, delta_v2));
     });
 }
 
@@ -96,6 +117,16 @@ fn from_v3(names: Names, metadata: &MetadataV3) -> Result<api::Codec, PluginCrea
 
 fn from_v2(names: Names, metadata: &MetadataV2) -> Result<api::Codec, PluginCreateError> {
     create(names, Some(metadata.configuration().clone()), ZarrVersion::V2)
+}
+
+fn delta_v3(metadata: &MetadataV3) -> Result<api::Codec, PluginCreateError> {
+    let configuration = metadata.configuration().cloned().unwrap_or_default();
+    Ok(api::Codec::ArrayToArray(Arc::new(Delta::new(configuration, ZarrVersion::V3)?)))
+}
+
+fn delta_v2(metadata: &MetadataV2) -> Result<api::Codec, PluginCreateError> {
+    let configuration = metadata.configuration().clone();
+    Ok(api::Codec::ArrayToArray(Arc::new(Delta::new(configuration, ZarrVersion::V2)?)))
 }
 
 /// Reads the configuration of the codec that is called `names`.

@@ -3,6 +3,7 @@
 mod asynchronous;
 mod codecs;
 mod common;
+mod delta;
 mod goldens;
 mod matrix;
 #[cfg(target_os = "linux")]
