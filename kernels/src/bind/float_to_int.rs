@@ -13,7 +13,7 @@ use crate::ops::float::{
 use crate::ops::float_to_int::{
     Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, ClampedI32, ClampedI64,
     ClampedLowBits, ClampedToI32, ClampedU32, ClampedU64, FromZero, InRangeI64, InRangeU64,
-    Integral, LowBits, SignedRemainder, ToI32, Widened,
+    Integral, Long, LowBits, SignedRemainder, ToI32, Widened,
 };
 use crate::ops::load;
 use crate::ops::store::{CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, Whole};
@@ -36,7 +36,7 @@ pub(super) fn bind<S: Simd>(
     Some(match source {
         FloatType::Float32 => from_unit(simd, load::Float32, target, nan),
         FloatType::Float64 => from_unit(simd, load::Float64, target, nan),
-        FloatType::Float16 => from_short(simd, load::Float16, target, nan),
+        FloatType::Float16 => from_float16(simd, target, nan)?,
         FloatType::BFloat16 => from_short(simd, load::BFloat16, target, nan),
     })
 }
@@ -210,6 +210,43 @@ where
     }
 }
 
+/// From `float16`, whose finite values all fit 32 bits. None where what takes NaN's place does not.
+fn from_float16<S: Simd>(simd: S, target: Target, nan: Option<f64>) -> Option<Vec<Stage>> {
+    fn by_i32<S, E>(simd: S, front: E, target: Target) -> Stage
+    where
+        S: Simd,
+        E: Each<S, F32s<S>, Out = F32s<S>>,
+    {
+        // One loop for all roundings: it has time to branch.
+        let (finite, to_i32) = (Then(front, Finite), ClampedToI32(target.rounding));
+        let (min, limit) = match (target.int.signed, target.out_of_range) {
+            (false, OutOfRange::Error) => (0.0, lower_limit(0.0, target.rounding) as f32),
+            (false, OutOfRange::Clamp) => (0.0, f32::MIN),
+            (true, _) | (false, OutOfRange::Wrap) => (f32::MIN, f32::MIN),
+        };
+        let in_range = Then(Then(finite, AtLeastOrNan { min, limit }), to_i32);
+        match target.int.width {
+            Width::W8 => stage(simd, Units(load::Float16, Then(finite, to_i32), LowI8)),
+            Width::W16 => stage(simd, Units(load::Float16, Then(finite, to_i32), LowI16)),
+            Width::W32 => stage(simd, Units(load::Float16, in_range, Whole)),
+            Width::W64 => stage(simd, Units(load::Float16, Then(in_range, Long), Whole)),
+        }
+    }
+    Some(match (target.int.width, target.out_of_range, nan) {
+        (Width::W8 | Width::W16, OutOfRange::Error | OutOfRange::Clamp, _) => {
+            from_short(simd, load::Float16, target, nan)
+        }
+        (Width::W8 | Width::W16, OutOfRange::Wrap, None) | (Width::W32 | Width::W64, _, None) => {
+            vec![by_i32(simd, Same, target)]
+        }
+        (Width::W8 | Width::W16, OutOfRange::Wrap, Some(value))
+        | (Width::W32 | Width::W64, _, Some(value)) => {
+            let fits = value.abs() < -f64::from(i32::MIN);
+            vec![by_i32(simd, fits.then_some(ReplaceNan { value: value as f32 })?, target)]
+        }
+    })
+}
+
 /// Every target and range mode, to nearest-even.
 fn nearest_even<S, L, E>(simd: S, load: L, front: E, target: Target) -> Stage
 where
@@ -283,14 +320,8 @@ where
     }
     match target.out_of_range {
         OutOfRange::Error => {
-            // How far below the least value what rounds to it lies, or less. The least value is even.
-            let below = match rounding.rounding() {
-                Rounding::NearestEven => 0.5,
-                Rounding::NearestAway => 0.5 - ULP_BEFORE_LEAST,
-                Rounding::TowardsZero | Rounding::TowardsPositive => 1.0 - ULP_BEFORE_LEAST,
-                Rounding::TowardsNegative => 0.0,
-            };
-            let least = AtLeastOrNan { min: scalar(min), limit: scalar(min - below) };
+            let limit = scalar(lower_limit(min, rounding.rounding()));
+            let least = AtLeastOrNan { min: scalar(min), limit };
             checked(simd, load, Then(front, Then(least, ClampedToI32(rounding))), target.int)
         }
         OutOfRange::Clamp => {
@@ -301,6 +332,16 @@ where
             saturated(simd, load, Then(front, Then(least, clamped)), target.int)
         }
         OutOfRange::Wrap => None,
+    }
+}
+
+/// A number from which on all above round to at least `min`, an even one.
+fn lower_limit(min: f64, rounding: Rounding) -> f64 {
+    min - match rounding {
+        Rounding::NearestEven => 0.5,
+        Rounding::NearestAway => 0.5 - ULP_BEFORE_LEAST,
+        Rounding::TowardsZero | Rounding::TowardsPositive => 1.0 - ULP_BEFORE_LEAST,
+        Rounding::TowardsNegative => 0.0,
     }
 }
 

@@ -140,6 +140,14 @@ impl<S: Simd> Each<S, F64s<S>> for CheckedWord {
     }
 }
 
+/// Signed 32-bit integers to 64 bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Long;
+
+infallible! {
+    [] Long: I32s<S> => I64s<S>, |self, simd, x| I64s(simd.i32_to_i64(x.0));
+}
+
 /// As [`LowBits`] of `float64`, for values that are clamped to ±2^51.
 #[derive(Clone, Copy)]
 pub(crate) struct ClampedLowBits;

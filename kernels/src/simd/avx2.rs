@@ -605,6 +605,13 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn i32_to_i64(self, a: I) -> [I; 2] {
+        let (low, high) =
+            (self.avx._mm256_castsi256_si128(a), self.avx2._mm256_extracti128_si256::<1>(a));
+        [self.avx2._mm256_cvtepi32_epi64(low), self.avx2._mm256_cvtepi32_epi64(high)]
+    }
+
+    #[inline(always)]
     fn u32_to_i64(self, a: I) -> [I; 2] {
         let (low, high) =
             (self.avx._mm256_castsi256_si128(a), self.avx2._mm256_extracti128_si256::<1>(a));

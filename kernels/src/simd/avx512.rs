@@ -576,6 +576,12 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     }
 
     #[inline(always)]
+    fn i32_to_i64(self, a: I) -> [I; 2] {
+        let [low, high] = self.halves(a);
+        [self.0.avx512f._mm512_cvtepi32_epi64(low), self.0.avx512f._mm512_cvtepi32_epi64(high)]
+    }
+
+    #[inline(always)]
     fn u32_to_i64(self, a: I) -> [I; 2] {
         let [low, high] = self.halves(a);
         [self.0.avx512f._mm512_cvtepu32_epi64(low), self.0.avx512f._mm512_cvtepu32_epi64(high)]

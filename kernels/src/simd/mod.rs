@@ -310,6 +310,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn f32_to_f16(self, a: Self::F32, b: Self::F32, rounding: impl Round) -> Self::I16;
 
     // Integers to wider and narrower ones.
+    fn i32_to_i64(self, a: Self::I32) -> [Self::I64; 2];
     fn u32_to_i64(self, a: Self::I32) -> [Self::I64; 2];
     /// The lower halves.
     fn low_i64_to_i32(self, a: [Self::I64; 2]) -> Self::I32;

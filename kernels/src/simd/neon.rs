@@ -669,6 +669,14 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
+    fn i32_to_i64(self, a: I32) -> [I64; 2] {
+        let a = self.neon.vreinterpretq_s32_u32(a);
+        let [low, high] =
+            [self.neon.vmovl_s32(self.neon.vget_low_s32(a)), self.neon.vmovl_high_s32(a)];
+        [self.neon.vreinterpretq_u64_s64(low), self.neon.vreinterpretq_u64_s64(high)]
+    }
+
+    #[inline(always)]
     fn u32_to_i64(self, a: I32) -> [I64; 2] {
         [self.neon.vmovl_u32(self.neon.vget_low_u32(a)), self.neon.vmovl_high_u32(a)]
     }
