@@ -36,7 +36,7 @@ pub(super) fn bind<S: Simd>(
     Some(match source {
         FloatType::Float32 => from_unit(simd, load::Float32, target, nan),
         FloatType::Float64 => from_unit(simd, load::Float64, target, nan),
-        FloatType::Float16 => from_float16(simd, target, nan)?,
+        FloatType::Float16 => from_float16(simd, target, nan),
         FloatType::BFloat16 => from_short(simd, load::BFloat16, target, nan),
     })
 }
@@ -210,8 +210,8 @@ where
     }
 }
 
-/// From `float16`, whose finite values all fit 32 bits. None where what takes NaN's place does not.
-fn from_float16<S: Simd>(simd: S, target: Target, nan: Option<f64>) -> Option<Vec<Stage>> {
+/// From `float16`, whose finite values all fit 32 bits: by way of those, where what takes NaN's place does too.
+fn from_float16<S: Simd>(simd: S, target: Target, nan: Option<f64>) -> Vec<Stage> {
     fn by_i32<S, E>(simd: S, front: E, target: Target) -> Stage
     where
         S: Simd,
@@ -232,20 +232,24 @@ fn from_float16<S: Simd>(simd: S, target: Target, nan: Option<f64>) -> Option<Ve
             Width::W64 => stage(simd, Units(load::Float16, Then(in_range, Long), Whole)),
         }
     }
-    Some(match (target.int.width, target.out_of_range, nan) {
-        (Width::W8 | Width::W16, OutOfRange::Error | OutOfRange::Clamp, _) => {
-            from_short(simd, load::Float16, target, nan)
-        }
+    match (target.int.width, target.out_of_range, nan) {
         (Width::W8 | Width::W16, OutOfRange::Wrap, None) | (Width::W32 | Width::W64, _, None) => {
             vec![by_i32(simd, Same, target)]
         }
         (Width::W8 | Width::W16, OutOfRange::Wrap, Some(value))
-        | (Width::W32 | Width::W64, _, Some(value)) => {
-            let fits = value.abs() < -f64::from(i32::MIN);
-            vec![by_i32(simd, fits.then_some(ReplaceNan { value: value as f32 })?, target)]
+        | (Width::W32 | Width::W64, _, Some(value))
+            if I32_RANGE.contains(&value) =>
+        {
+            vec![by_i32(simd, ReplaceNan { value: value as f32 }, target)]
         }
-    })
+        (Width::W8 | Width::W16 | Width::W32 | Width::W64, _, _) => {
+            from_short(simd, load::Float16, target, nan)
+        }
+    }
 }
+
+/// What a cast to signed 32-bit integers takes.
+const I32_RANGE: core::ops::Range<f64> = i32::MIN as f64..-(i32::MIN as f64);
 
 /// Every target and range mode, to nearest-even.
 fn nearest_even<S, L, E>(simd: S, load: L, front: E, target: Target) -> Stage
