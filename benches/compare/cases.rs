@@ -260,14 +260,18 @@ pub(crate) fn constant(value: f64, element_type: ElementType) -> Scalar {
         .unwrap_or(Scalar::zero(element_type))
 }
 
-/// Keys, each with its output. The first is NaN where the source has it, else its largest value: what data sets mark missing
-/// values with. The others are small integers.
+/// Keys, each with its output. The first is what data sets mark missing values with: NaN, for which the target's least value
+/// stands, or else the largest value, which becomes NaN if the target has it. The others are small integers.
 fn entries(source: ElementType, target: ElementType) -> impl Iterator<Item = (Scalar, Scalar)> {
-    let key = Scalar::nan(source).unwrap_or(Scalar::max(source));
     let others = (1..).map(move |number: u8| {
         (constant(number.into(), source), constant((number + 1).into(), target))
     });
-    std::iter::once((key, Scalar::min(target))).chain(others)
+    let least = Scalar::min(target);
+    let first = match Scalar::nan(source) {
+        Some(nan) => (nan, least),
+        None => (Scalar::max(source), Scalar::nan(target).unwrap_or(least)),
+    };
+    std::iter::once(first).chain(others)
 }
 
 /// Every case, those of one pair of types next to each other.

@@ -5,7 +5,7 @@ use num_traits::Float;
 
 use super::class::{FloatType, IntType, Width};
 use super::number;
-use crate::ops::float::{FloatUnit, Unscale, UnscaleBut};
+use crate::ops::float::{FloatUnit, Unscale, UnscaleBut, UnscaleButNan};
 use crate::ops::int_to_float::{ToDouble, ToSingle};
 use crate::ops::load;
 use crate::ops::store::Whole;
@@ -120,6 +120,10 @@ impl Unscaled {
         }
         let Some((key, value)) = self.entry else { return Some(bound) };
         let but = UnscaleBut { unscale, key: scalar(key), value: scalar(value) };
-        Some(stage(simd, Units(load, Then(convert, but), Whole)))
+        Some(if value.is_nan() && !S::SELECTS_IN_ONE {
+            stage(simd, Units(load, Then(convert, UnscaleButNan(but)), Whole))
+        } else {
+            stage(simd, Units(load, Then(convert, but), Whole))
+        })
     }
 }

@@ -37,6 +37,8 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
     fn replace_nan(self, simd: S, value: Self) -> Self;
     /// `value` where this equals `key`, else `other`.
     fn select_eq(self, simd: S, key: Self, value: Self, other: Self) -> Self;
+    /// Less `b` where `x` equals `key`, else as it is.
+    fn sub_where_eq(self, simd: S, x: Self, key: Self, b: Self) -> Self;
     /// This where `x` is finite, else zero.
     fn where_finite(self, simd: S, x: Self) -> Self;
     /// See [`Simd::f32_to_i32`].
@@ -139,6 +141,12 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
     #[inline(always)]
     fn select_eq(self, simd: S, key: Self, value: Self, other: Self) -> Self {
         Self(simd.select_f32(simd.eq_f32(self.0, key.0), value.0, other.0))
+    }
+    #[inline(always)]
+    fn sub_where_eq(self, simd: S, x: Self, key: Self, b: Self) -> Self {
+        let equal = simd.mask_to_i32(simd.eq_f32(x.0, key.0));
+        let b = simd.f32_from_bits(simd.and_i32(equal, simd.bits_f32(b.0)));
+        Self(simd.sub_f32(self.0, b))
     }
     #[inline(always)]
     fn where_finite(self, simd: S, x: Self) -> Self {
@@ -313,6 +321,19 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
         ])
     }
     #[inline(always)]
+    fn sub_where_eq(self, simd: S, x: Self, key: Self, b: Self) -> Self {
+        let ([key, _], [b, _]) = (key.0, b.0);
+        self.with(
+            x,
+            #[inline(always)]
+            |a, x| {
+                let equal = simd.mask_to_i64(simd.eq_f64(x, key));
+                let b = simd.f64_from_bits(simd.and_i64(equal, simd.bits_f64(b)));
+                simd.sub_f64(a, b)
+            },
+        )
+    }
+    #[inline(always)]
     fn where_finite(self, simd: S, x: Self) -> Self {
         self.with(
             x,
@@ -404,6 +425,10 @@ pub(crate) struct UnscaleBut<T> {
     pub(crate) value: T,
 }
 
+/// As [`UnscaleBut`], for a value that is NaN, where a blend takes longer than a difference: x − 0 is x, and x − NaN that NaN.
+#[derive(Clone, Copy)]
+pub(crate) struct UnscaleButNan<T>(pub(crate) UnscaleBut<T>);
+
 /// Clamped to a greatest value. NaN may become anything.
 #[derive(Clone, Copy)]
 pub(crate) struct ClampedBelow<T> {
@@ -452,6 +477,11 @@ infallible! {
     [U: FloatUnit<S>] UnscaleBut<U::Scalar>: U => U, |self, simd, x| {
         let y = self.unscale.apply(simd, x, &mut ());
         x.select_eq(simd, U::splat(simd, self.key), U::splat(simd, self.value), y)
+    };
+    [U: FloatUnit<S>] UnscaleButNan<U::Scalar>: U => U, |self, simd, x| {
+        let UnscaleBut { unscale, key, value } = self.0;
+        let y = unscale.apply(simd, x, &mut ());
+        y.sub_where_eq(simd, x, U::splat(simd, key), U::splat(simd, value))
     };
     [U: FloatUnit<S>] ClampedBelow<U::Scalar>: U => U, |self, simd, x| {
         x.min(simd, U::splat(simd, self.max))
