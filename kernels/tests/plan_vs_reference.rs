@@ -61,6 +61,11 @@ macro_rules! on_levels {
             }
 
             #[test]
+            fn scale_and_offset_after_a_cast_from_a_short_integer_equal_the_reference() {
+                level().map(super::scale_and_offset_after_a_cast_from_a_short_integer);
+            }
+
+            #[test]
             fn scale_and_offset_beside_a_cast_of_all_pairs_equal_the_reference() {
                 level().map(super::scale_and_offset_beside_a_cast);
             }
@@ -446,6 +451,36 @@ fn scale_and_offset_in_front_of_a_cast_to_a_short_integer(level: Level) {
                 let subject = Subject::new(source, steps, elements);
                 count += subject.check(level, &subject.passing, &mut random)?;
                 count += subject.check_lengths(level, &LENGTHS, &mut random)?;
+            }
+        }
+        Ok(count)
+    });
+    assert!(count > 1_000_000 / stride() as u64);
+}
+
+/// The same chain decoded: every element, one of which stands for NaN, or for a number.
+fn scale_and_offset_after_a_cast_from_a_short_integer(level: Level) {
+    let short = |element: &ElementType| element.is_integer() && matches!(element.bits(), 8 | 16);
+    let sources = ElementType::ALL.iter().copied().filter(short);
+    let targets = [ElementType::Float32, ElementType::Float64];
+    let jobs: Vec<_> = sources.flat_map(|source| targets.map(|target| (source, target))).collect();
+    let count = in_parallel(&jobs, |&(source, target)| {
+        let mut random = Random::new(seed(source, target));
+        let nan = Scalar::nan(target).unwrap();
+        let other_nan = Scalar::from_bits(target, nan.bits() | 1);
+        let outputs = [None, Some(nan), Some(other_nan), Some(near(-9.5, target))];
+        let mut count = 0;
+        for (offset, scale) in [(0.5, 10.0), (-273.15, -0.1), (-0.0, 1.0), (0.0, 3.0)] {
+            for (key, output) in [Scalar::min(source), Scalar::max(source), Scalar::zero(source)]
+                .into_iter()
+                .flat_map(|key| outputs.map(|output| (key, output)))
+            {
+                let parameters = Affine::new(Some(near(offset, target)), Some(near(scale, target)));
+                let cast = Cast::new(target).map(output.map(|output| (key, output)));
+                let steps = vec![Step::Cast(cast), Step::Unscale(parameters)];
+                let elements = (0..1_u64 << source.bits()).collect();
+                let subject = Subject::new(source, steps, elements);
+                count += subject.check(level, &subject.passing, &mut random)?;
             }
         }
         Ok(count)
