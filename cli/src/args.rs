@@ -434,7 +434,10 @@ pub(crate) struct Common {
     #[arg(long, value_name = "NAME[:LEVEL]", default_value = "zstd:5", value_parser = str::parse::<Compressor>)]
     #[arg(
         long_help = "How the chunks of OUTPUT are compressed: none, zstd, gzip, or blosc (zstd with a byte \
-                       shuffle), with a level after a colon."
+                       shuffle), with a level after a colon. pack also has auto, the one of these that makes \
+                       a sample of the chunks smallest, and smallest, which takes longer and also tries \
+                       differences of neighbours and shuffles: codecs of numcodecs, which zarr-python and \
+                       zarrs with zarrs-recast read."
     )]
     pub(crate) compressor: Compressor,
 }

@@ -2,7 +2,7 @@
 
 use recast_kernels::{OutOfRange, Scalar};
 use recast_pack::text::{bytes, count, measured, scalar_text};
-use recast_pack::{PackOptions, PackReport, Suspect};
+use recast_pack::{Compressor, PackOptions, PackReport, Suspect};
 
 use super::counts::elements;
 use super::errors;
@@ -133,6 +133,14 @@ fn rows_of_sizes(report: &PackReport, table: &mut Table) {
     let sizes = &report.bytes;
     let (source, stored) = (sizes.source as f64, sizes.stored as f64);
     table.detail("in memory", format!("{} -> {}", bytes(source), bytes(sizes.packed as f64)));
+    match report.options.compressor {
+        Compressor::Auto | Compressor::Smallest => {
+            table.row("compression", report.compression.clone())
+        }
+        Compressor::None | Compressor::Zstd(_) | Compressor::Gzip(_) | Compressor::Blosc(_) => {
+            table.detail("compression", report.compression.clone())
+        }
+    };
     let before = sizes.source_stored.map(|bytes| bytes as f64);
     let shown = before.map_or_else(|| "unknown".to_owned(), bytes);
     let sizes = format!("{shown} -> {}", bytes(stored));

@@ -4,6 +4,7 @@ mod cf;
 mod choose;
 mod common;
 mod compare;
+mod compression;
 #[cfg(unix)]
 mod faults;
 mod feel;

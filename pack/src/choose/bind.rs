@@ -22,6 +22,8 @@ pub(super) struct Place {
     pub(super) is_guess: bool,
     /// Whether no value may decode to a missing marker, not even one next to it.
     pub(super) avoids_markers: bool,
+    /// Whether NaN and special values get codes next to those of the data, and not at the ends of the type.
+    pub(super) is_compact: bool,
 }
 
 impl Chooser<'_> {
@@ -59,7 +61,7 @@ impl Chooser<'_> {
 
     /// Binds the codecs of a place, with stored codes for NaN, missing markers and the fill value.
     pub(super) fn bind(&self, place: Place) -> Result<Packing> {
-        let Place { offset, scale, target, is_guess, avoids_markers } = place;
+        let Place { offset, scale, target, is_guess, avoids_markers, is_compact } = place;
         let rounding = self.options.rounding;
         let affine = Affine::new(offset, scale);
         if scale.is_some_and(|scale| scale.is_zero() || !scale.is_finite()) {
@@ -82,15 +84,17 @@ impl Chooser<'_> {
             reached.clear();
         }
         let data = reached.iter().min().copied().zip(reached.iter().max().copied());
+        let beside = data.filter(|_| is_compact);
         let is_free = |code: Scalar| {
             integer(code)
                 .zip(data)
                 .is_none_or(|(code, (lowest, highest))| code < lowest || code > highest)
         };
-        let mut nan = if self.has_nan() { self.nan(target, &is_free)? } else { None };
+        let mut nan = if self.has_nan() { self.nan(target, beside, &is_free)? } else { None };
         let scaled_ends = ends.map(|(_, scaled)| scaled);
         let mut ways = Ways {
             target,
+            beside,
             rounding,
             nan,
             has_offset: offset.is_some(),
@@ -123,7 +127,7 @@ impl Chooser<'_> {
         let Ways { specials, taken, .. } = ways;
         // For values that wrap, the free codes are not known.
         if !self.has_nan() && !self.options.no_nan && !wraps {
-            nan = self.nan(target, &|code| is_free(code) && !taken.contains(&code))?;
+            nan = self.nan(target, beside, &|code| is_free(code) && !taken.contains(&code))?;
         }
         let codecs = self.codecs(place, nan, &specials);
         let source = self.survey.element_type;

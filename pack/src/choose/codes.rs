@@ -19,8 +19,19 @@ pub(crate) fn ends(target: ElementType) -> Vec<Scalar> {
     codes_from_ends(target, 4)
 }
 
+/// This many codes for special values: next to the data's lowest and highest code, or else from the ends of the type.
+pub(super) fn spare_codes(
+    target: ElementType,
+    beside: Option<(i128, i128)>,
+    count: usize,
+) -> Vec<Scalar> {
+    let Some((lowest, highest)) = beside else { return codes_from_ends(target, count) };
+    let pairs = (1..=count as i128).flat_map(|distance| [highest + distance, lowest - distance]);
+    pairs.take(count).filter_map(|code| scalar(code, target)).collect()
+}
+
 /// As [`ends`], but this many codes, going inwards from the ends; none for a floating-point type.
-pub(super) fn codes_from_ends(target: ElementType, count: usize) -> Vec<Scalar> {
+fn codes_from_ends(target: ElementType, count: usize) -> Vec<Scalar> {
     let Some((lowest, highest)) = integer(Scalar::min(target)).zip(integer(Scalar::max(target)))
     else {
         return Vec::new();

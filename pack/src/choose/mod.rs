@@ -5,12 +5,13 @@
 //! codes for NaN, missing markers and fill values, `room` knows which values codecs can store, `bind` makes
 //! codecs from a scale, an offset and a type, `place` finds the offset and the smallest type, `positions` moves
 //! the values inside the type so that they compress better and have room on both sides, `search` tries the
-//! candidates one after the other, and `choice` is the interface for callers of the library.
+//! candidates one after the other, `compression` finds the codecs after them, and `choice` is the interface for callers of the library.
 
 mod bind;
 pub(crate) mod choice;
 pub(crate) mod chooser;
 pub(crate) mod codes;
+mod compression;
 pub(crate) mod packing;
 mod place;
 pub(crate) mod positions;

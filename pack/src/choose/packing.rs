@@ -5,6 +5,7 @@ use recast_kernels::{ElementType, Scalar};
 use zarr_recast::{BindOptions, Chain, Codec};
 
 use crate::error::Result;
+use crate::scan::number::integer;
 
 /// Codecs that may pack an array, bound.
 #[derive(Clone, Debug)]
@@ -65,6 +66,24 @@ impl Packing {
     pub(crate) fn beside(&self, fill_value: Scalar) -> Result<Self> {
         let chain = bound(self.chain.decoded_type(), fill_value, &self.codecs)?;
         Ok(Self { chain, ..self.clone() })
+    }
+
+    /// The lowest and the highest code of all elements: data, NaN, special values and the fill value; none for a
+    /// floating-point type, or if values wrap.
+    pub(super) fn codes(&self) -> Option<(i128, i128)> {
+        let encoded = self.chain.encoded_type();
+        let special = |special: &Special| {
+            let code = self.chain.encode(&special.value.to_ne_bytes()).ok()?;
+            integer(Scalar::from_ne_bytes(encoded, &code)?)
+        };
+        let (lowest, highest) = self.reached?;
+        let others = self.nan.into_iter().chain(self.chain.encoded_fill_value()).map(integer);
+        let others = others.chain(self.specials.iter().map(special));
+        others.collect::<Option<Vec<i128>>>().map(|others| {
+            others.into_iter().fold((lowest, highest), |(lowest, highest), code| {
+                (lowest.min(code), highest.max(code))
+            })
+        })
     }
 
     /// Whether a marker or fill value goes through a map.

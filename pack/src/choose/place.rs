@@ -97,7 +97,10 @@ impl Chooser<'_> {
                 };
                 let offsets = offsets.into_iter().enumerate();
                 places.extend(offsets.map(|(number, offset)| {
-                    (number, Place { offset, scale, target, is_guess, avoids_markers })
+                    (number, {
+                        let is_compact = false;
+                        Place { offset, scale, target, is_guess, avoids_markers, is_compact }
+                    })
                 }));
             }
             // An offset to the middle of a signed type leaves room on both sides, and keeps intermediate

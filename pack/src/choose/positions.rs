@@ -6,6 +6,7 @@ use super::bind::Place;
 use super::chooser::Chooser;
 use super::packing::Packing;
 use super::place::SMALLEST_FIRST;
+use crate::options::NanTo;
 use crate::scan::number::integer;
 
 /// The position of a packing's values in a type of its size: as near to the middle as shifts by whole units of the
@@ -90,9 +91,28 @@ impl Chooser<'_> {
             target,
             is_guess: packing.is_guess,
             avoids_markers: packing.avoids_markers,
+            is_compact: false,
         };
         let other = self.bind(place).ok().filter(|other| !other.has_remapped())?;
         (other.room() > packing.room()).then_some(other)
+    }
+
+    /// The same packing with the codes of NaN and special values next to those of the data; none if the options name
+    /// codes, or the type has none.
+    pub(super) fn compact(&self, packing: &Packing) -> Option<Packing> {
+        let target = packing.chain.encoded_type();
+        if self.options.is_explicit() || self.options.nan_to != NanTo::Auto || target.is_float() {
+            return None;
+        }
+        let place = Place {
+            offset: packing.offset,
+            scale: packing.scale,
+            target,
+            is_guess: packing.is_guess,
+            avoids_markers: packing.avoids_markers,
+            is_compact: true,
+        };
+        self.bind(place).ok().filter(|other| other.codecs != packing.codecs)
     }
 
     /// A packing with this scale and its values at another position; none if it would be more complicated.
@@ -120,6 +140,7 @@ impl Chooser<'_> {
             target,
             is_guess: packing.is_guess,
             avoids_markers: packing.avoids_markers,
+            is_compact: false,
         };
         self.bind(place).ok().filter(|other| !other.has_remapped())
     }

@@ -13,7 +13,7 @@ use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
 use crate::error::Result;
 use crate::io::region::Region;
-use crate::io::writer::Compression;
+use crate::io::storage::{Coder, Compression, Storage};
 use crate::options::{Compressor, PackOptions};
 use crate::runtime::Workers;
 use crate::scan::number::{Number, is_wide};
@@ -33,7 +33,7 @@ const BACKGROUND: usize = 10;
 pub(crate) struct Search<'a> {
     /// The array, for errors.
     name: String,
-    options: &'a PackOptions,
+    pub(super) options: &'a PackOptions,
     survey: &'a Survey,
     chooser: Chooser<'a>,
     /// The survey's sample, with the ends of the range.
@@ -296,13 +296,16 @@ impl<'a> Search<'a> {
         let Survey { element_type, markers, apart, .. } = self.survey;
         let judge = Judge::<N>::new(*element_type, markers, self.tolerance())?.apart_from(apart)?;
         let chain = &packing.chain;
-        let compression = Compression::new(chain.encoded_type(), self.options.compressor)?;
+        // Positions are compared as Zstandard compresses them, if the compressor is chosen afterwards.
+        let storage = Storage::named(self.options.compressor);
+        let storage = storage.unwrap_or(Storage::plain(Coder::Zstd(5)));
+        let compression = Compression::new(chain.encoded_type(), storage)?;
         let tried = |excerpt: &Vec<u8>| -> Result<(u64, f64)> {
             let codes = chain.encode(excerpt)?;
             let region = Region::line((excerpt.len() / element_type.size()) as u64);
             let mut check = judge.check(&region);
             check.add(excerpt, &chain.decode(&codes)?)?;
-            Ok((compression.size(codes)?, check.done().sums.max))
+            Ok((compression.size(&codes)?, check.done().sums.max))
         };
         let all = self.in_threads(|| excerpts.par_iter().map(tried).collect::<Result<Vec<_>>>())?;
         let sum =
@@ -310,7 +313,12 @@ impl<'a> Search<'a> {
         Ok(all.into_iter().fold((0, 0.0), sum))
     }
 
-    fn in_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+    /// The same packing with codes without a gap, if it is another one.
+    pub(super) fn compact(&self, packing: &Packing) -> Option<Packing> {
+        self.chooser.compact(packing)
+    }
+
+    pub(super) fn in_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match self.workers {
             Some(workers) => workers.install(work),
             None => work(),

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
 use super::chooser::{Chooser, refused};
-use super::codes::codes_from_ends;
+use super::codes::spare_codes;
 use super::packing::{CodeWay, Special, SpecialLost};
 use crate::error::Result;
 use crate::options::NanTo;
@@ -16,6 +16,8 @@ use crate::scan::survey::Survey;
 /// The properties of a place that the search for codes needs, and the codes found.
 pub(super) struct Ways<'a> {
     pub(super) target: ElementType,
+    /// The data's lowest and highest code, if special codes go next to them.
+    pub(super) beside: Option<(i128, i128)>,
     pub(super) rounding: Rounding,
     pub(super) nan: Option<Scalar>,
     pub(super) has_offset: bool,
@@ -53,7 +55,7 @@ impl Ways<'_> {
         let count = 4 + 2 * self.taken.len();
         let infinities = [false, true].into_iter().filter(|_| may_be_infinite);
         let infinities = infinities.filter_map(|sign| Scalar::infinity(self.target, sign));
-        let codes = codes_from_ends(self.target, count).into_iter().chain(infinities);
+        let codes = spare_codes(self.target, self.beside, count).into_iter().chain(infinities);
         codes.into_iter().find(|&code| self.is_open(code))
     }
 
@@ -87,6 +89,7 @@ impl Chooser<'_> {
     pub(super) fn nan(
         &self,
         target: ElementType,
+        beside: Option<(i128, i128)>,
         is_free: &dyn Fn(Scalar) -> bool,
     ) -> Result<Option<Scalar>> {
         let nan_to = &self.options.nan_to;
@@ -101,7 +104,7 @@ impl Chooser<'_> {
             NanTo::Value(value) => value.to_scalar(target).context("--nan-to")?,
             NanTo::Auto => {
                 // Markers may use the codes nearest to the ends.
-                let ends = codes_from_ends(target, 2 * (1 + self.reserved_codes()));
+                let ends = spare_codes(target, beside, 2 * (1 + self.reserved_codes()));
                 let free = ends.iter().copied().find(|&code| is_free(code));
                 // For later writes, a code is reserved if scale and type leave one.
                 let may_lack = self.options.is_explicit() || target.is_float();
@@ -254,7 +257,7 @@ impl Chooser<'_> {
             return beside.filter_map(|value| scalar(value, self.working)).find_map(natural);
         }
         // The decoded value of a free code.
-        let codes = codes_from_ends(ways.target, 4 + 4 * ways.taken.len()).into_iter();
+        let codes = spare_codes(ways.target, ways.beside, 4 + 4 * ways.taken.len()).into_iter();
         let codes = codes.filter(|&code| ways.is_open(code));
         let values = codes.filter_map(|code| {
             let exact = code.cast(self.working, Rounding::NearestEven, OutOfRange::Error).ok()?;

@@ -15,6 +15,12 @@ const TO_BYTES: [&str; 3] = ["bytes", "packbits", "sharding_indexed"];
 /// Other codecs that keep the elements' type and values.
 const VALUES_STAY: [&str; 4] = ["transpose", "reshape", "squeeze", "bitround"];
 
+/// Whether elements keep their type and values in a codec, or become bytes in it, so that the value codecs before it and
+/// behind it are one run.
+pub(crate) fn keeps_values(name: &str) -> bool {
+    TO_BYTES.contains(&name) || VALUES_STAY.contains(&name.trim_start_matches("numcodecs."))
+}
+
 /// One codec on the way from values to stored bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
@@ -148,7 +154,7 @@ impl Steps {
                     );
                 }
                 to_bytes = Some(name.clone());
-            } else if !VALUES_STAY.contains(&name.trim_start_matches("numcodecs.")) {
+            } else if !keeps_values(&name) {
                 is_known = false;
             }
             let inner = configuration.as_object_mut().and_then(|object| object.remove("codecs"));

@@ -9,6 +9,7 @@ mod remote;
 pub(crate) mod rewrite_metadata;
 pub(crate) mod shard_codecs;
 pub(crate) mod source;
+pub(crate) mod storage;
 pub(crate) mod store;
 pub(crate) mod transfer;
 pub(crate) mod tree;

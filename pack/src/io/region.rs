@@ -54,11 +54,35 @@ impl Region {
         place
     }
 
+    /// Some parts of this shape of the region's elements, spread evenly; without those that reach beyond its end.
+    pub(crate) fn parts(
+        &self,
+        elements: &[u8],
+        size: usize,
+        shape: &[u64],
+        count: u64,
+    ) -> Result<Vec<Vec<u8>>> {
+        let grid: Vec<u64> = self.shape.iter().zip(shape).map(|(all, one)| all / one).collect();
+        let all = grid.iter().product::<u64>();
+        let count = count.min(all);
+        let part = |number: u64| -> Result<Vec<u8>> {
+            let place = zarrs::array::unravel_index((2 * number + 1) * all / (2 * count), &grid);
+            let place = place.context("a part outside its shard")?;
+            let start = place.iter().zip(shape).map(|(index, extent)| index * extent).collect();
+            let subset = ArraySubset::new_with_start_shape(start, shape.to_vec())?;
+            let mut part = Vec::with_capacity(shape.iter().product::<u64>() as usize * size);
+            for (start, length) in runs(&subset, &self.shape)? {
+                let run = elements.get(start * size..(start + length) * size);
+                part.extend_from_slice(run.context("a part outside its shard")?);
+            }
+            Ok(part)
+        };
+        (0..count).map(part).collect()
+    }
+
     /// The runs of elements that the region has in its chunk, as (start, length).
     fn runs(&self) -> Result<Vec<(usize, usize)>> {
-        let subset = ArraySubset::new_with_shape(self.shape.clone());
-        let runs = subset.contiguous_linearised_indices(&self.chunk_shape)?;
-        Ok(runs.iter().map(|(start, length)| (start as usize, length as usize)).collect())
+        runs(&ArraySubset::new_with_shape(self.shape.clone()), &self.chunk_shape)
     }
 
     /// The region's elements out of a whole chunk.
@@ -93,4 +117,10 @@ impl Region {
         }
         Ok(chunk.into())
     }
+}
+
+/// The runs of elements that a subset has in a shape, as (start, length).
+fn runs(subset: &ArraySubset, shape: &[u64]) -> Result<Vec<(usize, usize)>> {
+    let runs = subset.contiguous_linearised_indices(shape)?;
+    Ok(runs.iter().map(|(start, length)| (start as usize, length as usize)).collect())
 }

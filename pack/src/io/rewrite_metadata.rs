@@ -11,6 +11,7 @@ use zarr_recast::{Codec, fill_value};
 use zarrs::array::{Array, ArrayMetadata};
 use zarrs::filesystem::FilesystemStore;
 
+use super::codec_steps::keeps_values;
 use super::destination::unwritten;
 use super::metadata::{self, as_objects, name_dimensions, set, set_byte_order, translated};
 use super::shard_codecs::with_value_codecs;
@@ -89,7 +90,8 @@ impl RewrittenMetadata {
     }
 
     /// Replaces each run of neighbouring value codecs, also inside shards, by the result of `replace`, which is
-    /// called in the order in which elements pass the codecs.
+    /// called in the order in which elements pass the codecs. Those behind a codec that changes values otherwise, such as
+    /// differences, belong to it and stay.
     pub(crate) fn replace_value_codecs(
         &mut self,
         mut replace: impl FnMut(&[Codec]) -> Result<Vec<Codec>>,
@@ -164,6 +166,12 @@ fn replace_in(
     let mut rest = std::mem::take(codecs).into_iter().peekable();
     while let Some(mut codec) = rest.next() {
         if !is_value(&codec) {
+            let name = codec.get("name").unwrap_or(&codec).as_str();
+            if !name.is_some_and(keeps_values) {
+                result.push(codec);
+                result.extend(rest);
+                break;
+            }
             let inner = codec.pointer_mut("/configuration/codecs").and_then(Value::as_array_mut);
             if let Some(inner) = inner {
                 replace_in(inner, replace)?;

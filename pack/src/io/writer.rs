@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::bail;
 use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value, json};
 use zarr_recast::{Codec, fill_value};
@@ -19,8 +19,9 @@ use super::metadata::name_dimensions;
 use super::region::Region;
 use super::shard_codecs::with_value_codecs;
 use super::source::Source;
+use super::storage::{Differences, Storage};
 use crate::error::Result;
-use crate::options::{Compressor, ShardCodecs};
+use crate::options::ShardCodecs;
 
 /// Writes the chunks of an array that is modelled on another one.
 pub(crate) struct Writer {
@@ -28,6 +29,8 @@ pub(crate) struct Writer {
     stored: Array<()>,
     fill: Scalar,
     document: Value,
+    /// Whether each chunk is decoded again.
+    checks: bool,
     options: CodecOptions,
 }
 
@@ -38,7 +41,8 @@ pub(crate) struct Encoding<'a> {
     pub(crate) fill_value: Scalar,
     /// The value codecs.
     pub(crate) codecs: &'a [Codec],
-    pub(crate) compressor: Compressor,
+    /// The codecs after them.
+    pub(crate) storage: Storage,
     /// Where the value codecs go if the model has shards.
     pub(crate) shard_codecs: ShardCodecs,
 }
@@ -50,9 +54,9 @@ impl Writer {
         encoding: &Encoding<'_>,
         attributes: Map<String, Value>,
     ) -> Result<Self> {
-        let Encoding { element_type, fill_value, codecs, compressor, shard_codecs } = *encoding;
+        let Encoding { element_type, fill_value, codecs, storage, shard_codecs } = *encoding;
         let array = model.array();
-        let inner = plain_codecs(element_type, compressor);
+        let inner = storage.codecs(element_type);
         let inner = match array.is_sharded().then(|| array.effective_subchunk_shape()).flatten() {
             Some(shape) => vec![json!({"name": "sharding_indexed", "configuration": {
                 "chunk_shape": shape,
@@ -90,7 +94,8 @@ impl Writer {
             name_dimensions(object);
         }
         let options = CodecOptions::default().with_concurrent_target(1);
-        Ok(Self { stored, fill: fill_value, document, options })
+        let checks = storage.differences != Differences::None;
+        Ok(Self { stored, fill: fill_value, document, checks, options })
     }
 
     /// The codecs of the array, all of them.
@@ -131,7 +136,14 @@ impl Writer {
         let shape = self.stored.chunk_shape(&region.chunk)?;
         let (data_type, fill) = (self.stored.data_type(), self.stored.fill_value());
         let codecs = self.stored.codecs();
-        let encoded = codecs.encode(elements, &shape, data_type, fill, &self.options)?;
+        if !self.checks {
+            return Ok(Some(codecs.encode(elements, &shape, data_type, fill, &self.options)?));
+        }
+        let encoded = codecs.encode(elements.clone(), &shape, data_type, fill, &self.options)?;
+        let decoded = codecs.decode(encoded.clone(), &shape, data_type, fill, &self.options)?;
+        if decoded != elements {
+            bail!("its differences do not add up to its codes again; use --compressor auto");
+        }
         Ok(Some(encoded))
     }
 
@@ -142,59 +154,4 @@ impl Writer {
         fs::write(directory.join("zarr.json"), text)
             .map_err(|error| unwritten(error.into(), &"zarr.json"))
     }
-}
-
-/// Encodes runs of elements with the codecs after the value codecs.
-pub(crate) struct Compression {
-    array: Array<()>,
-    options: CodecOptions,
-}
-
-impl Compression {
-    pub(crate) fn new(element_type: ElementType, compressor: Compressor) -> Result<Self> {
-        let metadata: ArrayMetadata = serde_json::from_value(json!({
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": [1],
-            "data_type": element_type.name(),
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": fill_value::to_json(Scalar::zero(element_type)),
-            "codecs": plain_codecs(element_type, compressor),
-        }))?;
-        let array = Array::new_with_metadata(Arc::new(()), "/", metadata)?;
-        Ok(Self { array, options: CodecOptions::default().with_concurrent_target(1) })
-    }
-
-    /// The bytes that some elements take.
-    pub(crate) fn size(&self, elements: Vec<u8>) -> Result<u64> {
-        let (data_type, fill) = (self.array.data_type(), self.array.fill_value());
-        let size = data_type.fixed_size().unwrap_or(1);
-        let Some(count) = NonZeroU64::new((elements.len() / size) as u64) else { return Ok(0) };
-        let elements: ArrayBytes<'_> = ArrayBytes::new_flen(elements);
-        let encoded =
-            self.array.codecs().encode(elements, &[count], data_type, fill, &self.options)?;
-        Ok(encoded.len() as u64)
-    }
-}
-
-/// The codecs after the value codecs.
-fn plain_codecs(element_type: ElementType, compressor: Compressor) -> Vec<Value> {
-    let size = element_type.size();
-    let bytes = if size == 1 {
-        json!({"name": "bytes"})
-    } else {
-        json!({"name": "bytes", "configuration": {"endian": "little"}})
-    };
-    let compressor = match compressor {
-        Compressor::None => return vec![bytes],
-        Compressor::Zstd(level) => {
-            json!({"name": "zstd", "configuration": {"level": level, "checksum": false}})
-        }
-        Compressor::Gzip(level) => json!({"name": "gzip", "configuration": {"level": level}}),
-        Compressor::Blosc(level) => json!({"name": "blosc", "configuration": {
-            "cname": "zstd", "clevel": level, "shuffle": "shuffle", "typesize": size, "blocksize": 0,
-        }}),
-    };
-    vec![bytes, compressor]
 }

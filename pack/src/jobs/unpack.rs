@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::io::destination::Destination;
 use crate::io::metadata::PROVENANCE;
 use crate::io::source::Source;
+use crate::io::storage::Storage;
 use crate::io::writer::{Encoding, Writer};
 use crate::json;
 use crate::options::{Compressor, ShardCodecs};
@@ -92,7 +93,7 @@ impl UnpackJob {
             element_type: source.element_type(),
             fill_value: source.fill_value(),
             codecs: &[],
-            compressor: self.compressor,
+            storage: Storage::named(self.compressor)?,
             shard_codecs: ShardCodecs::Auto,
         };
         let writer = Writer::new(source, &encoding, attributes)?;

@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use zarr_recast::JsonScalar;
 
-/// How chunks are compressed. As text: `none`, or `zstd`, `gzip` or `blosc` with a level after a colon.
+/// How chunks are compressed. As text: `none`, `auto`, `smallest`, or `zstd`, `gzip` or `blosc` with a level after a
+/// colon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compressor {
     /// Not at all.
@@ -19,6 +20,12 @@ pub enum Compressor {
     Gzip(i32),
     /// Blosc with this level, 0 to 9: Zstandard after a byte shuffle.
     Blosc(i32),
+    /// By what makes a sample of the chunks smallest among Zstandard, Gzip and Blosc, which every reader of Zarr v3
+    /// has. For packing only.
+    Auto,
+    /// By what makes a sample of the chunks smallest, also with the codecs of numcodecs that zarr-python and zarrs
+    /// with `zarrs-recast` have, at levels that take long. For packing only.
+    Smallest,
 }
 
 impl Default for Compressor {
@@ -42,10 +49,13 @@ impl FromStr for Compressor {
         };
         match name {
             "none" if text == "none" => Ok(Self::None),
+            "auto" if text == "auto" => Ok(Self::Auto),
+            "smallest" if text == "smallest" => Ok(Self::Smallest),
             "zstd" => Ok(Self::Zstd(level(5, 22)?)),
             "gzip" => Ok(Self::Gzip(level(6, 9)?)),
             "blosc" => Ok(Self::Blosc(level(5, 9)?)),
-            _ => Err("none, zstd[:LEVEL], gzip[:LEVEL] or blosc[:LEVEL] is needed".to_owned()),
+            _ => Err("auto, smallest, none, zstd[:LEVEL], gzip[:LEVEL] or blosc[:LEVEL] is needed"
+                .to_owned()),
         }
     }
 }
@@ -57,6 +67,8 @@ impl fmt::Display for Compressor {
             Self::Zstd(level) => write!(f, "zstd:{level}"),
             Self::Gzip(level) => write!(f, "gzip:{level}"),
             Self::Blosc(level) => write!(f, "blosc:{level}"),
+            Self::Auto => f.write_str("auto"),
+            Self::Smallest => f.write_str("smallest"),
         }
     }
 }

@@ -37,6 +37,8 @@ class PackReport(Report):
     shape : list of int
     source_data_type, data_type : str
         The types of the values and of the stored elements.
+    compression : str
+        How the stored codes are compressed, such as ``zstd:5`` or ``delta + 128, blosc:9 (shuffle)``.
     codecs : list
         All codecs, as in ``zarr.json``.
     range, storable_range : list or None
@@ -54,6 +56,7 @@ class PackReport(Report):
     shape: list[int]
     source_data_type: str
     data_type: str
+    compression: str
     codecs: list[Any]
     range: list[Any] | None
     storable_range: list[Any] | None
@@ -173,8 +176,8 @@ def pack(
         Bytes that the chunks being processed may take.
     **options
         The flags of ``recast pack``, with underscores: ``max_abs_error``, ``max_rel_error``,
-        ``precision``, ``data_type``, ``range``, ``missing``, ``from_cf``, ``compressor``,
-        ``shard_codecs`` and the others. For a group, each may be a dictionary by the paths of arrays;
+        ``precision``, ``data_type``, ``range``, ``missing``, ``from_cf``, ``compressor``
+        (also ``"auto"`` and ``"smallest"``), ``shard_codecs`` and the others. For a group, each may be a dictionary by the paths of arrays;
         an array's own bound of any kind replaces the one for all.
 
     Returns

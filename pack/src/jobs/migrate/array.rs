@@ -15,6 +15,7 @@ use crate::check::difference::Differences;
 use crate::error::Result;
 use crate::io::rewrite_metadata::RewrittenMetadata;
 use crate::io::source::Source;
+use crate::io::storage::Storage;
 use crate::io::transfer::{Transfer, Transferred};
 use crate::io::writer::{Encoding, Writer};
 use crate::jobs::cf::attributes::is_packed;
@@ -149,7 +150,7 @@ impl<'a> Migration<'a> {
             element_type: chain.encoded_type(),
             fill_value: chain.encoded_fill_value().context("the fill value was not encoded")?,
             codecs: &self.codecs,
-            compressor,
+            storage: Storage::named(compressor)?,
             shard_codecs: ShardCodecs::Auto,
         };
         let mut attributes = source.array().attributes().clone();

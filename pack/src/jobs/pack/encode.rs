@@ -16,6 +16,7 @@ use crate::check::tolerance::Tolerance;
 use crate::choose::packing::Packing;
 use crate::error::Result;
 use crate::io::region::Region;
+use crate::io::storage::Storage;
 use crate::io::writer::{Encoding, Writer};
 use crate::scan::limits::Outside;
 use crate::scan::number::{Number, is_wide};
@@ -34,6 +35,7 @@ pub(super) enum Scope<'a> {
 /// The written output.
 pub(super) struct Packed {
     pub(super) packing: Packing,
+    pub(super) storage: Storage,
     /// All codecs, as in zarr.json.
     pub(super) codecs: Value,
     pub(super) part: Part,
@@ -96,20 +98,20 @@ impl Job<'_> {
     /// Encodes chunks, decodes them and compares; writes them if all are encoded.
     pub(super) fn encode_chunks(
         &self,
-        packing: Packing,
+        (packing, storage): (Packing, Storage),
         tolerance: Tolerance,
         scope: Scope<'_>,
     ) -> Result<Packed> {
         if is_wide(self.source.element_type()) {
-            self.encode_chunks_as::<i128>(packing, tolerance, scope)
+            self.encode_chunks_as::<i128>((packing, storage), tolerance, scope)
         } else {
-            self.encode_chunks_as::<f64>(packing, tolerance, scope)
+            self.encode_chunks_as::<f64>((packing, storage), tolerance, scope)
         }
     }
 
     pub(super) fn encode_chunks_as<N: Number>(
         &self,
-        packing: Packing,
+        (packing, storage): (Packing, Storage),
         tolerance: Tolerance,
         scope: Scope<'_>,
     ) -> Result<Packed> {
@@ -119,7 +121,7 @@ impl Job<'_> {
             element_type: packing.chain.encoded_type(),
             fill_value: fill,
             codecs: &packing.codecs,
-            compressor: self.asked.options.compressor,
+            storage,
             shard_codecs: self.asked.options.shard_codecs,
         };
         let sample = match scope {
@@ -191,6 +193,7 @@ impl Job<'_> {
         Ok(Packed {
             codecs: writer.codecs().clone(),
             packing,
+            storage,
             part: total,
             codes: codes.as_ref().map(SeenCodes::count),
             sampled: sample.map(|sample| sample.len() as u64),

@@ -112,7 +112,7 @@ impl<'a> Job<'a> {
 }
 
 /// A sample has at most this many chunks.
-const SAMPLE_CHUNKS: u64 = 256;
+pub(super) const SAMPLE_CHUNKS: u64 = 256;
 
 /// The numbers of some chunks, spread evenly, that take approximately this many bytes decoded.
 pub(super) fn sample(source: &Source, most: u64) -> Result<Vec<u64>> {
@@ -122,6 +122,12 @@ pub(super) fn sample(source: &Source, most: u64) -> Result<Vec<u64>> {
     }
     let bytes = source.region(0)?.elements() * source.element_type().size() as u64;
     let count = (most / bytes.max(1)).clamp(1, SAMPLE_CHUNKS).min(chunks);
-    let middle = |number| u128::from(2 * number + 1) * u128::from(chunks) / u128::from(2 * count);
-    Ok((0..count).map(|number| middle(number) as u64).collect())
+    Ok(spread(chunks, count))
+}
+
+/// At most this many numbers below `all`, spread evenly.
+pub(super) fn spread(all: u64, count: u64) -> Vec<u64> {
+    let count = count.min(all);
+    let middle = |number| u128::from(2 * number + 1) * u128::from(all) / u128::from(2 * count);
+    (0..count).map(|number| middle(number) as u64).collect()
 }

@@ -21,6 +21,7 @@ use crate::choose::search::Search;
 use crate::error::Result;
 use crate::io::destination::{Destination, Staged};
 use crate::io::source::Source;
+use crate::io::storage::Storage;
 use crate::jobs::pending::Work;
 use crate::options::Percentiles;
 use crate::runtime::{Runtime, Workers};
@@ -78,14 +79,14 @@ impl Work for PackJob {
         let search = Search::new(job.input(), &asked.options, &all, Some(&workers))?;
         let Some(destination) = destination else {
             let sample = sample(&source, DRY_RUN_SAMPLE)?;
-            let packed = job.find(&search, |packing, tolerance| {
-                job.encode_chunks(packing, tolerance, Scope::Some(&sample))
+            let packed = job.find(&search, |stored, tolerance| {
+                job.encode_chunks(stored, tolerance, Scope::Some(&sample))
             })?;
             let suspects = job.suspects()?;
             return Ok((PackReport::new(&job, packed, None, suspects, started), None));
         };
         let Written { staged, packed } =
-            job.find(&search, |packing, tolerance| job.write(packing, tolerance, destination))?;
+            job.find(&search, |stored, tolerance| job.write(stored, tolerance, destination))?;
         let charts = if self.charts { Some(job.charts(&packed)?) } else { None };
         let suspects = job.suspects()?;
         Ok((PackReport::new(&job, packed, charts, suspects, started), Some(staged)))
@@ -164,12 +165,12 @@ impl Job<'_> {
     /// Writes the array, and compares each decoded chunk with the original.
     fn write(
         &self,
-        packing: Packing,
+        stored: (Packing, Storage),
         tolerance: Tolerance,
         destination: &Destination,
     ) -> Result<Written> {
         let staged = destination.stage()?;
-        let packed = self.encode_chunks(packing, tolerance, Scope::All(staged.path()))?;
+        let packed = self.encode_chunks(stored, tolerance, Scope::All(staged.path()))?;
         let result = Source::open(staged.path(), FillCheck::Enforce)
             .context("reading back what was written")?;
         if self.options().verify {

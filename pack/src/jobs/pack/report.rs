@@ -51,6 +51,8 @@ pub struct PackReport {
     /// Values that were packed as data but look like missing ones that no attribute names: an end of the range, far from
     /// all other values and customary in archives.
     pub suspects: Vec<Suspect>,
+    /// How the stored codes are compressed, for people: `zstd:5`, `delta + 128, blosc:9 (shuffle)`.
+    pub compression: String,
     /// All codecs, as in zarr.json.
     pub codecs: Value,
     /// Smallest and largest value, without NaN, infinities and missing values.
@@ -198,7 +200,7 @@ impl PackReport {
         suspects: Vec<Suspect>,
         started: Instant,
     ) -> Self {
-        let Packed { packing, codecs, part, codes, sampled } = packed;
+        let Packed { packing, storage, codecs, part, codes, sampled } = packed;
         let (survey, options) = (job.survey, job.options());
         let elements = job.source.elements() as u64;
         let seconds = started.elapsed().as_secs_f64();
@@ -246,6 +248,7 @@ impl PackReport {
             readers: (!packing.codecs.is_empty())
                 .then(|| readers(&codecs, &packing.codecs, survey.element_type)),
             suspects,
+            compression: storage.to_string(),
             codecs,
             range: survey.data_range,
             kept_range: survey.range,

@@ -1,14 +1,17 @@
 //! Searches for codecs: tries candidates from coarse to fine until every element of the array is right.
 
 use recast_kernels::Scalar;
+use zarrs::array::ArrayShardedExt;
 
 use super::encode::Scope;
-use super::job::{Job, sample};
+use super::job::{Job, SAMPLE_CHUNKS, sample, spread};
 use super::report::Suspect;
 use crate::check::tolerance::Tolerance;
 use crate::choose::packing::Packing;
 use crate::choose::search::Search;
 use crate::error::Result;
+use crate::io::storage::{Coder, Storage};
+use crate::options::Compressor;
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::surveyor::survey;
 use crate::text::{count, scalar_text};
@@ -16,17 +19,24 @@ use crate::text::{count, scalar_text};
 /// The approximate bytes of decoded chunks that a dry run tries.
 pub(super) const DRY_RUN_SAMPLE: u64 = 64 << 20;
 
+/// The elements with which compressors are compared: of one byte in this many, within these limits.
+const RUN_SHARE: u64 = 32;
+const RUN_LEAST: u64 = 2 << 20;
+const RUN_MOST: u64 = 16 << 20;
+/// A chunk longer than all of them counts by this many parts of it.
+const PARTS: u64 = 2;
+
 impl Job<'_> {
     /// Tries one candidate after the other, until every element is right.
     pub(super) fn find<T>(
         &self,
         search: &Search<'_>,
-        attempt: impl Fn(Packing, Tolerance) -> Result<T>,
+        attempt: impl Fn((Packing, Storage), Tolerance) -> Result<T>,
     ) -> Result<T> {
         let tolerance = search.tolerance();
         let found = search.find(|packing| {
             self.try_others(tolerance, &packing)?;
-            attempt(packing, tolerance)
+            attempt(self.stored(search, packing)?, tolerance)
         });
         let failure = match found? {
             Ok(done) => return Ok(done),
@@ -35,16 +45,66 @@ impl Job<'_> {
         Err(self.with_suspects(failure)?)
     }
 
+    /// The packing with the codecs after it, which are chosen with a sample if the compressor says so.
+    fn stored(&self, search: &Search<'_>, packing: Packing) -> Result<(Packing, Storage)> {
+        let runs = match self.options().compressor {
+            Compressor::Auto | Compressor::Smallest => self.runs()?,
+            Compressor::None | Compressor::Zstd(_) | Compressor::Gzip(_) | Compressor::Blosc(_) => {
+                Vec::new()
+            }
+        };
+        // Arrays that share a scale share all codes.
+        search.stored(packing, &runs, self.others.is_empty())
+    }
+
+    /// Some chunks, or inner chunks of shards, as they are encoded; of long ones some runs of elements.
+    fn runs(&self) -> Result<Vec<Vec<u8>>> {
+        let (source, size) = (self.source, self.source.element_type().size());
+        let Some(first) = (source.chunks() > 0).then(|| source.region(0)).transpose()? else {
+            return Ok(Vec::new());
+        };
+        let inner = source.array().is_sharded().then(|| source.array().effective_subchunk_shape());
+        let inner: Option<Vec<u64>> =
+            inner.flatten().map(|shape| shape.iter().map(|extent| extent.get()).collect());
+        let bytes = |shape: &[u64]| shape.iter().product::<u64>() * size as u64;
+        let all = source.elements() * size as u128 / u128::from(RUN_SHARE);
+        let most = u64::try_from(all).unwrap_or(RUN_MOST).clamp(RUN_LEAST, RUN_MOST);
+        let chunk = bytes(inner.as_ref().unwrap_or(&first.chunk_shape)).max(1);
+        let run = if chunk <= most { chunk } else { most / PARTS };
+        let numbers = spread(source.chunks(), most.div_ceil(run).min(SAMPLE_CHUNKS));
+        let of_each = most.div_ceil(run * numbers.len() as u64);
+        let run = run as usize / size * size;
+        let mut runs = Vec::new();
+        for number in numbers {
+            let region = source.region(number)?;
+            let Some(mut elements) = source.read(&region)? else { continue };
+            if let Some(limits) = &self.survey.limits {
+                limits.apply(&mut elements)?;
+            }
+            if let Some(shape) = &inner {
+                let parts = region.parts(&elements, size, shape, of_each)?;
+                runs.extend(parts.iter().map(|part| part.get(..run).unwrap_or(part).to_vec()));
+                continue;
+            }
+            let blocks: Vec<&[u8]> = elements.chunks(run.max(1)).collect();
+            let some = spread(blocks.len() as u64, of_each).into_iter();
+            let some = some.filter_map(|block| blocks.get(block as usize));
+            runs.extend(some.map(|block| block.to_vec()));
+        }
+        Ok(runs)
+    }
+
     /// Encodes the other arrays, decodes them and compares: the codecs fit all arrays only if every element of each is
     /// right.
     fn try_others(&self, tolerance: Tolerance, packing: &Packing) -> Result<()> {
         for member in self.members().skip(1) {
             let packing = packing.beside(member.survey.fill_value)?;
+            let storage = Storage::plain(Coder::None);
             if self.is_dry_run {
                 let sample = sample(member.source, DRY_RUN_SAMPLE)?;
-                member.encode_chunks(packing, tolerance, Scope::Some(&sample))?;
+                member.encode_chunks((packing, storage), tolerance, Scope::Some(&sample))?;
             } else {
-                member.encode_chunks(packing, tolerance, Scope::Judged)?;
+                member.encode_chunks((packing, storage), tolerance, Scope::Judged)?;
             }
         }
         Ok(())

@@ -1,0 +1,123 @@
+"""zarr-python reads every chain that `recast pack --compressor smallest` and `auto` can choose, and they read what it
+writes."""
+
+import json
+
+import numpy as np
+import pytest
+from binaries import run
+
+import zarr_recast
+
+zarr = pytest.importorskip("zarr", minversion="3.4.2")
+
+# zarr-python warns of codecs of numcodecs, which no specification has, and of codecs around sharding_indexed.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning"),
+    pytest.mark.filterwarnings("ignore:Numcodecs codecs are not in the Zarr version 3 specification"),
+]
+
+# One byte needs no bias, and zarr-python wants the bias to be a value of the array's type.
+STORED = [(dtype, differences) for dtype in ("int8", "uint8", "int16", "uint16", "int32")
+          for differences in ("none", "plain", "biased")
+          if differences != "biased" or dtype in ("int16", "int32")]  # fmt: skip
+CODERS = ["zstd", "gzip", "noshuffle", "shuffle", "bitshuffle", "numcodecs.shuffle"]
+
+
+def chain(dtype, differences, coder):
+    """The codecs as pack/src/io/storage.rs has them."""
+    size = np.dtype(dtype).itemsize
+    signed = np.dtype(f"i{size}").newbyteorder("<").str
+    codecs = []
+    if differences != "none":
+        delta = {"dtype": np.dtype(dtype).newbyteorder("<").str, "astype": signed}
+        codecs.append({"name": "numcodecs.delta", "configuration": delta})
+    if differences == "biased":
+        codecs.append({"name": "scale_offset", "configuration": {"offset": -128}})
+    codecs.append({"name": "bytes", "configuration": {"endian": "little"}})
+    zstd = {"name": "zstd", "configuration": {"level": 3, "checksum": False}}
+    if coder == "zstd":
+        codecs.append(zstd)
+    elif coder == "gzip":
+        codecs.append({"name": "gzip", "configuration": {"level": 6}})
+    elif coder == "numcodecs.shuffle":
+        codecs += [{"name": coder, "configuration": {"elementsize": size}}, zstd]
+    else:
+        blosc = {"cname": "zstd", "clevel": 5, "shuffle": coder, "typesize": size, "blocksize": 0}
+        codecs.append({"name": "blosc", "configuration": blosc})
+    return codecs
+
+
+@pytest.mark.parametrize("coder", CODERS)
+@pytest.mark.parametrize(("dtype", "differences"), STORED)
+def test_both_read_what_the_other_writes(dtype, differences, coder, tmp_path):
+    # From one end of the range that leaves room for the bias to the other; uint16 and uint32 wrap.
+    rng = np.random.default_rng(7)
+    greatest = 100 if np.dtype(dtype).itemsize == 1 else 2**15 - 1 - 128
+    codes = rng.integers(0, greatest, (9, 14), endpoint=True).astype(dtype)
+    codes[0, :3] = greatest, 0, greatest
+    if np.dtype(dtype).kind == "i":
+        codes[4:] -= greatest // 2
+        codes[3] = 0
+    document = {
+        "zarr_format": 3, "node_type": "array", "shape": [9, 14], "data_type": dtype,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4, 5]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 3, "codecs": chain(dtype, differences, coder), "attributes": {},
+    }  # fmt: skip
+    theirs, ours = tmp_path / "theirs.zarr", tmp_path / "ours.zarr"
+    theirs.mkdir()
+    (theirs / "zarr.json").write_text(json.dumps(document))
+    zarr.open_array(theirs, mode="r+")[...] = codes
+    run("examples/rewrite", theirs, ours)
+    for path in (theirs, ours):
+        np.testing.assert_array_equal(zarr.open_array(path, mode="r")[...], codes)
+        cat = np.frombuffer(run("recast", "cat", path), np.dtype(dtype).newbyteorder("<"))
+        np.testing.assert_array_equal(cat.reshape(codes.shape), codes)
+
+
+def values(kind):
+    rng = np.random.default_rng(3)
+    x, y = np.meshgrid(np.arange(160) / 25, np.arange(150) / 17)
+    field = (280 + 9 * np.sin(x) + 6 * np.cos(y + x / 3)).astype("f4")
+    if kind == "noise":
+        field += rng.normal(0, 2, field.shape).astype("f4")
+    if kind == "missing":
+        field[40:90, 20:70] = np.nan
+    return field
+
+
+@pytest.mark.parametrize("own_codecs", [False, True], ids=["zarr-python", "zarr-recast"])
+@pytest.mark.parametrize("compressor", ["auto", "smallest"])
+@pytest.mark.parametrize("shards", [None, (100, 160)], ids=["chunks", "shards"])
+@pytest.mark.parametrize("kind", ["smooth", "noise", "missing"])
+@pytest.mark.parametrize("bound", [0.2, 0.002])
+def test_what_is_packed_is_read_bit_for_bit(bound, kind, shards, compressor, own_codecs, tmp_path):
+    source, packed = tmp_path / "source.zarr", tmp_path / "packed.zarr"
+    field = values(kind)
+    zarr.create_array(source, data=field, chunks=(50, 80), shards=shards, compressors=None)
+    flags = ["-e", bound, "--compressor", compressor, "--json"]
+    report = json.loads(run("recast", "pack", source, packed, *flags))
+    names = json.dumps(report["codecs"])
+    assert ("numcodecs." in names) <= (compressor == "smallest")
+    if (kind, compressor) == ("smooth", "smallest"):
+        assert "numcodecs.delta" in names
+    if own_codecs:
+        zarr_recast.register()
+    read = np.asarray(zarr.open_array(packed, mode="r")[...])
+    cat = np.frombuffer(run("recast", "cat", packed), "<f4").reshape(field.shape)
+    np.testing.assert_array_equal(read.view("u4"), cat.view("u4"))
+    assert np.nanmax(np.abs(read.astype("f8") - field)) <= bound
+    np.testing.assert_array_equal(np.isnan(read), np.isnan(field))
+
+
+def test_the_package_packs_with_both(tmp_path):
+    source = tmp_path / "source.zarr"
+    zarr.create_array(source, data=values("smooth"), chunks=(50, 80), compressors=None)
+    sizes = {}
+    for compressor in ("zstd:5", "auto", "smallest"):
+        report = zarr_recast.pack(
+            source, tmp_path / "packed.zarr", max_abs_error=0.002, compressor=compressor, overwrite=True
+        )
+        sizes[compressor] = report.bytes["stored"]
+    assert sizes["smallest"] < sizes["auto"] <= sizes["zstd:5"]
