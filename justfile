@@ -51,10 +51,19 @@ fuzz target seconds="60":
 python:
     bash .ci/python.sh
 
-# Figures of README.md and docs/guide.md, from a folder with the arrays that the guide names.
+# The real arrays that the next two recipes need, into a folder; the script names its packages.
+real-arrays folder:
+    python docs/real_arrays.py {{ folder }}
+
+# Figures of README.md and docs/guide.md.
 figures folder:
     cargo build --release --bin recast
     python docs/figures.py target/release/recast {{ folder }} --write
+
+# Figures of docs/compression.md; the script names its packages.
+compression folder:
+    cargo build --release --bin recast
+    python docs/compression.py target/release/recast {{ folder }} --write
 
 # Tests that take too long for CI: every float32 on every level, the whole matrix on NEON and under AddressSanitizer.
 whole:

@@ -2,9 +2,8 @@
 
     python docs/figures.py RECAST REALDATA [--write] [--readme]
 
-RECAST is the command, REALDATA a folder with the arrays that the guide names as .npy files. With --readme only those of
-the README are measured. Needs NumPy. Every decoded element is compared here, from what `recast cat` prints, and not only
-by recast itself.
+RECAST is the command, REALDATA a folder that real_arrays.py has filled. With --readme only those of the README are measured.
+Needs NumPy. Every decoded element is compared here, from what `recast cat` prints, and not only by recast itself.
 """
 
 import json
@@ -164,14 +163,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples/data/oisst_sst.zarr"
 
 
-def cpu_seconds(recast, *arguments):
-    """The least of five runs, so that what else the machine does shows little."""
+def cpu_seconds(recast, *arguments, runs=5):
+    """The least of some runs, so that what else the machine does shows little."""
     def once():
         process = subprocess.Popen([recast, *arguments], stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         assert status == 0, status
         return usage.ru_utime + usage.ru_stime
-    return min(once() for _ in range(5))
+    return min(once() for _ in range(runs))
 
 
 def binary_size(count):

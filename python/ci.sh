@@ -81,6 +81,8 @@ if [[ -n $late ]]; then
     for example in "$here"/examples/*.py; do
         (mkdir "$work/$(basename "$example")" && cd "$_" && "$work/late/bin/python" -W error "$example")
     done
+    # The page's tables are those of its results.
+    "$work/late/bin/python" ../docs/compression_page.py --check
     # What these write is read by zarr-python (tests/test_written_in_rust.py).
     (cd .. && cargo build --profile test --workspace --bin recast --example rewrite)
     RECAST_BINARIES=$(cd .. && cd "${CARGO_TARGET_DIR:-target}" && pwd)/debug
