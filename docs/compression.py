@@ -185,6 +185,13 @@ def netcdf_store(values, folder, setting):
     return Stored(size, decoded, pack_seconds, read_seconds)
 
 
+def codec_text(codec):
+    """The name, with what makes a compressor slow or fast."""
+    configuration = codec.get("configuration") or {}
+    level = configuration.get("level", configuration.get("clevel"))
+    return " ".join(str(part) for part in (codec["name"], level, configuration.get("shuffle")) if part is not None)
+
+
 def recast_method(recast, compressor):
     def ladders(values, bound):
         yield [{"bound": bound}]
@@ -196,13 +203,13 @@ def recast_method(recast, compressor):
 
 
 def packed(recast, compressor, values, folder, setting):
-    """What `recast pack` made of an array, and its report. The setting gets the names of the codecs."""
+    """What `recast pack` made of an array, and its report. The setting gets the codecs."""
     source, output = folder / "in.zarr", folder / "packed.zarr"
     if not source.exists():
         figures.write_array(source, values)
     how = ["-e", repr(setting["bound"]), "--threads", "1"]
     report, size = figures.stored(recast, source, output, compressor, *how)
-    setting["codecs"] = [codec["name"] for codec in report["codecs"]]
+    setting["codecs"] = [codec_text(codec) for codec in report["codecs"]]
     decoded = np.frombuffer(figures.run(recast, "cat", output), values.dtype).reshape(values.shape)
     pack = ["pack", source, output, *how, "--compressor", compressor, "--overwrite", "--quiet"]
     pack_seconds = figures.cpu_seconds(recast, *pack, runs=1)

@@ -127,16 +127,17 @@ def seconds_cell(row, _):
 
 
 def chains(rows):
-    """Which codecs `recast` chose, and how often."""
+    """Which codecs `recast` chose after the value codecs, and how often."""
     found = {}
     for row in rows:
         if row["method"] in OURS:
-            codecs = [name for name in row["setting"]["codecs"] if name not in ("bytes", "cast_value")]
-            found.setdefault((row["method"], ", ".join(codecs)), []).append(where_text(place(row)))
-    yield "| method | codecs besides `cast_value` and `bytes` | how often |"
+            codecs = row["setting"]["codecs"]
+            chosen = (row["method"], ", ".join(codecs[codecs.index("cast_value") + 1:]))
+            found[chosen] = found.get(chosen, 0) + 1
+    yield "| method | codecs after `scale_offset` and `cast_value` | rows |"
     yield "|---|---|---|"
-    for (method, codecs), places in sorted(found.items(), key=lambda item: (OURS.index(item[0][0]), -len(item[1]))):
-        yield f"| {method} | {codecs} | {len(places)} |"
+    for (method, codecs), count in sorted(found.items(), key=lambda item: (OURS.index(item[0][0]), -item[1])):
+        yield f"| {method} | {codecs} | {count} |"
 
 
 def machine(about):
