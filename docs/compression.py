@@ -1,9 +1,10 @@
 """Compares `recast pack` with other compressors at the same largest error, for docs/compression.md.
 
-    python docs/compression.py RECAST REALDATA [--write]
+    python docs/compression.py RECAST REALDATA [--write] [--note TEXT]
 
 RECAST is the command, REALDATA a folder that real_arrays.py has filled. Prints each row. With --write the rows go to
-docs/compression.jsonl, and compression_page.py makes the page's tables and its picture from them.
+docs/compression.jsonl, and compression_page.py makes the page's tables and its picture from them. The page also says TEXT, about
+what was special in this run.
 The figures were made with Python 3.13 and
 
     pip install h5py==3.16.0 hdf5plugin==7.1.0 netCDF4==1.7.5.1.post1 numcodecs==0.17.1 numpy==2.5.5 pcodec==1.1.0
@@ -292,27 +293,28 @@ def rows(recast, data):
                 yield array | {"method": method} | row
 
 
-def about(recast, load):
+def about(recast, load, note):
     """The machine, and what ran on it."""
     cpu = next(line.split(": ")[1] for line in open("/proc/cpuinfo") if line.startswith("model name"))
     return {
         "cpu": cpu.strip(), "cores": os.cpu_count(), "load": load, "date": time.strftime("%Y-%m-%d"),
         "recast": figures.run(recast, "--version").decode().split()[1],
-        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
+        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES}, "note": note,
     }
 
 
 def main():
-    parser = argparse.ArgumentParser(usage="python docs/compression.py RECAST REALDATA [--write]")
+    parser = argparse.ArgumentParser(usage="python docs/compression.py RECAST REALDATA [--write] [--note TEXT]")
     parser.add_argument("recast", type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--note", default="")
     options = parser.parse_args()
     before, found = os.getloadavg()[0], []
     for row in rows(options.recast, options.data):
         print(json.dumps(row), flush=True)
         found.append(row)
-    machine = about(options.recast, [round(before, 1), round(os.getloadavg()[0], 1)])
+    machine = about(options.recast, [round(before, 1), round(os.getloadavg()[0], 1)], options.note)
     print("\n".join(compression_page.means(found)))
     if options.write:
         compression_page.RESULTS.write_text("".join(json.dumps(line) + "\n" for line in [machine, *found]))

@@ -145,6 +145,8 @@ def machine(about):
     before, after = about["load"]
     yield (f"{about['date']}, {about['cpu']}, {about['cores']} cores, load {before} at the beginning and {after} at the end; "
            f"recast {about['recast']}, {libraries}.")
+    if about["note"]:
+        yield about["note"]
 
 
 COLOURS = {
