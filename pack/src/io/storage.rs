@@ -15,6 +15,9 @@ use crate::options::Compressor;
 /// What is added to differences, so that small negative ones have the same high byte as small positive ones.
 pub(crate) const BIAS: i128 = 128;
 
+/// The codec for differences of neighbours.
+pub(crate) const DELTA: &str = "numcodecs.delta";
+
 /// The codecs after the value codecs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Storage {
@@ -79,6 +82,14 @@ impl Storage {
         }))
     }
 
+    /// Whether codes that the data leave free can be stored, next to any others.
+    pub(crate) fn keeps_room(self) -> bool {
+        match self.differences {
+            Differences::None => true,
+            Differences::Plain | Differences::Biased => false,
+        }
+    }
+
     /// The codecs, for elements of a type.
     pub(crate) fn codecs(self, element_type: ElementType) -> Vec<Value> {
         let size = element_type.size();
@@ -86,7 +97,7 @@ impl Storage {
         if self.differences != Differences::None {
             let sign = if element_type.is_signed() { 'i' } else { 'u' };
             let order = if size == 1 { '|' } else { '<' };
-            codecs.push(json!({"name": "numcodecs.delta", "configuration": {
+            codecs.push(json!({"name": DELTA, "configuration": {
                 "dtype": format!("{order}{sign}{size}"), "astype": format!("{order}i{size}"),
             }}));
         }

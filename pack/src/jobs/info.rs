@@ -11,6 +11,7 @@ use crate::choose::room::storable;
 use crate::error::Error;
 use crate::io::codec_steps::Values;
 use crate::io::source::Source;
+use crate::io::storage::DELTA;
 use crate::json;
 
 /// An array and its codecs.
@@ -82,6 +83,7 @@ impl ArrayInfo {
                 fill_value: values.and_then(|values| values.fill_value),
             }
         });
+        let keeps_room = source.codecs().steps.iter().all(|step| step.name != DELTA);
         Self {
             array: source.path().display().to_string(),
             shape: source.array().shape().to_vec(),
@@ -90,7 +92,7 @@ impl ArrayInfo {
             fill_value: source.fill_value(),
             codecs: steps.collect(),
             encoded_data_type: chain.as_ref().map(|chain| chain.encoded_type().name().to_owned()),
-            range: storable(source.element_type(), &codecs),
+            range: storable(source.element_type(), &codecs).filter(|_| keeps_room),
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             warnings: source.codecs().warnings.clone(),
         }

@@ -173,3 +173,28 @@ fn info_says_which_values_can_be_stored() {
         assert!((before - after).abs() <= 0.1, "{before} {after}");
     }
 }
+
+/// Differences leave no room beyond: codes of missing values lie next to those of the data.
+#[test]
+fn with_differences_the_range_of_the_data_or_the_promised_one_can_be_stored() {
+    let mut values = waves(4000, 288.0, 30.0);
+    values[1000..1400].fill(f32::NAN);
+    for (promised, ends) in [(None, None), (range("200", "400"), Some((200.0, 400.0)))] {
+        let trial = Trial::new(&values, 1000, json!({}));
+        let compressor = Compressor::Smallest;
+        let report =
+            trial.pack(PackOptions { compressor, range: promised, ..within(0.01) }).unwrap();
+        assert!(report.compression.starts_with("delta"), "{}", report.compression);
+        let (low, high) = numbers(report.storable_range);
+        assert_eq!((low, high), ends.unwrap_or(numbers(report.range)));
+        assert_eq!(ArrayInfo::read(trial.output()).unwrap().range, None);
+        // From one end to the other, and missing values between.
+        let later: Vec<f32> =
+            (0..1000).map(|index| [low as f32, high as f32, f32::NAN][index % 3]).collect();
+        store(&trial.output(), 4000, &bytes(&later));
+        for (before, after) in later.iter().zip(&f32s(&trial.decoded())[4000..]) {
+            let is_kept = (before - after).abs() <= 0.0101 || before.is_nan() && after.is_nan();
+            assert!(is_kept, "{before} {after}");
+        }
+    }
+}

@@ -61,7 +61,8 @@ pub struct PackReport {
     /// The same, or the range that values were clamped to.
     #[serde(serialize_with = "json::range")]
     pub kept_range: Option<(Scalar, Scalar)>,
-    /// The range of values that the codecs can store, seen or not; `None` without value codecs.
+    /// The range of values that the codecs can store, seen or not; `None` without value codecs. With differences of
+    /// neighbours it is that of the data, or the promised one.
     #[serde(serialize_with = "json::range")]
     pub storable_range: Option<(Scalar, Scalar)>,
     /// The arrays whose ranges were combined, if there are several.
@@ -252,8 +253,11 @@ impl PackReport {
             codecs,
             range: survey.data_range,
             kept_range: survey.range,
-            storable_range: storable(survey.element_type, &packing.codecs)
-                .and_then(|storable| union(Some(storable), job.all.to_store())),
+            storable_range: storable(survey.element_type, &packing.codecs).and_then(|storable| {
+                // Beyond the data lie the codes of missing values, and differences that do not fit.
+                let storable = storage.keeps_room().then_some(storable);
+                union(storable, job.all.to_store())
+            }),
             scale_from,
             counts: Counts {
                 elements,
