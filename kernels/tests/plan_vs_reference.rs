@@ -463,19 +463,18 @@ fn scale_and_offset_after_a_cast_from_a_short_integer(level: Level) {
     let short = |element: &ElementType| element.is_integer() && matches!(element.bits(), 8 | 16);
     let sources = ElementType::ALL.iter().copied().filter(short);
     let targets = [ElementType::Float32, ElementType::Float64];
-    let jobs: Vec<_> = sources.flat_map(|source| targets.map(|target| (source, target))).collect();
-    let count = in_parallel(&jobs, |&(source, target)| {
+    let pairs = sources.flat_map(|source| targets.map(|target| (source, target)));
+    let parameters = [(0.5, 10.0), (-273.15, -0.1), (-0.0, 1.0), (0.0, 3.0)];
+    let jobs: Vec<_> =
+        pairs.flat_map(|pair| parameters.map(|parameters| (pair, parameters))).collect();
+    let count = in_parallel(&jobs, |&((source, target), (offset, scale))| {
         let mut random = Random::new(seed(source, target));
         let nan = Scalar::nan(target).unwrap();
         let other_nan = Scalar::from_bits(target, nan.bits() | 1);
-        let outputs = [None, Some(nan), Some(other_nan), Some(near(-9.5, target))];
+        let parameters = Affine::new(Some(near(offset, target)), Some(near(scale, target)));
         let mut count = 0;
-        for (offset, scale) in [(0.5, 10.0), (-273.15, -0.1), (-0.0, 1.0), (0.0, 3.0)] {
-            for (key, output) in [Scalar::min(source), Scalar::max(source), Scalar::zero(source)]
-                .into_iter()
-                .flat_map(|key| outputs.map(|output| (key, output)))
-            {
-                let parameters = Affine::new(Some(near(offset, target)), Some(near(scale, target)));
+        for key in [Scalar::min(source), Scalar::max(source), Scalar::zero(source)] {
+            for output in [None, Some(nan), Some(other_nan), Some(near(-9.5, target))] {
                 let cast = Cast::new(target).map(output.map(|output| (key, output)));
                 let steps = vec![Step::Cast(cast), Step::Unscale(parameters)];
                 let elements = (0..1_u64 << source.bits()).collect();
@@ -485,7 +484,7 @@ fn scale_and_offset_after_a_cast_from_a_short_integer(level: Level) {
         }
         Ok(count)
     });
-    assert!(count > 1_000_000 / stride() as u64);
+    assert!(count > 100_000 / stride() as u64);
 }
 
 fn chains(level: Level, seeds: std::ops::Range<u64>) {
