@@ -3,8 +3,10 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::num::NonZeroU64;
+use std::ops::{Add, Sub};
 use std::sync::Arc;
 
+use bytemuck::{Pod, bytes_of, pod_read_unaligned};
 use recast_kernels::{ElementType, Scalar};
 use zarr_recast::data_type::{self, ByteOrder};
 #[cfg(feature = "async")]
@@ -185,37 +187,40 @@ enum Direction {
 
 /// Elements as differences of their own size, or back. Of integers, the sign does not matter.
 fn in_place(element_type: ElementType, mut elements: Vec<u8>, direction: Direction) -> Vec<u8> {
-    macro_rules! run {
-        ($type:ty, $minus:expr, $plus:expr) => {{
-            let (elements, _) = elements.as_chunks_mut::<{ size_of::<$type>() }>();
-            let mut elements = elements.iter_mut();
-            if let Some(first) = elements.next() {
-                let mut previous = <$type>::from_ne_bytes(*first);
-                for bytes in elements {
-                    let element = <$type>::from_ne_bytes(*bytes);
-                    match direction {
-                        Direction::Encode => {
-                            *bytes = $minus(element, previous).to_ne_bytes();
-                            previous = element;
-                        }
-                        Direction::Decode => {
-                            previous = $plus(previous, element);
-                            *bytes = previous.to_ne_bytes();
-                        }
-                    }
-                }
-            }
-        }};
-    }
+    let all = elements.as_mut_slice();
     match (element_type.is_float(), element_type.size()) {
-        (false, 1) => run!(u8, u8::wrapping_sub, u8::wrapping_add),
-        (false, 2) => run!(u16, u16::wrapping_sub, u16::wrapping_add),
-        (false, 4) => run!(u32, u32::wrapping_sub, u32::wrapping_add),
-        (false, _) => run!(u64, u64::wrapping_sub, u64::wrapping_add),
-        (true, 4) => run!(f32, std::ops::Sub::sub, std::ops::Add::add),
-        (true, _) => run!(f64, std::ops::Sub::sub, std::ops::Add::add),
+        (false, 1) => run(all, direction, u8::wrapping_sub, u8::wrapping_add),
+        (false, 2) => run(all, direction, u16::wrapping_sub, u16::wrapping_add),
+        (false, 4) => run(all, direction, u32::wrapping_sub, u32::wrapping_add),
+        (false, _) => run(all, direction, u64::wrapping_sub, u64::wrapping_add),
+        (true, 4) => run(all, direction, <f32 as Sub>::sub, <f32 as Add>::add),
+        (true, _) => run(all, direction, <f64 as Sub>::sub, <f64 as Add>::add),
     }
     elements
+}
+
+fn run<T: Pod>(
+    elements: &mut [u8],
+    direction: Direction,
+    minus: impl Fn(T, T) -> T,
+    plus: impl Fn(T, T) -> T,
+) {
+    let mut elements = elements.chunks_exact_mut(size_of::<T>());
+    let Some(first) = elements.next() else { return };
+    let mut previous: T = pod_read_unaligned(first);
+    for bytes in elements {
+        let element = pod_read_unaligned(bytes);
+        match direction {
+            Direction::Encode => {
+                bytes.copy_from_slice(bytes_of(&minus(element, previous)));
+                previous = element;
+            }
+            Direction::Decode => {
+                previous = plus(previous, element);
+                bytes.copy_from_slice(bytes_of(&previous));
+            }
+        }
+    }
 }
 
 /// An integer; of uint64, the same bits.

@@ -26,6 +26,20 @@ pub(super) struct Place {
     pub(super) is_compact: bool,
 }
 
+impl Place {
+    /// Where a packing has its values.
+    pub(super) fn of(packing: &Packing) -> Self {
+        Self {
+            offset: packing.offset,
+            scale: packing.scale,
+            target: packing.chain.encoded_type(),
+            is_guess: packing.is_guess,
+            avoids_markers: packing.avoids_markers,
+            is_compact: false,
+        }
+    }
+}
+
 impl Chooser<'_> {
     /// The stored codes of the ends of the range, each with its scaled value, and whether elements wrap.
     fn reached(

@@ -40,25 +40,24 @@ impl Search<'_> {
             let runs = runs.iter().map(codes).collect::<Option<_>>()?;
             Some(Coded { packing, runs })
         };
-        let own = match self.options.compressor {
-            Compressor::Auto | Compressor::Smallest => coded(packing.clone()),
+        let is_thorough = match self.options.compressor {
+            Compressor::Auto => false,
+            Compressor::Smallest => true,
             named @ (Compressor::None
             | Compressor::Zstd(_)
             | Compressor::Gzip(_)
             | Compressor::Blosc(_)) => return Ok((packing, Storage::named(named)?)),
         };
         // Whoever writes the chunks finds the element that cannot be encoded, and names its place.
-        let Some(own) = own else { return Ok((packing, PLAIN)) };
-        let all = if self.options.compressor == Compressor::Auto {
-            let coders = common_coders(own.packing.chain.encoded_type());
-            let all = coders.into_iter().map(|coder| (&own, Storage::plain(coder)));
-            self.sizes(all.collect())?
-        } else {
+        let Some(own) = coded(packing.clone()) else { return Ok((packing, PLAIN)) };
+        if is_thorough {
             // Codes without a gap have smaller differences.
-            let compact = may_recode.then(|| self.compact(&own.packing)).flatten().and_then(coded);
+            let compact = may_recode.then(|| self.compact(&packing)).flatten().and_then(coded);
             return self.smallest(&own, compact.as_ref().unwrap_or(&own));
-        };
-        let storage = first(&all).map_or(PLAIN, |(_, storage)| storage);
+        }
+        let coders = common_coders(packing.chain.encoded_type());
+        let all = coders.into_iter().map(|coder| (&own, Storage::plain(coder)));
+        let storage = first(&self.sizes(all.collect())?).map_or(PLAIN, |(_, storage)| storage);
         Ok((packing, storage))
     }
 

@@ -97,10 +97,8 @@ impl Chooser<'_> {
                 };
                 let offsets = offsets.into_iter().enumerate();
                 places.extend(offsets.map(|(number, offset)| {
-                    (number, {
-                        let is_compact = false;
-                        Place { offset, scale, target, is_guess, avoids_markers, is_compact }
-                    })
+                    let is_compact = false;
+                    (number, Place { offset, scale, target, is_guess, avoids_markers, is_compact })
                 }));
             }
             // An offset to the middle of a signed type leaves room on both sides, and keeps intermediate

@@ -85,14 +85,7 @@ impl Chooser<'_> {
         let is_other = |other: &ElementType| other.size() == target.size() && *other != target;
         let mut types = SMALLEST_FIRST.into_iter().flatten();
         let target = types.find(is_other).filter(|_| self.options.data_type.is_none())?;
-        let place = Place {
-            offset: packing.offset,
-            scale: packing.scale,
-            target,
-            is_guess: packing.is_guess,
-            avoids_markers: packing.avoids_markers,
-            is_compact: false,
-        };
+        let place = Place { target, ..Place::of(packing) };
         let other = self.bind(place).ok().filter(|other| !other.has_remapped())?;
         (other.room() > packing.room()).then_some(other)
     }
@@ -104,14 +97,7 @@ impl Chooser<'_> {
         if self.options.is_explicit() || self.options.nan_to != NanTo::Auto || target.is_float() {
             return None;
         }
-        let place = Place {
-            offset: packing.offset,
-            scale: packing.scale,
-            target,
-            is_guess: packing.is_guess,
-            avoids_markers: packing.avoids_markers,
-            is_compact: true,
-        };
+        let place = Place { is_compact: true, ..Place::of(packing) };
         self.bind(place).ok().filter(|other| other.codecs != packing.codecs)
     }
 
@@ -134,14 +120,7 @@ impl Chooser<'_> {
             None if offset != 0.0 => return None,
             offset => offset,
         };
-        let place = Place {
-            offset,
-            scale: Some(scale),
-            target,
-            is_guess: packing.is_guess,
-            avoids_markers: packing.avoids_markers,
-            is_compact: false,
-        };
+        let place = Place { offset, scale: Some(scale), target, ..Place::of(packing) };
         self.bind(place).ok().filter(|other| !other.has_remapped())
     }
 

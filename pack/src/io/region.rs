@@ -63,10 +63,8 @@ impl Region {
         count: u64,
     ) -> Result<Vec<Vec<u8>>> {
         let grid: Vec<u64> = self.shape.iter().zip(shape).map(|(all, one)| all / one).collect();
-        let all = grid.iter().product::<u64>();
-        let count = count.min(all);
         let part = |number: u64| -> Result<Vec<u8>> {
-            let place = zarrs::array::unravel_index((2 * number + 1) * all / (2 * count), &grid);
+            let place = zarrs::array::unravel_index(number, &grid);
             let place = place.context("a part outside its shard")?;
             let start = place.iter().zip(shape).map(|(index, extent)| index * extent).collect();
             let subset = ArraySubset::new_with_start_shape(start, shape.to_vec())?;
@@ -77,7 +75,7 @@ impl Region {
             }
             Ok(part)
         };
-        (0..count).map(part).collect()
+        spread(grid.iter().product(), count).into_iter().map(part).collect()
     }
 
     /// The runs of elements that the region has in its chunk, as (start, length).
@@ -123,4 +121,11 @@ impl Region {
 fn runs(subset: &ArraySubset, shape: &[u64]) -> Result<Vec<(usize, usize)>> {
     let runs = subset.contiguous_linearised_indices(shape)?;
     Ok(runs.iter().map(|(start, length)| (start as usize, length as usize)).collect())
+}
+
+/// At most this many numbers below `all`, spread evenly.
+pub(crate) fn spread(all: u64, count: u64) -> Vec<u64> {
+    let count = count.min(all);
+    let middle = |number| u128::from(2 * number + 1) * u128::from(all) / u128::from(2 * count);
+    (0..count).map(|number| middle(number) as u64).collect()
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::io::metadata::PROVENANCE;
+use crate::io::region::spread;
 use crate::io::source::Source;
 use crate::options::PackOptions;
 use crate::runtime::Workers;
@@ -123,11 +124,4 @@ pub(super) fn sample(source: &Source, most: u64) -> Result<Vec<u64>> {
     let bytes = source.region(0)?.elements() * source.element_type().size() as u64;
     let count = (most / bytes.max(1)).clamp(1, SAMPLE_CHUNKS).min(chunks);
     Ok(spread(chunks, count))
-}
-
-/// At most this many numbers below `all`, spread evenly.
-pub(super) fn spread(all: u64, count: u64) -> Vec<u64> {
-    let count = count.min(all);
-    let middle = |number| u128::from(2 * number + 1) * u128::from(all) / u128::from(2 * count);
-    (0..count).map(|number| middle(number) as u64).collect()
 }

@@ -4,12 +4,13 @@ use recast_kernels::Scalar;
 use zarrs::array::ArrayShardedExt;
 
 use super::encode::Scope;
-use super::job::{Job, SAMPLE_CHUNKS, sample, spread};
+use super::job::{Job, SAMPLE_CHUNKS, sample};
 use super::report::Suspect;
 use crate::check::tolerance::Tolerance;
 use crate::choose::packing::Packing;
 use crate::choose::search::Search;
 use crate::error::Result;
+use crate::io::region::spread;
 use crate::io::storage::{Coder, Storage};
 use crate::options::Compressor;
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
@@ -34,9 +35,16 @@ impl Job<'_> {
         attempt: impl Fn((Packing, Storage), Tolerance) -> Result<T>,
     ) -> Result<T> {
         let tolerance = search.tolerance();
+        // Read once, for the first candidate that needs them.
+        let mut runs = None;
         let found = search.find(|packing| {
             self.try_others(tolerance, &packing)?;
-            attempt(self.stored(search, packing)?, tolerance)
+            let runs = match &mut runs {
+                Some(runs) => runs,
+                unread => unread.insert(self.runs()?),
+            };
+            // Arrays that share a scale share all codes.
+            attempt(search.stored(packing, runs, self.others.is_empty())?, tolerance)
         });
         let failure = match found? {
             Ok(done) => return Ok(done),
@@ -45,20 +53,15 @@ impl Job<'_> {
         Err(self.with_suspects(failure)?)
     }
 
-    /// The packing with the codecs after it, which are chosen with a sample if the compressor says so.
-    fn stored(&self, search: &Search<'_>, packing: Packing) -> Result<(Packing, Storage)> {
-        let runs = match self.options().compressor {
-            Compressor::Auto | Compressor::Smallest => self.runs()?,
-            Compressor::None | Compressor::Zstd(_) | Compressor::Gzip(_) | Compressor::Blosc(_) => {
-                Vec::new()
-            }
-        };
-        // Arrays that share a scale share all codes.
-        search.stored(packing, &runs, self.others.is_empty())
-    }
-
-    /// Some chunks, or inner chunks of shards, as they are encoded; of long ones some runs of elements.
+    /// Some chunks, or inner chunks of shards, as they are encoded; of long ones some runs of elements. None if the compressor
+    /// is named, and not chosen with them.
     fn runs(&self) -> Result<Vec<Vec<u8>>> {
+        match self.options().compressor {
+            Compressor::Auto | Compressor::Smallest => {}
+            Compressor::None | Compressor::Zstd(_) | Compressor::Gzip(_) | Compressor::Blosc(_) => {
+                return Ok(Vec::new());
+            }
+        }
         let (source, size) = (self.source, self.source.element_type().size());
         let Some(first) = (source.chunks() > 0).then(|| source.region(0)).transpose()? else {
             return Ok(Vec::new());
