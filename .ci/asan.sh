@@ -6,6 +6,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 target="$(rustc -vV | sed -n 's/^host: //p')"
+# Its own, as in .ci/aarch64.sh.
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}/asan"
 export RUSTFLAGS="-Zsanitizer=address -Cdebug-assertions=on -Coverflow-checks=on"
 # With little optimisation: instrumented vectorised kernels take ten minutes to compile, and the addresses are
 # the same without vectors.

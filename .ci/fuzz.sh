@@ -9,6 +9,8 @@ seconds="${1:-45}"
 [ $# -eq 0 ] || shift
 [ $# -gt 0 ] || set -- cast chain metadata raw
 
+# Its own, as in .ci/aarch64.sh.
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}/fuzz"
 cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz
 cargo +nightly fuzz build
 

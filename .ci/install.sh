@@ -4,5 +4,8 @@
 set -eu
 exec 9> /tmp/recast-install.lock
 flock 9
-apt-get update -q
-DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+apt() {
+    DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=10 -o DPkg::Lock::Timeout=300 "$@"
+}
+apt update
+apt install --no-install-recommends "$@"

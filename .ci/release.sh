@@ -17,7 +17,12 @@ python3 .ci/licences.py "$CARGO_TARGET_DIR/LICENSE-THIRD-PARTY.txt"
 
 # In the order of their dependencies; each package is unpacked and compiled. A crate must have its licence texts.
 packages=(recast-kernels zarr-recast zarrs-recast recast-pack zarr-recast-cli)
-cargo package --quiet --locked --allow-dirty "${packages[@]/#/--package=}"
+# By a new path each time: cargo unpacks these packages into a folder of its home that is named after the path, and
+# takes what an earlier run has left there for the current sources.
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+ln -s "$(realpath "$CARGO_TARGET_DIR")" "$scratch/target"
+CARGO_TARGET_DIR="$scratch/target" cargo package --quiet --locked --allow-dirty "${packages[@]/#/--package=}"
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
 for package in "${packages[@]}"; do
     for file in LICENSE-MIT LICENSE-APACHE README.md; do
