@@ -11,7 +11,7 @@ trap 'kill "${servers[@]}" 2> /dev/null || true; rm -rf "$scratch"' EXIT
 
 # moto[server] installs the dependencies of all services; S3 needs only these.
 if ! "$venv/bin/python" -c 'import boto3, flask, flask_cors, moto' 2> /dev/null; then
-    python3 -m venv "$venv"
+    python3 -m venv --clear "$venv"
     "$venv/bin/pip" install --quiet --disable-pip-version-check 'moto[s3]>=5.1' flask flask-cors
 fi
 

