@@ -13,7 +13,7 @@ default:
 test program *filter:
     cargo test --workspace --test {{ program }} -- {{ filter }}
 
-# The kernels' tests on one level (scalar, avx2, avx512, neon), every 15th job.
+# The kernels' tests on one level (scalar, avx2, avx512; `just neon` and `just wasm` for the others), every 15th job.
 level level:
     RECAST_TEST_STRIDE=15 cargo test --workspace --test plan_vs_reference -- {{ level }}::
 
@@ -38,6 +38,10 @@ instructions:
 # The kernels' tests on aarch64, emulated.
 neon:
     bash .ci/neon.sh
+
+# The kernels' tests on WebAssembly, under node.
+wasm:
+    bash .ci/wasm.sh
 
 # The kernels' tests on i686 and on the big-endian s390x.
 portable:

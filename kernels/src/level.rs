@@ -41,11 +41,14 @@ pub enum Level {
     Avx512,
     /// aarch64 with Advanced SIMD.
     Neon,
+    /// WebAssembly with its vector instructions, in programs compiled with `-C target-feature=+simd128`.
+    Simd128,
 }
 
 impl Level {
     /// All of them, of every architecture; of those that a CPU has, the fastest last.
-    pub const ALL: &'static [Self] = &[Self::Scalar, Self::Avx2, Self::Avx512, Self::Neon];
+    pub const ALL: &'static [Self] =
+        &[Self::Scalar, Self::Avx2, Self::Avx512, Self::Neon, Self::Simd128];
 
     /// The levels that this CPU has, the fastest last.
     #[must_use]
@@ -73,6 +76,8 @@ impl Level {
             }
             #[cfg(target_arch = "aarch64")]
             Self::Neon => crate::simd::neon::Neon::is_available(),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Self::Simd128 => true,
             #[allow(unreachable_patterns)] // each architecture and build lacks some
             _ => false,
         }
@@ -110,6 +115,7 @@ impl Level {
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
             Self::Neon => "neon",
+            Self::Simd128 => "simd128",
         }
     }
 
@@ -136,7 +142,10 @@ impl Level {
     }
 
     /// What `bind` makes of the level's registers; none if it has no vectors, or the CPU not the level.
-    #[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(unused_variables))]
+    #[cfg_attr(
+        not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
+        allow(unused_variables)
+    )]
     pub(crate) fn dispatch<B: WithSimd>(self, bind: B) -> Option<B::Output> {
         match self {
             Self::Scalar => None,
@@ -146,13 +155,18 @@ impl Level {
             Self::Avx512 => Some(bind.with(crate::simd::avx512::Avx512::<false>::try_new()?)),
             #[cfg(target_arch = "aarch64")]
             Self::Neon => Some(bind.with(crate::simd::neon::Neon::try_new()?)),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Self::Simd128 => Some(bind.with(crate::simd::simd128::Simd128)),
             #[allow(unreachable_patterns)] // each architecture and build lacks some
             _ => None,
         }
     }
 
     /// As [`Level::dispatch`]; without VBMI an AVX-512 CPU looks bytes up as AVX2 does.
-    #[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(unused_variables))]
+    #[cfg_attr(
+        not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
+        allow(unused_variables)
+    )]
     pub(crate) fn dispatch_look_up<B: WithLookUpBytes>(self, bind: B) -> Option<B::Output> {
         match self {
             Self::Scalar => None,
@@ -165,6 +179,8 @@ impl Level {
             },
             #[cfg(target_arch = "aarch64")]
             Self::Neon => Some(bind.with(crate::simd::neon::Neon::try_new()?)),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Self::Simd128 => Some(bind.with(crate::simd::simd128::Simd128)),
             #[allow(unreachable_patterns)] // each architecture and build lacks some
             _ => None,
         }
@@ -232,7 +248,7 @@ impl fmt::Display for Level {
 /// use recast_kernels::Level;
 /// assert_eq!("avx2".parse(), Ok(Level::Avx2));
 /// let error = "sse2".parse::<Level>().unwrap_err().to_string();
-/// assert_eq!(error, r#""sse2" is not one of scalar, avx2, avx512, neon"#);
+/// assert_eq!(error, r#""sse2" is not one of scalar, avx2, avx512, neon, simd128"#);
 /// ```
 impl FromStr for Level {
     type Err = ParseError;

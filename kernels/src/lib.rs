@@ -31,7 +31,7 @@
 //!   these types are refused when a plan is built; [`Scalar`]s have them all the same.
 //!
 //! # Environment
-//! `RECAST_LEVEL=scalar|avx2|avx512|neon` forces the level of plans that are not given one; see
+//! `RECAST_LEVEL=scalar|avx2|avx512|neon|simd128` forces the level of plans that are not given one; see
 //! [`Level::selected`].
 //!
 //! # Dependencies in signatures
@@ -46,7 +46,10 @@ extern crate alloc;
 extern crate std;
 
 // `bind`, `ops`, `pipeline` and `simd` are for registers that other architectures have not.
-#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(dead_code))]
+#[cfg_attr(
+    not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
+    allow(dead_code)
+)]
 mod bind;
 mod element;
 mod error;
@@ -57,14 +60,23 @@ mod key_table;
 mod level;
 mod map_index;
 mod non_temporal;
-#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(dead_code))]
+#[cfg_attr(
+    not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
+    allow(dead_code)
+)]
 mod ops;
-#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(dead_code))]
+#[cfg_attr(
+    not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
+    allow(dead_code)
+)]
 mod pipeline;
 mod plan;
 pub mod reference;
 mod scalar;
-#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "x86_64")), allow(dead_code))]
+#[cfg_attr(
+    not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
+    allow(dead_code)
+)]
 mod simd;
 mod stages;
 mod step;

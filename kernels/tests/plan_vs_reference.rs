@@ -103,7 +103,9 @@ macro_rules! on_levels {
 on_levels! { scalar avx2 avx512 }
 #[cfg(target_arch = "aarch64")]
 on_levels! { scalar neon }
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(target_arch = "wasm32")]
+on_levels! { scalar simd128 }
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32")))]
 on_levels! { scalar }
 
 fn level_of_this_cpu(name: &str) -> Option<Level> {
@@ -706,6 +708,7 @@ fn typed_casts_equal_the_reference() {
 }
 
 #[test]
+#[cfg_attr(target_arch = "wasm32", ignore = "there is one thread")]
 fn one_plan_runs_on_many_threads() {
     let plan = Plan::builder(ElementType::Float64)
         .cast(Cast::new(ElementType::Float16).out_of_range(OutOfRange::Clamp))

@@ -153,7 +153,7 @@ fn a_level_in_the_environment_that_does_not_exist_is_named_with_those_that_do() 
     let codecs = r#"[{"name":"cast_value","configuration":{"data_type":"uint8"}}]"#;
     let arguments = ["raw", "encode", "--data-type", "float32", "--codecs", codecs];
     let error = recast(&arguments).with("RECAST_LEVEL", "sse9").fails(1);
-    let expected = r#"RECAST_LEVEL: "sse9" is not one of scalar, avx2, avx512, neon"#;
+    let expected = r#"RECAST_LEVEL: "sse9" is not one of scalar, avx2, avx512, neon, simd128"#;
     assert!(error.contains(expected), "{error}");
     let scalar = recast(&arguments).with("RECAST_LEVEL", "scalar").stdin(&f32s(&[7.0]));
     assert_eq!(scalar.succeeds(), [7]);

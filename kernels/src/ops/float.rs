@@ -409,7 +409,8 @@ pub(crate) struct ReplaceFloat<T> {
 }
 
 /// `x / scale + offset`, the division by way of the scale's reciprocal and a correction (Markstein 1990; Brisebarre,
-/// Muller and Raina 2004), which is the division for most scales; whoever takes it has to compare.
+/// Muller and Raina 2004), which is the division for most scales; whoever takes it has to compare. The correction needs
+/// a product that is not rounded; a level that has none divides.
 #[derive(Clone, Copy)]
 pub(crate) struct Unscale<T> {
     pub(crate) scale: T,
@@ -470,8 +471,12 @@ infallible! {
     };
     [U: FloatUnit<S>] Unscale<U::Scalar>: U => U, |self, simd, x| {
         let (scale, reciprocal) = (U::splat(simd, self.scale), U::splat(simd, self.reciprocal));
-        let product = x.mul(simd, reciprocal);
-        let quotient = product.nfma(simd, scale, x).fma(simd, reciprocal, product);
+        let quotient = if S::FUSES {
+            let product = x.mul(simd, reciprocal);
+            product.nfma(simd, scale, x).fma(simd, reciprocal, product)
+        } else {
+            x.div(simd, scale)
+        };
         quotient.add(simd, U::splat(simd, self.offset))
     };
     [U: FloatUnit<S>] UnscaleBut<U::Scalar>: U => U, |self, simd, x| {

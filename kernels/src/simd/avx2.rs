@@ -119,6 +119,7 @@ impl Simd for Avx2 {
     const GROUPS: usize = 1;
     const INVALID_IS_MIN: bool = true;
     const ROUNDS_F16: bool = true;
+    const FUSES: bool = true;
     const SELECTS_IN_ONE: bool = false;
     const MAX_NUMBER_IN_ONE: bool = true;
 
@@ -549,7 +550,10 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn u32_to_f64(self, a: I) -> [D; 2] {
-        let [low, high] = self.u32_to_i64(a);
+        let (low, high) =
+            (self.avx._mm256_castsi256_si128(a), self.avx2._mm256_extracti128_si256::<1>(a));
+        let (low, high) =
+            (self.avx2._mm256_cvtepu32_epi64(low), self.avx2._mm256_cvtepu32_epi64(high));
         let two_p52 = self.splat_i64(TWO_P52);
         let low = self.f64_from_bits(self.or_i64(low, two_p52));
         let high = self.f64_from_bits(self.or_i64(high, two_p52));
@@ -609,13 +613,6 @@ impl Simd for Avx2 {
         let (low, high) =
             (self.avx._mm256_castsi256_si128(a), self.avx2._mm256_extracti128_si256::<1>(a));
         [self.avx2._mm256_cvtepi32_epi64(low), self.avx2._mm256_cvtepi32_epi64(high)]
-    }
-
-    #[inline(always)]
-    fn u32_to_i64(self, a: I) -> [I; 2] {
-        let (low, high) =
-            (self.avx._mm256_castsi256_si128(a), self.avx2._mm256_extracti128_si256::<1>(a));
-        [self.avx2._mm256_cvtepu32_epi64(low), self.avx2._mm256_cvtepu32_epi64(high)]
     }
 
     #[inline(always)]

@@ -170,6 +170,7 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     const GROUPS: usize = 1;
     const INVALID_IS_MIN: bool = true;
     const ROUNDS_F16: bool = true;
+    const FUSES: bool = true;
     const SELECTS_IN_ONE: bool = true;
     const MAX_NUMBER_IN_ONE: bool = true;
 
@@ -579,12 +580,6 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     fn i32_to_i64(self, a: I) -> [I; 2] {
         let [low, high] = self.halves(a);
         [self.0.avx512f._mm512_cvtepi32_epi64(low), self.0.avx512f._mm512_cvtepi32_epi64(high)]
-    }
-
-    #[inline(always)]
-    fn u32_to_i64(self, a: I) -> [I; 2] {
-        let [low, high] = self.halves(a);
-        [self.0.avx512f._mm512_cvtepu32_epi64(low), self.0.avx512f._mm512_cvtepu32_epi64(high)]
     }
 
     #[inline(always)]

@@ -16,6 +16,8 @@ pub(crate) mod avx2;
 pub(crate) mod avx512;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub(crate) mod simd128;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -84,6 +86,9 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Whether `f32_to_f16` takes every rounding; otherwise only nearest-even.
     const ROUNDS_F16: bool;
 
+    /// Whether `fma_f32` and its like round once; otherwise the product is rounded too, unless it is exact.
+    const FUSES: bool;
+
     /// Whether a select takes one instruction of one operation; otherwise logic on masks may be cheaper.
     const SELECTS_IN_ONE: bool;
 
@@ -135,9 +140,9 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn sub_f32(self, a: Self::F32, b: Self::F32) -> Self::F32;
     fn mul_f32(self, a: Self::F32, b: Self::F32) -> Self::F32;
     fn div_f32(self, a: Self::F32, b: Self::F32) -> Self::F32;
-    /// `a · b + c`, rounded once.
+    /// `a · b + c`, rounded once where the level [fuses](Simd::FUSES).
     fn fma_f32(self, a: Self::F32, b: Self::F32, c: Self::F32) -> Self::F32;
-    /// `c − a · b`, rounded once.
+    /// `c − a · b`, as above.
     fn nfma_f32(self, a: Self::F32, b: Self::F32, c: Self::F32) -> Self::F32;
     /// The lesser; of NaN and a number either.
     fn min_f32(self, a: Self::F32, b: Self::F32) -> Self::F32;
@@ -163,9 +168,9 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn sub_f64(self, a: Self::F64, b: Self::F64) -> Self::F64;
     fn mul_f64(self, a: Self::F64, b: Self::F64) -> Self::F64;
     fn div_f64(self, a: Self::F64, b: Self::F64) -> Self::F64;
-    /// `a · b + c`, rounded once.
+    /// `a · b + c`, rounded once where the level [fuses](Simd::FUSES).
     fn fma_f64(self, a: Self::F64, b: Self::F64, c: Self::F64) -> Self::F64;
-    /// `c − a · b`, rounded once.
+    /// `c − a · b`, as above.
     fn nfma_f64(self, a: Self::F64, b: Self::F64, c: Self::F64) -> Self::F64;
     /// The lesser; of NaN and a number either.
     fn min_f64(self, a: Self::F64, b: Self::F64) -> Self::F64;
@@ -311,7 +316,6 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
 
     // Integers to wider and narrower ones.
     fn i32_to_i64(self, a: Self::I32) -> [Self::I64; 2];
-    fn u32_to_i64(self, a: Self::I32) -> [Self::I64; 2];
     /// The lower halves.
     fn low_i64_to_i32(self, a: [Self::I64; 2]) -> Self::I32;
     /// Signed to signed, saturating.

@@ -124,6 +124,7 @@ impl Simd for Neon {
     const GROUPS: usize = 4;
     const INVALID_IS_MIN: bool = false;
     const ROUNDS_F16: bool = false;
+    const FUSES: bool = true;
     const SELECTS_IN_ONE: bool = true;
     const MAX_NUMBER_IN_ONE: bool = false;
 
@@ -640,7 +641,8 @@ impl Simd for Neon {
 
     #[inline(always)]
     fn u32_to_f64(self, a: I32) -> [F64; 2] {
-        let [low, high] = self.u32_to_i64(a);
+        let (low, high) =
+            (self.neon.vmovl_u32(self.neon.vget_low_u32(a)), self.neon.vmovl_high_u32(a));
         [self.u64_to_f64(low), self.u64_to_f64(high)]
     }
 
@@ -674,11 +676,6 @@ impl Simd for Neon {
         let [low, high] =
             [self.neon.vmovl_s32(self.neon.vget_low_s32(a)), self.neon.vmovl_high_s32(a)];
         [self.neon.vreinterpretq_u64_s64(low), self.neon.vreinterpretq_u64_s64(high)]
-    }
-
-    #[inline(always)]
-    fn u32_to_i64(self, a: I32) -> [I64; 2] {
-        [self.neon.vmovl_u32(self.neon.vget_low_u32(a)), self.neon.vmovl_high_u32(a)]
     }
 
     #[inline(always)]

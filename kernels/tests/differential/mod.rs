@@ -222,7 +222,9 @@ pub(crate) fn in_parallel<J: Sync>(jobs: &[J], run: impl Fn(&J) -> Check + Sync)
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        // WebAssembly has only the thread that is here already.
+        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
+        worker();
         for worker in workers {
             if let Err(panic) = worker.join() {
                 std::panic::resume_unwind(panic);

@@ -53,7 +53,7 @@ pub fn format(format: Format) -> &'static str {
 
 pub fn level(level: Level) -> &'static str {
     match level {
-        Level::Scalar | Level::Avx2 | Level::Avx512 | Level::Neon => "known",
+        Level::Scalar | Level::Avx2 | Level::Avx512 | Level::Neon | Level::Simd128 => "known",
         _ => NEW,
     }
 }
