@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 command -v node > /dev/null || sh .ci/install.sh nodejs
 rustup target add wasm32-unknown-unknown wasm32-wasip1
 
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}/wasm"
 export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-C target-feature=+simd128"
 export CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS="-C target-feature=+simd128"
 export CARGO_TARGET_WASM32_WASIP1_RUNNER="node --no-warnings $PWD/.ci/wasi.mjs"
