@@ -39,7 +39,7 @@ instructions:
 neon:
     bash .ci/neon.sh
 
-# The kernels' tests on WebAssembly, under node.
+# The kernels' tests on WebAssembly, and the npm package, under node.
 wasm:
     bash .ci/wasm.sh
 

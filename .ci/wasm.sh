@@ -1,12 +1,21 @@
 #!/usr/bin/env bash
-# The kernels' tests on WebAssembly with its vector instructions, under node, with the level asserted. Needs rustup, which
-# adds the targets, and installs node if it is missing (on Debian or Ubuntu, as root).
+# The kernels' tests on WebAssembly with its vector instructions, under node, with the level asserted; and the npm package:
+# its size, and its tests under node without Float16Array and with it. Needs rustup, which adds the targets, and installs
+# node and npm if they are missing (on Debian or Ubuntu, as root).
 #
 # Each test runs every 15th of its jobs; RECAST_TEST_STRIDE=1 .ci/wasm.sh runs all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-command -v node > /dev/null || sh .ci/install.sh nodejs
+command -v npm > /dev/null || sh .ci/install.sh nodejs npm
 rustup target add wasm32-unknown-unknown wasm32-wasip1
+
+bash wasm/build.sh
+[ "$(gzip -9 --stdout wasm/pkg/* | wc -c)" -le 250000 ] || { echo "wasm/pkg is larger than 250 kB" >&2; exit 1; }
+for node in node wasm/node_modules/.bin/node; do
+    "$node" --version
+    "$node" --test wasm/tests/*.test.js
+done
+node wasm/benchmark.js
 
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}/wasm"
 export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-C target-feature=+simd128"
@@ -15,10 +24,11 @@ export CARGO_TARGET_WASM32_WASIP1_RUNNER="node --no-warnings $PWD/.ci/wasi.mjs"
 export RECAST_EXPECT_LEVEL=simd128
 export RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-15}"
 
-# Without a system: no threads, no environment. Clippy's own lints are those of the host.
-cargo clippy --quiet -p recast-kernels --no-default-features --features small-types \
-    --target wasm32-unknown-unknown -- -D warnings -A clippy::all -A clippy::pedantic
+# Without a system: no threads, no environment, and no state of the floating-point unit to drop.
+for package in recast-kernels zarr-recast-wasm; do
+    cargo clippy --quiet -p $package --no-default-features --target wasm32-unknown-unknown -- -D warnings -A clippy::drop-non-drop
+done
 
 # --nocapture: the counts of what was compared are part of the result.
-cargo test --profile bench --target wasm32-wasip1 -p recast-kernels --no-default-features --features std,small-types \
+cargo test --profile bench --target wasm32-wasip1 -p recast-kernels --no-default-features --features scalar,std,small-types \
     --test '*' -- --nocapture

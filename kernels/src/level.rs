@@ -29,11 +29,16 @@ macro_rules! may_have {
     };
 }
 
+/// Whether this build has the loops of the scalar level. They can be left out where another level is sure to be there: only
+/// WebAssembly's is.
+pub(crate) const HAS_SCALAR: bool = cfg!(any(feature = "scalar", not(target_feature = "simd128")));
+
 /// A set of instructions that the kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Level {
-    /// What every CPU of the architecture has.
+    /// What every CPU of the architecture has. A program for WebAssembly that is compiled for Simd128 has it only with the
+    /// feature `scalar`.
     Scalar,
     /// x86-64 with AVX2, FMA, BMI2 and F16C.
     Avx2,
@@ -63,7 +68,7 @@ impl Level {
     #[must_use]
     pub fn is_available(self) -> bool {
         match self {
-            Self::Scalar => true,
+            Self::Scalar => HAS_SCALAR,
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => {
                 may_have!("avx2", "bmi1", "bmi2", "f16c", "fma", "lzcnt")
@@ -100,7 +105,7 @@ impl Level {
     pub(crate) fn checked(self) -> Result<Self, BuildError> {
         if self.is_available() {
             Ok(self)
-        } else if self == Self::Avx512 && cfg!(not(feature = "avx512")) {
+        } else if self == Self::Scalar || self == Self::Avx512 && cfg!(not(feature = "avx512")) {
             Err(BuildError::LevelLeftOut(self))
         } else {
             Err(BuildError::Level(self))
@@ -188,6 +193,10 @@ impl Level {
 
     /// A loop compiled with the level's features, where the compiler makes vectors of it by itself.
     pub(crate) fn bind_vectorized<K: Kernel + Clone>(self, kernel: K) -> Stage {
+        if cfg!(target_feature = "simd128") {
+            // All loops are.
+            return stages::bind_loop(kernel);
+        }
         self.dispatch(Vectorize(kernel.clone())).unwrap_or_else(|| stages::bind_loop(kernel))
     }
 }

@@ -27,6 +27,8 @@
 //!   crate needs `alloc` alone, and [`Level::is_available`] says which levels there are.
 //! - `rayon`: `Plan::par_run`, which spreads a run over threads. Needs `std`.
 //! - `avx512`: the kernels of [`Level::Avx512`].
+//! - `scalar`: the kernels of [`Level::Scalar`] in programs for WebAssembly that are compiled for [`Level::Simd128`]; all others
+//!   have them anyway.
 //! - `small-types`: plans with `int2`, `int4`, `uint2`, `uint4` and the floats of 4, 6 and 8 bits. Without it
 //!   these types are refused when a plan is built; [`Scalar`]s have them all the same.
 //!

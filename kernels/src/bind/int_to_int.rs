@@ -1,7 +1,7 @@
 //! Casts from integers to integers of whole bytes.
 
 use super::class::{IntType, Width};
-use super::preimage;
+use super::{JOINS_ENTRIES, preimage};
 use crate::ops::int::{
     AtLeast, AtMost, Canonical, ClampedInt, IntUnit, Keyed, Low32, LowByte, ReplaceEq, Saturated32,
     SaturatedByte, SaturatedU32, Short, WidenedByte, Within,
@@ -72,6 +72,7 @@ pub(super) fn bind<S: Simd>(
     Some(match entry {
         None if mode == Mode::Low && source.width == target.width => vec![],
         None => vec![by_width(simd, Same, policy)],
+        Some(_) if !JOINS_ENTRIES => return None,
         Some((key, output)) => {
             let [key, value] = [key, output].map(|x| reference::integer(x) as i64);
             // In `Low`, the registers have the wider type, and nothing is checked behind the replacement.

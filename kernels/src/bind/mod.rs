@@ -27,6 +27,7 @@ use class::{Class, FloatType, IntType, Width};
 use maps::{distinct, lookup, replace_bits, substitute};
 use scale::bind_scale;
 
+use crate::level::HAS_SCALAR;
 use crate::map_index::MapIndex;
 use crate::stages::bytes::{Copy, Table};
 use crate::stages::scale::{Scale, Unscale};
@@ -261,7 +262,8 @@ fn cast_alone(
 ) -> Option<Stages> {
     match vector::cast(source, entry, cast, level) {
         Some(bound) => bound,
-        None => portable::cast(source, cast, entry),
+        None if HAS_SCALAR => portable::cast(source, cast, entry),
+        None => None,
     }
 }
 
@@ -269,6 +271,7 @@ fn cast_alone(
 fn bind_fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<Stage> {
     match vector::fused(source, steps, level) {
         Some(bound) => bound,
+        None if !HAS_SCALAR => None,
         None => match steps {
             [Step::Scale(scale), Step::Cast(cast)] => portable::scale_to_short(source, scale, cast),
             [Step::Cast(cast), Step::Unscale(scale)] => {
@@ -311,9 +314,14 @@ fn wider(element: ElementType, target: ElementType) -> Option<ElementType> {
     }
 }
 
+/// Whether an entry of a cast's map joins its loop. On WebAssembly it is a pass of its own: a module that is downloaded is a
+/// fifth smaller without these kernels.
+const JOINS_ENTRIES: bool = cfg!(not(target_feature = "simd128"));
+
 /// An entry of a cast: the key, and the number of type `domain` that becomes the output. None where there is no such
 /// number.
 #[allow(clippy::option_option)] // no entry, and none that can be had
+#[cfg_attr(target_feature = "simd128", inline(always))] // shows that there never is one where none joins
 fn number_entry(
     entry: Option<(Scalar, Scalar)>,
     domain: ElementType,
@@ -321,12 +329,14 @@ fn number_entry(
 ) -> Option<Option<(Scalar, f64)>> {
     match entry {
         None => Some(None),
+        Some(_) if !JOINS_ENTRIES => None,
         Some((key, output)) => Some(Some((key, number(preimage(output, domain, cast)?)?))),
     }
 }
 
 /// As [`number_entry`], of which NaN is the only key.
 #[allow(clippy::option_option)] // as above
+#[cfg_attr(target_feature = "simd128", inline(always))]
 fn nan_entry(
     entry: Option<(Scalar, Scalar)>,
     domain: ElementType,

@@ -199,7 +199,7 @@ impl Simd for Simd128 {
     type M32 = v128;
     type M64 = v128;
     const BYTES: usize = 16;
-    const GROUPS: usize = 4;
+    const GROUPS: usize = 1;
     const INVALID_IS_MIN: bool = false;
     const ROUNDS_F16: bool = false;
     const FUSES: bool = false;
@@ -495,8 +495,8 @@ impl Simd for Simd128 {
     }
 
     #[inline(always)]
-    fn table_i16(self, [a, b, c, d, e, f, g, h]: [i16; 8]) -> v128 {
-        i16x8(a, b, c, d, e, f, g, h)
+    fn table_i16(self, v: [i16; 8]) -> v128 {
+        i16x8(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
     }
 
     #[inline(always)]
@@ -507,8 +507,8 @@ impl Simd for Simd128 {
     }
 
     #[inline(always)]
-    fn table_i32(self, [a, b, c, d, e, f, g, h]: [i32; 8]) -> [v128; 2] {
-        [i32x4(a, b, c, d), i32x4(e, f, g, h)]
+    fn table_i32(self, v: [i32; 8]) -> [v128; 2] {
+        [i32x4(v[0], v[1], v[2], v[3]), i32x4(v[4], v[5], v[6], v[7])]
     }
 
     #[inline(always)]

@@ -1,0 +1,125 @@
+//! Array metadata as zarrita reads them without loss.
+//!
+//! JSON in JavaScript rounds numbers to doubles, so each of our codecs gets a configuration of strings: its own text and that of
+//! the fill value. zarrita skips codecs in front of `sharding_indexed`: ours move into the shards, where they give the same
+//! elements and bytes. Our filters of Zarr v2 keep the byte order that they name. Everything else stays as it is.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+use zarr_recast::{Codec, ElementType, Scalar, data_type, fill_value};
+
+type Members = BTreeMap<String, Box<RawValue>>;
+
+/// The name of a codec, which may stand alone.
+fn name(codec: &RawValue) -> Result<String, String> {
+    let text = codec.get();
+    serde_json::from_str::<String>(text)
+        .or_else(|_| {
+            let members: Members = serde_json::from_str(text)?;
+            serde_json::from_str(members.get("name").map_or("", |name| name.get()))
+        })
+        .map_err(|_| format!("codecs: {text} is no codec"))
+}
+
+fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, String> {
+    to_raw_value(value).map_err(|error| error.to_string())
+}
+
+fn read<'a, T: Deserialize<'a>>(text: &'a RawValue, what: &str) -> Result<T, String> {
+    serde_json::from_str(text.get()).map_err(|error| format!("{what}: {error}"))
+}
+
+/// The metadata for zarrita; those of groups, and of data types without these codecs, as they are.
+pub(crate) fn exact(text: &str) -> Result<String, String> {
+    let mut members: Members = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if let Some(filters) = members.get("filters").filter(|filters| filters.get() != "null") {
+        let filters = read::<Vec<Box<RawValue>>>(filters, "filters")?;
+        let filters = filters.into_iter().map(filter).collect::<Result<Vec<_>, _>>()?;
+        members.insert("filters".into(), raw(&filters)?);
+        return serde_json::to_string(&members).map_err(|error| error.to_string());
+    }
+    let (Some(data_type), Some(fill), Some(codecs)) =
+        (members.get("data_type"), members.get("fill_value"), members.get("codecs"))
+    else {
+        return Ok(text.into());
+    };
+    let Ok(element) = data_type::parse(data_type.get()) else { return Ok(text.into()) };
+    let codecs = for_zarrita(read(codecs, "codecs")?, fill)?;
+    let fill = match fill.get() {
+        "null" => None,
+        text => Some(fill_for_zarrita(
+            fill_value::from_json_str(element, text).map_err(|error| error.to_string())?,
+            element,
+        )?),
+    };
+    members.insert("codecs".into(), raw(&codecs)?);
+    if let Some(fill) = fill {
+        members.insert("fill_value".into(), fill);
+    }
+    serde_json::to_string(&members).map_err(|error| error.to_string())
+}
+
+/// A filter of Zarr v2: zarrita makes `numcodecs.zarr-recast` of ours, and leaves it alone.
+fn filter(filter: Box<RawValue>) -> Result<Box<RawValue>, String> {
+    let mut configuration: Members = read(&filter, "filters")?;
+    let Some(id) = configuration.remove("id") else { return Ok(filter) };
+    let name = format!("numcodecs.{}", read::<String>(&id, "filters")?);
+    if !Codec::is_known(&name) {
+        return Ok(filter);
+    }
+    let configuration = raw(&configuration)?;
+    let codec = format!(r#"{{"name":"{name}","configuration":{configuration}}}"#);
+    raw(&json!({ "id": "zarr-recast", "zarr-recast": { "codec": codec } }))
+}
+
+fn fill_for_zarrita(fill: Scalar, element: ElementType) -> Result<Box<RawValue>, String> {
+    match element {
+        // BigInt reads a string.
+        ElementType::Int64 | ElementType::UInt64 => raw(&fill.to_string()),
+        _ if fill.is_nan() => match fill_value::to_json(fill) {
+            canonical if canonical == "NaN" => raw(&canonical),
+            other => Err(format!("fill_value: {other} is a NaN whose bits JavaScript cannot keep")),
+        },
+        _ => raw(&fill_value::to_json(fill)),
+    }
+}
+
+fn for_zarrita(
+    mut codecs: Vec<Box<RawValue>>,
+    fill: &RawValue,
+) -> Result<Vec<Box<RawValue>>, String> {
+    let names = codecs.iter().map(|codec| name(codec)).collect::<Result<Vec<_>, _>>()?;
+    let ours = |name: &String| Codec::is_known(name);
+    let Some(shards) = names.iter().position(|name| name == "sharding_indexed") else {
+        return codecs
+            .into_iter()
+            .zip(&names)
+            .map(|(codec, name)| if ours(name) { marked(&codec, name, fill) } else { Ok(codec) })
+            .collect();
+    };
+    if let Some(other) = names[..shards].iter().find(|name| !ours(name)) {
+        return Err(format!("codecs: zarrita skips {other} in front of sharding_indexed"));
+    }
+    let outside: Vec<_> = codecs.drain(..shards).collect();
+    let mut sharding: Members = read(&codecs[0], "codecs")?;
+    let no_configuration = || "codecs: sharding_indexed has no configuration".to_owned();
+    let configuration = sharding.get("configuration").ok_or_else(no_configuration)?;
+    let mut configuration: Members = read(configuration, "sharding_indexed")?;
+    let inside: Vec<Box<RawValue>> = match configuration.get("codecs") {
+        Some(codecs) => read(codecs, "sharding_indexed")?,
+        None => Vec::new(),
+    };
+    let inside = for_zarrita(outside.into_iter().chain(inside).collect(), fill)?;
+    configuration.insert("codecs".into(), raw(&inside)?);
+    sharding.insert("configuration".into(), raw(&configuration)?);
+    codecs[0] = raw(&sharding)?;
+    Ok(codecs)
+}
+
+fn marked(codec: &RawValue, name: &str, fill: &RawValue) -> Result<Box<RawValue>, String> {
+    let texts = json!({ "codec": codec.get(), "fillValue": fill.get() });
+    raw(&json!({ "name": name, "configuration": { "zarr-recast": texts } }))
+}
