@@ -11,7 +11,7 @@ use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use recast_kernels::{ElementType, OutOfRange, Rounding};
 use recast_pack::{
     ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, NanTo, PackJob, PackOptions,
-    Percentiles, ShardCodecs, ValueRange, scalar,
+    Percentiles, Reader, ShardCodecs, ValueRange, scalar,
 };
 use zarr_recast::JsonScalar;
 
@@ -154,6 +154,10 @@ pub(crate) struct Pack {
     /// Without it every element is checked too, but in memory, before its chunk is compressed and written.
     #[arg(long)]
     pub(crate) verify: bool,
+    /// Programs that must be able to read what --compressor auto and smallest choose; zarr-python and zarrs always are.
+    #[arg(long, value_name = "zarr-python|zarrs|zarrita", value_delimiter = ',')]
+    #[arg(value_parser = str::parse::<Reader>)]
+    pub(crate) readers: Vec<Reader>,
     /// Where the codecs go in an array with shards. inside: readers decode only the parts they need. auto:
     /// inside, unless that keeps zarr-python from opening the array.
     #[arg(long, value_name = "auto|inside|outside", default_value = "auto")]
@@ -217,6 +221,7 @@ impl Pack {
             offset: self.offset.clone(),
             verify: self.verify,
             compressor: self.common.compressor,
+            readers: self.readers.clone(),
             shard_codecs: self.shard_codecs,
             from_cf: self.from_cf,
             decoded_type: self.decoded_type,

@@ -67,7 +67,9 @@ pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateRepor
 pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom, Suspect};
 pub use jobs::pending::{Job, Pending};
 pub use jobs::unpack::{UnpackJob, UnpackReport};
-pub use options::{Compressor, NanTo, PackOptions, Percentiles, ShardCodecs, ValueRange, scalar};
+pub use options::{
+    Compressor, NanTo, PackOptions, Percentiles, Reader, ShardCodecs, ValueRange, scalar,
+};
 pub use runtime::{Pass, Progress, Runtime};
 pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};
 pub use scan::survey::Survey;

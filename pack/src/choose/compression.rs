@@ -6,39 +6,68 @@ use recast_kernels::ElementType;
 use super::packing::Packing;
 use super::search::Search;
 use crate::error::Result;
-use crate::io::storage::{BIAS, Coder, Compression, Differences, Shuffle, Storage};
-use crate::options::Compressor;
+use crate::io::storage::{BIAS, Block, Coder, Compression, Differences, Shuffle, Storage};
+use crate::options::{Compressor, Reader};
 use crate::scan::number::scalar;
 
 /// The compressor that others are compared with, and which stays if none is smaller by one byte in this many: less may
-/// be luck, for a run shows less than its chunk of what repeats after a long distance.
-const PLAIN: Storage = Storage { differences: Differences::None, coder: Coder::Zstd(5) };
+/// be luck, for a block shows less than its chunk of what repeats after a long distance.
+const PLAIN: Coder = Coder::Zstd(5);
 const WORTH: u64 = 50;
+/// Differences are taken at most this often, and of all that were tried, as many are compressed in several ways.
+const PASSES: u32 = 3;
+const BEST_DIFFERENCES: usize = 2;
 /// Of the chains tried at a fast level, as many are tried at the slow one.
 const FINALISTS: usize = 3;
 
-/// A chain with the bytes of the runs.
-type Sized<'a> = (u64, &'a Coded, Storage);
+/// A chain with the bytes of the blocks.
+#[derive(Clone)]
+struct Sized<'a> {
+    size: u64,
+    coded: &'a Coded,
+    storage: Storage,
+}
 
-/// A packing, with the codes of the runs.
+/// A packing, with the codes of the blocks.
 struct Coded {
     packing: Packing,
-    runs: Vec<Vec<u8>>,
+    blocks: Vec<Block>,
+}
+
+impl Coded {
+    fn element_type(&self) -> ElementType {
+        self.packing.chain.encoded_type()
+    }
+
+    fn dimensions(&self) -> usize {
+        self.blocks.first().map_or(0, |block| block.shape.len())
+    }
+
+    /// The axes that have neighbours.
+    fn axes(&self) -> Vec<usize> {
+        let has_neighbours = |&axis: &usize| {
+            self.blocks.iter().any(|block| block.shape.get(axis).is_some_and(|extent| *extent > 1))
+        };
+        (0..self.dimensions()).filter(has_neighbours).collect()
+    }
 }
 
 impl Search<'_> {
-    /// The codecs for the values and those after them that make some runs of elements the smallest. Each run is a
-    /// chunk, or the first elements of one. The stored codes may change only if `may_recode`.
+    /// The codecs for the values and those after them that make some blocks of elements the smallest. Each block is a
+    /// chunk, or a part of one. The stored codes may change only if `may_recode`.
     pub(crate) fn stored(
         &self,
         packing: Packing,
-        runs: &[Vec<u8>],
+        blocks: &[Block],
         may_recode: bool,
     ) -> Result<(Packing, Storage)> {
         let coded = |packing: Packing| -> Option<Coded> {
-            let codes = |run: &Vec<u8>| packing.chain.encode(run).ok();
-            let runs = runs.iter().map(codes).collect::<Option<_>>()?;
-            Some(Coded { packing, runs })
+            let codes = |block: &Block| {
+                let elements = packing.chain.encode(&block.elements).ok()?;
+                Some(Block { shape: block.shape.clone(), elements })
+            };
+            let blocks = blocks.iter().map(codes).collect::<Option<_>>()?;
+            Some(Coded { packing, blocks })
         };
         let is_thorough = match self.options.compressor {
             Compressor::Auto => false,
@@ -49,36 +78,93 @@ impl Search<'_> {
             | Compressor::Blosc(_)) => return Ok((packing, Storage::named(named)?)),
         };
         // Whoever writes the chunks finds the element that cannot be encoded, and names its place.
-        let Some(own) = coded(packing.clone()) else { return Ok((packing, PLAIN)) };
-        if is_thorough {
+        let Some(own) = coded(packing.clone()) else { return Ok((packing, Storage::plain(PLAIN))) };
+        let found = if is_thorough {
             // Codes without a gap have smaller differences.
             let compact = may_recode.then(|| self.compact(&packing)).flatten().and_then(coded);
-            return self.smallest(&own, compact.as_ref().unwrap_or(&own));
+            let compact = compact.as_ref().unwrap_or(&own);
+            first(&self.thorough(&own, compact)?)
+                .map(|best| (best.coded.packing.clone(), best.storage.clone()))
+        } else {
+            let all = common_coders(own.element_type()).into_iter();
+            first(&self.sizes(all.map(|coder| (&own, Storage::plain(coder))).collect())?)
+                .map(|best| (best.coded.packing.clone(), best.storage.clone()))
+        };
+        Ok(found.unwrap_or_else(|| (packing, Storage::plain(PLAIN))))
+    }
+
+    /// All chains at the fast level, for the codes themselves and for differences of codes without a gap; and those
+    /// that are small then, at the slow level.
+    fn thorough<'c>(&self, own: &'c Coded, compact: &'c Coded) -> Result<Vec<Sized<'c>>> {
+        let coders = Level::Fast.coders(own.element_type());
+        let plain = coders.iter().map(|&coder| (own, Storage::plain(coder)));
+        let mut all = self.sizes(plain.collect())?;
+        let differences = self.differences(compact)?;
+        let chains = differences.iter().flat_map(|differences| {
+            let storage = |&coder: &Coder| {
+                (compact, Storage { differences: differences.clone(), coder })
+            };
+            coders.iter().map(storage)
+        });
+        all.extend(self.sizes(chains.collect())?);
+        all.sort_by_key(|chain| chain.size);
+        let slow = all.iter().filter(|chain| chain.storage != Storage::plain(PLAIN));
+        let slow = slow.take(FINALISTS).map(|chain| (chain.coded, slower(&chain.storage)));
+        let slow = self.sizes(slow.collect())?;
+        all.extend(slow);
+        Ok(all)
+    }
+
+    /// The differences that make the codes smallest, with and without the bias: along one axis, and then, as long as
+    /// that helps, along another or the same once more.
+    fn differences(&self, coded: &Coded) -> Result<Vec<Differences>> {
+        let mut tried: Vec<Sized<'_>> = Vec::new();
+        let mut least: Option<(u64, Vec<usize>)> = None;
+        let shuffle = if coded.element_type().size() > 1 { Shuffle::Bytes } else { Shuffle::None };
+        let coder = Coder::Blosc(Level::Fast.blosc(), shuffle);
+        if !takes_differences(coded.element_type()) {
+            return Ok(Vec::new());
         }
-        let coders = common_coders(packing.chain.encoded_type());
-        let all = coders.into_iter().map(|coder| (&own, Storage::plain(coder)));
-        let storage = first(&self.sizes(all.collect())?).map_or(PLAIN, |(_, storage)| storage);
-        Ok((packing, storage))
+        for passes in 1..=PASSES {
+            let before = least.as_ref().map(|(_, axes)| axes.clone()).unwrap_or_default();
+            let is_biased = takes_bias(&coded.packing, passes);
+            let longer = coded.axes().into_iter().map(|axis| {
+                let axes = [before.as_slice(), &[axis]].concat();
+                (coded, Storage { differences: Differences { axes, is_biased }, coder })
+            });
+            let sizes = self.sizes(longer.collect())?;
+            let best = sizes.iter().min_by_key(|chain| chain.size);
+            let best = best.map(|best| (best.size, best.storage.differences.axes.clone()));
+            tried.extend(sizes);
+            match (&least, best) {
+                (Some((least, _)), Some((size, _))) if size >= *least => break,
+                (_, best) => least = best,
+            }
+        }
+        tried.sort_by_key(|chain| chain.size);
+        let best = tried.into_iter().take(BEST_DIFFERENCES).map(|chain| chain.storage.differences);
+        let both = best.flat_map(|differences| {
+            let plain = Differences { is_biased: false, ..differences.clone() };
+            let biased = differences.is_biased.then_some(differences);
+            biased.into_iter().chain([plain])
+        });
+        Ok(both.collect())
     }
 
-    /// The smallest of all chains: those that are small at the fast level are tried at the slow one.
-    fn smallest(&self, own: &Coded, compact: &Coded) -> Result<(Packing, Storage)> {
-        let mut fast = self.sizes(chains(own, compact))?;
-        fast.sort_by_key(|(size, ..)| *size);
-        let slow = fast.iter().filter(|(_, _, storage)| *storage != PLAIN).take(FINALISTS);
-        let slow = slow.map(|&(_, coded, storage)| (coded, slower(storage)));
-        let all: Vec<Sized<'_>> = [fast.clone(), self.sizes(slow.collect())?].concat();
-        let (coded, storage) = first(&all).unwrap_or((own, PLAIN));
-        Ok((coded.packing.clone(), storage))
-    }
-
-    /// The bytes of the runs with each chain.
+    /// The bytes of the blocks with each chain that all readers have.
     fn sizes<'c>(&self, chains: Vec<(&'c Coded, Storage)>) -> Result<Vec<Sized<'c>>> {
+        let readers = &self.options.readers;
+        let is_readable = |(coded, storage): &(&Coded, Storage)| {
+            readers.iter().all(|&reader| reads(reader, storage, coded.dimensions()))
+        };
+        let chains: Vec<(&'c Coded, Storage)> = chains.into_iter().filter(is_readable).collect();
         self.in_threads(|| {
             let size = |(coded, storage): (&'c Coded, Storage)| -> Result<Sized<'c>> {
-                let compression = Compression::new(coded.packing.chain.encoded_type(), storage)?;
-                let sizes = coded.runs.par_iter().map(|run| compression.size(run));
-                Ok((sizes.sum::<Result<u64>>()?, coded, storage))
+                let compression =
+                    Compression::new(coded.element_type(), &storage, coded.dimensions())?;
+                let size = |block: &Block| compression.size(&block.elements, &block.shape);
+                let size = coded.blocks.par_iter().map(size).sum::<Result<u64>>()?;
+                Ok(Sized { size, coded, storage })
             };
             chains.into_par_iter().map(size).collect()
         })
@@ -86,11 +172,12 @@ impl Search<'_> {
 }
 
 /// The smallest chain, unless it gains too little.
-fn first<'a>(chains: &[Sized<'a>]) -> Option<(&'a Coded, Storage)> {
-    let plain = chains.iter().find(|(_, _, storage)| *storage == PLAIN).map(|(size, ..)| *size);
-    let &(size, coded, storage) = chains.iter().min_by_key(|(size, ..)| *size)?;
-    let is_worth_it = plain.is_none_or(|plain| size + plain / WORTH < plain);
-    is_worth_it.then_some((coded, storage))
+fn first<'s, 'c>(chains: &'s [Sized<'c>]) -> Option<&'s Sized<'c>> {
+    let plain = chains.iter().find(|chain| chain.storage == Storage::plain(PLAIN));
+    let smallest = chains.iter().min_by_key(|chain| chain.size)?;
+    let is_worth_it =
+        plain.is_none_or(|plain| smallest.size + plain.size / WORTH < plain.size);
+    is_worth_it.then_some(smallest)
 }
 
 /// Compressors that every reader of Zarr v3 has, at levels that do not slow down packing much.
@@ -124,31 +211,21 @@ impl Level {
             Self::Slow => 9,
         }
     }
-}
 
-/// All chains at the fast level: for some codes themselves, and for the differences of codes without a gap.
-fn chains<'a>(own: &'a Coded, compact: &'a Coded) -> Vec<(&'a Coded, Storage)> {
-    let element_type = own.packing.chain.encoded_type();
-    let mut differences = vec![(own, Differences::None)];
-    if takes_differences(element_type) {
-        differences.push((compact, Differences::Plain));
-        if element_type.size() > 1 && takes_bias(&compact.packing) {
-            differences.push((compact, Differences::Biased));
+    fn coders(self, element_type: ElementType) -> Vec<Coder> {
+        let (zstd, blosc) = (self.zstd(), self.blosc());
+        let mut coders = vec![Coder::Zstd(zstd), Coder::Blosc(blosc, Shuffle::Bits)];
+        if element_type.size() > 1 {
+            coders.extend([Coder::Blosc(blosc, Shuffle::Bytes), Coder::ShuffledZstd(zstd)]);
+        } else {
+            coders.push(Coder::Blosc(blosc, Shuffle::None));
         }
+        coders
     }
-    let (zstd, blosc) = (Level::Fast.zstd(), Level::Fast.blosc());
-    let mut coders = vec![Coder::Zstd(zstd), Coder::Blosc(blosc, Shuffle::Bits)];
-    if element_type.size() > 1 {
-        coders.extend([Coder::Blosc(blosc, Shuffle::Bytes), Coder::ShuffledZstd(zstd)]);
-    }
-    let pairs = differences.into_iter().flat_map(|(coded, differences)| {
-        coders.iter().map(move |&coder| (coded, Storage { differences, coder }))
-    });
-    pairs.collect()
 }
 
 /// The same chain at the slow level.
-fn slower(storage: Storage) -> Storage {
+fn slower(storage: &Storage) -> Storage {
     let level = Level::Slow;
     let coder = match storage.coder {
         Coder::Zstd(_) => Coder::Zstd(level.zstd()),
@@ -156,7 +233,16 @@ fn slower(storage: Storage) -> Storage {
         Coder::ShuffledZstd(_) => Coder::ShuffledZstd(level.zstd()),
         coder @ (Coder::None | Coder::Gzip(_)) => coder,
     };
-    Storage { coder, ..storage }
+    Storage { coder, ..storage.clone() }
+}
+
+/// Whether a reader has all codecs of a chain, for chunks of this many dimensions.
+fn reads(reader: Reader, storage: &Storage, dimensions: usize) -> bool {
+    match reader {
+        Reader::ZarrPython | Reader::Zarrs => true,
+        // Its delta sums a transposed chunk up in the order of its memory.
+        Reader::Zarrita => storage.differences.are_of_last_axis(dimensions),
+    }
 }
 
 /// Whether numcodecs has differences of a type.
@@ -165,15 +251,17 @@ fn takes_differences(element_type: ElementType) -> bool {
     [Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32].contains(&element_type)
 }
 
-/// Whether every code, with which a chunk may begin, and every difference of two stay in the signed type of the same
-/// size with the bias added. zarr-python also asks that the bias be a value of the array's own type.
-fn takes_bias(packing: &Packing) -> bool {
-    if scalar(-BIAS, packing.chain.decoded_type()).is_none() {
+/// Whether every difference stays in the signed type of the same size with the bias added, after so many passes: the
+/// first leaves a chunk's first code as it is, and each further one at most doubles. One byte needs no bias.
+/// zarr-python also asks that the bias be a value of the array's own type.
+fn takes_bias(packing: &Packing, passes: u32) -> bool {
+    let encoded = packing.chain.encoded_type();
+    if encoded.size() == 1 || scalar(-BIAS, packing.chain.decoded_type()).is_none() {
         return false;
     }
-    let bits = packing.chain.encoded_type().bits();
-    let greatest = (1_i128 << (bits - 1)) - 1 - BIAS;
-    packing
-        .codes()
-        .is_some_and(|(lowest, highest)| highest <= greatest && highest - lowest <= greatest)
+    let greatest = (1_i128 << (encoded.bits() - 1)) - 1 - BIAS;
+    packing.codes().is_some_and(|(lowest, highest)| {
+        let first_pass = highest.max(-lowest).max(highest - lowest);
+        first_pass << (passes - 1) <= greatest
+    })
 }

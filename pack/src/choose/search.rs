@@ -299,13 +299,13 @@ impl<'a> Search<'a> {
         // Positions are compared as Zstandard compresses them, if the compressor is chosen afterwards.
         let storage = Storage::named(self.options.compressor);
         let storage = storage.unwrap_or(Storage::plain(Coder::Zstd(5)));
-        let compression = Compression::new(chain.encoded_type(), storage)?;
+        let compression = Compression::new(chain.encoded_type(), &storage, 1)?;
         let tried = |excerpt: &Vec<u8>| -> Result<(u64, f64)> {
             let codes = chain.encode(excerpt)?;
             let region = Region::line((excerpt.len() / element_type.size()) as u64);
             let mut check = judge.check(&region);
             check.add(excerpt, &chain.decode(&codes)?)?;
-            Ok((compression.size(&codes)?, check.done().sums.max))
+            Ok((compression.size(&codes, &region.shape)?, check.done().sums.max))
         };
         let all = self.in_threads(|| excerpts.par_iter().map(tried).collect::<Result<Vec<_>>>())?;
         let sum =

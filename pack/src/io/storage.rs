@@ -19,21 +19,20 @@ pub(crate) const BIAS: i128 = 128;
 pub(crate) const DELTA: &str = "numcodecs.delta";
 
 /// The codecs after the value codecs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Storage {
     pub(crate) differences: Differences,
     pub(crate) coder: Coder,
 }
 
-/// Whether neighbouring codes are stored as their difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Differences {
-    /// The codes themselves.
-    None,
-    /// `numcodecs.delta`, in a signed type of the same size.
-    Plain,
-    /// The same, and then `scale_offset`, which adds [`BIAS`]; only for codes whose differences leave room for it.
-    Biased,
+/// Codes as differences of neighbours along some axes of a chunk, one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Differences {
+    /// The axes, by number, in the order of the passes; none for the codes themselves. Each pass is `numcodecs.delta`,
+    /// in a signed type of the codes' size, after a `transpose` that makes its axis the last.
+    pub(crate) axes: Vec<usize>,
+    /// Whether `scale_offset` adds [`BIAS`] to them; only for codes whose differences leave room for it.
+    pub(crate) is_biased: bool,
 }
 
 /// What compresses the bytes of a chunk.
@@ -59,7 +58,7 @@ pub(crate) enum Shuffle {
 impl Storage {
     /// The codes themselves, compressed.
     pub(crate) fn plain(coder: Coder) -> Self {
-        Self { differences: Differences::None, coder }
+        Self { differences: Differences::default(), coder }
     }
 
     /// What a compressor stands for.
@@ -83,27 +82,14 @@ impl Storage {
     }
 
     /// Whether codes that the data leave free can be stored, next to any others.
-    pub(crate) fn keeps_room(self) -> bool {
-        match self.differences {
-            Differences::None => true,
-            Differences::Plain | Differences::Biased => false,
-        }
+    pub(crate) fn keeps_room(&self) -> bool {
+        self.differences.axes.is_empty()
     }
 
-    /// The codecs, for elements of a type.
-    pub(crate) fn codecs(self, element_type: ElementType) -> Vec<Value> {
+    /// The codecs, for chunks with elements of a type and this many dimensions.
+    pub(crate) fn codecs(&self, element_type: ElementType, dimensions: usize) -> Vec<Value> {
         let size = element_type.size();
-        let mut codecs = Vec::new();
-        if self.differences != Differences::None {
-            let sign = if element_type.is_signed() { 'i' } else { 'u' };
-            let order = if size == 1 { '|' } else { '<' };
-            codecs.push(json!({"name": DELTA, "configuration": {
-                "dtype": format!("{order}{sign}{size}"), "astype": format!("{order}i{size}"),
-            }}));
-        }
-        if self.differences == Differences::Biased {
-            codecs.push(json!({"name": "scale_offset", "configuration": {"offset": -BIAS}}));
-        }
+        let mut codecs = self.differences.codecs(element_type, dimensions);
         codecs.push(if size == 1 {
             json!({"name": "bytes"})
         } else {
@@ -133,6 +119,60 @@ impl Storage {
     }
 }
 
+impl Differences {
+    /// The differences of the last axis, which need no transposed chunk.
+    pub(crate) fn are_of_last_axis(&self, dimensions: usize) -> bool {
+        self.axes.iter().all(|axis| axis + 1 == dimensions)
+    }
+
+    fn codecs(&self, element_type: ElementType, dimensions: usize) -> Vec<Value> {
+        let signed = signed(element_type);
+        let mut codecs = Vec::new();
+        let mut layout: Vec<usize> = (0..dimensions).collect();
+        for (pass, axis) in self.axes.iter().enumerate() {
+            let (others, last): (Vec<usize>, Vec<usize>) =
+                (0..dimensions).partition(|&place| layout.get(place) != Some(axis));
+            let order = [others, last].concat();
+            if !order.is_sorted() {
+                if pass > 0 {
+                    // zarr-python 3.4.2 sums a transposed view up in the order of its memory; a cast gives it a copy
+                    // in C order.
+                    let configuration = json!({"data_type": signed.name()});
+                    codecs.push(json!({"name": "cast_value", "configuration": configuration}));
+                }
+                layout = order.iter().filter_map(|&place| layout.get(place).copied()).collect();
+                codecs.push(json!({"name": "transpose", "configuration": {"order": order}}));
+            }
+            let before = if pass == 0 { element_type } else { signed };
+            codecs.push(json!({"name": DELTA, "configuration": {
+                "dtype": numpy_name(before), "astype": numpy_name(signed),
+            }}));
+        }
+        if self.is_biased {
+            codecs.push(json!({"name": "scale_offset", "configuration": {"offset": -BIAS}}));
+        }
+        codecs
+    }
+}
+
+/// The signed integer type of the same size.
+fn signed(element_type: ElementType) -> ElementType {
+    match element_type.size() {
+        1 => ElementType::Int8,
+        2 => ElementType::Int16,
+        4 => ElementType::Int32,
+        _ => ElementType::Int64,
+    }
+}
+
+/// An integer type as NumPy spells it.
+fn numpy_name(element_type: ElementType) -> String {
+    let size = element_type.size();
+    let order = if size == 1 { '|' } else { '<' };
+    let kind = if element_type.is_signed() { 'i' } else { 'u' };
+    format!("{order}{kind}{size}")
+}
+
 impl Shuffle {
     fn name(self) -> &'static str {
         match self {
@@ -143,14 +183,10 @@ impl Shuffle {
     }
 }
 
-/// As people read it: `delta + 128, blosc:9 (shuffle)`.
+/// As people read it: `delta (axes 2, 1) + 128, blosc:9 (shuffle)`.
 impl fmt::Display for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.differences {
-            Differences::None => "",
-            Differences::Plain => "delta, ",
-            Differences::Biased => "delta + 128, ",
-        })?;
+        self.differences.fmt(f)?;
         match self.coder {
             Coder::None => f.write_str("none"),
             Coder::Zstd(level) => write!(f, "zstd:{level}"),
@@ -161,36 +197,60 @@ impl fmt::Display for Storage {
     }
 }
 
-/// Encodes runs of codes with the codecs after the value codecs.
+impl fmt::Display for Differences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let axes: Vec<String> = self.axes.iter().map(ToString::to_string).collect();
+        match axes.as_slice() {
+            [] => return Ok(()),
+            [axis] => write!(f, "delta (axis {axis})")?,
+            axes => write!(f, "delta (axes {})", axes.join(", "))?,
+        }
+        f.write_str(if self.is_biased { " + 128, " } else { ", " })
+    }
+}
+
+/// Some elements of an array, with their extent.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub(crate) shape: Vec<u64>,
+    pub(crate) elements: Vec<u8>,
+}
+
+/// Encodes blocks of codes with the codecs after the value codecs.
 pub(crate) struct Compression {
     array: Array<()>,
     options: CodecOptions,
 }
 
 impl Compression {
-    pub(crate) fn new(element_type: ElementType, storage: Storage) -> Result<Self> {
+    pub(crate) fn new(
+        element_type: ElementType,
+        storage: &Storage,
+        dimensions: usize,
+    ) -> Result<Self> {
+        let ones = vec![1; dimensions];
         let metadata: ArrayMetadata = serde_json::from_value(json!({
             "zarr_format": 3,
             "node_type": "array",
-            "shape": [1],
+            "shape": ones,
             "data_type": element_type.name(),
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": ones}},
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
             "fill_value": fill_value::to_json(Scalar::zero(element_type)),
-            "codecs": storage.codecs(element_type),
+            "codecs": storage.codecs(element_type, dimensions),
         }))?;
         let array = Array::new_with_metadata(Arc::new(()), "/", metadata)?;
         Ok(Self { array, options: CodecOptions::default().with_concurrent_target(1) })
     }
 
-    /// The bytes that some codes take.
-    pub(crate) fn size(&self, codes: &[u8]) -> Result<u64> {
+    /// The bytes that some codes of this extent take.
+    pub(crate) fn size(&self, codes: &[u8], shape: &[u64]) -> Result<u64> {
+        let shape: Option<Vec<NonZeroU64>> = shape.iter().copied().map(NonZeroU64::new).collect();
+        let Some(shape) = shape else { return Ok(0) };
         let (data_type, fill) = (self.array.data_type(), self.array.fill_value());
-        let size = data_type.fixed_size().unwrap_or(1);
-        let Some(count) = NonZeroU64::new((codes.len() / size) as u64) else { return Ok(0) };
         let codes: ArrayBytes<'_> = ArrayBytes::new_flen(codes);
         let encoded =
-            self.array.codecs().encode(codes, &[count], data_type, fill, &self.options)?;
+            self.array.codecs().encode(codes, &shape, data_type, fill, &self.options)?;
         Ok(encoded.len() as u64)
     }
 }

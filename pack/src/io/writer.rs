@@ -19,7 +19,7 @@ use super::metadata::name_dimensions;
 use super::region::Region;
 use super::shard_codecs::with_value_codecs;
 use super::source::Source;
-use super::storage::{Differences, Storage};
+use super::storage::Storage;
 use crate::error::Result;
 use crate::options::ShardCodecs;
 
@@ -54,9 +54,9 @@ impl Writer {
         encoding: &Encoding<'_>,
         attributes: Map<String, Value>,
     ) -> Result<Self> {
-        let Encoding { element_type, fill_value, codecs, storage, shard_codecs } = *encoding;
+        let Encoding { element_type, fill_value, codecs, ref storage, shard_codecs } = *encoding;
         let array = model.array();
-        let inner = storage.codecs(element_type);
+        let inner = storage.codecs(element_type, array.dimensionality());
         let inner = match array.is_sharded().then(|| array.effective_subchunk_shape()).flatten() {
             Some(shape) => vec![json!({"name": "sharding_indexed", "configuration": {
                 "chunk_shape": shape,
@@ -94,7 +94,7 @@ impl Writer {
             name_dimensions(object);
         }
         let options = CodecOptions::default().with_concurrent_target(1);
-        let checks = storage.differences != Differences::None;
+        let checks = !storage.differences.axes.is_empty();
         Ok(Self { stored, fill: fill_value, document, checks, options })
     }
 

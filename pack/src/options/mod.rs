@@ -10,7 +10,7 @@ use zarr_recast::JsonScalar;
 
 use crate::error::{Error, OptionsError, Result};
 
-pub use values::{Compressor, NanTo, Percentiles, ShardCodecs, ValueRange, scalar};
+pub use values::{Compressor, NanTo, Percentiles, Reader, ShardCodecs, ValueRange, scalar};
 
 /// How an array is packed. Say what to keep with one of `max_abs_error`, `max_rel_error`, `precision`
 /// and `auto`, or give `scale` and `offset`; a `scale` of 1 with `data_type` casts the values as they are.
@@ -83,6 +83,9 @@ pub struct PackOptions {
     pub verify: bool,
     /// How the chunks of the output are compressed.
     pub compressor: Compressor,
+    /// Programs that must be able to read what [`Compressor::Auto`] and [`Compressor::Smallest`] choose, besides
+    /// zarr-python and zarrs, which read all of it.
+    pub readers: Vec<Reader>,
     /// Where value codecs go in an array with shards.
     pub shard_codecs: ShardCodecs,
     /// The input holds integers packed by the CF conventions: its attributes become codecs over the same
@@ -128,6 +131,7 @@ impl PackOptions {
                 "offset",
                 "verify",
                 "compressor",
+                "readers",
             ],
         ),
     ];

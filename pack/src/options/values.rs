@@ -85,6 +85,32 @@ impl<'de> Deserialize<'de> for Compressor {
     }
 }
 
+/// A program that reads Zarr v3 and has the value codecs. As text: `zarr-python`, `zarrs` or `zarrita`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reader {
+    /// zarr-python 3.4.2 or newer, with zarr-recast or cast-value-rs.
+    ZarrPython,
+    /// zarrs 0.23 or newer, with zarrs-recast.
+    Zarrs,
+    /// zarrita 0.7.5 or newer, in browsers and Node.js.
+    Zarrita,
+}
+
+impl FromStr for Reader {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "zarr-python" => Ok(Self::ZarrPython),
+            "zarrs" => Ok(Self::Zarrs),
+            "zarrita" => Ok(Self::Zarrita),
+            _ => Err("zarr-python, zarrs or zarrita is needed, or several of them, separated by commas"
+                .to_owned()),
+        }
+    }
+}
+
 /// Where value codecs go in an array with shards. As text: `auto`, `inside` or `outside`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -121,7 +121,7 @@ impl Job<'_> {
             element_type: packing.chain.encoded_type(),
             fill_value: fill,
             codecs: &packing.codecs,
-            storage,
+            storage: storage.clone(),
             shard_codecs: self.asked.options.shard_codecs,
         };
         let sample = match scope {

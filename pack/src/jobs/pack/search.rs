@@ -11,7 +11,7 @@ use crate::choose::packing::Packing;
 use crate::choose::search::Search;
 use crate::error::Result;
 use crate::io::region::spread;
-use crate::io::storage::{Coder, Storage};
+use crate::io::storage::{Block, Coder, Storage};
 use crate::options::Compressor;
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::surveyor::survey;
@@ -21,11 +21,11 @@ use crate::text::{count, scalar_text};
 pub(super) const DRY_RUN_SAMPLE: u64 = 64 << 20;
 
 /// The elements with which compressors are compared: of one byte in this many, within these limits.
-const RUN_SHARE: u64 = 32;
-const RUN_LEAST: u64 = 2 << 20;
-const RUN_MOST: u64 = 16 << 20;
-/// A chunk longer than all of them counts by this many parts of it.
-const PARTS: u64 = 2;
+const SHARE: u64 = 32;
+const LEAST: u64 = 8 << 20;
+const MOST: u64 = 16 << 20;
+/// A chunk longer than all of them counts by this many blocks of it.
+const BLOCKS: u64 = 4;
 
 impl Job<'_> {
     /// Tries one candidate after the other, until every element is right.
@@ -36,15 +36,15 @@ impl Job<'_> {
     ) -> Result<T> {
         let tolerance = search.tolerance();
         // Read once, for the first candidate that needs them.
-        let mut runs = None;
+        let mut blocks = None;
         let found = search.find(|packing| {
             self.try_others(tolerance, &packing)?;
-            let runs = match &mut runs {
-                Some(runs) => runs,
-                unread => unread.insert(self.runs()?),
+            let blocks = match &mut blocks {
+                Some(blocks) => blocks,
+                unread => unread.insert(self.blocks()?),
             };
             // Arrays that share a scale share all codes.
-            attempt(search.stored(packing, runs, self.others.is_empty())?, tolerance)
+            attempt(search.stored(packing, blocks, self.others.is_empty())?, tolerance)
         });
         let failure = match found? {
             Ok(done) => return Ok(done),
@@ -53,9 +53,9 @@ impl Job<'_> {
         Err(self.with_suspects(failure)?)
     }
 
-    /// Some chunks, or inner chunks of shards, as they are encoded; of long ones some runs of elements. None if the compressor
-    /// is named, and not chosen with them.
-    fn runs(&self) -> Result<Vec<Vec<u8>>> {
+    /// Some chunks, or inner chunks of shards, as they are encoded; of long ones some blocks. None if the compressor is
+    /// named, and not chosen with them.
+    fn blocks(&self) -> Result<Vec<Block>> {
         match self.options().compressor {
             Compressor::Auto | Compressor::Smallest => {}
             Compressor::None | Compressor::Zstd(_) | Compressor::Gzip(_) | Compressor::Blosc(_) => {
@@ -67,34 +67,36 @@ impl Job<'_> {
             return Ok(Vec::new());
         };
         let inner = source.array().is_sharded().then(|| source.array().effective_subchunk_shape());
-        let inner: Option<Vec<u64>> =
-            inner.flatten().map(|shape| shape.iter().map(|extent| extent.get()).collect());
+        let inner = inner.flatten().map(|shape| shape.iter().map(|extent| extent.get()).collect());
         let bytes = |shape: &[u64]| shape.iter().product::<u64>() * size as u64;
-        let all = source.elements() * size as u128 / u128::from(RUN_SHARE);
-        let most = u64::try_from(all).unwrap_or(RUN_MOST).clamp(RUN_LEAST, RUN_MOST);
-        let chunk = bytes(inner.as_ref().unwrap_or(&first.chunk_shape)).max(1);
-        let run = if chunk <= most { chunk } else { most / PARTS };
-        let numbers = spread(source.chunks(), most.div_ceil(run).min(SAMPLE_CHUNKS));
-        let of_each = most.div_ceil(run * numbers.len() as u64);
-        let run = run as usize / size * size;
-        let mut runs = Vec::new();
+        let all = source.elements() * size as u128 / u128::from(SHARE);
+        let most = u64::try_from(all).unwrap_or(MOST).clamp(LEAST, MOST);
+        let mut block: Vec<u64> = inner.unwrap_or(first.chunk_shape);
+        if bytes(&block) > most {
+            // Still with neighbours along each axis, and in multiples of 8, for else Blosc shuffles no bits.
+            while bytes(&block) > most / BLOCKS
+                && let Some(longest) = block.iter_mut().max()
+                && *longest > 8
+            {
+                *longest = longest.div_ceil(2).next_multiple_of(8);
+            }
+        }
+        let numbers = spread(source.chunks(), most.div_ceil(bytes(&block)).min(SAMPLE_CHUNKS));
+        let of_each = most.div_ceil(bytes(&block) * numbers.len() as u64);
+        let mut blocks = Vec::new();
         for number in numbers {
             let region = source.region(number)?;
             let Some(mut elements) = source.read(&region)? else { continue };
             if let Some(limits) = &self.survey.limits {
                 limits.apply(&mut elements)?;
             }
-            if let Some(shape) = &inner {
-                let parts = region.parts(&elements, size, shape, of_each)?;
-                runs.extend(parts.iter().map(|part| part.get(..run).unwrap_or(part).to_vec()));
-                continue;
-            }
-            let blocks: Vec<&[u8]> = elements.chunks(run.max(1)).collect();
-            let some = spread(blocks.len() as u64, of_each).into_iter();
-            let some = some.filter_map(|block| blocks.get(block as usize));
-            runs.extend(some.map(|block| block.to_vec()));
+            let inside = region.shape.iter().zip(&block);
+            let shape: Vec<u64> = inside.map(|(all, one)| *all.min(one)).collect();
+            let parts = region.parts(&elements, size, &shape, of_each)?;
+            let named = |elements| Block { shape: shape.clone(), elements };
+            blocks.extend(parts.into_iter().map(named));
         }
-        Ok(runs)
+        Ok(blocks)
     }
 
     /// Encodes the other arrays, decodes them and compares: the codecs fit all arrays only if every element of each is
