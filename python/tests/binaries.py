@@ -1,4 +1,5 @@
-"""The Rust programs beside the package, for tests that zarr-python reads what they write. A module that imports this
+"""The Rust programs beside the package, for tests that zarr-python reads what they write, with its own value codecs and with
+ours. A module that imports this
 is skipped without them, or without zarr-python and its own codecs.
 
 RECAST_BINARIES names the folder of `recast` and of `examples/rewrite`, as `cargo build --bin recast
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("zarr", minversion="3.4.2")
+import zarr_recast
+
+zarr = pytest.importorskip("zarr", minversion="3.4.2")
 pytest.importorskip("cast_value_rs")
 
 BINARIES = os.environ.get("RECAST_BINARIES")
@@ -21,6 +24,21 @@ if BINARIES is None:
 # zarr-python's own codecs, for zarr.config.
 OWN_CODECS = {"cast_value": "zarr.codecs.cast_value.CastValue",
               "scale_offset": "zarr.codecs.scale_offset.ScaleOffset"}  # fmt: skip
+
+
+CODECS = {
+    "zarr-python": OWN_CODECS,
+    "zarr-recast": {"cast_value": "zarr_recast.zarr.CastValue",
+                    "scale_offset": "zarr_recast.zarr.ScaleOffset"},
+}  # fmt: skip
+
+
+@pytest.fixture(params=CODECS)
+def codecs(request):
+    """Whose codecs zarr-python uses."""
+    zarr_recast.register()
+    with zarr.config.set({f"codecs.{name}": path for name, path in CODECS[request.param].items()}):
+        yield request.param
 
 
 def run(name, *arguments):

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from binaries import OWN_CODECS, run
+from binaries import codecs, run  # noqa: F401
 
 import zarr_recast
 
@@ -13,11 +13,6 @@ zarr = pytest.importorskip("zarr", minversion="3.4.2")
 # zarr-python warns of codecs around sharding_indexed.
 pytestmark = pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")
 
-CODECS = {
-    "zarr-python": OWN_CODECS,
-    "zarr-recast": {"cast_value": "zarr_recast.zarr.CastValue",
-                    "scale_offset": "zarr_recast.zarr.ScaleOffset"},
-}  # fmt: skip
 BOUND = 0.01
 
 
@@ -46,14 +41,6 @@ class CountingStore(zarr.storage.LocalStore):
         return self._counted(
             key, super().get_sync(key, prototype=prototype, byte_range=byte_range)
         )
-
-
-@pytest.fixture(params=CODECS)
-def codecs(request):
-    """The codecs that zarr-python uses."""
-    zarr_recast.register()
-    with zarr.config.set({f"codecs.{name}": path for name, path in CODECS[request.param].items()}):
-        yield request.param
 
 
 def write(path, offset, fill):

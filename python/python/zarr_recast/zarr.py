@@ -339,7 +339,8 @@ class _RecastCodec(ArrayArrayCodec):
                 chunk_array = before
         if self._is_followed:
             return _Deferred.of(chunk_array, data_type, codecs, None)
-        encoded = _encode(data_type, codecs, chunk_array.as_ndarray_like())
+        # The filters of numcodecs give zarr-python 3.4.2 flat arrays.
+        encoded = _encode(data_type, codecs, chunk_array.as_ndarray_like()).reshape(chunk_spec.shape)
         return chunk_spec.prototype.nd_buffer.from_ndarray_like(encoded)
 
     def _decode_sync(self, chunk_array: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer:
