@@ -33,6 +33,9 @@ pub(crate) fn command() -> clap::Command {
             pack.mut_arg(option, |flag| flag.conflicts_with_all(*others))
         })
     });
+    let command = command.mut_subcommand("pack", |pack| {
+        pack.mut_arg("compressor", |flag| flag.default_value("auto"))
+    });
     // Chunks that are not encoded again keep their compressor.
     command.mut_subcommand("migrate", |migrate| {
         migrate.mut_arg("compressor", |flag| flag.requires("reencode"))
@@ -439,10 +442,10 @@ pub(crate) struct Common {
     #[arg(long, value_name = "NAME[:LEVEL]", default_value = "zstd:5", value_parser = str::parse::<Compressor>)]
     #[arg(
         long_help = "How the chunks of OUTPUT are compressed: none, zstd, gzip, or blosc (zstd with a byte \
-                       shuffle), with a level after a colon. pack also has auto, the one of these that makes \
-                       a sample of the chunks smallest, and smallest, which takes longer and also tries \
-                       differences of neighbours and shuffles: codecs of numcodecs, which zarr-python and \
-                       zarrs with zarrs-recast read."
+                       shuffle), with a level after a colon. pack also has auto, its default, which takes the \
+                       one of these that makes a sample of the chunks smallest, and smallest, which takes longer \
+                       and also tries differences of neighbours and shuffles: codecs of numcodecs, which \
+                       zarr-python and zarrs with zarrs-recast read."
     )]
     pub(crate) compressor: Compressor,
 }

@@ -419,7 +419,7 @@ fn shape_names_attributes_and_chunks_stay() {
         .iter()
         .map(|c| c["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["scale_offset", "cast_value", "bytes", "zstd"]);
+    assert_eq!(names, ["scale_offset", "cast_value", "bytes", "blosc"]);
     let mut expected = attributes.clone();
     expected["recast"] = json!({
         "version": env!("CARGO_PKG_VERSION"), "source_data_type": "float32", "max_abs_error": 0.01

@@ -43,12 +43,16 @@ impl Coded {
         self.blocks.first().map_or(0, |block| block.shape.len())
     }
 
-    /// The axes that have neighbours.
+    /// The axes that have neighbours; none if arrays have different dimensions.
     fn axes(&self) -> Vec<usize> {
+        let dimensions = self.dimensions();
+        if self.blocks.iter().any(|block| block.shape.len() != dimensions) {
+            return Vec::new();
+        }
         let has_neighbours = |&axis: &usize| {
             self.blocks.iter().any(|block| block.shape.get(axis).is_some_and(|extent| *extent > 1))
         };
-        (0..self.dimensions()).filter(has_neighbours).collect()
+        (0..dimensions).filter(has_neighbours).collect()
     }
 }
 
@@ -101,9 +105,8 @@ impl Search<'_> {
         let mut all = self.sizes(plain.collect())?;
         let differences = self.differences(compact)?;
         let chains = differences.iter().flat_map(|differences| {
-            let storage = |&coder: &Coder| {
-                (compact, Storage { differences: differences.clone(), coder })
-            };
+            let storage =
+                |&coder: &Coder| (compact, Storage { differences: differences.clone(), coder });
             coders.iter().map(storage)
         });
         all.extend(self.sizes(chains.collect())?);
@@ -175,8 +178,7 @@ impl Search<'_> {
 fn first<'s, 'c>(chains: &'s [Sized<'c>]) -> Option<&'s Sized<'c>> {
     let plain = chains.iter().find(|chain| chain.storage == Storage::plain(PLAIN));
     let smallest = chains.iter().min_by_key(|chain| chain.size)?;
-    let is_worth_it =
-        plain.is_none_or(|plain| smallest.size + plain.size / WORTH < plain.size);
+    let is_worth_it = plain.is_none_or(|plain| smallest.size + plain.size / WORTH < plain.size);
     is_worth_it.then_some(smallest)
 }
 

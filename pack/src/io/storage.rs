@@ -249,8 +249,7 @@ impl Compression {
         let Some(shape) = shape else { return Ok(0) };
         let (data_type, fill) = (self.array.data_type(), self.array.fill_value());
         let codes: ArrayBytes<'_> = ArrayBytes::new_flen(codes);
-        let encoded =
-            self.array.codecs().encode(codes, &shape, data_type, fill, &self.options)?;
+        let encoded = self.array.codecs().encode(codes, &shape, data_type, fill, &self.options)?;
         Ok(encoded.len() as u64)
     }
 }

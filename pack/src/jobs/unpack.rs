@@ -58,7 +58,7 @@ impl UnpackJob {
     #[must_use]
     pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
         let (input, output) = (input.into(), output.into());
-        Self { input, output, overwrite: false, compressor: Compressor::default() }
+        Self { input, output, overwrite: false, compressor: Compressor::ZSTD }
     }
 
     /// Unpacks the array.

@@ -10,7 +10,7 @@ use zarr_recast::JsonScalar;
 
 /// How chunks are compressed. As text: `none`, `auto`, `smallest`, or `zstd`, `gzip` or `blosc` with a level after a
 /// colon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compressor {
     /// Not at all.
     None,
@@ -21,17 +21,17 @@ pub enum Compressor {
     /// Blosc with this level, 0 to 9: Zstandard after a byte shuffle.
     Blosc(i32),
     /// By what makes a sample of the chunks smallest among Zstandard, Gzip and Blosc, which every reader of Zarr v3
-    /// has. For packing only.
+    /// has. For packing only, and its default.
+    #[default]
     Auto,
     /// By what makes a sample of the chunks smallest, also with the codecs of numcodecs that zarr-python and zarrs
     /// with `zarrs-recast` have, at levels that take long. For packing only.
     Smallest,
 }
 
-impl Default for Compressor {
-    fn default() -> Self {
-        Self::Zstd(5)
-    }
+impl Compressor {
+    /// Zstandard with level 5: the default of what tries nothing, such as unpacking.
+    pub const ZSTD: Self = Self::Zstd(5);
 }
 
 impl FromStr for Compressor {
@@ -105,8 +105,10 @@ impl FromStr for Reader {
             "zarr-python" => Ok(Self::ZarrPython),
             "zarrs" => Ok(Self::Zarrs),
             "zarrita" => Ok(Self::Zarrita),
-            _ => Err("zarr-python, zarrs or zarrita is needed, or several of them, separated by commas"
-                .to_owned()),
+            _ => Err(
+                "zarr-python, zarrs or zarrita is needed, or several of them, separated by commas"
+                    .to_owned(),
+            ),
         }
     }
 }

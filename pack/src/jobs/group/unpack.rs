@@ -75,7 +75,7 @@ impl UnpackGroupJob {
     #[must_use]
     pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
         let (input, output) = (input.into(), output.into());
-        Self { input, output, to_cf: false, overwrite: false, compressor: Compressor::default() }
+        Self { input, output, to_cf: false, overwrite: false, compressor: Compressor::ZSTD }
     }
 
     /// Unpacks the group.

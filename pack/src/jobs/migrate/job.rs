@@ -40,7 +40,7 @@ impl MigrateJob {
             copy: false,
             reencode: false,
             overwrite: false,
-            compressor: Compressor::default(),
+            compressor: Compressor::ZSTD,
         }
     }
 

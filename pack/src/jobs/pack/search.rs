@@ -53,15 +53,24 @@ impl Job<'_> {
         Err(self.with_suspects(failure)?)
     }
 
-    /// Some chunks, or inner chunks of shards, as they are encoded; of long ones some blocks. None if the compressor is
-    /// named, and not chosen with them.
+    /// Some chunks of all arrays that get the same codecs; none if the compressor is named, and not chosen with them.
     fn blocks(&self) -> Result<Vec<Block>> {
+        let mut blocks = Vec::new();
         match self.options().compressor {
-            Compressor::Auto | Compressor::Smallest => {}
+            Compressor::Auto | Compressor::Smallest => {
+                for member in self.members() {
+                    blocks.extend(member.own_blocks(1 + self.others.len() as u64)?);
+                }
+            }
             Compressor::None | Compressor::Zstd(_) | Compressor::Gzip(_) | Compressor::Blosc(_) => {
-                return Ok(Vec::new());
             }
         }
+        Ok(blocks)
+    }
+
+    /// Some chunks, or inner chunks of shards, as they are encoded; of long ones some blocks. Of several arrays, each
+    /// gives its part.
+    fn own_blocks(&self, arrays: u64) -> Result<Vec<Block>> {
         let (source, size) = (self.source, self.source.element_type().size());
         let Some(first) = (source.chunks() > 0).then(|| source.region(0)).transpose()? else {
             return Ok(Vec::new());
@@ -70,7 +79,7 @@ impl Job<'_> {
         let inner = inner.flatten().map(|shape| shape.iter().map(|extent| extent.get()).collect());
         let bytes = |shape: &[u64]| shape.iter().product::<u64>() * size as u64;
         let all = source.elements() * size as u128 / u128::from(SHARE);
-        let most = u64::try_from(all).unwrap_or(MOST).clamp(LEAST, MOST);
+        let most = u64::try_from(all).unwrap_or(MOST).clamp(LEAST, MOST) / arrays;
         let mut block: Vec<u64> = inner.unwrap_or(first.chunk_shape);
         if bytes(&block) > most {
             // Still with neighbours along each axis, and in multiples of 8, for else Blosc shuffles no bits.
