@@ -64,7 +64,9 @@ pub use jobs::group::{
 };
 pub use jobs::info::{ArrayInfo, CodecInfo};
 pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateReport, MigratedArray};
-pub use jobs::pack::{Bytes, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom, Suspect};
+pub use jobs::pack::{
+    Bytes, ChunkAdvice, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom, Suspect,
+};
 pub use jobs::pending::{Job, Pending};
 pub use jobs::unpack::{UnpackJob, UnpackReport};
 pub use options::{

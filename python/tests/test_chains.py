@@ -136,3 +136,24 @@ def test_the_package_packs_with_both(tmp_path):
         )
         sizes[compressor] = report.bytes["stored"]
     assert sizes["smallest"] < sizes["auto"] <= sizes["zstd:5"]
+    options = {"max_abs_error": 0.002, "overwrite": True, "dry_run": True}
+    default = zarr_recast.pack(source, tmp_path / "packed.zarr", **options)
+    assert default.details["bytes"]["stored"] == sizes["auto"]
+    assert default.details["chunk_advice"]["present_chunk_shape"] == [50, 80]
+
+
+def test_the_package_packs_for_other_readers(tmp_path):
+    source, packed = tmp_path / "source.zarr", tmp_path / "packed.zarr"
+    zarr.create_array(source, data=values("smooth"), chunks=(50, 80), compressors=None)
+
+    def names(readers):
+        report = zarr_recast.pack(
+            source, packed, max_abs_error=0.002, compressor="smallest", readers=readers, overwrite=True
+        )
+        return [codec["name"] for codec in report.codecs]
+
+    assert "transpose" in names(None)
+    for readers in ("zarrita", ["zarrs", "zarrita"]):
+        assert "transpose" not in names(readers)
+    with pytest.raises(ValueError, match="unknown variant `gdal`, expected one of `zarr-python`"):
+        names(["gdal"])

@@ -141,6 +141,16 @@ fn rows_of_sizes(report: &PackReport, table: &mut Table) {
             table.detail("compression", report.compression.clone())
         }
     };
+    if let Some(advice) = &report.chunk_advice {
+        let [other, present] = [&advice.chunk_shape, &advice.present_chunk_shape]
+            .map(|shape| shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" × "));
+        let saved = (100.0 * advice.saved).round();
+        let advice = format!(
+            "{other} would take {saved} % less than {present}, by an estimate; recast keeps those of \
+             the input, so write it anew with these"
+        );
+        table.row("chunks", advice);
+    }
     let before = sizes.source_stored.map(|bytes| bytes as f64);
     let shown = before.map_or_else(|| "unknown".to_owned(), bytes);
     let sizes = format!("{shown} -> {}", bytes(stored));

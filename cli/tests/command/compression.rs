@@ -150,6 +150,42 @@ fn arrays_of_any_shape_come_back() {
 }
 
 #[test]
+fn a_dry_run_says_what_longer_chunks_would_save() {
+    let values = smooth(true);
+    let advice = |chunks: &[u64]| {
+        let folder = Folder::new();
+        Sample::new("float32", &[120, 100], chunks, json!("NaN"))
+            .write(&folder.input(), &f32s(&values));
+        let report = folder.pack(&["-e", "0.002", "--dry-run"]);
+        let text = recast(&[
+            "pack",
+            folder.input().to_str().unwrap(),
+            folder.output().to_str().unwrap(),
+            "-e",
+            "0.002",
+            "--dry-run",
+        ]);
+        let text = String::from_utf8(text.succeeds()).unwrap();
+        assert_eq!(report["chunk_advice"].is_object(), text.contains("would take"), "{text}");
+        report["chunk_advice"].clone()
+    };
+    let small = advice(&[5, 5]);
+    assert_eq!(small["present_chunk_shape"], json!([5, 5]));
+    let saved = small["saved"].as_f64().unwrap();
+    assert!((0.1..1.0).contains(&saved), "{small}");
+    // It holds: the array in that shape takes less by more than half of what was said.
+    let shape: Vec<u64> = serde_json::from_value(small["chunk_shape"].clone()).unwrap();
+    let [before, after] = [&[5, 5][..], &shape].map(|chunks| {
+        let folder = Folder::new();
+        Sample::new("float32", &[120, 100], chunks, json!("NaN"))
+            .write(&folder.input(), &f32s(&values));
+        stored(&folder.pack(&["-e", "0.002"])) as f64
+    });
+    assert!(after < before * (1.0 - saved / 2.0), "{before} {after} {small}");
+    assert!(advice(&[120, 100]).is_null());
+}
+
+#[test]
 fn codes_whose_differences_leave_no_room_for_the_bias_come_back_too() {
     // From one end of int16 to the other, and one step from it.
     let jumps: Vec<i16> = (0..4000_i32)

@@ -6,7 +6,8 @@ use recast_kernels::ElementType;
 use super::packing::Packing;
 use super::search::Search;
 use crate::error::Result;
-use crate::io::storage::{BIAS, Block, Coder, Compression, Differences, Shuffle, Storage};
+use crate::io::region::Block;
+use crate::io::storage::{BIAS, Coder, Compression, Differences, Shuffle, Storage};
 use crate::options::{Compressor, Reader};
 use crate::scan::number::scalar;
 
@@ -83,18 +84,19 @@ impl Search<'_> {
         };
         // Whoever writes the chunks finds the element that cannot be encoded, and names its place.
         let Some(own) = coded(packing.clone()) else { return Ok((packing, Storage::plain(PLAIN))) };
-        let found = if is_thorough {
-            // Codes without a gap have smaller differences.
-            let compact = may_recode.then(|| self.compact(&packing)).flatten().and_then(coded);
-            let compact = compact.as_ref().unwrap_or(&own);
-            first(&self.thorough(&own, compact)?)
-                .map(|best| (best.coded.packing.clone(), best.storage.clone()))
+        // Codes without a gap have smaller differences.
+        let may_recode = is_thorough && may_recode;
+        let compact = may_recode.then(|| self.compact(&packing)).flatten().and_then(coded);
+        let chains = if is_thorough {
+            self.thorough(&own, compact.as_ref().unwrap_or(&own))?
         } else {
-            let all = common_coders(own.element_type()).into_iter();
-            first(&self.sizes(all.map(|coder| (&own, Storage::plain(coder))).collect())?)
-                .map(|best| (best.coded.packing.clone(), best.storage.clone()))
+            let coders = common_coders(own.element_type()).into_iter();
+            self.sizes(coders.map(|coder| (&own, Storage::plain(coder))).collect())?
         };
-        Ok(found.unwrap_or_else(|| (packing, Storage::plain(PLAIN))))
+        Ok(match first(&chains) {
+            Some(best) => (best.coded.packing.clone(), best.storage.clone()),
+            None => (packing, Storage::plain(PLAIN)),
+        })
     }
 
     /// All chains at the fast level, for the codes themselves and for differences of codes without a gap; and those
@@ -124,7 +126,7 @@ impl Search<'_> {
         let mut tried: Vec<Sized<'_>> = Vec::new();
         let mut least: Option<(u64, Vec<usize>)> = None;
         let shuffle = if coded.element_type().size() > 1 { Shuffle::Bytes } else { Shuffle::None };
-        let coder = Coder::Blosc(Level::Fast.blosc(), shuffle);
+        let blosc = Coder::Blosc(Level::Fast.blosc(), shuffle);
         if !takes_differences(coded.element_type()) {
             return Ok(Vec::new());
         }
@@ -133,7 +135,7 @@ impl Search<'_> {
             let is_biased = takes_bias(&coded.packing, passes);
             let longer = coded.axes().into_iter().map(|axis| {
                 let axes = [before.as_slice(), &[axis]].concat();
-                (coded, Storage { differences: Differences { axes, is_biased }, coder })
+                (coded, Storage { differences: Differences { axes, is_biased }, coder: blosc })
             });
             let sizes = self.sizes(longer.collect())?;
             let best = sizes.iter().min_by_key(|chain| chain.size);

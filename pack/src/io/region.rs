@@ -21,7 +21,59 @@ pub(crate) struct Region {
     pub(crate) chunk_shape: Vec<u64>,
 }
 
+/// Some elements of an array, with their extent.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub(crate) shape: Vec<u64>,
+    pub(crate) elements: Vec<u8>,
+}
+
+impl Block {
+    /// The part of some elements, which have this extent, that begins at a place.
+    fn part(
+        elements: &[u8],
+        size: usize,
+        all: &[u64],
+        start: Vec<u64>,
+        shape: Vec<u64>,
+    ) -> Result<Self> {
+        let subset = ArraySubset::new_with_start_shape(start, shape.clone())?;
+        let mut part = Vec::with_capacity(shape.iter().product::<u64>() as usize * size);
+        for (start, length) in runs(&subset, all)? {
+            let run = elements.get(start * size..(start + length) * size);
+            part.extend_from_slice(run.context("a part outside its elements")?);
+        }
+        Ok(Self { shape, elements: part })
+    }
+
+    /// Some elements, which have this extent, cut into parts of a shape; those at the ends are smaller.
+    pub(crate) fn tiles(
+        elements: &[u8],
+        size: usize,
+        all: &[u64],
+        shape: &[u64],
+    ) -> Result<Vec<Self>> {
+        let grid: Vec<u64> = all.iter().zip(shape).map(|(all, one)| all.div_ceil(*one)).collect();
+        let tile = |number: u64| -> Result<Self> {
+            let start = Region::within(number, &grid, shape)?.origin;
+            let rest = start.iter().zip(all).zip(shape);
+            let shape = rest.map(|((start, all), one)| *one.min(&(all - start))).collect();
+            Self::part(elements, size, all, start, shape)
+        };
+        (0..grid.iter().product()).map(tile).collect()
+    }
+}
+
 impl Region {
+    /// A place in a grid of regions of one shape, which need not be the chunks.
+    pub(crate) fn within(number: u64, grid: &[u64], shape: &[u64]) -> Result<Self> {
+        let place = zarrs::array::unravel_index(number, grid);
+        let place = place.with_context(|| format!("there is no place {number}"))?;
+        let origin = place.iter().zip(shape).map(|(index, extent)| index * extent).collect();
+        let (chunk, shape) = (Vec::from(place.as_slice()), shape.to_vec());
+        Ok(Self { chunk, origin, chunk_shape: shape.clone(), shape })
+    }
+
     /// All of an array of one dimension.
     pub(crate) fn line(elements: u64) -> Self {
         let shape = vec![elements];
@@ -61,19 +113,11 @@ impl Region {
         size: usize,
         shape: &[u64],
         count: u64,
-    ) -> Result<Vec<Vec<u8>>> {
+    ) -> Result<Vec<Block>> {
         let grid: Vec<u64> = self.shape.iter().zip(shape).map(|(all, one)| all / one).collect();
-        let part = |number: u64| -> Result<Vec<u8>> {
-            let place = zarrs::array::unravel_index(number, &grid);
-            let place = place.context("a part outside its shard")?;
-            let start = place.iter().zip(shape).map(|(index, extent)| index * extent).collect();
-            let subset = ArraySubset::new_with_start_shape(start, shape.to_vec())?;
-            let mut part = Vec::with_capacity(shape.iter().product::<u64>() as usize * size);
-            for (start, length) in runs(&subset, &self.shape)? {
-                let run = elements.get(start * size..(start + length) * size);
-                part.extend_from_slice(run.context("a part outside its shard")?);
-            }
-            Ok(part)
+        let part = |number: u64| -> Result<Block> {
+            let start = Self::within(number, &grid, shape)?.origin;
+            Block::part(elements, size, &self.shape, start, shape.to_vec())
         };
         spread(grid.iter().product(), count).into_iter().map(part).collect()
     }

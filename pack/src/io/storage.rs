@@ -165,7 +165,7 @@ fn signed(element_type: ElementType) -> ElementType {
     }
 }
 
-/// An integer type as NumPy spells it.
+/// An integer type as `NumPy` spells it.
 fn numpy_name(element_type: ElementType) -> String {
     let size = element_type.size();
     let order = if size == 1 { '|' } else { '<' };
@@ -202,18 +202,11 @@ impl fmt::Display for Differences {
         let axes: Vec<String> = self.axes.iter().map(ToString::to_string).collect();
         match axes.as_slice() {
             [] => return Ok(()),
-            [axis] => write!(f, "delta (axis {axis})")?,
-            axes => write!(f, "delta (axes {})", axes.join(", "))?,
+            [one] => write!(f, "delta (axis {one})")?,
+            several => write!(f, "delta (axes {})", several.join(", "))?,
         }
         f.write_str(if self.is_biased { " + 128, " } else { ", " })
     }
-}
-
-/// Some elements of an array, with their extent.
-#[derive(Clone, Debug)]
-pub(crate) struct Block {
-    pub(crate) shape: Vec<u64>,
-    pub(crate) elements: Vec<u8>,
 }
 
 /// Encodes blocks of codes with the codecs after the value codecs.

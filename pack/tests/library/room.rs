@@ -67,12 +67,14 @@ fn exactness_that_was_not_asked_for_does_not_make_an_array_much_larger() {
     let trial = Trial::new(&values, 3000, json!({}));
     // Steps around 0 have two values of the highest byte; those from the smallest value on have one.
     let zstd = |options| PackOptions { compressor: Compressor::ZSTD, ..options };
-    let explicit = |offset| zstd(PackOptions {
-        scale: Some(scalar("1e4").unwrap()),
-        offset: Some(scalar(offset).unwrap()),
-        data_type: Some(ElementType::Int32),
-        ..PackOptions::default()
-    });
+    let explicit = |offset| {
+        zstd(PackOptions {
+            scale: Some(scalar("1e4").unwrap()),
+            offset: Some(scalar(offset).unwrap()),
+            data_type: Some(ElementType::Int32),
+            ..PackOptions::default()
+        })
+    };
     let exact = trial.pack(explicit("0")).unwrap();
     let close = trial.pack(explicit("-5.9999")).unwrap();
     assert_eq!(exact.error.errors.max, 0.0);

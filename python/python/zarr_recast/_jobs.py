@@ -38,7 +38,7 @@ class PackReport(Report):
     source_data_type, data_type : str
         The types of the values and of the stored elements.
     compression : str
-        How the stored codes are compressed, such as ``zstd:5`` or ``delta + 128, blosc:9 (shuffle)``.
+        How the stored codes are compressed, such as ``zstd:5`` or ``delta (axis 1) + 128, blosc:9 (shuffle)``.
     codecs : list
         All codecs, as in ``zarr.json``.
     range, storable_range : list or None
@@ -177,8 +177,8 @@ def pack(
     **options
         The flags of ``recast pack``, with underscores: ``max_abs_error``, ``max_rel_error``,
         ``precision``, ``data_type``, ``range``, ``missing``, ``from_cf``, ``compressor``
-        (also ``"auto"`` and ``"smallest"``), ``shard_codecs`` and the others. For a group, each may be a dictionary by the paths of arrays;
-        an array's own bound of any kind replaces the one for all.
+        (``"auto"`` unless given; also ``"smallest"``), ``readers``, ``shard_codecs`` and the others. For a group, each may be a
+        dictionary by the paths of arrays; an array's own bound of any kind replaces the one for all.
 
     Returns
     -------

@@ -82,6 +82,8 @@ def options_json(**arguments: Any) -> str:
         elif argument == "missing":
             several = isinstance(value, Iterable) and not isinstance(value, str)
             options["missing"] = [_scalar("missing", one) for one in (value if several else [value])]
+        elif argument == "readers":
+            options["readers"] = [value] if isinstance(value, str) else list(value)
         elif argument == "data_type":
             options["data_type"] = value if isinstance(value, str) else np.dtype(value).name
         elif argument == "nan":

@@ -1,6 +1,7 @@
 //! Packs an array: a pass chooses codecs, and another writes, decoding every element and comparing it with the
 //! original.
 
+mod chunk_advice;
 mod encode;
 mod job;
 mod report;
@@ -35,6 +36,7 @@ use encode::{Packed, Scope};
 use job::{Job, Other, sample};
 use search::DRY_RUN_SAMPLE;
 
+pub use chunk_advice::ChunkAdvice;
 pub use job::PackJob;
 pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom, Suspect};
 
@@ -83,7 +85,9 @@ impl Work for PackJob {
                 job.encode_chunks(stored, tolerance, Scope::Some(&sample))
             })?;
             let suspects = job.suspects()?;
-            return Ok((PackReport::new(&job, packed, None, suspects, started), None));
+            let chunk_advice = job.chunk_advice(&packed)?;
+            let report = PackReport::new(&job, packed, None, suspects, started);
+            return Ok((PackReport { chunk_advice, ..report }, None));
         };
         let Written { staged, packed } =
             job.find(&search, |stored, tolerance| job.write(stored, tolerance, destination))?;

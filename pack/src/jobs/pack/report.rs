@@ -6,6 +6,7 @@ use recast_kernels::{ElementType, OutOfRange, Scalar};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::chunk_advice::ChunkAdvice;
 use super::encode::Packed;
 use super::job::Job;
 use crate::check::comparison::Errors;
@@ -82,6 +83,9 @@ pub struct PackReport {
     pub dry_run: bool,
     /// The number of chunks in the sample of a dry run.
     pub sampled_chunks: Option<u64>,
+    /// What another shape of the chunks would save, if that is more than a tenth; only of a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk_advice: Option<ChunkAdvice>,
     /// Whether the output was read from disk again, and compared.
     pub verified: bool,
     /// The time it took.
@@ -290,6 +294,7 @@ impl PackReport {
             already_narrowest: survey.element_type.is_integer() && packing.codecs.is_empty(),
             dry_run: job.is_dry_run,
             sampled_chunks: sampled,
+            chunk_advice: None,
             verified: options.verify,
             seconds,
             bytes_per_second: (source_bytes as f64 / seconds.max(1e-9)) as u64,

@@ -10,8 +10,8 @@ use crate::check::tolerance::Tolerance;
 use crate::choose::packing::Packing;
 use crate::choose::search::Search;
 use crate::error::Result;
-use crate::io::region::spread;
-use crate::io::storage::{Block, Coder, Storage};
+use crate::io::region::{Block, spread};
+use crate::io::storage::{Coder, Storage};
 use crate::options::Compressor;
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::surveyor::survey;
@@ -68,19 +68,27 @@ impl Job<'_> {
         Ok(blocks)
     }
 
+    /// The shape in which elements are encoded: of the chunks, or of the inner chunks of shards; none without chunks.
+    pub(super) fn encoded_chunk_shape(&self) -> Result<Option<Vec<u64>>> {
+        if self.source.chunks() == 0 {
+            return Ok(None);
+        }
+        let array = self.source.array();
+        let inner = array.is_sharded().then(|| array.effective_subchunk_shape()).flatten();
+        if let Some(shape) = inner {
+            return Ok(Some(shape.iter().map(|extent| extent.get()).collect()));
+        }
+        Ok(Some(self.source.region(0)?.chunk_shape))
+    }
+
     /// Some chunks, or inner chunks of shards, as they are encoded; of long ones some blocks. Of several arrays, each
     /// gives its part.
     fn own_blocks(&self, arrays: u64) -> Result<Vec<Block>> {
         let (source, size) = (self.source, self.source.element_type().size());
-        let Some(first) = (source.chunks() > 0).then(|| source.region(0)).transpose()? else {
-            return Ok(Vec::new());
-        };
-        let inner = source.array().is_sharded().then(|| source.array().effective_subchunk_shape());
-        let inner = inner.flatten().map(|shape| shape.iter().map(|extent| extent.get()).collect());
+        let Some(mut block) = self.encoded_chunk_shape()? else { return Ok(Vec::new()) };
         let bytes = |shape: &[u64]| shape.iter().product::<u64>() * size as u64;
         let all = source.elements() * size as u128 / u128::from(SHARE);
         let most = u64::try_from(all).unwrap_or(MOST).clamp(LEAST, MOST) / arrays;
-        let mut block: Vec<u64> = inner.unwrap_or(first.chunk_shape);
         if bytes(&block) > most {
             // Still with neighbours along each axis, and in multiples of 8, for else Blosc shuffles no bits.
             while bytes(&block) > most / BLOCKS
@@ -101,9 +109,7 @@ impl Job<'_> {
             }
             let inside = region.shape.iter().zip(&block);
             let shape: Vec<u64> = inside.map(|(all, one)| *all.min(one)).collect();
-            let parts = region.parts(&elements, size, &shape, of_each)?;
-            let named = |elements| Block { shape: shape.clone(), elements };
-            blocks.extend(parts.into_iter().map(named));
+            blocks.extend(region.parts(&elements, size, &shape, of_each)?);
         }
         Ok(blocks)
     }
