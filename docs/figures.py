@@ -33,7 +33,7 @@ ARRAYS = [
     ("electron density", "ionosphere_f64/Ne.npy", "1", 5e-5),
 ]
 
-# As --compressor has them; the last is the default, of which type and largest error are shown.
+# As --compressor has them; type and largest error are those of the last.
 COMPRESSORS = ["gzip:6", "zstd:5"]
 
 
@@ -187,7 +187,7 @@ def readme_rows(recast, data):
             folder = pathlib.Path(folder)
             source, packed = folder / "in.zarr", folder / "packed.zarr"
             write_array(source, values)
-            report, size = stored(recast, source, packed, COMPRESSORS[-1], "-e", repr(bound))
+            report, size = stored(recast, source, packed, "auto", "-e", repr(bound))
             decoded = np.frombuffer(run(recast, "cat", packed), values.dtype).reshape(values.shape)
             assert (np.isnan(decoded) == np.isnan(values)).all()
             worst = float(np.nanmax(np.abs(decoded.astype("f8") - values.astype("f8"))))

@@ -20,13 +20,13 @@ use crate::text::{count, scalar_text};
 /// The approximate bytes of decoded chunks that a dry run tries.
 pub(super) const DRY_RUN_SAMPLE: u64 = 64 << 20;
 
-/// The elements with which compressors are compared: of one byte in this many, within these limits. More of an array
-/// that is soon packed anyway.
+/// The elements with which compressors are compared: of one byte in this many, within these limits.
 const SHARE: u64 = 32;
 const LEAST: u64 = 2 << 20;
-const LEAST_OF_SHORT: u64 = 8 << 20;
-const SHORT: u64 = 64 << 20;
 const MOST: u64 = 16 << 20;
+/// A thorough search takes more of an array shorter than this.
+const SHORT: u64 = 64 << 20;
+const LEAST_OF_SHORT: u64 = 8 << 20;
 /// A chunk longer than all of them counts by this many blocks of it.
 const BLOCKS: u64 = 2;
 
@@ -91,7 +91,8 @@ impl Job<'_> {
         let Some(mut block) = self.encoded_chunk_shape()? else { return Ok(Vec::new()) };
         let bytes = |shape: &[u64]| shape.iter().product::<u64>() * size as u64;
         let all = u64::try_from(source.elements() * size as u128).unwrap_or(u64::MAX);
-        let least = if all < SHORT { LEAST_OF_SHORT } else { LEAST };
+        let is_thorough = self.options().compressor == Compressor::Smallest;
+        let least = if is_thorough && all < SHORT { LEAST_OF_SHORT } else { LEAST };
         let most = (all / SHARE).clamp(least, MOST) / arrays;
         if bytes(&block) > most {
             // Still with neighbours along each axis, and in multiples of 8, for else Blosc shuffles no bits.
