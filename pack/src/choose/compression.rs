@@ -114,7 +114,7 @@ impl Search<'_> {
         all.extend(self.sizes(chains.collect())?);
         all.sort_by_key(|chain| chain.size);
         let slow = all.iter().filter(|chain| chain.storage != Storage::plain(PLAIN));
-        let slow = slow.take(FINALISTS).map(|chain| (chain.coded, slower(&chain.storage)));
+        let slow = slow.take(FINALISTS).map(|chain| (chain.coded, Level::Slow.of(&chain.storage)));
         let slow = self.sizes(slow.collect())?;
         all.extend(slow);
         Ok(all)
@@ -196,7 +196,7 @@ fn common_coders(element_type: ElementType) -> Vec<Coder> {
 
 /// How thoroughly Zstandard searches.
 #[derive(Clone, Copy)]
-enum Level {
+pub(crate) enum Level {
     Fast,
     Slow,
 }
@@ -216,6 +216,17 @@ impl Level {
         }
     }
 
+    /// The same chain at this level; Gzip stays as it is.
+    pub(crate) fn of(self, storage: &Storage) -> Storage {
+        let coder = match storage.coder {
+            Coder::Zstd(_) => Coder::Zstd(self.zstd()),
+            Coder::Blosc(_, shuffle) => Coder::Blosc(self.blosc(), shuffle),
+            Coder::ShuffledZstd(_) => Coder::ShuffledZstd(self.zstd()),
+            coder @ (Coder::None | Coder::Gzip(_)) => coder,
+        };
+        Storage { coder, ..storage.clone() }
+    }
+
     fn coders(self, element_type: ElementType) -> Vec<Coder> {
         let (zstd, blosc) = (self.zstd(), self.blosc());
         let mut coders = vec![Coder::Zstd(zstd), Coder::Blosc(blosc, Shuffle::Bits)];
@@ -226,18 +237,6 @@ impl Level {
         }
         coders
     }
-}
-
-/// The same chain at the slow level.
-fn slower(storage: &Storage) -> Storage {
-    let level = Level::Slow;
-    let coder = match storage.coder {
-        Coder::Zstd(_) => Coder::Zstd(level.zstd()),
-        Coder::Blosc(_, shuffle) => Coder::Blosc(level.blosc(), shuffle),
-        Coder::ShuffledZstd(_) => Coder::ShuffledZstd(level.zstd()),
-        coder @ (Coder::None | Coder::Gzip(_)) => coder,
-    };
-    Storage { coder, ..storage.clone() }
 }
 
 /// Whether a reader has all codecs of a chain, for chunks of this many dimensions.

@@ -11,7 +11,7 @@ mod bind;
 pub(crate) mod choice;
 pub(crate) mod chooser;
 pub(crate) mod codes;
-mod compression;
+pub(crate) mod compression;
 pub(crate) mod packing;
 mod place;
 pub(crate) mod positions;

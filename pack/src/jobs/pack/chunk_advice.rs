@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::encode::Packed;
 use super::job::Job;
+use crate::choose::compression::Level;
 use crate::error::Result;
 use crate::io::region::{Block, Region, spread};
 use crate::io::storage::Compression;
@@ -15,7 +16,7 @@ const WORTH: f64 = 0.1;
 const FACTOR: u64 = 4;
 /// The approximate bytes that are read for each shape, and those that a single area may have.
 const SAMPLE: u64 = 4 << 20;
-const MOST: u64 = 64 << 20;
+const MOST: u64 = 16 << 20;
 
 /// A shape of the chunks with which the packed array would be smaller; in shards, of their inner chunks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -60,7 +61,9 @@ impl Job<'_> {
         }
         let chain = &packed.packing.chain;
         let code_size = chain.encoded_type().size();
-        let compression = Compression::new(chain.encoded_type(), &packed.storage, area.len())?;
+        // A fast level compares shapes as well as a slow one.
+        let storage = Level::Fast.of(&packed.storage);
+        let compression = Compression::new(chain.encoded_type(), &storage, area.len())?;
         let stored = |codes: &[u8], shape: &[u64]| -> Result<u64> {
             let chunks = Block::tiles(codes, code_size, &area, shape)?;
             chunks.iter().map(|chunk| compression.size(&chunk.elements, &chunk.shape)).sum()
