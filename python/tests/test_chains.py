@@ -139,7 +139,15 @@ def test_the_package_packs_with_both(tmp_path):
     options = {"max_abs_error": 0.002, "overwrite": True, "dry_run": True}
     default = zarr_recast.pack(source, tmp_path / "packed.zarr", **options)
     assert default.details["bytes"]["stored"] == sizes["auto"]
-    assert default.details["chunk_advice"]["present_chunk_shape"] == [50, 80]
+
+
+def test_a_dry_run_advises_on_chunks(tmp_path):
+    source = tmp_path / "source.zarr"
+    zarr.create_array(source, data=values("smooth"), chunks=(5, 8), compressors=None)
+    report = zarr_recast.pack(source, tmp_path / "packed.zarr", max_abs_error=0.002, dry_run=True)
+    advice = report.details["chunk_advice"]
+    assert advice["present_chunk_shape"] == [5, 8]
+    assert 0.1 <= advice["saved"] < 1
 
 
 def test_the_package_packs_for_other_readers(tmp_path):

@@ -1,4 +1,4 @@
-//! Chooses the codecs after the value codecs, by encoding runs of elements with each that may be the smallest.
+//! Chooses the codecs after the value codecs, by encoding blocks of elements with each that may be the smallest.
 
 use rayon::prelude::*;
 use recast_kernels::ElementType;
@@ -23,7 +23,7 @@ const FINALISTS: usize = 3;
 
 /// A chain with the bytes of the blocks.
 #[derive(Clone)]
-struct Sized<'a> {
+struct Measured<'a> {
     size: u64,
     coded: &'a Coded,
     storage: Storage,
@@ -101,7 +101,7 @@ impl Search<'_> {
 
     /// All chains at the fast level, for the codes themselves and for differences of codes without a gap; and those
     /// that are small then, at the slow level.
-    fn thorough<'c>(&self, own: &'c Coded, compact: &'c Coded) -> Result<Vec<Sized<'c>>> {
+    fn thorough<'c>(&self, own: &'c Coded, compact: &'c Coded) -> Result<Vec<Measured<'c>>> {
         let coders = Level::Fast.coders(own.element_type());
         let plain = coders.iter().map(|&coder| (own, Storage::plain(coder)));
         let mut all = self.sizes(plain.collect())?;
@@ -123,7 +123,7 @@ impl Search<'_> {
     /// The differences that make the codes smallest, with and without the bias: along one axis, and then, as long as
     /// that helps, along another or the same once more.
     fn differences(&self, coded: &Coded) -> Result<Vec<Differences>> {
-        let mut tried: Vec<Sized<'_>> = Vec::new();
+        let mut tried: Vec<Measured<'_>> = Vec::new();
         let mut least: Option<(u64, Vec<usize>)> = None;
         let shuffle = if coded.element_type().size() > 1 { Shuffle::Bytes } else { Shuffle::None };
         let blosc = Coder::Blosc(Level::Fast.blosc(), shuffle);
@@ -157,19 +157,19 @@ impl Search<'_> {
     }
 
     /// The bytes of the blocks with each chain that all readers have.
-    fn sizes<'c>(&self, chains: Vec<(&'c Coded, Storage)>) -> Result<Vec<Sized<'c>>> {
+    fn sizes<'c>(&self, chains: Vec<(&'c Coded, Storage)>) -> Result<Vec<Measured<'c>>> {
         let readers = &self.options.readers;
         let is_readable = |(coded, storage): &(&Coded, Storage)| {
             readers.iter().all(|&reader| reads(reader, storage, coded.dimensions()))
         };
         let chains: Vec<(&'c Coded, Storage)> = chains.into_iter().filter(is_readable).collect();
         self.in_threads(|| {
-            let size = |(coded, storage): (&'c Coded, Storage)| -> Result<Sized<'c>> {
+            let size = |(coded, storage): (&'c Coded, Storage)| -> Result<Measured<'c>> {
                 let compression =
                     Compression::new(coded.element_type(), &storage, coded.dimensions())?;
                 let size = |block: &Block| compression.size(&block.elements, &block.shape);
                 let size = coded.blocks.par_iter().map(size).sum::<Result<u64>>()?;
-                Ok(Sized { size, coded, storage })
+                Ok(Measured { size, coded, storage })
             };
             chains.into_par_iter().map(size).collect()
         })
@@ -177,7 +177,7 @@ impl Search<'_> {
 }
 
 /// The smallest chain, unless it gains too little.
-fn first<'s, 'c>(chains: &'s [Sized<'c>]) -> Option<&'s Sized<'c>> {
+fn first<'s, 'c>(chains: &'s [Measured<'c>]) -> Option<&'s Measured<'c>> {
     let plain = chains.iter().find(|chain| chain.storage == Storage::plain(PLAIN));
     let smallest = chains.iter().min_by_key(|chain| chain.size)?;
     let is_worth_it = plain.is_none_or(|plain| smallest.size + plain.size / WORTH < plain.size);
