@@ -86,8 +86,9 @@ fn documents(folder: &Path) -> Vec<PathBuf> {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
         if path.is_dir() {
-            let is_made =
-                name.starts_with('.') || name == "target" || path.join("CACHEDIR.TAG").exists();
+            let is_made = name.starts_with('.')
+                || ["target", "node_modules"].contains(&name)
+                || path.join("CACHEDIR.TAG").exists();
             found.extend(if is_made { Vec::new() } else { documents(&path) });
         } else if path.extension().is_some_and(|extension| extension == "md") {
             found.push(path);
