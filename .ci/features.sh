@@ -20,8 +20,7 @@ for features in "" avx512 small-types; do
 done
 lint -p zarrs-recast --features async -- -D warnings
 
-# One call at a time, as in .ci/install.sh: rustup does not wait for another rustup.
-flock /tmp/recast-install.lock rustup target add thumbv7em-none-eabihf wasm32-unknown-unknown
+sh .ci/targets.sh thumbv7em-none-eabihf wasm32-unknown-unknown
 for features in "" avx512,small-types; do
     for target in thumbv7em-none-eabihf wasm32-unknown-unknown; do
         # Clippy's own lints are those of the host.

@@ -12,8 +12,7 @@ if ! [ -x /usr/bin/qemu-s390x ] || ! [ -x /usr/bin/s390x-linux-gnu-gcc ] ||
     ! [ -x /usr/bin/i686-linux-gnu-gcc ]; then
     sh .ci/install.sh gcc-i686-linux-gnu libc6-dev-i386-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user
 fi
-# One call at a time, as in .ci/install.sh: rustup does not wait for another rustup.
-flock /tmp/recast-install.lock rustup target add i686-unknown-linux-gnu s390x-unknown-linux-gnu
+sh .ci/targets.sh i686-unknown-linux-gnu s390x-unknown-linux-gnu
 
 # Linked statically, so that neither needs another system.
 export CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_LINKER=i686-linux-gnu-gcc

@@ -7,8 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v npm > /dev/null || sh .ci/install.sh nodejs npm
-# One call at a time, as in .ci/install.sh: rustup does not wait for another rustup.
-flock /tmp/recast-install.lock rustup target add wasm32-unknown-unknown wasm32-wasip1
+sh .ci/targets.sh wasm32-unknown-unknown wasm32-wasip1
 
 bash wasm/build.sh
 [ "$(gzip -9 --stdout wasm/pkg/* | wc -c)" -le 250000 ] || { echo "wasm/pkg is larger than 250 kB" >&2; exit 1; }

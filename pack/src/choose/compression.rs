@@ -22,7 +22,6 @@ const BEST_DIFFERENCES: usize = 2;
 const FINALISTS: usize = 3;
 
 /// A chain with the bytes of the blocks.
-#[derive(Clone)]
 struct Measured<'a> {
     size: u64,
     coded: &'a Coded,

@@ -112,6 +112,8 @@ fn other_shapes(present: &[u64], all: &[u64]) -> Vec<Vec<u64>> {
     }
     let is_longer = |shape: &Vec<u64>| shape.iter().zip(present).any(|(new, old)| new > old);
     shapes.retain(is_longer);
+    // Where a shape is cut to the array, several are one.
+    shapes.sort();
     shapes.dedup();
     shapes
 }
