@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The kernels' tests on WebAssembly with its vector instructions, under node, with the level asserted; and the npm package:
-# its size, and its tests under node without Float16Array and with it. Needs rustup, which adds the targets, and installs
-# node and npm if they are missing (on Debian or Ubuntu, as root).
+# The kernels' tests on WebAssembly with its vector instructions, under node, with the level asserted; the npm package: its
+# size, its contents, and its tests under node without Float16Array and with it; and the page of examples/browser in Chromium.
+# Needs rustup, which adds the targets, and installs node, npm and Chromium if they are missing (on Debian or Ubuntu, as root).
 #
 # Each test runs every 15th of its jobs; RECAST_TEST_STRIDE=1 .ci/wasm.sh runs all.
 set -euo pipefail
@@ -10,12 +10,13 @@ command -v npm > /dev/null || sh .ci/install.sh nodejs npm
 sh .ci/targets.sh wasm32-unknown-unknown wasm32-wasip1
 
 bash wasm/build.sh
-[ "$(gzip -9 --stdout wasm/pkg/* | wc -c)" -le 250000 ] || { echo "wasm/pkg is larger than 250 kB" >&2; exit 1; }
-for node in node wasm/node_modules/.bin/node; do
-    "$node" --version
-    "$node" --test wasm/tests/*.test.js
-done
+bash wasm/check.sh
 node wasm/benchmark.js
+
+# The page. .ci/run has built the command before, with its tests.
+command -v chromium > /dev/null || sh .ci/install.sh chromium
+cargo build --quiet --profile test --workspace --bin recast
+RECAST="${CARGO_TARGET_DIR:-$PWD/target}/debug/recast" node --test wasm/tests/page/page.test.js
 
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}/wasm"
 export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-C target-feature=+simd128"
