@@ -43,6 +43,11 @@ neon:
 wasm:
     bash .ci/wasm.sh
 
+# The page of examples/browser in Chromium, with the package in wasm/pkg; see target/page/screenshot.png afterwards.
+page:
+    cargo build --profile test --workspace --bin recast
+    node --test wasm/tests/page/page.test.js
+
 # The kernels' tests on i686 and on the big-endian s390x.
 portable:
     bash .ci/portable.sh

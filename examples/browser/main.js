@@ -212,8 +212,8 @@ function facts(bound, drawing) {
   ];
   if (found) {
     const kept = bound === undefined || found.largest <= bound;
-    const promise = bound === undefined ? "The array names no bound" : `${kept ? "within" : "over"} the bound of ${written(bound)} ${units}`;
-    const tile = fact("largest", "Largest error", `${written(found.largest)} ${units}`, `${promise}, of ${count(elements)} elements`);
+    const promise = bound === undefined ? "The array names no bound" : `${kept ? "Within" : "Over"} the bound of ${written(bound)} ${units}`.trim();
+    const tile = fact("largest", "Largest error", `${written(found.largest)} ${units}`, `${promise}; ${count(elements)} elements compared`);
     if (found.lost > 0) tile.append(make("p", { textContent: `${count(found.lost)} elements are NaN on one side only` }));
     tile.className = bound === undefined ? "" : kept ? "good" : "bad";
     tiles.push(tile);
@@ -286,7 +286,7 @@ function point(row, column) {
   const at = row * plane.shape[1] + column;
   const place = [...shown.index, plane.rows.start + row, plane.columns.start + column].slice(-packed.array.shape.length || 3);
   const parts = [
-    ["element", place.map((index, axis) => `${nameOfAxis(axis)} ${index}`).join(", ")],
+    ["element", place.map((index, axis) => `${nameOfAxis(axis)} = ${index}`).join(", ")],
     ["value", `${digits(plane.values[at], plane.values)} ${units}`],
   ];
   if (plane.codes) parts.push(["code", digits(plane.codes[at], plane.codes)]);

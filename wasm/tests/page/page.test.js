@@ -108,7 +108,7 @@ function write(name, { shape, data_type, elements, codecs = [], fill_value = 0, 
 test("the example is shown with its size, its bound and its largest error", async (t) => {
   const [values, original] = [decoded(`${root}/sst_packed.zarr`), decoded(example)];
   const largest = await page.locator("#largest").innerText();
-  assert.match(largest, /within the bound of 0\.005 °C, of 16\s200 elements/);
+  assert.match(largest, /Within the bound of 0\.005 °C; 16\s200 elements compared/);
   const found = largestOf(errorsOf(values, original));
   assert.equal(number(largest), Number(found.toPrecision(4)));
   assert.ok(found > 0 && found <= 0.005);
@@ -188,7 +188,7 @@ test("pointing at an element, or moving to it with the keys, shows all its numbe
   const readout = async (name) => number(await page.locator(`#readout .${name}`).innerText());
   const check = async (row, column) => {
     const at = row * 180 + column;
-    assert.match(await page.locator("#readout .element").innerText(), new RegExp(`lat ${row}, lon ${column}$`));
+    assert.match(await page.locator("#readout .element").innerText(), new RegExp(`lat = ${row}, lon = ${column}$`));
     assert.equal(Math.fround(await readout("value")), values[at]);
     assert.equal(await readout("code"), codes[at]);
     assert.equal(Math.fround(await readout("original")), original[at]);
@@ -211,7 +211,7 @@ test("sliders choose the index along the leading axes", async () => {
   const values = decoded(`${root}/deep_packed.zarr`);
   const check = async (first, second) => {
     const plane = (first * 4 + second) * 30;
-    assert.match(await page.locator("#readout .element").innerText(), new RegExp(`axis 0 ${first}, axis 1 ${second}, `));
+    assert.match(await page.locator("#readout .element").innerText(), new RegExp(`axis 0 = ${first}, axis 1 = ${second}, `));
     const largest = largestOf(errorsOf(values, elements).slice(plane, plane + 30));
     assert.equal(number(await page.locator("#largest").innerText()), Number(largest.toPrecision(4)));
   };
@@ -229,15 +229,15 @@ test("errors over the bound, and elements that are NaN on one side only, are tol
   write("near.zarr", { shape, data_type: "float32", elements: Float32Array.of(1, 2, 3, 4) });
   write("lost.zarr", { shape, data_type: "float32", elements: Float32Array.of(1, Number.NaN, 3, 4) });
   const far = await show({ packed: "/far.zarr", original: "/near.zarr" });
-  assert.match(await far.locator("#largest.bad").innerText(), /1\s+over the bound of 0\.5/);
+  assert.match(await far.locator("#largest.bad").innerText(), /1\s+Over the bound of 0\.5/);
   const lost = await show({ packed: "/far.zarr", original: "/lost.zarr" });
-  assert.match(await lost.locator("#largest.bad").innerText(), /∞\s+over the bound of 0\.5[^]*1 elements are NaN on one side only/);
+  assert.match(await lost.locator("#largest.bad").innerText(), /∞\s+Over the bound of 0\.5[^]*1 elements are NaN on one side only/);
 });
 
 test("arrays of one axis and of none are shown", async () => {
   write("line.zarr", { shape: [7], data_type: "int32", elements: Int32Array.of(5, 1, 2, 3, 4, 9, 7) });
   const line = await show({ packed: "/line.zarr", original: "" });
-  assert.match(await line.locator("#readout").innerText(), /element axis 0 3\s+value 3/);
+  assert.match(await line.locator("#readout").innerText(), /element axis 0 = 3\s+value 3/);
   write("number.zarr", { shape: [], data_type: "float64", elements: Float64Array.of(0.1) });
   const one = await show({ packed: "/number.zarr", original: "/number.zarr" });
   assert.match(await one.locator("#readout").innerText(), /value 0\.1/);
@@ -248,7 +248,7 @@ test("of more elements than a map has room for, those in the middle are read", a
   write("wide.zarr", { shape: [3, 2100], data_type: "int32", elements });
   const page = await show({ packed: "/wide.zarr", original: "/wide.zarr" });
   // The first of those shown, because all errors are 0.
-  assert.match(await page.locator("#readout").innerText(), /element axis 0 0, axis 1 26\s+value 26\s/);
+  assert.match(await page.locator("#readout").innerText(), /element axis 0 = 0, axis 1 = 26\s+value 26\s/);
   assert.match(await page.locator("#details").innerText(), /the middle 3 × 2048 elements of 3 × 2100/);
 });
 
