@@ -3,7 +3,7 @@ import { init, register } from "zarr-recast";
 import { registry } from "zarrita";
 import { MapFigure, make } from "./map.js";
 import { compare, count, digits, milliseconds, range, size, unit, written } from "./numbers.js";
-import { MOST, Problem, open, planeOf, read } from "./read.js";
+import { MOST, Problem, open, read } from "./read.js";
 
 const DEFAULTS = { packed: "../../sst_packed.zarr", original: "../data/oisst_sst.zarr" };
 
@@ -11,12 +11,14 @@ const $ = (selector) => document.querySelector(selector);
 const form = $("form");
 const query = new URLSearchParams(location.search);
 for (const [name, path] of Object.entries(DEFAULTS)) {
-  // Without the origin, as far as it is this page's.
-  const { origin, pathname, search, href } = new URL(query.get(name) || path, location.href);
-  const isEmpty = query.get(name) === "" && name === "original";
-  form.elements[name].value = isEmpty ? "" : origin === location.origin ? pathname + search : href;
+  form.elements[name].value = query.get(name) ?? new URL(path, location.href).pathname;
 }
-const url = (name) => form.elements[name].value && new URL(form.elements[name].value, location.href).href;
+
+function url(name) {
+  const { value } = form.elements[name];
+  if (URL.canParse(value, location.href)) return new URL(value, location.href).href;
+  throw new Problem({ title: "Not a URL", place: value, reason: "it cannot be parsed", advice: "Paths begin with a slash." });
+}
 
 /** Times of what is done once, in milliseconds. */
 const once = {};
@@ -36,7 +38,9 @@ const [valuesMap, codesMap, errorsMap] = figures;
 $("#maps").append(...figures.map(({ figure }) => figure));
 
 const told = (error) =>
-  error instanceof Problem ? error : new Problem({ title: "The page failed", place: location.href, reason: `${error.stack}`, advice: "" });
+  error instanceof Problem
+    ? error
+    : new Problem({ title: "The page failed", place: location.href, reason: `${error.stack}`, advice: "" });
 
 /** Text with commands between backticks. */
 const commands = (text) => text.split("`").map((part, at) => (at % 2 ? make("code", { textContent: part }) : part));
@@ -79,7 +83,13 @@ function sliders(index) {
   $("#index").hidden = index.length === 0;
   const labels = index.map((start, axis) => {
     const value = make("output", { value: `${start} of 0–${packed.array.shape[axis] - 1}` });
-    const slider = make("input", { type: "range", min: 0, max: packed.array.shape[axis] - 1, value: start, name: `axis-${axis}` });
+    const slider = make("input", {
+      type: "range",
+      min: 0,
+      max: packed.array.shape[axis] - 1,
+      value: start,
+      name: `axis-${axis}`,
+    });
     slider.addEventListener("input", () => {
       index[axis] = Number(slider.value);
       value.value = `${slider.value} of 0–${slider.max}`;
@@ -103,9 +113,10 @@ async function refresh(index) {
     while (wanted) {
       const next = wanted;
       wanted = undefined;
-      const search = new URLSearchParams(location.search);
-      if (next.length > 0) search.set("index", next.join(","));
-      history.replaceState(null, "", next.length > 0 ? `?${search}` : location.href);
+      if (next.length > 0) {
+        query.set("index", next.join(","));
+        history.replaceState(null, "", `?${query}`);
+      }
       const plane = await read(packed, next);
       draw(next, plane, await readOriginal(next));
     }
@@ -136,7 +147,11 @@ function draw(index, plane, other) {
   const began = performance.now();
   const [rows, columns] = plane.shape;
   const [first, second] = packed.array.shape.length < 2 ? [-1, 0] : [index.length, index.length + 1];
-  const axis = (at, { start, stop }) => ({ name: packed.array.shape[at] === undefined ? "" : nameOfAxis(at), first: start, last: stop - 1 });
+  const axis = (at, { start, stop }) => ({
+    name: packed.array.shape[at] === undefined ? "" : nameOfAxis(at),
+    first: start,
+    last: stop - 1,
+  });
   const axes = [axis(first, plane.rows), axis(second, plane.columns)];
   // Latitudes usually rise from row to row; a map has the north at the top.
   const upwards = query.has("upwards") ? query.get("upwards") === "1" : /^lat/i.test(axes[0].name);
@@ -168,7 +183,9 @@ function draw(index, plane, other) {
     codesMap.refuse("Not shown", ...paragraphs(packed.noCodes));
   } else {
     const isPlain = packed.metadata !== undefined;
-    const why = isPlain ? "This array stores its values as they are." : "Those of Zarr v2 arrays are not shown; `recast migrate` makes Zarr v3 of them.";
+    const why = isPlain
+      ? "This array stores its values as they are."
+      : "Those of Zarr v2 arrays are not shown; `recast migrate` makes Zarr v3 of them.";
     codesMap.refuse(isPlain ? "There are none" : "Not shown", make("p", {}, ...commands(why)));
   }
   const bound = packed.attributes.recast?.max_abs_error;
@@ -193,28 +210,49 @@ function draw(index, plane, other) {
   }
   const drawing = performance.now() - began;
   shown = { plane, other, found, units, index };
-  facts(bound, drawing);
+  facts(bound);
   details(other, drawing);
   const at = found?.at ?? (rows >> 1) * columns + (columns >> 1);
   point(Math.floor(at / columns), at % columns);
 }
 
 function fact(id, heading, number, ...rest) {
-  return make("article", { id }, make("h2", { textContent: heading }), make("strong", { textContent: number }), ...rest.map((text) => make("p", {}, text)));
+  return make(
+    "article",
+    { id },
+    make("h2", { textContent: heading }),
+    make("strong", { textContent: number }),
+    ...rest.map((text) => make("p", {}, text)),
+  );
 }
 
-function facts(bound, drawing) {
+function facts(bound) {
   const { plane, found, units, other } = shown;
   const elements = plane.values.length;
   const raw = plane.inChunks * bytesOfElement(packed.array.dtype);
+  const ratio = raw / plane.fetched;
+  const compared = ratio < 1 ? `${written(1 / ratio, 3)} times larger` : `${written(ratio, 3)} times smaller`;
   const tiles = [
-    fact("smaller", "Size", `${written(raw / plane.fetched, 3)} times smaller`, `${size(plane.fetched)} fetched for ${size(raw)} of ${packed.array.dtype}`),
+    fact(
+      "smaller",
+      "Size",
+      plane.fetched === 0 ? "Only the fill value" : compared,
+      `${size(plane.fetched)} fetched for ${size(raw)} of ${packed.array.dtype}`,
+    ),
   ];
   if (found) {
     const kept = bound === undefined || found.largest <= bound;
-    const promise = bound === undefined ? "The array names no bound" : `${kept ? "Within" : "Over"} the bound of ${written(bound)} ${units}`.trim();
-    const tile = fact("largest", "Largest error", `${written(found.largest)} ${units}`, `${promise}; ${count(elements)} elements compared`);
-    if (found.lost > 0) tile.append(make("p", { textContent: `${count(found.lost)} elements are NaN on one side only` }));
+    const promise =
+      bound === undefined
+        ? "The array names no bound"
+        : `${kept ? "Within" : "Over"} the bound of ${written(bound)} ${units}`.trim();
+    const tile = fact(
+      "largest",
+      "Largest error",
+      `${written(found.largest)} ${units}`,
+      `${promise}; ${count(elements)} elements compared`,
+    );
+    if (found.lost > 0) tile.append(make("p", { textContent: `Elements that are NaN on one side only: ${count(found.lost)}` }));
     tile.className = bound === undefined ? "" : kept ? "good" : "bad";
     tiles.push(tile);
   } else {
@@ -244,20 +282,35 @@ function details(other, drawing) {
     ["Decode them", plane.decoding],
   ];
   if (other && !(other instanceof Problem)) {
-    times.push(["Open the original", once.original], [`Fetch its chunks, ${size(other.fetched)}`, other.fetching], ["Decode them", other.decoding]);
+    times.push(
+      ["Open the original", once.original],
+      [`Fetch its chunks, ${size(other.fetched)}`, other.fetching],
+      ["Decode them", other.decoding],
+    );
   }
   times.push(["Draw", drawing]);
   const most = Math.max(...times.map(([, time]) => time));
   const rows = times.map(([what, time]) => {
     const bar = make("i");
     bar.style.width = `${(time / most) * 100}%`;
-    return make("tr", {}, make("th", { scope: "row", textContent: what }), make("td", {}, bar), make("td", { textContent: milliseconds(time) }));
+    return make(
+      "tr",
+      {},
+      make("th", { scope: "row", textContent: what }),
+      make("td", {}, bar),
+      make("td", { textContent: milliseconds(time) }),
+    );
   });
   const { array, metadata } = packed;
   const codecs = (metadata?.codecs ?? []).map((codec) => [codec.name ?? codec, configured(codec.configuration)]);
-  const cut = plane.shape.includes(MOST) && array.shape.slice(-2).some((length) => length > MOST);
+  const cut = array.shape.slice(-2).some((length) => length > MOST);
   const about = [
-    ["Shape", array.shape.map((length, at) => `${length}${array.dimensionNames?.[at] ? ` ${array.dimensionNames[at]}` : ""}`).join(" × ") || "no axes"],
+    [
+      "Shape",
+      array.shape
+        .map((length, at) => `${length}${array.dimensionNames?.[at] ? ` ${array.dimensionNames[at]}` : ""}`)
+        .join(" × ") || "no axes",
+    ],
     ["Chunks", array.chunks.join(" × ")],
     ...(cut ? [["Shown", `the middle ${plane.shape.join(" × ")} elements of ${array.shape.slice(-2).join(" × ")}`]] : []),
     ...(packed.attributes.source ? [["Source", packed.attributes.source]] : []),
@@ -272,10 +325,15 @@ function details(other, drawing) {
 
 /** A configuration on one line. */
 function configured(configuration) {
+  // An integer beyond 2^53, with its digits.
+  if (configuration?.rawJSON) return configuration.rawJSON;
   if (Array.isArray(configuration)) return `[${configuration.map(configured).join(", ")}]`;
   if (typeof configuration !== "object" || configuration === null) return `${configuration ?? "–"}`;
   return Object.entries(configuration)
-    .map(([name, value]) => `${name} ${typeof value === "object" && !Array.isArray(value) ? `(${configured(value)})` : configured(value)}`)
+    .map(
+      ([name, value]) =>
+        `${name} ${typeof value === "object" && !Array.isArray(value) ? `(${configured(value)})` : configured(value)}`,
+    )
     .join(", ");
 }
 
@@ -291,23 +349,33 @@ function point(row, column) {
   ];
   if (plane.codes) parts.push(["code", digits(plane.codes[at], plane.codes)]);
   if (found) {
-    parts.push(["original", `${digits(other.values[at], other.values)} ${units}`], ["error", `${written(found.errors[at], 4)} ${units}`]);
+    parts.push(
+      ["original", `${digits(other.values[at], other.values)} ${units}`],
+      ["error", `${written(found.errors[at], 4)} ${units}`],
+    );
   }
   $("#readout").replaceChildren(
-    ...parts.map(([name, text]) => make("span", { className: name }, make("b", { textContent: name }), ` ${text.replace(/^-/, "−").trim()}`)),
+    ...parts.map(([name, text]) =>
+      make("span", { className: name }, make("b", { textContent: name }), ` ${text.replace(/^-/, "−").trim()}`),
+    ),
   );
 }
 
 try {
-  await timed("module", () => init());
+  await timed("module", () => init()).catch(({ message }) => {
+    const advice =
+      "`bash wasm/build.sh` builds it. The browser must know WebAssembly's vector instructions, as all do since 2023.";
+    throw new Problem({ title: "The module cannot be loaded", place: "wasm/pkg/zarr_recast.wasm", reason: message, advice });
+  });
   await register(registry);
   packed = await timed("packed", () => open(url("packed"))).catch((error) => {
-    if (!query.get("packed") && error.title === "No array") {
-      error.advice = "Make it in the root of the repository: `recast pack examples/data/oisst_sst.zarr sst_packed.zarr --max-abs-error 0.005`";
+    if (!query.has("packed") && error.title === "No array") {
+      error.advice =
+        "Make it in the root of the repository: `recast pack examples/data/oisst_sst.zarr sst_packed.zarr --max-abs-error 0.005`";
     }
     throw error;
   });
-  if (url("original")) original = await timed("original", () => open(url("original")).catch(told));
+  if (form.elements.original.value) original = await timed("original", () => open(url("original")).catch(told));
   const index = indexOf(packed.array, query.get("index"));
   sliders(index);
   await refresh(index);

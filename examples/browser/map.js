@@ -36,7 +36,10 @@ function paint(canvas, { elements, missing, shape: [rows, columns], range, upwar
   canvas.width = columns;
   const image = new ImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
-  const packed = Uint32Array.from([...colours, MISSING], ([red, green, blue]) => (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0);
+  const packed = Uint32Array.from(
+    [...colours, MISSING],
+    ([red, green, blue]) => (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0,
+  );
   for (let at = 0, row = 0; row < rows; row++) {
     const first = (upwards ? rows - 1 - row : row) * columns;
     for (let column = 0; column < columns; column++, at++) {
@@ -65,7 +68,12 @@ export class MapFigure {
     this.plot = make("div", { className: "plot", tabIndex: 0, role: "img" }, this.canvas, this.cross);
     this.subtitle = make("p");
     this.body = make("div", { className: "body" });
-    this.figure = make("figure", { id: kind }, make("figcaption", {}, make("h2", { textContent: title }), this.subtitle), this.body);
+    this.figure = make(
+      "figure",
+      { id: kind },
+      make("figcaption", {}, make("h2", { textContent: title }), this.subtitle),
+      this.body,
+    );
     this.plot.addEventListener("pointermove", (event) => {
       const box = this.plot.getBoundingClientRect();
       const within = (part, length) => Math.max(0, Math.min(length - 1, Math.floor(part * length)));
@@ -97,7 +105,13 @@ export class MapFigure {
     this.body.replaceChildren(
       make("div", { className: "axis down" }, `${ends[0]}`, make("span", { textContent: down.name }), `${ends[1]}`),
       this.plot,
-      make("div", { className: "axis across" }, `${across.first}`, make("span", { textContent: across.name }), `${across.last}`),
+      make(
+        "div",
+        { className: "axis across" },
+        `${across.first}`,
+        make("span", { textContent: across.name }),
+        `${across.last}`,
+      ),
       this.#bar(map),
     );
     // Fewer elements than pixels keep their edges; of more, the browser shows means.

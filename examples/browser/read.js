@@ -19,7 +19,6 @@ class Downloads {
     this.answers = new Map();
     this.bytes = 0;
     this.milliseconds = 0;
-    this.requests = 0;
   }
 
   constructor() {
@@ -46,7 +45,6 @@ class Downloads {
     try {
       const response = await fetch(request);
       const body = await response.arrayBuffer();
-      this.requests += 1;
       if (response.ok) this.bytes += body.byteLength;
       return { status: response.status, headers: response.headers, body };
     } catch (error) {
@@ -69,7 +67,7 @@ function parse(text) {
 }
 
 /** A document of JSON in a store; undefined if it is not there. */
-async function document(store, key) {
+async function documentOf(store, key) {
   const bytes = await store.get(key);
   if (bytes === undefined) return undefined;
   try {
@@ -156,7 +154,7 @@ export async function open(url) {
   const downloads = new Downloads();
   try {
     const store = new zarr.FetchStore(url, { fetch: downloads.fetch, overrides: { cache: "no-cache" } });
-    const metadata = await document(store, "/zarr.json");
+    const metadata = await documentOf(store, "/zarr.json");
     if (metadata?.node_type === "group" || (!metadata && (await store.get("/.zgroup")))) throw group(url, metadata);
     const opened = { url, downloads, attributes: {}, metadata };
     if (metadata) {
@@ -169,10 +167,20 @@ export async function open(url) {
         title: "No array",
         place: url,
         reason: "there is neither zarr.json nor .zarray",
-        advice: "Check the URL, and that the server serves this folder. `recast pack INPUT OUTPUT --max-abs-error E` makes a packed array.",
+        advice:
+          "Check the URL, and that the server serves this folder. `recast pack INPUT OUTPUT --max-abs-error E` makes a packed array.",
       });
     }
     opened.attributes = opened.array.attrs;
+    const { shape, dtype } = opened.array;
+    if (!/^(u?int|float)\d+$/.test(dtype) || shape.includes(0)) {
+      throw new Problem({
+        title: "Nothing to draw",
+        place: url,
+        reason: shape.includes(0) ? `an array of ${shape.join(" × ")} elements` : `elements of ${dtype}`,
+        advice: "This page shows arrays of integers and floating-point numbers.",
+      });
+    }
     return opened;
   } catch (error) {
     throw problem(error, url);
@@ -186,7 +194,10 @@ function group(url, metadata) {
     title: "A group, not an array",
     place: url,
     reason: "the metadata are those of a group",
-    advice: arrays.length > 0 ? `Add one of its arrays to the URL: ${arrays.join(", ")}.` : "Add the path of one of its arrays to the URL.",
+    advice:
+      arrays.length > 0
+        ? `Add one of its arrays to the URL: ${arrays.join(", ")}.`
+        : "Add the path of one of its arrays to the URL.",
   });
 }
 
@@ -218,7 +229,7 @@ function middle(length) {
 }
 
 /** What a plane is: its place in the array, and the elements of the chunks that hold it. */
-export function planeOf(array, index) {
+function planeOf(array, index) {
   const leading = Math.max(0, array.shape.length - 2);
   const parts = array.shape.map((length, axis) =>
     axis < leading ? { start: index[axis] ?? 0, stop: (index[axis] ?? 0) + 1 } : middle(length),
@@ -260,12 +271,21 @@ export async function read({ url, array, codes, chain, downloads }, index) {
   const plane = planeOf(array, index);
   try {
     await elements(array, plane);
-    const { bytes: fetched, milliseconds: fetching, requests } = downloads;
+    const { bytes: fetched, milliseconds: fetching } = downloads;
     const began = performance.now();
     const { data: values, shape } = await elements(array, plane);
     const decoding = performance.now() - began;
     const stored = codes && (await elements(codes, plane)).data;
-    return { ...plane, shape, values, codes: stored, fetched, requests, fetching, decoding, converting: stored && converting(chain, stored) };
+    return {
+      ...plane,
+      shape,
+      values,
+      codes: stored,
+      fetched,
+      fetching,
+      decoding,
+      converting: stored && converting(chain, stored),
+    };
   } catch (error) {
     throw (await unreadableChunk(url, array, plane, error)) ?? problem(error, url);
   }
@@ -286,7 +306,7 @@ function converting(chain, codes) {
 
 /** The first chunk of a plane that cannot be decoded, for zarrita does not say which it was. */
 async function unreadableChunk(url, array, { parts }, error) {
-  if (!zarr.isZarritaError(error, "CodecPipelineError") && !(error instanceof RangeError)) return undefined;
+  if (!zarr.isZarritaError(error, "CodecPipelineError")) return undefined;
   const chunks = parts.reduce(
     (before, { start, stop }, axis) => {
       const [first, end] = [Math.floor(start / array.chunks[axis]), Math.ceil(stop / array.chunks[axis])];

@@ -36,7 +36,8 @@ before(async () => {
     address = line.match(/http:\/\/[\d.:]+/)[0];
     break;
   }
-  const name = process.env.CHROMIUM ?? execFileSync("sh", ["-c", "command -v chromium || command -v google-chrome"], { encoding: "utf8" });
+  const name =
+    process.env.CHROMIUM ?? execFileSync("sh", ["-c", "command -v chromium || command -v google-chrome"], { encoding: "utf8" });
   const patience = { timeout: 120_000 };
   browser = await chromium.launch({ executablePath: name.trim(), args: ["--force-color-profile=srgb"], ...patience });
   context = await browser.newContext({ viewport: { width: 1440, height: 900 }, deviceScaleFactor: 2 });
@@ -73,29 +74,35 @@ function codesOf(values) {
 }
 
 const errorsOf = (values, original) => Array.from(values, (value, at) => value - original[at]);
-const largestOf = (errors) => errors.reduce((largest, error) => Math.max(largest, Number.isNaN(error) ? 0 : Math.abs(error)), 0);
+const largestOf = (errors) =>
+  errors.reduce((largest, error) => Math.max(largest, Number.isNaN(error) ? 0 : Math.abs(error)), 0);
 
 /** A number as the page writes it, back. */
 function number(text) {
   const digit = (superscript) => "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(superscript);
-  const [mantissa, power] = text.replaceAll("−", "-").match(/-?[\d.]+(×10⁻?[⁰-⁹¹²³]+)?/)[0].split("×10");
+  const [mantissa, power] = text
+    .replaceAll("−", "-")
+    .match(/-?[\d.]+(×10⁻?[⁰-⁹¹²³]+)?/)[0]
+    .split("×10");
   if (power === undefined) return Number(mantissa);
   const exponent = [...power.replace("⁻", "")].map(digit).join("");
   return Number(`${mantissa}e${power.startsWith("⁻") ? "-" : ""}${exponent}`);
 }
 
-/** Numbers of an array written as one chunk without compression. */
-function write(name, { shape, data_type, elements, codecs = [], fill_value = 0, attributes = {} }) {
+/** Writes an array of one uncompressed chunk, or of one for each of `chunks` along the first axis. */
+function write(name, { shape, data_type, elements, chunks, codecs = [], fill_value = 0, attributes = {} }) {
   const path = `${root}/${name}`;
-  const chunk = `${path}/${["c", ...shape.map(() => "0")].join("/")}`;
-  mkdirSync(dirname(chunk), { recursive: true });
-  writeFileSync(chunk, new Uint8Array(elements.buffer));
+  (chunks ?? [elements]).forEach((elements, at) => {
+    const chunk = `${path}/${["c", ...shape.map((_, axis) => (axis === 0 ? at : 0))].join("/")}`;
+    mkdirSync(dirname(chunk), { recursive: true });
+    writeFileSync(chunk, new Uint8Array(elements.buffer));
+  });
   const document = {
     zarr_format: 3,
     node_type: "array",
     shape,
     data_type,
-    chunk_grid: { name: "regular", configuration: { chunk_shape: shape } },
+    chunk_grid: { name: "regular", configuration: { chunk_shape: chunks ? [1, ...shape.slice(1)] : shape } },
     chunk_key_encoding: { name: "default", configuration: { separator: "/" } },
     fill_value,
     codecs: [...codecs, { name: "bytes", configuration: { endian: "little" } }],
@@ -112,7 +119,10 @@ test("the example is shown with its size, its bound and its largest error", asyn
   const found = largestOf(errorsOf(values, original));
   assert.equal(number(largest), Number(found.toPrecision(4)));
   assert.ok(found > 0 && found <= 0.005);
-  const stored = ["0/0", "0/1", "1/0", "1/1"].reduce((sum, chunk) => sum + readFileSync(`${root}/sst_packed.zarr/c/${chunk}`).length, 0);
+  const stored = ["0/0", "0/1", "1/0", "1/1"].reduce(
+    (sum, chunk) => sum + readFileSync(`${root}/sst_packed.zarr/c/${chunk}`).length,
+    0,
+  );
   const sizes = await page.locator("#smaller").innerText();
   assert.ok(sizes.includes(`${(stored / 1024).toFixed(1)} KiB fetched for 63.3 KiB of float32`), sizes);
   assert.equal(number(sizes), Number((original.byteLength / stored).toPrecision(3)));
@@ -231,7 +241,10 @@ test("errors over the bound, and elements that are NaN on one side only, are tol
   const far = await show({ packed: "/far.zarr", original: "/near.zarr" });
   assert.match(await far.locator("#largest.bad").innerText(), /1\s+Over the bound of 0\.5/);
   const lost = await show({ packed: "/far.zarr", original: "/lost.zarr" });
-  assert.match(await lost.locator("#largest.bad").innerText(), /∞\s+Over the bound of 0\.5[^]*1 elements are NaN on one side only/);
+  assert.match(
+    await lost.locator("#largest.bad").innerText(),
+    /∞\s+Over the bound of 0\.5[^]*Elements that are NaN on one side only: 1/,
+  );
 });
 
 test("arrays of one axis and of none are shown", async () => {
@@ -273,11 +286,27 @@ test("a server that does not answer, a group, and what is no metadata are told a
   assert.match(await html.locator("#problem").innerText(), /No Zarr metadata[^]*html\.zarr\/zarr\.json[^]*not JSON/);
 });
 
+test("what is no URL, and an array without elements, are told", async () => {
+  const page = await show({ packed: "http://" }, "failed");
+  assert.match(await page.locator("#problem").innerText(), /Not a URL\s+http:\/\//);
+  write("empty.zarr", { shape: [0, 3], data_type: "uint8", elements: new Uint8Array(0) });
+  const empty = await show({ packed: "/empty.zarr" }, "failed");
+  assert.match(await empty.locator("#problem").innerText(), /Nothing to draw[^]*an array of 0 × 3 elements/);
+});
+
 test("a codec that nobody has is named", async () => {
-  write("unknown.zarr", { shape: [2, 2], data_type: "uint8", elements: new Uint8Array(4), codecs: [{ name: "numcodecs.pcodec" }] });
+  write("unknown.zarr", {
+    shape: [2, 2],
+    data_type: "uint8",
+    elements: new Uint8Array(4),
+    codecs: [{ name: "numcodecs.pcodec" }],
+  });
   const page = await show({ packed: "/unknown.zarr" }, "failed");
   const problem = await page.locator("#problem").innerText();
-  assert.match(problem, /An unknown codec[^]*unknown\.zarr\s+neither zarrita nor zarr-recast has numcodecs\.pcodec[^]*--readers zarrita/);
+  assert.match(
+    problem,
+    /An unknown codec[^]*unknown\.zarr\s+neither zarrita nor zarr-recast has numcodecs\.pcodec[^]*--readers zarrita/,
+  );
 });
 
 test("an original of another shape is told beside the maps of the packed array", async () => {
@@ -289,13 +318,18 @@ test("an original of another shape is told beside the maps of the packed array",
   assert.match(await page.locator("#largest").innerText(), /unknown/);
 });
 
-test("a chunk that cannot be decoded is named, with the element and its value", async () => {
+test("a chunk that cannot be decoded is named, with the element and its value, and the others can be chosen", async () => {
   const codecs = [{ name: "cast_value", configuration: { data_type: "int16" } }];
-  write("broken.zarr", { shape: [2, 3], data_type: "uint8", elements: Int16Array.of(1, 2, 3, 4, 300, 6), codecs });
-  const page = await show({ packed: "/broken.zarr" }, "failed");
+  const chunks = [Int16Array.of(1, 2, 3, 4, 5, 6), Int16Array.of(1, 2, 3, 4, 300, 6)];
+  write("broken.zarr", { shape: [2, 2, 3], data_type: "uint8", chunks, codecs });
+  const page = await show({ packed: "/broken.zarr", original: "", index: "1" }, "failed");
   const problem = await page.locator("#problem").innerText();
-  assert.match(problem, /broken\.zarr, chunk 0\/0 \(axis 0 0–1, axis 1 0–2\)/);
+  assert.match(problem, /broken\.zarr, chunk 1\/0\/0 \(axis 0 1–1, axis 1 0–1, axis 2 0–2\)/);
   assert.match(problem, /element 4: int16 300 is out of range for uint8/);
+  await page.locator("#index input").fill("0");
+  await page.waitForSelector("body[data-state=shown]");
+  assert.ok(!(await page.locator("#problem").isVisible()));
+  assert.match(await page.locator("#readout").innerText(), /axis 0 = 0, axis 1 = 1, axis 2 = 1\s+value 5\s+code 5/);
 });
 
 test("a damaged file is named", async () => {
@@ -310,12 +344,19 @@ test("the stores that zarr-python wrote are read bit for bit in Chromium, and so
   let read = 0;
   for (const name of cases) {
     const found = await page.evaluate(async (url) => {
-      const [zarr, { typedArray }, { open, read }] = [await import("zarrita"), await import("zarr-recast"), await import("./read.js")];
+      const [zarr, { typedArray }, { open, read }] = [
+        await import("zarrita"),
+        await import("zarr-recast"),
+        await import("./read.js"),
+      ];
       try {
         const opened = await open(new URL(url, location).href);
         const { array, chain } = opened;
         const result = await zarr.get(array);
-        const plane = await read(opened, array.shape.slice(2).map(() => 0));
+        const plane = await read(
+          opened,
+          array.shape.slice(2).map(() => 0),
+        );
         const bits = (elements) => `${new Uint8Array(elements.buffer, elements.byteOffset, elements.byteLength)}`;
         const codesDecode = chain && bits(chain.decode(plane.codes)) === bits(plane.values);
         // A number where there are no axes.
@@ -342,16 +383,18 @@ test("the stores that zarr-python wrote are read bit for bit in Chromium, and so
   assert.equal(read, 60);
 });
 
-test("the module is compiled once, from the server's answer", async (t) => {
-  const times = await page.evaluate(async () => {
-    const source = new URL("../../wasm/pkg/zarr_recast.wasm", location);
+test("the module is fetched once, and compiled while it is fetched", async (t) => {
+  const { fetched, times } = await page.evaluate(async () => {
+    const fetched = performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/zarr_recast.wasm")).length;
     const times = [];
     for (let repeat = 0; repeat < 5; repeat++) {
       const before = performance.now();
-      await WebAssembly.compileStreaming(fetch(source));
+      // Refuses an answer of another media type than WebAssembly's.
+      await WebAssembly.compileStreaming(fetch("../../wasm/pkg/zarr_recast.wasm"));
       times.push(performance.now() - before);
     }
-    return times;
+    return { fetched, times };
   });
+  assert.equal(fetched, 1);
   t.diagnostic(`fetching and compiling the module: ${times.map((time) => `${time.toFixed(1)} ms`).join(", ")}`);
 });
