@@ -51,9 +51,9 @@ after(async () => {
 });
 
 /** The page, when it has shown its arrays or said why not. */
-async function show(query = {}, state = "shown") {
+async function show(query = {}, state = "shown", path = "/examples/browser/") {
   const page = await context.newPage();
-  await page.goto(`${address}/examples/browser/?${new URLSearchParams(query)}`);
+  await page.goto(`${address}${path}?${new URLSearchParams(query)}`);
   await page.waitForSelector("body:is([data-state=shown], [data-state=failed])");
   const problem = await page.locator("#problem").innerText();
   assert.equal(await page.evaluate(() => document.body.dataset.state), state, problem);
@@ -263,6 +263,13 @@ test("of more elements than a map has room for, those in the middle are read", a
   // The first of those shown, because all errors are 0.
   assert.match(await page.locator("#readout").innerText(), /element axis 0 = 0, axis 1 = 26\s+value 26\s/);
   assert.match(await page.locator("#details").innerText(), /the middle 3 × 2048 elements of 3 × 2100/);
+});
+
+test("without the package, the page says how to build it", async () => {
+  mkdirSync(`${root}/bare`);
+  symlinkSync(`${repository}examples`, `${root}/bare/examples`);
+  const page = await show({}, "failed", "/bare/examples/browser/");
+  assert.match(await page.locator("#problem").innerText(), /modules cannot be loaded[^]*bash wasm\/build\.sh/);
 });
 
 test("a URL without an array is told, with the command that makes one", async () => {
