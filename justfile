@@ -45,7 +45,7 @@ wasm:
 
 # The page of examples/browser in Chromium, with the package in wasm/pkg; see target/page/screenshot.png afterwards.
 page:
-    cargo build --profile test --workspace --bin recast
+    cargo build --profile test --workspace --bin recast --example rewrite
     node --test wasm/tests/page/page.test.js
 
 # The kernels' tests on i686 and on the big-endian s390x.

@@ -13,9 +13,9 @@ bash wasm/build.sh
 bash wasm/check.sh
 node wasm/benchmark.js
 
-# The page. .ci/run has built the command before, with its tests.
+# The page. The example brings the features of the tests' dependencies, so that nothing is compiled again after .ci/run's tests.
 command -v chromium > /dev/null || sh .ci/install.sh chromium
-cargo build --quiet --profile test --workspace --bin recast
+cargo build --quiet --profile test --workspace --bin recast --example rewrite
 RECAST="${CARGO_TARGET_DIR:-$PWD/target}/debug/recast" node --test wasm/tests/page/page.test.js
 
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}/wasm"
