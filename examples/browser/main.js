@@ -148,7 +148,7 @@ function draw(index, plane, other) {
   const [rows, columns] = plane.shape;
   const [first, second] = packed.array.shape.length < 2 ? [-1, 0] : [index.length, index.length + 1];
   const axis = (at, { start, stop }) => ({
-    name: packed.array.shape[at] === undefined ? "" : nameOfAxis(at),
+    name: packed.array.shape[at] === undefined ? "" : `${nameOfAxis(at)} (index)`,
     first: start,
     last: stop - 1,
   });
@@ -343,8 +343,9 @@ function point(row, column) {
   const { plane, other, found, units } = shown;
   const at = row * plane.shape[1] + column;
   const place = [...shown.index, plane.rows.start + row, plane.columns.start + column].slice(-packed.array.shape.length || 3);
+  const names = packed.array.dimensionNames;
   const parts = [
-    ["element", place.map((index, axis) => `${nameOfAxis(axis)} = ${index}`).join(", ")],
+    ["element", `[${place.join(", ")}]${names ? ` of ${names.join(" × ")}` : ""}`],
     ["value", `${digits(plane.values[at], plane.values)} ${units}`],
   ];
   if (plane.codes) parts.push(["code", digits(plane.codes[at], plane.codes)]);

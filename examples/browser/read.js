@@ -321,12 +321,12 @@ async function unreadableChunk(url, array, { parts }, error) {
     } catch (cause) {
       const covers = chunk.map((at, axis) => {
         const from = at * array.chunks[axis];
-        return `${array.dimensionNames?.[axis] ?? `axis ${axis}`} ${from}–${Math.min(from + array.chunks[axis], array.shape[axis]) - 1}`;
+        return `${from}–${Math.min(from + array.chunks[axis], array.shape[axis]) - 1} of ${array.dimensionNames?.[axis] ?? `axis ${axis}`}`;
       });
       const isElement = cause.cause instanceof RecastError && cause.cause.index !== undefined;
       return new Problem({
         title: "A chunk that cannot be decoded",
-        place: `${url}, chunk ${chunk.join("/")} (${covers.join(", ")})`,
+        place: `${url}, chunk ${chunk.join("/")} (indices ${covers.join(", ")})`,
         reason: reasons(cause).join(": "),
         advice: isElement
           ? "The codes do not fit the codecs: pack the array again, or mend its metadata."

@@ -198,7 +198,7 @@ test("pointing at an element, or moving to it with the keys, shows all its numbe
   const readout = async (name) => number(await page.locator(`#readout .${name}`).innerText());
   const check = async (row, column) => {
     const at = row * 180 + column;
-    assert.match(await page.locator("#readout .element").innerText(), new RegExp(`lat = ${row}, lon = ${column}$`));
+    assert.match(await page.locator("#readout .element").innerText(), new RegExp(`\\[${row}, ${column}\\] of lat × lon$`));
     assert.equal(Math.fround(await readout("value")), values[at]);
     assert.equal(await readout("code"), codes[at]);
     assert.equal(Math.fround(await readout("original")), original[at]);
@@ -221,7 +221,7 @@ test("sliders choose the index along the leading axes", async () => {
   const values = decoded(`${root}/deep_packed.zarr`);
   const check = async (first, second) => {
     const plane = (first * 4 + second) * 30;
-    assert.match(await page.locator("#readout .element").innerText(), new RegExp(`axis 0 = ${first}, axis 1 = ${second}, `));
+    assert.match(await page.locator("#readout .element").innerText(), new RegExp(`\\[${first}, ${second}, `));
     const largest = largestOf(errorsOf(values, elements).slice(plane, plane + 30));
     assert.equal(number(await page.locator("#largest").innerText()), Number(largest.toPrecision(4)));
   };
@@ -250,7 +250,7 @@ test("errors over the bound, and elements that are NaN on one side only, are tol
 test("arrays of one axis and of none are shown", async () => {
   write("line.zarr", { shape: [7], data_type: "int32", elements: Int32Array.of(5, 1, 2, 3, 4, 9, 7) });
   const line = await show({ packed: "/line.zarr", original: "" });
-  assert.match(await line.locator("#readout").innerText(), /element axis 0 = 3\s+value 3/);
+  assert.match(await line.locator("#readout").innerText(), /element \[3\]\s+value 3/);
   write("number.zarr", { shape: [], data_type: "float64", elements: Float64Array.of(0.1) });
   const one = await show({ packed: "/number.zarr", original: "/number.zarr" });
   assert.match(await one.locator("#readout").innerText(), /value 0\.1/);
@@ -261,7 +261,7 @@ test("of more elements than a map has room for, those in the middle are read", a
   write("wide.zarr", { shape: [3, 2100], data_type: "int32", elements });
   const page = await show({ packed: "/wide.zarr", original: "/wide.zarr" });
   // The first of those shown, because all errors are 0.
-  assert.match(await page.locator("#readout").innerText(), /element axis 0 = 0, axis 1 = 26\s+value 26\s/);
+  assert.match(await page.locator("#readout").innerText(), /element \[0, 26\]\s+value 26\s/);
   assert.match(await page.locator("#details").innerText(), /the middle 3 × 2048 elements of 3 × 2100/);
 });
 
@@ -331,12 +331,12 @@ test("a chunk that cannot be decoded is named, with the element and its value, a
   write("broken.zarr", { shape: [2, 2, 3], data_type: "uint8", chunks, codecs });
   const page = await show({ packed: "/broken.zarr", original: "", index: "1" }, "failed");
   const problem = await page.locator("#problem").innerText();
-  assert.match(problem, /broken\.zarr, chunk 1\/0\/0 \(axis 0 1–1, axis 1 0–1, axis 2 0–2\)/);
+  assert.match(problem, /broken\.zarr, chunk 1\/0\/0 \(indices 1–1 of axis 0, 0–1 of axis 1, 0–2 of axis 2\)/);
   assert.match(problem, /element 4: int16 300 is out of range for uint8/);
   await page.locator("#index input").fill("0");
   await page.waitForSelector("body[data-state=shown]");
   assert.ok(!(await page.locator("#problem").isVisible()));
-  assert.match(await page.locator("#readout").innerText(), /axis 0 = 0, axis 1 = 1, axis 2 = 1\s+value 5\s+code 5/);
+  assert.match(await page.locator("#readout").innerText(), /\[0, 1, 1\]\s+value 5\s+code 5/);
 });
 
 test("a damaged file is named", async () => {
@@ -344,7 +344,7 @@ test("a damaged file is named", async () => {
   truncateSync(`${root}/damaged.zarr/c/1/0`, 100);
   const page = await show({ packed: "/damaged.zarr" }, "failed");
   const problem = await page.locator("#problem").innerText();
-  assert.match(problem, /damaged\.zarr, chunk 1\/0 \(lat 45–89, lon 0–89\)[^]*may be damaged/);
+  assert.match(problem, /damaged\.zarr, chunk 1\/0 \(indices 45–89 of lat, 0–89 of lon\)[^]*may be damaged/);
 });
 
 test("the stores that zarr-python wrote are read bit for bit in Chromium, and so are their codes", async () => {
