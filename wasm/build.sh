@@ -2,7 +2,7 @@
 # Builds the npm package into wasm/pkg. Needs rustup, which adds the target, and npm.
 set -euo pipefail
 cd "$(dirname "$0")"
-rustup target add wasm32-unknown-unknown
+sh ../.ci/targets.sh wasm32-unknown-unknown
 npm install --no-package-lock --no-audit --no-fund --silent
 
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/../target}/wasm"
