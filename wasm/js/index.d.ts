@@ -7,7 +7,8 @@ export type DataType =
   | "float8_e5m2" | "float8_e5m2fnuz" | "float8_e8m0fnu"
   | "bfloat16" | "float16" | "float32" | "float64";
 
-/** Elements: types that JavaScript has no array for are bytes, or 16 bits in a `Uint16Array`. */
+/** Elements: types that JavaScript has no array for are bytes, or 16 bits in a `Uint16Array`. Elements of any type may also
+ * come as bytes: in a `Uint8Array`, a `DataView`, an `ArrayBuffer` or a `SharedArrayBuffer`. */
 export type TypedArray =
   | Int8Array | Int16Array | Int32Array | BigInt64Array
   | Uint8Array | Uint16Array | Uint32Array | BigUint64Array
@@ -32,6 +33,8 @@ export interface ChainOptions {
    * `true` by default.
    */
   exists?: boolean;
+  /** What a finite float is that scale or offset make too large: an error, by default, or infinite as IEEE 754 says. */
+  floatOverflow?: "strict" | "ieee";
 }
 
 /** How a code becomes a value: `code / scale + offset`, but for the codes of `map`. */
@@ -92,15 +95,16 @@ export class Chain {
   /** A new array of decoded elements.
    *
    * @throws {RecastError} the first element that cannot be decoded, with its index and value. */
-  decode(encoded: ArrayBufferView | ArrayBuffer): TypedArray;
-  /** Decodes into an array of as many elements, and returns it; what it holds after an error is not specified. */
-  decodeInto<T extends TypedArray>(encoded: ArrayBufferView | ArrayBuffer, decoded: T): T;
+  decode(encoded: ArrayBufferView | ArrayBufferLike): TypedArray;
+  /** Decodes into an array of as many elements, and returns it; what it holds after an error is not specified. Both may be
+   * parts of one buffer. */
+  decodeInto<T extends TypedArray>(encoded: ArrayBufferView | ArrayBufferLike, decoded: T): T;
   /** A new array of encoded elements.
    *
    * @throws {RecastError} the first element that cannot be encoded, with its index and value. */
-  encode(decoded: ArrayBufferView | ArrayBuffer): TypedArray;
+  encode(decoded: ArrayBufferView | ArrayBufferLike): TypedArray;
   /** Encoded elements as bytes, in the byte order of the options. */
-  encodeToBytes(decoded: ArrayBufferView | ArrayBuffer): Uint8Array;
+  encodeToBytes(decoded: ArrayBufferView | ArrayBufferLike): Uint8Array;
   /** Frees the memory of the chain at once; without it, that happens when the chain is collected. */
   free(): void;
 }
@@ -114,6 +118,8 @@ export interface Registry {
 /**
  * Puts the codecs into zarrita's registry. Neighbouring codecs run in one pass, together with `bytes` behind them.
  *
+ * @throws {RecastError} a registry that has no `bytes`, so is not zarrita's.
+ *
  * @example
  * import * as zarr from "zarrita";
  * import { exact, register } from "zarr-recast";
@@ -124,6 +130,11 @@ export function register(registry: Registry): Promise<void>;
 
 /**
  * The store, whose array metadata reach zarrita without loss: integers of 64 bits, fill values written as bits, and codecs
- * in front of shards.
+ * in front of shards; also those that a group holds of its arrays.
+ *
+ * With `reuse: true`, chunks are decoded into memory that chunks before were in. zarrita's `get` has copied those by then. The
+ * `data` of `array.getChunk` must be copied before the next `await`, and such arrays are not written.
+ *
+ * @throws {RecastError} a store that `withConsolidatedMetadata` returned: `withConsolidatedMetadata(exact(store))` is read.
  */
-export function exact<Store extends object>(store: Store): Store;
+export function exact<Store extends object>(store: Store, options?: { reuse?: boolean }): Store;

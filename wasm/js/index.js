@@ -91,16 +91,33 @@ const takenText = () => new TextDecoder().decode(taken());
 
 /** Calls a function of the module that returns −1 when it fails. */
 function call(name, ...args) {
-  if (wasm === undefined) throw new RecastError({ message: `call \`await init()\` first` });
   const result = wasm[name](...args);
   if (result < 0) throw new RecastError(JSON.parse(takenText()));
   return result;
 }
 
-function bytesOf(/** @type {ArrayBufferView | ArrayBuffer} */ data) {
-  return ArrayBuffer.isView(data)
-    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-    : new Uint8Array(data);
+const bytesOf = (/** @type {ArrayBufferView} */ view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+
+/** The name of a built-in class, whatever page or worker an object comes from. */
+const kindOf = (object) => Object.prototype.toString.call(object).slice("[object ".length, -1);
+
+/** Buffers and bytes, which hold elements of any type. */
+const RAW = ["ArrayBuffer", "SharedArrayBuffer", "DataView", "Uint8Array"];
+
+/** The bytes of elements of a type. */
+function elementBytes(elements, /** @type {DataType} */ dataType) {
+  const kind = kindOf(elements);
+  const array = typedArray(dataType);
+  const holdsBits = dataType === "float16" && kind === "Uint16Array";
+  if (!RAW.includes(kind) && kind !== array.name && !holdsBits) {
+    throw new RecastError({ message: `elements of ${dataType} come as ${array.name} or bytes, not as ${kind}` });
+  }
+  const bytes = ArrayBuffer.isView(elements) ? bytesOf(elements) : new Uint8Array(elements);
+  if (bytes.length % array.BYTES_PER_ELEMENT !== 0) {
+    const size = array.BYTES_PER_ELEMENT;
+    throw new RecastError({ message: `${bytes.length} bytes are no whole number of ${dataType}, which has ${size} bytes` });
+  }
+  return bytes;
 }
 
 /** JSON of what array metadata hold: also of BigInt, and of floats as Zarr writes them. */
@@ -113,11 +130,24 @@ function json(value) {
     const members = Object.entries(value).filter(([, member]) => member !== undefined);
     return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${json(member)}`)}}`;
   }
-  return JSON.stringify(value);
+  return JSON.stringify(value) ?? "null";
+}
+
+/** Text that is JSON, as it is. */
+function checked(/** @type {string} */ text) {
+  try {
+    JSON.parse(text);
+  } catch (cause) {
+    throw new RecastError({ message: `metadata: ${cause.message}` });
+  }
+  return text;
 }
 
 /** In JSON: whether elements are big-endian. Codecs of Zarr v2 say it themselves. */
 const BIG = { little: false, big: true, codec: null };
+
+/** Elements that pass through the module at once: few enough to stay in the processor's caches on their way. */
+const BLOCK = 1 << 15;
 
 const freed = new FinalizationRegistry((handle) => wasm.unbind(handle));
 
@@ -132,10 +162,15 @@ export class Chain {
     return new Chain(metadata, options);
   }
 
-  constructor(metadata, { endian = "little", exists = true } = {}) {
+  constructor(metadata, { endian = "little", exists = true, floatOverflow = "strict" } = {}) {
+    if (!Object.hasOwn(BIG, endian)) throw new RecastError({ message: `endian is "little" or "big", not ${json(endian)}` });
+    if (!["strict", "ieee"].includes(floatOverflow)) {
+      throw new RecastError({ message: `floatOverflow is "strict" or "ieee", not ${json(floatOverflow)}` });
+    }
     if (wasm === undefined) throw new RecastError({ message: "call `await init()` first, or use Chain.create" });
-    const members = typeof metadata === "string" ? metadata : json(metadata);
-    const bytes = text.encode(`{"metadata":${members},"big_endian":${BIG[endian]},"exists":${exists}}`);
+    const members = typeof metadata === "string" ? checked(metadata) : json(metadata);
+    const options = `"big_endian":${BIG[endian]},"exists":${Boolean(exists)},"float_overflow":"${floatOverflow}"`;
+    const bytes = text.encode(`{"metadata":${members},${options}}`);
     give(bytes);
     this.#handle = call("bind", bytes.length);
     this.#description = JSON.parse(takenText());
@@ -172,31 +207,35 @@ export class Chain {
 
   /** A new typed array of decoded elements. */
   decode(encoded) {
-    return copied(this.#run("decode", encoded), typedArray(this.decodedType));
+    const bytes = elementBytes(encoded, this.encodedType);
+    return this.#run("decode", bytes, new (typedArray(this.decodedType))(bytes.length / this.encodedSize));
   }
 
   /** Decodes into a typed array of as many elements; returns it. */
   decodeInto(encoded, decoded) {
     const expected = typedArray(this.decodedType);
-    if (!(decoded instanceof expected)) {
+    if (kindOf(decoded) !== expected.name) {
       throw new RecastError({ message: `elements of ${this.decodedType} belong into ${expected.name}` });
     }
-    const elements = bytesOf(encoded).byteLength / this.encodedSize;
+    const bytes = elementBytes(encoded, this.encodedType);
+    const elements = bytes.length / this.encodedSize;
     if (decoded.length !== elements) {
       throw new RecastError({ message: `${elements} elements do not fill a place for ${decoded.length}` });
     }
-    bytesOf(decoded).set(this.#run("decode", encoded));
-    return decoded;
+    // Blocks would overwrite codes that are yet to be read.
+    return this.#run("decode", bytes.buffer === decoded.buffer ? bytes.slice() : bytes, decoded);
   }
 
   /** A new typed array of encoded elements. */
   encode(decoded) {
-    return copied(this.#run("encode", decoded), typedArray(this.encodedType));
+    const bytes = elementBytes(decoded, this.decodedType);
+    const elements = bytes.length / typedArray(this.decodedType).BYTES_PER_ELEMENT;
+    return this.#run("encode", bytes, new (typedArray(this.encodedType))(elements));
   }
 
   /** Encoded elements as bytes. */
   encodeToBytes(decoded) {
-    return this.#run("encode", decoded).slice();
+    return bytesOf(this.encode(decoded));
   }
 
   /** Frees what the module holds for the chain, which must not be used again. */
@@ -206,19 +245,18 @@ export class Chain {
     this.#handle = undefined;
   }
 
-  #run(direction, elements) {
+  #run(direction, source, target) {
     if (this.#handle === undefined) throw new RecastError({ message: "this chain is freed" });
-    const bytes = bytesOf(elements);
-    give(bytes);
-    call(direction, this.#handle, bytes.byteLength);
-    return taken();
+    const to = bytesOf(target);
+    const [from, into] = [source.length, to.length].map((bytes) => bytes / target.length);
+    for (let first = 0; first < target.length; first += BLOCK) {
+      const block = source.subarray(first * from, (first + BLOCK) * from);
+      give(block);
+      call(direction, this.#handle, block.length, first);
+      to.set(taken(), first * into);
+    }
+    return target;
   }
-}
-
-function copied(bytes, Type) {
-  const elements = new Type(bytes.byteLength / Type.BYTES_PER_ELEMENT);
-  bytesOf(elements).set(bytes);
-  return elements;
 }
 
 // --- zarrita ---
@@ -231,7 +269,7 @@ const OURS = ["scale_offset", "cast_value", "numcodecs.fixedscaleoffset", "numco
 /** Member of metadata: the run of neighbouring codecs that the codecs before have begun. */
 const RUN = Symbol("zarr-recast run");
 
-/** Member of a configuration that `exact` has written: the texts of codec and fill value. */
+/** Member of a configuration that `exact` has written: the texts of codec and fill value, and the store's `reuse`. */
 const EXACT = "zarr-recast";
 
 /** Registries that have the codecs: once more changes nothing. */
@@ -241,9 +279,11 @@ const registered = new WeakSet();
  * Puts the codecs into zarrita's registry, and a `bytes` that decodes them in one pass.
  */
 export async function register(registry) {
+  const load = registry?.get?.("bytes");
+  if (!load) throw new RecastError({ message: "this is not zarrita's registry, which has bytes: `register(zarr.registry)`" });
   await init();
+  const theirs = await load();
   if (registered.has(registry)) return;
-  const theirs = await registry.get("bytes")();
   registered.add(registry);
   for (const name of OURS) {
     registry.set(name, () => ({ fromConfig: (configuration, meta) => codec(name, configuration, meta) }));
@@ -266,6 +306,8 @@ function codec(name, configuration, meta) {
   const run = before?.codecs
     ? { ...before, index, endian, codecs: [...before.codecs, itself] }
     : { index, endian, codecs: [itself], dataType: meta.dataType, fill: before ? undefined : fillOf(exact, meta, index) };
+  // Other codecs in front would read the chunk before `get` copies it.
+  run.reuse = exact?.reuse && meta.codecs.slice(0, index + 1).every(({ name }) => OURS.includes(name));
   // All codecs work on each element alone, so a transposition between them changes nothing.
   const next = meta.codecs.slice(index + 1).find(({ name }) => name !== "transpose")?.name;
   if (next === "bytes" || OURS.includes(next)) {
@@ -277,11 +319,11 @@ function codec(name, configuration, meta) {
     };
   }
   const chain = bound(run);
-  const converted = (direction) => ({ data, shape, stride }) => ({ data: chain[direction](data), shape, stride });
+  const chunks = new Chunks(chain, meta.shape, run.reuse);
   return {
     kind: "array_to_array",
-    encode: converted("encode"),
-    decode: converted("decode"),
+    encode: ({ data, shape, stride }) => ({ data: chunks.encode(data), shape, stride }),
+    decode: ({ data, shape, stride }) => chunks.decode(data, shape, stride),
     getEncodedMeta: (meta) => ({ ...meta, dataType: chain.encodedType, fillValue: null, [RUN]: { index } }),
   };
 }
@@ -316,14 +358,59 @@ function bound({ codecs, dataType, fill, endian }, endianOfBytes = "little") {
   return new Chain(`{"data_type":${json(dataType)},${fillValue}"codecs":[${codecs}]}`, { endian: endian ?? endianOfBytes });
 }
 
+/** Bytes of chunks that an array keeps for those to come. */
+const KEPT = 1 << 26;
+
+/** The chunks of an array, each in new memory; or in that of chunks before, which zarrita has copied by then. */
+class Chunks {
+  #chain;
+  #elements;
+  #reuse;
+  #free = [];
+
+  constructor(chain, shape, reuse) {
+    this.#chain = chain;
+    this.#elements = shape.reduce((product, n) => product * n, 1);
+    this.#reuse = reuse;
+  }
+
+  encode(data) {
+    if (this.#reuse) {
+      throw new RecastError({ message: "an array of exact(store, { reuse: true }) is not written; leave reuse out" });
+    }
+    return this.#chain.encode(data);
+  }
+
+  decode(bytes, shape, stride) {
+    if (!this.#reuse) return { data: this.#chain.decode(bytes), shape, stride };
+    const place = this.#free.pop() ?? new (typedArray(this.#chain.decodedType))(this.#elements);
+    const decoded = this.#chain.decodeInto(bytes, place);
+    let read = false;
+    const giveBack = () => {
+      if ((this.#free.length + 1) * decoded.byteLength <= KEPT) this.#free.push(decoded);
+    };
+    return {
+      // `get` copies as soon as it has this, before any promise goes on.
+      get data() {
+        if (!read) queueMicrotask(giveBack);
+        read = true;
+        return decoded;
+      },
+      shape,
+      stride,
+    };
+  }
+}
+
 /** The codec `bytes` behind a run: stored bytes to the elements in front of the run, and back. */
-function bytesOfRun(run, configuration, { shape }) {
+function bytesOfRun(run, configuration, { shape, codecs }) {
   const chain = bound(run, configuration?.endian);
+  const chunks = new Chunks(chain, shape, run.reuse && codecs[run.index + 1].name === "bytes");
   const stride = shape.map((_, axis) => shape.slice(axis + 1).reduce((product, n) => product * n, 1));
   const elements = shape.reduce((product, n) => product * n, 1);
   return {
     kind: "array_to_bytes",
-    encode: ({ data }) => chain.encodeToBytes(data),
+    encode: ({ data }) => bytesOf(chunks.encode(data)),
     decode(bytes) {
       if (bytes.byteLength !== elements * chain.encodedSize) {
         throw new RecastError({
@@ -332,7 +419,7 @@ function bytesOfRun(run, configuration, { shape }) {
           }`,
         });
       }
-      return { data: chain.decode(bytes), shape, stride };
+      return chunks.decode(bytes, shape, stride);
     },
     computeEncodedSize: (size) => size,
   };
@@ -340,22 +427,32 @@ function bytesOfRun(run, configuration, { shape }) {
 
 /**
  * A store whose array metadata reach zarrita without loss: numbers of 64 bits, fill values written as bits, codecs in front of
- * shards, shards whose index is at the start, and filters of Zarr v2. Everything else is the store's.
+ * shards, shards whose index is at the start, and filters of Zarr v2. Everything else is the store's. With `reuse`, chunks are
+ * decoded into memory of chunks before, so that nothing but zarrita's `get` may read them.
  */
-export function exact(store) {
+export function exact(store, { reuse = false } = {}) {
+  if ("contents" in store) {
+    throw new RecastError({
+      message: "this store has parsed the metadata, and JavaScript rounds numbers: withConsolidatedMetadata(exact(store))",
+    });
+  }
   /** Folders of arrays whose shards begin with the index, which zarrita reads at the end. @type {Set<string>} */
   const indexFirst = new Set();
+  /** Metadata of an array, or of a group with those of its arrays. */
+  const note = (folder, { codecs = [], consolidated_metadata }) => {
+    const shards = codecs.find(({ name }) => name === "sharding_indexed");
+    if (shards?.configuration.index_location === "start") indexFirst.add(folder);
+    for (const [path, array] of Object.entries(consolidated_metadata?.metadata ?? {})) note(`${folder}${path.replace(/^\//, "")}/`, array);
+  };
   const own = {
     async get(key, options) {
       const bytes = await store.get(key, options);
-      const [document] = key.match(/(?<=\/)(zarr\.json|\.zarray)$/) ?? [];
+      const [document] = key.match(/(?<=\/)(zarr\.json|\.zarray|\.zmetadata)$/) ?? [];
       if (bytes === undefined || document === undefined) return bytes;
       await init();
       give(bytes);
-      call("exact", bytes.byteLength);
-      const { codecs = [] } = JSON.parse(takenText());
-      const shards = codecs.find(({ name }) => name === "sharding_indexed");
-      if (shards?.configuration.index_location === "start") indexFirst.add(key.slice(0, -document.length));
+      call("exact", bytes.byteLength, reuse);
+      note(key.slice(0, -document.length), JSON.parse(takenText()));
       return taken().slice();
     },
     getRange(key, range, options) {

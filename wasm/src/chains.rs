@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use zarr_recast::data_type::ByteOrder;
 use zarr_recast::{
-    BindOptions, Chain, Codec, ElementType, FillCheck, Pairs, Reason, RunError, Scalar, advice,
-    data_type, fill_value,
+    BindOptions, Chain, Codec, ElementType, FillCheck, FloatOverflow, Pairs, Reason, RunError,
+    Scalar, advice, data_type, fill_value,
 };
 
 use crate::metadata;
@@ -22,6 +22,7 @@ pub(crate) struct Chains {
 
 /// Members of an array's metadata, as they are written there; others are ignored.
 #[derive(Deserialize)]
+#[serde(expecting = "an object with data_type and codecs")]
 struct Metadata<'a> {
     #[serde(borrow)]
     data_type: &'a RawValue,
@@ -40,28 +41,45 @@ fn present<'de, D: Deserializer<'de>>(json: D) -> Result<Option<&'de RawValue>, 
 #[serde(deny_unknown_fields)]
 struct Request<'a> {
     #[serde(borrow)]
-    metadata: Metadata<'a>,
+    metadata: &'a RawValue,
     /// Whether encoded elements have big-endian bytes; `null` where codecs of Zarr v2 say it.
     big_endian: Option<bool>,
     /// Whether the array exists already: a fill value that does not survive is then no error.
     exists: bool,
+    float_overflow: Overflow,
+}
+
+/// As `FloatOverflow`.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Overflow {
+    Strict,
+    Ieee,
 }
 
 impl Request<'_> {
     fn bind(&self) -> Result<(Chain, Value), String> {
+        let metadata: Metadata<'_> = serde_json::from_str(self.metadata.get())
+            .map_err(|error| format!("metadata: {error}"))?;
         let data_type =
-            data_type::parse(self.metadata.data_type.get()).map_err(|error| error.to_string())?;
-        let fill_value = self
-            .metadata
+            data_type::parse(metadata.data_type.get()).map_err(|error| error.to_string())?;
+        let fill_value = metadata
             .fill_value
             .map(|text| fill_value::from_json_str(data_type, text.get()))
             .transpose()
             .map_err(|error| error.to_string())?;
         let codecs =
-            Codec::list_from_json(self.metadata.codecs.get()).map_err(|error| error.to_string())?;
+            Codec::list_from_json(metadata.codecs.get()).map_err(|error| error.to_string())?;
         let check = if self.exists { FillCheck::Report } else { FillCheck::Enforce };
+        let overflow = match self.float_overflow {
+            Overflow::Strict => FloatOverflow::Strict,
+            Overflow::Ieee => FloatOverflow::Ieee,
+        };
         let bind = |big_endian| {
-            let options = BindOptions::default().fill_check(check).swap_encoded_bytes(big_endian);
+            let options = BindOptions::default()
+                .fill_check(check)
+                .float_overflow(overflow)
+                .swap_encoded_bytes(big_endian);
             Chain::bind(data_type, fill_value, &codecs, &options).map_err(|error| error.to_string())
         };
         let mut chain = bind(self.big_endian.unwrap_or_default())?;
@@ -129,22 +147,26 @@ fn message(text: impl Into<String>) -> Value {
     json!({ "message": text.into() })
 }
 
-fn failure(error: &RunError) -> Value {
+/// The error of a block, whose first element is the chunk's element `first`.
+fn failure(error: RunError, first: usize) -> Value {
     match error {
-        RunError::Element(element) => json!({
-            "message": format!("{error}: {}", advice(element)),
-            "index": element.index,
-            "value": element.input.to_string(),
-            "reason": match element.reason {
-                Reason::Nan => Some("nan"),
-                Reason::Infinite => Some("infinite"),
-                Reason::OutOfRange => Some("out-of-range"),
-                Reason::Overflow => Some("overflow"),
-                Reason::InexactDivision => Some("inexact-division"),
-                _ => None, // it may grow
-            },
-        }),
-        _ => message(error.to_string()),
+        RunError::Element(mut element) => {
+            element.index += first;
+            json!({
+                "message": format!("{element:#}; {}", advice(&element)),
+                "index": element.index,
+                "value": element.input.to_string(),
+                "reason": match element.reason {
+                    Reason::Nan => Some("nan"),
+                    Reason::Infinite => Some("infinite"),
+                    Reason::OutOfRange => Some("out-of-range"),
+                    Reason::Overflow => Some("overflow"),
+                    Reason::InexactDivision => Some("inexact-division"),
+                    _ => None, // it may grow
+                },
+            })
+        }
+        error => message(error.to_string()),
     }
 }
 
@@ -154,7 +176,7 @@ fn grow(buffer: &mut Vec<u8>, length: usize) -> Result<(), Value> {
         buffer.clear();
         buffer
             .try_reserve_exact(length)
-            .map_err(|_| message(format!("no memory for a chunk of {length} bytes")))?;
+            .map_err(|_| message(format!("no memory for {length} bytes")))?;
         buffer.resize(length, 0);
     }
     Ok(())
@@ -200,8 +222,8 @@ impl Chains {
         }
     }
 
-    pub(crate) fn run(&mut self, handle: usize, length: usize, encodes: bool) -> i32 {
-        match self.try_run(handle, length, encodes) {
+    pub(crate) fn run(&mut self, handle: usize, length: usize, first: usize, encodes: bool) -> i32 {
+        match self.try_run(handle, length, first, encodes) {
             Ok(length) => {
                 self.output_length = length;
                 0
@@ -210,11 +232,11 @@ impl Chains {
         }
     }
 
-    pub(crate) fn exact(&mut self, length: usize) -> i32 {
+    pub(crate) fn exact(&mut self, length: usize, reuse: bool) -> i32 {
         let result = self
             .request(length)
             .and_then(|text| std::str::from_utf8(text).map_err(|error| message(error.to_string())))
-            .and_then(|text| metadata::exact(text).map_err(message));
+            .and_then(|text| metadata::exact(text, reuse).map_err(message));
         match result {
             Ok(text) => {
                 self.say(&text);
@@ -224,7 +246,13 @@ impl Chains {
         }
     }
 
-    fn try_run(&mut self, handle: usize, length: usize, encodes: bool) -> Result<usize, Value> {
+    fn try_run(
+        &mut self,
+        handle: usize,
+        length: usize,
+        first: usize,
+        encodes: bool,
+    ) -> Result<usize, Value> {
         let Some(Some(chain)) = self.bound.get(handle) else {
             return Err(message("this chain is freed"));
         };
@@ -233,7 +261,7 @@ impl Chains {
             self.input.get(..length).ok_or_else(|| message("more bytes than were reserved"))?;
         let needed = length / plan.source().size() * plan.target().size();
         grow(&mut self.output, needed)?;
-        plan.run(input, &mut self.output[..needed]).map_err(|error| failure(&error))?;
+        plan.run(input, &mut self.output[..needed]).map_err(|error| failure(error, first))?;
         Ok(needed)
     }
 

@@ -47,20 +47,20 @@ extern "C" fn unbind(handle: usize) {
     with(|chains| chains.unbind(handle));
 }
 
-/// Encodes this many bytes of the input.
+/// Encodes this many bytes of the input: a block of a chunk, whose first element is the chunk's element `first`.
 #[unsafe(no_mangle)]
-extern "C" fn encode(handle: usize, length: usize) -> i32 {
-    with(|chains| chains.run(handle, length, true))
+extern "C" fn encode(handle: usize, length: usize, first: usize) -> i32 {
+    with(|chains| chains.run(handle, length, first, true))
 }
 
-/// Decodes this many bytes of the input.
+/// Decodes this many bytes of the input: a block of a chunk, whose first element is the chunk's element `first`.
 #[unsafe(no_mangle)]
-extern "C" fn decode(handle: usize, length: usize) -> i32 {
-    with(|chains| chains.run(handle, length, false))
+extern "C" fn decode(handle: usize, length: usize, first: usize) -> i32 {
+    with(|chains| chains.run(handle, length, first, false))
 }
 
 /// Rewrites array metadata of this many bytes in the input for zarrita; see `metadata.rs`.
 #[unsafe(no_mangle)]
-extern "C" fn exact(length: usize) -> i32 {
-    with(|chains| chains.exact(length))
+extern "C" fn exact(length: usize, reuse: bool) -> i32 {
+    with(|chains| chains.exact(length, reuse))
 }

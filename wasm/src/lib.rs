@@ -2,7 +2,7 @@
 //!
 //! JavaScript writes what a function reads into the *input*, at the address that `reserve` returns, and reads what it
 //! gives from the *output*, at `output_address`, of `output_length` bytes. Both buffers stay, and grow to the longest
-//! chunk. A function that fails returns −1, and the output then says why, in JSON. `js/index.js` is the only caller.
+//! block or text. A function that fails returns −1, and the output then says why, in JSON. `js/index.js` is the only caller.
 
 #![cfg(target_arch = "wasm32")]
 #![deny(unsafe_code)]

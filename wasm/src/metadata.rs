@@ -1,8 +1,9 @@
 //! Array metadata as zarrita reads them without loss.
 //!
 //! JSON in JavaScript rounds numbers to doubles, so each of our codecs gets a configuration of strings: its own text and that of
-//! the fill value. zarrita skips codecs in front of `sharding_indexed`: ours move into the shards, where they give the same
-//! elements and bytes. Our filters of Zarr v2 keep the byte order that they name. Everything else stays as it is.
+//! the fill value; and whether the store's chunks share memory. zarrita skips codecs in front of `sharding_indexed`: ours move into the shards, where they give the same
+//! elements and bytes. Our filters of Zarr v2 keep the byte order that they name. Everything else stays as it is. The metadata
+//! that a group holds of its arrays, its consolidated metadata, are rewritten too.
 
 use std::collections::BTreeMap;
 
@@ -33,21 +34,71 @@ fn read<'a, T: Deserialize<'a>>(text: &'a RawValue, what: &str) -> Result<T, Str
 }
 
 /// The metadata for zarrita; those of groups, and of data types without these codecs, as they are.
-pub(crate) fn exact(text: &str) -> Result<String, String> {
+pub(crate) fn exact(text: &str, reuse: bool) -> Result<String, String> {
     let mut members: Members = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if members.contains_key("zarr_consolidated_format") {
+        consolidated(&mut members, |key| key.ends_with(".zarray"), reuse)?;
+    } else if let Some(of_arrays) = members.get("consolidated_metadata")
+        && of_arrays.get() != "null"
+    {
+        let mut of_arrays: Members = read(of_arrays, "consolidated_metadata")?;
+        consolidated(&mut of_arrays, |_| true, reuse)?;
+        members.insert("consolidated_metadata".into(), raw(&of_arrays)?);
+    } else if members.contains_key("dtype") {
+        of_v2(&mut members, reuse)?;
+    } else {
+        of_v3(&mut members, reuse)?;
+    }
+    serde_json::to_string(&members).map_err(|error| error.to_string())
+}
+
+/// Leaves out what is refused: zarrita then reads the array's own metadata, which say why.
+fn consolidated(
+    members: &mut Members,
+    is_array: impl Fn(&str) -> bool,
+    reuse: bool,
+) -> Result<(), String> {
+    let Some(arrays) = members.get("metadata") else { return Ok(()) };
+    let mut arrays: Members = read(arrays, "metadata")?;
+    arrays.retain(|key, metadata| {
+        if !is_array(key) {
+            return true;
+        }
+        let rewritten =
+            exact(metadata.get(), reuse).ok().and_then(|text| RawValue::from_string(text).ok());
+        rewritten.map(|rewritten| *metadata = rewritten).is_some()
+    });
+    members.insert("metadata".into(), raw(&arrays)?);
+    Ok(())
+}
+
+fn of_v2(members: &mut Members, reuse: bool) -> Result<(), String> {
     if let Some(filters) = members.get("filters").filter(|filters| filters.get() != "null") {
         let filters = read::<Vec<Box<RawValue>>>(filters, "filters")?;
-        let filters = filters.into_iter().map(filter).collect::<Result<Vec<_>, _>>()?;
+        let filters =
+            filters.into_iter().map(|it| filter(it, reuse)).collect::<Result<Vec<_>, _>>()?;
         members.insert("filters".into(), raw(&filters)?);
-        return serde_json::to_string(&members).map_err(|error| error.to_string());
     }
+    let dtype = members.get("dtype").map_or("", |dtype| dtype.get());
+    if (dtype.ends_with("i8\"") || dtype.ends_with("u8\""))
+        && let Some(fill) = members.get("fill_value")
+        && fill.get().parse::<i128>().is_ok()
+    {
+        // BigInt reads a string.
+        let fill = raw(&fill.get())?;
+        members.insert("fill_value".into(), fill);
+    }
+    Ok(())
+}
+
+fn of_v3(members: &mut Members, reuse: bool) -> Result<(), String> {
     let (Some(data_type), Some(fill), Some(codecs)) =
         (members.get("data_type"), members.get("fill_value"), members.get("codecs"))
     else {
-        return Ok(text.into());
+        return Ok(());
     };
-    let Ok(element) = data_type::parse(data_type.get()) else { return Ok(text.into()) };
-    let codecs = for_zarrita(read(codecs, "codecs")?, fill)?;
+    let Ok(element) = data_type::parse(data_type.get()) else { return Ok(()) };
+    let codecs = for_zarrita(read(codecs, "codecs")?, fill, reuse)?;
     let fill = match fill.get() {
         "null" => None,
         text => Some(fill_for_zarrita(
@@ -59,11 +110,11 @@ pub(crate) fn exact(text: &str) -> Result<String, String> {
     if let Some(fill) = fill {
         members.insert("fill_value".into(), fill);
     }
-    serde_json::to_string(&members).map_err(|error| error.to_string())
+    Ok(())
 }
 
 /// A filter of Zarr v2: zarrita makes `numcodecs.zarr-recast` of ours, and leaves it alone.
-fn filter(filter: Box<RawValue>) -> Result<Box<RawValue>, String> {
+fn filter(filter: Box<RawValue>, reuse: bool) -> Result<Box<RawValue>, String> {
     let mut configuration: Members = read(&filter, "filters")?;
     let Some(id) = configuration.remove("id") else { return Ok(filter) };
     let name = format!("numcodecs.{}", read::<String>(&id, "filters")?);
@@ -72,7 +123,7 @@ fn filter(filter: Box<RawValue>) -> Result<Box<RawValue>, String> {
     }
     let configuration = raw(&configuration)?;
     let codec = format!(r#"{{"name":"{name}","configuration":{configuration}}}"#);
-    raw(&json!({ "id": "zarr-recast", "zarr-recast": { "codec": codec } }))
+    raw(&json!({ "id": "zarr-recast", "zarr-recast": { "codec": codec, "reuse": reuse } }))
 }
 
 fn fill_for_zarrita(fill: Scalar, element: ElementType) -> Result<Box<RawValue>, String> {
@@ -90,6 +141,7 @@ fn fill_for_zarrita(fill: Scalar, element: ElementType) -> Result<Box<RawValue>,
 fn for_zarrita(
     mut codecs: Vec<Box<RawValue>>,
     fill: &RawValue,
+    reuse: bool,
 ) -> Result<Vec<Box<RawValue>>, String> {
     let names = codecs.iter().map(|codec| name(codec)).collect::<Result<Vec<_>, _>>()?;
     let ours = |name: &String| Codec::is_known(name);
@@ -97,7 +149,11 @@ fn for_zarrita(
         return codecs
             .into_iter()
             .zip(&names)
-            .map(|(codec, name)| if ours(name) { marked(&codec, name, fill) } else { Ok(codec) })
+            .map(
+                |(codec, name)| {
+                    if ours(name) { marked(&codec, name, fill, reuse) } else { Ok(codec) }
+                },
+            )
             .collect();
     };
     if let Some(other) = names[..shards].iter().find(|name| !ours(name)) {
@@ -112,14 +168,19 @@ fn for_zarrita(
         Some(codecs) => read(codecs, "sharding_indexed")?,
         None => Vec::new(),
     };
-    let inside = for_zarrita(outside.into_iter().chain(inside).collect(), fill)?;
+    let inside = for_zarrita(outside.into_iter().chain(inside).collect(), fill, reuse)?;
     configuration.insert("codecs".into(), raw(&inside)?);
     sharding.insert("configuration".into(), raw(&configuration)?);
     codecs[0] = raw(&sharding)?;
     Ok(codecs)
 }
 
-fn marked(codec: &RawValue, name: &str, fill: &RawValue) -> Result<Box<RawValue>, String> {
-    let texts = json!({ "codec": codec.get(), "fillValue": fill.get() });
+fn marked(
+    codec: &RawValue,
+    name: &str,
+    fill: &RawValue,
+    reuse: bool,
+) -> Result<Box<RawValue>, String> {
+    let texts = json!({ "codec": codec.get(), "fillValue": fill.get(), "reuse": reuse });
     raw(&json!({ "name": name, "configuration": { "zarr-recast": texts } }))
 }

@@ -77,6 +77,11 @@ test("metadata that are refused name the member", async () => {
   await assert.rejects(Chain.create({ data_type: "float32", codecs }), /^RecastError: codecs\[0\]\.configuration\.data_type/);
   await assert.rejects(Chain.create({ data_type: "float32", codecs: [{ name: "gzip" }] }), /gzip/);
   await assert.rejects(Chain.create({ data_type: "uint8", fill_value: 300, codecs: [] }), /^RecastError: fill_value/);
+  await assert.rejects(Chain.create({ data_type: "uint8" }), /^RecastError: metadata: missing field `codecs`/);
+  await assert.rejects(Chain.create(null), /^RecastError: metadata: .*null, expected an object with data_type and codecs/);
+  await assert.rejects(Chain.create("{"), /^RecastError: metadata: .*JSON/);
+  const method = { name: "cast_value", configuration: () => {} };
+  await assert.rejects(Chain.create({ data_type: "uint8", codecs: [method] }), /^RecastError: codecs\[0\]\.configuration/);
 });
 
 test("integers of 64 bits and their fill values keep every digit", async () => {
@@ -97,6 +102,68 @@ test("encoded elements may be big-endian", async () => {
   const chain = await Chain.create({ data_type: "float64", codecs }, { endian: "big" });
   assert.deepEqual(chain.encodeToBytes(Float64Array.of(258)), Uint8Array.of(1, 2));
   assert.deepEqual(chain.decode(Uint8Array.of(1, 2)), Float64Array.of(258));
+});
+
+test("a chunk of any length is converted as its elements are", async () => {
+  const chain = await Chain.create(TENTHS);
+  const table = chain.decode(Uint8Array.from({ length: 256 }, (_, code) => code));
+  for (const length of [1, 32_767, 32_768, 32_769, 100_003]) {
+    const codes = Uint8Array.from({ length }, (_, at) => (at * 40_503) >> 3);
+    const values = chain.decode(codes);
+    assert.deepEqual(values, Float32Array.from(codes, (code) => table[code]));
+    assert.deepEqual(chain.encode(values), codes);
+  }
+});
+
+test("the module's memory does not grow with the chunk", async () => {
+  const chain = await Chain.create(TENTHS);
+  chain.decode(new Uint8Array(100_000));
+  const before = memory.buffer.byteLength;
+  assert.equal(chain.decode(new Uint8Array(8 << 20)).length, 8 << 20);
+  assert.equal(memory.buffer.byteLength, before);
+});
+
+test("codes in the buffer that decodeInto fills are read before they are overwritten", async () => {
+  const chain = await Chain.create(TENTHS);
+  const codes = Uint8Array.from({ length: 100_000 }, (_, at) => at % 251);
+  const expected = chain.decode(codes);
+  const both = new ArrayBuffer(400_000);
+  const start = new Uint8Array(both, 0, codes.length);
+  start.set(codes);
+  assert.deepEqual(chain.decodeInto(start, new Float32Array(both)), expected);
+});
+
+test("elements come in their typed array, or as bytes", async () => {
+  const codecs = [{ name: "cast_value", configuration: { data_type: "int16" } }];
+  const chain = await Chain.create({ data_type: "float64", codecs });
+  const codes = Int16Array.of(0, 258, 3);
+  const shared = new SharedArrayBuffer(6);
+  new Int16Array(shared).set(codes);
+  for (const same of [codes, codes.buffer, shared, new DataView(codes.buffer), Buffer.from(codes.buffer)]) {
+    assert.deepEqual(chain.decode(same), Float64Array.of(0, 258, 3));
+  }
+  assert.deepEqual(chain.decode(codes.subarray(1, 2)), Float64Array.of(258));
+  for (const [other, kind] of [[[0, 258], "Array"], [Uint16Array.of(1), "Uint16Array"], [2, "Number"], [null, "Null"]]) {
+    assert.throws(() => chain.decode(other), new RegExp(`int16 come as Int16Array or bytes, not as ${kind}`));
+  }
+  assert.throws(() => chain.encode(Float32Array.of(1)), /float64 come as Float64Array or bytes, not as Float32Array/);
+  assert.throws(() => chain.decode(new Uint8Array(3)), /3 bytes are no whole number of int16, which has 2 bytes/);
+  structuredClone(codes.buffer, { transfer: [codes.buffer] });
+  assert.throws(() => chain.decode(codes), /detached/);
+});
+
+test("floats that overflow are an error, or infinite", async () => {
+  const metadata = { data_type: "float32", codecs: [{ name: "scale_offset", configuration: { scale: 10 } }] };
+  const strict = await Chain.create(metadata);
+  assert.throws(() => strict.encode(Float32Array.of(1e38)), (error) => error.reason === "overflow");
+  const ieee = await Chain.create(metadata, { floatOverflow: "ieee" });
+  assert.deepEqual(ieee.encode(Float32Array.of(1e38)), Float32Array.of(Number.POSITIVE_INFINITY));
+});
+
+test("options that are no option are refused", async () => {
+  await assert.rejects(Chain.create(TENTHS, { endian: "middle" }), /endian is "little" or "big", not "middle"/);
+  await assert.rejects(Chain.create(TENTHS, { endian: "toString" }), /not "toString"/);
+  await assert.rejects(Chain.create(TENTHS, { floatOverflow: "none" }), /floatOverflow is "strict" or "ieee", not "none"/);
 });
 
 test("no elements are none", async () => {

@@ -17,8 +17,8 @@ function unreadable(name) {
   return undefined;
 }
 
-const open = (name) =>
-  zarr.open(exact(new FileSystemStore(fileURLToPath(new URL(`${name}/array.zarr`, goldens)))), { kind: "array" });
+const open = (name, options) =>
+  zarr.open(exact(new FileSystemStore(fileURLToPath(new URL(`${name}/array.zarr`, goldens))), options), { kind: "array" });
 
 for (const name of cases) {
   const reason = unreadable(name);
@@ -28,12 +28,34 @@ for (const name of cases) {
   }
   test(`${name} is read bit for bit`, async () => {
     const expected = npy(new URL(`${name}/decoded.npy`, goldens));
-    const array = await open(name);
-    assert.deepEqual(array.shape, expected.shape);
-    const found = bytesInOrder(await zarr.get(array), typedArray(array.dtype));
-    assert.ok(found.equals(expected.bytes), "the elements differ");
+    for (const reuse of [false, true, true]) {
+      const array = await open(name, { reuse });
+      assert.deepEqual(array.shape, expected.shape);
+      const found = bytesInOrder(await zarr.get(array), typedArray(array.dtype));
+      assert.ok(found.equals(expected.bytes), "the elements differ");
+    }
   });
 }
+
+test("stores are read bit for bit by the metadata that a group around them holds", async () => {
+  const names = cases.filter((name) => !unreadable(name) && /"zarr_format": ?3/.test(metadata(name)));
+  const members = names.map((name) => `"${name}/array.zarr": ${metadata(name)}`);
+  const consolidated = `{"metadata": {${members}}}`;
+  const group = `{"zarr_format": 3, "node_type": "group", "attributes": {}, "consolidated_metadata": ${consolidated}}`;
+  const files = new FileSystemStore(fileURLToPath(goldens));
+  const get = (key) => {
+    assert.ok(key === "/zarr.json" || !key.endsWith("/zarr.json"), `${key} is read`);
+    return key === "/zarr.json" ? new TextEncoder().encode(group) : files.get(key);
+  };
+  const store = { get, getRange: (key, range) => files.getRange(key, range) };
+  const root = zarr.root(await zarr.withConsolidatedMetadata(exact(store), { format: "v3" }));
+  for (const name of names) {
+    const array = await zarr.open.v3(root.resolve(`${name}/array.zarr`), { kind: "array" });
+    const found = bytesInOrder(await zarr.get(array), typedArray(array.dtype));
+    assert.ok(found.equals(npy(new URL(`${name}/decoded.npy`, goldens)).bytes), name);
+  }
+  assert.ok(names.length > 20, `${names.length} stores`);
+});
 
 test("there are stores to read", () => {
   const read = cases.filter((name) => !unreadable(name));

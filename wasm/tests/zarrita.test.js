@@ -1,6 +1,9 @@
 // What the codecs do inside zarrita besides reading.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import Blosc from "numcodecs/blosc";
+import Zstd from "numcodecs/zstd";
 import * as zarr from "zarrita";
 import { RecastError, exact, register } from "../pkg/index.js";
 
@@ -82,6 +85,131 @@ test("registering again changes nothing", async () => {
   const before = zarr.registry.get("bytes");
   await register(zarr.registry);
   assert.equal(zarr.registry.get("bytes"), before);
+});
+
+test("a registry that is registered twice at once has the codecs once", async () => {
+  let loads = 0;
+  const registry = new Map([["bytes", async () => ({ fromConfig: () => `theirs ${++loads}` })]]);
+  await Promise.all([register(registry), register(registry)]);
+  const bytes = await registry.get("bytes")();
+  assert.equal(bytes.fromConfig({}, {}), "theirs 1");
+  assert.ok(registry.has("cast_value"));
+});
+
+/** An array whose chunk `n` is codes of n. */
+async function chunks(number, codecs) {
+  const store = new Map();
+  await create(store, codecs, { shape: [4 * number], chunkShape: [4] });
+  for (let at = 0; at < number; at++) store.set(`/c/${at}`, new Uint8Array(4).fill(at));
+  return await zarr.open(exact(store, { reuse: true }), { kind: "array" });
+}
+
+test("memory of chunks is used again, and get reads the same", async () => {
+  const array = await chunks(200, [...PACKED, { name: "bytes" }]);
+  const expected = Float32Array.from({ length: 800 }, (_, at) => Math.fround((at >> 2) / 10) + 5);
+  for (let repeat = 0; repeat < 3; repeat++) {
+    assert.deepEqual((await zarr.get(array)).data, expected);
+    assert.deepEqual((await zarr.get(array, [zarr.slice(2, 790, 3)])).data, expected.subarray(2, 790).filter((_, at) => at % 3 === 0));
+  }
+  const buffers = new Set();
+  for (let chunk = 0; chunk < 100; chunk++) buffers.add((await array.getChunk([chunk])).data.buffer);
+  assert.ok(buffers.size < 100, "each chunk has memory of its own");
+});
+
+test("chunks that are not read yet share no memory", async () => {
+  const array = await chunks(3, [...PACKED, { name: "bytes" }]);
+  const first = await array.getChunk([0]);
+  // Read twice, given back once.
+  assert.equal(first.data, first.data);
+  const [second, third] = await Promise.all([array.getChunk([1]), array.getChunk([2])]);
+  assert.notEqual(second.data.buffer, third.data.buffer);
+});
+
+test("an array whose chunks share memory is not written", async () => {
+  const array = await chunks(2, [...PACKED, { name: "bytes" }]);
+  await assert.rejects(zarr.set(array, null, 6), ({ cause }) => /reuse: true.*is not written/.test(cause.message));
+});
+
+test("a transposed chunk has memory of its own, for zarrita reads it before get does", async () => {
+  const transpose = { name: "transpose", configuration: { order: [0] } };
+  for (const codecs of [[transpose, ...PACKED], [PACKED[0], transpose, PACKED[1]], [...PACKED, transpose]]) {
+    const array = await chunks(50, [...codecs, { name: "bytes" }]);
+    const buffers = new Set();
+    for (let chunk = 0; chunk < 50; chunk++) buffers.add((await array.getChunk([chunk])).data.buffer);
+    assert.equal(buffers.size, 50);
+  }
+});
+
+test("what is no registry is refused", async () => {
+  for (const other of [undefined, {}, new Map()]) {
+    await assert.rejects(register(other), /^RecastError: this is not zarrita's registry/);
+  }
+});
+
+test("compressed chunks are read", async () => {
+  const codes = new Uint8Array(1000).map((_, at) => at % 250);
+  const compressors = {
+    gzip: [{ level: 1 }, gzipSync],
+    zstd: [{ level: 1, checksum: false }, (bytes) => new Zstd(1).encode(bytes)],
+    blosc: [
+      { cname: "lz4", clevel: 5, shuffle: "noshuffle", typesize: 1, blocksize: 0 },
+      (bytes) => new Blosc(5, "lz4", 0, 0).encode(bytes),
+    ],
+  };
+  for (const [name, [configuration, compress]] of Object.entries(compressors)) {
+    const store = new Map();
+    const codecs = [...PACKED, { name: "bytes" }, { name, configuration }];
+    const array = await create(store, codecs, { shape: [1000], chunkShape: [1000] });
+    store.set("/c/0", new Uint8Array(await compress(codes)));
+    assert.deepEqual((await zarr.get(array)).data, Float32Array.from(codes, (code) => Math.fround(code / 10) + 5), name);
+  }
+});
+
+const json = (text) => new TextEncoder().encode(text);
+
+// Numbers that JavaScript rounds, so JSON as text.
+const OFFSET = "9223372036854775809";
+const FILL = "18446744073709551615";
+const uint64 = (codecs) => `{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "uint64", "fill_value": ${FILL},
+  "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}}, "chunk_key_encoding": {"name": "default"},
+  "codecs": [${codecs}{"name": "scale_offset", "configuration": {"offset": ${OFFSET}}}, {"name": "bytes"}], "attributes": {}}`;
+const READ = BigUint64Array.of(9223372036854775810n, 9223372036854775814n, BigInt(FILL), BigInt(FILL));
+
+test("consolidated metadata are read without loss", async () => {
+  const transposed = uint64(`{"name": "transpose", "configuration": {"order": [0]}}, {"name": "sharding_indexed"}, `);
+  const group = `{"zarr_format": 3, "node_type": "group", "attributes": {"n": ${FILL}}, "consolidated_metadata":
+    {"kind": "inline", "must_understand": false, "metadata": {"a": ${uint64("")}, "b": ${transposed}}}}`;
+  const store = new Map([["/zarr.json", json(group)], ["/b/zarr.json", json(transposed)]]);
+  store.set("/a/c/0", new Uint8Array(BigUint64Array.of(1n, 5n).buffer));
+  const root = await zarr.open(await zarr.withConsolidatedMetadata(exact(store)), { kind: "group" });
+  const array = await zarr.open(root.resolve("a"), { kind: "array" });
+  assert.deepEqual((await zarr.get(array)).data, READ);
+  await assert.rejects(zarr.open(root.resolve("b"), { kind: "array" }), /zarrita skips transpose/);
+});
+
+test("metadata of Zarr v2, also consolidated, are read without loss", async () => {
+  const filter = `{"id": "fixedscaleoffset", "offset": 0, "scale": 1, "dtype": "<u8", "astype": "<u8"}`;
+  const array = `{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<u8", "fill_value": ${FILL}, "order": "C",
+    "compressor": null, "filters": [${filter}]}`;
+  const attributes = `{"filters": 5, "dtype": "<u8"}`;
+  const group = `{"zarr_consolidated_format": 1, "metadata":
+    {".zgroup": {"zarr_format": 2}, "a/.zarray": ${array}, "a/.zattrs": ${attributes}}}`;
+  const store = new Map([["/.zmetadata", json(group)], ["/.zgroup", json(`{"zarr_format": 2}`)]]);
+  store.set("/a/.zarray", json(array));
+  store.set("/a/.zattrs", json(attributes));
+  store.set("/a/0", new Uint8Array(BigUint64Array.of(1n, 5n).buffer));
+  for (const source of [exact(store), await zarr.withConsolidatedMetadata(exact(store), { format: "v2" })]) {
+    const array = await zarr.open.v2(zarr.root(source).resolve("a"), { kind: "array" });
+    assert.deepEqual(array.attrs, JSON.parse(attributes));
+    assert.deepEqual((await zarr.get(array)).data, BigUint64Array.of(1n, 5n, BigInt(FILL), BigInt(FILL)));
+  }
+});
+
+test("a store that has parsed consolidated metadata is refused", async () => {
+  const group = `{"zarr_format": 3, "node_type": "group", "consolidated_metadata": {"metadata": {}}}`;
+  const store = new Map([["/zarr.json", json(group)]]);
+  const parsed = await zarr.withConsolidatedMetadata(store);
+  assert.throws(() => exact(parsed), /^RecastError: .*withConsolidatedMetadata\(exact\(store\)\)/);
 });
 
 test("a transposition in front of shards, which zarrita skips, is refused", async () => {
