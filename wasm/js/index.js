@@ -133,6 +133,15 @@ function json(value) {
   return JSON.stringify(value) ?? "null";
 }
 
+function isJson(/** @type {Uint8Array} */ bytes) {
+  try {
+    JSON.parse(new TextDecoder().decode(bytes));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Text that is JSON, as it is. */
 function checked(/** @type {string} */ text) {
   try {
@@ -425,12 +434,16 @@ function bytesOfRun(run, configuration, { shape, codecs }) {
   };
 }
 
+/** Member of the stores that `exact` returns, and of zarrita's extensions of them. */
+const IS_EXACT = Symbol("zarr-recast exact");
+
 /**
  * A store whose array metadata reach zarrita without loss: numbers of 64 bits, fill values written as bits, codecs in front of
  * shards, shards whose index is at the start, and filters of Zarr v2. Everything else is the store's. With `reuse`, chunks are
  * decoded into memory of chunks before, so that nothing but zarrita's `get` may read them.
  */
 export function exact(store, { reuse = false } = {}) {
+  if (store[IS_EXACT]) return store;
   if ("contents" in store) {
     throw new RecastError({
       message: "this store has parsed the metadata, and JavaScript rounds numbers: withConsolidatedMetadata(exact(store))",
@@ -448,10 +461,16 @@ export function exact(store, { reuse = false } = {}) {
     async get(key, options) {
       const bytes = await store.get(key, options);
       const [document] = key.match(/(?<=\/)(zarr\.json|\.zarray|\.zmetadata)$/) ?? [];
-      if (bytes === undefined || document === undefined) return bytes;
+      // Some servers answer with a page where a file is missing; zarrita then looks for metadata of the other version.
+      if (bytes === undefined || document === undefined || !isJson(bytes)) return bytes;
       await init();
       give(bytes);
-      call("exact", bytes.byteLength, reuse);
+      try {
+        call("exact", bytes.byteLength, reuse);
+      } catch (error) {
+        error.message = `${key}: ${error.message}`;
+        throw error;
+      }
       note(key.slice(0, -document.length), JSON.parse(takenText()));
       return taken().slice();
     },
@@ -462,6 +481,7 @@ export function exact(store, { reuse = false } = {}) {
   };
   return new Proxy(store, {
     get(target, name) {
+      if (name === IS_EXACT) return true;
       const member = Reflect.get(target, name, target);
       if (typeof member !== "function") return member;
       return own[name] ?? member.bind(target);

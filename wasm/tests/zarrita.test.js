@@ -187,6 +187,29 @@ test("consolidated metadata are read without loss", async () => {
   await assert.rejects(zarr.open(root.resolve("b"), { kind: "array" }), /zarrita skips transpose/);
 });
 
+test("metadata that are refused are named", async () => {
+  const store = new Map([["/a/zarr.json", json(uint64("").replace(FILL, "-1"))]]);
+  const array = zarr.open(zarr.root(exact(store)).resolve("a"), { kind: "array" });
+  await assert.rejects(array, /^RecastError: \/a\/zarr\.json: fill_value: -1/);
+});
+
+test("from a server that answers with a page where a file is missing, Zarr v2 is read", async () => {
+  const array = `{"zarr_format": 2, "shape": [2], "chunks": [2], "dtype": "|u1", "fill_value": 0, "order": "C",
+    "compressor": null, "filters": null}`;
+  const files = new Map([["/.zarray", json(array)], ["/.zattrs", json("{}")], ["/0", Uint8Array.of(1, 2)]]);
+  const server = { get: async (key) => files.get(key) ?? json("<!doctype html>") };
+  const opened = await zarr.open(exact(server), { kind: "array" });
+  assert.deepEqual((await zarr.get(opened)).data, Uint8Array.of(1, 2));
+});
+
+test("a store is exact once, also behind zarrita's extensions", async () => {
+  const store = new Map([["/zarr.json", json(uint64(""))], ["/c/0", new Uint8Array(BigUint64Array.of(1n, 5n).buffer)]]);
+  const once = exact({ get: async (key) => store.get(key) });
+  assert.equal(exact(once), once);
+  const twice = exact(zarr.withByteCaching(once));
+  assert.deepEqual((await zarr.get(await zarr.open(twice, { kind: "array" }))).data, READ);
+});
+
 test("metadata of Zarr v2, also consolidated, are read without loss", async () => {
   const filter = `{"id": "fixedscaleoffset", "offset": 0, "scale": 1, "dtype": "<u8", "astype": "<u8"}`;
   const array = `{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<u8", "fill_value": ${FILL}, "order": "C",
