@@ -124,15 +124,12 @@ impl Case {
     pub(crate) fn name(&self) -> String {
         let Self { source, target, rounding, out_of_range, map, affine } = self;
         let range = out_of_range.name().unwrap_or("error");
-        let mut name = format!("{source}-{target}/{rounding}/{range}");
-        if !map.is_empty() {
-            name.push_str(&format!("/map{}", map.len()));
-        }
-        if *affine != Scaling::None {
-            name.push('/');
-            name.push_str(affine.name());
-        }
-        name
+        let map = if map.is_empty() { String::new() } else { format!("/map{}", map.len()) };
+        let affine = match affine {
+            Scaling::None => String::new(),
+            Scaling::Encode | Scaling::Decode => format!("/{}", affine.name()),
+        };
+        format!("{source}-{target}/{rounding}/{range}{map}{affine}")
     }
 
     pub(crate) fn class(&self) -> Class {
