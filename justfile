@@ -80,6 +80,7 @@ whole:
     RECAST_TEST_STRIDE=1 bash .ci/neon.sh
     RECAST_TEST_STRIDE=1 bash .ci/portable.sh
     RECAST_TEST_STRIDE=1 bash .ci/asan.sh
+    RECAST_TEST_STRIDE=1 bash .ci/python.sh
     cargo run --release --example soak -- --minutes 10
 
 # Everything that CI runs.

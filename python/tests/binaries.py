@@ -33,11 +33,16 @@ CODECS = {
 }  # fmt: skip
 
 
+def codecs_of(whose):
+    """A context in which zarr-python uses these codecs."""
+    zarr_recast.register()
+    return zarr.config.set({f"codecs.{name}": path for name, path in CODECS[whose].items()})
+
+
 @pytest.fixture(params=CODECS)
 def codecs(request):
     """Whose codecs zarr-python uses."""
-    zarr_recast.register()
-    with zarr.config.set({f"codecs.{name}": path for name, path in CODECS[request.param].items()}):
+    with codecs_of(request.param):
         yield request.param
 
 
