@@ -159,5 +159,12 @@ export RECAST_TEST_HTTP="http://127.0.0.1:$http_port"
 export RECAST_TEST_HTTPS="https://localhost:$https_port"
 export RECAST_TEST_CA="$scratch/ca.pem"
 export RECAST_TEST_S3="s3://bucket/some"
-# Not optimised: the feature changes most dependencies, and optimising them again does not pay for a few chunks.
-CARGO_PROFILE_DEV_DEBUG=false cargo test --profile dev -p zarr-recast-cli --features object-store --test urls
+# With the wheel's features, so that one build of the dependencies serves both scripts; our own two crates as in a debug build,
+# with its checks.
+debug=()
+for package in recast-pack zarr-recast-cli; do
+    for setting in opt-level=0 overflow-checks=true debug-assertions=true; do
+        debug+=(--config "profile.release.package.$package.$setting")
+    done
+done
+cargo test --release "${debug[@]}" -p zarr-recast-cli -p zarr-recast-python --features zarr-recast-cli/object-store --test urls
