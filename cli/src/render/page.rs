@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use askama::Template;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use recast_pack::Charts;
 use tempfile::NamedTempFile;
 
@@ -64,15 +64,7 @@ impl PagePlace {
 /// All figures of a page take at most this many bytes; a larger page would be slow to open and to send.
 const MOST_FIGURES: usize = 250_000;
 
-#[derive(Template)]
-#[template(path = "page.html")]
-struct Page<'a> {
-    title: &'a str,
-    command: String,
-    date: String,
-    sections: Vec<Section>,
-    version: &'static str,
-}
+const STYLE: &str = include_str!("page.css");
 
 /// A part of a page: a table, and figures below it.
 #[derive(Debug)]
@@ -97,6 +89,37 @@ impl Section {
     pub(crate) fn named(self, name: &str) -> Self {
         Self { name: Some(name.to_owned()), ..self }
     }
+
+    fn markup(&self) -> Markup {
+        html! {
+            section {
+                @if let Some(name) = &self.name { h2 { (name) } }
+                table {
+                    @for (label, lines) in &self.rows {
+                        tr {
+                            th scope="row" { (label) }
+                            td {
+                                @for (index, line) in lines.iter().enumerate() {
+                                    @if index > 0 { br; }
+                                    (line)
+                                }
+                            }
+                        }
+                    }
+                }
+                @if !self.figures.is_empty() {
+                    div class="figures" {
+                        @for figure in &self.figures {
+                            figure role="img" aria-label=(figure.caption) {
+                                (PreEscaped(&figure.svg))
+                                figcaption { (figure.caption) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn page(title: &str, mut sections: Vec<Section>) -> Result<String> {
@@ -110,12 +133,29 @@ fn page(title: &str, mut sections: Vec<Section>) -> Result<String> {
             section.rows.push(("figures".to_owned(), vec![text.to_owned()]));
         }
     }
-    let page = Page {
-        title,
-        command: shlex::try_join(arguments().iter().map(String::as_str))?,
-        date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        sections,
-        version: env!("CARGO_PKG_VERSION"),
+    let command = shlex::try_join(arguments().iter().map(String::as_str))?;
+    let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    h1 { (title) }
+                    table {
+                        tr { th scope="row" { "command" } td { code { (command) } } }
+                        tr { th scope="row" { "date" } td { (date) } }
+                    }
+                    @for section in &sections { (section.markup()) }
+                    footer { "recast " (env!("CARGO_PKG_VERSION")) }
+                }
+            }
+        }
     };
-    Ok(page.render()?)
+    Ok(page.into_string())
 }

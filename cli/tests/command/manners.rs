@@ -425,12 +425,6 @@ fn npy_files_are_those_that_numpy_writes() {
     for case in names(&goldens) {
         let expected: PathBuf = goldens.join(&case).join("decoded.npy");
         let Ok(expected) = std::fs::read(expected) else { continue };
-        let (header, elements) = expected.split_at(128);
-        // As tuples are written: with or without a comma at their end.
-        let plain = |header: &[u8]| {
-            String::from_utf8_lossy(header).replace([' ', '\n'], "").replace(",)", ")")
-        };
-        let header = plain(header);
         // NumPy's own files may be in Fortran's order, and hold the bits of types that it lacks.
         let array = goldens.join(&case).join("array.zarr").display().to_string();
         let run = recast(&["cat", "--npy", "--accept-fill-value", &array]).run();
@@ -438,11 +432,14 @@ fn npy_files_are_those_that_numpy_writes() {
             assert!(run.stderr.contains("which NumPy lacks"), "{case}: {}", run.stderr);
             continue;
         }
-        if header.contains("'fortran_order':True") {
+        if String::from_utf8_lossy(&expected[..128]).contains("'fortran_order': True") {
             continue;
         }
-        assert_eq!(plain(&run.stdout[..128]), header, "{case}");
-        assert!(run.stdout[128..] == *elements, "{case}");
+        assert!(
+            run.stdout == expected,
+            "{case}: {:?}",
+            String::from_utf8_lossy(&run.stdout[..128])
+        );
         compared += 1;
     }
     assert!(compared >= 20, "{compared} files compared");

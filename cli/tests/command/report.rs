@@ -167,7 +167,7 @@ fn a_page_says_of_what_it_is() {
     folder.pack(&["-e", "0.01", "--report", &path]);
     let end = seconds();
     let page = fs::read_to_string(&path).unwrap();
-    let name = "a &#34;&#60;b&#62;&#34;";
+    let name = "a &quot;&lt;b&gt;&quot;";
     assert!(page.contains(&format!("over lat (down) and {name} (across)")), "{page}");
     assert!(
         page.contains("<figcaption>Before (kg m-2 s-1), at index 1 of time</figcaption>"),
@@ -177,7 +177,7 @@ fn a_page_says_of_what_it_is() {
     let command = page.split("<code>").nth(1).unwrap().split("</code>").next().unwrap();
     let input = folder.input().display().to_string();
     assert!(command.contains(&format!("recast pack {input} ")), "{command}");
-    assert!(command.ends_with(&format!("-e 0.01 --report &#39;{path}&#39; --json")), "{command}");
+    assert!(command.ends_with(&format!("-e 0.01 --report '{path}' --json")), "{command}");
     let date = page.split("<th scope=\"row\">date</th><td>").nth(1).unwrap();
     let date = humantime::parse_rfc3339(date.split('<').next().unwrap()).unwrap();
     let date = date.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();

@@ -1,10 +1,10 @@
 //! The decoded elements of an array as one stream of bytes.
 
 use std::io::Write;
+use std::iter::repeat_n;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use npyz::{DType, WriteOptions, WriterBuilder};
 use recast_kernels::ElementType;
 use zarrs::array::codec::{BytesDataTypeExt, Endianness};
 use zarrs::array::{ArrayBytes, ArraySubset};
@@ -50,14 +50,9 @@ fn write_all(
     match format {
         CatFormat::Raw => {}
         CatFormat::Npy => {
-            let dtype =
-                dtype(source.element_type()).with_context(|| array.display().to_string())?;
-            WriteOptions::new_header_only()
-                .dtype(dtype)
-                .shape(source.array().shape())
-                .writer(&mut *output)
-                .write_header_only()
-                .context("standard output")?;
+            let header = npy_header(source.element_type(), source.array().shape())
+                .with_context(|| array.display().to_string())?;
+            output.write_all(&header).context("standard output")?;
         }
     }
     if source.elements() > 0 {
@@ -66,8 +61,8 @@ fn write_all(
     output.flush().context("standard output")
 }
 
-/// The type of little-endian elements as a `.npy` file names it.
-fn dtype(element_type: ElementType) -> Result<DType> {
+/// What stands before little-endian elements in C order in a `.npy` file of version 1.0.
+fn npy_header(element_type: ElementType, shape: &[u64]) -> Result<Vec<u8>> {
     let kind = match element_type {
         ElementType::Int8 | ElementType::Int16 | ElementType::Int32 | ElementType::Int64 => "i",
         ElementType::UInt8 | ElementType::UInt16 | ElementType::UInt32 | ElementType::UInt64 => "u",
@@ -79,7 +74,22 @@ fn dtype(element_type: ElementType) -> Result<DType> {
     };
     let size = element_type.size();
     let order = if size == 1 { '|' } else { '<' };
-    Ok(DType::new_scalar(format!("{order}{kind}{size}").parse()?))
+    // A tuple of Python, which needs a comma if it has one element.
+    let mut extents = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    if shape.len() == 1 {
+        extents.push(',');
+    }
+    let magic: &[u8] = b"\x93NUMPY\x01\x00";
+    let mut text = format!(
+        "{{'descr': '{order}{kind}{size}', 'fortran_order': False, 'shape': ({extents}), }}"
+    );
+    // Spaces and a newline, so that the elements begin at a multiple of 64 bytes.
+    let unpadded = magic.len() + size_of::<u16>() + text.len() + 1;
+    text.extend(repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
+    text.push('\n');
+    let length = u16::try_from(text.len())
+        .with_context(|| format!("{} dimensions are too many for --npy", shape.len()))?;
+    Ok([magic, &length.to_le_bytes(), text.as_bytes()].concat())
 }
 
 /// Writes a part of the array in C order, in contiguous pieces.
