@@ -19,6 +19,7 @@ for features in "" avx512 small-types; do
     lint -p zarrs-recast --features "$features" -- -D warnings
 done
 lint -p zarrs-recast --features async -- -D warnings
+lint -p zarrs-recast --features async,transpose -- -D warnings
 
 sh .ci/targets.sh thumbv7em-none-eabihf wasm32-unknown-unknown
 for features in "" avx512,small-types; do

@@ -45,6 +45,7 @@
 //! - `small-types`: arrays and encoded types `int2`, `int4`, `uint2`, `uint4` and the floats of 4, 6 and 8 bits.
 //! - `async`: arrays on asynchronous stores read and write parts of chunks (it turns on zarrs' feature `async`).
 //!   If only zarrs' own `async` is on, whole chunks are decoded for every part.
+//! - `transpose`: [`register`] replaces zarrs' codec `transpose`, which copies a byte at a time, by a faster one.
 //!
 //! zarrs' `microfloat`, `sharding` and `crc32c` are always on: without the first, zarrs reads the fill value 1
 //! of a `float8` array as the bits 0x01.
@@ -116,6 +117,8 @@ mod fuse;
 mod partial;
 mod plugin;
 mod read;
+#[cfg(feature = "transpose")]
+mod transpose;
 mod v1;
 mod whole_shards;
 mod write;

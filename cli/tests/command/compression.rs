@@ -6,25 +6,45 @@ use crate::common::{Folder, Sample, contents, f32s, metadata, read_f32, recast};
 use serde_json::{Value, json};
 use zarrs::array::{ArrayBytes, ArraySubset};
 
+/// Random numbers from 0 to 1, by Marsaglia's xorshift.
+fn random() -> impl FnMut() -> f32 {
+    let mut state = 2_463_534_242_u32;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state >> 8) as f32 / (1 << 24) as f32
+    }
+}
+
 /// A smooth field with noise and, if `with_nan`, a patch of NaN; 120 × 100.
-fn smooth(with_nan: bool) -> Vec<f32> {
-    let mut state = 1_u32;
+fn with_noise(with_nan: bool, mut noise: impl FnMut(u32, u32) -> f32) -> Vec<f32> {
     let value = |index: u32| {
-        let (row, column) = ((index / 100) as f32, (index % 100) as f32);
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let noise = (state >> 8) as f32 / (1 << 24) as f32;
-        let is_missing = with_nan && row > 40.0 && column < 30.0;
-        let field = 280.0 + 9.0 * (row / 17.0).sin() + 5.0 * (column / 11.0).cos() + 0.02 * noise;
+        let (row, column) = (index / 100, index % 100);
+        let noise = 0.02 * noise(row, column);
+        let is_missing = with_nan && row > 40 && column < 30;
+        let (row, column) = (row as f32, column as f32);
+        let field = 280.0 + 9.0 * (row / 17.0).sin() + 5.0 * (column / 11.0).cos() + noise;
         if is_missing { f32::NAN } else { field }
     };
     (0..12_000).map(value).collect()
 }
 
-fn field(with_nan: bool) -> (Folder, Vec<f32>) {
-    let (folder, values) = (Folder::new(), smooth(with_nan));
+fn smooth(with_nan: bool) -> Vec<f32> {
+    let mut random = random();
+    with_noise(with_nan, |_, _| random())
+}
+
+/// In chunks of 50 × 40.
+fn stored_field(values: Vec<f32>) -> (Folder, Vec<f32>) {
+    let folder = Folder::new();
     Sample::new("float32", &[120, 100], &[50, 40], json!("NaN"))
         .write(&folder.input(), &f32s(&values));
     (folder, values)
+}
+
+fn field(with_nan: bool) -> (Folder, Vec<f32>) {
+    stored_field(smooth(with_nan))
 }
 
 fn assert_within(bound: f32, path: &Path, values: &[f32]) {
@@ -47,7 +67,11 @@ fn stored(report: &Value) -> u64 {
 #[test]
 fn smallest_stores_differences_of_smooth_values_and_auto_takes_the_best_common_compressor() {
     for with_nan in [false, true] {
-        let (folder, values) = field(with_nan);
+        // Zstandard finds what comes again after 37 elements of a chunk; pcodec does not.
+        let mut random = random();
+        let noise: Vec<f32> = (0..37).map(|_| random()).collect();
+        let again = |row: u32, column: u32| noise[(row % 50 * 40 + column % 40) as usize % 37];
+        let (folder, values) = stored_field(with_noise(with_nan, again));
         let pack = |compressor: &str| {
             folder.pack(&["-e", "0.002", "--overwrite", "--verify", "--compressor", compressor])
         };
@@ -348,5 +372,51 @@ fn commands_that_try_nothing_ask_for_a_name() {
             let expected = format!("--compressor {compressor} is for recast pack");
             assert!(error.contains(&expected) && !output.exists(), "{error}");
         }
+    }
+}
+
+/// Whole numbers around 0 with this deviation.
+fn noise(deviation: f32) -> Vec<f32> {
+    let mut random = random();
+    let mut normal = || (0..12).map(|_| random() - 0.5).sum::<f32>();
+    (0..60_000).map(|_| (normal() * deviation).round()).collect()
+}
+
+#[test]
+fn smallest_takes_pcodec_for_noise_and_says_what_readers_need() {
+    // Codes of 16 and 8 bits. pcodec stands in place of `bytes` and knows no bytes, so the second are widened.
+    for (deviation, encoded, stored_as) in
+        [(900.0, "int16", vec!["int16", "int16"]), (0.7, "int8", vec!["int8", "int16", "int16"])]
+    {
+        let (folder, values) = (Folder::new(), noise(deviation));
+        Sample::new("float32", &[60_000], &[20_000], json!("NaN"))
+            .write(&folder.input(), &f32s(&values));
+        let pack = |more: &[&str]| {
+            let flags = ["-e", "0.25", "--compressor", "smallest", "--overwrite", "--verify"];
+            folder.pack(&[&flags, more].concat())
+        };
+        let others = pack(&["--readers", "zarrita"]);
+        assert!(!names(&others["codecs"]).contains(&"numcodecs.pcodec"), "{others}");
+        assert_eq!(others["readers"]["needs_pcodec"], false);
+        let report = pack(&[]);
+        assert!(stored(&report) < stored(&others), "{report} {others}");
+        assert_eq!(report["data_type"], encoded);
+        assert_eq!(names(&report["codecs"]).last(), Some(&"numcodecs.pcodec"), "{report}");
+        assert_eq!(report["readers"]["needs_pcodec"], true);
+        let casts = report["codecs"].as_array().unwrap().iter();
+        let casts = casts.filter_map(|codec| codec["configuration"]["data_type"].as_str());
+        assert_eq!(casts.collect::<Vec<_>>(), stored_as, "{report}");
+        // Also by zarrs itself, which caches chunks that are read in parts.
+        assert_eq!(read_f32(&folder.output()), values);
+        let cf = folder.path().join("cf.zarr");
+        let [packed, cf_text] =
+            [&folder.output(), &cf].map(|path| path.to_str().unwrap().to_owned());
+        recast(&["unpack", "--to-cf", &packed, &cf_text]).succeeds();
+        assert_eq!(names(&metadata(&cf)["codecs"]), ["numcodecs.pcodec"]);
+        let back = folder.path().join("back.zarr");
+        recast(&["pack", "--from-cf", &cf_text, back.to_str().unwrap()]).succeeds();
+        let cat = recast(&["cat", back.to_str().unwrap()]).succeeds();
+        let cat = cat.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes));
+        assert!(cat.eq(values), "{back:?}");
     }
 }

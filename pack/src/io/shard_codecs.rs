@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use zarr_recast::{BindOptions, Chain, Codec};
 
+use super::storage::PCODEC;
 use crate::options::ShardCodecs;
 
 /// Who can read an array with value codecs, and what they decode for a part of a shard.
@@ -20,6 +21,8 @@ pub struct Readers {
     pub zarrs: Reading,
     /// Whether zarr-python needs `ml_dtypes` for one of the types, and so zarr-recast.
     pub needs_ml_dtypes: bool,
+    /// Whether zarr-python needs the package `pcodec`, and zarrs its feature of that name.
+    pub needs_pcodec: bool,
 }
 
 /// What a reader decodes.
@@ -76,7 +79,7 @@ pub(crate) fn readers(
     let encoded = Chain::bind(element_type, None, value_codecs, &BindOptions::default());
     let encoded = encoded.map_or(element_type, |chain| chain.encoded_type());
     let needs_ml_dtypes = [element_type, encoded].into_iter().any(|one| !is_of_numpy(one));
-    Readers { zarr_python, zarrs, needs_ml_dtypes }
+    Readers { zarr_python, zarrs, needs_ml_dtypes, needs_pcodec: contain(codecs, PCODEC) }
 }
 
 /// Whether codecs contain shards.
@@ -85,6 +88,14 @@ pub(crate) fn has_shards(codecs: &Value) -> bool {
 }
 
 const SHARDING: &str = "sharding_indexed";
+
+/// Whether some codecs, or those inside shards, have one of this name.
+fn contain(codecs: &Value, wanted: &str) -> bool {
+    codecs.as_array().into_iter().flatten().any(|codec| {
+        let inner = codec.pointer("/configuration/codecs");
+        name(codec) == wanted || inner.is_some_and(|inner| contain(inner, wanted))
+    })
+}
 
 fn name(codec: &Value) -> &str {
     codec.get("name").unwrap_or(codec).as_str().unwrap_or_default()

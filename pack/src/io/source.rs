@@ -18,6 +18,7 @@ use zarrs::storage::ReadableListableStorageTraits;
 
 use super::codec_steps::Steps;
 use super::region::Region;
+use super::storage::PCODEC;
 use super::store::{Kind, Location};
 use crate::error::{Result, guarded};
 use crate::options::ShardCodecs;
@@ -382,9 +383,15 @@ fn is_plain(metadata: &Value, codecs: &Steps, element_type: ElementType) -> bool
 
 /// The error of zarrs, and what to enable.
 fn explained(error: ArrayCreateError) -> anyhow::Error {
-    match error {
-        // Its source says more.
-        ArrayCreateError::StorageError(_) => error.into(),
-        _ => anyhow!("{}", zarrs_recast::explain(&error)),
+    if matches!(error, ArrayCreateError::StorageError(_)) {
+        return error.into(); // its source says more
     }
+    let text = zarrs_recast::explain(&error);
+    if cfg!(not(feature = "pcodec")) && text.contains(PCODEC) {
+        return anyhow!(
+            "this recast has no codec {PCODEC}; build it with --features pcodec, or pack the array with another \
+             --compressor"
+        );
+    }
+    anyhow!("{text}")
 }

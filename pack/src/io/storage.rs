@@ -18,6 +18,9 @@ pub(crate) const BIAS: i128 = 128;
 /// The codec for differences of neighbours.
 pub(crate) const DELTA: &str = "numcodecs.delta";
 
+/// The codec that stores integers as differences, and these by their entropy.
+pub(crate) const PCODEC: &str = "numcodecs.pcodec";
+
 /// The codecs after the value codecs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Storage {
@@ -45,6 +48,8 @@ pub(crate) enum Coder {
     Blosc(i32, Shuffle),
     /// `numcodecs.shuffle`, and Zstandard over the whole chunk.
     ShuffledZstd(i32),
+    /// `numcodecs.pcodec`, in place of `bytes`.
+    Pcodec(i32),
 }
 
 /// What Blosc does with the bytes of a block before it compresses them.
@@ -89,33 +94,59 @@ impl Storage {
     /// The codecs, for chunks with elements of a type and this many dimensions.
     pub(crate) fn codecs(&self, element_type: ElementType, dimensions: usize) -> Vec<Value> {
         let size = element_type.size();
-        let mut codecs = self.differences.codecs(element_type, dimensions);
-        codecs.push(if size == 1 {
+        let bytes = if size == 1 {
             json!({"name": "bytes"})
         } else {
             json!({"name": "bytes", "configuration": {"endian": "little"}})
-        });
+        };
         let zstd =
             |level| json!({"name": "zstd", "configuration": {"level": level, "checksum": false}});
-        match self.coder {
-            Coder::None => {}
-            Coder::Zstd(level) => codecs.push(zstd(level)),
+        let coder = match self.coder {
+            Coder::None => vec![bytes],
+            Coder::Zstd(level) => vec![bytes, zstd(level)],
             Coder::Gzip(level) => {
-                codecs.push(json!({"name": "gzip", "configuration": {"level": level}}));
+                vec![bytes, json!({"name": "gzip", "configuration": {"level": level}})]
             }
             Coder::Blosc(level, shuffle) => {
-                codecs.push(json!({"name": "blosc", "configuration": {
+                let blosc = json!({
                     "cname": "zstd", "clevel": level, "shuffle": shuffle.name(), "typesize": size,
                     "blocksize": 0,
-                }}));
+                });
+                vec![bytes, json!({"name": "blosc", "configuration": blosc})]
             }
             Coder::ShuffledZstd(level) => {
                 let shuffle = json!({"elementsize": size});
-                codecs.push(json!({"name": "numcodecs.shuffle", "configuration": shuffle}));
-                codecs.push(zstd(level));
+                let shuffle = json!({"name": "numcodecs.shuffle", "configuration": shuffle});
+                vec![bytes, shuffle, zstd(level)]
             }
-        }
-        codecs
+            Coder::Pcodec(level) => {
+                let pcodec = json!({
+                    "level": level, "mode_spec": "auto", "delta_spec": "auto",
+                    "delta_encoding_order": null, "paging_spec": "equal_pages_up_to",
+                    "equal_pages_up_to": 1 << 18,
+                });
+                let pcodec = json!({"name": PCODEC, "configuration": pcodec});
+                // It knows no bytes, so they are widened.
+                let stored = if self.differences.axes.is_empty() {
+                    element_type
+                } else {
+                    signed(element_type)
+                };
+                let wider = match (size, stored.is_signed()) {
+                    (1, true) => ElementType::Int16,
+                    (1, false) => ElementType::UInt16,
+                    _ => stored,
+                };
+                // zarrs 0.23 caches decoded integers as if they had the type in front of the codec before them; a cast to
+                // the same type makes that true.
+                let is_same = size > 1 && !self.differences.axes.is_empty();
+                let casts = usize::from(!is_same) + usize::from(size == 1);
+                let cast =
+                    json!({"name": "cast_value", "configuration": {"data_type": wider.name()}});
+                std::iter::repeat_n(cast, casts).chain([pcodec]).collect()
+            }
+        };
+        [self.differences.codecs(element_type, dimensions), coder].concat()
     }
 }
 
@@ -193,6 +224,7 @@ impl fmt::Display for Storage {
             Coder::Gzip(level) => write!(f, "gzip:{level}"),
             Coder::Blosc(level, shuffle) => write!(f, "blosc:{level} ({})", shuffle.name()),
             Coder::ShuffledZstd(level) => write!(f, "shuffle, zstd:{level}"),
+            Coder::Pcodec(level) => write!(f, "pcodec:{level}"),
         }
     }
 }

@@ -9,5 +9,6 @@ mod matrix;
 #[cfg(target_os = "linux")]
 mod memory;
 mod read;
+mod transpose;
 mod typed;
 mod v1;

@@ -198,8 +198,14 @@ impl Codes {
     pub(crate) fn new(code_type: ElementType, range: Option<(i128, i128)>) -> Self {
         let end = |scalar: Scalar| integer(scalar).unwrap_or(0);
         let all = (end(Scalar::min(code_type)), end(Scalar::max(code_type)));
-        let is_narrow = code_type.bits() <= 16;
-        let (least, greatest) = if is_narrow { all } else { range.unwrap_or(all) };
+        if code_type.bits() <= 16 {
+            return Self { what: format!("codes of {code_type}"), ..Self::between(code_type, all) };
+        }
+        Self::between(code_type, range.unwrap_or(all))
+    }
+
+    /// The codes between two codes, or some of them if there are too many.
+    pub(crate) fn between(code_type: ElementType, (least, greatest): (i128, i128)) -> Self {
         let extent = greatest - least + 1;
         let step = if extent <= MOST_CODES { 1 } else { (extent + SOME_CODES - 1) / SOME_CODES };
         let size = code_type.size();
@@ -216,10 +222,9 @@ impl Codes {
             value += step;
         }
         push(greatest);
-        let what = match (is_narrow, step) {
-            (true, _) => format!("codes of {code_type}"),
-            (false, 1) => format!("codes of {code_type} from {least} to {greatest}"),
-            (false, _) => format!(
+        let what = match step {
+            1 => format!("codes of {code_type} from {least} to {greatest}"),
+            _ => format!(
                 "codes of {code_type} out of the {} from {least} to {greatest}",
                 count_of(extent)
             ),

@@ -7,7 +7,7 @@ use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use zarr_recast::fill_value::to_json;
-use zarr_recast::{Chain, FillCheck};
+use zarr_recast::{Chain, Codec, FillCheck};
 
 use super::attributes::{self, Arithmetic, Attributes, Codes};
 use super::from_cf::original;
@@ -23,6 +23,7 @@ use crate::jobs::pending::Pending;
 use crate::json as scalars;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::{FILL_VALUE, MISSING_VALUE, Markers};
+use crate::scan::number::integer;
 
 /// `scale_factor`s and `add_offset`s that are tried, in units in the last place.
 const STEPS: i64 = 8;
@@ -144,7 +145,7 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
     if !matches!(decoded, ElementType::Float32 | ElementType::Float64) {
         bail!("the values are {decoded}, and CF decodes to float32 or float64; use recast unpack");
     }
-    let codes = Codes::new(code_type, None);
+    let codes = given_codes(source, code_type);
     let values = chain.decode(&codes.bytes).context("a code that the codecs do not decode")?;
     let (slope, shift) = line(source);
     let markers = Markers::of(source);
@@ -202,6 +203,22 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
         differences,
         what: codes.what,
     })
+}
+
+/// The codes that the codecs give: a cast to a wider type, such as the one in front of pcodec, gives no others.
+fn given_codes(source: &Source, code_type: ElementType) -> Codes {
+    let casts = source.codecs().steps.iter().rev().filter_map(|step| step.values.as_ref());
+    let casts = casts.take_while(|values| {
+        matches!(values.codec, Codec::CastValue(_)) && values.element_type.is_integer()
+    });
+    let narrowest = casts.map(|values| values.element_type).min_by_key(|narrow| narrow.bits());
+    let ends = narrowest
+        .filter(|narrow| narrow.bits() < code_type.bits())
+        .and_then(|narrow| Some((integer(Scalar::min(narrow))?, integer(Scalar::max(narrow))?)));
+    match ends {
+        Some(ends) => Codes::between(code_type, ends),
+        None => Codes::new(code_type, None),
+    }
 }
 
 /// The type that the array had before `pack --from-cf`.

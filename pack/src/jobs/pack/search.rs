@@ -7,6 +7,7 @@ use super::encode::Scope;
 use super::job::{Job, SAMPLE_CHUNKS, sample};
 use super::report::Suspect;
 use crate::check::tolerance::Tolerance;
+use crate::choose::compression::Sample;
 use crate::choose::packing::Packing;
 use crate::choose::search::Search;
 use crate::error::Result;
@@ -21,12 +22,14 @@ use crate::text::{count, scalar_text};
 pub(super) const DRY_RUN_SAMPLE: u64 = 64 << 20;
 
 /// The elements with which compressors are compared: of one byte in this many, within these limits.
-const SHARE: u64 = 32;
+const SHARE: u64 = 96;
 const LEAST: u64 = 2 << 20;
 const MOST: u64 = 16 << 20;
-/// A thorough search takes more of an array shorter than this.
+/// A thorough search takes more of an array shorter than this, and less of others, for it tries more.
 const SHORT: u64 = 64 << 20;
-const LEAST_OF_SHORT: u64 = 8 << 20;
+const THOROUGH_OF_SHORT: u64 = 8 << 20;
+const THOROUGH: u64 = 1 << 20;
+const FINALISTS: usize = 3;
 /// A chunk longer than all of them counts by this many blocks of it.
 const BLOCKS: u64 = 2;
 
@@ -39,15 +42,14 @@ impl Job<'_> {
     ) -> Result<T> {
         let tolerance = search.tolerance();
         // Read once, for the first candidate that needs them.
-        let mut blocks = None;
+        let mut sample = None;
         let found = search.find(|packing| {
             self.try_others(tolerance, &packing)?;
-            let blocks = match &mut blocks {
-                Some(blocks) => blocks,
-                unread => unread.insert(self.blocks()?),
+            let sample = match &mut sample {
+                Some(sample) => sample,
+                unread => unread.insert(self.sample()?),
             };
-            // Arrays that share a scale share all codes.
-            attempt(search.stored(packing, blocks, self.others.is_empty())?, tolerance)
+            attempt(search.stored(packing, sample)?, tolerance)
         });
         let failure = match found? {
             Ok(done) => return Ok(done),
@@ -57,7 +59,7 @@ impl Job<'_> {
     }
 
     /// Some chunks of all arrays that get the same codecs; none if the compressor is named, and not chosen with them.
-    fn blocks(&self) -> Result<Vec<Block>> {
+    fn sample(&self) -> Result<Sample> {
         let mut blocks = Vec::new();
         match self.options().compressor {
             Compressor::Auto | Compressor::Smallest => {
@@ -68,7 +70,16 @@ impl Job<'_> {
             Compressor::None | Compressor::Zstd(_) | Compressor::Gzip(_) | Compressor::Blosc(_) => {
             }
         }
-        Ok(blocks)
+        // Arrays that share a scale share all codes.
+        let may_recode = self.others.is_empty();
+        let is_short = self.members().all(|member| member.bytes() < SHORT);
+        Ok(Sample { blocks, may_recode, finalists: if is_short { FINALISTS } else { 1 } })
+    }
+
+    /// The bytes of the decoded array.
+    fn bytes(&self) -> u64 {
+        let size = self.source.element_type().size() as u128;
+        u64::try_from(self.source.elements() * size).unwrap_or(u64::MAX)
     }
 
     /// The shape in which elements are encoded: of the chunks, or of the inner chunks of shards; none without chunks.
@@ -90,9 +101,13 @@ impl Job<'_> {
         let (source, size) = (self.source, self.source.element_type().size());
         let Some(mut block) = self.encoded_chunk_shape()? else { return Ok(Vec::new()) };
         let bytes = |shape: &[u64]| shape.iter().product::<u64>() * size as u64;
-        let all = u64::try_from(source.elements() * size as u128).unwrap_or(u64::MAX);
+        let all = self.bytes();
         let is_thorough = self.options().compressor == Compressor::Smallest;
-        let least = if is_thorough && all < SHORT { LEAST_OF_SHORT } else { LEAST };
+        let least = match is_thorough {
+            true if all < SHORT => THOROUGH_OF_SHORT,
+            true => THOROUGH,
+            false => LEAST,
+        };
         let most = (all / SHARE).clamp(least, MOST) / arrays;
         if bytes(&block) > most {
             // Still with neighbours along each axis, and in multiples of 8, for else Blosc shuffles no bits.
@@ -103,7 +118,7 @@ impl Job<'_> {
                 *longest = longest.div_ceil(2).next_multiple_of(8);
             }
         }
-        let numbers = spread(source.chunks(), most.div_ceil(bytes(&block)).min(SAMPLE_CHUNKS));
+        let numbers = spread(source.chunks(), (most / bytes(&block)).clamp(1, SAMPLE_CHUNKS));
         let of_each = most.div_ceil(bytes(&block) * numbers.len() as u64);
         let mut blocks = Vec::new();
         for number in numbers {
