@@ -2,9 +2,9 @@
 
     python docs/compression.py RECAST REALDATA [--write] [--note TEXT]
 
-RECAST is the command, REALDATA a folder that real_arrays.py has filled. Prints each row. With --write the rows go to
-docs/compression.jsonl, and compression_page.py makes the page's tables and its picture from them. The page also says TEXT, about
-what was special in this run.
+RECAST is the command, compiled with its feature pcodec, REALDATA a folder that real_arrays.py has filled. Prints each row. With
+--write the rows go to docs/compression.jsonl, and compression_page.py makes the page's tables and its picture from them. The page
+also says TEXT, about what was special in this run.
 The figures were made with Python 3.13 and
 
     pip install h5py==3.16.0 hdf5plugin==7.1.0 netCDF4==1.7.5.1.post1 numcodecs==0.17.1 numpy==2.5.5 pcodec==1.1.0
