@@ -1,9 +1,9 @@
 //! Array metadata as zarrita reads them without loss.
 //!
 //! JSON in JavaScript rounds numbers to doubles, so each of our codecs gets a configuration of strings: its own text and that of
-//! the fill value; and whether the store's chunks share memory. zarrita skips codecs in front of `sharding_indexed`: ours move into the shards, where they give the same
-//! elements and bytes. Our filters of Zarr v2 keep the byte order that they name. Everything else stays as it is. The metadata
-//! that a group holds of its arrays, its consolidated metadata, are rewritten too.
+//! the fill value; and whether the store's chunks share memory. zarrita skips codecs in front of `sharding_indexed`: ours move into
+//! the shards, where they give the same elements and bytes. Our filters of Zarr v2 keep the byte order that they name. Everything
+//! else stays as it is. The metadata that a group holds of its arrays, its consolidated metadata, are rewritten too.
 
 use std::collections::BTreeMap;
 

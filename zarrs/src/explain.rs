@@ -35,13 +35,13 @@ const FEATURES: [(&str, &str); 15] = [
 ///     "shape": [4], "data_type": "float32", "fill_value": 0,
 ///     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
 ///     "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-///     "codecs": [{"name": "numcodecs.pcodec", "configuration": {}}]}"#,
+///     "codecs": [{"name": "zfp", "configuration": {}}]}"#,
 /// )
 /// .unwrap();
 /// let error = zarrs::array::Array::new_with_metadata(MemoryStore::new().into(), "/", metadata).unwrap_err();
 /// assert_eq!(
 ///     zarrs_recast::explain(&error),
-///     "codec numcodecs.pcodec is not supported; build zarrs with its feature `pcodec`"
+///     "codec zfp is not supported; build zarrs with its feature `zfp`"
 /// );
 /// ```
 #[must_use]
