@@ -1,6 +1,7 @@
 // zarrita with the package reads what zarr-python wrote, to the last bit.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
 import { test } from "node:test";
 import FileSystemStore from "@zarrita/storage/fs";
 import * as zarr from "zarrita";
@@ -61,4 +62,22 @@ test("there are stores to read", () => {
   const read = cases.filter((name) => !unreadable(name));
   assert.equal(cases.length, 61);
   assert.equal(read.length, globalThis.Float16Array ? 60 : 55);
+});
+
+test("two Workers read all of them at the same time", async () => {
+  const names = cases.filter((name) => !unreadable(name));
+  const read = () =>
+    new Promise((resolve, reject) => {
+      const found = new Map();
+      const worker = new Worker(new URL("worker.js", import.meta.url), { workerData: names });
+      worker.on("error", reject);
+      worker.on("message", (message) => (message === "done" ? resolve(found) : found.set(...message)));
+    });
+  for (const found of await Promise.all([read(), read()])) {
+    assert.equal(found.size, names.length);
+    for (const [name, bytes] of found) {
+      const expected = npy(new URL(`${name}/decoded.npy`, goldens)).bytes;
+      assert.ok(expected.equals(bytes), `${name}: the elements differ`);
+    }
+  }
 });
