@@ -195,8 +195,13 @@ impl Source {
 
     /// A pass over all chunks, as progress shows it.
     pub(crate) fn pass(&self, name: &'static str) -> Pass {
+        Pass::over_bytes(name, self.bytes())
+    }
+
+    /// The bytes of all decoded elements.
+    pub(crate) fn bytes(&self) -> u64 {
         let bytes = self.elements() * self.element_type.size() as u128;
-        Pass::over_bytes(name, u64::try_from(bytes).unwrap_or(u64::MAX))
+        u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
     /// The memory for its first chunk; `None` without chunks.

@@ -1,6 +1,7 @@
 //! How stored codes become bytes: the codecs after the value codecs, and the bytes that they give.
 
 use std::fmt;
+use std::iter::repeat_n;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
@@ -119,34 +120,28 @@ impl Storage {
                 let shuffle = json!({"name": "numcodecs.shuffle", "configuration": shuffle});
                 vec![bytes, shuffle, zstd(level)]
             }
-            Coder::Pcodec(level) => {
-                let pcodec = json!({
-                    "level": level, "mode_spec": "auto", "delta_spec": "auto",
-                    "delta_encoding_order": null, "paging_spec": "equal_pages_up_to",
-                    "equal_pages_up_to": 1 << 18,
-                });
-                let pcodec = json!({"name": PCODEC, "configuration": pcodec});
-                // It knows no bytes, so they are widened.
-                let stored = if self.differences.axes.is_empty() {
-                    element_type
-                } else {
-                    signed(element_type)
-                };
-                let wider = match (size, stored.is_signed()) {
-                    (1, true) => ElementType::Int16,
-                    (1, false) => ElementType::UInt16,
-                    _ => stored,
-                };
-                // zarrs 0.23 caches decoded integers as if they had the type in front of the codec before them; a cast to
-                // the same type makes that true.
-                let is_same = size > 1 && !self.differences.axes.is_empty();
-                let casts = usize::from(!is_same) + usize::from(size == 1);
-                let cast =
-                    json!({"name": "cast_value", "configuration": {"data_type": wider.name()}});
-                std::iter::repeat_n(cast, casts).chain([pcodec]).collect()
-            }
+            Coder::Pcodec(level) => self.pcodec(element_type, level),
         };
         [self.differences.codecs(element_type, dimensions), coder].concat()
+    }
+
+    /// pcodec, and the casts in front of it. It knows no bytes, so these become 16 bits. zarrs 0.23 caches what it decodes
+    /// as elements of the type in front of the codec before it, so that codec is differences, or a cast to the same type.
+    fn pcodec(&self, element_type: ElementType, level: i32) -> Vec<Value> {
+        let has_differences = !self.differences.axes.is_empty();
+        let stored = if has_differences { signed(element_type) } else { element_type };
+        let (casts, data_type) = match stored.size() {
+            1 if stored.is_signed() => (2, ElementType::Int16),
+            1 => (2, ElementType::UInt16),
+            _ => (usize::from(!has_differences), stored),
+        };
+        let cast = json!({"name": "cast_value", "configuration": {"data_type": data_type.name()}});
+        let pcodec = json!({"name": PCODEC, "configuration": {
+            "level": level, "mode_spec": "auto", "delta_spec": "auto",
+            "delta_encoding_order": null, "paging_spec": "equal_pages_up_to",
+            "equal_pages_up_to": 1 << 18,
+        }});
+        repeat_n(cast, casts).chain([pcodec]).collect()
     }
 }
 

@@ -72,14 +72,8 @@ impl Job<'_> {
         }
         // Arrays that share a scale share all codes.
         let may_recode = self.others.is_empty();
-        let is_short = self.members().all(|member| member.bytes() < SHORT);
+        let is_short = self.members().all(|member| member.source.bytes() < SHORT);
         Ok(Sample { blocks, may_recode, finalists: if is_short { FINALISTS } else { 1 } })
-    }
-
-    /// The bytes of the decoded array.
-    fn bytes(&self) -> u64 {
-        let size = self.source.element_type().size() as u128;
-        u64::try_from(self.source.elements() * size).unwrap_or(u64::MAX)
     }
 
     /// The shape in which elements are encoded: of the chunks, or of the inner chunks of shards; none without chunks.
@@ -101,7 +95,7 @@ impl Job<'_> {
         let (source, size) = (self.source, self.source.element_type().size());
         let Some(mut block) = self.encoded_chunk_shape()? else { return Ok(Vec::new()) };
         let bytes = |shape: &[u64]| shape.iter().product::<u64>() * size as u64;
-        let all = self.bytes();
+        let all = source.bytes();
         let is_thorough = self.options().compressor == Compressor::Smallest;
         let least = match is_thorough {
             true if all < SHORT => THOROUGH_OF_SHORT,
