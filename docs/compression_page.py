@@ -27,10 +27,6 @@ def geometric_mean(numbers):
     return math.exp(sum(map(math.log, numbers)) / len(numbers))
 
 
-def percent(share):
-    return f"{100 * share:.2g} %" if share < 0.0995 else f"{100 * share:.1f} %"
-
-
 def present(rows):
     """The methods, in the order in which they were measured."""
     return list(dict.fromkeys(row["method"] for row in rows))
@@ -116,10 +112,6 @@ def size_cell(row, line):
         return f"{row['bytes']:,} \\*"
     least = min(other["bytes"] for other in line if other["kept"])
     return f"**{row['bytes']:,}**" if row["bytes"] == least else f"{row['bytes']:,}"
-
-
-def error_cell(row, _):
-    return percent(row["error"] / row["bound"])
 
 
 def seconds_cell(row, _):
@@ -210,7 +202,7 @@ def rendered():
     middle = sorted({row["fraction"] for row in rows})[1]
     parts = {
         "machine": machine(about), "means": means(rows), "summary": summary(rows), "chains": chains(rows),
-        "sizes": matrix(rows, size_cell), "errors": matrix(rows, error_cell),
+        "sizes": matrix(rows, size_cell),
         "seconds": matrix([row for row in rows if row["fraction"] == middle], seconds_cell),
     }
     for name, lines in parts.items():

@@ -2,7 +2,7 @@
 
     python benchmarks/compare.py [--mib 512] [--quick]
 
-Prints the table of docs/python_performance.md. Needs zarr and cast-value-rs.
+Prints the table of docs/performance.md. Needs zarr and cast-value-rs.
 """
 
 import argparse

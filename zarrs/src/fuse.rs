@@ -30,7 +30,7 @@ use crate::whole_shards::WholeShards;
 ///
 /// Set options (`CodecOptions`, `ArrayMetadataOptions`, those of other crates' codecs) on the fused array. zarrs
 /// does not expose an array's options, so if codecs inside shards are fused, the array has the global ones
-/// again. `docs/zarrs_proposal.md` in this project's repository proposes a change to zarrs.
+/// again. `docs/zarrs_proposal.patch` in this project's repository proposes a change to zarrs.
 ///
 /// ```
 /// use zarrs::array::Array;
