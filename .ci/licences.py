@@ -31,7 +31,7 @@ def is_allowed(expression, allowed):
 
 def linked():
     """Ids of the crates that are linked into the command on one of the released systems, build scripts left out."""
-    command = ["cargo", "tree", "--locked", "-p", "zarr-recast-cli", "--features", "object-store", "--target", "all",
+    command = ["cargo", "tree", "--locked", "-p", "zarr-recast-cli", "--features", "object-store,pcodec", "--target", "all",
                "-e", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}"]
     lines = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.splitlines()
     return {tuple(line.split()[:2]) for line in lines if line}
