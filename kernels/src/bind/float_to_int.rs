@@ -238,7 +238,7 @@ fn from_float16<S: Simd>(simd: S, target: Target, nan: Option<f64>) -> Vec<Stage
         }
         (Width::W8 | Width::W16, OutOfRange::Wrap, Some(value))
         | (Width::W32 | Width::W64, _, Some(value))
-            if I32_RANGE.contains(&value) =>
+            if ClampedToI32(target.rounding).takes(value) =>
         {
             vec![by_i32(simd, ReplaceNan { value: value as f32 }, target)]
         }
@@ -247,9 +247,6 @@ fn from_float16<S: Simd>(simd: S, target: Target, nan: Option<f64>) -> Vec<Stage
         }
     }
 }
-
-/// What a cast to signed 32-bit integers takes.
-const I32_RANGE: core::ops::Range<f64> = i32::MIN as f64..-(i32::MIN as f64);
 
 /// Every target and range mode, to nearest-even.
 fn nearest_even<S, L, E>(simd: S, load: L, front: E, target: Target) -> Stage
