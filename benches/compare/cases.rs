@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
 use recast_kernels::{
-    Affine, BuildError, Cast, Element, ElementType, OutOfRange, Plan, PlanBuilder, Rounding,
+    Affine, BuildError, Cast, Element, ElementType, Level, OutOfRange, Plan, PlanBuilder, Rounding,
     Scalar, Step, reference,
 };
 
@@ -124,7 +124,12 @@ impl Case {
     pub(crate) fn name(&self) -> String {
         let Self { source, target, rounding, out_of_range, map, affine } = self;
         let range = out_of_range.name().unwrap_or("error");
-        let map = if map.is_empty() { String::new() } else { format!("/map{}", map.len()) };
+        let usual = entries(*source, *target).take(map.len()).eq(map.iter().copied());
+        let map = match map.len() {
+            0 => String::new(),
+            entries if usual => format!("/map{entries}"),
+            entries => format!("/map{entries}-to-{}", map[0].1),
+        };
         let affine = match affine {
             Scaling::None => String::new(),
             Scaling::Encode | Scaling::Decode => format!("/{}", affine.name()),
@@ -209,8 +214,9 @@ impl Case {
     }
 
     /// The bound plan.
-    pub(crate) fn plan(&self) -> Result<Plan, BuildError> {
-        self.steps().into_iter().fold(Plan::builder(self.source), PlanBuilder::step).build()
+    pub(crate) fn plan(&self, level: Level) -> Result<Plan, BuildError> {
+        let builder = Plan::builder(self.source).level(level);
+        self.steps().into_iter().fold(builder, PlanBuilder::step).build()
     }
 
     /// `n` elements on which the case succeeds, as bytes.
@@ -310,6 +316,50 @@ pub(crate) fn all() -> Vec<Case> {
             let pair = (source, target);
             let (rounding, range) = (Rounding::NearestEven, OutOfRange::Error);
             cases.extend(Case::new(pair, rounding, range, LONG_MAP, Scaling::None));
+        }
+    }
+    cases
+}
+
+/// Cases in which only unusual elements are of interest: scale and offset alone, after a cast that clamps, and maps
+/// whose outputs are no casts of any key.
+pub(crate) fn for_unusual_elements() -> Vec<Case> {
+    use ElementType::{
+        BFloat16, Float16, Float32, Float64, Int16, Int32, Int64, UInt8, UInt32, UInt64,
+    };
+    let mut cases = Vec::new();
+    let even = Rounding::NearestEven;
+    for float in [Float16, BFloat16, Float32, Float64] {
+        for affine in [Scaling::Encode, Scaling::Decode] {
+            cases.extend(Case::new((float, float), even, OutOfRange::Error, 0, affine));
+        }
+    }
+    for source in [Float64, Float32, Int32, UInt64, BFloat16, Float16] {
+        for target in [Float32, Float16, BFloat16] {
+            let pair = (source, target);
+            cases.extend(Case::new(pair, even, OutOfRange::Clamp, 0, Scaling::Decode));
+        }
+    }
+    let greatest =
+        |target: ElementType, back: u64| Scalar::from_bits(target, target.max_bits() - back);
+    let mut with_map = |source, target, rounding, map: Vec<(Scalar, Scalar)>| {
+        let case = Case::new((source, target), rounding, OutOfRange::Error, 0, Scaling::None);
+        cases.extend(case.map(|case| Case { map, ..case }));
+    };
+    let back = [(-1_i16, 0), (-2, 1)];
+    let map = back.map(|(key, back)| (Scalar::from(key), greatest(UInt32, back)));
+    with_map(Int16, UInt32, even, map.into());
+    for source in [Float16, BFloat16, Float32, Float64] {
+        for target in [UInt8, Int16, Int32, UInt32, Int64, UInt64] {
+            for rounding in [even, Rounding::NearestAway, Rounding::TowardsNegative] {
+                let nan = Scalar::nan(source).into_iter();
+                with_map(
+                    source,
+                    target,
+                    rounding,
+                    nan.map(|nan| (nan, greatest(target, 0))).collect(),
+                );
+            }
         }
     }
     cases

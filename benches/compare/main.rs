@@ -7,9 +7,10 @@ mod cases;
 mod measure;
 mod peers;
 mod report;
+mod unusual;
 
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,9 @@ struct Options {
     /// Every row on standard output, not only in the CSV
     #[arg(long)]
     rows: bool,
+    /// Instead: what unusual elements cost, on every level with vectors
+    #[arg(long)]
+    unusual: bool,
     /// Passed by cargo
     #[arg(long, hide = true)]
     bench: bool,
@@ -62,14 +66,20 @@ fn main() -> ExitCode {
 /// Whether every output was right.
 fn run(options: &Options) -> Result<bool, Error> {
     let started = Instant::now();
-    let cases: Vec<Case> =
-        cases::all().into_iter().filter(|case| case.name().contains(&options.filter)).collect();
+    let mut cases = cases::all();
+    if options.unusual {
+        cases.extend(cases::for_unusual_elements());
+    }
+    cases.retain(|case| case.name().contains(&options.filter));
     if cases.is_empty() {
         return Err(format!("no case's name contains {:?}", options.filter).into());
     }
-    let peers = peers::all()?;
     let folder = target_folder().join("compare");
     std::fs::create_dir_all(&folder)?;
+    if options.unusual {
+        return unusual_elements(&cases, options, &folder);
+    }
+    let peers = peers::all()?;
     let mut csv = report::Csv::create(&folder.join("compare.csv"))?;
     let mut rows = Vec::new();
     let watched = std::io::stderr().is_terminal();
@@ -115,6 +125,29 @@ fn run(options: &Options) -> Result<bool, Error> {
         println!("WRONG OUTPUT: {} with {} elements: {why}", row.name, row.n);
     }
     Ok(wrong.is_empty())
+}
+
+/// Measures the cases on every level with vectors, and with unusual elements; whether every output was right.
+fn unusual_elements(cases: &[Case], options: &Options, folder: &Path) -> Result<bool, Error> {
+    let started = Instant::now();
+    let mut inputs = unusual::Inputs::new(MEDIUM);
+    let mut rows = Vec::new();
+    for level in unusual::levels()? {
+        for case in cases {
+            rows.extend(unusual::measure(case, level, &mut inputs)?);
+        }
+        eprintln!("{level}: {} cases, {:.0?} so far", cases.len(), started.elapsed());
+    }
+    let path = folder.join("unusual.csv");
+    report::unusual_csv(&rows, &path)?;
+    report::unusual(&rows, options.rows || cases.len() <= 20);
+    println!("\n{:.0?}; all rows in {}", started.elapsed(), path.display());
+    let mut wrong = rows.iter().filter_map(|row| Some((row, row.wrong.as_ref()?))).peekable();
+    let right = wrong.peek().is_none();
+    for (row, why) in wrong {
+        println!("WRONG OUTPUT: {} on {}, {}: {why}", row.name, row.level, row.kind.name());
+    }
+    Ok(right)
 }
 
 /// The build's folder, above this executable's: `target/release/deps/compare-…`.

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
-use recast_kernels::{Scalar, reference};
+use recast_kernels::{Level, Scalar, reference};
 
 use crate::cases::Case;
 use crate::peers::{Contender, Peer, Verdict};
@@ -66,6 +66,11 @@ impl Buffers {
     pub(crate) fn new(n: usize) -> Self {
         let line = Line([1; 64]);
         Self { input: vec![line; n.div_ceil(8)], output: vec![line; n.div_ceil(8)] }
+    }
+
+    /// The input and the output.
+    pub(crate) fn bytes(&mut self) -> (&mut [u8], &mut [u8]) {
+        (bytemuck::cast_slice_mut(&mut self.input), bytemuck::cast_slice_mut(&mut self.output))
     }
 }
 
@@ -178,10 +183,11 @@ pub(crate) fn measure(
     budget: &Budget,
 ) -> Result<Row, crate::Error> {
     let name = case.name();
-    let plan = case.plan().map_err(|error| format!("{name}: {error}"))?;
+    let plan = Level::selected()
+        .and_then(|level| case.plan(level))
+        .map_err(|error| format!("{name}: {error}"))?;
     let (source_bytes, target_bytes) = (n * case.source.size(), n * case.target.size());
-    let all_input: &mut [u8] = bytemuck::cast_slice_mut(&mut buffers.input);
-    let all_output: &mut [u8] = bytemuck::cast_slice_mut(&mut buffers.output);
+    let (all_input, all_output) = buffers.bytes();
     case.fill(&mut all_input[..source_bytes]);
 
     // Half of the bytes are read and half written, as many as the cast reads and writes together.
@@ -256,7 +262,7 @@ pub(crate) fn measure(
 
 /// Indices and what the reference makes of the elements there: all of a short input, else the two
 /// ends and a stride that meets every position within a block.
-fn expected(case: &Case, n: usize, input: &[u8], count: usize) -> Vec<(usize, Scalar)> {
+pub(crate) fn expected(case: &Case, n: usize, input: &[u8], count: usize) -> Vec<(usize, Scalar)> {
     let steps = case.steps();
     let stride = if n <= count { 1 } else { (n / count) | 1 };
     let indices = (0..n).step_by(stride).chain(n.saturating_sub(1)..n);
@@ -269,7 +275,7 @@ fn expected(case: &Case, n: usize, input: &[u8], count: usize) -> Vec<(usize, Sc
 }
 
 /// The first of the expected elements that the output does not hold.
-fn difference(
+pub(crate) fn difference(
     case: &Case,
     expected: &[(usize, Scalar)],
     input: &[u8],

@@ -9,6 +9,7 @@ use recast_kernels::{ElementType, OutOfRange, Rounding};
 use crate::Error;
 use crate::cases::{CORE, Case, Class, LONG_MAP, Scaling};
 use crate::measure::Row;
+use crate::unusual;
 
 /// `compare.csv`: a line for each peer of each row, and one for a row without peers.
 pub(crate) struct Csv(csv::Writer<std::fs::File>);
@@ -302,6 +303,77 @@ fn other_bits(rows: &[Row]) {
                 println!("  {} ({} elements): {why}", row.name, row.n);
             }
         }
+    }
+}
+
+/// `unusual.csv`: a line for each case, level and kind of unusual elements.
+pub(crate) fn unusual_csv(rows: &[unusual::Row], path: &Path) -> Result<(), Error> {
+    let mut csv = csv::Writer::from_path(path)?;
+    csv.write_record(["case", "class", "level", "kind", "few", "few_is", "all", "all_is"])?;
+    for row in rows {
+        let [(few, few_is), (all, all_is)] = [row.few, row.all]
+            .map(|cost| (format!("{:.3}", cost.times), format!("{:?}", cost.element)));
+        let (class, kind) = (row.class.name(), row.kind.name());
+        csv.write_record([&row.name, class, row.level, kind, &few, &few_is, &all, &all_is])?;
+    }
+    Ok(csv.flush()?)
+}
+
+/// Prints the table of `docs/performance.md`, a line for each kind of unusual elements and class of cases, and the rows
+/// that miss the goals; every row if asked for.
+pub(crate) fn unusual(rows: &[unusual::Row], every_row: bool) {
+    let mut levels: Vec<&str> = rows.iter().map(|row| row.level).collect();
+    levels.dedup();
+    let columns =
+        levels.iter().flat_map(|level| [format!("{level}, 1 %"), format!("{level}, 100 %")]);
+    println!("\n| elements | cases | {} |", columns.collect::<Vec<_>>().join(" | "));
+    println!("|---|---|{}", "---|".repeat(2 * levels.len()));
+    let mut lines: BTreeMap<(unusual::Kind, Option<Class>), Vec<&unusual::Row>> = BTreeMap::new();
+    for row in rows {
+        lines.entry((row.kind, None)).or_default().push(row);
+        lines.entry((row.kind, Some(row.class))).or_default().push(row);
+    }
+    for ((kind, class), rows) in lines {
+        let cell = |times: Vec<f64>| {
+            let worst = times.iter().copied().fold(0.0, f64::max);
+            if times.is_empty() {
+                String::new()
+            } else {
+                format!("{:.2}, worst {worst:.2}", geomean(times))
+            }
+        };
+        let cells = levels.iter().flat_map(|level| {
+            let of_level = || rows.iter().filter(move |row| row.level == *level);
+            let few = of_level().map(|row| row.few.times).collect();
+            [cell(few), cell(of_level().map(|row| row.all.times).collect())]
+        });
+        let cells: Vec<String> = cells.collect();
+        println!(
+            "| {} | {} | {} |",
+            kind.name(),
+            class.map_or("all", Class::name),
+            cells.join(" | ")
+        );
+    }
+
+    let (few, all) = unusual::GOALS;
+    let is_slow = |row: &&unusual::Row| row.few.times > few || row.all.times > all;
+    let mut slow: Vec<_> = rows.iter().filter(is_slow).collect();
+    println!("\n{} of {} rows above {few} or {all} times.", slow.len(), rows.len());
+    let excess = |row: &unusual::Row| (row.few.times / few).max(row.all.times / all);
+    slow.sort_by(|a, b| excess(b).total_cmp(&excess(a)));
+    let shown = if every_row { rows.iter().collect() } else { slow };
+    for row in shown {
+        println!(
+            "{:<54} {:<7} {:<28} 1 %: {:>7.2} ({:?}), 100 %: {:>7.2} ({:?})",
+            row.name,
+            row.level,
+            row.kind.name(),
+            row.few.times,
+            row.few.element,
+            row.all.times,
+            row.all.element
+        );
     }
 }
 
