@@ -163,7 +163,7 @@ fn cast(line: &Value, level: Level) -> Result<usize, String> {
                     Ok((bytes(source, &case[0])?, outcome))
                 })
                 .collect::<Result<Vec<_>, String>>()?;
-            count += compare(chain.encode_plan(), &outcomes)?;
+            count += compare(chain.encoder(), &outcomes)?;
         }
     }
     Ok(count)
@@ -184,7 +184,7 @@ fn scale_offset(line: &Value, level: Level) -> Result<usize, String> {
     for float_overflow in [FloatOverflow::Strict, FloatOverflow::Ieee] {
         let options = BindOptions::default().level(level).float_overflow(float_overflow);
         let chain = bind(element_type, codec.clone(), &options)?;
-        for (plan, name) in [(chain.encode_plan(), "encode"), (chain.decode_plan(), "decode")] {
+        for (plan, name) in [(chain.encoder(), "encode"), (chain.decoder(), "decode")] {
             let outcomes = list(line, name)?
                 .iter()
                 .map(|case| {
@@ -246,7 +246,7 @@ fn chain(line: &Value, level: Level) -> Result<usize, String> {
         return Err(format!("the encoded fill value is {found:?}, not {encoded_fill:?}"));
     }
     let mut count = 1;
-    for (plan, name) in [(chain.encode_plan(), "encode"), (chain.decode_plan(), "decode")] {
+    for (plan, name) in [(chain.encoder(), "encode"), (chain.decoder(), "decode")] {
         let way = &line[name];
         let passing = list(way, "input")?.iter().zip(list(way, "output")?).map(|(from, to)| {
             Ok((bytes(plan.source(), from)?, Outcome::Passes(bytes(plan.target(), to)?)))
@@ -264,7 +264,12 @@ fn invalid(line: &Value) -> Result<usize, String> {
     let names_it = |error: String| {
         error.strip_prefix(field).is_some_and(|rest| rest.starts_with([':', '.', '[']))
     };
-    match Chain::from_json(&line["data_type"], &line["fill_value"], &line["codecs"]) {
+    match Chain::from_json(
+        &line["data_type"],
+        &line["fill_value"],
+        &line["codecs"],
+        &BindOptions::default(),
+    ) {
         Err(error) if names_it(error.to_string()) => Ok(1),
         Err(error) => Err(format!("refused, but not for {field}: {error}")),
         Ok(_) => Err(format!("not refused for {field}")),

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use recast_kernels::bytemuck::{cast_slice, cast_slice_mut, zeroed_vec};
 use recast_kernels::{
-    Element, ElementType, FloatOverflow, Level, Plan, PlanBuilder, RunError, Scalar, Step,
+    ElementType, FloatOverflow, Level, Plan, PlanBuilder, RunError, Scalar, Step,
 };
 
 use crate::data_type::{self, ByteOrder};
 use crate::fill_check::{self, FillCheck};
 use crate::json::Json;
-use crate::{BindError, Codec, Diagnostic, fill_value};
+use crate::{BindError, Codec, Warning, fill_value};
 
 /// How a chain is bound. The default suits an array that is about to be created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,8 +21,8 @@ pub struct BindOptions {
     pub float_overflow: FloatOverflow,
     /// The level of the kernels; by default the best one of this CPU.
     pub level: Option<Level>,
-    /// Reverses the bytes of encoded elements, for data in the other byte order than this machine's.
-    pub swap_encoded_bytes: bool,
+    /// The byte order of encoded elements; by default this machine's.
+    pub encoded_byte_order: ByteOrder,
 }
 
 impl BindOptions {
@@ -45,10 +44,10 @@ impl BindOptions {
         Self { level: Some(level), ..self }
     }
 
-    /// The same with the bytes of encoded elements reversed or not.
+    /// The same with encoded elements in this byte order.
     #[must_use]
-    pub fn swap_encoded_bytes(self, swap: bool) -> Self {
-        Self { swap_encoded_bytes: swap, ..self }
+    pub fn encoded_byte_order(self, encoded_byte_order: ByteOrder) -> Self {
+        Self { encoded_byte_order, ..self }
     }
 }
 
@@ -70,8 +69,8 @@ struct Inner {
     decode: Plan,
     decoded_fill_value: Option<Scalar>,
     encoded_fill_value: Option<Scalar>,
-    encoded_byte_order: Option<ByteOrder>,
-    diagnostics: Vec<Diagnostic>,
+    legacy_byte_order: Option<ByteOrder>,
+    warnings: Vec<Warning>,
 }
 
 /// One codec of a chain, to follow the fill value step by step.
@@ -126,17 +125,17 @@ impl Chain {
             };
             steps.iter().cloned().fold(builder, PlanBuilder::step).build()
         };
-        let swap = options.swap_encoded_bytes;
+        let swap = options.encoded_byte_order != ByteOrder::NATIVE;
         let mut encoded_type = data_type;
         let mut parts = Vec::new();
-        let mut diagnostics = Vec::new();
+        let mut warnings = Vec::new();
         let (mut encode_steps, mut decode_parts) = (Vec::new(), Vec::new());
         for (index, codec) in codecs.iter().enumerate() {
             let path = format!("codecs[{index}]");
             let bound = codec
                 .bind(encoded_type, options.float_overflow)
                 .map_err(|error| error.below(&path))?;
-            diagnostics.extend(bound.diagnostic);
+            warnings.extend(bound.warning);
             if fill_value.is_some() {
                 parts.push(Part {
                     name: format!("{path} ({})", codec.name()),
@@ -150,12 +149,12 @@ impl Chain {
             encoded_type = bound.target;
         }
         let legacy = codecs.iter().any(Codec::is_legacy);
-        let mode = if legacy { FillCheck::Report } else { options.fill_check };
+        let mode = if legacy { FillCheck::ReportOnly } else { options.fill_check };
         let mut encoded_fill_value = None;
         if let Some(fill_value) = fill_value {
             let (encoded, found) = fill_check::check(&parts, fill_value, mode, legacy)?;
             encoded_fill_value = encoded;
-            diagnostics.extend(found);
+            warnings.extend(found);
         }
         let (encode, decode) = match (parts.pop(), codecs) {
             // With one codec, its plans are those of the chain.
@@ -168,20 +167,20 @@ impl Chain {
                 (encode, plan(encoded_type, &decode_steps, swap, false)?)
             }
         };
-        let encoded_byte_order = codecs.last().and_then(Codec::encoded_byte_order);
+        let legacy_byte_order = codecs.last().and_then(Codec::legacy_byte_order);
         let inner = Inner {
             encode,
             decode,
             decoded_fill_value: fill_value,
             encoded_fill_value,
-            encoded_byte_order,
-            diagnostics,
+            legacy_byte_order,
+            warnings,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Reads and binds the members `data_type`, `fill_value` and `codecs` of array metadata, for an
-    /// array about to be created. [`Codec`] must know all codecs.
+    /// Reads and binds the members `data_type`, `fill_value` and `codecs` of array metadata. [`Codec`] must know all
+    /// codecs.
     ///
     /// # Errors
     /// As [`Chain::bind`], and metadata that cannot be read.
@@ -189,11 +188,12 @@ impl Chain {
         data_type: impl Into<Json<'a>>,
         fill_value: impl Into<Json<'a>>,
         codecs: impl Into<Json<'a>>,
+        options: &BindOptions,
     ) -> Result<Self, BindError> {
         let data_type = data_type::parse(data_type.into().text())?;
         let fill_value = fill_value::from_json_str(data_type, fill_value.into().text())?;
         let codecs = Codec::list_from_json(codecs)?;
-        Self::bind(data_type, Some(fill_value), &codecs, &BindOptions::default())
+        Self::bind(data_type, Some(fill_value), &codecs, options)
     }
 
     /// The type of the array's elements.
@@ -223,128 +223,51 @@ impl Chain {
     /// The byte order that a legacy codec names for its encoded elements. In Zarr v2 the stored bytes
     /// have it; in Zarr v3 only the `bytes` codec decides.
     #[must_use]
-    pub fn encoded_byte_order(&self) -> Option<ByteOrder> {
-        self.inner.encoded_byte_order
+    pub fn legacy_byte_order(&self) -> Option<ByteOrder> {
+        self.inner.legacy_byte_order
     }
 
     /// What users of the chain should know.
     #[must_use]
-    pub fn diagnostics(&self) -> &[Diagnostic] {
-        &self.inner.diagnostics
+    pub fn warnings(&self) -> &[Warning] {
+        &self.inner.warnings
     }
 
-    /// The plan from the array's elements to encoded ones.
-    #[must_use]
-    pub fn encode_plan(&self) -> &Plan {
-        &self.inner.encode
-    }
-
-    /// The plan from encoded elements to the array's.
-    #[must_use]
-    pub fn decode_plan(&self) -> &Plan {
-        &self.inner.decode
-    }
-
-    /// Encodes elements.
-    ///
-    /// # Errors
-    /// The first element that cannot be encoded, or bytes that are not a whole number of elements.
-    pub fn encode(&self, decoded: &[u8]) -> Result<Vec<u8>, RunError> {
-        self.encode_plan().run_to_vec(decoded)
-    }
-
-    /// Decodes elements.
-    ///
-    /// # Errors
-    /// The first element that cannot be decoded, or bytes that are not a whole number of elements.
-    pub fn decode(&self, encoded: &[u8]) -> Result<Vec<u8>, RunError> {
-        self.decode_plan().run_to_vec(encoded)
-    }
-
-    /// Encodes elements into a buffer of exactly their number.
-    ///
-    /// # Errors
-    /// As [`Chain::encode`], and a buffer of another length; the buffer's contents are then
-    /// unspecified.
-    pub fn encode_into(&self, decoded: &[u8], encoded: &mut [u8]) -> Result<(), RunError> {
-        self.encode_plan().run(decoded, encoded)
-    }
-
-    /// Decodes elements into a buffer of exactly their number.
-    ///
-    /// # Errors
-    /// As [`Chain::decode`], and a buffer of another length; the buffer's contents are then
-    /// unspecified.
-    pub fn decode_into(&self, encoded: &[u8], decoded: &mut [u8]) -> Result<(), RunError> {
-        self.decode_plan().run(encoded, decoded)
-    }
-
-    /// Encodes a slice of elements.
+    /// The plan that encodes: over bytes, typed slices, in place, or with several threads.
     ///
     /// ```
     /// use zarr_recast::{BindOptions, Chain, ElementType, ScaleOffset};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let codecs = [ScaleOffset::default().scale(2).into()];
     /// let chain = Chain::bind(ElementType::Int16, None, &codecs, &BindOptions::default())?;
-    /// assert_eq!(chain.encode_slice::<i16, i16>(&[3, -4])?, [6, -8]);
-    /// assert!(chain.encode_slice::<u16, i16>(&[3]).is_err()); // the chain's elements are int16
+    /// assert_eq!(chain.encoder().run_slice::<i16, i16>(&[3, -4])?, [6, -8]);
+    /// assert!(chain.encoder().run_slice::<u16, i16>(&[3]).is_err()); // the chain's elements are int16
     /// # Ok(()) }
     /// ```
+    #[must_use]
+    pub fn encoder(&self) -> &Plan {
+        &self.inner.encode
+    }
+
+    /// The plan that decodes; see [`Chain::encoder`].
+    #[must_use]
+    pub fn decoder(&self) -> &Plan {
+        &self.inner.decode
+    }
+
+    /// Encodes the bytes of elements.
     ///
     /// # Errors
-    /// The first element that cannot be encoded, and slices of other types than the chain's.
-    pub fn encode_slice<S: Element, T: Element>(&self, decoded: &[S]) -> Result<Vec<T>, RunError> {
-        run_slice(self.encode_plan(), decoded)
+    /// The first element that cannot be encoded, or bytes that are not a whole number of elements.
+    pub fn encode(&self, decoded: &[u8]) -> Result<Vec<u8>, RunError> {
+        self.encoder().run_to_vec(decoded)
     }
 
-    /// Decodes a slice of elements.
+    /// Decodes to the bytes of elements.
     ///
     /// # Errors
-    /// The first element that cannot be decoded, and slices of other types than the chain's.
-    pub fn decode_slice<S: Element, T: Element>(&self, encoded: &[S]) -> Result<Vec<T>, RunError> {
-        run_slice(self.decode_plan(), encoded)
+    /// The first element that cannot be decoded, or bytes that are not a whole number of elements.
+    pub fn decode(&self, encoded: &[u8]) -> Result<Vec<u8>, RunError> {
+        self.decoder().run_to_vec(encoded)
     }
-
-    /// Encodes a slice of elements into another one of the same length.
-    ///
-    /// # Errors
-    /// As [`Chain::encode_slice`], and a slice of another length; its contents are then unspecified.
-    pub fn encode_slice_into<S: Element, T: Element>(
-        &self,
-        decoded: &[S],
-        encoded: &mut [T],
-    ) -> Result<(), RunError> {
-        run_slice_into(self.encode_plan(), decoded, encoded)
-    }
-
-    /// Decodes a slice of elements into another one of the same length.
-    ///
-    /// # Errors
-    /// As [`Chain::decode_slice`], and a slice of another length; its contents are then unspecified.
-    pub fn decode_slice_into<S: Element, T: Element>(
-        &self,
-        encoded: &[S],
-        decoded: &mut [T],
-    ) -> Result<(), RunError> {
-        run_slice_into(self.decode_plan(), encoded, decoded)
-    }
-}
-
-fn run_slice<S: Element, T: Element>(plan: &Plan, input: &[S]) -> Result<Vec<T>, RunError> {
-    let mut output = zeroed_vec(input.len());
-    run_slice_into(plan, input, &mut output)?;
-    Ok(output)
-}
-
-fn run_slice_into<S: Element, T: Element>(
-    plan: &Plan,
-    input: &[S],
-    output: &mut [T],
-) -> Result<(), RunError> {
-    for (slice, expected) in [(S::TYPE, plan.source()), (T::TYPE, plan.target())] {
-        if slice != expected {
-            return Err(RunError::SliceType { slice, expected });
-        }
-    }
-    plan.run(cast_slice(input), cast_slice_mut(output))
 }

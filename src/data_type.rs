@@ -18,6 +18,21 @@ pub enum ByteOrder {
 impl ByteOrder {
     /// The order of this machine.
     pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
+
+    /// The other order.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Little => Self::Big,
+            Self::Big => Self::Little,
+        }
+    }
+}
+
+impl Default for ByteOrder {
+    fn default() -> Self {
+        Self::NATIVE
+    }
 }
 
 /// Reads Zarr v3 data type metadata: a name, or an object with a name and nothing to configure.

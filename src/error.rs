@@ -3,7 +3,7 @@
 use recast_kernels::{BuildError, CastError, Reason};
 use thiserror::Error;
 
-use crate::Diagnostic;
+use crate::Warning;
 use crate::json::join;
 
 /// A JSON document, or a part of it, is invalid. The text is one line: the place, for instance
@@ -49,7 +49,7 @@ pub enum BindError {
     Metadata(#[from] MetadataError),
     /// The fill value cannot be encoded, or decodes to another value.
     #[error("fill_value: {0}")]
-    FillValue(Diagnostic),
+    FillValue(Warning),
     /// The plan cannot be built: for instance, a level that this CPU lacks.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -63,7 +63,7 @@ pub enum BindError {
 /// # fn main() -> Result<(), zarr_recast::BindError> {
 /// let codecs = [CastValue::new(ElementType::UInt8).into()];
 /// let chain = Chain::bind(ElementType::Float32, None, &codecs, &BindOptions::default())?;
-/// let Err(RunError::Element(error)) = chain.encode_slice::<f32, u8>(&[300.0]) else { panic!() };
+/// let Err(RunError::Element(error)) = chain.encoder().run_slice::<f32, u8>(&[300.0]) else { panic!() };
 /// assert_eq!(advice(&error), "set out_of_range, or name the value in scalar_map");
 /// # Ok(()) }
 /// ```

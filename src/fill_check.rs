@@ -19,32 +19,32 @@ use crate::fill_value::to_json;
 pub enum FillCheck {
     /// For arrays about to be created: the fill value must survive the chain.
     #[default]
-    Enforce,
+    Create,
     /// For existing arrays: a change by `cast_value` is an error, a rounding by `scale_offset` is a
-    /// diagnostic.
+    /// warning.
     Open,
-    /// For reading arrays that other implementations wrote: every change is a diagnostic.
-    Report,
+    /// For reading arrays that other implementations wrote: every change is a warning.
+    ReportOnly,
 }
 
 /// Not an error of a bound chain, but something that its user should know.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Diagnostic {
+pub struct Warning {
     /// Its subject.
-    pub kind: DiagnosticKind,
+    pub kind: WarningKind,
     /// One line for a reader.
     pub message: String,
     /// The fill value after encoding and decoding, if both work.
-    pub comes_back_as: Option<Scalar>,
+    pub round_trip: Option<Scalar>,
     /// A fill value near the given one that survives.
-    pub survivor: Option<Scalar>,
+    pub suggestion: Option<Scalar>,
 }
 
-/// The subject of a [`Diagnostic`].
+/// The subject of a [`Warning`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum DiagnosticKind {
+pub enum WarningKind {
     /// The fill value cannot be encoded.
     FillNotEncodable,
     /// A cast changes the fill value, or cannot decode it.
@@ -58,45 +58,45 @@ pub enum DiagnosticKind {
     LegacyRounding,
 }
 
-impl Diagnostic {
-    pub(crate) fn new(kind: DiagnosticKind, message: String) -> Self {
-        Self { kind, message, comes_back_as: None, survivor: None }
+impl Warning {
+    pub(crate) fn new(kind: WarningKind, message: String) -> Self {
+        Self { kind, message, round_trip: None, suggestion: None }
     }
 }
 
-impl fmt::Display for Diagnostic {
+impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-/// Encodes and decodes the fill value with all parts. Returns the encoded fill value and diagnostics.
+/// Encodes and decodes the fill value with all parts. Returns the encoded fill value and warnings.
 pub(crate) fn check(
     parts: &[Part],
     fill: Scalar,
     mode: FillCheck,
     legacy: bool,
-) -> Result<(Option<Scalar>, Option<Diagnostic>), BindError> {
+) -> Result<(Option<Scalar>, Option<Warning>), BindError> {
     let way = match encode(parts, fill) {
         Ok(way) => way,
         Err(failure) => {
-            let diagnostic = not_encodable(fill, &failure);
+            let warning = not_encodable(fill, &failure);
             return if legacy {
-                Ok((None, Some(diagnostic)))
+                Ok((None, Some(warning)))
             } else {
-                Err(BindError::FillValue(diagnostic))
+                Err(BindError::FillValue(warning))
             };
         }
     };
-    let diagnostic = changes(parts, fill, &way);
-    let refused = diagnostic.as_ref().is_some_and(|diagnostic| match (mode, diagnostic.kind) {
-        (FillCheck::Report, _) | (_, DiagnosticKind::FillChangedWithin) => false,
-        (FillCheck::Open, kind) => kind == DiagnosticKind::FillChanged,
-        (FillCheck::Enforce, _) => true,
+    let warning = changes(parts, fill, &way);
+    let refused = warning.as_ref().is_some_and(|warning| match (mode, warning.kind) {
+        (FillCheck::ReportOnly, _) | (_, WarningKind::FillChangedWithin) => false,
+        (FillCheck::Open, kind) => kind == WarningKind::FillChanged,
+        (FillCheck::Create, _) => true,
     });
-    match diagnostic {
-        Some(diagnostic) if refused => Err(BindError::FillValue(diagnostic)),
-        diagnostic => Ok((way.last().copied(), diagnostic)),
+    match warning {
+        Some(warning) if refused => Err(BindError::FillValue(warning)),
+        warning => Ok((way.last().copied(), warning)),
     }
 }
 
@@ -132,7 +132,7 @@ fn survives(parts: &[Part], fill: Scalar) -> bool {
     decoded.is_some_and(|decoded| decoded.equals(fill))
 }
 
-fn not_encodable(fill: Scalar, failure: &Failure<'_>) -> Diagnostic {
+fn not_encodable(fill: Scalar, failure: &Failure<'_>) -> Warning {
     let Failure { index, part, error: CastError { value, target, reason, .. } } = failure;
     let became = if *index > 0 {
         format!(" becomes {} {value} on the way, which", value.element_type())
@@ -160,8 +160,8 @@ fn not_encodable(fill: Scalar, failure: &Failure<'_>) -> Diagnostic {
     } else {
         "choose another fill value, scale or offset".to_owned()
     };
-    Diagnostic::new(
-        DiagnosticKind::FillNotEncodable,
+    Warning::new(
+        WarningKind::FillNotEncodable,
         format!(
             "{} {fill}{became} cannot be encoded by {}: {why}; {way_out}",
             fill.element_type(),
@@ -193,13 +193,13 @@ impl<'a> Loss<'a> {
     }
 
     /// The way out, as the end of a sentence.
-    fn way_out(&self, survivor: Option<Scalar>) -> String {
+    fn way_out(&self, suggestion: Option<Scalar>) -> String {
         if !self.before.is_finite() {
             let (key, value) = (to_json(self.after), to_json(self.before));
             return format!("; put \"decode\": [[{key}, {value}]] first in its scalar_map");
         }
-        if let Some(survivor) = survivor {
-            return format!("; the nearest fill value that survives is {survivor}");
+        if let Some(suggestion) = suggestion {
+            return format!("; the nearest fill value that survives is {suggestion}");
         }
         let after = self.after;
         match map(&self.part.decode).iter().find(|(key, _)| key.equals(after)) {
@@ -213,7 +213,7 @@ impl<'a> Loss<'a> {
 
     /// The nearest fill value that survives. Candidates: the decoded neighbours, in the target type, of the
     /// value that reaches the cast, and the values in its map.
-    fn nearest_survivor(&self, parts: &[Part], fill: Scalar) -> Option<Scalar> {
+    fn nearest_suggestion(&self, parts: &[Part], fill: Scalar) -> Option<Scalar> {
         /// Entries of a long map that are tried.
         const KEYS: usize = 256;
         let Self { index, part, before, .. } = *self;
@@ -232,17 +232,17 @@ impl<'a> Loss<'a> {
 }
 
 /// How encoding and decoding changes the fill value, if it does.
-fn changes(parts: &[Part], fill: Scalar, way: &[Scalar]) -> Option<Diagnostic> {
+fn changes(parts: &[Part], fill: Scalar, way: &[Scalar]) -> Option<Warning> {
     let element_type = fill.element_type();
     let encoded = way.last().copied().unwrap_or(fill);
     let stored = format!("{} {encoded}", encoded.element_type());
     let decoded = decode(parts, encoded);
     let loss = Loss::first(parts, way);
-    let comes_back_as = decoded.as_ref().ok().copied();
-    let (kind, survivor, message) = match (decoded, loss) {
+    let round_trip = decoded.as_ref().ok().copied();
+    let (kind, suggestion, message) = match (decoded, loss) {
         (Ok(decoded), None) if decoded.equals(fill) => return None,
         (Ok(decoded), Some(Loss { part, before, after, .. })) if decoded.equals(fill) => (
-            DiagnosticKind::FillChangedWithin,
+            WarningKind::FillChangedWithin,
             Some(fill),
             format!(
                 "{element_type} {fill} comes back from the whole chain, but {} makes {} {before} \
@@ -252,32 +252,32 @@ fn changes(parts: &[Part], fill: Scalar, way: &[Scalar]) -> Option<Diagnostic> {
             ),
         ),
         (Ok(decoded), None) => {
-            let survivor = Some(decoded).filter(|decoded| survives(parts, *decoded));
-            let way_out = survivor.map_or_else(
+            let suggestion = Some(decoded).filter(|decoded| survives(parts, *decoded));
+            let way_out = suggestion.map_or_else(
                 || "choose one that comes back exactly".to_owned(),
-                |survivor| format!("{survivor} survives"),
+                |suggestion| format!("{suggestion} survives"),
             );
             let message = format!(
                 "{element_type} {fill} comes back from scale_offset as {decoded}, a difference of \
                  {:e}; {way_out}",
                 (decoded.to_f64() - fill.to_f64()).abs()
             );
-            (DiagnosticKind::FillInexact, survivor, message)
+            (WarningKind::FillInexact, suggestion, message)
         }
         (Ok(decoded), Some(loss)) => {
-            let survivor = loss.nearest_survivor(parts, fill);
+            let suggestion = loss.nearest_suggestion(parts, fill);
             let message = format!(
                 "{element_type} {fill} does not survive {}: it is stored as {stored} and comes \
                  back as {decoded}{}",
                 loss.part.name,
-                loss.way_out(survivor)
+                loss.way_out(suggestion)
             );
-            (DiagnosticKind::FillChanged, survivor, message)
+            (WarningKind::FillChanged, suggestion, message)
         }
         (Err(Failure { index, part, error }), loss) => {
             let before = way.get(index).copied().unwrap_or(fill);
             let loss = loss.unwrap_or(Loss { index, part, before, after: encoded });
-            let survivor = loss.nearest_survivor(parts, fill);
+            let suggestion = loss.nearest_suggestion(parts, fill);
             let message = format!(
                 "{element_type} {fill} does not survive {}: it is stored as {stored}, from which \
                  {} {} cannot be decoded to {}{}",
@@ -285,12 +285,12 @@ fn changes(parts: &[Part], fill: Scalar, way: &[Scalar]) -> Option<Diagnostic> {
                 error.value.element_type(),
                 error.value,
                 error.target,
-                loss.way_out(survivor)
+                loss.way_out(suggestion)
             );
-            (DiagnosticKind::FillChanged, survivor, message)
+            (WarningKind::FillChanged, suggestion, message)
         }
     };
-    Some(Diagnostic { kind, message, comes_back_as, survivor })
+    Some(Warning { kind, message, round_trip, suggestion })
 }
 
 impl Part {

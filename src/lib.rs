@@ -14,16 +14,16 @@
 //! ];
 //! let fill_value = f32::NAN.into();
 //! let chain = Chain::bind(ElementType::Float32, Some(fill_value), &codecs, &BindOptions::default())?;
-//! let encoded: Vec<u8> = chain.encode_slice(&[6.5_f32, f32::NAN, 99.0])?;
+//! let encoded: Vec<u8> = chain.encoder().run_slice(&[6.5_f32, f32::NAN, 99.0])?;
 //! assert_eq!(encoded, [15, 255, 255]);
-//! assert_eq!(chain.decode_slice::<u8, f32>(&[15])?, [6.5]);
+//! assert_eq!(chain.decoder().run_slice::<u8, f32>(&[15])?, [6.5]);
 //! # Ok(()) }
 //! ```
 //!
 //! From the metadata of an array, with bytes for elements:
 //!
 //! ```
-//! use zarr_recast::Chain;
+//! use zarr_recast::{BindOptions, Chain};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let chain = Chain::from_json(
 //!     "float32",
@@ -32,6 +32,7 @@
 //!         {"name": "cast_value", "configuration": {
 //!             "data_type": "uint8",
 //!             "scalar_map": {"encode": [["NaN", 255]], "decode": [[255, "NaN"]]}}}]"#,
+//!     &BindOptions::default(),
 //! )?;
 //! let decoded: Vec<u8> = [6.5_f32, f32::NAN].iter().flat_map(|x| x.to_ne_bytes()).collect();
 //! let encoded = chain.encode(&decoded)?;
@@ -44,13 +45,11 @@
 //! from other implementations.
 //!
 //! # Features
-//! Both are on by default; `std` is required.
+//! The first two are on by default; `std` is required.
 //! - `avx512`: kernels for AVX-512.
 //! - `small-types`: chains with `int2`, `int4`, `uint2`, `uint4` and the floats of 4, 6 and 8 bits. Without it,
 //!   binding such a chain is an error.
-//!
-//! To use several threads, call `Plan::par_run` on a chain's [`Plan`]; it needs the feature `rayon` of
-//! `recast-kernels`.
+//! - `rayon`: `chain.encoder().par_run(…)` spreads elements over threads.
 //!
 //! # Dependencies in signatures
 //! [`half`] (`f16` and `bf16` as elements) and [`bytemuck`] (the bound of [`Element`]) are re-exported;
@@ -68,9 +67,9 @@ pub mod fill_value;
 mod json;
 
 pub use chain::{BindOptions, Chain};
-pub use codec::{AsType, CastValue, Codec, FixedScaleOffset, Pairs, ScalarMap, ScaleOffset};
+pub use codec::{AsType, CastValue, Codec, Entries, FixedScaleOffset, ScalarMap, ScaleOffset};
 pub use error::{BindError, MetadataError, advice};
-pub use fill_check::{Diagnostic, DiagnosticKind, FillCheck};
+pub use fill_check::{FillCheck, Warning, WarningKind};
 pub use fill_value::JsonScalar;
 pub use json::Json;
 pub use recast_kernels::{
@@ -103,12 +102,12 @@ pub use recast_kernels::{bytemuck, half};
 /// ```
 /// ```compile_fail,E0639
 /// let (fill_check, float_overflow) = Default::default();
-/// let (level, swap_encoded_bytes) = (None, false);
-/// let _ = zarr_recast::BindOptions { fill_check, float_overflow, level, swap_encoded_bytes };
+/// let (level, encoded_byte_order) = Default::default();
+/// let _ = zarr_recast::BindOptions { fill_check, float_overflow, level, encoded_byte_order };
 /// ```
 /// ```compile_fail,E0639
-/// let (kind, message) = (zarr_recast::DiagnosticKind::FillChanged, String::new());
-/// let _ = zarr_recast::Diagnostic { kind, message, comes_back_as: None, survivor: None };
+/// let (kind, message) = (zarr_recast::WarningKind::FillChanged, String::new());
+/// let _ = zarr_recast::Warning { kind, message, round_trip: None, suggestion: None };
 /// ```
 ///
 /// Levels have no order, and an ignored result of a write is reported:

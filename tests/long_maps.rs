@@ -26,7 +26,7 @@ fn peak_of(entries: u32) -> f64 {
     let before = MEMORY.current_usage() - text.capacity();
     MEMORY.reset_peak_usage();
     let codecs = Codec::list_from_json(&text).unwrap();
-    let options = BindOptions::default().fill_check(FillCheck::Report);
+    let options = BindOptions::default().fill_check(FillCheck::ReportOnly);
     let chain = Chain::bind(ElementType::Int32, Some(5_i32.into()), &codecs, &options).unwrap();
     let peak =
         (MEMORY.peak_usage() - before - text.capacity() + text.len()) as f64 / text.len() as f64;
@@ -34,7 +34,7 @@ fn peak_of(entries: u32) -> f64 {
 
     let last = entries - 1;
     let key = last.wrapping_mul(7) % entries;
-    let encoded: Vec<u8> = chain.encode_slice(&[key as i32, i32::MAX]).unwrap();
+    let encoded: Vec<u8> = chain.encoder().run_slice(&[key as i32, i32::MAX]).unwrap();
     assert_eq!(encoded, [(last % 256) as u8, 255]);
     peak
 }

@@ -17,8 +17,8 @@ const PIECE: usize = 1 << 20;
 pub(crate) fn run(arguments: &Raw) -> Result<()> {
     let chain = chain(arguments)?;
     let plan = match arguments.direction {
-        Direction::Encode => chain.encode_plan(),
-        Direction::Decode => chain.decode_plan(),
+        Direction::Encode => chain.encoder(),
+        Direction::Decode => chain.decoder(),
     };
     exit_when_interrupted()?;
     stream(&little_endian(plan)?, PIECE, &mut io::stdin().lock(), &mut standard_output())

@@ -35,7 +35,7 @@ pub(crate) fn check(u: &mut Unstructured) -> Result<()> {
     }
 
     let decoded = input::elements(u, source)?;
-    let steps = chain.encode_plan().steps();
+    let steps = chain.encoder().steps();
     let mut encoded = input::elements(u, current)?;
     let ways: Vec<_> = decoded
         .iter()
@@ -57,13 +57,13 @@ pub(crate) fn check(u: &mut Unstructured) -> Result<()> {
         })
         .collect();
     assert_eq!(parts.len(), codecs.len());
-    let encoders: Vec<&Plan> = parts.iter().map(Chain::encode_plan).collect();
-    let decoders: Vec<&Plan> = parts.iter().rev().map(Chain::decode_plan).collect();
-    at_once_equals_step_by_step(chain.encode_plan(), &encoders, &bytes(source, &decoded));
-    at_once_equals_step_by_step(chain.decode_plan(), &decoders, &bytes(current, &encoded));
+    let encoders: Vec<&Plan> = parts.iter().map(Chain::encoder).collect();
+    let decoders: Vec<&Plan> = parts.iter().rev().map(Chain::decoder).collect();
+    at_once_equals_step_by_step(chain.encoder(), &encoders, &bytes(source, &decoded));
+    at_once_equals_step_by_step(chain.decoder(), &decoders, &bytes(current, &encoded));
 
     every_level_equals_the_reference(u, source, steps, decoded)?;
-    every_level_equals_the_reference(u, current, chain.decode_plan().steps(), encoded)
+    every_level_equals_the_reference(u, current, chain.decoder().steps(), encoded)
 }
 
 fn codec(u: &mut Unstructured, source: ElementType, overflow: FloatOverflow) -> Result<Codec> {
@@ -142,8 +142,8 @@ struct Way {
 impl Way {
     /// `None` unless the value passes both ways.
     fn through(chain: &Chain, value: Scalar) -> Option<Self> {
-        let encoded = reference::run(value, chain.encode_plan().steps(), 0).ok()?;
-        let decoded = reference::run(encoded, chain.decode_plan().steps(), 0).ok()?;
+        let encoded = reference::run(value, chain.encoder().steps(), 0).ok()?;
+        let decoded = reference::run(encoded, chain.decoder().steps(), 0).ok()?;
         Some(Self { value, encoded, decoded })
     }
 
@@ -154,7 +154,7 @@ impl Way {
         let maps = |steps: &[Step]| {
             steps.iter().any(|step| matches!(step, Step::Cast(cast) if !cast.map.is_empty()))
         };
-        if maps(steps) || maps(chain.decode_plan().steps()) || !value.is_finite() {
+        if maps(steps) || maps(chain.decoder().steps()) || !value.is_finite() {
             return;
         }
         let x = value.to_f64();

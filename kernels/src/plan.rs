@@ -312,6 +312,53 @@ impl Plan {
         Ok(output)
     }
 
+    /// As [`Plan::run`], over typed elements, into a new vector, which is not zeroed first.
+    ///
+    /// ```
+    /// use recast_kernels::{Cast, ElementType, Plan};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let plan = Plan::builder(ElementType::Float32).cast(Cast::new(ElementType::UInt8)).build()?;
+    /// assert_eq!(plan.run_slice::<f32, u8>(&[2.5, 7.0])?, [2, 7]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The first element that cannot be converted, or elements of another type than the plan's
+    /// ([`RunError::SliceType`]).
+    pub fn run_slice<S: Element, T: Element>(&self, input: &[S]) -> Result<Vec<T>, RunError> {
+        self.check_types(S::TYPE, T::TYPE)?;
+        let mut output = Vec::with_capacity(input.len());
+        let spare = &mut output.spare_capacity_mut()[..input.len()];
+        self.run_uninit(bytemuck::cast_slice(input), stages::uninit_bytes::<T>(spare))?;
+        // SAFETY: there is capacity for `input.len()` elements, and `run_uninit` has initialised all of their bytes,
+        // which are values of `T` whatever they are.
+        unsafe { output.set_len(input.len()) };
+        Ok(output)
+    }
+
+    /// As [`Plan::run_slice`], into another slice of the same length.
+    ///
+    /// # Errors
+    /// As [`Plan::run_slice`], and a slice of another length; its contents are then unspecified.
+    pub fn run_slice_into<S: Element, T: Element>(
+        &self,
+        input: &[S],
+        output: &mut [T],
+    ) -> Result<(), RunError> {
+        self.check_types(S::TYPE, T::TYPE)?;
+        self.run(bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output))
+    }
+
+    /// Whether slices of these types hold the plan's elements.
+    fn check_types(&self, source: ElementType, target: ElementType) -> Result<(), RunError> {
+        for (slice, expected) in [(source, self.source()), (target, self.target())] {
+            if slice != expected {
+                return Err(RunError::SliceType { slice, expected });
+            }
+        }
+        Ok(())
+    }
+
     /// As [`Plan::run`], over the input itself, where source and target have the same size.
     ///
     /// ```

@@ -30,9 +30,9 @@ use crate::plans::{self, Number, with_bytes};
 /// fill_value : scalar or str, optional
 ///     The array's fill value. Without it, no fill value is checked or encoded.
 /// fill_check : str, optional
-///     ``enforce``: a fill value that does not survive the codecs is an error. ``open``: the same, except
-///     for a rounding error of ``scale_offset``. ``report``: only a fill value that cannot be encoded is an
-///     error; ``diagnostics`` reports other changes.
+///     ``create``: a fill value that does not survive the codecs is an error. ``open``: the same, except
+///     for a rounding error of ``scale_offset``. ``report-only``: only a fill value that cannot be encoded is an
+///     error; ``warnings`` reports other changes.
 /// float_overflow : str, optional
 ///     As in ``scale_offset_encode``.
 #[pyclass(frozen, module = "zarr_recast")]
@@ -74,7 +74,7 @@ impl Plans {
 impl Chain {
     #[new]
     #[pyo3(signature = (
-        data_type, codecs, fill_value=None, *, fill_check="enforce", float_overflow=None
+        data_type, codecs, fill_value=None, *, fill_check="create", float_overflow=None
     ))]
     fn new(
         data_type: &Bound<'_, PyAny>,
@@ -150,15 +150,15 @@ impl Chain {
 
     /// What a user of the chain should know, one line each.
     #[getter]
-    fn diagnostics(&self) -> Vec<String> {
-        self.bound.diagnostics().iter().map(ToString::to_string).collect()
+    fn warnings(&self) -> Vec<String> {
+        self.bound.warnings().iter().map(ToString::to_string).collect()
     }
 
     /// Encode an array into a new one.
     fn encode<'py>(&self, arr: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
         let arr = arrays::input(arr)?;
         let out = arrays::empty(&arr, &descr(arr.py(), self.bound.encoded_type())?)?;
-        run(&self.encode, self.bound.encode_plan(), &arr, &out, Memory::Fresh)?;
+        run(&self.encode, self.bound.encoder(), &arr, &out, Memory::Fresh)?;
         Ok(out)
     }
 
@@ -166,20 +166,20 @@ impl Chain {
     fn decode<'py>(&self, arr: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
         let arr = arrays::input(arr)?;
         let out = arrays::empty(&arr, &descr(arr.py(), self.bound.decoded_type())?)?;
-        run(&self.decode, self.bound.decode_plan(), &arr, &out, Memory::Fresh)?;
+        run(&self.decode, self.bound.decoder(), &arr, &out, Memory::Fresh)?;
         Ok(out)
     }
 
     /// Encode an array into another.
     fn encode_into(&self, arr: &Bound<'_, PyAny>, out: &Bound<'_, PyAny>) -> PyResult<()> {
         let (arr, out) = (arrays::input(arr)?, arrays::output(out)?);
-        run(&self.encode, self.bound.encode_plan(), &arr, out, Memory::Known)
+        run(&self.encode, self.bound.encoder(), &arr, out, Memory::Known)
     }
 
     /// Decode an array into another.
     fn decode_into(&self, arr: &Bound<'_, PyAny>, out: &Bound<'_, PyAny>) -> PyResult<()> {
         let (arr, out) = (arrays::input(arr)?, arrays::output(out)?);
-        run(&self.decode, self.bound.decode_plan(), &arr, out, Memory::Known)
+        run(&self.decode, self.bound.decoder(), &arr, out, Memory::Known)
     }
 
     fn __getnewargs_ex__<'py>(
@@ -238,11 +238,11 @@ pub(crate) fn read_data_type(object: &Bound<'_, PyAny>) -> PyResult<ElementType>
 
 fn read_fill_check(name: &str) -> PyResult<FillCheck> {
     match name {
-        "enforce" => Ok(FillCheck::Enforce),
+        "create" => Ok(FillCheck::Create),
         "open" => Ok(FillCheck::Open),
-        "report" => Ok(FillCheck::Report),
+        "report-only" => Ok(FillCheck::ReportOnly),
         _ => Err(PyValueError::new_err(format!(
-            "fill_check is {name:?}; it must be one of enforce, open, report"
+            "fill_check is {name:?}; it must be one of create, open, report-only"
         ))),
     }
 }

@@ -80,8 +80,8 @@ def test_a_fill_value_that_does_not_come_back():
     cast = [{"name": "cast_value", "configuration": {"data_type": "int32"}}]
     with pytest.raises(ValueError, match="fill_value"):
         zr.Chain("float32", cast, 0.5)
-    chain = zr.Chain("float32", cast, 0.5, fill_check="report")
-    assert chain.encoded_fill_value == 0 and len(chain.diagnostics) == 1
+    chain = zr.Chain("float32", cast, 0.5, fill_check="report-only")
+    assert chain.encoded_fill_value == 0 and len(chain.warnings) == 1
 
 
 @pytest.mark.parametrize(

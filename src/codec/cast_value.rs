@@ -3,7 +3,7 @@
 use recast_kernels::{Cast, ElementType, OutOfRange, Rounding, Scalar, Step};
 use serde_json::{Map, Value};
 
-use super::{BoundCodec, CAST_VALUE, Codec, Envelope, Pairs};
+use super::{BoundCodec, CAST_VALUE, Codec, Entries, Envelope};
 use crate::MetadataError;
 use crate::data_type::{self, Form};
 use crate::fill_value::{self, JsonScalar};
@@ -29,9 +29,9 @@ pub struct CastValue {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScalarMap {
     /// From the array's type to `data_type`.
-    pub encode: Option<Pairs>,
+    pub encode: Option<Entries>,
     /// From `data_type` to the array's type.
-    pub decode: Option<Pairs>,
+    pub decode: Option<Entries>,
 }
 
 impl CastValue {
@@ -159,7 +159,7 @@ impl CastValue {
             target,
             encode: vec![step(target, encode)],
             decode: vec![step(source, decode)],
-            diagnostic: None,
+            warning: None,
         })
     }
 }
@@ -209,9 +209,9 @@ impl ScalarMap {
     }
 }
 
-fn read_pairs(node: &Node<'_>) -> Result<Pairs, MetadataError> {
+fn read_pairs(node: &Node<'_>) -> Result<Entries, MetadataError> {
     const PAIR: &str = "a pair [input, output]";
-    let mut pairs = Pairs::with_room_for(node.text().len());
+    let mut pairs = Entries::with_room_for(node.text().len());
     node.for_each("an array of pairs [input, output]", |pair| {
         let mut scalars = pair.array(PAIR)?;
         let (Some(key), Some(value), None) = (scalars.next(), scalars.next(), scalars.next())
@@ -229,7 +229,7 @@ fn read_pairs(node: &Node<'_>) -> Result<Pairs, MetadataError> {
 
 /// Reads keys in the input type and values in the output type.
 fn bind_pairs(
-    pairs: Option<&Pairs>,
+    pairs: Option<&Entries>,
     source: ElementType,
     target: ElementType,
     path: &str,

@@ -1,20 +1,23 @@
 //! The codecs' metadata: configurations that are not yet bound to a data type.
 
 mod cast_value;
+mod entries;
 mod numcodecs;
-mod pairs;
 mod scale_offset;
 
 use recast_kernels::{ElementType, FloatOverflow, Step};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 pub use self::cast_value::{CastValue, ScalarMap};
+pub use self::entries::Entries;
 pub use self::numcodecs::{AsType, FixedScaleOffset};
-pub use self::pairs::Pairs;
 pub use self::scale_offset::ScaleOffset;
 use crate::data_type::ByteOrder;
 use crate::json::{Json, Node, join, list};
-use crate::{Diagnostic, MetadataError};
+use crate::{MetadataError, Warning};
 
 const CAST_VALUE: &str = "cast_value";
 const SCALE_OFFSET: &str = "scale_offset";
@@ -94,7 +97,7 @@ pub(crate) struct BoundCodec {
     pub(crate) encode: Vec<Step>,
     pub(crate) decode: Vec<Step>,
     /// What users of this codec should know.
-    pub(crate) diagnostic: Option<Diagnostic>,
+    pub(crate) warning: Option<Warning>,
 }
 
 impl Codec {
@@ -219,11 +222,11 @@ impl Codec {
     }
 
     /// The byte order of encoded elements in the metadata: that of `astype` and `encode_dtype`.
-    pub(crate) fn encoded_byte_order(&self) -> Option<ByteOrder> {
+    pub(crate) fn legacy_byte_order(&self) -> Option<ByteOrder> {
         match self {
             Self::CastValue(_) | Self::ScaleOffset(_) => None,
-            Self::FixedScaleOffset(codec) => codec.encoded_byte_order(),
-            Self::AsType(codec) => codec.encoded_byte_order(),
+            Self::FixedScaleOffset(codec) => codec.legacy_byte_order(),
+            Self::AsType(codec) => codec.legacy_byte_order(),
         }
     }
 
@@ -239,6 +242,29 @@ impl Codec {
             Self::FixedScaleOffset(codec) => codec.bind(source, overflow),
             Self::AsType(codec) => codec.bind(source),
         }
+    }
+}
+
+/// The metadata of the codec, as [`Codec::to_json`] writes them.
+///
+/// ```
+/// use zarr_recast::{CastValue, Codec, ElementType};
+/// let codecs = vec![Codec::from(CastValue::new(ElementType::UInt8).map(f32::NAN, 255_u8))];
+/// let text = serde_json::to_string(&codecs)?;
+/// assert_eq!(serde_json::from_str::<Vec<Codec>>(&text)?, codecs);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+impl Serialize for Codec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
+}
+
+/// As [`Codec::from_json`], from JSON only: numbers are read from their text.
+impl<'de> Deserialize<'de> for Codec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        Self::from_json(text.get()).map_err(D::Error::custom)
     }
 }
 

@@ -9,7 +9,7 @@ use super::{AS_TYPE, BoundCodec, Codec, Envelope, FIXED_SCALE_OFFSET};
 use crate::data_type::{self, ByteOrder};
 use crate::fill_value::JsonScalar;
 use crate::json::{Node, Object, join};
-use crate::{Diagnostic, DiagnosticKind, MetadataError};
+use crate::{MetadataError, Warning, WarningKind};
 
 /// A data type of Zarr v2 as in metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl FixedScaleOffset {
     }
 
     /// The byte order of encoded elements.
-    pub(super) fn encoded_byte_order(&self) -> Option<ByteOrder> {
+    pub(super) fn legacy_byte_order(&self) -> Option<ByteOrder> {
         self.astype.as_ref().or(self.dtype.as_ref())?.byte_order
     }
 
@@ -163,14 +163,14 @@ impl FixedScaleOffset {
             .chain([Step::Unscale(affine(decoder)?)])
             .chain(cast(decoder, source))
             .collect();
-        let diagnostic = (!target.is_integer()).then(|| {
+        let warning = (!target.is_integer()).then(|| {
             let message = format!(
                 "numcodecs rounds to whole numbers before it stores {target}; decoding is the \
                  same, but elements encoded here keep their fractions"
             );
-            Diagnostic::new(DiagnosticKind::LegacyRounding, message)
+            Warning::new(WarningKind::LegacyRounding, message)
         });
-        Ok(BoundCodec { target, encode, decode, diagnostic })
+        Ok(BoundCodec { target, encode, decode, warning })
     }
 }
 
@@ -207,7 +207,7 @@ impl AsType {
     }
 
     /// The byte order of encoded elements.
-    pub(super) fn encoded_byte_order(&self) -> Option<ByteOrder> {
+    pub(super) fn legacy_byte_order(&self) -> Option<ByteOrder> {
         self.encode_dtype.byte_order
     }
 
@@ -219,7 +219,7 @@ impl AsType {
             target,
             encode: vec![Step::Cast(numpy_cast(target))],
             decode: vec![Step::Cast(numpy_cast(source))],
-            diagnostic: None,
+            warning: None,
         })
     }
 }

@@ -82,7 +82,7 @@ impl ScaleOffset {
             target: source,
             encode: vec![Step::Scale(parameters)],
             decode: vec![Step::Unscale(parameters)],
-            diagnostic: None,
+            warning: None,
         })
     }
 }

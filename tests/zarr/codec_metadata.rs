@@ -62,7 +62,7 @@ fn codecs_are_also_built_without_json() {
         encode: Some([(f32::NAN, i16::MIN)].into_iter().collect()),
         decode: None,
     });
-    let scale = ScaleOffset::new(None, Some(scalar(0.1_f32)));
+    let scale = ScaleOffset::default().scale(scalar(0.1_f32));
     assert_eq!(
         Codec::from(cast).to_json(),
         json!({"name": "cast_value", "configuration": {
@@ -158,7 +158,9 @@ fn metadata_without_meaning_for_its_type_is_refused_by_its_place() {
     for &(data_type, codec, field, reason) in UNBINDABLE {
         // Behind another codec, so that the index in the path is the codec's.
         let codecs = format!(r#"["scale_offset", {codec}]"#);
-        let error = Chain::from_json(data_type, "0", &codecs).expect_err(codec).to_string();
+        let error = Chain::from_json(data_type, "0", &codecs, &BindOptions::default())
+            .expect_err(codec)
+            .to_string();
         let path = format!("codecs[1].configuration.{field}: ");
         assert!(error.starts_with(&path), "{codec}: {error}");
         assert!(error.contains(reason) && !error.contains('\n'), "{codec}: {error}");
@@ -179,7 +181,7 @@ fn each_codec_is_read_in_the_type_that_reaches_it() {
     let codecs = r#"[{"name": "cast_value", "configuration": {"data_type": "float32"}},
         {"name": "scale_offset", "configuration": {"offset": 0.5, "scale": 10}},
         {"name": "cast_value", "configuration": {"data_type": "uint8"}}]"#;
-    let chain = Chain::from_json("int16", "20", codecs).unwrap();
+    let chain = Chain::from_json("int16", "20", codecs, &BindOptions::default()).unwrap();
     assert_eq!(
         (chain.decoded_type(), chain.encoded_type()),
         (ElementType::Int16, ElementType::UInt8)
@@ -187,13 +189,13 @@ fn each_codec_is_read_in_the_type_that_reaches_it() {
     assert_eq!(chain.encoded_fill_value(), Some(195_u8.into()));
     assert_eq!(chain.decode(&[195]).unwrap(), 20_i16.to_ne_bytes());
     let as_int16 = r#"[{"name": "scale_offset", "configuration": {"scale": 0.5}}]"#;
-    assert!(Chain::from_json("int16", "0", as_int16).is_err());
+    assert!(Chain::from_json("int16", "0", as_int16, &BindOptions::default()).is_err());
 }
 
 #[test]
 fn wrap_decodes_towards_floats_as_an_error() {
     let codecs = r#"[{"name": "cast_value", "configuration": {"data_type": "uint32", "out_of_range": "wrap"}}]"#;
-    let chain = Chain::from_json("float16", "0", codecs).unwrap();
+    let chain = Chain::from_json("float16", "0", codecs, &BindOptions::default()).unwrap();
     assert_eq!(chain.encode(&0xbc00_u16.to_ne_bytes()).unwrap(), u32::MAX.to_ne_bytes());
     assert!(chain.decode(&u32::MAX.to_ne_bytes()).unwrap_err().to_string().contains("4294967295"));
 }
@@ -201,17 +203,17 @@ fn wrap_decodes_towards_floats_as_an_error() {
 #[test]
 fn part_of_a_chunk_is_part_of_a_slice_and_buffers_must_fit() {
     let codecs = r#"[{"name": "cast_value", "configuration": {"data_type": "int16"}}]"#;
-    let chain = Chain::from_json("float32", "0", codecs).unwrap();
+    let chain = Chain::from_json("float32", "0", codecs, &BindOptions::default()).unwrap();
     let decoded: Vec<u8> = (0..100_u8).flat_map(|x| f32::from(x).to_ne_bytes()).collect();
     let whole = chain.encode(&decoded).unwrap();
     let mut part = [0; 20];
-    chain.encode_into(&decoded[40..80], &mut part).unwrap();
+    chain.encoder().run(&decoded[40..80], &mut part).unwrap();
     assert_eq!(part, whole[20..40]);
     let mut back = [0; 40];
-    chain.clone().decode_into(&part, &mut back).unwrap();
+    chain.clone().decoder().run(&part, &mut back).unwrap();
     assert_eq!(back, decoded[40..80]);
     assert!(chain.encode(&decoded[..5]).is_err());
-    assert!(chain.encode_into(&decoded[..8], &mut part).is_err());
+    assert!(chain.encoder().run(&decoded[..8], &mut part).is_err());
     assert!(chain.encode(&[]).unwrap().is_empty());
 }
 
@@ -220,7 +222,7 @@ fn encoded_bytes_are_swapped_on_request() {
     let codecs = Codec::list_from_json(
         r#"[{"name": "cast_value", "configuration": {"data_type": "int16"}}]"#,
     );
-    let options = BindOptions::default().swap_encoded_bytes(true);
+    let options = BindOptions::default().encoded_byte_order(ByteOrder::NATIVE.reversed());
     let fill = Some(1.0_f32.into());
     let chain = Chain::bind(ElementType::Float32, fill, &codecs.unwrap(), &options).unwrap();
     let encoded = chain.encode(&258.0_f32.to_ne_bytes()).unwrap();
@@ -256,7 +258,7 @@ fn legacy_codecs_name_the_byte_order_of_what_they_store() {
         json!({"id": "fixedscaleoffset", "scale": 2, "offset": 0, "dtype": "<f4", "astype": ">i2"});
     let codec = Codec::from_v2_filter(&filter).unwrap();
     let chain = Chain::bind(ElementType::Float32, None, &[codec], &BindOptions::default()).unwrap();
-    assert_eq!(chain.encoded_byte_order(), Some(ByteOrder::Big));
+    assert_eq!(chain.legacy_byte_order(), Some(ByteOrder::Big));
 }
 
 #[test]
@@ -303,7 +305,9 @@ fn a_hostile_document_is_an_error_of_one_short_line() {
         format!("[{}5]", "5,".repeat(SIZE / 2)),
     ];
     for document in documents {
-        let error = Chain::from_json("float32", "0", &document).unwrap_err().to_string();
+        let error = Chain::from_json("float32", "0", &document, &BindOptions::default())
+            .unwrap_err()
+            .to_string();
         assert!(error.len() < 400 && !error.contains('\n'), "{error}");
     }
     let error = data_type::parse(&"x".repeat(SIZE)).unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! Binding reports a fill value that does not survive encoding and decoding.
 
 use zarr_recast::{
-    BindError, BindOptions, Chain, Codec, DiagnosticKind, FillCheck, Scalar, data_type, fill_value,
+    BindError, BindOptions, Chain, Codec, FillCheck, Scalar, WarningKind, data_type, fill_value,
 };
 
 fn bind(data_type: &str, fill: &str, codecs: &str, check: FillCheck) -> Result<Chain, BindError> {
@@ -23,11 +23,11 @@ fn refusal(data_type: &str, fill: &str, codecs: &str, check: FillCheck) -> Strin
 #[test]
 fn one_that_survives_is_encoded_by_the_kernels() {
     let map = r#""data_type": "int16", "scalar_map": {"encode": [["NaN", -32768]], "decode": [[-32768, "NaN"]]}"#;
-    let chain = bind("float32", "\"0xffc01234\"", &cast(map), FillCheck::Enforce).unwrap();
+    let chain = bind("float32", "\"0xffc01234\"", &cast(map), FillCheck::Create).unwrap();
     assert_eq!(chain.decoded_fill_value(), Some(f32::from_bits(0xffc0_1234).into()));
     assert_eq!(chain.encoded_fill_value(), Some(i16::MIN.into()));
-    assert!(chain.diagnostics().is_empty(), "any NaN is as good as another");
-    let chain = bind("float32", "-0.0", &cast(r#""data_type": "uint8""#), FillCheck::Enforce);
+    assert!(chain.warnings().is_empty(), "any NaN is as good as another");
+    let chain = bind("float32", "-0.0", &cast(r#""data_type": "uint8""#), FillCheck::Create);
     assert_eq!(chain.unwrap().encoded_fill_value(), Some(0_u8.into()), "-0 equals 0");
 }
 
@@ -55,13 +55,13 @@ fn one_that_cannot_be_encoded_is_an_error_always() {
         ("float32", "0", r#""data_type": "float8_e8m0fnu""#, "out of range for float8_e8m0fnu"),
     ];
     for (data_type, fill, configuration, expected) in rows {
-        for check in [FillCheck::Enforce, FillCheck::Open, FillCheck::Report] {
+        for check in [FillCheck::Create, FillCheck::Open, FillCheck::ReportOnly] {
             let error = refusal(data_type, fill, &cast(configuration), check);
             assert!(error.starts_with("fill_value: ") && error.contains(expected), "{error}");
         }
     }
     let codecs = r#"[{"name": "scale_offset", "configuration": {"offset": 10}}]"#;
-    let error = refusal("uint8", "9", codecs, FillCheck::Report);
+    let error = refusal("uint8", "9", codecs, FillCheck::ReportOnly);
     assert!(error.contains("choose another fill value, scale or offset"), "{error}");
 }
 
@@ -127,20 +127,23 @@ fn one_that_a_cast_changes_is_an_error_unless_it_is_only_reported() {
     ];
     for (data_type, fill, configuration, expected) in rows {
         let codecs = cast(configuration);
-        for check in [FillCheck::Enforce, FillCheck::Open] {
+        for check in [FillCheck::Create, FillCheck::Open] {
             let error = refusal(data_type, fill, &codecs, check);
             for text in expected {
                 assert!(error.contains(text), "{text}: {error}");
             }
         }
-        let chain = bind(data_type, fill, &codecs, FillCheck::Report).unwrap();
-        let [diagnostic] = chain.diagnostics() else { panic!("one diagnostic") };
-        assert_eq!(diagnostic.kind, DiagnosticKind::FillChanged);
+        let chain = bind(data_type, fill, &codecs, FillCheck::ReportOnly).unwrap();
+        let [warning] = chain.warnings() else { panic!("one warning") };
+        assert_eq!(warning.kind, WarningKind::FillChanged);
         assert!(chain.encoded_fill_value().is_some());
         // What the message offers does survive.
-        if let Some(survivor) = diagnostic.survivor {
-            let survivor = fill_value::to_json(survivor).to_string();
-            assert!(bind(data_type, &survivor, &codecs, FillCheck::Enforce).is_ok(), "{survivor}");
+        if let Some(suggestion) = warning.suggestion {
+            let suggestion = fill_value::to_json(suggestion).to_string();
+            assert!(
+                bind(data_type, &suggestion, &codecs, FillCheck::Create).is_ok(),
+                "{suggestion}"
+            );
         }
     }
 }
@@ -148,12 +151,12 @@ fn one_that_a_cast_changes_is_an_error_unless_it_is_only_reported() {
 #[test]
 fn one_that_scale_offset_rounds_is_an_error_only_for_a_new_array() {
     let codecs = r#"[{"name": "scale_offset", "configuration": {"offset": 1000.1}}]"#;
-    let error = refusal("float32", "0.1", codecs, FillCheck::Enforce);
+    let error = refusal("float32", "0.1", codecs, FillCheck::Create);
     assert!(error.contains("comes back from scale_offset as 0.099975586"), "{error}");
     assert!(error.contains("a difference of 2.44"), "{error}");
-    for check in [FillCheck::Open, FillCheck::Report] {
+    for check in [FillCheck::Open, FillCheck::ReportOnly] {
         let chain = bind("float32", "0.1", codecs, check).unwrap();
-        assert_eq!(chain.diagnostics()[0].kind, DiagnosticKind::FillInexact);
+        assert_eq!(chain.warnings()[0].kind, WarningKind::FillInexact);
         assert_eq!(chain.encoded_fill_value(), Some(Scalar::from(0.1_f32 - 1000.1)));
     }
 }
@@ -163,9 +166,9 @@ fn one_that_the_whole_chain_gives_back_is_accepted_with_a_word_on_the_cast_insid
     // 20.1 * 100 is 2010.0000000000002, which the cast rounds; 2010 / 100 is 20.1 again.
     let codecs = r#"[{"name": "scale_offset", "configuration": {"scale": 100}},
                      {"name": "cast_value", "configuration": {"data_type": "int16"}}]"#;
-    let chain = bind("float64", "20.1", codecs, FillCheck::Enforce).unwrap();
+    let chain = bind("float64", "20.1", codecs, FillCheck::Create).unwrap();
     assert_eq!(chain.encoded_fill_value(), Some(2010_i16.into()));
-    assert_eq!(chain.diagnostics()[0].kind, DiagnosticKind::FillChangedWithin);
+    assert_eq!(chain.warnings()[0].kind, WarningKind::FillChangedWithin);
     let error = refusal("float64", "20.104", codecs, FillCheck::Open);
     assert!(
         error.contains("comes back as 20.1; the nearest fill value that survives is 20.1"),
@@ -177,11 +180,11 @@ fn one_that_the_whole_chain_gives_back_is_accepted_with_a_word_on_the_cast_insid
 fn legacy_codecs_only_report() {
     let codecs = r#"[{"name": "numcodecs.fixedscaleoffset", "configuration":
         {"dtype": "<f8", "astype": "<i2", "scale": 10, "offset": 0}}]"#;
-    let chain = bind("float64", "0.12", codecs, FillCheck::Enforce).unwrap();
-    assert_eq!(chain.diagnostics()[0].kind, DiagnosticKind::FillChanged);
+    let chain = bind("float64", "0.12", codecs, FillCheck::Create).unwrap();
+    assert_eq!(chain.warnings()[0].kind, WarningKind::FillChanged);
     // Zarr v2 does not encode fill values, so one that cannot be encoded is common.
-    let chain = bind("float64", "\"NaN\"", codecs, FillCheck::Enforce).unwrap();
-    assert_eq!(chain.diagnostics()[0].kind, DiagnosticKind::FillNotEncodable);
+    let chain = bind("float64", "\"NaN\"", codecs, FillCheck::Create).unwrap();
+    assert_eq!(chain.warnings()[0].kind, WarningKind::FillNotEncodable);
     assert_eq!(chain.encoded_fill_value(), None);
 }
 

@@ -1,7 +1,7 @@
 //! `numcodecs.fixedscaleoffset` and `numcodecs.astype` do to data what numcodecs does.
 
 use serde_json::{Value, json};
-use zarr_recast::{BindOptions, Chain, Codec, DiagnosticKind, ElementType, Scalar};
+use zarr_recast::{BindOptions, Chain, Codec, ElementType, Scalar, WarningKind};
 
 fn bytes<T: Into<Scalar> + Copy>(elements: &[T]) -> Vec<u8> {
     elements.iter().flat_map(|&element| element.into().to_ne_bytes()).collect()
@@ -64,7 +64,7 @@ fn fixedscaleoffset_to_a_float_reads_the_same_and_says_that_it_does_not_round() 
     );
     assert_eq!(chain.decode(&bytes(&[5.0_f64])).unwrap(), bytes(&[1.5_f64]));
     assert_eq!(chain.encode(&bytes(&[1.56_f64])).unwrap(), bytes(&[(1.56_f64 - 1.0) * 10.0]));
-    assert_eq!(chain.diagnostics()[0].kind, DiagnosticKind::LegacyRounding);
+    assert_eq!(chain.warnings()[0].kind, WarningKind::LegacyRounding);
 }
 
 #[test]

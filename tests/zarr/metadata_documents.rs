@@ -84,7 +84,8 @@ fn ours(codecs: &Value) -> Value {
 
 fn bind(document: &Value) -> Result<Chain, String> {
     let codecs = ours(&document["codecs"]);
-    Chain::from_json(&document["data_type"], &document["fill_value"], &codecs)
+    let options = BindOptions::default();
+    Chain::from_json(&document["data_type"], &document["fill_value"], &codecs, &options)
         .map_err(|error| error.to_string())
 }
 
@@ -140,7 +141,7 @@ fn every_codec_that_can_be_read_is_written_as_it_was() {
 
 #[test]
 fn arrays_that_exist_open_although_their_fill_value_does_not_survive() {
-    let options = BindOptions::default().fill_check(zarr_recast::FillCheck::Report);
+    let options = BindOptions::default().fill_check(zarr_recast::FillCheck::ReportOnly);
     let mut opened = 0;
     for (name, document) in documents("invalid") {
         if name.starts_with("fill_no_round_trip") {
@@ -148,7 +149,7 @@ fn arrays_that_exist_open_although_their_fill_value_does_not_survive() {
             let fill = fill_value::from_json(data_type, &document["fill_value"]).unwrap();
             let codecs = Codec::list_from_json(&ours(&document["codecs"])).unwrap();
             let chain = Chain::bind(data_type, Some(fill), &codecs, &options).unwrap();
-            assert_eq!(chain.diagnostics().len(), 1, "{name}");
+            assert_eq!(chain.warnings().len(), 1, "{name}");
             opened += 1;
         }
     }

@@ -13,13 +13,13 @@ fn bind(source: ElementType, codecs: &[Codec]) -> Chain {
 /// Casts 1 to `T` and back.
 fn one<T: Element + PartialEq + std::fmt::Debug>(expected: T) {
     let chain = bind(ElementType::Float64, &[CastValue::new(T::TYPE).into()]);
-    let encoded: Vec<T> = chain.encode_slice(&[1.0_f64, 1.0]).unwrap();
+    let encoded: Vec<T> = chain.encoder().run_slice(&[1.0_f64, 1.0]).unwrap();
     assert_eq!(encoded, [expected, expected]);
-    assert_eq!(chain.decode_slice::<T, f64>(&encoded).unwrap(), [1.0, 1.0]);
+    assert_eq!(chain.decoder().run_slice::<T, f64>(&encoded).unwrap(), [1.0, 1.0]);
     let mut decoded = [0.0_f64; 2];
-    chain.decode_slice_into(&encoded, &mut decoded).unwrap();
+    chain.decoder().run_slice_into(&encoded, &mut decoded).unwrap();
     let mut again = [T::zeroed(); 2];
-    chain.encode_slice_into(&decoded, &mut again).unwrap();
+    chain.encoder().run_slice_into(&decoded, &mut again).unwrap();
     assert_eq!(again, [expected, expected]);
 }
 
@@ -44,14 +44,14 @@ fn slices_of_other_types_and_lengths_are_refused() {
     let chain = bind(ElementType::Float32, &[CastValue::new(ElementType::UInt8).into()]);
     let (f32s, u8s) = (ElementType::Float32, ElementType::UInt8);
     let wrong = |slice, expected| RunError::SliceType { slice, expected };
-    let error = chain.encode_slice::<u8, u8>(&[1]).unwrap_err();
+    let error = chain.encoder().run_slice::<u8, u8>(&[1]).unwrap_err();
     assert_eq!(error, wrong(u8s, f32s));
     assert_eq!(error.to_string(), "the slice holds uint8, and the elements are of type float32");
-    assert_eq!(chain.encode_slice::<f32, f32>(&[1.0]), Err(wrong(f32s, u8s)));
-    assert_eq!(chain.decode_slice::<f32, f32>(&[1.0]), Err(wrong(f32s, u8s)));
-    let error = chain.encode_slice_into(&[1.0_f32, 2.0], &mut [0_u8]).unwrap_err();
+    assert_eq!(chain.encoder().run_slice::<f32, f32>(&[1.0]), Err(wrong(f32s, u8s)));
+    assert_eq!(chain.decoder().run_slice::<f32, f32>(&[1.0]), Err(wrong(f32s, u8s)));
+    let error = chain.encoder().run_slice_into(&[1.0_f32, 2.0], &mut [0_u8]).unwrap_err();
     assert!(matches!(error, RunError::Length { .. }));
-    assert_eq!(chain.encode_slice::<f32, u8>(&[]), Ok(Vec::new()));
+    assert_eq!(chain.encoder().run_slice::<f32, u8>(&[]), Ok(Vec::new()));
 }
 
 #[test]

@@ -29,7 +29,7 @@ export interface ChainOptions {
   /** The byte order of encoded elements; `"little"` by default. */
   endian?: "little" | "big";
   /**
-   * Whether the array exists already, so that a fill value which does not come back is a diagnostic instead of an error;
+   * Whether the array exists already, so that a fill value which does not come back is a warning instead of an error;
    * `true` by default.
    */
   exists?: boolean;
@@ -87,7 +87,7 @@ export class Chain {
   /** Bytes of an encoded element. */
   readonly encodedSize: number;
   /** What users of the array should know. */
-  readonly diagnostics: string[];
+  readonly warnings: string[];
   /** For those who decode in a shader; `null` where the codecs do something else. */
   readonly linear: Linear | null;
   /** The bytes of the encoded fill value, in little-endian order; `null` if there is none. */

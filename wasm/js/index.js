@@ -198,8 +198,8 @@ export class Chain {
     return this.#description.encodedSize;
   }
 
-  get diagnostics() {
-    return this.#description.diagnostics;
+  get warnings() {
+    return this.#description.warnings;
   }
 
   /** The bytes of the encoded fill value, in little-endian order; null if there is none. */

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use zarr_recast::data_type::ByteOrder;
 use zarr_recast::{
-    BindOptions, Chain, Codec, ElementType, FillCheck, FloatOverflow, Pairs, Reason, RunError,
+    BindOptions, Chain, Codec, ElementType, Entries, FillCheck, FloatOverflow, Reason, RunError,
     Scalar, advice, data_type, fill_value,
 };
 
@@ -70,29 +70,30 @@ impl Request<'_> {
             .map_err(|error| error.to_string())?;
         let codecs =
             Codec::list_from_json(metadata.codecs.get()).map_err(|error| error.to_string())?;
-        let check = if self.exists { FillCheck::Report } else { FillCheck::Enforce };
+        let check = if self.exists { FillCheck::ReportOnly } else { FillCheck::Create };
         let overflow = match self.float_overflow {
             Overflow::Strict => FloatOverflow::Strict,
             Overflow::Ieee => FloatOverflow::Ieee,
         };
         let bind = |big_endian| {
+            let order = if big_endian { ByteOrder::Big } else { ByteOrder::Little };
             let options = BindOptions::default()
                 .fill_check(check)
                 .float_overflow(overflow)
-                .swap_encoded_bytes(big_endian);
+                .encoded_byte_order(order);
             Chain::bind(data_type, fill_value, &codecs, &options).map_err(|error| error.to_string())
         };
         let mut chain = bind(self.big_endian.unwrap_or_default())?;
-        if self.big_endian.is_none() && chain.encoded_byte_order() == Some(ByteOrder::Big) {
+        if self.big_endian.is_none() && chain.legacy_byte_order() == Some(ByteOrder::Big) {
             chain = bind(true)?;
         }
-        let diagnostics: Vec<_> = chain.diagnostics().iter().map(|d| &d.message).collect();
+        let warnings: Vec<_> = chain.warnings().iter().map(|d| &d.message).collect();
         let description = json!({
             "decodedType": chain.decoded_type().name(),
             "encodedType": chain.encoded_type().name(),
             "encodedSize": chain.encoded_type().size(),
             "encodedFill": chain.encoded_fill_value().map(hex),
-            "diagnostics": diagnostics,
+            "warnings": warnings,
             "linear": linear(chain.decoded_type(), &codecs),
         });
         Ok((chain, description))
@@ -124,7 +125,7 @@ fn linear(decoded: ElementType, codecs: &[Codec]) -> Option<Value> {
     let pairs = cast.scalar_map.as_ref().and_then(|map| map.decode.as_ref());
     let map: Option<Vec<_>> = pairs
         .into_iter()
-        .flat_map(Pairs::iter)
+        .flat_map(Entries::iter)
         .map(|(code, value)| {
             let code = code.to_scalar(cast.data_type).ok()?.to_string();
             let value = value.to_scalar(decoded).ok()?.to_f64();
@@ -256,7 +257,7 @@ impl Chains {
         let Some(Some(chain)) = self.bound.get(handle) else {
             return Err(message("this chain is freed"));
         };
-        let plan = if encodes { chain.encode_plan() } else { chain.decode_plan() };
+        let plan = if encodes { chain.encoder() } else { chain.decoder() };
         let input =
             self.input.get(..length).ok_or_else(|| message("more bytes than were reserved"))?;
         let needed = length / plan.source().size() * plan.target().size();

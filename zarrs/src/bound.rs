@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use recast_kernels::{ElementType, Plan, RunError, Scalar};
 use serde_json::Value;
-use zarr_recast::{BindOptions, Chain, Codec, DiagnosticKind, FillCheck, data_type};
+use zarr_recast::{BindOptions, Chain, Codec, FillCheck, WarningKind, data_type};
 use zarrs::array::codec::api::CodecError;
 use zarrs::array::{DataType, FillValue, Indexer, unravel_index};
 use zarrs::metadata::v3::MetadataV3;
@@ -82,9 +82,11 @@ impl Bound {
             let (found, expected) = (fill_value.size(), element_type.size());
             CodecError::Other(format!("fill_value: {found} bytes; {element_type} has {expected}"))
         })?;
-        let report = || BindOptions::default().fill_check(FillCheck::Report);
+        let report = || BindOptions::default().fill_check(FillCheck::ReportOnly);
         let mut options = settings.options.clone().unwrap_or_else(report);
-        options.swap_encoded_bytes ^= settings.swap_encoded_bytes;
+        if settings.swap_encoded_bytes {
+            options.encoded_byte_order = options.encoded_byte_order.reversed();
+        }
         let chain = Chain::bind(element_type, Some(scalar), &codecs, &options)
             .map_err(|error| CodecError::Other(format!("{}: {error}", names(&codecs))))?;
 
@@ -92,8 +94,8 @@ impl Bound {
         let refused_for_writing = if settings.options.is_some() || codecs.iter().any(legacy) {
             None
         } else {
-            let mut diagnostics = chain.diagnostics().iter();
-            diagnostics.find(|diagnostic| diagnostic.kind == DiagnosticKind::FillChanged).map(|d| {
+            let mut warnings = chain.warnings().iter();
+            warnings.find(|warning| warning.kind == WarningKind::FillChanged).map(|d| {
                 format!(
                     "{}: fill_value: {d}; zarrs_recast::fused checks it together with the codecs \
                      next to this one, and BindOptions::fill_check = Report lets it pass",
@@ -175,7 +177,7 @@ impl Bound {
         decoded: Cow<'_, [u8]>,
         place: Place<'_>,
     ) -> Result<Vec<u8>, CodecError> {
-        run(self.chain.encode_plan(), decoded)
+        run(self.chain.encoder(), decoded)
             .map_err(|error| self.error(Operation::Encoding, error, place))
     }
 
@@ -184,7 +186,7 @@ impl Bound {
         encoded: Cow<'_, [u8]>,
         place: Place<'_>,
     ) -> Result<Vec<u8>, CodecError> {
-        run(self.chain.decode_plan(), encoded)
+        run(self.chain.decoder(), encoded)
             .map_err(|error| self.error(Operation::Decoding, error, place))
     }
 
@@ -197,7 +199,7 @@ impl Bound {
         first: usize,
         shape: &[NonZeroU64],
     ) -> Result<(), CodecError> {
-        self.chain.decode_into(encoded, decoded).map_err(|mut error| {
+        self.chain.decoder().run(encoded, decoded).map_err(|mut error| {
             if let RunError::Element(error) = &mut error {
                 error.index += first;
             }

@@ -75,7 +75,7 @@
 //! use zarrs::array::codec::api::CodecSpecificOptions;
 //! use zarrs_recast::{BindOptions, FillCheck};
 //! # fn f<T>(array: zarrs::array::Array<T>) -> zarrs::array::Array<T> {
-//! let report = BindOptions::default().fill_check(FillCheck::Report);
+//! let report = BindOptions::default().fill_check(FillCheck::ReportOnly);
 //! let options = CodecSpecificOptions::default().with_option(report);
 //! array.with_codec_specific_options(&options)
 //! # }
@@ -133,8 +133,9 @@ pub use read::read;
 pub use v1::{V1Error, metadata_v2_from_v1, open_v1};
 pub use write::write;
 pub use zarr_recast::{
-    AsType, BindOptions, CastError, CastValue, Codec, ElementType, FillCheck, FixedScaleOffset,
-    FloatOverflow, JsonScalar, OutOfRange, Pairs, Reason, Rounding, Scalar, ScalarMap, ScaleOffset,
+    AsType, BindOptions, CastError, CastValue, Codec, ElementType, Entries, FillCheck,
+    FixedScaleOffset, FloatOverflow, JsonScalar, OutOfRange, Reason, Rounding, Scalar, ScalarMap,
+    ScaleOffset,
 };
 // Their types and traits are in this crate's signatures.
 pub use zarrs;

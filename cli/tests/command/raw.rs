@@ -106,13 +106,13 @@ fn a_chain_agrees_with_the_plan_on_both_ways() {
     let encoded = recast(&["raw", "encode", "--data-type", "float32", "--codecs", codecs])
         .stdin(&input)
         .succeeds();
-    assert_eq!(encoded, reference(chain.encode_plan(), &input));
+    assert_eq!(encoded, reference(chain.encoder(), &input));
     // Codes below 0 wrap, so they do not come back; the others do.
     let stored: Vec<u8> = (0..2000_u16).flat_map(u16::to_le_bytes).collect();
     let decoded = recast(&["raw", "decode", "--data-type", "float32", "--codecs", codecs])
         .stdin(&stored)
         .succeeds();
-    assert_eq!(decoded, reference(chain.decode_plan(), &stored));
+    assert_eq!(decoded, reference(chain.decoder(), &stored));
 }
 
 #[test]

@@ -214,6 +214,14 @@ pub(crate) fn as_output<T: Pod>(elements: &mut [T]) -> &mut [MaybeUninit<u8>] {
     unsafe { &mut *(core::ptr::from_mut(bytes) as *mut [MaybeUninit<u8>]) }
 }
 
+/// The bytes of elements that need not be initialised.
+pub(crate) fn uninit_bytes<T: Pod>(elements: &mut [MaybeUninit<T>]) -> &mut [MaybeUninit<u8>] {
+    let len = size_of_val(elements);
+    // SAFETY: the elements take `len` bytes, which the result borrows; a byte may be uninitialised, and a `Pod` has
+    // every bit pattern, so whatever is written here leaves each element valid or uninitialised.
+    unsafe { core::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), len) }
+}
+
 /// The bytes, which are initialised.
 ///
 /// # Safety

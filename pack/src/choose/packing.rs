@@ -107,8 +107,8 @@ pub(super) fn bound(
     codecs: &[Codec],
 ) -> Result<Chain> {
     let chain = Chain::bind(element_type, Some(fill_value), codecs, &BindOptions::default())?;
-    match chain.diagnostics().first() {
-        Some(diagnostic) => bail!("{diagnostic}"),
+    match chain.warnings().first() {
+        Some(warning) => bail!("{warning}"),
         None => Ok(chain),
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Scalar};
 use serde_json::Value;
-use zarr_recast::{BindError, BindOptions, CastValue, Chain, Codec, DiagnosticKind, FillCheck};
+use zarr_recast::{BindError, BindOptions, CastValue, Chain, Codec, FillCheck, WarningKind};
 
 use crate::error::Result;
 
@@ -125,9 +125,9 @@ impl Steps {
                     let chain = chain.map_err(|error| {
                         let text = error.to_string().replacen("codecs[0]", &path, 1);
                         let hint = match error {
-                            BindError::FillValue(diagnostic)
+                            BindError::FillValue(warning)
                                 if options.fill_check == FillCheck::Open
-                                    && diagnostic.kind == DiagnosticKind::FillChanged =>
+                                    && warning.kind == WarningKind::FillChanged =>
                             {
                                 "; --accept-fill-value reads it as it is"
                             }
@@ -135,7 +135,7 @@ impl Steps {
                         };
                         anyhow::anyhow!("{text}{hint}")
                     })?;
-                    let messages = chain.diagnostics().iter().map(ToString::to_string);
+                    let messages = chain.warnings().iter().map(ToString::to_string);
                     self.warnings
                         .extend(messages.map(|message| message.replacen("codecs[0]", &path, 1)));
                     (element_type, fill_value) = (chain.encoded_type(), chain.encoded_fill_value());
@@ -175,7 +175,8 @@ impl Steps {
             [("encode", &map.encode, before), ("decode", &map.decode, cast.data_type)]
         {
             let mut seen = HashSet::new();
-            let inputs = entries.iter().flat_map(zarr_recast::Pairs::iter).map(|(input, _)| input);
+            let inputs =
+                entries.iter().flat_map(zarr_recast::Entries::iter).map(|(input, _)| input);
             let repeated = inputs.filter(|input| {
                 let Ok(value) = input.to_scalar(element_type) else { return false };
                 // All NaNs are one input, and so are 0 and −0.
@@ -198,7 +199,7 @@ impl Steps {
 
     /// Binds all value codecs as one.
     pub(crate) fn chain(&self, element_type: ElementType, fill_value: Scalar) -> Result<Chain> {
-        let options = BindOptions::default().fill_check(FillCheck::Report);
+        let options = BindOptions::default().fill_check(FillCheck::ReportOnly);
         Chain::bind(element_type, Some(fill_value), &self.value_codecs(), &options)
             .context("the value codecs together")
     }

@@ -37,7 +37,7 @@ impl RewrittenMetadata {
                 let fill = fill_value::to_json(source.fill_value());
                 set(&mut document, "fill_value", fill);
                 let legacy = source.codecs().chain(source.element_type(), source.fill_value())?;
-                if let Some(order) = legacy.encoded_byte_order() {
+                if let Some(order) = legacy.legacy_byte_order() {
                     set_byte_order(&mut document, order);
                 }
                 document

@@ -368,7 +368,7 @@ fn named(group: &Location) -> String {
 
 /// How strict to be about the fill value of an existing array.
 pub(crate) fn fill_check(runtime: &Runtime) -> FillCheck {
-    if runtime.accept_fill_value { FillCheck::Report } else { FillCheck::Open }
+    if runtime.accept_fill_value { FillCheck::ReportOnly } else { FillCheck::Open }
 }
 
 /// Whether the codecs of Zarr v3 metadata leave elements unchanged.

@@ -65,7 +65,7 @@ impl ArrayInfo {
     /// # Errors
     /// No array; invalid metadata.
     pub fn read(path: impl AsRef<Path>) -> std::result::Result<Self, Error> {
-        Ok(Self::of(&Source::open(path.as_ref(), FillCheck::Report)?))
+        Ok(Self::of(&Source::open(path.as_ref(), FillCheck::ReportOnly)?))
     }
 
     /// Describes an open array.

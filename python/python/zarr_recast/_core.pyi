@@ -38,7 +38,7 @@ RoundingMode = Literal[
 ]
 OutOfRangeMode = Literal["clamp", "wrap"]
 FloatOverflow = Literal["strict", "ieee"]
-FillCheck = Literal["enforce", "open", "report"]
+FillCheck = Literal["create", "open", "report-only"]
 Number = float | str | np.generic
 ScalarMapEntries = Mapping[Any, Any] | Iterable[tuple[Any, Any]]
 
@@ -102,7 +102,7 @@ class Chain:
         codecs: str | Iterable[Mapping[str, Any] | _Codec],
         fill_value: Number | None = None,
         *,
-        fill_check: FillCheck = "enforce",
+        fill_check: FillCheck = "create",
         float_overflow: FloatOverflow | None = None,
     ) -> Chain: ...
     @property
@@ -118,7 +118,7 @@ class Chain:
     @property
     def codecs_json(self) -> str: ...
     @property
-    def diagnostics(self) -> list[str]: ...
+    def warnings(self) -> list[str]: ...
     def encode(self, arr: npt.ArrayLike) -> npt.NDArray[Any]: ...
     def decode(self, arr: npt.ArrayLike) -> npt.NDArray[Any]: ...
     def encode_into(self, arr: npt.ArrayLike, out: npt.NDArray[Any]) -> None: ...

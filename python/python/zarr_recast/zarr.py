@@ -78,8 +78,8 @@ def _check_fill(dtype: np.dtype[Any], codecs: tuple[str, ...], fill: bytes, chec
     """Raise an error for a fill value that does not survive the codecs, or warn of it."""
     value = np.frombuffer(fill, dtype)[0]
     chain = Chain(dtype, f"[{','.join(codecs)}]", value, fill_check=check)
-    for diagnostic in chain.diagnostics:
-        warnings.warn(diagnostic, ZarrUserWarning, stacklevel=4)
+    for message in chain.warnings:
+        warnings.warn(message, ZarrUserWarning, stacklevel=4)
 
 
 @lru_cache(maxsize=256)
@@ -230,7 +230,7 @@ class _RecastCodec(ArrayArrayCodec):
     _json: str = field(init=False, repr=False, compare=False)
     # How to treat a fill value that does not survive: a codec for a new array enforces, one read from
     # metadata reports, because the data already exist.
-    _fill_check: str = field(init=False, repr=False, compare=False, default="enforce")
+    _fill_check: str = field(init=False, repr=False, compare=False, default="create")
     # The data type that reaches this codec in its array, once it is known.
     _source: str | None = field(init=False, repr=False, compare=False, default=None)
     # Whether codecs of this module come directly after and directly before.
@@ -250,7 +250,7 @@ class _RecastCodec(ArrayArrayCodec):
         """Create a codec from its JSON metadata."""
         check_codec(codec_json(data))
         codec = cls(**data.get("configuration", {}))
-        codec._set(_fill_check="report")
+        codec._set(_fill_check="report-only")
         return codec
 
     def _check(self, data_type: ZDType[Any, Any]) -> str:
@@ -434,7 +434,7 @@ class ScaleOffset(_RecastCodec):
 
     def __init__(self, *, offset: object = _Absent(0), scale: object = _Absent(1)) -> None:
         self._set(offset=scalar_json(offset, "offset"), scale=scalar_json(scale, "scale"))
-        self._set(_json=codec_json(self.to_dict()), _fill_check="enforce", _source=None)
+        self._set(_json=codec_json(self.to_dict()), _fill_check="create", _source=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON metadata."""
@@ -510,7 +510,7 @@ class CastValue(_RecastCodec):
         if scalar_map is not None:
             scalar_map = {side: _pairs(side, pairs) for side, pairs in scalar_map.items()}
         self._set(dtype=dtype, rounding=rounding, out_of_range=out_of_range, scalar_map=scalar_map)
-        self._set(_json=codec_json(self.to_dict()), _fill_check="enforce", _source=None)
+        self._set(_json=codec_json(self.to_dict()), _fill_check="create", _source=None)
         check_codec(self._json)
 
     @property

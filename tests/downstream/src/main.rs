@@ -22,11 +22,11 @@ fn codecs() -> [Codec; 2] {
 
 /// What a program does that knows nothing of arrays.
 fn chains() -> Result<(), Box<dyn Error>> {
-    let options = BindOptions::default().fill_check(FillCheck::Enforce);
+    let options = BindOptions::default().fill_check(FillCheck::Create);
     let chain = Chain::bind(ElementType::Float32, Some(f32::NAN.into()), &codecs(), &options)?;
-    let encoded: Vec<u8> = chain.encode_slice(&[5.25_f32, f32::NAN])?;
+    let encoded: Vec<u8> = chain.encoder().run_slice(&[5.25_f32, f32::NAN])?;
     assert_eq!(encoded, [1, 255]);
-    let decoded: Vec<f32> = chain.decode_slice(&encoded)?;
+    let decoded: Vec<f32> = chain.decoder().run_slice(&encoded)?;
     assert!(decoded[0].to_bits() == 5.5_f32.to_bits() && decoded[1].is_nan());
 
     let clamp = Cast::new(ElementType::Int8).out_of_range(OutOfRange::Clamp);

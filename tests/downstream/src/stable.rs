@@ -4,7 +4,7 @@
 use recast_kernels::{
     Error, FloatOverflow, Format, Level, OutOfRange, Reason, Rounding, RunError, Specials, Step,
 };
-use zarr_recast::{BindError, Codec, DiagnosticKind, ElementType, FillCheck};
+use zarr_recast::{BindError, Codec, WarningKind, ElementType, FillCheck};
 
 const NEW: &str = "new";
 
@@ -92,7 +92,7 @@ pub fn codec(codec: &Codec) -> &'static str {
 
 pub fn fill_check(check: FillCheck) -> &'static str {
     match check {
-        FillCheck::Enforce | FillCheck::Open | FillCheck::Report => "known",
+        FillCheck::Create | FillCheck::Open | FillCheck::ReportOnly => "known",
         _ => NEW,
     }
 }
@@ -100,12 +100,12 @@ pub fn fill_check(check: FillCheck) -> &'static str {
 pub fn bind_error(error: &BindError) -> &'static str {
     match error {
         BindError::Metadata(_) | BindError::Build(_) => "metadata",
-        BindError::FillValue(diagnostic) => match diagnostic.kind {
-            DiagnosticKind::FillNotEncodable
-            | DiagnosticKind::FillChanged
-            | DiagnosticKind::FillInexact
-            | DiagnosticKind::FillChangedWithin
-            | DiagnosticKind::LegacyRounding => "fill value",
+        BindError::FillValue(warning) => match warning.kind {
+            WarningKind::FillNotEncodable
+            | WarningKind::FillChanged
+            | WarningKind::FillInexact
+            | WarningKind::FillChangedWithin
+            | WarningKind::LegacyRounding => "fill value",
             _ => NEW,
         },
         _ => "new error",

@@ -227,7 +227,7 @@ fn a_fill_value_that_a_cast_changes_is_read_but_not_written() {
     assert_eq!(read_all(&array).expect("read"), floats(&[7.0, 0.0, 0.0, 9.0]));
     assert_eq!(read(&array, &some).expect("read"), floats(&[0.0; 2]));
 
-    let report = BindOptions::default().fill_check(FillCheck::Report);
+    let report = BindOptions::default().fill_check(FillCheck::ReportOnly);
     let options = CodecSpecificOptions::default().with_option(report);
     let array = array.with_codec_specific_options(&options);
     write(&array, &some, &floats(&[1.0, 2.0])).expect("written, as was asked for");

@@ -103,7 +103,7 @@ fn a_fill_value_that_cannot_be_encoded_is_refused_when_the_array_is_built() {
     }
     // Options that the builder has count as they do for writing.
     let mut builder = builder(to_uint8(), 0.5);
-    let report = BindOptions::default().fill_check(FillCheck::Report);
+    let report = BindOptions::default().fill_check(FillCheck::ReportOnly);
     builder.codec_specific_options(
         zarrs::array::codec::api::CodecSpecificOptions::default().with_option(report),
     );

@@ -279,7 +279,7 @@ impl Work for FromCfJob {
         let staged = destination.stage()?;
         let transferred =
             conversion.rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
-        let result = Source::open(staged.path(), FillCheck::Enforce)
+        let result = Source::open(staged.path(), FillCheck::Create)
             .context("reading back what was written")?;
         let decoded = |region: &Region| result.read_or_fill(region);
         let found = check(&source, decoded, &conversion, &workers)?;

@@ -15,7 +15,7 @@
 use anyhow::Context;
 use recast_kernels::{ElementType, Scalar};
 use zarr_recast::{
-    BindOptions, CastValue, Chain, Codec, JsonScalar, Pairs, ScalarMap, ScaleOffset,
+    BindOptions, CastValue, Chain, Codec, Entries, JsonScalar, ScalarMap, ScaleOffset,
 };
 
 use super::attributes::{Arithmetic, Attributes, Codes};
@@ -79,10 +79,10 @@ impl Candidate {
         let mut last = CastValue::new(code_type);
         let nan = Scalar::nan(self.working);
         let nans = map.missing.iter().filter_map(|&code| Some((code, nan?)));
-        let decode: Pairs = nans.chain(map.fill).chain(map.patches.iter().copied()).collect();
+        let decode: Entries = nans.chain(map.fill).chain(map.patches.iter().copied()).collect();
         let nan_code = nan.zip(map.nan_code);
         let fill = map.fill.map(|(code, value)| (value, code));
-        let encode: Pairs = nan_code.into_iter().chain(fill).collect();
+        let encode: Entries = nan_code.into_iter().chain(fill).collect();
         if !decode.is_empty() {
             let encode = (!encode.is_empty()).then_some(encode);
             last.scalar_map = Some(ScalarMap { encode, decode: Some(decode) });

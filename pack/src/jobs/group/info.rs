@@ -87,7 +87,7 @@ fn listed(group: &Path, node: &Node) -> ListedArray {
         return ListedArray::Unknown { path, error: format!("{name} has no numbers to show") };
     }
     let place = below(group, &path);
-    match Source::open_at(&place, node.location.clone(), FillCheck::Report) {
+    match Source::open_at(&place, node.location.clone(), FillCheck::ReportOnly) {
         Ok(source) => {
             let (stored, info) = (node.location.chunk_bytes(), ArrayInfo::of(&source));
             ListedArray::Known { path, stored, info: Box::new(info) }

@@ -177,7 +177,7 @@ impl<'a> Migration<'a> {
             Ok(())
         })?;
         writer.finish(directory)?;
-        Source::open(directory, FillCheck::Enforce).context("reading back what was written")?;
+        Source::open(directory, FillCheck::Create).context("reading back what was written")?;
         Ok(Outcome::Encoded(stored))
     }
 

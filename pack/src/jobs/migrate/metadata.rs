@@ -44,7 +44,7 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenM
             element_type = bound.encoded_type();
             codecs.extend(new);
         }
-        let options = BindOptions::default().fill_check(FillCheck::Report);
+        let options = BindOptions::default().fill_check(FillCheck::ReportOnly);
         let bound = Chain::bind(fill.element_type(), Some(fill), &codecs, &options);
         // A fill value that cannot be encoded needs a map, and cannot reach later codecs.
         if let Some(encoded) = bound.ok().and_then(|chain| chain.encoded_fill_value()) {
@@ -53,7 +53,7 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenM
         Ok(codecs)
     })?;
     let fits = |rewritten: &RewrittenMetadata| {
-        source.with_document(rewritten.document().clone().into(), FillCheck::Enforce).map(|_| ())
+        source.with_document(rewritten.document().clone().into(), FillCheck::Create).map(|_| ())
     };
     let Err(refusal) = fits(&rewritten) else { return Ok(rewritten) };
     let legacy = source.codecs().value_codecs();
@@ -87,7 +87,7 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenM
 fn fill_entry(codecs: &[Codec], fill: Scalar, code: Scalar) -> Option<Vec<Codec>> {
     let (last, head) = codecs.split_last()?;
     let Codec::CastValue(last) = last else { return None };
-    let options = BindOptions::default().fill_check(FillCheck::Report);
+    let options = BindOptions::default().fill_check(FillCheck::ReportOnly);
     let head_chain = Chain::bind(fill.element_type(), None, head, &options).ok()?;
     let working = head_chain.encode(&fill.to_ne_bytes()).ok()?;
     let working = Scalar::from_ne_bytes(head_chain.encoded_type(), &working)?;
@@ -111,7 +111,7 @@ fn used_codes(
     let mut plain = rewritten.clone();
     plain.replace_value_codecs(|_| Ok(Vec::new()))?;
     plain.set_values(stored, Scalar::zero(stored));
-    let codes = source.with_document(plain.document().clone().into(), FillCheck::Report)?;
+    let codes = source.with_document(plain.document().clone().into(), FillCheck::ReportOnly)?;
     let candidates = ends(stored);
     let wanted: Vec<Vec<u8>> = candidates.iter().map(|code| code.to_ne_bytes()).collect();
     let mut used = vec![false; candidates.len()];

@@ -226,13 +226,13 @@ impl Job<'_> {
                 error => error.into(),
             };
             let strict = packing.strict.as_ref();
-            if strict.is_none_or(|strict| strict.encode_into(piece, codes).is_err()) {
-                chain.encode_into(piece, codes).map_err(named)?;
-                let plan = strict.map(Chain::encode_plan);
+            if strict.is_none_or(|strict| strict.encoder().run(piece, codes).is_err()) {
+                chain.encoder().run(piece, codes).map_err(named)?;
+                let plan = strict.map(Chain::encoder);
                 part.out_of_range += plan.map_or(0, |plan| out_of_range(plan, piece));
             }
             let decoded = decoded.get_mut(..piece.len()).unwrap_or_default();
-            chain.decode_into(codes, decoded).map_err(named)?;
+            chain.decoder().run(codes, decoded).map_err(named)?;
             check.add(piece, decoded)?;
         }
         Ok(all_codes)

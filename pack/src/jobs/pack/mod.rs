@@ -175,7 +175,7 @@ impl Job<'_> {
     ) -> Result<Written> {
         let staged = destination.stage()?;
         let packed = self.encode_chunks(stored, tolerance, Scope::All(staged.path()))?;
-        let result = Source::open(staged.path(), FillCheck::Enforce)
+        let result = Source::open(staged.path(), FillCheck::Create)
             .context("reading back what was written")?;
         if self.options().verify {
             compare(self.source, &result, self.survey, tolerance, self.workers)?;

@@ -4,23 +4,23 @@ use std::fmt;
 
 use crate::JsonScalar;
 
-/// Pairs of input and output in the order of the metadata. They are kept as JSON text, so a map takes no more
+/// Entries of input and output in the order of the metadata. They are kept as JSON text, so a map takes no more
 /// memory than its document.
 ///
 /// ```
-/// use zarr_recast::{JsonScalar, Pairs};
-/// let pairs: Pairs = [(f32::NAN, 255_u8), (f32::INFINITY, 254)].into_iter().collect();
+/// use zarr_recast::{JsonScalar, Entries};
+/// let pairs: Entries = [(f32::NAN, 255_u8), (f32::INFINITY, 254)].into_iter().collect();
 /// let (key, value) = pairs.iter().next().unwrap();
 /// assert_eq!((key.text(), value.text()), ("\"NaN\"", "255"));
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Pairs {
+pub struct Entries {
     /// The JSON texts of inputs and outputs in turn, each followed by a comma.
     text: String,
     len: usize,
 }
 
-impl Pairs {
+impl Entries {
     /// No pairs, with room for this many bytes of JSON.
     pub(super) fn with_room_for(bytes: usize) -> Self {
         Self { text: String::with_capacity(bytes), len: 0 }
@@ -86,7 +86,7 @@ fn first_text(texts: &str) -> Option<(&str, &str)> {
     Some((&texts[..end], &texts[end + 1..]))
 }
 
-impl<K: Into<JsonScalar>, V: Into<JsonScalar>> FromIterator<(K, V)> for Pairs {
+impl<K: Into<JsonScalar>, V: Into<JsonScalar>> FromIterator<(K, V)> for Entries {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let mut collected = Self::default();
         pairs.into_iter().for_each(|(key, value)| collected.push(key, value));
@@ -95,7 +95,7 @@ impl<K: Into<JsonScalar>, V: Into<JsonScalar>> FromIterator<(K, V)> for Pairs {
 }
 
 /// The first pairs, as JSON.
-impl fmt::Debug for Pairs {
+impl fmt::Debug for Entries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// Enough to recognise a map.
         const SHOWN: usize = 8;
