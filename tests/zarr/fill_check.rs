@@ -197,3 +197,13 @@ fn without_a_fill_value_none_is_checked() {
     let other = Chain::bind(data_type, Some(1_u8.into()), &codecs, &BindOptions::default());
     assert!(other.unwrap_err().to_string().contains("must be of type float32"));
 }
+
+#[test]
+fn metadata_of_an_array_that_exists_bind_with_a_warning() {
+    let codecs = cast(r#""data_type": "int16""#);
+    let create = Chain::from_json("float32", "0.5", &codecs, &BindOptions::default());
+    assert!(create.is_err());
+    let options = BindOptions::default().fill_check(FillCheck::ReportOnly);
+    let chain = Chain::from_json("float32", "0.5", &codecs, &options).unwrap();
+    assert_eq!(chain.warnings()[0].round_trip, Some(0_f32.into()));
+}
