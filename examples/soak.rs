@@ -134,10 +134,7 @@ fn run(seed: u64, levels: &[Level]) -> Result<(), String> {
 fn steps(source: ElementType, random: &mut Random) -> Vec<Step> {
     let mut steps = Vec::new();
     if random.below(4) == 0 {
-        let mut parameter = || {
-            let scalar = Scalar::from_bits(source, random.element(source));
-            Some(scalar).filter(|scalar| scalar.is_finite())
-        };
+        let mut parameter = || Some(scalar(source, random)).filter(|scalar| scalar.is_finite());
         let (offset, scale) = (parameter(), parameter().filter(|scale| !scale.is_zero()));
         let overflow = *random.pick(&[FloatOverflow::Strict, FloatOverflow::Ieee]);
         let parameters = Affine::new(offset, scale).overflow(overflow);
@@ -153,13 +150,22 @@ fn steps(source: ElementType, random: &mut Random) -> Vec<Step> {
     steps
 }
 
+/// A parameter, a key or an output.
+fn scalar(element_type: ElementType, random: &mut Random) -> Scalar {
+    let bits = match random.below(2) {
+        0 => random.element(element_type),
+        _ => random.near_power(element_type),
+    };
+    Scalar::from_bits(element_type, bits)
+}
+
 fn cast(source: ElementType, random: &mut Random) -> Step {
     let target = *random.pick(ElementType::ALL);
     let mode = *random.pick(OutOfRange::ALL);
     let mode = if target.is_float() && mode == OutOfRange::Wrap { OutOfRange::Clamp } else { mode };
     let entries = *random.pick(&[0, 0, 0, 0, 1, 3]);
-    let mut scalar = |element_type| Scalar::from_bits(element_type, random.element(element_type));
-    let map: Vec<_> = (0..entries).map(|_| (scalar(source), scalar(target))).collect();
+    let map: Vec<_> =
+        (0..entries).map(|_| (scalar(source, random), scalar(target, random))).collect();
     let rounding = *random.pick(Rounding::ALL);
     Step::Cast(Cast::new(target).rounding(rounding).out_of_range(mode).map(map))
 }

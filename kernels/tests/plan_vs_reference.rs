@@ -12,7 +12,7 @@ use recast_kernels::{
     Reason, Rounding, RunError, Scalar, Step, reference,
 };
 
-use differential::{GUARD, Subject, in_parallel, stride};
+use differential::{GUARD, PER_THOUSAND, Subject, in_parallel, stride};
 use oracle::edges::{Random, edges};
 
 /// Around the lengths of vectors, of tails and of likely blocks.
@@ -48,6 +48,11 @@ macro_rules! on_levels {
             #[test]
             fn maps_of_all_pairs_equal_the_reference() {
                 level().map(super::maps_of_all_pairs);
+            }
+
+            #[test]
+            fn short_maps_of_all_casts_equal_the_reference() {
+                level().map(super::short_maps_of_all_casts);
             }
 
             #[test]
@@ -245,15 +250,27 @@ fn casts_of_every_length(level: Level) {
     });
 }
 
+/// A run for each share of unusual elements, long enough to have blocks and pieces without them.
 fn casts_of_long_slices(level: Level) {
     in_parallel(&pairs(), |&(source, target)| {
         let mut random = Random::new(seed(source, target));
-        let cast = any_cast(target, &mut random);
-        let mut elements = edges_of_pair(source, target, &mut random);
-        elements.extend((0..500).map(|_| random.element(source)));
-        let subject = Subject::new(source, vec![Step::Cast(cast)], elements);
-        let lengths = [2048, 4099, 16_384 + random.below(3), 5000 + random.below(20_000)];
-        subject.check_lengths(level, &lengths, &mut random)
+        let lengths =
+            [34_000 + random.below(8_000), 16_384 + random.below(3), 4099, 2048 + random.below(2)];
+        let mut count = 0;
+        for (per_thousand, length) in PER_THOUSAND.into_iter().zip(lengths) {
+            let mut elements = edges_of_pair(source, target, &mut random);
+            elements.extend((0..200).map(|_| random.element(source)));
+            let entries = *random.pick(&[0, 0, 1, 2, 9]);
+            let map = any_map(source, target, entries, &elements, &mut random);
+            elements.extend(elements_for_map(source, &map, &mut random));
+            let cast = any_cast(target, &mut random).map(map);
+            let subject = Subject::new(source, vec![Step::Cast(cast)], elements);
+            let mut slice = subject.mixed(length, per_thousand, &mut random);
+            count += subject.check(level, &slice, &mut random)?;
+            subject.spoil(&mut slice, &mut random);
+            count += subject.check(level, &slice, &mut random)?;
+        }
+        Ok(count)
     });
 }
 
@@ -278,14 +295,16 @@ fn any_map(
     };
     (0..entries)
         .map(|_| {
-            let key = match random.below(3) {
+            let key = match random.below(4) {
                 0 => special(random.below(8)).unwrap_or(Scalar::max(source)),
                 1 => Scalar::from_bits(source, *random.pick(edges)),
+                2 => Scalar::from_bits(source, random.near_power(source)),
                 _ => Scalar::from_bits(source, random.element(source)),
             };
-            let value = match random.below(4) {
+            let value = match random.below(6) {
                 0 => Scalar::nan(target).unwrap_or(Scalar::min(target)),
                 1 => near(key, target),
+                2 | 3 => Scalar::from_bits(target, random.near_power(target)),
                 _ => Scalar::from_bits(target, random.element(target)),
             };
             (key, value)
@@ -330,13 +349,49 @@ fn maps_of_all_pairs(level: Level) {
     });
 }
 
-/// An offset or a scale: often a usual one, sometimes any.
+/// Every cast with maps of one or two keys, each of them with few elements: a kernel may go wrong for one type, one rounding
+/// and one output together.
+fn short_maps_of_all_casts(level: Level) {
+    let count = in_parallel(&pairs(), |&(source, target)| {
+        let mut random = Random::new(seed(source, target));
+        let mut count = 0;
+        for cast in casts(target) {
+            for turn in 0..6 {
+                let scalar = |of, random: &mut Random| Scalar::from_bits(of, random.near_power(of));
+                let map: Vec<_> = (0..=turn / 4)
+                    .map(|_| {
+                        let nan = Scalar::nan(source).filter(|_| turn % 2 == 0);
+                        let key = nan.unwrap_or_else(|| scalar(source, &mut random));
+                        (key, scalar(target, &mut random))
+                    })
+                    .collect();
+                let mut elements = elements_for_map(source, &map, &mut random);
+                elements.extend((0..10).map(|_| random.element(source)));
+                let steps = vec![Step::Cast(cast.clone().map(map))];
+                let subject = Subject::new(source, steps, elements);
+                let mut slice = subject.some_passing(100, &mut random);
+                slice.extend(&subject.passing);
+                count += subject.check(level, &slice, &mut random)?;
+                subject.spoil(&mut slice, &mut random);
+                count += subject.check(level, &slice, &mut random)?;
+            }
+        }
+        Ok(count)
+    });
+    assert!(count > 1_000_000 / stride() as u64);
+}
+
+/// An offset or a scale: often a usual one, sometimes any, of any magnitude, or at the ends of the type.
 fn any_parameter(element_type: ElementType, random: &mut Random) -> Option<Scalar> {
     const USUAL: [f64; 15] =
         [0.0, -0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 0.5, 0.1, 0.01, -1.0, -4.0, 100.0, 273.15, 1e6];
-    match random.below(6) {
+    let one = near(1.0, element_type).bits();
+    let ends = [element_type.max_bits(), element_type.min_bits(), 1, 2, one - 1, one + 1];
+    match random.below(8) {
         0 => None,
         1 => Some(Scalar::from_bits(element_type, random.element(element_type))),
+        2 => Some(Scalar::from_bits(element_type, random.near_power(element_type))),
+        3 => Some(Scalar::from_bits(element_type, *random.pick(&ends))),
         _ => Some(near(*random.pick(&USUAL), element_type)),
     }
 }

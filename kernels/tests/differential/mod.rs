@@ -7,13 +7,18 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use recast_kernels::{CastError, ElementType, Level, Plan, RunError, Scalar, Step, reference};
+use recast_kernels::{
+    CastError, ElementType, Level, OutOfRange, Plan, Rounding, RunError, Scalar, Step, reference,
+};
 
 use crate::oracle::edges::Random;
 
 /// What surrounds the output, and must still be there afterwards.
 pub(crate) const GUARD: u8 = 0xa5;
 const GUARD_LENGTH: usize = 72;
+
+/// Shares of unusual elements among ordinary ones.
+pub(crate) const PER_THOUSAND: [usize; 4] = [1, 10, 500, 1000];
 
 /// Steps, elements to run them on, and what the reference makes of each element.
 pub(crate) struct Subject {
@@ -24,6 +29,8 @@ pub(crate) struct Subject {
     /// Positions in `elements` of those that pass, and of those that fail.
     pub(crate) passing: Vec<usize>,
     pub(crate) failing: Vec<usize>,
+    /// Positions of those that pass among a few small numbers, behind the elements that were given.
+    ordinary: Vec<usize>,
     /// The plans built so far.
     plans: RefCell<Vec<(Build, Plan)>>,
 }
@@ -32,34 +39,69 @@ pub(crate) struct Subject {
 type Build = (Level, bool, bool);
 
 impl Subject {
-    pub(crate) fn new(source: ElementType, steps: Vec<Step>, elements: Vec<u64>) -> Self {
+    pub(crate) fn new(source: ElementType, steps: Vec<Step>, mut elements: Vec<u64>) -> Self {
+        let given = elements.len();
+        elements.extend([1_u8, 2, 3, 5, 20, 50, 100].into_iter().filter_map(|number| {
+            let (towards_zero, clamp) = (Rounding::TowardsZero, OutOfRange::Clamp);
+            Some(Scalar::from(number).cast(source, towards_zero, clamp).ok()?.bits())
+        }));
         let outcomes: Vec<_> = elements
             .iter()
             .map(|&bits| reference::run(Scalar::from_bits(source, bits), &steps, 0))
             .collect();
-        let (passing, failing) = (0..elements.len()).partition(|&at| outcomes[at].is_ok());
-        Self { source, steps, elements, outcomes, passing, failing, plans: RefCell::default() }
+        let (passing, failing): (Vec<usize>, _) =
+            (0..elements.len()).partition(|&at| outcomes[at].is_ok());
+        let ordinary = passing.iter().copied().filter(|&at| at >= given).collect();
+        let plans = RefCell::default();
+        Self { source, steps, elements, outcomes, passing, failing, ordinary, plans }
     }
 
-    /// That many of the elements that pass, in any order.
+    /// That many of the elements that pass: any of them, or ordinary ones and others, as [`Self::mixed`] has them.
     pub(crate) fn some_passing(&self, length: usize, random: &mut Random) -> Vec<usize> {
         if self.passing.is_empty() {
             return Vec::new();
         }
+        if random.below(2) == 0 {
+            let per_thousand = *random.pick(&PER_THOUSAND);
+            return self.mixed(length, per_thousand, random);
+        }
         (0..length).map(|_| *random.pick(&self.passing)).collect()
     }
 
-    /// Replaces one to three elements by some that fail.
+    /// Ordinary elements, and so many per thousand of one to three others that pass: all over the slice, or
+    /// from some place on. Nothing if no element passes.
+    pub(crate) fn mixed(
+        &self,
+        length: usize,
+        per_thousand: usize,
+        random: &mut Random,
+    ) -> Vec<usize> {
+        if self.passing.is_empty() {
+            return Vec::new();
+        }
+        let others: Vec<usize> =
+            (0..=random.below(3)).map(|_| *random.pick(&self.passing)).collect();
+        let ordinary = if self.ordinary.is_empty() { &others } else { &self.ordinary };
+        let start = if random.below(2) == 0 { 0 } else { random.below(length + 1) };
+        (0..length)
+            .map(|at| {
+                let is_other = at >= start && random.below(1000) < per_thousand;
+                *random.pick(if is_other { &others } else { ordinary })
+            })
+            .collect()
+    }
+
+    /// Replaces one to eight elements by some that fail.
     pub(crate) fn spoil(&self, slice: &mut [usize], random: &mut Random) {
         if self.failing.is_empty() || slice.is_empty() {
             return;
         }
-        for _ in 0..=random.below(3) {
+        for _ in 0..*random.pick(&[1, 2, 3, 8]) {
             slice[random.below(slice.len())] = *random.pick(&self.failing);
         }
     }
 
-    /// Slices of all [`LENGTHS`]: of passing elements, of passing ones with a few failing ones among
+    /// Slices of all `lengths`: of passing elements, of passing ones with a few failing ones among
     /// them, and of failing ones alone.
     pub(crate) fn check_lengths(
         &self,

@@ -128,6 +128,28 @@ impl Random {
         );
         rounded.unwrap_or_else(|_| self.bits())
     }
+
+    /// At most three beside a power of two, with either sign: where the ways that kernels take end. Of a float, three integers or
+    /// three elements.
+    pub(crate) fn near_power(&mut self, element_type: ElementType) -> u64 {
+        let power = self.below(element_type.bits().max(8) as usize);
+        let step = self.below(7) as i64 - 3;
+        let negative = self.below(2) == 1;
+        let integer = (1_u64 << power).wrapping_add_signed(step);
+        let Format::Float(float) = element_type.format() else {
+            let integer = if negative { integer.wrapping_neg() } else { integer };
+            return canonical_memory(element_type, integer);
+        };
+        let bits = if self.below(2) == 0 {
+            let (nearest, clamp) = (Rounding::NearestEven, OutOfRange::Clamp);
+            cast(ElementType::UInt64, integer, element_type, nearest, clamp).unwrap_or_default()
+        } else {
+            let exponent = self.below(1 << float.exponent_bits) as u64;
+            (exponent << float.mantissa_bits).wrapping_add_signed(step)
+        };
+        let sign = 1 << (float.bits() - 1);
+        canonical_memory(element_type, if negative { bits | sign } else { bits & !sign })
+    }
 }
 
 /// Bits cut to the memory of an element, the unused ones of a sub-byte type left as they are.
