@@ -307,6 +307,9 @@ export async function register(registry) {
 
 /** The codec at its place among the others, which zarrita tells only by the order in which it asks. */
 function codec(name, configuration, meta) {
+  if (meta.codecs.filter(({ name }) => name === "transpose").length > 1) {
+    throw new RecastError({ message: "zarrita undoes only one transpose; open the array from exact(store)" });
+  }
   const before = meta[RUN];
   const index = meta.codecs.findIndex(({ name }, at) => at > (before?.index ?? -1) && OURS.includes(name));
   const exact = configuration?.[EXACT];

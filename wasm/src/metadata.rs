@@ -138,12 +138,57 @@ fn fill_for_zarrita(fill: Scalar, element: ElementType) -> Result<Box<RawValue>,
     }
 }
 
+fn names(codecs: &[Box<RawValue>]) -> Result<Vec<String>, String> {
+    codecs.iter().map(|codec| name(codec)).collect()
+}
+
+/// One `transpose` in place of several, of which zarrita undoes only the first. The codecs between them work on each element
+/// alone.
+fn with_one_transpose(mut codecs: Vec<Box<RawValue>>) -> Result<Vec<Box<RawValue>>, String> {
+    let names = names(&codecs)?;
+    let places: Vec<usize> = (0..codecs.len()).filter(|&at| names[at] == "transpose").collect();
+    let (Some(&first), Some(&last)) = (places.first(), places.last()) else { return Ok(codecs) };
+    if first == last && !names[..last].iter().any(|name| name == "numcodecs.delta") {
+        return Ok(codecs);
+    }
+    let works_on_elements = |name: &str| name == "transpose" || Codec::is_known(name);
+    let from = names[..last].iter().position(|name| name == "numcodecs.delta").unwrap_or(first);
+    if let Some(other) = names[from..last].iter().find(|name| !works_on_elements(name)) {
+        return Err(format!("codecs: zarrita reads {other} in front of transpose wrongly"));
+    }
+    let mut order: Vec<usize> = axes(&codecs[first])?;
+    for &place in &places[1..] {
+        let next = axes(&codecs[place])?.into_iter().map(|axis| order.get(axis).copied());
+        order =
+            next.collect::<Option<_>>().ok_or("codecs: several transpose of different shapes")?;
+    }
+    codecs[first] = raw(&json!({ "name": "transpose", "configuration": { "order": order } }))?;
+    for &place in places[1..].iter().rev() {
+        codecs.remove(place);
+    }
+    Ok(codecs)
+}
+
+/// The axes of a `transpose`.
+fn axes(codec: &RawValue) -> Result<Vec<usize>, String> {
+    #[derive(Deserialize)]
+    struct Transpose {
+        configuration: Order,
+    }
+    #[derive(Deserialize)]
+    struct Order {
+        order: Vec<usize>,
+    }
+    Ok(read::<Transpose>(codec, "transpose")?.configuration.order)
+}
+
 fn for_zarrita(
-    mut codecs: Vec<Box<RawValue>>,
+    codecs: Vec<Box<RawValue>>,
     fill: &RawValue,
     reuse: bool,
 ) -> Result<Vec<Box<RawValue>>, String> {
-    let names = codecs.iter().map(|codec| name(codec)).collect::<Result<Vec<_>, _>>()?;
+    let mut codecs = with_one_transpose(codecs)?;
+    let names = names(&codecs)?;
     let ours = |name: &String| Codec::is_known(name);
     let Some(shards) = names.iter().position(|name| name == "sharding_indexed") else {
         return codecs

@@ -6,6 +6,7 @@ import Blosc from "numcodecs/blosc";
 import Zstd from "numcodecs/zstd";
 import * as zarr from "zarrita";
 import { RecastError, exact, register } from "../pkg/index.js";
+import { bytesInOrder } from "./stores.js";
 
 await register(zarr.registry);
 
@@ -242,4 +243,70 @@ test("a transposition in front of shards, which zarrita skips, is refused", asyn
   // zarrita reads no shards from a Map, but has written the metadata.
   await assert.rejects(shards, /getRange/);
   await assert.rejects(zarr.open(exact(store), { kind: "array" }), /zarrita skips transpose in front of sharding_indexed/);
+});
+
+const transpose = (...order) => ({ name: "transpose", configuration: { order } });
+const cast = (data_type) => ({ name: "cast_value", configuration: { data_type } });
+
+/** An array of 2 × 3 × 4 elements, of which the chunk is given. */
+function cube(codecs, dtype, chunk) {
+  const metadata = {
+    zarr_format: 3,
+    node_type: "array",
+    shape: [2, 3, 4],
+    data_type: dtype,
+    chunk_grid: { name: "regular", configuration: { chunk_shape: [2, 3, 4] } },
+    chunk_key_encoding: { name: "default" },
+    fill_value: 0,
+    codecs: [...codecs, { name: "bytes", configuration: { endian: "little" } }],
+    attributes: {},
+  };
+  return new Map([["/zarr.json", json(JSON.stringify(metadata))], ["/c/0/0/0", new Uint8Array(chunk.buffer)]]);
+}
+
+/** Elements in C order, and as axes in these orders, one after another, leave them. */
+function transposed(orders) {
+  let shape = [2, 3, 4];
+  const elements = Array.from({ length: 24 }, (_, at) => at);
+  let index = elements.map((at) => [Math.floor(at / 12), Math.floor(at / 4) % 3, at % 4]);
+  for (const order of orders) {
+    index = index.map((axes) => order.map((axis) => axes[axis]));
+    shape = order.map((axis) => shape[axis]);
+  }
+  const stored = new Float64Array(24);
+  for (const at of elements) stored[(index[at][0] * shape[1] + index[at][1]) * shape[2] + index[at][2]] = at;
+  return stored;
+}
+
+test("several transpose are read, wherever they stand", async () => {
+  const [a, b, c] = [[1, 2, 0], [0, 2, 1], [2, 1, 0]];
+  const scale = { name: "scale_offset", configuration: { offset: 1 } };
+  const lists = [
+    [[a, b], [transpose(...a), transpose(...b), cast("float64"), scale]],
+    [[a, b], [transpose(...a), scale, transpose(...b), cast("float64")]],
+    [[b, a, c], [scale, transpose(...b), cast("float64"), transpose(...a), transpose(...c)]],
+    [[c, c, a], [transpose(...c), transpose(...c), transpose(...a), scale]],
+    [[a], [transpose(...a), scale]],
+  ];
+  for (const [orders, codecs] of lists) {
+    const store = cube(codecs, "float64", transposed(orders).map((value) => value - 1));
+    const array = await zarr.open(exact(store), { kind: "array" });
+    const read = bytesInOrder(await zarr.get(array), Float64Array);
+    assert.deepEqual(read, Buffer.from(Float64Array.from({ length: 24 }, (_, at) => at).buffer), JSON.stringify(codecs));
+    if (orders.length > 1) {
+      const inexact = await zarr.open(store, { kind: "array" });
+      await assert.rejects(zarr.get(inexact), /only one transpose.*exact\(store\)/);
+    }
+  }
+});
+
+test("differences in front of a transpose are refused, and axes that are none", async () => {
+  const delta = { name: "numcodecs.delta", configuration: { dtype: "<f8" } };
+  const refused = async (codecs, why) =>
+    await assert.rejects(zarr.open(exact(cube(codecs, "float64", new Float64Array(24))), { kind: "array" }), why);
+  const order = transpose(1, 2, 0);
+  await refused([delta, cast("float64"), order], /zarrita reads numcodecs.delta in front of transpose wrongly/);
+  await refused([order, delta, cast("float64"), order], /zarrita reads numcodecs.delta in front of transpose wrongly/);
+  await refused([order, transpose(0, 3, 1), cast("float64")], /several transpose of different shapes/);
+  await refused([order, { name: "transpose" }, cast("float64")], /transpose: missing field/);
 });
