@@ -176,11 +176,26 @@ fn scale_offset_outcome(
     }
 }
 
+/// Which numbers parameters and maps have: usual ones, or those where implementations take other ways. Vectors of the second
+/// kind stand behind those of the first, which they leave as they are.
+#[derive(Clone, Copy, PartialEq)]
+enum Numbers {
+    Usual,
+    Extreme,
+}
+
+/// Near a power of two, or at the ends of the type.
+fn extreme(element_type: ElementType, random: &mut Random) -> u64 {
+    let ends = [element_type.max_bits(), element_type.min_bits(), 1];
+    if random.below(3) == 0 { *random.pick(&ends) } else { random.near_power(element_type) }
+}
+
 /// Often a usual number, sometimes any bits; `None` where the type has no such parameter.
-fn parameter(element_type: ElementType, random: &mut Random) -> Option<u64> {
+fn parameter(element_type: ElementType, numbers: Numbers, random: &mut Random) -> Option<u64> {
     const USUAL: [f64; 12] = [0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 0.5, 0.1, -1.0, -4.0, 100.0, 273.15];
     let bits = match random.below(4) {
         0 => return None,
+        _ if numbers == Numbers::Extreme => extreme(element_type, random),
         1 => random.element(element_type),
         _ => {
             let number = random.pick(&USUAL).to_bits();
@@ -197,10 +212,15 @@ fn is_zero(element_type: ElementType, bits: u64) -> bool {
 }
 
 /// Offset and scale, at least one of them.
-fn parameters(element_type: ElementType, random: &mut Random) -> (Option<u64>, Option<u64>) {
+fn parameters(
+    element_type: ElementType,
+    numbers: Numbers,
+    random: &mut Random,
+) -> (Option<u64>, Option<u64>) {
     loop {
-        let offset = parameter(element_type, random);
-        let scale = parameter(element_type, random).filter(|&bits| !is_zero(element_type, bits));
+        let offset = parameter(element_type, numbers, random);
+        let scale =
+            parameter(element_type, numbers, random).filter(|&bits| !is_zero(element_type, bits));
         if offset.is_some() || scale.is_some() {
             return (offset, scale);
         }
@@ -212,8 +232,9 @@ fn scale_offsets() -> String {
     for &element_type in ElementType::ALL {
         let mut random = Random::new(element_type as u64);
         let edges = edges(element_type);
-        for _ in 0..8 {
-            let (offset, scale) = parameters(element_type, &mut random);
+        for turn in 0..12 {
+            let numbers = if turn < 8 { Numbers::Usual } else { Numbers::Extreme };
+            let (offset, scale) = parameters(element_type, numbers, &mut random);
             let with = |overflow| {
                 let scalar = |bits| Scalar::from_bits(element_type, bits);
                 Affine::new(offset.map(scalar), scale.map(scalar)).overflow(overflow)
@@ -409,8 +430,8 @@ struct Part {
     decode: Step,
 }
 
-fn scale_offset_part(element_type: ElementType, random: &mut Random) -> Part {
-    let (offset, scale) = parameters(element_type, random);
+fn scale_offset_part(element_type: ElementType, numbers: Numbers, random: &mut Random) -> Part {
+    let (offset, scale) = parameters(element_type, numbers, random);
     let member = |name, bits: Option<u64>| {
         bits.map(|bits| format!("\"{name}\":{}", scalar_json(element_type, bits)))
     };
@@ -425,20 +446,24 @@ fn scale_offset_part(element_type: ElementType, random: &mut Random) -> Part {
     }
 }
 
-fn cast_part(source: ElementType, random: &mut Random) -> Part {
+fn cast_part(source: ElementType, numbers: Numbers, random: &mut Random) -> Part {
     let target = *random.pick(ElementType::ALL);
     let rounding = *random.pick(Rounding::ALL);
     let mode = *random.pick(OutOfRange::ALL);
     let mode = if target.is_float() && mode == OutOfRange::Wrap { OutOfRange::Clamp } else { mode };
     let mut map = |source: ElementType, target: ElementType| -> Vec<(Scalar, Scalar)> {
         let entries = *random.pick(&[0, 0, 1, 2, 3]);
+        let scalar = |element_type: ElementType, random: &mut Random| match numbers {
+            Numbers::Usual => random.element(element_type),
+            Numbers::Extreme => random.near_power(element_type),
+        };
         (0..entries)
             .map(|_| {
                 let key = match source.nan_bits() {
                     Some(nan) if random.below(2) == 0 => nan,
-                    _ => random.element(source),
+                    _ => scalar(source, &mut *random),
                 };
-                let value = random.element(target);
+                let value = scalar(target, &mut *random);
                 (Scalar::from_bits(source, key), Scalar::from_bits(target, value))
             })
             .collect()
@@ -524,20 +549,28 @@ fn run(
     )
 }
 
+/// The keys of a step's map.
+fn keys(step: &Step) -> Vec<u64> {
+    let Step::Cast(cast) = step else { return Vec::new() };
+    cast.map.iter().map(|(key, _)| key.bits()).collect()
+}
+
 fn chains() -> String {
     const CHAINS: usize = 250;
+    const EXTREME: usize = 100;
     let mut text = header("chains");
     let mut count = 0;
     for seed in 0.. {
+        let numbers = if count < CHAINS { Numbers::Usual } else { Numbers::Extreme };
         let mut random = Random::new(1000 + seed);
         let source = *random.pick(ElementType::ALL);
         let mut parts: Vec<Part> = Vec::new();
         let mut current = source;
         for _ in 0..=random.below(4) {
             let part = if random.below(2) == 0 {
-                scale_offset_part(current, &mut random)
+                scale_offset_part(current, numbers, &mut random)
             } else {
-                cast_part(current, &mut random)
+                cast_part(current, numbers, &mut random)
             };
             current = part.target;
             parts.push(part);
@@ -547,10 +580,18 @@ fn chains() -> String {
         let decode: Vec<Step> = parts.iter().rev().map(|part| part.decode.clone()).collect();
         let forth: Vec<usize> = (0..parts.len()).collect();
         let back: Vec<usize> = forth.iter().rev().copied().collect();
-        let decoded: Vec<u64> = (0..14).map(|_| random.element(source)).collect();
+        let mut decoded: Vec<u64> = (0..14).map(|_| random.element(source)).collect();
+        if numbers == Numbers::Extreme {
+            decoded.extend(keys(&parts[0].encode));
+        }
         let mut encoded: Vec<u64> =
             decoded.iter().filter_map(|&bits| oracle::run(source, bits, &encode).ok()).collect();
         encoded.extend((0..8).map(|_| random.element(current)));
+        if numbers == Numbers::Extreme
+            && let Some(last) = parts.last()
+        {
+            encoded.extend(keys(&last.decode));
+        }
         let encode = run(source, current, &encode, &decoded, &forth);
         let decode = run(current, source, &decode, &encoded, &back);
         line!(
@@ -561,7 +602,7 @@ fn chains() -> String {
             hex(current, encoded_fill),
         );
         count += 1;
-        if count == CHAINS {
+        if count == CHAINS + EXTREME {
             break;
         }
     }

@@ -7,11 +7,13 @@ pub(crate) fn element_type(u: &mut Unstructured) -> Result<ElementType> {
     u.choose(ElementType::ALL).copied()
 }
 
-/// Any bits, or a usual number, or the neighbour of one of the type's ends and special values.
+/// Any bits, or a usual number, or the neighbour of one of the type's ends and special values, or of a power of two.
 pub(crate) fn element(u: &mut Unstructured, element_type: ElementType) -> Result<u64> {
     const USUAL: [f64; 12] =
         [0.0, -0.0, 0.5, 1.0, 1.5, 2.0, 10.0, 0.1, 100.0, 255.5, 32768.0, 65519.99];
-    let special = match u.int_in_range(0..=7)? {
+    // Powers of two are a part of what was 6 before, so that seeds keep their meaning.
+    let choice = u.arbitrary::<u8>()?;
+    let special = match choice % 8 {
         0 => Some(Scalar::zero(element_type)),
         1 => Some(Scalar::max(element_type)),
         2 => Some(Scalar::min(element_type)),
@@ -20,6 +22,12 @@ pub(crate) fn element(u: &mut Unstructured, element_type: ElementType) -> Result
         5 => {
             let number = *u.choose(&USUAL)? * if u.arbitrary()? { 1.0 } else { -1.0 };
             nearest(number, element_type)
+        }
+        6 if choice >= 128 => {
+            let power = 1_i128 << u.int_in_range(0..=64)?;
+            let integer = power + i128::from(u.int_in_range(-3..=3)?);
+            let integer = if u.arbitrary()? { integer } else { -integer };
+            exactly(integer, element_type).or_else(|| nearest(integer as f64, element_type))
         }
         6 => {
             let exponent = u.int_in_range(-160..=160)?;
@@ -33,6 +41,13 @@ pub(crate) fn element(u: &mut Unstructured, element_type: ElementType) -> Result
     let step = u.int_in_range(-2..=2)?;
     let bits = special.unwrap_or(Scalar::zero(element_type)).bits().wrapping_add_signed(step);
     Ok(bits & (u64::MAX >> (64 - 8 * element_type.size())))
+}
+
+/// The element of an integer type; `None` of another type, or out of its range.
+fn exactly(integer: i128, element_type: ElementType) -> Option<Scalar> {
+    let number = u64::try_from(integer).map(Scalar::from);
+    let number = number.or_else(|_| i64::try_from(integer).map(Scalar::from)).ok()?;
+    number.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()
 }
 
 fn nearest(number: f64, element_type: ElementType) -> Option<Scalar> {
