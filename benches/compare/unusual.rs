@@ -184,9 +184,10 @@ pub(crate) fn measure(case: &Case, level: Level, inputs: &mut Inputs) -> Result<
 fn glance(plan: &Plan, input: &[u8], output: &mut [u8]) -> f64 {
     const LONG: f64 = 1e-4;
     let mut best = f64::INFINITY;
-    for _ in 0..3 {
+    for turn in 1..=3 {
         best = best.min(call(plan, input, output, 1));
-        if best > LONG {
+        // Twice, for the first one may have been interrupted.
+        if turn == 2 && best > LONG {
             break;
         }
     }
@@ -206,34 +207,33 @@ fn call(plan: &Plan, input: &[u8], output: &mut [u8], calls: u32) -> f64 {
 /// The time with each of the other inputs over that with the first, in turns.
 fn ratios(plan: &Plan, inputs: [&[u8]; 3], output: &mut [u8]) -> [f64; 2] {
     const SAMPLE: f64 = 20e-6;
-    /// Seconds for one input, unless a call takes longer.
+    /// Seconds for one input, if all its samples were like the best one: being interrupted costs none of them.
     const ENOUGH: f64 = 2e-3;
     const ROUNDS: u32 = 8;
     let mut best = [f64::INFINITY; 3];
     let mut spent = [0.0; 3];
-    let mut round = |best: &mut [f64; 3], enough: f64| {
+    let mut round = |best: &mut [f64; 3], least: bool| {
         for (at, input) in inputs.into_iter().enumerate() {
-            if spent[at] < enough {
+            if least || spent[at] < ENOUGH {
                 // The caches hold this input from here on.
                 let first = call(plan, input, output, 1);
                 let calls = (SAMPLE / first).ceil().max(1.0);
-                let time = call(plan, input, output, calls as u32);
-                best[at] = best[at].min(time / calls);
-                spent[at] += first + time;
+                best[at] = best[at].min(call(plan, input, output, calls as u32) / calls).min(first);
+                spent[at] += best[at] * (1.0 + calls);
             }
         }
     };
-    for _ in 0..ROUNDS {
-        round(&mut best, ENOUGH);
+    for turn in 0..ROUNDS {
+        round(&mut best, turn < 3);
     }
-    // What seems too slow is measured for longer, for it may have been the machine.
+    // What seems too slow is measured again, for it may have been the machine.
     let ratios = |[ordinary, few, all]: [f64; 3]| [few / ordinary, all / ordinary];
-    for _ in 0..5 * ROUNDS {
+    for turn in 0..4 * ROUNDS {
         let [few, all] = ratios(best);
         if few < 0.9 * GOALS.0 && all < 0.9 * GOALS.1 {
             break;
         }
-        round(&mut best, 5.0 * ENOUGH);
+        round(&mut best, turn < 3);
     }
     ratios(best)
 }
