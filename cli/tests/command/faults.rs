@@ -335,11 +335,11 @@ fn an_output_that_exists_stays_as_it_is() {
 
     fs::create_dir(&output).unwrap();
     kept(&[], "--overwrite");
-    kept(&["--overwrite"], "not an array");
+    kept(&["--overwrite"], "no array or group");
     fs::remove_dir(&output).unwrap();
 
     recast(&fixture.arguments(&[])).succeeds();
-    kept(&[], "--overwrite replaces an array");
+    kept(&[], "--overwrite replaces it");
     assert_eq!(contents(&output), fixture.packed);
     recast(&fixture.arguments(&["--overwrite", "--no-provenance"])).succeeds();
     assert_eq!(metadata(&output)["attributes"], json!({}));

@@ -19,5 +19,6 @@ mod pitfalls;
 mod raw;
 mod read;
 mod report;
+mod runs;
 mod shards;
 mod store;

@@ -134,7 +134,7 @@ fn what_is_there_stays_unless_it_is_an_array_to_be_replaced() {
     pack(&[]).succeeds();
     let before = objects("replaced/array.zarr");
     let error = pack(&[]).fails(1);
-    assert!(error.contains(&output) && error.contains("--overwrite replaces an array"), "{error}");
+    assert!(error.contains(&output) && error.contains("--overwrite replaces it"), "{error}");
     assert_eq!(objects("replaced/array.zarr"), before);
 
     // The new array has fewer chunks; none of the old ones stays.
@@ -149,7 +149,7 @@ fn what_is_there_stays_unless_it_is_an_array_to_be_replaced() {
     store("replaced/other/notes.txt", "mine");
     let other = url("replaced/other");
     let error = recast(&["pack", "-e", "0.01", "--overwrite", &input, &other]).fails(1);
-    assert!(error.contains("is not an array; --overwrite replaces arrays only"), "{error}");
+    assert!(error.contains("is no array or group; --overwrite replaces these only"), "{error}");
     assert_eq!(objects("replaced/other").len(), 1);
 }
 

@@ -1,20 +1,20 @@
-//! The place of an output. The array is written to a temporary directory beside it, which is moved there when it is
+//! The place of an output. It is written to a temporary directory beside it, which is moved there when it is
 //! complete. For a URL, the system's temporary directory is used and uploaded.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use tempfile::TempDir;
 
-use super::store::{Kind, archive, kind, url};
+use super::staging::{self, ASIDE, Staged};
+use super::store::{EXISTS, Kind, archive, kind, url};
 #[cfg(feature = "object-store")]
 use super::upload::Upload;
 use crate::error::Result;
 use crate::runtime::Runtime;
 
-/// A checked place for an array.
+/// A checked place for an array or a group.
 #[derive(Debug)]
 pub struct Destination {
     target: Target,
@@ -27,14 +27,14 @@ pub struct Destination {
 enum Target {
     Directory {
         path: PathBuf,
-        replaces: bool,
+        overwrite: bool,
     },
     #[cfg(feature = "object-store")]
     Url(Upload),
 }
 
 impl Destination {
-    /// Checks that an array may be written to `output` while `input` is read.
+    /// Checks that an output may be written to `output` while `input` is read.
     pub(crate) fn new(input: &Path, output: &Path, overwrite: bool) -> Result<Self> {
         Self::check(input, output, overwrite).with_context(|| output.display().to_string())
     }
@@ -55,7 +55,9 @@ impl Destination {
         };
         let parent = parent.canonicalize().context("the directory above it cannot be found")?;
         let path = parent.join(&name);
-        if let Ok(input) = input.canonicalize() {
+        // A zip file lies in the directories that its path begins with.
+        let file = archive(input).map(|(archive, _)| archive);
+        if let Ok(input) = file.as_deref().unwrap_or(input).canonicalize() {
             let output = path.canonicalize().unwrap_or_else(|_| path.clone());
             if output == input {
                 bail!("OUTPUT is INPUT; write to another place");
@@ -67,17 +69,13 @@ impl Destination {
                 bail!("INPUT lies inside OUTPUT; write to another place");
             }
         }
-        let replaces = match fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
-            Err(error) => return Err(error.into()),
-            Ok(_) if !overwrite => bail!("exists; --overwrite replaces an array"),
-            Ok(metadata) if !metadata.is_dir() => {
-                bail!("exists and is not a directory; --overwrite replaces arrays only");
+        if is_there(&path)? {
+            if !overwrite {
+                bail!(EXISTS);
             }
-            Ok(_) if kind(&path) == Kind::Array => true,
-            Ok(_) => bail!("exists and is not an array; --overwrite replaces arrays only"),
-        };
-        Ok(Self { target: Target::Directory { path, replaces }, parent, name })
+            refuse_other(&path, kind(input))?;
+        }
+        Ok(Self { target: Target::Directory { path, overwrite }, parent, name })
     }
 
     /// A place at a URL.
@@ -103,77 +101,101 @@ impl Destination {
         if let Target::Url(upload) = &self.target {
             upload.probe()?;
         }
-        let prefix = format!("{}.recast-tmp-", self.name);
-        self.clear(&prefix);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix);
         // With the user's umask, as for every directory; by default only the user would have access.
-        #[cfg(unix)]
-        if matches!(self.target, Target::Directory { .. }) {
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-        }
-        let staged = builder.tempdir_in(&self.parent).map_err(anyhow::Error::from);
-        let directory = staged.map_err(|error| unwritten(error, &self.parent.display()))?;
-        // If directories cannot be locked, those of killed runs stay.
-        let lock = File::open(directory.path()).ok().filter(|file| file.try_lock().is_ok());
-        Ok(Staged { directory, _lock: lock })
+        let is_shared = matches!(self.target, Target::Directory { .. });
+        staging::clear(&self.parent, &self.name);
+        let staged = Staged::new(&self.parent, &self.name, is_shared);
+        staged.map_err(|error| unwritten(error, &self.parent.display()))
     }
 
-    /// Removes the directories beside the place that have this prefix and that no run holds locked.
-    fn clear(&self, prefix: &str) {
-        for entry in fs::read_dir(&self.parent).into_iter().flatten().flatten() {
-            if entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix))
-                && entry.file_type().is_ok_and(|kind| kind.is_dir())
-                && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
-            {
-                // A directory that cannot be removed does no harm.
-                let _ = fs::remove_dir_all(entry.path());
-            }
-        }
-    }
-
-    /// Moves the staged array to its place. At every moment, a directory holds either the complete array or the
-    /// old content.
+    /// Moves what is staged to its place. At every moment, a directory holds either the complete output or the old
+    /// content.
     #[cfg_attr(not(feature = "object-store"), allow(unused_variables))]
     pub(crate) fn commit(&self, staged: Staged, runtime: &Runtime) -> Result<()> {
-        let (path, replaces) = match &self.target {
-            Target::Directory { path, replaces } => (path, *replaces),
+        staged.refuse_if_gone()?;
+        match &self.target {
+            Target::Directory { path, overwrite } => {
+                put(staged, path, *overwrite).with_context(|| path.display().to_string())
+            }
             #[cfg(feature = "object-store")]
-            Target::Url(upload) => return upload.commit(staged.path(), runtime),
-        };
-        let shown = || path.display().to_string();
-        let from = staged.path();
-        if replaces {
-            // The old array is removed with the temporary directory.
-            return exchange(from, path).with_context(shown);
+            Target::Url(upload) => upload.commit(staged.path(), runtime),
         }
-        // Keep anything that appeared there meanwhile: an empty directory would be replaced silently.
-        if path.symlink_metadata().is_ok() {
-            bail!("{} has appeared during the run; --overwrite replaces an array", shown());
-        }
-        fs::rename(from, path).with_context(shown)?;
-        let _ = staged.directory.keep();
-        Ok(())
     }
 }
 
-/// A temporary directory, locked while this process lives, so that other runs recognise directories of killed
-/// runs.
-#[derive(Debug)]
-pub struct Staged {
-    directory: TempDir,
-    _lock: Option<File>,
+/// Moves what is staged to a place, which another run may fill or empty at any moment.
+fn put(staged: Staged, path: &Path, overwrite: bool) -> Result<()> {
+    loop {
+        match rename_to_free(staged.path(), path) {
+            Ok(()) => {
+                staged.keep();
+                return Ok(());
+            }
+            Err(error) if is_taken(&error) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if !overwrite {
+            bail!("has appeared during the run; --overwrite replaces it, or name another OUTPUT");
+        }
+        refuse_other(path, kind(staged.path()))?;
+        match exchange(staged.path(), path) {
+            // What was there has gone.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => staged.refuse_if_gone()?,
+            // The old content is removed with the temporary directory.
+            result => return Ok(result?),
+        }
+    }
 }
 
-impl Staged {
-    pub(crate) fn path(&self) -> &Path {
-        self.directory.path()
+fn is_there(path: &Path) -> Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// Refuses to replace what is no node of the kind that is written.
+fn refuse_other(path: &Path, written: Kind) -> Result<()> {
+    if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
+        bail!("exists and is not a directory; --overwrite replaces arrays and groups only");
+    }
+    kind(path).refuse_replacing(written)
+}
+
+/// Whether a rename failed because something is at its target.
+fn is_taken(error: &io::Error) -> bool {
+    use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotADirectory};
+    matches!(error.kind(), AlreadyExists | DirectoryNotEmpty | NotADirectory)
+}
+
+/// Renames a directory; never replaces anything.
+#[cfg(target_os = "linux")]
+fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Some file systems do not support it.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => rename_if_free(from, to),
+        result => Ok(result?),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+use rename_if_free as rename_to_free;
+
+/// As `rename_to_free`, but an empty directory that appears at this moment is replaced.
+fn rename_if_free(from: &Path, to: &Path) -> io::Result<()> {
+    if to.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    fs::rename(from, to)
 }
 
 /// Exchanges two directories.
 #[cfg(target_os = "linux")]
-fn exchange(one: &Path, other: &Path) -> Result<()> {
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;
 
@@ -189,18 +211,19 @@ use exchange_in_steps as exchange;
 
 /// As `exchange`, but for a moment nothing is at the place, and the old content is beside it under a name that no
 /// run removes.
-fn exchange_in_steps(one: &Path, other: &Path) -> Result<()> {
+fn exchange_in_steps(one: &Path, other: &Path) -> io::Result<()> {
     let mut aside = other.as_os_str().to_owned();
-    aside.push(format!(".recast-old-{}", std::process::id()));
+    aside.push(format!("{ASIDE}{}", std::process::id()));
     let aside = Path::new(&aside);
     fs::rename(other, aside)?;
     if let Err(error) = fs::rename(one, other) {
-        if fs::rename(aside, other).is_err() {
-            bail!("{error}; the old array is in {}", aside.display());
+        if rename_if_free(aside, other).is_err() {
+            let text = format!("{error}; the old content is in {}", aside.display());
+            return Err(io::Error::other(text));
         }
-        return Err(error.into());
+        return Err(error);
     }
-    Ok(fs::rename(aside, one)?)
+    fs::rename(aside, one)
 }
 
 /// Says what could not be written; if the disk is full, also the way out.

@@ -9,10 +9,12 @@ mod remote;
 pub(crate) mod rewrite_metadata;
 pub(crate) mod shard_codecs;
 pub(crate) mod source;
+pub(crate) mod staging;
 pub(crate) mod storage;
 pub(crate) mod store;
 pub(crate) mod transfer;
 pub(crate) mod tree;
+pub(crate) mod unchanged;
 #[cfg(feature = "object-store")]
 mod upload;
 pub(crate) mod writer;

@@ -17,7 +17,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
 use object_store::{
-    BackoffConfig, ClientConfigKey, ClientOptions, GetOptions, GetRange, ObjectStore,
+    BackoffConfig, ClientConfigKey, ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore,
     ObjectStoreExt, RetryConfig,
 };
 use tokio::runtime::{Builder, Runtime};
@@ -106,16 +106,31 @@ impl Remote {
         StoreKey::new(below.trim_start_matches('/')).ok()
     }
 
-    /// All objects below a prefix, with their sizes.
-    fn below(&self, prefix: &StorePrefix) -> Result<Vec<(StoreKey, u64)>, StorageError> {
+    /// All objects below a prefix, as the server lists them.
+    fn objects(&self, prefix: &StorePrefix) -> Result<Vec<ObjectMeta>, StorageError> {
         self.refuse_unlisted()?;
         let path = self.path(prefix.as_str())?;
         let all = self.store.list(Some(&path)).try_collect::<Vec<_>>();
-        let all = self.found(prefix.as_str(), self.runtime.block_on(all))?.unwrap_or_default();
+        Ok(self.found(prefix.as_str(), self.runtime.block_on(all))?.unwrap_or_default())
+    }
+
+    /// All objects below a prefix, with their sizes.
+    fn below(&self, prefix: &StorePrefix) -> Result<Vec<(StoreKey, u64)>, StorageError> {
+        let all = self.objects(prefix)?;
         let mut keys: Vec<_> =
             all.iter().filter_map(|one| Some((self.key(&one.location)?, one.size))).collect();
         keys.sort();
         Ok(keys)
+    }
+
+    /// Names, sizes and times of all objects below the URL.
+    pub(super) fn versions(&self) -> Result<Vec<(String, u64, i64)>> {
+        let all = self.objects(&StorePrefix::root())?;
+        let version = |one: &ObjectMeta| {
+            let time = one.last_modified.timestamp_micros();
+            (one.location.to_string(), one.size, time)
+        };
+        Ok(all.iter().map(version).collect())
     }
 
     /// The keys of all objects below the URL.

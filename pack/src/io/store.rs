@@ -11,6 +11,7 @@ use zarrs::filesystem::FilesystemStore;
 use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
 use zarrs_zip::ZipStorageAdapter;
 
+use super::staging::is_beside;
 use crate::error::{Error, Result};
 
 /// The kind of node at a place.
@@ -19,6 +20,29 @@ pub(crate) enum Kind {
     Array,
     Group,
     Other,
+}
+
+/// The error for an output that exists, without `--overwrite`.
+pub(crate) const EXISTS: &str = "exists; --overwrite replaces it, if it is an array or a group";
+
+impl Kind {
+    /// Refuses to replace what is no node, and a group by an array or the other way round: that would be a slip of the
+    /// path.
+    pub(crate) fn refuse_replacing(self, written: Self) -> Result<()> {
+        match self {
+            Self::Other => {
+                bail!("exists and is no array or group; --overwrite replaces these only")
+            }
+            Self::Group if written == Self::Array => bail!(
+                "is a group, and an array would replace everything in it; name a place in it, or \
+                 remove it first"
+            ),
+            Self::Array if written == Self::Group => bail!(
+                "is an array, and a group would replace it; name another place, or remove it first"
+            ),
+            Self::Array | Self::Group => Ok(()),
+        }
+    }
 }
 
 /// The place of an array or a group.
@@ -131,7 +155,8 @@ impl Location {
         let prefix = self.prefix()?;
         let direct = |path: &str| -> Option<String> {
             let name = path.strip_prefix(prefix.as_str())?.trim_end_matches('/');
-            (!name.is_empty() && !name.contains('/')).then(|| name.to_owned())
+            let is_node = !name.is_empty() && !name.contains('/') && !is_beside(name);
+            is_node.then(|| name.to_owned())
         };
         if !self.is_listable {
             let all = self.consolidated()?.context(

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, anyhow, bail};
 
 use super::remote::Remote;
-use super::store::{Kind, Location, url};
+use super::store::{EXISTS, Kind, Location, kind, url};
 use crate::error::Result;
 use crate::runtime::{Runtime, Workers};
 
@@ -22,9 +22,20 @@ const METADATA: [&str; 6] = ["zarr.json", ".zarray", ".zgroup", ".zmetadata", "m
 pub(super) struct Upload {
     remote: Remote,
     url: String,
-    /// Whether something is there, which `--overwrite` replaces.
-    replaces: bool,
+    overwrite: bool,
 }
+
+/// Another run has begun to write to the same URL, and may have removed or replaced chunks of this one.
+#[derive(Debug)]
+struct Overtaken;
+
+impl std::fmt::Display for Overtaken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("another run has begun to write there; its objects stay")
+    }
+}
+
+impl std::error::Error for Overtaken {}
 
 impl std::fmt::Debug for Upload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -58,24 +69,29 @@ impl Upload {
             }
         }
         let remote = Remote::new(place)?;
-        let keys = remote.keys()?;
-        let kind = match keys.first() {
-            None => return Ok(Self { remote, url: place.to_owned(), replaces: false }),
-            Some(_) => Location::new(Path::new(place))?.kind()?,
-        };
-        let is_unfinished = keys.iter().any(|key| key == MARK);
-        match (kind, is_unfinished, overwrite) {
-            (Kind::Array, _, true) | (_, true, true) => {}
-            (_, true, false) => bail!(
+        let upload = Self { remote, url: place.to_owned(), overwrite };
+        upload.refuse_present(|| kind(input))?;
+        Ok(upload)
+    }
+
+    /// Refuses what is there, unless `--overwrite` replaces it by what is written. Whether anything is there.
+    fn refuse_present(&self, written: impl FnOnce() -> Kind) -> Result<bool> {
+        let keys = self.remote.keys()?;
+        if keys.is_empty() {
+            return Ok(false);
+        }
+        match (keys.iter().any(|key| key == MARK), self.overwrite) {
+            (true, true) => {}
+            (true, false) => bail!(
                 "holds the objects of an unfinished run; if that run has ended, --overwrite \
                  removes them"
             ),
-            (_, false, false) => bail!("exists; --overwrite replaces an array"),
-            (Kind::Group | Kind::Other, false, true) => {
-                bail!("exists and is not an array; --overwrite replaces arrays only")
+            (false, false) => bail!(EXISTS),
+            (false, true) => {
+                Location::new(Path::new(&self.url))?.kind()?.refuse_replacing(written())?;
             }
         }
-        Ok(Self { remote, url: place.to_owned(), replaces: true })
+        Ok(true)
     }
 
     /// The last part of the URL.
@@ -86,30 +102,36 @@ impl Upload {
     /// Tests whether objects can be stored and removed there, before the work begins.
     pub(super) fn probe(&self) -> Result<()> {
         let probe = || {
-            self.mark(&AtomicBool::new(false))?;
+            self.remote.put(
+                MARK,
+                b"recast writes here soon\n".to_vec(),
+                &AtomicBool::new(false),
+            )?;
             let removed = self.remote.remove(&[MARK.to_owned()]);
             removed.with_context(|| format!("nothing can be removed there; {MARK} is left"))
         };
         probe().with_context(|| format!("{}: cannot be written to", self.url))
     }
 
-    fn mark(&self, interrupt: &AtomicBool) -> Result<()> {
-        let text = format!("recast {} has not finished writing here\n", env!("CARGO_PKG_VERSION"));
-        self.remote.put(MARK, text.into_bytes(), interrupt)
-    }
-
     /// Uploads all files of a directory. After a failure nothing is left, or the error says what is left.
     pub(super) fn commit(&self, directory: &Path, runtime: &Runtime) -> Result<()> {
-        if !self.replaces && !self.remote.keys()?.is_empty() {
-            bail!("{} has appeared during the run; --overwrite replaces an array", self.url);
-        }
-        if let Err(error) = self.mark(&runtime.interrupt) {
+        let replaces = self.refuse_present(|| kind(directory)).with_context(|| self.url.clone())?;
+        // The name of the directory is that of this run.
+        let mark = format!(
+            "recast {} has not finished writing here: {}\n",
+            env!("CARGO_PKG_VERSION"),
+            directory.display()
+        );
+        if let Err(error) = self.remote.put(MARK, mark.clone().into_bytes(), &runtime.interrupt) {
             // Nothing else has changed; readers ignore a mark that cannot be removed.
             let _ = self.remote.remove(&[MARK.to_owned()]);
             return Err(error.context(format!("{}: not written", self.url)));
         }
-        let Err(error) = self.upload(directory, runtime) else { return Ok(()) };
-        let lost = if self.replaces { "; the old array is already removed" } else { "" };
+        let Err(error) = self.upload(directory, &mark, replaces, runtime) else { return Ok(()) };
+        if error.is::<Overtaken>() {
+            return Err(error.context(format!("{}: not written", self.url)));
+        }
+        let lost = if replaces { "; what was there is already removed" } else { "" };
         let removed = self.remove_objects().and_then(|()| self.remote.remove(&[MARK.to_owned()]));
         Err(match removed {
             Ok(()) => error.context(format!("{}: not written{lost}", self.url)),
@@ -121,7 +143,13 @@ impl Upload {
         })
     }
 
-    fn upload(&self, directory: &Path, runtime: &Runtime) -> Result<()> {
+    fn upload(
+        &self,
+        directory: &Path,
+        mark: &str,
+        replaces: bool,
+        runtime: &Runtime,
+    ) -> Result<()> {
         let mut files = Vec::new();
         walk(directory, "", &mut files)?;
         files.sort();
@@ -130,7 +158,7 @@ impl Upload {
             files.into_iter().partition(|(key, _)| is_metadata(key));
         // Lower nodes come first, so that a group opens only when everything in it does.
         metadata.sort_by_key(|(key, _)| Reverse(key.matches('/').count()));
-        if self.replaces {
+        if replaces {
             self.remove_objects()?;
         }
         let put = |(key, file): &(String, PathBuf)| -> Result<()> {
@@ -142,6 +170,10 @@ impl Upload {
             put(chunk.ok_or_else(|| anyhow!("there is no file {number}"))?)
         };
         Workers::new(runtime)?.run("upload", chunks.len() as u64, work, |()| Ok(()))?;
+        let found = Location::new(Path::new(&self.url))?.bytes(MARK)?;
+        if found.as_deref() != Some(mark.as_bytes()) {
+            return Err(Overtaken.into());
+        }
         metadata.iter().try_for_each(put)?;
         self.remote.remove(&[MARK.to_owned()])
     }

@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::io::destination::{Destination, Staged};
+use crate::io::destination::Destination;
+use crate::io::staging::Staged;
+use crate::io::unchanged::while_unchanged;
 use crate::runtime::Runtime;
 
 /// A complete output that is not yet in place. If dropped, it leaves nothing behind.
@@ -49,7 +51,7 @@ pub trait Job: Work {
     ///
     /// # Errors
     /// Invalid options; an input that cannot be read; values that cannot be kept as requested; an output that cannot
-    /// be written. Nothing is left behind.
+    /// be written; an input that changes meanwhile. Nothing is left behind.
     fn run(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
         self.prepare(runtime)?.commit()
     }
@@ -59,7 +61,8 @@ pub trait Job: Work {
     /// # Errors
     /// As [`Self::run`].
     fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<Self::Report>, Error> {
-        Ok(staged(self, destination(self)?, runtime)?)
+        let work = || staged(self, destination(self)?, runtime);
+        Ok(while_unchanged(&self.reads(), work)?)
     }
 
     /// Writes nothing, and reports what the job would do. Sizes and errors of packed values are estimated from a
@@ -82,6 +85,11 @@ pub trait Work {
 
     /// The input, the output, and whether an array at the output is replaced.
     fn places(&self) -> (&Path, &Path, bool);
+
+    /// All that it reads.
+    fn reads(&self) -> Vec<&Path> {
+        vec![self.places().0]
+    }
 
     /// Does the work; without a destination it writes nothing, and reports what it would do.
     fn work(

@@ -14,6 +14,7 @@ use crate::io::destination::Destination;
 use crate::io::metadata::PROVENANCE;
 use crate::io::source::Source;
 use crate::io::storage::Storage;
+use crate::io::unchanged::while_unchanged;
 use crate::io::writer::{Encoding, Writer};
 use crate::json;
 use crate::options::{Compressor, ShardCodecs};
@@ -66,7 +67,7 @@ impl UnpackJob {
     /// # Errors
     /// An array that cannot be read; an output that cannot be written. Nothing is left behind.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<UnpackReport, Error> {
-        self.prepare(runtime)?.commit()
+        while_unchanged(&[&self.input], || self.prepare(runtime))?.commit()
     }
 
     fn prepare(&self, runtime: &Runtime) -> Result<Pending<UnpackReport>> {

@@ -6,3 +6,4 @@ mod library;
 mod markers;
 mod missing;
 mod room;
+mod runs;

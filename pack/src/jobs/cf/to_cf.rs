@@ -19,6 +19,7 @@ use crate::io::metadata::PROVENANCE;
 use crate::io::rewrite_metadata::RewrittenMetadata;
 use crate::io::source::Source;
 use crate::io::transfer::Transfer;
+use crate::io::unchanged::while_unchanged;
 use crate::jobs::pending::Pending;
 use crate::json as scalars;
 use crate::runtime::{Runtime, Workers};
@@ -83,7 +84,7 @@ impl ToCfJob {
     /// # Errors
     /// Codecs that CF's attributes cannot express. Nothing is left behind.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<ToCfReport, Error> {
-        self.prepare(runtime)?.commit()
+        while_unchanged(&[&self.input], || self.prepare(runtime))?.commit()
     }
 
     fn prepare(&self, runtime: &Runtime) -> Result<Pending<ToCfReport>> {

@@ -15,7 +15,8 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::io::destination::{Destination, Staged, unwritten};
+use crate::io::destination::{Destination, unwritten};
+use crate::io::staging::Staged;
 use crate::io::store::{Kind, Location, below};
 use crate::io::transfer::Transfer;
 use crate::io::tree;

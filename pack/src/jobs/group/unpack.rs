@@ -12,6 +12,7 @@ use crate::io::source::{Source, fill_check};
 use crate::io::store::{Kind, Location, below};
 use crate::io::transfer::Transfer;
 use crate::io::tree::{self, Node};
+use crate::io::unchanged::while_unchanged;
 use crate::jobs::cf::{ToCfJob, ToCfReport};
 use crate::jobs::pending::Pending;
 use crate::jobs::unpack::{UnpackJob, UnpackReport};
@@ -84,7 +85,7 @@ impl UnpackGroupJob {
     /// An array that cannot be read, or that CF's attributes cannot express; an output that cannot be written. Nothing
     /// is left behind.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<UnpackGroupReport, Error> {
-        self.prepare(runtime)?.commit()
+        while_unchanged(&[&self.input], || self.prepare(runtime))?.commit()
     }
 
     fn prepare(&self, runtime: &Runtime) -> Result<Pending<UnpackGroupReport>> {

@@ -19,6 +19,7 @@ use crate::io::source::{Source, fill_check};
 use crate::io::store::{Kind, Location, below};
 use crate::io::transfer::Transfer;
 use crate::io::tree::{self, Node};
+use crate::io::unchanged::while_unchanged;
 use crate::runtime::{Runtime, Workers};
 use crate::text::arrays;
 
@@ -61,7 +62,8 @@ pub(super) fn migrate(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigrat
         None => in_place(job, &nodes, runtime)?,
         Some(destination) => {
             let staged = destination.stage()?;
-            let done = write(job, &nodes, staged.path(), runtime)?;
+            let work = || write(job, &nodes, staged.path(), runtime);
+            let done = while_unchanged(&[&job.input], work)?;
             destination.commit(staged, runtime)?;
             done
         }
@@ -165,13 +167,17 @@ fn in_place(job: &MigrateJob, nodes: &[Node], runtime: &Runtime) -> Result<Vec<M
     let tasks = arrays
         .map(|node| Ok((node.path.as_str(), (node, task(job, node, runtime)?))))
         .collect::<Result<BTreeMap<&str, _>>>()?;
-    let mut migrations: BTreeMap<&str, Migration<'_>> = BTreeMap::new();
-    for (path, (_, task)) in &tasks {
-        let Task::Migrate(source) = task else { continue };
-        let workers = Workers::within(runtime, [source.chunk_memory()])?;
-        let migration = Migration::new(source, &workers);
-        migrations.insert(path, migration.with_context(|| source.path().display().to_string())?);
-    }
+    let migrations = while_unchanged(&[&job.input], || {
+        let mut migrations: BTreeMap<&str, Migration<'_>> = BTreeMap::new();
+        for (path, (_, task)) in &tasks {
+            let Task::Migrate(source) = task else { continue };
+            let workers = Workers::within(runtime, [source.chunk_memory()])?;
+            let migration = Migration::new(source, &workers);
+            let shown = || source.path().display().to_string();
+            migrations.insert(path, migration.with_context(shown)?);
+        }
+        Ok(migrations)
+    })?;
 
     let document = |node: &Node| -> Result<Map<String, Value>> {
         Ok(match migrations.get(node.path.as_str()) {

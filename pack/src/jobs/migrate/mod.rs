@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::io::source::Source;
 use crate::io::store::is_group;
+use crate::io::unchanged::while_unchanged;
 use crate::runtime::{Runtime, Workers};
 
 use array::{Migration, cf_hint, is_modern};
@@ -56,16 +57,23 @@ impl MigrateJob {
                  so there is nothing to migrate{hint}"
             );
         }
-        let migration =
-            Migration::asked(self, &source, &workers).with_context(|| input.to_string())?;
-        let outcome = match destination {
-            None => migration.in_place()?,
+        let asked = || Migration::asked(self, &source, &workers).with_context(|| input.to_string());
+        let (migration, outcome) = match destination {
+            None => {
+                let migration = while_unchanged(&[&self.input], asked)?;
+                let outcome = migration.in_place()?;
+                (migration, outcome)
+            }
             Some(destination) => {
                 let staged = destination.stage()?;
-                let (place, transfer) = (staged.path(), self.transfer());
-                let outcome = migration.write(place, transfer, self.compressor, &workers)?;
+                let (migration, outcome) = while_unchanged(&[&self.input], || {
+                    let (migration, transfer) = (asked()?, self.transfer());
+                    let place = staged.path();
+                    let outcome = migration.write(place, transfer, self.compressor, &workers)?;
+                    Ok((migration, outcome))
+                })?;
                 destination.commit(staged, runtime)?;
-                outcome
+                (migration, outcome)
             }
         };
         Ok(migration.report(&outcome, self.output.as_ref().unwrap_or(&self.input)))

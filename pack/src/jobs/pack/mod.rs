@@ -8,7 +8,7 @@ mod report;
 mod search;
 mod seen_codes;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -20,8 +20,9 @@ use crate::check::tolerance::Tolerance;
 use crate::choose::packing::Packing;
 use crate::choose::search::Search;
 use crate::error::Result;
-use crate::io::destination::{Destination, Staged};
+use crate::io::destination::Destination;
 use crate::io::source::Source;
+use crate::io::staging::Staged;
 use crate::io::storage::Storage;
 use crate::jobs::pending::Work;
 use crate::options::Percentiles;
@@ -45,6 +46,10 @@ impl Work for PackJob {
 
     fn places(&self) -> (&Path, &Path, bool) {
         (&self.input, &self.output, self.overwrite)
+    }
+
+    fn reads(&self) -> Vec<&Path> {
+        [&self.input].into_iter().chain(&self.scale_from).map(PathBuf::as_path).collect()
     }
 
     fn work(

@@ -1,0 +1,79 @@
+//! Whether inputs stay as they are while a job reads them.
+
+use std::fs::{self, Metadata};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+
+use anyhow::anyhow;
+
+use super::staging::is_beside;
+use super::store::{archive, url};
+use crate::error::{Interrupted, Result};
+
+/// Does work that reads some inputs. If one of them changes meanwhile, that is the error, whatever else it leads to: the
+/// first values read may not be those of a later pass.
+pub(crate) fn while_unchanged<T>(inputs: &[&Path], work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let before: Vec<_> = inputs.iter().map(|input| state(input)).collect();
+    let result = work();
+    if result.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
+        return result;
+    }
+    let changed = inputs.iter().zip(before).find(|(input, before)| state(input) != *before);
+    let Some((changed, _)) = changed else { return result };
+    Err(anyhow!(
+        "{}: it has changed during the run (sizes or times of its files differ), so old and new \
+         values would be mixed; nothing was written; run again when nothing writes to it",
+        changed.display()
+    ))
+}
+
+/// A number from the names, sizes and times of all files of an input. None if they are not known: a web server need not
+/// tell them.
+fn state(path: &Path) -> Option<u64> {
+    if let Some(url) = url(path) {
+        return state_of_url(url);
+    }
+    if let Some((archive, _)) = archive(path) {
+        return Some(state_of_file("", &fs::metadata(archive).ok()?));
+    }
+    let mut state = 0;
+    add_directory(path, "", &mut state);
+    Some(state)
+}
+
+#[cfg(feature = "object-store")]
+fn state_of_url(url: &str) -> Option<u64> {
+    let versions = super::remote::Remote::new(url).and_then(|remote| remote.versions());
+    Some(versions.ok()?.into_iter().fold(0, |state, version| state.wrapping_add(hash(version))))
+}
+
+#[cfg(not(feature = "object-store"))]
+fn state_of_url(_: &str) -> Option<u64> {
+    None
+}
+
+/// Adds a number for each file, so that their order does not matter.
+fn add_directory(directory: &Path, prefix: &str, state: &mut u64) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = format!("{prefix}/{}", name.to_string_lossy());
+        if is_beside(&name) {
+            continue;
+        }
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            add_directory(&path, &name, state);
+        } else if let Ok(metadata) = fs::metadata(&path) {
+            *state = state.wrapping_add(state_of_file(&name, &metadata));
+        }
+    }
+}
+
+fn state_of_file(name: &str, metadata: &Metadata) -> u64 {
+    hash((name, metadata.len(), metadata.modified().ok()))
+}
+
+fn hash(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
