@@ -261,6 +261,7 @@ impl Pack {
             include: self.group.include.clone(),
             exclude: self.group.exclude.clone(),
             all: self.group.all,
+            keep_going: self.group.keep_going,
             rules,
             scale_from: names.collect(),
             overwrite: self.common.overwrite,
@@ -306,6 +307,10 @@ pub(crate) struct Group {
     /// attributes coordinates and bounds.
     #[arg(long, conflicts_with = "from_cf")]
     pub(crate) all: bool,
+    /// Copies an array that cannot be packed, as it is, and goes on with the others. Exit status 1 at the end, and a list
+    /// of what failed.
+    #[arg(long)]
+    pub(crate) keep_going: bool,
     /// Settings for single arrays: [[array]] tables with a name (a GLOB; the first that matches counts)
     /// and flags of this command without their dashes, or skip = true.
     #[arg(long, value_name = "FILE.toml")]
@@ -315,7 +320,8 @@ pub(crate) struct Group {
 impl Group {
     /// Whether any of these options is given.
     pub(crate) fn is_used(&self) -> bool {
-        !self.include.is_empty() || !self.exclude.is_empty() || self.all || self.config.is_some()
+        let has_names = !self.include.is_empty() || !self.exclude.is_empty();
+        has_names || self.all || self.keep_going || self.config.is_some()
     }
 }
 
@@ -426,7 +432,7 @@ pub(crate) struct Show {
 /// The arguments of every command that writes an array.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Common {
-    /// Replaces an array at OUTPUT, once the new one is complete.
+    /// Replaces an array or a group at OUTPUT by another, once the new one is complete.
     #[arg(long)]
     pub(crate) overwrite: bool,
     /// Threads to work with; by default one for each processor.

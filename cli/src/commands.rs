@@ -25,7 +25,7 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
         return pack_with(arguments, &arguments.group_job(rules(arguments)?));
     }
     if arguments.group.is_used() {
-        let text = "is not a group, and --include, --exclude, --all and --config are for groups";
+        let text = "is not a group, and --include, --exclude, --all, --keep-going and --config are for groups";
         return Err(UsageError(format!("{} {text}", arguments.input.display())).into());
     }
     if arguments.from_cf {
@@ -44,7 +44,8 @@ where
     if arguments.dry_run {
         let report = job.dry_run(&runtime)?;
         let codecs = report.codecs();
-        return print(&report, arguments.show, || Described { table: report.table(), codecs });
+        let describe = || Described { table: report.table(), codecs };
+        return unless_failed(&report, print(&report, arguments.show, describe));
     }
     let pending = job.prepare(&runtime)?;
     if let Some(place) = &mut place {
@@ -54,7 +55,12 @@ where
     }
     let report = pending.commit()?;
     place.map_or(Ok(()), PagePlace::commit)?;
-    print(&report, arguments.show, || report.table().into())
+    unless_failed(&report, print(&report, arguments.show, || report.table().into()))
+}
+
+/// What failed is an error, whether or not the report can be printed.
+fn unless_failed(report: &impl Packed, printed: Result<()>) -> Result<()> {
+    report.failure().map_or(printed, |failure| bail!(failure))
 }
 
 /// The rules of `--config`.

@@ -32,6 +32,15 @@ impl Runtime {
     pub(crate) fn check_interrupt(&self) -> Result<()> {
         if self.interrupt.load(Ordering::Relaxed) { Err(Interrupted.into()) } else { Ok(()) }
     }
+
+    /// A job begins to go through so many arrays of a group.
+    pub(crate) fn arrays(&self, count: usize) -> Arrays<'_> {
+        let progress = self.progress.as_deref();
+        if let Some(progress) = progress {
+            progress.begin_group(count as u64);
+        }
+        Arrays(progress)
+    }
 }
 
 impl fmt::Debug for Runtime {
@@ -52,6 +61,32 @@ pub trait Progress: Send + Sync {
     fn advance(&self, units: u64);
     /// The pass has ended, also if it failed.
     fn end(&self);
+    /// A job begins to go through so many arrays of a group. It has passes over chunks for most of them.
+    fn begin_group(&self, _arrays: u64) {}
+    /// The next array of the group is the one with this path.
+    fn next_array(&self, _path: &str) {}
+    /// All arrays of the group are done, or the job has failed.
+    fn end_group(&self) {}
+}
+
+/// Tells the receiver of progress which array of a group is worked on, until it goes out of scope.
+pub(crate) struct Arrays<'a>(Option<&'a dyn Progress>);
+
+impl Arrays<'_> {
+    /// The next array begins.
+    pub(crate) fn next(&self, path: &str) {
+        if let Some(progress) = self.0 {
+            progress.next_array(path);
+        }
+    }
+}
+
+impl Drop for Arrays<'_> {
+    fn drop(&mut self) {
+        if let Some(progress) = self.0 {
+            progress.end_group();
+        }
+    }
 }
 
 /// A pass over chunks.

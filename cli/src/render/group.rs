@@ -1,8 +1,9 @@
 //! Reports of groups, as text.
 
-use recast_pack::text::{bytes, count, measured};
+use recast_pack::text::{count, measured};
 use recast_pack::{ArrayReport, GroupEntry, GroupReport, PackReport};
 
+use super::counts::stored;
 use super::pack::clamping;
 use super::table::Table;
 
@@ -15,18 +16,21 @@ pub(crate) fn table(report: &GroupReport) -> Table {
     } else {
         table.row("packed", format!("{}{clamped}", report.output));
     }
-    let packed = report.arrays.iter().filter(|one| matches!(one, GroupEntry::Packed { .. }));
-    let packed = packed.count();
-    let copied = report.arrays.len() - packed;
-    table.row("arrays", format!("{packed} packed, {copied} copied"));
-    table.list(report.arrays.iter().map(entry).collect());
-    let (mut before, mut after) = (0, 0);
-    for report in reports(report) {
-        before += report.bytes.source_stored.unwrap_or_default();
-        after += report.bytes.stored;
+    let (mut packed, mut copied, mut failed) = (0, 0, 0);
+    for entry in &report.arrays {
+        match entry {
+            GroupEntry::Packed { .. } => packed += 1,
+            GroupEntry::Copied { .. } => copied += 1,
+            GroupEntry::Failed { .. } => failed += 1,
+        }
     }
+    let failed = if failed > 0 { format!(", {failed} failed and copied") } else { String::new() };
+    table.row("arrays", format!("{packed} packed, {copied} copied{failed}"));
+    table.list(report.arrays.iter().map(entry).collect());
+    let before = reports(report).map(|report| report.bytes.source_stored).sum();
+    let after = reports(report).map(|report| report.bytes.stored).sum();
     if after > 0 {
-        table.row("stored", format!("{} -> {}", bytes(before as f64), bytes(after as f64)));
+        table.row("stored", stored(before, after));
     }
     table
 }
@@ -35,9 +39,9 @@ pub(crate) fn table(report: &GroupReport) -> Table {
 fn reports(report: &GroupReport) -> impl Iterator<Item = &PackReport> {
     report.arrays.iter().filter_map(|entry| match entry {
         GroupEntry::Packed { report: ArrayReport::Packed(report), .. } => Some(&**report),
-        GroupEntry::Packed { report: ArrayReport::FromCf(_), .. } | GroupEntry::Copied { .. } => {
-            None
-        }
+        GroupEntry::Packed { report: ArrayReport::FromCf(_), .. }
+        | GroupEntry::Copied { .. }
+        | GroupEntry::Failed { .. } => None,
     })
 }
 
@@ -61,6 +65,9 @@ fn clamped(report: &GroupReport) -> String {
 fn entry(entry: &GroupEntry) -> (String, String) {
     match entry {
         GroupEntry::Copied { array, reason } => (array.clone(), format!("copied: {reason}")),
+        GroupEntry::Failed { array, reason } => {
+            (array.clone(), format!("failed, so it is copied: {reason}"))
+        }
         GroupEntry::Packed { array, report: ArrayReport::FromCf(report) } => {
             let how = if report.bit_identical {
                 "bit-identical to CF".to_owned()
@@ -77,8 +84,7 @@ fn entry(entry: &GroupEntry) -> (String, String) {
                 Some(relative) => format!("{} of the value", measured(relative)),
                 None => measured(errors.max),
             };
-            let source = report.bytes.source_stored.unwrap_or_default();
-            let sizes = [source, report.bytes.stored].map(|size| bytes(size as f64)).join(" -> ");
+            let sizes = stored(report.bytes.source_stored, report.bytes.stored);
             let clamping = clamping(report);
             (array.clone(), format!("{types}, max error {error}, {sizes}{clamping}"))
         }

@@ -4,7 +4,7 @@ use recast_kernels::{OutOfRange, Scalar};
 use recast_pack::text::{bytes, count, measured, scalar_text};
 use recast_pack::{Compressor, PackOptions, PackReport, Suspect};
 
-use super::counts::elements;
+use super::counts::{self, elements};
 use super::errors;
 use super::readers;
 use super::table::Table;
@@ -152,8 +152,7 @@ fn rows_of_sizes(report: &PackReport, table: &mut Table) {
         table.row("chunks", advice);
     }
     let before = sizes.source_stored.map(|bytes| bytes as f64);
-    let shown = before.map_or_else(|| "unknown".to_owned(), bytes);
-    let sizes = format!("{shown} -> {}", bytes(stored));
+    let sizes = counts::stored(sizes.source_stored, sizes.stored);
     if report.ratio.is_none() {
         let why = if report.counts.elements == 0 { "" } else { "; all values are the same" };
         table.row("stored", format!("{sizes}{why}"));

@@ -18,6 +18,11 @@ pub(crate) trait Packed {
 
     /// The sections of a page about it.
     fn sections(&self) -> Result<Vec<Section>>;
+
+    /// What failed of a job that went on all the same.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 }
 
 impl Packed for PackReport {
@@ -77,6 +82,10 @@ fn member(codecs: &Value) -> String {
 }
 
 impl Packed for GroupReport {
+    fn failure(&self) -> Option<String> {
+        Self::failure(self)
+    }
+
     fn table(&self) -> Table {
         group::table(self)
     }
@@ -84,7 +93,7 @@ impl Packed for GroupReport {
     fn codecs(&self) -> String {
         let packed = self.arrays.iter().filter_map(|entry| match entry {
             GroupEntry::Packed { array, report } => Some(format!("{array}: {}", report.codecs())),
-            GroupEntry::Copied { .. } => None,
+            GroupEntry::Copied { .. } | GroupEntry::Failed { .. } => None,
         });
         packed.collect::<Vec<_>>().join("\n")
     }

@@ -1,8 +1,8 @@
 //! Reports of unpacking, as text.
 
-use recast_pack::text::bytes;
 use recast_pack::{UnpackGroupReport, UnpackReport, UnpackedArray};
 
+use super::counts::stored;
 use super::table::Table;
 
 pub(crate) fn table(report: &UnpackReport) -> Table {
@@ -10,14 +10,8 @@ pub(crate) fn table(report: &UnpackReport) -> Table {
     table.row("unpacked", &report.output);
     table.row("shape", format!("{:?}", report.shape));
     table.row("type", report.data_type.to_string());
-    table.row("stored", sizes(report));
+    table.row("stored", stored(report.source_stored, report.stored));
     table
-}
-
-/// The stored bytes before and after.
-fn sizes(report: &UnpackReport) -> String {
-    let before = report.source_stored.map_or_else(|| "unknown".to_owned(), |n| bytes(n as f64));
-    format!("{before} -> {}", bytes(report.stored as f64))
 }
 
 pub(crate) fn group(report: &UnpackGroupReport) -> Table {
@@ -28,7 +22,8 @@ pub(crate) fn group(report: &UnpackGroupReport) -> Table {
     table.row("arrays", format!("{} unpacked, {copied} copied", report.arrays.len() - copied));
     let rows = report.arrays.iter().map(|one| match one {
         UnpackedArray::Unpacked { array, report } => {
-            (array.clone(), format!("{}, {}", report.data_type, sizes(report)))
+            let sizes = stored(report.source_stored, report.stored);
+            (array.clone(), format!("{}, {sizes}", report.data_type))
         }
         UnpackedArray::ToCf { array, report } => {
             let decoding = report.differences.describe(&report.which);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Folder, Sample, contents, metadata, quarters, recast, weather};
+use crate::common::{Folder, Sample, contents, f32s, metadata, quarters, recast, weather};
 use serde_json::{Value, json};
 
 /// The names of the arrays that were packed.
@@ -315,4 +315,83 @@ fn a_group_packed_by_cf_has_a_dry_run_and_a_page() {
     let error = folder.refuses(&["--from-cf", "--report", page.to_str().unwrap()]);
     assert!(error.contains("--report") && error.contains("--overwrite"), "{error}");
     assert!(!folder.output().exists());
+}
+
+/// A weather group in which `wind` has infinities, and `t2m` values that need more codes than there are.
+fn with_arrays_that_fail(folder: &Folder) {
+    weather(&folder.input());
+    let mut wind = quarters(12);
+    for place in [3, 7] {
+        wind[4 * place..4 * place + 4].copy_from_slice(&f32::INFINITY.to_ne_bytes());
+    }
+    let plane = json!(["time", "lat"]);
+    let sample = || {
+        Sample::new("float32", &[3, 4], &[3, 4], json!(0))
+            .with("dimension_names", plane.clone())
+            .with("attributes", json!({"coordinates": "lon"}))
+    };
+    sample().write(&folder.input().join("wind"), &wind);
+    let wide: Vec<f32> = (0..12).map(|i| 1e30 * i as f32).collect();
+    sample().write(&folder.input().join("t2m"), &f32s(&wide));
+}
+
+#[test]
+fn an_infinity_in_a_group_is_an_error_with_the_array_its_count_and_the_ways_out() {
+    let folder = Folder::new();
+    with_arrays_that_fail(&folder);
+    let error = folder.refuses(&["-e", "0.1", "--exclude", "t2m"]);
+    for part in ["wind", "as 2 in all", "--infinity gives", "--exclude \"wind\"", "--keep-going"] {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+    let report = folder.pack(&["-e", "0.1", "--exclude", "t2m", "--infinity"]);
+    let wind = report["arrays"].as_array().unwrap().iter().find(|one| one["array"] == "wind");
+    assert_eq!(wind.unwrap()["action"], "packed");
+}
+
+#[test]
+fn with_keep_going_arrays_that_fail_are_copied_and_listed_and_the_others_are_packed() {
+    let folder = Folder::new();
+    with_arrays_that_fail(&folder);
+    let (input, output) =
+        (folder.input().display().to_string(), folder.output().display().to_string());
+    let arguments = ["pack", &input, &output, "-e", "0.1", "--keep-going", "--json"];
+    let check = |run: crate::common::Run| {
+        assert_eq!(run.status.code(), Some(1), "{}", run.stderr);
+        assert_eq!(run.stderr.trim_end().lines().count(), 1, "{}", run.stderr);
+        let named = "2 of 7 arrays could not be packed and are copied as they are: ";
+        assert!(run.stderr.contains(named), "{}", run.stderr);
+        for part in ["t2m (", "wind (", "as 2 in all", "; "] {
+            assert!(run.stderr.contains(part), "{part} in {}", run.stderr);
+        }
+        let report: Value = serde_json::from_slice(&run.stdout).unwrap();
+        let of = |action: &str| -> Vec<&str> {
+            let arrays = report["arrays"].as_array().unwrap().iter();
+            arrays
+                .filter(|one| one["action"] == action)
+                .filter_map(|one| one["array"].as_str())
+                .collect()
+        };
+        assert_eq!(of("failed"), ["t2m", "wind"]);
+        assert_eq!(of("packed"), ["deep/t2m"]);
+        assert_eq!(of("copied"), ["flag", "lat", "lat_bounds", "lon"]);
+    };
+    let run = recast(&[&arguments[..], &["--dry-run"]].concat()).run();
+    check(run);
+    assert!(!folder.output().exists());
+    check(recast(&arguments).run());
+    for array in ["t2m", "wind"] {
+        let [a, b] = [folder.input(), folder.output()].map(|place| contents(&place.join(array)));
+        assert_eq!(a, b, "{array}");
+    }
+    assert!(metadata(&folder.output().join("deep/t2m")).to_string().contains("cast_value"));
+    recast(&["verify", "--atol", "0.1", &input, &output]).succeeds();
+
+    // If none can be packed, there is no output.
+    let folder = Folder::new();
+    with_arrays_that_fail(&folder);
+    let error = folder.refuses(&["-e", "0.1", "--keep-going", "--exclude", "deep/*"]);
+    assert!(error.contains("none of 7 arrays could be packed: "), "{error}");
+    assert!(error.contains("t2m (") && error.contains("wind ("), "{error}");
+    // Options that make no sense are no failure of one array.
+    folder.usage(&["--keep-going"]);
 }

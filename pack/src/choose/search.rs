@@ -345,8 +345,9 @@ impl<'a> Search<'a> {
     fn refuse_infinity(&self, target: ElementType) -> Result<()> {
         match &self.survey.first_infinite {
             Some(first) if !target.has_infinity() => bail!(
-                "{}: {first}, as {} in all, and {target} has no infinity; replace them first, or use \
-                 --data-type float16, float32 or float64",
+                "{}: {first}, as {} in all, and {target} has no infinity; --infinity gives infinities \
+                 stored values of their own; or replace them first, or use --data-type float16, \
+                 float32 or float64",
                 self.name,
                 count(self.survey.infinite)
             ),

@@ -15,7 +15,7 @@ use crate::error::{Interrupted, Result};
 pub(crate) fn while_unchanged<T>(inputs: &[&Path], work: impl FnOnce() -> Result<T>) -> Result<T> {
     let before: Vec<_> = inputs.iter().map(|input| state(input)).collect();
     let result = work();
-    if result.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
+    if result.as_ref().is_err_and(anyhow::Error::is::<Interrupted>) {
         return result;
     }
     let changed = inputs.iter().zip(before).find(|(input, before)| state(input) != *before);

@@ -123,8 +123,10 @@ impl CompareGroupJob {
         if pairs.is_empty() {
             bail!("{} and {}: groups without arrays", self.a.display(), self.b.display());
         }
+        let progress = runtime.arrays(pairs.len());
         let mut compared = Vec::new();
         for (path, pair) in pairs {
+            progress.next(path);
             let array = path.to_owned();
             compared.push(match pair {
                 [Some(a), Some(b)] => self.pair(a, b, runtime)?,
@@ -132,6 +134,7 @@ impl CompareGroupJob {
                 [None, _] => ComparedArray::OnlyInB { array },
             });
         }
+        drop(progress);
         Ok(GroupComparison {
             a: self.a.display().to_string(),
             b: self.b.display().to_string(),

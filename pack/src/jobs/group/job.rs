@@ -31,7 +31,10 @@ pub struct GroupJob {
     pub rules: Vec<ArrayRule>,
     /// Combines the ranges of arrays that match, so that they have the same codecs.
     pub scale_from: Vec<String>,
-    /// Replaces what is at `output`, once the new group is whole.
+    /// Copies an array that cannot be packed, as it is, and goes on with the others. [`crate::GroupReport::failure`] names
+    /// such arrays.
+    pub keep_going: bool,
+    /// Replaces a group at `output`, once the new one is whole.
     pub overwrite: bool,
     /// Writes the attribute `recast`, which says where the values come from.
     pub provenance: bool,
@@ -56,6 +59,7 @@ impl GroupJob {
             all: false,
             rules: Vec::new(),
             scale_from: Vec::new(),
+            keep_going: false,
             overwrite: false,
             provenance: true,
             charts: false,

@@ -14,7 +14,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use crate::error::Result;
+use crate::error::{Interrupted, OptionsError, Result};
 use crate::io::destination::{Destination, unwritten};
 use crate::io::staging::Staged;
 use crate::io::store::{Kind, Location, below};
@@ -66,6 +66,13 @@ pub enum GroupEntry {
         /// Why it was not packed.
         reason: String,
     },
+    /// It was to be packed and could not be, so it was copied.
+    Failed {
+        /// Its path in the group.
+        array: String,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// The report of an array of a group.
@@ -112,6 +119,7 @@ impl Work for GroupJob {
         let of_one_scale = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
         let staged = destination.map(Destination::stage).transpose()?;
 
+        let progress = runtime.arrays(treatments.len());
         let mut entries = Vec::new();
         for node in &nodes {
             let place = staged.as_ref().map(|staged| staged.path().join(&node.path));
@@ -124,6 +132,12 @@ impl Work for GroupJob {
             }
             let Some(treatment) = treatments.remove(node.path.as_str()) else { continue };
             let array = node.path.clone();
+            progress.next(&array);
+            let copy = || -> Result<()> {
+                let Some(place) = &place else { return Ok(()) };
+                let copied = node.copy(place, Transfer::Copy, runtime);
+                copied.with_context(|| format!("{shown}: {array}"))
+            };
             entries.push(match treatment {
                 Treatment::Pack(mut options) => {
                     if !node.has_shards() {
@@ -141,26 +155,33 @@ impl Work for GroupJob {
                             *options,
                         )
                     };
-                    let hint = format!("--exclude {array:?} leaves it as it is");
-                    let report = pack_one(job, place.as_deref(), runtime)
-                        .with_context(|| format!("{shown}: {array}: {hint}"))?;
-                    GroupEntry::Packed { array, report }
+                    match pack_one(job, place.as_deref(), runtime) {
+                        Ok(report) => GroupEntry::Packed { array, report },
+                        Err(error) if self.keep_going && is_of_one_array(&error) => {
+                            copy()?;
+                            GroupEntry::Failed { array, reason: format!("{error:#}") }
+                        }
+                        Err(error) => {
+                            let hint = format!(
+                                "--exclude {array:?} leaves it as it is, and --keep-going every \
+                                 array that fails"
+                            );
+                            return Err(error.context(format!("{shown}: {array}: {hint}")));
+                        }
+                    }
                 }
                 Treatment::Copy(reason) => {
-                    if let Some(place) = &place {
-                        node.copy(place, Transfer::Copy, runtime)
-                            .with_context(|| format!("{shown}: {array}"))?;
-                    }
+                    copy()?;
                     GroupEntry::Copied { array, reason }
                 }
             });
         }
+        drop(progress);
         if !entries.iter().any(|one| matches!(one, GroupEntry::Packed { .. })) {
-            let arrays = arrays(entries.len());
-            bail!(
-                "{shown}: a group in which none of {arrays} is to be packed: {}",
-                reasons(&entries)
-            );
+            let (arrays, reasons) = (arrays(entries.len()), reasons(&entries));
+            let has_failed = entries.iter().any(|one| matches!(one, GroupEntry::Failed { .. }));
+            let is = if has_failed { "could be" } else { "is to be" };
+            bail!("{shown}: a group in which none of {arrays} {is} packed: {reasons}");
         }
         if let Some(staged) = &staged {
             tree::write_groups(&nodes, staged.path())?;
@@ -190,9 +211,38 @@ fn pack_one(job: PackJob, place: Option<&Path>, runtime: &Runtime) -> Result<Arr
     Ok(ArrayReport::FromCf(Box::new(work_inside(&job, place, runtime)?)))
 }
 
+/// Whether an error is about the array. Others would come back with the next one.
+fn is_of_one_array(error: &anyhow::Error) -> bool {
+    !error.is::<Interrupted>() && !error.is::<OptionsError>()
+}
+
+impl GroupReport {
+    /// Which arrays could not be packed, with [`GroupJob::keep_going`], and why; `None` if all could.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        let failed = self.arrays.iter().filter_map(|entry| match entry {
+            GroupEntry::Failed { array, reason } => Some(format!("{array} ({reason})")),
+            GroupEntry::Packed { .. } | GroupEntry::Copied { .. } => None,
+        });
+        let failed: Vec<String> = failed.collect();
+        if failed.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "{}: {} of {} could not be packed and are copied as they are: {}",
+            self.output,
+            failed.len(),
+            arrays(self.arrays.len()),
+            failed.join("; ")
+        ))
+    }
+}
+
 fn reasons(entries: &[GroupEntry]) -> String {
     let reasons = entries.iter().filter_map(|entry| match entry {
-        GroupEntry::Copied { array, reason } => Some(format!("{array} ({reason})")),
+        GroupEntry::Copied { array, reason } | GroupEntry::Failed { array, reason } => {
+            Some(format!("{array} ({reason})"))
+        }
         GroupEntry::Packed { .. } => None,
     });
     let reasons: Vec<String> = reasons.collect();

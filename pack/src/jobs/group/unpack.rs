@@ -29,7 +29,7 @@ pub struct UnpackGroupJob {
     pub output: PathBuf,
     /// Writes the stored integers with CF's attributes, instead of the decoded values.
     pub to_cf: bool,
-    /// Replaces what is at `output`, once the new group is whole.
+    /// Replaces a group at `output`, once the new one is whole.
     pub overwrite: bool,
     /// How the chunks of unpacked arrays are compressed.
     pub compressor: Compressor,
@@ -93,8 +93,13 @@ impl UnpackGroupJob {
         let shown = || self.input.display().to_string();
         let nodes = Location::new(&self.input).and_then(tree::nodes).with_context(shown)?;
         let staged = destination.stage()?;
+        let count = nodes.iter().filter(|node| node.kind == Kind::Array).count();
+        let progress = runtime.arrays(count);
         let mut arrays = Vec::new();
         for node in &nodes {
+            if node.kind == Kind::Array {
+                progress.next(&node.path);
+            }
             let place = staged.path().join(&node.path);
             if node.kind == Kind::Group {
                 fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
@@ -107,6 +112,7 @@ impl UnpackGroupJob {
                 arrays.push(UnpackedArray::Copied { array: node.path.clone() });
             }
         }
+        drop(progress);
         tree::write_groups(&nodes, staged.path())?;
         let report =
             UnpackGroupReport { input: shown(), output: self.output.display().to_string(), arrays };

@@ -120,6 +120,8 @@ fn write(
     runtime: &Runtime,
 ) -> Result<Vec<MigratedArray>> {
     let transfer = job.transfer();
+    let count = nodes.iter().filter(|node| node.kind == Kind::Array).count();
+    let progress = runtime.arrays(count);
     let mut done = Vec::new();
     for node in nodes {
         let place = directory.join(&node.path);
@@ -127,6 +129,7 @@ fn write(
             fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
             continue;
         }
+        progress.next(&node.path);
         let path = below(&job.input, &node.path);
         let shown = || path.display().to_string();
         done.push(match task(job, node, runtime)? {
@@ -149,6 +152,7 @@ fn write(
             }
         });
     }
+    drop(progress);
     if nodes.iter().all(|node| node.is_v3) && !done.iter().any(MigratedArray::is_migrated) {
         return Err(nothing(job, done.len()));
     }
@@ -168,8 +172,10 @@ fn in_place(job: &MigrateJob, nodes: &[Node], runtime: &Runtime) -> Result<Vec<M
         .map(|node| Ok((node.path.as_str(), (node, task(job, node, runtime)?))))
         .collect::<Result<BTreeMap<&str, _>>>()?;
     let migrations = while_unchanged(&[&job.input], || {
+        let progress = runtime.arrays(tasks.len());
         let mut migrations: BTreeMap<&str, Migration<'_>> = BTreeMap::new();
         for (path, (_, task)) in &tasks {
+            progress.next(path);
             let Task::Migrate(source) = task else { continue };
             let workers = Workers::within(runtime, [source.chunk_memory()])?;
             let migration = Migration::new(source, &workers);

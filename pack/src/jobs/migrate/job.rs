@@ -24,7 +24,7 @@ pub struct MigrateJob {
     pub copy: bool,
     /// Decodes everything and encodes it again.
     pub reencode: bool,
-    /// Replaces what is at `output`, once the new one is whole.
+    /// Replaces an array or group at `output`, once the new one is whole.
     pub overwrite: bool,
     /// How chunks that are encoded again are compressed.
     pub compressor: Compressor,
