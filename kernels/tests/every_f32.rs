@@ -32,6 +32,56 @@ fn sampled_chunks() -> Vec<u32> {
     all_chunks().into_iter().step_by(2053).collect()
 }
 
+/// The tests of one rounding, each of minutes, so that some of them can be chosen by their names.
+macro_rules! in_roundings {
+    ($($name:ident $rounding:ident)*) => {
+        const ROUNDINGS: &[Rounding] = &[$(Rounding::$rounding),*];
+
+        $(mod $name {
+            use recast_kernels::Rounding;
+
+            const ROUNDING: Rounding = Rounding::$rounding;
+
+            #[test]
+            #[ignore = "minutes: 2^32 elements in 6 casts"]
+            fn every_f32_casts_to_signed_integers() {
+                super::every_f32_casts(ROUNDING, |target| target.is_integer() && target.is_signed());
+            }
+
+            #[test]
+            #[ignore = "minutes: 2^32 elements in 6 casts"]
+            fn every_f32_casts_to_unsigned_integers() {
+                super::every_f32_casts(ROUNDING, |target| target.is_integer() && !target.is_signed());
+            }
+
+            #[test]
+            #[ignore = "minutes: 2^32 elements in 13 casts"]
+            fn every_f32_casts_to_floats() {
+                super::every_f32_casts(ROUNDING, super::ElementType::is_float);
+            }
+
+            #[test]
+            #[ignore = "minutes: 2^32 elements in 12 casts"]
+            fn every_f32_wraps_to_the_lowest_bits_of_the_integer_it_is_rounded_to() {
+                super::every_f32_wraps(ROUNDING);
+            }
+        })*
+    };
+}
+
+in_roundings! {
+    nearest_even NearestEven
+    towards_zero TowardsZero
+    towards_positive TowardsPositive
+    towards_negative TowardsNegative
+    nearest_away NearestAway
+}
+
+#[test]
+fn every_rounding_is_tested() {
+    assert_eq!(ROUNDINGS, Rounding::ALL);
+}
+
 /// To all other types in every rounding.
 fn casts() -> impl Iterator<Item = Cast> {
     let targets = ElementType::ALL.iter().copied().filter(|&target| target != ElementType::Float32);
@@ -184,26 +234,21 @@ fn compare(cast: &Cast, modes: &[Mode], first: u32, runs: &[Run]) -> Check {
     Ok(CHUNK.into())
 }
 
-#[test]
-#[ignore = "many minutes: 2^32 elements in 125 casts"]
-fn every_f32_casts_as_the_reference_says() {
+fn every_f32_casts(rounding: Rounding, is_chosen: impl Fn(ElementType) -> bool) {
     let chunks = all_chunks();
-    let (start, mut total) = (Instant::now(), 0);
-    let casts: Vec<Cast> = casts().collect();
-    for cast in &casts {
-        let modes = modes(cast);
+    let start = Instant::now();
+    for cast in casts().filter(|cast| cast.rounding == rounding && is_chosen(cast.target)) {
+        let modes = modes(&cast);
         let count = in_parallel(&chunks, |&first| {
             let last = first + (CHUNK - 1);
-            let ends = [first, last].map(|bits| (bits, Outcome::of(bits, cast)));
+            let ends = [first, last].map(|bits| (bits, Outcome::of(bits, &cast)));
             let mut found = Vec::new();
-            runs(cast, ends, &mut found);
-            compare(cast, &modes, first, &found)
+            runs(&cast, ends, &mut found);
+            compare(&cast, &modes, first, &found)
         });
-        total += count;
-        let seconds = start.elapsed().as_secs();
-        println!("{} {}: {count} elements, {seconds} s so far", cast.target, cast.rounding);
+        let (seconds, levels) = (start.elapsed().as_secs(), Level::available());
+        println!("{} {rounding}: {count} elements, on {levels:?}, {seconds} s so far", cast.target);
     }
-    println!("{total} elements in {} casts, on {:?}", casts.len(), Level::available());
 }
 
 #[test]
@@ -298,14 +343,9 @@ fn compare_wrapped(rounding: Rounding, firsts: &[u32]) -> u64 {
     })
 }
 
-#[test]
-#[ignore = "many minutes: 2^32 elements in 60 casts"]
-fn every_f32_wraps_to_the_lowest_bits_of_the_integer_it_is_rounded_to() {
-    let chunks = all_chunks();
-    for &rounding in Rounding::ALL {
-        let count = compare_wrapped(rounding, &chunks);
-        println!("wrap {rounding}: {count} elements, on {:?}", Level::available());
-    }
+fn every_f32_wraps(rounding: Rounding) {
+    let count = compare_wrapped(rounding, &all_chunks());
+    println!("wrap {rounding}: {count} elements, on {:?}", Level::available());
 }
 
 #[test]
