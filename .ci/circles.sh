@@ -1,5 +1,5 @@
 #!/bin/bash
-# Fails when modules of pack/ or cli/ import one another in a circle: between files, or between the folders
+# Fails when modules of zarrs/, pack/ or cli/ import one another in a circle: between files, or between the folders
 # right below src/. A file that declares a module does not import it; one that names a path in it does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-CRATES = ["pack/src", "cli/src"]
+CRATES = ["pack/src", "cli/src", "zarrs/src"]
 
 
 def without_comments(text):

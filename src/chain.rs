@@ -7,7 +7,7 @@ use recast_kernels::{
 };
 
 use crate::data_type::{self, ByteOrder};
-use crate::fill_check::{self, FillCheck};
+use crate::fill_check::{self, FillCheck, Part};
 use crate::json::Json;
 use crate::{BindError, Codec, Warning, fill_value};
 
@@ -71,16 +71,6 @@ struct Inner {
     encoded_fill_value: Option<Scalar>,
     legacy_byte_order: Option<ByteOrder>,
     warnings: Vec<Warning>,
-}
-
-/// One codec of a chain, to follow the fill value step by step.
-#[derive(Debug)]
-pub(crate) struct Part {
-    /// For instance `codecs[1] (cast_value)`.
-    pub(crate) name: String,
-    pub(crate) target: ElementType,
-    pub(crate) encode: Plan,
-    pub(crate) decode: Plan,
 }
 
 impl Chain {
@@ -152,7 +142,8 @@ impl Chain {
         let mode = if legacy { FillCheck::ReportOnly } else { options.fill_check };
         let mut encoded_fill_value = None;
         if let Some(fill_value) = fill_value {
-            let (encoded, found) = fill_check::check(&parts, fill_value, mode, legacy)?;
+            let (encoded, found) = fill_check::check(&parts, fill_value, mode, legacy)
+                .map_err(BindError::FillValue)?;
             encoded_fill_value = encoded;
             warnings.extend(found);
         }

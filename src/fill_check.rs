@@ -6,8 +6,6 @@ use recast_kernels::{
     CastError, ElementType, OutOfRange, Plan, Reason, Rounding, RunError, Scalar, Step,
 };
 
-use crate::BindError;
-use crate::chain::Part;
 use crate::fill_value::to_json;
 
 /// How strict binding is about the fill value.
@@ -70,22 +68,28 @@ impl fmt::Display for Warning {
     }
 }
 
+/// One codec of a chain, to follow the fill value step by step.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// For instance `codecs[1] (cast_value)`.
+    pub(crate) name: String,
+    pub(crate) target: ElementType,
+    pub(crate) encode: Plan,
+    pub(crate) decode: Plan,
+}
+
 /// Encodes and decodes the fill value with all parts. Returns the encoded fill value and warnings.
 pub(crate) fn check(
     parts: &[Part],
     fill: Scalar,
     mode: FillCheck,
     legacy: bool,
-) -> Result<(Option<Scalar>, Option<Warning>), BindError> {
+) -> Result<(Option<Scalar>, Option<Warning>), Warning> {
     let way = match encode(parts, fill) {
         Ok(way) => way,
         Err(failure) => {
             let warning = not_encodable(fill, &failure);
-            return if legacy {
-                Ok((None, Some(warning)))
-            } else {
-                Err(BindError::FillValue(warning))
-            };
+            return if legacy { Ok((None, Some(warning))) } else { Err(warning) };
         }
     };
     let warning = changes(parts, fill, &way);
@@ -95,7 +99,7 @@ pub(crate) fn check(
         (FillCheck::Create, _) => true,
     });
     match warning {
-        Some(warning) if refused => Err(BindError::FillValue(warning)),
+        Some(warning) if refused => Err(warning),
         warning => Ok((way.last().copied(), warning)),
     }
 }

@@ -20,7 +20,6 @@ use zarrs::metadata::Configuration;
 use zarrs::plugin::{ExtensionName, ZarrVersion};
 
 use crate::bound::{self, Bound, Place, Settings};
-use crate::fuse::Replacements;
 use crate::partial::Partial;
 
 /// Bound codecs are cached for this many pairs of data type and fill value. One array needs two: its own, and
@@ -56,6 +55,33 @@ impl CodecId {
     fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// The codecs that replace others, passed to them through zarrs.
+pub(crate) struct Replacements(Vec<(CodecId, Arc<RecastCodec>)>);
+
+impl Replacements {
+    /// None if there is nothing to replace, or if two replace one: a builder may be given the same codec twice, and then
+    /// the codec does not identify its place.
+    pub(crate) fn new(replacements: Vec<(CodecId, Arc<RecastCodec>)>) -> Option<Self> {
+        let mut ids: Vec<CodecId> = replacements.iter().map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        let is_told = ids.windows(2).all(|pair| pair[0] != pair[1]);
+        (is_told && !replacements.is_empty()).then_some(Self(replacements))
+    }
+
+    /// The codec that does the work of all `count` codecs of an array, if there is one.
+    pub(crate) fn of_all(&self, count: usize) -> Option<Arc<RecastCodec>> {
+        let (_, first) = self.0.first()?;
+        let rest_is_idle = self.0[1..].iter().all(|(_, codec)| codec.codecs().is_empty());
+        (rest_is_idle && self.0.len() == count).then(|| first.clone())
+    }
+
+    /// The codec that runs in the place of another.
+    fn get(&self, codec: &RecastCodec) -> Option<Arc<RecastCodec>> {
+        let (_, replacement) = self.0.iter().find(|(id, _)| *id == codec.id())?;
+        Some(replacement.clone())
     }
 }
 

@@ -16,7 +16,7 @@ use zarrs::metadata::ConfigurationSerialize;
 use zarrs::metadata::v3::MetadataV3;
 use zarrs::plugin::{ExtensionAliasesV3, PluginCreateError, ZarrVersion};
 
-use crate::codec::{CodecId, RecastCodec};
+use crate::codec::{RecastCodec, Replacements};
 use crate::whole_shards::WholeShards;
 
 /// The same array, with neighbouring codecs of this crate fused: `scale_offset` and `cast_value` run in one
@@ -47,8 +47,7 @@ use crate::whole_shards::WholeShards;
 #[must_use]
 pub fn fused<TStorage: ?Sized>(array: Array<TStorage>) -> Array<TStorage> {
     let array = with_fused_shards(&array).unwrap_or(array);
-    let replacements = Replacements::of(array.codecs().array_to_array_codecs());
-    match replacements {
+    match replacements(array.codecs().array_to_array_codecs()) {
         Some(replacements) => {
             let options = CodecSpecificOptions::default().with_option(replacements);
             array.with_codec_specific_options(&options)
@@ -57,56 +56,34 @@ pub fn fused<TStorage: ?Sized>(array: Array<TStorage>) -> Array<TStorage> {
     }
 }
 
-/// The codecs that replace others, passed to them through zarrs.
-pub(crate) struct Replacements(Vec<(CodecId, Arc<RecastCodec>)>);
-
-impl Replacements {
-    /// `None` if no codecs of this crate are neighbours.
-    fn of(codecs: &[Arc<dyn ArrayToArrayCodecTraits>]) -> Option<Self> {
-        let ours: Vec<Option<&RecastCodec>> =
-            codecs.iter().map(|codec| codec.as_any().downcast_ref()).collect();
-        let can_join = |pair: &[Option<&RecastCodec>]| match pair {
-            [Some(first), Some(second)] => first.settings().can_precede(second.settings()),
-            _ => false,
-        };
-        let mut replacements = Vec::new();
-        let mut rest = ours.as_slice();
-        while !rest.is_empty() {
-            let joined = rest.windows(2).take_while(|pair| can_join(pair)).count();
-            let (group, behind) = rest.split_at(joined + 1);
-            let group: Vec<&RecastCodec> = group.iter().copied().flatten().collect();
-            if let [first, others @ ..] = group.as_slice()
-                && let [.., last] = others
-            {
-                let codecs = group.iter().flat_map(|codec| codec.codecs()).cloned().collect();
-                let all = first.running(codecs, last.settings().clone());
-                replacements.push((first.id(), Arc::new(all)));
-                let nothing = |codec: &&RecastCodec| {
-                    (codec.id(), Arc::new(codec.running(Vec::new(), <_>::default())))
-                };
-                replacements.extend(others.iter().map(nothing));
-            }
-            rest = behind;
+/// What runs each group of neighbouring codecs in one pass; none if no codecs of this crate are neighbours.
+fn replacements(codecs: &[Arc<dyn ArrayToArrayCodecTraits>]) -> Option<Replacements> {
+    let ours: Vec<Option<&RecastCodec>> =
+        codecs.iter().map(|codec| codec.as_any().downcast_ref()).collect();
+    let can_join = |pair: &[Option<&RecastCodec>]| match pair {
+        [Some(first), Some(second)] => first.settings().can_precede(second.settings()),
+        _ => false,
+    };
+    let mut replacements = Vec::new();
+    let mut rest = ours.as_slice();
+    while !rest.is_empty() {
+        let joined = rest.windows(2).take_while(|pair| can_join(pair)).count();
+        let (group, behind) = rest.split_at(joined + 1);
+        let group: Vec<&RecastCodec> = group.iter().copied().flatten().collect();
+        if let [first, others @ ..] = group.as_slice()
+            && let [.., last] = others
+        {
+            let codecs = group.iter().flat_map(|codec| codec.codecs()).cloned().collect();
+            let all = first.running(codecs, last.settings().clone());
+            replacements.push((first.id(), Arc::new(all)));
+            let nothing = |codec: &&RecastCodec| {
+                (codec.id(), Arc::new(codec.running(Vec::new(), <_>::default())))
+            };
+            replacements.extend(others.iter().map(nothing));
         }
-        let mut ids: Vec<CodecId> = replacements.iter().map(|(id, _)| *id).collect();
-        ids.sort_unstable();
-        // A builder may be given the same codec twice; then the codec does not identify its place.
-        let is_told = ids.windows(2).all(|pair| pair[0] != pair[1]);
-        (is_told && !replacements.is_empty()).then_some(Self(replacements))
+        rest = behind;
     }
-
-    /// The codec that does the work of all `count` codecs of an array, if there is one.
-    fn of_all(&self, count: usize) -> Option<Arc<RecastCodec>> {
-        let (_, first) = self.0.first()?;
-        let rest_is_idle = self.0[1..].iter().all(|(_, codec)| codec.codecs().is_empty());
-        (rest_is_idle && self.0.len() == count).then(|| first.clone())
-    }
-
-    /// The codec that runs in the place of another.
-    pub(crate) fn get(&self, codec: &RecastCodec) -> Option<Arc<RecastCodec>> {
-        let (_, replacement) = self.0.iter().find(|(id, _)| *id == codec.id())?;
-        Some(replacement.clone())
-    }
+    Replacements::new(replacements)
 }
 
 thread_local! {
@@ -163,7 +140,7 @@ pub(crate) fn fused_sharding(
     let ShardingCodecConfigurationV1 { chunk_shape, codecs, index_codecs, index_location } =
         configuration(sharding)?;
     let inner = CodecChain::from_metadata(&codecs).ok()?;
-    let replacements = Replacements::of(inner.array_to_array_codecs());
+    let replacements = replacements(inner.array_to_array_codecs());
     let nested = fused_sharding(inner.array_to_bytes_codec());
     if replacements.is_none() && nested.is_none() {
         return None;
