@@ -64,6 +64,26 @@ fn every_store_reads_back_exactly_whole_and_in_part() {
     assert_eq!(read, [61, 5], "stores of Zarr v3 and v2 read");
 }
 
+#[test]
+fn every_store_of_the_conformance_vectors_reads_back_exactly() {
+    zarrs_recast::register();
+    let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/stores");
+    let mut read = 0;
+    for case in std::fs::read_dir(stores).expect("stores") {
+        let case = case.expect("a store").path();
+        let what = name(&case);
+        let array = open(&case.join("array.zarr")).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let mut expected = std::fs::read(case.join("expected.bin")).expect("the elements");
+        if cfg!(target_endian = "big") {
+            expected.chunks_mut(element_type(&array).size()).for_each(<[u8]>::reverse);
+        }
+        let found = read_all(&array).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert_eq!(found, expected, "{what}");
+        read += 1;
+    }
+    assert!(read >= 90, "{read} stores");
+}
+
 /// The metadata document of a store, with the attributes of Zarr v2 left out.
 fn document(case: &Path) -> Value {
     let store = case.join("array.zarr");
