@@ -383,6 +383,9 @@ pub(crate) struct Compare {
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// The memory that chunks may take, such as 500MB or 2GiB; if it is short, fewer threads run.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_memory: Option<u64>,
     /// Reads arrays even if their fill value does not survive the codecs; zarr-python writes such arrays.
     #[arg(long)]
     pub(crate) accept_fill_value: bool,

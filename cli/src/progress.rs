@@ -141,8 +141,8 @@ impl Common {
 
 impl Compare {
     pub(crate) fn runtime(&self) -> Result<Runtime> {
-        let accept_fill_value = self.accept_fill_value;
-        Ok(Runtime { accept_fill_value, ..runtime(self.threads, self.show)? })
+        let (max_memory, accept_fill_value) = (self.max_memory, self.accept_fill_value);
+        Ok(Runtime { max_memory, accept_fill_value, ..runtime(self.threads, self.show)? })
     }
 }
 

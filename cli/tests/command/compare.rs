@@ -1,6 +1,8 @@
 //! `recast verify` and `recast compare`: any two arrays of one shape.
 
-use crate::common::{Folder, Run, Sample, f32s, f64s, field, recast};
+use std::fs;
+
+use crate::common::{Folder, Run, Sample, f32s, f64s, field, quarters, recast};
 use serde_json::{Value, json};
 
 fn paths(folder: &Folder) -> [String; 2] {
@@ -151,4 +153,61 @@ fn a_failed_check_exits_1_whoever_reads_the_output() {
     }
     // A table that cannot be written is a failure of its own.
     assert_eq!(status("CHECK >/dev/full", "0.5"), Some(1));
+}
+
+/// Chunks that neither array has stored are compared by their fill values, as if they were stored.
+#[test]
+fn chunks_that_are_not_stored_count_as_those_that_are() {
+    let folder = Folder::new();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    for (fills, tolerance) in
+        [([0.0, 0.0], "0"), ([1.5, 1.5], "0"), ([1.5, 1.75], "0"), ([1.5, 1.75], "1")]
+    {
+        let mut reports = Vec::new();
+        for is_stored in [false, true] {
+            for (name, fill) in ["a.zarr", "b.zarr"].into_iter().zip(fills) {
+                let path = folder.path().join(name);
+                let _ = fs::remove_dir_all(&path);
+                // The last chunks are cut; one chunk of each array has other values.
+                let sample = Sample::new("float32", &[50, 10], &[4, 4], json!(fill));
+                let array = sample.create(&path);
+                if is_stored {
+                    let options =
+                        zarrs::array::CodecOptions::default().with_store_empty_chunks(true);
+                    for chunk in 0..39 {
+                        let chunk = [chunk / 3, chunk % 3];
+                        let elements = f32s(&[fill as f32; 16]);
+                        let elements = zarrs::array::ArrayBytes::new_flen(elements);
+                        array.store_chunk_opt(&chunk, elements, &options).unwrap();
+                    }
+                }
+                let elements = zarrs::array::ArrayBytes::new_flen(f32s(&[7.0; 16]));
+                array.store_chunk(&[2, 1], elements).unwrap();
+            }
+            let run = recast(&[
+                "verify",
+                "--json",
+                "--atol",
+                tolerance,
+                &place("a.zarr"),
+                &place("b.zarr"),
+            ]);
+            let run = run.run();
+            reports.push((run.status.code(), String::from_utf8(run.stdout).unwrap(), run.stderr));
+        }
+        assert_eq!(reports[0], reports[1]);
+        assert_eq!(reports[0].0, Some(i32::from(tolerance == "0" && fills[0] != fills[1])));
+    }
+}
+
+#[test]
+fn memory_is_limited() {
+    let folder = Folder::new();
+    Sample::new("float32", &[64], &[32], json!(0)).write(&folder.input(), &quarters(64));
+    let input = folder.input().display().to_string();
+    for command in ["verify", "compare"] {
+        recast(&[command, "--max-memory", "1kB", &input, &input]).succeeds();
+        let error = recast(&[command, "--max-memory", "500B", &input, &input]).fails(1);
+        assert!(error.contains("more than --max-memory"), "{error}");
+    }
 }

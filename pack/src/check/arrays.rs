@@ -44,10 +44,8 @@ fn compare_as<N: Number>(
             // Both are the fill value, which decoding does not change.
             return Ok(Comparison::default());
         }
-        let filled = |elements: Option<Vec<u8>>, source: &Source| {
-            elements.map_or_else(|| source.read_or_fill(&region), Ok)
-        };
-        let (mut before, after) = (filled(before, original)?, filled(after, decoded)?);
+        let (mut before, after) =
+            (original.or_fill(&region, before), decoded.or_fill(&region, after));
         if let Some(limits) = &survey.limits {
             limits.apply(&mut before)?;
         }

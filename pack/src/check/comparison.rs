@@ -63,6 +63,11 @@ pub struct Errors {
 }
 
 impl Comparison {
+    /// Whether it names an element by its place.
+    pub(crate) fn names_an_element(&self) -> bool {
+        self.worst.is_some() || self.worst_relative.is_some() || self.first_wrong.is_some()
+    }
+
     /// The errors, for values of this extent; with relative ones if there was a relative tolerance.
     pub(crate) fn errors(&self, extent: Option<f64>, is_relative: bool) -> Errors {
         Errors {

@@ -313,8 +313,8 @@ impl Source {
         format!("{path}: chunk {:?} ({key}; restore it if it is damaged)", region.chunk)
     }
 
-    /// The elements of a region of another array of the same shape.
-    pub(crate) fn read_at(&self, region: &Region) -> Result<Vec<u8>> {
+    /// The elements of a region of another array of the same shape; `None` if it is a chunk here, too, and not stored.
+    pub(crate) fn read_at(&self, region: &Region) -> Result<Option<Vec<u8>>> {
         let same = self
             .array
             .chunk_subset_bounded(&region.chunk)
@@ -324,7 +324,7 @@ impl Source {
         if same && region.chunk.iter().zip(grid).all(is_inside) {
             let chunk_shape = self.array.chunk_shape(&region.chunk)?;
             let chunk_shape = chunk_shape.iter().map(|extent| extent.get()).collect();
-            return self.read_or_fill(&Region { chunk_shape, ..region.clone() });
+            return self.read(&Region { chunk_shape, ..region.clone() });
         }
         let read = || -> Result<Vec<u8>> {
             let subset =
@@ -334,16 +334,20 @@ impl Source {
                 .retrieve_array_subset_opt::<ArrayBytes<'static>>(&subset, &self.options)?;
             Ok(bytes.into_fixed()?.into_owned())
         };
-        guarded(read)
-            .with_context(|| format!("{}: elements from {:?}", self.path.display(), region.origin))
+        let elements = guarded(read)
+            .with_context(|| format!("{}: elements from {:?}", self.path.display(), region.origin));
+        Ok(Some(elements?))
     }
 
     /// As [`Source::read`], with the fill value in place of a chunk that is not stored.
     pub(crate) fn read_or_fill(&self, region: &Region) -> Result<Vec<u8>> {
-        Ok(match self.read(region)? {
-            Some(elements) => elements,
-            None => self.fill_value.to_ne_bytes().repeat(region.elements() as usize),
-        })
+        Ok(self.or_fill(region, self.read(region)?))
+    }
+
+    /// What was read of a region, or the fill value if it is not stored.
+    pub(crate) fn or_fill(&self, region: &Region, elements: Option<Vec<u8>>) -> Vec<u8> {
+        let fill = || self.fill_value.to_ne_bytes().repeat(region.elements() as usize);
+        elements.unwrap_or_else(fill)
     }
 }
 

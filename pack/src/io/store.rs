@@ -79,6 +79,12 @@ impl Location {
         }
     }
 
+    /// The root of a storage.
+    #[cfg(test)]
+    pub(crate) fn of(storage: Arc<dyn ReadableListableStorageTraits>) -> Self {
+        Self { storage, root: None, node: "/".to_owned(), is_listable: true }
+    }
+
     /// A place at a URL.
     #[cfg(feature = "object-store")]
     fn remote(url: &str) -> Result<Self> {

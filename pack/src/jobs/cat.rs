@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use recast_kernels::ElementType;
 use zarrs::array::codec::{BytesDataTypeExt, Endianness};
-use zarrs::array::{ArrayBytes, ArraySubset};
+use zarrs::array::{ArrayBytes, ArrayShardedExt, ArraySubset};
 
 use crate::error::{Error, Result, guarded};
 use crate::io::source::Source;
@@ -56,7 +56,7 @@ fn write_all(
         }
     }
     if source.elements() > 0 {
-        write(&source, &workers, &source.array().subset_all(), output)?;
+        write(&source, &workers, &source.array().subset_all(), MOST_BYTES, output)?;
     }
     output.flush().context("standard output")
 }
@@ -92,11 +92,23 @@ fn npy_header(element_type: ElementType, shape: &[u64]) -> Result<Vec<u8>> {
     Ok([magic, &length.to_le_bytes(), text.as_bytes()].concat())
 }
 
-/// Writes a part of the array in C order, in contiguous pieces.
+/// The shape in which elements are decoded: of the chunks, or of the inner chunks of shards.
+fn decoded_shape(source: &Source) -> Result<Vec<u64>> {
+    let array = source.array();
+    let inner = array.is_sharded().then(|| array.effective_subchunk_shape()).flatten();
+    match inner {
+        Some(shape) => Ok(shape.iter().map(|extent| extent.get()).collect()),
+        None => Ok(source.region(0)?.chunk_shape),
+    }
+}
+
+/// Writes a part of the array in C order, in contiguous pieces of at most so many bytes, or of one chunk: that is decoded
+/// whole in any case, and only once if it is one piece.
 fn write(
     source: &Source,
     workers: &Workers,
     part: &ArraySubset,
+    most: u64,
     output: &mut impl Write,
 ) -> Result<()> {
     let size = source.element_type().size() as u64;
@@ -104,9 +116,13 @@ fn write(
         .shape()
         .iter()
         .try_fold(size, |product, &extent| product.checked_mul(extent))
-        .is_some_and(|bytes| bytes <= MOST_BYTES);
+        .is_some_and(|bytes| bytes <= most);
+    let chunk = decoded_shape(source)?;
+    let ends = part.start().iter().zip(part.shape()).zip(&chunk);
+    let is_in_one_chunk =
+        ends.clone().all(|((start, shape), chunk)| start % chunk + shape <= *chunk);
     let longest = part.shape().iter().position(|&extent| extent > 1);
-    let Some(dimension) = longest.filter(|_| !fits) else {
+    let Some(dimension) = longest.filter(|_| !fits && !is_in_one_chunk) else {
         let read = || Ok(source.array().retrieve_array_subset::<ArrayBytes<'static>>(part)?);
         let elements = workers.install(|| guarded(read));
         let elements = elements.with_context(|| format!("{}: {part}", source.path().display()))?;
@@ -116,7 +132,6 @@ fn write(
     };
     // Pieces along the first dimension longer than 1: rows of chunks, or else halves of one.
     let (start, shape) = (part.start().to_vec(), part.shape().to_vec());
-    let chunk = source.region(0)?.chunk_shape;
     let at = |values: &[u64]| values.get(dimension).copied().unwrap_or(1);
     let (mut begin, end) = (at(&start), at(&start) + at(&shape));
     let rows = at(&chunk).max(1);
@@ -129,13 +144,69 @@ fn write(
         {
             (*s, *l) = (begin, length);
         }
-        write(
-            source,
-            workers,
-            &ArraySubset::new_with_start_shape(piece_start, piece_shape)?,
-            output,
-        )?;
+        let piece = ArraySubset::new_with_start_shape(piece_start, piece_shape)?;
+        write(source, workers, &piece, most, output)?;
         begin += length;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+    use zarr_recast::FillCheck;
+    use zarrs::array::{Array, ArrayMetadata};
+    use zarrs::storage::storage_adapter::performance_metrics::PerformanceMetricsStorageAdapter;
+    use zarrs::storage::store::MemoryStore;
+
+    use super::*;
+    use crate::io::store::Location;
+
+    /// The bytes that `cat` writes of an array of two dimensions with consecutive numbers, in pieces of at most so many
+    /// bytes, and how often it reads from the store.
+    fn cat_counting(shape: [u64; 2], codecs: &Value, chunk: [u64; 2], most: u64) -> (bool, usize) {
+        let metadata: ArrayMetadata = serde_json::from_value(json!({
+            "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": "uint16",
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": 0, "codecs": codecs,
+        }))
+        .unwrap();
+        let storage = Arc::new(MemoryStore::new());
+        let array = Array::new_with_metadata(Arc::clone(&storage), "/", metadata).unwrap();
+        array.store_metadata().unwrap();
+        let elements: Vec<u16> = (1..=(shape[0] * shape[1]) as u16).collect();
+        array.store_array_subset(&array.subset_all(), &elements).unwrap();
+        let counting = Arc::new(PerformanceMetricsStorageAdapter::new(storage));
+        let location = Location::of(Arc::clone(&counting) as Arc<_>);
+        let source = Source::open_at(Path::new("x"), location, FillCheck::Create).unwrap();
+        let workers = Workers::new(&Runtime::default()).unwrap();
+        counting.reset();
+        let mut output = Vec::new();
+        write(&source, &workers, &source.array().subset_all(), most, &mut output).unwrap();
+        let expected: Vec<u8> = elements.iter().flat_map(|element| element.to_le_bytes()).collect();
+        (output == expected, counting.reads())
+    }
+
+    #[test]
+    fn a_chunk_that_is_larger_than_a_piece_is_decoded_once() {
+        let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
+        let gzip = json!([bytes, {"name": "gzip", "configuration": {"level": 1}}]);
+        // One chunk; rows of one chunk each; and a last one that is cut.
+        assert_eq!(cat_counting([32, 32], &gzip, [32, 32], 128), (true, 1));
+        assert_eq!(cat_counting([32, 8], &gzip, [10, 8], 64), (true, 4));
+        assert_eq!(cat_counting([4, 32], &gzip, [1, 8], 8), (true, 16));
+        // Everything at once, if it fits.
+        assert_eq!(cat_counting([32, 32], &gzip, [8, 8], 1 << 20), (true, 16));
+        // A row of several chunks that do not fit together is read in parts.
+        assert_eq!(cat_counting([4, 32], &gzip, [4, 8], 64), (true, 16));
+        let shards = json!([{"name": "sharding_indexed", "configuration": {
+            "chunk_shape": [5, 8], "codecs": gzip,
+            "index_codecs": [bytes, {"name": "crc32c"}], "index_location": "end"}}]);
+        // Pieces end with inner chunks: each of the four is read, and the index with it.
+        let (is_right, reads) = cat_counting([20, 8], &shards, [20, 8], 64);
+        assert!(is_right && reads <= 12, "{reads}");
+    }
 }

@@ -1,6 +1,8 @@
 //! Compares two arrays of the same shape, element by element, with any types, chunks and codecs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, bail};
 use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
@@ -134,7 +136,7 @@ impl CompareJob {
                 a.array().shape()
             );
         }
-        let workers = Workers::new(runtime)?;
+        let workers = Workers::within(runtime, [a.chunk_memory(), b.chunk_memory()])?;
         let markers = Markers::of(&a);
         let survey = survey(&a, &markers, &workers)?;
         let AllClose { atol: absolute, rtol: relative } =
@@ -251,6 +253,9 @@ fn converted(plan: Option<&Plan>, elements: Vec<u8>) -> Result<Vec<u8>> {
     Ok(converted)
 }
 
+/// The stored elements of a chunk of one array and of those at its place in another, if they are stored.
+type Stored = [Option<Vec<u8>>; 2];
+
 /// Two arrays whose elements are read in a common type.
 struct Pair<'a> {
     a: &'a Source,
@@ -292,22 +297,42 @@ impl<'a> Pair<'a> {
         Ok(Self { a, b, from_a, from_b, common, markers, apart, masked })
     }
 
-    /// A chunk of the first, and the elements of both in it.
-    fn read(&self, number: u64) -> Result<(Region, Vec<u8>, Vec<u8>)> {
+    /// The elements of both in a chunk of the first; those that are not stored are fill values.
+    fn read(&self, region: &Region, stored: Stored) -> Result<(Vec<u8>, Vec<u8>)> {
+        let [before, after] = stored;
+        let before = converted(self.from_a.as_ref(), self.a.or_fill(region, before))?;
+        let after = converted(self.from_b.as_ref(), self.b.or_fill(region, after))?;
+        Ok((before, after))
+    }
+
+    /// A chunk of the first, and what both have stored in it.
+    fn stored(&self, number: u64) -> Result<(Region, Stored)> {
         let region = self.a.region(number)?;
-        let before = converted(self.from_a.as_ref(), self.a.read_or_fill(&region)?)?;
-        let after = converted(self.from_b.as_ref(), self.b.read_at(&region)?)?;
-        Ok((region, before, after))
+        let stored = [self.a.read(&region)?, self.b.read_at(&region)?];
+        Ok((region, stored))
     }
 
     fn compare<N: Number>(&self, tolerance: Tolerance, workers: &Workers) -> Result<Comparison> {
         let judge = Judge::<N>::new(self.common, &self.markers, tolerance)?;
         let judge = judge.apart_from(&self.apart)?.masking(&self.masked)?.counting();
+        // What the fill values come to, by the number of elements.
+        let of_fill: Mutex<BTreeMap<u64, Comparison>> = Mutex::default();
+        let known = || of_fill.lock().unwrap_or_else(PoisonError::into_inner);
         let work = |number| {
-            let (region, before, after) = self.read(number)?;
+            let (region, stored) = self.stored(number)?;
+            let is_fill = stored.iter().all(Option::is_none);
+            if is_fill && let Some(comparison) = known().get(&region.elements()) {
+                return Ok(comparison.clone());
+            }
+            let (before, after) = self.read(&region, stored)?;
             let mut check = judge.check(&region);
             check.add(&before, &after)?;
-            Ok(check.done())
+            let comparison = check.done();
+            // A place that it names is in this chunk only.
+            if is_fill && !comparison.names_an_element() {
+                known().insert(region.elements(), comparison.clone());
+            }
+            Ok(comparison)
         };
         let mut total = Comparison::default();
         workers.run(self.a.pass("compare"), self.a.chunks(), work, |comparison| {
@@ -334,7 +359,8 @@ impl<'a> Pair<'a> {
             max_error,
         };
         gather(&frame, workers, self.a.chunks(), |number| {
-            let (region, before, after) = self.read(number)?;
+            let (region, stored) = self.stored(number)?;
+            let (before, after) = self.read(&region, stored)?;
             Ok(Some((region, Pieces { before, after, codes: None })))
         })
     }

@@ -27,7 +27,7 @@ pub(crate) struct Wanted {
 pub(crate) fn narrow(
     survey: &mut Survey,
     wanted: &Wanted,
-    sources: &[&Source],
+    sources: &[Source],
     workers: &Workers,
 ) -> Result<()> {
     let percentiles = wanted.percentiles.filter(|_| survey.range.is_some());
@@ -114,7 +114,7 @@ impl Search {
 fn at_percentiles<N: Number>(
     survey: &Survey,
     (low, high): (f64, f64),
-    sources: &[&Source],
+    sources: &[Source],
     workers: &Workers,
 ) -> Result<(Scalar, Scalar)> {
     let element_type = survey.element_type;

@@ -1,6 +1,7 @@
 //! The tests of the library: one program, for each links zarrs and the kernels.
 
 mod common;
+mod cost;
 mod integers;
 mod library;
 mod markers;

@@ -5,6 +5,7 @@ mod compare;
 mod info;
 mod job;
 mod rules;
+mod sets;
 mod unpack;
 
 use std::collections::BTreeMap;
@@ -14,25 +15,24 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use crate::error::{Interrupted, OptionsError, Result};
+use crate::error::Result;
 use crate::io::destination::{Destination, unwritten};
 use crate::io::staging::Staged;
-use crate::io::store::{Kind, Location, below};
+use crate::io::store::{Kind, Location};
 use crate::io::transfer::Transfer;
-use crate::io::tree;
-use crate::jobs::cf::{FromCfJob, FromCfReport};
-use crate::jobs::pack::{PackJob, PackReport};
-use crate::jobs::pending::{Work, work_inside};
-use crate::options::ShardCodecs;
+use crate::io::tree::{self, Node};
+use crate::jobs::pending::Work;
 use crate::runtime::Runtime;
 use crate::text::arrays;
 
 use candidates::{candidate, coordinates};
 use rules::{Rules, Treatment};
+use sets::Sets;
 
 pub use compare::{CompareGroupJob, ComparedArray, GroupComparison, GroupTotal};
 pub use info::{GroupInfo, ListedArray};
 pub use job::{ArrayRule, GroupJob};
+pub use sets::ArrayReport;
 pub use unpack::{UnpackGroupJob, UnpackGroupReport, UnpackedArray};
 
 /// The report of a packed group.
@@ -75,16 +75,6 @@ pub enum GroupEntry {
     },
 }
 
-/// The report of an array of a group.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub enum ArrayReport {
-    /// Its values were packed.
-    Packed(Box<PackReport>),
-    /// CF's attributes were turned into codecs.
-    FromCf(Box<FromCfReport>),
-}
-
 impl Work for GroupJob {
     type Report = GroupReport;
 
@@ -119,57 +109,38 @@ impl Work for GroupJob {
         let of_one_scale = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
         let staged = destination.map(Destination::stage).transpose()?;
 
+        let place = |node: &Node| staged.as_ref().map(|staged| staged.path().join(&node.path));
+        for node in nodes.iter().filter(|node| node.kind == Kind::Group) {
+            if let Some(place) = place(node) {
+                fs::create_dir_all(place).map_err(|error| unwritten(error.into(), &node.path))?;
+            }
+        }
+
+        let mut sets = Sets::new(self, staged.as_ref(), of_one_scale);
+        for node in &nodes {
+            if let Some(Treatment::Pack(options)) = treatments.get(node.path.as_str()) {
+                sets.add(node, options);
+            }
+        }
         let progress = runtime.arrays(treatments.len());
         let mut entries = Vec::new();
         for node in &nodes {
-            let place = staged.as_ref().map(|staged| staged.path().join(&node.path));
-            if node.kind == Kind::Group {
-                if let Some(place) = &place {
-                    fs::create_dir_all(place)
-                        .map_err(|error| unwritten(error.into(), &node.path))?;
-                }
-                continue;
-            }
             let Some(treatment) = treatments.remove(node.path.as_str()) else { continue };
             let array = node.path.clone();
             progress.next(&array);
             let copy = || -> Result<()> {
-                let Some(place) = &place else { return Ok(()) };
-                let copied = node.copy(place, Transfer::Copy, runtime);
+                let Some(place) = place(node) else { return Ok(()) };
+                let copied = node.copy(&place, Transfer::Copy, runtime);
                 copied.with_context(|| format!("{shown}: {array}"))
             };
             entries.push(match treatment {
-                Treatment::Pack(mut options) => {
-                    if !node.has_shards() {
-                        options.shard_codecs = ShardCodecs::Auto;
+                Treatment::Pack(_) => match sets.pack(&array, runtime)? {
+                    Ok(report) => GroupEntry::Packed { array, report },
+                    Err(reason) => {
+                        copy()?;
+                        GroupEntry::Failed { array, reason }
                     }
-                    let is_one = of_one_scale.contains(&node.path.as_str());
-                    let together = of_one_scale.iter().filter(|_| is_one);
-                    let job = PackJob {
-                        scale_from: together.map(|path| below(&self.input, path)).collect(),
-                        provenance: self.provenance,
-                        charts: self.charts,
-                        ..PackJob::new(
-                            below(&self.input, &array),
-                            self.output.join(&array),
-                            *options,
-                        )
-                    };
-                    match pack_one(job, place.as_deref(), runtime) {
-                        Ok(report) => GroupEntry::Packed { array, report },
-                        Err(error) if self.keep_going && is_of_one_array(&error) => {
-                            copy()?;
-                            GroupEntry::Failed { array, reason: format!("{error:#}") }
-                        }
-                        Err(error) => {
-                            let hint = format!(
-                                "--exclude {array:?} leaves it as it is, and --keep-going every \
-                                 array that fails"
-                            );
-                            return Err(error.context(format!("{shown}: {array}: {hint}")));
-                        }
-                    }
-                }
+                },
                 Treatment::Copy(reason) => {
                     copy()?;
                     GroupEntry::Copied { array, reason }
@@ -194,26 +165,6 @@ impl Work for GroupJob {
         };
         Ok((report, staged))
     }
-}
-
-/// Packs an array into a directory, or none in a dry run.
-fn pack_one(job: PackJob, place: Option<&Path>, runtime: &Runtime) -> Result<ArrayReport> {
-    if !job.options.from_cf {
-        return Ok(ArrayReport::Packed(Box::new(work_inside(&job, place, runtime)?)));
-    }
-    let job = FromCfJob {
-        decoded_type: job.options.decoded_type,
-        shard_codecs: job.options.shard_codecs,
-        provenance: job.provenance,
-        charts: job.charts,
-        ..FromCfJob::new(job.input, job.output)
-    };
-    Ok(ArrayReport::FromCf(Box::new(work_inside(&job, place, runtime)?)))
-}
-
-/// Whether an error is about the array. Others would come back with the next one.
-fn is_of_one_array(error: &anyhow::Error) -> bool {
-    !error.is::<Interrupted>() && !error.is::<OptionsError>()
 }
 
 impl GroupReport {

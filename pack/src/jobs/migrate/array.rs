@@ -87,8 +87,8 @@ pub(super) enum Outcome {
     Rewritten(Transferred),
     /// New metadata in place; the old ones are now in these files.
     InPlace(Vec<String>),
-    /// Everything was decoded and encoded again; the number of stored bytes.
-    Encoded(u64),
+    /// Everything was decoded and encoded again; the number of stored bytes, and how the elements come back.
+    Encoded(u64, Differences),
 }
 
 impl<'a> Migration<'a> {
@@ -109,13 +109,17 @@ impl<'a> Migration<'a> {
         Ok(Self { source, codecs, rewritten, differences })
     }
 
-    /// As [`Self::new`], but encoded again if the job requests it.
+    /// As [`Self::new`], but encoded again if the job requests it; the elements are compared then.
     pub(super) fn asked(job: &MigrateJob, source: &'a Source, workers: &Workers) -> Result<Self> {
-        let mut migration = Self::new(source, workers)?;
-        if job.reencode {
-            migration.rewritten = Err(anyhow!("--reencode asks for it"));
+        if !job.reencode {
+            return Self::new(source, workers);
         }
-        Ok(migration)
+        let codecs = match rewritten(source, workers) {
+            Ok(rewritten) => rewritten.value_codecs()?,
+            Err(_) => each_modern(source)?,
+        };
+        let rewritten = Err(anyhow!("--reencode asks for it"));
+        Ok(Self { source, codecs, rewritten, differences: Differences::default() })
     }
 
     /// Writes the array into a directory.
@@ -156,10 +160,14 @@ impl<'a> Migration<'a> {
         let mut attributes = source.array().attributes().clone();
         name_fill_value_of_v2(&mut attributes, source);
         let writer = Writer::new(source, &encoding, attributes)?;
-        let mut stored = 0;
-        let work = |number| -> Result<u64> {
+        let (mut stored, mut total) = (0, Differences::default());
+        let work = |number| -> Result<(u64, Differences)> {
             let region = source.region(number)?;
-            let Some(elements) = source.read(&region)? else { return Ok(0) };
+            let Some(elements) = source.read(&region)? else {
+                // The fill value, whose way back is checked with the codecs.
+                let elements = region.elements();
+                return Ok((0, Differences { elements, ..Differences::default() }));
+            };
             let encoded = chain.encode(&elements)?;
             let decoded = chain.decode(&encoded)?;
             let differences = Differences::between(element_type, &elements, &decoded)?;
@@ -170,15 +178,16 @@ impl<'a> Migration<'a> {
                     region.chunk
                 );
             }
-            writer.write(directory, &region, &encoded)
+            Ok((writer.write(directory, &region, &encoded)?, differences))
         };
-        workers.run("encode", source.chunks(), work, |bytes| {
+        workers.run("encode", source.chunks(), work, |(bytes, differences)| {
             stored += bytes;
+            total = total.merge(differences);
             Ok(())
         })?;
         writer.finish(directory)?;
         Source::open(directory, FillCheck::Create).context("reading back what was written")?;
-        Ok(Outcome::Encoded(stored))
+        Ok(Outcome::Encoded(stored, total))
     }
 
     /// Writes the new metadata over the old ones.
@@ -227,7 +236,7 @@ impl<'a> Migration<'a> {
             Outcome::InPlace(kept) => {
                 format!("metadata only, in place; the old ones are in {}", kept.join(", "))
             }
-            Outcome::Encoded(size) => {
+            Outcome::Encoded(size, _) => {
                 let reason = self.rewritten.as_ref().err();
                 let reason =
                     reason.map(|reason| format!(", because {reason:#}")).unwrap_or_default();
@@ -241,10 +250,10 @@ impl<'a> Migration<'a> {
         ArrayMigration {
             input: self.source.path().display().to_string(),
             codecs: self.codecs.iter().map(Codec::to_json).collect(),
-            metadata_only: !matches!(outcome, Outcome::Encoded(_)),
+            metadata_only: !matches!(outcome, Outcome::Encoded(..)),
             how: self.how(outcome),
-            bit_identical: self.differences.is_none(),
-            elements: self.differences,
+            bit_identical: self.found(outcome).is_none(),
+            elements: self.found(outcome),
             hint: cf_hint(self.source),
             place: place.display().to_string(),
             source_codecs: self.source.codecs().value_codecs().iter().map(Codec::to_json).collect(),
@@ -252,10 +261,15 @@ impl<'a> Migration<'a> {
         }
     }
 
-    pub(super) fn compared(&self, outcome: &Outcome) -> String {
+    /// How far the elements are what they were.
+    fn found(&self, outcome: &Outcome) -> Differences {
         match outcome {
-            Outcome::Encoded(_) => "bit-identical in all elements".to_owned(),
-            _ => self.differences.describe("elements"),
+            Outcome::Encoded(_, differences) => *differences,
+            Outcome::Rewritten(_) | Outcome::InPlace(_) => self.differences,
         }
+    }
+
+    pub(super) fn compared(&self, outcome: &Outcome) -> String {
+        self.found(outcome).describe("elements")
     }
 }

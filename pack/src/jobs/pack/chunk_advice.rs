@@ -72,7 +72,7 @@ impl Job<'_> {
         let (mut before, mut after) = (0, 0);
         for number in spread(grid.iter().product(), SAMPLE.div_ceil(bytes)) {
             let region = Region::within(number, &grid, &area)?;
-            let mut elements = self.source.read_at(&region)?;
+            let mut elements = self.source.or_fill(&region, self.source.read_at(&region)?);
             if let Some(limits) = &self.survey.limits {
                 limits.apply(&mut elements)?;
             }

@@ -62,18 +62,20 @@ pub(super) struct Job<'a> {
     pub(super) source: &'a Source,
     /// Its survey.
     pub(super) survey: &'a Survey,
-    /// The arrays that get the same codecs.
-    pub(super) others: &'a [Other<'a>],
+    /// All arrays that get the same codecs, this one too.
+    pub(super) together: &'a [Member<'a>],
     /// The survey of all of them.
     pub(super) all: &'a Survey,
     pub(super) workers: &'a Workers,
     pub(super) is_dry_run: bool,
 }
 
-/// Another array that gets the same codecs.
-pub(super) struct Other<'a> {
+/// An array that gets the same codecs as others.
+pub(super) struct Member<'a> {
     pub(super) source: &'a Source,
     pub(super) survey: &'a Survey,
+    /// The job that packs it; none if it only has its part in the choice of codecs.
+    pub(super) asked: Option<&'a PackJob>,
 }
 
 impl<'a> Job<'a> {
@@ -85,11 +87,24 @@ impl<'a> Job<'a> {
         self.source.path().display().to_string()
     }
 
-    /// The same job for each array that gets the same codecs, this one first.
+    /// The same job for each array that gets the same codecs.
     pub(super) fn members(&self) -> impl Iterator<Item = Self> {
-        let others = self.others.iter();
-        let others = others.map(|&Other { source, survey }| Self { source, survey, ..*self });
-        [*self].into_iter().chain(others)
+        self.together.iter().map(|member| self.of(member, member.asked.unwrap_or(self.asked)))
+    }
+
+    /// The same job for each array that is packed.
+    pub(super) fn packed(&self) -> impl Iterator<Item = Self> {
+        self.together.iter().filter_map(|member| Some(self.of(member, member.asked?)))
+    }
+
+    /// The same job for each array that only has its part in the choice of codecs.
+    pub(super) fn judged(&self) -> impl Iterator<Item = Self> {
+        let judged = self.together.iter().filter(|member| member.asked.is_none());
+        judged.map(|member| self.of(member, self.asked))
+    }
+
+    fn of(&self, member: &Member<'a>, asked: &'a PackJob) -> Self {
+        Self { asked, source: member.source, survey: member.survey, ..*self }
     }
 
     pub(super) fn attributes(&self) -> Result<Map<String, Value>> {

@@ -9,6 +9,7 @@ mod search;
 mod seen_codes;
 
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -34,7 +35,7 @@ use crate::scan::survey::Survey;
 use crate::scan::surveyor::survey;
 
 use encode::{Packed, Scope};
-use job::{Job, Other, sample};
+use job::{Job, Member, sample};
 use search::DRY_RUN_SAMPLE;
 
 pub use chunk_advice::ChunkAdvice;
@@ -57,96 +58,119 @@ impl Work for PackJob {
         destination: Option<&Destination>,
         runtime: &Runtime,
     ) -> Result<(PackReport, Option<Staged>)> {
-        let started = Instant::now();
-        self.options.checked()?;
-        // Integers need no goal; an array that cannot be opened has no type.
-        let source = Source::open_for(runtime, &self.input)
-            .or_else(|error| self.options.check_goal().and(Err(error)))?;
-        source.refuse_place(self.options.shard_codecs)?;
-        let options = self.options.for_type(source.element_type())?;
-        let asked = &Self { options, ..self.clone() };
-        let others = self.others(&source, runtime)?;
-        let sources: Vec<&Source> = [&source].into_iter().chain(&others).collect();
-        let workers = Workers::within(runtime, sources.iter().map(|source| source.chunk_memory()))?;
-        let (survey, other_surveys, all) = self.survey_all(&sources, &workers)?;
-        let others: Vec<Other> = others
-            .iter()
-            .zip(&other_surveys)
-            .map(|(source, survey)| Other { source, survey })
-            .collect();
-        let job = Job {
-            asked,
-            source: &source,
-            survey: &survey,
-            others: &others,
-            all: &all,
-            workers: &workers,
-            is_dry_run: destination.is_none(),
-        };
-        let search = Search::new(job.input(), &asked.options, &all, Some(&workers))?;
-        let Some(destination) = destination else {
-            let sample = sample(&source, DRY_RUN_SAMPLE)?;
-            let packed = job.find(&search, |stored, tolerance| {
-                job.encode_chunks(stored, tolerance, Scope::Some(&sample))
-            })?;
-            let suspects = job.suspects()?;
-            let chunk_advice = job.chunk_advice(&packed)?;
-            let report = PackReport::new(&job, packed, None, suspects, started);
-            return Ok((PackReport { chunk_advice, ..report }, None));
-        };
-        let Written { staged, packed } =
-            job.find(&search, |stored, tolerance| job.write(stored, tolerance, destination))?;
-        let charts = if self.charts { Some(job.charts(&packed)?) } else { None };
-        let suspects = job.suspects()?;
-        Ok((PackReport::new(&job, packed, charts, suspects, started), Some(staged)))
+        let destinations = destination.map(slice::from_ref);
+        let jobs = slice::from_ref(self);
+        pack_together(jobs, &self.scale_from, destinations, runtime)?.pop().context("no array")
     }
 }
 
-impl PackJob {
-    /// The arrays that `scale_from` names besides the input.
-    fn others(&self, source: &Source, runtime: &Runtime) -> Result<Vec<Source>> {
-        let is_same = |a: &Path, b: &Path| {
-            let real = |path: &Path| path.canonicalize().ok();
-            a == b || real(a).zip(real(b)).is_some_and(|(a, b)| a == b)
-        };
-        let mut others: Vec<Source> = Vec::new();
-        for path in &self.scale_from {
-            let is_known = [source].into_iter().chain(&others).any(|one| is_same(path, one.path()));
-            if is_known {
-                continue;
-            }
-            let other = Source::open_for(runtime, path).context("--scale-from")?;
-            let (theirs, ours) = (other.element_type(), source.element_type());
-            if theirs != ours {
-                bail!(
-                    "--scale-from: {} is {theirs}, and {} is {ours}; only arrays of one type can \
-                     have the same codecs",
-                    path.display(),
-                    source.path().display()
-                );
-            }
-            others.push(other);
-        }
-        Ok(others)
+/// Packs arrays with the same options, so that all get the same codecs; other arrays may have their part in the choice.
+/// Each is surveyed once. Without destinations, one for each, nothing is written.
+pub(crate) fn pack_together(
+    jobs: &[PackJob],
+    others: &[PathBuf],
+    destinations: Option<&[Destination]>,
+    runtime: &Runtime,
+) -> Result<Vec<(PackReport, Option<Staged>)>> {
+    let started = Instant::now();
+    let first = jobs.first().context("no array")?;
+    first.options.checked()?;
+    let mut sources: Vec<Source> = Vec::new();
+    for job in jobs {
+        // Integers need no goal; an array that cannot be opened has no type.
+        let source = Source::open_for(runtime, &job.input)
+            .or_else(|error| first.options.check_goal().and(Err(error)))?;
+        source.refuse_place(job.options.shard_codecs)?;
+        sources.extend(of_same_type(source, sources.first())?);
     }
+    add_others(&mut sources, others, runtime)?;
+    let workers = Workers::within(runtime, sources.iter().map(Source::chunk_memory))?;
+    let element_type = sources.first().context("no array")?.element_type();
+    let with_type = |job: &PackJob| -> Result<PackJob> {
+        Ok(PackJob { options: job.options.for_type(element_type)?, ..job.clone() })
+    };
+    let asked = jobs.iter().map(with_type).collect::<Result<Vec<_>>>()?;
+    let (first, sources) = (asked.first().context("no array")?, &sources);
+    let (surveys, all) = first.survey_all(sources, &workers)?;
+    let members = sources.iter().zip(&surveys).enumerate();
+    let members = members.map(|(number, (source, survey))| {
+        let asked = asked.get(number);
+        Member { source, survey, asked }
+    });
+    let together: Vec<Member<'_>> = members.collect();
+    let member = together.first().context("no array")?;
+    let job = Job {
+        asked: first,
+        source: member.source,
+        survey: member.survey,
+        together: &together,
+        all: &all,
+        workers: &workers,
+        is_dry_run: destinations.is_none(),
+    };
+    let search = Search::new(job.input(), &first.options, &all, Some(&workers))?;
+    let found = job.find(&search, |stored, tolerance| {
+        let shared = started.elapsed().as_secs_f64() / jobs.len() as f64;
+        let encoded = job.packed().enumerate().map(|(number, member)| {
+            let begun = Instant::now();
+            let (packing, storage) = &stored;
+            let stored = (packing.beside(member.survey.fill_value)?, storage.clone());
+            let encoded = match destinations.and_then(|all| all.get(number)) {
+                Some(destination) => member.write(stored, tolerance, destination)?,
+                None => member.estimate(stored, tolerance)?,
+            };
+            Ok((encoded, shared + begun.elapsed().as_secs_f64()))
+        });
+        encoded.collect::<Result<Vec<_>>>()
+    })?;
+    job.packed().zip(found).map(|(job, (encoded, seconds))| job.done(encoded, seconds)).collect()
+}
 
-    /// Surveys arrays in one pass, or in more if percentiles are requested. Returns the surveys of the first, of each of the
-    /// others, and of all together.
-    fn survey_all(
-        &self,
-        sources: &[&Source],
-        workers: &Workers,
-    ) -> Result<(Survey, Vec<Survey>, Survey)> {
-        let (first, others) = sources.split_first().context("no array")?;
-        let markers = |source| Markers::with(source, &self.options);
-        let mut own = survey(first, &markers(first)?, workers)?;
-        let mut all = own.clone();
-        let mut surveys = Vec::new();
-        for other in others {
-            let survey = survey(other, &markers(other)?, workers)?;
-            all.absorb(&survey);
+/// Opens more arrays of the same type, each once.
+fn add_others(sources: &mut Vec<Source>, paths: &[PathBuf], runtime: &Runtime) -> Result<()> {
+    let is_same = |a: &Path, b: &Path| {
+        let real = |path: &Path| path.canonicalize().ok();
+        a == b || real(a).zip(real(b)).is_some_and(|(a, b)| a == b)
+    };
+    for path in paths {
+        if !sources.iter().any(|one| is_same(path, one.path())) {
+            let other = Source::open_for(runtime, path).context("--scale-from")?;
+            sources.extend(of_same_type(other, sources.first())?);
+        }
+    }
+    Ok(())
+}
+
+/// An array, if its type is that of the first one.
+fn of_same_type(array: Source, first: Option<&Source>) -> Result<Option<Source>> {
+    let Some(first) = first else { return Ok(Some(array)) };
+    let (theirs, ours) = (array.element_type(), first.element_type());
+    if theirs != ours {
+        bail!(
+            "--scale-from: {} is {theirs}, and {} is {ours}; only arrays of one type can have the \
+             same codecs",
+            array.path().display(),
+            first.path().display()
+        );
+    }
+    Ok(Some(array))
+}
+
+impl PackJob {
+    /// Surveys arrays in one pass, or in more if percentiles are requested. Returns the surveys of each, and of all
+    /// together.
+    fn survey_all(&self, sources: &[Source], workers: &Workers) -> Result<(Vec<Survey>, Survey)> {
+        let mut surveys: Vec<Survey> = Vec::new();
+        let mut all: Option<Survey> = None;
+        for source in sources {
+            let survey = survey(source, &Markers::with(source, &self.options)?, workers)?;
+            match &mut all {
+                None => all = Some(survey.clone()),
+                Some(all) => all.absorb(&survey),
+            }
             surveys.push(survey);
         }
+        let (mut all, first) = all.zip(sources.first()).context("no array")?;
         let wanted = Wanted {
             least: self.options.src_min,
             greatest: self.options.src_max,
@@ -154,19 +178,19 @@ impl PackJob {
         };
         narrow(&mut all, &wanted, sources, workers)
             .with_context(|| first.path().display().to_string())?;
-        for survey in surveys.iter_mut().chain([&mut own]) {
+        for survey in &mut surveys {
             survey.keep_to(all.limits.clone());
         }
         if let Some(range) = &self.options.range {
             all.promise(range).with_context(|| first.path().display().to_string())?;
         }
-        Ok((own, surveys, all))
+        Ok((surveys, all))
     }
 }
 
-/// An array that is written and checked, but not yet at its place.
-struct Written {
-    staged: Staged,
+/// An array that is checked, and written if this is no dry run, but not yet at its place.
+struct Encoded {
+    staged: Option<Staged>,
     packed: Packed,
 }
 
@@ -177,7 +201,7 @@ impl Job<'_> {
         stored: (Packing, Storage),
         tolerance: Tolerance,
         destination: &Destination,
-    ) -> Result<Written> {
+    ) -> Result<Encoded> {
         let staged = destination.stage()?;
         let packed = self.encode_chunks(stored, tolerance, Scope::All(staged.path()))?;
         let result = Source::open(staged.path(), FillCheck::Create)
@@ -185,7 +209,27 @@ impl Job<'_> {
         if self.options().verify {
             compare(self.source, &result, self.survey, tolerance, self.workers)?;
         }
-        Ok(Written { staged, packed })
+        Ok(Encoded { staged: Some(staged), packed })
+    }
+
+    /// Encodes some chunks, and writes nothing.
+    fn estimate(&self, stored: (Packing, Storage), tolerance: Tolerance) -> Result<Encoded> {
+        let sample = sample(self.source, DRY_RUN_SAMPLE)?;
+        let packed = self.encode_chunks(stored, tolerance, Scope::Some(&sample))?;
+        Ok(Encoded { staged: None, packed })
+    }
+
+    /// The report, once the codecs are found.
+    fn done(&self, encoded: Encoded, seconds: f64) -> Result<(PackReport, Option<Staged>)> {
+        let begun = Instant::now();
+        let Encoded { staged, packed } = encoded;
+        let has_charts = self.asked.charts && !self.is_dry_run;
+        let charts = if has_charts { Some(self.charts(&packed)?) } else { None };
+        let suspects = self.suspects()?;
+        let chunk_advice = if self.is_dry_run { self.chunk_advice(&packed)? } else { None };
+        let seconds = seconds + begun.elapsed().as_secs_f64();
+        let report = PackReport::new(self, packed, charts, suspects, seconds);
+        Ok((PackReport { chunk_advice, ..report }, staged))
     }
 
     /// Goes through the array once more for the plots of the report.

@@ -1,7 +1,5 @@
 //! The report of packing an array.
 
-use std::time::Instant;
-
 use recast_kernels::{ElementType, OutOfRange, Scalar};
 use serde::Serialize;
 use serde_json::Value;
@@ -197,18 +195,16 @@ pub struct PackErrors {
 }
 
 impl PackReport {
-    /// The time ends here.
     pub(super) fn new(
         job: &Job<'_>,
         packed: Packed,
         charts: Option<Charts>,
         suspects: Vec<Suspect>,
-        started: Instant,
+        seconds: f64,
     ) -> Self {
         let Packed { packing, storage, codecs, part, codes, sampled } = packed;
         let (survey, options) = (job.survey, job.options());
         let elements = job.source.elements() as u64;
-        let seconds = started.elapsed().as_secs_f64();
         let source_bytes = elements.saturating_mul(survey.element_type.size() as u64);
         let packed_bytes = elements.saturating_mul(packing.chain.encoded_type().size() as u64);
         let extent = survey.range.map(|(least, greatest)| greatest.to_f64() - least.to_f64());
@@ -232,10 +228,8 @@ impl PackReport {
         let fill = survey.count(survey.fill_value);
         let mapped_fill = if fill_is_mapped { fill } else { 0 };
         let varies = survey.data_range.is_some_and(|(least, greatest)| !least.equals(greatest));
-        let scale_from = job.others.first().map(|_| {
-            let others = job.others.iter().map(|other| other.source);
-            let arrays = [job.source].into_iter().chain(others);
-            let arrays = arrays.map(|array| array.path().display().to_string()).collect();
+        let scale_from = (job.together.len() > 1).then(|| {
+            let arrays = job.members().map(|member| member.input()).collect();
             ScaleFrom { arrays, range: job.all.data_range }
         });
         Self {

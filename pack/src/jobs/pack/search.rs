@@ -44,7 +44,7 @@ impl Job<'_> {
         // Read once, for the first candidate that needs them.
         let mut sample = None;
         let found = search.find(|packing| {
-            self.try_others(tolerance, &packing)?;
+            self.try_judged(tolerance, &packing)?;
             let sample = match &mut sample {
                 Some(sample) => sample,
                 unread => unread.insert(self.sample()?),
@@ -64,14 +64,14 @@ impl Job<'_> {
         match self.options().compressor {
             Compressor::Auto | Compressor::Smallest => {
                 for member in self.members() {
-                    blocks.extend(member.own_blocks(1 + self.others.len() as u64)?);
+                    blocks.extend(member.own_blocks(self.together.len() as u64)?);
                 }
             }
             Compressor::None | Compressor::Zstd(_) | Compressor::Gzip(_) | Compressor::Blosc(_) => {
             }
         }
         // Arrays that share a scale share all codes.
-        let may_recode = self.others.is_empty();
+        let may_recode = self.together.len() == 1;
         let is_short = self.members().all(|member| member.source.bytes() < SHORT);
         Ok(Sample { blocks, may_recode, finalists: if is_short { FINALISTS } else { 1 } })
     }
@@ -128,10 +128,10 @@ impl Job<'_> {
         Ok(blocks)
     }
 
-    /// Encodes the other arrays, decodes them and compares: the codecs fit all arrays only if every element of each is
-    /// right.
-    fn try_others(&self, tolerance: Tolerance, packing: &Packing) -> Result<()> {
-        for member in self.members().skip(1) {
+    /// Encodes the arrays that are not written, decodes them and compares: the codecs fit all arrays only if every element
+    /// of each is right.
+    fn try_judged(&self, tolerance: Tolerance, packing: &Packing) -> Result<()> {
+        for member in self.judged() {
             let packing = packing.beside(member.survey.fill_value)?;
             let storage = Storage::plain(Coder::None);
             if self.is_dry_run {

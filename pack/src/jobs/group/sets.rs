@@ -1,0 +1,156 @@
+//! Packs the arrays of a group: those with one scale together, each of the others alone.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use serde::Serialize;
+
+use super::job::GroupJob;
+use crate::error::{Interrupted, OptionsError, Result};
+use crate::io::destination::Destination;
+use crate::io::staging::Staged;
+use crate::io::store::below;
+use crate::io::tree::Node;
+use crate::jobs::cf::{FromCfJob, FromCfReport};
+use crate::jobs::pack::{PackJob, PackReport, pack_together};
+use crate::jobs::pending::work_inside;
+use crate::options::{PackOptions, ShardCodecs};
+use crate::runtime::Runtime;
+
+/// The report of an array of a group.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum ArrayReport {
+    /// Its values were packed.
+    Packed(Box<PackReport>),
+    /// CF's attributes were turned into codecs.
+    FromCf(Box<FromCfReport>),
+}
+
+/// The arrays of a group that are to be packed.
+pub(super) struct Sets<'a> {
+    group: &'a GroupJob,
+    /// Where the group is written, unless this is a dry run.
+    staged: Option<&'a Staged>,
+    of_one_scale: Vec<&'a str>,
+    jobs: BTreeMap<&'a str, PackJob>,
+    /// What came of arrays that were packed together with another one.
+    done: BTreeMap<&'a str, Packed>,
+}
+
+/// The report of an array, or why it could not be packed.
+type Packed = std::result::Result<ArrayReport, String>;
+
+impl<'a> Sets<'a> {
+    pub(super) fn new(
+        group: &'a GroupJob,
+        staged: Option<&'a Staged>,
+        of_one_scale: Vec<&'a str>,
+    ) -> Self {
+        Self { group, staged, of_one_scale, jobs: BTreeMap::new(), done: BTreeMap::new() }
+    }
+
+    /// Adds an array.
+    pub(super) fn add(&mut self, node: &'a Node, options: &PackOptions) {
+        let (group, array) = (self.group, node.path.as_str());
+        let mut options = options.clone();
+        if !node.has_shards() {
+            options.shard_codecs = ShardCodecs::Auto;
+        }
+        let (input, output) = (below(&group.input, array), group.output.join(array));
+        let job = PackJob {
+            provenance: group.provenance,
+            charts: group.charts,
+            ..PackJob::new(input, output, options)
+        };
+        self.jobs.insert(array, job);
+    }
+
+    /// Packs an array, and all others that get its codecs.
+    ///
+    /// # Errors
+    /// If the group job does not keep going, also what the array fails with.
+    pub(super) fn pack(&mut self, array: &str, runtime: &Runtime) -> Result<Packed> {
+        if let Some(done) = self.done.remove(array) {
+            return Ok(done);
+        }
+        let set = self.set_of(array)?;
+        let failure = match self.pack_set(&set, runtime) {
+            Ok(reports) => {
+                self.done.extend(set.into_iter().zip(reports.into_iter().map(Ok)));
+                return self.done.remove(array).context("an array was not packed");
+            }
+            Err(error) => error,
+        };
+        // An error that is not about the arrays would come back with the next one.
+        let is_of_arrays = !failure.is::<Interrupted>() && !failure.is::<OptionsError>();
+        if !self.group.keep_going || !is_of_arrays {
+            let hint = format!(
+                "--exclude {array:?} leaves it as it is, and --keep-going every array that fails"
+            );
+            let others = match set.len() {
+                1 => String::new(),
+                more => format!(" (with {} more of one scale)", more - 1),
+            };
+            let shown = self.group.input.display();
+            return Err(failure.context(format!("{shown}: {array}{others}: {hint}")));
+        }
+        let reason = format!("{failure:#}");
+        self.done.extend(set.into_iter().map(|array| (array, Err(reason.clone()))));
+        self.done.remove(array).context("an array was not packed")
+    }
+
+    /// An array, and those of one scale with it that have the same options.
+    fn set_of(&self, array: &str) -> Result<Vec<&'a str>> {
+        let (&path, job) = self.jobs.get_key_value(array).context("no array to be packed")?;
+        if !self.of_one_scale.contains(&path) {
+            return Ok(vec![path]);
+        }
+        let is_same = |other: &&&str| {
+            self.jobs.get(**other).is_some_and(|other| other.options == job.options)
+        };
+        Ok(self.of_one_scale.iter().filter(is_same).copied().collect())
+    }
+
+    fn pack_set(&self, set: &[&str], runtime: &Runtime) -> Result<Vec<ArrayReport>> {
+        let job = |array: &&str| self.jobs.get(array).cloned().with_context(|| array.to_string());
+        let jobs = set.iter().map(job).collect::<Result<Vec<_>>>()?;
+        let place = |array: &str| self.staged.map(|staged| staged.path().join(array));
+        if let ([array], [job]) = (set, jobs.as_slice())
+            && job.options.from_cf
+        {
+            let job = FromCfJob {
+                decoded_type: job.options.decoded_type,
+                shard_codecs: job.options.shard_codecs,
+                provenance: job.provenance,
+                charts: job.charts,
+                ..FromCfJob::new(&job.input, &job.output)
+            };
+            let report = work_inside(&job, place(array).as_deref(), runtime)?;
+            return Ok(vec![ArrayReport::FromCf(Box::new(report))]);
+        }
+        // Those of one scale with other options have their part in the range.
+        let is_one = set.first().is_some_and(|array| self.of_one_scale.contains(array));
+        let others = self.of_one_scale.iter().filter(|other| is_one && !set.contains(other));
+        let others: Vec<PathBuf> = others.map(|other| below(&self.group.input, other)).collect();
+        let destination = |(array, job): (&&str, &PackJob)| {
+            let place = place(array)?;
+            Some(Destination::new(&job.input, &place, false))
+        };
+        let destinations: Option<Result<Vec<Destination>>> =
+            set.iter().zip(&jobs).map(destination).collect();
+        let destinations = destinations.transpose()?;
+        let packed = pack_together(&jobs, &others, destinations.as_deref(), runtime)?;
+        let mut reports = Vec::new();
+        for (number, (report, staged)) in packed.into_iter().enumerate() {
+            if let Some(staged) = staged {
+                let destination = destinations.as_ref().and_then(|all| all.get(number));
+                let destination = destination.ok_or_else(|| anyhow!("an array without a place"))?;
+                destination.commit(staged, runtime)?;
+            }
+            reports.push(ArrayReport::Packed(Box::new(report)));
+        }
+        Ok(reports)
+    }
+}

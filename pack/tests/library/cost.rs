@@ -1,0 +1,142 @@
+//! What jobs go through, counted by the passes that they report: no pass is for nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use crate::common::{Trial, bytes, one_thread, store};
+use recast_pack::{
+    ArrayReport, GroupEntry, GroupJob, Job, MigrateJob, PackOptions, Pass, Progress, Runtime,
+};
+use serde_json::json;
+
+/// Counts passes by their names.
+#[derive(Default)]
+struct Passes(Mutex<BTreeMap<&'static str, usize>>);
+
+impl Progress for Passes {
+    fn begin(&self, pass: &Pass) {
+        *self.0.lock().unwrap().entry(pass.name).or_default() += 1;
+    }
+
+    fn advance(&self, _: u64) {}
+
+    fn end(&self) {}
+}
+
+/// The passes of some work.
+fn passes(work: impl FnOnce(&Runtime)) -> Vec<(&'static str, usize)> {
+    let passes = Arc::new(Passes::default());
+    work(&Runtime { progress: Some(Arc::<Passes>::clone(&passes)), ..one_thread() });
+    let found = passes.0.lock().unwrap();
+    found.iter().map(|(name, count)| (*name, *count)).collect()
+}
+
+/// A group of arrays with values from 0 to other ends.
+fn group(trial: &Trial, names: &[&str]) -> std::path::PathBuf {
+    let group = trial.path().join("group.zarr");
+    fs::create_dir(&group).unwrap();
+    fs::write(group.join("zarr.json"), r#"{"zarr_format": 3, "node_type": "group"}"#).unwrap();
+    for (number, name) in names.iter().enumerate() {
+        let array = group.join(name);
+        fs::create_dir_all(array.join("c")).unwrap();
+        fs::copy(trial.input().join("zarr.json"), array.join("zarr.json")).unwrap();
+        let values: Vec<f32> =
+            (0..64_u16).map(|i| f32::from(i) * 0.25 * (number + 1) as f32).collect();
+        store(&array, 0, &bytes(&values));
+    }
+    group
+}
+
+fn within(bound: f64) -> PackOptions {
+    PackOptions { max_abs_error: Some(bound), ..PackOptions::default() }
+}
+
+fn trial() -> Trial {
+    Trial::new(&vec![0.0_f32; 64], 16, json!({}))
+}
+
+fn codecs(array: &Path) -> serde_json::Value {
+    let text = fs::read(array.join("zarr.json")).unwrap();
+    serde_json::from_slice::<serde_json::Value>(&text).unwrap()["codecs"].clone()
+}
+
+#[test]
+fn arrays_of_one_scale_are_read_once_for_it_and_once_to_be_written() {
+    let names = ["a", "b", "c", "d", "e"];
+    for dry in [false, true] {
+        let trial = trial();
+        let group = group(&trial, &names);
+        let job = GroupJob {
+            scale_from: vec!["*".to_owned()],
+            ..GroupJob::new(&group, trial.output(), within(0.01))
+        };
+        let found = passes(|runtime| {
+            let report = if dry { job.dry_run(runtime) } else { job.run(runtime) }.unwrap();
+            for entry in &report.arrays {
+                let GroupEntry::Packed { array, report: ArrayReport::Packed(report) } = entry
+                else {
+                    panic!("{entry:?}")
+                };
+                assert_eq!(report.scale_from.as_ref().unwrap().arrays.len(), names.len());
+                assert!(report.input.ends_with(array.as_str()));
+            }
+        });
+        let last = if dry { "sample" } else { "write" };
+        assert_eq!(found, [("range", names.len()), (last, names.len())]);
+        if !dry {
+            for name in names {
+                assert_eq!(codecs(&trial.output().join(name)), codecs(&trial.output().join("a")));
+            }
+        }
+    }
+}
+
+#[test]
+fn arrays_of_one_scale_with_options_of_their_own_still_share_the_range() {
+    let trial = trial();
+    let group = group(&trial, &["a", "b", "c"]);
+    let rule = recast_pack::ArrayRule { name: "b".to_owned(), options: Some(within(0.02)) };
+    let job = GroupJob {
+        scale_from: vec!["*".to_owned()],
+        rules: vec![rule],
+        ..GroupJob::new(&group, trial.output(), within(0.01))
+    };
+    let found = passes(|runtime| {
+        let report = job.run(runtime).unwrap();
+        for entry in &report.arrays {
+            let GroupEntry::Packed { report: ArrayReport::Packed(report), .. } = entry else {
+                panic!("{entry:?}")
+            };
+            let (_, greatest) = report.scale_from.as_ref().unwrap().range.unwrap();
+            assert_eq!(greatest.to_f64(), 63.0 * 0.75);
+        }
+    });
+    // Two choices, each over all arrays; those that it does not write are tried.
+    assert_eq!(found, [("range", 6), ("try", 3), ("write", 3)]);
+}
+
+#[test]
+fn an_array_that_is_encoded_again_on_request_is_compared_once() {
+    let legacy = json!([
+        {"name": "numcodecs.fixedscaleoffset", "configuration": {
+            "scale": 4.0, "offset": 0.0, "dtype": "<f4", "astype": "|u1"}},
+        {"name": "bytes"},
+    ]);
+    let values: Vec<f32> = (0..64_u16).map(|i| f32::from(i) * 0.25).collect();
+    let trial = Trial::new(&values, 16, json!({"codecs": legacy}));
+    fs::remove_file(trial.input().join("c/2")).unwrap();
+    for (reencode, expected) in
+        [(false, vec![("chunks", 1), ("compare", 1)]), (true, vec![("encode", 1)])]
+    {
+        let output = Some(trial.path().join(format!("{reencode}.zarr")));
+        let job = MigrateJob { reencode, ..MigrateJob::new(trial.input(), output) };
+        let found = passes(|runtime| {
+            let report = json!(job.run(runtime).unwrap());
+            assert_eq!(report["elements"]["compared"], 64, "{report}");
+            assert_eq!(report["bit_identical"], true);
+        });
+        assert_eq!(found, expected);
+    }
+}
