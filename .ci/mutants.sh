@@ -18,11 +18,10 @@ mutants() {
     done
     shift
     for program in "$@"; do
-        arguments+=("--cargo-test-arg=--test=$program")
+        arguments+=("--cargo-arg=--test=$program")
     done
-    # With the features of the whole workspace, as in `cargo test --workspace`.
     local status=0
-    cargo mutants --in-place --package "$package" --shard "0/$every" --sharding round-robin --test-workspace=true \
+    cargo mutants --in-place --package "$package" --shard "0/$every" --sharding round-robin \
         --timeout 600 --build-timeout 1800 --output "$folder/$part" "${arguments[@]}" || status=$?
     # 2: some were missed; 3: some took too long.
     [ $status = 0 ] || [ $status = 2 ] || [ $status = 3 ]

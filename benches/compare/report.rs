@@ -1,6 +1,6 @@
 //! The table and the heat map of the rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use plotters::prelude::*;
@@ -98,7 +98,7 @@ pub(crate) fn print(rows: &[Row], every_row: bool, medium: usize, call: usize, l
         }
     }
     let with = |n| rows.iter().filter(move |row: &&Row| row.n == n);
-    let sizes: std::collections::BTreeSet<usize> = rows.iter().map(|row| row.n).collect();
+    let sizes: BTreeSet<usize> = rows.iter().map(|row| row.n).collect();
     for n in sizes.into_iter().filter(|&n| n != call) {
         let note = if n == large { ", the cases without options" } else { "" };
         println!("\n== {n} elements{note}; GB/s of ours over GB/s of the other");
@@ -297,7 +297,7 @@ fn other_bits(rows: &[Row]) {
     }
     for (peer, wrong) in peers {
         println!("{peer}: {} rows, for instance", wrong.len());
-        let mut shown = std::collections::BTreeSet::new();
+        let mut shown = BTreeSet::new();
         for (row, why) in wrong {
             if shown.insert((row.case.source, row.case.target)) && shown.len() <= 12 {
                 println!("  {} ({} elements): {why}", row.name, row.n);
@@ -319,41 +319,44 @@ pub(crate) fn unusual_csv(rows: &[unusual::Row], path: &Path) -> Result<(), Erro
     Ok(csv.flush()?)
 }
 
-/// Prints the table of `docs/performance.md`, a line for each kind of unusual elements and class of cases, and the rows
+/// Prints the tables of `docs/performance.md`, of the kinds of unusual elements by level and by class of cases, and the rows
 /// that miss the goals; every row if asked for.
 pub(crate) fn unusual(rows: &[unusual::Row], every_row: bool) {
-    let mut levels: Vec<&str> = rows.iter().map(|row| row.level).collect();
-    levels.dedup();
-    let columns =
+    let levels: BTreeSet<&str> = rows.iter().map(|row| row.level).collect();
+    let kinds: BTreeSet<unusual::Kind> = rows.iter().map(|row| row.kind).collect();
+    let classes: BTreeSet<Class> = rows.iter().map(|row| row.class).collect();
+    let worst = |times: &[f64]| times.iter().copied().fold(0.0, f64::max);
+    let columns = |names: Vec<String>| {
+        println!("\n| elements | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len()));
+    };
+    let print = |kind: unusual::Kind, cells: Vec<String>| {
+        println!("| {} | {} |", kind.name(), cells.join(" | "));
+    };
+
+    let names =
         levels.iter().flat_map(|level| [format!("{level}, 1 %"), format!("{level}, 100 %")]);
-    println!("\n| elements | cases | {} |", columns.collect::<Vec<_>>().join(" | "));
-    println!("|---|---|{}", "---|".repeat(2 * levels.len()));
-    let mut lines: BTreeMap<(unusual::Kind, Option<Class>), Vec<&unusual::Row>> = BTreeMap::new();
-    for row in rows {
-        lines.entry((row.kind, None)).or_default().push(row);
-        lines.entry((row.kind, Some(row.class))).or_default().push(row);
-    }
-    for ((kind, class), rows) in lines {
-        let cell = |times: Vec<f64>| {
-            let worst = times.iter().copied().fold(0.0, f64::max);
-            if times.is_empty() {
-                String::new()
-            } else {
-                format!("{:.2}, worst {worst:.2}", geomean(times))
-            }
-        };
+    columns(names.collect());
+    for &kind in &kinds {
         let cells = levels.iter().flat_map(|level| {
-            let of_level = || rows.iter().filter(move |row| row.level == *level);
-            let few = of_level().map(|row| row.few.times).collect();
-            [cell(few), cell(of_level().map(|row| row.all.times).collect())]
+            let chosen: Vec<_> =
+                rows.iter().filter(|row| row.kind == kind && row.level == *level).collect();
+            let few: Vec<f64> = chosen.iter().map(|row| row.few.times).collect();
+            let all: Vec<f64> = chosen.iter().map(|row| row.all.times).collect();
+            [few, all].map(|times| {
+                format!("{:.2}, worst {:.2}", geomean(times.iter().copied()), worst(&times))
+            })
         });
-        let cells: Vec<String> = cells.collect();
-        println!(
-            "| {} | {} | {} |",
-            kind.name(),
-            class.map_or("all", Class::name),
-            cells.join(" | ")
-        );
+        print(kind, cells.collect());
+    }
+
+    columns(classes.iter().map(|class| class.name().to_owned()).collect());
+    for &kind in &kinds {
+        let cells = classes.iter().map(|&class| {
+            let chosen = rows.iter().filter(|row| row.kind == kind && row.class == class);
+            let few: Vec<f64> = chosen.map(|row| row.few.times).collect();
+            if few.is_empty() { String::new() } else { format!("{:.2}", worst(&few)) }
+        });
+        print(kind, cells.collect());
     }
 
     let (few, all) = unusual::GOALS;
