@@ -277,9 +277,37 @@ fn all_26_data_types_have_their_names_and_others_are_refused_with_the_list() {
         );
         assert!(error.contains("float8_e8m0fnu") && error.contains("int2, "), "{error}");
     }
-    assert!(
-        data_type::parse("Float-32").unwrap_err().to_string().contains("did you mean float32?")
-    );
+}
+
+#[test]
+fn an_unsupported_data_type_is_refused_with_the_nearest_one_if_there_is_any() {
+    for (name, nearest) in [
+        ("bool", "; the nearest is uint8, with other values"),
+        ("float8_e4m3fn", "; float8_e4m3 is another type (its largest value is 240, not 448"),
+        ("float8_e4m3b11fnu", "; float8_e4m3b11fnuz is another type"),
+        ("float8_e8m0fn", "; the nearest is float8_e8m0fnu;"),
+        ("float8_e8m0", "; the nearest is float8_e8m0fnu;"),
+        ("float", "; did you mean float32?"),
+        ("single", "; did you mean float32?"),
+        ("double", "; did you mean float64?"),
+        ("half", "; did you mean float16?"),
+        ("int", "; did you mean int32 or int64?"),
+        ("uint", "; did you mean uint32 or uint64?"),
+        ("float128", "; the nearest is float64, with less precision"),
+        ("longdouble", "; the nearest is float64, with less precision"),
+        ("complex64", "; the codecs work on real numbers"),
+        ("numpy.datetime64", "; the nearest is int64, without the unit"),
+        ("timedelta64[s]", "; the nearest is int64, without the unit"),
+        ("r16", "; raw bits have no value to cast"),
+        ("Float-32", "; did you mean float32?"),
+        ("UINT8", "; did you mean uint8?"),
+        ("rest", "; the supported data types are"),
+        ("unit8", "; the supported data types are"),
+    ] {
+        let error = data_type::parse(name).unwrap_err().to_string();
+        let expected = format!("{name:?} is not supported{nearest}");
+        assert!(error.contains(&expected), "{error}");
+    }
 }
 
 #[test]
