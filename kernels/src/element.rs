@@ -71,9 +71,15 @@ pub struct FloatFormat {
     pub specials: Specials,
 }
 
-/// IEEE 754 binary16.
+/// IEEE 754 binary16, binary32 and binary64, and the upper half of binary32.
 pub(crate) const BINARY16: FloatFormat =
     FloatFormat { exponent_bits: 5, mantissa_bits: 10, bias: 15, specials: Specials::Ieee };
+pub(crate) const BFLOAT16: FloatFormat =
+    FloatFormat { exponent_bits: 8, mantissa_bits: 7, bias: 127, specials: Specials::Ieee };
+pub(crate) const BINARY32: FloatFormat =
+    FloatFormat { exponent_bits: 8, mantissa_bits: 23, bias: 127, specials: Specials::Ieee };
+pub(crate) const BINARY64: FloatFormat =
+    FloatFormat { exponent_bits: 11, mantissa_bits: 52, bias: 1023, specials: Specials::Ieee };
 
 /// Which special values a float format has, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,10 +166,10 @@ impl ElementType {
             Self::Float8E5M2 => ("float8_e5m2", 1, float(5, 2, 15, Ieee)),
             Self::Float8E5M2Fnuz => ("float8_e5m2fnuz", 1, float(5, 2, 16, Fnuz)),
             Self::Float8E8M0Fnu => ("float8_e8m0fnu", 1, float(8, 0, 127, PowersOfTwo)),
-            Self::BFloat16 => ("bfloat16", 2, float(8, 7, 127, Ieee)),
+            Self::BFloat16 => ("bfloat16", 2, Format::Float(BFLOAT16)),
             Self::Float16 => ("float16", 2, Format::Float(BINARY16)),
-            Self::Float32 => ("float32", 4, float(8, 23, 127, Ieee)),
-            Self::Float64 => ("float64", 8, float(11, 52, 1023, Ieee)),
+            Self::Float32 => ("float32", 4, Format::Float(BINARY32)),
+            Self::Float64 => ("float64", 8, Format::Float(BINARY64)),
         }
     }
 
@@ -229,7 +235,7 @@ impl ElementType {
     /// Whether the type has ±Inf.
     #[must_use]
     pub const fn has_infinity(self) -> bool {
-        matches!(self.format(), Format::Float(FloatFormat { specials: Specials::Ieee, .. }))
+        matches!(self.format(), Format::Float(format) if format.has_infinity())
     }
 
     /// Whether the type has a NaN.
@@ -284,6 +290,11 @@ impl FloatFormat {
     #[must_use]
     pub const fn is_signed(self) -> bool {
         !matches!(self.specials, Specials::PowersOfTwo)
+    }
+
+    /// Whether there is ±Inf.
+    pub(crate) const fn has_infinity(self) -> bool {
+        matches!(self.specials, Specials::Ieee)
     }
 
     /// The exponent of the largest finite value, whose mantissa is all ones in every format.

@@ -55,12 +55,12 @@ extern crate std;
 mod bind;
 mod element;
 mod error;
+mod exact;
 mod float_environment;
 #[cfg(feature = "std")]
 mod huge_pages;
 mod key_table;
 mod level;
-mod map_index;
 mod non_temporal;
 #[cfg_attr(
     not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),

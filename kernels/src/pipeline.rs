@@ -6,10 +6,11 @@
 //! compile time and inlined into one function per body and level, [`Simd::vectorize`].
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
 use crate::simd::{I8s, I16s, Simd};
-use crate::stages::{GRANULE, Run, Stage};
+use crate::stages::{self, GRANULE, Run, Stage, run_all};
 
 /// What becomes of a group of elements.
 pub(crate) trait Body<S: Simd>: Copy + Send + Sync + 'static {
@@ -393,23 +394,54 @@ infallible! {
     [U: Copy] Same: U => U, |self, simd, x| x;
 }
 
-/// Tries a fast stage, and where a block fails it, one that takes more values.
+/// Tries fast stages, and from where they fail on, stages that take more values.
 pub(crate) struct Retry {
-    pub(crate) fast: Stage,
-    pub(crate) general: Stage,
+    pub(crate) fast: Vec<Stage>,
+    pub(crate) general: Vec<Stage>,
 }
+
+/// The least number of elements that are tried first; of a long block, an eighth. Then as many as were tried before: so no
+/// more than half of a block is converted twice.
+const TRIED_FIRST: usize = 1024;
 
 impl Retry {
     /// The stage of both.
     pub(crate) fn stage(self) -> Stage {
-        let (sizes, can_fail) = (self.general.sizes, self.general.can_fail);
+        let sizes = self.sizes();
+        let can_fail = self.general.iter().any(|stage| stage.can_fail);
         Stage { work: Box::new(self), sizes, can_fail }
+    }
+
+    fn sizes(&self) -> (usize, usize) {
+        let from = self.general.first().map_or(1, |stage| stage.sizes.0);
+        (from, self.general.last().map_or(1, |stage| stage.sizes.1))
+    }
+
+    /// The one stage `fast`, and the other.
+    pub(crate) fn of(fast: Stage, general: Stage) -> Stage {
+        Self { fast: vec![fast], general: vec![general] }.stage()
     }
 }
 
-// SAFETY: whichever stage ran last initialises the output.
+// SAFETY: of each piece, whichever stages ran last initialise the output, as `run_all` does; the pieces are all of it.
 unsafe impl Run for Retry {
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        self.fast.work.run(input, output) && self.general.work.run(input, output)
+        let (from, to) = self.sizes();
+        let elements = output.len() / to;
+        let most = stages::block_len(&self.fast, 1).min(stages::block_len(&self.general, 1));
+        let first = (elements / 8).max(TRIED_FIRST);
+        let (mut done, mut serves) = (0, true);
+        while done < elements {
+            let len = if serves { done.max(first) } else { elements };
+            let ends = done.saturating_add(len.min(most)).min(elements);
+            let input = &input[done * from..ends * from];
+            let output = &mut output[done * to..ends * to];
+            serves = serves && !run_all(&self.fast, input, output);
+            if !serves && run_all(&self.general, input, output) {
+                return true;
+            }
+            done = ends;
+        }
+        false
     }
 }

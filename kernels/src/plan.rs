@@ -5,15 +5,17 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
+use bytemuck::Pod;
+use num_traits::{AsPrimitive, PrimInt};
 use once_cell::race::OnceBox;
 use thiserror::Error;
 
 use crate::bind;
 use crate::float_environment::in_default_environment;
 use crate::level::CACHE_LINE;
-use crate::map_index::MapIndex;
 use crate::non_temporal::NonTemporalStores;
-use crate::stages::{self, Stage};
+use crate::reference::Reference;
+use crate::stages::{self, Stage, Unaligned};
 use crate::{
     Affine, BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
     Step,
@@ -36,7 +38,7 @@ struct Inner {
     level: Level,
     stages: Vec<Stage>,
     /// For [`Plan::run_reference`]; filled when it is first needed, which for most plans is never.
-    map_index: OnceBox<MapIndex>,
+    reference: OnceBox<Reference>,
 }
 
 impl core::fmt::Debug for Inner {
@@ -123,9 +125,9 @@ impl PlanBuilder {
             .chain(bind::bind_steps(source, &steps, level))
             .chain(swap(swap_output, target))
             .collect();
-        let map_index = OnceBox::new();
+        let reference = OnceBox::new();
         let inner =
-            Inner { source, target, steps, swap_input, swap_output, level, stages, map_index };
+            Inner { source, target, steps, swap_input, swap_output, level, stages, reference };
         Ok(Plan { inner: Arc::new(inner) })
     }
 }
@@ -440,7 +442,7 @@ impl Plan {
     }
 
     /// Runs a block that the stages have flagged. They run again over ever smaller pieces of it, and only
-    /// the smallest ones that are flagged go to the reference, which takes some hundred times as long.
+    /// the smallest ones that are flagged go to the reference, which takes ten to a hundred times as long.
     /// `start` is the index of the block's first element.
     #[cold]
     fn run_flagged(
@@ -465,7 +467,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Runs elements one at a time; `start` is the index of the first.
+    /// Runs the reference; `start` is the index of the first element.
     #[cold]
     fn run_reference(
         &self,
@@ -473,27 +475,54 @@ impl Plan {
         output: &mut [MaybeUninit<u8>],
         start: usize,
     ) -> Result<(), CastError> {
-        let Inner { source, target, steps, swap_input, swap_output, map_index, .. } = &*self.inner;
-        let map_index = map_index.get_or_init(|| Box::new(MapIndex::new(steps)));
-        let elements = input.chunks_exact(source.size());
-        for (index, (from, to)) in
-            (start..).zip(elements.zip(output.chunks_exact_mut(target.size())))
-        {
-            let mut bytes = [0; 8];
-            let bytes = &mut bytes[..source.size()];
-            bytes.copy_from_slice(from);
-            if *swap_input {
-                bytes.reverse();
+        let Inner { source, target, steps, swap_input, swap_output, reference, .. } = &*self.inner;
+        let reference = reference.get_or_init(|| Box::new(Reference::new(*source, steps)));
+        let (mut from, mut to) = ([0; stages::GRANULE], [0; stages::GRANULE]);
+        let inputs = input.chunks(from.len() * source.size());
+        let outputs = output.chunks_mut(to.len() * target.size());
+        for ((input, output), start) in inputs.zip(outputs).zip((start..).step_by(from.len())) {
+            let len = input.len() / source.size();
+            let (from, to) = (&mut from[..len], &mut to[..len]);
+            match source.size() {
+                1 => read::<u8>(input, *swap_input, from),
+                2 => read::<u16>(input, *swap_input, from),
+                4 => read::<u32>(input, *swap_input, from),
+                _ => read::<u64>(input, *swap_input, from),
             }
-            // Always there: `bytes` is one element long.
-            let Some(value) = Scalar::from_ne_bytes(*source, bytes) else { continue };
-            let mut result = map_index.run(value, steps, index)?.to_ne_bytes();
-            if *swap_output {
-                result.reverse();
+            if source.bits() < 8 {
+                for bits in &mut *from {
+                    *bits = Scalar::from_bits(*source, *bits).bits();
+                }
             }
-            to.write_copy_of_slice(&result);
+            reference.run(from, to, start)?;
+            match target.size() {
+                1 => write::<u8>(to, *swap_output, output),
+                2 => write::<u16>(to, *swap_output, output),
+                4 => write::<u32>(to, *swap_output, output),
+                _ => write::<u64>(to, *swap_output, output),
+            }
         }
         Ok(())
+    }
+}
+
+/// The bits of elements, as many as there are places.
+fn read<T: PrimInt + Pod + Into<u64>>(input: &[u8], swap: bool, elements: &mut [u64]) {
+    for (from, to) in stages::elements::<T>(input).iter().zip(elements) {
+        let bits = from.0;
+        *to = if swap { bits.swap_bytes() } else { bits }.into();
+    }
+}
+
+/// The elements with these bits.
+fn write<T>(elements: &[u64], swap: bool, output: &mut [MaybeUninit<u8>])
+where
+    T: PrimInt + Pod,
+    u64: AsPrimitive<T>,
+{
+    for (from, to) in elements.iter().zip(stages::output_elements::<T>(output)) {
+        let bits: T = from.as_();
+        to.write(Unaligned(if swap { bits.swap_bytes() } else { bits }));
     }
 }
 

@@ -8,8 +8,9 @@ use core::str::FromStr;
 
 use half::{bf16, f16};
 
+use crate::exact::Exact;
 use crate::float_environment::in_default_environment;
-use crate::reference::{self, Exact};
+use crate::reference;
 use crate::{ElementType, Format, OutOfRange, ParseError, Reason, Rounding, Specials};
 
 /// One value of one of the 26 types: map entries, scale, offset, fill values, and values in errors.
@@ -206,12 +207,7 @@ impl Scalar {
 
     /// Bits that two scalars of one type share if, and only if, they are equal by value.
     pub(crate) fn key(self) -> u64 {
-        match Exact::of(self) {
-            Exact::Nan { .. } => self.element_type.nan_bits().unwrap_or(self.bits),
-            // float8_e8m0fnu has no zero; its bits 0 are another value.
-            Exact::Finite { magnitude: 0, .. } => 0,
-            Exact::Infinite { .. } | Exact::Finite { .. } => self.bits,
-        }
+        Exact::of(self).key(self.bits)
     }
 
     /// The value cast to another type; see [`reference::cast`].

@@ -271,3 +271,13 @@ pub enum Step {
     /// `x / scale + offset`, in the elements' own arithmetic.
     Unscale(Affine),
 }
+
+impl Step {
+    /// The type of the elements behind this step, of type `source` before it.
+    pub(crate) fn target(&self, source: ElementType) -> ElementType {
+        match self {
+            Self::Cast(cast) => cast.target,
+            Self::Scale(_) | Self::Unscale(_) => source,
+        }
+    }
+}

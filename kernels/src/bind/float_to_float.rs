@@ -2,20 +2,22 @@
 
 use super::class::FloatType;
 use super::{nan_entry, with_rounding};
-use crate::element::BINARY16;
-use crate::ops::float::ReplaceNan;
+use crate::element::{BFLOAT16, BINARY16, BINARY32};
+use crate::ops::float::{FloatUnit, NumberWithin, ReplaceNan};
 use crate::ops::float_to_float::{
-    AsF16, BeforeF16, Below, BelowInfinity, OddForShort, Quiet, ToBf16, ToF32, UpperHalves,
+    AsF16, BeforeF16, Below, BelowInfinity, ClampedToF32, OddForShort, Quiet, ToBf16, ToF32,
+    UpperHalves,
 };
 use crate::ops::float_to_int::Widened;
 use crate::ops::load;
 use crate::ops::small_float::Encode;
 use crate::ops::store::{LowI16, Whole};
-use crate::pipeline::{Each, Load, Same, Then, Units, stage};
+use crate::pipeline::{Each, Load, Retry, Same, Then, Units, stage};
 use crate::simd::{F32s, F64s, NearestEven, Round, Simd};
 use crate::stages::Stage;
-use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar};
+use crate::{Cast, ElementType, FloatFormat, OutOfRange, Rounding, Scalar};
 use alloc::vec::Vec;
+use num_traits::Float;
 
 /// The cast, with an entry whose key is NaN. It is replaced where the value that takes its place is exact.
 pub(super) fn bind<S: Simd>(
@@ -56,31 +58,56 @@ pub(super) fn bind<S: Simd>(
             let nan = nan_entry(entry, source.domain(), cast)?;
             Some(vec![with_rounding!(cast.rounding, rounding => match (source, nan) {
                 (FloatType::Float64, None) => {
-                    let odd = OddForShort(rounding);
-                    short.bind(simd, load::Float64, odd, rounding)
+                    short.bind(simd, load::Float64, Same, OddForShort(rounding), rounding)
                 }
                 (FloatType::Float64, Some(value)) => {
-                    let odd = Then(ReplaceNan { value }, OddForShort(rounding));
-                    short.bind(simd, load::Float64, odd, rounding)
+                    let replaced = ReplaceNan { value };
+                    short.bind(simd, load::Float64, replaced, OddForShort(rounding), rounding)
                 }
-                (FloatType::Float32, None) => short.bind(simd, load::Float32, Same, rounding),
+                (FloatType::Float32, None) => short.bind(simd, load::Float32, Same, Same, rounding),
                 (FloatType::Float32, Some(nan)) => {
                     let replaced = ReplaceNan { value: nan as f32 };
-                    short.bind(simd, load::Float32, replaced, rounding)
+                    short.bind(simd, load::Float32, replaced, Same, rounding)
                 }
                 (FloatType::Float16, None) if cast.rounding == Rounding::NearestEven => {
-                    to_bf16(simd, load::Float16, Same, NearestEven, fails)
+                    to_bf16(simd, load::Float16, Same, Same, NearestEven, fails)
                 }
                 (FloatType::BFloat16, None) if cast.rounding == Rounding::NearestEven => {
-                    to_f16(simd, load::BFloat16, Same, NearestEven, fails)
+                    to_f16(simd, load::BFloat16, Same, Same, NearestEven, fails)
                 }
                 // By way of float32.
                 (FloatType::Float16 | FloatType::BFloat16, _) => {
-                    let narrow = short.bind(simd, load::Float32, Same, rounding);
+                    let narrow = short.bind(simd, load::Float32, Same, Same, rounding);
                     return Some(vec![to_single(simd, source, nan)?, narrow]);
                 }
             })])
         }
+    }
+}
+
+/// The numbers that round into the range of a narrower format.
+pub(super) fn within<S: Simd, U: FloatUnit<S>, R: Round>(
+    format: FloatFormat,
+    rounding: R,
+) -> NumberWithin<U::Scalar, R> {
+    let next_down = |x: U::Scalar| -U::next_up(-x);
+    let power = Float::powi(2.0, format.max_exponent() + 1);
+    let unit = Float::powi(2.0, format.max_exponent() - format.mantissa_bits as i32);
+    let direction = rounding.rounding();
+    let max = |outwards| match direction {
+        Rounding::TowardsPositive | Rounding::TowardsNegative if outwards => {
+            U::scalar(power - unit)
+        }
+        Rounding::TowardsZero | Rounding::TowardsPositive | Rounding::TowardsNegative => {
+            next_down(U::scalar(power))
+        }
+        // The greatest number is odd, so a tie leaves the range.
+        Rounding::NearestEven | Rounding::NearestAway => next_down(U::scalar(power - unit / 2.0)),
+    };
+    NumberWithin {
+        min: -max(direction == Rounding::TowardsNegative),
+        max: max(direction == Rounding::TowardsPositive),
+        rounding,
     }
 }
 
@@ -118,8 +145,12 @@ where
     with_rounding!(rounding, rounding => {
         let narrowed = Then(front, ToF32(rounding));
         if fails {
-            let below = Below { limit: f32::INFINITY };
-            stage(simd, Units(load::Float64, Then(narrowed, below), Whole))
+            let below = Then(narrowed, Below { limit: f32::INFINITY });
+            let within = Then(front, within::<S, F64s<S>, _>(BINARY32, rounding));
+            Retry::of(
+                stage(simd, Units(load::Float64, below, Whole)),
+                stage(simd, Units(load::Float64, Then(within, ToF32(rounding)), Whole)),
+            )
         } else {
             stage(simd, Units(load::Float64, narrowed, Whole))
         }
@@ -136,94 +167,164 @@ pub(super) struct Short {
 }
 
 impl Short {
-    /// float32, which `front` gives, rounded.
-    pub(super) fn bind<S, L, E>(self, simd: S, load: L, front: E, rounding: impl Round) -> Stage
+    /// The floats that `front` gives, which `narrow` makes float32, rounded.
+    pub(super) fn bind<S, L, E, N>(
+        self,
+        simd: S,
+        load: L,
+        front: E,
+        narrow: N,
+        rounding: impl Round,
+    ) -> Stage
     where
         S: Simd,
         L: Load<S>,
-        E: Each<S, L::Unit, Out = F32s<S>>,
+        E: Each<S, L::Unit, Out: FloatUnit<S>>,
+        N: Each<S, E::Out, Out = F32s<S>>,
     {
         if self.is_float16 {
-            to_f16(simd, load, front, rounding, self.fails)
+            to_f16(simd, load, front, narrow, rounding, self.fails)
         } else {
-            to_bf16(simd, load, front, rounding, self.fails)
+            to_bf16(simd, load, front, narrow, rounding, self.fails)
         }
     }
 }
 
-/// float32, which `front` gives, to `float16`.
-pub(super) fn to_f16<S, L, E>(
+/// As [`Short::bind`], to `float16`.
+pub(super) fn to_f16<S, L, E, N>(
     simd: S,
     load: L,
     front: E,
+    narrow: N,
     rounding: impl Round,
     fails: bool,
 ) -> Stage
 where
     S: Simd,
     L: Load<S>,
-    E: Each<S, L::Unit, Out = F32s<S>>,
+    E: Each<S, L::Unit, Out: FloatUnit<S>>,
+    N: Each<S, E::Out, Out = F32s<S>>,
 {
-    // The least magnitude that may not round into range; the reference lets the others pass.
+    if !fails {
+        return as_f16(simd, load, Then(front, narrow), rounding);
+    }
+    let within = Then(front, within::<S, E::Out, _>(BINARY16, rounding));
+    let general = as_f16(simd, load, Then(within, narrow), rounding);
+    // The least magnitude that may not round into range.
     let (to_nearest, limit) = match rounding.rounding() {
         Rounding::NearestEven | Rounding::NearestAway => (true, 65_520.0),
         Rounding::TowardsZero => (false, 65_536.0),
         Rounding::TowardsPositive | Rounding::TowardsNegative => (false, 65_504.004),
     };
-    if !S::ROUNDS_F16 {
-        if !to_nearest && fails {
-            // As for `Below`: an infinity may stand for a number beyond float32.
-            let encode = Encode::<_, true>::new(BINARY16, rounding, true);
-            return stage(simd, Units(load, Then(front, encode), LowI16));
-        }
-        if !to_nearest {
-            let encode = Encode::<_, false>::new(BINARY16, rounding, false);
-            return stage(simd, Units(load, Then(front, encode), LowI16));
-        }
-    }
-    let (before, store) = (BeforeF16(rounding), AsF16(rounding));
-    if fails {
-        let below = Then(front, Below { limit });
-        stage(simd, Units(load, Then(below, before), store))
+    let narrowed = Then(front, narrow);
+    let fast = if S::ROUNDS_F16 || to_nearest {
+        let below = Then(Then(narrowed, Below { limit }), BeforeF16(rounding));
+        stage(simd, Units(load, below, AsF16(rounding)))
     } else {
-        stage(simd, Units(load, Then(front, before), store))
-    }
+        // As for `Below`: an infinity may stand for a number beyond float32.
+        let encode = Encode::<_, true>::new(BINARY16, rounding, true);
+        stage(simd, Units(load, Then(narrowed, encode), LowI16))
+    };
+    Retry::of(fast, general)
 }
 
-fn to_bf16<S, L, E>(simd: S, load: L, front: E, rounding: impl Round, fails: bool) -> Stage
+/// float32, which `each` gives, to `float16`; what is out of range becomes infinite.
+fn as_f16<S, L, E>(simd: S, load: L, each: E, rounding: impl Round) -> Stage
 where
     S: Simd,
     L: Load<S>,
     E: Each<S, L::Unit, Out = F32s<S>>,
 {
-    let rounded = Then(front, ToBf16(rounding));
-    if fails {
-        stage(simd, Units(load, Then(rounded, BelowInfinity), UpperHalves))
-    } else {
-        stage(simd, Units(load, rounded, UpperHalves))
+    match rounding.rounding() {
+        Rounding::TowardsZero | Rounding::TowardsPositive | Rounding::TowardsNegative
+            if !S::ROUNDS_F16 =>
+        {
+            let encode = Encode::<_, false>::new(BINARY16, rounding, false);
+            stage(simd, Units(load, Then(each, encode), LowI16))
+        }
+        Rounding::NearestEven
+        | Rounding::NearestAway
+        | Rounding::TowardsZero
+        | Rounding::TowardsPositive
+        | Rounding::TowardsNegative => {
+            stage(simd, Units(load, Then(each, BeforeF16(rounding)), AsF16(rounding)))
+        }
     }
 }
 
+/// As [`Short::bind`], to `bfloat16`.
+fn to_bf16<S, L, E, N>(
+    simd: S,
+    load: L,
+    front: E,
+    narrow: N,
+    rounding: impl Round,
+    fails: bool,
+) -> Stage
+where
+    S: Simd,
+    L: Load<S>,
+    E: Each<S, L::Unit, Out: FloatUnit<S>>,
+    N: Each<S, E::Out, Out = F32s<S>>,
+{
+    let rounded = Then(Then(front, narrow), ToBf16(rounding));
+    if !fails {
+        return stage(simd, Units(load, rounded, UpperHalves));
+    }
+    let within = Then(front, within::<S, E::Out, _>(BFLOAT16, rounding));
+    let general = Then(Then(within, narrow), ToBf16(rounding));
+    Retry::of(
+        stage(simd, Units(load, Then(rounded, BelowInfinity), UpperHalves)),
+        stage(simd, Units(load, general, UpperHalves)),
+    )
+}
+
+/// What becomes of numbers beyond float32, on the way to a narrower float.
+#[derive(Clone, Copy)]
+pub(super) enum Beyond {
+    /// They become infinite.
+    Infinite,
+    /// The greatest of float32.
+    Clamped,
+    /// Numbers out of this range fail.
+    Fails(NumberWithin<f64, Rounding>),
+}
+
 /// The stage, if one is needed, that makes values on the way to a narrower float than float32 a float32 that
-/// rounds as they do.
+/// rounds as they do. `beyond` is of float64.
 #[allow(clippy::option_option)] // no stage, and none that can be had
 pub(super) fn to_odd_f32<S: Simd>(
     simd: S,
     source: FloatType,
     entry: Option<(Scalar, f64)>,
+    beyond: Beyond,
 ) -> Option<Option<Stage>> {
+    fn odd<S, E>(simd: S, front: E, beyond: Beyond) -> Stage
+    where
+        S: Simd,
+        E: Each<S, F64s<S>, Out = F64s<S>>,
+    {
+        // The direction matters only for tiny numbers, which this one keeps apart from zero.
+        let odd = OddForShort(Rounding::TowardsPositive);
+        match beyond {
+            Beyond::Infinite => stage(simd, Units(load::Float64, Then(front, odd), Whole)),
+            Beyond::Clamped => {
+                let clamped = Then(front, ClampedToF32);
+                stage(simd, Units(load::Float64, Then(clamped, odd), Whole))
+            }
+            Beyond::Fails(within) => {
+                stage(simd, Units(load::Float64, Then(Then(front, within), odd), Whole))
+            }
+        }
+    }
     let nan = match entry {
         None => None,
         Some((key, value)) if key.is_nan() => Some(value),
         Some(_) => return None,
     };
-    // The direction matters only for tiny numbers, which this one keeps apart from zero.
-    let odd = OddForShort(Rounding::TowardsPositive);
     Some(match (source, nan) {
-        (FloatType::Float64, None) => Some(stage(simd, Units(load::Float64, odd, Whole))),
-        (FloatType::Float64, Some(value)) => {
-            Some(stage(simd, Units(load::Float64, Then(ReplaceNan { value }, odd), Whole)))
-        }
+        (FloatType::Float64, None) => Some(odd(simd, Same, beyond)),
+        (FloatType::Float64, Some(value)) => Some(odd(simd, ReplaceNan { value }, beyond)),
         (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, _) => {
             to_single(simd, source, nan)
         }

@@ -7,6 +7,7 @@
 
 use super::class::{FloatType, IntType, Width};
 use super::{nan_entry, with_rounding};
+use crate::exact::integer;
 use crate::ops::float::{
     AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, ReplaceNan, Scale,
 };
@@ -20,7 +21,7 @@ use crate::ops::store::{CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, Satur
 use crate::pipeline::{Each, Load, Retry, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, NearestEven, Round, Simd};
 use crate::stages::Stage;
-use crate::{Affine, Cast, OutOfRange, Rounding, Scalar, reference};
+use crate::{Affine, Cast, OutOfRange, Rounding, Scalar};
 use alloc::vec::Vec;
 
 /// The cast, with an entry whose key is NaN.
@@ -78,7 +79,7 @@ impl Target {
     /// The bounds of the integer type.
     fn range(self) -> [i128; 2] {
         let element = self.int.element();
-        [Scalar::min(element), Scalar::max(element)].map(reference::integer)
+        [Scalar::min(element), Scalar::max(element)].map(integer)
     }
 }
 
@@ -220,7 +221,7 @@ fn from_float16<S: Simd>(simd: S, target: Target, nan: Option<f64>) -> Vec<Stage
         // One loop for all roundings: it has time to branch.
         let (finite, to_i32) = (Then(front, Finite), ClampedToI32(target.rounding));
         let (min, limit) = match (target.int.signed, target.out_of_range) {
-            (false, OutOfRange::Error) => (0.0, lower_limit(0.0, target.rounding) as f32),
+            (false, OutOfRange::Error) => (0.0, lower_limit::<S, F32s<S>>(0.0, target.rounding)),
             (false, OutOfRange::Clamp) => (0.0, f32::MIN),
             (true, _) | (false, OutOfRange::Wrap) => (f32::MIN, f32::MIN),
         };
@@ -321,7 +322,7 @@ where
     }
     match target.out_of_range {
         OutOfRange::Error => {
-            let limit = scalar(lower_limit(min, rounding.rounding()));
+            let limit = lower_limit::<S, L::Unit>(min, rounding.rounding());
             let least = AtLeastOrNan { min: scalar(min), limit };
             checked(simd, load, Then(front, Then(least, ClampedToI32(rounding))), target.int)
         }
@@ -336,18 +337,16 @@ where
     }
 }
 
-/// A number from which on all above round to at least `min`, an even one.
-fn lower_limit(min: f64, rounding: Rounding) -> f64 {
-    min - match rounding {
-        Rounding::NearestEven => 0.5,
-        Rounding::NearestAway => 0.5 - ULP_BEFORE_LEAST,
-        Rounding::TowardsZero | Rounding::TowardsPositive => 1.0 - ULP_BEFORE_LEAST,
-        Rounding::TowardsNegative => 0.0,
+/// The least number that rounds to at least `min`, an even one of at most 16 bits.
+fn lower_limit<S: Simd, U: FloatUnit<S>>(min: f64, rounding: Rounding) -> U::Scalar {
+    let scalar = U::scalar;
+    match rounding {
+        Rounding::NearestEven => scalar(min - 0.5),
+        Rounding::NearestAway => U::next_up(scalar(min - 0.5)),
+        Rounding::TowardsZero | Rounding::TowardsPositive => U::next_up(scalar(min - 1.0)),
+        Rounding::TowardsNegative => scalar(min),
     }
 }
-
-/// What float32 resolves beyond the least value of each integer of 8 and 16 bits.
-const ULP_BEFORE_LEAST: f64 = 1.0 / 256.0;
 
 /// To 8 and 16 bits; what does not fit fails.
 fn checked<S, L, E>(simd: S, load: L, each: E, int: IntType) -> Option<Stage>
@@ -388,7 +387,7 @@ where
 /// The stage for positive numbers before the one for all, where there is one.
 fn positive_first(general: Stage, positive: impl FnOnce() -> Option<Stage>) -> Stage {
     match positive() {
-        Some(fast) => Retry { fast, general }.stage(),
+        Some(fast) => Retry::of(fast, general),
         None => general,
     }
 }
@@ -409,7 +408,7 @@ where
     } else {
         [stage(simd, Units(load, low, LowI16)), stage(simd, Units(load, remainder, LowI16))]
     };
-    Retry { fast, general }.stage()
+    Retry::of(fast, general)
 }
 
 /// The ways of a float's units to wide integers, of values rounded to nearest-even.
@@ -503,7 +502,7 @@ impl<S: Simd> ToWide<S> for F32s<S> {
         let half = 2_147_483_648.0;
         let rest = Then(Then(front, Finite), SignedRemainder { half, inverse: 0.5 / half });
         let general = stage(simd, Units(load, Then(rest, ClampedToI32(NearestEven)), Whole));
-        Retry { fast: stage(simd, Units(load, Then(front, LowBits), Whole)), general }.stage()
+        Retry::of(stage(simd, Units(load, Then(front, LowBits), Whole)), general)
     }
 
     fn to_64<L, E>(simd: S, load: L, front: E, target: Target) -> Stage
@@ -568,7 +567,7 @@ impl<S: Simd> ToWide<S> for F64s<S> {
         let modulus = 4_294_967_296.0;
         let rest = Then(Then(front, Finite), Remainder { modulus, inverse: 1.0 / modulus });
         let general = stage(simd, Units(load, Then(rest, ClampedLowBits), Whole));
-        Retry { fast: stage(simd, Units(load, Then(front, LowBits), Whole)), general }.stage()
+        Retry::of(stage(simd, Units(load, Then(front, LowBits), Whole)), general)
     }
 
     fn to_64<L, E>(simd: S, load: L, front: E, target: Target) -> Stage

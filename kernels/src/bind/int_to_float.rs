@@ -3,6 +3,7 @@
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::{Short, to_f16};
 use super::{number_entry, with_rounding};
+use crate::exact::integer;
 use crate::ops::float::ReplaceFloat;
 use crate::ops::float_to_float::{AsF16, Bits, FiniteToBf16, OddF32, UpperHalves};
 use crate::ops::int::{AtMost, ClampedInt};
@@ -15,7 +16,7 @@ use crate::ops::store::Whole;
 use crate::pipeline::{Each, Load, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, I64s, NearestEven, Simd};
 use crate::stages::Stage;
-use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar, reference};
+use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar};
 use alloc::vec::Vec;
 
 /// A key of a map, and the number that becomes its output.
@@ -143,13 +144,13 @@ fn to_short<S: Simd>(
             (true, true, None) => {
                 let clamped = ClampedInt::<true> { min: -BEYOND_F16, max: BEYOND_F16 };
                 with_rounding!(rounding, rounding => {
-                    to_f16(simd, load::Int32, Then(clamped, ToSingle), rounding, target.fails)
+                    to_f16(simd, load::Int32, Then(clamped, ToSingle), Same, rounding, target.fails)
                 })
             }
             (true, false, None) => {
                 let clamped = AtMost::<false> { max: BEYOND_F16 };
                 with_rounding!(rounding, rounding => {
-                    to_f16(simd, load::Int32, Then(clamped, ToSingle), rounding, target.fails)
+                    to_f16(simd, load::Int32, Then(clamped, ToSingle), Same, rounding, target.fails)
                 })
             }
             (false, true, None) => finite_to_bf16(simd, load::Int32, ToOddSingle::<true>, rounding),
@@ -157,7 +158,7 @@ fn to_short<S: Simd>(
                 finite_to_bf16(simd, load::Int32, ToOddSingle::<false>, rounding)
             }
             (false, signed, Some((key, value))) if value.is_finite() => {
-                let (key, value) = (reference::integer(key) as i64, value as f32);
+                let (key, value) = (integer(key) as i64, value as f32);
                 if signed {
                     let each = Patched { each: ToOddSingle::<true>, key, value };
                     finite_to_bf16(simd, load::Int32, each, rounding)
@@ -184,7 +185,7 @@ fn by_single<S: Simd>(
     entry: Entry,
 ) -> Vec<Stage> {
     let narrow = with_rounding!(rounding, rounding => {
-        target.bind(simd, load::Float32, Same, rounding)
+        target.bind(simd, load::Float32, Same, Same, rounding)
     });
     vec![to_odd_f32(simd, source, entry), narrow]
 }
@@ -213,7 +214,7 @@ where
     match entry {
         None => stage(simd, Units(load::Int32, each, Whole)),
         Some((key, value)) => {
-            let (key, value) = (reference::integer(key) as i64, value as f32);
+            let (key, value) = (integer(key) as i64, value as f32);
             stage(simd, Units(load::Int32, Patched { each, key, value }, Whole))
         }
     }
@@ -248,7 +249,7 @@ where
     match entry {
         None => stage(simd, Units(load::Int64, Then(convert, after), Whole)),
         Some((key, value)) => {
-            let patched = Patched { each: convert, key: reference::integer(key) as i64, value };
+            let patched = Patched { each: convert, key: integer(key) as i64, value };
             stage(simd, Units(load::Int64, Then(patched, after), Whole))
         }
     }
@@ -275,7 +276,7 @@ where
     match entry {
         None => stored(simd, load, ToSingle, target),
         Some((key, value)) => {
-            let (key, value) = (reference::integer(key) as i64, value as f32);
+            let (key, value) = (integer(key) as i64, value as f32);
             stored(simd, load, Patched { each: ToSingle, key, value }, target)
         }
     }
@@ -295,7 +296,7 @@ where
 {
     match entry {
         None if target.is_float16 => with_rounding!(rounding, rounding => {
-            to_f16(simd, load, ToSingle, rounding, target.fails)
+            to_f16(simd, load, ToSingle, Same, rounding, target.fails)
         }),
         None => finite_to_bf16(simd, load, ToSingle, rounding),
         Some((key, value)) => {
@@ -304,7 +305,7 @@ where
                 return finite_to_bf16(simd, load, Then(ToSingle, replace), rounding);
             }
             with_rounding!(rounding, rounding => {
-                target.bind(simd, load, Then(ToSingle, replace), rounding)
+                target.bind(simd, load, Then(ToSingle, replace), Same, rounding)
             })
         }
     }

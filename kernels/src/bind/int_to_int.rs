@@ -2,6 +2,7 @@
 
 use super::class::{IntType, Width};
 use super::{JOINS_ENTRIES, preimage};
+use crate::exact::integer;
 use crate::ops::int::{
     AtLeast, AtMost, Canonical, ClampedInt, IntUnit, Keyed, Low32, LowByte, ReplaceEq, Saturated32,
     SaturatedByte, SaturatedU32, Short, WidenedByte, Within,
@@ -16,7 +17,7 @@ use crate::pipeline::{
 };
 use crate::simd::{I8s, I16s, I32s, I64s, Simd};
 use crate::stages::Stage;
-use crate::{Cast, ElementType, OutOfRange, Scalar, reference};
+use crate::{Cast, ElementType, OutOfRange, Scalar};
 use alloc::vec::Vec;
 
 /// What a cast does with the values of its source, besides changing their width.
@@ -57,9 +58,8 @@ pub(super) fn bind<S: Simd>(
     cast: &Cast,
     entry: Option<(Scalar, Scalar)>,
 ) -> Option<Vec<Stage>> {
-    let range = |int: IntType| {
-        [Scalar::min(int.element()), Scalar::max(int.element())].map(reference::integer)
-    };
+    let range =
+        |int: IntType| [Scalar::min(int.element()), Scalar::max(int.element())].map(integer);
     let ([source_min, source_max], [target_min, target_max]) = (range(source), range(target));
     let mode = match cast.out_of_range {
         _ if target_min <= source_min && source_max <= target_max => Mode::Low,
@@ -74,7 +74,7 @@ pub(super) fn bind<S: Simd>(
         None => vec![by_width(simd, Same, policy)],
         Some(_) if !JOINS_ENTRIES => return None,
         Some((key, output)) => {
-            let [key, value] = [key, output].map(|x| reference::integer(x) as i64);
+            let [key, value] = [key, output].map(|x| integer(x) as i64);
             // In `Low`, the registers have the wider type, and nothing is checked behind the replacement.
             if mode == Mode::Low || preimage(output, source.element(), cast).is_some() {
                 vec![by_width(simd, ReplaceEq { key, value }, policy)]
@@ -139,7 +139,7 @@ pub(super) fn canonical<S: Simd>(simd: S, element: ElementType) -> Stage {
 /// Integers of a whole byte to a sub-byte type of the same sign.
 pub(super) fn within_byte<S: Simd>(simd: S, cast: &Cast) -> Stage {
     let [min, max] =
-        [Scalar::min(cast.target), Scalar::max(cast.target)].map(|x| reference::integer(x) as i64);
+        [Scalar::min(cast.target), Scalar::max(cast.target)].map(|x| integer(x) as i64);
     match (cast.out_of_range, cast.target.is_signed()) {
         (OutOfRange::Error, _) => {
             stage(simd, Bytes(Within::<false> { least: min, outside: !(max - min) }))

@@ -28,11 +28,11 @@ use maps::{distinct, lookup, replace_bits, substitute};
 use scale::bind_scale;
 
 use crate::level::HAS_SCALAR;
-use crate::map_index::MapIndex;
+use crate::reference::Reference;
 use crate::stages::bytes::{Copy, Table};
 use crate::stages::scale::{Scale, Unscale};
 use crate::stages::{Stage, bind_loop};
-use crate::{Cast, ElementType, Format, Level, Scalar, Step};
+use crate::{Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step};
 
 type Stages = Vec<Stage>;
 
@@ -68,7 +68,7 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
             && let Some(fused) = bind_fused(current, [step, next], level)
         {
             stages.push(fused);
-            current = target_of(target_of(current, step), next);
+            current = next.target(step.target(current));
             rest = &after[1..];
             continue;
         }
@@ -79,24 +79,16 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
             }
             debug_assert_eq!(current.size(), 1, "every other cast has loops");
             stages.push(bind_table(current, core::slice::from_ref(step), level));
-            current = target_of(current, step);
+            current = step.target(current);
             continue;
         };
         stages.extend(bound);
-        current = target_of(current, step);
+        current = step.target(current);
     }
     if stages.is_empty() {
         stages.push(copy(source, level));
     }
     stages
-}
-
-/// The type of the elements behind a step.
-fn target_of(source: ElementType, step: &Step) -> ElementType {
-    match step {
-        Step::Cast(cast) => cast.target,
-        Step::Scale(_) | Step::Unscale(_) => source,
-    }
 }
 
 /// The stages of a step on elements of type `source`; `None` for those one-byte elements that a table
@@ -133,11 +125,16 @@ fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
         let fails = fails.contains(&1).then_some(fails);
         bind_loop(Table { outputs, fails })
     }
-    let index = MapIndex::new(steps);
+    let target = steps.iter().fold(source, |source, step| step.target(source));
+    let reference = Reference::new(source, steps);
     let results: Vec<Option<Scalar>> = (0..=u8::MAX)
-        .map(|byte| index.run(Scalar::from_bits(source, byte.into()), steps, 0).ok())
+        .map(|byte| {
+            let mut bits = [0];
+            reference.run(&[Scalar::from_bits(source, byte.into()).bits()], &mut bits, 0).ok()?;
+            Some(Scalar::from_bits(target, bits[0]))
+        })
         .collect();
-    match steps.iter().fold(source, target_of).size() {
+    match target.size() {
         1 => byte_table(&results, level).unwrap_or_else(|| table::<u8>(&results)),
         2 => table::<u16>(&results),
         4 => table::<u32>(&results),
@@ -348,16 +345,21 @@ fn nan_entry(
     }
 }
 
-/// A value of type `domain` that casts to `output`, as far as it is seen without a search.
+/// A value of type `domain` that casts to `output`, as far as it is seen without a search: the same value, or, where a
+/// value out of range is clamped, one beyond it.
 fn preimage(output: Scalar, domain: ElementType, cast: &Cast) -> Option<Scalar> {
-    let value = exactly(output, domain)?;
-    let back = value.cast(cast.target, cast.rounding, cast.out_of_range);
-    (back == Ok(output)).then_some(value)
+    let casts = |value: Scalar| {
+        let back = value.cast(cast.target, cast.rounding, cast.out_of_range);
+        (back == Ok(output)).then_some(value)
+    };
+    exactly(output, domain).and_then(casts).or_else(|| {
+        let beyond = output.cast(domain, Rounding::TowardsPositive, OutOfRange::Error).ok()?;
+        casts(beyond)
+    })
 }
 
 /// A value in another type, exactly, or none.
 fn exactly(value: Scalar, element: ElementType) -> Option<Scalar> {
-    use crate::{OutOfRange, Rounding};
     let cast = value.cast(element, Rounding::NearestEven, OutOfRange::Error).ok()?;
     cast.equals(value).then_some(cast)
 }

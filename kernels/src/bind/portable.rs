@@ -11,6 +11,7 @@ use num_traits::AsPrimitive;
 
 use super::class::{Class, FloatType, IntType, Width};
 use super::{exactly, nan_entry, native, wide};
+use crate::exact::integer;
 use crate::stages::bytes::{ClearUnused, SwapBytes};
 use crate::stages::convert::{
     Bounds, Clamp, Codes, Error, ExactToFloat, FloatToInt, Int, IntAs, IntClamp, IntForF16,
@@ -481,7 +482,7 @@ where
 /// The integral values of a float type furthest from zero that are in the range of an integer type.
 #[inline(never)] // once for all kernels of the two types
 fn bounds<F: Real + Element, T: Int + Element>(target: ElementType) -> Bounds<F, T> {
-    let [least, greatest] = [Scalar::min(target), Scalar::max(target)].map(reference::integer);
+    let [least, greatest] = [Scalar::min(target), Scalar::max(target)].map(integer);
     // What is not integral, −0.5 or 255.4, rounds to it.
     let bound = |negative| {
         Real::round_ties_even(furthest_in_range::<F>(negative, target, Rounding::NearestEven))
@@ -611,7 +612,7 @@ where
     S: Int + Flags + Element + AsPrimitive<T>,
     T: Int,
 {
-    let range = |element| [Scalar::min(element), Scalar::max(element)].map(reference::integer);
+    let range = |element| [Scalar::min(element), Scalar::max(element)].map(integer);
     let ([source_min, source_max], [target_min, target_max]) = (range(S::TYPE), range(target));
     let fits = target_min <= source_min && source_max <= target_max;
     if mode == OutOfRange::Wrap || fits {

@@ -6,12 +6,11 @@ use num_traits::{AsPrimitive, PrimInt};
 
 use super::class::{Class, FloatType, IntType, Width};
 use super::{Stages, exactly, native, vector, without_map};
+use crate::exact::integer;
 use crate::stages::convert::{Int, Real};
 use crate::stages::scale::{Direction, Overflowing, ScaleFloat, ScaleInt, ScaleLong};
 use crate::stages::{Stage, bind_loop};
-use crate::{
-    Affine, Cast, Element, ElementType, FloatOverflow, Level, OutOfRange, Scalar, reference,
-};
+use crate::{Affine, Cast, Element, ElementType, FloatOverflow, Level, OutOfRange, Scalar};
 
 /// The stages of scale and offset on elements of two bytes and more; none for those of one byte, which have tables.
 pub(super) fn bind_scale<D: Direction>(
@@ -88,7 +87,7 @@ where
     W: PrimInt + AsPrimitive<T> + AsPrimitive<f64> + Send + Sync,
     f64: AsPrimitive<W>,
 {
-    let value = |scalar: Scalar| W::from(reference::integer(scalar));
+    let value = |scalar: Scalar| W::from(integer(scalar));
     Some(level.bind_vectorized(ScaleInt::<T, W, D> {
         offset: offset.map_or(Some(W::zero()), value)?,
         scale: scale.map_or(Some(W::one()), value)?,

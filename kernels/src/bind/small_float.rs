@@ -2,6 +2,7 @@
 //! side is a float of 16 bits or, in encoding, of 32, or an integer of 16.
 
 use super::class::{Class, FloatType, IntType, Width};
+use super::float_to_float::within;
 use super::with_rounding;
 use crate::element::BINARY16;
 use crate::ops::float::{ReplaceFloat, ReplaceNan};
@@ -13,7 +14,7 @@ use crate::ops::small_float::{
     AsSmallFloat, Decode, DecodeByF16, DecodeE5m2, DecodeE8m0, E5m2ToF16, Encode, EncodeE8m0,
 };
 use crate::ops::store::{SaturatedI8, Whole};
-use crate::pipeline::{Load, Same, Shorts, Store, Then, Units, stage};
+use crate::pipeline::{Each, Load, Retry, Same, Shorts, Store, Then, Units, stage};
 use crate::simd::{F32s, I32s, NearestEven, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, FloatFormat, Format, OutOfRange, Rounding, Scalar, Specials};
@@ -98,34 +99,44 @@ pub(super) fn decode_to_short<S: Simd>(
 }
 
 /// A one-byte float to nearest-even by way of `float16`, in one stage: of a float whose NaN becomes a number, or of an
-/// integer of 16 bits with an entry. None where that does not serve.
+/// integer of 16 bits with an entry. None where that does not serve. `infinity_fails` says that an infinity may stand for a
+/// number beyond float32.
 pub(super) fn encode_by_f16<S: Simd>(
     simd: S,
     source: Class,
     entry: Option<(Scalar, f64)>,
     cast: &Cast,
+    infinity_fails: bool,
 ) -> Option<Stage> {
     if cast.rounding != Rounding::NearestEven {
         return None;
     }
     let Format::Float(format) = cast.target.format() else { return None };
+    let clamped = AsSmallFloat::<false>::new(format)?;
     if cast.out_of_range == OutOfRange::Clamp {
-        encoded(simd, source, entry, AsSmallFloat::<false>::new(format)?)
-    } else {
-        encoded(simd, source, entry, AsSmallFloat::<true>::new(format)?)
+        return encoded(simd, source, entry, Same, clamped);
     }
+    let fast = encoded(simd, source, entry, Same, AsSmallFloat::<true>::new(format)?)?;
+    if infinity_fails || !format.has_infinity() {
+        return Some(fast);
+    }
+    let within = within::<S, F32s<S>, _>(format, NearestEven);
+    Some(Retry::of(fast, encoded(simd, source, entry, within, clamped)?))
 }
 
+/// As `check` and `store` have it, of the classes and entries that [`encode_by_f16`] serves.
 fn encoded<S: Simd>(
     simd: S,
     source: Class,
     entry: Option<(Scalar, f64)>,
+    check: impl Each<S, F32s<S>, Out = F32s<S>>,
     store: impl Store<S, F32s<S>>,
 ) -> Option<Stage> {
     fn of_float<S, L>(
         simd: S,
         load: L,
         entry: Option<(Scalar, f64)>,
+        check: impl Each<S, F32s<S>, Out = F32s<S>>,
         store: impl Store<S, F32s<S>>,
     ) -> Option<Stage>
     where
@@ -133,9 +144,10 @@ fn encoded<S: Simd>(
         L: Load<S, Unit = F32s<S>>,
     {
         Some(match entry {
-            None => stage(simd, Units(load, Same, store)),
+            None => stage(simd, Units(load, check, store)),
             Some((key, value)) if key.is_nan() => {
-                stage(simd, Units(load, ReplaceNan { value: value as f32 }, store))
+                let replaced = ReplaceNan { value: value as f32 };
+                stage(simd, Units(load, Then(replaced, check), store))
             }
             Some(_) => return None,
         })
@@ -144,6 +156,7 @@ fn encoded<S: Simd>(
         simd: S,
         load: L,
         entry: Option<(Scalar, f64)>,
+        check: impl Each<S, F32s<S>, Out = F32s<S>>,
         store: impl Store<S, F32s<S>>,
     ) -> Stage
     where
@@ -151,22 +164,22 @@ fn encoded<S: Simd>(
         L: Load<S, Unit = I32s<S>>,
     {
         match entry {
-            None => stage(simd, Units(load, ToSingle, store)),
+            None => stage(simd, Units(load, Then(ToSingle, check), store)),
             Some((key, value)) => {
                 let replace = ReplaceFloat { key: key.to_f64() as f32, value: value as f32 };
-                stage(simd, Units(load, Then(ToSingle, replace), store))
+                stage(simd, Units(load, Then(Then(ToSingle, replace), check), store))
             }
         }
     }
     match source {
-        Class::Float(FloatType::Float16) => of_float(simd, load::Float16, entry, store),
-        Class::Float(FloatType::BFloat16) => of_float(simd, load::BFloat16, entry, store),
-        Class::Float(FloatType::Float32) => of_float(simd, load::Float32, entry, store),
+        Class::Float(FloatType::Float16) => of_float(simd, load::Float16, entry, check, store),
+        Class::Float(FloatType::BFloat16) => of_float(simd, load::BFloat16, entry, check, store),
+        Class::Float(FloatType::Float32) => of_float(simd, load::Float32, entry, check, store),
         Class::Int(IntType { width: Width::W16, signed: true }) => {
-            Some(of_int(simd, load::Int16, entry, store))
+            Some(of_int(simd, load::Int16, entry, check, store))
         }
         Class::Int(IntType { width: Width::W16, signed: false }) => {
-            Some(of_int(simd, load::UInt16, entry, store))
+            Some(of_int(simd, load::UInt16, entry, check, store))
         }
         Class::Float(FloatType::Float64)
         | Class::Int(IntType { width: Width::W8 | Width::W32 | Width::W64, .. })
@@ -175,10 +188,10 @@ fn encoded<S: Simd>(
     }
 }
 
-/// A one-byte float of float32. `infinity_fails` says that an infinity may stand for a number beyond float32.
+/// A one-byte float of float32; `infinity_fails` as in [`encode_by_f16`].
 pub(super) fn encode<S: Simd>(simd: S, cast: &Cast, infinity_fails: bool) -> Option<Stage> {
-    // Where values fail, infinity does there too.
-    let by_f16 = encode_by_f16(simd, Class::Float(FloatType::Float32), None, cast);
+    let float32 = Class::Float(FloatType::Float32);
+    let by_f16 = encode_by_f16(simd, float32, None, cast, infinity_fails);
     if by_f16.is_some() {
         return by_f16;
     }

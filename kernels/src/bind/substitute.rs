@@ -3,6 +3,7 @@
 use super::class::{Class, FloatType, Width};
 use super::filled_up;
 use super::maps::REPLACED;
+use crate::exact::integer;
 use crate::ops::float::FloatUnit;
 use crate::ops::int::Short;
 use crate::ops::load;
@@ -13,7 +14,7 @@ use crate::ops::substitute::{
 use crate::pipeline::{Bytes, Load, Shorts, Store, Units, stage};
 use crate::simd::Simd;
 use crate::stages::Stage;
-use crate::{ElementType, Scalar, reference};
+use crate::{ElementType, Scalar};
 use alloc::vec::Vec;
 
 /// The stage, for up to eight keys besides NaN; keys and values are of type `domain`.
@@ -120,7 +121,7 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
             Width::W8 | Width::W64 => None,
         }
     }
-    let integer = |x: Scalar| reference::integer(x) as i64;
+    let integer = |x: Scalar| integer(x) as i64;
     let entries: Vec<(i64, i64)> =
         entries.iter().map(|(key, value)| (integer(*key), integer(*value))).collect();
     match entries.len() {

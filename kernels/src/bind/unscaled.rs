@@ -5,6 +5,7 @@ use num_traits::Float;
 
 use super::class::{FloatType, IntType, Width};
 use super::number;
+use crate::exact::integer;
 use crate::ops::float::{FloatUnit, Unscale, UnscaleBut, UnscaleButNan};
 use crate::ops::int_to_float::{ToDouble, ToSingle};
 use crate::ops::load;
@@ -52,6 +53,9 @@ where
     }
 }
 
+/// Values that are compared with the division at a time.
+const CHECKED: usize = 1024;
+
 /// Scale and offset, and the entry of the cast's map, unscaled.
 struct Unscaled {
     source: IntType,
@@ -98,25 +102,28 @@ impl Unscaled {
         let unscale = Unscale { scale, reciprocal: scale.recip(), offset };
         let bound = stage(simd, Units(load, Then(convert, unscale), Whole));
         let element = self.source.element();
-        let [min, max] = [Scalar::min(element), Scalar::max(element)].map(reference::integer);
-        // Numbers of the CPU: who chooses codecs binds a plan for each candidate.
-        let every = min as i32..=max as i32;
-        let divided: Vec<_> =
-            every.clone().map(|x| scalar(f64::from(x)) / scale + offset).collect();
-        let every: Vec<u8> = match self.source.width {
-            Width::W8 => every.map(|x| x as u8).collect(),
-            Width::W16 => {
-                let every: Vec<u16> = every.map(|x| x as u16).collect();
-                bytemuck::cast_slice(&every).to_vec()
+        let [min, max] = [Scalar::min(element), Scalar::max(element)].map(integer);
+        // In pieces that stay in the first-level cache, and by numbers of the CPU: who chooses codecs binds a plan for each
+        // candidate.
+        let (mut codes, mut divided, mut decoded) = (Vec::new(), Vec::new(), Vec::new());
+        for least in (min as i32..=max as i32).step_by(CHECKED) {
+            let piece = least..=(least + CHECKED as i32 - 1).min(max as i32);
+            codes.clear();
+            match self.source.width {
+                Width::W8 => codes.extend(piece.clone().map(|x| x as u8)),
+                Width::W16 => codes.extend(piece.clone().flat_map(|x| (x as u16).to_ne_bytes())),
+                Width::W32 | Width::W64 => return None,
             }
-            Width::W32 | Width::W64 => return None,
-        };
-        let mut decoded = divided.clone();
-        let refused = run_all(core::slice::from_ref(&bound), &every, as_output(&mut decoded));
-        // As bytes, which tell −0 from 0.
-        let equal = bytemuck::cast_slice::<_, u8>(&divided) == bytemuck::cast_slice(&decoded);
-        if refused || !equal {
-            return None;
+            divided.clear();
+            divided.extend(piece.map(|x| scalar(f64::from(x)) / scale + offset));
+            decoded.resize(divided.len(), offset);
+            let stages = core::slice::from_ref(&bound);
+            let refused = run_all(stages, &codes, as_output(&mut decoded));
+            // As bytes, which tell −0 from 0.
+            let equal = bytemuck::cast_slice::<_, u8>(&divided) == bytemuck::cast_slice(&decoded);
+            if refused || !equal {
+                return None;
+            }
         }
         let Some((key, value)) = self.entry else { return Some(bound) };
         let but = UnscaleBut { unscale, key: scalar(key), value: scalar(value) };

@@ -1,15 +1,16 @@
 //! Which pipelines serve a source, a target and a policy, for the levels that have vector registers.
 
 use super::class::{Class, FloatType, IntType, Width};
+use super::float_to_float::{Beyond, within};
 use super::{
     affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int, number_entry,
     small_float, substitute, unscaled, wide,
 };
 use crate::ops::bytes::{FailsOn, LookUp, SwapBytes};
-use crate::pipeline::{Bytes, Then, stage};
-use crate::simd::{LookUpBytes, Simd, WithLookUpBytes, WithSimd};
+use crate::pipeline::{Bytes, Retry, Then, stage};
+use crate::simd::{F64s, LookUpBytes, Simd, WithLookUpBytes, WithSimd};
 use crate::stages::Stage;
-use crate::{Affine, Cast, ElementType, Entries, Level, Scalar, Step};
+use crate::{Affine, Cast, ElementType, Entries, Format, Level, OutOfRange, Scalar, Step};
 use alloc::vec::Vec;
 
 /// A cast whose map has at most one entry.
@@ -88,7 +89,8 @@ fn bind_cast<S: Simd>(
         (Class::Int(from), Class::SmallFloat) => {
             left_out_small_types!();
             let entry = number_entry(entry, ElementType::Float32, cast)?;
-            if let Some(stage) = small_float::encode_by_f16(simd, Class::Int(from), entry, cast) {
+            let by_f16 = small_float::encode_by_f16(simd, Class::Int(from), entry, cast, false);
+            if let Some(stage) = by_f16 {
                 return Some(vec![stage]);
             }
             let odd = int_to_float::to_odd_f32(simd, from, entry);
@@ -97,12 +99,34 @@ fn bind_cast<S: Simd>(
         (Class::Float(from), Class::SmallFloat) => {
             left_out_small_types!();
             let entry = number_entry(entry, ElementType::Float32, cast)?;
-            if let Some(stage) = small_float::encode_by_f16(simd, Class::Float(from), entry, cast) {
+            let by_f16 = small_float::encode_by_f16(simd, Class::Float(from), entry, cast, false);
+            if let Some(stage) = by_f16 {
                 return Some(vec![stage]);
             }
-            let odd = float_to_float::to_odd_f32(simd, from, entry)?;
-            let encode = small_float::encode(simd, cast, from == FloatType::Float64)?;
-            Some(odd.into_iter().chain([encode]).collect())
+            let stages = |cast, beyond| {
+                let odd = float_to_float::to_odd_f32(simd, from, entry, beyond)?;
+                let infinity_fails =
+                    from == FloatType::Float64 && matches!(beyond, Beyond::Infinite);
+                Some(odd.into_iter().chain([small_float::encode(simd, cast, infinity_fails)?]))
+            };
+            let fast: Vec<Stage> = stages(cast, Beyond::Infinite)?.collect();
+            if from != FloatType::Float64 {
+                return Some(fast);
+            }
+            let Format::Float(format) = cast.target.format() else { return None };
+            // The infinities that fail above stand for numbers, too.
+            let general = match (cast.out_of_range, format.has_infinity()) {
+                (OutOfRange::Clamp, false) => stages(cast, Beyond::Clamped)?,
+                (OutOfRange::Error | OutOfRange::Wrap, true) => {
+                    let within = within::<S, F64s<S>, _>(format, cast.rounding);
+                    let clamped = cast.clone().out_of_range(OutOfRange::Clamp);
+                    stages(&clamped, Beyond::Fails(within))?
+                }
+                (OutOfRange::Clamp, true) | (OutOfRange::Error | OutOfRange::Wrap, false) => {
+                    return Some(fast);
+                }
+            };
+            Some(vec![Retry { fast, general: general.collect() }.stage()])
         }
     }
 }

@@ -15,6 +15,8 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
 
     /// An element with this value, exactly or to nearest-even.
     fn scalar(x: f64) -> Self::Scalar;
+    /// The next greater element.
+    fn next_up(x: Self::Scalar) -> Self::Scalar;
     fn splat(simd: S, x: Self::Scalar) -> Self;
     fn add(self, simd: S, b: Self) -> Self;
     fn sub(self, simd: S, b: Self) -> Self;
@@ -45,6 +47,16 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
     fn to_i32(self, simd: S, rounding: impl Round) -> I32s<S>;
     /// Zeros.
     fn zero(simd: S) -> Self::Register;
+    fn magnitude(self, simd: S) -> Self;
+    /// The greater of what is here and of numbers; where this is NaN, those.
+    fn greatest(self, simd: S, numbers: Self::Register) -> Self::Register;
+    /// As [`greatest`](FloatUnit::greatest), the lesser.
+    fn least(self, simd: S, numbers: Self::Register) -> Self::Register;
+    /// The least and the greatest numbers of both.
+    fn join_ends(simd: S, a: [Self::Register; 2], b: [Self::Register; 2]) -> [Self::Register; 2];
+    /// Whether any of the least numbers is below `min`, or of the greatest above `max`.
+    fn any_beyond(simd: S, ends: [Self::Register; 2], min: Self::Scalar, max: Self::Scalar)
+    -> bool;
     /// `sum`, and NaN in every lane that is not finite here.
     fn sum_if_finite(self, simd: S, sum: Self::Register) -> Self::Register;
     /// Whether a sum of those has a NaN.
@@ -81,6 +93,10 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
     #[inline(always)]
     fn scalar(x: f64) -> f32 {
         x as f32
+    }
+    #[inline(always)]
+    fn next_up(x: f32) -> f32 {
+        x.next_up()
     }
     #[inline(always)]
     fn splat(simd: S, x: f32) -> Self {
@@ -162,6 +178,27 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
         simd.splat_f32(0.0)
     }
     #[inline(always)]
+    fn magnitude(self, simd: S) -> Self {
+        Self(simd.abs_f32(self.0))
+    }
+    #[inline(always)]
+    fn greatest(self, simd: S, numbers: S::F32) -> S::F32 {
+        simd.max_number_f32(self.0, numbers)
+    }
+    #[inline(always)]
+    fn least(self, simd: S, numbers: S::F32) -> S::F32 {
+        simd.min_number_f32(self.0, numbers)
+    }
+    #[inline(always)]
+    fn join_ends(simd: S, a: [S::F32; 2], b: [S::F32; 2]) -> [S::F32; 2] {
+        [simd.min_f32(a[0], b[0]), simd.max_f32(a[1], b[1])]
+    }
+    #[inline(always)]
+    fn any_beyond(simd: S, [least, greatest]: [S::F32; 2], min: f32, max: f32) -> bool {
+        simd.any_m32(simd.lt_f32(least, simd.splat_f32(min)))
+            | simd.any_m32(simd.lt_f32(simd.splat_f32(max), greatest))
+    }
+    #[inline(always)]
     fn sum_if_finite(self, simd: S, sum: S::F32) -> S::F32 {
         simd.fma_f32(self.0, simd.splat_f32(0.0), sum)
     }
@@ -213,6 +250,10 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
     #[inline(always)]
     fn scalar(x: f64) -> f64 {
         x
+    }
+    #[inline(always)]
+    fn next_up(x: f64) -> f64 {
+        x.next_up()
     }
     #[inline(always)]
     fn splat(simd: S, x: f64) -> Self {
@@ -353,6 +394,30 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
         simd.splat_f64(0.0)
     }
     #[inline(always)]
+    fn magnitude(self, simd: S) -> Self {
+        self.each(
+            #[inline(always)]
+            |a| simd.abs_f64(a),
+        )
+    }
+    #[inline(always)]
+    fn greatest(self, simd: S, numbers: S::F64) -> S::F64 {
+        simd.max_number_f64(self.0[1], simd.max_number_f64(self.0[0], numbers))
+    }
+    #[inline(always)]
+    fn least(self, simd: S, numbers: S::F64) -> S::F64 {
+        simd.min_number_f64(self.0[1], simd.min_number_f64(self.0[0], numbers))
+    }
+    #[inline(always)]
+    fn join_ends(simd: S, a: [S::F64; 2], b: [S::F64; 2]) -> [S::F64; 2] {
+        [simd.min_f64(a[0], b[0]), simd.max_f64(a[1], b[1])]
+    }
+    #[inline(always)]
+    fn any_beyond(simd: S, [least, greatest]: [S::F64; 2], min: f64, max: f64) -> bool {
+        simd.any_m64(simd.lt_f64(least, simd.splat_f64(min)))
+            | simd.any_m64(simd.lt_f64(simd.splat_f64(max), greatest))
+    }
+    #[inline(always)]
     fn sum_if_finite(self, simd: S, sum: S::F64) -> S::F64 {
         let zero = simd.splat_f64(0.0);
         simd.fma_f64(self.0[1], zero, simd.fma_f64(self.0[0], zero, sum))
@@ -451,6 +516,15 @@ pub(crate) struct AtLeastOrNan<T> {
     pub(crate) limit: T,
 }
 
+/// As it is; a number out of the range from which values round into a narrower format fails. Infinities are no numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct NumberWithin<T, R> {
+    pub(crate) min: T,
+    pub(crate) max: T,
+    /// To nearest and towards zero, the range is the same on both sides.
+    pub(crate) rounding: R,
+}
+
 /// `x − count · modulus`, for the count next to zero that leaves less than the modulus, a power of two; its
 /// inverse is given too. All is exact: a float beyond the modulus has no more bits than the remainder has.
 #[derive(Clone, Copy)]
@@ -524,6 +598,39 @@ impl<S: Simd, U: FloatUnit<S>> Each<S, U> for Finite {
     #[inline(always)]
     fn failed(self, simd: S, fail: U::Register) -> bool {
         U::any_not_finite(simd, fail)
+    }
+}
+
+impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for NumberWithin<U::Scalar, R> {
+    type Out = U;
+    /// The least and the greatest numbers, or the greatest magnitudes.
+    type Fail = [U::Register; 2];
+
+    #[inline(always)]
+    fn start(self, simd: S) -> Self::Fail {
+        [U::zero(simd); 2]
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: U, ends: &mut Self::Fail) -> U {
+        // NaN of infinity.
+        let number = x.fma(simd, U::splat(simd, U::scalar(0.0)), x);
+        match self.rounding.rounding() {
+            Rounding::NearestEven | Rounding::NearestAway | Rounding::TowardsZero => {
+                ends[1] = number.magnitude(simd).greatest(simd, ends[1]);
+            }
+            Rounding::TowardsPositive | Rounding::TowardsNegative => {
+                *ends = [number.least(simd, ends[0]), number.greatest(simd, ends[1])];
+            }
+        }
+        x
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: Self::Fail, b: Self::Fail) -> Self::Fail {
+        U::join_ends(simd, a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, ends: Self::Fail) -> bool {
+        U::any_beyond(simd, ends, self.min, self.max)
     }
 }
 

@@ -133,6 +133,17 @@ fn not_vanishing<S: Simd>(simd: S, x: S::F64) -> S::F64 {
     simd.select_f64(vanishes, tiny, x)
 }
 
+/// Numbers clamped to those of float32; NaN and infinity stay.
+#[derive(Clone, Copy)]
+pub(crate) struct ClampedToF32;
+
+#[inline(always)]
+fn clamped_to_f32<S: Simd>(simd: S, x: S::F64) -> S::F64 {
+    let (min, max) = (simd.splat_f64(f32::MIN.into()), simd.splat_f64(f32::MAX.into()));
+    let is_number = simd.lt_f64(simd.abs_f64(x), simd.splat_f64(f64::INFINITY));
+    simd.select_f64(is_number, simd.min_f64(simd.max_f64(x, min), max), x)
+}
+
 /// Signalling NaNs made quiet.
 #[derive(Clone, Copy)]
 pub(crate) struct Quiet;
@@ -190,6 +201,10 @@ infallible! {
             Rounding::NearestEven | Rounding::NearestAway | Rounding::TowardsZero => [low, high],
         };
         F32s(simd.f64_to_f32(fold_unit::<S, DROPPED_FOR_SHORT>(simd, kept)))
+    };
+    [] ClampedToF32: F64s<S> => F64s<S>, |self, simd, x| {
+        let [low, high] = x.0;
+        F64s([clamped_to_f32(simd, low), clamped_to_f32(simd, high)])
     };
     [] Quiet: F32s<S> => F32s<S>, |self, simd, x| {
         let quiet = simd.or_i32(simd.bits_f32(x.0), simd.splat_i32(QUIET_F32));

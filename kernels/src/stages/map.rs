@@ -207,24 +207,56 @@ unsafe impl<T: Comparable> Run for Lookup<T> {
             let from = elements::<T>(input);
             let found = &mut found[..from.len()];
             self.finder.find(input, found);
-            if found.iter().fold(0, |any, index| any | index) == 0 {
+            let mut places = [0; FEW + 8];
+            let few = few_places(found, &mut places);
+            if few == Some(&[]) {
                 fail |= super::run_all(&self.cast, input, output);
                 continue;
             }
             let cleared = &mut cleared[..size_of_val(from)];
-            let places = output_elements::<T>(cleared);
-            for ((from, index), to) in from.iter().zip(&*found).zip(places) {
-                to.write(Unaligned(if *index == 0 { from.0 } else { self.harmless }));
+            if let Some(few) = few {
+                cleared.write_copy_of_slice(input);
+                let cleared = output_elements::<T>(cleared);
+                for at in few {
+                    cleared[*at].write(Unaligned(self.harmless));
+                }
+            } else {
+                let cleared = output_elements::<T>(cleared);
+                for ((from, index), to) in from.iter().zip(&*found).zip(cleared) {
+                    to.write(Unaligned(if *index == 0 { from.0 } else { self.harmless }));
+                }
             }
-            // SAFETY: the loop above has written an element of `cleared` for each of `input`, and
+            // SAFETY: both branches above have written an element of `cleared` for each of `input`, and
             // `cleared` is as long as those.
             let cleared = unsafe { super::assume_init(cleared) };
             fail |= super::run_all(&self.cast, cleared, output);
             // SAFETY: the stages have initialised it.
-            self.overwrite(found, unsafe { output.assume_init_mut() });
+            self.overwrite(found, few, unsafe { output.assume_init_mut() });
         }
         fail
     }
+}
+
+/// Keys in a block up to which each is dealt with alone.
+const FEW: usize = 32;
+
+/// The places of the keys found, if there are few.
+fn few_places<'a>(found: &[u32], places: &'a mut [usize; FEW + 8]) -> Option<&'a [usize]> {
+    let mut len = 0;
+    for (start, eight) in (0..).step_by(8).zip(found.chunks(8)) {
+        if eight.iter().fold(0, |any, index| any | index) == 0 {
+            continue;
+        }
+        if len > FEW {
+            return None;
+        }
+        for (at, index) in (start..).zip(eight) {
+            // Without a branch, which would be mispredicted.
+            places[len] = at;
+            len += usize::from(*index != 0);
+        }
+    }
+    places.get(..len).filter(|_| len <= FEW)
 }
 
 impl<T: Comparable> Lookup<T> {
@@ -234,28 +266,29 @@ impl<T: Comparable> Lookup<T> {
         Stage { work: Box::new(self), sizes, can_fail: true }
     }
 
-    /// Writes the outputs of the keys found.
-    fn overwrite(&self, found: &[u32], output: &mut [u8]) {
+    /// Writes the outputs of the keys found, which are at `few` places or at any.
+    fn overwrite(&self, found: &[u32], few: Option<&[usize]>, output: &mut [u8]) {
         match self.output_size {
-            1 => self.overwrite_words::<u8>(found, output),
-            2 => self.overwrite_words::<u16>(found, output),
-            4 => self.overwrite_words::<u32>(found, output),
-            _ => self.overwrite_words::<u64>(found, output),
+            1 => self.overwrite_words::<u8>(found, few, output),
+            2 => self.overwrite_words::<u16>(found, few, output),
+            4 => self.overwrite_words::<u32>(found, few, output),
+            _ => self.overwrite_words::<u64>(found, few, output),
         }
     }
 
-    fn overwrite_words<U: Pod>(&self, found: &[u32], output: &mut [u8]) {
+    fn overwrite_words<U: Pod>(&self, found: &[u32], few: Option<&[usize]>, output: &mut [u8]) {
         let outputs = elements::<U>(&self.outputs);
         let words: &mut [Unaligned<U>] = bytemuck::cast_slice_mut(output);
-        for (found, words) in found.chunks(8).zip(words.chunks_mut(8)) {
-            if found.iter().fold(0, |any, index| any | index) == 0 {
-                continue;
+        if let Some(few) = few {
+            for at in few {
+                words[*at] = outputs[found[*at] as usize - 1];
             }
-            for (index, word) in found.iter().zip(words) {
-                // A select: a branch would be mispredicted if keys are frequent.
-                let output = outputs.get((*index as usize).saturating_sub(1)).unwrap_or(word);
-                *word = core::hint::select_unpredictable(*index == 0, *word, *output);
-            }
+            return;
+        }
+        for (index, word) in found.iter().zip(words) {
+            // A select: a branch would be mispredicted if keys are frequent.
+            let output = outputs.get((*index as usize).saturating_sub(1)).unwrap_or(word);
+            *word = core::hint::select_unpredictable(*index == 0, *word, *output);
         }
     }
 }
