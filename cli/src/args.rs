@@ -76,7 +76,7 @@ pub(crate) struct Man {
 /// Reads INPUT once for its range, chooses offset, scale and the smallest integer type, and writes OUTPUT
 /// with the codecs scale_offset and cast_value. Every element is decoded and checked before OUTPUT appears.
 ///
-/// Say how exact the result must be with one of --max-abs-error, --max-rel-error, --precision and --auto,
+/// Say how exact the result must be with one of --max-abs-error, --error-over-range, --max-rel-error, --precision and --auto,
 /// or give --scale and --offset; --scale 1 with --data-type casts the values as they are. Integers need
 /// none of these: they are kept exactly, in the narrowest type. In a group, integer arrays are copied
 /// unless --include or a table of --config names them.
@@ -90,6 +90,10 @@ pub(crate) struct Pack {
     /// The largest allowed |decoded − original| of any element.
     #[arg(long, short = 'e', value_name = "E", value_parser = non_negative, allow_negative_numbers = true)]
     pub(crate) max_abs_error: Option<f64>,
+    /// The same in units of each array's range: 1e-4 is a ten-thousandth of it. For groups whose arrays have
+    /// different units.
+    #[arg(long, value_name = "S", value_parser = fraction, allow_negative_numbers = true)]
+    pub(crate) error_over_range: Option<f64>,
     /// The largest allowed |decoded − original| / |original|; for floating-point types only.
     #[arg(long, value_name = "R", value_parser = fraction, allow_negative_numbers = true)]
     pub(crate) max_rel_error: Option<f64>,
@@ -102,6 +106,10 @@ pub(crate) struct Pack {
     /// Use a power-of-two scale, so that dividing by it is exact.
     #[arg(long)]
     pub(crate) pow2: bool,
+    /// For arrays that will grow: keeps the bound for values between those of INPUT too. By default, values that
+    /// are all multiples of a step get codes for such multiples only.
+    #[arg(long, conflicts_with = "from_cf")]
+    pub(crate) no_grid: bool,
     /// The type of the stored elements; by default the smallest that keeps the bound.
     #[arg(long, short = 't', value_name = "T", value_parser = element_types())]
     pub(crate) data_type: Option<ElementType>,
@@ -137,7 +145,7 @@ pub(crate) struct Pack {
     #[arg(allow_negative_numbers = true)]
     pub(crate) range: Vec<JsonScalar>,
     /// Fits the codecs to INPUT and these arrays together. If each is packed with this list, all get the
-    /// same codecs. In a group: the arrays whose names match (as with --include).
+    /// same codecs. In a group: the arrays that match (as with --include).
     #[arg(long, value_name = "ARRAY", num_args = 1.., conflicts_with_all = ["scale", "offset", "from_cf"])]
     pub(crate) scale_from: Vec<PathBuf>,
     /// How values between two stored ones are rounded.
@@ -205,7 +213,9 @@ impl Pack {
         PackOptions {
             range,
             max_abs_error: self.max_abs_error,
+            error_over_range: self.error_over_range,
             max_rel_error: self.max_rel_error,
+            grid: self.no_grid.then_some(false),
             precision: self.precision,
             auto: self.auto,
             pow2: self.pow2,
@@ -296,8 +306,8 @@ impl Migrate {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Groups")]
 pub(crate) struct Group {
-    /// Packs only arrays that match: a name with * and ?, or a path in the group, ** for any folders. May
-    /// be given several times.
+    /// Packs only arrays that match: a path in the group, such as deep/t2m, or a pattern for paths with *, ? and
+    /// ** for any folders. May be given several times.
     #[arg(long, value_name = "GLOB")]
     pub(crate) include: Vec<String>,
     /// Copies arrays that match. May be given several times.
@@ -311,7 +321,7 @@ pub(crate) struct Group {
     /// of what failed.
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// Settings for single arrays: [[array]] tables with a name (a GLOB; the first that matches counts)
+    /// Settings for single arrays: [[array]] tables with a name (as for --include; the first that matches counts)
     /// and flags of this command without their dashes, or skip = true.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
@@ -326,7 +336,8 @@ impl Group {
 }
 
 /// The ways to say how exact the result must be; at most one is given.
-const GOALS: [&str; 4] = ["max_abs_error", "max_rel_error", "precision", "auto"];
+const GOALS: [&str; 5] =
+    ["max_abs_error", "error_over_range", "max_rel_error", "precision", "auto"];
 
 /// Turns a packed array or group back into plain values, or into integers with CF's attributes.
 ///

@@ -48,6 +48,7 @@ mod runtime;
 mod scan;
 pub mod text;
 
+pub use check::coarse::CoarseBound;
 pub use check::comparison::{Errors, Found};
 pub use check::difference::Differences;
 pub use choose::choice::{Choice, choose, choose_checked};
@@ -74,6 +75,7 @@ pub use options::{
 };
 pub use runtime::{Pass, Progress, Runtime};
 pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};
+pub use scan::lattice::Lattice;
 pub use scan::survey::Survey;
 pub use scan::surveyor::Surveyor;
 

@@ -181,6 +181,12 @@ impl Choice {
             .transpose()
     }
 
+    /// A sentence about the bound, if it is so coarse that it leaves little of the values.
+    #[getter]
+    fn coarse(&self) -> Option<String> {
+        self.chosen.coarse.map(|coarse| coarse.to_string())
+    }
+
     /// The problem with an element of a block, if there is one.
     fn check(&self, py: Python<'_>, block: &Bound<'_, PyUntypedArray>) -> PyResult<Option<String>> {
         let element_type = self.chosen.fill_value.element_type();

@@ -105,6 +105,7 @@ impl Pack {
         if is_group(source) {
             let rule = |(name, options): (&String, &PackOptions)| ArrayRule {
                 name: name.clone(),
+                is_path: true,
                 options: Some(options.clone()),
             };
             let rules = rules.iter().map(rule).collect();
@@ -127,7 +128,7 @@ impl Pack {
     where
         J::Report: Serialize,
     {
-        let report = if self.dry_run { job.dry_run(runtime)? } else { job.run(runtime)? };
+        let report = if self.dry_run { job.preview(runtime)? } else { job.run(runtime)? };
         Ok(json!(report))
     }
 }

@@ -38,6 +38,7 @@ def random_array(seed):
     return data, float(bound), {"shape": shape, "chunks": chunks, "shards": shards}
 
 
+@pytest.mark.filterwarnings("ignore:the bound .* is ")
 def test_random_arrays_are_created_reopened_and_read_within_the_bound():
     for seed in range(0, 300, int(os.environ.get("RECAST_TEST_STRIDE", "1"))):
         data, bound, stored = random_array(seed)

@@ -437,7 +437,8 @@ def run_python(code, **environment):
 
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
-        env=os.environ | environment,
+        # Without what register() chose for processes that this one starts.
+        env={key: value for key, value in os.environ.items() if not key.startswith("ZARR_")} | environment,
         capture_output=True,
         text=True,
         check=True,

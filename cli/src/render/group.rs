@@ -9,12 +9,20 @@ use super::table::Table;
 
 pub(crate) fn table(report: &GroupReport) -> Table {
     let mut table = Table::default();
-    let clamped = clamped(report);
+    let clamped = format!("{}{}", clamped(report), coarse(report));
     if report.dry_run {
         let of = "sizes and errors are estimated from some chunks of each array";
         table.row("dry run", format!("nothing written; {of}{clamped}"));
     } else {
         table.row("packed", format!("{}{clamped}", report.output));
+    }
+    for (array, report) in named_reports(report) {
+        if let Some(coarse) = report.coarse {
+            table.row("coarse", format!("{array}: {coarse}"));
+        }
+    }
+    for warning in &report.warnings {
+        table.row("warning", warning);
     }
     let (mut packed, mut copied, mut failed) = (0, 0, 0);
     for entry in &report.arrays {
@@ -37,8 +45,15 @@ pub(crate) fn table(report: &GroupReport) -> Table {
 
 /// The reports of arrays whose values were packed.
 fn reports(report: &GroupReport) -> impl Iterator<Item = &PackReport> {
+    named_reports(report).map(|(_, report)| report)
+}
+
+/// The same, each with the path of its array.
+fn named_reports(report: &GroupReport) -> impl Iterator<Item = (&str, &PackReport)> {
     report.arrays.iter().filter_map(|entry| match entry {
-        GroupEntry::Packed { report: ArrayReport::Packed(report), .. } => Some(&**report),
+        GroupEntry::Packed { array, report: ArrayReport::Packed(report) } => {
+            Some((array.as_str(), &**report))
+        }
         GroupEntry::Packed { report: ArrayReport::FromCf(_), .. }
         | GroupEntry::Copied { .. }
         | GroupEntry::Failed { .. } => None,
@@ -59,6 +74,15 @@ fn clamped(report: &GroupReport) -> String {
         count(elements),
         measured(by)
     )
+}
+
+/// The part of the headline about arrays of which a bound leaves little.
+fn coarse(report: &GroupReport) -> String {
+    match reports(report).filter(|report| report.coarse.is_some()).count() as u64 {
+        0 => String::new(),
+        1 => "; the bound is coarse for 1 array".to_owned(),
+        number => format!("; the bound is coarse for {} arrays", count(number)),
+    }
 }
 
 /// An array and its outcome.

@@ -30,7 +30,8 @@ pub(crate) fn table(info: &ArrayInfo) -> Table {
         table.row(format!("{indent}{}", codec.name), lines.join("\n"));
     }
     if let Some((low, high)) = info.range {
-        table.row("can store", format!("{low} to {high}"));
+        let grid = info.grid.map(|grid| format!(", {grid} only")).unwrap_or_default();
+        table.row("can store", format!("{low} to {high}{grid}"));
     }
     if let Some(precision) = info.precision {
         table.row("precision", precision.to_string());

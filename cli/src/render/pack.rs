@@ -23,7 +23,14 @@ pub(crate) fn table(report: &PackReport) -> Table {
     table
 }
 
-/// The part of the headline about clamped elements, whose errors exceed the bound.
+/// The part of the headline about what matters more than sizes: clamped elements, whose errors exceed the bound, and a
+/// bound that leaves little of the values.
+fn remarks(report: &PackReport) -> String {
+    let coarse = report.coarse.map(|coarse| format!("; {coarse}")).unwrap_or_default();
+    format!("{}{coarse}", clamping(report))
+}
+
+/// The part about clamped elements.
 pub(super) fn clamping(report: &PackReport) -> String {
     let counts = &report.counts;
     if counts.clamped == 0 {
@@ -35,13 +42,13 @@ pub(super) fn clamping(report: &PackReport) -> String {
 }
 
 fn rows_of_choice(report: &PackReport, table: &mut Table) {
-    let clamping = clamping(report);
+    let remarks = remarks(report);
     match report.sampled_chunks {
-        None => table.row("packed", format!("{}{clamping}", report.output)),
+        None => table.row("packed", format!("{}{remarks}", report.output)),
         Some(sampled) => {
             let (sampled, chunks) = (count(sampled), count(report.chunks));
             let of = format!("sizes and errors are estimated from {sampled} of {chunks} chunks");
-            table.row("dry run", format!("nothing written; {of}{clamping}"))
+            table.row("dry run", format!("nothing written; {of}{remarks}"))
         }
     };
     let affine = [("offset", report.offset), ("scale", report.scale)];
@@ -60,7 +67,8 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
         None => "no values".to_owned(),
     };
     let storable = report.storable_range.map(|(least, greatest)| format!("{least} to {greatest}"));
-    let storable = storable.map(|range| format!("; {range} can be stored"));
+    let grid = report.grid.map(|grid| format!(", {grid} only")).unwrap_or_default();
+    let storable = storable.map(|range| format!("; {range} can be stored{grid}"));
     table.row("range", range + storable.as_deref().unwrap_or_default());
     if let Some(scale_from) = &report.scale_from
         && let Some((least, greatest)) = scale_from.range
@@ -171,9 +179,11 @@ fn rows_of_sizes(report: &PackReport, table: &mut Table) {
 }
 
 fn rows_of_errors(report: &PackReport, table: &mut Table) {
-    let PackOptions { max_abs_error, max_rel_error, precision, .. } = report.options;
+    let PackOptions { max_abs_error, error_over_range, max_rel_error, precision, .. } =
+        report.options;
     let bound = if let Some(bound) = max_abs_error {
-        format!(" (bound {bound:?})")
+        let share = error_over_range.map(|share| format!(", {share:?} of the range"));
+        format!(" (bound {bound:?}{})", share.unwrap_or_default())
     } else if let Some(bound) = max_rel_error {
         format!(" (bound {bound:?} of each value)")
     } else if let Some(step) = precision {

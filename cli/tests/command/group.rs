@@ -56,10 +56,11 @@ fn the_copies_of_metadata_in_a_group_are_those_of_what_is_there() {
 #[test]
 fn names_and_paths_pick_arrays() {
     for (flags, expected) in [
-        (&["--include", "t2m"][..], &["deep/t2m", "t2m"][..]),
+        (&["--include", "t2m"][..], &["t2m"][..]),
+        (&["--include", "**/t2m"], &["deep/t2m", "t2m"]),
         (&["--include", "deep/*"], &["deep/t2m"]),
         (&["--include", "lat", "--include", "w*"], &["lat", "wind"]),
-        (&["--exclude", "t2m"], &["wind"]),
+        (&["--exclude", "t2m"], &["deep/t2m", "wind"]),
         (&["--exclude", "**/t2m", "--include", "t2m"], &[]),
         (&["--all"], &["deep/t2m", "lat", "lat_bounds", "lon", "t2m", "wind"]),
     ] {
@@ -72,6 +73,64 @@ fn names_and_paths_pick_arrays() {
         } else {
             assert_eq!(packed(&folder.pack(&flags)), expected, "{flags:?}");
         }
+    }
+}
+
+#[test]
+fn names_that_match_nothing_are_errors_and_patterns_warnings() {
+    let folder = Folder::new();
+    weather(&folder.input());
+    for (flags, expected) in [
+        (["--include", "t2n"], "--include t2n: no such array; the nearest names are t2m, deep/t2m"),
+        (["--exclude", "winds"], "--exclude winds: no such array; the nearest names are wind"),
+        (["--exclude", "deep"], "--exclude deep: a group, and no array; deep/** is for all"),
+    ] {
+        let error = folder.refuses(&[&["-e", "0.01"], &flags[..]].concat());
+        assert!(error.contains(expected), "{error}");
+    }
+    let (input, output) = (folder.input(), folder.output());
+    let [input, output] = [&input, &output].map(|path| path.to_str().unwrap());
+    let report = recast(&["pack", "-e", "0.01", input, output, "--exclude", "x*"]).succeeds();
+    let report = String::from_utf8(report).unwrap();
+    assert!(
+        report.lines().any(|line| line == "warning  --exclude x* matches no array"),
+        "{report}"
+    );
+}
+
+/// One bound for all arrays of a group leaves nothing of those with small numbers.
+#[test]
+fn a_bound_that_leaves_little_of_an_array_is_in_the_headline() {
+    let folder = Folder::new();
+    weather(&folder.input());
+    let rain: Vec<u8> = (0..12).flat_map(|i| (1e-5 * i as f32).to_ne_bytes()).collect();
+    let wind = folder.input().join("wind");
+    Sample::new("float32", &[3, 4], &[3, 4], json!(-1)).write(&wind, &rain);
+    let (input, output) = (folder.input(), folder.output());
+    let [input, output] = [&input, &output].map(|path| path.to_str().unwrap());
+    let sentence = "the bound 0.01 is 90.91 times the range of the values";
+    let run = |flags: &[&str], input: &str| {
+        let report = recast(&[&["pack", "-e", "0.01", input, output], flags].concat()).succeeds();
+        String::from_utf8(report).unwrap()
+    };
+    let page = folder.path().join("page.html");
+    for flags in [&["--dry-run"][..], &["--report", page.to_str().unwrap()]] {
+        let report = run(flags, input);
+        let first = report.lines().next().unwrap();
+        assert!(first.ends_with("; the bound is coarse for 1 array"), "{report}");
+        let line = report.lines().find(|line| line.starts_with("coarse")).unwrap();
+        assert!(line.contains("wind: ") && line.contains(sentence), "{report}");
+    }
+    assert!(fs::read_to_string(page).unwrap().contains(sentence));
+    for flags in [&["--dry-run"][..], &["--overwrite"]] {
+        fs::remove_dir_all(output).unwrap_or_default();
+        let report = run(flags, wind.to_str().unwrap());
+        assert!(report.lines().next().unwrap().contains(sentence), "{report}");
+    }
+    fs::remove_dir_all(output).unwrap();
+    let report = folder.pack(&["--error-over-range", "1e-3"]);
+    for entry in report["arrays"].as_array().unwrap() {
+        assert!(entry["report"]["coarse"].is_null(), "{entry}");
     }
 }
 
@@ -215,7 +274,7 @@ fn one_array_that_fails_leaves_nothing_behind() {
 fn named_arrays_of_a_group_have_one_scale() {
     let high: Vec<u8> = (0..12).flat_map(|i| (90.0 + i as f32 / 7.0).to_ne_bytes()).collect();
     for (names, of_one_scale, apart) in [
-        (["t2m", "wind"], &["t2m", "wind", "deep/t2m"][..], None),
+        (["**/t2m", "wind"], &["t2m", "wind", "deep/t2m"][..], None),
         (["deep/*", "wind"], &["wind", "deep/t2m"], Some("t2m")),
     ] {
         let folder = Folder::new();
@@ -232,7 +291,7 @@ fn named_arrays_of_a_group_have_one_scale() {
     let folder = Folder::new();
     weather(&folder.input());
     let error = folder.refuses(&["-e", "0.01", "--scale-from", "flag"]);
-    assert!(error.contains("flag matches no array to be packed"), "{error}");
+    assert!(error.contains("--scale-from flag: not to be packed"), "{error}");
 }
 
 #[test]

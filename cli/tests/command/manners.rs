@@ -31,7 +31,7 @@ fn a_goal_is_needed_and_the_error_says_which_there_are() {
     assert!(error.lines().count() > 3, "{error}");
     for part in [
         "nothing says what to keep",
-        "--max-abs-error, --max-rel-error, --precision or --auto, or --scale and --offset",
+        "--max-abs-error, --error-over-range, --max-rel-error, --precision or --auto, or --scale and",
         "\nUsage: recast pack ",
     ] {
         assert!(error.contains(part), "{part}: {error}");
@@ -122,10 +122,12 @@ const IGNORED: &[Ignored] = &[
         "pack --from-cf",
         &[
             "-e 1",
+            "--error-over-range 0.1",
             "--max-rel-error 0.1",
             "--precision 1",
             "--auto -t int8",
             "--pow2",
+            "--no-grid",
             "-t int16",
             "--nan-to 3",
             "--missing 3",
@@ -147,6 +149,7 @@ const IGNORED: &[Ignored] = &[
     ),
     ("pack -e 1", &["--decoded-type float32", "--include x", "--exclude x", "--all"]),
     ("pack --auto", &["-e 1 -t int8"]),
+    ("pack --error-over-range 0.1", &["-e 1", "--precision 1", "--scale 2", "--offset 2"]),
     ("pack --scale 2", &["--precision 1", "--auto -t int8", "--pow2", "--scale-from x"]),
     ("pack --offset 2", &["--precision 1", "--auto -t int8", "--pow2", "--scale-from x"]),
     ("pack -e 1 --no-nan", &["--nan-to 3"]),

@@ -2,6 +2,7 @@
 
 pub(crate) mod arrays;
 pub(crate) mod chunk_check;
+pub(crate) mod coarse;
 pub(crate) mod comparison;
 pub(crate) mod difference;
 pub(crate) mod tolerance;

@@ -7,10 +7,11 @@ use zarr_recast::{BindOptions, CastValue, Chain, Codec, ScaleOffset, fill_value}
 
 use super::chooser::{Chooser, refused};
 use super::codes::map;
-use super::packing::{CodeWay, Packing, Special, SpecialLost, bound};
+use super::packing::{CodeWay, Packing, Promise, Special, SpecialLost, bound};
 use super::specials::Ways;
 use crate::error::Result;
 use crate::options::PackOptions;
+use crate::scan::lattice::Lattice;
 use crate::scan::number::integer;
 
 /// Where the elements go in the stored type.
@@ -19,7 +20,8 @@ pub(super) struct Place {
     pub(super) offset: Option<Scalar>,
     pub(super) scale: Option<Scalar>,
     pub(super) target: ElementType,
-    pub(super) is_guess: bool,
+    pub(super) grid: Option<Lattice>,
+    pub(super) promise: Promise,
     /// Whether no value may decode to a missing marker, not even one next to it.
     pub(super) avoids_markers: bool,
     /// Whether NaN and special values get codes next to those of the data, and not at the ends of the type.
@@ -33,7 +35,8 @@ impl Place {
             offset: packing.offset,
             scale: packing.scale,
             target: packing.chain.encoded_type(),
-            is_guess: packing.is_guess,
+            grid: packing.grid,
+            promise: packing.promise,
             avoids_markers: packing.avoids_markers,
             is_compact: false,
         }
@@ -75,7 +78,7 @@ impl Chooser<'_> {
 
     /// Binds the codecs of a place, with stored codes for NaN, missing markers and the fill value.
     pub(super) fn bind(&self, place: Place) -> Result<Packing> {
-        let Place { offset, scale, target, is_guess, avoids_markers, is_compact } = place;
+        let Place { offset, scale, target, grid, promise, avoids_markers, is_compact } = place;
         let rounding = self.options.rounding;
         let affine = Affine::new(offset, scale);
         if scale.is_some_and(|scale| scale.is_zero() || !scale.is_finite()) {
@@ -114,6 +117,7 @@ impl Chooser<'_> {
             has_offset: offset.is_some(),
             is_one_to_one: self.is_one_to_one(scale),
             scaled_ends,
+            promise,
             is_free: &is_free,
             forth: &forth,
             back: &back,
@@ -160,7 +164,9 @@ impl Chooser<'_> {
             nan,
             specials,
             reached: data,
-            is_guess,
+            grid,
+            only: grid.filter(|_| self.exceeds_bound(1.0 / scale.map_or(1.0, Scalar::to_f64))),
+            promise,
             is_risky,
             avoids_markers,
         })

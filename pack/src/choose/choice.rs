@@ -8,11 +8,13 @@ use super::packing::Packing;
 use super::room::storable;
 use super::search::Search;
 use crate::check::chunk_check::Judge;
+use crate::check::coarse::CoarseBound;
 use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
 use crate::error::{Error, OptionsError, Result};
 use crate::io::region::Region;
 use crate::options::PackOptions;
+use crate::scan::lattice::Lattice;
 use crate::scan::limits::Limits;
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::narrow::{Wanted, keep_within};
@@ -33,6 +35,10 @@ pub struct Choice {
     pub encoded_fill_value: Option<Scalar>,
     /// The range of values that the codecs can store; `None` without codecs.
     pub storable_range: Option<(Scalar, Scalar)>,
+    /// The grid on which values must be to keep the bound, with [`PackOptions::grid`]; `None` if all values do.
+    pub only: Option<Lattice>,
+    /// How the bound compares with the values, if it is so coarse that it leaves little of them.
+    pub coarse: Option<CoarseBound>,
     /// Whether the arithmetic alone proves the bound for every value of the range, also for unseen ones.
     pub is_proven: bool,
     /// Whether every surveyed element is known to keep the bound: by the arithmetic, or because the survey found all of
@@ -45,8 +51,9 @@ pub struct Choice {
     limits: Option<Limits>,
 }
 
-/// Chooses codecs for an array: those that `recast pack` tries first with the same options, if the surveyed blocks
-/// are the chunks.
+/// Chooses codecs for an array: those that `recast pack` tries first with the same options and the same
+/// [`PackOptions::grid`], if the surveyed blocks are the chunks. By default the codecs are for values to come, too:
+/// any value in the range of those surveyed, or in [`PackOptions::range`], keeps the bound.
 ///
 /// The command then compares every element, and tries the next candidate if one is wrong. So does
 /// [`choose_checked`]. If [`Choice::is_proven_for_surveyed`] holds, there is nothing to compare.
@@ -77,7 +84,8 @@ fn chosen(
     mut check: impl FnMut(&Choice) -> std::result::Result<(), Error>,
 ) -> Result<Choice> {
     options.checked()?;
-    let options = &options.for_type(survey.element_type)?;
+    let options = options.for_type(survey.element_type)?;
+    let options = PackOptions { grid: Some(options.grid.unwrap_or(false)), ..options };
     for (flag, is_given) in
         [("--percentile", options.percentile.is_some()), ("--from-cf", options.from_cf)]
     {
@@ -89,7 +97,7 @@ fn chosen(
         }
     }
     let mut survey = survey.clone();
-    let named = Markers::named(survey.element_type, options)?;
+    let named = Markers::named(survey.element_type, &options)?;
     if let Some(unknown) = named.values().iter().find(|one| !survey.markers.contains(**one)) {
         bail!(
             "{unknown} is named as missing, but the survey counted it as data; name it before the \
@@ -101,10 +109,13 @@ fn chosen(
     if let Some(range) = &options.range {
         survey.promise(range)?;
     }
-    let search = Search::new("the array".to_owned(), options, &survey, None)?;
+    let options = options.for_range(survey.range);
+    let search = Search::new("the array".to_owned(), &options, &survey, None)?;
     let found = search.find(|packing| {
         let is_proven = search.is_proven(&packing);
         let choice = Choice {
+            coarse: CoarseBound::of(&options, &survey),
+            only: packing.only,
             codecs: packing.codecs.clone(),
             data_type: packing.chain.encoded_type(),
             fill_value: survey.fill_value,

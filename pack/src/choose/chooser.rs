@@ -60,7 +60,7 @@ impl<'a> Chooser<'a> {
     pub(crate) fn tolerance(&self) -> Tolerance {
         let PackOptions { max_abs_error, max_rel_error, precision, .. } = *self.options;
         let (absolute, relative, name) = if let Some(bound) = max_abs_error {
-            (bound, 0.0, "--max-abs-error")
+            (bound, 0.0, self.options.flag_of_bound())
         } else if let Some(bound) = max_rel_error {
             (0.0, bound, "--max-rel-error")
         } else if let Some(step) = precision {

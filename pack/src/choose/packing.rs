@@ -5,7 +5,19 @@ use recast_kernels::{ElementType, Scalar};
 use zarr_recast::{BindOptions, Chain, Codec};
 
 use crate::error::Result;
+use crate::scan::lattice::Lattice;
 use crate::scan::number::integer;
+
+/// The values that keep the bound, besides those surveyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Promise {
+    /// None.
+    Surveyed,
+    /// All in the promised range; without one, all in the range of the surveyed ones.
+    Range,
+    /// All that can be stored.
+    Storable,
+}
 
 /// Codecs that may pack an array, bound.
 #[derive(Clone, Debug)]
@@ -22,8 +34,12 @@ pub(crate) struct Packing {
     pub(super) specials: Vec<Special>,
     /// The lowest and the highest code of the data; none for a floating-point type, or if values wrap.
     pub(super) reached: Option<(i128, i128)>,
-    /// Whether the scale is a guess from the sample and not derived from the error bound.
-    pub(crate) is_guess: bool,
+    /// The grid of the surveyed values, if the scale is made for it and not derived from the error bound alone.
+    pub(super) grid: Option<Lattice>,
+    /// The same, if other values than those on it would be off by more than the bound.
+    pub(crate) only: Option<Lattice>,
+    /// The values, besides those surveyed, that keep the bound.
+    pub(super) promise: Promise,
     /// Whether values next to a missing marker would decode to it, if there are any.
     pub(super) is_risky: bool,
     /// Whether it was chosen so that no value decodes to a marker.

@@ -5,10 +5,11 @@ use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
 use super::bind::Place;
 use super::chooser::Chooser;
-use super::packing::Packing;
+use super::packing::{Packing, Promise};
 use super::scales::ScaleCandidate;
 use crate::error::Result;
 use crate::options::NanTo;
+use crate::scan::lattice::Lattice;
 use crate::scan::number::{integer, scalar};
 
 /// A scale is made finer by at most this many units in the last place; about every second one works.
@@ -25,27 +26,38 @@ pub(super) const SMALLEST_FIRST: [[ElementType; 2]; 4] = [
 impl Chooser<'_> {
     /// The candidates, best first; an item is an error if a scale gives none.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = Result<Packing>> + '_ {
-        // A list, because a scale that cannot be written gives one candidate, an error.
-        let scale_candidates: Vec<Result<ScaleCandidate>> = match self.scale_candidates() {
-            Ok(scale_candidates) => scale_candidates.into_iter().map(Ok).collect(),
-            Err(error) => vec![Err(error)],
-        };
-        scale_candidates.into_iter().flat_map(|candidate| {
-            let first = candidate.and_then(|candidate| {
-                let packing = self.place_without_detour(candidate, false)?;
-                Ok((candidate, packing))
-            });
-            // If values lie next to a missing marker, none may decode to it.
-            let is_risky = |packing: &Packing| packing.is_risky && !self.options.is_explicit();
-            let (candidate, packing) = match first {
-                Ok((candidate, packing)) => (Some(candidate), Ok(packing)),
-                Err(error) => (None, Err(error)),
+        self.promises().iter().flat_map(move |&promise| {
+            // A list, because a scale that cannot be written gives one candidate, an error.
+            let scale_candidates: Vec<Result<ScaleCandidate>> = match self.scale_candidates(promise)
+            {
+                Ok(scale_candidates) => scale_candidates.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
             };
-            let second = candidate
-                .filter(|_| packing.as_ref().is_ok_and(is_risky))
-                .map(|candidate| self.place_without_detour(candidate, true));
-            [packing].into_iter().chain(second)
+            scale_candidates.into_iter().flat_map(move |one| self.candidates_of(one, promise))
         })
+    }
+
+    /// The candidates with a scale: one, or another besides if values lie next to a missing marker.
+    fn candidates_of(
+        &self,
+        candidate: Result<ScaleCandidate>,
+        promise: Promise,
+    ) -> impl Iterator<Item = Result<Packing>> + '_ {
+        // None of the values to come may decode to a marker.
+        let avoids_markers = promise != Promise::Surveyed && !self.options.is_explicit();
+        let first = candidate.and_then(|candidate| {
+            let packing = self.place_without_detour(candidate, promise, avoids_markers)?;
+            Ok((candidate, packing))
+        });
+        let is_risky = |packing: &Packing| packing.is_risky && !self.options.is_explicit();
+        let (candidate, packing) = match first {
+            Ok((candidate, packing)) => (Some(candidate), Ok(packing)),
+            Err(error) => (None, Err(error)),
+        };
+        let second = candidate
+            .filter(|_| packing.as_ref().is_ok_and(is_risky))
+            .map(|candidate| self.place_without_detour(candidate, promise, true));
+        [packing].into_iter().chain(second)
     }
 
     /// As [`Self::place`]. If the error bound allows it, the scale is made finer by a few units in its last
@@ -53,13 +65,14 @@ impl Chooser<'_> {
     fn place_without_detour(
         &self,
         candidate: ScaleCandidate,
+        promise: Promise,
         avoids_markers: bool,
     ) -> Result<Packing> {
-        let packing = self.place(candidate, avoids_markers)?;
+        let packing = self.place(candidate, promise, avoids_markers)?;
         let Some(scale) = candidate.scale.filter(|_| !self.options.is_explicit()) else {
             return Ok(packing);
         };
-        let is_fixed = candidate.is_guess
+        let is_fixed = candidate.grid.is_some()
             || self.options.pow2
             || self.options.precision.is_some()
             || scale.element_type().is_integer()
@@ -70,7 +83,8 @@ impl Chooser<'_> {
         let finer = (1..=FINER_SCALES).filter_map(|units| {
             // A computed scale is positive, so the next bits are the next greater number.
             let scale = Scalar::from_bits(scale.element_type(), scale.bits() + units);
-            self.place(ScaleCandidate { scale: Some(scale), ..candidate }, avoids_markers).ok()
+            let finer = ScaleCandidate { scale: Some(scale), ..candidate };
+            self.place(finer, promise, avoids_markers).ok()
         });
         let target = packing.chain.encoded_type();
         let spared =
@@ -79,8 +93,13 @@ impl Chooser<'_> {
     }
 
     /// Finds the smallest type, and an offset, for a scale.
-    fn place(&self, candidate: ScaleCandidate, avoids_markers: bool) -> Result<Packing> {
-        let ScaleCandidate { scale, is_guess, target, offset } = candidate;
+    fn place(
+        &self,
+        candidate: ScaleCandidate,
+        promise: Promise,
+        avoids_markers: bool,
+    ) -> Result<Packing> {
+        let ScaleCandidate { scale, grid, target, offset } = candidate;
         let targets = match target.or(self.options.data_type) {
             Some(target) => vec![[target; 2]],
             None => self.narrower_integers(scale),
@@ -93,12 +112,14 @@ impl Chooser<'_> {
             for target in pair {
                 let offsets = match offset {
                     Some(offset) => vec![Some(offset)],
-                    None => self.offsets(scale, target, avoids_markers)?,
+                    None => self.offsets(scale, grid, target, avoids_markers)?,
                 };
                 let offsets = offsets.into_iter().enumerate();
                 places.extend(offsets.map(|(number, offset)| {
                     let is_compact = false;
-                    (number, Place { offset, scale, target, is_guess, avoids_markers, is_compact })
+                    let place =
+                        Place { offset, scale, target, grid, promise, avoids_markers, is_compact };
+                    (number, place)
                 }));
             }
             // An offset to the middle of a signed type leaves room on both sides, and keeps intermediate
@@ -168,6 +189,7 @@ impl Chooser<'_> {
     fn offsets(
         &self,
         scale: Option<Scalar>,
+        grid: Option<Lattice>,
         target: ElementType,
         avoids_markers: bool,
     ) -> Result<Vec<Option<Scalar>>> {
@@ -190,7 +212,15 @@ impl Chooser<'_> {
         let reserved = self.reserved_codes() as i128;
         let is_value =
             |fill: &&Scalar| self.is_within(**fill) && !self.survey.markers.contains(**fill);
-        for fill in self.survey.fill_values.iter().filter(is_value) {
+        // With steps that are a fraction of a grid's, or a grid that does not begin at 0, the offset is on the grid.
+        let coarse = |grid: &Lattice| {
+            grid.origin != 0.0 || grid.step * scale.map_or(1.0, Scalar::to_f64) > 1.5
+        };
+        let grid = grid.filter(coarse);
+        if grid.is_some_and(|grid| grid.origin != 0.0) {
+            offsets.clear();
+        }
+        for fill in self.survey.fill_values.iter().filter(is_value).filter(|_| grid.is_none()) {
             let fill = fill.cast(self.working, Rounding::NearestEven, OutOfRange::Error).ok();
             offsets.extend(fill.map(Some));
         }
@@ -229,7 +259,11 @@ impl Chooser<'_> {
             // If decoded values must be multiples of a step, the offset is one too.
             let is_multiple = self.options.pow2 || self.options.precision.is_some();
             let offset = |number: f64| {
-                let number = if is_multiple { (number * scale).floor() / scale } else { number };
+                let number = match grid {
+                    Some(grid) => grid.below(number),
+                    None if is_multiple => (number * scale).floor() / scale,
+                    None => number,
+                };
                 self.working_scalar(number, Rounding::NearestEven)
             };
             offsets.push(offset(least.floor()));
@@ -237,7 +271,7 @@ impl Chooser<'_> {
             let steps = ((greatest - least) * scale).ceil().min(1e30);
             let starts = starts(steps as i128 + 1);
             offsets.extend(starts.iter().map(|&start| offset(least - start as f64 / scale)));
-            if avoids_markers && !is_multiple {
+            if avoids_markers && !is_multiple && grid.is_none() {
                 let half = |&start: &i128| offset(least - (start as f64 + 0.5) / scale);
                 offsets.extend(starts.iter().map(half));
             }

@@ -68,12 +68,15 @@ impl Chooser<'_> {
         position: Position,
         is_small: bool,
     ) -> Vec<Scalar> {
-        let bound = self.options.max_abs_error.filter(|_| is_small && !position.is_multiple);
+        // Of integers, only steps of a whole number keep the bound.
+        let may_differ =
+            is_small && !position.is_multiple && !self.survey.element_type.is_integer();
+        let bound = self.options.max_abs_error.filter(|_| may_differ);
         let Some(bound) = bound else { return packing.scale.into_iter().collect() };
         let shares = (0..64).map(|share| f64::from(share) / 64.0);
         let mut scales: Vec<Scalar> = shares
             .filter_map(|share| self.scale_within(bound, self.rounding(share, 2.0 * share)))
-            .chain(self.safe_scales(bound))
+            .chain(self.safe_scales(bound, packing.promise))
             .collect();
         scales.dedup();
         scales
@@ -115,7 +118,13 @@ impl Chooser<'_> {
         let first = middle - self.extent() / step / 2.0;
         let first = position.steps + ((first - position.steps) / unit).round() * unit;
         let offset = self.least.to_f64() - first * step;
-        let offset = if position.is_multiple { (offset / step).round() * step } else { offset };
+        let offset = match packing.grid {
+            _ if !position.is_multiple => offset,
+            Some(grid) => grid.nearest(offset),
+            None => (offset / step).round() * step,
+        };
+        // Half of 1 more would be half a step and a half away from an integer.
+        let offset = if self.survey.element_type.is_integer() { offset.round() } else { offset };
         let offset = match self.working_scalar(offset, Rounding::NearestEven) {
             None if offset != 0.0 => return None,
             offset => offset,
@@ -136,6 +145,6 @@ impl Chooser<'_> {
 
     /// Whether decoded values must be multiples of a step.
     fn takes_multiples(&self, packing: &Packing) -> bool {
-        packing.is_guess || self.options.precision.is_some()
+        packing.grid.is_some() || self.options.precision.is_some()
     }
 }

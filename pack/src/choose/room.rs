@@ -7,7 +7,7 @@ use zarr_recast::{BindOptions, Chain, Codec};
 
 use super::bind::Place;
 use super::chooser::{Chooser, unit_roundoff};
-use super::packing::Packing;
+use super::packing::{Packing, Promise};
 use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::{Distance, round_scales};
@@ -83,22 +83,51 @@ impl Packing {
     }
 }
 
+/// How far values reach from an offset, and from 0.
+#[derive(Clone, Copy)]
+struct Reach {
+    distance: f64,
+    magnitude: f64,
+}
+
 impl Chooser<'_> {
-    /// Refuses codecs that do not keep the bound everywhere in the promised range.
-    pub(super) fn check_promise(&self, place: &Place) -> Result<()> {
-        let Some((first, last)) = self.survey.promised else { return Ok(()) };
-        let Place { offset, scale, target, .. } = *place;
-        if let Some(error) = self.excess_anywhere(offset, scale, target) {
-            bail!("--range: some values from {first} to {last} would be off by {error}");
+    /// The promises to try, the widest first.
+    pub(super) fn promises(&self) -> &'static [Promise] {
+        if self.survey.promised.is_some() {
+            &[Promise::Range]
+        } else if self.is_for_more() {
+            &[Promise::Storable, Promise::Range]
+        } else {
+            &[Promise::Surveyed]
         }
-        Ok(())
+    }
+
+    /// Whether values to come are promised the bound, wherever they are.
+    pub(super) fn is_for_more(&self) -> bool {
+        self.options.grid == Some(false) && !self.options.is_explicit()
+    }
+
+    /// Refuses codecs that do not keep the bound for all values that are promised it.
+    pub(super) fn check_promise(&self, place: &Place) -> Result<()> {
+        if place.promise == Promise::Surveyed {
+            return Ok(());
+        }
+        match (self.excess_anywhere(place), self.survey.promised) {
+            (None, _) => Ok(()),
+            (Some(error), Some((first, last))) => {
+                bail!("--range: some values from {first} to {last} would be off by {error}")
+            }
+            (Some(error), None) => {
+                let (first, last) = (self.least, self.greatest);
+                bail!("some values to come from {first} to {last} would be off by {error}")
+            }
+        }
     }
 
     /// Whether every value of the range keeps the bound, and none decodes to a missing marker.
     pub(super) fn is_proven(&self, packing: &Packing) -> bool {
-        let target = packing.chain.encoded_type();
-        let excess = self.excess_anywhere(packing.offset, packing.scale, target);
-        !packing.is_risky && excess.is_none()
+        let place = Place { promise: Promise::Range, ..Place::of(packing) };
+        !packing.is_risky && self.excess_anywhere(&place).is_none()
     }
 
     /// Whether every surveyed value keeps the bound, and none decodes to a missing marker.
@@ -115,17 +144,23 @@ impl Chooser<'_> {
         self.options.max_abs_error.filter(|&bound| error > bound).map(|_| error)
     }
 
-    /// The largest possible error in the range, if it exceeds the bound: half a step and the rounding of the
+    /// The largest possible error of a promised value, if it exceeds the bound: half a step and the rounding of the
     /// arithmetic.
-    fn excess_anywhere(
-        &self,
-        offset: Option<Scalar>,
-        scale: Option<Scalar>,
-        target: ElementType,
-    ) -> Option<String> {
+    pub(super) fn excess_anywhere(&self, place: &Place) -> Option<String> {
+        let Place { offset, scale, target, promise, .. } = *place;
         let factor = scale.map_or(1.0, |scale| scale.to_f64().abs());
-        let (distance, unit) = (self.distance(offset), unit_roundoff(self.working));
-        let arithmetic = self.arithmetic(offset, scale);
+        let unit = unit_roundoff(self.working);
+        let mut reach = self.reach(offset);
+        if promise == Promise::Storable && target.is_integer() {
+            let most = |element_type| Scalar::max(element_type).to_f64();
+            let lowest = Scalar::min(target).to_f64().abs();
+            let distance = (lowest.max(most(target)) / factor).min(most(self.working));
+            let from = offset.map_or(0.0, |offset| offset.to_f64().abs());
+            reach.distance = reach.distance.max(distance);
+            reach.magnitude = reach.magnitude.max(distance + from);
+        }
+        let arithmetic = self.arithmetic(offset, scale, reach);
+        let distance = reach.distance;
         let share = self.options.errors_in_a_step();
         let relative = 2.0 * unit_roundoff(target) / share;
         if let Some(bound) = self.options.max_rel_error {
@@ -146,25 +181,26 @@ impl Chooser<'_> {
         (error > bound).then(|| measured(error))
     }
 
-    /// The largest distance of a value from an offset.
-    fn distance(&self, offset: Option<Scalar>) -> f64 {
+    /// How far the range reaches from an offset and from 0.
+    fn reach(&self, offset: Option<Scalar>) -> Reach {
         let from_offset = |end: Scalar| (end.to_f64() - offset.map_or(0.0, Scalar::to_f64)).abs();
-        from_offset(self.least).max(from_offset(self.greatest))
+        let distance = from_offset(self.least).max(from_offset(self.greatest));
+        Reach { distance, magnitude: self.magnitude() }
     }
 
     /// The largest rounding error of a value, encoded and decoded.
-    fn arithmetic(&self, offset: Option<Scalar>, scale: Option<Scalar>) -> f64 {
-        let distance = self.distance(offset);
+    fn arithmetic(&self, offset: Option<Scalar>, scale: Option<Scalar>, reach: Reach) -> f64 {
+        let Reach { distance, magnitude } = reach;
         let factor = scale.map_or(1.0, |scale| scale.to_f64().abs());
         // Encoding computes a difference and a product, decoding a quotient and a sum.
-        let of_offset = if offset.is_some() { distance + self.magnitude() } else { 0.0 };
+        let of_offset = if offset.is_some() { distance + magnitude } else { 0.0 };
         let of_scale = if is_power_of_two(factor) { 0.0 } else { 2.0 * distance };
         unit_roundoff(self.working) * (of_offset + of_scale)
     }
 
     /// Bounds for the largest error of a surveyed value with a guessed scale, from the survey's grids.
     fn error_of_guess(&self, packing: &Packing) -> Option<Distance> {
-        let scale = packing.scale.filter(|_| packing.is_guess)?.to_f64();
+        let scale = packing.scale.filter(|_| packing.grid.is_some())?.to_f64();
         // In the working type, the scale may differ from the round number.
         let round = round_scales(self.extent().max(self.magnitude()))
             .find(|&round| self.working_scalar(round, Rounding::NearestEven) == packing.scale)?;
@@ -172,7 +208,9 @@ impl Chooser<'_> {
         let from_grid = |number: f64| (number - (number * round).round() / round).abs();
         let offset = from_grid(packing.offset.map_or(0.0, Scalar::to_f64));
         let computed = 4.0 * f64::EPSILON + (scale - round).abs() / round;
-        let rounded = self.arithmetic(packing.offset, packing.scale) + computed * self.magnitude();
+        let reach = self.reach(packing.offset);
+        let rounded =
+            self.arithmetic(packing.offset, packing.scale, reach) + computed * self.magnitude();
         // Clamped values become the ends of the range.
         let ends = self.survey.limits.as_ref().map(|limits| [limits.least, limits.greatest]);
         let of_ends = ends.into_iter().flatten().map(|end| from_grid(end.to_f64()));

@@ -4,9 +4,12 @@ use anyhow::Context;
 use recast_kernels::{ElementType, Rounding, Scalar};
 
 use super::chooser::{Chooser, unit_roundoff};
+use super::packing::Promise;
 use crate::error::Result;
 use crate::options::is_power_of_two;
-use crate::scan::grid::round_scales;
+use crate::scan::grid::{Distance, round_scales};
+use crate::scan::lattice::Lattice;
+use crate::scan::reader::Reader;
 
 /// The floating-point types for a relative error: smallest first, and of one size the most precise
 /// first.
@@ -23,7 +26,8 @@ const FLOATS: [ElementType; 6] = [
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScaleCandidate {
     pub(super) scale: Option<Scalar>,
-    pub(super) is_guess: bool,
+    /// The grid for which it was made, if the surveyed values are on one.
+    pub(super) grid: Option<Lattice>,
     /// The type to try it with; by default the requested types.
     pub(super) target: Option<ElementType>,
     /// The offset to try it with; by default those that make the values fit.
@@ -33,14 +37,14 @@ pub(super) struct ScaleCandidate {
 impl ScaleCandidate {
     /// A scale that the arithmetic proves.
     fn of(scale: Option<Scalar>) -> Self {
-        Self { scale, is_guess: false, target: None, offset: None }
+        Self { scale, grid: None, target: None, offset: None }
     }
 }
 
 impl Chooser<'_> {
-    /// The scales to try: first round ones, which work if the data are multiples of a round step, then those that
+    /// The scales to try: first those of grids, which work if the data are multiples of a step, then those that
     /// the arithmetic proves.
-    pub(super) fn scale_candidates(&self) -> Result<Vec<ScaleCandidate>> {
+    pub(super) fn scale_candidates(&self, promise: Promise) -> Result<Vec<ScaleCandidate>> {
         if self.options.is_explicit() {
             let scale = self.options.scale.as_ref();
             let scale = scale.map(|scale| scale.to_scalar(self.working)).transpose();
@@ -71,7 +75,7 @@ impl Chooser<'_> {
         if let Some(target) = self.options.data_type.filter(|_| self.options.auto) {
             return Ok(self.spread(target));
         }
-        Ok(self.within_error(self.options.max_abs_error.unwrap_or_default()))
+        self.within_error(self.options.max_abs_error.unwrap_or_default(), promise)
     }
 
     /// The scales for each floating-point type smaller than that of the elements.
@@ -147,34 +151,126 @@ impl Chooser<'_> {
     }
 
     /// The scales that keep an absolute error.
-    pub(super) fn within_error(&self, bound: f64) -> Vec<ScaleCandidate> {
+    fn within_error(&self, bound: f64, promise: Promise) -> Result<Vec<ScaleCandidate>> {
         if self.survey.element_type.is_integer() {
             // Steps of a whole number decode to whole numbers.
             let step = self.options.errors_in_a_step() * bound.floor() + 1.0;
             let scale = self.power(1.0 / step);
             let scale = self.working_scalar(scale, Rounding::TowardsPositive);
-            return vec![ScaleCandidate::of(scale)];
+            return Ok(vec![ScaleCandidate::of(scale)]);
         }
-        let computed = self.safe_scales(bound);
-        // Surveyed values may be multiples of a round step; promised ones need not be.
-        let may_guess = self.survey.promised.is_none();
+        let computed = self.safe_scales(bound, promise);
         let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
-        let guesses = round_scales(self.extent().max(self.magnitude()))
-            .filter(|_| may_guess)
-            .filter(|&scale| scale < finest && (!self.options.pow2 || is_power_of_two(scale)))
-            .filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven))
-            .map(|scale| ScaleCandidate { is_guess: true, ..ScaleCandidate::of(Some(scale)) });
-        guesses.chain(computed.into_iter().map(|scale| ScaleCandidate::of(Some(scale)))).collect()
+        let mut grids = self.grids(bound)?;
+        grids.retain(|grid| 1.0 / grid.step < finest);
+        let of_grid = |scale: f64, grid: Lattice| {
+            let scale = self.working_scalar(scale, Rounding::NearestEven)?;
+            Some(ScaleCandidate { grid: Some(grid), ..ScaleCandidate::of(Some(scale)) })
+        };
+        let proven = |scale: &Scalar| ScaleCandidate::of(Some(*scale));
+        Ok(match promise {
+            Promise::Surveyed => {
+                grids.retain(|grid| !self.is_off(grid, bound));
+                let guesses = grids.into_iter().filter_map(|grid| of_grid(1.0 / grid.step, grid));
+                guesses.chain(computed.iter().map(proven)).collect()
+            }
+            Promise::Range | Promise::Storable => {
+                grids.retain(|grid| self.is_on(grid, bound));
+                let candidates = computed.iter().flat_map(|scale| {
+                    let finer = self.whole_fraction(&grids, scale.to_f64());
+                    let finer = finer.and_then(|(scale, grid)| of_grid(scale, grid));
+                    finer.into_iter().chain([proven(scale)])
+                });
+                candidates.collect()
+            }
+        })
+    }
+
+    /// The grids that the surveyed values may be on, coarsest first: round ones, and the one that the sample tells.
+    fn grids(&self, bound: f64) -> Result<Vec<Lattice>> {
+        let is_allowed = |scale: &f64| !self.options.pow2 || is_power_of_two(*scale);
+        let round = round_scales(self.extent().max(self.magnitude())).filter(is_allowed);
+        let mut grids: Vec<Lattice> =
+            round.map(|scale| Lattice::multiples_of(1.0 / scale)).collect();
+        let numbers = Reader::<f64>::new(self.survey.element_type)?.read(&self.survey.sample)?;
+        let other = Lattice::of(&numbers, self.rounding(1.0, 0.0), bound);
+        if let Some(other) = other.filter(|_| !self.options.pow2) {
+            let is_it =
+                |grid: &Lattice| other.origin == 0.0 && (grid.step / other.step - 1.0).abs() < 1e-6;
+            if !grids.iter().any(is_it) {
+                let coarser = grids.iter().take_while(|grid| grid.step > other.step).count();
+                grids.insert(coarser, other);
+            }
+        }
+        Ok(grids)
+    }
+
+    /// Whether codes with this step, without the rounding of the arithmetic, are too coarse for values anywhere.
+    pub(super) fn exceeds_bound(&self, step: f64) -> bool {
+        let bound = self.options.max_abs_error.unwrap_or(f64::INFINITY);
+        step > self.options.errors_in_a_step() * bound * (1.0 + 1e-9)
+    }
+
+    /// Whether a grid is too coarse for values anywhere, and a surveyed one is certainly away from it by more than its
+    /// rounding and half of the bound. Then the surveyed values are not on it, and keep the bound by chance.
+    fn is_off(&self, grid: &Lattice, bound: f64) -> bool {
+        let near = self.rounding(2.0, 0.0).max(bound / 2.0);
+        // Values outside the limits are clamped, and say nothing.
+        let round = self.round_scale(grid).filter(|_| self.survey.limits.is_none());
+        let found = round.and_then(|round| self.survey.grids.distance(round, self.magnitude()));
+        self.exceeds_bound(grid.step) && found.is_some_and(|Distance { least, .. }| least > near)
+    }
+
+    /// Whether the surveyed values are on a grid, except for their rounding and a small part of the bound; of one that is
+    /// not round, the sample's.
+    fn is_on(&self, grid: &Lattice, bound: f64) -> bool {
+        let near = self.rounding(2.0, 0.0).max(bound / 16.0);
+        match self.round_scale(grid) {
+            Some(round) => {
+                let found = self.survey.grids.distance(round, self.magnitude());
+                found.is_some_and(|Distance { greatest, .. }| greatest <= near)
+            }
+            None => true,
+        }
+    }
+
+    /// The round scale of a grid.
+    pub(super) fn round_scale(&self, grid: &Lattice) -> Option<f64> {
+        // The inverse of an inverse need not be the same number.
+        let is_it = |scale: &f64| grid.origin == 0.0 && (scale * grid.step - 1.0).abs() < 1e-12;
+        round_scales(self.extent().max(self.magnitude())).find(is_it)
+    }
+
+    /// The coarsest scale that is not coarser than one and whose step is a whole fraction of a grid's, so that values on
+    /// the grid stay as exact as with the grid's own scale; with the grid.
+    fn whole_fraction(&self, grids: &[Lattice], scale: f64) -> Option<(f64, Lattice)> {
+        let finer = grids.iter().map(|grid| ((scale * grid.step).ceil() / grid.step, *grid));
+        let is_inexact = |scale: f64| {
+            let working = self.working_scalar(scale, Rounding::NearestEven);
+            working.is_none_or(|working| working.to_f64() != scale)
+        };
+        finer
+            .filter(|_| !self.options.pow2)
+            .min_by(|(a, _), (b, _)| is_inexact(*a).cmp(&is_inexact(*b)).then(a.total_cmp(b)))
     }
 
     /// Scales that keep an absolute error with ever larger rounding errors of the arithmetic.
-    pub(super) fn safe_scales(&self, bound: f64) -> Vec<Scalar> {
-        let budgets = [
+    pub(super) fn safe_scales(&self, bound: f64, promise: Promise) -> Vec<Scalar> {
+        let mut budgets = vec![
             self.rounding(1.0, 2.0),
             self.rounding(2.2, 2.2),
             self.rounding(4.5, 4.5),
             self.rounding(16.0, 16.0),
         ];
+        if promise == Promise::Storable {
+            // Where a type of 8 or 16 bits ends, with the offset in its middle, or at its other end.
+            let reaches = [8, 16].into_iter().flat_map(|bits| {
+                [1.0, 2.0]
+                    .map(|half| 4.0 * half * 2_f64.powi(bits) * bound * unit_roundoff(self.working))
+            });
+            budgets.extend(reaches.map(|reach| reach + self.rounding(1.0, 1.0)));
+            budgets.sort_by(f64::total_cmp);
+        }
         let scales = budgets.into_iter().filter_map(|budget| self.scale_within(bound, budget));
         let mut scales: Vec<Scalar> = scales.collect();
         scales.dedup();

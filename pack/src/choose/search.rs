@@ -89,6 +89,7 @@ impl<'a> Search<'a> {
         &self,
         mut attempt: impl FnMut(Packing) -> Result<T>,
     ) -> Result<std::result::Result<T, Option<anyhow::Error>>> {
+        let chooser = &self.chooser;
         let mut failure = None;
         let mut guesses_failed = false;
         for candidate in self.chooser.candidates() {
@@ -101,7 +102,7 @@ impl<'a> Search<'a> {
                 }
             };
             self.refuse_infinity(packing.chain.encoded_type())?;
-            if packing.is_guess && guesses_failed {
+            if packing.grid.is_some() && guesses_failed {
                 continue;
             }
             if !self.options.is_explicit()
@@ -114,7 +115,8 @@ impl<'a> Search<'a> {
                 failure = Some(Self::off(&packing, error));
                 continue;
             }
-            guesses_failed = packing.is_guess;
+            // One that is not round comes from the sample, and says nothing about round ones.
+            guesses_failed = packing.grid.is_some_and(|grid| chooser.round_scale(&grid).is_some());
             for packing in self.smallest_first(packing)? {
                 if let Some(error) = self.chooser.certain_excess(&packing) {
                     failure = Some(Self::off(&packing, error));
@@ -155,7 +157,7 @@ impl<'a> Search<'a> {
                 || failure.is::<SpecialLost>();
         let way = if is_collision { "try a smaller" } else { "allow a larger" };
         let (how, hint) = if let Some(bound) = max_abs_error {
-            (format!("within {bound:?} "), format!("{way} --max-abs-error"))
+            (format!("within {bound:?} "), format!("{way} {}", self.options.flag_of_bound()))
         } else if let Some(bound) = max_rel_error {
             (format!("within {bound:?} of each "), format!("{way} --max-rel-error"))
         } else if let Some(step) = precision {
@@ -170,8 +172,15 @@ impl<'a> Search<'a> {
         };
         let wider = if self.options.data_type.is_some() { " or a wider --data-type" } else { "" };
         let narrower = if self.survey.promised.is_some() { " or a narrower --range" } else { "" };
+        // Values between those surveyed take finer steps.
+        let is_for_more = self.chooser.is_for_more() && self.survey.promised.is_none();
+        let grid = if is_for_more && max_abs_error.is_some() {
+            "; if all values to come are on the grid of these, see --no-grid"
+        } else {
+            ""
+        };
         let context = format!(
-            "{}: the {} values{} cannot be kept {how}in {target}, {hint}{wider}{narrower}",
+            "{}: the {} values{} cannot be kept {how}in {target}, {hint}{wider}{narrower}{grid}",
             self.name,
             self.survey.element_type,
             range.unwrap_or_default()
@@ -327,7 +336,8 @@ impl<'a> Search<'a> {
 
     /// Whether a scale suits the data, so that its gain in precision is worth more than a few bytes.
     fn is_precise(&self, packing: &Packing, error: f64) -> bool {
-        packing.is_guess && self.options.max_abs_error.is_some_and(|bound| error < bound / 2.0)
+        packing.grid.is_some()
+            && self.options.max_abs_error.is_some_and(|bound| error < bound / 2.0)
     }
 
     /// Whether zeros come back as zeros; many zeros are a background.

@@ -7,7 +7,7 @@ use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
 use super::chooser::{Chooser, refused};
 use super::codes::spare_codes;
-use super::packing::{CodeWay, Special, SpecialLost};
+use super::packing::{CodeWay, Promise, Special, SpecialLost};
 use crate::error::Result;
 use crate::options::NanTo;
 use crate::scan::number::{integer, scalar};
@@ -25,6 +25,7 @@ pub(super) struct Ways<'a> {
     pub(super) is_one_to_one: bool,
     /// The smallest and the largest value before the last cast.
     pub(super) scaled_ends: [Scalar; 2],
+    pub(super) promise: Promise,
     /// Whether the data leave a code free.
     pub(super) is_free: &'a dyn Fn(Scalar) -> bool,
     /// Scale and offset, and their inverse.
@@ -142,7 +143,7 @@ impl Chooser<'_> {
         Ok(Some(code))
     }
 
-    /// Whether a code in use by data decodes to a marker: values next to the marker, if there are any, would become
+    /// Whether a code of data decodes to a marker: values next to the marker, if there are any, would become
     /// missing.
     pub(super) fn is_hit(&self, marker: Scalar, ways: &Ways<'_>) -> bool {
         let working = marker.cast(self.working, Rounding::NearestEven, OutOfRange::Error).ok();
@@ -150,7 +151,9 @@ impl Chooser<'_> {
         let Some((working, scaled)) = scaled else { return false };
         [Rounding::TowardsNegative, Rounding::TowardsPositive].into_iter().any(|rounding| {
             let code = scaled.cast(ways.target, rounding, OutOfRange::Error).ok();
-            let code = code.filter(|&code| integer(code).is_some() && !(ways.is_free)(code));
+            // Values to come may have any code.
+            let is_used = |code| ways.promise == Promise::Storable || !(ways.is_free)(code);
+            let code = code.filter(|&code| integer(code).is_some() && is_used(code));
             let value = code.and_then(|code| {
                 code.cast(self.working, Rounding::NearestEven, OutOfRange::Error).ok()
             });
@@ -231,8 +234,10 @@ impl Chooser<'_> {
     /// code.
     fn stand_in(&self, may_be_infinite: bool, ways: &Ways<'_>) -> Option<CodeWay> {
         let has_infinite = |special: &Scalar| !special.is_finite();
+        // One that comes is refused by an integer type, and must not become a marker.
+        let may_come = ways.promise != Promise::Surveyed && ways.target.is_integer();
         let may_be_infinite =
-            may_be_infinite && !self.survey.markers.values().iter().any(has_infinite);
+            may_be_infinite && !may_come && !self.survey.markers.values().iter().any(has_infinite);
         // Infinities, which scale and offset do not change.
         for sign in [false, true].into_iter().filter(|_| may_be_infinite) {
             let Some(infinity) = Scalar::infinity(self.working, sign) else { continue };

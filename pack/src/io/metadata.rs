@@ -15,6 +15,9 @@ use crate::error::Result;
 /// The attribute with the provenance.
 pub(crate) const PROVENANCE: &str = "recast";
 
+/// Its member with the grid on which values must be to keep the bound.
+pub(crate) const GRID: &str = "grid";
+
 /// Where xarray keeps the names of dimensions in Zarr v2.
 pub(crate) const ARRAY_DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 

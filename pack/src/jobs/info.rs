@@ -10,9 +10,11 @@ use zarr_recast::{Chain, FillCheck, JsonScalar};
 use crate::choose::room::storable;
 use crate::error::Error;
 use crate::io::codec_steps::Values;
+use crate::io::metadata::{GRID, PROVENANCE};
 use crate::io::source::Source;
 use crate::io::storage::DELTA;
 use crate::json;
+use crate::scan::lattice::Lattice;
 
 /// An array and its codecs.
 #[derive(Clone, Debug, Serialize)]
@@ -36,6 +38,8 @@ pub struct ArrayInfo {
     /// The range of values that the codecs can store.
     #[serde(serialize_with = "json::range")]
     pub range: Option<(Scalar, Scalar)>,
+    /// The grid on which values must be to keep the bound with which the array was packed, as provenance says it.
+    pub grid: Option<Lattice>,
     /// The distance of two neighbouring values, in their type, or in float64 for integers.
     #[serde(serialize_with = "json::optional")]
     pub precision: Option<Scalar>,
@@ -93,10 +97,16 @@ impl ArrayInfo {
             codecs: steps.collect(),
             encoded_data_type: chain.as_ref().map(|chain| chain.encoded_type().name().to_owned()),
             range: storable(source.element_type(), &codecs).filter(|_| keeps_room),
+            grid: grid(source),
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             warnings: source.codecs().warnings.clone(),
         }
     }
+}
+
+fn grid(source: &Source) -> Option<Lattice> {
+    let grid = source.array().attributes().get(PROVENANCE)?.get(GRID)?;
+    serde_json::from_value(grid.clone()).ok()
 }
 
 /// 1 / scale, if integers are stored; each scale in the type in which it is applied.

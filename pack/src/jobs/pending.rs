@@ -72,6 +72,14 @@ pub trait Job: Work {
     /// As [`Self::run`], as far as the sample shows them.
     fn dry_run(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
         destination(self)?;
+        self.preview(runtime)
+    }
+
+    /// As [`Self::dry_run`], whatever is at the output.
+    ///
+    /// # Errors
+    /// As [`Self::run`], as far as the sample and the input show them.
+    fn preview(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
         Ok(self.work(None, runtime)?.0)
     }
 }

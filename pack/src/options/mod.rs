@@ -3,7 +3,7 @@
 mod names;
 mod values;
 
-use recast_kernels::{ElementType, OutOfRange, Rounding};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use zarr_recast::JsonScalar;
@@ -12,8 +12,8 @@ use crate::error::{Error, OptionsError, Result};
 
 pub use values::{Compressor, NanTo, Percentiles, Reader, ShardCodecs, ValueRange, scalar};
 
-/// How an array is packed. Say what to keep with one of `max_abs_error`, `max_rel_error`, `precision`
-/// and `auto`, or give `scale` and `offset`; a `scale` of 1 with `data_type` casts the values as they are.
+/// How an array is packed. Say what to keep with one of `max_abs_error`, `error_over_range`, `max_rel_error`,
+/// `precision` and `auto`, or give `scale` and `offset`; a `scale` of 1 with `data_type` casts the values as they are.
 /// Integers need none of these: they are kept exactly, in the narrowest type.
 ///
 /// In TOML and JSON, names have hyphens, like flags.
@@ -32,6 +32,10 @@ pub struct PackOptions {
     /// The largest allowed |decoded − original| of any element.
     #[serde(deserialize_with = "names::number::deserialize")]
     pub max_abs_error: Option<f64>,
+    /// The same, in units of the array's range: from its smallest to its largest value, without missing ones. If all
+    /// are equal, in units of their magnitude.
+    #[serde(deserialize_with = "names::number::deserialize")]
+    pub error_over_range: Option<f64>,
     /// The largest allowed |decoded − original| / |original|; for floating-point types only.
     #[serde(deserialize_with = "names::number::deserialize")]
     pub max_rel_error: Option<f64>,
@@ -42,6 +46,11 @@ pub struct PackOptions {
     pub auto: bool,
     /// Uses a power-of-two scale, so that dividing by it is exact.
     pub pow2: bool,
+    /// Whether only values on the grid of those at hand will ever be written, if they are multiples of a step. Then
+    /// codes for such multiples suffice, and a value between them would be off by more than `max_abs_error`. By
+    /// default, jobs rely on it, for they pack whole arrays, and [`crate::choose`] does not, for it chooses for values
+    /// to come: its steps are fractions of the grid's that keep the bound for every value.
+    pub grid: Option<bool>,
     /// The type of the stored elements; if `None`, the smallest that keeps the bound.
     #[serde(with = "names::element_type")]
     pub data_type: Option<ElementType>,
@@ -99,7 +108,8 @@ pub struct PackOptions {
 impl PackOptions {
     /// Options, each with those that it excludes, because they contradict each other or one would be ignored.
     pub const CONFLICTS: &'static [(&'static str, &'static [&'static str])] = &[
-        ("max_abs_error", &["max_rel_error", "precision", "auto"]),
+        ("max_abs_error", &["error_over_range", "max_rel_error", "precision", "auto"]),
+        ("error_over_range", &["max_rel_error", "precision", "auto", "scale", "offset"]),
         ("max_rel_error", &["precision", "auto"]),
         ("precision", &["auto", "scale", "offset"]),
         ("auto", &["scale", "offset"]),
@@ -111,6 +121,7 @@ impl PackOptions {
             "from_cf",
             &[
                 "max_abs_error",
+                "error_over_range",
                 "max_rel_error",
                 "precision",
                 "auto",
@@ -153,6 +164,7 @@ impl PackOptions {
     fn check_numbers(&self) -> Result<()> {
         let numbers = [
             ("--max-abs-error", self.max_abs_error, 0.0, f64::MAX),
+            ("--error-over-range", self.error_over_range, 0.0, 1.0 - f64::EPSILON / 2.0),
             ("--max-rel-error", self.max_rel_error, 0.0, 1.0 - f64::EPSILON / 2.0),
             ("--precision", self.precision, f64::from_bits(1), f64::MAX),
             ("--src-min", self.src_min, f64::MIN, f64::MAX),
@@ -162,7 +174,7 @@ impl PackOptions {
             if let Some(number) = number.filter(|number| !(least..=greatest).contains(number)) {
                 let range = match flag {
                     "--max-abs-error" => "a finite number that is not negative",
-                    "--max-rel-error" => "a number from 0 to below 1",
+                    "--error-over-range" | "--max-rel-error" => "a number from 0 to below 1",
                     "--precision" => "a finite number above 0",
                     _ => "a finite number",
                 };
@@ -184,6 +196,14 @@ impl PackOptions {
                 return usage(format!("{one} cannot be used with {other}; leave one of them out"));
             }
         }
+        // Without a bound, or with room for any value, there is nothing for which values must be on a grid.
+        let others = ["max_rel_error", "precision", "auto", "scale", "offset", "range", "from_cf"];
+        if self.grid == Some(true)
+            && let Some(other) = others.into_iter().find(|other| is_given(other))
+        {
+            let other = flag(other);
+            return usage(format!("--grid cannot be used with {other}; leave one of them out"));
+        }
         if self.auto && self.data_type.is_none() {
             return usage("--auto needs --data-type, whose whole range it uses".to_owned());
         }
@@ -202,8 +222,8 @@ impl PackOptions {
         let alone = given.first().map(|option| format!("{} alone does not say", flag(option)));
         let alone = alone.unwrap_or_else(|| "nothing says".to_owned());
         usage(format!(
-            "{alone} what to keep; give --max-abs-error, --max-rel-error, --precision or --auto, or \
-             --scale and --offset (--scale 1 casts values as they are)"
+            "{alone} what to keep; give --max-abs-error, --error-over-range, --max-rel-error, \
+             --precision or --auto, or --scale and --offset (--scale 1 casts values as they are)"
         ))
     }
 
@@ -276,25 +296,38 @@ impl PackOptions {
         Ok(Self { max_abs_error, ..self.clone() })
     }
 
+    /// The same, with the error in the array's unit if it is given in units of its range.
+    pub(crate) fn for_range(self, range: Option<(Scalar, Scalar)>) -> Self {
+        let Some(share) = self.error_over_range else { return self };
+        let unit = range.map_or(1.0, |(least, greatest)| {
+            let (least, greatest) = (least.to_f64(), greatest.to_f64());
+            if least == greatest { greatest.abs() } else { (greatest - least).min(f64::MAX) }
+        });
+        Self { max_abs_error: Some(share * unit), ..self }
+    }
+
+    /// The flag that bounds the absolute error.
+    pub(crate) fn flag_of_bound(&self) -> &'static str {
+        if self.error_over_range.is_some() { "--error-over-range" } else { "--max-abs-error" }
+    }
+
     /// Whether any option says how to pack an array.
     #[must_use]
     pub fn says_how(&self) -> bool {
-        self.max_abs_error.is_some()
-            || self.max_rel_error.is_some()
-            || self.precision.is_some()
-            || self.auto
-            || self.scale.is_some()
-            || self.offset.is_some()
-            || self.from_cf
+        self.has_goal() || self.scale.is_some() || self.offset.is_some() || self.from_cf
     }
 
     /// Whether scale and offset are given instead of chosen.
     pub(crate) fn is_explicit(&self) -> bool {
-        let has_goal = self.max_abs_error.is_some()
+        self.scale.is_some() || self.offset.is_some() || !self.has_goal()
+    }
+
+    fn has_goal(&self) -> bool {
+        self.max_abs_error.is_some()
+            || self.error_over_range.is_some()
             || self.max_rel_error.is_some()
             || self.precision.is_some()
-            || self.auto;
-        self.scale.is_some() || self.offset.is_some() || !has_goal
+            || self.auto
     }
 
     /// The distance of two neighbouring stored values, in units of the largest rounding error.

@@ -2,6 +2,7 @@
 
 pub(crate) mod charts;
 pub(crate) mod grid;
+pub(crate) mod lattice;
 pub(crate) mod limits;
 pub(crate) mod missing;
 pub(crate) mod narrow;

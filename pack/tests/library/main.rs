@@ -2,9 +2,11 @@
 
 mod common;
 mod cost;
+mod grids;
 mod integers;
 mod library;
 mod markers;
 mod missing;
+mod names;
 mod room;
 mod runs;

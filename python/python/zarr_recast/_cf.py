@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ._encoding import scalars_json, value_codecs
+from ._errors import outside
 from ._jobs import FromCfReport, pack
+from ._trees import datasets, is_tree
 
 # CF's packing attributes, which xarray moves into a variable's encoding when it decodes.
 _PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
@@ -24,24 +27,39 @@ def from_cf(ds: Any) -> dict[str, dict[str, Any]]:
 
     Parameters
     ----------
-    ds : xarray.Dataset
-        A dataset that xarray has decoded: its variables keep ``scale_factor``, ``add_offset`` and the type
+    ds : xarray.Dataset or xarray.DataTree
+        A dataset, or a tree of them, that xarray has decoded: its variables keep ``scale_factor``, ``add_offset`` and the type
         of the stored integers in their ``encoding``.
 
     Returns
     -------
     dict
         For each variable that CF packed, ``filters``, ``dtype`` and ``fill_value`` for the ``encoding`` of
-        `xarray.Dataset.to_zarr`. They replace CF's attributes, which must not be written beside them:
-        readers would scale twice.
+        `xarray.Dataset.to_zarr`; for a tree, such dictionaries for each group. They replace CF's attributes,
+        which must not be written beside them: readers would scale twice.
+
+    Warns
+    -----
+    UserWarning
+        Some codes do not decode to the bits of CF's arithmetic in the variable's type.
 
     Raises
     ------
     ValueError
         A variable is not decoded; no codecs can replace its attributes.
     """
+    if is_tree(ds):
+        groups = {path: _encodings(one, path) for path, one in datasets(ds).items()}
+        return {path: encodings for path, encodings in groups.items() if encodings}
+    if not hasattr(ds, "variables"):
+        raise TypeError(f"from_cf takes a Dataset or a DataTree, and not a {type(ds).__name__}")
+    return _encodings(ds, "")
+
+
+def _encodings(ds: Any, group: str) -> dict[str, dict[str, Any]]:
     encodings = {}
-    for name, variable in ds.variables.items():
+    for variable_name, variable in ds.variables.items():
+        name = f"{group.strip('/')}/{variable_name}".strip("/")
         if any(key in variable.attrs for key in ("scale_factor", "add_offset")):
             raise ValueError(
                 f"{name}: its attributes still say how it is packed; open it with mask_and_scale=True, "
@@ -49,13 +67,13 @@ def from_cf(ds: Any) -> dict[str, dict[str, Any]]:
             )
         if any(key in variable.encoding for key in ("scale_factor", "add_offset")):
             try:
-                encodings[str(name)] = _encoding(variable)
+                encodings[str(variable_name)] = _encoding(name, variable)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from error
     return encodings
 
 
-def _encoding(variable: Any) -> dict[str, Any]:
+def _encoding(name: str, variable: Any) -> dict[str, Any]:
     """The encoding for a variable, by a job over an array of its codes."""
     import zarr
 
@@ -83,6 +101,14 @@ def _encoding(variable: Any) -> dict[str, Any]:
             source, Path(folder, "values.zarr"), from_cf=True, decoded_type=decoded, dry_run=True
         )
     assert isinstance(report, FromCfReport)
+    found = report.details["codes"]
+    if found["differing"]:
+        warnings.warn(
+            f"{name}: {found['differing']} of {found['compared']} codes decode to other last bits of {decoded} "
+            f"than CF's, by {found['max_ulps']} units in the last place at most",
+            UserWarning,
+            stacklevel=outside(),
+        )
     fill = report.details["fill_value"]
     return {
         "filters": value_codecs(report.codecs),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from ._core import Choice, Survey, Surveyor, choose
+from ._errors import outside
 from ._json import scalar_json
 from ._options import by_name, options_json
+from ._trees import datasets, is_tree
 
 # Bytes of a lazy array without chunks that are read at once.
 _PIECE = 16 << 20
@@ -25,8 +28,10 @@ def encoding_for(
     obj: Any,
     *,
     max_abs_error: Any = None,
+    error_over_range: Any = None,
     max_rel_error: Any = None,
     precision: Any = None,
+    grid: Any = None,
     range: Any = None,  # noqa: A002, the command's name
     missing: Any = None,
     data_type: Any = None,
@@ -34,23 +39,33 @@ def encoding_for(
 ) -> dict[str, Any]:
     """Choose codecs that store an array, or the variables of a dataset, within an error bound.
 
-    The codecs are those of ``recast pack`` with the same options. Integers need no bound: they are kept
-    exactly, in the narrowest type. Dask arrays are surveyed by the workers, other lazy arrays chunk by
+    The codecs are those of ``recast pack --no-grid`` with the same options: for these values, and for values
+    to come that lie between them. Integers need no bound: they are kept exactly, in the narrowest type. Dask
+    arrays are surveyed by the workers, other lazy arrays chunk by
     chunk; neither is kept in memory.
 
     Parameters
     ----------
-    obj : xarray.Dataset, xarray.DataArray, zarr.Array, dask array, numpy.ndarray or masked array
+    obj : xarray.Dataset, DataTree or DataArray, zarr.Array, dask array, numpy.ndarray or masked array
         The values. For a dataset, a number as a bound applies to all floating-point data variables, and
         a dictionary to the variables that it names; other variables are not packed. Each of the
-        parameters below may be such a dictionary. Masked elements are replaced by ``filled()``.
+        parameters below may be such a dictionary. In a tree, variables are named by their paths, such as
+        ``"ocean/t"``. Masked elements are replaced by ``filled()``.
     max_abs_error : float, optional
         The largest allowed difference between an element and its decoded value, in the unit of the
         array.
+    error_over_range : float, optional
+        The same, in units of the array's range: 1e-4 is a ten-thousandth of it. For datasets whose variables
+        have different units.
     max_rel_error : float, optional
         The largest allowed difference in proportion to the element, from 0 to below 1.
     precision : float, optional
         Values become multiples of this.
+    grid : bool, optional
+        Whether nothing else will be written than values on the grid of these, if they are multiples of a step
+        such as 1 or 0.1. Then codes for such multiples suffice, and a value between them would be off by more
+        than ``max_abs_error``. By default, the steps are fractions of the grid's that keep the bound for every
+        value, and keep values on the grid exactly.
     range : tuple, optional
         The least and the greatest value that will ever be written. Reserves room for later values, when
         appending or writing by region.
@@ -67,8 +82,14 @@ def encoding_for(
     -------
     dict
         ``filters``, ``dtype`` and ``fill_value`` for the ``encoding`` of `xarray.Dataset.to_zarr`, or
-        as arguments of `zarr.create_array`; for a dataset, such a dictionary for each packed variable.
+        as arguments of `zarr.create_array`, in Zarr v3; for a dataset, such a dictionary for each packed
+        variable, and for a tree, such dictionaries for each group.
         ``fill_value`` is NaN for floats, unless the encoding of the variable has another.
+
+    Warns
+    -----
+    UserWarning
+        A bound above a tenth of the range of an array, or of its standard deviation.
 
     Raises
     ------
@@ -91,26 +112,48 @@ def encoding_for(
     """
     arguments = {
         "max_abs_error": max_abs_error,
+        "error_over_range": error_over_range,
         "max_rel_error": max_rel_error,
         "precision": precision,
+        "grid": grid,
         "range": range,
         "missing": missing,
         "data_type": data_type,
         "nan": nan,
     }
-    if not hasattr(obj, "data_vars"):
-        mappings = [name for name, value in arguments.items() if isinstance(value, Mapping)]
-        if mappings:
-            raise TypeError(f"{mappings[0]} is a dictionary, which is for the variables of a dataset")
-        return _encoding(_Values(obj, nan), options_json(**arguments))
-    floats = [str(name) for name, one in obj.data_vars.items() if _is_float(one.dtype)]
-    encodings: dict[str, Any] = {}
-    for name, own in by_name(map(str, obj.variables), floats, arguments).items():
+    if is_tree(obj):
+        return _encodings(datasets(obj), arguments)
+    if hasattr(obj, "data_vars"):
+        return _encodings({"/": obj}, arguments).get("/", {})
+    mappings = [name for name, value in arguments.items() if isinstance(value, Mapping)]
+    if mappings:
+        raise TypeError(f"{mappings[0]} is a dictionary, which is for the variables of a dataset")
+    return _encoding(_Values(obj, nan), options_json(**arguments), "")
+
+
+def _encodings(
+    groups: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """The encodings of the variables of some datasets, each in a group."""
+    places = {
+        f"{group.strip('/')}/{name}".strip("/"): (group, name)
+        for group, ds in groups.items()
+        for name in ds.variables
+    }
+    floats = [
+        path
+        for path, (group, name) in places.items()
+        if name in groups[group].data_vars and _is_float(groups[group][name].dtype)
+    ]
+    encodings: dict[str, dict[str, Any]] = {}
+    for path, own in by_name(places, floats, arguments).items():
+        group, name = places[path]
         try:
-            values = _Values(obj[name], own.get("nan", "auto"))
-            encodings[name] = _encoding(values, options_json(**own))
+            values = _Values(groups[group][name], own.get("nan", "auto"))
+            encoding = _encoding(values, options_json(**own), f"{path}: ")
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{name}: {error}") from error
+            raise type(error)(f"{path}: {error}") from error
+        encodings.setdefault(group, {})[str(name)] = encoding
     return encodings
 
 
@@ -199,8 +242,8 @@ class _Values:
         return np.ascontiguousarray(array)
 
 
-def _encoding(values: _Values, options: str) -> dict[str, Any]:
-    """The encoding for one array."""
+def _encoding(values: _Values, options: str, name: str) -> dict[str, Any]:
+    """The encoding for one array; warnings begin with its name."""
     surveyor_for = lambda size: Surveyor(  # noqa: E731
         values.dtype, values.fill_value, scalars_json(values.attributes), options, size
     )
@@ -214,6 +257,8 @@ def _encoding(values: _Values, options: str) -> dict[str, Any]:
             return next((text for text in wrong if text is not None), None)
 
     choice = choose(survey, options, check)
+    if choice.coarse is not None:
+        warnings.warn(f"{name}{choice.coarse}", UserWarning, stacklevel=outside())
     fill = np.asarray(values.fill_value).astype(values.dtype)[()]
     return {
         "filters": value_codecs(json.loads(choice.codecs_json)),

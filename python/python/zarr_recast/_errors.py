@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 
@@ -54,10 +55,19 @@ def _restore(message: str, details: dict[str, Any]) -> CastError:
 
 _FLAG = re.compile(r"--([a-z][a-z0-9-]*)")
 # Flags whose names differ from Python's parameters.
-_PARAMETERS = {"nan-to": "nan", "no-nan": "nan=None"}
+_PARAMETERS = {"nan-to": "nan", "no-nan": "nan=None", "no-grid": "grid=True"}
 
 
 def pack_error(text: str) -> ValueError:
     """An error of recast-pack, with Python's parameters instead of flags."""
     name = lambda flag: _PARAMETERS.get(flag[1], flag[1].replace("-", "_"))  # noqa: E731
     return ValueError(_FLAG.sub(name, text))
+
+
+def outside() -> int:
+    """How many calls away the caller of this package is, as the stack level of a warning."""
+    frame = sys._getframe(1)
+    count = 1
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        frame, count = frame.f_back, count + 1
+    return count

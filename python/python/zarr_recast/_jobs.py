@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Self, TypeAlias, TypeVar
 
 from ._core import run_job
 from ._options import for_all, of_one, options_json
 
 Path = str | os.PathLike[str]
+_T = TypeVar("_T")
+# A setting for all arrays, or by the paths of arrays.
+ByPath: TypeAlias = _T | Mapping[str, _T | None] | None
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,10 @@ class PackReport(Report):
         The bytes of all elements divided by those of the stored chunks.
     counts, bytes, error : dict
         Counts of elements; sizes; the largest and the mean errors, and the bound.
+    grid : dict or None
+        ``step`` (and ``origin``, unless it is 0) of the grid on which values must be to keep the bound.
+    coarse : dict or None
+        The bound in units of the range and of the standard deviation of the values, if it exceeds a tenth of one.
     dry_run : bool
         Whether nothing was written.
     """
@@ -64,6 +71,8 @@ class PackReport(Report):
     counts: dict[str, Any]
     bytes: dict[str, Any]
     error: dict[str, Any]
+    grid: dict[str, float] | None
+    coarse: dict[str, float | None] | None
     dry_run: bool
 
 
@@ -121,6 +130,16 @@ class GroupReport(Report):
     copied: dict[str, str]
     dry_run: bool
 
+    @property
+    def coarse(self) -> dict[str, dict[str, float | None]]:
+        """By path, the arrays of which the bound leaves little."""
+        reports = self.packed.items()
+        return {
+            path: report.coarse
+            for path, report in reports
+            if isinstance(report, PackReport) and report.coarse is not None
+        }
+
 
 @dataclass(frozen=True)
 class VerifyReport(Report):
@@ -148,24 +167,86 @@ def _array_report(details: dict[str, Any]) -> PackReport | FromCfReport:
 
 def pack(
     source: Path,
-    target: Path,
+    target: Path | None = None,
     *,
+    max_abs_error: ByPath[float] = None,
+    error_over_range: ByPath[float] = None,
+    max_rel_error: ByPath[float] = None,
+    precision: ByPath[float] = None,
+    auto: ByPath[bool] = None,
+    pow2: ByPath[bool] = None,
+    grid: ByPath[bool] = None,
+    data_type: ByPath[Any] = None,
+    nan: ByPath[int | str] = "auto",
+    missing: ByPath[float | Sequence[float]] = None,
+    infinity: ByPath[bool] = None,
+    allow_collisions: ByPath[bool] = None,
+    src_min: ByPath[float] = None,
+    src_max: ByPath[float] = None,
+    percentile: ByPath[tuple[float, float]] = None,
+    range: ByPath[tuple[float, float]] = None,  # noqa: A002, the command's name
+    rounding: ByPath[str] = None,
+    out_of_range: ByPath[str] = None,
+    scale: ByPath[float] = None,
+    offset: ByPath[float] = None,
+    verify: ByPath[bool] = None,
+    compressor: ByPath[str] = None,
+    readers: ByPath[str | Sequence[str]] = None,
+    shard_codecs: ByPath[str] = None,
+    from_cf: ByPath[bool] = None,
+    decoded_type: ByPath[Any] = None,
     overwrite: bool = False,
     dry_run: bool = False,
     threads: int | None = None,
     max_memory: int | None = None,
-    **options: Any,
 ) -> PackReport | FromCfReport | GroupReport:
     """Pack a stored Zarr array or group, as the command ``recast pack`` does.
 
     Every element is decoded and compared when it is written. The GIL is released. Ctrl-C ends the job
     and leaves nothing behind.
 
+    Each parameter from ``max_abs_error`` to ``decoded_type`` is the flag of ``recast pack`` with this name. For a
+    group, each may be a dictionary by the paths of arrays; an array's own bound of any kind replaces the one
+    for all.
+
     Parameters
     ----------
     source, target : str or path
         The array or group to read, of any version of Zarr, and the one to write: directories; ``source``
-        may be a zip file.
+        may be a zip file. A dry run needs no target, and does not look at it.
+    max_abs_error, error_over_range, max_rel_error, precision : float, optional
+        What to keep; see `encoding_for`.
+    auto, data_type : bool and data type, optional
+        Spread the values over the whole range of ``data_type``. Without ``auto``, only the type of stored elements.
+    pow2 : bool, optional
+        Use a power-of-two scale.
+    grid : bool, optional
+        False for arrays that will grow: the bound holds for values between those at hand, too. By default, values
+        that are all multiples of a step get codes for such multiples only, and the report's ``grid`` says so.
+    nan : int, "auto", "min", "max" or None
+        The stored value of NaN. With None, NaN is an error.
+    missing : float or sequence, optional
+        Values that mean "missing".
+    infinity, allow_collisions : bool, optional
+        Give infinities codes of their own; allow valid values to share a code with missing ones.
+    src_min, src_max, percentile : float, float, and two percentages, optional
+        Clamp values outside, and count them.
+    range : tuple, optional
+        The least and the greatest value that will ever be written.
+    rounding, out_of_range : str, optional
+        As in ``cast_value``.
+    scale, offset : float, optional
+        Given instead of chosen.
+    verify : bool, optional
+        Read the output again at the end.
+    compressor : str, optional
+        ``"auto"`` unless given; also ``"smallest"``, ``"none"``, ``"zstd:5"``, ``"gzip:6"``, ``"blosc:5"``.
+    readers : str or sequence, optional
+        Programs that must be able to read it: ``"zarr-python"``, ``"zarrs"``, ``"zarrita"``.
+    shard_codecs : str, optional
+        ``"auto"``, ``"inside"`` or ``"outside"`` of shards.
+    from_cf, decoded_type : bool and data type, optional
+        Turn CF's attributes into codecs over the same stored integers.
     overwrite : bool
         Whether to replace an array at ``target``, once the new one is complete.
     dry_run : bool
@@ -174,11 +255,6 @@ def pack(
         Threads to work with; by default one for each processor.
     max_memory : int, optional
         Bytes that the chunks being processed may take.
-    **options
-        The flags of ``recast pack``, with underscores: ``max_abs_error``, ``max_rel_error``,
-        ``precision``, ``data_type``, ``range``, ``missing``, ``from_cf``, ``compressor``
-        (``"auto"`` unless given; also ``"smallest"``), ``readers``, ``shard_codecs`` and the others. For a group, each may be a
-        dictionary by the paths of arrays; an array's own bound of any kind replaces the one for all.
 
     Returns
     -------
@@ -187,14 +263,44 @@ def pack(
     Raises
     ------
     ValueError
-        Invalid options; an array that cannot be read or kept within the bound; an output that cannot be
-        written. The text names the place and a way out.
+        Invalid options; a path without an array; an array that cannot be read or kept within the bound; an output
+        that cannot be written. The text names the place and a way out.
     """
+    options = {
+        "max_abs_error": max_abs_error,
+        "error_over_range": error_over_range,
+        "max_rel_error": max_rel_error,
+        "precision": precision,
+        "auto": auto,
+        "pow2": pow2,
+        "grid": grid,
+        "data_type": data_type,
+        "nan": nan,
+        "missing": missing,
+        "infinity": infinity,
+        "allow_collisions": allow_collisions,
+        "src_min": src_min,
+        "src_max": src_max,
+        "percentile": percentile,
+        "range": range,
+        "rounding": rounding,
+        "out_of_range": out_of_range,
+        "scale": scale,
+        "offset": offset,
+        "verify": verify,
+        "compressor": compressor,
+        "readers": readers,
+        "shard_codecs": shard_codecs,
+        "from_cf": from_cf,
+        "decoded_type": decoded_type,
+    }
+    if target is None and not dry_run:
+        raise TypeError("pack needs a target, unless it is a dry run")
     names = {name for value in options.values() if isinstance(value, Mapping) for name in value}
     request = {
         "job": "pack",
         "source": os.fspath(source),
-        "target": os.fspath(target),
+        "target": "" if target is None else os.fspath(target),
         "options": json.loads(options_json(**for_all(options))),
         "rules": {name: json.loads(options_json(**of_one(name, options))) for name in names},
         "overwrite": overwrite,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -12,7 +13,7 @@ import numpy as np
 from ._json import scalar_json
 
 # The arguments that bound the error.
-GOALS = ("max_abs_error", "max_rel_error", "precision")
+GOALS = ("max_abs_error", "error_over_range", "max_rel_error", "precision")
 # The ways to say how an array is packed; those in one row go together.
 _WAYS = (*((goal,) for goal in GOALS), ("auto",), ("scale", "offset"), ("from_cf",))
 
@@ -26,15 +27,17 @@ def by_name(
     without a bound are left out.
     """
     names = list(names)
-    for argument, value in arguments.items():
-        unknown = [name for name in value if name not in names] if isinstance(value, Mapping) else []
-        if unknown:
-            raise ValueError(
-                f"{argument} names {unknown[0]!r}, which is not a variable of the dataset; the "
-                "variables are "
-                f"{', '.join(map(repr, names))}"
-            )
+    mappings = {key: value for key, value in arguments.items() if isinstance(value, Mapping)}
+    for argument, mapping in mappings.items():
+        for name in mapping:
+            if name not in names:
+                raise ValueError(f"{argument} names {name!r}, which is {_unknown(name, names)}")
     goals = {goal: arguments.get(goal) for goal in GOALS}
+    if all(goal is None for goal in goals.values()):
+        raise ValueError(
+            f"nothing says what to keep of the variables; give {', '.join(GOALS[:-1])} or {GOALS[-1]}, "
+            "each a number for all floating-point variables, or a dictionary by their names"
+        )
     named = {
         goal: [name for name in value] for goal, value in goals.items() if isinstance(value, Mapping)
     }
@@ -46,7 +49,20 @@ def by_name(
     for name in names:
         if name in of_all or any(name in variables for variables in named.values()):
             picked[name] = of_one(name, arguments)
+    for argument, mapping in mappings.items():
+        ignored = [name for name in mapping if name not in picked]
+        if ignored:
+            raise ValueError(
+                f"{argument} names {ignored[0]!r}, which is not packed; give it a bound, too "
+                "(max_abs_error=0 keeps integers exactly)"
+            )
     return picked
+
+
+def _unknown(name: str, names: list[str]) -> str:
+    """That no variable has a name, with the nearest names."""
+    nearest = difflib.get_close_matches(str(name), names, cutoff=0.3) or names
+    return f"not a variable of the dataset; the nearest are {', '.join(map(repr, nearest))}"
 
 
 def of_one(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,10 +100,16 @@ def options_json(**arguments: Any) -> str:
             options["missing"] = [_scalar("missing", one) for one in (value if several else [value])]
         elif argument == "readers":
             options["readers"] = [value] if isinstance(value, str) else list(value)
-        elif argument == "data_type":
-            options["data_type"] = value if isinstance(value, str) else np.dtype(value).name
+        elif argument in ("data_type", "decoded_type"):
+            options[argument] = value if isinstance(value, str) else np.dtype(value).name
         elif argument == "nan":
             options.update(_nan(value))
+        elif argument in ("scale", "offset"):
+            options[argument] = _scalar(argument, value)
+        elif argument in ("src_min", "src_max"):
+            options[argument] = _number(argument, value)
+        elif isinstance(value, (np.bool, bool)):
+            options[argument] = bool(value)
         else:
             options[argument] = value
     return json.dumps({name.replace("_", "-"): value for name, value in options.items()})
@@ -122,6 +144,8 @@ def _nan(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         if value == "auto":
             return {}
+        if value in ("min", "max"):
+            return {"nan_to": value}
     elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return {"nan_to": int(value)}
-    raise TypeError(f"nan is {value!r}; it must be an integer, 'auto' or None")
+    raise TypeError(f"nan is {value!r}; it must be an integer, 'auto', 'min', 'max' or None")

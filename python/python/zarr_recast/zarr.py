@@ -6,6 +6,7 @@ The classes replace those in ``zarr.codecs``, with the same arguments and the sa
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -50,10 +51,17 @@ def register(*, fast_reads: bool = False) -> None:
     _register_data_types()
     for name, codec in (("cast_value", CastValue), ("scale_offset", ScaleOffset)):
         register_codec(name, codec)
-        config.set({f"codecs.{name}": f"{codec.__module__}.{codec.__qualname__}"})
+        _choose(f"codecs.{name}", codec)
     register_ndbuffer(NDBuffer)
     if fast_reads and config.get("ndbuffer") == "zarr.buffer.cpu.NDBuffer":  # the default
-        config.set({"ndbuffer": f"{NDBuffer.__module__}.{NDBuffer.__qualname__}"})
+        _choose("ndbuffer", NDBuffer)
+
+
+def _choose(key: str, cls: type) -> None:
+    """Name a class in zarr's configuration, here and in processes that this one starts."""
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    config.set({key: name})
+    os.environ[f"ZARR_{key.replace('.', '__').upper()}"] = name
 
 
 def _register_data_types() -> None:
@@ -219,11 +227,25 @@ def _are_slices(key: Any) -> bool:
     return isinstance(key, tuple) and key != () and all(isinstance(part, slice) for part in key)
 
 
+class _OfZarrV3:
+    """The attribute by which zarr knows a codec of Zarr v2: it says that this is none, and what to do."""
+
+    def __get__(self, codec: object, cls: type[_RecastCodec]) -> str:
+        if codec is not None:
+            raise AttributeError("codec_id")
+        # zarr asks the class, and only for arrays of Zarr v2.
+        raise TypeError(
+            f"{cls._name} is a codec of Zarr v3; leave out zarr_format=2, or, for an array that must stay "
+            "Zarr v2, use zarr_recast.numcodecs.FixedScaleOffset"
+        )
+
+
 @dataclass(frozen=True)
 class _RecastCodec(ArrayArrayCodec):
     """The common part of the two codecs: everything but their configuration."""
 
     is_fixed_size = True
+    codec_id = _OfZarrV3()
     _name: ClassVar[str]
 
     # The metadata in JSON.

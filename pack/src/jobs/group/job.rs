@@ -10,7 +10,8 @@ use crate::options::PackOptions;
 /// Packs all floating-point arrays of a group except coordinates. Everything else is copied, and consolidated metadata
 /// are renewed.
 ///
-/// Patterns are names with `*` and `?`, or paths in the group, with `**` for any folders.
+/// Arrays are named by their paths in the group. Patterns are paths with `*` and `?`, and `**` for any folders. A path
+/// without an array is an error, and a pattern that matches none is a warning of the report.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools)] // each is a setting
 pub struct GroupJob {
@@ -70,8 +71,10 @@ impl GroupJob {
 /// Options for arrays of a group; the first rule that matches counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayRule {
-    /// A pattern.
+    /// The path of an array, or a pattern.
     pub name: String,
+    /// Whether the name is a path even if it looks like a pattern.
+    pub is_path: bool,
     /// How such arrays are packed; `None` leaves them as they are.
     pub options: Option<PackOptions>,
 }
@@ -109,18 +112,20 @@ impl ArrayRule {
 
     fn of(table: toml::Value) -> Result<Self> {
         let toml::Value::Table(mut table) = table else { bail!("not a table") };
-        let name = table.remove("name").context("name is missing; it is a pattern for arrays")?;
+        let name = table
+            .remove("name")
+            .context("name is missing; it is the path of an array, or a pattern")?;
         let name = name.as_str().context("name must be a string")?.to_owned();
         let skip = table.remove("skip").is_some_and(|skip| skip.as_bool() == Some(true));
         if skip {
             if let Some(key) = table.keys().next() {
                 bail!("{key} and skip exclude each other");
             }
-            return Ok(Self { name, options: None });
+            return Ok(Self { name, is_path: false, options: None });
         }
         let options: PackOptions = table.try_into()?;
         // The file is wrong, not the usage.
         options.checked().map_err(|error| anyhow!("{error}"))?;
-        Ok(Self { name, options: Some(options) })
+        Ok(Self { name, is_path: false, options: Some(options) })
     }
 }

@@ -44,6 +44,8 @@ pub struct GroupReport {
     pub output: String,
     /// Whether nothing was written.
     pub dry_run: bool,
+    /// Patterns that match no array.
+    pub warnings: Vec<String>,
     /// Its arrays.
     pub arrays: Vec<GroupEntry>,
 }
@@ -95,6 +97,7 @@ impl Work for GroupJob {
         let rules = Rules::new(self)?;
         let shown = self.input.display();
         let nodes = tree::nodes(Location::new(&self.input)?).with_context(|| shown.to_string())?;
+        let warnings = rules.check_names(&nodes).with_context(|| shown.to_string())?;
         let coordinates = coordinates(&nodes);
         let mut treatments = BTreeMap::new();
         for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
@@ -161,6 +164,7 @@ impl Work for GroupJob {
             input: self.input.display().to_string(),
             output: self.output.display().to_string(),
             dry_run: destination.is_none(),
+            warnings,
             arrays: entries,
         };
         Ok((report, staged))

@@ -4,8 +4,10 @@ use anyhow::{Context, anyhow, bail};
 use glob::{MatchOptions, Pattern};
 use recast_kernels::ElementType;
 
-use super::job::GroupJob;
+use super::job::{ArrayRule, GroupJob};
 use crate::error::Result;
+use crate::io::store::Kind;
+use crate::io::tree::Node;
 use crate::options::PackOptions;
 
 /// The properties of an array before any rule applies.
@@ -27,55 +29,101 @@ pub(super) enum Treatment {
 /// The rules for a group.
 pub(super) struct Rules<'a> {
     job: &'a GroupJob,
-    include: Vec<Pattern>,
-    exclude: Vec<Pattern>,
-    scale_from: Vec<Pattern>,
+    include: Vec<Name>,
+    exclude: Vec<Name>,
+    scale_from: Vec<Name>,
     tables: Vec<Table<'a>>,
+}
+
+/// The path of an array, or a pattern for paths.
+enum Name {
+    Path(String),
+    Pattern(Pattern),
 }
 
 /// A rule for single arrays.
 struct Table<'a> {
-    name: Pattern,
+    name: Name,
     /// `None` leaves the array as it is.
     options: Option<&'a PackOptions>,
 }
 
 impl<'a> Rules<'a> {
     pub(super) fn new(job: &'a GroupJob) -> Result<Self> {
-        let patterns = |flag: &str, texts: &[String]| -> Result<Vec<Pattern>> {
-            let pattern = |text: &String| pattern(text).with_context(|| format!("{flag} {text}"));
-            texts.iter().map(pattern).collect()
+        let names = |flag: &str, texts: &[String]| -> Result<Vec<Name>> {
+            let name = |text: &String| Name::new(text).with_context(|| format!("{flag} {text}"));
+            texts.iter().map(name).collect()
         };
-        let table = |rule: &'a super::job::ArrayRule| -> Result<Table<'a>> {
-            let name = pattern(&rule.name).with_context(|| format!("name {}", rule.name))?;
+        let table = |rule: &'a ArrayRule| -> Result<Table<'a>> {
+            let name = if rule.is_path {
+                Name::Path(rule.name.trim_matches('/').to_owned())
+            } else {
+                Name::new(&rule.name).with_context(|| format!("name {}", rule.name))?
+            };
             Ok(Table { name, options: rule.options.as_ref() })
         };
         Ok(Self {
             job,
-            include: patterns("--include", &job.include)?,
-            exclude: patterns("--exclude", &job.exclude)?,
-            scale_from: patterns("--scale-from", &job.scale_from)?,
+            include: names("--include", &job.include)?,
+            exclude: names("--exclude", &job.exclude)?,
+            scale_from: names("--scale-from", &job.scale_from)?,
             tables: job.rules.iter().map(table).collect::<Result<_>>()?,
         })
     }
 
-    /// The arrays to be packed that get one scale.
-    pub(super) fn of_one_scale<'b>(&self, packed: &[&'b str]) -> Result<Vec<&'b str>> {
-        for pattern in &self.scale_from {
-            if !packed.iter().any(|path| matches(pattern, path)) {
-                bail!("--scale-from {pattern} matches no array to be packed");
+    /// Refuses names of arrays that a group does not have. Returns warnings of patterns that match none.
+    pub(super) fn check_names(&self, nodes: &[Node]) -> Result<Vec<String>> {
+        let of_kind = |kind| {
+            let nodes = nodes.iter().filter(move |node| node.kind == kind);
+            nodes.map(|node| node.path.as_str()).collect::<Vec<&str>>()
+        };
+        let (arrays, groups) = (of_kind(Kind::Array), of_kind(Kind::Group));
+        let tables = self.tables.iter().map(|table| ("the rule for", &table.name));
+        let names = self.include.iter().map(|name| ("--include", name));
+        let names = names.chain(self.exclude.iter().map(|name| ("--exclude", name)));
+        let mut warnings = Vec::new();
+        for (what, name) in names.chain(tables) {
+            match name {
+                _ if arrays.iter().any(|path| name.matches(path)) => {}
+                Name::Pattern(pattern) => {
+                    warnings.push(format!("{what} {pattern} matches no array"));
+                }
+                Name::Path(path) if groups.contains(&path.as_str()) => {
+                    bail!("{what} {path}: a group, and no array; {path}/** is for all arrays in it")
+                }
+                Name::Path(path) => bail!("{what} {path}: {}", no_array(path, &arrays)),
             }
         }
-        let is_one = |path: &&str| self.scale_from.iter().any(|pattern| matches(pattern, path));
+        Ok(warnings)
+    }
+
+    /// The arrays to be packed that get one scale.
+    pub(super) fn of_one_scale<'b>(&self, packed: &[&'b str]) -> Result<Vec<&'b str>> {
+        for name in &self.scale_from {
+            if !packed.iter().any(|path| name.matches(path)) {
+                match name {
+                    Name::Pattern(pattern) => {
+                        bail!("--scale-from {pattern} matches no array to be packed")
+                    }
+                    Name::Path(path) => {
+                        bail!(
+                            "--scale-from {path}: not to be packed, or {}",
+                            no_array(path, packed)
+                        )
+                    }
+                }
+            }
+        }
+        let is_one = |path: &&str| self.scale_from.iter().any(|name| name.matches(path));
         Ok(packed.iter().copied().filter(is_one).collect())
     }
 
     pub(super) fn treatment(&self, path: &str, candidate: &Candidate) -> Result<Treatment> {
         let copy = |reason: &str| Ok(Treatment::Copy(reason.to_owned()));
-        let table = self.tables.iter().find(|table| matches(&table.name, path));
+        let table = self.tables.iter().find(|table| table.name.matches(path));
         // A named array is packed even if it is a coordinate.
-        let is_named = self.include.iter().any(|pattern| matches(pattern, path));
-        if self.exclude.iter().any(|pattern| matches(pattern, path)) {
+        let is_named = self.include.iter().any(|name| name.matches(path));
+        if self.exclude.iter().any(|name| name.matches(path)) {
             return copy("--exclude");
         }
         if let Some(Table { options: None, .. }) = table {
@@ -114,14 +162,41 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// A pattern without a slash matches names at any depth.
-fn matches(pattern: &Pattern, path: &str) -> bool {
-    let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
-    let is_name = !pattern.as_str().contains('/');
-    let name = path.rsplit('/').next().unwrap_or(path);
-    pattern.matches_with(if is_name { name } else { path }, options)
+impl Name {
+    fn new(text: &str) -> Result<Self> {
+        let text = text.trim_matches('/');
+        Ok(if text.contains(['*', '?', '[']) {
+            Self::Pattern(Pattern::new(text)?)
+        } else {
+            Self::Path(text.to_owned())
+        })
+    }
+
+    fn matches(&self, path: &str) -> bool {
+        let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
+        match self {
+            Self::Path(one) => one == path,
+            Self::Pattern(pattern) => pattern.matches_with(path, options),
+        }
+    }
 }
 
-fn pattern(text: &str) -> Result<Pattern> {
-    Ok(Pattern::new(text.trim_matches('/'))?)
+/// At most this many names are suggested.
+const NEAREST: usize = 3;
+
+/// That there is no array of a name, with the nearest names.
+fn no_array(name: &str, arrays: &[&str]) -> String {
+    let distance = |path: &&str| {
+        let last = path.rsplit('/').next().unwrap_or(path);
+        let [path, last] = [path, last].map(|one| strsim::damerau_levenshtein(name, one));
+        (path.min(last), path)
+    };
+    let mut nearest = arrays.to_vec();
+    nearest.sort_by_key(distance);
+    nearest.truncate(NEAREST);
+    match nearest.as_slice() {
+        [] => "there are no arrays".to_owned(),
+        [one] => format!("no such array; the nearest name is {one}"),
+        several => format!("no such array; the nearest names are {}", several.join(", ")),
+    }
 }

@@ -128,7 +128,7 @@ impl Job<'_> {
             Scope::Some(numbers) => Some(numbers),
             Scope::All(_) | Scope::Judged => None,
         };
-        let writer = Writer::new(source, &encoding, self.attributes()?)?;
+        let writer = Writer::new(source, &encoding, self.attributes(packing.only)?)?;
         let judge = Judge::<N>::new(source.element_type(), &self.survey.markers, tolerance)?
             .apart_from(&self.survey.apart)?;
         let codes = SeenCodes::new(packing.chain.encoded_type());

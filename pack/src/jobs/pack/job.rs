@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
-use crate::io::metadata::PROVENANCE;
+use crate::io::metadata::{GRID, PROVENANCE};
 use crate::io::region::spread;
 use crate::io::source::Source;
 use crate::options::PackOptions;
 use crate::runtime::Workers;
+use crate::scan::lattice::Lattice;
 use crate::scan::missing::name_fill_value_of_v2;
 use crate::scan::survey::Survey;
 
@@ -107,7 +109,8 @@ impl<'a> Job<'a> {
         Self { asked, source: member.source, survey: member.survey, ..*self }
     }
 
-    pub(super) fn attributes(&self) -> Result<Map<String, Value>> {
+    /// The attributes of the output, if it keeps the bound for these values only.
+    pub(super) fn attributes(&self, only: Option<Lattice>) -> Result<Map<String, Value>> {
         let mut attributes = self.source.array().attributes().clone();
         attributes.remove(PROVENANCE);
         name_fill_value_of_v2(&mut attributes, self.source);
@@ -116,10 +119,17 @@ impl<'a> Job<'a> {
                 "version": env!("CARGO_PKG_VERSION"),
                 "source_data_type": self.source.element_type().name(),
             });
-            if let (Some(bound), Some(object)) =
-                (self.options().max_abs_error, provenance.as_object_mut())
+            let object = provenance.as_object_mut().context("provenance is an object")?;
+            let PackOptions { max_abs_error, error_over_range, .. } = self.options();
+            for (name, bound) in
+                [("max_abs_error", max_abs_error), ("error_over_range", error_over_range)]
             {
-                object.insert("max_abs_error".into(), serde_json::to_value(bound)?);
+                if let Some(bound) = bound {
+                    object.insert(name.into(), serde_json::to_value(bound)?);
+                }
+            }
+            if let Some(grid) = only {
+                object.insert(GRID.into(), serde_json::to_value(grid)?);
             }
             attributes.insert(PROVENANCE.into(), provenance);
         }

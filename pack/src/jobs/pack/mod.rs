@@ -90,8 +90,11 @@ pub(crate) fn pack_together(
         Ok(PackJob { options: job.options.for_type(element_type)?, ..job.clone() })
     };
     let asked = jobs.iter().map(with_type).collect::<Result<Vec<_>>>()?;
-    let (first, sources) = (asked.first().context("no array")?, &sources);
-    let (surveys, all) = first.survey_all(sources, &workers)?;
+    let sources = &sources;
+    let (surveys, all) = asked.first().context("no array")?.survey_all(sources, &workers)?;
+    let for_range = |job: PackJob| PackJob { options: job.options.for_range(all.range), ..job };
+    let asked: Vec<PackJob> = asked.into_iter().map(for_range).collect();
+    let first = asked.first().context("no array")?;
     let members = sources.iter().zip(&surveys).enumerate();
     let members = members.map(|(number, (source, survey))| {
         let asked = asked.get(number);

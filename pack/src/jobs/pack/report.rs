@@ -7,12 +7,14 @@ use serde_json::Value;
 use super::chunk_advice::ChunkAdvice;
 use super::encode::Packed;
 use super::job::Job;
+use crate::check::coarse::CoarseBound;
 use crate::check::comparison::Errors;
 use crate::choose::room::storable;
 use crate::io::shard_codecs::{Readers, readers};
 use crate::json;
 use crate::options::PackOptions;
 use crate::scan::charts::Charts;
+use crate::scan::lattice::Lattice;
 use crate::scan::survey::union;
 
 /// The report of packing an array.
@@ -64,6 +66,11 @@ pub struct PackReport {
     /// neighbours it is that of the data, or the promised one.
     #[serde(serialize_with = "json::range")]
     pub storable_range: Option<(Scalar, Scalar)>,
+    /// The grid on which values must be to keep the bound, if other values would be off by more; those of this array are
+    /// on it. See [`PackOptions::grid`].
+    pub grid: Option<Lattice>,
+    /// How the bound compares with the values, if it is so coarse that it leaves little of them.
+    pub coarse: Option<CoarseBound>,
     /// The arrays whose ranges were combined, if there are several.
     pub scale_from: Option<ScaleFrom>,
     /// Counts of elements.
@@ -186,6 +193,8 @@ pub struct PackErrors {
     pub errors: Errors,
     /// [`PackOptions::max_abs_error`].
     pub bound: Option<f64>,
+    /// [`PackOptions::error_over_range`].
+    pub over_range: Option<f64>,
     /// [`PackOptions::max_rel_error`].
     pub relative_bound: Option<f64>,
     /// [`PackOptions::precision`].
@@ -256,6 +265,8 @@ impl PackReport {
                 let storable = storage.keeps_room().then_some(storable);
                 union(storable, job.all.to_store())
             }),
+            grid: packing.only,
+            coarse: CoarseBound::of(options, survey),
             scale_from,
             counts: Counts {
                 elements,
@@ -281,6 +292,7 @@ impl PackReport {
             error: PackErrors {
                 errors: part.comparison.errors(extent, options.max_rel_error.is_some()),
                 bound: options.max_abs_error,
+                over_range: options.error_over_range,
                 relative_bound: options.max_rel_error,
                 precision: options.precision,
                 largest_clamping: part.outside.farthest,
