@@ -76,23 +76,28 @@ pub(crate) trait Encode: Copy {
 /// How a value comes to a type that has not all values.
 #[derive(Clone, Copy)]
 pub(crate) struct Policy {
-    pub(crate) rounding: Rounding,
-    pub(crate) out_of_range: OutOfRange,
+    /// What is to be added to the quarters of a unit of positive and of negative values, before their two last bits are cut.
+    increments: [u64; 2],
+    /// One more where the number of whole units is odd.
+    to_even: bool,
+    out_of_range: OutOfRange,
 }
 
 impl Policy {
-    /// What is to be added to quarters of a unit before the two last bits are cut; `odd` says whether the number of whole
-    /// units is.
+    pub(crate) const fn new(rounding: Rounding, out_of_range: OutOfRange) -> Self {
+        let (increments, to_even) = match rounding {
+            Rounding::NearestEven => ([1, 1], true),
+            Rounding::NearestAway => ([2, 2], false),
+            Rounding::TowardsZero => ([0, 0], false),
+            Rounding::TowardsPositive => ([3, 0], false),
+            Rounding::TowardsNegative => ([0, 3], false),
+        };
+        Self { increments, to_even, out_of_range }
+    }
+
     #[inline(always)]
     fn increment(self, negative: bool, odd: bool) -> u64 {
-        match (self.rounding, negative) {
-            (Rounding::NearestEven, _) => 1 + u64::from(odd),
-            (Rounding::NearestAway, _) => 2,
-            (Rounding::TowardsPositive, false) | (Rounding::TowardsNegative, true) => 3,
-            (Rounding::TowardsPositive, true)
-            | (Rounding::TowardsNegative, false)
-            | (Rounding::TowardsZero, _) => 0,
-        }
+        self.increments[usize::from(negative)] + u64::from(self.to_even & odd)
     }
 }
 
@@ -103,10 +108,10 @@ fn quarters(magnitude: u64, exponent: i32) -> u64 {
     if places >= 0 {
         return magnitude << places;
     }
-    let places = places.unsigned_abs();
-    let kept = magnitude.checked_shr(places).unwrap_or(0);
-    let restored = kept.checked_shl(places).unwrap_or(0);
-    kept | u64::from(restored != magnitude)
+    // Only a magnitude of at most 53 bits loses more than 61.
+    let places = places.unsigned_abs().min(63);
+    let kept = magnitude >> places;
+    kept | u64::from(kept << places != magnitude)
 }
 
 /// An integer format.

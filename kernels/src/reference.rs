@@ -36,7 +36,7 @@ pub fn cast(
     rounding: Rounding,
     out_of_range: OutOfRange,
 ) -> Result<Scalar, Reason> {
-    let policy = Policy { rounding, out_of_range };
+    let policy = Policy::new(rounding, out_of_range);
     one(value, target, |bits| cast_all(bits, value.element_type(), target, policy, None))
 }
 
@@ -177,7 +177,7 @@ impl Reference {
             let elements = &mut output[..len];
             let done = match step {
                 Step::Cast(Cast { rounding, out_of_range, .. }) => {
-                    let policy = Policy { rounding: *rounding, out_of_range: *out_of_range };
+                    let policy = Policy::new(*rounding, *out_of_range);
                     cast_all(elements, source, target, policy, map.as_ref())
                 }
                 Step::Scale(parameters) => affine_all(elements, source, parameters, true),
@@ -327,7 +327,7 @@ impl Wide for f64 {
 }
 
 /// To nearest-even; what is out of range fails.
-const NEAREST: Policy = Policy { rounding: Rounding::NearestEven, out_of_range: OutOfRange::Error };
+const NEAREST: Policy = Policy::new(Rounding::NearestEven, OutOfRange::Error);
 
 /// A float in a type that has all values of its own.
 fn widened<F: Wide>(value: Scalar) -> F {
@@ -344,25 +344,22 @@ fn operate_on_floats<F: Wide>(
     operand: F,
     overflow: FloatOverflow,
 ) -> Result<u64, Reason> {
-    let value = format.decode(bits);
-    let was_finite = match value {
-        // The operand is finite, so a NaN result is the quiet form of the input (IEEE 754, 6.2.3).
-        Exact::Nan { .. } => return Ok(bits | format.nan_bits().unwrap_or_default()),
-        Exact::Infinite { .. } => false,
-        Exact::Finite { .. } => true,
-    };
     let x = if format == F::FORMAT {
         F::from_element(bits)
     } else {
-        F::from_element(F::FORMAT.encode(value, NEAREST).unwrap_or_default())
+        F::from_element(F::FORMAT.encode(format.decode(bits), NEAREST).unwrap_or_default())
     };
+    // The operand is finite, so a NaN result is the quiet form of the input (IEEE 754, 6.2.3).
+    if x.is_nan() {
+        return Ok(bits | format.nan_bits().unwrap_or_default());
+    }
     let y = match operation {
         Operation::Subtract => x - operand,
         Operation::Multiply => x * operand,
         Operation::Divide => x / operand,
         Operation::Add => x + operand,
     };
-    let result = if was_finite && y.is_infinite() {
+    let result = if x.is_finite() && y.is_infinite() {
         // Beyond even the wider type: beyond this one too.
         None
     } else if format == F::FORMAT {

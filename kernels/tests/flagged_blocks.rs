@@ -173,8 +173,9 @@ fn the_first_of_several_failing_elements_is_named_wherever_it_is() {
         if reference::run(Scalar::max(source), &steps, 0).is_ok() {
             continue;
         }
+        let ordinary = ordinary(source);
         for position in positions(&mut random) {
-            let mut elements = ordinary(source);
+            let mut elements = ordinary.clone();
             for _ in 0..8 {
                 elements[random.below(ELEMENTS)] = infinity(source);
             }
