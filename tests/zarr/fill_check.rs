@@ -66,6 +66,30 @@ fn one_that_cannot_be_encoded_is_an_error_always() {
 }
 
 #[test]
+fn the_map_that_is_suggested_has_a_value_that_no_other_entry_uses() {
+    let rows = [
+        ("uint8", "", r#"[["NaN", 255]]"#),
+        ("uint8", r#""encode": [[-9999, 255]], "decode": [[254, 7]]"#, r#"[["NaN", 253]]"#),
+        ("int8", r#""encode": [[-9999, -128], [1, -127]]"#, r#"[["NaN", -126]]"#),
+        ("int16", r#""decode": [[-32768, 7]]"#, r#"[["NaN", -32767]]"#),
+        (
+            "uint64",
+            r#""encode": [[1, 18446744073709551615]]"#,
+            r#"[["NaN", 18446744073709551614]]"#,
+        ),
+        ("uint2", r#""encode": [[1, 3]]"#, r#"[["NaN", 2]]"#),
+        // None is left, or the type is no list of codes.
+        ("uint2", r#""encode": [[1, 3], [2, 0], [3, 1], [4, 2]]"#, r#"[["NaN", 3]]"#),
+        ("float6_e2m3fn", r#""encode": [[1, -7.5]]"#, r#"[["NaN", -7.5]]"#),
+    ];
+    for (target, map, expected) in rows {
+        let configuration = format!(r#""data_type": "{target}", "scalar_map": {{{map}}}"#);
+        let error = refusal("float32", "\"NaN\"", &cast(&configuration), FillCheck::ReportOnly);
+        assert!(error.contains(&format!("\"encode\": {expected}")), "{error}");
+    }
+}
+
+#[test]
 fn one_that_a_cast_changes_is_an_error_unless_it_is_only_reported() {
     // Data type, fill value, configuration, and what the message says of it.
     let rows = [
