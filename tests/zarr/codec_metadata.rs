@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use zarr_recast::data_type::{self, ByteOrder, from_numpy};
 use zarr_recast::{
-    BindOptions, CastValue, Chain, Codec, ElementType, JsonScalar, OutOfRange, Rounding, Scalar,
-    ScalarMap, ScaleOffset,
+    BindOptions, CastValue, Chain, Codec, ElementType, Entries, JsonScalar, OutOfRange, Rounding,
+    Scalar, ScalarMap, ScaleOffset,
 };
 
 #[test]
@@ -341,4 +341,31 @@ fn a_hostile_document_is_an_error_of_one_short_line() {
     let error = data_type::parse(&"x".repeat(SIZE)).unwrap_err().to_string();
     assert!(error.len() < 1000, "{error}");
     assert!(data_type::parse(&nested).is_err());
+}
+
+#[test]
+fn json_of_another_kind_is_named() {
+    for (found, kind) in [
+        (r#"{"a": 1}"#, "an object"),
+        ("[1]", "an array"),
+        (r#""down""#, "a string"),
+        ("null", "null"),
+        ("true", "a boolean"),
+        ("false", "a boolean"),
+        ("-1", "a number"),
+    ] {
+        let codec = json!({"name": "cast_value", "configuration": {"data_type": "uint8"}});
+        let with_rounding =
+            codec.to_string().replace("\"uint8\"", &format!("\"uint8\", \"rounding\": {found}"));
+        let error = Codec::from_json(&with_rounding).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("; found {kind}, {found}")), "{error}");
+    }
+}
+
+#[test]
+fn entries_say_how_many_they_are() {
+    let mut entries = Entries::default();
+    assert!(entries.is_empty());
+    entries.push(1.5_f32, 2_u8);
+    assert_eq!((entries.is_empty(), entries.len()), (false, 1));
 }
