@@ -41,7 +41,12 @@ pub(crate) fn group(report: &GroupComparison) -> Table {
     let rows = report.arrays.iter().map(|one| {
         let text = match one {
             ComparedArray::Compared { report, .. } => line(report),
-            ComparedArray::Identical { .. } => "no numbers; the same stored bytes".to_owned(),
+            ComparedArray::Identical { decoded: true, .. } => {
+                "no numbers; the same values".to_owned()
+            }
+            ComparedArray::Identical { decoded: false, .. } => {
+                "not decoded; the same stored bytes, type, fill value and codecs".to_owned()
+            }
             ComparedArray::Failed { reason, .. } => format!("not compared: {reason}"),
             ComparedArray::OnlyInA { .. } => "only in A".to_owned(),
             ComparedArray::OnlyInB { .. } => "only in B".to_owned(),

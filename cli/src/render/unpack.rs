@@ -30,7 +30,10 @@ pub(crate) fn group(report: &UnpackGroupReport) -> Table {
             let types = format!("{} in place of {}", report.stored_data_type, report.data_type);
             (array.clone(), format!("{types}, {decoding}"))
         }
-        UnpackedArray::Copied { array } => (array.clone(), "copied: no value codecs".to_owned()),
+        UnpackedArray::Copied { array, caveat } => {
+            let reason = caveat.as_deref().unwrap_or("no value codecs");
+            (array.clone(), format!("copied: {reason}"))
+        }
     });
     table.list(rows.collect());
     table

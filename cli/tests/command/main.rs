@@ -5,6 +5,7 @@ mod choose;
 mod common;
 mod compare;
 mod compression;
+mod copies;
 #[cfg(unix)]
 mod faults;
 mod feel;

@@ -5,4 +5,5 @@ pub(crate) mod chunk_check;
 pub(crate) mod coarse;
 pub(crate) mod comparison;
 pub(crate) mod difference;
+pub(crate) mod nodes;
 pub(crate) mod tolerance;

@@ -51,7 +51,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// Reads and binds the codecs of an array's metadata, Zarr v2 or v3.
+    /// Reads and binds the codecs of an array's metadata.
     ///
     /// # Errors
     /// A value codec that is invalid at its place, and a fill value that does not survive it, if `fill_check`
@@ -65,15 +65,8 @@ impl Steps {
         let mut steps = Self::default();
         let options = BindOptions::default().fill_check(fill_check);
         let start = (element_type, Some(fill_value));
-        for member in ["codecs", "filters"] {
-            if let Some(codecs) = metadata.get(member).and_then(Value::as_array) {
-                steps.list(member, codecs, start, &options, 0)?;
-            }
-        }
-        if let Some(compressor) = metadata.get("compressor").filter(|json| json.is_object()) {
-            let name = name(compressor);
-            let configuration = compressor.clone();
-            steps.steps.push(Step { depth: 0, name, configuration, values: None });
+        if let Some(codecs) = metadata.get("codecs").and_then(Value::as_array) {
+            steps.list("codecs", codecs, start, &options, 0)?;
         }
         Ok(steps)
     }
@@ -93,7 +86,6 @@ impl Steps {
         depth: usize,
     ) -> Result<()> {
         let (mut element_type, mut fill_value) = start;
-        let is_v2 = path == "filters";
         // The elements that reach a codec are known as long as all codecs before it are.
         let mut is_known = true;
         let mut to_bytes = None;
@@ -101,22 +93,15 @@ impl Steps {
             let path = format!("{path}[{index}]");
             let name = name(json);
             let mut configuration = json.get("configuration").cloned().unwrap_or(Value::Null);
-            let is_value_codec = if is_v2 {
-                Codec::is_known(&format!("numcodecs.{name}"))
-            } else {
-                Codec::is_known(&name)
-            };
             let mut values = None;
-            if is_value_codec {
+            if Codec::is_known(&name) {
                 if let Some(to_bytes) = &to_bytes {
                     bail!(
                         "{path}: {name} comes after {to_bytes}, which has turned the elements \
                          into bytes"
                     );
                 }
-                let codec =
-                    if is_v2 { Codec::from_v2_filter(json) } else { Codec::from_json(json) };
-                let codec = codec.map_err(|error| error.below(&path))?;
+                let codec = Codec::from_json(json).map_err(|error| error.below(&path))?;
                 if is_known {
                     let before = element_type;
                     let one = std::slice::from_ref(&codec);
@@ -146,7 +131,7 @@ impl Steps {
                 }
             } else if TO_BYTES.contains(&name.as_str()) {
                 let endian = configuration.get("endian").is_some_and(|endian| !endian.is_null());
-                if name == "bytes" && is_known && element_type.size() > 1 && !endian && !is_v2 {
+                if name == "bytes" && is_known && element_type.size() > 1 && !endian {
                     bail!(
                         "{path}.configuration.endian is missing: the elements are {element_type}, of \
                          {} bytes, so it must be \"little\" or \"big\"",
@@ -205,8 +190,8 @@ impl Steps {
     }
 }
 
-/// The name of a codec of Zarr v3, or the id of a filter of Zarr v2.
+/// The name of a codec.
 fn name(json: &Value) -> String {
-    let name = json.get("name").or_else(|| json.get("id")).unwrap_or(json);
+    let name = json.get("name").unwrap_or(json);
     name.as_str().unwrap_or_default().to_owned()
 }

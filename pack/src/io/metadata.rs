@@ -1,13 +1,9 @@
-//! Metadata documents: Zarr v1 and v2 as Zarr v3, dimension names, and their text.
+//! Metadata documents of Zarr v3: codecs as objects, dimension names, and their text.
 
-use anyhow::{Context, anyhow};
+use anyhow::bail;
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::Path;
-use zarr_recast::Codec;
-use zarr_recast::data_type::ByteOrder;
-use zarrs::array::ArrayMetadataV2;
-use zarrs::convert::array_metadata_v2_to_v3;
 
 use super::destination::unwritten;
 use crate::error::Result;
@@ -21,76 +17,23 @@ pub(crate) const GRID: &str = "grid";
 /// Where xarray keeps the names of dimensions in Zarr v2.
 pub(crate) const ARRAY_DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
-/// Codecs without a configuration as objects, which every reader accepts; zarrs writes bare names.
+/// Codecs without a configuration as objects, which every reader accepts; zarrs writes bare names. zarr-python wants a
+/// configuration of those of numcodecs, even an empty one.
 pub(crate) fn as_objects(codecs: &mut Value) {
     for codec in codecs.as_array_mut().into_iter().flatten() {
         if codec.is_string() {
             *codec = json!({"name": codec.take()});
         }
+        let is_of_numcodecs = |name: &str| name.starts_with("numcodecs.");
+        if codec.get("name").and_then(Value::as_str).is_some_and(is_of_numcodecs)
+            && let Some(codec) = codec.as_object_mut()
+        {
+            codec.entry("configuration").or_insert_with(|| json!({}));
+        }
         for inner in ["/configuration/codecs", "/configuration/index_codecs"] {
             if let Some(inner) = codec.pointer_mut(inner) {
                 as_objects(inner);
             }
-        }
-    }
-}
-
-/// The metadata of Zarr v2 as Zarr v3. zarrs would round the numbers of value codecs, so these are converted
-/// here.
-pub(crate) fn translated(metadata: &ArrayMetadataV2) -> Result<Value> {
-    let mut others = metadata.clone();
-    let filters = others.filters.take().unwrap_or_default();
-    let is_value = |id: &str| Codec::is_known(&format!("numcodecs.{id}"));
-    let rest: Vec<_> = filters.iter().filter(|filter| !is_value(filter.id())).cloned().collect();
-    let count = rest.len();
-    others.filters = (!rest.is_empty()).then_some(rest);
-    let translated =
-        array_metadata_v2_to_v3(&others).context("the metadata cannot be expressed in Zarr v3")?;
-    let mut document = serde_json::to_value(translated)?;
-    let Some(codecs) = document.get_mut("codecs").and_then(Value::as_array_mut) else {
-        return Ok(document);
-    };
-    // zarrs puts the codec for `order` before the filters, and `bytes` and the compressor after them.
-    let behind = 1 + usize::from(metadata.compressor.is_some());
-    let before = codecs.len().saturating_sub(count + behind);
-    for (index, filter) in filters.iter().enumerate().filter(|(_, filter)| is_value(filter.id())) {
-        let codec = json!({
-            "name": format!("numcodecs.{}", filter.id()),
-            "configuration": filter.configuration(),
-        });
-        codecs.insert((before + index).min(codecs.len()), codec);
-    }
-    Ok(document)
-}
-
-/// The metadata of a Zarr v2 array of any type as Zarr v3, over the same files.
-pub(crate) fn document_of_v2(metadata: &ArrayMetadataV2) -> Result<Map<String, Value>> {
-    let Value::Object(mut document) = translated(metadata)? else {
-        return Err(anyhow!("the metadata are not a JSON object"));
-    };
-    name_dimensions(&mut document);
-    if let Some(codecs) = document.get_mut("codecs") {
-        as_objects(codecs);
-    }
-    Ok(document)
-}
-
-pub(crate) fn set(document: &mut Value, member: &str, value: Value) {
-    if let Some(object) = document.as_object_mut() {
-        object.insert(member.to_owned(), value);
-    }
-}
-
-/// In Zarr v2, elements are stored in the byte order of the last filter's output, not of the array.
-pub(crate) fn set_byte_order(document: &mut Value, order: ByteOrder) {
-    let name = match order {
-        ByteOrder::Little => "little",
-        ByteOrder::Big => "big",
-    };
-    let codecs = document.get_mut("codecs").and_then(Value::as_array_mut);
-    for codec in codecs.into_iter().flatten() {
-        if codec.get("name").is_some_and(|name| name == "bytes") {
-            set(codec, "configuration", json!({"endian": name}));
         }
     }
 }
@@ -112,6 +55,17 @@ pub(crate) fn name_dimensions(document: &mut Map<String, Value>) {
     attributes.remove(ARRAY_DIMENSIONS);
     if document.get("dimension_names").is_none_or(Value::is_null) {
         document.insert("dimension_names".into(), names.into());
+    }
+}
+
+/// A document as an object; errors call it `name`.
+pub(crate) fn object(document: Value, name: &str) -> Result<Map<String, Value>> {
+    match document {
+        Value::Object(object) => Ok(object),
+        _ => bail!(
+            "{name} is not a JSON object; NaN and Infinity are not JSON either, write \"NaN\" and \
+             \"Infinity\""
+        ),
     }
 }
 

@@ -2,6 +2,8 @@
 
 pub(crate) mod codec_steps;
 pub(crate) mod destination;
+pub(crate) mod fill_attribute;
+pub(crate) mod local;
 pub(crate) mod metadata;
 pub(crate) mod region;
 #[cfg(feature = "object-store")]
@@ -17,4 +19,5 @@ pub(crate) mod tree;
 pub(crate) mod unchanged;
 #[cfg(feature = "object-store")]
 mod upload;
+pub(crate) mod v2;
 pub(crate) mod writer;

@@ -13,7 +13,7 @@ use zarrs::filesystem::FilesystemStore;
 
 use super::codec_steps::keeps_values;
 use super::destination::unwritten;
-use super::metadata::{self, as_objects, name_dimensions, set, set_byte_order, translated};
+use super::metadata::{self, as_objects, name_dimensions};
 use super::shard_codecs::with_value_codecs;
 use super::source::Source;
 use super::transfer::{Transfer, Transferred, transferred};
@@ -30,19 +30,7 @@ pub(crate) struct RewrittenMetadata {
 impl RewrittenMetadata {
     /// The array's own metadata; Zarr v1 and v2 are translated. The chunks keep their keys.
     pub(crate) fn new(source: &Source) -> Result<Self> {
-        let document = match source.array().metadata() {
-            ArrayMetadata::V3(metadata) => serde_json::to_value(metadata)?,
-            ArrayMetadata::V2(metadata) => {
-                let mut document = translated(metadata)?;
-                let fill = fill_value::to_json(source.fill_value());
-                set(&mut document, "fill_value", fill);
-                let legacy = source.codecs().chain(source.element_type(), source.fill_value())?;
-                if let Some(order) = legacy.legacy_byte_order() {
-                    set_byte_order(&mut document, order);
-                }
-                document
-            }
-        };
+        let document = serde_json::to_value(source.array().metadata())?;
         let Value::Object(mut document) = document else {
             return Err(anyhow!("the metadata are not a JSON object"));
         };

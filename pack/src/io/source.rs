@@ -20,6 +20,7 @@ use super::codec_steps::Steps;
 use super::region::Region;
 use super::storage::PCODEC;
 use super::store::{Kind, Location};
+use super::v2::{document_of_v2, older_array};
 use crate::error::{Result, guarded};
 use crate::options::ShardCodecs;
 use crate::runtime::{ChunkMemory, Pass, Runtime};
@@ -47,6 +48,8 @@ pub(crate) struct Source {
     codecs: Steps,
     /// Whether the stored bytes of a chunk are its elements in this machine's byte order.
     is_plain: bool,
+    /// Whether the stored metadata are Zarr v1 or v2; those in use are always Zarr v3.
+    is_older: bool,
     chunks: u64,
     options: CodecOptions,
 }
@@ -76,13 +79,9 @@ impl Source {
             }
             Kind::Other => bail!("no array here: none of zarr.json, .zarray and meta"),
         }
-        let (storage, node) = (Arc::clone(location.storage()), location.node());
-        let array = if location.is_v1()? {
-            zarrs_recast::open_v1(storage, node)?
-        } else {
-            Array::open(storage, node).map_err(explained)?
-        };
-        Self::of(path, location, array, fill_check)
+        let array = array_at(&location)?;
+        let is_older = location.document("zarr.json")?.is_none();
+        Ok(Self { is_older, ..Self::of(path, location, array, fill_check)? })
     }
 
     /// The same chunks with other metadata, which are not stored.
@@ -106,10 +105,7 @@ impl Source {
         let element_type = data_type::parse(&name)?;
         let fill_value = Scalar::from_ne_bytes(element_type, array.fill_value().as_ne_bytes())
             .ok_or_else(|| anyhow!("the fill value is not one element of {element_type}"))?;
-        let metadata = match array.metadata() {
-            ArrayMetadata::V3(metadata) => serde_json::to_value(metadata)?,
-            ArrayMetadata::V2(metadata) => serde_json::to_value(metadata)?,
-        };
+        let metadata = serde_json::to_value(array.metadata())?;
         let codecs = Steps::read(&metadata, element_type, fill_value, fill_check)?;
         let grid = array.chunk_grid_shape();
         let chunks = if grid.contains(&0) {
@@ -136,6 +132,7 @@ impl Source {
             fill_value,
             codecs,
             is_plain,
+            is_older: false,
             chunks,
             options,
         };
@@ -162,6 +159,11 @@ impl Source {
 
     pub(crate) fn array(&self) -> &Array<dyn ReadableListableStorageTraits> {
         &self.array
+    }
+
+    /// Whether the array is stored as Zarr v1 or v2.
+    pub(crate) fn is_older(&self) -> bool {
+        self.is_older
     }
 
     /// The path of the array.
@@ -349,6 +351,22 @@ impl Source {
         let fill = || self.fill_value.to_ne_bytes().repeat(region.elements() as usize);
         elements.unwrap_or_else(fill)
     }
+}
+
+/// Opens the array at a place, whatever its type is; one of Zarr v1 or v2 with its metadata as Zarr v3.
+///
+/// # Errors
+/// A type or a codec that is not decoded here; invalid metadata.
+pub(crate) fn array_at(location: &Location) -> Result<Array<dyn ReadableListableStorageTraits>> {
+    zarrs_recast::register();
+    let (storage, node) = (Arc::clone(location.storage()), location.node());
+    if location.document("zarr.json")?.is_some() {
+        return Array::open(storage, node).map_err(explained);
+    }
+    let (array, attributes) = older_array(location)?;
+    let document = Value::Object(document_of_v2(&array, attributes)?);
+    let metadata: ArrayMetadata = serde_json::from_value(document)?;
+    Array::new_with_metadata(storage, node, metadata).map_err(explained)
 }
 
 impl fmt::Debug for Source {

@@ -11,6 +11,7 @@ use zarrs::filesystem::FilesystemStore;
 use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
 use zarrs_zip::ZipStorageAdapter;
 
+use super::local::{Local, not_utf8};
 use super::staging::is_beside;
 use crate::error::{Error, Result};
 
@@ -71,8 +72,9 @@ impl Location {
             Ok(metadata) if !metadata.is_dir() => {
                 bail!("not a directory; an array is a directory with zarr.json or .zarray");
             }
+            Ok(_) if path.to_str().is_none() => bail!("{}", not_utf8(path)),
             Ok(_) => {
-                let storage = Arc::new(FilesystemStore::new(path)?);
+                let storage = Arc::new(Local::new(path)?);
                 let (root, node) = (Some(path.to_owned()), "/".to_owned());
                 Ok(Self { storage, root, node, is_listable: true })
             }
@@ -137,7 +139,8 @@ impl Location {
     pub(crate) fn document(&self, name: &str) -> Result<Option<Value>> {
         let key = format!("{}{name}", self.prefix()?.as_str());
         let key = StoreKey::new(key).context("the path cannot be a key of a store")?;
-        if self.file(&key).is_some_and(|file| !file.is_file()) {
+        let is_other = |file: PathBuf| fs::metadata(file).is_ok_and(|one| !one.is_file());
+        if self.file(&key).is_some_and(is_other) {
             return Ok(None);
         }
         let text = self.storage.get(&key)?;
@@ -213,10 +216,7 @@ impl Location {
 
     /// The bytes of everything below, if they can be counted.
     pub(crate) fn stored_bytes(&self) -> Option<u64> {
-        match self.directory() {
-            Some(directory) => Some(size_on_disk(&directory)),
-            None => self.storage.size_prefix(&self.prefix().ok()?).ok(),
-        }
+        self.storage.size_prefix(&self.prefix().ok()?).ok()
     }
 
     /// The bytes of the array's chunks, without its metadata, if they can be counted.
@@ -317,19 +317,6 @@ pub(crate) fn archive(path: &Path) -> Option<(PathBuf, String)> {
 /// The kind of node in a directory.
 pub(crate) fn kind(path: &Path) -> Kind {
     Location::new(path).and_then(|location| location.kind()).unwrap_or(Kind::Other)
-}
-
-/// The bytes of all files below a directory.
-fn size_on_disk(path: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(path) else { return 0 };
-    entries
-        .flatten()
-        .map(|entry| match entry.file_type() {
-            Ok(kind) if kind.is_dir() => size_on_disk(&entry.path()),
-            Ok(_) => entry.metadata().map_or(0, |metadata| metadata.len()),
-            Err(_) => 0,
-        })
-        .sum()
 }
 
 /// Whether there is a group at a path; false if that cannot be determined.

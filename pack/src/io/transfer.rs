@@ -1,9 +1,9 @@
 //! Copies or links files without changing them.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use super::local::file_of;
 use crate::error::Result;
 
 /// How a chunk gets from one array to another.
@@ -38,11 +38,9 @@ pub(crate) fn transferred(
         fs::write(place, &bytes)?;
         return Ok(Transferred { copied: 1, bytes: bytes.len() as u64, ..none });
     };
-    let bytes = match fs::metadata(&file) {
-        Ok(metadata) => metadata.len(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(none),
-        Err(error) => return Err(error.into()),
-    };
+    // A link would lead elsewhere from its new place.
+    let Some(file) = file_of(&file)? else { return Ok(none) };
+    let bytes = fs::metadata(&file)?.len();
     make_parent()?;
     // Without links, or across filesystems, copy instead.
     if transfer == Transfer::Link && fs::hard_link(&file, place).is_ok() {

@@ -3,20 +3,28 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::Context;
 use serde_json::{Map, Value, json};
 use zarr_recast::{Codec, data_type};
-use zarrs::array::{ArrayMetadata, ArrayMetadataV2};
 
 use super::destination::unwritten;
-use super::metadata::{document_of_v2, write_document};
+use super::metadata::{name_dimensions, object, write_document};
 use super::shard_codecs::has_shards;
 use super::store::{Kind, Location};
 use super::transfer::{Transfer, transferred};
+use super::v2::{document_of_v2, older_array, older_attributes};
 use crate::error::Result;
 use crate::runtime::Runtime;
+
+/// The version of a node's metadata.
+pub(crate) enum Format {
+    V3,
+    /// Zarr v1 or v2, as Zarr v3 in the node's document.
+    Older,
+    /// Zarr v1 or v2 that Zarr v3 cannot express, with the reason. The array is only copied.
+    Inexpressible(String),
+}
 
 /// A node of a group.
 pub(crate) struct Node {
@@ -24,10 +32,10 @@ pub(crate) struct Node {
     pub(crate) path: String,
     pub(crate) location: Location,
     pub(crate) kind: Kind,
-    /// The metadata as Zarr v3.
+    /// The metadata as Zarr v3; of an array that Zarr v3 cannot express, those of Zarr v2, with the names that Zarr v3 has
+    /// for types and attributes.
     pub(crate) document: Map<String, Value>,
-    /// Whether the documents are already Zarr v3.
-    pub(crate) is_v3: bool,
+    pub(crate) format: Format,
     /// Whether the group has consolidated metadata.
     pub(crate) is_consolidated: bool,
 }
@@ -36,6 +44,20 @@ pub(crate) struct Node {
 const OLD: [&str; 6] = [".zarray", ".zattrs", ".zgroup", ".zmetadata", "meta", "attrs"];
 
 impl Node {
+    pub(crate) fn is_v3(&self) -> bool {
+        matches!(self.format, Format::V3)
+    }
+
+    /// What a report must say of an array that stays Zarr v2.
+    pub(crate) fn caveat(&self) -> Option<String> {
+        match &self.format {
+            Format::V3 | Format::Older => None,
+            Format::Inexpressible(reason) => Some(format!(
+                "it stays Zarr v2, so readers of the group do not see it and it must be opened by itself: {reason}"
+            )),
+        }
+    }
+
     /// Whether an array has value codecs, also inside shards.
     pub(crate) fn has_value_codecs(&self) -> bool {
         self.document.get("codecs").is_some_and(has_value_codecs)
@@ -57,26 +79,32 @@ impl Node {
     /// The keys of an array's chunks, relative to it, in order.
     pub(crate) fn chunk_keys(&self) -> Result<Vec<String>> {
         let mut keys = self.location.keys()?;
-        keys.retain(|key| key != "zarr.json" && !OLD.contains(&key.as_str()));
+        keys.retain(|key| {
+            // What `migrate --in-place` leaves of older metadata.
+            let name = key.strip_suffix(".bak").unwrap_or(key);
+            name != "zarr.json" && !OLD.contains(&name)
+        });
         keys.sort_unstable();
         Ok(keys)
     }
 
-    /// Transfers an array to a place: its files unchanged, and its metadata as Zarr v3.
+    /// Transfers an array to a place: its files unchanged, and its metadata as Zarr v3, if that can express them.
     pub(crate) fn copy(&self, place: &Path, transfer: Transfer, runtime: &Runtime) -> Result<()> {
         // Old versions of the metadata are not transferred; the new one may be written to.
         fs::create_dir_all(place)?;
         for name in self.location.keys()? {
             runtime.check_interrupt()?;
-            if OLD.contains(&name.as_str()) {
+            let is_old = OLD.contains(&name.as_str());
+            if is_old && matches!(self.format, Format::Older) {
                 continue;
             }
-            let transfer = if name == "zarr.json" { Transfer::Copy } else { transfer };
+            let is_document = is_old || name == "zarr.json";
+            let transfer = if is_document { Transfer::Copy } else { transfer };
             let file = self.location.directory().map(|directory| directory.join(&name));
             transferred(file, || self.location.bytes(&name), &place.join(&name), transfer)
                 .map_err(|error| unwritten(error, &name))?;
         }
-        if !self.is_v3 {
+        if matches!(self.format, Format::Older) {
             write_document(place, &self.document)?;
         }
         Ok(())
@@ -96,11 +124,12 @@ pub(crate) fn nodes(root: Location) -> Result<Vec<Node>> {
     let mut nodes = Vec::new();
     let mut todo = vec![(String::new(), root)];
     while let Some((path, location)) = todo.pop() {
-        let kind = location.kind().with_context(|| path.clone())?;
+        let shown = || if path.is_empty() { "/".to_owned() } else { path.clone() };
+        let kind = location.kind().with_context(shown)?;
         if kind == Kind::Other {
             continue;
         }
-        let node = node(path.clone(), location.clone(), kind).with_context(|| path.clone())?;
+        let node = node(path.clone(), location.clone(), kind).with_context(shown)?;
         if kind == Kind::Group {
             let mut below: Vec<String> = location.children()?;
             below.sort_unstable_by(|a, b| b.cmp(a));
@@ -114,40 +143,41 @@ pub(crate) fn nodes(root: Location) -> Result<Vec<Node>> {
     Ok(nodes)
 }
 
-fn node(path: String, location: Location, kind: Kind) -> Result<Node> {
+/// A node by itself.
+pub(crate) fn node(path: String, location: Location, kind: Kind) -> Result<Node> {
     const COPY: &str = "consolidated_metadata";
-    let object = |value: Value, name: &str| match value {
-        Value::Object(object) => Ok(object),
-        _ => Err(anyhow!("{name} is not a JSON object")),
-    };
-    let (mut is_v3, mut is_consolidated) = (true, false);
+    let (mut format, mut is_consolidated) = (Format::V3, false);
     let document = if let Some(document) = location.document("zarr.json")? {
         let mut document = object(document, "zarr.json")?;
         is_consolidated = document.remove(COPY).is_some_and(|copy| !copy.is_null());
         document
     } else {
-        is_v3 = false;
-        let attributes = location.document(".zattrs")?.unwrap_or_else(|| json!({}));
-        let attributes = object(attributes, ".zattrs")?;
+        format = Format::Older;
         if kind == Kind::Group {
+            let attributes = older_attributes(&location)?;
             is_consolidated = location.document(".zmetadata")?.is_some();
             let mut group = object(json!({"zarr_format": 3, "node_type": "group"}), "")?;
             group.insert("attributes".into(), attributes.into());
             group
-        } else if location.is_v1()? {
-            let array = zarrs_recast::open_v1(Arc::clone(location.storage()), location.node())?;
-            match array.metadata() {
-                ArrayMetadata::V2(metadata) => document_of_v2(metadata)?,
-                ArrayMetadata::V3(_) => bail!("metadata of Zarr v1 and Zarr v3"),
-            }
         } else {
-            let array = location.document(".zarray")?.context("no metadata")?;
-            let mut array: ArrayMetadataV2 = serde_json::from_value(array)?;
-            array.attributes = attributes;
-            document_of_v2(&array)?
+            let (array, attributes) = older_array(&location)?;
+            document_of_v2(&array, attributes.clone()).unwrap_or_else(|error| {
+                format = Format::Inexpressible(format!("{error:#}"));
+                inexpressible(&array, attributes)
+            })
         }
     };
-    Ok(Node { path, location, kind, document, is_v3, is_consolidated })
+    Ok(Node { path, location, kind, document, format, is_consolidated })
+}
+
+/// The document of an array that Zarr v3 cannot express.
+fn inexpressible(array: &Value, attributes: Map<String, Value>) -> Map<String, Value> {
+    let mut document = array.as_object().cloned().unwrap_or_default();
+    let dtype = document.remove("dtype").unwrap_or_default();
+    document.insert("data_type".into(), dtype);
+    document.insert("attributes".into(), attributes.into());
+    name_dimensions(&mut document);
+    document
 }
 
 /// The metadata of all groups by their paths, for arrays with these metadata. Consolidated metadata are
@@ -157,7 +187,8 @@ pub(crate) fn group_documents(
     mut array: impl FnMut(&Node) -> Result<Value>,
 ) -> Result<Vec<(&Node, Map<String, Value>)>> {
     let mut documents: BTreeMap<&str, Value> = BTreeMap::new();
-    for node in nodes {
+    let expressed = |node: &&Node| !matches!(node.format, Format::Inexpressible(_));
+    for node in nodes.iter().filter(expressed) {
         let document = match node.kind {
             Kind::Group => node.document.clone().into(),
             _ => array(node)?,

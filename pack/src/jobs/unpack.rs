@@ -19,7 +19,6 @@ use crate::io::writer::{Encoding, Writer};
 use crate::json;
 use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::{Runtime, Workers};
-use crate::scan::missing::name_fill_value_of_v2;
 
 /// Writes the decoded values of an array without value codecs, for readers that do not support them.
 #[derive(Clone, Debug)]
@@ -89,7 +88,6 @@ impl UnpackJob {
         let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let mut attributes = source.array().attributes().clone();
         attributes.remove(PROVENANCE);
-        name_fill_value_of_v2(&mut attributes, source);
         let encoding = Encoding {
             element_type: source.element_type(),
             fill_value: source.fill_value(),

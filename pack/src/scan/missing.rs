@@ -1,24 +1,17 @@
 //! Missing markers: values that readers treat as missing. NaN always is one, and is not listed here.
 
 use anyhow::anyhow;
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value};
 use zarr_recast::JsonScalar;
-use zarrs::array::ArrayMetadata;
 
 use super::number::{Number, is_less};
 use super::reader::Reader;
 use crate::error::Result;
+use crate::io::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
 use crate::io::source::Source;
 use crate::options::PackOptions;
 use crate::text::scalar_text;
-
-/// CF's attribute with the value that readers mask.
-pub(crate) const FILL_VALUE: &str = "_FillValue";
-/// The attribute with one or more further such values.
-pub(crate) const MISSING_VALUE: &str = "missing_value";
 
 /// Values that netCDF, CF archives and satellite products use where nothing was measured.
 const CUSTOMARY: [f64; 17] = [
@@ -72,13 +65,10 @@ pub(crate) fn advice_on_suspects(named: &[String], values: &[Scalar]) -> String 
 pub(crate) struct Markers(Vec<Scalar>);
 
 impl Markers {
-    /// The markers of an array: its attributes `_FillValue` and `missing_value`, and the `fill_value` of Zarr
-    /// v2, which xarray masks as well.
+    /// The markers of an array: its attributes `_FillValue` and `missing_value`. The `fill_value` of Zarr v2, which
+    /// xarray masks as well, is the first of them.
     pub(crate) fn of(source: &Source) -> Self {
-        let element_type = source.element_type();
-        let mut markers = Self::in_attributes(source.array().attributes(), element_type);
-        markers.extend(fill_value_of_v2(source));
-        markers
+        Self::in_attributes(source.array().attributes(), source.element_type())
     }
 
     /// As [`Self::of`], with the values that options name.
@@ -162,58 +152,12 @@ impl Markers {
     }
 }
 
-/// The fill value of an array of Zarr v2, unless it is null.
-fn fill_value_of_v2(source: &Source) -> Option<Scalar> {
-    let ArrayMetadata::V2(metadata) = source.array().metadata() else { return None };
-    let is_null = serde_json::to_value(&metadata.fill_value).is_ok_and(|value| value.is_null());
-    (!is_null).then(|| source.fill_value())
-}
-
-/// Names the fill value of a Zarr v2 array in the attributes of a Zarr v3 array with the same values. In Zarr v2,
-/// xarray masks the fill value itself; in Zarr v3, only this attribute.
-pub(crate) fn name_fill_value_of_v2(attributes: &mut Map<String, Value>, source: &Source) {
-    if let Some(fill) = fill_value_of_v2(source) {
-        attributes.entry(FILL_VALUE).or_insert_with(|| to_attribute(fill));
-    }
-}
-
-/// `_FillValue` as xarray writes it for Zarr v3: for floats the bytes of a float64, little-endian, in
-/// base64.
-pub(crate) fn to_attribute(value: Scalar) -> Value {
-    if value.element_type().is_float() {
-        BASE64_STANDARD.encode(value.to_f64().to_le_bytes()).into()
-    } else {
-        zarr_recast::fill_value::to_json(value)
-    }
-}
-
-/// A value of an attribute as an element; `None` if no element can have it.
-fn marker(value: &Value, element_type: ElementType) -> Option<Scalar> {
-    let encoded = value.as_str().and_then(|text| from_base64(text, element_type));
-    encoded.or_else(|| JsonScalar::from_json(value).ok()?.to_scalar(element_type).ok())
-}
-
-/// The inverse of [`to_attribute`]; also takes the bytes of an element of the type itself.
-fn from_base64(text: &str, element_type: ElementType) -> Option<Scalar> {
-    // No name of a number is base64 for this many bytes.
-    let mut bytes = BASE64_STANDARD.decode(text).ok()?;
-    if element_type.is_float()
-        && let Ok(double) = <[u8; 8]>::try_from(bytes.as_slice())
-    {
-        let double = JsonScalar::from(Scalar::from(f64::from_le_bytes(double)));
-        return double.to_scalar(element_type).ok();
-    }
-    if cfg!(target_endian = "big") {
-        bytes.reverse();
-    }
-    Scalar::from_ne_bytes(element_type, &bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::io::fill_attribute::to_attribute;
 
     #[allow(clippy::needless_pass_by_value)] // json!(…) makes a value
     fn read(attributes: Value, element_type: ElementType) -> Vec<f64> {

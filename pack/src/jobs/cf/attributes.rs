@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use zarr_recast::JsonScalar;
 
 use crate::error::Result;
-use crate::scan::missing::{FILL_VALUE, MISSING_VALUE};
+use crate::io::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::scan::number::integer;
 use crate::text::count;
 

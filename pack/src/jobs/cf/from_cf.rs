@@ -6,9 +6,7 @@ use anyhow::{Context, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use zarr_recast::fill_value::to_json;
 use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
-use zarrs::array::ArrayMetadata;
 
 use super::attributes::{self, Arithmetic, Attributes, Codes};
 use super::search::{Inversion, invert};
@@ -27,7 +25,7 @@ use crate::json as scalars;
 use crate::options::ShardCodecs;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
-use crate::scan::missing::{FILL_VALUE, Markers};
+use crate::scan::missing::Markers;
 use crate::scan::number::integer;
 use crate::scan::reader::Reader;
 use crate::scan::surveyor::survey;
@@ -341,14 +339,7 @@ impl FromCfJob {
 
 fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conversion> {
     let stored = source.element_type();
-    let mut given = source.array().attributes().clone();
-    if let ArrayMetadata::V2(metadata) = source.array().metadata()
-        && !serde_json::to_value(&metadata.fill_value)?.is_null()
-    {
-        // Like xarray, which reads `fill_value` of Zarr v2 as `_FillValue`.
-        let fill = to_json(source.fill_value());
-        given.entry(FILL_VALUE).or_insert(fill);
-    }
+    let given = source.array().attributes().clone();
     let mut rule = Attributes::read(&given, stored)?;
     if !source.codecs().value_codecs().is_empty() && rule.code_type != stored {
         bail!("{} beside value codecs; unpack the array first", attributes::UNSIGNED);

@@ -15,6 +15,7 @@ use super::search::neighbours;
 use crate::check::difference::Differences;
 use crate::error::{Error, Result};
 use crate::io::destination::Destination;
+use crate::io::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::io::metadata::PROVENANCE;
 use crate::io::rewrite_metadata::RewrittenMetadata;
 use crate::io::source::Source;
@@ -23,7 +24,7 @@ use crate::io::unchanged::while_unchanged;
 use crate::jobs::pending::Pending;
 use crate::json as scalars;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::missing::{FILL_VALUE, MISSING_VALUE, Markers};
+use crate::scan::missing::Markers;
 use crate::scan::number::integer;
 
 /// `scale_factor`s and `add_offset`s that are tried, in units in the last place.

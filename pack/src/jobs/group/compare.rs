@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
+use crate::check::nodes::{self, Same};
 use crate::error::{Error, Interrupted, Result};
+use crate::io::source::array_at;
 use crate::io::store::{Kind, Location, below};
-use crate::io::tree::{Node, nodes};
+use crate::io::tree::{self, Node};
 use crate::jobs::compare::{AllClose, CompareJob, CompareReport};
 use crate::runtime::Runtime;
 use crate::text::arrays;
@@ -52,10 +54,12 @@ pub enum ComparedArray {
         /// How far they differ.
         report: Box<CompareReport>,
     },
-    /// Its type has no numbers to compare; the stored bytes are the same in both groups.
+    /// Its type has no numbers to subtract, or is not decoded here, and readers get the same of both groups.
     Identical {
         /// Its path in both groups.
         array: String,
+        /// Whether all values were decoded and compared; if not, the stored bytes, types, fill values and codecs.
+        decoded: bool,
     },
     /// It could not be compared.
     Failed {
@@ -147,15 +151,13 @@ impl CompareGroupJob {
     /// Compares an array that both groups have. Only an interruption is an error.
     fn pair(&self, a: &Node, b: &Node, runtime: &Runtime) -> Result<ComparedArray> {
         let array = a.path.clone();
-        if let Some(name) = [a, b].into_iter().find_map(Node::type_without_numbers) {
-            let reason = match is_identical(a, b) {
-                Ok(true) => return Ok(ComparedArray::Identical { array }),
-                Ok(false) => {
-                    format!("{name} has no numbers to compare, and the stored bytes differ")
-                }
-                Err(error) => format!("{error:#}"),
+        let is_number = |node: &Node| node.type_without_numbers().is_none();
+        if ![a, b].into_iter().all(|node| is_number(node) && array_at(&node.location).is_ok()) {
+            return match nodes::compare(a, b, runtime) {
+                Ok(same) => Ok(ComparedArray::Identical { array, decoded: same == Same::Values }),
+                Err(error) if error.is::<Interrupted>() => Err(error),
+                Err(error) => Ok(ComparedArray::Failed { array, reason: format!("{error:#}") }),
             };
-            return Ok(ComparedArray::Failed { array, reason });
         }
         let job = CompareJob {
             tolerance: self.tolerance,
@@ -172,35 +174,17 @@ impl CompareGroupJob {
 
 /// All nodes of a group.
 fn group(path: &std::path::Path) -> Result<Vec<Node>> {
-    let nodes = || -> Result<Vec<Node>> {
+    let all = || -> Result<Vec<Node>> {
         let location = Location::new(path)?;
         match location.kind()? {
-            Kind::Group => nodes(location),
+            Kind::Group => tree::nodes(location),
             Kind::Array => bail!(
                 "an array, and the other is a group; name an array in it, or another group here"
             ),
             Kind::Other => bail!("no group here: neither zarr.json nor .zgroup"),
         }
     };
-    nodes().with_context(|| path.display().to_string())
-}
-
-/// Whether two arrays are the same stored bytes with the same meaning.
-fn is_identical(a: &Node, b: &Node) -> Result<bool> {
-    const MEANING: [&str; 6] =
-        ["shape", "data_type", "fill_value", "chunk_grid", "chunk_key_encoding", "codecs"];
-    let keys = a.chunk_keys()?;
-    if MEANING.iter().any(|name| a.document.get(*name) != b.document.get(*name))
-        || keys != b.chunk_keys()?
-    {
-        return Ok(false);
-    }
-    for key in keys {
-        if a.location.bytes(&key)? != b.location.bytes(&key)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    all().with_context(|| path.display().to_string())
 }
 
 impl ComparedArray {
@@ -209,7 +193,7 @@ impl ComparedArray {
     pub fn array(&self) -> &str {
         match self {
             Self::Compared { array, .. }
-            | Self::Identical { array }
+            | Self::Identical { array, .. }
             | Self::Failed { array, .. }
             | Self::OnlyInA { array }
             | Self::OnlyInB { array } => array,

@@ -146,6 +146,8 @@ impl Work for GroupJob {
                 },
                 Treatment::Copy(reason) => {
                     copy()?;
+                    let caveat = node.caveat().map(|caveat| format!("; {caveat}"));
+                    let reason = format!("{reason}{}", caveat.unwrap_or_default());
                     GroupEntry::Copied { array, reason }
                 }
             });

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::io::destination::{Destination, unwritten};
-use crate::io::source::{Source, fill_check};
+use crate::io::source::{Source, array_at, fill_check};
 use crate::io::store::{Kind, Location, below};
 use crate::io::transfer::Transfer;
 use crate::io::tree::{self, Node};
@@ -68,6 +68,8 @@ pub enum UnpackedArray {
     Copied {
         /// Its path in the group.
         array: String,
+        /// What its readers must know, if anything.
+        caveat: Option<String>,
     },
 }
 
@@ -101,15 +103,21 @@ impl UnpackGroupJob {
                 progress.next(&node.path);
             }
             let place = staged.path().join(&node.path);
+            let undecoded = array_at(&node.location).err().filter(|_| node.has_value_codecs());
+            let undecoded =
+                undecoded.map(|error| format!("it keeps its codecs, because {error:#}"));
             if node.kind == Kind::Group {
                 fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
-            } else if node.has_value_codecs() {
+            } else if node.has_value_codecs() && undecoded.is_none() {
                 fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
                 arrays.push(self.unpack(node, &place, runtime)?);
             } else {
                 node.copy(&place, Transfer::Copy, runtime)
                     .with_context(|| format!("{}: {}", shown(), node.path))?;
-                arrays.push(UnpackedArray::Copied { array: node.path.clone() });
+                arrays.push(UnpackedArray::Copied {
+                    array: node.path.clone(),
+                    caveat: node.caveat().or(undecoded),
+                });
             }
         }
         drop(progress);

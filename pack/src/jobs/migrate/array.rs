@@ -1,18 +1,18 @@
 //! Migrates an array.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 use serde_json::Value;
 use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
-use zarrs::array::ArrayMetadata;
 
 use super::in_place;
 use super::job::MigrateJob;
 use super::metadata::{compare, each_modern, rewritten};
 use crate::check::difference::Differences;
-use crate::error::Result;
+use crate::error::{Interrupted, Result};
 use crate::io::rewrite_metadata::RewrittenMetadata;
 use crate::io::source::Source;
 use crate::io::storage::Storage;
@@ -21,7 +21,6 @@ use crate::io::writer::{Encoding, Writer};
 use crate::jobs::cf::attributes::is_packed;
 use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::Workers;
-use crate::scan::missing::name_fill_value_of_v2;
 use crate::text::{bytes, count};
 
 /// The report of a migrated array.
@@ -58,8 +57,7 @@ pub(super) const NO_DIRECTORY: &str =
 
 /// Whether an array has nothing to migrate.
 pub(super) fn is_modern(source: &Source) -> bool {
-    let is_v3 = matches!(source.array().metadata(), ArrayMetadata::V3(_));
-    is_v3 && !source.codecs().value_codecs().iter().any(Codec::is_legacy)
+    !source.is_older() && !source.codecs().value_codecs().iter().any(Codec::is_legacy)
 }
 
 /// The hint for an array that CF's attributes pack.
@@ -92,39 +90,36 @@ pub(super) enum Outcome {
 }
 
 impl<'a> Migration<'a> {
-    /// Finds the new metadata, and compares the elements read with the new and the old ones.
-    pub(super) fn new(source: &'a Source, workers: &Workers) -> Result<Self> {
-        let rewritten = rewritten(source, workers).and_then(|rewritten| {
-            let differences = compare(source, &rewritten, workers)?;
-            Ok((rewritten, differences))
-        });
-        let (rewritten, differences) = match rewritten {
-            Ok((rewritten, differences)) => (Ok(rewritten), differences),
-            Err(reason) => (Err(reason), Differences::default()),
-        };
+    /// Finds the new metadata. In place, the elements are compared, read with these and with the old ones; those of an
+    /// output, once they are written.
+    pub(super) fn new(job: &MigrateJob, source: &'a Source, workers: &Workers) -> Result<Self> {
+        let mut migration = Self::with(source, rewritten(source, workers))?;
+        if job.reencode {
+            migration.rewritten = Err(anyhow!("--reencode asks for it"));
+        }
+        if let (None, Ok(rewritten)) = (&job.output, &migration.rewritten) {
+            let document = rewritten.document().clone().into();
+            let result = source.with_document(document, FillCheck::Open);
+            match result.and_then(|result| compare(source, &result, workers)) {
+                Ok(differences) => migration.differences = differences,
+                Err(error) if error.is::<Interrupted>() => return Err(error),
+                Err(reason) => migration.rewritten = Err(reason),
+            }
+        }
+        Ok(migration)
+    }
+
+    fn with(source: &'a Source, rewritten: Result<RewrittenMetadata>) -> Result<Self> {
         let codecs = match &rewritten {
             Ok(rewritten) => rewritten.value_codecs()?,
             Err(_) => each_modern(source)?,
         };
-        Ok(Self { source, codecs, rewritten, differences })
-    }
-
-    /// As [`Self::new`], but encoded again if the job requests it; the elements are compared then.
-    pub(super) fn asked(job: &MigrateJob, source: &'a Source, workers: &Workers) -> Result<Self> {
-        if !job.reencode {
-            return Self::new(source, workers);
-        }
-        let codecs = match rewritten(source, workers) {
-            Ok(rewritten) => rewritten.value_codecs()?,
-            Err(_) => each_modern(source)?,
-        };
-        let rewritten = Err(anyhow!("--reencode asks for it"));
         Ok(Self { source, codecs, rewritten, differences: Differences::default() })
     }
 
     /// Writes the array into a directory.
     pub(super) fn write(
-        &self,
+        &mut self,
         directory: &Path,
         transfer: Transfer,
         compressor: Compressor,
@@ -134,8 +129,26 @@ impl<'a> Migration<'a> {
             let mut rewritten = rewritten.clone();
             rewritten.use_default_keys();
             let transferred = rewritten.write(self.source, directory, transfer, workers)?;
-            Source::open(directory, FillCheck::Open).context("reading back what was written")?;
-            return Ok(Outcome::Rewritten(transferred));
+            let result = Source::open(directory, FillCheck::Open);
+            let result = result.context("reading back what was written")?;
+            match compare(self.source, &result, workers) {
+                Ok(differences) => {
+                    self.differences = differences;
+                    return Ok(Outcome::Rewritten(transferred));
+                }
+                Err(error) if error.is::<Interrupted>() => return Err(error),
+                Err(reason) => {
+                    *self = Self::with(self.source, Err(reason))?;
+                    for entry in fs::read_dir(directory)? {
+                        let path = entry?.path();
+                        if path.is_dir() {
+                            fs::remove_dir_all(path)?;
+                        } else {
+                            fs::remove_file(path)?;
+                        }
+                    }
+                }
+            }
         }
         self.encode(directory, compressor, workers)
     }
@@ -157,8 +170,7 @@ impl<'a> Migration<'a> {
             storage: Storage::named(compressor)?,
             shard_codecs: ShardCodecs::Auto,
         };
-        let mut attributes = source.array().attributes().clone();
-        name_fill_value_of_v2(&mut attributes, source);
+        let attributes = source.array().attributes().clone();
         let writer = Writer::new(source, &encoding, attributes)?;
         let (mut stored, mut total) = (0, Differences::default());
         let work = |number| -> Result<(u64, Differences)> {

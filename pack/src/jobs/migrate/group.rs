@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use zarr_recast::data_type;
@@ -12,13 +12,14 @@ use zarr_recast::data_type;
 use super::array::{ArrayMigration, Migration, NO_DIRECTORY, Outcome, cf_hint, is_modern};
 use super::in_place;
 use super::job::MigrateJob;
+use crate::check::nodes::{self, Same};
 use crate::error::Result;
 use crate::io::destination::unwritten;
 use crate::io::metadata::text;
-use crate::io::source::{Source, fill_check};
+use crate::io::source::{Source, array_at, fill_check};
 use crate::io::store::{Kind, Location, below};
 use crate::io::transfer::Transfer;
-use crate::io::tree::{self, Node};
+use crate::io::tree::{self, Format, Node};
 use crate::io::unchanged::while_unchanged;
 use crate::runtime::{Runtime, Workers};
 use crate::text::arrays;
@@ -80,10 +81,16 @@ enum Task {
 }
 
 fn task(job: &MigrateJob, node: &Node, runtime: &Runtime) -> Result<Task> {
+    if let Some(caveat) = node.caveat() {
+        return Ok(Task::Keep(caveat));
+    }
     let path = below(&job.input, &node.path);
     let data_type = node.document.get("data_type").unwrap_or(&Value::Null);
     if data_type::from_json(data_type).is_err() {
         return Ok(Task::Keep("its type is not numeric".to_owned()));
+    }
+    if let Err(reason) = array_at(&node.location) {
+        return Ok(Task::Keep(format!("{reason:#}")));
     }
     let open = || Source::open_at(&path, node.location.clone(), fill_check(runtime));
     let source = open().with_context(|| path.display().to_string())?;
@@ -96,10 +103,23 @@ fn task(job: &MigrateJob, node: &Node, runtime: &Runtime) -> Result<Task> {
 }
 
 impl MigratedArray {
-    fn kept(node: &Node, reason: &str, place: &str) -> Self {
-        let metadata = if node.is_v3 { "" } else { "; new metadata, not compared" };
+    /// An array that stays as it is, except for metadata of Zarr v3, with which `read` is read.
+    fn kept(
+        node: &Node,
+        read: &Node,
+        reason: &str,
+        place: &str,
+        runtime: &Runtime,
+    ) -> Result<Self> {
+        let metadata = match node.format {
+            Format::V3 | Format::Inexpressible(_) => "",
+            Format::Older => match nodes::compare(node, read, runtime)? {
+                Same::Values => "; new metadata, the same values",
+                Same::StoredBytes => "; new metadata over the same bytes, not decoded",
+            },
+        };
         let reason = format!("{place}: {reason}{metadata}");
-        Self::Kept { array: node.path.clone(), reason }
+        Ok(Self::Kept { array: node.path.clone(), reason })
     }
 
     fn migrated(node: &Node, migration: &Migration<'_>, outcome: &Outcome) -> Self {
@@ -125,8 +145,9 @@ fn write(
     let mut done = Vec::new();
     for node in nodes {
         let place = directory.join(&node.path);
+        // Also that of an array, which may have no chunks.
+        fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
         if node.kind == Kind::Group {
-            fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
             continue;
         }
         progress.next(&node.path);
@@ -139,12 +160,14 @@ fn write(
                     Transfer::Copy => "copied",
                     Transfer::Link => "the same files",
                 };
-                MigratedArray::kept(node, &reason, how)
+                let copy = || tree::node(node.path.clone(), Location::new(&place)?, Kind::Array);
+                let kept = || MigratedArray::kept(node, &copy()?, &reason, how, runtime);
+                kept().with_context(shown)?
             }
             Task::Migrate(source) => {
                 let migrate = || -> Result<MigratedArray> {
                     let workers = Workers::within(runtime, [source.chunk_memory()])?;
-                    let migration = Migration::asked(job, &source, &workers)?;
+                    let mut migration = Migration::new(job, &source, &workers)?;
                     let outcome = migration.write(&place, transfer, job.compressor, &workers)?;
                     Ok(MigratedArray::migrated(node, &migration, &outcome))
                 };
@@ -153,7 +176,7 @@ fn write(
         });
     }
     drop(progress);
-    if nodes.iter().all(|node| node.is_v3) && !done.iter().any(MigratedArray::is_migrated) {
+    if nodes.iter().all(Node::is_v3) && !done.iter().any(MigratedArray::is_migrated) {
         return Err(nothing(job, done.len()));
     }
     tree::write_groups(nodes, directory)?;
@@ -171,14 +194,22 @@ fn in_place(job: &MigrateJob, nodes: &[Node], runtime: &Runtime) -> Result<Vec<M
     let tasks = arrays
         .map(|node| Ok((node.path.as_str(), (node, task(job, node, runtime)?))))
         .collect::<Result<BTreeMap<&str, _>>>()?;
+    let mut kept_arrays: BTreeMap<&str, MigratedArray> = BTreeMap::new();
     let migrations = while_unchanged(&[&job.input], || {
         let progress = runtime.arrays(tasks.len());
         let mut migrations: BTreeMap<&str, Migration<'_>> = BTreeMap::new();
-        for (path, (_, task)) in &tasks {
+        for (path, (node, task)) in &tasks {
             progress.next(path);
-            let Task::Migrate(source) = task else { continue };
+            let source = match task {
+                Task::Migrate(source) => source,
+                Task::Keep(reason) => {
+                    let kept = MigratedArray::kept(node, node, reason, "as it was", runtime);
+                    kept_arrays.insert(path, kept.with_context(|| node.path.clone())?);
+                    continue;
+                }
+            };
             let workers = Workers::within(runtime, [source.chunk_memory()])?;
-            let migration = Migration::new(source, &workers);
+            let migration = Migration::new(job, source, &workers);
             let shown = || source.path().display().to_string();
             migrations.insert(path, migration.with_context(shown)?);
         }
@@ -192,13 +223,13 @@ fn in_place(job: &MigrateJob, nodes: &[Node], runtime: &Runtime) -> Result<Vec<M
         })
     };
     let mut documents = tree::group_documents(nodes, |node| Ok(document(node)?.into()))?;
-    documents.retain(|(node, _)| !node.is_v3 || node.is_consolidated);
+    documents.retain(|(node, _)| !node.is_v3() || node.is_consolidated);
     for (node, _) in tasks.values() {
-        if !node.is_v3 || migrations.contains_key(node.path.as_str()) {
+        if matches!(node.format, Format::Older) || migrations.contains_key(node.path.as_str()) {
             documents.push((node, document(node)?));
         }
     }
-    if nodes.iter().all(|node| node.is_v3) && migrations.is_empty() {
+    if nodes.iter().all(Node::is_v3) && migrations.is_empty() {
         return Err(nothing(job, tasks.len()));
     }
     let folder = |(node, document): &(&Node, Map<String, Value>)| {
@@ -208,17 +239,15 @@ fn in_place(job: &MigrateJob, nodes: &[Node], runtime: &Runtime) -> Result<Vec<M
     let mut kept = in_place::replace(&folders).with_context(shown)?;
 
     let mut done = Vec::new();
-    for (path, (node, task)) in &tasks {
+    for (path, (node, _)) in &tasks {
         let index = documents.iter().position(|(one, _)| one.path == *path);
         let kept = index.and_then(|index| kept.get_mut(index)).map(std::mem::take);
-        done.push(match (task, migrations.get(path)) {
-            (_, Some(migration)) => {
-                let outcome = Outcome::InPlace(kept.unwrap_or_default());
-                MigratedArray::migrated(node, migration, &outcome)
-            }
-            (Task::Keep(reason), _) => MigratedArray::kept(node, reason, "as it was"),
-            (Task::Migrate(_), None) => bail!("{path}: not migrated"),
+        let migrated = migrations.get(path).map(|migration| {
+            let outcome = Outcome::InPlace(kept.unwrap_or_default());
+            MigratedArray::migrated(node, migration, &outcome)
         });
+        let one = migrated.or_else(|| kept_arrays.remove(path));
+        done.push(one.with_context(|| format!("{path}: not migrated"))?);
     }
     Ok(done)
 }

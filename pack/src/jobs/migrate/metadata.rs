@@ -2,7 +2,6 @@
 
 use anyhow::anyhow;
 use recast_kernels::{ElementType, Scalar};
-use serde_json::Value;
 use zarr_recast::{BindOptions, CastValue, Chain, Codec, FillCheck, ScalarMap};
 
 use super::modern::modern;
@@ -12,7 +11,6 @@ use crate::error::Result;
 use crate::io::rewrite_metadata::RewrittenMetadata;
 use crate::io::source::Source;
 use crate::runtime::Workers;
-use crate::scan::missing::name_fill_value_of_v2;
 
 /// The new codecs one by one, without checking the fill value.
 pub(super) fn each_modern(source: &Source) -> Result<Vec<Codec>> {
@@ -30,10 +28,6 @@ pub(super) fn each_modern(source: &Source) -> Result<Vec<Codec>> {
 /// The new metadata, if they can be read over the same chunks.
 pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenMetadata> {
     let mut rewritten = RewrittenMetadata::new(source)?;
-    let attributes = rewritten.document().get("attributes").and_then(Value::as_object);
-    let mut attributes = attributes.cloned().unwrap_or_default();
-    name_fill_value_of_v2(&mut attributes, source);
-    rewritten.set_attributes(attributes);
     let mut element_type = source.element_type();
     let mut fill = source.fill_value();
     rewritten.replace_value_codecs(|run| {
@@ -131,13 +125,8 @@ fn used_codes(
     Ok(used.collect())
 }
 
-/// Compares all elements, read with the old and with the new metadata.
-pub(super) fn compare(
-    source: &Source,
-    rewritten: &RewrittenMetadata,
-    workers: &Workers,
-) -> Result<Differences> {
-    let result = source.with_document(rewritten.document().clone().into(), FillCheck::Open)?;
+/// Compares all elements with those that readers of the new metadata get, at the same chunks.
+pub(super) fn compare(source: &Source, result: &Source, workers: &Workers) -> Result<Differences> {
     let element_type = source.element_type();
     if result.element_type() != element_type {
         return Err(anyhow!("the elements would be {}", result.element_type()));

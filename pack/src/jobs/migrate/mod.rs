@@ -57,7 +57,7 @@ impl MigrateJob {
                  so there is nothing to migrate{hint}"
             );
         }
-        let asked = || Migration::asked(self, &source, &workers).with_context(|| input.to_string());
+        let asked = || Migration::new(self, &source, &workers).with_context(|| input.to_string());
         let (migration, outcome) = match destination {
             None => {
                 let migration = while_unchanged(&[&self.input], asked)?;
@@ -67,7 +67,7 @@ impl MigrateJob {
             Some(destination) => {
                 let staged = destination.stage()?;
                 let (migration, outcome) = while_unchanged(&[&self.input], || {
-                    let (migration, transfer) = (asked()?, self.transfer());
+                    let (mut migration, transfer) = (asked()?, self.transfer());
                     let place = staged.path();
                     let outcome = migration.write(place, transfer, self.compressor, &workers)?;
                     Ok((migration, outcome))

@@ -12,7 +12,6 @@ use crate::io::source::Source;
 use crate::options::PackOptions;
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
-use crate::scan::missing::name_fill_value_of_v2;
 use crate::scan::survey::Survey;
 
 /// Packs an array into a small type, in two passes over its chunks. The first chooses codecs. The second writes, and
@@ -113,7 +112,6 @@ impl<'a> Job<'a> {
     pub(super) fn attributes(&self, only: Option<Lattice>) -> Result<Map<String, Value>> {
         let mut attributes = self.source.array().attributes().clone();
         attributes.remove(PROVENANCE);
-        name_fill_value_of_v2(&mut attributes, self.source);
         if self.asked.provenance {
             let mut provenance = json!({
                 "version": env!("CARGO_PKG_VERSION"),

@@ -1,0 +1,133 @@
+//! Compares arrays whatever their type is: the values that readers get, or, for types and codecs that are not decoded
+//! here, the stored bytes and all that gives them their meaning.
+
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use zarrs::array::{Array, ArrayBytes, ArrayMetadata, CodecOptions};
+use zarrs::storage::ReadableListableStorageTraits;
+
+use crate::error::{Result, guarded};
+use crate::io::tree::Node;
+use crate::runtime::{Runtime, Workers};
+
+/// What two arrays have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Same {
+    /// Every value, as readers get them.
+    Values,
+    /// The stored bytes, type, fill value and codecs. The values were not decoded.
+    StoredBytes,
+}
+
+/// What gives stored bytes their meaning, in Zarr v3, and in Zarr v2 that Zarr v3 cannot express.
+const MEANING: [&str; 12] = [
+    "zarr_format",
+    "shape",
+    "data_type",
+    "fill_value",
+    "chunk_grid",
+    "chunk_key_encoding",
+    "codecs",
+    "chunks",
+    "order",
+    "filters",
+    "compressor",
+    "dimension_separator",
+];
+
+type AnyArray = Array<dyn ReadableListableStorageTraits>;
+
+/// Opens an array of any type by its metadata as Zarr v3.
+///
+/// # Errors
+/// A type or a codec that is not decoded here, or other metadata.
+pub(crate) fn open(node: &Node) -> Result<AnyArray> {
+    zarrs_recast::register();
+    if let Some(caveat) = node.caveat() {
+        bail!(caveat);
+    }
+    let metadata: ArrayMetadata = serde_json::from_value(node.document.clone().into())?;
+    let storage = Arc::clone(node.location.storage());
+    let array = Array::new_with_metadata(storage, node.location.node(), metadata);
+    array.map_err(|error| anyhow::anyhow!("{}", zarrs_recast::explain(&error)))
+}
+
+/// Compares two arrays.
+///
+/// # Errors
+/// Where they differ; what cannot be read.
+pub(crate) fn compare(a: &Node, b: &Node, runtime: &Runtime) -> Result<Same> {
+    for member in ["shape", "data_type"] {
+        let of = |node: &Node| node.document.get(member).map(plain).unwrap_or_default();
+        let (a, b) = (of(a), of(b));
+        if a != b {
+            bail!("{member} is {a} in A and {b} in B");
+        }
+    }
+    match (open(a), open(b)) {
+        (Ok(first), Ok(second)) => {
+            compare_values(&first, &second, runtime)?;
+            Ok(Same::Values)
+        }
+        (Err(reason), _) | (_, Err(reason)) => {
+            compare_stored(a, b, runtime).with_context(|| format!("not decoded ({reason:#})"))?;
+            Ok(Same::StoredBytes)
+        }
+    }
+}
+
+/// Metadata without what may be left out.
+fn plain(json: &Value) -> Value {
+    match json.as_object() {
+        Some(object) if object.len() == 1 => object.get("name").unwrap_or(json).clone(),
+        _ => json.clone(),
+    }
+}
+
+fn compare_values(a: &AnyArray, b: &AnyArray, runtime: &Runtime) -> Result<()> {
+    let options = CodecOptions::default().with_concurrent_target(1);
+    let grid = a.chunk_grid_shape();
+    let count = if grid.contains(&0) { 0 } else { grid.iter().product() };
+    let work = |number| -> Result<()> {
+        let chunk = zarrs::array::unravel_index(number, grid);
+        let chunk = chunk.with_context(|| format!("there is no chunk {number}"))?;
+        let compare = || -> Result<()> {
+            let part = a.chunk_subset_bounded(&chunk)?;
+            // zarrs 0.23 cannot read a part of a transposed chunk of texts.
+            let is_whole = b.chunk_grid().metadata() == a.chunk_grid().metadata();
+            let read = |array: &AnyArray| -> Result<ArrayBytes<'static>> {
+                Ok(if is_whole {
+                    array.retrieve_chunk_opt(&chunk, &options)?
+                } else {
+                    array.retrieve_array_subset_opt(&part, &options)?
+                })
+            };
+            if read(a)? != read(b)? {
+                bail!("the values differ");
+            }
+            Ok(())
+        };
+        guarded(compare).with_context(|| format!("chunk {:?}", chunk.as_slice()))
+    };
+    Workers::within(runtime, [])?.run("compare", count, work, |()| Ok(()))
+}
+
+fn compare_stored(a: &Node, b: &Node, runtime: &Runtime) -> Result<()> {
+    let differs = |name: &&&str| a.document.get(**name) != b.document.get(**name);
+    if let Some(name) = MEANING.iter().find(differs) {
+        bail!("{name} differs");
+    }
+    let keys = a.chunk_keys()?;
+    if keys != b.chunk_keys()? {
+        bail!("other chunks are stored");
+    }
+    for key in keys {
+        runtime.check_interrupt()?;
+        if a.location.bytes(&key)? != b.location.bytes(&key)? {
+            bail!("the stored bytes of {key} differ");
+        }
+    }
+    Ok(())
+}

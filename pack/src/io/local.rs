@@ -1,0 +1,229 @@
+//! A directory as a store. Links are followed, and what a link has lost, or what cannot be listed, is an error: in Zarr, a
+//! missing file is a chunk of fill values.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use zarrs::filesystem::{FilesystemStore, FilesystemStoreCreateError};
+use zarrs::storage::byte_range::ByteRangeIterator;
+use zarrs::storage::{
+    ListableStorageTraits, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey,
+    StoreKeys, StoreKeysPrefixes, StorePrefix,
+};
+
+use crate::error::Result;
+
+/// A directory.
+pub(crate) struct Local {
+    files: FilesystemStore,
+    root: PathBuf,
+}
+
+/// What is in a directory.
+enum Entry {
+    File(PathBuf, String),
+    Directory(PathBuf, String),
+}
+
+impl Local {
+    pub(crate) fn new(root: &Path) -> std::result::Result<Self, FilesystemStoreCreateError> {
+        Ok(Self { files: FilesystemStore::new(root)?, root: root.to_owned() })
+    }
+
+    /// Visits all files below a prefix in the order of their names, with their keys.
+    fn walk(
+        &self,
+        prefix: &StorePrefix,
+        visit: &mut impl FnMut(StoreKey, &Path) -> std::result::Result<(), StorageError>,
+    ) -> std::result::Result<(), StorageError> {
+        let mut todo = vec![(self.root.join(prefix.as_str()), prefix.as_str().to_owned())];
+        while let Some((directory, prefix)) = todo.pop() {
+            let mut below = Vec::new();
+            for entry in entries(&directory)? {
+                match entry {
+                    Entry::File(path, name) => {
+                        visit(StoreKey::new(format!("{prefix}{name}"))?, &path)?;
+                    }
+                    Entry::Directory(path, name) => {
+                        refuse_circle(&path)?;
+                        below.push((path, format!("{prefix}{name}/")));
+                    }
+                }
+            }
+            todo.extend(below.into_iter().rev());
+        }
+        Ok(())
+    }
+}
+
+/// What is in a directory, by name; nothing if it does not exist.
+fn entries(directory: &Path) -> std::result::Result<Vec<Entry>, StorageError> {
+    let unlisted = |error: io::Error| {
+        let shown = directory.display();
+        StorageError::Other(format!("{shown}: cannot be listed: {error}"))
+    };
+    let list = match fs::read_dir(directory) {
+        Ok(list) => list,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            refuse_lost(directory)?;
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(unlisted(error)),
+    };
+    let mut entries = Vec::new();
+    for entry in list {
+        let path = entry.map_err(unlisted)?.path();
+        let is_directory = match fs::metadata(&path) {
+            Ok(metadata) => metadata.is_dir(),
+            Err(error) => {
+                refuse_lost(&path)?;
+                // It is gone since it was listed.
+                if error.kind() == io::ErrorKind::NotFound {
+                    continue;
+                }
+                return Err(unlisted(error));
+            }
+        };
+        let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+        let Some(name) = name else {
+            let problem = not_utf8(&path);
+            return Err(StorageError::Other(problem));
+        };
+        entries.push(if is_directory {
+            Entry::Directory(path, name)
+        } else {
+            Entry::File(path, name)
+        });
+    }
+    entries.sort_by(|a, b| a.name().cmp(b.name()));
+    Ok(entries)
+}
+
+impl Entry {
+    fn name(&self) -> &str {
+        match self {
+            Self::File(_, name) | Self::Directory(_, name) => name,
+        }
+    }
+}
+
+/// The error for a name that no key of a store can be.
+pub(crate) fn not_utf8(path: &Path) -> String {
+    format!("{}: this name is not UTF-8, as the keys of Zarr are; rename it", path.display())
+}
+
+/// Refuses a link to a directory around itself.
+fn refuse_circle(directory: &Path) -> std::result::Result<(), StorageError> {
+    if !directory.is_symlink() {
+        return Ok(());
+    }
+    let real = directory.canonicalize()?;
+    let above = directory.parent().map(Path::canonicalize).transpose()?;
+    if above.is_some_and(|above| above.starts_with(&real)) {
+        let (link, real) = (directory.display(), real.display());
+        return Err(StorageError::Other(format!("{link}: a link to {real}, which it is in")));
+    }
+    Ok(())
+}
+
+/// Refuses a path that exists as a link only, or lies behind such a link.
+fn refuse_lost(path: &Path) -> std::result::Result<(), StorageError> {
+    for place in path.ancestors() {
+        let Ok(metadata) = fs::symlink_metadata(place) else { continue };
+        if metadata.is_symlink() && fs::metadata(place).is_err() {
+            let (link, to) = (place.display(), fs::read_link(place).unwrap_or_default());
+            return Err(StorageError::Other(format!(
+                "{link}: a link to {}, which is not there; restore that first (with git-annex or DataLad: \
+                 get)",
+                to.display()
+            )));
+        }
+        break;
+    }
+    Ok(())
+}
+
+/// The file that a path leads to through all links; `None` if there is none.
+///
+/// # Errors
+/// A link to what does not exist.
+pub(crate) fn file_of(path: &Path) -> Result<Option<PathBuf>> {
+    match path.canonicalize() {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            refuse_lost(path)?;
+            Ok(None)
+        }
+        Err(error) => Err(anyhow!("{}: {error}", path.display())),
+    }
+}
+
+impl ReadableStorageTraits for Local {
+    fn get_partial_many<'a>(
+        &'a self,
+        key: &StoreKey,
+        byte_ranges: ByteRangeIterator<'a>,
+    ) -> std::result::Result<MaybeBytesIterator<'a>, StorageError> {
+        let parts = self.files.get_partial_many(key, byte_ranges)?;
+        if parts.is_none() {
+            refuse_lost(&self.root.join(key.as_str()))?;
+        }
+        Ok(parts)
+    }
+
+    fn size_key(&self, key: &StoreKey) -> std::result::Result<Option<u64>, StorageError> {
+        let size = self.files.size_key(key)?;
+        if size.is_none() {
+            refuse_lost(&self.root.join(key.as_str()))?;
+        }
+        Ok(size)
+    }
+
+    fn supports_get_partial(&self) -> bool {
+        true
+    }
+}
+
+impl ListableStorageTraits for Local {
+    fn list(&self) -> std::result::Result<StoreKeys, StorageError> {
+        self.list_prefix(&StorePrefix::root())
+    }
+
+    fn list_prefix(&self, prefix: &StorePrefix) -> std::result::Result<StoreKeys, StorageError> {
+        let mut keys = Vec::new();
+        self.walk(prefix, &mut |key, _| {
+            keys.push(key);
+            Ok(())
+        })?;
+        Ok(keys)
+    }
+
+    fn list_dir(
+        &self,
+        prefix: &StorePrefix,
+    ) -> std::result::Result<StoreKeysPrefixes, StorageError> {
+        let (mut keys, mut prefixes) = (Vec::new(), Vec::new());
+        for entry in entries(&self.root.join(prefix.as_str()))? {
+            let name = format!("{}{}", prefix.as_str(), entry.name());
+            match entry {
+                Entry::File(..) => keys.push(StoreKey::new(name)?),
+                Entry::Directory(path, _) => {
+                    refuse_circle(&path)?;
+                    prefixes.push(StorePrefix::new(format!("{name}/"))?);
+                }
+            }
+        }
+        Ok(StoreKeysPrefixes::new(keys, prefixes))
+    }
+
+    fn size_prefix(&self, prefix: &StorePrefix) -> std::result::Result<u64, StorageError> {
+        let mut size = 0;
+        self.walk(prefix, &mut |_, path| {
+            size += fs::metadata(path)?.len();
+            Ok(())
+        })?;
+        Ok(size)
+    }
+}

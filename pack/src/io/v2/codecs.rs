@@ -1,0 +1,175 @@
+//! Filters and compressors of Zarr v2 as codecs of Zarr v3, each as zarr-python has it.
+
+use anyhow::{Context, anyhow, bail};
+use serde_json::{Map, Value, json};
+use zarr_recast::data_type::{ByteOrder, from_numpy};
+
+use super::data_type::DataType;
+use crate::error::Result;
+
+/// Where a codec of Zarr v3 may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Before elements become bytes.
+    Elements,
+    /// Turns elements into bytes, in place of `bytes`.
+    ToBytes,
+    /// Behind that.
+    Bytes,
+}
+
+/// The codec that stores the elements of an array of objects.
+pub(super) fn object_codec<'a>(steps: &[&'a Value]) -> Option<&'a str> {
+    const OBJECT_CODECS: [&str; 8] = [
+        "vlen-utf8",
+        "vlen-bytes",
+        "vlen-array",
+        "json2",
+        "msgpack2",
+        "pickle",
+        "categorize",
+        "json",
+    ];
+    steps.iter().filter_map(|step| id(step)).find(|id| OBJECT_CODECS.contains(id))
+}
+
+/// The codecs for filters and a compressor, in the order in which they encode; `order` is that of the bytes of the
+/// array's elements.
+pub(super) fn codecs(
+    steps: &[&Value],
+    data_type: &DataType,
+    mut order: Option<ByteOrder>,
+) -> Result<Vec<Value>> {
+    let mut codecs = Vec::new();
+    let mut last = Place::Elements;
+    let mut has_order = data_type.has_order();
+    for step in steps {
+        let id = id(step).with_context(|| format!("{step} is not a codec"))?;
+        let mut configuration = step.as_object().cloned().unwrap_or_default();
+        configuration.remove("id");
+        let place = place(id)?;
+        if place < last || (place, last) == (Place::ToBytes, Place::ToBytes) {
+            bail!("Zarr v3 has no counterpart of {id} behind a codec that stores bytes");
+        }
+        if place == Place::Bytes && last == Place::Elements {
+            codecs.push(bytes(has_order, order));
+        }
+        if place == Place::Elements
+            && let Some(stored) = stored(id, &configuration, data_type, has_order)?
+        {
+            (has_order, order) = stored;
+        }
+        last = place;
+        codecs.push(codec(id, configuration, data_type)?);
+    }
+    if last == Place::Elements {
+        codecs.push(bytes(has_order, order));
+    }
+    Ok(codecs)
+}
+
+/// The codec that stores elements as they are.
+fn bytes(has_order: bool, order: Option<ByteOrder>) -> Value {
+    match order.unwrap_or(ByteOrder::Little) {
+        _ if !has_order => json!({"name": "bytes"}),
+        ByteOrder::Little => json!({"name": "bytes", "configuration": {"endian": "little"}}),
+        ByteOrder::Big => json!({"name": "bytes", "configuration": {"endian": "big"}}),
+    }
+}
+
+fn id(step: &Value) -> Option<&str> {
+    step.get("id")?.as_str()
+}
+
+fn place(id: &str) -> Result<Place> {
+    Ok(match id {
+        "astype" | "bitround" | "delta" | "fixedscaleoffset" | "packbits" | "quantize" => {
+            Place::Elements
+        }
+        "pcodec" | "vlen-bytes" | "vlen-utf8" | "zfpy" => Place::ToBytes,
+        "adler32" | "blosc" | "bz2" | "crc32" | "crc32c" | "fletcher32" | "gzip"
+        | "jenkins_lookup3" | "lz4" | "lzma" | "shuffle" | "zlib" | "zstd" => Place::Bytes,
+        other => bail!("Zarr v3 has no counterpart of the codec {other}"),
+    })
+}
+
+/// Whether the elements behind a filter have an order of bytes, and which; `None` if it keeps their type.
+fn stored(
+    id: &str,
+    configuration: &Map<String, Value>,
+    data_type: &DataType,
+    has_order: bool,
+) -> Result<Option<(bool, Option<ByteOrder>)>> {
+    let names: &[&str] = match id {
+        "astype" => &["encode_dtype"],
+        "delta" | "fixedscaleoffset" | "quantize" => &["astype", "dtype"],
+        "packbits" => return Ok(Some((false, None))),
+        _ => return Ok(None),
+    };
+    let Some(name) = names.iter().find_map(|name| configuration.get(*name)?.as_str()) else {
+        return Ok(None);
+    };
+    let (element_type, order) = from_numpy(name).map_err(|error| anyhow!("{id}: {error}"))?;
+    if id == "quantize" && *data_type != DataType::Number(element_type) {
+        bail!("Zarr v3 has no counterpart of quantize to {name}");
+    }
+    let is_named = order.is_some() || !has_order;
+    Ok(is_named.then_some((element_type.size() > 1, order)))
+}
+
+/// A codec of Zarr v3.
+fn codec(id: &str, mut configuration: Map<String, Value>, data_type: &DataType) -> Result<Value> {
+    // Elements are in this machine's order when they reach a filter; `bytes` says how they are stored.
+    for name in ["dtype", "astype", "encode_dtype", "decode_dtype"] {
+        if let Some(Value::String(text)) = configuration.get_mut(name)
+            && let Some(rest) = text.strip_prefix('>')
+        {
+            *text = format!("<{rest}");
+        }
+    }
+    let number = |name: &str, or: i64| {
+        configuration.get(name).filter(|value| !value.is_null()).cloned().unwrap_or(or.into())
+    };
+    let name = match id {
+        "blosc" => {
+            let (size, wide) = (data_type.size(), data_type.size() != Some(1));
+            let shuffle = match number("shuffle", 1).as_i64() {
+                Some(0) => "noshuffle",
+                Some(2) => "bitshuffle",
+                Some(-1) if !wide => "bitshuffle",
+                Some(1 | -1) => "shuffle",
+                _ => bail!("blosc: shuffle is {}", number("shuffle", 1)),
+            };
+            let cname = configuration.get("cname").cloned().unwrap_or_else(|| "lz4".into());
+            return Ok(json!({"name": "blosc", "configuration": {
+                // zarr-python takes no 0, and only what encodes asks for it.
+                "typesize": size.filter(|size| (1..=255).contains(size)).unwrap_or(1),
+                "cname": cname, "clevel": number("clevel", 5), "shuffle": shuffle,
+                "blocksize": number("blocksize", 0),
+            }}));
+        }
+        "zstd" => {
+            let checksum = configuration.get("checksum").is_some_and(|value| value == true);
+            let level = number("level", 0);
+            return Ok(json!({"name": "zstd", "configuration": {
+                "level": level, "checksum": checksum,
+            }}));
+        }
+        "gzip" => {
+            let level = number("level", 1);
+            return Ok(json!({"name": "gzip", "configuration": {"level": level}}));
+        }
+        "crc32c" if configuration.get("location").is_none_or(|place| place == "end") => {
+            return Ok(json!({"name": "crc32c"}));
+        }
+        "vlen-utf8" | "vlen-bytes" => return Ok(json!({"name": id, "configuration": {}})),
+        // In Zarr v3, zarr-python would take the size of the array's elements.
+        "shuffle" => {
+            let size = number("elementsize", 4);
+            configuration.insert("elementsize".into(), size);
+            "shuffle"
+        }
+        other => other,
+    };
+    Ok(json!({"name": format!("numcodecs.{name}"), "configuration": configuration}))
+}

@@ -1,0 +1,92 @@
+//! The metadata of a Zarr v2 array as Zarr v3, over the same files: the types, fill values and codecs that zarr-python
+//! 3.4.2 reads there.
+
+mod codecs;
+mod data_type;
+
+use anyhow::{Context, bail};
+use serde_json::{Map, Value, json};
+
+use super::fill_attribute::name_fill_value;
+use super::metadata::{name_dimensions, object};
+use super::store::Location;
+use crate::error::Result;
+
+use codecs::{codecs, object_codec};
+use data_type::DataType;
+
+/// The attributes of a node of Zarr v2.
+pub(crate) fn older_attributes(location: &Location) -> Result<Map<String, Value>> {
+    object(location.document(".zattrs")?.unwrap_or_else(|| json!({})), ".zattrs")
+}
+
+/// `.zarray` of an array of Zarr v2, or what stands for it in Zarr v1, and the attributes.
+pub(crate) fn older_array(location: &Location) -> Result<(Value, Map<String, Value>)> {
+    if let Some(array) = location.document(".zarray")? {
+        return Ok((object(array, ".zarray")?.into(), older_attributes(location)?));
+    }
+    let meta = location.document("meta")?.unwrap_or_default();
+    let metadata = zarrs_recast::metadata_v2_from_v1(&meta)?;
+    let attributes = location.document("attrs")?.unwrap_or_else(|| json!({}));
+    Ok((serde_json::to_value(metadata)?, object(attributes, "attrs")?))
+}
+
+/// The metadata of a Zarr v2 array as Zarr v3, from `.zarray` and its attributes.
+///
+/// # Errors
+/// What Zarr v3 cannot express, or is invalid.
+pub(crate) fn document_of_v2(
+    array: &Value,
+    mut attributes: Map<String, Value>,
+) -> Result<Map<String, Value>> {
+    let member = |name: &str| array.get(name).filter(|value| !value.is_null());
+    let extents = |name| -> Result<Vec<u64>> {
+        let list = member(name).with_context(|| format!("{name} is missing"))?;
+        serde_json::from_value(list.clone()).with_context(|| format!("{name} is {list}"))
+    };
+    let (shape, mut chunks) = (extents("shape")?, extents("chunks")?);
+    if shape.len() != chunks.len() {
+        bail!("shape has {} extents, chunks has {}", shape.len(), chunks.len());
+    }
+    // Some writers make the chunks of an array without elements empty, too.
+    for extent in &mut chunks {
+        *extent = (*extent).max(1);
+    }
+
+    let filters = match member("filters") {
+        None => &[],
+        Some(Value::Array(filters)) => filters.as_slice(),
+        Some(other) => bail!("filters is {other}, which is not a list"),
+    };
+    let steps: Vec<&Value> = filters.iter().chain(member("compressor")).collect();
+    let dtype = member("dtype").context("dtype is missing")?;
+    let (data_type, order) = DataType::parse(dtype, object_codec(&steps))?;
+    let fill = member("fill_value");
+    let fill_value = data_type.fill_value(fill, order)?;
+    name_fill_value(&mut attributes, &data_type.to_json(), fill.and(Some(&fill_value)));
+    let separator = member("dimension_separator").cloned().unwrap_or_else(|| ".".into());
+    let is_transposed = member("order").is_some_and(|order| order == "F") && shape.len() > 1;
+
+    let mut all = Vec::new();
+    if is_transposed {
+        let order: Vec<usize> = (0..shape.len()).rev().collect();
+        all.push(json!({"name": "transpose", "configuration": {"order": order}}));
+    }
+    all.extend(codecs(&steps, &data_type, order)?);
+    let mut document = Map::new();
+    document.insert("zarr_format".into(), 3.into());
+    document.insert("node_type".into(), "array".into());
+    document.insert("shape".into(), shape.into());
+    document.insert("data_type".into(), data_type.to_json());
+    let grid = json!({"name": "regular", "configuration": {"chunk_shape": chunks}});
+    document.insert("chunk_grid".into(), grid);
+    let keys = json!({"name": "v2", "configuration": {"separator": separator}});
+    document.insert("chunk_key_encoding".into(), keys);
+    document.insert("fill_value".into(), fill_value);
+    document.insert("codecs".into(), all.into());
+    if !attributes.is_empty() {
+        document.insert("attributes".into(), attributes.into());
+    }
+    name_dimensions(&mut document);
+    Ok(document)
+}
