@@ -216,7 +216,9 @@ infallible! {
         Rounding::NearestAway => F32s(beyond_tie_f32(simd, x.0)),
         Rounding::TowardsZero | Rounding::TowardsPositive | Rounding::TowardsNegative => {
             let beyond = simd.le_f32(simd.splat_f32(65_536.0), simd.abs_f32(x.0));
-            let infinite = simd.mul_f32(x.0, simd.splat_f32(f32::MAX));
+            // No product: of a subnormal number it takes long.
+            let sign = simd.and_i32(simd.bits_f32(x.0), simd.splat_i32(i32::MIN));
+            let infinite = simd.f32_from_bits(simd.or_i32(sign, simd.splat_i32(INFINITY_F32)));
             F32s(simd.select_f32(beyond, infinite, x.0))
         }
     };
