@@ -423,21 +423,29 @@ impl Retry {
     }
 }
 
+/// As [`run_all`], of a multiple of [`GRANULE`] elements; one stage takes no detour.
+fn run_piece(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    match stages {
+        [only] => only.work.run(input, output),
+        _ => run_all(stages, input, output),
+    }
+}
+
 // SAFETY: of each piece, whichever stages ran last initialise the output, as `run_all` does; the pieces are all of it.
 unsafe impl Run for Retry {
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let (from, to) = self.sizes();
         let elements = output.len() / to;
         let most = stages::block_len(&self.fast, 1).min(stages::block_len(&self.general, 1));
-        let first = (elements / 8).max(TRIED_FIRST);
+        let first = (elements / 8).next_multiple_of(GRANULE).max(TRIED_FIRST);
         let (mut done, mut serves) = (0, true);
         while done < elements {
             let len = if serves { done.max(first) } else { elements };
             let ends = done.saturating_add(len.min(most)).min(elements);
             let input = &input[done * from..ends * from];
             let output = &mut output[done * to..ends * to];
-            serves = serves && !run_all(&self.fast, input, output);
-            if !serves && run_all(&self.general, input, output) {
+            serves = serves && !run_piece(&self.fast, input, output);
+            if !serves && run_piece(&self.general, input, output) {
                 return true;
             }
             done = ends;
