@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{Trial, bytes, one_thread, store};
 use recast_pack::{
-    ArrayReport, GroupEntry, GroupJob, Job, MigrateJob, PackOptions, Pass, Progress, Runtime,
+    ArrayReport, GroupEntry, GroupJob, Job, MigrateJob, PackJob, PackOptions, Pass, Progress,
+    Runtime,
 };
 use serde_json::json;
 
@@ -140,4 +141,27 @@ fn an_array_that_is_encoded_again_on_request_is_compared_once() {
         });
         assert_eq!(found, expected);
     }
+}
+
+/// One long chunk says little about the others.
+#[test]
+fn a_dry_run_estimates_the_size_from_several_chunks_however_long_they_are() {
+    // Three chunks of 40 MiB: two of one value, and noise between them.
+    const CHUNK: usize = 10 << 20;
+    let mut state = 7_u32;
+    let mut noise = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 20) as f32 / 4.0
+    };
+    let values: Vec<f32> = (0..3 * CHUNK)
+        .map(|place| if (CHUNK..2 * CHUNK).contains(&place) { noise() } else { 1.5 })
+        .collect();
+    let trial = Trial::new(&values, CHUNK, json!({}));
+    let options = PackOptions { compressor: "zstd:1".parse().unwrap(), ..within(0.1) };
+    let job = PackJob::new(trial.input(), trial.output(), options);
+    let planned = job.dry_run(&one_thread()).unwrap();
+    assert_eq!(planned.sampled_chunks, Some(3));
+    let stored = job.run(&one_thread()).unwrap().bytes.stored as f64;
+    let ratio = planned.bytes.stored as f64 / stored;
+    assert!((0.9..1.1).contains(&ratio), "{ratio}");
 }

@@ -14,8 +14,9 @@ use crate::io::storage::Compression;
 const WORTH: f64 = 0.1;
 /// How much longer or shorter another chunk may be along an axis.
 const FACTOR: u64 = 4;
-/// The approximate bytes that are read for each shape, and those that a single area may have.
+/// The approximate bytes that are read for each shape, of short arrays a part, and those that a single area may have.
 const SAMPLE: u64 = 4 << 20;
+const PART_OF_SHORT: u64 = 8;
 const MOST: u64 = 16 << 20;
 
 /// A shape of the chunks with which the packed array would be smaller; in shards, of their inner chunks.
@@ -70,7 +71,8 @@ impl Job<'_> {
         };
         let grid: Vec<u64> = all.iter().zip(&area).map(|(all, area)| all / area).collect();
         let (mut before, mut after) = (0, 0);
-        for number in spread(grid.iter().product(), SAMPLE.div_ceil(bytes)) {
+        let sample = SAMPLE.min(self.source.bytes() / PART_OF_SHORT).max(1);
+        for number in spread(grid.iter().product(), sample.div_ceil(bytes)) {
             let region = Region::within(number, &grid, &area)?;
             let mut elements = self.source.or_fill(&region, self.source.read_at(&region)?);
             if let Some(limits) = &self.survey.limits {

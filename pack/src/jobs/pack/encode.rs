@@ -8,15 +8,15 @@ use recast_kernels::{Plan, Reason, RunError, Scalar, reference};
 use serde_json::Value;
 use zarr_recast::Chain;
 
-use super::job::Job;
+use super::job::{Excerpt, Job};
 use super::seen_codes::SeenCodes;
 use crate::check::chunk_check::{ChunkCheck, Judge};
 use crate::check::comparison::Comparison;
 use crate::check::tolerance::Tolerance;
 use crate::choose::packing::Packing;
 use crate::error::Result;
-use crate::io::region::Region;
-use crate::io::storage::Storage;
+use crate::io::region::{Block, Region};
+use crate::io::storage::{Compression, Storage};
 use crate::io::writer::{Encoding, Writer};
 use crate::scan::limits::Outside;
 use crate::scan::number::{Number, is_wide};
@@ -27,7 +27,7 @@ pub(super) enum Scope<'a> {
     /// All, written to a directory.
     All(&'a Path),
     /// Only these, for an estimate; nothing is written.
-    Some(&'a [u64]),
+    Some(&'a Excerpt),
     /// All, to check every element; nothing is compressed or written.
     Judged,
 }
@@ -125,17 +125,22 @@ impl Job<'_> {
             shard_codecs: self.asked.options.shard_codecs,
         };
         let sample = match scope {
-            Scope::Some(numbers) => Some(numbers),
+            Scope::Some(sample) => Some(sample),
             Scope::All(_) | Scope::Judged => None,
         };
         let writer = Writer::new(source, &encoding, self.attributes(packing.only)?)?;
         let judge = Judge::<N>::new(source.element_type(), &self.survey.markers, tolerance)?
             .apart_from(&self.survey.apart)?;
+        // A part of a chunk is compressed as one, or as the inner chunks of a shard.
+        let dimensions = source.array().dimensionality();
+        let of_part = Compression::new(encoding.element_type, &storage, dimensions)?;
+        let inner = self.encoded_chunk_shape()?;
         let codes = SeenCodes::new(packing.chain.encoded_type());
         let work = |number: u64| -> Result<Part> {
-            let number =
-                sample.and_then(|sample| sample.get(number as usize)).map_or(number, |&n| n);
-            let region = source.region(number)?;
+            let numbers = sample.map(|sample| &sample.numbers);
+            let number = numbers.and_then(|all| all.get(number as usize)).map_or(number, |&n| n);
+            let chunk = source.region(number)?;
+            let region = sample.map_or(chunk.clone(), |sample| sample.part(chunk.clone()));
             let mut part = Part { elements: region.elements(), ..Part::default() };
             let mut check = judge.check(&region);
             let (from, to) = (source.element_type().size(), encoding.element_type.size());
@@ -166,7 +171,15 @@ impl Job<'_> {
             part.comparison = check.done();
             part.stored_bytes = match scope {
                 Scope::All(directory) => writer.write(directory, &region, &buffers.encoded)?,
-                Scope::Some(_) => writer.size(&region, &buffers.encoded)?,
+                Scope::Some(_) if region.shape == chunk.shape => {
+                    writer.size(&region, &buffers.encoded)?
+                }
+                Scope::Some(_) => {
+                    let inner = inner.as_ref().unwrap_or(&region.shape);
+                    let tiles = Block::tiles(&buffers.encoded, to, &region.shape, inner)?;
+                    let sizes = tiles.iter().map(|tile| of_part.size(&tile.elements, &tile.shape));
+                    sizes.sum::<Result<u64>>()?
+                }
                 Scope::Judged => 0,
             };
             BUFFERS.set(buffers);
@@ -174,7 +187,7 @@ impl Job<'_> {
         };
         let (what, count) = match scope {
             Scope::All(_) => (source.pass("write"), source.chunks()),
-            Scope::Some(numbers) => ("sample".into(), numbers.len() as u64),
+            Scope::Some(sample) => ("sample".into(), sample.numbers.len() as u64),
             Scope::Judged => (source.pass("try"), source.chunks()),
         };
         let mut total = Part::default();
@@ -196,7 +209,7 @@ impl Job<'_> {
             storage,
             part: total,
             codes: codes.as_ref().map(SeenCodes::count),
-            sampled: sample.map(|sample| sample.len() as u64),
+            sampled: sample.map(|sample| sample.numbers.len() as u64),
         })
     }
 

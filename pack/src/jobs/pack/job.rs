@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::io::metadata::{GRID, PROVENANCE};
-use crate::io::region::spread;
+use crate::io::region::{Region, spread};
 use crate::io::source::Source;
 use crate::options::PackOptions;
 use crate::runtime::Workers;
@@ -138,13 +138,40 @@ impl<'a> Job<'a> {
 /// A sample has at most this many chunks.
 pub(super) const SAMPLE_CHUNKS: u64 = 256;
 
-/// The numbers of some chunks, spread evenly, that take approximately this many bytes decoded.
-pub(super) fn sample(source: &Source, most: u64) -> Result<Vec<u64>> {
-    let chunks = source.chunks();
-    if chunks == 0 {
-        return Ok(Vec::new());
+/// Some chunks, spread evenly, or the beginning of each.
+#[derive(Clone, Debug)]
+pub(super) struct Excerpt {
+    pub(super) numbers: Vec<u64>,
+    /// The most elements of each.
+    most: u64,
+}
+
+/// Of long chunks several are sampled, because one says little about the others.
+const LEAST_CHUNKS: u64 = 8;
+
+impl Excerpt {
+    /// Of approximately this many bytes, decoded.
+    pub(super) fn new(source: &Source, bytes: u64) -> Result<Self> {
+        let chunks = source.chunks();
+        if chunks == 0 {
+            return Ok(Self { numbers: Vec::new(), most: 0 });
+        }
+        let size = source.element_type().size() as u64;
+        let of_chunk = source.region(0)?.elements() * size;
+        let count = (bytes / of_chunk.max(1)).clamp(LEAST_CHUNKS, SAMPLE_CHUNKS).min(chunks);
+        // A chunk is not cut for a few bytes more.
+        let most = if of_chunk * count <= 2 * bytes { u64::MAX } else { bytes / count / size };
+        Ok(Self { numbers: spread(chunks, count), most })
     }
-    let bytes = source.region(0)?.elements() * source.element_type().size() as u64;
-    let count = (most / bytes.max(1)).clamp(1, SAMPLE_CHUNKS).min(chunks);
-    Ok(spread(chunks, count))
+
+    /// The part of a chunk that is sampled: all of it, or its beginning along the first axis that has one.
+    pub(super) fn part(&self, region: Region) -> Region {
+        let (elements, mut shape) = (region.elements(), region.shape.clone());
+        if elements > self.most
+            && let Some(longest) = shape.iter_mut().find(|extent| **extent > 1)
+        {
+            *longest = (*longest * self.most / elements).max(1);
+        }
+        Region { shape, ..region }
+    }
 }

@@ -35,7 +35,7 @@ use crate::scan::survey::Survey;
 use crate::scan::surveyor::survey;
 
 use encode::{Packed, Scope};
-use job::{Job, Member, sample};
+use job::{Excerpt, Job, Member};
 use search::DRY_RUN_SAMPLE;
 
 pub use chunk_advice::ChunkAdvice;
@@ -217,7 +217,7 @@ impl Job<'_> {
 
     /// Encodes some chunks, and writes nothing.
     fn estimate(&self, stored: (Packing, Storage), tolerance: Tolerance) -> Result<Encoded> {
-        let sample = sample(self.source, DRY_RUN_SAMPLE)?;
+        let sample = Excerpt::new(self.source, DRY_RUN_SAMPLE)?;
         let packed = self.encode_chunks(stored, tolerance, Scope::Some(&sample))?;
         Ok(Encoded { staged: None, packed })
     }

@@ -4,7 +4,7 @@ use recast_kernels::Scalar;
 use zarrs::array::ArrayShardedExt;
 
 use super::encode::Scope;
-use super::job::{Job, SAMPLE_CHUNKS, sample};
+use super::job::{Excerpt, Job, SAMPLE_CHUNKS};
 use super::report::Suspect;
 use crate::check::tolerance::Tolerance;
 use crate::choose::compression::Sample;
@@ -135,7 +135,7 @@ impl Job<'_> {
             let packing = packing.beside(member.survey.fill_value)?;
             let storage = Storage::plain(Coder::None);
             if self.is_dry_run {
-                let sample = sample(member.source, DRY_RUN_SAMPLE)?;
+                let sample = Excerpt::new(member.source, DRY_RUN_SAMPLE)?;
                 member.encode_chunks((packing, storage), tolerance, Scope::Some(&sample))?;
             } else {
                 member.encode_chunks((packing, storage), tolerance, Scope::Judged)?;
