@@ -14,9 +14,10 @@ use crate::io::storage::Compression;
 const WORTH: f64 = 0.1;
 /// How much longer or shorter another chunk may be along an axis.
 const FACTOR: u64 = 4;
-/// The approximate bytes that are read for each shape, of short arrays a part, and those that a single area may have.
+/// The approximate bytes that are read for each shape, and those that a single area may have; both are at most this part of
+/// the array, so that a dry run of a short one does less than a run.
 const SAMPLE: u64 = 4 << 20;
-const PART_OF_SHORT: u64 = 8;
+const PART: u64 = 8;
 const MOST: u64 = 16 << 20;
 
 /// A shape of the chunks with which the packed array would be smaller; in shards, of their inner chunks.
@@ -57,7 +58,8 @@ impl Job<'_> {
         let longer = present.iter().zip(other).map(|(a, b)| a.max(b));
         let area: Vec<u64> = longer.zip(all).map(|(longer, all)| *longer.min(all)).collect();
         let bytes = area.iter().product::<u64>() * size as u64;
-        if bytes == 0 || bytes > MOST {
+        let part = self.source.bytes() / PART;
+        if bytes == 0 || bytes > MOST.min(part) {
             return Ok(None);
         }
         let chain = &packed.packing.chain;
@@ -71,8 +73,7 @@ impl Job<'_> {
         };
         let grid: Vec<u64> = all.iter().zip(&area).map(|(all, area)| all / area).collect();
         let (mut before, mut after) = (0, 0);
-        let sample = SAMPLE.min(self.source.bytes() / PART_OF_SHORT).max(1);
-        for number in spread(grid.iter().product(), sample.div_ceil(bytes)) {
+        for number in spread(grid.iter().product(), SAMPLE.min(part).div_ceil(bytes)) {
             let region = Region::within(number, &grid, &area)?;
             let mut elements = self.source.or_fill(&region, self.source.read_at(&region)?);
             if let Some(limits) = &self.survey.limits {
