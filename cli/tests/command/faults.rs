@@ -335,7 +335,7 @@ fn an_output_that_exists_stays_as_it_is() {
 
     fs::create_dir(&output).unwrap();
     kept(&[], "--overwrite");
-    kept(&["--overwrite"], "no array or group");
+    kept(&["--overwrite"], "not an array");
     fs::remove_dir(&output).unwrap();
 
     recast(&fixture.arguments(&[])).succeeds();

@@ -149,8 +149,50 @@ fn what_is_there_stays_unless_it_is_an_array_to_be_replaced() {
     store("replaced/other/notes.txt", "mine");
     let other = url("replaced/other");
     let error = recast(&["pack", "-e", "0.01", "--overwrite", &input, &other]).fails(1);
-    assert!(error.contains("is no array or group; --overwrite replaces these only"), "{error}");
+    assert!(
+        error.contains("is not an array or a group; --overwrite replaces these only"),
+        "{error}"
+    );
     assert_eq!(objects("replaced/other").len(), 1);
+}
+
+#[test]
+fn groups_are_replaced_by_groups_only() {
+    let folder = Folder::new();
+    weather(&folder.input());
+    let (input, output) = (text(&folder.input()), url("replaced/group.zarr"));
+    let pack = |input: &str, more: &[&str]| {
+        recast(&[&["pack", "-e", "0.01", input, &output], more].concat())
+    };
+    pack(&input, &["--include", "t2m"]).succeeds();
+    let error = pack(&input, &[]).fails(1);
+    assert!(error.contains(&output) && error.contains("--overwrite replaces it"), "{error}");
+    pack(&input, &["--overwrite"]).succeeds();
+    folder.pack(&["-e", "0.01"]);
+    assert_eq!(objects("replaced/group.zarr"), contents(&folder.output()));
+    let error = pack(&text(&folder.input().join("wind")), &["--overwrite"]).fails(1);
+    assert!(error.contains("is a group, and an array would replace"), "{error}");
+    assert_eq!(objects("replaced/group.zarr"), contents(&folder.output()));
+}
+
+#[test]
+fn a_run_whose_url_another_run_begins_to_write_to_gives_up_before_its_array_opens() {
+    let folder = Folder::new();
+    write(&folder.input());
+    let scratch = tempfile::tempdir().unwrap();
+    let (input, output) = (text(&folder.input()), url("gated/overtaken/array.zarr"));
+    let gate = Gate::new("overtaken", "hold 5");
+    let child = begin(&input, &output, scratch.path());
+    gate.wait();
+    store(&format!("gated/overtaken/array.zarr/{MARK}"), "of another run");
+    gate.open();
+    let ended = child.wait_with_output().unwrap();
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{error}");
+    assert!(error.contains("another run has begun to write there"), "{error}");
+    let left = objects("gated/overtaken/array.zarr");
+    assert!(!left.contains_key(Path::new("zarr.json")));
+    assert_eq!(left[Path::new(MARK)], b"of another run");
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Kind {
     pub(crate) fn refuse_replacing(self, written: Self) -> Result<()> {
         match self {
             Self::Other => {
-                bail!("exists and is no array or group; --overwrite replaces these only")
+                bail!("exists and is not an array or a group; --overwrite replaces these only")
             }
             Self::Group if written == Self::Array => bail!(
                 "is a group, and an array would replace everything in it; name a place in it, or \

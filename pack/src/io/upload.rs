@@ -25,18 +25,6 @@ pub(super) struct Upload {
     overwrite: bool,
 }
 
-/// Another run has begun to write to the same URL, and may have removed or replaced chunks of this one.
-#[derive(Debug)]
-struct Overtaken;
-
-impl std::fmt::Display for Overtaken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("another run has begun to write there; its objects stay")
-    }
-}
-
-impl std::error::Error for Overtaken {}
-
 impl std::fmt::Debug for Upload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Upload").field("url", &self.url).finish_non_exhaustive()
@@ -102,11 +90,8 @@ impl Upload {
     /// Tests whether objects can be stored and removed there, before the work begins.
     pub(super) fn probe(&self) -> Result<()> {
         let probe = || {
-            self.remote.put(
-                MARK,
-                b"recast writes here soon\n".to_vec(),
-                &AtomicBool::new(false),
-            )?;
+            let text = b"recast writes here soon\n".to_vec();
+            self.remote.put(MARK, text, &AtomicBool::new(false))?;
             let removed = self.remote.remove(&[MARK.to_owned()]);
             removed.with_context(|| format!("nothing can be removed there; {MARK} is left"))
         };
@@ -120,7 +105,7 @@ impl Upload {
         let mark = format!(
             "recast {} has not finished writing here: {}\n",
             env!("CARGO_PKG_VERSION"),
-            directory.display()
+            directory.file_name().unwrap_or_default().display()
         );
         if let Err(error) = self.remote.put(MARK, mark.clone().into_bytes(), &runtime.interrupt) {
             // Nothing else has changed; readers ignore a mark that cannot be removed.
@@ -128,8 +113,9 @@ impl Upload {
             return Err(error.context(format!("{}: not written", self.url)));
         }
         let Err(error) = self.upload(directory, &mark, replaces, runtime) else { return Ok(()) };
-        if error.is::<Overtaken>() {
-            return Err(error.context(format!("{}: not written", self.url)));
+        if !self.is_marked(&mark).unwrap_or(true) {
+            let text = "not written: another run has begun to write there, and its objects stay";
+            return Err(error.context(format!("{}: {text}", self.url)));
         }
         let lost = if replaces { "; what was there is already removed" } else { "" };
         let removed = self.remove_objects().and_then(|()| self.remote.remove(&[MARK.to_owned()]));
@@ -141,6 +127,12 @@ impl Upload {
                 self.url
             )),
         })
+    }
+
+    /// Whether the mark there is this one.
+    fn is_marked(&self, mark: &str) -> Result<bool> {
+        let found = Location::new(Path::new(&self.url))?.bytes(MARK)?;
+        Ok(found.as_deref() == Some(mark.as_bytes()))
     }
 
     fn upload(
@@ -170,9 +162,9 @@ impl Upload {
             put(chunk.ok_or_else(|| anyhow!("there is no file {number}"))?)
         };
         Workers::new(runtime)?.run("upload", chunks.len() as u64, work, |()| Ok(()))?;
-        let found = Location::new(Path::new(&self.url))?.bytes(MARK)?;
-        if found.as_deref() != Some(mark.as_bytes()) {
-            return Err(Overtaken.into());
+        // Otherwise another run may have removed or replaced chunks of this one.
+        if !self.is_marked(mark)? {
+            bail!("the mark of this run has gone");
         }
         metadata.iter().try_for_each(put)?;
         self.remote.remove(&[MARK.to_owned()])

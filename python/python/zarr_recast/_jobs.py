@@ -248,7 +248,7 @@ def pack(
     from_cf, decoded_type : bool and data type, optional
         Turn CF's attributes into codecs over the same stored integers.
     overwrite : bool
-        Whether to replace an array at ``target``, once the new one is complete.
+        Whether to replace an array or a group at ``target``, once the new one is complete.
     dry_run : bool
         Whether to write nothing and report what would be written.
     threads : int, optional
