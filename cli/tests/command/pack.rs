@@ -535,7 +535,7 @@ fn an_existing_output_is_replaced_only_when_asked_and_by_a_whole_array() {
     fs::create_dir(folder.output()).unwrap();
     fs::write(folder.output().join("precious"), "text").unwrap();
     let error = folder.refuses(&["-e", "1", "--overwrite"]);
-    assert!(error.contains("no array or group"), "{error}");
+    assert!(error.contains("not an array"), "{error}");
     assert_eq!(names(&folder.output()), ["precious"]);
 }
 
