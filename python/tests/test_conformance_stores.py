@@ -41,6 +41,8 @@ def test_every_element_is_as_expected(store):
     assert elements(store / "array.zarr") == expected(store)
 
 
+# They divide infinities, and NumPy warns of that.
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
 def test_zarr_python_s_own_codecs_return_the_same_elements_or_refuse():
     refused = []
     names = {f"codecs.{name}": codec for name, codec in CODECS["zarr-python"].items()}
