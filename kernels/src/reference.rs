@@ -1,7 +1,7 @@
 //! One element after the other, plainly right: what every kernel is compared with, and what runs when a kernel has flagged
 //! a block.
 //!
-//! Casts are integer arithmetic ([`exact`](crate::exact)). Scale and offset are the operations of the CPU, or of integers
+//! Casts are integer arithmetic (`exact.rs`). Scale and offset are the operations of the CPU, or of integers
 //! that hold every result.
 
 use alloc::vec::Vec;
