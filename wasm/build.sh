@@ -12,7 +12,7 @@ cargo build --quiet --locked --profile wasm -p zarr-recast-wasm --target wasm32-
 rm -rf pkg
 mkdir pkg
 # All that engines with simd128 have; a twentieth smaller.
-node node_modules/binaryen/bin/wasm-opt -Oz --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int \
+node node_modules/binaryen/bin/wasm-opt -Oz --converge --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int \
     --enable-sign-ext --enable-mutable-globals --enable-reference-types --enable-multivalue \
     "$CARGO_TARGET_DIR/wasm32-unknown-unknown/wasm/zarr_recast_wasm.wasm" -o pkg/zarr_recast.wasm
 cp js/* README.md ../LICENSE-* pkg/

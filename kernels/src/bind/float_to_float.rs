@@ -1,7 +1,7 @@
 //! Casts among `float16`, `bfloat16`, `float32` and `float64`.
 
 use super::class::FloatType;
-use super::{nan_entry, with_rounding};
+use super::{nan_entry, retry_infinities, with_rounding};
 use crate::element::{BFLOAT16, BINARY16, BINARY32};
 use crate::ops::float::{FloatUnit, NumberWithin, ReplaceNan};
 use crate::ops::float_to_float::{
@@ -12,7 +12,7 @@ use crate::ops::float_to_int::Widened;
 use crate::ops::load;
 use crate::ops::small_float::Encode;
 use crate::ops::store::{LowI16, Whole};
-use crate::pipeline::{Each, Load, Retry, Same, Then, Units, stage};
+use crate::pipeline::{Each, Load, Same, Then, Units, stage};
 use crate::simd::{F32s, F64s, NearestEven, Round, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, FloatFormat, OutOfRange, Rounding, Scalar};
@@ -146,11 +146,10 @@ where
         let narrowed = Then(front, ToF32(rounding));
         if fails {
             let below = Then(narrowed, Below { limit: f32::INFINITY });
-            let within = Then(front, within::<S, F64s<S>, _>(BINARY32, rounding));
-            Retry::of(
-                stage(simd, Units(load::Float64, below, Whole)),
-                stage(simd, Units(load::Float64, Then(within, ToF32(rounding)), Whole)),
-            )
+            retry_infinities(stage(simd, Units(load::Float64, below, Whole)), || {
+                let within = Then(front, within::<S, F64s<S>, _>(BINARY32, rounding));
+                stage(simd, Units(load::Float64, Then(within, ToF32(rounding)), Whole))
+            })
         } else {
             stage(simd, Units(load::Float64, narrowed, Whole))
         }
@@ -208,8 +207,6 @@ where
     if !fails {
         return as_f16(simd, load, Then(front, narrow), rounding);
     }
-    let within = Then(front, within::<S, E::Out, _>(BINARY16, rounding));
-    let general = as_f16(simd, load, Then(within, narrow), rounding);
     // The least magnitude that may not round into range.
     let (to_nearest, limit) = match rounding.rounding() {
         Rounding::NearestEven | Rounding::NearestAway => (true, 65_520.0),
@@ -225,7 +222,10 @@ where
         let encode = Encode::<_, true>::new(BINARY16, rounding, true);
         stage(simd, Units(load, Then(narrowed, encode), LowI16))
     };
-    Retry::of(fast, general)
+    retry_infinities(fast, || {
+        let within = Then(front, within::<S, E::Out, _>(BINARY16, rounding));
+        as_f16(simd, load, Then(within, narrow), rounding)
+    })
 }
 
 /// float32, which `each` gives, to `float16`; what is out of range becomes infinite.
@@ -271,12 +271,11 @@ where
     if !fails {
         return stage(simd, Units(load, rounded, UpperHalves));
     }
-    let within = Then(front, within::<S, E::Out, _>(BFLOAT16, rounding));
-    let general = Then(Then(within, narrow), ToBf16(rounding));
-    Retry::of(
-        stage(simd, Units(load, Then(rounded, BelowInfinity), UpperHalves)),
-        stage(simd, Units(load, general, UpperHalves)),
-    )
+    let fast = stage(simd, Units(load, Then(rounded, BelowInfinity), UpperHalves));
+    retry_infinities(fast, || {
+        let within = Then(front, within::<S, E::Out, _>(BFLOAT16, rounding));
+        stage(simd, Units(load, Then(Then(within, narrow), ToBf16(rounding)), UpperHalves))
+    })
 }
 
 /// What becomes of numbers beyond float32, on the way to a narrower float.

@@ -28,6 +28,7 @@ use maps::{distinct, lookup, replace_bits, substitute};
 use scale::bind_scale;
 
 use crate::level::HAS_SCALAR;
+use crate::pipeline::Retry;
 use crate::reference::Reference;
 use crate::stages::bytes::{Copy, Table};
 use crate::stages::scale::{Scale, Unscale};
@@ -314,6 +315,15 @@ fn wider(element: ElementType, target: ElementType) -> Option<ElementType> {
 /// Whether an entry of a cast's map joins its loop. On WebAssembly it is a pass of its own: a module that is downloaded is a
 /// fifth smaller without these kernels.
 const JOINS_ENTRIES: bool = cfg!(not(target_feature = "simd128"));
+
+/// Whether a kernel that takes every infinity for an overflow has one behind it that does not. On WebAssembly, for the same
+/// reason, the reference takes what the first has flagged.
+const RETRIES_INFINITIES: bool = cfg!(not(target_feature = "simd128"));
+
+/// A kernel that flags legal infinities, and the one behind it.
+fn retry_infinities(fast: Stage, general: impl FnOnce() -> Stage) -> Stage {
+    if RETRIES_INFINITIES { Retry::of(fast, general()) } else { fast }
+}
 
 /// An entry of a cast: the key, and the number of type `domain` that becomes the output. None where there is no such
 /// number.

@@ -3,7 +3,7 @@
 
 use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::within;
-use super::with_rounding;
+use super::{RETRIES_INFINITIES, with_rounding};
 use crate::element::BINARY16;
 use crate::ops::float::{ReplaceFloat, ReplaceNan};
 use crate::ops::float_to_float::{AsF16, Bits, UpperHalves};
@@ -117,7 +117,7 @@ pub(super) fn encode_by_f16<S: Simd>(
         return encoded(simd, source, entry, Same, clamped);
     }
     let fast = encoded(simd, source, entry, Same, AsSmallFloat::<true>::new(format)?)?;
-    if infinity_fails || !format.has_infinity() {
+    if infinity_fails || !format.has_infinity() || !RETRIES_INFINITIES {
         return Some(fast);
     }
     let within = within::<S, F32s<S>, _>(format, NearestEven);

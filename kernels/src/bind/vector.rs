@@ -3,8 +3,8 @@
 use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::{Beyond, within};
 use super::{
-    affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int, number_entry,
-    small_float, substitute, unscaled, wide,
+    RETRIES_INFINITIES, affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int,
+    number_entry, small_float, substitute, unscaled, wide,
 };
 use crate::ops::bytes::{FailsOn, LookUp, SwapBytes};
 use crate::pipeline::{Bytes, Retry, Then, stage};
@@ -110,7 +110,7 @@ fn bind_cast<S: Simd>(
                 Some(odd.into_iter().chain([small_float::encode(simd, cast, infinity_fails)?]))
             };
             let fast: Vec<Stage> = stages(cast, Beyond::Infinite)?.collect();
-            if from != FloatType::Float64 {
+            if from != FloatType::Float64 || !RETRIES_INFINITIES {
                 return Some(fast);
             }
             let Format::Float(format) = cast.target.format() else { return None };
