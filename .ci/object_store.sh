@@ -100,7 +100,7 @@ unset SSL_CERT_FILE SSL_CERT_DIR AWS_PROFILE AWS_SESSION_TOKEN AWS_SKIP_SIGNATUR
 # the web server and in the bucket.
 cp -r zarrs/tests/goldens/v2_fso_f8_u1_gzip/array.zarr "$scratch/files/old.zarr"
 "$venv/bin/python" - "$scratch/files" "http://127.0.0.1:$http_port" << 'PYTHON'
-import json, pathlib, struct, sys, time, urllib.request
+import json, math, pathlib, struct, sys, time, urllib.request
 import boto3
 
 files, web = pathlib.Path(sys.argv[1]), sys.argv[2]
@@ -134,7 +134,8 @@ for name, document in [("group.zarr", root | {"consolidated_metadata": copy}), (
     write(group / "x/c/0", struct.pack("<10f", *range(10)))
     # The fourth chunk is not stored.
     for number, key in enumerate(["0/0", "0/1", "1/0"]):
-        values = [270 + number + i / 7 for i in range(20)]
+        # Multiples of nothing, so that packing them rounds.
+        values = [270 + number + math.sin(i) for i in range(20)]
         write(group / "inner/field/c" / key, struct.pack("<20f", *values))
 
 for attempt in range(100):
