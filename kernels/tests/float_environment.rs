@@ -14,7 +14,7 @@ use recast_kernels::{
     Rounding, RunError, Scalar, Step, cast, reference,
 };
 
-use differential::{Check, in_parallel, push};
+use differential::{Check, casts, in_parallel, pairs, push};
 use oracle::edges::{Random, edges};
 
 #[cfg(target_arch = "x86_64")]
@@ -177,10 +177,6 @@ impl Sample {
     }
 }
 
-fn pairs() -> Vec<(E, E)> {
-    E::ALL.iter().flat_map(|&source| E::ALL.iter().map(move |&target| (source, target))).collect()
-}
-
 fn near(value: impl Into<Scalar>, target: E) -> Scalar {
     let value = value.into().cast(target, Rounding::TowardsZero, OutOfRange::Clamp);
     value.unwrap_or(Scalar::zero(target))
@@ -203,19 +199,6 @@ fn elements(source: E) -> Vec<u64> {
         elements.extend((0..100).map(|halves| near(f64::from(halves) / 2.0 - 20.0, source).bits()));
     }
     elements
-}
-
-/// All casts to a type that can be built: every rounding, every mode.
-fn casts(target: E) -> impl Iterator<Item = Cast> {
-    OutOfRange::ALL
-        .iter()
-        .copied()
-        .filter(move |&mode| mode != OutOfRange::Wrap || target.is_integer())
-        .flat_map(move |mode| {
-            Rounding::ALL
-                .iter()
-                .map(move |&rounding| Cast::new(target).rounding(rounding).out_of_range(mode))
-        })
 }
 
 #[test]

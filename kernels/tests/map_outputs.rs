@@ -6,7 +6,7 @@ mod oracle;
 
 use recast_kernels::{Cast, ElementType, Level, OutOfRange, Plan, Rounding, Scalar};
 
-use differential::in_parallel;
+use differential::{casts, in_parallel, pairs};
 use oracle::edges::Random;
 
 /// Numbers around the powers of two, the ends of the type, and its special values.
@@ -45,17 +45,6 @@ fn keys(source: ElementType) -> Vec<Scalar> {
     [Scalar::nan(source), near(3.0), Some(Scalar::min(source))].into_iter().flatten().collect()
 }
 
-fn casts(target: ElementType) -> impl Iterator<Item = Cast> {
-    let modes = OutOfRange::ALL
-        .iter()
-        .copied()
-        .filter(move |&mode| mode != OutOfRange::Wrap || target.is_integer());
-    modes.flat_map(move |mode| {
-        let roundings = Rounding::ALL.iter();
-        roundings.map(move |&rounding| Cast::new(target).rounding(rounding).out_of_range(mode))
-    })
-}
-
 /// Maps one key to `output`, and compares.
 fn check(level: Level, key: Scalar, cast: &Cast, output: Scalar) -> Result<u64, String> {
     const ELEMENTS: usize = 65;
@@ -71,11 +60,6 @@ fn check(level: Level, key: Scalar, cast: &Cast, output: Scalar) -> Result<u64, 
     }
     let found = Scalar::from_ne_bytes(cast.target, &found[..cast.target.size()]);
     Err(format!("{level}, {source}, {cast:?}: {result:?}, found {found:?}"))
-}
-
-fn pairs() -> Vec<(ElementType, ElementType)> {
-    let targets = |&source| ElementType::ALL.iter().map(move |&target| (source, target));
-    ElementType::ALL.iter().flat_map(targets).collect()
 }
 
 #[test]

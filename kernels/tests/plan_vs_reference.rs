@@ -12,7 +12,7 @@ use recast_kernels::{
     Reason, Rounding, RunError, Scalar, Step, reference,
 };
 
-use differential::{GUARD, PER_THOUSAND, Subject, in_parallel, stride};
+use differential::{GUARD, PER_THOUSAND, Subject, casts, in_parallel, pairs, stride};
 use oracle::edges::{Random, edges};
 
 /// Around the lengths of vectors, of tails and of likely blocks.
@@ -141,11 +141,6 @@ fn the_best_level_is_the_expected_one() {
     }
 }
 
-fn pairs() -> Vec<(ElementType, ElementType)> {
-    let targets = |&source| ElementType::ALL.iter().map(move |&target| (source, target));
-    ElementType::ALL.iter().flat_map(targets).collect()
-}
-
 fn seed(source: ElementType, target: ElementType) -> u64 {
     100 * source as u64 + target as u64
 }
@@ -195,18 +190,6 @@ fn all_or_edges(source: ElementType) -> Vec<u64> {
 fn some_elements(source: ElementType, random: &mut Random, edges: &[u64]) -> Vec<u64> {
     let element = |at| if at % 2 == 0 { random.element(source) } else { *random.pick(edges) };
     (0..400).map(element).collect()
-}
-
-/// All casts between two types that can be built: every rounding, every mode.
-fn casts(target: ElementType) -> impl Iterator<Item = Cast> {
-    let modes = OutOfRange::ALL
-        .iter()
-        .copied()
-        .filter(move |&mode| mode != OutOfRange::Wrap || target.is_integer());
-    modes.flat_map(move |mode| {
-        let roundings = Rounding::ALL.iter();
-        roundings.map(move |&rounding| Cast::new(target).rounding(rounding).out_of_range(mode))
-    })
 }
 
 fn any_cast(target: ElementType, random: &mut Random) -> Cast {

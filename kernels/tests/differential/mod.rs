@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use recast_kernels::{
-    CastError, ElementType, Level, OutOfRange, Plan, Rounding, RunError, Scalar, Step, reference,
+    Cast, CastError, ElementType, Level, OutOfRange, Plan, Rounding, RunError, Scalar, Step,
+    reference,
 };
 
 use crate::oracle::edges::Random;
@@ -275,4 +276,22 @@ pub(crate) fn in_parallel<J: Sync>(jobs: &[J], run: impl Fn(&J) -> Check + Sync)
     });
     println!("{} comparisons", total.load(Ordering::Relaxed));
     total.into_inner()
+}
+
+/// All pairs of types.
+pub(crate) fn pairs() -> Vec<(ElementType, ElementType)> {
+    let targets = |&source| ElementType::ALL.iter().map(move |&target| (source, target));
+    ElementType::ALL.iter().flat_map(targets).collect()
+}
+
+/// All casts to a type that can be built: every rounding, every mode.
+pub(crate) fn casts(target: ElementType) -> impl Iterator<Item = Cast> {
+    let modes = OutOfRange::ALL
+        .iter()
+        .copied()
+        .filter(move |&mode| mode != OutOfRange::Wrap || target.is_integer());
+    modes.flat_map(move |mode| {
+        let roundings = Rounding::ALL.iter();
+        roundings.map(move |&rounding| Cast::new(target).rounding(rounding).out_of_range(mode))
+    })
 }
