@@ -127,6 +127,7 @@ impl ElementType {
     ];
 
     /// The Zarr name, the size of an element in bytes, and the format: the one table of facts.
+    #[inline]
     const fn facts(self) -> (&'static str, usize, Format) {
         use Specials::{FiniteOnly, Fnuz, Ieee, PowersOfTwo};
         const fn int(bits: u32) -> Format {
@@ -191,6 +192,7 @@ impl ElementType {
     }
 
     /// Bytes that one element takes in memory: 1, 2, 4 or 8.
+    #[inline] // in every run
     #[must_use]
     pub const fn size(self) -> usize {
         self.facts().1

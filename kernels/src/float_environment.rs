@@ -127,14 +127,8 @@ mod register {
         #[inline]
         pub(super) unsafe fn write(mxcsr: u32) {
             // SAFETY: the instruction belongs to SSE. It reads the four bytes of `mxcsr`; the caller
-            // vouches for their value.
-            unsafe {
-                asm!(
-                    "ldmxcsr [{}]",
-                    in(reg) &raw const mxcsr,
-                    options(nostack, preserves_flags)
-                );
-            }
+            // vouches for their value. The flags of exceptions, which are in MXCSR, are not preserved.
+            unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack)) };
         }
     }
 

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
 use crate::simd::{I8s, I16s, Simd};
-use crate::stages::{self, GRANULE, Run, Stage, run_all};
+use crate::stages::{self, GRANULE, Run, Stage, run_whole};
 
 /// What becomes of a group of elements.
 pub(crate) trait Body<S: Simd>: Copy + Send + Sync + 'static {
@@ -423,15 +423,7 @@ impl Retry {
     }
 }
 
-/// As [`run_all`], of a multiple of [`GRANULE`] elements; one stage takes no detour.
-fn run_piece(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-    match stages {
-        [only] => only.work.run(input, output),
-        _ => run_all(stages, input, output),
-    }
-}
-
-// SAFETY: of each piece, whichever stages ran last initialise the output, as `run_all` does; the pieces are all of it.
+// SAFETY: of each piece, whichever stages ran last initialise the output, as `run_whole` does; the pieces are all of it.
 unsafe impl Run for Retry {
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let (from, to) = self.sizes();
@@ -444,8 +436,8 @@ unsafe impl Run for Retry {
             let ends = done.saturating_add(len.min(most)).min(elements);
             let input = &input[done * from..ends * from];
             let output = &mut output[done * to..ends * to];
-            serves = serves && !run_piece(&self.fast, input, output);
-            if !serves && run_piece(&self.general, input, output) {
+            serves = serves && !run_whole(&self.fast, input, output);
+            if !serves && run_whole(&self.general, input, output) {
                 return true;
             }
             done = ends;

@@ -225,7 +225,8 @@ impl Plan {
     /// Buffers of differing or broken lengths, or the first element that cannot be converted; then
     /// the output's contents are unspecified.
     pub fn run(&self, input: &[u8], output: &mut [u8]) -> Result<(), RunError> {
-        self.run_uninit(input, stages::as_output(output))
+        // SAFETY: what is written there comes from stages and the reference, which initialise it.
+        self.run_uninit(input, unsafe { stages::as_output(output) })
     }
 
     /// As [`Plan::run`], into memory that need not be initialised; it is wholly so after success.
@@ -250,7 +251,7 @@ impl Plan {
         let block = stages::block_len(stages, if prefetches { source.size() } else { 1 });
         let mut done = 0;
         let mut ends = block.min(to_aligned_output(output, target.size()));
-        let elements = output.len() / target.size();
+        let elements = output.len() >> target.size().trailing_zeros();
         while done < elements {
             ends = ends.min(elements);
             if prefetches {
@@ -286,19 +287,20 @@ impl Plan {
         let (first_input, input) = input.split_at(before * source.size());
         let (first_output, output) = output.split_at_mut(start);
         self.run_blocks(first_input, first_output)?;
-        let stores = NonTemporalStores::new();
         let mut gathered = [MaybeUninit::uninit(); GATHERED];
         let inputs = input.chunks(block * source.size());
-        for (number, (input, output)) in inputs.zip(output.chunks_mut(GATHERED)).enumerate() {
-            let gathered = &mut gathered[..output.len()];
-            if stages::run_all(stages, input, gathered) {
-                self.run_flagged(input, output, before + number * block)?;
-                continue;
+        NonTemporalStores::scope(|stores| {
+            for (number, (input, output)) in inputs.zip(output.chunks_mut(GATHERED)).enumerate() {
+                let gathered = &mut gathered[..output.len()];
+                if stages::run_all(stages, input, gathered) {
+                    self.run_flagged(input, output, before + number * block)?;
+                    continue;
+                }
+                // SAFETY: `run_all` initialises its output, which has as many elements as the input.
+                stores.write(unsafe { stages::assume_init(gathered) }, output);
             }
-            // SAFETY: `run_all` initialises its output, which has as many elements as the input.
-            stores.write(unsafe { stages::assume_init(gathered) }, output);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// As [`Plan::run`], into a new buffer.
@@ -306,7 +308,11 @@ impl Plan {
     /// # Errors
     /// The first element that cannot be converted, or bytes that are no whole number of elements.
     pub fn run_to_vec(&self, input: &[u8]) -> Result<Vec<u8>, RunError> {
-        let len = input.len() / self.source().size() * self.target().size();
+        let len = (input.len() / self.source().size()).checked_mul(self.target().size());
+        let Some(len) = len else {
+            // More than the address space of 32 bits holds.
+            return self.check_lengths(input.len(), usize::MAX).map(|()| Vec::new());
+        };
         let mut output = Vec::with_capacity(len);
         self.run_uninit(input, &mut output.spare_capacity_mut()[..len])?;
         // SAFETY: there is capacity for `len` bytes, and `run_uninit` has initialised them.
@@ -430,11 +436,13 @@ impl Plan {
     }
 
     /// Whether as many bytes of input and output hold the same number of elements.
+    #[inline]
     fn check_lengths(&self, input_bytes: usize, output_bytes: usize) -> Result<(), RunError> {
         let (source_type, target_type) = (self.source(), self.target());
-        if input_bytes.is_multiple_of(source_type.size())
-            && output_bytes.is_multiple_of(target_type.size())
-            && input_bytes / source_type.size() == output_bytes / target_type.size()
+        // Sizes are powers of two, which the compiler does not know: a division takes as long as all else here.
+        let elements = output_bytes >> target_type.size().trailing_zeros();
+        if elements.checked_mul(target_type.size()) == Some(output_bytes)
+            && elements.checked_mul(source_type.size()) == Some(input_bytes)
         {
             return Ok(());
         }

@@ -77,13 +77,24 @@ impl Scalar {
     /// # Errors
     /// Other text, and a number beyond the type's range.
     pub fn parse(element_type: ElementType, text: &str) -> Result<Self, ParseError> {
-        let (min, max) = (Self::min(element_type), Self::max(element_type));
+        let read = in_default_environment((element_type, text), |(element_type, text)| {
+            Self::read(element_type, text)
+        });
+        read.ok_or_else(|| {
+            let (min, max) = (Self::min(element_type), Self::max(element_type));
+            let number = if element_type.is_integer() { "a whole number" } else { "a number" };
+            ParseError::new(text, format!("{number} from {min} to {max}, as {element_type} needs"))
+        })
+    }
+
+    /// As [`Self::parse`], in the default floating-point environment.
+    fn read(element_type: ElementType, text: &str) -> Option<Self> {
         let cast =
             |scalar: Self| scalar.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok();
         // `parse` of Rust takes more than JSON and this do: "inf", "nan" and a sign in front.
         let is_number =
             text.strip_prefix('-').unwrap_or(text).starts_with(|c: char| c.is_ascii_digit());
-        let read = || match (element_type, text) {
+        match (element_type, text) {
             (_, _) if element_type.is_integer() => {
                 let number = text.parse::<i128>().ok().filter(|_| is_number)?;
                 let unsigned = u64::try_from(number).map(Self::from);
@@ -100,11 +111,7 @@ impl Scalar {
             (_, _) => {
                 text.parse::<f64>().ok().filter(|x| x.is_finite()).map(Self::from).and_then(cast)
             }
-        };
-        read().ok_or_else(|| {
-            let number = if element_type.is_integer() { "a whole number" } else { "a number" };
-            ParseError::new(text, format!("{number} from {min} to {max}, as {element_type} needs"))
-        })
+        }
     }
 
     /// Writes the element in native byte order into `bytes`, which must be exactly one element long;

@@ -345,3 +345,19 @@ fn the_text_of_a_value_is_the_same_in_every_environment() {
         }
     }
 }
+
+#[test]
+fn the_value_of_a_text_is_the_same_in_every_environment() {
+    // Few digits, which are read by dividing floats; many; a tie; the least subnormals.
+    let texts =
+        ["0.3", "1e-5", "-7e22", "0.1234567890123456789012345", "16777217", "5e-324", "1e-45"];
+    for target in E::ALL.iter().copied().filter(|target| target.is_float()) {
+        for text in texts {
+            let expected = Scalar::parse(target, text);
+            for environment in register::ENVIRONMENTS {
+                let read = within(environment, || Scalar::parse(target, text));
+                assert_eq!(read.as_ref(), Ok(&expected), "{text} as {target}, {environment:?}");
+            }
+        }
+    }
+}

@@ -54,6 +54,32 @@ fn the_copies_of_metadata_in_a_group_are_those_of_what_is_there() {
 }
 
 #[test]
+fn nothing_replaces_an_array_whose_metadata_a_group_above_holds_a_copy_of() {
+    let folder = Folder::new();
+    weather(&folder.input());
+    folder.pack(&["-e", "0.01"]);
+    let before = contents(&folder.output());
+    let input = folder.input().join("t2m");
+    for (place, is_free) in [("t2m", false), ("deep/t2m", false), ("deep/new", true)] {
+        let output = folder.output().join(place);
+        let pack =
+            ["pack", "-e", "0.1", "--overwrite", input.to_str().unwrap(), output.to_str().unwrap()];
+        if is_free {
+            recast(&pack).succeeds();
+            fs::remove_dir_all(output).unwrap();
+        } else {
+            let error = recast(&pack).fails(1);
+            assert!(error.contains("out.zarr has consolidated metadata with a copy"), "{error}");
+            assert!(
+                error.contains("write that group as a whole, or to a place outside"),
+                "{error}"
+            );
+        }
+        assert_eq!(contents(&folder.output()), before, "{place}");
+    }
+}
+
+#[test]
 fn names_and_paths_pick_arrays() {
     for (flags, expected) in [
         (&["--include", "t2m"][..], &["t2m"][..]),

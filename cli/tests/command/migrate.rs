@@ -196,7 +196,10 @@ fn in_place_the_old_metadata_are_kept_and_the_chunks_are_not_touched() {
     fs::write(&consolidated, r#"{"metadata": {"array.zarr/.zarray": {}}}"#).unwrap();
     let files = contents(folder.path());
     let error = recast(&["migrate", "--in-place", array.to_str().unwrap()]).fails(1);
-    assert!(error.contains(".zmetadata has a copy of the metadata"), "{error}");
+    assert!(
+        error.contains("has consolidated metadata with a copy of the metadata here"),
+        "{error}"
+    );
     assert_eq!(contents(folder.path()), files);
     fs::remove_file(consolidated).unwrap();
 

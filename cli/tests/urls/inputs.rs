@@ -127,6 +127,18 @@ fn a_group_is_packed_where_its_arrays_can_be_found_out() {
 }
 
 #[test]
+fn arrays_of_every_type_are_copied_from_a_server_as_from_disk() {
+    let folder = Folder::new();
+    let local = folder.place("local");
+    recast(&["pack", "-e", "0.01", &on_disk("kinds.zarr"), &local.1]).succeeds();
+    for (number, url) in urls("kinds.zarr").iter().enumerate() {
+        let output = folder.place(&number.to_string());
+        recast(&["pack", "-e", "0.01", url, &output.1]).succeeds();
+        assert_eq!(files(&output.0), files(&local.0), "{url}");
+    }
+}
+
+#[test]
 fn groups_behind_urls_are_read_as_from_disk() {
     let folder = Folder::new();
     for (number, url) in urls("group.zarr").iter().enumerate() {

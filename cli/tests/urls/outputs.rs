@@ -170,8 +170,12 @@ fn groups_are_replaced_by_groups_only() {
     pack(&input, &["--overwrite"]).succeeds();
     folder.pack(&["-e", "0.01"]);
     assert_eq!(objects("replaced/group.zarr"), contents(&folder.output()));
-    let error = pack(&text(&folder.input().join("wind")), &["--overwrite"]).fails(1);
+    let wind = text(&folder.input().join("wind"));
+    let error = pack(&wind, &["--overwrite"]).fails(1);
     assert!(error.contains("is a group, and an array would replace"), "{error}");
+    let inside = format!("{output}/wind");
+    let error = recast(&["pack", "-e", "0.1", "--overwrite", &wind, &inside]).fails(1);
+    assert!(error.contains("group.zarr has consolidated metadata with a copy"), "{error}");
     assert_eq!(objects("replaced/group.zarr"), contents(&folder.output()));
 }
 

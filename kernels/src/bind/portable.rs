@@ -487,12 +487,10 @@ fn bounds<F: Real + Element, T: Int + Element>(target: ElementType) -> Bounds<F,
     let bound = |negative| {
         Real::round_ties_even(furthest_in_range::<F>(negative, target, Rounding::NearestEven))
     };
-    Bounds {
-        min: bound(true),
-        max: bound(false),
-        top: native(Scalar::max(target)),
-        codes: Codes::new(least, greatest),
-    }
+    let (top, codes) = (native(Scalar::max(target)), Codes::new(least, greatest));
+    // SAFETY: the bounds are the floats furthest from zero that round into the target's range, which is within that of
+    // `T`, the integer that holds the target's elements.
+    unsafe { Bounds::new(bound(true), bound(false), top, codes) }
 }
 
 /// The float furthest from zero, to one side, that rounds into the target's range; found by halving

@@ -17,13 +17,14 @@ const TOWARDS_ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 const TOWARDS_POSITIVE: i32 = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
 const TOWARDS_NEGATIVE: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
 
-// AVX-512 F has AVX2.
 pulp::simd_type!({
     /// The proof that the CPU has the level's features.
     #[allow(clippy::struct_field_names)] // the features' own names
     pub(crate) struct Features {
         pub sse2: f!("sse2"),
         pub avx: f!("avx"),
+        pub avx2: f!("avx2"),
+        pub fma: f!("fma"),
         pub avx512f: f!("avx512f"),
         pub avx512bw: f!("avx512bw"),
         pub avx512cd: f!("avx512cd"),

@@ -210,12 +210,22 @@ pub(crate) struct FloatToInt<F: Real, T, M> {
 /// The range of an integer type, as floats and integers.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds<F: Real, T> {
-    pub(crate) min: F,
-    pub(crate) max: F,
-    /// The result for values above `max` with `Clamp`. `max`, rounded, is less than it if the target's
-    /// greatest value is not a float (2^31 − 1 in f32).
-    pub(crate) top: T,
-    pub(crate) codes: Codes<F>,
+    /// These round into the range of `T`: [`Bounds::new`] is the only way to set them.
+    min: F,
+    max: F,
+    top: T,
+    codes: Codes<F>,
+}
+
+impl<F: Real, T> Bounds<F, T> {
+    /// The floats from `min` to `max`, and their integers `codes`. `top` is the result for values above `max` with
+    /// `Clamp`: `max`, rounded, is less than it if the target's greatest value is not a float (2^31 − 1 in f32).
+    ///
+    /// # Safety
+    /// All values from `min` to `max`, neither of which is NaN, round into the range of `T`.
+    pub(crate) const unsafe fn new(min: F, max: F, top: T, codes: Codes<F>) -> Self {
+        Self { min, max, top, codes }
+    }
 }
 
 /// A range of integers, as the bits of their sums with [`Real::MAGIC`].
@@ -260,7 +270,7 @@ impl<F: ToInt<T>, T: Int, M: Range> ElementOp for FloatToInt<F, T, M> {
             return (x.wrap(), x.zero_if_finite().to_bits());
         }
         let clamped = clamp(x, min, max);
-        // SAFETY: the value is clamped to the target's bounds.
+        // SAFETY: the value is from `min` to `max`, NaN too (see `clamp`), which `Bounds::new` asked to round into the range.
         let converted = unsafe { clamped.convert_in_range() };
         if M::MODE == OutOfRange::Error {
             return (converted, (clamped - x).to_bits());

@@ -178,7 +178,8 @@ impl<T: Comparable> Finder<T> {
     fn find(&self, input: &[u8], found: &mut [u32]) {
         match self {
             Self::Compare(stage) => {
-                stage.work.run(input, super::as_output(found));
+                // SAFETY: the stage initialises its output.
+                stage.work.run(input, unsafe { super::as_output(found) });
             }
             Self::Table(table, nan, _) => {
                 let elements = elements::<T>(input);

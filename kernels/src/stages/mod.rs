@@ -132,6 +132,7 @@ const UNBUFFERED_BLOCK: usize = 32_768;
 
 /// Elements per block of a plan whose elements take at most `size` bytes. A plan of one stage needs no
 /// buffer.
+#[inline]
 pub(crate) fn block_len(stages: &[Stage], size: usize) -> usize {
     match stages {
         [only] if size == 1 && !only.can_fail => usize::MAX,
@@ -180,12 +181,24 @@ pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<
     refused
 }
 
-/// As [`run_all`], for a multiple of [`GRANULE`] elements, through buffers on the stack.
-fn run_whole(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-    let Some((last, before)) = stages.split_last() else { return true };
-    if before.is_empty() {
-        return last.work.run(input, output);
+/// As [`run_all`], for a multiple of [`GRANULE`] elements.
+pub(crate) fn run_whole(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    match stages {
+        [] => true,
+        [only] => only.work.run(input, output),
+        [before @ .., last] => run_buffered(before, last, input, output),
     }
+}
+
+/// As [`run_whole`], of several stages, through buffers on the stack. Not inlined: to make room for the buffers takes
+/// longer than a call of one stage.
+#[inline(never)]
+fn run_buffered(
+    before: &[Stage],
+    last: &Stage,
+    input: &[u8],
+    output: &mut [MaybeUninit<u8>],
+) -> bool {
     let elements = output.len() / last.sizes.1;
     let mut buffers = [[MaybeUninit::<u8>::uninit(); BLOCK_BYTES]; 2];
     let [mut to, mut from] = {
@@ -207,10 +220,14 @@ fn run_whole(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> 
     fail | last.work.run(current, output)
 }
 
-/// Elements as uninitialised output.
-pub(crate) fn as_output<T: Pod>(elements: &mut [T]) -> &mut [MaybeUninit<u8>] {
+/// The bytes of elements, as output of [`Run::run`].
+///
+/// # Safety
+/// Only initialised bytes are written through the result. Whatever initialises all of its output, as [`Run::run`] does,
+/// keeps this.
+pub(crate) unsafe fn as_output<T: Pod>(elements: &mut [T]) -> &mut [MaybeUninit<u8>] {
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(elements);
-    // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and a stage only writes initialised bytes.
+    // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and the caller leaves all bytes initialised.
     unsafe { &mut *(core::ptr::from_mut(bytes) as *mut [MaybeUninit<u8>]) }
 }
 

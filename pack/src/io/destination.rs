@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::staging::{self, ASIDE, Staged};
-use super::store::{EXISTS, Kind, archive, kind, url};
+use super::store::{EXISTS, Kind, OUTSIDE, archive, kind, refuse_outdated_copy, url};
 #[cfg(feature = "object-store")]
 use super::upload::Upload;
 use crate::error::Result;
@@ -75,6 +75,7 @@ impl Destination {
             }
             refuse_other(&path, kind(input))?;
         }
+        refuse_outdated_copy(&path, OUTSIDE)?;
         Ok(Self { target: Target::Directory { path, overwrite }, parent, name })
     }
 

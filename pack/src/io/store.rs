@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
-use zarrs::array::{Array, ArraySubset};
+use zarrs::array::{Array, ArrayMetadata, ArraySubset};
 use zarrs::filesystem::FilesystemStore;
 use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
 use zarrs_zip::ZipStorageAdapter;
@@ -25,6 +25,9 @@ pub(crate) enum Kind {
 
 /// The error for an output that exists, without `--overwrite`.
 pub(crate) const EXISTS: &str = "exists; --overwrite replaces it, if it is an array or a group";
+
+/// For an output in a group whose consolidated metadata would become outdated.
+pub(crate) const OUTSIDE: &str = "write that group as a whole, or to a place outside it";
 
 impl Kind {
     /// Refuses to replace what is no node, and a group by an array or the other way round: that would be a slip of the
@@ -196,20 +199,26 @@ impl Location {
         Ok(copy.map(|copy| copy.keys().filter_map(node).collect()))
     }
 
-    /// The keys of everything below an array, relative to this place; if the storage cannot list them, the keys
-    /// that it may have.
-    pub(crate) fn keys(&self) -> Result<Vec<String>> {
+    /// The keys of everything below, relative to this place; `None` if the storage cannot list them.
+    pub(crate) fn keys(&self) -> Result<Option<Vec<String>>> {
+        if !self.is_listable {
+            return Ok(None);
+        }
+        let keys = self.storage.list_prefix(&self.prefix()?)?;
+        Ok(Some(self.relative(&keys)?))
+    }
+
+    /// The keys of all chunks that an array of this place can have, relative to it.
+    pub(crate) fn chunk_keys(&self, metadata: ArrayMetadata) -> Result<Vec<String>> {
+        let array = Array::new_with_metadata(Arc::clone(&self.storage), &self.node, metadata)?;
+        let chunks = ArraySubset::new_with_shape(array.chunk_grid_shape().to_vec());
+        let chunks = chunks.indices();
+        let keys: Vec<_> = chunks.iter().map(|chunk| array.chunk_key(&chunk)).collect();
+        self.relative(&keys)
+    }
+
+    fn relative(&self, keys: &[StoreKey]) -> Result<Vec<String>> {
         let prefix = self.prefix()?;
-        let keys = if self.is_listable {
-            self.storage.list_prefix(&prefix)?
-        } else {
-            let array = Array::open(Arc::clone(&self.storage), &self.node)?;
-            let chunks = ArraySubset::new_with_shape(array.chunk_grid_shape().to_vec());
-            let chunks = chunks.indices();
-            let mut keys: Vec<_> = chunks.iter().map(|chunk| array.chunk_key(&chunk)).collect();
-            keys.push(StoreKey::new(format!("{}zarr.json", prefix.as_str()))?);
-            keys
-        };
         let names = keys.iter().filter_map(|key| key.as_str().strip_prefix(prefix.as_str()));
         Ok(names.map(str::to_owned).collect())
     }
@@ -317,6 +326,30 @@ pub(crate) fn archive(path: &Path) -> Option<(PathBuf, String)> {
 /// The kind of node in a directory.
 pub(crate) fn kind(path: &Path) -> Kind {
     Location::new(path).and_then(|location| location.kind()).unwrap_or(Kind::Other)
+}
+
+/// Refuses to replace a place that the consolidated metadata of a group above name: readers believe this copy, which would
+/// become outdated.
+pub(crate) fn refuse_outdated_copy(place: &Path, way_out: &str) -> Result<()> {
+    // A URL is none of a file system's paths, nor is a place that is free.
+    let place = &place.canonicalize().unwrap_or_else(|_| place.to_owned());
+    let holds = |above: &&Path| {
+        let inside = place.strip_prefix(above).ok().and_then(Path::to_str);
+        let inside = inside.unwrap_or_default().replace('\\', "/");
+        // What cannot be read is no group for readers either.
+        let copy = Location::new(above).and_then(|above| above.consolidated());
+        copy.ok().flatten().is_some_and(|paths| paths.contains(&inside))
+    };
+    let is_url = url(place).is_some();
+    let mut above = place.ancestors().skip(1).take_while(|above| !is_url || url(above).is_some());
+    if let Some(group) = above.find(holds) {
+        bail!(
+            "the group {} has consolidated metadata with a copy of the metadata here, which would \
+             become outdated; {way_out}",
+            group.display()
+        );
+    }
+    Ok(())
 }
 
 /// Whether there is a group at a path; false if that cannot be determined.

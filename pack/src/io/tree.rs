@@ -76,9 +76,37 @@ impl Node {
         self.document.get("codecs").is_some_and(has_shards)
     }
 
+    /// The keys of an array's documents and chunks, relative to it; if the storage cannot list them, those that it may
+    /// have.
+    fn keys(&self) -> Result<Vec<String>> {
+        if let Some(keys) = self.location.keys()? {
+            return Ok(keys);
+        }
+        // An array of bytes on the same grid has the same keys, and a type and codecs that zarrs knows.
+        let mut stand_in = match self.format {
+            Format::V3 | Format::Older => self.document.clone(),
+            Format::Inexpressible(_) => {
+                let mut array = Value::from(self.document.clone());
+                array["dtype"] = "|u1".into();
+                array["fill_value"] = 0.into();
+                array["filters"] = Value::Null;
+                array["compressor"] = Value::Null;
+                document_of_v2(&array, Map::new())?
+            }
+        };
+        stand_in.insert("data_type".into(), "uint8".into());
+        stand_in.insert("fill_value".into(), 0.into());
+        stand_in.insert("codecs".into(), json!(["bytes"]));
+        stand_in.remove("storage_transformers");
+        let metadata = serde_json::from_value(stand_in.into())?;
+        let mut keys = self.location.chunk_keys(metadata)?;
+        keys.extend(OLD.into_iter().chain(["zarr.json"]).map(str::to_owned));
+        Ok(keys)
+    }
+
     /// The keys of an array's chunks, relative to it, in order.
     pub(crate) fn chunk_keys(&self) -> Result<Vec<String>> {
-        let mut keys = self.location.keys()?;
+        let mut keys = self.keys()?;
         keys.retain(|key| {
             // What `migrate --in-place` leaves of older metadata.
             let name = key.strip_suffix(".bak").unwrap_or(key);
@@ -92,7 +120,7 @@ impl Node {
     pub(crate) fn copy(&self, place: &Path, transfer: Transfer, runtime: &Runtime) -> Result<()> {
         // Old versions of the metadata are not transferred; the new one may be written to.
         fs::create_dir_all(place)?;
-        for name in self.location.keys()? {
+        for name in self.keys()? {
             runtime.check_interrupt()?;
             let is_old = OLD.contains(&name.as_str());
             if is_old && matches!(self.format, Format::Older) {

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, anyhow, bail};
 
 use super::remote::Remote;
-use super::store::{EXISTS, Kind, Location, kind, url};
+use super::store::{EXISTS, Kind, Location, OUTSIDE, kind, refuse_outdated_copy, url};
 use crate::error::Result;
 use crate::runtime::{Runtime, Workers};
 
@@ -59,6 +59,7 @@ impl Upload {
         let remote = Remote::new(place)?;
         let upload = Self { remote, url: place.to_owned(), overwrite };
         upload.refuse_present(|| kind(input))?;
+        refuse_outdated_copy(Path::new(place), OUTSIDE)?;
         Ok(upload)
     }
 

@@ -15,6 +15,7 @@ from ._errors import outside
 from ._json import scalar_json
 from ._options import by_name, options_json
 from ._trees import datasets, is_tree
+from ._zarr_version import require_zarr
 
 # Bytes of a lazy array without chunks that are read at once.
 _PIECE = 16 << 20
@@ -93,6 +94,8 @@ def encoding_for(
 
     Raises
     ------
+    ImportError
+        zarr-python is missing or older than the codecs.
     TypeError
         The array does not hold integers or floating-point numbers.
     ValueError
@@ -110,6 +113,7 @@ def encoding_for(
     >>> bool(abs(stored[:1000] - temperature).max() <= 0.1), bool(np.isnan(stored[1999]))
     (True, True)
     """
+    require_zarr()  # before the data are read
     arguments = {
         "max_abs_error": max_abs_error,
         "error_over_range": error_over_range,

@@ -16,6 +16,7 @@ use crate::error::{Interrupted, Result};
 use crate::io::rewrite_metadata::RewrittenMetadata;
 use crate::io::source::Source;
 use crate::io::storage::Storage;
+use crate::io::store::refuse_outdated_copy;
 use crate::io::transfer::{Transfer, Transferred};
 use crate::io::writer::{Encoding, Writer};
 use crate::jobs::cf::attributes::is_packed;
@@ -208,7 +209,7 @@ impl<'a> Migration<'a> {
         let rewritten = self.rewritten_or_refusal()?;
         let replace = || -> Result<Vec<Vec<String>>> {
             let folder = self.source.location().directory().context(NO_DIRECTORY)?;
-            in_place::refuse_copies(&folder)?;
+            refuse_outdated_copy(&folder, in_place::WAY_OUT)?;
             in_place::replace(&[(folder, rewritten.text()?)])
         };
         let kept = replace().with_context(|| shown.to_string())?;

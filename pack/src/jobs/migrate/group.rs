@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::io::destination::unwritten;
 use crate::io::metadata::text;
 use crate::io::source::{Source, array_at, fill_check};
-use crate::io::store::{Kind, Location, below};
+use crate::io::store::{Kind, Location, below, refuse_outdated_copy};
 use crate::io::transfer::Transfer;
 use crate::io::tree::{self, Format, Node};
 use crate::io::unchanged::while_unchanged;
@@ -188,7 +188,7 @@ fn in_place(job: &MigrateJob, nodes: &[Node], runtime: &Runtime) -> Result<Vec<M
     let shown = || job.input.display().to_string();
     let root = nodes.first().and_then(|root| root.location.directory());
     let root = root.context(NO_DIRECTORY).with_context(shown)?;
-    in_place::refuse_copies(&root).with_context(shown)?;
+    refuse_outdated_copy(&root, in_place::WAY_OUT).with_context(shown)?;
 
     let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
     let tasks = arrays

@@ -6,7 +6,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use serde_json::Value;
 use tempfile::NamedTempFile;
 
 use crate::error::Result;
@@ -15,6 +14,9 @@ use crate::error::Result;
 const DOCUMENTS: [&str; 7] =
     ["zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", "meta", "attrs"];
 const NEW: &str = "zarr.json";
+
+/// For a folder below a group whose consolidated metadata would become outdated.
+pub(super) const WAY_OUT: &str = "migrate that group as a whole";
 
 /// A folder whose documents are replaced.
 struct Place<'a> {
@@ -119,29 +121,4 @@ impl Place<'_> {
         }
         Ok(())
     }
-}
-
-/// Refuses a folder below a group with consolidated metadata, which would become outdated.
-pub(super) fn refuse_copies(folder: &Path) -> Result<()> {
-    let folder = folder.canonicalize()?;
-    let holds = |document: PathBuf| -> Option<PathBuf> {
-        let json: Value = serde_json::from_slice(&fs::read(&document).ok()?).ok()?;
-        let above = document.parent()?;
-        let inside = folder.strip_prefix(above).ok()?.to_str()?.replace('\\', "/");
-        let v3 = json.pointer("/consolidated_metadata/metadata").and_then(|list| list.get(&inside));
-        let in_v2 =
-            |name| json.get("metadata").and_then(|list| list.get(format!("{inside}/{name}")));
-        v3.or_else(|| in_v2(".zarray")).or_else(|| in_v2(".zgroup")).map(|_| document.clone())
-    };
-    for above in folder.ancestors().skip(1) {
-        let found = [".zmetadata", NEW].into_iter().find_map(|name| holds(above.join(name)));
-        if let Some(document) = found {
-            bail!(
-                "{} has a copy of the metadata, which would become outdated; migrate that group \
-                 as a whole",
-                document.display()
-            );
-        }
-    }
-    Ok(())
 }
