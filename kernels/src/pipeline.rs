@@ -400,8 +400,8 @@ pub(crate) struct Retry {
     pub(crate) general: Vec<Stage>,
 }
 
-/// The least number of elements that are tried first; of a long block, an eighth. Then as many as were tried before: so no
-/// more than half of a block is converted twice.
+/// The least number of elements that are tried first; of a long block, an eighth, then three, then half of it: so no more
+/// than half is converted twice, and no more than three calls are made.
 const TRIED_FIRST: usize = 1024;
 
 impl Retry {
@@ -432,7 +432,7 @@ unsafe impl Run for Retry {
         let first = (elements / 8).next_multiple_of(GRANULE).max(TRIED_FIRST);
         let (mut done, mut serves) = (0, true);
         while done < elements {
-            let len = if serves { done.max(first) } else { elements };
+            let len = if serves { first.max(3 * done) } else { elements };
             let ends = done.saturating_add(len.min(most)).min(elements);
             let input = &input[done * from..ends * from];
             let output = &mut output[done * to..ends * to];
