@@ -20,6 +20,7 @@ mutants() {
     for program in "$@"; do
         arguments+=("--cargo-arg=--test=$program")
     done
+    mkdir -p "$folder/$part"
     local status=0
     cargo mutants --in-place --package "$package" --shard "0/$every" --sharding round-robin \
         --timeout 600 --build-timeout 1800 --output "$folder/$part" "${arguments[@]}" || status=$?
@@ -37,7 +38,7 @@ for part; do
     zarrs) mutants zarrs zarrs-recast 12 'zarrs/src/**' -- arrays ;;
     pack) mutants pack recast-pack 43 'pack/src/check/**' 'pack/src/choose/**' 'pack/src/scan/**' -- library ;;
     kernels)
-        mutants kernels recast-kernels 26 kernels/src/{plan,pipeline,float_environment,key_table}.rs \
+        mutants kernels recast-kernels 60 kernels/src/{plan,pipeline,float_environment,key_table}.rs \
             'kernels/src/bind/**' 'kernels/src/ops/**' -- \
             plan_vs_reference map_outputs flagged_blocks float_environment key_table long_maps long_runs types
         ;;

@@ -76,7 +76,7 @@ fn kernels(criterion: &mut Criterion) {
     bench(
         criterion,
         "uint8 to float32, scale and offset",
-        Plan::builder(E::UInt8).cast(Cast::new(E::Float32)).unscale(affine(-1.35_f32, 2.3)),
+        Plan::builder(E::UInt8).cast(Cast::new(E::Float32)).inverse_scale(affine(-1.35_f32, 2.3)),
     );
 }
 

@@ -169,7 +169,7 @@ fn scale_offset_outcome(
     step: impl Fn(FloatOverflow) -> Step,
 ) -> String {
     let run = |overflow| oracle::step(element_type, bits, &step(overflow));
-    match (run(FloatOverflow::Strict), run(FloatOverflow::Ieee)) {
+    match (run(FloatOverflow::Error), run(FloatOverflow::Infinity)) {
         (Ok(strict), _) => hex(element_type, strict),
         (Err(_), Ok(ieee)) => format!("{{\"ieee\":{}}}", hex(element_type, ieee)),
         (Err(error), Err(_)) => format!("{{\"error\":\"{}\"}}", reason(error)),
@@ -245,7 +245,7 @@ fn scale_offsets() -> String {
             let encoded: Vec<u64> = elements
                 .iter()
                 .filter_map(|&bits| {
-                    oracle::step(element_type, bits, &Step::Scale(with(FloatOverflow::Strict))).ok()
+                    oracle::step(element_type, bits, &Step::Scale(with(FloatOverflow::Error))).ok()
                 })
                 .collect();
             let cases = |elements: &[u64], step: &dyn Fn(FloatOverflow) -> Step| {
@@ -256,7 +256,7 @@ fn scale_offsets() -> String {
             };
             let encode = cases(&elements, &|overflow| Step::Scale(with(overflow)));
             elements.extend(encoded);
-            let decode = cases(&elements, &|overflow| Step::Unscale(with(overflow)));
+            let decode = cases(&elements, &|overflow| Step::InverseScale(with(overflow)));
             let member = |name, bits: Option<u64>| {
                 bits.map(|bits| format!("\"{name}\":{},", hex(element_type, bits)))
                     .unwrap_or_default()
@@ -442,7 +442,7 @@ fn scale_offset_part(element_type: ElementType, numbers: Numbers, random: &mut R
         json: format!(r#"{{"name":"scale_offset","configuration":{{{members}}}}}"#),
         target: element_type,
         encode: Step::Scale(parameters),
-        decode: Step::Unscale(parameters),
+        decode: Step::InverseScale(parameters),
     }
 }
 

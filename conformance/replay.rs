@@ -181,7 +181,7 @@ fn scale_offset(line: &Value, level: Level) -> Result<usize, String> {
     };
     let codec = Codec::from(ScaleOffset::new(parameter("offset")?, parameter("scale")?));
     let mut count = 0;
-    for float_overflow in [FloatOverflow::Strict, FloatOverflow::Ieee] {
+    for float_overflow in [FloatOverflow::Error, FloatOverflow::Infinity] {
         let options = BindOptions::default().level(level).float_overflow(float_overflow);
         let chain = bind(element_type, codec.clone(), &options)?;
         for (plan, name) in [(chain.encoder(), "encode"), (chain.decoder(), "decode")] {
@@ -193,7 +193,7 @@ fn scale_offset(line: &Value, level: Level) -> Result<usize, String> {
                         Outcome::Passes(bytes(element_type, result)?)
                     } else if !result["error"].is_null() {
                         Outcome::Fails(reason(&result["error"])?)
-                    } else if float_overflow == FloatOverflow::Ieee {
+                    } else if float_overflow == FloatOverflow::Infinity {
                         Outcome::Passes(bytes(element_type, &result["ieee"])?)
                     } else {
                         Outcome::Fails(Reason::Overflow)

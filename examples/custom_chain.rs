@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let decode = Plan::builder(ElementType::Int16)
         .swap_input_bytes(cfg!(target_endian = "little")) // the packets are big-endian
         .cast(Cast::new(ElementType::Float32).map([(NOTHING.into(), f32::NAN.into())]))
-        .unscale(Affine::new(Some((-40.0_f32).into()), Some(16.0_f32.into())))
+        .inverse_scale(Affine::new(Some((-40.0_f32).into()), Some(16.0_f32.into())))
         .build()?;
     let display = Plan::builder(ElementType::Float32)
         .scale(Affine::new(Some((-20.0_f32).into()), Some(4.0_f32.into())))

@@ -136,10 +136,10 @@ fn steps(source: ElementType, random: &mut Random) -> Vec<Step> {
     if random.below(4) == 0 {
         let mut parameter = || Some(scalar(source, random)).filter(|scalar| scalar.is_finite());
         let (offset, scale) = (parameter(), parameter().filter(|scale| !scale.is_zero()));
-        let overflow = *random.pick(&[FloatOverflow::Strict, FloatOverflow::Ieee]);
+        let overflow = *random.pick(&[FloatOverflow::Error, FloatOverflow::Infinity]);
         let parameters = Affine::new(offset, scale).overflow(overflow);
         let encode = random.below(2) == 0;
-        steps.push(if encode { Step::Scale(parameters) } else { Step::Unscale(parameters) });
+        steps.push(if encode { Step::Scale(parameters) } else { Step::InverseScale(parameters) });
     }
     steps.push(cast(source, random));
     if random.below(8) == 0

@@ -209,7 +209,7 @@ impl Case {
         match self.affine {
             Scaling::None => vec![Step::Cast(cast)],
             Scaling::Encode => vec![Step::Scale(affine(self.source)), Step::Cast(cast)],
-            Scaling::Decode => vec![Step::Cast(cast), Step::Unscale(affine(self.target))],
+            Scaling::Decode => vec![Step::Cast(cast), Step::InverseScale(affine(self.target))],
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{every_level_equals_the_reference, input};
 
 pub(crate) fn check(u: &mut Unstructured) -> Result<()> {
     let source = input::element_type(u)?;
-    let overflow = *u.choose(&[FloatOverflow::Strict, FloatOverflow::Ieee])?;
+    let overflow = *u.choose(&[FloatOverflow::Error, FloatOverflow::Infinity])?;
     let options = BindOptions::default().float_overflow(overflow);
     let mut codecs = Vec::new();
     let mut current = source;
@@ -176,7 +176,7 @@ impl Way {
                 if source.is_float()
                     && cast.target.is_integer()
                     && cast.out_of_range == OutOfRange::Error
-                    && overflow == FloatOverflow::Strict =>
+                    && overflow == FloatOverflow::Error =>
             {
                 let Format::Float(format) = source.format() else { return };
                 let roundoff = 0.5_f64.powi(format.mantissa_bits as i32 + 1);

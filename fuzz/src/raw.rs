@@ -12,7 +12,7 @@ pub(crate) fn check(u: &mut Unstructured) -> Result<()> {
     let source = input::element_type(u)?;
     let step = match u.arbitrary()? {
         true => Step::Cast(input::cast(u, source)?),
-        false => Step::Unscale(input::scale_offset(u, source, FloatOverflow::Strict)?),
+        false => Step::InverseScale(input::scale_offset(u, source, FloatOverflow::Error)?),
     };
     let plan = match Plan::builder(source).step(step).build() {
         Ok(plan) => plan,

@@ -40,7 +40,7 @@ fn kernels() -> Vec<(&'static str, PlanBuilder)> {
         ("encode-float32-uint8", Plan::builder(E::Float32).scale(affine).cast(Cast::new(E::UInt8))),
         (
             "decode-uint8-float32",
-            Plan::builder(E::UInt8).cast(Cast::new(E::Float32)).unscale(affine),
+            Plan::builder(E::UInt8).cast(Cast::new(E::Float32)).inverse_scale(affine),
         ),
     ]
 }

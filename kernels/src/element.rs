@@ -10,7 +10,7 @@ use crate::ParseError;
 /// An element takes a whole number of bytes in memory. The sub-byte types take one byte: `int2` and
 /// `int4` are kept sign-extended, the unsigned and float ones zero-extended. Unused upper bits are
 /// ignored on input and canonical on output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the variants are named after the Zarr data types
 #[non_exhaustive]
 pub enum ElementType {

@@ -88,7 +88,7 @@ pub use error::{BuildError, CastError, ParseError, Reason, RunError};
 #[cfg(feature = "std")]
 pub use huge_pages::zeroed_in_huge_pages;
 pub use level::Level;
-pub use plan::{Error, Plan, PlanBuilder, cast};
+pub use plan::{CastSliceError, Plan, PlanBuilder, cast};
 pub use scalar::{Element, Scalar};
 pub use step::{Affine, Cast, Entries, FloatOverflow, OutOfRange, Rounding, Step};
 // Their types and traits are in signatures here: `f16`, `bf16` and `Pod`.

@@ -82,8 +82,8 @@ impl PlanBuilder {
     }
 
     /// Adds `x / scale + offset`.
-    pub fn unscale(self, parameters: Affine) -> Self {
-        self.step(Step::Unscale(parameters))
+    pub fn inverse_scale(self, parameters: Affine) -> Self {
+        self.step(Step::InverseScale(parameters))
     }
 
     /// Reverses the bytes of every input element before anything else: input in the other byte order.
@@ -162,7 +162,8 @@ fn check(source: ElementType, step: &Step) -> Result<ElementType, BuildError> {
             }
             Ok(*target)
         }
-        Step::Scale(Affine { offset, scale, .. }) | Step::Unscale(Affine { offset, scale, .. }) => {
+        Step::Scale(Affine { offset, scale, .. })
+        | Step::InverseScale(Affine { offset, scale, .. }) => {
             if let Some(offset) = *offset {
                 typed("offset", offset, source)?;
                 if !offset.is_finite() {
@@ -371,7 +372,7 @@ impl Plan {
     ///
     /// ```
     /// use recast_kernels::{Cast, ElementType, Plan};
-    /// # fn main() -> Result<(), recast_kernels::Error> {
+    /// # fn main() -> Result<(), recast_kernels::CastSliceError> {
     /// let plan = Plan::builder(ElementType::Int32).cast(Cast::new(ElementType::Float32)).build()?;
     /// let mut elements = 7_i32.to_ne_bytes();
     /// plan.run_in_place(&mut elements)?;
@@ -400,7 +401,7 @@ impl Plan {
     ///
     /// ```
     /// use recast_kernels::{Cast, ElementType, Plan};
-    /// # fn main() -> Result<(), recast_kernels::Error> {
+    /// # fn main() -> Result<(), recast_kernels::CastSliceError> {
     /// let plan = Plan::builder(ElementType::UInt16).cast(Cast::new(ElementType::UInt8)).build()?;
     /// let input: Vec<u8> = (0..300_000_u32).flat_map(|i| (i as u16 % 256).to_ne_bytes()).collect();
     /// let mut output = vec![0; 300_000];
@@ -564,7 +565,7 @@ fn to_aligned_output(output: &[MaybeUninit<u8>], size: usize) -> usize {
 /// A typed cast failed: it could not be built, or an element could not be converted.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum CastSliceError {
     /// The cast has no meaning.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -577,7 +578,7 @@ pub enum Error {
 ///
 /// ```
 /// use recast_kernels::{Cast, ElementType, OutOfRange, cast};
-/// # fn main() -> Result<(), recast_kernels::Error> {
+/// # fn main() -> Result<(), recast_kernels::CastSliceError> {
 /// let mut output = [0_u8; 3];
 /// cast(&[-1.0_f32, 2.5, 300.0], &mut output, &Cast::new(ElementType::UInt8).out_of_range(OutOfRange::Clamp))?;
 /// assert_eq!(output, [0, 2, 255]);
@@ -591,7 +592,7 @@ pub fn cast<S: Element, T: Element>(
     input: &[S],
     output: &mut [T],
     cast: &Cast,
-) -> Result<(), Error> {
+) -> Result<(), CastSliceError> {
     if cast.target != T::TYPE {
         return Err(BuildError::Target { asked: cast.target, buffer: T::TYPE }.into());
     }

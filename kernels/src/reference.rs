@@ -84,7 +84,7 @@ pub fn step(value: Scalar, step: &Step) -> Result<Scalar, Reason> {
     match step {
         Step::Cast(cast) => apply_cast(value, cast),
         Step::Scale(parameters) => scale(value, parameters),
-        Step::Unscale(parameters) => unscale(value, parameters),
+        Step::InverseScale(parameters) => unscale(value, parameters),
     }
 }
 
@@ -152,7 +152,7 @@ impl Reference {
     pub(crate) fn new(source: ElementType, steps: &[Step]) -> Self {
         let map = |step: &Step| match step {
             Step::Cast(cast) if !cast.map.is_empty() => Some(Map::new(&cast.map)),
-            Step::Cast(_) | Step::Scale(_) | Step::Unscale(_) => None,
+            Step::Cast(_) | Step::Scale(_) | Step::InverseScale(_) => None,
         };
         Self { source, steps: steps.iter().map(|step| (step.clone(), map(step))).collect() }
     }
@@ -181,7 +181,7 @@ impl Reference {
                     cast_all(elements, source, target, policy, map.as_ref())
                 }
                 Step::Scale(parameters) => affine_all(elements, source, parameters, true),
-                Step::Unscale(parameters) => affine_all(elements, source, parameters, false),
+                Step::InverseScale(parameters) => affine_all(elements, source, parameters, false),
             };
             // The steps behind this one may fail earlier elements.
             if let Err(Failed { index, reason }) = done {
@@ -369,7 +369,7 @@ fn operate_on_floats<F: Wide>(
     };
     match (result, overflow) {
         (Some(result), _) => Ok(result),
-        (None, FloatOverflow::Ieee) if format.has_infinity() => {
+        (None, FloatOverflow::Infinity) if format.has_infinity() => {
             Ok(format.infinity_bits() | u64::from(y.is_sign_negative()) << (format.bits() - 1))
         }
         // A sign, a zero or an underflow that float8_e8m0fnu cannot represent fails, too.

@@ -116,9 +116,23 @@ impl FromStr for OutOfRange {
 pub enum FloatOverflow {
     /// An error.
     #[default]
-    Strict,
+    Error,
     /// ±Inf as IEEE 754 says, in types that have it; for data written by implementations that do so.
-    Ieee,
+    Infinity,
+}
+
+impl FloatOverflow {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[Self::Error, Self::Infinity];
+
+    /// The name: `error` or `infinity`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Infinity => "infinity",
+        }
+    }
 }
 
 /// A cast to another element type.
@@ -222,16 +236,16 @@ impl Cast {
     }
 }
 
-/// An offset and a scale, both of the type of the elements: [`Step::Scale`] takes them off, [`Step::Unscale`]
+/// An offset and a scale, both of the type of the elements: [`Step::Scale`] takes them off, [`Step::InverseScale`]
 /// puts them back.
 ///
 /// A missing parameter is a step that is skipped; a given one is computed, even if it is 0 or 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Affine {
-    /// Subtracted by [`Step::Scale`], added by [`Step::Unscale`]. Must be finite.
+    /// Subtracted by [`Step::Scale`], added by [`Step::InverseScale`]. Must be finite.
     pub offset: Option<Scalar>,
-    /// Multiplies in [`Step::Scale`], divides in [`Step::Unscale`]. Must be finite and not zero.
+    /// Multiplies in [`Step::Scale`], divides in [`Step::InverseScale`]. Must be finite and not zero.
     pub scale: Option<Scalar>,
     /// What happens when finite float input overflows.
     pub overflow: FloatOverflow,
@@ -242,7 +256,7 @@ impl Affine {
     ///
     /// ```
     /// use recast_kernels::{Affine, ElementType, Plan};
-    /// # fn main() -> Result<(), recast_kernels::Error> {
+    /// # fn main() -> Result<(), recast_kernels::CastSliceError> {
     /// let parameters = Affine::new(Some(5_i16.into()), Some(10_i16.into()));
     /// let plan = Plan::builder(ElementType::Int16).scale(parameters).build()?;
     /// assert_eq!(plan.run_to_vec(&7_i16.to_ne_bytes())?, 20_i16.to_ne_bytes());
@@ -250,7 +264,7 @@ impl Affine {
     /// ```
     #[must_use]
     pub const fn new(offset: Option<Scalar>, scale: Option<Scalar>) -> Self {
-        Self { offset, scale, overflow: FloatOverflow::Strict }
+        Self { offset, scale, overflow: FloatOverflow::Error }
     }
 
     /// The same with another treatment of overflow.
@@ -269,7 +283,7 @@ pub enum Step {
     /// `(x − offset) · scale`, in the elements' own arithmetic.
     Scale(Affine),
     /// `x / scale + offset`, in the elements' own arithmetic.
-    Unscale(Affine),
+    InverseScale(Affine),
 }
 
 impl Step {
@@ -277,7 +291,7 @@ impl Step {
     pub(crate) fn target(&self, source: ElementType) -> ElementType {
         match self {
             Self::Cast(cast) => cast.target,
-            Self::Scale(_) | Self::Unscale(_) => source,
+            Self::Scale(_) | Self::InverseScale(_) => source,
         }
     }
 }

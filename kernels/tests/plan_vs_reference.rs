@@ -380,7 +380,7 @@ fn any_parameter(element_type: ElementType, random: &mut Random) -> Option<Scala
 }
 
 fn any_scale_offset(element_type: ElementType, random: &mut Random) -> Affine {
-    let overflow = *random.pick(&[FloatOverflow::Strict, FloatOverflow::Ieee]);
+    let overflow = *random.pick(&[FloatOverflow::Error, FloatOverflow::Infinity]);
     let offset = any_parameter(element_type, random).filter(|offset| offset.is_finite());
     let scale =
         any_parameter(element_type, random).filter(|scale| scale.is_finite() && !scale.is_zero());
@@ -389,12 +389,14 @@ fn any_scale_offset(element_type: ElementType, random: &mut Random) -> Affine {
 
 fn any_scale_step(element_type: ElementType, random: &mut Random) -> Step {
     let parameters = any_scale_offset(element_type, random);
-    if random.below(2) == 0 { Step::Scale(parameters) } else { Step::Unscale(parameters) }
+    if random.below(2) == 0 { Step::Scale(parameters) } else { Step::InverseScale(parameters) }
 }
 
 /// What encoding with the step's parameters makes of some elements: for decoding, input that passes.
 fn multiples(step: &Step, elements: &[u64], element_type: ElementType) -> Vec<u64> {
-    let (Step::Scale(parameters) | Step::Unscale(parameters)) = step else { return Vec::new() };
+    let (Step::Scale(parameters) | Step::InverseScale(parameters)) = step else {
+        return Vec::new();
+    };
     elements
         .iter()
         .filter_map(|&bits| {
@@ -520,7 +522,7 @@ fn scale_and_offset_after_a_cast_from_a_short_integer(level: Level) {
         let parameters = Affine::new(Some(near(offset, target)), Some(near(scale, target)));
         let output = [None, Some(nan), Some(other_nan), Some(near(-9.5, target))][output];
         let cast = Cast::new(target).map(output.map(|output| (key(source), output)));
-        let steps = vec![Step::Cast(cast), Step::Unscale(parameters)];
+        let steps = vec![Step::Cast(cast), Step::InverseScale(parameters)];
         let elements = (0..1_u64 << source.bits()).collect();
         let subject = Subject::new(source, steps, elements);
         subject.check(level, &subject.passing, &mut random)
@@ -677,7 +679,7 @@ fn known_traps(level: Level) {
     // Neither a multiplication and an addition in one, nor by the reciprocal.
     let decode = |offset: f64, scale: f64| {
         let parameters = Affine::new(Some(offset.into()), Some(scale.into()));
-        run(level, &[Step::Unscale(parameters)], &[3.0_f64.into(); 33]).map(|bits| bits[32])
+        run(level, &[Step::InverseScale(parameters)], &[3.0_f64.into(); 33]).map(|bits| bits[32])
     };
     assert_ne!(3.0 * 0.1, 0.3);
     assert_eq!(decode(0.0, 10.0), Ok(0.3_f64.to_bits()));
@@ -722,7 +724,7 @@ fn a_plan_without_meaning_is_not_built() {
     for scale in [0.0_f32, -0.0, f32::NAN, f32::INFINITY].map(Scalar::from) {
         let parameters = Affine::new(None, Some(scale));
         assert_eq!(build(f32s, Step::Scale(parameters)), Err(BuildError::Scale(scale)));
-        assert_eq!(build(f32s, Step::Unscale(parameters)), Err(BuildError::Scale(scale)));
+        assert_eq!(build(f32s, Step::InverseScale(parameters)), Err(BuildError::Scale(scale)));
     }
     for offset in [f32::NAN, f32::NEG_INFINITY].map(Scalar::from) {
         let parameters = Affine::new(Some(offset), None);
@@ -741,9 +743,9 @@ fn typed_casts_equal_the_reference() {
         assert_eq!(reference::apply_cast((*from).into(), &cast), Ok(to.into()));
     }
     let error = recast_kernels::cast(&input, &mut [0_u8; 1000], &cast).unwrap_err();
-    assert!(matches!(error, recast_kernels::Error::Build(BuildError::Target { .. })));
+    assert!(matches!(error, recast_kernels::CastSliceError::Build(BuildError::Target { .. })));
     let error = recast_kernels::cast(&input, &mut output[1..], &cast).unwrap_err();
-    assert!(matches!(error, recast_kernels::Error::Run(RunError::Length { .. })));
+    assert!(matches!(error, recast_kernels::CastSliceError::Run(RunError::Length { .. })));
 }
 
 #[test]

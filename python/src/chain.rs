@@ -103,10 +103,7 @@ impl Chain {
             codecs: json,
             fill_value: fill_value.map(|value| value.clone().unbind()),
             fill_check: fill_check.to_owned(),
-            float_overflow: match options.float_overflow {
-                zarr_recast::FloatOverflow::Ieee => "ieee".to_owned(),
-                _ => "strict".to_owned(),
-            },
+            float_overflow: options.float_overflow.name().to_owned(),
             encode: Plans::default(),
             decode: Plans::default(),
         })

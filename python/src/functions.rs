@@ -148,7 +148,7 @@ fn affine(
 /// scale : int, float or str, optional
 ///     Multiplied by when given; not 0.
 /// float_overflow : str, optional
-///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it becomes
+///     ``error``, the default: a finite float that becomes infinite is one. ``infinity``: it becomes
 ///     infinite.
 ///
 /// Raises
@@ -182,7 +182,7 @@ pub(crate) fn scale_offset_encode<'py>(
 /// scale : int, float or str, optional
 ///     Multiplied by when given; not 0.
 /// float_overflow : str, optional
-///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it becomes
+///     ``error``, the default: a finite float that becomes infinite is one. ``infinity``: it becomes
 ///     infinite.
 ///
 /// Raises
@@ -216,7 +216,7 @@ pub(crate) fn scale_offset_encode_into<'py>(
 /// scale : int, float or str, optional
 ///     Divided by when given; not 0.
 /// float_overflow : str, optional
-///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it becomes
+///     ``error``, the default: a finite float that becomes infinite is one. ``infinity``: it becomes
 ///     infinite.
 ///
 /// Raises
@@ -231,7 +231,7 @@ pub(crate) fn scale_offset_decode<'py>(
     scale: Option<Object<'_, 'py>>,
     float_overflow: Option<Object<'_, 'py>>,
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
-    run_new(arr, Operation::Unscale(affine(offset, scale, float_overflow)?))
+    run_new(arr, Operation::InverseScale(affine(offset, scale, float_overflow)?))
 }
 
 /// Divide by a scale and add an offset, into an array of the same data type.
@@ -250,7 +250,7 @@ pub(crate) fn scale_offset_decode<'py>(
 /// scale : int, float or str, optional
 ///     Divided by when given; not 0.
 /// float_overflow : str, optional
-///     ``strict``, the default: a finite float that becomes infinite is an error. ``ieee``: it becomes
+///     ``error``, the default: a finite float that becomes infinite is one. ``infinity``: it becomes
 ///     infinite.
 ///
 /// Raises
@@ -266,7 +266,7 @@ pub(crate) fn scale_offset_decode_into<'py>(
     scale: Option<Object<'_, 'py>>,
     float_overflow: Option<Object<'_, 'py>>,
 ) -> PyResult<()> {
-    let operation = Operation::Unscale(affine(offset, scale, float_overflow)?);
+    let operation = Operation::InverseScale(affine(offset, scale, float_overflow)?);
     run_into(&arrays::input(arr)?, arrays::output(out)?, operation, Memory::Known)
 }
 

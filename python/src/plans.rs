@@ -81,7 +81,7 @@ impl Number {
 pub(crate) enum Operation {
     Cast { rounding: Rounding, out_of_range: OutOfRange, map: Vec<(Number, Number)> },
     Scale(AffineArguments),
-    Unscale(AffineArguments),
+    InverseScale(AffineArguments),
 }
 
 /// The arguments of `scale_offset`.
@@ -166,7 +166,7 @@ impl Request {
                 )
             }
             Operation::Scale(affine) => Step::Scale(affine.bind(source)?),
-            Operation::Unscale(affine) => Step::Unscale(affine.bind(source)?),
+            Operation::InverseScale(affine) => Step::InverseScale(affine.bind(source)?),
         })
     }
 }
@@ -208,12 +208,7 @@ pub(crate) fn out_of_range(object: Option<&Bound<'_, PyAny>>) -> PyResult<OutOfR
 }
 
 pub(crate) fn float_overflow(object: &Bound<'_, PyAny>) -> PyResult<FloatOverflow> {
-    named("float_overflow", object, &[FloatOverflow::Strict, FloatOverflow::Ieee], |overflow| {
-        Some(match overflow {
-            FloatOverflow::Ieee => "ieee",
-            _ => "strict",
-        })
-    })
+    named("float_overflow", object, FloatOverflow::ALL, |overflow| Some(overflow.name()))
 }
 
 /// Reads a mapping or any iterable of pairs.

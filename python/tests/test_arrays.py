@@ -237,7 +237,7 @@ def test_scale_offset_in_the_arithmetic_of_the_type():
     with pytest.raises(zr.CastError):  # 128 on the way
         zr.scale_offset_encode(np.array([28], "int8"), offset=-100, scale=-1)
     assert np.isinf(
-        zr.scale_offset_encode(np.array([1e38], "float32"), scale=10, float_overflow="ieee")
+        zr.scale_offset_encode(np.array([1e38], "float32"), scale=10, float_overflow="infinity")
     )
     out = np.empty(3, ">f4")
     zr.scale_offset_decode_into(encoded, out, offset=0.3, scale=10)

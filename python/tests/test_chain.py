@@ -57,7 +57,7 @@ def test_infinities_and_nan_of_python_are_json():
 
 
 def test_pickles():
-    chain = zr.Chain("float32", CODECS, np.nan, fill_check="open", float_overflow="ieee")
+    chain = zr.Chain("float32", CODECS, np.nan, fill_check="open", float_overflow="infinity")
     copy = pickle.loads(pickle.dumps(chain))
     assert repr(copy) == repr(chain)
     array = np.array([6.5, np.nan], "float32")

@@ -160,7 +160,7 @@ impl FixedScaleOffset {
             .collect();
         let decode = cast(target, decoder)
             .into_iter()
-            .chain([Step::Unscale(affine(decoder)?)])
+            .chain([Step::InverseScale(affine(decoder)?)])
             .chain(cast(decoder, source))
             .collect();
         let warning = (!target.is_integer()).then(|| {

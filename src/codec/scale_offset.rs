@@ -81,7 +81,7 @@ impl ScaleOffset {
         Ok(BoundCodec {
             target: source,
             encode: vec![Step::Scale(parameters)],
-            decode: vec![Step::Unscale(parameters)],
+            decode: vec![Step::InverseScale(parameters)],
             warning: None,
         })
     }

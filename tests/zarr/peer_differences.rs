@@ -59,7 +59,7 @@ fn a_finite_float_overflows_only_where_that_is_asked_for() {
     let codecs = scale_offset(json!({"scale": 10}));
     let input = bytes(&[1.0_f32, 1e38]);
     assert_eq!(failure(&bind("float32", &codecs), &input), (1, Reason::Overflow));
-    let ieee = BindOptions::default().float_overflow(FloatOverflow::Ieee);
+    let ieee = BindOptions::default().float_overflow(FloatOverflow::Infinity);
     let encoded = bind_with(&ieee, "float32", &codecs).encode(&input).unwrap();
     assert_eq!(encoded, bytes(&[10.0, f32::INFINITY]));
 }

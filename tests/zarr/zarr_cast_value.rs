@@ -7,8 +7,8 @@
 
 use recast_kernels::half::f16;
 use recast_kernels::{
-    BuildError, Cast, Element, ElementType, Error, OutOfRange, Reason, Rounding, RunError, Scalar,
-    cast,
+    BuildError, Cast, CastSliceError, Element, ElementType, OutOfRange, Reason, Rounding, RunError,
+    Scalar, cast,
 };
 use zarr_cast_value::{
     CastError, CastFloat, CastInt, CastInto, FloatToFloatConfig, FloatToIntConfig,
@@ -56,9 +56,9 @@ fn ours<S: Element, T: Element>(
             let result: Scalar = output[0].into();
             Ok(result.bits())
         }
-        Err(Error::Run(RunError::Element(error))) => Err(error.reason),
+        Err(CastSliceError::Run(RunError::Element(error))) => Err(error.reason),
         // Theirs wraps nothing towards a float either, and says so of the first element beyond.
-        Err(Error::Build(BuildError::WrapToFloat(_))) => Err(Reason::OutOfRange),
+        Err(CastSliceError::Build(BuildError::WrapToFloat(_))) => Err(Reason::OutOfRange),
         Err(error) => panic!("{error}"),
     }
 }
@@ -368,7 +368,7 @@ fn slice_length_mismatch_errors() {
     for length in [0, 4, 17] {
         let mut output = vec![0_u8; length];
         let error = cast(&[7.0_f64; 16], &mut output, &Cast::new(ElementType::UInt8));
-        assert!(matches!(error, Err(Error::Run(RunError::Length { .. }))));
+        assert!(matches!(error, Err(CastSliceError::Run(RunError::Length { .. }))));
         assert!(output.iter().all(|&byte| byte == 0));
     }
 }

@@ -34,7 +34,7 @@ export interface ChainOptions {
    */
   exists?: boolean;
   /** What a finite float is that scale or offset make too large: an error, by default, or infinite as IEEE 754 says. */
-  floatOverflow?: "strict" | "ieee";
+  floatOverflow?: "error" | "infinity";
 }
 
 /** How a code becomes a value: `code / scale + offset`, but for the codes of `map`. */

@@ -171,10 +171,10 @@ export class Chain {
     return new Chain(metadata, options);
   }
 
-  constructor(metadata, { endian = "little", exists = true, floatOverflow = "strict" } = {}) {
+  constructor(metadata, { endian = "little", exists = true, floatOverflow = "error" } = {}) {
     if (!Object.hasOwn(BIG, endian)) throw new RecastError({ message: `endian is "little" or "big", not ${json(endian)}` });
-    if (!["strict", "ieee"].includes(floatOverflow)) {
-      throw new RecastError({ message: `floatOverflow is "strict" or "ieee", not ${json(floatOverflow)}` });
+    if (!["error", "infinity"].includes(floatOverflow)) {
+      throw new RecastError({ message: `floatOverflow is "error" or "infinity", not ${json(floatOverflow)}` });
     }
     if (wasm === undefined) throw new RecastError({ message: "call `await init()` first, or use Chain.create" });
     const members = typeof metadata === "string" ? checked(metadata) : json(metadata);

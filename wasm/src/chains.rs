@@ -53,8 +53,8 @@ struct Request<'a> {
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Overflow {
-    Strict,
-    Ieee,
+    Error,
+    Infinity,
 }
 
 impl Request<'_> {
@@ -72,8 +72,8 @@ impl Request<'_> {
             Codec::list_from_json(metadata.codecs.get()).map_err(|error| error.to_string())?;
         let check = if self.exists { FillCheck::ReportOnly } else { FillCheck::Create };
         let overflow = match self.float_overflow {
-            Overflow::Strict => FloatOverflow::Strict,
-            Overflow::Ieee => FloatOverflow::Ieee,
+            Overflow::Error => FloatOverflow::Error,
+            Overflow::Infinity => FloatOverflow::Infinity,
         };
         let bind = |big_endian| {
             let order = if big_endian { ByteOrder::Big } else { ByteOrder::Little };

@@ -156,14 +156,14 @@ test("floats that overflow are an error, or infinite", async () => {
   const metadata = { data_type: "float32", codecs: [{ name: "scale_offset", configuration: { scale: 10 } }] };
   const strict = await Chain.create(metadata);
   assert.throws(() => strict.encode(Float32Array.of(1e38)), (error) => error.reason === "overflow");
-  const ieee = await Chain.create(metadata, { floatOverflow: "ieee" });
+  const ieee = await Chain.create(metadata, { floatOverflow: "infinity" });
   assert.deepEqual(ieee.encode(Float32Array.of(1e38)), Float32Array.of(Number.POSITIVE_INFINITY));
 });
 
 test("options that are no option are refused", async () => {
   await assert.rejects(Chain.create(TENTHS, { endian: "middle" }), /endian is "little" or "big", not "middle"/);
   await assert.rejects(Chain.create(TENTHS, { endian: "toString" }), /not "toString"/);
-  await assert.rejects(Chain.create(TENTHS, { floatOverflow: "none" }), /floatOverflow is "strict" or "ieee", not "none"/);
+  await assert.rejects(Chain.create(TENTHS, { floatOverflow: "none" }), /floatOverflow is "error" or "infinity", not "none"/);
 });
 
 test("no elements are none", async () => {

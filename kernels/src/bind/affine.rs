@@ -47,7 +47,7 @@ where
     Whole: Store<S, L::Unit>,
 {
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
-    let strict = parameters.overflow == FloatOverflow::Strict;
+    let strict = parameters.overflow == FloatOverflow::Error;
     let value =
         |parameter: Option<crate::Scalar>| scalar(parameter.map_or(0.0, crate::Scalar::to_f64));
     let (offset, scale) = (value(parameters.offset), value(parameters.scale));

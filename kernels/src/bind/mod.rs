@@ -31,7 +31,7 @@ use crate::level::HAS_SCALAR;
 use crate::pipeline::Retry;
 use crate::reference::Reference;
 use crate::stages::bytes::{Copy, Table};
-use crate::stages::scale::{Scale, Unscale};
+use crate::stages::scale::{InverseScale, Scale};
 use crate::stages::{Stage, bind_loop};
 use crate::{Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step};
 
@@ -105,10 +105,10 @@ fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
             [entry] => cast_alone(source, Some(entry), cast, level),
             [_, _, ..] => None,
         },
-        Step::Scale(_) | Step::Unscale(_) if is_narrow => None,
+        Step::Scale(_) | Step::InverseScale(_) if is_narrow => None,
         Step::Cast(cast) => bind_cast(source, cast, level),
         Step::Scale(parameters) => bind_scale::<Scale>(source, parameters, level),
-        Step::Unscale(parameters) => bind_scale::<Unscale>(source, parameters, level),
+        Step::InverseScale(parameters) => bind_scale::<InverseScale>(source, parameters, level),
     }
 }
 
@@ -272,10 +272,10 @@ fn bind_fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<St
         None if !HAS_SCALAR => None,
         None => match steps {
             [Step::Scale(scale), Step::Cast(cast)] => portable::scale_to_short(source, scale, cast),
-            [Step::Cast(cast), Step::Unscale(scale)] => {
+            [Step::Cast(cast), Step::InverseScale(scale)] => {
                 portable::short_to_unscaled(source, cast, scale)
             }
-            [Step::Cast(_) | Step::Scale(_) | Step::Unscale(_), _] => None,
+            [Step::Cast(_) | Step::Scale(_) | Step::InverseScale(_), _] => None,
         },
     }
 }

@@ -403,7 +403,7 @@ pub(super) fn short_to_unscaled(
     {
         // Every operation is monotonic, so the ends of the range tell whether an element overflows.
         let finite = [Scalar::min(S::TYPE), Scalar::max(S::TYPE)].into_iter().all(|end| {
-            let steps = [Step::Cast(Cast::new(F::TYPE)), Step::Unscale(*parameters)];
+            let steps = [Step::Cast(Cast::new(F::TYPE)), Step::InverseScale(*parameters)];
             reference::run(end, &steps, 0).is_ok_and(Scalar::is_finite)
         });
         if !finite {

@@ -28,7 +28,7 @@ pub(super) fn bind_scale<D: Direction>(
         }
         Class::Float(FloatType::Float16 | FloatType::BFloat16) => {
             // Each operation in f32, rounded to the type.
-            let strict = overflow == FloatOverflow::Strict;
+            let strict = overflow == FloatOverflow::Error;
             let out_of_range = if strict { OutOfRange::Error } else { OutOfRange::Clamp };
             let narrow = Cast::new(element).out_of_range(out_of_range);
             let operation = |offset, scale| {
@@ -63,7 +63,7 @@ fn floats<D: Direction>(element: ElementType, parameters: &Affine, level: Level)
         bind_loop(ScaleFloat::<F, D> {
             offset: parameters.offset.and_then(typed),
             scale: parameters.scale.and_then(typed),
-            strict: parameters.overflow == FloatOverflow::Strict,
+            strict: parameters.overflow == FloatOverflow::Error,
             direction: PhantomData,
         })
     }

@@ -6,7 +6,7 @@ use num_traits::Float;
 use super::class::{FloatType, IntType, Width};
 use super::number;
 use crate::exact::integer;
-use crate::ops::float::{FloatUnit, Unscale, UnscaleBut, UnscaleButNan};
+use crate::ops::float::{FloatUnit, InverseScale, UnscaleBut, UnscaleButNan};
 use crate::ops::int_to_float::{ToDouble, ToSingle};
 use crate::ops::load;
 use crate::ops::store::Whole;
@@ -16,7 +16,7 @@ use crate::stages::{Stage, as_output, run_all};
 use crate::{Affine, Cast, Scalar, Step, reference};
 
 /// The stage of both; none where an element may overflow, the map has several entries, or the division is
-/// not what [`Unscale`] makes of it.
+/// not what [`InverseScale`] makes of it.
 pub(super) fn bind<S: Simd>(
     simd: S,
     source: IntType,
@@ -69,7 +69,7 @@ impl Unscaled {
         // Every operation is monotonic, so the ends of the range tell whether an element overflows.
         let element = source.element();
         let finite = [Scalar::min(element), Scalar::max(element)].into_iter().all(|end| {
-            let steps = [Step::Cast(Cast::new(cast.target)), Step::Unscale(*parameters)];
+            let steps = [Step::Cast(Cast::new(cast.target)), Step::InverseScale(*parameters)];
             reference::run(end, &steps, 0).is_ok_and(Scalar::is_finite)
         });
         let entry = match cast.map[..] {
@@ -99,7 +99,7 @@ impl Unscaled {
     {
         let scalar = <E::Out as FloatUnit<S>>::scalar;
         let (scale, offset) = (scalar(self.scale), scalar(self.offset));
-        let unscale = Unscale { scale, reciprocal: scale.recip(), offset };
+        let unscale = InverseScale { scale, reciprocal: scale.recip(), offset };
         let bound = stage(simd, Units(load, Then(convert, unscale), Whole));
         let element = self.source.element();
         let [min, max] = [Scalar::min(element), Scalar::max(element)].map(integer);

@@ -157,7 +157,7 @@ impl WithSimd for BindScaled<'_> {
                 let Class::Int(to) = Class::of(cast.target) else { return None };
                 float_to_int::bind_scaled(simd, from, scale, to, cast)
             }
-            (Class::Int(from), [Step::Cast(cast), Step::Unscale(scale)]) => {
+            (Class::Int(from), [Step::Cast(cast), Step::InverseScale(scale)]) => {
                 let Class::Float(to) = Class::of(cast.target) else { return None };
                 unscaled::bind(simd, from, to, cast, scale)
             }

@@ -477,7 +477,7 @@ pub(crate) struct ReplaceFloat<T> {
 /// Muller and Raina 2004), which is the division for most scales; whoever takes it has to compare. The correction needs
 /// a product that is not rounded; a level that has none divides.
 #[derive(Clone, Copy)]
-pub(crate) struct Unscale<T> {
+pub(crate) struct InverseScale<T> {
     pub(crate) scale: T,
     pub(crate) reciprocal: T,
     pub(crate) offset: T,
@@ -486,7 +486,7 @@ pub(crate) struct Unscale<T> {
 /// What `unscale` makes of floats, but for one.
 #[derive(Clone, Copy)]
 pub(crate) struct UnscaleBut<T> {
-    pub(crate) unscale: Unscale<T>,
+    pub(crate) unscale: InverseScale<T>,
     pub(crate) key: T,
     pub(crate) value: T,
 }
@@ -543,7 +543,7 @@ infallible! {
     [U: FloatUnit<S>] ReplaceFloat<U::Scalar>: U => U, |self, simd, x| {
         x.select_eq(simd, U::splat(simd, self.key), U::splat(simd, self.value), x)
     };
-    [U: FloatUnit<S>] Unscale<U::Scalar>: U => U, |self, simd, x| {
+    [U: FloatUnit<S>] InverseScale<U::Scalar>: U => U, |self, simd, x| {
         let (scale, reciprocal) = (U::splat(simd, self.scale), U::splat(simd, self.reciprocal));
         let quotient = if S::FUSES {
             let product = x.mul(simd, reciprocal);

@@ -19,12 +19,12 @@ pub(crate) trait Direction: Copy + Send + Sync + 'static {
 pub(crate) struct Scale;
 /// `x / scale + offset`.
 #[derive(Clone, Copy)]
-pub(crate) struct Unscale;
+pub(crate) struct InverseScale;
 
 impl Direction for Scale {
     const ENCODES: bool = true;
 }
-impl Direction for Unscale {
+impl Direction for InverseScale {
     const ENCODES: bool = false;
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn step(source: ElementType, bits: u64, step: &Step) -> Result<u64, R
         Step::Scale(parameters) => {
             (parameters, [(Subtract, parameters.offset), (Multiply, parameters.scale)])
         }
-        Step::Unscale(parameters) => {
+        Step::InverseScale(parameters) => {
             (parameters, [(Divide, parameters.scale), (Add, parameters.offset)])
         }
         other => unreachable!("the oracle has no {other:?}"),
@@ -627,7 +627,7 @@ fn on_ieee<S: Semantics>(
 ) -> Result<u64, Reason> {
     let (x, y) = (IeeeFloat::<S>::from_bits(x.into()), IeeeFloat::<S>::from_bits(y.into()));
     let result = operation.apply(x, y);
-    if x.is_finite() && !result.is_finite() && overflow == FloatOverflow::Strict {
+    if x.is_finite() && !result.is_finite() && overflow == FloatOverflow::Error {
         return Err(Reason::Overflow);
     }
     Ok(result.to_bits() as u64)

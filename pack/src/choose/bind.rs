@@ -92,7 +92,7 @@ impl Chooser<'_> {
             let run = reference::run(value, &[Step::Scale(affine)], 0);
             run.map_err(|error| refused(value, self.working, error.reason))
         };
-        let back = |value| reference::run(value, &[Step::Unscale(affine)], 0).ok();
+        let back = |value| reference::run(value, &[Step::InverseScale(affine)], 0).ok();
         let ends = [(self.least, forth(self.least)?), (self.greatest, forth(self.greatest)?)];
         let (mut reached, wraps) = self.reached(ends, target)?;
         self.check_promised_ends(target, rounding, &forth)?;

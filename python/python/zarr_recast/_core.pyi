@@ -37,7 +37,7 @@ RoundingMode = Literal[
     "nearest-even", "towards-zero", "towards-positive", "towards-negative", "nearest-away"
 ]
 OutOfRangeMode = Literal["clamp", "wrap"]
-FloatOverflow = Literal["strict", "ieee"]
+FloatOverflow = Literal["error", "infinity"]
 FillCheck = Literal["create", "open", "report-only"]
 Number = float | str | np.generic
 ScalarMapEntries = Mapping[Any, Any] | Iterable[tuple[Any, Any]]

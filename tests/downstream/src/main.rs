@@ -87,7 +87,7 @@ fn stability() -> Result<(), Box<dyn Error>> {
     let texts = [
         stable::rounding(Rounding::NearestAway),
         stable::out_of_range(OutOfRange::Clamp),
-        stable::overflow(recast_kernels::FloatOverflow::Strict),
+        stable::overflow(recast_kernels::FloatOverflow::Error),
         stable::format(ElementType::Float8E4M3.format()),
         stable::level(plan.level()),
         plan.steps().first().map_or("none", stable::step),

@@ -2,7 +2,7 @@
 //! unreachable, which is an error in this package; and slices of all variants have no length in their type.
 
 use recast_kernels::{
-    Error, FloatOverflow, Format, Level, OutOfRange, Reason, Rounding, RunError, Specials, Step,
+    CastSliceError, FloatOverflow, Format, Level, OutOfRange, Reason, Rounding, RunError, Specials, Step,
 };
 use zarr_recast::{BindError, Codec, WarningKind, ElementType, FillCheck};
 
@@ -33,7 +33,7 @@ pub fn out_of_range(mode: OutOfRange) -> &'static str {
 
 pub fn overflow(overflow: FloatOverflow) -> &'static str {
     match overflow {
-        FloatOverflow::Strict | FloatOverflow::Ieee => "known",
+        FloatOverflow::Error | FloatOverflow::Infinity => "known",
         _ => NEW,
     }
 }
@@ -60,15 +60,15 @@ pub fn level(level: Level) -> &'static str {
 
 pub fn step(step: &Step) -> &'static str {
     match step {
-        Step::Cast(_) | Step::Scale(_) | Step::Unscale(_) => "known",
+        Step::Cast(_) | Step::Scale(_) | Step::InverseScale(_) => "known",
         _ => NEW,
     }
 }
 
-pub fn error(error: &Error) -> &'static str {
+pub fn error(error: &CastSliceError) -> &'static str {
     match error {
-        Error::Build(_) => "build",
-        Error::Run(RunError::Element(element)) => match element.reason {
+        CastSliceError::Build(_) => "build",
+        CastSliceError::Run(RunError::Element(element)) => match element.reason {
             Reason::Nan
             | Reason::Infinite
             | Reason::OutOfRange
@@ -76,8 +76,8 @@ pub fn error(error: &Error) -> &'static str {
             | Reason::InexactDivision => "element",
             _ => NEW,
         },
-        Error::Run(RunError::Length { .. } | RunError::SliceType { .. }) => "run",
-        Error::Run(_) => NEW,
+        CastSliceError::Run(RunError::Length { .. } | RunError::SliceType { .. }) => "run",
+        CastSliceError::Run(_) => NEW,
         _ => "new error",
     }
 }

@@ -83,7 +83,7 @@ fn floats_to_integers() {
 
 fn integers_to_floats() {
     let scale = Affine::new(Some((-5.0_f32).into()), Some(10_f32.into()));
-    let plan = Plan::builder(E::Int16).cast(Cast::new(E::Float32)).unscale(scale).build().unwrap();
+    let plan = Plan::builder(E::Int16).cast(Cast::new(E::Float32)).inverse_scale(scale).build().unwrap();
     let decoded = plan.run_to_vec(&15_i16.to_ne_bytes()).unwrap();
     assert_eq!(decoded, (-3.5_f32).to_ne_bytes());
     assert_eq!(Scalar::parse(E::BFloat16, "0.1").unwrap().to_string(), "0.1");
