@@ -237,18 +237,24 @@ fn a_fill_value_that_a_cast_changes_is_read_but_not_written() {
 #[test]
 fn a_missing_chunk_keeps_the_bits_of_a_nan() {
     zarrs_recast::register();
-    let codecs = json!([
-        {"name": "scale_offset", "configuration": {"scale": 2}},
-        cast(json!({"data_type": "uint8", "scalar_map": {
-            "encode": [["NaN", 0]], "decode": [[0, "NaN"]]}})),
-        little(),
-    ]);
-    let (_folder, store) = empty_store();
-    let document = metadata("float32", "0x7fc01234", &[4], &[4], &codecs);
-    let array = create(&store, &document).expect("an array");
-    let nan = 0x7fc0_1234_u32.to_ne_bytes();
-    assert_eq!(read_all(&array).expect("read"), nan.repeat(4));
-    assert_eq!(read(&array, &ArraySubset::from([1..3])).expect("read"), nan.repeat(2));
+    let scale = json!({"name": "scale_offset", "configuration": {"scale": 2}});
+    let cast = cast(json!({"data_type": "uint8", "scalar_map": {
+        "encode": [["NaN", 0]], "decode": [[0, "NaN"]]}}));
+    let delta = json!({"name": "numcodecs.delta", "configuration": {"dtype": "|u1"}});
+    for codecs in [json!([scale, cast, little()]), json!([scale, cast, delta, little()])] {
+        let (_folder, store) = empty_store();
+        let document = metadata("float32", "0x7fc01234", &[8], &[4], &codecs);
+        let array = create(&store, &document).expect("an array");
+        array.store_chunk(&[1], vec![1.5_f32, 2.0, 2.5, 3.0]).expect("written");
+        let nan = 0x7fc0_1234_u32.to_ne_bytes();
+        let all = [nan.repeat(4), [1.5_f32, 2.0, 2.5, 3.0].map(f32::to_ne_bytes).concat()].concat();
+        assert_eq!(read_all(&array).expect("read"), all, "{codecs}");
+        for part in [1..3, 2..6, 5..8] {
+            let found = read(&array, &ArraySubset::from([part.clone()])).expect("read");
+            let bytes = 4 * part.start as usize..4 * part.end as usize;
+            assert_eq!(found, all[bytes], "{codecs}: {part:?}");
+        }
+    }
 }
 
 #[test]

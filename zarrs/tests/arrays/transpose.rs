@@ -4,10 +4,13 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use serde_json::json;
-use zarrs::array::codec::api::{ArrayToArrayCodecTraits, Codec, CodecOptions};
+use zarrs::array::codec::api::{
+    ArrayToArrayCodecTraits, Codec, CodecMetadataOptions, CodecOptions,
+};
 use zarrs::array::codec::{TransposeCodec, TransposeOrder};
 use zarrs::array::{ArrayBytes, DataType, FillValue, data_type};
 use zarrs::metadata::v3::MetadataV3;
+use zarrs::plugin::ZarrVersion;
 
 /// All orders of so many axes.
 fn orders(dimensions: usize) -> Vec<Vec<usize>> {
@@ -35,7 +38,13 @@ fn codecs(order: &[usize]) -> [Arc<dyn ArrayToArrayCodecTraits>; 2] {
     };
     assert!(!ours.as_any().is::<TransposeCodec>());
     let theirs = TransposeCodec::new(TransposeOrder::new(order).expect("an order"));
-    [ours, Arc::new(theirs)]
+    let codecs: [Arc<dyn ArrayToArrayCodecTraits>; 2] = [ours, Arc::new(theirs)];
+    let [ours, theirs] = codecs.each_ref().map(|codec| {
+        let configuration = codec.configuration(ZarrVersion::V3, &CodecMetadataOptions::default());
+        (codec.name(ZarrVersion::V3), configuration)
+    });
+    assert_eq!(ours, theirs, "what is written in metadata");
+    codecs
 }
 
 fn assert_same(order: &[usize], shape: &[u64], data_type: &DataType) {
