@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{Folder, Sample, contents, names, open, quarters, recast, weather};
+use crate::common::{Folder, Sample, contents, metadata, names, open, quarters, recast, weather};
 use serde_json::json;
 
 fn text(path: &Path) -> String {
@@ -202,7 +202,13 @@ fn overwrite_replaces_no_group_by_an_array_and_no_array_by_a_group() {
     let error = pack("array.zarr", "in.zarr").fails(1);
     assert!(error.contains("in.zarr: is a group, and an array would replace"), "{error}");
     assert_eq!(contents(folder.path()), before);
-    // An array of the group is another thing.
+    // An array of the group is another thing, once no consolidated metadata hold a copy of what it is now.
+    let error = pack("array.zarr", "in.zarr/deep/t2m").fails(1);
+    assert!(error.contains("in.zarr has consolidated metadata with a copy"), "{error}");
+    assert_eq!(contents(folder.path()), before);
+    let mut root = metadata(&folder.input());
+    root.as_object_mut().unwrap().remove("consolidated_metadata").unwrap();
+    fs::write(folder.input().join("zarr.json"), root.to_string()).unwrap();
     pack("array.zarr", "in.zarr/deep/t2m").succeeds();
     assert_eq!(open(&folder.input().join("deep/t2m")).shape(), [64]);
 }
