@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayRule, CatFormat, CompareJob, CompareReport, Job, ToCfJob, UnpackJob,
-    array_in, is_group,
+    AllClose, ArrayInfo, ArrayRule, CatFormat, CompareJob, CompareReport, DryRun, Job, ToCfJob,
+    UnpackJob, array_in, is_group,
 };
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
 }
 
 /// Runs a job of `recast pack`. The page of `--report` appears together with the output.
-fn pack_with<J: Job>(arguments: &Pack, job: &J) -> Result<()>
+fn pack_with<J: DryRun>(arguments: &Pack, job: &J) -> Result<()>
 where
     J::Report: Serialize + Packed,
 {

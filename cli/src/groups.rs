@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use recast_pack::{
-    AllClose, CompareGroupJob, ComparedArray, GroupComparison, GroupInfo, UnpackGroupJob,
+    AllClose, CompareGroupJob, ComparedArray, GroupComparison, GroupInfo, Job, UnpackGroupJob,
 };
 
 use crate::args::{Compare, Info, Unpack};

@@ -68,7 +68,7 @@ pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateRepor
 pub use jobs::pack::{
     Bytes, ChunkAdvice, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom, Suspect,
 };
-pub use jobs::pending::{Job, Pending};
+pub use jobs::runner::{DryRun, Job, Pending};
 pub use jobs::unpack::{UnpackJob, UnpackReport};
 pub use options::{
     Compressor, NanTo, PackOptions, Percentiles, Reader, ShardCodecs, ValueRange, scalar,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use recast_pack::{
-    AllClose, ArrayRule, CompareGroupJob, CompareJob, Error, FromCfJob, GroupJob, Job, PackJob,
+    AllClose, ArrayRule, CompareGroupJob, CompareJob, DryRun, Error, FromCfJob, GroupJob, PackJob,
     PackOptions, Runtime, is_group,
 };
 use serde::{Deserialize, Serialize};
@@ -124,7 +124,7 @@ impl Pack {
         self.report(&job, runtime)
     }
 
-    fn report<J: Job>(&self, job: &J, runtime: &Runtime) -> Result<Value, Error>
+    fn report<J: DryRun>(&self, job: &J, runtime: &Runtime) -> Result<Value, Error>
     where
         J::Report: Serialize,
     {

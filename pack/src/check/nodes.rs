@@ -2,14 +2,14 @@
 //! here, the stored bytes and all that gives them their meaning.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use zarrs::array::{Array, ArrayBytes, ArrayMetadata, CodecOptions};
+use zarrs::array::{Array, ArrayBytes, CodecOptions};
 use zarrs::storage::ReadableListableStorageTraits;
 
 use crate::error::{Result, guarded};
+use crate::io::source::array_at;
 use crate::io::tree::Node;
 use crate::runtime::{Runtime, Workers};
 
@@ -40,19 +40,8 @@ const MEANING: [&str; 12] = [
 
 type AnyArray = Array<dyn ReadableListableStorageTraits>;
 
-/// Opens an array of any type by its metadata as Zarr v3.
-///
-/// # Errors
-/// A type or a codec that is not decoded here, or other metadata.
-pub(crate) fn open(node: &Node) -> Result<AnyArray> {
-    zarrs_recast::register();
-    if let Some(caveat) = node.caveat() {
-        bail!(caveat);
-    }
-    let metadata: ArrayMetadata = serde_json::from_value(node.document.clone().into())?;
-    let storage = Arc::clone(node.location.storage());
-    let array = Array::new_with_metadata(storage, node.location.node(), metadata);
-    array.map_err(|error| anyhow::anyhow!("{}", zarrs_recast::explain(&error)))
+fn open(node: &Node) -> Result<AnyArray> {
+    node.caveat().map_or_else(|| array_at(&node.location), |caveat| bail!(caveat))
 }
 
 /// Compares two arrays.

@@ -147,6 +147,11 @@ fn has_value_codecs(codecs: &Value) -> bool {
     })
 }
 
+/// The nodes of the group at a path.
+pub(crate) fn nodes_at(path: &Path) -> Result<Vec<Node>> {
+    Location::new(path).and_then(nodes).with_context(|| path.display().to_string())
+}
+
 /// The group itself and everything below it; each group comes before its contents.
 pub(crate) fn nodes(root: Location) -> Result<Vec<Node>> {
     let mut nodes = Vec::new();
@@ -242,8 +247,36 @@ pub(crate) fn group_documents(
     Ok(groups)
 }
 
+/// Does `work` for each array of a group, in order. If they are written to a directory, so are the groups around them:
+/// the directories of these before, and their metadata afterwards.
+pub(crate) fn each_array<T>(
+    nodes: &[Node],
+    directory: Option<&Path>,
+    runtime: &Runtime,
+    mut work: impl FnMut(&Node) -> Result<T>,
+) -> Result<Vec<T>> {
+    let of_kind = |kind| nodes.iter().filter(move |node| node.kind == kind);
+    if let Some(directory) = directory {
+        for node in of_kind(Kind::Group) {
+            let made = fs::create_dir_all(directory.join(&node.path));
+            made.map_err(|error| unwritten(error.into(), &node.path))?;
+        }
+    }
+    let progress = runtime.arrays(of_kind(Kind::Array).count());
+    let mut done = Vec::new();
+    for node in of_kind(Kind::Array) {
+        progress.next(&node.path);
+        done.push(work(node)?);
+    }
+    drop(progress);
+    if let Some(directory) = directory {
+        write_groups(nodes, directory)?;
+    }
+    Ok(done)
+}
+
 /// Writes the metadata of all groups over arrays that have been written.
-pub(crate) fn write_groups(nodes: &[Node], root: &Path) -> Result<()> {
+fn write_groups(nodes: &[Node], root: &Path) -> Result<()> {
     let documents = group_documents(nodes, |node| {
         Ok(serde_json::from_slice(&fs::read(root.join(&node.path).join("zarr.json"))?)?)
     })?;

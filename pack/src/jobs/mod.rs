@@ -7,5 +7,5 @@ pub(crate) mod group;
 pub(crate) mod info;
 pub(crate) mod migrate;
 pub(crate) mod pack;
-pub(crate) mod pending;
+pub(crate) mod runner;
 pub(crate) mod unpack;

@@ -8,13 +8,13 @@ use recast_kernels::ElementType;
 use serde::Serialize;
 use zarr_recast::FillCheck;
 
-use super::pending::Pending;
-use crate::error::{Error, Result};
+use super::runner::Job;
+use crate::error::Result;
 use crate::io::destination::Destination;
 use crate::io::metadata::PROVENANCE;
 use crate::io::source::Source;
+use crate::io::staging::Staged;
 use crate::io::storage::Storage;
-use crate::io::unchanged::while_unchanged;
 use crate::io::writer::{Encoding, Writer};
 use crate::json;
 use crate::options::{Compressor, ShardCodecs};
@@ -60,30 +60,22 @@ impl UnpackJob {
         let (input, output) = (input.into(), output.into());
         Self { input, output, overwrite: false, compressor: Compressor::ZSTD }
     }
+}
 
-    /// Unpacks the array.
-    ///
-    /// # Errors
-    /// An array that cannot be read; an output that cannot be written. Nothing is left behind.
-    pub fn run(&self, runtime: &Runtime) -> std::result::Result<UnpackReport, Error> {
-        while_unchanged(&[&self.input], || self.prepare(runtime))?.commit()
+impl Job for UnpackJob {
+    type Report = UnpackReport;
+
+    fn places(&self) -> (&Path, &Path, bool) {
+        (&self.input, &self.output, self.overwrite)
     }
 
-    fn prepare(&self, runtime: &Runtime) -> Result<Pending<UnpackReport>> {
-        let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
+    fn write(
+        &self,
+        destination: &Destination,
+        runtime: &Runtime,
+    ) -> Result<(UnpackReport, Staged)> {
         let source = Source::open_for(runtime, &self.input)?;
         let staged = destination.stage()?;
-        let report = self.unpack_into(&source, staged.path(), runtime)?;
-        Ok(Pending::new(report, Some((destination, staged)), runtime))
-    }
-
-    /// Unpacks an array into a directory.
-    pub(crate) fn unpack_into(
-        &self,
-        source: &Source,
-        directory: &Path,
-        runtime: &Runtime,
-    ) -> Result<UnpackReport> {
         let started = Instant::now();
         let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let mut attributes = source.array().attributes().clone();
@@ -95,20 +87,20 @@ impl UnpackJob {
             storage: Storage::named(self.compressor)?,
             shard_codecs: ShardCodecs::Auto,
         };
-        let writer = Writer::new(source, &encoding, attributes)?;
+        let writer = Writer::new(&source, &encoding, attributes)?;
         let work = |number| -> Result<u64> {
             let region = source.region(number)?;
             let Some(elements) = source.read(&region)? else { return Ok(0) };
-            writer.write(directory, &region, &elements)
+            writer.write(staged.path(), &region, &elements)
         };
         let mut stored = 0;
         workers.run(source.pass("unpack"), source.chunks(), work, |bytes| {
             stored += bytes;
             Ok(())
         })?;
-        writer.finish(directory)?;
-        Source::open(directory, FillCheck::Create).context("reading back what was written")?;
-        Ok(UnpackReport {
+        writer.finish(staged.path())?;
+        Source::open(staged.path(), FillCheck::Create).context("reading back what was written")?;
+        let report = UnpackReport {
             input: self.input.display().to_string(),
             output: self.output.display().to_string(),
             shape: source.array().shape().to_vec(),
@@ -116,6 +108,7 @@ impl UnpackJob {
             source_stored: source.location().chunk_bytes(),
             stored,
             seconds: started.elapsed().as_secs_f64(),
-        })
+        };
+        Ok((report, staged))
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{Trial, bytes, one_thread, store};
 use recast_pack::{
-    ArrayReport, GroupEntry, GroupJob, Job, MigrateJob, PackJob, PackOptions, Pass, Progress,
-    Runtime,
+    ArrayReport, DryRun, GroupEntry, GroupJob, Job, MigrateJob, PackJob, PackOptions, Pass,
+    Progress, Runtime,
 };
 use serde_json::json;
 

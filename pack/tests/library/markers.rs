@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::common::{Trial, bytes, f32s, one_thread};
 use recast_pack::{
-    AllClose, ArrayInfo, CatFormat, CompareJob, CompareReport, MigrateJob, PackOptions, ToCfJob,
-    UnpackJob, scalar,
+    AllClose, ArrayInfo, CatFormat, CompareJob, CompareReport, Job, MigrateJob, PackOptions,
+    ToCfJob, UnpackJob, scalar,
 };
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@ use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
 use super::attributes::{self, Arithmetic, Attributes, Codes};
 use super::search::{Inversion, invert};
 use crate::check::difference::Differences;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::destination::Destination;
 use crate::io::metadata::{PROVENANCE, name_dimensions};
 use crate::io::region::Region;
@@ -20,7 +20,7 @@ use crate::io::shard_codecs::{Readers, readers};
 use crate::io::source::Source;
 use crate::io::staging::Staged;
 use crate::io::transfer::Transfer;
-use crate::jobs::pending::Work;
+use crate::jobs::runner::{DryRun, Job};
 use crate::json as scalars;
 use crate::options::ShardCodecs;
 use crate::runtime::{Runtime, Workers};
@@ -252,29 +252,19 @@ impl FromCfJob {
     }
 }
 
-impl Work for FromCfJob {
+impl Job for FromCfJob {
     type Report = FromCfReport;
 
     fn places(&self) -> (&Path, &Path, bool) {
         (&self.input, &self.output, self.overwrite)
     }
 
-    fn work(
+    fn write(
         &self,
-        destination: Option<&Destination>,
+        destination: &Destination,
         runtime: &Runtime,
-    ) -> Result<(FromCfReport, Option<Staged>)> {
-        let source = Source::open_for(runtime, &self.input)?;
-        source.refuse_place(self.shard_codecs)?;
-        let workers = Workers::within(runtime, [source.chunk_memory()])?;
-        let conversion =
-            convert(&source, self, &workers).with_context(|| self.input.display().to_string())?;
-        let Some(destination) = destination else {
-            let chain = &conversion.decoding.inversion.chain;
-            let decoded = |region: &Region| Ok(chain.decode(&source.read_or_fill(region)?)?);
-            let found = check(&source, decoded, &conversion, &workers)?;
-            return Ok((self.report(&source, conversion, found)?, None));
-        };
+    ) -> Result<(FromCfReport, Staged)> {
+        let (source, workers, conversion) = self.convert(runtime)?;
         let staged = destination.stage()?;
         let transferred =
             conversion.rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
@@ -292,11 +282,31 @@ impl Work for FromCfJob {
             charts,
             ..self.report(&source, conversion, found)?
         };
-        Ok((report, Some(staged)))
+        Ok((report, staged))
+    }
+}
+
+impl DryRun for FromCfJob {
+    fn preview(&self, runtime: &Runtime) -> std::result::Result<FromCfReport, Error> {
+        let (source, workers, conversion) = self.convert(runtime)?;
+        let chain = &conversion.decoding.inversion.chain;
+        let decoded = |region: &Region| Ok(chain.decode(&source.read_or_fill(region)?)?);
+        let found = check(&source, decoded, &conversion, &workers)?;
+        Ok(self.report(&source, conversion, found)?)
     }
 }
 
 impl FromCfJob {
+    /// Opens the array, and finds its new codecs.
+    fn convert(&self, runtime: &Runtime) -> Result<(Source, Workers, Conversion)> {
+        let source = Source::open_for(runtime, &self.input)?;
+        source.refuse_place(self.shard_codecs)?;
+        let workers = Workers::within(runtime, [source.chunk_memory()])?;
+        let conversion =
+            convert(&source, self, &workers).with_context(|| self.input.display().to_string())?;
+        Ok((source, workers, conversion))
+    }
+
     /// The report of a dry run.
     fn report(
         &self,

@@ -13,15 +13,15 @@ use super::attributes::{self, Arithmetic, Attributes, Codes};
 use super::from_cf::original;
 use super::search::neighbours;
 use crate::check::difference::Differences;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::io::destination::Destination;
 use crate::io::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::io::metadata::PROVENANCE;
 use crate::io::rewrite_metadata::RewrittenMetadata;
 use crate::io::source::Source;
+use crate::io::staging::Staged;
 use crate::io::transfer::Transfer;
-use crate::io::unchanged::while_unchanged;
-use crate::jobs::pending::Pending;
+use crate::jobs::runner::Job;
 use crate::json as scalars;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::Markers;
@@ -79,48 +79,36 @@ impl ToCfJob {
     pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
         Self { input: input.into(), output: output.into(), overwrite: false }
     }
+}
 
-    /// Converts the array.
-    ///
-    /// # Errors
-    /// Codecs that CF's attributes cannot express. Nothing is left behind.
-    pub fn run(&self, runtime: &Runtime) -> std::result::Result<ToCfReport, Error> {
-        while_unchanged(&[&self.input], || self.prepare(runtime))?.commit()
+impl Job for ToCfJob {
+    type Report = ToCfReport;
+
+    fn places(&self) -> (&Path, &Path, bool) {
+        (&self.input, &self.output, self.overwrite)
     }
 
-    fn prepare(&self, runtime: &Runtime) -> Result<Pending<ToCfReport>> {
-        let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
+    fn write(&self, destination: &Destination, runtime: &Runtime) -> Result<(ToCfReport, Staged)> {
         let source = Source::open_for(runtime, &self.input)?;
         let staged = destination.stage()?;
-        let report = self.convert_into(&source, staged.path(), runtime)?;
-        Ok(Pending::new(report, Some((destination, staged)), runtime))
-    }
-
-    /// Converts an array into a directory.
-    pub(crate) fn convert_into(
-        &self,
-        source: &Source,
-        directory: &Path,
-        runtime: &Runtime,
-    ) -> Result<ToCfReport> {
         let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let chain = source.codecs().chain(source.element_type(), source.fill_value())?;
         let conversion =
-            convert(source, &chain).with_context(|| self.input.display().to_string())?;
+            convert(&source, &chain).with_context(|| self.input.display().to_string())?;
 
-        let mut rewritten = RewrittenMetadata::new(source)?;
+        let mut rewritten = RewrittenMetadata::new(&source)?;
         rewritten.use_default_keys();
         rewritten.replace_value_codecs(|_| Ok(Vec::new()))?;
         let fill = chain.encoded_fill_value().context("the fill value cannot be encoded")?;
         let stored = Scalar::from_bits(conversion.code_type, fill.bits());
         rewritten.set_values(conversion.code_type, stored);
         rewritten.set_attributes(conversion.attributes.clone());
-        let transferred = rewritten.write(source, directory, Transfer::Copy, &workers)?;
-        check(source, directory, &chain, &workers)?;
+        let transferred = rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
+        check(&source, staged.path(), &chain, &workers)?;
         let applied = attributes::APPLIED.iter().filter_map(|name| {
             Some(((*name).to_owned(), conversion.attributes.get(*name)?.clone()))
         });
-        Ok(ToCfReport {
+        let report = ToCfReport {
             input: self.input.display().to_string(),
             output: self.output.display().to_string(),
             data_type: source.element_type(),
@@ -129,7 +117,8 @@ impl ToCfJob {
             differences: conversion.differences,
             which: conversion.what,
             chunks: transferred.copied,
-        })
+        };
+        Ok((report, staged))
     }
 }
 

@@ -9,19 +9,18 @@ mod sets;
 mod unpack;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use crate::error::Result;
-use crate::io::destination::{Destination, unwritten};
+use crate::error::{Error, Result};
+use crate::io::destination::Destination;
 use crate::io::staging::Staged;
-use crate::io::store::{Kind, Location};
+use crate::io::store::Kind;
 use crate::io::transfer::Transfer;
-use crate::io::tree::{self, Node};
-use crate::jobs::pending::Work;
+use crate::io::tree;
+use crate::jobs::runner::{DryRun, Job};
 use crate::runtime::Runtime;
 use crate::text::arrays;
 
@@ -77,14 +76,28 @@ pub enum GroupEntry {
     },
 }
 
-impl Work for GroupJob {
+impl Job for GroupJob {
     type Report = GroupReport;
 
     fn places(&self) -> (&Path, &Path, bool) {
         (&self.input, &self.output, self.overwrite)
     }
 
-    fn work(
+    fn write(&self, destination: &Destination, runtime: &Runtime) -> Result<(GroupReport, Staged)> {
+        let (report, staged) = self.pack(Some(destination), runtime)?;
+        Ok((report, staged.context("nothing was written")?))
+    }
+}
+
+impl DryRun for GroupJob {
+    fn preview(&self, runtime: &Runtime) -> std::result::Result<GroupReport, Error> {
+        Ok(self.pack(None, runtime)?.0)
+    }
+}
+
+impl GroupJob {
+    /// Packs the group; without a destination nothing is written.
+    fn pack(
         &self,
         destination: Option<&Destination>,
         runtime: &Runtime,
@@ -96,7 +109,7 @@ impl Work for GroupJob {
         }
         let rules = Rules::new(self)?;
         let shown = self.input.display();
-        let nodes = tree::nodes(Location::new(&self.input)?).with_context(|| shown.to_string())?;
+        let nodes = tree::nodes_at(&self.input)?;
         let warnings = rules.check_names(&nodes).with_context(|| shown.to_string())?;
         let coordinates = coordinates(&nodes);
         let mut treatments = BTreeMap::new();
@@ -111,32 +124,22 @@ impl Work for GroupJob {
         let packed: Vec<&str> = packed.map(|(path, _)| *path).collect();
         let of_one_scale = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
         let staged = destination.map(Destination::stage).transpose()?;
-
-        let place = |node: &Node| staged.as_ref().map(|staged| staged.path().join(&node.path));
-        for node in nodes.iter().filter(|node| node.kind == Kind::Group) {
-            if let Some(place) = place(node) {
-                fs::create_dir_all(place).map_err(|error| unwritten(error.into(), &node.path))?;
-            }
-        }
-
-        let mut sets = Sets::new(self, staged.as_ref(), of_one_scale);
+        let directory = staged.as_ref().map(Staged::path);
+        let mut sets = Sets::new(self, directory, of_one_scale);
         for node in &nodes {
             if let Some(Treatment::Pack(options)) = treatments.get(node.path.as_str()) {
                 sets.add(node, options);
             }
         }
-        let progress = runtime.arrays(treatments.len());
-        let mut entries = Vec::new();
-        for node in &nodes {
-            let Some(treatment) = treatments.remove(node.path.as_str()) else { continue };
+        let entries = tree::each_array(&nodes, directory, runtime, |node| {
             let array = node.path.clone();
-            progress.next(&array);
             let copy = || -> Result<()> {
-                let Some(place) = place(node) else { return Ok(()) };
-                let copied = node.copy(&place, Transfer::Copy, runtime);
+                let Some(directory) = directory else { return Ok(()) };
+                let copied = node.copy(&directory.join(&array), Transfer::Copy, runtime);
                 copied.with_context(|| format!("{shown}: {array}"))
             };
-            entries.push(match treatment {
+            let treatment = treatments.remove(array.as_str());
+            Ok(match treatment.context("an array without a treatment")? {
                 Treatment::Pack(_) => match sets.pack(&array, runtime)? {
                     Ok(report) => GroupEntry::Packed { array, report },
                     Err(reason) => {
@@ -150,17 +153,13 @@ impl Work for GroupJob {
                     let reason = format!("{reason}{}", caveat.unwrap_or_default());
                     GroupEntry::Copied { array, reason }
                 }
-            });
-        }
-        drop(progress);
+            })
+        })?;
         if !entries.iter().any(|one| matches!(one, GroupEntry::Packed { .. })) {
             let (arrays, reasons) = (arrays(entries.len()), reasons(&entries));
             let has_failed = entries.iter().any(|one| matches!(one, GroupEntry::Failed { .. }));
             let is = if has_failed { "could be" } else { "is to be" };
             bail!("{shown}: a group in which none of {arrays} {is} packed: {reasons}");
-        }
-        if let Some(staged) = &staged {
-            tree::write_groups(&nodes, staged.path())?;
         }
         let report = GroupReport {
             input: self.input.display().to_string(),

@@ -1,20 +1,19 @@
 //! Packs the arrays of a group: those with one scale together, each of the others alone.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use serde::Serialize;
 
 use super::job::GroupJob;
-use crate::error::{Interrupted, OptionsError, Result};
+use crate::error::{Error, Interrupted, OptionsError, Result};
 use crate::io::destination::Destination;
-use crate::io::staging::Staged;
 use crate::io::store::below;
 use crate::io::tree::Node;
 use crate::jobs::cf::{FromCfJob, FromCfReport};
 use crate::jobs::pack::{PackJob, PackReport, pack_together};
-use crate::jobs::pending::work_inside;
+use crate::jobs::runner::{DryRun, run_inside};
 use crate::options::{PackOptions, ShardCodecs};
 use crate::runtime::Runtime;
 
@@ -32,7 +31,7 @@ pub enum ArrayReport {
 pub(super) struct Sets<'a> {
     group: &'a GroupJob,
     /// Where the group is written, unless this is a dry run.
-    staged: Option<&'a Staged>,
+    directory: Option<&'a Path>,
     of_one_scale: Vec<&'a str>,
     jobs: BTreeMap<&'a str, PackJob>,
     /// What came of arrays that were packed together with another one.
@@ -45,10 +44,10 @@ type Packed = std::result::Result<ArrayReport, String>;
 impl<'a> Sets<'a> {
     pub(super) fn new(
         group: &'a GroupJob,
-        staged: Option<&'a Staged>,
+        directory: Option<&'a Path>,
         of_one_scale: Vec<&'a str>,
     ) -> Self {
-        Self { group, staged, of_one_scale, jobs: BTreeMap::new(), done: BTreeMap::new() }
+        Self { group, directory, of_one_scale, jobs: BTreeMap::new(), done: BTreeMap::new() }
     }
 
     /// Adds an array.
@@ -116,7 +115,7 @@ impl<'a> Sets<'a> {
     fn pack_set(&self, set: &[&str], runtime: &Runtime) -> Result<Vec<ArrayReport>> {
         let job = |array: &&str| self.jobs.get(array).cloned().with_context(|| array.to_string());
         let jobs = set.iter().map(job).collect::<Result<Vec<_>>>()?;
-        let place = |array: &str| self.staged.map(|staged| staged.path().join(array));
+        let place = |array: &str| self.directory.map(|directory| directory.join(array));
         if let ([array], [job]) = (set, jobs.as_slice())
             && job.options.from_cf
         {
@@ -127,7 +126,10 @@ impl<'a> Sets<'a> {
                 charts: job.charts,
                 ..FromCfJob::new(&job.input, &job.output)
             };
-            let report = work_inside(&job, place(array).as_deref(), runtime)?;
+            let report = match place(array) {
+                Some(place) => run_inside(&job, &place, runtime)?,
+                None => job.preview(runtime).map_err(Error::into_inner)?,
+            };
             return Ok(vec![ArrayReport::FromCf(Box::new(report))]);
         }
         // Those of one scale with other options have their part in the range.

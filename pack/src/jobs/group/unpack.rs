@@ -1,20 +1,19 @@
 //! Unpacking a group: arrays with value codecs are unpacked, everything else is copied.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
-use crate::io::destination::{Destination, unwritten};
-use crate::io::source::{Source, array_at, fill_check};
-use crate::io::store::{Kind, Location, below};
+use crate::error::Result;
+use crate::io::destination::Destination;
+use crate::io::source::array_at;
+use crate::io::staging::Staged;
+use crate::io::store::below;
 use crate::io::transfer::Transfer;
 use crate::io::tree::{self, Node};
-use crate::io::unchanged::while_unchanged;
 use crate::jobs::cf::{ToCfJob, ToCfReport};
-use crate::jobs::pending::Pending;
+use crate::jobs::runner::{Job, run_inside};
 use crate::jobs::unpack::{UnpackJob, UnpackReport};
 use crate::options::Compressor;
 use crate::runtime::Runtime;
@@ -80,73 +79,54 @@ impl UnpackGroupJob {
         let (input, output) = (input.into(), output.into());
         Self { input, output, to_cf: false, overwrite: false, compressor: Compressor::ZSTD }
     }
+}
 
-    /// Unpacks the group.
-    ///
-    /// # Errors
-    /// An array that cannot be read, or that CF's attributes cannot express; an output that cannot be written. Nothing
-    /// is left behind.
-    pub fn run(&self, runtime: &Runtime) -> std::result::Result<UnpackGroupReport, Error> {
-        while_unchanged(&[&self.input], || self.prepare(runtime))?.commit()
+impl Job for UnpackGroupJob {
+    type Report = UnpackGroupReport;
+
+    fn places(&self) -> (&Path, &Path, bool) {
+        (&self.input, &self.output, self.overwrite)
     }
 
-    fn prepare(&self, runtime: &Runtime) -> Result<Pending<UnpackGroupReport>> {
-        let destination = Destination::new(&self.input, &self.output, self.overwrite)?;
-        let shown = || self.input.display().to_string();
-        let nodes = Location::new(&self.input).and_then(tree::nodes).with_context(shown)?;
+    fn write(
+        &self,
+        destination: &Destination,
+        runtime: &Runtime,
+    ) -> Result<(UnpackGroupReport, Staged)> {
+        let nodes = tree::nodes_at(&self.input)?;
         let staged = destination.stage()?;
-        let count = nodes.iter().filter(|node| node.kind == Kind::Array).count();
-        let progress = runtime.arrays(count);
-        let mut arrays = Vec::new();
-        for node in &nodes {
-            if node.kind == Kind::Array {
-                progress.next(&node.path);
-            }
+        let arrays = tree::each_array(&nodes, Some(staged.path()), runtime, |node| {
             let place = staged.path().join(&node.path);
             let undecoded = array_at(&node.location).err().filter(|_| node.has_value_codecs());
+            if node.has_value_codecs() && undecoded.is_none() {
+                return self.unpack(node, &place, runtime);
+            }
+            let (array, input) = (node.path.clone(), self.input.display());
+            let copied = node.copy(&place, Transfer::Copy, runtime);
+            copied.with_context(|| format!("{input}: {array}"))?;
             let undecoded =
                 undecoded.map(|error| format!("it keeps its codecs, because {error:#}"));
-            if node.kind == Kind::Group {
-                fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
-            } else if node.has_value_codecs() && undecoded.is_none() {
-                fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
-                arrays.push(self.unpack(node, &place, runtime)?);
-            } else {
-                node.copy(&place, Transfer::Copy, runtime)
-                    .with_context(|| format!("{}: {}", shown(), node.path))?;
-                arrays.push(UnpackedArray::Copied {
-                    array: node.path.clone(),
-                    caveat: node.caveat().or(undecoded),
-                });
-            }
-        }
-        drop(progress);
-        tree::write_groups(&nodes, staged.path())?;
-        let report =
-            UnpackGroupReport { input: shown(), output: self.output.display().to_string(), arrays };
-        Ok(Pending::new(report, Some((destination, staged)), runtime))
+            Ok(UnpackedArray::Copied { array, caveat: node.caveat().or(undecoded) })
+        })?;
+        let (input, output) = (self.input.display().to_string(), self.output.display().to_string());
+        Ok((UnpackGroupReport { input, output, arrays }, staged))
     }
+}
 
-    /// Unpacks an array of the group into a directory.
-    fn unpack(
-        &self,
-        node: &Node,
-        place: &std::path::Path,
-        runtime: &Runtime,
-    ) -> Result<UnpackedArray> {
+impl UnpackGroupJob {
+    /// Unpacks an array of the group to its place.
+    fn unpack(&self, node: &Node, place: &Path, runtime: &Runtime) -> Result<UnpackedArray> {
         let array = node.path.clone();
         let (input, output) = (below(&self.input, &array), self.output.join(&array));
-        let source = Source::open_at(&input, node.location.clone(), fill_check(runtime))
-            .with_context(|| input.display().to_string())?;
         if self.to_cf {
             let job = ToCfJob::new(input, output);
-            let report = job.convert_into(&source, place, runtime).context(
+            let report = run_inside(&job, place, runtime).context(
                 "without --to-cf the group is unpacked to plain values, in which CF has no part",
             )?;
             return Ok(UnpackedArray::ToCf { array, report: Box::new(report) });
         }
         let job = UnpackJob { compressor: self.compressor, ..UnpackJob::new(input, output) };
-        let report = job.unpack_into(&source, place, runtime)?;
+        let report = run_inside(&job, place, runtime)?;
         Ok(UnpackedArray::Unpacked { array, report: Box::new(report) })
     }
 }

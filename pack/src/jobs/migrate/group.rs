@@ -55,22 +55,11 @@ pub enum MigratedArray {
     },
 }
 
-pub(super) fn migrate(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigration> {
-    let destination = job.destination()?;
-    let shown = || job.input.display().to_string();
-    let nodes = Location::new(&job.input).and_then(tree::nodes).with_context(shown)?;
-    let arrays = match destination {
-        None => in_place(job, &nodes, runtime)?,
-        Some(destination) => {
-            let staged = destination.stage()?;
-            let work = || write(job, &nodes, staged.path(), runtime);
-            let done = while_unchanged(&[&job.input], work)?;
-            destination.commit(staged, runtime)?;
-            done
-        }
-    };
-    let output = job.output.as_ref().map(|output| output.display().to_string());
-    Ok(GroupMigration { input: shown(), output, arrays })
+impl GroupMigration {
+    fn new(job: &MigrateJob, arrays: Vec<MigratedArray>) -> Self {
+        let output = job.output.as_ref().map(|output| output.display().to_string());
+        Self { input: job.input.display().to_string(), output, arrays }
+    }
 }
 
 /// The plan for an array of a group.
@@ -133,27 +122,18 @@ impl MigratedArray {
 }
 
 /// Writes the whole group into a directory.
-fn write(
+pub(super) fn write(
     job: &MigrateJob,
     nodes: &[Node],
     directory: &Path,
     runtime: &Runtime,
-) -> Result<Vec<MigratedArray>> {
+) -> Result<GroupMigration> {
     let transfer = job.transfer();
-    let count = nodes.iter().filter(|node| node.kind == Kind::Array).count();
-    let progress = runtime.arrays(count);
-    let mut done = Vec::new();
-    for node in nodes {
+    let done = tree::each_array(nodes, Some(directory), runtime, |node| {
         let place = directory.join(&node.path);
-        // Also that of an array, which may have no chunks.
-        fs::create_dir_all(&place).map_err(|error| unwritten(error.into(), &node.path))?;
-        if node.kind == Kind::Group {
-            continue;
-        }
-        progress.next(&node.path);
         let path = below(&job.input, &node.path);
         let shown = || path.display().to_string();
-        done.push(match task(job, node, runtime)? {
+        match task(job, node, runtime)? {
             Task::Keep(reason) => {
                 node.copy(&place, transfer, runtime).with_context(shown)?;
                 let how = match transfer {
@@ -162,29 +142,31 @@ fn write(
                 };
                 let copy = || tree::node(node.path.clone(), Location::new(&place)?, Kind::Array);
                 let kept = || MigratedArray::kept(node, &copy()?, &reason, how, runtime);
-                kept().with_context(shown)?
+                kept().with_context(shown)
             }
             Task::Migrate(source) => {
+                // The array may have no chunks.
+                let made = fs::create_dir_all(&place);
+                made.map_err(|error| unwritten(error.into(), &node.path))?;
                 let migrate = || -> Result<MigratedArray> {
                     let workers = Workers::within(runtime, [source.chunk_memory()])?;
                     let mut migration = Migration::new(job, &source, &workers)?;
                     let outcome = migration.write(&place, transfer, job.compressor, &workers)?;
                     Ok(MigratedArray::migrated(node, &migration, &outcome))
                 };
-                migrate().with_context(shown)?
+                migrate().with_context(shown)
             }
-        });
-    }
-    drop(progress);
+        }
+    })?;
     if nodes.iter().all(Node::is_v3) && !done.iter().any(MigratedArray::is_migrated) {
         return Err(nothing(job, done.len()));
     }
-    tree::write_groups(nodes, directory)?;
-    Ok(done)
+    Ok(GroupMigration::new(job, done))
 }
 
 /// Replaces the metadata of all nodes that need new ones.
-fn in_place(job: &MigrateJob, nodes: &[Node], runtime: &Runtime) -> Result<Vec<MigratedArray>> {
+pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigration> {
+    let nodes = &tree::nodes_at(&job.input)?;
     let shown = || job.input.display().to_string();
     let root = nodes.first().and_then(|root| root.location.directory());
     let root = root.context(NO_DIRECTORY).with_context(shown)?;
@@ -249,7 +231,7 @@ fn in_place(job: &MigrateJob, nodes: &[Node], runtime: &Runtime) -> Result<Vec<M
         let one = migrated.or_else(|| kept_arrays.remove(path));
         done.push(one.with_context(|| format!("{path}: not migrated"))?);
     }
-    Ok(done)
+    Ok(GroupMigration::new(job, done))
 }
 
 /// The error for a group with nothing to migrate.

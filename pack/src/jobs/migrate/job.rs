@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::error::Result;
-use crate::io::destination::Destination;
 use crate::io::store::url;
 use crate::io::transfer::Transfer;
 use crate::options::Compressor;
@@ -42,12 +40,6 @@ impl MigrateJob {
             overwrite: false,
             compressor: Compressor::ZSTD,
         }
-    }
-
-    /// The destination; `None` if in place.
-    pub(super) fn destination(&self) -> Result<Option<Destination>> {
-        let destination = |output: &PathBuf| Destination::new(&self.input, output, self.overwrite);
-        self.output.as_ref().map(destination).transpose()
     }
 
     /// How unchanged files get there.

@@ -7,13 +7,19 @@ mod job;
 mod metadata;
 mod modern;
 
+use std::path::Path;
+
 use anyhow::{Context, bail};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::io::destination::Destination;
 use crate::io::source::Source;
+use crate::io::staging::Staged;
 use crate::io::store::is_group;
+use crate::io::tree;
 use crate::io::unchanged::while_unchanged;
+use crate::jobs::runner::Job;
 use crate::runtime::{Runtime, Workers};
 
 use array::{Migration, cf_hint, is_modern};
@@ -38,44 +44,72 @@ impl MigrateJob {
     /// # Errors
     /// Nothing to migrate; chunks that change; an output that cannot be written. Everything stays as it was.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<MigrateReport, Error> {
-        if is_group(&self.input) {
-            return Ok(MigrateReport::Group(group::migrate(self, runtime)?));
+        match &self.output {
+            Some(output) => ToOutput { job: self, output }.run(runtime),
+            None => Ok(self.in_place(runtime)?),
         }
-        Ok(MigrateReport::Array(Box::new(self.migrate_array(runtime)?)))
     }
 
-    fn migrate_array(&self, runtime: &Runtime) -> Result<ArrayMigration> {
-        let destination = self.destination()?;
+    fn in_place(&self, runtime: &Runtime) -> Result<MigrateReport> {
+        if is_group(&self.input) {
+            return Ok(MigrateReport::Group(group::in_place(self, runtime)?));
+        }
+        let (source, workers) = self.open(runtime)?;
+        let migration = while_unchanged(&[&self.input], || self.migration(&source, &workers))?;
+        let outcome = migration.in_place()?;
+        Ok(MigrateReport::Array(Box::new(migration.report(&outcome, &self.input))))
+    }
+
+    /// Opens the array, which has something to migrate.
+    fn open(&self, runtime: &Runtime) -> Result<(Source, Workers)> {
         // Legacy codecs only report anyway; existing arrays are read as they are.
         let source = Source::open_for(runtime, &self.input)?;
         let workers = Workers::within(runtime, [source.chunk_memory()])?;
-        let input = self.input.display();
         if is_modern(&source) {
             let hint = cf_hint(&source).map(|hint| format!("; {hint}")).unwrap_or_default();
             bail!(
-                "{input}: already Zarr v3 without numcodecs.fixedscaleoffset and numcodecs.astype, \
-                 so there is nothing to migrate{hint}"
+                "{}: already Zarr v3 without numcodecs.fixedscaleoffset and numcodecs.astype, so \
+                 there is nothing to migrate{hint}",
+                self.input.display()
             );
         }
-        let asked = || Migration::new(self, &source, &workers).with_context(|| input.to_string());
-        let (migration, outcome) = match destination {
-            None => {
-                let migration = while_unchanged(&[&self.input], asked)?;
-                let outcome = migration.in_place()?;
-                (migration, outcome)
-            }
-            Some(destination) => {
-                let staged = destination.stage()?;
-                let (migration, outcome) = while_unchanged(&[&self.input], || {
-                    let (mut migration, transfer) = (asked()?, self.transfer());
-                    let place = staged.path();
-                    let outcome = migration.write(place, transfer, self.compressor, &workers)?;
-                    Ok((migration, outcome))
-                })?;
-                destination.commit(staged, runtime)?;
-                (migration, outcome)
-            }
-        };
-        Ok(migration.report(&outcome, self.output.as_ref().unwrap_or(&self.input)))
+        Ok((source, workers))
+    }
+
+    fn migration<'a>(&self, source: &'a Source, workers: &Workers) -> Result<Migration<'a>> {
+        Migration::new(self, source, workers).with_context(|| self.input.display().to_string())
+    }
+}
+
+/// A migration that writes another array or group.
+struct ToOutput<'a> {
+    job: &'a MigrateJob,
+    output: &'a Path,
+}
+
+impl Job for ToOutput<'_> {
+    type Report = MigrateReport;
+
+    fn places(&self) -> (&Path, &Path, bool) {
+        (&self.job.input, self.output, self.job.overwrite)
+    }
+
+    fn write(
+        &self,
+        destination: &Destination,
+        runtime: &Runtime,
+    ) -> Result<(MigrateReport, Staged)> {
+        let Self { job, output } = *self;
+        if is_group(&job.input) {
+            let nodes = tree::nodes_at(&job.input)?;
+            let staged = destination.stage()?;
+            let report = group::write(job, &nodes, staged.path(), runtime)?;
+            return Ok((MigrateReport::Group(report), staged));
+        }
+        let (source, workers) = job.open(runtime)?;
+        let staged = destination.stage()?;
+        let mut migration = job.migration(&source, &workers)?;
+        let outcome = migration.write(staged.path(), job.transfer(), job.compressor, &workers)?;
+        Ok((MigrateReport::Array(Box::new(migration.report(&outcome, output))), staged))
     }
 }

@@ -20,12 +20,12 @@ use crate::check::arrays::compare;
 use crate::check::tolerance::Tolerance;
 use crate::choose::packing::Packing;
 use crate::choose::search::Search;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::destination::Destination;
 use crate::io::source::Source;
 use crate::io::staging::Staged;
 use crate::io::storage::Storage;
-use crate::jobs::pending::Work;
+use crate::jobs::runner;
 use crate::options::Percentiles;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
@@ -42,7 +42,7 @@ pub use chunk_advice::ChunkAdvice;
 pub use job::PackJob;
 pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom, Suspect};
 
-impl Work for PackJob {
+impl runner::Job for PackJob {
     type Report = PackReport;
 
     fn places(&self) -> (&Path, &Path, bool) {
@@ -53,14 +53,15 @@ impl Work for PackJob {
         [&self.input].into_iter().chain(&self.scale_from).map(PathBuf::as_path).collect()
     }
 
-    fn work(
-        &self,
-        destination: Option<&Destination>,
-        runtime: &Runtime,
-    ) -> Result<(PackReport, Option<Staged>)> {
-        let destinations = destination.map(slice::from_ref);
-        let jobs = slice::from_ref(self);
-        pack_together(jobs, &self.scale_from, destinations, runtime)?.pop().context("no array")
+    fn write(&self, destination: &Destination, runtime: &Runtime) -> Result<(PackReport, Staged)> {
+        let (report, staged) = self.pack_alone(Some(destination), runtime)?;
+        Ok((report, staged.context("nothing was written")?))
+    }
+}
+
+impl runner::DryRun for PackJob {
+    fn preview(&self, runtime: &Runtime) -> std::result::Result<PackReport, Error> {
+        Ok(self.pack_alone(None, runtime)?.0)
     }
 }
 
@@ -160,6 +161,15 @@ fn of_same_type(array: Source, first: Option<&Source>) -> Result<Option<Source>>
 }
 
 impl PackJob {
+    fn pack_alone(
+        &self,
+        destination: Option<&Destination>,
+        runtime: &Runtime,
+    ) -> Result<(PackReport, Option<Staged>)> {
+        let (jobs, destinations) = (slice::from_ref(self), destination.map(slice::from_ref));
+        pack_together(jobs, &self.scale_from, destinations, runtime)?.pop().context("no array")
+    }
+
     /// Surveys arrays in one pass, or in more if percentiles are requested. Returns the surveys of each, and of all
     /// together.
     fn survey_all(&self, sources: &[Source], workers: &Workers) -> Result<(Vec<Survey>, Survey)> {

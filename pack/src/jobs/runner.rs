@@ -13,15 +13,12 @@ use crate::runtime::Runtime;
 #[derive(Debug)]
 pub struct Pending<R> {
     report: R,
-    output: Option<(Destination, Staged)>,
+    destination: Destination,
+    staged: Staged,
     runtime: Runtime,
 }
 
 impl<R> Pending<R> {
-    pub(crate) fn new(report: R, output: Option<(Destination, Staged)>, runtime: &Runtime) -> Self {
-        Self { report, output, runtime: runtime.clone() }
-    }
-
     /// The report of the job.
     pub fn report(&self) -> &R {
         &self.report
@@ -38,15 +35,29 @@ impl<R> Pending<R> {
     }
 
     fn committed(self) -> Result<R> {
-        if let Some((destination, staged)) = self.output {
-            destination.commit(staged, &self.runtime)?;
-        }
+        self.destination.commit(self.staged, &self.runtime)?;
         Ok(self.report)
     }
 }
 
-/// A job that writes an array or a group, or says what it would write.
-pub trait Job: Work {
+/// A job that writes an array or a group. All run the same way.
+pub trait Job {
+    /// Its report.
+    type Report;
+
+    /// The input, the output, and whether an array or a group at the output is replaced.
+    fn places(&self) -> (&Path, &Path, bool);
+
+    /// All that it reads.
+    fn reads(&self) -> Vec<&Path> {
+        vec![self.places().0]
+    }
+
+    /// Writes the output beside its place.
+    #[doc(hidden)]
+    fn write(&self, destination: &Destination, runtime: &Runtime)
+    -> Result<(Self::Report, Staged)>;
+
     /// Runs the job.
     ///
     /// # Errors
@@ -61,73 +72,46 @@ pub trait Job: Work {
     /// # Errors
     /// As [`Self::run`].
     fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<Self::Report>, Error> {
-        let work = || staged(self, destination(self)?, runtime);
+        let work = || pending(self, destination(self)?, runtime);
         Ok(while_unchanged(&self.reads(), work)?)
     }
+}
+
+/// A job that can also say what it would write.
+pub trait DryRun: Job {
+    /// As [`Self::dry_run`], whatever is at the output.
+    ///
+    /// # Errors
+    /// As [`Job::run`], as far as the sample and the input show them.
+    fn preview(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error>;
 
     /// Writes nothing, and reports what the job would do. Sizes and errors of packed values are estimated from a
     /// sample of the chunks.
     ///
     /// # Errors
-    /// As [`Self::run`], as far as the sample shows them.
+    /// As [`Job::run`], as far as the sample shows them.
     fn dry_run(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
         destination(self)?;
         self.preview(runtime)
     }
-
-    /// As [`Self::dry_run`], whatever is at the output.
-    ///
-    /// # Errors
-    /// As [`Self::run`], as far as the sample and the input show them.
-    fn preview(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
-        Ok(self.work(None, runtime)?.0)
-    }
 }
 
-impl<T: Work> Job for T {}
-
-/// The work of a job; all jobs run the same way.
-pub trait Work {
-    /// Its report.
-    type Report;
-
-    /// The input, the output, and whether an array at the output is replaced.
-    fn places(&self) -> (&Path, &Path, bool);
-
-    /// All that it reads.
-    fn reads(&self) -> Vec<&Path> {
-        vec![self.places().0]
-    }
-
-    /// Does the work; without a destination it writes nothing, and reports what it would do.
-    fn work(
-        &self,
-        destination: Option<&Destination>,
-        runtime: &Runtime,
-    ) -> Result<(Self::Report, Option<Staged>)>;
-}
-
-/// Does the work of a job for a directory of a group, or without one in a dry run.
-pub(crate) fn work_inside<W: Work>(
-    job: &W,
-    place: Option<&Path>,
-    runtime: &Runtime,
-) -> Result<W::Report> {
-    let Some(place) = place else { return Ok(job.work(None, runtime)?.0) };
+/// Runs a job for one array of a group that is being written to `place`.
+pub(crate) fn run_inside<J: Job>(job: &J, place: &Path, runtime: &Runtime) -> Result<J::Report> {
     let (input, ..) = job.places();
-    staged(job, Destination::new(input, place, false)?, runtime)?.committed()
+    pending(job, Destination::new(input, place, false)?, runtime)?.committed()
 }
 
-fn destination<W: Work + ?Sized>(job: &W) -> Result<Destination> {
+fn destination<J: Job + ?Sized>(job: &J) -> Result<Destination> {
     let (input, output, overwrite) = job.places();
     Destination::new(input, output, overwrite)
 }
 
-fn staged<W: Work + ?Sized>(
-    job: &W,
+fn pending<J: Job + ?Sized>(
+    job: &J,
     destination: Destination,
     runtime: &Runtime,
-) -> Result<Pending<W::Report>> {
-    let (report, staged) = job.work(Some(&destination), runtime)?;
-    Ok(Pending::new(report, staged.map(|staged| (destination, staged)), runtime))
+) -> Result<Pending<J::Report>> {
+    let (report, staged) = job.write(&destination, runtime)?;
+    Ok(Pending { report, destination, staged, runtime: runtime.clone() })
 }
