@@ -1,6 +1,7 @@
 //! Errors: one type for callers of the library, and the kinds that its modules distinguish.
 
 use std::fmt;
+use std::io;
 use std::panic::{self, AssertUnwindSafe};
 
 use anyhow::anyhow;
@@ -90,6 +91,17 @@ impl fmt::Display for Interrupted {
 }
 
 impl std::error::Error for Interrupted {}
+
+/// Says what could not be written; if the disk is full, also the way out.
+pub(crate) fn unwritten(error: anyhow::Error, what: &dyn fmt::Display) -> anyhow::Error {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let full = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| matches!(cause.kind(), FileTooLarge | QuotaExceeded | StorageFull));
+    let hint = if full { " (make room, or name an OUTPUT elsewhere)" } else { "" };
+    error.context(format!("writing {what}{hint}"))
+}
 
 /// Turns a panic into an error. Decoders of other crates panic on some broken chunks, for instance a shard
 /// whose index points beyond the file.

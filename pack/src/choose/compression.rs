@@ -6,8 +6,9 @@ use recast_kernels::ElementType;
 use super::packing::Packing;
 use super::search::Search;
 use crate::error::Result;
+use crate::io::byte_encoder::ByteEncoder;
 use crate::io::region::Block;
-use crate::io::storage::{BIAS, Coder, Compression, Differences, Shuffle, Storage};
+use crate::io::storage::{BIAS, Coder, Differences, Shuffle, Storage};
 use crate::options::{Compressor, Reader};
 use crate::scan::number::scalar;
 
@@ -181,9 +182,9 @@ impl Search<'_> {
         let chains: Vec<(&'c Coded, Storage)> = chains.into_iter().filter(is_readable).collect();
         self.in_threads(|| {
             let size = |(coded, storage): (&'c Coded, Storage)| -> Result<Measured<'c>> {
-                let compression =
-                    Compression::new(coded.element_type(), &storage, coded.dimensions())?;
-                let size = |block: &Block| compression.size(&block.elements, &block.shape);
+                let (element_type, dimensions) = (coded.element_type(), coded.dimensions());
+                let encoder = ByteEncoder::for_blocks(element_type, &storage, dimensions)?;
+                let size = |block: &Block| encoder.size(&block.elements, &block.shape);
                 let size = coded.blocks.par_iter().map(size).sum::<Result<u64>>()?;
                 Ok(Measured { size, coded, storage })
             };

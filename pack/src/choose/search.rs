@@ -12,8 +12,9 @@ use crate::check::chunk_check::{Judge, largest_excess};
 use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
 use crate::error::Result;
+use crate::io::byte_encoder::ByteEncoder;
 use crate::io::region::Region;
-use crate::io::storage::{Coder, Compression, Storage};
+use crate::io::storage::{Coder, Storage};
 use crate::options::{Compressor, PackOptions};
 use crate::runtime::Workers;
 use crate::scan::number::{Number, is_wide};
@@ -308,7 +309,7 @@ impl<'a> Search<'a> {
         // Positions are compared as Zstandard compresses them, if the compressor is chosen afterwards.
         let storage = Storage::named(self.options.compressor);
         let storage = storage.unwrap_or(Storage::plain(Coder::Zstd(5)));
-        let compression = Compression::new(chain.encoded_type(), &storage, 1)?;
+        let compression = ByteEncoder::for_blocks(chain.encoded_type(), &storage, 1)?;
         let tried = |excerpt: &Vec<u8>| -> Result<(u64, f64)> {
             let codes = chain.encode(excerpt)?;
             let region = Region::line((excerpt.len() / element_type.size()) as u64);

@@ -11,7 +11,7 @@ use super::staging::{self, ASIDE, Staged};
 use super::store::{EXISTS, Kind, OUTSIDE, archive, kind, refuse_outdated_copy, url};
 #[cfg(feature = "object-store")]
 use super::upload::Upload;
-use crate::error::Result;
+use crate::error::{Result, unwritten};
 use crate::runtime::Runtime;
 
 /// A checked place for an array or a group.
@@ -225,15 +225,4 @@ fn exchange_in_steps(one: &Path, other: &Path) -> io::Result<()> {
         return Err(error);
     }
     fs::rename(aside, one)
-}
-
-/// Says what could not be written; if the disk is full, also the way out.
-pub(crate) fn unwritten(error: anyhow::Error, what: &dyn std::fmt::Display) -> anyhow::Error {
-    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    let full = error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|cause| matches!(cause.kind(), FileTooLarge | QuotaExceeded | StorageFull));
-    let hint = if full { " (make room, or name an OUTPUT elsewhere)" } else { "" };
-    error.context(format!("writing {what}{hint}"))
 }

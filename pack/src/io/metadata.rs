@@ -1,12 +1,28 @@
-//! Metadata documents of Zarr v3: codecs as objects, dimension names, and their text.
+//! Metadata documents: their names, and those of Zarr v3.
 
-use anyhow::bail;
-use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::Path;
 
-use super::destination::unwritten;
-use crate::error::Result;
+use anyhow::bail;
+use recast_kernels::{ElementType, Scalar};
+use serde_json::{Map, Value, json};
+use zarr_recast::fill_value;
+
+use crate::error::{Result, unwritten};
+
+/// The metadata of a node of Zarr v3.
+pub(crate) const ZARR_JSON: &str = "zarr.json";
+/// Those of an array, of a group, their attributes, and a copy of all in a group, in Zarr v2.
+pub(crate) const ZARRAY: &str = ".zarray";
+pub(crate) const ZGROUP: &str = ".zgroup";
+pub(crate) const ZATTRS: &str = ".zattrs";
+pub(crate) const ZMETADATA: &str = ".zmetadata";
+/// Those of an array and its attributes, in Zarr v1.
+pub(crate) const META: &str = "meta";
+pub(crate) const ATTRS: &str = "attrs";
+
+/// The metadata files of a node, in all versions.
+pub(crate) const DOCUMENTS: [&str; 7] = [ZARR_JSON, ZARRAY, ZGROUP, ZATTRS, ZMETADATA, META, ATTRS];
 
 /// The attribute with the provenance.
 pub(crate) const PROVENANCE: &str = "recast";
@@ -58,6 +74,32 @@ pub(crate) fn name_dimensions(document: &mut Map<String, Value>) {
     }
 }
 
+/// The metadata of an array with elements of a type, its chunks under the keys that Zarr v3 has by default.
+pub(crate) fn array_document(
+    shape: &[u64],
+    element_type: ElementType,
+    grid: Value,
+    fill: Scalar,
+    codecs: Vec<Value>,
+) -> Map<String, Value> {
+    let members = [
+        ("zarr_format", 3.into()),
+        ("node_type", "array".into()),
+        ("shape", shape.into()),
+        ("data_type", element_type.name().into()),
+        ("chunk_grid", grid),
+        ("chunk_key_encoding", default_keys()),
+        ("fill_value", fill_value::to_json(fill)),
+        ("codecs", codecs.into()),
+    ];
+    members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+}
+
+/// The keys that chunks have in Zarr v3 by default.
+pub(crate) fn default_keys() -> Value {
+    json!({"name": "default", "configuration": {"separator": "/"}})
+}
+
 /// A document as an object; errors call it `name`.
 pub(crate) fn object(document: Value, name: &str) -> Result<Map<String, Value>> {
     match document {
@@ -76,7 +118,8 @@ pub(crate) fn text(document: &Map<String, Value>) -> Result<String> {
     Ok(text)
 }
 
-pub(crate) fn write_document(place: &Path, document: &Map<String, Value>) -> Result<()> {
-    fs::write(place.join("zarr.json"), text(document)?)
-        .map_err(|error| unwritten(error.into(), &"zarr.json"))
+/// Writes the metadata that make a directory a node.
+pub(crate) fn write_document(directory: &Path, document: &Map<String, Value>) -> Result<()> {
+    fs::write(directory.join(ZARR_JSON), text(document)?)
+        .map_err(|error| unwritten(error.into(), &ZARR_JSON))
 }

@@ -1,23 +1,21 @@
 //! New metadata over unchanged chunks. Nothing is decoded, so only the meaning of the bytes can change.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
 use recast_kernels::{ElementType, Scalar};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use zarr_recast::{Codec, fill_value};
 use zarrs::array::{Array, ArrayMetadata};
 use zarrs::filesystem::FilesystemStore;
 
 use super::codec_steps::keeps_values;
-use super::destination::unwritten;
-use super::metadata::{self, as_objects, name_dimensions};
+use super::metadata::{as_objects, default_keys, name_dimensions, write_document};
 use super::shard_codecs::with_value_codecs;
 use super::source::Source;
 use super::transfer::{Transfer, Transferred, transferred};
-use crate::error::Result;
+use crate::error::{Result, unwritten};
 use crate::options::ShardCodecs;
 use crate::runtime::Workers;
 
@@ -102,13 +100,7 @@ impl RewrittenMetadata {
 
     /// Gives the chunks the keys that Zarr v3 has by default.
     pub(crate) fn use_default_keys(&mut self) {
-        let keys = json!({"name": "default", "configuration": {"separator": "/"}});
-        self.document.insert("chunk_key_encoding".into(), keys);
-    }
-
-    /// The metadata as text.
-    pub(crate) fn text(&self) -> Result<String> {
-        metadata::text(&self.document)
+        self.document.insert("chunk_key_encoding".into(), default_keys());
     }
 
     /// Writes the array into a directory: the chunks of `source`, then the metadata.
@@ -136,8 +128,7 @@ impl RewrittenMetadata {
             total.bytes += one.bytes;
             Ok(())
         })?;
-        fs::write(directory.join("zarr.json"), self.text()?)
-            .map_err(|error| unwritten(error.into(), &"zarr.json"))?;
+        write_document(directory, &self.document)?;
         Ok(total)
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use zarr_recast::{BindOptions, Chain, Codec};
 
+use super::numpy::numpy_name;
 use super::storage::PCODEC;
 use crate::options::ShardCodecs;
 
@@ -78,7 +79,7 @@ pub(crate) fn readers(
     };
     let encoded = Chain::bind(element_type, None, value_codecs, &BindOptions::default());
     let encoded = encoded.map_or(element_type, |chain| chain.encoded_type());
-    let needs_ml_dtypes = [element_type, encoded].into_iter().any(|one| !is_of_numpy(one));
+    let needs_ml_dtypes = [element_type, encoded].into_iter().any(|one| numpy_name(one).is_none());
     Readers { zarr_python, zarrs, needs_ml_dtypes, needs_pcodec: contain(codecs, PCODEC) }
 }
 
@@ -120,26 +121,6 @@ fn parts_of_shards(codecs: &mut [Value]) -> Option<&mut Vec<Value>> {
 fn encode_zero(value_codecs: &[Codec], element_type: ElementType) -> bool {
     let chain = Chain::bind(element_type, None, value_codecs, &BindOptions::default());
     chain.is_ok_and(|chain| chain.encode(&Scalar::zero(element_type).to_ne_bytes()).is_ok())
-}
-
-/// Whether a type is one of `NumPy`'s, which zarr-python supports itself.
-fn is_of_numpy(element_type: ElementType) -> bool {
-    use ElementType::{
-        Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
-    };
-    matches!(
-        element_type,
-        Int8 | Int16
-            | Int32
-            | Int64
-            | UInt8
-            | UInt16
-            | UInt32
-            | UInt64
-            | Float16
-            | Float32
-            | Float64
-    )
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use zarrs::array::{
 use zarrs::storage::ReadableListableStorageTraits;
 
 use super::codec_steps::Steps;
+use super::metadata::ZARR_JSON;
 use super::region::Region;
 use super::storage::PCODEC;
 use super::store::{Kind, Location};
@@ -80,7 +81,7 @@ impl Source {
             Kind::Other => bail!("no array here: none of zarr.json, .zarray and meta"),
         }
         let array = array_at(&location)?;
-        let is_older = location.document("zarr.json")?.is_none();
+        let is_older = location.document(ZARR_JSON)?.is_none();
         Ok(Self { is_older, ..Self::of(path, location, array, fill_check)? })
     }
 
@@ -360,7 +361,7 @@ impl Source {
 pub(crate) fn array_at(location: &Location) -> Result<Array<dyn ReadableListableStorageTraits>> {
     zarrs_recast::register();
     let (storage, node) = (Arc::clone(location.storage()), location.node());
-    if location.document("zarr.json")?.is_some() {
+    if location.document(ZARR_JSON)?.is_some() {
         return Array::open(storage, node).map_err(explained);
     }
     let (array, attributes) = older_array(location)?;

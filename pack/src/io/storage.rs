@@ -1,15 +1,12 @@
-//! How stored codes become bytes: the codecs after the value codecs, and the bytes that they give.
+//! How stored codes become bytes: the codecs after the value codecs.
 
 use std::fmt;
 use std::iter::repeat_n;
-use std::num::NonZeroU64;
-use std::sync::Arc;
 
-use recast_kernels::{ElementType, Scalar};
+use recast_kernels::ElementType;
 use serde_json::{Value, json};
-use zarr_recast::fill_value;
-use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayToBytesCodecTraits, CodecOptions};
 
+use super::numpy::numpy_name;
 use crate::error::{OptionsError, Result};
 use crate::options::Compressor;
 
@@ -191,14 +188,6 @@ fn signed(element_type: ElementType) -> ElementType {
     }
 }
 
-/// An integer type as `NumPy` spells it.
-fn numpy_name(element_type: ElementType) -> String {
-    let size = element_type.size();
-    let order = if size == 1 { '|' } else { '<' };
-    let kind = if element_type.is_signed() { 'i' } else { 'u' };
-    format!("{order}{kind}{size}")
-}
-
 impl Shuffle {
     fn name(self) -> &'static str {
         match self {
@@ -233,43 +222,5 @@ impl fmt::Display for Differences {
             several => write!(f, "delta (axes {})", several.join(", "))?,
         }
         f.write_str(if self.is_biased { " + 128, " } else { ", " })
-    }
-}
-
-/// Encodes blocks of codes with the codecs after the value codecs.
-pub(crate) struct Compression {
-    array: Array<()>,
-    options: CodecOptions,
-}
-
-impl Compression {
-    pub(crate) fn new(
-        element_type: ElementType,
-        storage: &Storage,
-        dimensions: usize,
-    ) -> Result<Self> {
-        let ones = vec![1; dimensions];
-        let metadata: ArrayMetadata = serde_json::from_value(json!({
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": ones,
-            "data_type": element_type.name(),
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": ones}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": fill_value::to_json(Scalar::zero(element_type)),
-            "codecs": storage.codecs(element_type, dimensions),
-        }))?;
-        let array = Array::new_with_metadata(Arc::new(()), "/", metadata)?;
-        Ok(Self { array, options: CodecOptions::default().with_concurrent_target(1) })
-    }
-
-    /// The bytes that some codes of this extent take.
-    pub(crate) fn size(&self, codes: &[u8], shape: &[u64]) -> Result<u64> {
-        let shape: Option<Vec<NonZeroU64>> = shape.iter().copied().map(NonZeroU64::new).collect();
-        let Some(shape) = shape else { return Ok(0) };
-        let (data_type, fill) = (self.array.data_type(), self.array.fill_value());
-        let codes: ArrayBytes<'_> = ArrayBytes::new_flen(codes);
-        let encoded = self.array.codecs().encode(codes, &shape, data_type, fill, &self.options)?;
-        Ok(encoded.len() as u64)
     }
 }

@@ -12,6 +12,7 @@ use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
 use zarrs_zip::ZipStorageAdapter;
 
 use super::local::{Local, not_utf8};
+use super::metadata::{ATTRS, META, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
 use super::staging::is_beside;
 use crate::error::{Error, Result};
 
@@ -184,14 +185,14 @@ impl Location {
     /// The paths of all nodes in the storage, from the consolidated metadata at its root.
     fn consolidated(&self) -> Result<Option<Vec<String>>> {
         let root = Self { node: "/".to_owned(), ..self.clone() };
-        let document = root.document("zarr.json")?.unwrap_or_default();
+        let document = root.document(ZARR_JSON)?.unwrap_or_default();
         let copy = document.pointer("/consolidated_metadata/metadata").and_then(Value::as_object);
         if let Some(copy) = copy {
             return Ok(Some(copy.keys().cloned().collect()));
         }
-        let document = root.document(".zmetadata")?.unwrap_or_default();
+        let document = root.document(ZMETADATA)?.unwrap_or_default();
         let copy = document.get("metadata").and_then(Value::as_object);
-        let is_node = |name: &str| [".zarray", ".zgroup"].contains(&name);
+        let is_node = |name: &str| [ZARRAY, ZGROUP].contains(&name);
         let node = |key: &String| {
             let (path, name) = key.rsplit_once('/')?;
             is_node(name).then(|| path.to_owned())
@@ -231,7 +232,7 @@ impl Location {
     /// The bytes of the array's chunks, without its metadata, if they can be counted.
     pub(crate) fn chunk_bytes(&self) -> Option<u64> {
         let mut bytes = self.stored_bytes()?;
-        for name in ["zarr.json", ".zarray", ".zattrs", "meta", "attrs"] {
+        for name in [ZARR_JSON, ZARRAY, ZATTRS, META, ATTRS] {
             let document = self.bytes(name).ok()?;
             bytes = bytes.saturating_sub(document.map_or(0, |bytes| bytes.len() as u64));
         }
@@ -246,13 +247,13 @@ impl Location {
 
     /// The kind of node here, without checking whether it is valid.
     pub(crate) fn kind(&self) -> Result<Kind> {
-        if let Some(document) = self.document("zarr.json")? {
+        if let Some(document) = self.document(ZARR_JSON)? {
             let is_group = document.get("node_type").is_some_and(|node| node == "group");
             return Ok(if is_group { Kind::Group } else { Kind::Array });
         }
-        Ok(if self.document(".zarray")?.is_some() || self.is_v1()? {
+        Ok(if self.document(ZARRAY)?.is_some() || self.is_v1()? {
             Kind::Array
-        } else if self.document(".zgroup")?.is_some() {
+        } else if self.document(ZGROUP)?.is_some() {
             Kind::Group
         } else {
             Kind::Other
@@ -261,10 +262,10 @@ impl Location {
 
     /// Whether this is an array of Zarr v1: a file `meta` that says so, and no newer one.
     pub(crate) fn is_v1(&self) -> Result<bool> {
-        if self.document("zarr.json")?.is_some() || self.document(".zarray")?.is_some() {
+        if self.document(ZARR_JSON)?.is_some() || self.document(ZARRAY)?.is_some() {
             return Ok(false);
         }
-        let meta = self.document("meta")?.unwrap_or_default();
+        let meta = self.document(META)?.unwrap_or_default();
         Ok(meta.get("zarr_format").is_some_and(|format| format == 1))
     }
 }

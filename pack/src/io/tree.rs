@@ -8,13 +8,12 @@ use anyhow::Context;
 use serde_json::{Map, Value, json};
 use zarr_recast::{Codec, data_type};
 
-use super::destination::unwritten;
-use super::metadata::{name_dimensions, object, write_document};
+use super::metadata::{DOCUMENTS, ZARR_JSON, ZMETADATA, name_dimensions, object, write_document};
 use super::shard_codecs::has_shards;
 use super::store::{Kind, Location};
 use super::transfer::{Transfer, transferred};
 use super::v2::{document_of_v2, older_array, older_attributes};
-use crate::error::Result;
+use crate::error::{Result, unwritten};
 use crate::runtime::Runtime;
 
 /// The version of a node's metadata.
@@ -39,9 +38,6 @@ pub(crate) struct Node {
     /// Whether the group has consolidated metadata.
     pub(crate) is_consolidated: bool,
 }
-
-/// The metadata files of versions before Zarr v3.
-const OLD: [&str; 6] = [".zarray", ".zattrs", ".zgroup", ".zmetadata", "meta", "attrs"];
 
 impl Node {
     pub(crate) fn is_v3(&self) -> bool {
@@ -100,7 +96,7 @@ impl Node {
         stand_in.remove("storage_transformers");
         let metadata = serde_json::from_value(stand_in.into())?;
         let mut keys = self.location.chunk_keys(metadata)?;
-        keys.extend(OLD.into_iter().chain(["zarr.json"]).map(str::to_owned));
+        keys.extend(DOCUMENTS.map(str::to_owned));
         Ok(keys)
     }
 
@@ -110,7 +106,7 @@ impl Node {
         keys.retain(|key| {
             // What `migrate --in-place` leaves of older metadata.
             let name = key.strip_suffix(".bak").unwrap_or(key);
-            name != "zarr.json" && !OLD.contains(&name)
+            !DOCUMENTS.contains(&name)
         });
         keys.sort_unstable();
         Ok(keys)
@@ -122,11 +118,10 @@ impl Node {
         fs::create_dir_all(place)?;
         for name in self.keys()? {
             runtime.check_interrupt()?;
-            let is_old = OLD.contains(&name.as_str());
-            if is_old && matches!(self.format, Format::Older) {
+            let is_document = DOCUMENTS.contains(&name.as_str());
+            if is_document && name != ZARR_JSON && matches!(self.format, Format::Older) {
                 continue;
             }
-            let is_document = is_old || name == "zarr.json";
             let transfer = if is_document { Transfer::Copy } else { transfer };
             let file = self.location.directory().map(|directory| directory.join(&name));
             transferred(file, || self.location.bytes(&name), &place.join(&name), transfer)
@@ -180,15 +175,15 @@ pub(crate) fn nodes(root: Location) -> Result<Vec<Node>> {
 pub(crate) fn node(path: String, location: Location, kind: Kind) -> Result<Node> {
     const COPY: &str = "consolidated_metadata";
     let (mut format, mut is_consolidated) = (Format::V3, false);
-    let document = if let Some(document) = location.document("zarr.json")? {
-        let mut document = object(document, "zarr.json")?;
+    let document = if let Some(document) = location.document(ZARR_JSON)? {
+        let mut document = object(document, ZARR_JSON)?;
         is_consolidated = document.remove(COPY).is_some_and(|copy| !copy.is_null());
         document
     } else {
         format = Format::Older;
         if kind == Kind::Group {
             let attributes = older_attributes(&location)?;
-            is_consolidated = location.document(".zmetadata")?.is_some();
+            is_consolidated = location.document(ZMETADATA)?.is_some();
             let mut group = object(json!({"zarr_format": 3, "node_type": "group"}), "")?;
             group.insert("attributes".into(), attributes.into());
             group
@@ -278,7 +273,7 @@ pub(crate) fn each_array<T>(
 /// Writes the metadata of all groups over arrays that have been written.
 fn write_groups(nodes: &[Node], root: &Path) -> Result<()> {
     let documents = group_documents(nodes, |node| {
-        Ok(serde_json::from_slice(&fs::read(root.join(&node.path).join("zarr.json"))?)?)
+        Ok(serde_json::from_slice(&fs::read(root.join(&node.path).join(ZARR_JSON))?)?)
     })?;
     for (node, document) in documents {
         write_document(&root.join(&node.path), &document)?;

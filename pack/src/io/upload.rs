@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::metadata::{DOCUMENTS, ZARR_JSON};
 use super::remote::Remote;
 use super::store::{EXISTS, Kind, Location, OUTSIDE, kind, refuse_outdated_copy, url};
 use crate::error::Result;
@@ -15,8 +16,6 @@ use crate::runtime::{Runtime, Workers};
 
 /// The object beside the chunks of an unfinished output.
 const MARK: &str = ".recast-unfinished";
-/// The files that make a place an array or a group, also in Zarr v1 and v2.
-const METADATA: [&str; 6] = ["zarr.json", ".zarray", ".zgroup", ".zmetadata", "meta", ".zattrs"];
 
 /// A checked place at a URL for an array or a group.
 pub(super) struct Upload {
@@ -150,7 +149,7 @@ impl Upload {
         let mut files = Vec::new();
         walk(directory, "", &mut files)?;
         files.sort();
-        let is_metadata = |key: &str| key.rsplit('/').next() == Some("zarr.json");
+        let is_metadata = |key: &str| key.rsplit('/').next() == Some(ZARR_JSON);
         let (mut metadata, chunks): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|(key, _)| is_metadata(key));
         // Lower nodes come first, so that a group opens only when everything in it does.
@@ -179,7 +178,7 @@ impl Upload {
     fn remove_objects(&self) -> Result<()> {
         let is_metadata = |key: &String| {
             let name = key.rsplit('/').next().unwrap_or_default();
-            METADATA.contains(&name)
+            DOCUMENTS.contains(&name)
         };
         let mut keys = self.remote.keys()?;
         keys.retain(|key| key != MARK);

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::iter::repeat_n;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use recast_kernels::ElementType;
 use zarrs::array::codec::{BytesDataTypeExt, Endianness};
 use zarrs::array::{ArrayBytes, ArrayShardedExt, ArraySubset};
 
 use crate::error::{Error, Result, guarded};
+use crate::io::numpy::numpy_name;
 use crate::io::source::Source;
 use crate::runtime::{Runtime, Workers};
 
@@ -63,26 +64,19 @@ fn write_all(
 
 /// What stands before little-endian elements in C order in a `.npy` file of version 1.0.
 fn npy_header(element_type: ElementType, shape: &[u64]) -> Result<Vec<u8>> {
-    let kind = match element_type {
-        ElementType::Int8 | ElementType::Int16 | ElementType::Int32 | ElementType::Int64 => "i",
-        ElementType::UInt8 | ElementType::UInt16 | ElementType::UInt32 | ElementType::UInt64 => "u",
-        ElementType::Float16 | ElementType::Float32 | ElementType::Float64 => "f",
-        _ => bail!(
+    let name = numpy_name(element_type).with_context(|| {
+        format!(
             "the elements are {element_type}, which NumPy lacks; leave out --npy for raw \
              elements, or convert them first (recast raw)"
-        ),
-    };
-    let size = element_type.size();
-    let order = if size == 1 { '|' } else { '<' };
+        )
+    })?;
     // A tuple of Python, which needs a comma if it has one element.
     let mut extents = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     if shape.len() == 1 {
         extents.push(',');
     }
     let magic: &[u8] = b"\x93NUMPY\x01\x00";
-    let mut text = format!(
-        "{{'descr': '{order}{kind}{size}', 'fortran_order': False, 'shape': ({extents}), }}"
-    );
+    let mut text = format!("{{'descr': '{name}', 'fortran_order': False, 'shape': ({extents}), }}");
     // Spaces and a newline, so that the elements begin at a multiple of 64 bytes.
     let unpadded = magic.len() + size_of::<u16>() + text.len() + 1;
     text.extend(repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
 use super::fill_attribute::name_fill_value;
-use super::metadata::{name_dimensions, object};
+use super::metadata::{ATTRS, META, ZARRAY, ZATTRS, name_dimensions, object};
 use super::store::Location;
 use crate::error::Result;
 
@@ -17,18 +17,18 @@ use data_type::DataType;
 
 /// The attributes of a node of Zarr v2.
 pub(crate) fn older_attributes(location: &Location) -> Result<Map<String, Value>> {
-    object(location.document(".zattrs")?.unwrap_or_else(|| json!({})), ".zattrs")
+    object(location.document(ZATTRS)?.unwrap_or_else(|| json!({})), ZATTRS)
 }
 
 /// `.zarray` of an array of Zarr v2, or what stands for it in Zarr v1, and the attributes.
 pub(crate) fn older_array(location: &Location) -> Result<(Value, Map<String, Value>)> {
-    if let Some(array) = location.document(".zarray")? {
-        return Ok((object(array, ".zarray")?.into(), older_attributes(location)?));
+    if let Some(array) = location.document(ZARRAY)? {
+        return Ok((object(array, ZARRAY)?.into(), older_attributes(location)?));
     }
-    let meta = location.document("meta")?.unwrap_or_default();
+    let meta = location.document(META)?.unwrap_or_default();
     let metadata = zarrs_recast::metadata_v2_from_v1(&meta)?;
-    let attributes = location.document("attrs")?.unwrap_or_else(|| json!({}));
-    Ok((serde_json::to_value(metadata)?, object(attributes, "attrs")?))
+    let attributes = location.document(ATTRS)?.unwrap_or_else(|| json!({}));
+    Ok((serde_json::to_value(metadata)?, object(attributes, ATTRS)?))
 }
 
 /// The metadata of a Zarr v2 array as Zarr v3, from `.zarray` and its attributes.

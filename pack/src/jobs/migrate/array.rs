@@ -13,6 +13,7 @@ use super::job::MigrateJob;
 use super::metadata::{compare, each_modern, rewritten};
 use crate::check::difference::Differences;
 use crate::error::{Interrupted, Result};
+use crate::io::metadata::text;
 use crate::io::rewrite_metadata::RewrittenMetadata;
 use crate::io::source::Source;
 use crate::io::storage::Storage;
@@ -210,7 +211,7 @@ impl<'a> Migration<'a> {
         let replace = || -> Result<Vec<Vec<String>>> {
             let folder = self.source.location().directory().context(NO_DIRECTORY)?;
             refuse_outdated_copy(&folder, in_place::WAY_OUT)?;
-            in_place::replace(&[(folder, rewritten.text()?)])
+            in_place::replace(&[(folder, text(rewritten.document())?)])
         };
         let kept = replace().with_context(|| shown.to_string())?;
         Ok(Outcome::InPlace(kept.concat()))

@@ -13,8 +13,7 @@ use super::array::{ArrayMigration, Migration, NO_DIRECTORY, Outcome, cf_hint, is
 use super::in_place;
 use super::job::MigrateJob;
 use crate::check::nodes::{self, Same};
-use crate::error::Result;
-use crate::io::destination::unwritten;
+use crate::error::{Result, unwritten};
 use crate::io::metadata::text;
 use crate::io::source::{Source, array_at, fill_check};
 use crate::io::store::{Kind, Location, below, refuse_outdated_copy};

@@ -9,11 +9,7 @@ use anyhow::{Context, bail};
 use tempfile::NamedTempFile;
 
 use crate::error::Result;
-
-/// The documents of an array or a group, in all versions.
-const DOCUMENTS: [&str; 7] =
-    ["zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", "meta", "attrs"];
-const NEW: &str = "zarr.json";
+use crate::io::metadata::{DOCUMENTS, ZARR_JSON};
 
 /// For a folder below a group whose consolidated metadata would become outdated.
 pub(super) const WAY_OUT: &str = "migrate that group as a whole";
@@ -57,12 +53,12 @@ pub(super) fn replace(folders: &[(PathBuf, String)]) -> Result<Vec<Vec<String>>>
 fn all(places: &mut [Place<'_>]) -> Result<()> {
     let files = places.iter().map(Place::prepare).collect::<Result<Vec<_>>>()?;
     for (place, file) in places.iter_mut().zip(files) {
-        let shown = place.folder.join(NEW);
+        let shown = place.folder.join(ZARR_JSON);
         file.persist(&shown).with_context(|| format!("writing {}", shown.display()))?;
         place.is_written = true;
     }
     for place in places.iter() {
-        for name in place.old.iter().filter(|name| **name != NEW) {
+        for name in place.old.iter().filter(|name| **name != ZARR_JSON) {
             let old = place.folder.join(name);
             fs::remove_file(&old).with_context(|| format!("removing {}", old.display()))?;
         }
@@ -106,7 +102,7 @@ impl Place<'_> {
     fn undo(&self) -> Result<()> {
         for name in &self.old {
             let (backup, document) = (self.backup(name), self.folder.join(name));
-            let is_changed = !document.exists() || (*name == NEW && self.is_written);
+            let is_changed = !document.exists() || (*name == ZARR_JSON && self.is_written);
             if is_changed {
                 fs::rename(&backup, &document)
                     .with_context(|| format!("renaming {}", backup.display()))?;
@@ -115,8 +111,8 @@ impl Place<'_> {
                     .with_context(|| format!("removing {}", backup.display()))?;
             }
         }
-        let new = self.folder.join(NEW);
-        if self.is_written && !self.old.contains(&NEW) {
+        let new = self.folder.join(ZARR_JSON);
+        if self.is_written && !self.old.contains(&ZARR_JSON) {
             fs::remove_file(&new).with_context(|| format!("removing {}", new.display()))?;
         }
         Ok(())

@@ -7,8 +7,8 @@ use super::encode::Packed;
 use super::job::Job;
 use crate::choose::compression::Level;
 use crate::error::Result;
+use crate::io::byte_encoder::ByteEncoder;
 use crate::io::region::{Block, Region, spread};
-use crate::io::storage::Compression;
 
 /// Advice is worth reading from this part of the bytes on.
 const WORTH: f64 = 0.1;
@@ -66,7 +66,7 @@ impl Job<'_> {
         let code_size = chain.encoded_type().size();
         // A fast level compares shapes as well as a slow one.
         let storage = Level::Fast.of(&packed.storage);
-        let compression = Compression::new(chain.encoded_type(), &storage, area.len())?;
+        let compression = ByteEncoder::for_blocks(chain.encoded_type(), &storage, area.len())?;
         let stored = |codes: &[u8], shape: &[u64]| -> Result<u64> {
             let chunks = Block::tiles(codes, code_size, &area, shape)?;
             chunks.iter().map(|chunk| compression.size(&chunk.elements, &chunk.shape)).sum()

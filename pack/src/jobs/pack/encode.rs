@@ -15,8 +15,9 @@ use crate::check::comparison::Comparison;
 use crate::check::tolerance::Tolerance;
 use crate::choose::packing::Packing;
 use crate::error::Result;
+use crate::io::byte_encoder::ByteEncoder;
 use crate::io::region::{Block, Region};
-use crate::io::storage::{Compression, Storage};
+use crate::io::storage::Storage;
 use crate::io::writer::{Encoding, Writer};
 use crate::scan::limits::Outside;
 use crate::scan::number::{Number, is_wide};
@@ -133,7 +134,7 @@ impl Job<'_> {
             .apart_from(&self.survey.apart)?;
         // A part of a chunk is compressed as one, or as the inner chunks of a shard.
         let dimensions = source.array().dimensionality();
-        let of_part = Compression::new(encoding.element_type, &storage, dimensions)?;
+        let of_part = ByteEncoder::for_blocks(encoding.element_type, &storage, dimensions)?;
         let inner = self.encoded_chunk_shape()?;
         let codes = SeenCodes::new(packing.chain.encoded_type());
         let work = |number: u64| -> Result<Part> {
