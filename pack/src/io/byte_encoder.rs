@@ -39,7 +39,7 @@ impl ByteEncoder {
     ) -> Result<Self> {
         let ones = vec![1; dimensions];
         let grid = json!({"name": "regular", "configuration": {"chunk_shape": ones}});
-        let codecs = storage.codecs(element_type, dimensions);
+        let codecs = storage.codecs(element_type, dimensions).into();
         let zero = Scalar::zero(element_type);
         Self::new(array_document(&ones, element_type, grid, zero, codecs), false)
     }

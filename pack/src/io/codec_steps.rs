@@ -8,18 +8,8 @@ use recast_kernels::{ElementType, Scalar};
 use serde_json::Value;
 use zarr_recast::{BindError, BindOptions, CastValue, Chain, Codec, FillCheck, WarningKind};
 
+use super::codecs::{CodecKind, CodecList};
 use crate::error::Result;
-
-/// Codecs that turn elements into bytes; value codecs come before them.
-const TO_BYTES: [&str; 3] = ["bytes", "packbits", "sharding_indexed"];
-/// Other codecs that keep the elements' type and values.
-const VALUES_STAY: [&str; 4] = ["transpose", "reshape", "squeeze", "bitround"];
-
-/// Whether elements keep their type and values in a codec, or become bytes in it, so that the value codecs before it and
-/// behind it are one run.
-pub(crate) fn keeps_values(name: &str) -> bool {
-    TO_BYTES.contains(&name) || VALUES_STAY.contains(&name.trim_start_matches("numcodecs."))
-}
 
 /// One codec on the way from values to stored bytes.
 #[derive(Clone, Debug)]
@@ -57,7 +47,7 @@ impl Steps {
     /// A value codec that is invalid at its place, and a fill value that does not survive it, if `fill_check`
     /// forbids that.
     pub(crate) fn read(
-        metadata: &Value,
+        codecs: &CodecList,
         element_type: ElementType,
         fill_value: Scalar,
         fill_check: FillCheck,
@@ -65,9 +55,7 @@ impl Steps {
         let mut steps = Self::default();
         let options = BindOptions::default().fill_check(fill_check);
         let start = (element_type, Some(fill_value));
-        if let Some(codecs) = metadata.get("codecs").and_then(Value::as_array) {
-            steps.list("codecs", codecs, start, &options, 0)?;
-        }
+        steps.list("codecs", codecs, start, &options, 0)?;
         Ok(steps)
     }
 
@@ -80,7 +68,7 @@ impl Steps {
     fn list(
         &mut self,
         path: &str,
-        codecs: &[Value],
+        codecs: &CodecList,
         start: (ElementType, Option<Scalar>),
         options: &BindOptions,
         depth: usize,
@@ -89,67 +77,78 @@ impl Steps {
         // The elements that reach a codec are known as long as all codecs before it are.
         let mut is_known = true;
         let mut to_bytes = None;
-        for (index, json) in codecs.iter().enumerate() {
+        for (index, entry) in codecs.0.iter().enumerate() {
             let path = format!("{path}[{index}]");
-            let name = name(json);
-            let mut configuration = json.get("configuration").cloned().unwrap_or(Value::Null);
+            let (name, configuration) = (&entry.name, entry.configuration());
             let mut values = None;
-            if Codec::is_known(&name) {
-                if let Some(to_bytes) = &to_bytes {
-                    bail!(
-                        "{path}: {name} comes after {to_bytes}, which has turned the elements \
-                         into bytes"
-                    );
-                }
-                let codec = Codec::from_json(json).map_err(|error| error.below(&path))?;
-                if is_known {
-                    let before = element_type;
-                    let one = std::slice::from_ref(&codec);
-                    let chain = Chain::bind(element_type, fill_value, one, options);
-                    // In the chain, this codec is the first.
-                    let chain = chain.map_err(|error| {
-                        let text = error.to_string().replacen("codecs[0]", &path, 1);
-                        let hint = match error {
-                            BindError::FillValue(warning)
-                                if options.fill_check == FillCheck::Open
-                                    && warning.kind == WarningKind::FillChanged =>
-                            {
-                                "; --accept-fill-value reads it as it is"
-                            }
-                            _ => "",
-                        };
-                        anyhow::anyhow!("{text}{hint}")
-                    })?;
-                    let messages = chain.warnings().iter().map(ToString::to_string);
-                    self.warnings
-                        .extend(messages.map(|message| message.replacen("codecs[0]", &path, 1)));
-                    (element_type, fill_value) = (chain.encoded_type(), chain.encoded_fill_value());
-                    if let Codec::CastValue(cast) = &codec {
-                        self.warn_of_repeated_inputs(&path, cast, before);
+            match entry.kind() {
+                CodecKind::Value => {
+                    if let Some(to_bytes) = &to_bytes {
+                        bail!(
+                            "{path}: {name} comes after {to_bytes}, which has turned the elements \
+                             into bytes"
+                        );
                     }
-                    values = Some(Values { codec, element_type, fill_value });
+                    let codec = entry.value_codec().map_err(|error| error.below(&path))?;
+                    if is_known {
+                        let bound = self.bind(&path, codec, (element_type, fill_value), options)?;
+                        (element_type, fill_value) = (bound.element_type, bound.fill_value);
+                        values = Some(bound);
+                    }
                 }
-            } else if TO_BYTES.contains(&name.as_str()) {
-                let endian = configuration.get("endian").is_some_and(|endian| !endian.is_null());
-                if name == "bytes" && is_known && element_type.size() > 1 && !endian {
-                    bail!(
-                        "{path}.configuration.endian is missing: the elements are {element_type}, of \
-                         {} bytes, so it must be \"little\" or \"big\"",
-                        element_type.size()
-                    );
+                CodecKind::ToBytes => {
+                    let endian =
+                        configuration.get("endian").is_some_and(|endian| !endian.is_null());
+                    if name == "bytes" && is_known && element_type.size() > 1 && !endian {
+                        bail!(
+                            "{path}.configuration.endian is missing: the elements are {element_type}, of \
+                             {} bytes, so it must be \"little\" or \"big\"",
+                            element_type.size()
+                        );
+                    }
+                    to_bytes = Some(name);
                 }
-                to_bytes = Some(name.clone());
-            } else if !keeps_values(&name) {
-                is_known = false;
+                CodecKind::KeepsValues => {}
+                CodecKind::Other => is_known = false,
             }
-            let inner = configuration.as_object_mut().and_then(|object| object.remove("codecs"));
-            self.steps.push(Step { depth, name, configuration, values });
-            if let Some(inner) = inner.as_ref().and_then(Value::as_array).filter(|_| is_known) {
+            self.steps.push(Step { depth, name: name.clone(), configuration, values });
+            if let Some(inner) = entry.inner.as_ref().filter(|_| is_known) {
                 let path = format!("{path}.configuration.codecs");
                 self.list(&path, inner, (element_type, fill_value), options, depth + 1)?;
             }
         }
         Ok(())
+    }
+
+    /// Binds a value codec to the elements that reach it.
+    fn bind(
+        &mut self,
+        path: &str,
+        codec: Codec,
+        (before, fill_value): (ElementType, Option<Scalar>),
+        options: &BindOptions,
+    ) -> Result<Values> {
+        let chain = Chain::bind(before, fill_value, std::slice::from_ref(&codec), options);
+        // In the chain, this codec is the first.
+        let named = |text: String| text.replacen("codecs[0]", path, 1);
+        let chain = chain.map_err(|error| {
+            let hint = match &error {
+                BindError::FillValue(warning)
+                    if options.fill_check == FillCheck::Open
+                        && warning.kind == WarningKind::FillChanged =>
+                {
+                    "; --accept-fill-value reads it as it is"
+                }
+                _ => "",
+            };
+            anyhow::anyhow!("{}{hint}", named(error.to_string()))
+        })?;
+        self.warnings.extend(chain.warnings().iter().map(|warning| named(warning.to_string())));
+        if let Codec::CastValue(cast) = &codec {
+            self.warn_of_repeated_inputs(path, cast, before);
+        }
+        let (element_type, fill_value) = (chain.encoded_type(), chain.encoded_fill_value());
+        Ok(Values { codec, element_type, fill_value })
     }
 
     /// Warns of repeated inputs in a map: the specification takes the first entry, and asks writers not to repeat
@@ -188,10 +187,4 @@ impl Steps {
         Chain::bind(element_type, Some(fill_value), &self.value_codecs(), &options)
             .context("the value codecs together")
     }
-}
-
-/// The name of a codec.
-fn name(json: &Value) -> String {
-    let name = json.get("name").unwrap_or(json);
-    name.as_str().unwrap_or_default().to_owned()
 }

@@ -33,27 +33,6 @@ pub(crate) const GRID: &str = "grid";
 /// Where xarray keeps the names of dimensions in Zarr v2.
 pub(crate) const ARRAY_DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
-/// Codecs without a configuration as objects, which every reader accepts; zarrs writes bare names. zarr-python wants a
-/// configuration of those of numcodecs, even an empty one.
-pub(crate) fn as_objects(codecs: &mut Value) {
-    for codec in codecs.as_array_mut().into_iter().flatten() {
-        if codec.is_string() {
-            *codec = json!({"name": codec.take()});
-        }
-        let is_of_numcodecs = |name: &str| name.starts_with("numcodecs.");
-        if codec.get("name").and_then(Value::as_str).is_some_and(is_of_numcodecs)
-            && let Some(codec) = codec.as_object_mut()
-        {
-            codec.entry("configuration").or_insert_with(|| json!({}));
-        }
-        for inner in ["/configuration/codecs", "/configuration/index_codecs"] {
-            if let Some(inner) = codec.pointer_mut(inner) {
-                as_objects(inner);
-            }
-        }
-    }
-}
-
 /// Moves xarray's attribute of Zarr v2 to its member of Zarr v3.
 pub(crate) fn name_dimensions(document: &mut Map<String, Value>) {
     let names = |value: &Value| -> Option<Vec<Value>> {
@@ -80,7 +59,7 @@ pub(crate) fn array_document(
     element_type: ElementType,
     grid: Value,
     fill: Scalar,
-    codecs: Vec<Value>,
+    codecs: Value,
 ) -> Map<String, Value> {
     let members = [
         ("zarr_format", 3.into()),
@@ -90,7 +69,7 @@ pub(crate) fn array_document(
         ("chunk_grid", grid),
         ("chunk_key_encoding", default_keys()),
         ("fill_value", fill_value::to_json(fill)),
-        ("codecs", codecs.into()),
+        ("codecs", codecs),
     ];
     members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }

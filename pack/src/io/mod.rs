@@ -2,6 +2,7 @@
 
 pub(crate) mod byte_encoder;
 pub(crate) mod codec_steps;
+pub(crate) mod codecs;
 pub(crate) mod destination;
 pub(crate) mod fill_attribute;
 pub(crate) mod local;

@@ -10,8 +10,8 @@ use zarr_recast::{Codec, fill_value};
 use zarrs::array::{Array, ArrayMetadata};
 use zarrs::filesystem::FilesystemStore;
 
-use super::codec_steps::keeps_values;
-use super::metadata::{as_objects, default_keys, name_dimensions, write_document};
+use super::codecs::CodecList;
+use super::metadata::{default_keys, name_dimensions, write_document};
 use super::shard_codecs::with_value_codecs;
 use super::source::Source;
 use super::transfer::{Transfer, Transferred, transferred};
@@ -33,9 +33,9 @@ impl RewrittenMetadata {
             return Err(anyhow!("the metadata are not a JSON object"));
         };
         name_dimensions(&mut document);
-        if let Some(codecs) = document.get_mut("codecs") {
-            as_objects(codecs);
-        }
+        let mut codecs = CodecList::of(&document);
+        codecs.make_objects();
+        document.insert("codecs".into(), codecs.into_json());
         Ok(Self { document })
     }
 
@@ -70,21 +70,19 @@ impl RewrittenMetadata {
         element_type: ElementType,
         place: ShardCodecs,
     ) {
-        let behind = self.document.get("codecs").and_then(Value::as_array).cloned();
-        let all = with_value_codecs(codecs, behind.unwrap_or_default(), element_type, place);
-        self.document.insert("codecs".into(), Value::Array(all));
+        let rest = CodecList::of(&self.document);
+        let all = with_value_codecs(codecs, rest, element_type, place);
+        self.document.insert("codecs".into(), all.into_json());
     }
 
-    /// Replaces each run of neighbouring value codecs, also inside shards, by the result of `replace`, which is
-    /// called in the order in which elements pass the codecs. Those behind a codec that changes values otherwise, such as
-    /// differences, belong to it and stay.
+    /// As [`CodecList::replace_value_codecs`].
     pub(crate) fn replace_value_codecs(
         &mut self,
         mut replace: impl FnMut(&[Codec]) -> Result<Vec<Codec>>,
     ) -> Result<()> {
-        if let Some(codecs) = self.document.get_mut("codecs").and_then(Value::as_array_mut) {
-            replace_in(codecs, &mut replace)?;
-        }
+        let mut codecs = CodecList::of(&self.document);
+        codecs.replace_value_codecs(&mut replace)?;
+        self.document.insert("codecs".into(), codecs.into_json());
         Ok(())
     }
 
@@ -131,39 +129,4 @@ impl RewrittenMetadata {
         write_document(directory, &self.document)?;
         Ok(total)
     }
-}
-
-fn replace_in(
-    codecs: &mut Vec<Value>,
-    replace: &mut impl FnMut(&[Codec]) -> Result<Vec<Codec>>,
-) -> Result<()> {
-    let is_value = |codec: &Value| {
-        let name = codec.get("name").unwrap_or(codec).as_str();
-        name.is_some_and(Codec::is_known)
-    };
-    let mut result = Vec::with_capacity(codecs.len());
-    let mut rest = std::mem::take(codecs).into_iter().peekable();
-    while let Some(mut codec) = rest.next() {
-        if !is_value(&codec) {
-            let name = codec.get("name").unwrap_or(&codec).as_str();
-            if !name.is_some_and(keeps_values) {
-                result.push(codec);
-                result.extend(rest);
-                break;
-            }
-            let inner = codec.pointer_mut("/configuration/codecs").and_then(Value::as_array_mut);
-            if let Some(inner) = inner {
-                replace_in(inner, replace)?;
-            }
-            result.push(codec);
-            continue;
-        }
-        let mut run = vec![Codec::from_json(&codec)?];
-        while let Some(next) = rest.next_if(|next| is_value(next)) {
-            run.push(Codec::from_json(&next)?);
-        }
-        result.extend(replace(&run)?.iter().map(Codec::to_json));
-    }
-    *codecs = result;
-    Ok(())
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use zarr_recast::{BindOptions, Chain, Codec};
 
+use super::codecs::{CodecEntry, CodecKind, CodecList};
 use super::numpy::numpy_name;
 use super::storage::PCODEC;
 use crate::options::ShardCodecs;
@@ -43,21 +44,21 @@ pub enum Reading {
 /// All codecs of an array: value codecs, and `rest` after them or around them.
 pub(crate) fn with_value_codecs(
     value_codecs: &[Codec],
-    mut rest: Vec<Value>,
+    mut rest: CodecList,
     element_type: ElementType,
     place: ShardCodecs,
-) -> Vec<Value> {
-    let encoded = value_codecs.iter().map(Codec::to_json);
+) -> CodecList {
+    let entries = value_codecs.iter().map(CodecEntry::from);
     let is_inside = match place {
         ShardCodecs::Auto => encode_zero(value_codecs, element_type),
         ShardCodecs::Inside => true,
         ShardCodecs::Outside => false,
     };
-    if let Some(parts) = parts_of_shards(&mut rest).filter(|_| is_inside) {
-        parts.splice(0..0, encoded);
+    if let Some(inner) = rest.inner_chunks().filter(|_| is_inside) {
+        inner.0.splice(0..0, entries);
         return rest;
     }
-    encoded.chain(rest).collect()
+    CodecList(entries.chain(rest.0).collect())
 }
 
 /// Who can read an array with these codecs.
@@ -66,13 +67,14 @@ pub(crate) fn readers(
     value_codecs: &[Codec],
     element_type: ElementType,
 ) -> Readers {
-    let names = |codecs: &[Value]| codecs.iter().any(is_value_codec);
-    let mut all = codecs.as_array().cloned().unwrap_or_default();
-    let is_outside = names(&all);
-    let (zarr_python, zarrs) = match parts_of_shards(&mut all) {
+    let mut all = CodecList::from(codecs.clone());
+    let needs_pcodec = all.contains(PCODEC);
+    let has_some = |list: &CodecList| list.0.iter().any(|entry| entry.kind() == CodecKind::Value);
+    let is_outside = has_some(&all);
+    let (zarr_python, zarrs) = match all.inner_chunks() {
         None => (Reading::Chunks, Reading::Chunks),
         Some(_) if is_outside => (Reading::WholeShards, Reading::PartsOfShards),
-        Some(parts) if names(parts) && !encode_zero(value_codecs, element_type) => {
+        Some(inner) if has_some(inner) && !encode_zero(value_codecs, element_type) => {
             (Reading::Nothing, Reading::PartsOfShards)
         }
         Some(_) => (Reading::PartsOfShards, Reading::PartsOfShards),
@@ -80,41 +82,7 @@ pub(crate) fn readers(
     let encoded = Chain::bind(element_type, None, value_codecs, &BindOptions::default());
     let encoded = encoded.map_or(element_type, |chain| chain.encoded_type());
     let needs_ml_dtypes = [element_type, encoded].into_iter().any(|one| numpy_name(one).is_none());
-    Readers { zarr_python, zarrs, needs_ml_dtypes, needs_pcodec: contain(codecs, PCODEC) }
-}
-
-/// Whether codecs contain shards.
-pub(crate) fn has_shards(codecs: &Value) -> bool {
-    codecs.as_array().is_some_and(|codecs| codecs.iter().any(|codec| name(codec) == SHARDING))
-}
-
-const SHARDING: &str = "sharding_indexed";
-
-/// Whether some codecs, or those inside shards, have one of this name.
-fn contain(codecs: &Value, wanted: &str) -> bool {
-    codecs.as_array().into_iter().flatten().any(|codec| {
-        let inner = codec.pointer("/configuration/codecs");
-        name(codec) == wanted || inner.is_some_and(|inner| contain(inner, wanted))
-    })
-}
-
-fn name(codec: &Value) -> &str {
-    codec.get("name").unwrap_or(codec).as_str().unwrap_or_default()
-}
-
-fn is_value_codec(codec: &Value) -> bool {
-    Codec::is_known(name(codec))
-}
-
-/// The codecs of the inner chunks of a shard, unless codecs before the shard prevent that value codecs move
-/// inside.
-fn parts_of_shards(codecs: &mut [Value]) -> Option<&mut Vec<Value>> {
-    let may_pass = |codec: &Value| name(codec) == "transpose" || is_value_codec(codec);
-    let shard = codecs.iter_mut().find(|codec| !may_pass(codec))?;
-    if name(shard) != SHARDING {
-        return None;
-    }
-    shard.pointer_mut("/configuration/codecs")?.as_array_mut()
+    Readers { zarr_python, zarrs, needs_ml_dtypes, needs_pcodec }
 }
 
 /// Whether value codecs can encode 0, with which zarr-python tests them inside shards.
@@ -146,9 +114,10 @@ mod tests {
 
     fn place(offset: f64, rest: Vec<Value>, place: ShardCodecs) -> (Vec<String>, Readers) {
         let codecs = codecs(offset);
+        let rest = Value::from(rest).into();
         let all = with_value_codecs(&codecs, rest, ElementType::Float32, place);
-        let names = all.iter().map(|codec| name(codec).to_owned()).collect();
-        (names, readers(&all.into(), &codecs, ElementType::Float32))
+        let names = all.0.iter().map(|entry| entry.name.clone()).collect();
+        (names, readers(&all.into_json(), &codecs, ElementType::Float32))
     }
 
     #[test]

@@ -17,6 +17,7 @@ use zarrs::array::{
 use zarrs::storage::ReadableListableStorageTraits;
 
 use super::codec_steps::Steps;
+use super::codecs::CodecList;
 use super::metadata::ZARR_JSON;
 use super::region::Region;
 use super::storage::PCODEC;
@@ -107,7 +108,8 @@ impl Source {
         let fill_value = Scalar::from_ne_bytes(element_type, array.fill_value().as_ne_bytes())
             .ok_or_else(|| anyhow!("the fill value is not one element of {element_type}"))?;
         let metadata = serde_json::to_value(array.metadata())?;
-        let codecs = Steps::read(&metadata, element_type, fill_value, fill_check)?;
+        let codecs = CodecList::from(metadata.get("codecs").cloned().unwrap_or_default());
+        let codecs = Steps::read(&codecs, element_type, fill_value, fill_check)?;
         let grid = array.chunk_grid_shape();
         let chunks = if grid.contains(&0) {
             Some(0)

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde_json::{Map, Value, json};
-use zarr_recast::{Codec, data_type};
+use zarr_recast::data_type;
 
+use super::codecs::{CodecList, SHARDING};
 use super::metadata::{DOCUMENTS, ZARR_JSON, ZMETADATA, name_dimensions, object, write_document};
-use super::shard_codecs::has_shards;
 use super::store::{Kind, Location};
 use super::transfer::{Transfer, transferred};
 use super::v2::{document_of_v2, older_array, older_attributes};
@@ -56,7 +56,7 @@ impl Node {
 
     /// Whether an array has value codecs, also inside shards.
     pub(crate) fn has_value_codecs(&self) -> bool {
-        self.document.get("codecs").is_some_and(has_value_codecs)
+        CodecList::of(&self.document).has_value_codecs()
     }
 
     /// The name of an array's type, if it is not numeric.
@@ -69,7 +69,7 @@ impl Node {
 
     /// Whether an array has shards.
     pub(crate) fn has_shards(&self) -> bool {
-        self.document.get("codecs").is_some_and(has_shards)
+        CodecList::of(&self.document).contains(SHARDING)
     }
 
     /// The keys of an array's documents and chunks, relative to it; if the storage cannot list them, those that it may
@@ -132,14 +132,6 @@ impl Node {
         }
         Ok(())
     }
-}
-
-fn has_value_codecs(codecs: &Value) -> bool {
-    codecs.as_array().into_iter().flatten().any(|codec| {
-        let name = codec.get("name").unwrap_or(codec).as_str();
-        let inner = codec.pointer("/configuration/codecs");
-        name.is_some_and(Codec::is_known) || inner.is_some_and(has_value_codecs)
-    })
 }
 
 /// The nodes of the group at a path.

@@ -11,6 +11,7 @@ use zarr_recast::Codec;
 use zarrs::array::{ArrayBytes, ArrayShardedExt};
 
 use super::byte_encoder::ByteEncoder;
+use super::codecs::SHARDING;
 use super::metadata::{array_document, name_dimensions, write_document};
 use super::region::Region;
 use super::shard_codecs::with_value_codecs;
@@ -50,7 +51,7 @@ impl Writer {
         let array = model.array();
         let inner = storage.codecs(element_type, array.dimensionality());
         let inner = match array.is_sharded().then(|| array.effective_subchunk_shape()).flatten() {
-            Some(shape) => vec![json!({"name": "sharding_indexed", "configuration": {
+            Some(shape) => json!([{"name": SHARDING, "configuration": {
                 "chunk_shape": shape,
                 "codecs": inner,
                 "index_codecs": [
@@ -58,8 +59,8 @@ impl Writer {
                     {"name": "crc32c"},
                 ],
                 "index_location": "end",
-            }})],
-            None => inner,
+            }}]),
+            None => inner.into(),
         };
         let grid = serde_json::to_value(array.chunk_grid().metadata())?;
         let document = |element_type, fill, codecs| {
@@ -69,8 +70,8 @@ impl Writer {
         let encoder =
             ByteEncoder::new(document(element_type, fill_value, inner.clone()), is_checked)?;
 
-        let all = with_value_codecs(codecs, inner, model.element_type(), shard_codecs);
-        let mut document = document(model.element_type(), model.fill_value(), all);
+        let all = with_value_codecs(codecs, inner.into(), model.element_type(), shard_codecs);
+        let mut document = document(model.element_type(), model.fill_value(), all.into_json());
         if let Some(names) = array.dimension_names() {
             document.insert("dimension_names".into(), serde_json::to_value(names)?);
         }

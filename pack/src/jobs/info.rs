@@ -10,6 +10,7 @@ use zarr_recast::{Chain, FillCheck, JsonScalar};
 use crate::choose::room::storable;
 use crate::error::Error;
 use crate::io::codec_steps::Values;
+use crate::io::codecs::configured;
 use crate::io::metadata::{GRID, PROVENANCE};
 use crate::io::source::Source;
 use crate::io::storage::DELTA;
@@ -119,10 +120,8 @@ fn precision(chain: &Chain, source: &Source) -> Option<Scalar> {
     for Values { codec, element_type: next, .. } in
         source.codecs().steps.iter().filter_map(|step| step.values.as_ref())
     {
-        let json = codec.to_json();
-        let scale = json.get("configuration").unwrap_or(&json).get("scale");
-        if let Some(scale) = scale {
-            let scale = JsonScalar::from_json(scale).ok()?;
+        if let Some(scale) = configured(codec, "scale") {
+            let scale = JsonScalar::from_json(&scale).ok()?;
             // For integer values, numcodecs computes with a float64.
             let exact = if element_type.is_float() { element_type } else { ElementType::Float64 };
             precision /= scale.to_scalar(exact).ok()?.to_f64().abs();

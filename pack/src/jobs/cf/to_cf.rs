@@ -14,6 +14,7 @@ use super::from_cf::original;
 use super::search::neighbours;
 use crate::check::difference::Differences;
 use crate::error::Result;
+use crate::io::codecs::configured;
 use crate::io::destination::Destination;
 use crate::io::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::io::metadata::PROVENANCE;
@@ -222,9 +223,7 @@ fn source_type(source: &Source) -> Option<ElementType> {
 fn line(source: &Source) -> (f64, f64) {
     let (mut slope, mut shift) = (1.0, 0.0);
     for codec in source.codecs().value_codecs().iter().rev() {
-        let json = codec.to_json();
-        let configuration = json.get("configuration").unwrap_or(&json);
-        let number = |name| configuration.get(name).and_then(Value::as_f64);
+        let number = |name| configured(codec, name)?.as_f64();
         if let Some(scale) = number("scale") {
             slope /= scale;
             shift /= scale;

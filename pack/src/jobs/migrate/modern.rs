@@ -2,11 +2,11 @@
 
 use anyhow::Context;
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
-use serde_json::Value;
 use zarr_recast::{BindOptions, CastValue, Chain, Codec, JsonScalar, ScaleOffset};
 
 use crate::check::difference::Differences;
 use crate::error::Result;
+use crate::io::codecs::configured;
 
 /// The number of bit patterns of a wide type that are tried, spread over all.
 const SOME: u64 = 1 << 16;
@@ -50,10 +50,8 @@ pub(super) fn modern(codec: &Codec, source: ElementType) -> Result<Vec<Codec>> {
 /// Scale and offset in the array's type (the shortest); in float64, in which numcodecs decodes integers; in the stored
 /// type, in which it decodes floats.
 fn scaled(codec: &Codec, source: ElementType, target: ElementType) -> Result<Vec<Vec<Codec>>> {
-    let json = codec.to_json();
     let number = |name| -> Result<JsonScalar> {
-        let configuration = json.get("configuration").unwrap_or(&json);
-        Ok(JsonScalar::from_json(configuration.get(name).unwrap_or(&Value::Null))?)
+        Ok(JsonScalar::from_json(&configured(codec, name).unwrap_or_default())?)
     };
     let affine: Codec = ScaleOffset::new(Some(number("offset")?), Some(number("scale")?)).into();
     let mut last = CastValue::new(target);
