@@ -1,6 +1,7 @@
 //! How jobs run: threads, memory, progress and interruption; and work on all chunks of an array.
 
 use std::fmt;
+use std::mem;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -242,6 +243,22 @@ impl Workers {
         }
         drop(running);
         Ok(())
+    }
+
+    /// As [`Self::run`], for results that become one: the first merged with the second, and so on.
+    pub(crate) fn merge<T: Send + Default>(
+        &self,
+        pass: impl Into<Pass>,
+        count: u64,
+        work: impl Fn(u64) -> Result<T> + Sync,
+        merge: impl Fn(T, T) -> T,
+    ) -> Result<T> {
+        let mut all = T::default();
+        self.run(pass, count, work, |one| {
+            all = merge(mem::take(&mut all), one);
+            Ok(())
+        })?;
+        Ok(all)
     }
 
     /// Does `work` for each number below `count`, in parallel. Not generic: rayon's code for a parallel

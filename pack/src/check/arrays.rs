@@ -53,10 +53,5 @@ fn compare_as<N: Number>(
         check.add(&before, &after)?;
         Ok(check.done())
     };
-    let mut total = Comparison::default();
-    workers.run(original.pass("verify"), original.chunks(), work, |comparison| {
-        total = std::mem::take(&mut total).merge(comparison);
-        Ok(())
-    })?;
-    Ok(total)
+    workers.merge(original.pass("verify"), original.chunks(), work, Comparison::merge)
 }

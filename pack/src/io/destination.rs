@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::staging::{self, ASIDE, Staged};
-use super::store::{EXISTS, Kind, OUTSIDE, archive, kind, refuse_outdated_copy, url};
+use super::store::{
+    EXISTS, Kind, OUTSIDE, archive, kind, refuse_outdated_copy, refuse_overlap, url,
+};
 #[cfg(feature = "object-store")]
 use super::upload::Upload;
 use crate::error::{Result, unwritten};
@@ -59,15 +61,7 @@ impl Destination {
         let file = archive(input).map(|(archive, _)| archive);
         if let Ok(input) = file.as_deref().unwrap_or(input).canonicalize() {
             let output = path.canonicalize().unwrap_or_else(|_| path.clone());
-            if output == input {
-                bail!("OUTPUT is INPUT; write to another place");
-            }
-            if output.starts_with(&input) {
-                bail!("OUTPUT lies inside INPUT; write to another place");
-            }
-            if input.starts_with(&output) {
-                bail!("INPUT lies inside OUTPUT; write to another place");
-            }
+            refuse_overlap(&input, &output)?;
         }
         if is_there(&path)? {
             if !overwrite {

@@ -32,6 +32,18 @@ impl Local {
         Ok(Self { files: FilesystemStore::new(root)?, root: root.to_owned() })
     }
 
+    /// All files in the order of their keys, with these.
+    #[cfg(feature = "object-store")]
+    pub(super) fn files(&self) -> Result<Vec<(String, PathBuf)>> {
+        let mut files = Vec::new();
+        self.walk(&StorePrefix::root(), &mut |key, path| {
+            files.push((key.as_str().to_owned(), path.to_owned()));
+            Ok(())
+        })?;
+        files.sort();
+        Ok(files)
+    }
+
     /// Visits all files below a prefix in the order of their names, with their keys.
     fn walk(
         &self,

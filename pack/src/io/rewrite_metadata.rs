@@ -119,12 +119,10 @@ impl RewrittenMetadata {
             transferred(source.chunk_file(&chunk), bytes, &path, transfer)
                 .map_err(|error| unwritten(error, &format_args!("chunk {chunk:?}")))
         };
-        let mut total = Transferred::default();
-        workers.run("chunks", source.chunks(), work, |one| {
-            total.copied += one.copied;
-            total.linked += one.linked;
-            total.bytes += one.bytes;
-            Ok(())
+        let total = workers.merge("chunks", source.chunks(), work, |all, one| Transferred {
+            copied: all.copied + one.copied,
+            linked: all.linked + one.linked,
+            bytes: all.bytes + one.bytes,
         })?;
         write_document(directory, &self.document)?;
         Ok(total)

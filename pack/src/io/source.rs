@@ -67,6 +67,11 @@ impl Source {
         Self::open_here(path, fill_check).with_context(|| path.display().to_string())
     }
 
+    /// Opens an array that this job has written.
+    pub(crate) fn written(directory: &Path, fill_check: FillCheck) -> Result<Self> {
+        Self::open(directory, fill_check).context("reading back what was written")
+    }
+
     fn open_here(path: &Path, fill_check: FillCheck) -> Result<Self> {
         Self::open_at(path, Location::new(path)?, fill_check)
     }

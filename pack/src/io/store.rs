@@ -329,6 +329,20 @@ pub(crate) fn kind(path: &Path) -> Kind {
     Location::new(path).and_then(|location| location.kind()).unwrap_or(Kind::Other)
 }
 
+/// Refuses an output that is the input, or lies inside it or around it.
+pub(crate) fn refuse_overlap(input: &Path, output: &Path) -> Result<()> {
+    if output == input {
+        bail!("OUTPUT is INPUT; write to another place");
+    }
+    if output.starts_with(input) {
+        bail!("OUTPUT lies inside INPUT; write to another place");
+    }
+    if input.starts_with(output) {
+        bail!("INPUT lies inside OUTPUT; write to another place");
+    }
+    Ok(())
+}
+
 /// Refuses to replace a place that the consolidated metadata of a group above name: readers believe this copy, which would
 /// become outdated.
 pub(crate) fn refuse_outdated_copy(place: &Path, way_out: &str) -> Result<()> {

@@ -8,9 +8,12 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::local::Local;
 use super::metadata::{DOCUMENTS, ZARR_JSON};
 use super::remote::Remote;
-use super::store::{EXISTS, Kind, Location, OUTSIDE, kind, refuse_outdated_copy, url};
+use super::store::{
+    EXISTS, Kind, Location, OUTSIDE, kind, refuse_outdated_copy, refuse_overlap, url,
+};
 use crate::error::Result;
 use crate::runtime::{Runtime, Workers};
 
@@ -41,19 +44,8 @@ impl Upload {
         if path.is_empty() {
             bail!("OUTPUT must end in a name in the bucket; write s3://BUCKET/PATH");
         }
-        if let Some(input) = url(input).map(|input| input.trim_end_matches('/')) {
-            let is_below = |a: &str, b: &str| {
-                a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            };
-            if input == place {
-                bail!("OUTPUT is INPUT; write to another place");
-            }
-            if is_below(place, input) {
-                bail!("OUTPUT lies inside INPUT; write to another place");
-            }
-            if is_below(input, place) {
-                bail!("INPUT lies inside OUTPUT; write to another place");
-            }
+        if url(input).is_some() {
+            refuse_overlap(input, Path::new(place))?;
         }
         let remote = Remote::new(place)?;
         let upload = Self { remote, url: place.to_owned(), overwrite };
@@ -146,9 +138,7 @@ impl Upload {
         replaces: bool,
         runtime: &Runtime,
     ) -> Result<()> {
-        let mut files = Vec::new();
-        walk(directory, "", &mut files)?;
-        files.sort();
+        let files = Local::new(directory)?.files()?;
         let is_metadata = |key: &str| key.rsplit('/').next() == Some(ZARR_JSON);
         let (mut metadata, chunks): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|(key, _)| is_metadata(key));
@@ -190,19 +180,4 @@ impl Upload {
         }
         Ok(())
     }
-}
-
-/// The files below a directory, by their keys.
-fn walk(directory: &Path, prefix: &str, files: &mut Vec<(String, PathBuf)>) -> Result<()> {
-    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
-        let entry = entry?;
-        let name = entry.file_name().into_string().ok().context("a file name that is not UTF-8")?;
-        let key = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
-        if entry.file_type()?.is_dir() {
-            walk(&entry.path(), &key, files)?;
-        } else {
-            files.push((key, entry.path()));
-        }
-    }
-    Ok(())
 }

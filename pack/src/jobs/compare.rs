@@ -334,12 +334,7 @@ impl<'a> Pair<'a> {
             }
             Ok(comparison)
         };
-        let mut total = Comparison::default();
-        workers.run(self.a.pass("compare"), self.a.chunks(), work, |comparison| {
-            total = std::mem::take(&mut total).merge(comparison);
-            Ok(())
-        })?;
-        Ok(total)
+        workers.merge(self.a.pass("compare"), self.a.chunks(), work, Comparison::merge)
     }
 
     fn charts(

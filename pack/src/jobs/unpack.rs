@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::Context;
 use recast_kernels::ElementType;
 use serde::Serialize;
 use zarr_recast::FillCheck;
@@ -93,13 +92,10 @@ impl Job for UnpackJob {
             let Some(elements) = source.read(&region)? else { return Ok(0) };
             writer.write(staged.path(), &region, &elements)
         };
-        let mut stored = 0;
-        workers.run(source.pass("unpack"), source.chunks(), work, |bytes| {
-            stored += bytes;
-            Ok(())
-        })?;
+        let (pass, chunks) = (source.pass("unpack"), source.chunks());
+        let stored = workers.merge(pass, chunks, work, |all, one| all + one)?;
         writer.finish(staged.path())?;
-        Source::open(staged.path(), FillCheck::Create).context("reading back what was written")?;
+        Source::written(staged.path(), FillCheck::Create)?;
         let report = UnpackReport {
             input: self.input.display().to_string(),
             output: self.output.display().to_string(),

@@ -268,8 +268,7 @@ impl Job for FromCfJob {
         let staged = destination.stage()?;
         let transferred =
             conversion.rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
-        let result = Source::open(staged.path(), FillCheck::Create)
-            .context("reading back what was written")?;
+        let result = Source::written(staged.path(), FillCheck::Create)?;
         let decoded = |region: &Region| result.read_or_fill(region);
         let found = check(&source, decoded, &conversion, &workers)?;
         let max_error = found.differences.max;
@@ -427,7 +426,6 @@ fn check(
     let Conversion { rule, decoding: Decoding { arithmetic, .. }, .. } = conversion;
     let decoded = arithmetic.decoded_type();
     let nan = Scalar::nan(decoded).context("a type without NaN")?.to_ne_bytes();
-    let mut total = Found::default();
     let work = |number| -> Result<Found> {
         let region = source.region(number)?;
         let expected = arithmetic.decode(&source.read_or_fill(&region)?)?;
@@ -440,12 +438,10 @@ fn check(
         let missing = if rule.missing.is_empty() { 0 } else { missing.count() as u64 };
         Ok(Found { differences, missing })
     };
-    workers.run("verify", source.chunks(), work, |one| {
-        total.differences = total.differences.merge(one.differences);
-        total.missing += one.missing;
-        Ok(())
-    })?;
-    Ok(total)
+    workers.merge("verify", source.chunks(), work, |all, one| Found {
+        differences: all.differences.merge(one.differences),
+        missing: all.missing + one.missing,
+    })
 }
 
 impl Conversion {

@@ -326,8 +326,7 @@ fn written(
 
 /// Reads the written array: its codes must be those of the input's values.
 fn check(source: &Source, written: &Path, chain: &Chain, workers: &Workers) -> Result<()> {
-    let result =
-        Source::open(written, FillCheck::Create).context("reading back what was written")?;
+    let result = Source::written(written, FillCheck::Create)?;
     let work = |number| -> Result<()> {
         let region = source.region(number)?;
         let decoded = chain.decode(&result.read_or_fill(&region)?)?;

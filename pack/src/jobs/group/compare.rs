@@ -152,22 +152,26 @@ impl CompareGroupJob {
     fn pair(&self, a: &Node, b: &Node, runtime: &Runtime) -> Result<ComparedArray> {
         let array = a.path.clone();
         let is_number = |node: &Node| node.type_without_numbers().is_none();
-        if ![a, b].into_iter().all(|node| is_number(node) && array_at(&node.location).is_ok()) {
-            return match nodes::compare(a, b, runtime) {
-                Ok(same) => Ok(ComparedArray::Identical { array, decoded: same == Same::Values }),
-                Err(error) if error.is::<Interrupted>() => Err(error),
-                Err(error) => Ok(ComparedArray::Failed { array, reason: format!("{error:#}") }),
+        let is_decoded = |node: &Node| is_number(node) && array_at(&node.location).is_ok();
+        let compared = if is_decoded(a) && is_decoded(b) {
+            let job = CompareJob {
+                tolerance: self.tolerance,
+                charts: self.charts,
+                ..CompareJob::new(below(&self.a, &array), below(&self.b, &array))
             };
-        }
-        let job = CompareJob {
-            tolerance: self.tolerance,
-            charts: self.charts,
-            ..CompareJob::new(below(&self.a, &array), below(&self.b, &array))
+            let report = job.compare(runtime).map(Box::new);
+            report.map(|report| ComparedArray::Compared { array: array.clone(), report })
+        } else {
+            nodes::compare(a, b, runtime).map(|same| {
+                let decoded = same == Same::Values;
+                ComparedArray::Identical { array: array.clone(), decoded }
+            })
         };
-        match job.compare(runtime) {
-            Ok(report) => Ok(ComparedArray::Compared { array, report: Box::new(report) }),
-            Err(error) if error.is::<Interrupted>() => Err(error),
-            Err(error) => Ok(ComparedArray::Failed { array, reason: format!("{error:#}") }),
+        match compared {
+            Err(error) if !error.is::<Interrupted>() => {
+                Ok(ComparedArray::Failed { array, reason: format!("{error:#}") })
+            }
+            compared => compared,
         }
     }
 }

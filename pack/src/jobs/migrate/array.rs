@@ -9,8 +9,8 @@ use serde_json::Value;
 use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
 
 use super::in_place;
-use super::job::MigrateJob;
-use super::metadata::{compare, each_modern, rewritten};
+use super::metadata::{compare, new_codecs, rewritten};
+use super::migrate_job::MigrateJob;
 use crate::check::difference::Differences;
 use crate::error::{Interrupted, Result};
 use crate::io::metadata::text;
@@ -58,7 +58,7 @@ pub(super) const NO_DIRECTORY: &str =
     "not a directory, so it cannot be changed in place; name an OUTPUT";
 
 /// Whether an array has nothing to migrate.
-pub(super) fn is_modern(source: &Source) -> bool {
+pub(super) fn is_up_to_date(source: &Source) -> bool {
     !source.is_older() && !source.codecs().value_codecs().iter().any(Codec::is_legacy)
 }
 
@@ -114,7 +114,7 @@ impl<'a> Migration<'a> {
     fn with(source: &'a Source, rewritten: Result<RewrittenMetadata>) -> Result<Self> {
         let codecs = match &rewritten {
             Ok(rewritten) => rewritten.value_codecs()?,
-            Err(_) => each_modern(source)?,
+            Err(_) => new_codecs(source)?,
         };
         Ok(Self { source, codecs, rewritten, differences: Differences::default() })
     }
@@ -131,8 +131,7 @@ impl<'a> Migration<'a> {
             let mut rewritten = rewritten.clone();
             rewritten.use_default_keys();
             let transferred = rewritten.write(self.source, directory, transfer, workers)?;
-            let result = Source::open(directory, FillCheck::Open);
-            let result = result.context("reading back what was written")?;
+            let result = Source::written(directory, FillCheck::Open)?;
             match compare(self.source, &result, workers) {
                 Ok(differences) => {
                     self.differences = differences;
@@ -174,7 +173,6 @@ impl<'a> Migration<'a> {
         };
         let attributes = source.array().attributes().clone();
         let writer = Writer::new(source, &encoding, attributes)?;
-        let (mut stored, mut total) = (0, Differences::default());
         let work = |number| -> Result<(u64, Differences)> {
             let region = source.region(number)?;
             let Some(elements) = source.read(&region)? else {
@@ -194,14 +192,12 @@ impl<'a> Migration<'a> {
             }
             Ok((writer.write(directory, &region, &encoded)?, differences))
         };
-        workers.run("encode", source.chunks(), work, |(bytes, differences)| {
-            stored += bytes;
-            total = total.merge(differences);
-            Ok(())
-        })?;
+        let merge =
+            |all: (u64, Differences), one: (u64, Differences)| (all.0 + one.0, all.1.merge(one.1));
+        let (stored, differences) = workers.merge("encode", source.chunks(), work, merge)?;
         writer.finish(directory)?;
-        Source::open(directory, FillCheck::Create).context("reading back what was written")?;
-        Ok(Outcome::Encoded(stored, total))
+        Source::written(directory, FillCheck::Create)?;
+        Ok(Outcome::Encoded(stored, differences))
     }
 
     /// Writes the new metadata over the old ones.

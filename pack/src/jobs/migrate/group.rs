@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use zarr_recast::data_type;
 
-use super::array::{ArrayMigration, Migration, NO_DIRECTORY, Outcome, cf_hint, is_modern};
+use super::array::{ArrayMigration, Migration, NO_DIRECTORY, Outcome, cf_hint, is_up_to_date};
 use super::in_place;
-use super::job::MigrateJob;
+use super::migrate_job::MigrateJob;
 use crate::check::nodes::{self, Same};
 use crate::error::{Result, unwritten};
 use crate::io::metadata::text;
@@ -82,7 +82,7 @@ fn task(job: &MigrateJob, node: &Node, runtime: &Runtime) -> Result<Task> {
     }
     let open = || Source::open_at(&path, node.location.clone(), fill_check(runtime));
     let source = open().with_context(|| path.display().to_string())?;
-    Ok(if is_modern(&source) {
+    Ok(if is_up_to_date(&source) {
         let hint = cf_hint(&source).map(|hint| format!("; {hint}")).unwrap_or_default();
         Task::Keep(format!("nothing to migrate{hint}"))
     } else {

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use recast_kernels::{ElementType, Scalar};
 use zarr_recast::{BindOptions, CastValue, Chain, Codec, FillCheck, ScalarMap};
 
-use super::modern::modern;
+use super::legacy::replace_legacy;
 use crate::check::difference::Differences;
 use crate::choose::codes::ends;
 use crate::error::Result;
@@ -12,14 +12,18 @@ use crate::io::rewrite_metadata::RewrittenMetadata;
 use crate::io::source::Source;
 use crate::runtime::Workers;
 
-/// The new codecs one by one, without checking the fill value.
-pub(super) fn each_modern(source: &Source) -> Result<Vec<Codec>> {
+/// The new codecs, without checking the fill value.
+pub(super) fn new_codecs(source: &Source) -> Result<Vec<Codec>> {
+    replace_all(&source.codecs().value_codecs(), &mut source.element_type())
+}
+
+/// The new codecs for a run of them. `element_type` is the type that reaches them, and becomes that behind them.
+fn replace_all(run: &[Codec], element_type: &mut ElementType) -> Result<Vec<Codec>> {
     let mut codecs = Vec::new();
-    let mut element_type = source.element_type();
-    for codec in source.codecs().value_codecs() {
-        let new = modern(&codec, element_type)?;
-        let bound = Chain::bind(element_type, None, &new, &BindOptions::default())?;
-        element_type = bound.encoded_type();
+    for codec in run {
+        let new = replace_legacy(codec, *element_type)?;
+        let bound = Chain::bind(*element_type, None, &new, &BindOptions::default())?;
+        *element_type = bound.encoded_type();
         codecs.extend(new);
     }
     Ok(codecs)
@@ -31,13 +35,7 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenM
     let mut element_type = source.element_type();
     let mut fill = source.fill_value();
     rewritten.replace_value_codecs(|run| {
-        let mut codecs = Vec::new();
-        for codec in run {
-            let new = modern(codec, element_type)?;
-            let bound = Chain::bind(element_type, None, &new, &BindOptions::default())?;
-            element_type = bound.encoded_type();
-            codecs.extend(new);
-        }
+        let codecs = replace_all(run, &mut element_type)?;
         let options = BindOptions::default().fill_check(FillCheck::ReportOnly);
         let bound = Chain::bind(fill.element_type(), Some(fill), &codecs, &options);
         // A fill value that cannot be encoded needs a map, and cannot reach later codecs.
@@ -106,23 +104,20 @@ fn used_codes(
     plain.replace_value_codecs(|_| Ok(Vec::new()))?;
     plain.set_values(stored, Scalar::zero(stored));
     let codes = source.with_document(plain.document().clone().into(), FillCheck::ReportOnly)?;
-    let candidates = ends(stored);
-    let wanted: Vec<Vec<u8>> = candidates.iter().map(|code| code.to_ne_bytes()).collect();
-    let mut used = vec![false; candidates.len()];
-    let work = |number| -> Result<Vec<bool>> {
+    let work = |number| -> Result<Vec<Scalar>> {
         let region = codes.region(number)?;
         let Some(elements) = codes.read(&region)? else { return Ok(Vec::new()) };
-        let has = |code: &Vec<u8>| elements.chunks_exact(code.len()).any(|element| element == code);
-        Ok(wanted.iter().map(has).collect())
+        let is_used = |code: &Scalar| {
+            let code = code.to_ne_bytes();
+            elements.chunks_exact(code.len()).any(|element| element == code)
+        };
+        Ok(ends(stored).into_iter().filter(is_used).collect())
     };
-    workers.run("codes", codes.chunks(), work, |found| {
-        for (used, found) in used.iter_mut().zip(found) {
-            *used |= found;
-        }
-        Ok(())
-    })?;
-    let used = candidates.into_iter().zip(used).filter_map(|(code, used)| used.then_some(code));
-    Ok(used.collect())
+    workers.merge("codes", codes.chunks(), work, |mut all, mut one| {
+        one.retain(|code| !all.contains(code));
+        all.extend(one);
+        all
+    })
 }
 
 /// Compares all elements with those that readers of the new metadata get, at the same chunks.
@@ -131,15 +126,10 @@ pub(super) fn compare(source: &Source, result: &Source, workers: &Workers) -> Re
     if result.element_type() != element_type {
         return Err(anyhow!("the elements would be {}", result.element_type()));
     }
-    let mut total = Differences::default();
     let work = |number| -> Result<Differences> {
         let region = source.region(number)?;
         let (before, after) = (source.read_or_fill(&region)?, result.read_or_fill(&region)?);
         Differences::between(element_type, &before, &after)
     };
-    workers.run("compare", source.chunks(), work, |one| {
-        total = total.merge(one);
-        Ok(())
-    })?;
-    Ok(total)
+    workers.merge("compare", source.chunks(), work, Differences::merge)
 }

@@ -3,9 +3,9 @@
 mod array;
 mod group;
 mod in_place;
-mod job;
+mod legacy;
 mod metadata;
-mod modern;
+mod migrate_job;
 
 use std::path::Path;
 
@@ -22,11 +22,11 @@ use crate::io::unchanged::while_unchanged;
 use crate::jobs::runner::Job;
 use crate::runtime::{Runtime, Workers};
 
-use array::{Migration, cf_hint, is_modern};
+use array::{Migration, cf_hint, is_up_to_date};
 
 pub use array::ArrayMigration;
 pub use group::{GroupMigration, MigratedArray};
-pub use job::MigrateJob;
+pub use migrate_job::MigrateJob;
 
 /// The report of a migration.
 #[derive(Clone, Debug, Serialize)]
@@ -65,7 +65,7 @@ impl MigrateJob {
         // Legacy codecs only report anyway; existing arrays are read as they are.
         let source = Source::open_for(runtime, &self.input)?;
         let workers = Workers::within(runtime, [source.chunk_memory()])?;
-        if is_modern(&source) {
+        if is_up_to_date(&source) {
             let hint = cf_hint(&source).map(|hint| format!("; {hint}")).unwrap_or_default();
             bail!(
                 "{}: already Zarr v3 without numcodecs.fixedscaleoffset and numcodecs.astype, so \

@@ -13,7 +13,7 @@ const SOME: u64 = 1 << 16;
 
 /// The codecs that decode like a legacy codec whose decoded elements have the given type; any other codec is returned
 /// unchanged.
-pub(super) fn modern(codec: &Codec, source: ElementType) -> Result<Vec<Codec>> {
+pub(super) fn replace_legacy(codec: &Codec, source: ElementType) -> Result<Vec<Codec>> {
     if !codec.is_legacy() {
         return Ok(vec![codec.clone()]);
     }
