@@ -1,13 +1,13 @@
 //! Where arrays are, and how they are read and written.
 
+pub(crate) mod bound_codecs;
 pub(crate) mod byte_encoder;
-pub(crate) mod codec_steps;
 pub(crate) mod codecs;
 pub(crate) mod destination;
+pub(crate) mod element_types;
 pub(crate) mod fill_attribute;
 pub(crate) mod local;
 pub(crate) mod metadata;
-pub(crate) mod numpy;
 pub(crate) mod region;
 #[cfg(feature = "object-store")]
 mod remote;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use zarr_recast::{BindOptions, Chain, Codec};
 
 use super::codecs::{CodecEntry, CodecKind, CodecList};
-use super::numpy::numpy_name;
+use super::element_types::numpy_name;
 use super::storage::PCODEC;
 use crate::options::ShardCodecs;
 

@@ -16,7 +16,7 @@ use zarrs::array::{
 };
 use zarrs::storage::ReadableListableStorageTraits;
 
-use super::codec_steps::Steps;
+use super::bound_codecs::BoundCodecs;
 use super::codecs::CodecList;
 use super::metadata::ZARR_JSON;
 use super::region::Region;
@@ -33,7 +33,7 @@ const MOST_CHUNKS: u64 = 100_000_000;
 const LARGEST_CHUNK: u64 = 4 << 30;
 
 /// Bytes that are read at once if possible, so that they are processed while still in a cache.
-pub(crate) const PIECE: usize = 128 << 10;
+pub(crate) const READ_SIZE: usize = 128 << 10;
 
 thread_local! {
     /// Memory for a piece, used again for each piece.
@@ -47,7 +47,7 @@ pub(crate) struct Source {
     location: Location,
     element_type: ElementType,
     fill_value: Scalar,
-    codecs: Steps,
+    codecs: BoundCodecs,
     /// Whether the stored bytes of a chunk are its elements in this machine's byte order.
     is_plain: bool,
     /// Whether the stored metadata are Zarr v1 or v2; those in use are always Zarr v3.
@@ -114,7 +114,7 @@ impl Source {
             .ok_or_else(|| anyhow!("the fill value is not one element of {element_type}"))?;
         let metadata = serde_json::to_value(array.metadata())?;
         let codecs = CodecList::from(metadata.get("codecs").cloned().unwrap_or_default());
-        let codecs = Steps::read(&codecs, element_type, fill_value, fill_check)?;
+        let codecs = BoundCodecs::read(&codecs, element_type, fill_value, fill_check)?;
         let grid = array.chunk_grid_shape();
         let chunks = if grid.contains(&0) {
             Some(0)
@@ -230,7 +230,7 @@ impl Source {
     }
 
     /// The codecs.
-    pub(crate) fn codecs(&self) -> &Steps {
+    pub(crate) fn codecs(&self) -> &BoundCodecs {
         &self.codecs
     }
 
@@ -289,7 +289,7 @@ impl Source {
             let mut buffer = BUFFER.take();
             let mut first = 0;
             while rest > 0 {
-                buffer.resize(rest.min(PIECE), 0);
+                buffer.resize(rest.min(READ_SIZE), 0);
                 file.read_exact(&mut buffer).with_context(|| self.name(region))?;
                 work(first, &mut buffer)?;
                 first += buffer.len() / size;
@@ -299,8 +299,8 @@ impl Source {
             return Ok(true);
         }
         let Some(mut elements) = self.read(region)? else { return Ok(false) };
-        for (number, piece) in elements.chunks_mut(PIECE).enumerate() {
-            work(number * (PIECE / size), piece)?;
+        for (number, piece) in elements.chunks_mut(READ_SIZE).enumerate() {
+            work(number * (READ_SIZE / size), piece)?;
         }
         Ok(true)
     }
@@ -402,8 +402,8 @@ pub(crate) fn fill_check(runtime: &Runtime) -> FillCheck {
 }
 
 /// Whether the codecs of Zarr v3 metadata leave elements unchanged.
-fn is_plain(metadata: &Value, codecs: &Steps, element_type: ElementType) -> bool {
-    let [only] = codecs.steps.as_slice() else { return false };
+fn is_plain(metadata: &Value, codecs: &BoundCodecs, element_type: ElementType) -> bool {
+    let [only] = codecs.codecs.as_slice() else { return false };
     let endian = only.configuration.get("endian").and_then(Value::as_str);
     let is_native = element_type.size() == 1
         || endian == Some(if cfg!(target_endian = "little") { "little" } else { "big" });

@@ -6,7 +6,7 @@ use std::iter::repeat_n;
 use recast_kernels::ElementType;
 use serde_json::{Value, json};
 
-use super::numpy::numpy_name;
+use super::element_types::{numpy_name, with_sign};
 use crate::error::{OptionsError, Result};
 use crate::options::Compressor;
 
@@ -126,7 +126,7 @@ impl Storage {
     /// as elements of the type in front of the codec before it, so that codec is differences, or a cast to the same type.
     fn pcodec(&self, element_type: ElementType, level: i32) -> Vec<Value> {
         let has_differences = !self.differences.axes.is_empty();
-        let stored = if has_differences { signed(element_type) } else { element_type };
+        let stored = if has_differences { with_sign(element_type, true) } else { element_type };
         let (casts, data_type) = match stored.size() {
             1 if stored.is_signed() => (2, ElementType::Int16),
             1 => (2, ElementType::UInt16),
@@ -149,7 +149,7 @@ impl Differences {
     }
 
     fn codecs(&self, element_type: ElementType, dimensions: usize) -> Vec<Value> {
-        let signed = signed(element_type);
+        let signed = with_sign(element_type, true);
         let mut codecs = Vec::new();
         let mut layout: Vec<usize> = (0..dimensions).collect();
         for (pass, axis) in self.axes.iter().enumerate() {
@@ -175,16 +175,6 @@ impl Differences {
             codecs.push(json!({"name": "scale_offset", "configuration": {"offset": -BIAS}}));
         }
         codecs
-    }
-}
-
-/// The signed integer type of the same size.
-fn signed(element_type: ElementType) -> ElementType {
-    match element_type.size() {
-        1 => ElementType::Int8,
-        2 => ElementType::Int16,
-        4 => ElementType::Int32,
-        _ => ElementType::Int64,
     }
 }
 

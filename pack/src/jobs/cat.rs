@@ -10,7 +10,7 @@ use zarrs::array::codec::{BytesDataTypeExt, Endianness};
 use zarrs::array::{ArrayBytes, ArrayShardedExt, ArraySubset};
 
 use crate::error::{Error, Result, guarded};
-use crate::io::numpy::numpy_name;
+use crate::io::element_types::numpy_name;
 use crate::io::source::Source;
 use crate::runtime::{Runtime, Workers};
 

@@ -9,7 +9,7 @@ use zarr_recast::{Chain, FillCheck, JsonScalar};
 
 use crate::choose::room::storable;
 use crate::error::Error;
-use crate::io::codec_steps::Values;
+use crate::io::bound_codecs::Values;
 use crate::io::codecs::configured;
 use crate::io::metadata::{GRID, PROVENANCE};
 use crate::io::source::Source;
@@ -78,7 +78,7 @@ impl ArrayInfo {
         let codecs = source.codecs().value_codecs();
         let chain = source.codecs().chain(source.element_type(), source.fill_value()).ok();
         let chain = chain.filter(|_| !codecs.is_empty());
-        let steps = source.codecs().steps.iter().map(|step| {
+        let steps = source.codecs().codecs.iter().map(|step| {
             let values = step.values.as_ref();
             CodecInfo {
                 depth: step.depth,
@@ -88,7 +88,7 @@ impl ArrayInfo {
                 fill_value: values.and_then(|values| values.fill_value),
             }
         });
-        let keeps_room = source.codecs().steps.iter().all(|step| step.name != DELTA);
+        let keeps_room = source.codecs().codecs.iter().all(|one| one.name != DELTA);
         Self {
             array: source.path().display().to_string(),
             shape: source.array().shape().to_vec(),
@@ -118,7 +118,7 @@ fn precision(chain: &Chain, source: &Source) -> Option<Scalar> {
     let mut element_type = source.element_type();
     let mut precision = 1.0;
     for Values { codec, element_type: next, .. } in
-        source.codecs().steps.iter().filter_map(|step| step.values.as_ref())
+        source.codecs().codecs.iter().filter_map(|one| one.values.as_ref())
     {
         if let Some(scale) = configured(codec, "scale") {
             let scale = JsonScalar::from_json(&scale).ok()?;

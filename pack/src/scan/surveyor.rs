@@ -14,7 +14,7 @@ use super::reader::{BLOCK, Reader};
 use super::simd_stats::{Elements, Plain};
 use super::survey::{EXCERPTS, SAMPLE, Survey};
 use crate::error::{Error, Result};
-use crate::io::source::{PIECE, Source};
+use crate::io::source::{READ_SIZE, Source};
 use crate::options::PackOptions;
 use crate::runtime::Workers;
 
@@ -100,7 +100,7 @@ impl Surveyor {
     fn survey_as<N: Number>(&self, elements: &[u8]) -> Result<Survey> {
         let prepared = Prepared::<N>::new(self)?;
         let mut block = Block::new(&prepared);
-        for piece in elements.chunks(PIECE) {
+        for piece in elements.chunks(READ_SIZE) {
             block.add(piece)?;
         }
         let place = |index, name: &str| format!("element {index} of a block is {name}");

@@ -7,15 +7,13 @@ use zarr_recast::data_type::{ByteOrder, from_numpy};
 use super::data_type::DataType;
 use crate::error::Result;
 
-/// Where a codec of Zarr v3 may stand.
+/// The kinds of codecs of Zarr v3, in the order in which they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    /// Before elements become bytes.
-    Elements,
-    /// Turns elements into bytes, in place of `bytes`.
-    ToBytes,
-    /// Behind that.
-    Bytes,
+enum Kind {
+    ArrayToArray,
+    /// In place of `bytes`.
+    ArrayToBytes,
+    BytesToBytes,
 }
 
 /// The codec that stores the elements of an array of objects.
@@ -41,28 +39,28 @@ pub(super) fn codecs(
     mut order: Option<ByteOrder>,
 ) -> Result<Vec<Value>> {
     let mut codecs = Vec::new();
-    let mut last = Place::Elements;
+    let mut last = Kind::ArrayToArray;
     let mut has_order = data_type.has_order();
     for step in steps {
         let id = id(step).with_context(|| format!("{step} is not a codec"))?;
         let mut configuration = step.as_object().cloned().unwrap_or_default();
         configuration.remove("id");
-        let place = place(id)?;
-        if place < last || (place, last) == (Place::ToBytes, Place::ToBytes) {
+        let kind = kind(id)?;
+        if kind < last || (kind, last) == (Kind::ArrayToBytes, Kind::ArrayToBytes) {
             bail!("Zarr v3 has no counterpart of {id} behind a codec that stores bytes");
         }
-        if place == Place::Bytes && last == Place::Elements {
+        if kind == Kind::BytesToBytes && last == Kind::ArrayToArray {
             codecs.push(bytes(has_order, order));
         }
-        if place == Place::Elements
+        if kind == Kind::ArrayToArray
             && let Some(stored) = stored(id, &configuration, data_type, has_order)?
         {
             (has_order, order) = stored;
         }
-        last = place;
+        last = kind;
         codecs.push(codec(id, configuration, data_type)?);
     }
-    if last == Place::Elements {
+    if last == Kind::ArrayToArray {
         codecs.push(bytes(has_order, order));
     }
     Ok(codecs)
@@ -81,14 +79,14 @@ fn id(step: &Value) -> Option<&str> {
     step.get("id")?.as_str()
 }
 
-fn place(id: &str) -> Result<Place> {
+fn kind(id: &str) -> Result<Kind> {
     Ok(match id {
         "astype" | "bitround" | "delta" | "fixedscaleoffset" | "packbits" | "quantize" => {
-            Place::Elements
+            Kind::ArrayToArray
         }
-        "pcodec" | "vlen-bytes" | "vlen-utf8" | "zfpy" => Place::ToBytes,
+        "pcodec" | "vlen-bytes" | "vlen-utf8" | "zfpy" => Kind::ArrayToBytes,
         "adler32" | "blosc" | "bz2" | "crc32" | "crc32c" | "fletcher32" | "gzip"
-        | "jenkins_lookup3" | "lz4" | "lzma" | "shuffle" | "zlib" | "zstd" => Place::Bytes,
+        | "jenkins_lookup3" | "lz4" | "lzma" | "shuffle" | "zlib" | "zstd" => Kind::BytesToBytes,
         other => bail!("Zarr v3 has no counterpart of the codec {other}"),
     })
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use zarr_recast::JsonScalar;
 
 use crate::error::Result;
+use crate::io::element_types::with_sign;
 use crate::io::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::scan::number::integer;
 use crate::text::count;
@@ -40,7 +41,7 @@ impl Attributes {
         }
         let code_type = match attributes.get(UNSIGNED) {
             None => stored,
-            Some(flag) => reinterpreted(stored, unsigned(flag)?),
+            Some(flag) => with_sign(stored, !unsigned(flag)?),
         };
         let mut result = Self {
             code_type,
@@ -330,14 +331,4 @@ fn unsigned(flag: &Value) -> Result<bool> {
         Value::String(text) if text.eq_ignore_ascii_case("false") => Ok(false),
         _ => bail!("attribute {UNSIGNED} is {flag}; it must be \"true\" or \"false\""),
     }
-}
-
-/// The integer type of the same width with or without a sign.
-pub(crate) fn reinterpreted(stored: ElementType, unsigned: bool) -> ElementType {
-    let same = |candidate: &ElementType| {
-        candidate.is_integer()
-            && candidate.bits() == stored.bits()
-            && candidate.is_signed() != unsigned
-    };
-    ElementType::ALL.iter().copied().find(same).unwrap_or(stored)
 }

@@ -199,7 +199,7 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
 
 /// The codes that the codecs give: a cast to a wider type, such as the one in front of pcodec, gives no others.
 fn given_codes(source: &Source, code_type: ElementType) -> Codes {
-    let casts = source.codecs().steps.iter().rev().filter_map(|step| step.values.as_ref());
+    let casts = source.codecs().codecs.iter().rev().filter_map(|one| one.values.as_ref());
     let casts = casts.take_while(|values| {
         matches!(values.codec, Codec::CastValue(_)) && values.element_type.is_integer()
     });

@@ -2,8 +2,8 @@
 
 mod candidates;
 mod compare;
+mod group_job;
 mod info;
-mod job;
 mod rules;
 mod sets;
 mod unpack;
@@ -29,8 +29,8 @@ use rules::{Rules, Treatment};
 use sets::Sets;
 
 pub use compare::{CompareGroupJob, ComparedArray, GroupComparison, GroupTotal};
+pub use group_job::{ArrayRule, GroupJob};
 pub use info::{GroupInfo, ListedArray};
-pub use job::{ArrayRule, GroupJob};
 pub use sets::ArrayReport;
 pub use unpack::{UnpackGroupJob, UnpackGroupReport, UnpackedArray};
 

@@ -4,7 +4,7 @@ use anyhow::{Context, anyhow, bail};
 use glob::{MatchOptions, Pattern};
 use recast_kernels::ElementType;
 
-use super::job::{ArrayRule, GroupJob};
+use super::group_job::{ArrayRule, GroupJob};
 use crate::error::Result;
 use crate::io::store::Kind;
 use crate::io::tree::Node;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use serde::Serialize;
 
-use super::job::GroupJob;
+use super::group_job::GroupJob;
 use crate::error::{Error, Interrupted, OptionsError, Result};
 use crate::io::destination::Destination;
 use crate::io::store::below;

@@ -15,7 +15,7 @@ use crate::io::metadata::{DOCUMENTS, ZARR_JSON};
 pub(super) const WAY_OUT: &str = "migrate that group as a whole";
 
 /// A folder whose documents are replaced.
-struct Place<'a> {
+struct Replacement<'a> {
     folder: &'a Path,
     text: &'a str,
     /// The documents that are there.
@@ -26,47 +26,47 @@ struct Place<'a> {
 /// Writes a new `zarr.json` into each folder, and renames the old documents to names that readers ignore. Returns
 /// these names. If anything fails, all folders are restored.
 pub(super) fn replace(folders: &[(PathBuf, String)]) -> Result<Vec<Vec<String>>> {
-    let mut places = Vec::new();
+    let mut replacements = Vec::new();
     for (folder, text) in folders {
         let is_there = |name: &&str| folder.join(name).is_file();
         let old: Vec<&str> = DOCUMENTS.into_iter().filter(is_there).collect();
-        let place = Place { folder, text, old, is_written: false };
-        for name in &place.old {
-            if place.backup(name).symlink_metadata().is_ok() {
-                let shown = place.backup(name).display().to_string();
+        let replacement = Replacement { folder, text, old, is_written: false };
+        for name in &replacement.old {
+            if replacement.backup(name).symlink_metadata().is_ok() {
+                let shown = replacement.backup(name).display().to_string();
                 bail!("{shown} exists, from another migration; move it away first");
             }
         }
-        places.push(place);
+        replacements.push(replacement);
     }
-    let result = all(&mut places);
+    let result = all(&mut replacements);
     if let Err(error) = result {
-        for place in &places {
-            place.undo().with_context(|| format!("{error:#}; and going back failed"))?;
+        for replacement in &replacements {
+            replacement.undo().with_context(|| format!("{error:#}; and going back failed"))?;
         }
         return Err(error);
     }
-    Ok(places.iter().map(Place::kept).collect())
+    Ok(replacements.iter().map(Replacement::kept).collect())
 }
 
 /// Each step is done in all folders before the next one begins.
-fn all(places: &mut [Place<'_>]) -> Result<()> {
-    let files = places.iter().map(Place::prepare).collect::<Result<Vec<_>>>()?;
-    for (place, file) in places.iter_mut().zip(files) {
-        let shown = place.folder.join(ZARR_JSON);
+fn all(replacements: &mut [Replacement<'_>]) -> Result<()> {
+    let files = replacements.iter().map(Replacement::prepare).collect::<Result<Vec<_>>>()?;
+    for (replacement, file) in replacements.iter_mut().zip(files) {
+        let shown = replacement.folder.join(ZARR_JSON);
         file.persist(&shown).with_context(|| format!("writing {}", shown.display()))?;
-        place.is_written = true;
+        replacement.is_written = true;
     }
-    for place in places.iter() {
-        for name in place.old.iter().filter(|name| **name != ZARR_JSON) {
-            let old = place.folder.join(name);
+    for replacement in replacements.iter() {
+        for name in replacement.old.iter().filter(|name| **name != ZARR_JSON) {
+            let old = replacement.folder.join(name);
             fs::remove_file(&old).with_context(|| format!("removing {}", old.display()))?;
         }
     }
     Ok(())
 }
 
-impl Place<'_> {
+impl Replacement<'_> {
     fn backup(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.bak"))
     }

@@ -13,11 +13,11 @@ use crate::error::Result;
 
 /// One codec on the way from values to stored bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct BoundCodec {
     /// Its depth inside shards.
     pub(crate) depth: usize,
     pub(crate) name: String,
-    /// Its configuration, without the codecs inside a shard, which follow as steps.
+    /// Its configuration, without the codecs inside a shard, which follow.
     pub(crate) configuration: Value,
     /// For a value codec: itself and its output.
     pub(crate) values: Option<Values>,
@@ -34,13 +34,13 @@ pub(crate) struct Values {
 
 /// All codecs of an array.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Steps {
-    pub(crate) steps: Vec<Step>,
+pub(crate) struct BoundCodecs {
+    pub(crate) codecs: Vec<BoundCodec>,
     /// Warnings for readers.
     pub(crate) warnings: Vec<String>,
 }
 
-impl Steps {
+impl BoundCodecs {
     /// Reads and binds the codecs of an array's metadata.
     ///
     /// # Errors
@@ -52,16 +52,16 @@ impl Steps {
         fill_value: Scalar,
         fill_check: FillCheck,
     ) -> Result<Self> {
-        let mut steps = Self::default();
+        let mut bound = Self::default();
         let options = BindOptions::default().fill_check(fill_check);
         let start = (element_type, Some(fill_value));
-        steps.list("codecs", codecs, start, &options, 0)?;
-        Ok(steps)
+        bound.list("codecs", codecs, start, &options, 0)?;
+        Ok(bound)
     }
 
     /// The value codecs in order; codecs between them change no value.
     pub(crate) fn value_codecs(&self) -> Vec<Codec> {
-        let values = self.steps.iter().filter_map(|step| step.values.as_ref());
+        let values = self.codecs.iter().filter_map(|one| one.values.as_ref());
         values.map(|values| values.codec.clone()).collect()
     }
 
@@ -111,7 +111,7 @@ impl Steps {
                 CodecKind::KeepsValues => {}
                 CodecKind::Other => is_known = false,
             }
-            self.steps.push(Step { depth, name: name.clone(), configuration, values });
+            self.codecs.push(BoundCodec { depth, name: name.clone(), configuration, values });
             if let Some(inner) = entry.inner.as_ref().filter(|_| is_known) {
                 let path = format!("{path}.configuration.codecs");
                 self.list(&path, inner, (element_type, fill_value), options, depth + 1)?;

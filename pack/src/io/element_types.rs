@@ -1,4 +1,4 @@
-//! The names of element types in `NumPy`.
+//! The integers of a size, and names in `NumPy`.
 
 use recast_kernels::ElementType;
 
@@ -13,4 +13,12 @@ pub(crate) fn numpy_name(element_type: ElementType) -> Option<String> {
     let size = element_type.size();
     let order = if size == 1 { '|' } else { '<' };
     Some(format!("{order}{kind}{size}"))
+}
+
+/// The integer type with the bits of another one, with a sign or without.
+pub(crate) fn with_sign(element_type: ElementType, is_signed: bool) -> ElementType {
+    let is_it = |one: &ElementType| {
+        one.is_integer() && one.bits() == element_type.bits() && one.is_signed() == is_signed
+    };
+    ElementType::ALL.iter().copied().find(is_it).unwrap_or(element_type)
 }
