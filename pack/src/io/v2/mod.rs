@@ -73,17 +73,17 @@ pub(crate) fn document_of_v2(
         all.push(json!({"name": "transpose", "configuration": {"order": order}}));
     }
     all.extend(codecs(&steps, &data_type, order)?);
-    let mut document = Map::new();
-    document.insert("zarr_format".into(), 3.into());
-    document.insert("node_type".into(), "array".into());
-    document.insert("shape".into(), shape.into());
-    document.insert("data_type".into(), data_type.to_json());
-    let grid = json!({"name": "regular", "configuration": {"chunk_shape": chunks}});
-    document.insert("chunk_grid".into(), grid);
-    let keys = json!({"name": "v2", "configuration": {"separator": separator}});
-    document.insert("chunk_key_encoding".into(), keys);
-    document.insert("fill_value".into(), fill_value);
-    document.insert("codecs".into(), all.into());
+    let document = json!({
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": shape,
+        "data_type": data_type.to_json(),
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
+        "chunk_key_encoding": {"name": "v2", "configuration": {"separator": separator}},
+        "fill_value": fill_value,
+        "codecs": all,
+    });
+    let mut document = object(document, "the array")?;
     if !attributes.is_empty() {
         document.insert("attributes".into(), attributes.into());
     }

@@ -224,7 +224,7 @@ impl<'a> Migration<'a> {
         })
     }
 
-    pub(super) fn how(&self, outcome: &Outcome) -> String {
+    fn how(&self, outcome: &Outcome) -> String {
         match outcome {
             Outcome::Rewritten(Transferred { copied, linked, bytes: size }) => {
                 let size = bytes(*size as f64);
@@ -257,29 +257,22 @@ impl<'a> Migration<'a> {
 
     /// The report, once the outcome is known.
     pub(super) fn report(&self, outcome: &Outcome, place: &Path) -> ArrayMigration {
+        let differences = match outcome {
+            Outcome::Encoded(_, differences) => *differences,
+            Outcome::Rewritten(_) | Outcome::InPlace(_) => self.differences,
+        };
+        let old = self.source.codecs().value_codecs();
         ArrayMigration {
             input: self.source.path().display().to_string(),
             codecs: self.codecs.iter().map(Codec::to_json).collect(),
             metadata_only: !matches!(outcome, Outcome::Encoded(..)),
             how: self.how(outcome),
-            bit_identical: self.found(outcome).is_none(),
-            elements: self.found(outcome),
+            bit_identical: differences.is_none(),
+            elements: differences,
             hint: cf_hint(self.source),
             place: place.display().to_string(),
-            source_codecs: self.source.codecs().value_codecs().iter().map(Codec::to_json).collect(),
-            compared: self.compared(outcome),
+            source_codecs: old.iter().map(Codec::to_json).collect(),
+            compared: differences.describe("elements"),
         }
-    }
-
-    /// How far the elements are what they were.
-    fn found(&self, outcome: &Outcome) -> Differences {
-        match outcome {
-            Outcome::Encoded(_, differences) => *differences,
-            Outcome::Rewritten(_) | Outcome::InPlace(_) => self.differences,
-        }
-    }
-
-    pub(super) fn compared(&self, outcome: &Outcome) -> String {
-        self.found(outcome).describe("elements")
     }
 }
