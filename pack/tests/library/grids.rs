@@ -3,8 +3,8 @@
 use crate::common::{Trial, bytes, f32s, one_thread, store};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
-    ArrayInfo, Choice, Compressor, DryRun, Job, Lattice, PackJob, PackOptions, Surveyor,
-    choose_checked, scalar,
+    ArrayInfo, Choice, Compressor, DryRun, Lattice, PackJob, PackOptions, Surveyor, choose_checked,
+    scalar,
 };
 use serde_json::{Value, json};
 
