@@ -11,7 +11,7 @@ use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use recast_kernels::{ElementType, OutOfRange, Rounding};
 use recast_pack::{
     ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, NanTo, PackJob, PackOptions,
-    Percentiles, Reader, ShardCodecs, ValueRange, scalar,
+    Reader, ShardCodecs, ValueRange, scalar,
 };
 use zarr_recast::JsonScalar;
 
@@ -136,9 +136,6 @@ pub(crate) struct Pack {
     /// Clamps larger values to MAX and counts them.
     #[arg(long, value_name = "MAX", value_parser = finite, allow_negative_numbers = true)]
     pub(crate) src_max: Option<f64>,
-    /// Clamps values outside two percentiles of the whole array (nearest rank) and counts them: 0.1,99.9.
-    #[arg(long, value_name = "LO,HI", value_parser = str::parse::<Percentiles>)]
-    pub(crate) percentile: Option<Percentiles>,
     /// Reserves room for data to be appended later: every value from MIN to MAX can be stored within the
     /// bound. By default, spare codes are split between both sides of the data.
     #[arg(long, num_args = 2, value_names = ["MIN", "MAX"], value_parser = scalar)]
@@ -227,7 +224,6 @@ impl Pack {
             allow_collisions: self.allow_collisions,
             src_min: self.src_min,
             src_max: self.src_max,
-            percentile: self.percentile,
             rounding: self.rounding,
             out_of_range: self.out_of_range.into(),
             scale: self.scale.clone(),

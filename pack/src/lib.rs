@@ -70,9 +70,7 @@ pub use jobs::pack::{
 };
 pub use jobs::runner::{DryRun, Job, Pending};
 pub use jobs::unpack::{UnpackJob, UnpackReport};
-pub use options::{
-    Compressor, NanTo, PackOptions, Percentiles, Reader, ShardCodecs, ValueRange, scalar,
-};
+pub use options::{Compressor, NanTo, PackOptions, Reader, ShardCodecs, ValueRange, scalar};
 pub use runtime::{Pass, Progress, Runtime};
 pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};
 pub use scan::lattice::Lattice;

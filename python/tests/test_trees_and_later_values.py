@@ -191,7 +191,7 @@ def test_pack_has_the_parameters_that_it_names(tmp_path):
         dry = zarr_recast.pack(tmp_path / "in.zarr", tmp_path / "out.zarr", max_abs_error=0.1, dry_run=True)
         assert dry.dry_run
     report = zarr_recast.pack(tmp_path / "in.zarr", dry_run=True, scale=np.float32(4), data_type="uint8", nan="max",
-                              percentile=(1, 99), rounding="towards-zero", out_of_range="clamp")  # fmt: skip
+                              src_max=0.9, rounding="towards-zero", out_of_range="clamp")  # fmt: skip
     assert report.details["scale"] == 4 and report.details["nan"] == 255
 
 

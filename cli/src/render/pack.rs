@@ -131,10 +131,6 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
         let (nan, missing) = (count(counts.became_nan), count(counts.became_missing));
         table.row("collisions", format!("{nan} became NaN, {missing} a missing value"));
     }
-    if let Some(codes) = counts.distinct {
-        let all = 1 << report.data_type.bits();
-        table.detail("codes", format!("{} of {} used", count(codes), count(all)));
-    }
 }
 
 fn rows_of_sizes(report: &PackReport, table: &mut Table) {

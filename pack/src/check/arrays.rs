@@ -1,6 +1,6 @@
 //! Checks a written array against the original.
 
-use super::chunk_check::Judge;
+use super::chunk_check::ElementChecker;
 use super::comparison::Comparison;
 use super::tolerance::Tolerance;
 use crate::error::Result;
@@ -35,8 +35,7 @@ fn compare_as<N: Number>(
     tolerance: Tolerance,
     workers: &Workers,
 ) -> Result<Comparison> {
-    let judge = Judge::<N>::new(original.element_type(), &survey.markers, tolerance)?
-        .apart_from(&survey.apart)?;
+    let checker = ElementChecker::<N>::of(survey, tolerance)?;
     let work = |number| {
         let region = original.region(number)?;
         let (before, after) = (original.read(&region)?, decoded.read(&region)?);
@@ -46,10 +45,8 @@ fn compare_as<N: Number>(
         }
         let (mut before, after) =
             (original.or_fill(&region, before), decoded.or_fill(&region, after));
-        if let Some(limits) = &survey.limits {
-            limits.apply(&mut before)?;
-        }
-        let mut check = judge.check(&region);
+        survey.clamp_elements(&mut before)?;
+        let mut check = checker.check(&region);
         check.add(&before, &after)?;
         Ok(check.done())
     };

@@ -11,6 +11,7 @@ use crate::scan::number::{Number, is_wide};
 use crate::scan::reader::{BLOCK, Reader};
 use crate::scan::simd_stats;
 use crate::scan::sums::Sums;
+use crate::scan::survey::Survey;
 
 /// Independent sums, so that the compiler can compute them side by side.
 const LANES: usize = 8;
@@ -24,20 +25,24 @@ pub(crate) fn largest_excess(
     before: &[u8],
     after: &[u8],
 ) -> Result<Option<f64>> {
-    fn largest<N: Number>(judge: &Judge<N>, before: &[u8], after: &[u8]) -> Result<Option<f64>> {
-        let pairs = judge.reader.read(before)?.into_iter().zip(judge.reader.read(after)?);
+    fn largest<N: Number>(
+        checker: &ElementChecker<N>,
+        before: &[u8],
+        after: &[u8],
+    ) -> Result<Option<f64>> {
+        let pairs = checker.reader.read(before)?.into_iter().zip(checker.reader.read(after)?);
         let distances = pairs.filter_map(|(x, y)| {
-            if y.is_nan() || judge.is_marker(y) {
-                return (!judge.tolerance.allow_collisions).then_some(f64::INFINITY);
+            if y.is_nan() || checker.is_marker(y) {
+                return (!checker.tolerance.allow_collisions).then_some(f64::INFINITY);
             }
-            judge.is_far(x, y).then(|| x.distance(y))
+            checker.is_far(x, y).then(|| x.distance(y))
         });
         Ok(distances.reduce(f64::max))
     }
     if is_wide(element_type) {
-        largest(&Judge::<i128>::new(element_type, markers, tolerance)?, before, after)
+        largest(&ElementChecker::<i128>::new(element_type, markers, tolerance)?, before, after)
     } else {
-        largest(&Judge::<f64>::new(element_type, markers, tolerance)?, before, after)
+        largest(&ElementChecker::<f64>::new(element_type, markers, tolerance)?, before, after)
     }
 }
 
@@ -47,7 +52,7 @@ fn relative_error(distance: f64, magnitude: f64) -> f64 {
 }
 
 /// Checks decoded elements against the original ones.
-pub(crate) struct Judge<N> {
+pub(crate) struct ElementChecker<N> {
     reader: Reader<N>,
     element_type: ElementType,
     /// The missing markers.
@@ -55,8 +60,8 @@ pub(crate) struct Judge<N> {
     /// Missing markers among decoded elements only.
     masked_after: Vec<N>,
     /// Values that no statistic counts if they come back: markers and the fill value; also as f64.
-    apart: Vec<N>,
-    rounded_apart: Vec<f64>,
+    reserved: Vec<N>,
+    rounded_reserved: Vec<f64>,
     tolerance: Tolerance,
     /// Whether wrong elements are counted instead of being an error.
     counts: bool,
@@ -78,7 +83,7 @@ impl Lane {
     }
 }
 
-impl<N: Number> Judge<N> {
+impl<N: Number> ElementChecker<N> {
     /// For elements of a type with missing markers.
     pub(crate) fn new(
         element_type: ElementType,
@@ -86,24 +91,30 @@ impl<N: Number> Judge<N> {
         tolerance: Tolerance,
     ) -> Result<Self> {
         let reader = Reader::<N>::new(element_type)?;
-        let judge = Self {
+        let checker = Self {
             markers: markers.numbers(&reader)?,
             masked_after: Vec::new(),
-            apart: Vec::new(),
-            rounded_apart: Vec::new(),
+            reserved: Vec::new(),
+            rounded_reserved: Vec::new(),
             reader,
             element_type,
             tolerance,
             counts: false,
         };
-        judge.apart_from(markers)
+        checker.reserving(markers)
+    }
+
+    /// For the elements of a surveyed array.
+    pub(crate) fn of(survey: &Survey, tolerance: Tolerance) -> Result<Self> {
+        Self::new(survey.element_type, &survey.markers, tolerance)?
+            .reserving(&survey.reserved_values)
     }
 
     /// Leaves these values, markers included, out of all statistics if they come back.
-    pub(crate) fn apart_from(self, apart: &Markers) -> Result<Self> {
-        let apart = apart.numbers(&self.reader)?;
-        let rounded_apart = apart.iter().map(|value| value.to_f64()).collect();
-        Ok(Self { apart, rounded_apart, ..self })
+    pub(crate) fn reserving(self, reserved_values: &Markers) -> Result<Self> {
+        let reserved = reserved_values.numbers(&self.reader)?;
+        let rounded_reserved = reserved.iter().map(|value| value.to_f64()).collect();
+        Ok(Self { reserved, rounded_reserved, ..self })
     }
 
     /// Treats decoded elements with these values as missing too, because readers mask them.
@@ -111,7 +122,7 @@ impl<N: Number> Judge<N> {
         for number in markers.numbers(&self.reader)? {
             if !self.is_marker(number) {
                 self.masked_after.push(number);
-                self.rounded_apart.push(number.to_f64());
+                self.rounded_reserved.push(number.to_f64());
             }
         }
         Ok(self)
@@ -134,7 +145,7 @@ impl<N: Number> Judge<N> {
     /// Checks the elements of a region from the first to the last.
     pub(crate) fn check<'a>(&'a self, region: &'a Region) -> ChunkCheck<'a, N> {
         let (xs, ys) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK));
-        ChunkCheck { judge: self, region, total: Comparison::default(), seen: 0, xs, ys }
+        ChunkCheck { checker: self, region, total: Comparison::default(), seen: 0, xs, ys }
     }
 
     /// Adds an element to a sum.
@@ -142,8 +153,8 @@ impl<N: Number> Judge<N> {
     fn add(&self, lane: &mut Lane, x: N, y: N) {
         let (is_nan, is_marker) = (x.is_nan(), self.is_marker(x));
         let is_infinite = x.is_infinite() & !is_marker;
-        let is_apart = (x == y) & self.apart.contains(&x) & !self.masked_after.contains(&y);
-        let counts = !(is_nan | is_infinite | is_marker | is_apart);
+        let is_reserved = (x == y) & self.reserved.contains(&x) & !self.masked_after.contains(&y);
+        let counts = !(is_nan | is_infinite | is_marker | is_reserved);
         let became_missing = counts & self.is_masked(y);
         let became_nan = counts & y.is_nan();
         let difference = if counts & !became_nan & !became_missing { y.minus(x) } else { 0.0 };
@@ -169,7 +180,7 @@ impl<N: Number> Judge<N> {
         sums.nan += u64::from(is_nan);
         sums.infinite += u64::from(is_infinite);
         sums.missing += u64::from(is_marker);
-        sums.fill += u64::from(is_apart & !is_marker);
+        sums.fill += u64::from(is_reserved & !is_marker);
     }
 
     /// Whether |x − y| is more than allowed, exactly if the bound is absolute or relative alone.
@@ -238,7 +249,7 @@ impl<N: Number> Judge<N> {
 
 /// The elements of a region before and after, checked piece by piece.
 pub(crate) struct ChunkCheck<'a, N> {
-    judge: &'a Judge<N>,
+    checker: &'a ElementChecker<N>,
     region: &'a Region,
     total: Comparison,
     /// Elements so far.
@@ -253,7 +264,7 @@ impl<N: Number> ChunkCheck<'_, N> {
     /// # Errors
     /// A [`Violation`], the first one.
     pub(crate) fn add(&mut self, before: &[u8], after: &[u8]) -> Result<()> {
-        let size = self.judge.element_type.size();
+        let size = self.checker.element_type.size();
         for (before, after) in before.chunks(BLOCK * size).zip(after.chunks(BLOCK * size)) {
             self.block(before, after)?;
             self.seen += before.len() / size;
@@ -267,43 +278,43 @@ impl<N: Number> ChunkCheck<'_, N> {
     }
 
     fn block(&mut self, before: &[u8], after: &[u8]) -> Result<()> {
-        let judge = self.judge;
+        let checker = self.checker;
         if self.simd_block(before, after) {
             return Ok(());
         }
-        judge.reader.read_into(before, &mut self.xs)?;
-        judge.reader.read_into(after, &mut self.ys)?;
+        checker.reader.read_into(before, &mut self.xs)?;
+        checker.reader.read_into(after, &mut self.ys)?;
         let (xs, ys) = (&self.xs, &self.ys);
         let mut lanes = [Lane::default(); LANES];
         let (x_rows, x_rest) = xs.as_chunks::<LANES>();
         let (y_rows, y_rest) = ys.as_chunks::<LANES>();
         for (x_row, y_row) in x_rows.iter().zip(y_rows) {
             for (lane, (&x, &y)) in lanes.iter_mut().zip(x_row.iter().zip(y_row)) {
-                judge.add(lane, x, y);
+                checker.add(lane, x, y);
             }
         }
         for (lane, (&x, &y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
-            judge.add(lane, x, y);
+            checker.add(lane, x, y);
         }
         let Lane { sums, is_suspicious } = lanes.into_iter().fold(Lane::default(), Lane::merge);
         let pairs = || xs.iter().copied().zip(ys.iter().copied()).enumerate();
         if is_suspicious {
-            let wrong = pairs().filter_map(|(index, (x, y))| Some((index, judge.wrong(x, y)?)));
+            let wrong = pairs().filter_map(|(index, (x, y))| Some((index, checker.wrong(x, y)?)));
             for (index, wrong) in wrong {
                 let found = self.found(index, before, after);
-                if !judge.counts {
-                    let text = format!("{found}: {}", judge.why(&wrong));
+                if !checker.counts {
+                    let text = format!("{found}: {}", checker.why(&wrong));
                     let is_collision = matches!(wrong, Wrong::BecameNan | Wrong::BecameMissing);
                     return Err(Violation { text, is_collision }.into());
                 }
                 self.total.wrong += 1;
-                self.total.first_wrong.get_or_insert_with(|| (found, judge.why(&wrong)));
+                self.total.first_wrong.get_or_insert_with(|| (found, checker.why(&wrong)));
             }
         }
         let counts = |x: N, y: N| {
             !(x.is_nan() | x.is_infinite() | y.is_nan())
-                && !judge.is_marker(x)
-                && !judge.is_masked(y)
+                && !checker.is_marker(x)
+                && !checker.is_masked(y)
         };
         let found = |is_worst: &dyn Fn(N, N) -> bool| {
             let is_it = |&(_, (x, y)): &(usize, (N, N))| counts(x, y) && is_worst(x, y);
@@ -326,13 +337,13 @@ impl<N: Number> ChunkCheck<'_, N> {
 
     /// Adds a block of plain elements that does not contain a new worst one; false for other blocks.
     fn simd_block(&mut self, before: &[u8], after: &[u8]) -> bool {
-        let Tolerance { absolute, relative, .. } = self.judge.tolerance;
-        let element_type = self.judge.element_type;
+        let Tolerance { absolute, relative, .. } = self.checker.tolerance;
+        let element_type = self.checker.element_type;
         if relative != 0.0 {
             return false;
         }
         let Some(sums) =
-            simd_stats::differences(element_type, before, after, &self.judge.rounded_apart)
+            simd_stats::differences(element_type, before, after, &self.checker.rounded_reserved)
         else {
             return false;
         };
@@ -349,7 +360,7 @@ impl<N: Number> ChunkCheck<'_, N> {
 
     /// The element at an index of the block.
     fn found(&self, index: usize, before: &[u8], after: &[u8]) -> Found {
-        let element_type = self.judge.element_type;
+        let element_type = self.checker.element_type;
         let size = element_type.size();
         let element = |bytes: &[u8]| {
             bytes

@@ -1,68 +1,36 @@
-//! Binds codecs with an offset, a scale and a stored type, and stored codes for NaN, missing markers and the
-//! fill value.
+//! Binds the codecs of a placement, with stored codes for NaN, missing markers and the fill value.
 
 use anyhow::bail;
-use recast_kernels::{Affine, ElementType, OutOfRange, Rounding, Scalar, Step, reference};
-use zarr_recast::{BindOptions, CastValue, Chain, Codec, ScaleOffset, fill_value};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use zarr_recast::{BindOptions, CastValue, Chain, Codec, ScalarMap, ScaleOffset, fill_value};
 
-use super::chooser::{Chooser, refused};
-use super::codes::map;
-use super::packing::{CodeWay, Packing, Promise, Special, SpecialLost, bound};
-use super::specials::Ways;
+use super::candidate::{Candidate, Placement, Special, SpecialLost, bound};
+use super::chooser::Chooser;
+use super::codes::CodeAllocator;
 use crate::error::Result;
 use crate::options::PackOptions;
-use crate::scan::lattice::Lattice;
 use crate::scan::number::integer;
 
-/// Where the elements go in the stored type.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    pub(super) offset: Option<Scalar>,
-    pub(super) scale: Option<Scalar>,
-    pub(super) target: ElementType,
-    pub(super) grid: Option<Lattice>,
-    pub(super) promise: Promise,
-    /// Whether no value may decode to a missing marker, not even one next to it.
-    pub(super) avoids_markers: bool,
-    /// Whether NaN and special values get codes next to those of the data, and not at the ends of the type.
-    pub(super) is_compact: bool,
-}
-
-impl Place {
-    /// Where a packing has its values.
-    pub(super) fn of(packing: &Packing) -> Self {
-        Self {
-            offset: packing.offset,
-            scale: packing.scale,
-            target: packing.chain.encoded_type(),
-            grid: packing.grid,
-            promise: packing.promise,
-            avoids_markers: packing.avoids_markers,
-            is_compact: false,
-        }
-    }
-}
-
 impl Chooser<'_> {
-    /// The stored codes of the ends of the range, each with its scaled value, and whether elements wrap.
-    fn reached(
+    /// The lowest and the highest code of the data, none for a floating-point type, and whether elements wrap. Every
+    /// operation is monotonic, so the ends of the range, each with its scaled value, bound the codes of all elements;
+    /// if some wrap, only the elements themselves show their codes.
+    fn code_range(
         &self,
-        ends: [(Scalar, Scalar); 2],
         target: ElementType,
-    ) -> Result<(Vec<i128>, bool)> {
+        ends: [(Scalar, Scalar); 2],
+    ) -> Result<(Option<(i128, i128)>, bool)> {
         let PackOptions { rounding, out_of_range, .. } = *self.options;
-        // Every operation is monotonic, so the ends of the range bound the codes of all elements,
-        // unless elements wrap; only the elements themselves show that.
         // A requested type may be too small; a chosen type may not.
         let may_leave = self.options.is_explicit() && self.options.data_type.is_some();
-        let mut reached = Vec::new();
+        let mut codes = Vec::new();
         let mut wraps = false;
         for (value, scaled) in ends {
             match (scaled.cast(target, rounding, OutOfRange::Error), out_of_range) {
-                (Ok(code), _) => reached.extend(integer(code)),
+                (Ok(code), _) => codes.extend(integer(code)),
                 (Err(_), OutOfRange::Clamp) if may_leave => {
                     let clamped = scaled.cast(target, rounding, OutOfRange::Clamp);
-                    reached.extend(clamped.ok().and_then(integer));
+                    codes.extend(clamped.ok().and_then(integer));
                 }
                 (Err(_), OutOfRange::Wrap) if may_leave => wraps = true,
                 (Err(_), _) => bail!(
@@ -73,102 +41,68 @@ impl Chooser<'_> {
                 ),
             }
         }
-        Ok((reached, wraps))
+        let range = codes.iter().min().copied().zip(codes.iter().max().copied());
+        Ok((range.filter(|_| !wraps), wraps))
     }
 
-    /// Binds the codecs of a place, with stored codes for NaN, missing markers and the fill value.
-    pub(super) fn bind(&self, place: Place) -> Result<Packing> {
-        let Place { offset, scale, target, grid, promise, avoids_markers, is_compact } = place;
-        let rounding = self.options.rounding;
-        let affine = Affine::new(offset, scale);
-        if scale.is_some_and(|scale| scale.is_zero() || !scale.is_finite()) {
-            bail!(
-                "--scale is {} in {}; it must be finite and not 0",
-                scale_text(scale),
-                self.working
-            );
+    /// Binds the codecs of a placement, with stored codes for NaN, missing markers and the fill value.
+    pub(super) fn bind(&self, placement: Placement) -> Result<Candidate> {
+        let Placement { scale, grid, avoids_markers, .. } = placement;
+        if let Some(scale) = scale.filter(|scale| scale.is_zero() || !scale.is_finite()) {
+            let text = fill_value::to_json(scale);
+            bail!("--scale is {text} in {}; it must be finite and not 0", self.working);
         }
-        let forth = |value| {
-            let run = reference::run(value, &[Step::Scale(affine)], 0);
-            run.map_err(|error| refused(value, self.working, error.reason))
-        };
-        let back = |value| reference::run(value, &[Step::InverseScale(affine)], 0).ok();
-        let ends = [(self.least, forth(self.least)?), (self.greatest, forth(self.greatest)?)];
-        let (mut reached, wraps) = self.reached(ends, target)?;
-        self.check_promised_ends(target, rounding, &forth)?;
-        self.check_promise(&place)?;
-        if wraps {
-            reached.clear();
+        let scaled_ends = [placement.scaled(self.least)?, placement.scaled(self.greatest)?];
+        let ends = [(self.least, scaled_ends[0]), (self.greatest, scaled_ends[1])];
+        let (code_range, wraps) = self.code_range(placement.target, ends)?;
+        self.check_promised_ends(&placement)?;
+        self.check_promise(&placement)?;
+        let mut allocator = CodeAllocator::new(self, placement, code_range, scaled_ends);
+        if self.has_nan() {
+            allocator.add_nan()?;
         }
-        let data = reached.iter().min().copied().zip(reached.iter().max().copied());
-        let beside = data.filter(|_| is_compact);
-        let is_free = |code: Scalar| {
-            integer(code)
-                .zip(data)
-                .is_none_or(|(code, (lowest, highest))| code < lowest || code > highest)
-        };
-        let mut nan = if self.has_nan() { self.nan(target, beside, &is_free)? } else { None };
-        let scaled_ends = ends.map(|(_, scaled)| scaled);
-        let mut ways = Ways {
-            target,
-            beside,
-            rounding,
-            nan,
-            has_offset: offset.is_some(),
-            is_one_to_one: self.is_one_to_one(scale),
-            scaled_ends,
-            promise,
-            is_free: &is_free,
-            forth: &forth,
-            back: &back,
-            taken: nan.into_iter().collect(),
-            specials: Vec::new(),
-        };
-        let mut is_risky = false;
+        let mut may_decode_to_marker = false;
         for &marker in self.survey.markers.values() {
-            let is_hit = !wraps && !ways.is_one_to_one && self.is_hit(marker, &ways);
+            let is_hit = !wraps && !self.is_one_to_one(scale) && allocator.is_hit(marker);
             if is_hit && avoids_markers {
                 let text = format!(
                     "values next to {marker}, which marks missing ones, would decode to it"
                 );
                 return Err(SpecialLost(text).into());
             }
-            is_risky |= is_hit;
-            self.add_special(marker, true, &mut ways)?;
+            may_decode_to_marker |= is_hit;
+            allocator.add(marker, true)?;
         }
         // In the order of their bits, so that the codecs do not depend on which one is the array's own.
         for &fill in &self.survey.fill_values {
             if !fill.is_nan() && !self.survey.markers.contains(fill) {
-                self.add_special(fill, false, &mut ways)?;
+                allocator.add(fill, false)?;
             }
         }
-        let Ways { specials, taken, .. } = ways;
-        // For values that wrap, the free codes are not known.
+        // NaN to come; for values that wrap, the free codes are not known.
         if !self.has_nan() && !self.options.no_nan && !wraps {
-            nan = self.nan(target, beside, &|code| is_free(code) && !taken.contains(&code))?;
+            allocator.add_nan()?;
         }
-        let codecs = self.codecs(place, nan, &specials);
+        let CodeAllocator { nan, specials, .. } = allocator;
+        let codecs = self.codecs(placement, nan, &specials);
         let source = self.survey.element_type;
         for &fill in &self.survey.fill_values {
             bound(source, fill, &codecs)?;
         }
         let chain = bound(source, self.survey.fill_value, &codecs)?;
         self.check_markers(&chain)?;
-        let strict = self.strict(&codecs)?;
-        Ok(Packing {
+        let range_checked = self.range_checked(&codecs)?;
+        let step = 1.0 / scale.map_or(1.0, Scalar::to_f64);
+        Ok(Candidate {
+            placement,
             codecs,
             chain,
-            strict,
-            offset,
-            scale,
+            range_checked,
             nan,
             specials,
-            reached: data,
-            grid,
-            only: grid.filter(|_| self.exceeds_bound(1.0 / scale.map_or(1.0, Scalar::to_f64))),
-            promise,
-            is_risky,
-            avoids_markers,
+            code_range,
+            only: grid.filter(|_| self.exceeds_bound(step)),
+            may_decode_to_marker,
         })
     }
 
@@ -189,7 +123,7 @@ impl Chooser<'_> {
     }
 
     /// The same codecs with `out_of_range` as an error, if they have another mode.
-    fn strict(&self, codecs: &[Codec]) -> Result<Option<Chain>> {
+    fn range_checked(&self, codecs: &[Codec]) -> Result<Option<Chain>> {
         let Some((Codec::CastValue(last), rest)) = codecs.split_last() else { return Ok(None) };
         if self.options.out_of_range == OutOfRange::Error {
             return Ok(None);
@@ -202,48 +136,49 @@ impl Chooser<'_> {
     }
 
     /// The codecs themselves.
-    fn codecs(&self, place: Place, nan: Option<Scalar>, specials: &[Special]) -> Vec<Codec> {
-        let Place { offset, scale, target, .. } = place;
+    fn codecs(
+        &self,
+        placement: Placement,
+        nan: Option<Scalar>,
+        specials: &[Special],
+    ) -> Vec<Codec> {
+        let Placement { offset, scale, target, .. } = placement;
         let PackOptions { rounding, out_of_range, .. } = *self.options;
         let mut codecs = Vec::new();
-        let remapped: Vec<(Scalar, Scalar)> = specials
-            .iter()
-            .filter_map(|special| match special.way {
-                CodeWay::Remapped(value, _) => Some((special.value, value)),
-                CodeWay::Natural | CodeWay::Mapped(..) => None,
-            })
+        let stand_ins = specials.iter();
+        let stand_ins: Vec<(Scalar, Scalar)> = stand_ins
+            .filter_map(|special| Some((special.value, special.encoding.stand_in()?)))
             .collect();
-        if self.working != self.survey.element_type || !remapped.is_empty() {
+        if self.working != self.survey.element_type || !stand_ins.is_empty() {
             let mut first = CastValue::new(self.working);
             if self.working != self.survey.element_type {
                 // A decoded value may exceed the type by less than the bound.
                 first.out_of_range = OutOfRange::Clamp;
             }
-            first.scalar_map = map(&remapped);
+            first.scalar_map = map(&stand_ins);
             codecs.push(first.into());
         }
         if offset.is_some() || scale.is_some() {
             codecs.push(ScaleOffset::new(offset.map(Into::into), scale.map(Into::into)).into());
         }
-        let mut pairs = Vec::new();
-        pairs.extend(Scalar::nan(self.working).zip(nan));
-        pairs.extend(specials.iter().filter_map(|special| match special.way {
-            CodeWay::Mapped(scaled, code) | CodeWay::Remapped(_, Some((scaled, code))) => {
-                Some((scaled, code))
-            }
-            CodeWay::Natural | CodeWay::Remapped(_, None) => None,
-        }));
-        if target != self.working || !pairs.is_empty() {
+        let nan = Scalar::nan(self.working).zip(nan);
+        let entries = specials.iter().filter_map(|special| special.encoding.last_entry());
+        let entries: Vec<(Scalar, Scalar)> = nan.into_iter().chain(entries).collect();
+        if target != self.working || !entries.is_empty() {
             let mut last = CastValue::new(target);
             last.rounding = (rounding != Rounding::NearestEven).then_some(rounding);
             last.out_of_range = out_of_range;
-            last.scalar_map = map(&pairs);
+            last.scalar_map = map(&entries);
             codecs.push(last.into());
         }
         codecs
     }
 }
 
-fn scale_text(scale: Option<Scalar>) -> String {
-    scale.map(|scale| fill_value::to_json(scale).to_string()).unwrap_or_default()
+/// A map that encodes and decodes each pair; `None` without pairs.
+fn map(pairs: &[(Scalar, Scalar)]) -> Option<ScalarMap> {
+    (!pairs.is_empty()).then(|| ScalarMap {
+        encode: Some(pairs.iter().copied().collect()),
+        decode: Some(pairs.iter().map(|&(value, code)| (code, value)).collect()),
+    })
 }

@@ -2,12 +2,12 @@
 
 use anyhow::bail;
 use recast_kernels::{ElementType, Scalar};
-use zarr_recast::Codec;
+use zarr_recast::{Chain, Codec};
 
-use super::packing::Packing;
+use super::candidate::Candidate;
+use super::chooser::Chooser;
 use super::room::storable;
-use super::search::Search;
-use crate::check::chunk_check::Judge;
+use crate::check::chunk_check::ElementChecker;
 use crate::check::coarse::CoarseBound;
 use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
@@ -17,7 +17,6 @@ use crate::options::PackOptions;
 use crate::scan::lattice::Lattice;
 use crate::scan::limits::Limits;
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
-use crate::scan::narrow::{Wanted, keep_within};
 use crate::scan::number::{Number, is_wide};
 use crate::scan::survey::{Survey, union};
 use crate::text::scalar_text;
@@ -44,10 +43,10 @@ pub struct Choice {
     /// Whether every surveyed element is known to keep the bound: by the arithmetic, or because the survey found all of
     /// them close to multiples of a step. If not, use [`Self::check`].
     pub is_proven_for_surveyed: bool,
-    packing: Packing,
+    chain: Chain,
     tolerance: Tolerance,
     markers: Markers,
-    apart: Markers,
+    reserved_values: Markers,
     limits: Option<Limits>,
 }
 
@@ -59,7 +58,7 @@ pub struct Choice {
 /// [`choose_checked`]. If [`Choice::is_proven_for_surveyed`] holds, there is nothing to compare.
 ///
 /// # Errors
-/// Options that no array can be packed with, or that need more than a survey (`percentile`, `from_cf`); a
+/// Options that no array can be packed with, or that need more than a survey (`from_cf`); a
 /// bound that no codecs keep.
 pub fn choose(survey: &Survey, options: &PackOptions) -> std::result::Result<Choice, Error> {
     choose_checked(survey, options, |_| Ok(()))
@@ -86,15 +85,10 @@ fn chosen(
     options.checked()?;
     let options = options.for_type(survey.element_type)?;
     let options = PackOptions { grid: Some(options.grid.unwrap_or(false)), ..options };
-    for (flag, is_given) in
-        [("--percentile", options.percentile.is_some()), ("--from-cf", options.from_cf)]
-    {
-        if is_given {
-            let text = format!(
-                "{flag} needs all elements, but a survey has only some of them; use recast pack"
-            );
-            return Err(OptionsError(text).into());
-        }
+    if options.from_cf {
+        let text =
+            "--from-cf needs all elements, but a survey has only some of them; use recast pack";
+        return Err(OptionsError(text.to_owned()).into());
     }
     let mut survey = survey.clone();
     let named = Markers::named(survey.element_type, &options)?;
@@ -104,47 +98,51 @@ fn chosen(
              survey"
         );
     }
-    let wanted = Wanted { least: options.src_min, greatest: options.src_max, percentiles: None };
-    keep_within(&mut survey, &wanted, None)?;
-    if let Some(range) = &options.range {
-        survey.promise(range)?;
-    }
+    survey.narrow(&options)?;
     let options = options.for_range(survey.range);
-    let search = Search::new("the array".to_owned(), &options, &survey, None)?;
-    let found = search.find(|packing| {
-        let is_proven = search.is_proven(&packing);
-        let choice = Choice {
-            coarse: CoarseBound::of(&options, &survey),
-            only: packing.only,
-            codecs: packing.codecs.clone(),
-            data_type: packing.chain.encoded_type(),
-            fill_value: survey.fill_value,
-            encoded_fill_value: packing.chain.encoded_fill_value(),
-            storable_range: storable(survey.element_type, &packing.codecs)
-                .and_then(|storable| union(Some(storable), survey.to_store())),
-            is_proven,
-            is_proven_for_surveyed: is_proven || search.is_proven_for_seen(&packing),
-            packing,
-            tolerance: search.tolerance(),
-            markers: survey.markers.clone(),
-            apart: survey.apart.clone(),
-            limits: survey.limits.clone(),
-        };
-        check(&choice).map_err(Error::into_inner)?;
-        Ok(choice)
-    })?;
-    found.map_err(|failure| {
-        let failure = search.explained(failure);
-        let suspects = customary_markers(survey.data_range);
-        if suspects.is_empty() {
-            return failure;
+    let chooser = Chooser::new("the array".to_owned(), &options, &survey, None)?;
+    let mut candidates = chooser.candidates();
+    while let Some(candidate) = candidates.next() {
+        let choice = Choice::new(&chooser, candidate?);
+        match check(&choice) {
+            Ok(()) => return Ok(choice),
+            Err(wrong) => candidates.reject(wrong.into_inner())?,
         }
-        let named: Vec<String> = suspects.iter().map(|one| scalar_text(Some(*one))).collect();
-        failure.context(advice_on_suspects(&named, &suspects))
-    })
+    }
+    let failure = candidates.explained();
+    let suspects = customary_markers(survey.data_range);
+    if suspects.is_empty() {
+        return Err(failure);
+    }
+    let named: Vec<String> = suspects.iter().map(|one| scalar_text(Some(*one))).collect();
+    Err(failure.context(advice_on_suspects(&named, &suspects)))
 }
 
 impl Choice {
+    fn new(chooser: &Chooser<'_>, candidate: Candidate) -> Self {
+        let Chooser { options, survey, .. } = *chooser;
+        let is_proven = chooser.is_proven(&candidate);
+        let is_proven_for_surveyed = is_proven || chooser.is_proven_for_seen(&candidate);
+        let Candidate { codecs, chain, only, .. } = candidate;
+        Self {
+            data_type: chain.encoded_type(),
+            fill_value: survey.fill_value,
+            encoded_fill_value: chain.encoded_fill_value(),
+            storable_range: storable(survey.element_type, &codecs)
+                .and_then(|storable| union(Some(storable), survey.to_store())),
+            only,
+            coarse: CoarseBound::of(options, survey),
+            is_proven,
+            is_proven_for_surveyed,
+            codecs,
+            chain,
+            tolerance: chooser.tolerance(),
+            markers: survey.markers.clone(),
+            reserved_values: survey.reserved_values.clone(),
+            limits: survey.limits.clone(),
+        }
+    }
+
     /// The answer of `check` in [`choose_checked`] for an element that another process found wrong by
     /// [`Self::check`] and described in these words.
     #[must_use]
@@ -168,15 +166,14 @@ impl Choice {
 
     fn check_as<N: Number>(&self, elements: &[u8]) -> Result<()> {
         let element_type = self.fill_value.element_type();
-        let judge = Judge::<N>::new(element_type, &self.markers, self.tolerance)?;
-        let judge = judge.apart_from(&self.apart)?;
+        let checker = ElementChecker::<N>::new(element_type, &self.markers, self.tolerance)?;
+        let checker = checker.reserving(&self.reserved_values)?;
         let mut elements = elements.to_vec();
         if let Some(limits) = &self.limits {
             limits.apply(&mut elements)?;
         }
-        let chain = &self.packing.chain;
-        let decoded = chain.decode(&chain.encode(&elements)?)?;
+        let decoded = self.chain.decode(&self.chain.encode(&elements)?)?;
         let region = Region::line((elements.len() / element_type.size()) as u64);
-        judge.check(&region).add(&elements, &decoded)
+        checker.check(&region).add(&elements, &decoded)
     }
 }

@@ -1,16 +1,19 @@
 //! Chooses codecs for some arrays: the values, and the type in which scale and offset are computed.
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Format, OutOfRange, Reason, Rounding, Scalar, Specials};
 
 use crate::check::tolerance::Tolerance;
 use crate::error::Result;
 use crate::options::{NanTo, PackOptions};
+use crate::runtime::Workers;
 use crate::scan::number::{integer, is_less, scalar};
 use crate::scan::survey::Survey;
 
-/// Chooses codecs for one array.
+/// Chooses codecs for an array, or for several that share a survey.
 pub(crate) struct Chooser<'a> {
+    /// The array, for errors.
+    pub(super) name: String,
     pub(super) options: &'a PackOptions,
     pub(super) survey: &'a Survey,
     /// The type in which scale and offset are computed.
@@ -18,12 +21,42 @@ pub(crate) struct Chooser<'a> {
     /// Smallest and largest value, in that type.
     pub(super) least: Scalar,
     pub(super) greatest: Scalar,
+    /// The survey's sample, with the ends of the range.
+    pub(super) sample: Vec<u8>,
+    /// The survey's excerpts, within its limits.
+    pub(super) excerpts: Vec<Vec<u8>>,
+    /// The threads that try excerpts; by default rayon's global ones.
+    workers: Option<&'a Workers>,
 }
 
 impl<'a> Chooser<'a> {
     /// # Errors
     /// A request that no codecs can meet for any elements.
-    pub(crate) fn new(options: &'a PackOptions, survey: &'a Survey) -> Result<Self> {
+    pub(crate) fn new(
+        name: String,
+        options: &'a PackOptions,
+        survey: &'a Survey,
+        workers: Option<&'a Workers>,
+    ) -> Result<Self> {
+        let (working, least, greatest) =
+            Self::working_range(options, survey).with_context(|| name.clone())?;
+        let mut sample = survey.sample.clone();
+        if let Some((least, greatest)) = survey.range {
+            sample.extend(least.to_ne_bytes());
+            sample.extend(greatest.to_ne_bytes());
+        }
+        let mut excerpts: Vec<Vec<u8>> = survey.excerpts.values().cloned().collect();
+        for excerpt in &mut excerpts {
+            survey.clamp_elements(excerpt)?;
+        }
+        Ok(Self { name, options, survey, working, least, greatest, sample, excerpts, workers })
+    }
+
+    /// The type in which scale and offset are computed, and the smallest and largest value in it.
+    fn working_range(
+        options: &PackOptions,
+        survey: &Survey,
+    ) -> Result<(ElementType, Scalar, Scalar)> {
         let source = survey.element_type;
         if source.is_integer()
             && let Some(step) = options.precision.filter(|step| step.fract() != 0.0)
@@ -52,8 +85,15 @@ impl<'a> Chooser<'a> {
                 .cast(working, Rounding::NearestEven, OutOfRange::Clamp)
                 .map_err(|reason| refused(value, working, reason))
         };
-        let (least, greatest) = (work(least)?, work(greatest)?);
-        Ok(Self { options, survey, working, least, greatest })
+        Ok((working, work(least)?, work(greatest)?))
+    }
+
+    /// Runs work in the threads of the job.
+    pub(super) fn in_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match self.workers {
+            Some(workers) => workers.install(work),
+            None => work(),
+        }
     }
 
     /// The tolerance for every element.
@@ -91,6 +131,14 @@ impl<'a> Chooser<'a> {
             .to_store()
             .map_or(0.0, |(least, greatest)| least.to_f64().abs().max(greatest.to_f64().abs()));
         (magnitude * 1024.0 * unit_roundoff(ElementType::Float64)).max(1.0)
+    }
+
+    /// Whether there is NaN, or a code is named for it; otherwise NaN gets a code for later writes.
+    pub(super) fn has_nan(&self) -> bool {
+        let Survey { fill_values, nan, .. } = self.survey;
+        self.options.nan_to != NanTo::Auto
+            || *nan > 0
+            || fill_values.iter().any(|fill| fill.is_nan())
     }
 
     /// Codes that NaN, missing markers and fill values may need.

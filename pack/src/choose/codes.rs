@@ -1,33 +1,20 @@
-//! Stored codes for special values.
+//! Stored codes for NaN, missing markers and fill values: each must come back exactly. A marker shares its code with
+//! no other value. The code of a fill value that is not a marker may be shared by values that decode to it within
+//! the bound.
 
-use recast_kernels::{ElementType, Scalar};
-use zarr_recast::ScalarMap;
+use anyhow::{Context, bail};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
+use super::candidate::{Placement, Promise, Special, SpecialEncoding, SpecialLost};
+use super::chooser::{Chooser, refused};
+use crate::error::Result;
+use crate::options::NanTo;
 use crate::scan::number::{integer, scalar};
-
-/// A map that encodes and decodes each pair; `None` without pairs.
-pub(super) fn map(pairs: &[(Scalar, Scalar)]) -> Option<ScalarMap> {
-    (!pairs.is_empty()).then(|| ScalarMap {
-        encode: Some(pairs.iter().copied().collect()),
-        decode: Some(pairs.iter().map(|&(value, code)| (code, value)).collect()),
-    })
-}
 
 /// Codes at the ends of a type, in the order in which NaN and missing markers get them. As in CF, the largest of
 /// an unsigned type and the smallest of a signed one come first.
 pub(crate) fn ends(target: ElementType) -> Vec<Scalar> {
     codes_from_ends(target, 4)
-}
-
-/// This many codes for special values: next to the data's lowest and highest code, or else from the ends of the type.
-pub(super) fn spare_codes(
-    target: ElementType,
-    beside: Option<(i128, i128)>,
-    count: usize,
-) -> Vec<Scalar> {
-    let Some((lowest, highest)) = beside else { return codes_from_ends(target, count) };
-    let pairs = (1..=count as i128).flat_map(|distance| [highest + distance, lowest - distance]);
-    pairs.take(count).filter_map(|code| scalar(code, target)).collect()
 }
 
 /// As [`ends`], but this many codes, going inwards from the ends; none for a floating-point type.
@@ -42,4 +29,271 @@ fn codes_from_ends(target: ElementType, count: usize) -> Vec<Scalar> {
         (low < high).then_some(pair)
     });
     pairs.flatten().take(count).filter_map(|code| scalar(code, target)).collect()
+}
+
+/// Gives special values their codes in one placement.
+pub(super) struct CodeAllocator<'a> {
+    chooser: &'a Chooser<'a>,
+    placement: Placement,
+    /// The data's lowest and highest code; none for a floating-point type, or if values wrap.
+    data: Option<(i128, i128)>,
+    /// The smallest and the largest value before the last cast.
+    scaled_ends: [Scalar; 2],
+    /// The codes of NaN and special values.
+    taken: Vec<Scalar>,
+    pub(super) nan: Option<Scalar>,
+    pub(super) specials: Vec<Special>,
+}
+
+impl<'a> CodeAllocator<'a> {
+    pub(super) fn new(
+        chooser: &'a Chooser<'_>,
+        placement: Placement,
+        data: Option<(i128, i128)>,
+        scaled_ends: [Scalar; 2],
+    ) -> Self {
+        let (taken, nan, specials) = (Vec::new(), None, Vec::new());
+        Self { chooser, placement, data, scaled_ends, taken, nan, specials }
+    }
+
+    /// The stored code of a scaled value, if the type has one.
+    fn code(&self, scaled: Scalar) -> Option<Scalar> {
+        scaled.cast(self.placement.target, self.chooser.options.rounding, OutOfRange::Error).ok()
+    }
+
+    /// The value in the working type that a code decodes to.
+    fn decoded(&self, code: Scalar) -> Option<Scalar> {
+        let scaled = code.cast(self.chooser.working, Rounding::NearestEven, OutOfRange::Error);
+        self.placement.unscaled(scaled.ok()?)
+    }
+
+    /// Whether the data leave a code free.
+    fn is_free(&self, code: Scalar) -> bool {
+        let code_and_data = integer(code).zip(self.data);
+        code_and_data.is_none_or(|(code, (lowest, highest))| code < lowest || code > highest)
+    }
+
+    /// Whether no data and no other special value use a code.
+    fn is_open(&self, code: Scalar) -> bool {
+        self.is_free(code) && !self.taken.contains(&code)
+    }
+
+    /// This many codes for special values: next to the data's lowest and highest code, or else from the ends of the type.
+    fn spare_codes(&self, count: usize) -> Vec<Scalar> {
+        let target = self.placement.target;
+        let next_to = self.data.filter(|_| self.placement.is_compact);
+        let Some((lowest, highest)) = next_to else { return codes_from_ends(target, count) };
+        let pairs =
+            (1..=count as i128).flat_map(|distance| [highest + distance, lowest - distance]);
+        pairs.take(count).filter_map(|code| scalar(code, target)).collect()
+    }
+
+    /// A free code. In a floating-point type, an infinity is free if the data have none.
+    fn open_code(&self, may_be_infinite: bool) -> Option<Scalar> {
+        let count = 4 + 2 * self.taken.len();
+        let infinities = [false, true].into_iter().filter(|_| may_be_infinite);
+        let infinities =
+            infinities.filter_map(|sign| Scalar::infinity(self.placement.target, sign));
+        let codes = self.spare_codes(count).into_iter().chain(infinities);
+        codes.into_iter().find(|&code| self.is_open(code))
+    }
+
+    /// Whether a value in the working type survives scale and offset.
+    fn survives(&self, value: Scalar, scaled: Scalar) -> bool {
+        self.placement.unscaled(scaled).is_some_and(|back| back.equals(value))
+    }
+
+    /// Whether another special value reaches the last cast with the same value.
+    fn is_key(&self, scaled: Scalar) -> bool {
+        let mut entries = self.specials.iter().filter_map(|one| one.encoding.last_entry());
+        entries.any(|(key, _)| key.equals(scaled))
+    }
+
+    /// Whether the first cast already gives a special value this one.
+    fn is_stand_in(&self, value: Scalar) -> bool {
+        let mut stand_ins = self.specials.iter().filter_map(|one| one.encoding.stand_in());
+        stand_ins.any(|stand_in| stand_in.equals(value))
+    }
+
+    /// Finds the stored code for NaN, if the types need one and there is one.
+    pub(super) fn add_nan(&mut self) -> Result<()> {
+        self.nan = self.code_of_nan()?;
+        self.taken.extend(self.nan);
+        Ok(())
+    }
+
+    fn code_of_nan(&self) -> Result<Option<Scalar>> {
+        let Chooser { options, survey, .. } = self.chooser;
+        let target = self.placement.target;
+        let is_named = options.nan_to != NanTo::Auto;
+        if !survey.element_type.has_nan() || (target.has_nan() && !is_named) {
+            return Ok(None);
+        }
+        let has_nan = self.chooser.has_nan();
+        let code = match &options.nan_to {
+            NanTo::Min => Scalar::min(target),
+            NanTo::Max => Scalar::max(target),
+            NanTo::Value(value) => value.to_scalar(target).context("--nan-to")?,
+            NanTo::Auto => {
+                // Markers may use the codes nearest to the ends.
+                let spare = self.spare_codes(2 * (1 + self.chooser.reserved_codes()));
+                let open = spare.iter().copied().find(|&code| self.is_open(code));
+                // For later writes, a code is reserved if scale and type leave one.
+                let may_lack = options.is_explicit() || target.is_float();
+                if !has_nan && open.is_none() && may_lack {
+                    return Ok(None);
+                }
+                let open =
+                    open.or_else(|| spare.first().copied().filter(|_| options.allow_collisions));
+                return Ok(Some(open.with_context(|| {
+                    if target.is_float() {
+                        return format!(
+                            "{target} has no NaN; name a stored value for it with --nan-to"
+                        );
+                    }
+                    format!(
+                        "the values use every code of {target}, so none is left for NaN; use a \
+                         wider --data-type, {}",
+                        if has_nan {
+                            "or name one with --nan-to"
+                        } else {
+                            "or give it up with --no-nan"
+                        }
+                    )
+                })?));
+            }
+        };
+        // With a given scale, the check of the elements shows whether one gets this code.
+        let may_collide = options.is_explicit() || options.allow_collisions;
+        if !self.is_open(code) && !may_collide {
+            bail!(
+                "--nan-to names {code}, but values use it; name another code, or let these values \
+                 become NaN with --allow-collisions"
+            );
+        }
+        Ok(Some(code))
+    }
+
+    /// Whether a code of data decodes to a marker: values next to the marker, if there are any, would become
+    /// missing.
+    pub(super) fn is_hit(&self, marker: Scalar) -> bool {
+        let working = self.chooser.working;
+        let working = marker.cast(working, Rounding::NearestEven, OutOfRange::Error).ok();
+        let scaled = working.and_then(|value| Some((value, self.placement.scaled(value).ok()?)));
+        let Some((working, scaled)) = scaled else { return false };
+        [Rounding::TowardsNegative, Rounding::TowardsPositive].into_iter().any(|rounding| {
+            let code = scaled.cast(self.placement.target, rounding, OutOfRange::Error).ok();
+            // Values to come may have any code.
+            let may_come = self.placement.promise == Promise::Storable;
+            let is_used = |&code: &Scalar| may_come || !self.is_free(code);
+            let code = code.filter(|&code| integer(code).is_some()).filter(is_used);
+            let value = code.and_then(|code| self.decoded(code));
+            value.is_some_and(|value| value.equals(working))
+        })
+    }
+
+    /// Finds a code for a marker or a fill value.
+    pub(super) fn add(&mut self, value: Scalar, is_marker: bool) -> Result<()> {
+        let working = self.chooser.working;
+        let in_working = value.cast(working, Rounding::NearestEven, OutOfRange::Clamp);
+        let in_working = in_working.map_err(|reason| refused(value, working, reason))?;
+        let encoding = self.encoding(in_working, value, is_marker).with_context(|| {
+            let what = if is_marker { "missing value" } else { "fill value" };
+            SpecialLost(format!(
+                "the {what} {value} cannot be kept exactly in {}; use another --data-type, --scale \
+                 or --offset",
+                self.placement.target
+            ))
+        })?;
+        let code = if let Some((_, code)) = encoding.last_entry() {
+            Some(code)
+        } else {
+            let natural = encoding.stand_in().unwrap_or(in_working);
+            self.placement.scaled(natural).ok().and_then(|scaled| self.code(scaled))
+        };
+        // A code that may be shared must not belong to another special value.
+        self.taken.extend(code);
+        self.specials.push(Special { value, encoding });
+        Ok(())
+    }
+
+    /// A way to encode a special value, in the working type, so that it comes back.
+    fn encoding(&self, working: Scalar, value: Scalar, is_marker: bool) -> Result<SpecialEncoding> {
+        let Placement { offset, scale, .. } = self.placement;
+        let is_one_to_one = self.chooser.is_one_to_one(scale);
+        let is_within = self.chooser.is_within(value);
+        let may_be_infinite = self.chooser.survey.infinite == 0;
+        let scaled = self.placement.scaled(working).ok();
+        if let Some(scaled) = scaled.filter(|&scaled| self.survives(working, scaled)) {
+            let code = self.code(scaled).filter(|code| code.equals(scaled));
+            let is_fit = |code: Scalar| {
+                let is_own = is_marker && !is_one_to_one;
+                !self.taken.contains(&code) && (!is_own || self.is_free(code))
+            };
+            if code.is_some_and(is_fit) {
+                return Ok(SpecialEncoding::Natural);
+            }
+            let collides = self.is_key(scaled)
+                || (!is_within && self.scaled_ends.iter().any(|end| end.equals(scaled)));
+            // Values close to a special value inside the data may reach the last cast with the same value.
+            let is_close = is_marker && is_within && (offset.is_some() || !working.is_zero());
+            let code = self.open_code(may_be_infinite).filter(|_| !collides);
+            if let Some(code) = code.filter(|_| !is_close) {
+                return Ok(SpecialEncoding::Mapped(scaled, code));
+            }
+        }
+        let Some(encoding) = self.remapped(may_be_infinite) else {
+            bail!("there is no stored value that decodes to it and is left free by the data");
+        };
+        Ok(encoding)
+    }
+
+    /// A value in the working type that no element has, by which a first cast replaces a special value; and its
+    /// code.
+    fn remapped(&self, may_be_infinite: bool) -> Option<SpecialEncoding> {
+        let Chooser { survey, working, least, greatest, .. } = *self.chooser;
+        let Placement { promise, target, .. } = self.placement;
+        let has_infinite = |special: &Scalar| !special.is_finite();
+        // One that comes is refused by an integer type, and must not become a marker.
+        let may_come = promise != Promise::Surveyed && target.is_integer();
+        let may_be_infinite =
+            may_be_infinite && !may_come && !survey.markers.values().iter().any(has_infinite);
+        // Infinities, which scale and offset do not change.
+        for sign in [false, true].into_iter().filter(|_| may_be_infinite) {
+            let Some(infinity) = Scalar::infinity(working, sign) else { continue };
+            let scaled = self.placement.scaled(infinity).ok();
+            let scaled = scaled
+                .filter(|&scaled| !scaled.is_finite() && !scaled.is_nan() && !self.is_key(scaled));
+            if let Some((scaled, code)) = scaled.zip(self.open_code(may_be_infinite))
+                && !self.is_stand_in(infinity)
+            {
+                return Some(SpecialEncoding::Remapped(infinity, Some((scaled, code))));
+            }
+        }
+        let natural = |value: Scalar| {
+            let scaled = self.placement.scaled(value).ok();
+            let scaled = scaled.filter(|&scaled| self.survives(value, scaled));
+            let is_open =
+                scaled.and_then(|scaled| self.code(scaled)).is_some_and(|code| self.is_open(code));
+            (is_open && !self.is_stand_in(value)).then_some(SpecialEncoding::Remapped(value, None))
+        };
+        if let Some((least, greatest)) = integer(least).zip(integer(greatest)) {
+            // The value next to the data is one that no element has.
+            let next_to = (1..=8).flat_map(|distance| [greatest + distance, least - distance]);
+            return next_to.filter_map(|value| scalar(value, working)).find_map(natural);
+        }
+        // The decoded value of a free code.
+        let codes = self.spare_codes(4 + 4 * self.taken.len()).into_iter();
+        let codes = codes.filter(|&code| self.is_open(code));
+        let values = codes.filter_map(|code| {
+            let value = self.decoded(code)?;
+            (value.is_finite() && !self.chooser.is_within(value)).then_some(value)
+        });
+        values.into_iter().find_map(|value| {
+            let code = self.placement.scaled(value).ok().and_then(|scaled| self.code(scaled))?;
+            let is_same = self.decoded(code).is_some_and(|back| back.equals(value));
+            let is_new = self.is_open(code) && !self.is_stand_in(value);
+            (is_same && is_new).then_some(SpecialEncoding::Remapped(value, None))
+        })
+    }
 }

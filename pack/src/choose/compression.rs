@@ -3,13 +3,13 @@
 use rayon::prelude::*;
 use recast_kernels::ElementType;
 
-use super::packing::Packing;
-use super::search::Search;
+use super::candidate::{Candidate, Placement};
+use super::chooser::Chooser;
 use crate::error::Result;
 use crate::io::byte_encoder::ByteEncoder;
 use crate::io::region::Block;
 use crate::io::storage::{BIAS, Coder, Differences, Shuffle, Storage};
-use crate::options::{Compressor, Reader};
+use crate::options::{Compressor, NanTo, Reader};
 use crate::scan::number::scalar;
 
 /// The compressor that others are compared with, and which stays if none is smaller by one byte in this many: less may
@@ -23,7 +23,7 @@ const PASSES: u32 = 3;
 const BEST_DIFFERENCES: usize = 2;
 
 /// What chains are tried on.
-pub(crate) struct Sample {
+pub(crate) struct TrialBlocks {
     /// Elements; each block is a chunk, or a part of one.
     pub(crate) blocks: Vec<Block>,
     /// Whether the stored codes may change.
@@ -39,15 +39,15 @@ struct Measured<'a> {
     storage: Storage,
 }
 
-/// A packing, with the codes of the blocks.
+/// A candidate, with the codes of the blocks.
 struct Coded {
-    packing: Packing,
+    candidate: Candidate,
     blocks: Vec<Block>,
 }
 
 impl Coded {
     fn element_type(&self) -> ElementType {
-        self.packing.chain.encoded_type()
+        self.candidate.chain.encoded_type()
     }
 
     fn dimensions(&self) -> usize {
@@ -67,16 +67,20 @@ impl Coded {
     }
 }
 
-impl Search<'_> {
-    /// The codecs for the values and those after them that make a sample the smallest.
-    pub(crate) fn stored(&self, packing: Packing, sample: &Sample) -> Result<(Packing, Storage)> {
-        let coded = |packing: Packing| -> Option<Coded> {
+impl Chooser<'_> {
+    /// The codecs for the values and those after them that make the blocks the smallest.
+    pub(crate) fn with_storage(
+        &self,
+        candidate: Candidate,
+        trial: &TrialBlocks,
+    ) -> Result<(Candidate, Storage)> {
+        let coded = |candidate: Candidate| -> Option<Coded> {
             let codes = |block: &Block| {
-                let elements = packing.chain.encode(&block.elements).ok()?;
+                let elements = candidate.chain.encode(&block.elements).ok()?;
                 Some(Block { shape: block.shape.clone(), elements })
             };
-            let blocks = sample.blocks.iter().map(codes).collect::<Option<_>>()?;
-            Some(Coded { packing, blocks })
+            let blocks = trial.blocks.iter().map(codes).collect::<Option<_>>()?;
+            Some(Coded { candidate, blocks })
         };
         let is_thorough = match self.options.compressor {
             Compressor::Auto => false,
@@ -84,23 +88,36 @@ impl Search<'_> {
             named @ (Compressor::None
             | Compressor::Zstd(_)
             | Compressor::Gzip(_)
-            | Compressor::Blosc(_)) => return Ok((packing, Storage::named(named)?)),
+            | Compressor::Blosc(_)) => return Ok((candidate, Storage::named(named)?)),
         };
         // Whoever writes the chunks finds the element that cannot be encoded, and names its place.
-        let Some(own) = coded(packing.clone()) else { return Ok((packing, Storage::plain(PLAIN))) };
+        let Some(own) = coded(candidate.clone()) else {
+            return Ok((candidate, Storage::plain(PLAIN)));
+        };
         // Codes without a gap have smaller differences.
-        let may_recode = is_thorough && sample.may_recode;
-        let compact = may_recode.then(|| self.compact(&packing)).flatten().and_then(coded);
+        let may_recode = is_thorough && trial.may_recode;
+        let compact = may_recode.then(|| self.compact(&candidate)).flatten().and_then(coded);
         let chains = if is_thorough {
-            self.thorough(&own, compact.as_ref().unwrap_or(&own), sample.finalists)?
+            self.thorough(&own, compact.as_ref().unwrap_or(&own), trial.finalists)?
         } else {
             let coders = common_coders(own.element_type()).into_iter();
             self.sizes(coders.map(|coder| (&own, Storage::plain(coder))).collect())?
         };
         Ok(match first(&chains) {
-            Some(best) => (best.coded.packing.clone(), best.storage.clone()),
-            None => (packing, Storage::plain(PLAIN)),
+            Some(best) => (best.coded.candidate.clone(), best.storage.clone()),
+            None => (candidate, Storage::plain(PLAIN)),
         })
+    }
+
+    /// The same candidate with the codes of NaN and special values next to those of the data; none if the options name
+    /// codes, or the type has none.
+    fn compact(&self, candidate: &Candidate) -> Option<Candidate> {
+        let target = candidate.placement.target;
+        if self.options.is_explicit() || self.options.nan_to != NanTo::Auto || target.is_float() {
+            return None;
+        }
+        let placement = Placement { is_compact: true, ..candidate.placement };
+        self.bind(placement).ok().filter(|other| other.codecs != candidate.codecs)
     }
 
     /// All chains at the fast level, for the codes themselves and for differences of codes without a gap; and at the slow
@@ -155,7 +172,7 @@ impl Search<'_> {
         }
         for passes in 1..=PASSES {
             let before = least.as_ref().map(|(_, axes)| axes.clone()).unwrap_or_default();
-            let is_biased = takes_bias(&coded.packing, passes);
+            let is_biased = takes_bias(&coded.candidate, passes);
             let longer = coded.axes().into_iter().map(|axis| {
                 let axes = [before.as_slice(), &[axis]].concat();
                 (coded, Storage { differences: Differences { axes, is_biased }, coder: blosc })
@@ -302,13 +319,13 @@ fn takes_differences(element_type: ElementType) -> bool {
 /// Whether every difference stays in the signed type of the same size with the bias added, after so many passes: the
 /// first leaves a chunk's first code as it is, and each further one at most doubles. One byte needs no bias.
 /// zarr-python also asks that the bias be a value of the array's own type.
-fn takes_bias(packing: &Packing, passes: u32) -> bool {
-    let encoded = packing.chain.encoded_type();
-    if encoded.size() == 1 || scalar(-BIAS, packing.chain.decoded_type()).is_none() {
+fn takes_bias(candidate: &Candidate, passes: u32) -> bool {
+    let encoded = candidate.chain.encoded_type();
+    if encoded.size() == 1 || scalar(-BIAS, candidate.chain.decoded_type()).is_none() {
         return false;
     }
     let greatest = (1_i128 << (encoded.bits() - 1)) - 1 - BIAS;
-    packing.codes().is_some_and(|(lowest, highest)| {
+    candidate.all_codes().is_some_and(|(lowest, highest)| {
         let first_pass = highest.max(-lowest).max(highest - lowest);
         first_pass << (passes - 1) <= greatest
     })

@@ -5,9 +5,8 @@ use anyhow::bail;
 use recast_kernels::{ElementType, Format, OutOfRange, Rounding, Scalar};
 use zarr_recast::{BindOptions, Chain, Codec};
 
-use super::bind::Place;
+use super::candidate::{Candidate, Placement, Promise};
 use super::chooser::{Chooser, unit_roundoff};
-use super::packing::{Packing, Promise};
 use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::{Distance, round_scales};
@@ -63,11 +62,11 @@ pub(crate) fn storable(source: ElementType, codecs: &[Codec]) -> Option<(Scalar,
     }
 }
 
-impl Packing {
+impl Candidate {
     /// The codes that the data leave free below and above.
     fn free_codes(&self) -> Option<(i128, i128)> {
-        let target = self.chain.encoded_type();
-        let (lowest, highest) = self.reached?;
+        let target = self.placement.target;
+        let (lowest, highest) = self.code_range?;
         let (first, last) = integer(Scalar::min(target)).zip(integer(Scalar::max(target)))?;
         Some((lowest - first, last - highest))
     }
@@ -108,11 +107,11 @@ impl Chooser<'_> {
     }
 
     /// Refuses codecs that do not keep the bound for all values that are promised it.
-    pub(super) fn check_promise(&self, place: &Place) -> Result<()> {
-        if place.promise == Promise::Surveyed {
+    pub(super) fn check_promise(&self, placement: &Placement) -> Result<()> {
+        if placement.promise == Promise::Surveyed {
             return Ok(());
         }
-        match (self.excess_anywhere(place), self.survey.promised) {
+        match (self.excess_anywhere(placement), self.survey.promised) {
             (None, _) => Ok(()),
             (Some(error), Some((first, last))) => {
                 bail!("--range: some values from {first} to {last} would be off by {error}")
@@ -125,29 +124,29 @@ impl Chooser<'_> {
     }
 
     /// Whether every value of the range keeps the bound, and none decodes to a missing marker.
-    pub(super) fn is_proven(&self, packing: &Packing) -> bool {
-        let place = Place { promise: Promise::Range, ..Place::of(packing) };
-        !packing.is_risky && self.excess_anywhere(&place).is_none()
+    pub(super) fn is_proven(&self, candidate: &Candidate) -> bool {
+        let placement = Placement { promise: Promise::Range, ..candidate.placement };
+        !candidate.may_decode_to_marker && self.excess_anywhere(&placement).is_none()
     }
 
     /// Whether every surveyed value keeps the bound, and none decodes to a missing marker.
-    pub(super) fn is_proven_for_seen(&self, packing: &Packing) -> bool {
+    pub(super) fn is_proven_for_seen(&self, candidate: &Candidate) -> bool {
         let is_kept = |error: Distance| {
             self.options.max_abs_error.is_some_and(|bound| error.greatest <= bound)
         };
-        !packing.is_risky && self.error_of_guess(packing).is_some_and(is_kept)
+        !candidate.may_decode_to_marker && self.error_of_guess(candidate).is_some_and(is_kept)
     }
 
     /// The error of a surveyed value, if it certainly exceeds the bound.
-    pub(super) fn certain_excess(&self, packing: &Packing) -> Option<f64> {
-        let error = self.error_of_guess(packing)?.least;
+    pub(super) fn certain_excess(&self, candidate: &Candidate) -> Option<f64> {
+        let error = self.error_of_guess(candidate)?.least;
         self.options.max_abs_error.filter(|&bound| error > bound).map(|_| error)
     }
 
     /// The largest possible error of a promised value, if it exceeds the bound: half a step and the rounding of the
     /// arithmetic.
-    pub(super) fn excess_anywhere(&self, place: &Place) -> Option<String> {
-        let Place { offset, scale, target, promise, .. } = *place;
+    pub(super) fn excess_anywhere(&self, placement: &Placement) -> Option<String> {
+        let Placement { offset, scale, target, promise, .. } = *placement;
         let factor = scale.map_or(1.0, |scale| scale.to_f64().abs());
         let unit = unit_roundoff(self.working);
         let mut reach = self.reach(offset);
@@ -199,40 +198,36 @@ impl Chooser<'_> {
     }
 
     /// Bounds for the largest error of a surveyed value with a guessed scale, from the survey's grids.
-    fn error_of_guess(&self, packing: &Packing) -> Option<Distance> {
-        let scale = packing.scale.filter(|_| packing.grid.is_some())?.to_f64();
+    fn error_of_guess(&self, candidate: &Candidate) -> Option<Distance> {
+        let Placement { offset, scale, grid, .. } = candidate.placement;
+        let factor = scale.filter(|_| grid.is_some())?.to_f64();
         // In the working type, the scale may differ from the round number.
         let round = round_scales(self.extent().max(self.magnitude()))
-            .find(|&round| self.working_scalar(round, Rounding::NearestEven) == packing.scale)?;
+            .find(|&round| self.working_scalar(round, Rounding::NearestEven) == scale)?;
         let Distance { least, greatest } = self.survey.grids.distance(round, self.magnitude())?;
         let from_grid = |number: f64| (number - (number * round).round() / round).abs();
-        let offset = from_grid(packing.offset.map_or(0.0, Scalar::to_f64));
-        let computed = 4.0 * f64::EPSILON + (scale - round).abs() / round;
-        let reach = self.reach(packing.offset);
-        let rounded =
-            self.arithmetic(packing.offset, packing.scale, reach) + computed * self.magnitude();
+        let of_offset = from_grid(offset.map_or(0.0, Scalar::to_f64));
+        let computed = 4.0 * f64::EPSILON + (factor - round).abs() / round;
+        let arithmetic = self.arithmetic(offset, scale, self.reach(offset));
+        let rounded = arithmetic + computed * self.magnitude();
         // Clamped values become the ends of the range.
         let ends = self.survey.limits.as_ref().map(|limits| [limits.least, limits.greatest]);
         let of_ends = ends.into_iter().flatten().map(|end| from_grid(end.to_f64()));
-        let greatest = of_ends.fold(greatest, f64::max) + offset + rounded;
+        let greatest = of_ends.fold(greatest, f64::max) + of_offset + rounded;
         // Directed rounding may move a value to the next point of the grid, a step away.
-        let is_to_own_point = self.options.errors_in_a_step() == 2.0 && greatest * scale < 0.5;
-        let least = if ends.is_some() { 0.0 } else { least - offset - rounded };
+        let is_to_own_point = self.options.errors_in_a_step() == 2.0 && greatest * factor < 0.5;
+        let least = if ends.is_some() { 0.0 } else { least - of_offset - rounded };
         Some(Distance { least, greatest: if is_to_own_point { greatest } else { f64::INFINITY } })
     }
 
     /// Refuses codecs that cannot store the ends of the promised range, even if values out of range may be clamped
     /// or wrapped.
-    pub(super) fn check_promised_ends(
-        &self,
-        target: ElementType,
-        rounding: Rounding,
-        forth: &dyn Fn(Scalar) -> Result<Scalar>,
-    ) -> Result<()> {
+    pub(super) fn check_promised_ends(&self, placement: &Placement) -> Result<()> {
         let Some((least, greatest)) = self.survey.promised else { return Ok(()) };
+        let (target, rounding) = (placement.target, self.options.rounding);
         for end in [least, greatest] {
             let working = end.cast(self.working, Rounding::NearestEven, OutOfRange::Error);
-            let scaled = working.ok().and_then(|end| forth(end).ok());
+            let scaled = working.ok().and_then(|end| placement.scaled(end).ok());
             let code =
                 scaled.and_then(|scaled| scaled.cast(target, rounding, OutOfRange::Error).ok());
             if code.is_none() {

@@ -3,8 +3,8 @@
 use anyhow::Context;
 use recast_kernels::{ElementType, Rounding, Scalar};
 
+use super::candidate::Promise;
 use super::chooser::{Chooser, unit_roundoff};
-use super::packing::Promise;
 use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::{Distance, round_scales};

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
 use serde::Serialize;
 
-use crate::check::chunk_check::Judge;
+use crate::check::chunk_check::ElementChecker;
 use crate::check::comparison::{Comparison, Errors, Found};
 use crate::check::tolerance::Tolerance;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ use crate::io::region::Region;
 use crate::io::source::Source;
 use crate::json;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
+use crate::scan::charts::{ChartSpec, Charts, Pieces, gather};
 use crate::scan::missing::Markers;
 use crate::scan::number::{Number, is_wide};
 use crate::scan::surveyor::survey;
@@ -146,7 +146,7 @@ impl CompareJob {
         let types = [a.element_type(), b.element_type()];
         let common = common(types)?;
         let theirs = Markers::of(&b);
-        let pair = Pair::new(&a, &b, common, [&markers, &survey.apart, &theirs])?;
+        let pair = Pair::new(&a, &b, common, [&markers, &survey.reserved_values, &theirs])?;
         let is_unnamed = |marker: &&Scalar| {
             let there = marker.cast(common, Rounding::NearestEven, OutOfRange::Error);
             survey.count(**marker) > 0 && !there.is_ok_and(|there| pair.masked.contains(there))
@@ -266,7 +266,7 @@ struct Pair<'a> {
     common: ElementType,
     /// The missing markers of the first array in that type, and all its special values.
     markers: Markers,
-    apart: Markers,
+    reserved_values: Markers,
     /// The missing markers of the second in that type.
     masked: Markers,
 }
@@ -292,9 +292,9 @@ impl<'a> Pair<'a> {
             result.extend(values.values().iter().map(cast).collect::<Result<Vec<_>>>()?);
             Ok(result)
         };
-        let [markers, apart, masked] = values.map(in_common);
-        let (markers, apart, masked) = (markers?, apart?, masked?);
-        Ok(Self { a, b, from_a, from_b, common, markers, apart, masked })
+        let [markers, reserved_values, masked] = values.map(in_common);
+        let (markers, reserved_values, masked) = (markers?, reserved_values?, masked?);
+        Ok(Self { a, b, from_a, from_b, common, markers, reserved_values, masked })
     }
 
     /// The elements of both in a chunk of the first; those that are not stored are fill values.
@@ -313,8 +313,8 @@ impl<'a> Pair<'a> {
     }
 
     fn compare<N: Number>(&self, tolerance: Tolerance, workers: &Workers) -> Result<Comparison> {
-        let judge = Judge::<N>::new(self.common, &self.markers, tolerance)?;
-        let judge = judge.apart_from(&self.apart)?.masking(&self.masked)?.counting();
+        let checker = ElementChecker::<N>::new(self.common, &self.markers, tolerance)?;
+        let checker = checker.reserving(&self.reserved_values)?.masking(&self.masked)?.counting();
         // What the fill values come to, by the number of elements.
         let of_fill: Mutex<BTreeMap<u64, Comparison>> = Mutex::default();
         let known = || of_fill.lock().unwrap_or_else(PoisonError::into_inner);
@@ -325,7 +325,7 @@ impl<'a> Pair<'a> {
                 return Ok(comparison.clone());
             }
             let (before, after) = self.read(&region, stored)?;
-            let mut check = judge.check(&region);
+            let mut check = checker.check(&region);
             check.add(&before, &after)?;
             let comparison = check.done();
             // A place that it names is in this chunk only.
@@ -343,17 +343,8 @@ impl<'a> Pair<'a> {
         max_error: f64,
         workers: &Workers,
     ) -> Result<Charts> {
-        let ends = range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
-        let frame = Frame {
-            element_type: self.common,
-            markers: self.apart.clone(),
-            shape: self.a.array().shape().to_vec(),
-            labels: Labels::of(self.a),
-            values: ends.unwrap_or_default(),
-            codes: None,
-            max_error,
-        };
-        gather(&frame, workers, self.a.chunks(), |number| {
+        let spec = ChartSpec::new(self.a, self.common, range, &self.reserved_values, max_error);
+        gather(&spec, workers, self.a.chunks(), |number| {
             let (region, stored) = self.stored(number)?;
             let (before, after) = self.read(&region, stored)?;
             Ok(Some((region, Pieces { before, after, codes: None })))

@@ -10,7 +10,7 @@ use zarr_recast::JsonScalar;
 
 use crate::error::{Error, OptionsError, Result};
 
-pub use values::{Compressor, NanTo, Percentiles, Reader, ShardCodecs, ValueRange, scalar};
+pub use values::{Compressor, NanTo, Reader, ShardCodecs, ValueRange, scalar};
 
 /// How an array is packed. Say what to keep with one of `max_abs_error`, `error_over_range`, `max_rel_error`,
 /// `precision` and `auto`, or give `scale` and `offset`; a `scale` of 1 with `data_type` casts the values as they are.
@@ -72,8 +72,6 @@ pub struct PackOptions {
     /// Larger values are clamped to this and counted.
     #[serde(deserialize_with = "names::number::deserialize")]
     pub src_max: Option<f64>,
-    /// Clamps values to these percentiles of the whole array (nearest rank).
-    pub percentile: Option<Percentiles>,
     /// Reserves room for later values: every value in this range can be stored within the bound.
     pub range: Option<ValueRange>,
     /// How values between two stored ones are rounded.
@@ -115,8 +113,7 @@ impl PackOptions {
         ("auto", &["scale", "offset"]),
         ("pow2", &["scale", "offset", "max_rel_error"]),
         ("no_nan", &["nan_to"]),
-        ("percentile", &["src_min", "src_max"]),
-        ("range", &["src_min", "src_max", "percentile"]),
+        ("range", &["src_min", "src_max"]),
         (
             "from_cf",
             &[
@@ -134,7 +131,6 @@ impl PackOptions {
                 "allow_collisions",
                 "src_min",
                 "src_max",
-                "percentile",
                 "range",
                 "rounding",
                 "out_of_range",

@@ -139,54 +139,6 @@ impl FromStr for ShardCodecs {
     }
 }
 
-/// Two percentiles, in percent, the first below the second. As text: `0.1,99.9`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Percentiles {
-    /// The lower one.
-    pub low: f64,
-    /// The upper one.
-    pub high: f64,
-}
-
-impl Percentiles {
-    fn new(low: f64, high: f64) -> Result<Self, String> {
-        if 0.0 <= low && low < high && high <= 100.0 {
-            Ok(Self { low, high })
-        } else {
-            Err("two percentages are needed, such as 0.1,99.9".to_owned())
-        }
-    }
-}
-
-impl FromStr for Percentiles {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| text.trim().parse().unwrap_or(f64::NAN);
-        let (low, high) = text.split_once(',').unwrap_or((text, ""));
-        Self::new(number(low), number(high))
-    }
-}
-
-impl Serialize for Percentiles {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        [self.low, self.high].serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Percentiles {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let result = match Value::deserialize(deserializer)? {
-            Value::String(text) => text.parse(),
-            other => {
-                let number = |index| other.get(index).and_then(Value::as_f64).unwrap_or(f64::NAN);
-                Self::new(number(0), number(1))
-            }
-        };
-        result.map_err(D::Error::custom)
-    }
-}
-
 /// Two numbers, the first not above the second. As text: `-40,55`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueRange {

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use recast_kernels::{ElementType, Format};
+use recast_kernels::{ElementType, Format, Scalar};
 use serde_json::Value;
+use zarr_recast::Chain;
 
 use super::missing::Markers;
 use super::number::{Number, is_wide};
@@ -27,19 +28,53 @@ pub(crate) struct Pieces {
 }
 
 /// What to gather, and over which ranges.
-pub(crate) struct Frame {
+pub(crate) struct ChartSpec {
     /// The type in which elements are compared.
-    pub(crate) element_type: ElementType,
+    element_type: ElementType,
     /// Values that are left out if both elements have them.
-    pub(crate) markers: Markers,
-    pub(crate) shape: Vec<u64>,
-    pub(crate) labels: Labels,
+    markers: Markers,
+    shape: Vec<u64>,
+    labels: Labels,
     /// The range of the values.
-    pub(crate) values: (f64, f64),
+    values: (f64, f64),
     /// The type of the stored values, and their range.
-    pub(crate) codes: Option<(ElementType, (f64, f64))>,
+    codes: Option<(ElementType, (f64, f64))>,
     /// The largest |error|.
-    pub(crate) max_error: f64,
+    max_error: f64,
+}
+
+impl ChartSpec {
+    /// For the elements of an array, compared in a type. Those with values in `markers` are left out.
+    pub(crate) fn new(
+        source: &Source,
+        element_type: ElementType,
+        range: Option<(Scalar, Scalar)>,
+        markers: &Markers,
+        max_error: f64,
+    ) -> Self {
+        let values = range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
+        Self {
+            element_type,
+            markers: markers.clone(),
+            shape: source.array().shape().to_vec(),
+            labels: Labels::of(source),
+            values: values.unwrap_or_default(),
+            codes: None,
+            max_error,
+        }
+    }
+
+    /// The same with the codes that a chain gives elements of a range.
+    pub(crate) fn with_codes(self, chain: &Chain, range: Option<(Scalar, Scalar)>) -> Self {
+        let element_type = chain.encoded_type();
+        let code = |value: Scalar| {
+            let code = chain.encode(&value.to_ne_bytes()).ok()?;
+            Some(Scalar::from_ne_bytes(element_type, &code)?.to_f64())
+        };
+        let ends = range.and_then(|(least, greatest)| code(least).zip(code(greatest)));
+        let ends = ends.map(|(a, b)| (a.min(b), a.max(b))).unwrap_or_default();
+        Self { codes: Some((element_type, ends)), ..self }
+    }
 }
 
 /// Histograms and maps.
@@ -257,40 +292,40 @@ impl Labels {
 
 /// Goes through chunks. `read` returns their elements; `None` for a chunk of fill values.
 pub(crate) fn gather(
-    frame: &Frame,
+    spec: &ChartSpec,
     workers: &Workers,
     chunks: u64,
     read: impl Fn(u64) -> Result<Option<(Region, Pieces)>> + Sync,
 ) -> Result<Charts> {
-    let codes = frame.codes.map(|(element_type, ends)| {
+    let codes = spec.codes.map(|(element_type, ends)| {
         if element_type.is_integer() {
             Histogram::of_integers(ends)
         } else {
             Histogram::new(ends, BARS)
         }
     });
-    let grid = Grid::new(&frame.shape);
+    let grid = Grid::new(&spec.shape);
     let [before, after, largest_errors] = [(); 3].map(|()| CellMap::new(&grid));
     let charts = Charts {
-        labels: frame.labels.clone(),
+        labels: spec.labels.clone(),
         before,
         after,
         largest_errors,
         grid,
-        values: Histogram::new(frame.values, BARS),
+        values: Histogram::new(spec.values, BARS),
         codes,
         errors: Histogram::of_errors(
-            frame.max_error,
-            frame.element_type,
-            frame.values.0.abs().max(frame.values.1.abs()),
+            spec.max_error,
+            spec.element_type,
+            spec.values.0.abs().max(spec.values.1.abs()),
         ),
     };
     let one = |number| -> Result<()> {
         let Some((region, pieces)) = read(number)? else { return Ok(()) };
-        if is_wide(frame.element_type) {
-            charts.add::<i128>(frame, &region, &pieces)
+        if is_wide(spec.element_type) {
+            charts.add::<i128>(spec, &region, &pieces)
         } else {
-            charts.add::<f64>(frame, &region, &pieces)
+            charts.add::<f64>(spec, &region, &pieces)
         }
     };
     workers.run("report", chunks, one, Ok)?;
@@ -298,10 +333,10 @@ pub(crate) fn gather(
 }
 
 impl Charts {
-    fn add<N: Number>(&self, frame: &Frame, region: &Region, pieces: &Pieces) -> Result<()> {
-        let reader = Reader::<N>::new(frame.element_type)?;
-        let markers = frame.markers.numbers(&reader)?;
-        let codes = match (&frame.codes, &pieces.codes) {
+    fn add<N: Number>(&self, spec: &ChartSpec, region: &Region, pieces: &Pieces) -> Result<()> {
+        let reader = Reader::<N>::new(spec.element_type)?;
+        let markers = spec.markers.numbers(&reader)?;
+        let codes = match (&spec.codes, &pieces.codes) {
             (Some((element_type, _)), Some(codes)) => {
                 Reader::<f64>::new(*element_type)?.read(codes)?
             }

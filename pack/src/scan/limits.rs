@@ -14,18 +14,18 @@ pub(crate) struct Limits {
     pub(crate) least: Scalar,
     pub(crate) greatest: Scalar,
     /// Values that are not clamped: missing markers and the fill value.
-    apart: Markers,
+    reserved_values: Markers,
 }
 
 /// Elements outside the range.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Outside {
+pub(crate) struct ClampStats {
     pub(crate) count: u64,
     /// The largest distance from the range.
     pub(crate) farthest: f64,
 }
 
-impl Outside {
+impl ClampStats {
     pub(crate) fn merge(self, other: Self) -> Self {
         Self { count: self.count + other.count, farthest: self.farthest.max(other.farthest) }
     }
@@ -33,12 +33,12 @@ impl Outside {
 
 impl Limits {
     /// The range from `least` to `greatest`, for arrays with these special values.
-    pub(crate) fn new(least: Scalar, greatest: Scalar, apart: &Markers) -> Self {
-        Self { least, greatest, apart: apart.clone() }
+    pub(crate) fn new(least: Scalar, greatest: Scalar, reserved_values: &Markers) -> Self {
+        Self { least, greatest, reserved_values: reserved_values.clone() }
     }
 
     /// Clamps the elements outside. NaN, infinities and special values stay.
-    pub(crate) fn apply(&self, elements: &mut [u8]) -> Result<Outside> {
+    pub(crate) fn apply(&self, elements: &mut [u8]) -> Result<ClampStats> {
         if is_wide(self.least.element_type()) {
             self.apply_as::<i128>(elements)
         } else {
@@ -46,11 +46,11 @@ impl Limits {
         }
     }
 
-    fn apply_as<N: Number>(&self, elements: &mut [u8]) -> Result<Outside> {
+    fn apply_as<N: Number>(&self, elements: &mut [u8]) -> Result<ClampStats> {
         let (reader, ends) = self.ends::<N>()?;
         let (least, greatest) = (self.least.to_ne_bytes(), self.greatest.to_ne_bytes());
         let size = least.len();
-        let mut outside = Outside::default();
+        let mut outside = ClampStats::default();
         let mut numbers = Vec::with_capacity(BLOCK);
         for block in elements.chunks_mut(BLOCK * size) {
             reader.read_into(block, &mut numbers)?;
@@ -75,7 +75,7 @@ impl Limits {
     }
 
     /// Removes the elements outside.
-    pub(crate) fn shorten(&self, elements: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn retain_inside(&self, elements: &mut Vec<u8>) -> Result<()> {
         fn inside<N: Number>(limits: &Limits, elements: &[u8]) -> Result<Vec<u8>> {
             let (reader, ends) = limits.ends::<N>()?;
             let size = limits.least.element_type().size();
@@ -100,8 +100,8 @@ impl Limits {
             reader.read(&scalar.to_ne_bytes())?.first().copied().context("an element has no bytes")
         };
         let (least, greatest) = (number(self.least)?, number(self.greatest)?);
-        let apart = self.apart.numbers(&reader)?;
-        Ok((reader, Ends { least, greatest, apart }))
+        let reserved = self.reserved_values.numbers(&reader)?;
+        Ok((reader, Ends { least, greatest, reserved }))
     }
 }
 
@@ -109,13 +109,13 @@ impl Limits {
 struct Ends<N> {
     least: N,
     greatest: N,
-    apart: Vec<N>,
+    reserved: Vec<N>,
 }
 
 impl<N: Number> Ends<N> {
     #[allow(clippy::needless_bitwise_bool)]
     fn is_outside(&self, number: N) -> bool {
         ((number < self.least) | (number > self.greatest)) & !number.is_infinite()
-            && !self.apart.contains(&number)
+            && !self.reserved.contains(&number)
     }
 }

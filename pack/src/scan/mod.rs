@@ -5,7 +5,6 @@ pub(crate) mod grid;
 pub(crate) mod lattice;
 pub(crate) mod limits;
 pub(crate) mod missing;
-pub(crate) mod narrow;
 pub(crate) mod number;
 pub(crate) mod reader;
 pub(crate) mod simd_stats;

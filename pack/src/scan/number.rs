@@ -18,12 +18,6 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     /// Elements of a floating-point type, if those are read as these numbers.
     fn from_floats(pair: (f64, f64)) -> Option<(Self, Self)>;
 
-    /// An integer with the same order as the numbers.
-    fn key(self) -> u128;
-
-    /// The number with this key, without the given number of low bits, which carry nothing.
-    fn from_key(key: u128, unused: u32) -> Self;
-
     /// The element of a type with this value, if the type has it.
     fn to_scalar(self, element_type: ElementType) -> Option<Scalar>;
 
@@ -58,9 +52,6 @@ pub(crate) fn is_wide(element_type: ElementType) -> bool {
     matches!(element_type, ElementType::Int64 | ElementType::UInt64)
 }
 
-/// The sign of an f64.
-const SIGN: u64 = 1 << 63;
-
 impl Number for f64 {
     const EXTREMES: (Self, Self) = (Self::NEG_INFINITY, Self::INFINITY);
 
@@ -91,18 +82,6 @@ impl Number for f64 {
 
     fn from_floats(pair: (f64, f64)) -> Option<(Self, Self)> {
         Some(pair)
-    }
-
-    fn key(self) -> u128 {
-        let bits = self.to_bits();
-        // Below zero, greater bits are smaller numbers.
-        u128::from(if self.is_sign_negative() { !bits } else { bits | SIGN })
-    }
-
-    fn from_key(key: u128, unused: u32) -> Self {
-        let key = (key << unused) as u64;
-        let ones = (1 << unused) - 1;
-        Self::from_bits(if key & SIGN == 0 { !(key | ones) } else { key & !SIGN })
     }
 
     fn to_scalar(self, element_type: ElementType) -> Option<Scalar> {
@@ -164,14 +143,6 @@ impl Number for i128 {
 
     fn from_floats(_: (f64, f64)) -> Option<(Self, Self)> {
         None
-    }
-
-    fn key(self) -> u128 {
-        (self - i128::from(i64::MIN)) as u128
-    }
-
-    fn from_key(key: u128, unused: u32) -> Self {
-        (key << unused) as Self + Self::from(i64::MIN)
     }
 
     fn to_scalar(self, element_type: ElementType) -> Option<Scalar> {

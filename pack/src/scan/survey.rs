@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use zarr_recast::JsonScalar;
 
 use super::grid::Grids;
-use super::limits::Limits;
+use super::limits::{ClampStats, Limits};
 use super::missing::Markers;
 use super::number::is_less;
 use super::survey_document::{Document, bits, from_base64, to_base64};
 use crate::error::{Error, Result};
-use crate::options::ValueRange;
+use crate::options::{PackOptions, ValueRange};
 
 /// The approximate number of elements in the sample.
 pub(super) const SAMPLE: u64 = 1 << 16;
@@ -60,8 +60,8 @@ pub struct Survey {
     pub(crate) markers: Markers,
     /// The special values, which count in no range because the codecs keep them exactly: markers and fill values, each
     /// with its number of elements.
-    pub(crate) apart: Markers,
-    pub(crate) apart_counts: Vec<u64>,
+    pub(crate) reserved_values: Markers,
+    pub(crate) reserved_counts: Vec<u64>,
     /// The number of infinities that are not special values, and the first of them.
     pub(crate) infinite: u64,
     pub(crate) first_infinite: Option<String>,
@@ -82,7 +82,7 @@ pub struct Survey {
 
 impl Survey {
     /// Without elements.
-    pub(crate) fn empty(fill_value: Scalar, markers: Markers, apart: Markers) -> Self {
+    pub(crate) fn empty(fill_value: Scalar, markers: Markers, reserved_values: Markers) -> Self {
         Self {
             element_type: fill_value.element_type(),
             fill_value,
@@ -90,8 +90,8 @@ impl Survey {
             elements: 0,
             nan: 0,
             markers,
-            apart_counts: vec![0; apart.values().len()],
-            apart,
+            reserved_counts: vec![0; reserved_values.values().len()],
+            reserved_values,
             infinite: 0,
             first_infinite: None,
             data_range: None,
@@ -126,16 +126,16 @@ impl Survey {
         }
         self.elements += other.elements;
         self.nan += other.nan;
-        if self.apart == other.apart {
-            for (count, more) in self.apart_counts.iter_mut().zip(&other.apart_counts) {
+        if self.reserved_values == other.reserved_values {
+            for (count, more) in self.reserved_counts.iter_mut().zip(&other.reserved_counts) {
                 *count += more;
             }
         } else {
-            let mut apart = self.apart.clone();
-            apart.extend(other.apart.values().iter().copied());
+            let mut reserved_values = self.reserved_values.clone();
+            reserved_values.extend(other.reserved_values.values().iter().copied());
             let both = |&value: &Scalar| self.count(value) + other.count(value);
-            self.apart_counts = apart.values().iter().map(both).collect();
-            self.apart = apart;
+            self.reserved_counts = reserved_values.values().iter().map(both).collect();
+            self.reserved_values = reserved_values;
         }
         if self.markers != other.markers {
             self.markers.extend(other.markers.values().iter().copied());
@@ -190,13 +190,8 @@ impl Survey {
 
     /// The number of elements with special values.
     pub(crate) fn count(&self, value: Scalar) -> u64 {
-        let mut counts = self.apart.values().iter().zip(&self.apart_counts);
+        let mut counts = self.reserved_values.values().iter().zip(&self.reserved_counts);
         counts.find(|(one, _)| one.equals(value)).map_or(0, |(_, &count)| count)
-    }
-
-    /// The number of elements in the range.
-    pub(crate) fn ranged(&self) -> u64 {
-        self.elements - self.nan - self.apart_counts.iter().sum::<u64>() - self.infinite
     }
 
     /// The range of all values that codecs must be able to store.
@@ -204,8 +199,40 @@ impl Survey {
         union(self.range, self.promised)
     }
 
+    /// Narrows the range to the ends that options name, with the sample, and promises room for the range that they name.
+    pub(crate) fn narrow(&mut self, options: &PackOptions) -> Result<()> {
+        if options.src_min.is_some() || options.src_max.is_some() {
+            self.clamp(options.src_min, options.src_max)?;
+        }
+        options.range.as_ref().map_or(Ok(()), |range| self.promise(range))
+    }
+
+    fn clamp(&mut self, src_min: Option<f64>, src_max: Option<f64>) -> Result<()> {
+        let Some((mut least, mut greatest)) = self.range else { return Ok(()) };
+        // The next value inside the limit, if the type lacks the value itself.
+        let end = |number: f64, rounding, flag: &str| {
+            let end = Scalar::from(number).cast(self.element_type, rounding, OutOfRange::Clamp);
+            end.ok().filter(|end| end.is_finite()).with_context(|| {
+                format!("{flag} {number:?} has no counterpart in {}", self.element_type)
+            })
+        };
+        if let Some(number) = src_min {
+            least = end(number, Rounding::TowardsPositive, "--src-min")?;
+        }
+        if let Some(number) = src_max {
+            greatest = end(number, Rounding::TowardsNegative, "--src-max")?;
+        }
+        if least.to_f64() > greatest.to_f64() {
+            bail!("the range to keep, from {least} to {greatest}, is empty");
+        }
+        let limits = Limits::new(least, greatest, &self.reserved_values);
+        limits.retain_inside(&mut self.sample)?;
+        self.keep_to(Some(limits));
+        Ok(())
+    }
+
     /// Promises room for a range.
-    pub(crate) fn promise(&mut self, range: &ValueRange) -> Result<()> {
+    fn promise(&mut self, range: &ValueRange) -> Result<()> {
         let end = |number: &JsonScalar, inward| {
             let element_type = self.element_type;
             let exact = number.to_scalar(element_type).ok();
@@ -230,6 +257,11 @@ impl Survey {
         }
         self.promised = Some((least, greatest));
         Ok(())
+    }
+
+    /// Clamps elements to the range to keep, if one was requested.
+    pub(crate) fn clamp_elements(&self, elements: &mut [u8]) -> Result<ClampStats> {
+        self.limits.as_ref().map_or_else(|| Ok(ClampStats::default()), |one| one.apply(elements))
     }
 
     /// Limits the values to a range.
@@ -262,8 +294,8 @@ impl From<Survey> for Document {
             elements: survey.elements,
             nan: survey.nan,
             markers: bits(survey.markers.values()),
-            apart: bits(survey.apart.values()),
-            apart_counts: survey.apart_counts,
+            reserved_values: bits(survey.reserved_values.values()),
+            reserved_counts: survey.reserved_counts,
             infinite: survey.infinite,
             first_infinite: survey.first_infinite,
             range: survey.data_range.map(|(least, greatest)| (least.bits(), greatest.bits())),
@@ -289,8 +321,8 @@ impl TryFrom<Document> for Survey {
             markers.extend(bits.iter().map(|&bits| scalar(bits)));
             markers
         };
-        let apart = markers(&document.apart);
-        if apart.values().len() != document.apart_counts.len() {
+        let reserved_values = markers(&document.reserved_values);
+        if reserved_values.values().len() != document.reserved_counts.len() {
             return Err(anyhow!("a survey has one count for each value that stands apart").into());
         }
         let range = document.range.map(|(least, greatest)| (scalar(least), scalar(greatest)));
@@ -303,7 +335,7 @@ impl TryFrom<Document> for Survey {
             fill_values: document.fill_values.iter().map(|&bits| scalar(bits)).collect(),
             elements: document.elements,
             nan: document.nan,
-            apart_counts: document.apart_counts,
+            reserved_counts: document.reserved_counts,
             infinite: document.infinite,
             first_infinite: document.first_infinite,
             data_range: range,
@@ -311,7 +343,7 @@ impl TryFrom<Document> for Survey {
             sample,
             excerpts: excerpts?,
             grids: Grids::of(element_type, &grids),
-            ..Self::empty(scalar(document.fill_value), markers(&document.markers), apart)
+            ..Self::empty(scalar(document.fill_value), markers(&document.markers), reserved_values)
         })
     }
 }

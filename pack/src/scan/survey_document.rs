@@ -19,8 +19,10 @@ pub(super) struct Document {
     pub(super) elements: u64,
     pub(super) nan: u64,
     pub(super) markers: Vec<u64>,
-    pub(super) apart: Vec<u64>,
-    pub(super) apart_counts: Vec<u64>,
+    #[serde(rename = "apart")]
+    pub(super) reserved_values: Vec<u64>,
+    #[serde(rename = "apart_counts")]
+    pub(super) reserved_counts: Vec<u64>,
     pub(super) infinite: u64,
     pub(super) first_infinite: Option<String>,
     pub(super) range: Option<(u64, u64)>,

@@ -26,7 +26,7 @@ const LANES: usize = 8;
 pub struct Surveyor {
     fill_value: Scalar,
     markers: Markers,
-    apart: Markers,
+    reserved_values: Markers,
     /// The number of elements in the whole array, which determines the size of the sample.
     elements: u64,
 }
@@ -70,9 +70,9 @@ impl Surveyor {
     }
 
     fn with_markers(fill_value: Scalar, markers: Markers, elements: u64) -> Self {
-        let mut apart = markers.clone();
-        apart.extend([fill_value]);
-        Self { fill_value, markers, apart, elements }
+        let mut reserved_values = markers.clone();
+        reserved_values.extend([fill_value]);
+        Self { fill_value, markers, reserved_values, elements }
     }
 
     /// Surveys a block: its elements in any order that keeps neighbours together, in native byte order. For the
@@ -141,7 +141,7 @@ fn survey_as<N: Number>(source: &Source, markers: &Markers, workers: &Workers) -
 
 impl Surveyor {
     fn nothing(&self) -> Survey {
-        Survey::empty(self.fill_value, self.markers.clone(), self.apart.clone())
+        Survey::empty(self.fill_value, self.markers.clone(), self.reserved_values.clone())
     }
 }
 
@@ -149,19 +149,19 @@ impl Surveyor {
 #[derive(Clone, Copy, Debug)]
 struct Tally<N> {
     nan: u64,
-    apart: u64,
+    reserved: u64,
     infinite: u64,
     least: N,
     greatest: N,
 }
 
 /// The special values, which count in no range, as numbers and as f64.
-struct Apart<N> {
+struct ReservedValues<N> {
     numbers: Vec<N>,
     rounded: Vec<f64>,
 }
 
-impl<N: Number> Apart<N> {
+impl<N: Number> ReservedValues<N> {
     fn contains(&self, number: N) -> bool {
         self.numbers.contains(&number)
     }
@@ -170,19 +170,19 @@ impl<N: Number> Apart<N> {
 impl<N: Number> Tally<N> {
     fn new() -> Self {
         let (below, above) = N::EXTREMES;
-        Self { nan: 0, apart: 0, infinite: 0, least: above, greatest: below }
+        Self { nan: 0, reserved: 0, infinite: 0, least: above, greatest: below }
     }
 
     /// Counts a number.
     #[allow(clippy::needless_bitwise_bool)]
-    fn add(&mut self, number: N, apart: &Apart<N>) {
+    fn add(&mut self, number: N, reserved: &ReservedValues<N>) {
         let is_nan = number.is_nan();
-        let is_apart = apart.contains(number);
-        let is_infinite = number.is_infinite() & !is_apart;
+        let is_reserved = reserved.contains(number);
+        let is_infinite = number.is_infinite() & !is_reserved;
         self.nan += u64::from(is_nan);
-        self.apart += u64::from(is_apart);
+        self.reserved += u64::from(is_reserved);
         self.infinite += u64::from(is_infinite);
-        let counts = !(is_nan | is_apart | is_infinite);
+        let counts = !(is_nan | is_reserved | is_infinite);
         self.least = if counts & (number < self.least) { number } else { self.least };
         self.greatest = if counts & (number > self.greatest) { number } else { self.greatest };
     }
@@ -190,7 +190,7 @@ impl<N: Number> Tally<N> {
     fn merge(self, other: Self) -> Self {
         Self {
             nan: self.nan + other.nan,
-            apart: self.apart + other.apart,
+            reserved: self.reserved + other.reserved,
             infinite: self.infinite + other.infinite,
             least: if other.least < self.least { other.least } else { self.least },
             greatest: if other.greatest > self.greatest { other.greatest } else { self.greatest },
@@ -202,7 +202,7 @@ impl<N: Number> Tally<N> {
 struct Prepared<'a, N> {
     surveyor: &'a Surveyor,
     reader: Reader<N>,
-    apart: Apart<N>,
+    reserved: ReservedValues<N>,
     /// One of this many elements is in the sample.
     step: u64,
     /// An excerpt is kept if its number is not above this.
@@ -215,14 +215,14 @@ impl<'a, N: Number> Prepared<'a, N> {
     fn new(surveyor: &'a Surveyor) -> Result<Self> {
         let element_type = surveyor.fill_value.element_type();
         let reader = Reader::<N>::new(element_type)?;
-        let numbers = surveyor.apart.numbers(&reader)?;
+        let numbers = surveyor.reserved_values.numbers(&reader)?;
         let rounded = numbers.iter().map(|number| number.to_f64()).collect();
-        let apart = Apart { numbers, rounded };
+        let reserved = ReservedValues { numbers, rounded };
         let bytes = surveyor.elements.saturating_mul(element_type.size() as u64);
         let greatest_key = u64::MAX.checked_div(bytes.div_ceil(EXCERPTS)).unwrap_or(u64::MAX);
         let step = (surveyor.elements / SAMPLE).max(1);
         let grids = Mutex::new(Grids::new(element_type));
-        Ok(Self { surveyor, reader, apart, step, greatest_key, grids })
+        Ok(Self { surveyor, reader, reserved, step, greatest_key, grids })
     }
 }
 
@@ -271,10 +271,10 @@ impl<'a, N: Number> Block<'a, N> {
 
     /// Adds the next elements of the block.
     fn add(&mut self, elements: &[u8]) -> Result<()> {
-        let Prepared { reader, apart, step, greatest_key, .. } = self.prepared;
+        let Prepared { reader, reserved, step, greatest_key, .. } = self.prepared;
         let size = reader.element_type().size();
-        let Survey { apart_counts, grids, .. } = &mut self.survey;
-        let (of_piece, infinite) = tally(reader, elements, apart, apart_counts, grids)?;
+        let Survey { reserved_counts, grids, .. } = &mut self.survey;
+        let (of_piece, infinite) = tally(reader, elements, reserved, reserved_counts, grids)?;
         self.tally = self.tally.merge(of_piece);
         let first = self.survey.elements as usize;
         if self.first_infinite.is_none() {
@@ -301,16 +301,17 @@ impl<'a, N: Number> Block<'a, N> {
 
     /// Adds elements that are the fill value.
     fn add_fill(&mut self, elements: u64) {
-        let Surveyor { fill_value, apart, .. } = self.prepared.surveyor;
-        let index = apart.values().iter().position(|value| value.equals(*fill_value));
-        let count = index.and_then(|index| self.survey.apart_counts.get_mut(index));
+        let Surveyor { fill_value, reserved_values, .. } = self.prepared.surveyor;
+        let index = reserved_values.values().iter().position(|value| value.equals(*fill_value));
+        let count = index.and_then(|index| self.survey.reserved_counts.get_mut(index));
         *count.unwrap_or(&mut self.tally.nan) += elements;
         self.survey.elements += elements;
     }
 
     /// The survey of the block; `place` names an element.
     fn finish(self, place: impl FnOnce(usize, &str) -> String) -> Result<Survey> {
-        let Self { prepared: Prepared { reader, apart, .. }, mut survey, tally, taken, .. } = self;
+        let Self { prepared: Prepared { reader, reserved, .. }, mut survey, tally, taken, .. } =
+            self;
         let element_type = reader.element_type();
         survey.nan = tally.nan;
         survey.infinite = tally.infinite;
@@ -325,7 +326,7 @@ impl<'a, N: Number> Block<'a, N> {
         }
         let numbers = reader.read(&taken)?.into_iter();
         for (number, element) in numbers.zip(taken.chunks_exact(element_type.size())) {
-            if !number.is_nan() && !number.is_infinite() && !apart.contains(number) {
+            if !number.is_nan() && !number.is_infinite() && !reserved.contains(number) {
                 survey.sample.extend_from_slice(element);
             }
         }
@@ -338,8 +339,8 @@ impl<'a, N: Number> Block<'a, N> {
 fn tally<N: Number>(
     reader: &Reader<N>,
     elements: &[u8],
-    apart: &Apart<N>,
-    apart_counts: &mut [u64],
+    reserved: &ReservedValues<N>,
+    reserved_counts: &mut [u64],
     grids: &mut Grids,
 ) -> Result<(Tally<N>, Option<Infinite>)> {
     let element_type = reader.element_type();
@@ -349,7 +350,7 @@ fn tally<N: Number>(
     let mut values: Vec<f64> = Vec::new();
     for (block, bytes) in elements.chunks(BLOCK * element_type.size()).enumerate() {
         if let Some(plain) = Elements::of(element_type, bytes)
-            && let Some(Plain { range, nan }) = plain.range(&apart.rounded)
+            && let Some(Plain { range, nan }) = plain.range(&reserved.rounded)
             && let Some((least, greatest)) = N::from_floats(range)
         {
             total = total.merge(Tally { nan, least, greatest, ..Tally::new() });
@@ -366,20 +367,20 @@ fn tally<N: Number>(
         let (rows, rest) = numbers.as_chunks::<LANES>();
         for row in rows {
             for (lane, &number) in lanes.iter_mut().zip(row) {
-                lane.add(number, apart);
+                lane.add(number, reserved);
             }
         }
         for (lane, &number) in lanes.iter_mut().zip(rest) {
-            lane.add(number, apart);
+            lane.add(number, reserved);
         }
         let tally = lanes.into_iter().fold(Tally::new(), Tally::merge);
-        if tally.apart > 0 {
-            for (count, &value) in apart_counts.iter_mut().zip(&apart.numbers) {
+        if tally.reserved > 0 {
+            for (count, &value) in reserved_counts.iter_mut().zip(&reserved.numbers) {
                 *count += numbers.iter().filter(|&&number| number == value).count() as u64;
             }
         }
         if tally.infinite > 0 && infinite.is_none() {
-            let is_infinite = |number: &N| number.is_infinite() && !apart.contains(*number);
+            let is_infinite = |number: &N| number.is_infinite() && !reserved.contains(*number);
             let index = numbers.iter().position(is_infinite);
             infinite = index.and_then(|index| {
                 let negative = *numbers.get(index)? < N::EXTREMES.1;
@@ -389,7 +390,7 @@ fn tally<N: Number>(
         }
         let range = (tally.least.to_f64(), tally.greatest.to_f64());
         if grids.may_change(range.0, range.1) {
-            let others = numbers.iter().filter(|&&number| !apart.contains(number));
+            let others = numbers.iter().filter(|&&number| !reserved.contains(number));
             values.clear();
             values.extend(others.map(|number| number.to_f64()));
             grids.add(&values, range);

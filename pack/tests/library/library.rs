@@ -3,7 +3,7 @@
 use crate::common::{Trial, bytes, one_thread};
 use recast_kernels::Scalar;
 use recast_pack::{
-    Compressor, ErrorKind, Job, PackJob, PackOptions, Percentiles, Survey, Surveyor, choose,
+    Compressor, ErrorKind, Job, PackJob, PackOptions, Survey, Surveyor, choose,
     choose_checked, scalar,
 };
 use serde_json::{Value, json};
@@ -269,8 +269,8 @@ fn a_proven_choice_keeps_the_bound_of_values_that_no_survey_has_seen() {
 fn what_a_survey_cannot_answer_is_refused() {
     let survey = surveyed(&[1.0_f32, 2.0, 5.0], 3, 0.0_f32.into(), &[]);
     let refused = |options: PackOptions| choose(&survey, &options).unwrap_err();
-    let percentile = Some(Percentiles { low: 1.0, high: 99.0 });
-    assert_eq!(refused(PackOptions { percentile, ..within(0.1) }).kind(), ErrorKind::Options);
+    let from_cf = PackOptions { from_cf: true, ..PackOptions::default() };
+    assert_eq!(refused(from_cf).kind(), ErrorKind::Options);
     assert_eq!(refused(PackOptions::default()).kind(), ErrorKind::Options);
     let missing = vec![scalar("2").unwrap()];
     let error = refused(PackOptions { missing, ..within(0.1) });

@@ -183,7 +183,6 @@ def pack(
     allow_collisions: ByPath[bool] = None,
     src_min: ByPath[float] = None,
     src_max: ByPath[float] = None,
-    percentile: ByPath[tuple[float, float]] = None,
     range: ByPath[tuple[float, float]] = None,  # noqa: A002, the command's name
     rounding: ByPath[str] = None,
     out_of_range: ByPath[str] = None,
@@ -229,7 +228,7 @@ def pack(
         Values that mean "missing".
     infinity, allow_collisions : bool, optional
         Give infinities codes of their own; allow valid values to share a code with missing ones.
-    src_min, src_max, percentile : float, float, and two percentages, optional
+    src_min, src_max : float, optional
         Clamp values outside, and count them.
     range : tuple, optional
         The least and the greatest value that will ever be written.
@@ -281,7 +280,6 @@ def pack(
         "allow_collisions": allow_collisions,
         "src_min": src_min,
         "src_max": src_max,
-        "percentile": percentile,
         "range": range,
         "rounding": rounding,
         "out_of_range": out_of_range,

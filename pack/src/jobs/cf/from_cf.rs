@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
 
 use super::attributes::{self, Arithmetic, Attributes, Codes};
-use super::search::{Inversion, invert};
+use super::invert::{Inversion, invert};
 use crate::check::difference::Differences;
 use crate::error::{Error, Result};
 use crate::io::destination::Destination;
@@ -24,10 +24,11 @@ use crate::jobs::runner::{DryRun, Job};
 use crate::json as scalars;
 use crate::options::ShardCodecs;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
+use crate::scan::charts::{ChartSpec, Charts, Pieces, gather};
 use crate::scan::missing::Markers;
 use crate::scan::number::integer;
 use crate::scan::reader::Reader;
+use crate::scan::survey::union;
 use crate::scan::surveyor::survey;
 
 /// Turns the attributes with which CF packs integers into codecs, over the same stored bytes.
@@ -182,11 +183,11 @@ impl Decoding {
     /// The decoding in the requested type, or else in the exact one; and the decoding in the other type.
     fn choose(
         rule: &Attributes,
-        asked: Option<ElementType>,
+        requested: Option<ElementType>,
         codes: &Codes,
         fill: Scalar,
     ) -> Result<(Self, Option<Self>)> {
-        let natural = asked.unwrap_or_else(|| rule.natural_type());
+        let natural = requested.unwrap_or_else(|| rule.natural_type());
         let first = Self::new(rule, natural, codes, fill);
         if rule.code_type.bits() > 16 {
             // float32 cannot distinguish all of these codes.
@@ -198,7 +199,7 @@ impl Decoding {
         };
         // An impossible type is not an alternative.
         let second = Self::new(rule, other, codes, fill).ok();
-        let is_better = asked.is_none()
+        let is_better = requested.is_none()
             && !first.as_ref().is_ok_and(Self::is_exact)
             && second.as_ref().is_some_and(Self::is_exact);
         match second {
@@ -453,37 +454,16 @@ impl Conversion {
         max_error: f64,
         workers: &Workers,
     ) -> Result<Charts> {
-        let Conversion { rule, decoding: Decoding { arithmetic, inversion, .. }, .. } = self;
+        let Decoding { arithmetic, inversion, .. } = &self.decoding;
         let survey = survey(result, &Markers::default(), workers)?;
         // Missing values read as NaN. If the fill value is a number, it is one of the values.
         let fill =
             Some(survey.fill_value).filter(|&fill| fill.is_finite() && survey.count(fill) > 0);
-        let range = survey.range.into_iter().flat_map(|(a, b)| [a.to_f64(), b.to_f64()]);
-        let numbers = range.chain(fill.map(Scalar::to_f64));
-        let ends = numbers.fold(None, |ends: Option<(f64, f64)>, number| {
-            Some(ends.map_or((number, number), |(a, b)| (a.min(number), b.max(number))))
-        });
-        let ends = ends.unwrap_or_default();
-        let code = |value: f64| {
-            let value = Scalar::from(value).cast(
-                arithmetic.decoded_type(),
-                Rounding::NearestEven,
-                OutOfRange::Clamp,
-            );
-            let code = inversion.chain.encode(&value.ok()?.to_ne_bytes()).ok()?;
-            Some(Scalar::from_ne_bytes(rule.code_type, &code)?.to_f64())
-        };
-        let codes = code(ends.0).zip(code(ends.1)).map(|(a, b)| (a.min(b), a.max(b)));
-        let frame = Frame {
-            element_type: arithmetic.decoded_type(),
-            markers: Markers::default(),
-            shape: source.array().shape().to_vec(),
-            labels: Labels::of(source),
-            values: ends,
-            codes: codes.map(|ends| (rule.code_type, ends)),
-            max_error,
-        };
-        gather(&frame, workers, source.chunks(), |number| {
+        let range = union(survey.range, fill.map(|fill| (fill, fill)));
+        let (decoded, markers) = (arithmetic.decoded_type(), Markers::default());
+        let spec = ChartSpec::new(source, decoded, range, &markers, max_error);
+        let spec = spec.with_codes(&inversion.chain, range);
+        gather(&spec, workers, source.chunks(), |number| {
             let region = source.region(number)?;
             let codes = source.read_or_fill(&region)?;
             let before = arithmetic.decode(&codes)?;

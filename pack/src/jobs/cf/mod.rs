@@ -2,7 +2,7 @@
 
 pub(crate) mod attributes;
 mod from_cf;
-mod search;
+mod invert;
 mod to_cf;
 
 pub use from_cf::{CfAlternative, CodeDifferences, FromCfJob, FromCfReport};

@@ -11,7 +11,7 @@ use zarr_recast::{Chain, Codec, FillCheck};
 
 use super::attributes::{self, Arithmetic, Attributes, Codes};
 use super::from_cf::original;
-use super::search::neighbours;
+use super::invert::neighbours;
 use crate::check::difference::Differences;
 use crate::error::Result;
 use crate::io::codecs::configured;

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::encode::Packed;
-use super::job::Job;
+use super::context::PackContext;
+use super::encode::Encoded;
 use crate::choose::compression::Level;
 use crate::error::Result;
 use crate::io::byte_encoder::ByteEncoder;
@@ -31,13 +31,13 @@ pub struct ChunkAdvice {
     pub saved: f64,
 }
 
-impl Job<'_> {
+impl PackContext<'_> {
     /// The best of some other shapes, if it saves a tenth: longer along one axis, or along all, and longer along one and
     /// shorter along another.
-    pub(super) fn chunk_advice(&self, packed: &Packed) -> Result<Option<ChunkAdvice>> {
+    pub(super) fn chunk_advice(&self, encoded: &Encoded) -> Result<Option<ChunkAdvice>> {
         let Some(present) = self.encoded_chunk_shape()? else { return Ok(None) };
         let saved = |shape: Vec<u64>| -> Result<Option<ChunkAdvice>> {
-            let saved = self.saved(packed, &present, &shape)?;
+            let saved = self.saved(encoded, &present, &shape)?;
             let advice = |saved| ChunkAdvice {
                 chunk_shape: shape.clone(),
                 present_chunk_shape: present.clone(),
@@ -53,7 +53,7 @@ impl Job<'_> {
 
     /// The part of the bytes that chunks of another shape would save in some areas; none if an area is too large, or
     /// holds an element that cannot be encoded.
-    fn saved(&self, packed: &Packed, present: &[u64], other: &[u64]) -> Result<Option<f64>> {
+    fn saved(&self, encoded: &Encoded, present: &[u64], other: &[u64]) -> Result<Option<f64>> {
         let (all, size) = (self.source.array().shape(), self.source.element_type().size());
         let longer = present.iter().zip(other).map(|(a, b)| a.max(b));
         let area: Vec<u64> = longer.zip(all).map(|(longer, all)| *longer.min(all)).collect();
@@ -62,10 +62,10 @@ impl Job<'_> {
         if bytes == 0 || bytes > MOST.min(part) {
             return Ok(None);
         }
-        let chain = &packed.packing.chain;
+        let chain = &encoded.candidate.chain;
         let code_size = chain.encoded_type().size();
         // A fast level compares shapes as well as a slow one.
-        let storage = Level::Fast.of(&packed.storage);
+        let storage = Level::Fast.of(&encoded.storage);
         let compression = ByteEncoder::for_blocks(chain.encoded_type(), &storage, area.len())?;
         let stored = |codes: &[u8], shape: &[u64]| -> Result<u64> {
             let chunks = Block::tiles(codes, code_size, &area, shape)?;
@@ -76,9 +76,7 @@ impl Job<'_> {
         for number in spread(grid.iter().product(), SAMPLE.min(part).div_ceil(bytes)) {
             let region = Region::within(number, &grid, &area)?;
             let mut elements = self.source.or_fill(&region, self.source.read_at(&region)?);
-            if let Some(limits) = &self.survey.limits {
-                limits.apply(&mut elements)?;
-            }
+            self.survey.clamp_elements(&mut elements)?;
             let Ok(codes) = chain.encode(&elements) else { return Ok(None) };
             before += stored(&codes, present)?;
             after += stored(&codes, other)?;

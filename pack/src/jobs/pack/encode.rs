@@ -8,18 +8,19 @@ use recast_kernels::{Plan, Reason, RunError, Scalar, reference};
 use serde_json::Value;
 use zarr_recast::Chain;
 
-use super::job::{Excerpt, Job};
-use super::seen_codes::SeenCodes;
-use crate::check::chunk_check::{ChunkCheck, Judge};
+use super::context::PackContext;
+use super::sample::ChunkSample;
+use crate::check::chunk_check::ElementChecker;
 use crate::check::comparison::Comparison;
 use crate::check::tolerance::Tolerance;
-use crate::choose::packing::Packing;
+use crate::choose::candidate::Candidate;
 use crate::error::Result;
 use crate::io::byte_encoder::ByteEncoder;
 use crate::io::region::{Block, Region};
+use crate::io::staging::Staged;
 use crate::io::storage::Storage;
 use crate::io::writer::{Encoding, Writer};
-use crate::scan::limits::Outside;
+use crate::scan::limits::ClampStats;
 use crate::scan::number::{Number, is_wide};
 
 /// Which chunks are encoded, and why.
@@ -28,61 +29,49 @@ pub(super) enum Scope<'a> {
     /// All, written to a directory.
     All(&'a Path),
     /// Only these, for an estimate; nothing is written.
-    Some(&'a Excerpt),
+    Estimate(&'a ChunkSample),
     /// All, to check every element; nothing is compressed or written.
-    Judged,
+    CheckOnly,
 }
 
-/// The written output.
-pub(super) struct Packed {
-    pub(super) packing: Packing,
+/// An array that is encoded and checked. If it is written, it is not yet at its place.
+pub(super) struct Encoded {
+    pub(super) staged: Option<Staged>,
+    pub(super) candidate: Candidate,
     pub(super) storage: Storage,
     /// All codecs, as in zarr.json.
     pub(super) codecs: Value,
-    pub(super) part: Part,
-    /// The number of different stored values, for types of at most 16 bits.
-    pub(super) codes: Option<u64>,
+    pub(super) stats: ChunkStats,
     /// The number of chunks in the sample of a dry run.
     pub(super) sampled: Option<u64>,
 }
 
 /// The results for some chunks.
 #[derive(Default)]
-pub(super) struct Part {
+pub(super) struct ChunkStats {
     pub(super) elements: u64,
     pub(super) stored_bytes: u64,
     /// Elements that were out of range for the stored type, and were clamped or wrapped.
     pub(super) out_of_range: u64,
     /// Elements outside the range to keep.
-    pub(super) outside: Outside,
+    pub(super) clamped: ClampStats,
     pub(super) comparison: Comparison,
 }
 
-impl Part {
+impl ChunkStats {
     fn merge(self, other: Self) -> Self {
         Self {
             elements: self.elements + other.elements,
             stored_bytes: self.stored_bytes + other.stored_bytes,
             out_of_range: self.out_of_range + other.out_of_range,
-            outside: self.outside.merge(other.outside),
+            clamped: self.clamped.merge(other.clamped),
             comparison: self.comparison.merge(other.comparison),
         }
     }
 }
 
 /// Elements that are encoded, decoded and checked at once; they fit the cache.
-const PIECE: usize = 8192;
-
-/// Some elements of a region in progress.
-struct Piece<'a> {
-    /// The index of the first in the region.
-    first: usize,
-    elements: &'a [u8],
-    /// The output for their codes.
-    codes: &'a mut [u8],
-    /// Memory for decoded elements.
-    decoded: &'a mut Vec<u8>,
-}
+const AT_ONCE: usize = 8192;
 
 /// Memory of a thread, used again for each chunk.
 #[derive(Default)]
@@ -95,161 +84,173 @@ thread_local! {
     static BUFFERS: RefCell<Buffers> = RefCell::default();
 }
 
-impl Job<'_> {
+impl PackContext<'_> {
     /// Encodes chunks, decodes them and compares; writes them if all are encoded.
     pub(super) fn encode_chunks(
         &self,
-        (packing, storage): (Packing, Storage),
+        candidate: Candidate,
+        storage: Storage,
         tolerance: Tolerance,
         scope: Scope<'_>,
-    ) -> Result<Packed> {
+    ) -> Result<Encoded> {
         if is_wide(self.source.element_type()) {
-            self.encode_chunks_as::<i128>((packing, storage), tolerance, scope)
+            self.encode_chunks_as::<i128>(candidate, storage, tolerance, scope)
         } else {
-            self.encode_chunks_as::<f64>((packing, storage), tolerance, scope)
+            self.encode_chunks_as::<f64>(candidate, storage, tolerance, scope)
         }
     }
 
-    pub(super) fn encode_chunks_as<N: Number>(
+    fn encode_chunks_as<N: Number>(
         &self,
-        (packing, storage): (Packing, Storage),
+        candidate: Candidate,
+        storage: Storage,
         tolerance: Tolerance,
         scope: Scope<'_>,
-    ) -> Result<Packed> {
+    ) -> Result<Encoded> {
         let source = self.source;
-        let fill = packing.chain.encoded_fill_value().context("the fill value was not encoded")?;
-        let encoding = Encoding {
-            element_type: packing.chain.encoded_type(),
-            fill_value: fill,
-            codecs: &packing.codecs,
-            storage: storage.clone(),
-            shard_codecs: self.asked.options.shard_codecs,
-        };
-        let sample = match scope {
-            Scope::Some(sample) => Some(sample),
-            Scope::All(_) | Scope::Judged => None,
-        };
-        let writer = Writer::new(source, &encoding, self.attributes(packing.only)?)?;
-        let judge = Judge::<N>::new(source.element_type(), &self.survey.markers, tolerance)?
-            .apart_from(&self.survey.apart)?;
-        // A part of a chunk is compressed as one, or as the inner chunks of a shard.
-        let dimensions = source.array().dimensionality();
-        let of_part = ByteEncoder::for_blocks(encoding.element_type, &storage, dimensions)?;
-        let inner = self.encoded_chunk_shape()?;
-        let codes = SeenCodes::new(packing.chain.encoded_type());
-        let work = |number: u64| -> Result<Part> {
-            let numbers = sample.map(|sample| &sample.numbers);
-            let number = numbers.and_then(|all| all.get(number as usize)).map_or(number, |&n| n);
-            let chunk = source.region(number)?;
-            let region = sample.map_or(chunk.clone(), |sample| sample.part(chunk.clone()));
-            let mut part = Part { elements: region.elements(), ..Part::default() };
-            let mut check = judge.check(&region);
-            let (from, to) = (source.element_type().size(), encoding.element_type.size());
-            let mut buffers = BUFFERS.take();
-            buffers.encoded.resize(region.elements() as usize * to, 0);
-            let is_stored = source.pieces(&region, |first, elements| {
-                if let Some(limits) = &self.survey.limits {
-                    part.outside = part.outside.merge(limits.apply(elements)?);
-                }
-                let end = first + elements.len() / from;
-                let codes_of_piece = buffers.encoded.get_mut(first * to..end * to);
-                let piece = Piece {
-                    first,
-                    elements,
-                    codes: codes_of_piece.context("elements beyond their chunk")?,
-                    decoded: &mut buffers.decoded,
-                };
-                let encoded = self.encode(&packing, &region, piece, &mut part, &mut check)?;
-                if let Some(codes) = &codes {
-                    codes.add(encoded);
-                }
-                Ok(())
-            })?;
-            // A chunk that is not stored holds the fill value, in the output too.
-            if !is_stored {
-                return Ok(part);
-            }
-            part.comparison = check.done();
-            part.stored_bytes = match scope {
-                Scope::All(directory) => writer.write(directory, &region, &buffers.encoded)?,
-                Scope::Some(_) if region.shape == chunk.shape => {
-                    writer.size(&region, &buffers.encoded)?
-                }
-                Scope::Some(_) => {
-                    let inner = inner.as_ref().unwrap_or(&region.shape);
-                    let tiles = Block::tiles(&buffers.encoded, to, &region.shape, inner)?;
-                    let sizes = tiles.iter().map(|tile| of_part.size(&tile.elements, &tile.shape));
-                    sizes.sum::<Result<u64>>()?
-                }
-                Scope::Judged => 0,
-            };
-            BUFFERS.set(buffers);
-            Ok(part)
-        };
-        let (what, count) = match scope {
+        let encoder = ChunkEncoder::<N>::new(self, &candidate, &storage, tolerance, scope)?;
+        let (pass, count) = match scope {
             Scope::All(_) => (source.pass("write"), source.chunks()),
-            Scope::Some(sample) => ("sample".into(), sample.numbers.len() as u64),
-            Scope::Judged => (source.pass("try"), source.chunks()),
+            Scope::Estimate(sample) => ("sample".into(), sample.numbers.len() as u64),
+            Scope::CheckOnly => (source.pass("try"), source.chunks()),
         };
-        let mut total = Part::default();
-        self.workers.run(what, count, work, |part| {
-            total = std::mem::take(&mut total).merge(part);
+        let chunk = |number| encoder.chunk(number);
+        let mut stats = self.workers.merge(pass, count, chunk, ChunkStats::merge)?;
+        let mut sampled = None;
+        match scope {
+            Scope::All(directory) => encoder.writer.finish(directory)?,
+            Scope::Estimate(_) => {
+                let all = source.elements() as f64 / stats.elements.max(1) as f64;
+                stats.stored_bytes = (stats.stored_bytes as f64 * all).round() as u64;
+                sampled = Some(count);
+            }
+            Scope::CheckOnly => {}
+        }
+        let codecs = encoder.writer.codecs().clone();
+        Ok(Encoded { staged: None, candidate, storage, codecs, stats, sampled })
+    }
+}
+
+/// Encodes the chunks of an array with one candidate.
+struct ChunkEncoder<'a, N> {
+    context: &'a PackContext<'a>,
+    candidate: &'a Candidate,
+    scope: Scope<'a>,
+    checker: ElementChecker<N>,
+    writer: Writer,
+    /// Compresses a part of a chunk: as one, or as the inner chunks of a shard, which have this shape.
+    of_part: ByteEncoder,
+    inner: Option<Vec<u64>>,
+}
+
+impl<'a, N: Number> ChunkEncoder<'a, N> {
+    fn new(
+        context: &'a PackContext<'_>,
+        candidate: &'a Candidate,
+        storage: &Storage,
+        tolerance: Tolerance,
+        scope: Scope<'a>,
+    ) -> Result<Self> {
+        let source = context.source;
+        let fill =
+            candidate.chain.encoded_fill_value().context("the fill value was not encoded")?;
+        let encoding = Encoding {
+            element_type: candidate.chain.encoded_type(),
+            fill_value: fill,
+            codecs: &candidate.codecs,
+            storage: storage.clone(),
+            shard_codecs: context.options().shard_codecs,
+        };
+        let writer = Writer::new(source, &encoding, context.attributes(candidate.only)?)?;
+        let checker = ElementChecker::of(context.survey, tolerance)?;
+        let dimensions = source.array().dimensionality();
+        let of_part = ByteEncoder::for_blocks(encoding.element_type, storage, dimensions)?;
+        let inner = context.encoded_chunk_shape()?;
+        Ok(Self { context, candidate, scope, checker, writer, of_part, inner })
+    }
+
+    /// Encodes a chunk, or the part of it that is sampled.
+    fn chunk(&self, number: u64) -> Result<ChunkStats> {
+        let PackContext { source, survey, .. } = self.context;
+        let (chunk, region) = match self.scope {
+            Scope::All(_) | Scope::CheckOnly => {
+                let chunk = source.region(number)?;
+                (chunk.clone(), chunk)
+            }
+            Scope::Estimate(sample) => {
+                let number = sample.numbers.get(number as usize);
+                let chunk = source.region(*number.context("beyond the sample")?)?;
+                (chunk.clone(), sample.part(chunk))
+            }
+        };
+        let chain = &self.candidate.chain;
+        let (from, to) = (chain.decoded_type().size(), chain.encoded_type().size());
+        let mut stats = ChunkStats { elements: region.elements(), ..ChunkStats::default() };
+        let mut check = self.checker.check(&region);
+        let Buffers { mut encoded, mut decoded } = BUFFERS.take();
+        encoded.resize(region.elements() as usize * to, 0);
+        decoded.resize(AT_ONCE * from, 0);
+        let is_stored = source.pieces(&region, |first, elements| {
+            stats.clamped = stats.clamped.merge(survey.clamp_elements(elements)?);
+            let end = first + elements.len() / from;
+            let codes = encoded.get_mut(first * to..end * to);
+            let codes = codes.context("elements beyond their chunk")?;
+            let pieces = elements.chunks(AT_ONCE * from).zip(codes.chunks_mut(AT_ONCE * to));
+            for (number, (piece, codes)) in pieces.enumerate() {
+                let element = |index| region.element(first + number * AT_ONCE + index);
+                stats.out_of_range += self.encode(piece, codes, element)?;
+                let decoded = decoded.get_mut(..piece.len()).unwrap_or_default();
+                chain.decoder().run(codes, decoded).map_err(|error| self.named(error, element))?;
+                check.add(piece, decoded)?;
+            }
             Ok(())
         })?;
-        match scope {
-            Scope::All(directory) => writer.finish(directory)?,
-            Scope::Some(_) => {
-                let all = source.elements() as f64 / total.elements.max(1) as f64;
-                total.stored_bytes = (total.stored_bytes as f64 * all).round() as u64;
-            }
-            Scope::Judged => {}
+        // A chunk that is not stored holds the fill value, in the output too.
+        if is_stored {
+            stats.comparison = check.done();
+            stats.stored_bytes = self.store(&region, &encoded, region.shape == chunk.shape)?;
         }
-        Ok(Packed {
-            codecs: writer.codecs().clone(),
-            packing,
-            storage,
-            part: total,
-            codes: codes.as_ref().map(SeenCodes::count),
-            sampled: sample.map(|sample| sample.numbers.len() as u64),
-        })
+        BUFFERS.set(Buffers { encoded, decoded });
+        Ok(stats)
     }
 
-    /// Encodes elements of a region, decodes them and checks the result. Returns the codes.
-    fn encode<'a, N: Number>(
+    /// Encodes elements; `element` names one by its index. Returns the number of them that are out of range.
+    fn encode(
         &self,
-        packing: &Packing,
-        region: &Region,
-        piece: Piece<'a>,
-        part: &mut Part,
-        check: &mut ChunkCheck<'_, N>,
-    ) -> Result<&'a [u8]> {
-        let Piece { first, elements, codes: all_codes, decoded } = piece;
-        let chain = &packing.chain;
-        let (from, to) = (chain.decoded_type().size(), chain.encoded_type().size());
-        decoded.resize(PIECE * from, 0);
-        let pieces = elements.chunks(PIECE * from).zip(all_codes.chunks_mut(PIECE * to));
-        for (number, (piece, codes)) in pieces.enumerate() {
-            let named = |error: RunError| match error {
-                RunError::Element(error) => {
-                    // Name the element by its place in the array, not in the piece.
-                    let text = error.to_string();
-                    let text = text.split_once(": ").map_or(text.as_str(), |(_, text)| text);
-                    let element = region.element(first + number * PIECE + error.index);
-                    anyhow::anyhow!("{}: {element}: {text}", self.input())
-                }
-                error => error.into(),
-            };
-            let strict = packing.strict.as_ref();
-            if strict.is_none_or(|strict| strict.encoder().run(piece, codes).is_err()) {
-                chain.encoder().run(piece, codes).map_err(named)?;
-                let plan = strict.map(Chain::encoder);
-                part.out_of_range += plan.map_or(0, |plan| out_of_range(plan, piece));
-            }
-            let decoded = decoded.get_mut(..piece.len()).unwrap_or_default();
-            chain.decoder().run(codes, decoded).map_err(named)?;
-            check.add(piece, decoded)?;
+        elements: &[u8],
+        codes: &mut [u8],
+        element: impl Fn(usize) -> String,
+    ) -> Result<u64> {
+        let Candidate { chain, range_checked, .. } = self.candidate;
+        let plan = range_checked.as_ref().map(Chain::encoder);
+        if plan.is_some_and(|plan| plan.run(elements, codes).is_ok()) {
+            return Ok(0);
         }
-        Ok(all_codes)
+        chain.encoder().run(elements, codes).map_err(|error| self.named(error, element))?;
+        Ok(plan.map_or(0, |plan| out_of_range(plan, elements)))
+    }
+
+    /// An error with the place of its element in the array, not in the piece.
+    fn named(&self, error: RunError, element: impl Fn(usize) -> String) -> anyhow::Error {
+        let RunError::Element(error) = error else { return error.into() };
+        let text = error.to_string();
+        let text = text.split_once(": ").map_or(text.as_str(), |(_, text)| text);
+        anyhow::anyhow!("{}: {}: {text}", self.context.input(), element(error.index))
+    }
+
+    /// Writes the codes of a region, or estimates their bytes. Returns these.
+    fn store(&self, region: &Region, codes: &[u8], is_whole: bool) -> Result<u64> {
+        match self.scope {
+            Scope::All(directory) => self.writer.write(directory, region, codes),
+            Scope::Estimate(_) if is_whole => self.writer.size(region, codes),
+            Scope::Estimate(_) => {
+                let inner = self.inner.as_ref().unwrap_or(&region.shape);
+                let size = self.candidate.chain.encoded_type().size();
+                let tiles = Block::tiles(codes, size, &region.shape, inner)?;
+                tiles.iter().map(|tile| self.of_part.size(&tile.elements, &tile.shape)).sum()
+            }
+            Scope::CheckOnly => Ok(0),
+        }
     }
 }
 

@@ -2,44 +2,43 @@
 //! original.
 
 mod chunk_advice;
+mod context;
 mod encode;
-mod job;
 mod report;
-mod search;
-mod seen_codes;
+mod sample;
+mod suspects;
 
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use recast_kernels::Scalar;
 use zarr_recast::FillCheck;
 
 use crate::check::arrays::compare;
 use crate::check::tolerance::Tolerance;
-use crate::choose::packing::Packing;
-use crate::choose::search::Search;
+use crate::choose::candidate::Candidate;
+use crate::choose::chooser::Chooser;
+use crate::choose::compression::TrialBlocks;
 use crate::error::{Error, Result};
 use crate::io::destination::Destination;
 use crate::io::source::Source;
 use crate::io::staging::Staged;
-use crate::io::storage::Storage;
+use crate::io::storage::{Coder, Storage};
 use crate::jobs::runner;
-use crate::options::Percentiles;
+use crate::options::PackOptions;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{Charts, Frame, Labels, Pieces, gather};
+use crate::scan::charts::{ChartSpec, Charts, Pieces, gather};
 use crate::scan::missing::Markers;
-use crate::scan::narrow::{Wanted, narrow};
 use crate::scan::survey::Survey;
 use crate::scan::surveyor::survey;
 
-use encode::{Packed, Scope};
-use job::{Excerpt, Job, Member};
-use search::DRY_RUN_SAMPLE;
+use context::{Member, PackContext};
+use encode::{Encoded, Scope};
+use sample::ChunkSample;
 
 pub use chunk_advice::ChunkAdvice;
-pub use job::PackJob;
+pub use context::PackJob;
 pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom, Suspect};
 
 impl runner::Job for PackJob {
@@ -62,6 +61,17 @@ impl runner::Job for PackJob {
 impl runner::DryRun for PackJob {
     fn preview(&self, runtime: &Runtime) -> std::result::Result<PackReport, Error> {
         Ok(self.pack_alone(None, runtime)?.0)
+    }
+}
+
+impl PackJob {
+    fn pack_alone(
+        &self,
+        destination: Option<&Destination>,
+        runtime: &Runtime,
+    ) -> Result<(PackReport, Option<Staged>)> {
+        let (jobs, destinations) = (slice::from_ref(self), destination.map(slice::from_ref));
+        pack_together(jobs, &self.scale_from, destinations, runtime)?.pop().context("no array")
     }
 }
 
@@ -90,21 +100,20 @@ pub(crate) fn pack_together(
     let with_type = |job: &PackJob| -> Result<PackJob> {
         Ok(PackJob { options: job.options.for_type(element_type)?, ..job.clone() })
     };
-    let asked = jobs.iter().map(with_type).collect::<Result<Vec<_>>>()?;
-    let sources = &sources;
-    let (surveys, all) = asked.first().context("no array")?.survey_all(sources, &workers)?;
+    let requests = jobs.iter().map(with_type).collect::<Result<Vec<_>>>()?;
+    let first = requests.first().context("no array")?;
+    let (surveys, all) = survey_all(&sources, &first.options, &workers)?;
     let for_range = |job: PackJob| PackJob { options: job.options.for_range(all.range), ..job };
-    let asked: Vec<PackJob> = asked.into_iter().map(for_range).collect();
-    let first = asked.first().context("no array")?;
+    let requests: Vec<PackJob> = requests.into_iter().map(for_range).collect();
     let members = sources.iter().zip(&surveys).enumerate();
     let members = members.map(|(number, (source, survey))| {
-        let asked = asked.get(number);
-        Member { source, survey, asked }
+        let request = requests.get(number);
+        Member { source, survey, request }
     });
     let together: Vec<Member<'_>> = members.collect();
     let member = together.first().context("no array")?;
-    let job = Job {
-        asked: first,
+    let context = PackContext {
+        request: requests.first().context("no array")?,
         source: member.source,
         survey: member.survey,
         together: &together,
@@ -112,22 +121,19 @@ pub(crate) fn pack_together(
         workers: &workers,
         is_dry_run: destinations.is_none(),
     };
-    let search = Search::new(job.input(), &first.options, &all, Some(&workers))?;
-    let found = job.find(&search, |stored, tolerance| {
-        let shared = started.elapsed().as_secs_f64() / jobs.len() as f64;
-        let encoded = job.packed().enumerate().map(|(number, member)| {
-            let begun = Instant::now();
-            let (packing, storage) = &stored;
-            let stored = (packing.beside(member.survey.fill_value)?, storage.clone());
-            let encoded = match destinations.and_then(|all| all.get(number)) {
-                Some(destination) => member.write(stored, tolerance, destination)?,
-                None => member.estimate(stored, tolerance)?,
-            };
-            Ok((encoded, shared + begun.elapsed().as_secs_f64()))
-        });
-        encoded.collect::<Result<Vec<_>>>()
-    })?;
-    job.packed().zip(found).map(|(job, (encoded, seconds))| job.done(encoded, seconds)).collect()
+    let chooser = Chooser::new(context.input(), context.options(), &all, Some(&workers))?;
+    let mut candidates = chooser.candidates();
+    let mut blocks = None;
+    while let Some(candidate) = candidates.next() {
+        match context.pack_all(&chooser, candidate?, &mut blocks, destinations, started) {
+            Ok(all) => {
+                let all = context.packed().zip(all);
+                return all.map(|(one, (encoded, seconds))| one.done(encoded, seconds)).collect();
+            }
+            Err(error) => candidates.reject(error)?,
+        }
+    }
+    Err(context.with_suspects(candidates.explained())?)
 }
 
 /// Opens more arrays of the same type, each once.
@@ -160,119 +166,134 @@ fn of_same_type(array: Source, first: Option<&Source>) -> Result<Option<Source>>
     Ok(Some(array))
 }
 
-impl PackJob {
-    fn pack_alone(
+/// Surveys arrays. Returns the surveys of each, and of all together.
+fn survey_all(
+    sources: &[Source],
+    options: &PackOptions,
+    workers: &Workers,
+) -> Result<(Vec<Survey>, Survey)> {
+    let mut surveys: Vec<Survey> = Vec::new();
+    let mut all: Option<Survey> = None;
+    for source in sources {
+        let survey = survey(source, &Markers::with(source, options)?, workers)?;
+        match &mut all {
+            None => all = Some(survey.clone()),
+            Some(all) => all.absorb(&survey),
+        }
+        surveys.push(survey);
+    }
+    let (mut all, first) = all.zip(sources.first()).context("no array")?;
+    all.narrow(options).with_context(|| first.path().display().to_string())?;
+    for survey in &mut surveys {
+        survey.keep_to(all.limits.clone());
+    }
+    Ok((surveys, all))
+}
+
+impl PackContext<'_> {
+    /// Packs all arrays with a candidate. Returns each with the seconds that it took.
+    ///
+    /// # Errors
+    /// A `Violation` if the candidate loses an element of any array.
+    fn pack_all(
         &self,
-        destination: Option<&Destination>,
-        runtime: &Runtime,
-    ) -> Result<(PackReport, Option<Staged>)> {
-        let (jobs, destinations) = (slice::from_ref(self), destination.map(slice::from_ref));
-        pack_together(jobs, &self.scale_from, destinations, runtime)?.pop().context("no array")
-    }
-
-    /// Surveys arrays in one pass, or in more if percentiles are requested. Returns the surveys of each, and of all
-    /// together.
-    fn survey_all(&self, sources: &[Source], workers: &Workers) -> Result<(Vec<Survey>, Survey)> {
-        let mut surveys: Vec<Survey> = Vec::new();
-        let mut all: Option<Survey> = None;
-        for source in sources {
-            let survey = survey(source, &Markers::with(source, &self.options)?, workers)?;
-            match &mut all {
-                None => all = Some(survey.clone()),
-                Some(all) => all.absorb(&survey),
-            }
-            surveys.push(survey);
+        chooser: &Chooser<'_>,
+        candidate: Candidate,
+        blocks: &mut Option<TrialBlocks>,
+        destinations: Option<&[Destination]>,
+        started: Instant,
+    ) -> Result<Vec<(Encoded, f64)>> {
+        let tolerance = chooser.tolerance();
+        for other in self.check_only() {
+            other.check_elements(&candidate, tolerance)?;
         }
-        let (mut all, first) = all.zip(sources.first()).context("no array")?;
-        let wanted = Wanted {
-            least: self.options.src_min,
-            greatest: self.options.src_max,
-            percentiles: self.options.percentile.map(|Percentiles { low, high }| (low, high)),
+        // Read once, for the first candidate that needs them.
+        let blocks = match blocks {
+            Some(blocks) => blocks,
+            unread => unread.insert(self.trial_blocks()?),
         };
-        narrow(&mut all, &wanted, sources, workers)
-            .with_context(|| first.path().display().to_string())?;
-        for survey in &mut surveys {
-            survey.keep_to(all.limits.clone());
-        }
-        if let Some(range) = &self.options.range {
-            all.promise(range).with_context(|| first.path().display().to_string())?;
-        }
-        Ok((surveys, all))
+        let (candidate, storage) = chooser.with_storage(candidate, blocks)?;
+        let shared = started.elapsed().as_secs_f64() / self.packed().count() as f64;
+        let encoded = self.packed().enumerate().map(|(number, member)| {
+            let begun = Instant::now();
+            let candidate = candidate.with_fill_value(member.survey.fill_value)?;
+            let encoded = match destinations.and_then(|all| all.get(number)) {
+                Some(place) => member.write(candidate, storage.clone(), tolerance, place)?,
+                None => member.estimate(candidate, storage.clone(), tolerance)?,
+            };
+            Ok((encoded, shared + begun.elapsed().as_secs_f64()))
+        });
+        encoded.collect()
     }
-}
 
-/// An array that is checked, and written if this is no dry run, but not yet at its place.
-struct Encoded {
-    staged: Option<Staged>,
-    packed: Packed,
-}
+    /// Encodes an array that is not written, decodes it and compares: the codecs fit all arrays only if every element of
+    /// each is right.
+    fn check_elements(&self, candidate: &Candidate, tolerance: Tolerance) -> Result<()> {
+        let candidate = candidate.with_fill_value(self.survey.fill_value)?;
+        let storage = Storage::plain(Coder::None);
+        if self.is_dry_run {
+            self.estimate(candidate, storage, tolerance)?;
+        } else {
+            self.encode_chunks(candidate, storage, tolerance, Scope::CheckOnly)?;
+        }
+        Ok(())
+    }
 
-impl Job<'_> {
     /// Writes the array, and compares each decoded chunk with the original.
     fn write(
         &self,
-        stored: (Packing, Storage),
+        candidate: Candidate,
+        storage: Storage,
         tolerance: Tolerance,
         destination: &Destination,
     ) -> Result<Encoded> {
         let staged = destination.stage()?;
-        let packed = self.encode_chunks(stored, tolerance, Scope::All(staged.path()))?;
+        let encoded =
+            self.encode_chunks(candidate, storage, tolerance, Scope::All(staged.path()))?;
         let result = Source::open(staged.path(), FillCheck::Create)
             .context("reading back what was written")?;
         if self.options().verify {
             compare(self.source, &result, self.survey, tolerance, self.workers)?;
         }
-        Ok(Encoded { staged: Some(staged), packed })
+        Ok(Encoded { staged: Some(staged), ..encoded })
     }
 
     /// Encodes some chunks, and writes nothing.
-    fn estimate(&self, stored: (Packing, Storage), tolerance: Tolerance) -> Result<Encoded> {
-        let sample = Excerpt::new(self.source, DRY_RUN_SAMPLE)?;
-        let packed = self.encode_chunks(stored, tolerance, Scope::Some(&sample))?;
-        Ok(Encoded { staged: None, packed })
+    fn estimate(
+        &self,
+        candidate: Candidate,
+        storage: Storage,
+        tolerance: Tolerance,
+    ) -> Result<Encoded> {
+        let sample = ChunkSample::new(self.source)?;
+        self.encode_chunks(candidate, storage, tolerance, Scope::Estimate(&sample))
     }
 
     /// The report, once the codecs are found.
-    fn done(&self, encoded: Encoded, seconds: f64) -> Result<(PackReport, Option<Staged>)> {
+    fn done(&self, mut encoded: Encoded, seconds: f64) -> Result<(PackReport, Option<Staged>)> {
         let begun = Instant::now();
-        let Encoded { staged, packed } = encoded;
-        let has_charts = self.asked.charts && !self.is_dry_run;
-        let charts = if has_charts { Some(self.charts(&packed)?) } else { None };
+        let staged = encoded.staged.take();
+        let has_charts = self.request.charts && !self.is_dry_run;
+        let charts = if has_charts { Some(self.charts(&encoded)?) } else { None };
         let suspects = self.suspects()?;
-        let chunk_advice = if self.is_dry_run { self.chunk_advice(&packed)? } else { None };
+        let chunk_advice = if self.is_dry_run { self.chunk_advice(&encoded)? } else { None };
         let seconds = seconds + begun.elapsed().as_secs_f64();
-        let report = PackReport::new(self, packed, charts, suspects, seconds);
+        let report = PackReport::new(self, encoded, charts, suspects, seconds);
         Ok((PackReport { chunk_advice, ..report }, staged))
     }
 
     /// Goes through the array once more for the plots of the report.
-    fn charts(&self, packed: &Packed) -> Result<Charts> {
+    fn charts(&self, encoded: &Encoded) -> Result<Charts> {
         let survey = self.survey;
-        let chain = &packed.packing.chain;
-        let values = survey.range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
-        let stored = survey.range.and_then(|(least, greatest)| {
-            let code = |value: Scalar| {
-                let code = chain.encode(&value.to_ne_bytes()).ok()?;
-                Some(Scalar::from_ne_bytes(chain.encoded_type(), &code)?.to_f64())
-            };
-            let (a, b) = (code(least)?, code(greatest)?);
-            Some((a.min(b), a.max(b)))
-        });
-        let frame = Frame {
-            element_type: survey.element_type,
-            markers: survey.apart.clone(),
-            shape: self.source.array().shape().to_vec(),
-            labels: Labels::of(self.source),
-            values: values.unwrap_or_default(),
-            codes: Some((chain.encoded_type(), stored.unwrap_or_default())),
-            max_error: packed.part.comparison.sums.max,
-        };
-        gather(&frame, self.workers, self.source.chunks(), |number| {
+        let chain = &encoded.candidate.chain;
+        let (range, markers) = (survey.range, &survey.reserved_values);
+        let max_error = encoded.stats.comparison.sums.max;
+        let spec = ChartSpec::new(self.source, survey.element_type, range, markers, max_error);
+        let spec = spec.with_codes(chain, range);
+        gather(&spec, self.workers, self.source.chunks(), |number| {
             let region = self.source.region(number)?;
             let Some(mut before) = self.source.read(&region)? else { return Ok(None) };
-            if let Some(limits) = &survey.limits {
-                limits.apply(&mut before)?;
-            }
+            survey.clamp_elements(&mut before)?;
             let codes = chain.encode(&before)?;
             let after = chain.decode(&codes)?;
             Ok(Some((region, Pieces { before, after, codes: Some(codes) })))

@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::chunk_advice::ChunkAdvice;
-use super::encode::Packed;
-use super::job::Job;
+use super::context::PackContext;
+use super::encode::Encoded;
 use crate::check::coarse::CoarseBound;
 use crate::check::comparison::Errors;
 use crate::choose::room::storable;
@@ -78,7 +78,7 @@ pub struct PackReport {
     /// Sizes.
     pub bytes: Bytes,
     /// The bytes of all elements divided by those of the stored chunks; `None` if all values are equal or there are none,
-    /// because that says nothing about packing.
+    /// because that says nothing about candidate.
     pub ratio: Option<f64>,
     /// The errors of decoded elements.
     pub error: PackErrors,
@@ -168,8 +168,6 @@ pub struct Counts {
     pub became_nan: u64,
     /// Of those, a missing marker.
     pub became_missing: u64,
-    /// Different stored codes, for types of at most 16 bits.
-    pub distinct: Option<u64>,
 }
 
 /// Sizes in bytes.
@@ -205,67 +203,67 @@ pub struct PackErrors {
 
 impl PackReport {
     pub(super) fn new(
-        job: &Job<'_>,
-        packed: Packed,
+        context: &PackContext<'_>,
+        encoded: Encoded,
         charts: Option<Charts>,
         suspects: Vec<Suspect>,
         seconds: f64,
     ) -> Self {
-        let Packed { packing, storage, codecs, part, codes, sampled } = packed;
-        let (survey, options) = (job.survey, job.options());
-        let elements = job.source.elements() as u64;
+        let Encoded { candidate, storage, codecs, stats, sampled, .. } = encoded;
+        let (survey, options) = (context.survey, context.options());
+        let elements = context.source.elements() as u64;
         let source_bytes = elements.saturating_mul(survey.element_type.size() as u64);
-        let packed_bytes = elements.saturating_mul(packing.chain.encoded_type().size() as u64);
+        let packed_bytes = elements.saturating_mul(candidate.chain.encoded_type().size() as u64);
         let extent = survey.range.map(|(least, greatest)| greatest.to_f64() - least.to_f64());
         let (clamped, wrapped) = match options.out_of_range {
-            OutOfRange::Wrap => (part.outside.count, part.out_of_range),
-            _ => (part.outside.count + part.out_of_range, 0),
+            OutOfRange::Wrap => (stats.clamped.count, stats.out_of_range),
+            _ => (stats.clamped.count + stats.out_of_range, 0),
         };
-        let mapped_nan = if packing.nan.is_some() { survey.nan } else { 0 };
+        let mapped_nan = if candidate.nan.is_some() { survey.nan } else { 0 };
         let missing = survey.markers.values().iter().map(|&value| {
             let count = survey.count(value);
-            let code = packing.chain.encode(&value.to_ne_bytes()).ok();
-            let encoded = packing.chain.encoded_type();
+            let code = candidate.chain.encode(&value.to_ne_bytes()).ok();
+            let encoded = candidate.chain.encoded_type();
             let code = code.and_then(|code| Scalar::from_ne_bytes(encoded, &code));
             Missing { value, count, code }
         });
         let missing: Vec<Missing> = missing.collect();
-        let mapped_missing = missing.iter().filter(|one| packing.is_mapped(one.value));
+        let mapped_missing = missing.iter().filter(|one| candidate.is_mapped(one.value));
         let mapped_missing = mapped_missing.map(|one| one.count).sum::<u64>();
         let fill_is_marker = survey.markers.contains(survey.fill_value);
-        let fill_is_mapped = !fill_is_marker && packing.is_mapped(survey.fill_value);
+        let fill_is_mapped = !fill_is_marker && candidate.is_mapped(survey.fill_value);
         let fill = survey.count(survey.fill_value);
         let mapped_fill = if fill_is_mapped { fill } else { 0 };
         let varies = survey.data_range.is_some_and(|(least, greatest)| !least.equals(greatest));
-        let scale_from = (job.together.len() > 1).then(|| {
-            let arrays = job.members().map(|member| member.input()).collect();
-            ScaleFrom { arrays, range: job.all.data_range }
+        let scale_from = (context.together.len() > 1).then(|| {
+            let arrays = context.members().map(|member| member.input()).collect();
+            ScaleFrom { arrays, range: context.all.data_range }
         });
         Self {
-            input: job.asked.input.display().to_string(),
-            output: job.asked.output.display().to_string(),
-            shape: job.source.array().shape().to_vec(),
+            input: context.request.input.display().to_string(),
+            output: context.request.output.display().to_string(),
+            shape: context.source.array().shape().to_vec(),
             source_data_type: survey.element_type,
-            data_type: packing.chain.encoded_type(),
-            offset: packing.offset,
-            scale: packing.scale,
-            nan: packing.nan,
+            data_type: candidate.chain.encoded_type(),
+            offset: candidate.placement.offset,
+            scale: candidate.placement.scale,
+            nan: candidate.nan,
             fill_value: survey.fill_value,
-            encoded_fill_value: packing.chain.encoded_fill_value(),
+            encoded_fill_value: candidate.chain.encoded_fill_value(),
             missing,
-            readers: (!packing.codecs.is_empty())
-                .then(|| readers(&codecs, &packing.codecs, survey.element_type)),
+            readers: (!candidate.codecs.is_empty())
+                .then(|| readers(&codecs, &candidate.codecs, survey.element_type)),
             suspects,
             compression: storage.to_string(),
             codecs,
             range: survey.data_range,
             kept_range: survey.range,
-            storable_range: storable(survey.element_type, &packing.codecs).and_then(|storable| {
+            storable_range: storable(survey.element_type, &candidate.codecs).and_then(|storable| {
                 // Beyond the data lie the codes of missing values, and differences that do not fit.
                 let storable = storage.keeps_room().then_some(storable);
-                union(storable, job.all.to_store())
+                union(storable, context.all.to_store())
             }),
-            grid: packing.only,
+            grid: candidate.only,
             coarse: CoarseBound::of(options, survey),
             scale_from,
             counts: Counts {
@@ -277,34 +275,33 @@ impl PackReport {
                 mapped: mapped_nan + mapped_missing + mapped_fill,
                 clamped,
                 wrapped,
-                collisions: part.comparison.collisions(),
-                became_nan: part.comparison.sums.became_nan,
-                became_missing: part.comparison.sums.became_missing,
-                distinct: codes,
+                collisions: stats.comparison.collisions(),
+                became_nan: stats.comparison.sums.became_nan,
+                became_missing: stats.comparison.sums.became_missing,
             },
             bytes: Bytes {
                 source: source_bytes,
                 packed: packed_bytes,
-                source_stored: job.source.location().chunk_bytes(),
-                stored: part.stored_bytes,
+                source_stored: context.source.location().chunk_bytes(),
+                stored: stats.stored_bytes,
             },
-            ratio: varies.then(|| source_bytes as f64 / part.stored_bytes.max(1) as f64),
+            ratio: varies.then(|| source_bytes as f64 / stats.stored_bytes.max(1) as f64),
             error: PackErrors {
-                errors: part.comparison.errors(extent, options.max_rel_error.is_some()),
+                errors: stats.comparison.errors(extent, options.max_rel_error.is_some()),
                 bound: options.max_abs_error,
                 over_range: options.error_over_range,
                 relative_bound: options.max_rel_error,
                 precision: options.precision,
-                largest_clamping: part.outside.farthest,
+                largest_clamping: stats.clamped.farthest,
             },
-            already_narrowest: survey.element_type.is_integer() && packing.codecs.is_empty(),
-            dry_run: job.is_dry_run,
+            already_narrowest: survey.element_type.is_integer() && candidate.codecs.is_empty(),
+            dry_run: context.is_dry_run,
             sampled_chunks: sampled,
             chunk_advice: None,
             verified: options.verify,
             seconds,
             bytes_per_second: (source_bytes as f64 / seconds.max(1e-9)) as u64,
-            chunks: job.source.chunks(),
+            chunks: context.source.chunks(),
             options: options.clone(),
             charts,
         }
@@ -320,8 +317,7 @@ impl PackReport {
     /// Whether the requested range is narrower than that of the data.
     #[must_use]
     pub fn is_clamped_to_range(&self) -> bool {
-        let PackOptions { src_min, src_max, percentile, .. } = &self.options;
-        self.kept_range.is_some()
-            && (src_min.is_some() || src_max.is_some() || percentile.is_some())
+        let PackOptions { src_min, src_max, .. } = &self.options;
+        self.kept_range.is_some() && (src_min.is_some() || src_max.is_some())
     }
 }

@@ -1,11 +1,10 @@
-//! The candidates: for each scale the smallest type that holds the values, and an offset.
+//! For each scale the smallest type that holds the values, and an offset.
 
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
-use super::bind::Place;
+use super::candidate::{Candidate, Placement, Promise};
 use super::chooser::Chooser;
-use super::packing::{Packing, Promise};
 use super::scales::ScaleCandidate;
 use crate::error::Result;
 use crate::options::NanTo;
@@ -15,8 +14,8 @@ use crate::scan::number::{integer, scalar};
 /// A scale is made finer by at most this many units in the last place; about every second one works.
 const FINER_SCALES: u64 = 32;
 
-/// The integer types, unsigned before signed.
-pub(super) const SMALLEST_FIRST: [[ElementType; 2]; 4] = [
+/// The integer types, smallest first and unsigned before signed.
+pub(super) const INTEGER_TYPES: [[ElementType; 2]; 4] = [
     [ElementType::UInt8, ElementType::Int8],
     [ElementType::UInt16, ElementType::Int16],
     [ElementType::UInt32, ElementType::Int32],
@@ -24,82 +23,76 @@ pub(super) const SMALLEST_FIRST: [[ElementType; 2]; 4] = [
 ];
 
 impl Chooser<'_> {
-    /// The candidates, best first; an item is an error if a scale gives none.
-    pub(crate) fn candidates(&self) -> impl Iterator<Item = Result<Packing>> + '_ {
+    /// The candidates, coarsest first, before any is tried; an item is an error if a scale gives none.
+    pub(super) fn untried(&self) -> impl Iterator<Item = Result<Candidate>> + '_ {
         self.promises().iter().flat_map(move |&promise| {
             // A list, because a scale that cannot be written gives one candidate, an error.
-            let scale_candidates: Vec<Result<ScaleCandidate>> = match self.scale_candidates(promise)
-            {
-                Ok(scale_candidates) => scale_candidates.into_iter().map(Ok).collect(),
+            let scales: Vec<Result<ScaleCandidate>> = match self.scale_candidates(promise) {
+                Ok(scales) => scales.into_iter().map(Ok).collect(),
                 Err(error) => vec![Err(error)],
             };
-            scale_candidates.into_iter().flat_map(move |one| self.candidates_of(one, promise))
+            scales.into_iter().flat_map(move |scale| self.with_scale(scale, promise))
         })
     }
 
     /// The candidates with a scale: one, or another besides if values lie next to a missing marker.
-    fn candidates_of(
+    fn with_scale(
         &self,
-        candidate: Result<ScaleCandidate>,
+        scale: Result<ScaleCandidate>,
         promise: Promise,
-    ) -> impl Iterator<Item = Result<Packing>> + '_ {
+    ) -> Vec<Result<Candidate>> {
+        let scale = match scale {
+            Ok(scale) => scale,
+            Err(error) => return vec![Err(error)],
+        };
         // None of the values to come may decode to a marker.
         let avoids_markers = promise != Promise::Surveyed && !self.options.is_explicit();
-        let first = candidate.and_then(|candidate| {
-            let packing = self.place_without_detour(candidate, promise, avoids_markers)?;
-            Ok((candidate, packing))
-        });
-        let is_risky = |packing: &Packing| packing.is_risky && !self.options.is_explicit();
-        let (candidate, packing) = match first {
-            Ok((candidate, packing)) => (Some(candidate), Ok(packing)),
-            Err(error) => (None, Err(error)),
-        };
-        let second = candidate
-            .filter(|_| packing.as_ref().is_ok_and(is_risky))
-            .map(|candidate| self.place_without_detour(candidate, promise, true));
-        [packing].into_iter().chain(second)
+        let first = self.finer_or_own(scale, promise, avoids_markers);
+        let is_risky = first.as_ref().is_ok_and(|first| first.may_decode_to_marker);
+        let again = is_risky && !self.options.is_explicit();
+        let second = again.then(|| self.finer_or_own(scale, promise, true));
+        [first].into_iter().chain(second).collect()
     }
 
-    /// As [`Self::place`]. If the error bound allows it, the scale is made finer by a few units in its last
+    /// As [`Self::fitted`]. If the error bound allows it, the scale is made finer by a few units in its last
     /// place when the fill value then needs no first cast.
-    fn place_without_detour(
+    fn finer_or_own(
         &self,
-        candidate: ScaleCandidate,
+        own: ScaleCandidate,
         promise: Promise,
         avoids_markers: bool,
-    ) -> Result<Packing> {
-        let packing = self.place(candidate, promise, avoids_markers)?;
-        let Some(scale) = candidate.scale.filter(|_| !self.options.is_explicit()) else {
-            return Ok(packing);
+    ) -> Result<Candidate> {
+        let candidate = self.fitted(own, promise, avoids_markers)?;
+        let Some(scale) = own.scale.filter(|_| !self.options.is_explicit()) else {
+            return Ok(candidate);
         };
-        let is_fixed = candidate.grid.is_some()
+        let target = candidate.placement.target;
+        let is_fixed = own.grid.is_some()
             || self.options.pow2
             || self.options.precision.is_some()
             || scale.element_type().is_integer()
-            || packing.chain.encoded_type().is_float();
-        if is_fixed || !packing.has_remapped() {
-            return Ok(packing);
+            || target.is_float();
+        if is_fixed || !candidate.has_remapped() {
+            return Ok(candidate);
         }
-        let finer = (1..=FINER_SCALES).filter_map(|units| {
+        let mut finer = (1..=FINER_SCALES).filter_map(|units| {
             // A computed scale is positive, so the next bits are the next greater number.
             let scale = Scalar::from_bits(scale.element_type(), scale.bits() + units);
-            let finer = ScaleCandidate { scale: Some(scale), ..candidate };
-            self.place(finer, promise, avoids_markers).ok()
+            let finer = ScaleCandidate { scale: Some(scale), ..own };
+            self.fitted(finer, promise, avoids_markers).ok()
         });
-        let target = packing.chain.encoded_type();
-        let spared =
-            |other: &Packing| !other.has_remapped() && other.chain.encoded_type() == target;
-        Ok(finer.into_iter().find(spared).unwrap_or(packing))
+        let spared = |other: &Candidate| !other.has_remapped() && other.placement.target == target;
+        Ok(finer.find(spared).unwrap_or(candidate))
     }
 
     /// Finds the smallest type, and an offset, for a scale.
-    fn place(
+    fn fitted(
         &self,
-        candidate: ScaleCandidate,
+        scale: ScaleCandidate,
         promise: Promise,
         avoids_markers: bool,
-    ) -> Result<Packing> {
-        let ScaleCandidate { scale, grid, target, offset } = candidate;
+    ) -> Result<Candidate> {
+        let ScaleCandidate { scale, grid, target, offset } = scale;
         let targets = match target.or(self.options.data_type) {
             Some(target) => vec![[target; 2]],
             None => self.narrower_integers(scale),
@@ -108,50 +101,57 @@ impl Chooser<'_> {
         for pair in targets {
             // Offsets begin with the simplest; doing without an offset is worth more than the
             // sign.
-            let mut places = Vec::new();
+            let mut placements = Vec::new();
             for target in pair {
                 let offsets = match offset {
                     Some(offset) => vec![Some(offset)],
                     None => self.offsets(scale, grid, target, avoids_markers)?,
                 };
                 let offsets = offsets.into_iter().enumerate();
-                places.extend(offsets.map(|(number, offset)| {
-                    let is_compact = false;
-                    let place =
-                        Place { offset, scale, target, grid, promise, avoids_markers, is_compact };
-                    (number, place)
+                placements.extend(offsets.map(|(number, offset)| {
+                    let placement = Placement {
+                        offset,
+                        scale,
+                        target,
+                        grid,
+                        promise,
+                        avoids_markers,
+                        is_compact: false,
+                    };
+                    (number, placement)
                 }));
             }
             // An offset to the middle of a signed type leaves room on both sides, and keeps intermediate
             // results small.
-            places.sort_by_key(|(number, place)| match number {
+            placements.sort_by_key(|(number, placement)| match number {
                 0 => 0,
-                _ if place.target.is_signed() => 1,
+                _ if placement.target.is_signed() => 1,
                 _ => 2,
             });
             // The widest type's first refusal is the easiest to understand.
             let mut refused = None;
-            let mut found: Option<Packing> = None;
-            for (number, place) in places {
+            let mut found: Option<Candidate> = None;
+            for (number, placement) in placements {
                 // Without an offset, both signs may work; take the one that leaves more room.
                 let is_last = number > 0 || self.options.is_explicit();
                 if found.is_some() && is_last {
                     break;
                 }
-                match self.bind(place) {
-                    Ok(packing) if is_last => return Ok(packing),
-                    Ok(packing) => {
-                        let is_roomier =
-                            |found: &Packing| !found.is_roomy() && packing.room() > found.room();
+                match self.bind(placement) {
+                    Ok(candidate) if is_last => return Ok(candidate),
+                    Ok(candidate) => {
+                        let is_roomier = |found: &Candidate| {
+                            !found.is_roomy() && candidate.room() > found.room()
+                        };
                         if found.as_ref().is_none_or(is_roomier) {
-                            found = Some(packing);
+                            found = Some(candidate);
                         }
                     }
                     Err(error) => refused = refused.or(Some(error)),
                 }
             }
-            if let Some(packing) = found {
-                return Ok(packing);
+            if let Some(candidate) = found {
+                return Ok(candidate);
             }
             refusal = refused.or(refusal);
         }
@@ -165,9 +165,9 @@ impl Chooser<'_> {
     fn narrower_integers(&self, scale: Option<Scalar>) -> Vec<[ElementType; 2]> {
         let source = self.survey.element_type;
         if !self.is_one_to_one(scale) || self.options.is_explicit() {
-            return SMALLEST_FIRST.to_vec();
+            return INTEGER_TYPES.to_vec();
         }
-        let narrower = SMALLEST_FIRST.into_iter().filter(|[one, _]| one.size() < source.size());
+        let narrower = INTEGER_TYPES.into_iter().filter(|[one, _]| one.size() < source.size());
         narrower.chain([[source; 2]]).collect()
     }
 
@@ -240,11 +240,11 @@ impl Chooser<'_> {
                 lowest
             };
             let low = (0..=reserved).map(|code| lowest + code);
-            let beside = taken.map(|taken| [taken + 1, taken - count]);
+            let next_to = taken.map(|taken| [taken + 1, taken - count]);
             [middle.clamp(lowest, highest)]
                 .into_iter()
                 .chain(low)
-                .chain(beside.into_iter().flatten())
+                .chain(next_to.into_iter().flatten())
                 .collect::<Vec<i128>>()
         };
         if let (None, Some((least, greatest))) =

@@ -1,4 +1,4 @@
-//! The job that packs an array, and its state while codecs are tried.
+//! The job that packs an array, and what its parts need while candidates are tried.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::io::metadata::{GRID, PROVENANCE};
-use crate::io::region::{Region, spread};
 use crate::io::source::Source;
 use crate::options::PackOptions;
 use crate::runtime::Workers;
@@ -56,10 +55,10 @@ impl PackJob {
     }
 }
 
-/// State that all candidates share.
+/// An array with all that gets the same codecs; the same for all candidates.
 #[derive(Clone, Copy)]
-pub(super) struct Job<'a> {
-    pub(super) asked: &'a PackJob,
+pub(super) struct PackContext<'a> {
+    pub(super) request: &'a PackJob,
     pub(super) source: &'a Source,
     /// Its survey.
     pub(super) survey: &'a Survey,
@@ -76,43 +75,43 @@ pub(super) struct Member<'a> {
     pub(super) source: &'a Source,
     pub(super) survey: &'a Survey,
     /// The job that packs it; none if it only has its part in the choice of codecs.
-    pub(super) asked: Option<&'a PackJob>,
+    pub(super) request: Option<&'a PackJob>,
 }
 
-impl<'a> Job<'a> {
+impl<'a> PackContext<'a> {
     pub(super) fn options(&self) -> &'a PackOptions {
-        &self.asked.options
+        &self.request.options
     }
 
     pub(crate) fn input(&self) -> String {
         self.source.path().display().to_string()
     }
 
-    /// The same job for each array that gets the same codecs.
+    /// The same context for each array that gets the same codecs.
     pub(super) fn members(&self) -> impl Iterator<Item = Self> {
-        self.together.iter().map(|member| self.of(member, member.asked.unwrap_or(self.asked)))
+        self.together.iter().map(|member| self.of(member, member.request.unwrap_or(self.request)))
     }
 
-    /// The same job for each array that is packed.
+    /// The same context for each array that is packed.
     pub(super) fn packed(&self) -> impl Iterator<Item = Self> {
-        self.together.iter().filter_map(|member| Some(self.of(member, member.asked?)))
+        self.together.iter().filter_map(|member| Some(self.of(member, member.request?)))
     }
 
-    /// The same job for each array that only has its part in the choice of codecs.
-    pub(super) fn judged(&self) -> impl Iterator<Item = Self> {
-        let judged = self.together.iter().filter(|member| member.asked.is_none());
-        judged.map(|member| self.of(member, self.asked))
+    /// The same context for each array that only has its part in the choice of codecs.
+    pub(super) fn check_only(&self) -> impl Iterator<Item = Self> {
+        let others = self.together.iter().filter(|member| member.request.is_none());
+        others.map(|member| self.of(member, self.request))
     }
 
-    fn of(&self, member: &Member<'a>, asked: &'a PackJob) -> Self {
-        Self { asked, source: member.source, survey: member.survey, ..*self }
+    fn of(&self, member: &Member<'a>, request: &'a PackJob) -> Self {
+        Self { request, source: member.source, survey: member.survey, ..*self }
     }
 
     /// The attributes of the output, if it keeps the bound for these values only.
     pub(super) fn attributes(&self, only: Option<Lattice>) -> Result<Map<String, Value>> {
         let mut attributes = self.source.array().attributes().clone();
         attributes.remove(PROVENANCE);
-        if self.asked.provenance {
+        if self.request.provenance {
             let mut provenance = json!({
                 "version": env!("CARGO_PKG_VERSION"),
                 "source_data_type": self.source.element_type().name(),
@@ -132,46 +131,5 @@ impl<'a> Job<'a> {
             attributes.insert(PROVENANCE.into(), provenance);
         }
         Ok(attributes)
-    }
-}
-
-/// A sample has at most this many chunks.
-pub(super) const SAMPLE_CHUNKS: u64 = 256;
-
-/// Some chunks, spread evenly, or the beginning of each.
-#[derive(Clone, Debug)]
-pub(super) struct Excerpt {
-    pub(super) numbers: Vec<u64>,
-    /// The most elements of each.
-    most: u64,
-}
-
-/// Of long chunks several are sampled, because one says little about the others.
-const LEAST_CHUNKS: u64 = 8;
-
-impl Excerpt {
-    /// Of approximately this many bytes, decoded.
-    pub(super) fn new(source: &Source, bytes: u64) -> Result<Self> {
-        let chunks = source.chunks();
-        if chunks == 0 {
-            return Ok(Self { numbers: Vec::new(), most: 0 });
-        }
-        let size = source.element_type().size() as u64;
-        let of_chunk = source.region(0)?.elements() * size;
-        let count = (bytes / of_chunk.max(1)).clamp(LEAST_CHUNKS, SAMPLE_CHUNKS).min(chunks);
-        // A chunk is not cut for a few bytes more.
-        let most = if of_chunk * count <= 2 * bytes { u64::MAX } else { bytes / count / size };
-        Ok(Self { numbers: spread(chunks, count), most })
-    }
-
-    /// The part of a chunk that is sampled: all of it, or its beginning along the first axis that has one.
-    pub(super) fn part(&self, region: Region) -> Region {
-        let (elements, mut shape) = (region.elements(), region.shape.clone());
-        if elements > self.most
-            && let Some(longest) = shape.iter_mut().find(|extent| **extent > 1)
-        {
-            *longest = (*longest * self.most / elements).max(1);
-        }
-        Region { shape, ..region }
     }
 }

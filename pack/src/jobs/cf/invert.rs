@@ -41,9 +41,9 @@ const MOST_PATCHES: u64 = 256;
 /// The largest distance of such an entry from its code, in units in the last place.
 const PATCH_STEPS: i64 = 8;
 
-/// One way with one scale.
+/// The codecs before the last cast: one of the two ways, with one scale.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
+struct Arrangement {
     decoded: ElementType,
     /// The type in which the codes are divided.
     working: ElementType,
@@ -51,7 +51,7 @@ struct Candidate {
     scale: Option<f64>,
 }
 
-impl Candidate {
+impl Arrangement {
     fn head(&self) -> Vec<Codec> {
         let scalar = |number: Option<f64>, element_type| {
             number.and_then(|number| as_scalar(number, element_type)).map(JsonScalar::from)
@@ -120,33 +120,33 @@ pub(crate) fn invert(
     let decoded = arithmetic.decoded_type();
     let nan_code = if missing.contains(&fill) { Some(fill) } else { missing.first().copied() };
     let expected = arithmetic.decode(&codes.bytes)?;
-    let try_one = |candidate: &Candidate, map: &Map<'_>| -> Result<Inversion> {
-        let list = candidate.codecs(*code_type, map);
+    let try_one = |arrangement: &Arrangement, map: &Map<'_>| -> Result<Inversion> {
+        let list = arrangement.codecs(*code_type, map);
         let chain = Chain::bind(decoded, None, &list, &BindOptions::default())?;
         let found = chain.decode(&codes.bytes)?;
         let differences = Differences::between(decoded, &expected, &found)?;
         Ok(Inversion { codecs: list, chain, differences, patched: map.patches.len() })
     };
     let mut map = Map { missing, nan_code, fill: None, patches: Vec::new() };
-    let mut best: Option<(Candidate, Inversion)> = None;
-    for candidate in candidates(attributes, decoded) {
-        let Ok(inversion) = try_one(&candidate, &map) else { continue };
+    let mut best: Option<(Arrangement, Inversion)> = None;
+    for arrangement in arrangements(attributes, decoded) {
+        let Ok(inversion) = try_one(&arrangement, &map) else { continue };
         let rank = |inversion: &Inversion| {
             (inversion.differences.differing, inversion.differences.max_ulps)
         };
         if best.as_ref().is_none_or(|(_, best)| rank(&inversion) < rank(best)) {
             let is_perfect = inversion.differences.is_none();
-            best = Some((candidate, inversion));
+            best = Some((arrangement, inversion));
             if is_perfect {
                 break;
             }
         }
     }
-    let (candidate, mut inversion) =
+    let (arrangement, mut inversion) =
         best.context("the attributes cannot be turned into codecs: no scale is finite")?;
     if (1..=MOST_PATCHES).contains(&inversion.differences.differing) {
-        map.patches = patches(&candidate, *code_type, codes, &expected, &inversion.chain)?;
-        let patched = try_one(&candidate, &map)?;
+        map.patches = patches(&arrangement, *code_type, codes, &expected, &inversion.chain)?;
+        let patched = try_one(&arrangement, &map)?;
         if patched.differences.is_none() {
             inversion = patched;
         } else {
@@ -155,26 +155,26 @@ pub(crate) fn invert(
     }
     // The fill value must survive each codec alone, also the last one.
     let value = inversion.chain.decode(&fill.to_ne_bytes())?;
-    let working = candidate.head_chain()?.encode(&value)?;
-    let working = Scalar::from_ne_bytes(candidate.working, &working).context("no fill value")?;
+    let working = arrangement.head_chain()?.encode(&value)?;
+    let working = Scalar::from_ne_bytes(arrangement.working, &working).context("no fill value")?;
     if !working.is_nan() && !working.equals(fill) {
         map.patches.retain(|&(code, _)| code != fill);
         map.fill = Some((fill, working));
-        inversion = try_one(&candidate, &map)?;
+        inversion = try_one(&arrangement, &map)?;
     }
     Ok(inversion)
 }
 
-fn candidates(attributes: &Attributes, decoded: ElementType) -> Vec<Candidate> {
+fn arrangements(attributes: &Attributes, decoded: ElementType) -> Vec<Arrangement> {
     let offset = attributes.add_offset;
     let Some(factor) = attributes.scale_factor else {
-        return vec![Candidate { decoded, working: decoded, offset, scale: None }];
+        return vec![Arrangement { decoded, working: decoded, offset, scale: None }];
     };
     let factor = if decoded == ElementType::Float32 { f64::from(factor as f32) } else { factor };
-    let mut candidates = Vec::new();
+    let mut arrangements = Vec::new();
     let mut add = |working, steps| {
         let scales = neighbours(1.0 / factor, working, steps);
-        candidates.extend(scales.into_iter().map(|scale| Candidate {
+        arrangements.extend(scales.into_iter().map(|scale| Arrangement {
             decoded,
             working,
             offset,
@@ -185,7 +185,7 @@ fn candidates(attributes: &Attributes, decoded: ElementType) -> Vec<Candidate> {
     if decoded == ElementType::Float32 {
         add(ElementType::Float64, WIDE_STEPS);
     }
-    candidates
+    arrangements
 }
 
 /// The values of a type next to a number, nearest first, as f64; only finite values other than 0.
@@ -207,15 +207,15 @@ fn as_scalar(number: f64, element_type: ElementType) -> Option<Scalar> {
 
 /// For each code that does not decode to CF's value, a working value that does.
 fn patches(
-    candidate: &Candidate,
+    arrangement: &Arrangement,
     code_type: ElementType,
     codes: &Codes,
     expected: &[u8],
     chain: &Chain,
 ) -> Result<Vec<(Scalar, Scalar)>> {
-    let Candidate { decoded, working, .. } = *candidate;
+    let Arrangement { decoded, working, .. } = *arrangement;
     let found = chain.decode(&codes.bytes)?;
-    let head = candidate.head_chain()?;
+    let head = arrangement.head_chain()?;
     let size = decoded.size();
     let all = codes.bytes.chunks_exact(code_type.size());
     let pairs = expected.chunks_exact(size).zip(found.chunks_exact(size));

@@ -1,9 +1,10 @@
 //! Codecs that may pack an array, bound to its type and fill value.
 
 use anyhow::bail;
-use recast_kernels::{ElementType, Scalar};
+use recast_kernels::{Affine, ElementType, Scalar, Step, reference};
 use zarr_recast::{BindOptions, Chain, Codec};
 
+use super::chooser::refused;
 use crate::error::Result;
 use crate::scan::lattice::Lattice;
 use crate::scan::number::integer;
@@ -19,31 +20,58 @@ pub(crate) enum Promise {
     Storable,
 }
 
+/// Where the elements go in the stored type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placement {
+    pub(crate) offset: Option<Scalar>,
+    pub(crate) scale: Option<Scalar>,
+    /// The type of the stored elements.
+    pub(crate) target: ElementType,
+    /// The grid of the surveyed values, if the scale is made for it and not derived from the error bound alone.
+    pub(super) grid: Option<Lattice>,
+    /// The values, besides those surveyed, that keep the bound.
+    pub(super) promise: Promise,
+    /// Whether no value may decode to a missing marker, not even one next to it.
+    pub(super) avoids_markers: bool,
+    /// Whether NaN and special values get codes next to those of the data, and not at the ends of the type.
+    pub(super) is_compact: bool,
+}
+
+impl Placement {
+    fn affine(&self) -> Affine {
+        Affine::new(self.offset, self.scale)
+    }
+
+    /// A value in the working type after offset and scale.
+    pub(super) fn scaled(&self, value: Scalar) -> Result<Scalar> {
+        let scaled = reference::run(value, &[Step::Scale(self.affine())], 0);
+        scaled.map_err(|error| refused(value, value.element_type(), error.reason))
+    }
+
+    /// The value in the working type that becomes a scaled one.
+    pub(super) fn unscaled(&self, scaled: Scalar) -> Option<Scalar> {
+        reference::run(scaled, &[Step::InverseScale(self.affine())], 0).ok()
+    }
+}
+
 /// Codecs that may pack an array, bound.
 #[derive(Clone, Debug)]
-pub(crate) struct Packing {
+pub(crate) struct Candidate {
+    pub(crate) placement: Placement,
     pub(crate) codecs: Vec<Codec>,
     pub(crate) chain: Chain,
     /// The same chain with `out_of_range` as an error, if `chain` has another mode.
-    pub(crate) strict: Option<Chain>,
-    pub(crate) offset: Option<Scalar>,
-    pub(crate) scale: Option<Scalar>,
+    pub(crate) range_checked: Option<Chain>,
     /// The stored value of NaN, if a map gives it one.
     pub(crate) nan: Option<Scalar>,
     /// The missing markers and fill values that the codecs keep.
     pub(super) specials: Vec<Special>,
     /// The lowest and the highest code of the data; none for a floating-point type, or if values wrap.
-    pub(super) reached: Option<(i128, i128)>,
-    /// The grid of the surveyed values, if the scale is made for it and not derived from the error bound alone.
-    pub(super) grid: Option<Lattice>,
-    /// The same, if other values than those on it would be off by more than the bound.
+    pub(super) code_range: Option<(i128, i128)>,
+    /// The grid of the placement, if values that are not on it would be off by more than the bound.
     pub(crate) only: Option<Lattice>,
-    /// The values, besides those surveyed, that keep the bound.
-    pub(super) promise: Promise,
     /// Whether values next to a missing marker would decode to it, if there are any.
-    pub(super) is_risky: bool,
-    /// Whether it was chosen so that no value decodes to a marker.
-    pub(super) avoids_markers: bool,
+    pub(super) may_decode_to_marker: bool,
 }
 
 /// A missing marker or fill value that a candidate cannot keep; another bound need not help.
@@ -60,7 +88,7 @@ impl std::error::Error for SpecialLost {}
 
 /// How a special value gets its stored code.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum CodeWay {
+pub(super) enum SpecialEncoding {
     /// Like every element.
     Natural,
     /// By an entry in the map of the last cast: the value that reaches that cast, and the stored code.
@@ -70,29 +98,49 @@ pub(super) enum CodeWay {
     Remapped(Scalar, Option<(Scalar, Scalar)>),
 }
 
+impl SpecialEncoding {
+    /// The entry in the map of the last cast.
+    pub(super) fn last_entry(&self) -> Option<(Scalar, Scalar)> {
+        match *self {
+            Self::Mapped(scaled, code) | Self::Remapped(_, Some((scaled, code))) => {
+                Some((scaled, code))
+            }
+            Self::Natural | Self::Remapped(_, None) => None,
+        }
+    }
+
+    /// The value by which a first cast replaces the special one.
+    pub(super) fn stand_in(&self) -> Option<Scalar> {
+        match *self {
+            Self::Remapped(stand_in, _) => Some(stand_in),
+            Self::Natural | Self::Mapped(..) => None,
+        }
+    }
+}
+
 /// A missing marker or a fill value: it must come back exactly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Special {
     pub(super) value: Scalar,
-    pub(super) way: CodeWay,
+    pub(super) encoding: SpecialEncoding,
 }
 
-impl Packing {
+impl Candidate {
     /// The same codecs for an array with another of the fill values.
-    pub(crate) fn beside(&self, fill_value: Scalar) -> Result<Self> {
+    pub(crate) fn with_fill_value(&self, fill_value: Scalar) -> Result<Self> {
         let chain = bound(self.chain.decoded_type(), fill_value, &self.codecs)?;
         Ok(Self { chain, ..self.clone() })
     }
 
     /// The lowest and the highest code of all elements: data, NaN, special values and the fill value; none for a
     /// floating-point type, or if values wrap.
-    pub(super) fn codes(&self) -> Option<(i128, i128)> {
+    pub(super) fn all_codes(&self) -> Option<(i128, i128)> {
         let encoded = self.chain.encoded_type();
         let special = |special: &Special| {
             let code = self.chain.encode(&special.value.to_ne_bytes()).ok()?;
             integer(Scalar::from_ne_bytes(encoded, &code)?)
         };
-        let (lowest, highest) = self.reached?;
+        let (lowest, highest) = self.code_range?;
         let others = self.nan.into_iter().chain(self.chain.encoded_fill_value()).map(integer);
         let others = others.chain(self.specials.iter().map(special));
         others.collect::<Option<Vec<i128>>>().map(|others| {
@@ -105,14 +153,14 @@ impl Packing {
     /// Whether a marker or fill value goes through a map.
     pub(crate) fn is_mapped(&self, value: Scalar) -> bool {
         let is_it = |special: &Special| {
-            special.value.equals(value) && !matches!(special.way, CodeWay::Natural)
+            special.value.equals(value) && !matches!(special.encoding, SpecialEncoding::Natural)
         };
         self.specials.iter().any(is_it)
     }
 
     /// Whether a first cast replaces a special value.
     pub(super) fn has_remapped(&self) -> bool {
-        self.specials.iter().any(|special| matches!(special.way, CodeWay::Remapped(..)))
+        self.specials.iter().any(|special| special.encoding.stand_in().is_some())
     }
 }
 

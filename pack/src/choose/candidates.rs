@@ -1,0 +1,167 @@
+//! The candidates for an array, one after the other: from coarse to fine, and each kept by the survey's sample.
+
+use std::vec;
+
+use anyhow::{anyhow, bail};
+use recast_kernels::ElementType;
+
+use super::candidate::{Candidate, SpecialLost};
+use super::chooser::Chooser;
+use crate::check::comparison::Violation;
+use crate::error::Result;
+use crate::options::PackOptions;
+use crate::text::count;
+
+impl Chooser<'_> {
+    /// The candidates, best first.
+    pub(crate) fn candidates(&self) -> Candidates<'_> {
+        Candidates {
+            chooser: self,
+            untried: Box::new(self.untried()),
+            offsets: Vec::new().into_iter(),
+            refusal: None,
+            round_grid_failed: false,
+        }
+    }
+
+    fn refuse_infinity(&self, target: ElementType) -> Result<()> {
+        match &self.survey.first_infinite {
+            Some(first) if !target.has_infinity() => bail!(
+                "{}: {first}, as {} in all, and {target} has no infinity; --infinity gives infinities \
+                 stored values of their own; or replace them first, or use --data-type float16, \
+                 float32 or float64",
+                self.name,
+                count(self.survey.infinite)
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The candidates, best first: coarser scales before finer ones, and of one scale the offset that compresses best. Each
+/// keeps the bound for the survey's sample. Who asks for the next one has found an element that the last one loses.
+pub(crate) struct Candidates<'a> {
+    chooser: &'a Chooser<'a>,
+    /// One for each scale, coarsest first.
+    untried: Box<dyn Iterator<Item = Result<Candidate>> + 'a>,
+    /// The last of them with other offsets.
+    offsets: vec::IntoIter<Candidate>,
+    /// Why the last one was refused.
+    refusal: Option<anyhow::Error>,
+    /// Whether the last one had the scale of a round grid.
+    round_grid_failed: bool,
+}
+
+impl Iterator for Candidates<'_> {
+    /// An error if infinities cannot be stored.
+    type Item = Result<Candidate>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(candidate) = self.offsets.next() {
+                match self.chooser.certain_excess(&candidate) {
+                    None => return Some(Ok(candidate)),
+                    Some(error) => self.refusal = Some(Chooser::off(&candidate, error)),
+                }
+                continue;
+            }
+            let candidate = match self.untried.next()? {
+                Ok(candidate) => candidate,
+                // The finest scale comes last, and its refusal explains why the bound cannot be kept.
+                Err(refusal) => {
+                    self.refusal = Some(refusal);
+                    continue;
+                }
+            };
+            match self.with_best_offsets(candidate) {
+                Ok(offsets) => self.offsets = offsets.into_iter(),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+impl Candidates<'_> {
+    /// A candidate with its best offsets; none if the sample shows that it does not keep the bound.
+    fn with_best_offsets(&mut self, candidate: Candidate) -> Result<Vec<Candidate>> {
+        let chooser = self.chooser;
+        let grid = candidate.placement.grid;
+        chooser.refuse_infinity(candidate.placement.target)?;
+        if grid.is_some() && self.round_grid_failed {
+            return Ok(Vec::new());
+        }
+        if !chooser.options.is_explicit()
+            && let Err(refusal) = chooser.try_sample(&candidate)
+        {
+            self.refusal = Some(refusal);
+            return Ok(Vec::new());
+        }
+        if let Some(error) = chooser.certain_excess(&candidate) {
+            self.refusal = Some(Chooser::off(&candidate, error));
+            return Ok(Vec::new());
+        }
+        // One that is not round comes from the sample, and says nothing about round ones.
+        self.round_grid_failed = grid.is_some_and(|grid| chooser.round_scale(&grid).is_some());
+        chooser.best_offsets_first(candidate)
+    }
+
+    /// Takes the reason why the last candidate loses an element.
+    ///
+    /// # Errors
+    /// Any reason but a [`Violation`]: another candidate would not help.
+    pub(crate) fn reject(&mut self, why: anyhow::Error) -> Result<()> {
+        if !why.is::<Violation>() {
+            return Err(why);
+        }
+        self.refusal = Some(why);
+        Ok(())
+    }
+
+    /// Why no candidate is left: the last refusal, with the request.
+    pub(crate) fn explained(self) -> anyhow::Error {
+        let Chooser { options, survey, name, .. } = self.chooser;
+        let source = survey.element_type;
+        // Without a scale to try, there is no refusal.
+        let too_fine = || anyhow!("the arithmetic of {source} rounds by more than that");
+        let refusal = self.refusal.unwrap_or_else(too_fine);
+        if options.is_explicit() {
+            return refusal.context(name.clone());
+        }
+        let range = survey.to_store();
+        let range = range.map(|(least, greatest)| format!(" from {least} to {greatest}"));
+        let PackOptions { max_abs_error, max_rel_error, precision, .. } = **options;
+        // Finer steps separate values from a missing marker with the same code.
+        let is_collision =
+            refusal.downcast_ref::<Violation>().is_some_and(|violation| violation.is_collision)
+                || refusal.is::<SpecialLost>();
+        let way = if is_collision { "try a smaller" } else { "allow a larger" };
+        let (how, hint) = if let Some(bound) = max_abs_error {
+            (format!("within {bound:?} "), format!("{way} {}", options.flag_of_bound()))
+        } else if let Some(bound) = max_rel_error {
+            (format!("within {bound:?} of each "), format!("{way} --max-rel-error"))
+        } else if let Some(step) = precision {
+            (format!("as multiples of {step:?} "), format!("{way} --precision"))
+        } else {
+            (String::new(), "use --max-abs-error".to_owned())
+        };
+        let target = match options.data_type {
+            Some(target) => target.to_string(),
+            None if max_rel_error.is_some() => "any smaller floating-point type".to_owned(),
+            None => "any integer type".to_owned(),
+        };
+        let wider = if options.data_type.is_some() { " or a wider --data-type" } else { "" };
+        let narrower = if survey.promised.is_some() { " or a narrower --range" } else { "" };
+        // Values between those surveyed take finer steps.
+        let is_for_more = self.chooser.is_for_more() && survey.promised.is_none();
+        let grid = if is_for_more && max_abs_error.is_some() {
+            "; if all values to come are on the grid of these, see --no-grid"
+        } else {
+            ""
+        };
+        let context = format!(
+            "{name}: the {source} values{} cannot be kept {how}in {target}, {hint}{wider}{narrower}{grid}",
+            range.unwrap_or_default()
+        );
+        refusal.context(context)
+    }
+}

@@ -1,0 +1,242 @@
+//! Moves the values inside a type so that they compress best and have room on both sides.
+
+use rayon::prelude::*;
+use recast_kernels::{ElementType, Rounding, Scalar};
+
+use super::candidate::{Candidate, Placement};
+use super::chooser::Chooser;
+use super::placements::INTEGER_TYPES;
+use crate::check::tolerance::Tolerance;
+use crate::error::Result;
+use crate::options::Compressor;
+use crate::scan::number::integer;
+
+/// For a large array, one excerpt in this many decides which position is the best.
+const EXCERPT_DIVISOR: usize = 8;
+/// A difference of one byte in this many is noise of the compressor.
+const COMPRESSOR_NOISE: u64 = 1000;
+/// Returning values bit for bit, although the bound allows an error, is worth one byte in this many.
+const EXACTNESS: u64 = 100;
+
+/// The position of a candidate's values in a type of its size: as near to the middle as shifts by whole units of the
+/// highest byte allow. Such shifts make no difference to a compressor.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    /// The steps from a multiple of that unit up to the stored smallest value.
+    steps: f64,
+    /// Whether the offset is a whole number of steps, so that decoded values are multiples of one.
+    is_multiple: bool,
+}
+
+/// The result for the excerpts with other codecs.
+struct Trial {
+    size: u64,
+    error: f64,
+    candidate: Candidate,
+}
+
+/// The signed type with the size of a candidate's. With the values in its middle, the offset is in the middle of the
+/// data, where the arithmetic is most precise.
+fn signed(candidate: &Candidate) -> Option<ElementType> {
+    let size = candidate.placement.target.size();
+    let mut types = INTEGER_TYPES.into_iter().flatten();
+    types.find(|target| target.size() == size && target.is_signed())
+}
+
+/// The steps between two codes of a type that differ in the highest byte only.
+fn unit_of_highest_byte(target: ElementType) -> f64 {
+    2_f64.powi(target.bits() as i32 - 8).max(1.0)
+}
+
+impl Chooser<'_> {
+    /// Other positions of the values in a type of the same size. The position decides how often the high byte of
+    /// neighbouring values changes, and so how well they compress.
+    fn positions(&self, candidate: &Candidate, is_precise: bool) -> Vec<Position> {
+        let count = self.extent() * candidate.placement.scale.map_or(1.0, Scalar::to_f64);
+        // At the low end; with a change of the high byte in the middle of the range; and between.
+        let centred = (128.0 - count / 2.0).rem_euclid(256.0).round();
+        let steps = (0..8).map(|eighth| f64::from(eighth * 32)).chain([centred]);
+        let is_multiple = self.takes_multiples(candidate);
+        let mut positions: Vec<Position> =
+            steps.map(|steps| Position { steps, is_multiple }).collect();
+        if unit_of_highest_byte(candidate.placement.target) <= 1.0 {
+            // In one byte, all positions are equivalent.
+            positions.truncate(1);
+        }
+        if is_multiple && !is_precise && self.options.precision.is_none() {
+            positions.push(Position { steps: 0.0, is_multiple: false });
+        }
+        positions
+    }
+
+    /// Positions moved by part of a step: the best place for step boundaries is not known.
+    fn fractional_offsets(position: Position) -> Vec<Position> {
+        let eighths =
+            (1..8).filter(|_| !position.is_multiple).map(|eighth| f64::from(eighth) / 8.0);
+        eighths.map(|shift| Position { steps: position.steps + shift, ..position }).collect()
+    }
+
+    /// The scales to try at a position, coarsest first: the candidate's own, and for a small array all coarser ones that
+    /// keep the bound if the arithmetic rounds less than its worst case.
+    fn scales_at(&self, candidate: &Candidate, position: Position, is_small: bool) -> Vec<Scalar> {
+        // Of integers, only steps of a whole number keep the bound.
+        let may_differ =
+            is_small && !position.is_multiple && !self.survey.element_type.is_integer();
+        let bound = self.options.max_abs_error.filter(|_| may_differ);
+        let Some(bound) = bound else { return candidate.placement.scale.into_iter().collect() };
+        let shares = (0..64).map(|share| f64::from(share) / 64.0);
+        let mut scales: Vec<Scalar> = shares
+            .filter_map(|share| self.scale_within(bound, self.rounding(share, 2.0 * share)))
+            .chain(self.safe_scales(bound, candidate.placement.promise))
+            .collect();
+        scales.dedup();
+        scales
+    }
+
+    /// The same candidate in the type of the other sign, if that leaves more room.
+    fn with_other_sign(&self, candidate: &Candidate) -> Option<Candidate> {
+        let target = candidate.placement.target;
+        let is_other = |other: &ElementType| other.size() == target.size() && *other != target;
+        let mut types = INTEGER_TYPES.into_iter().flatten();
+        let target = types.find(is_other).filter(|_| self.options.data_type.is_none())?;
+        let placement = Placement { target, ..candidate.placement };
+        let other = self.bind(placement).ok().filter(|other| !other.has_remapped())?;
+        (other.room() > candidate.room()).then_some(other)
+    }
+
+    /// A candidate with this scale and its values at another position; none if it would be more complicated.
+    fn moved(&self, candidate: &Candidate, scale: Scalar, position: Position) -> Option<Candidate> {
+        let target = self.options.data_type.or_else(|| signed(candidate))?;
+        let step = 1.0 / scale.to_f64();
+        let middle = integer(Scalar::min(target))? + integer(Scalar::max(target))?;
+        let (middle, unit) = (middle as f64 / 2.0, unit_of_highest_byte(target));
+        let first = middle - self.extent() / step / 2.0;
+        let first = position.steps + ((first - position.steps) / unit).round() * unit;
+        let offset = self.least.to_f64() - first * step;
+        let offset = match candidate.placement.grid {
+            _ if !position.is_multiple => offset,
+            Some(grid) => grid.nearest(offset),
+            None => (offset / step).round() * step,
+        };
+        // Half of 1 more would be half a step and a half away from an integer.
+        let offset = if self.survey.element_type.is_integer() { offset.round() } else { offset };
+        let offset = match self.working_scalar(offset, Rounding::NearestEven) {
+            None if offset != 0.0 => return None,
+            offset => offset,
+        };
+        let placement = Placement { offset, scale: Some(scale), target, ..candidate.placement };
+        self.bind(placement).ok().filter(|other| !other.has_remapped())
+    }
+
+    /// Whether the values of a candidate may move inside a type.
+    fn may_move(&self, candidate: &Candidate) -> bool {
+        let is_fixed = self.options.is_explicit()
+            || self.options.auto
+            || self.options.pow2
+            || self.working.is_integer()
+            || candidate.placement.target.is_float();
+        candidate.placement.scale.is_some() && !is_fixed
+    }
+
+    /// Whether decoded values must be multiples of a step.
+    fn takes_multiples(&self, candidate: &Candidate) -> bool {
+        candidate.placement.grid.is_some() || self.options.precision.is_some()
+    }
+
+    /// A candidate with other offsets, and itself: first the position in the type that compresses the excerpts best, or that
+    /// leaves room on both sides of the data for the same bytes, then its own position. For a small array, the
+    /// excerpts cover all of it, and coarser scales are tried too.
+    pub(super) fn best_offsets_first(&self, candidate: Candidate) -> Result<Vec<Candidate>> {
+        if !self.may_move(&candidate) {
+            return Ok(vec![candidate]);
+        }
+        if self.options.compressor == Compressor::None || self.excerpts.is_empty() {
+            return self.prefer_headroom(candidate);
+        }
+        let all = self.excerpts.as_slice();
+        let Some((own_size, own_error)) = self.tried(&candidate, all) else {
+            return Ok(vec![candidate]);
+        };
+        let is_precise = self.is_precise(&candidate, own_error);
+        let allowed = own_error.max(self.rounding(4.0, 0.0));
+        let keeps_zero = self.keeps_zero(&candidate);
+        let measured = |other: Candidate, excerpts: &[Vec<u8>]| -> Option<Trial> {
+            self.try_sample(&other).ok()?;
+            let (size, error) = self.tried(&other, excerpts)?;
+            let is_as_good =
+                (!is_precise || error <= allowed) && (!keeps_zero || self.keeps_zero(&other));
+            is_as_good.then_some(Trial { size, error, candidate: other })
+        };
+        let excerpts = all.iter().map(Vec::len).sum::<usize>() as u64;
+        let is_small = excerpts >= self.survey.elements * self.survey.element_type.size() as u64;
+        // For a large array, a few excerpts decide which position is the best.
+        let few = if is_small { all.len() } else { all.len().div_ceil(EXCERPT_DIVISOR) };
+        let few = all.get(..few).unwrap_or(all);
+        let at = |position| {
+            self.scales_at(&candidate, position, is_small).into_iter().find_map(|scale| {
+                Some((position, measured(self.moved(&candidate, scale, position)?, few)?))
+            })
+        };
+        // Values that come back bit for bit keep doing so, unless that takes many more bytes.
+        let is_lost = |trial: &Trial| is_precise && own_error == 0.0 && trial.error > 0.0;
+        let cost =
+            |trial: &Trial| trial.size + if is_lost(trial) { trial.size / EXACTNESS } else { 0 };
+        let smallest = |best: Option<(Position, Trial)>, positions: Vec<Position>| {
+            let found = || positions.into_par_iter().filter_map(at).collect::<Vec<_>>();
+            best.into_iter().chain(self.in_threads(found)).min_by_key(|(_, trial)| cost(trial))
+        };
+        let mut best = smallest(None, self.positions(&candidate, is_precise));
+        if let Some((position, _)) = best {
+            best = smallest(best, Chooser::fractional_offsets(position));
+        }
+        let best = best.and_then(|(_, trial)| {
+            if few.len() == all.len() { Some(trial) } else { measured(trial.candidate, all) }
+        });
+        // No more bytes, except for noise of the compressor, and no less precision.
+        let is_as_good = |trial: &Trial| {
+            trial.size <= own_size + own_size / COMPRESSOR_NOISE
+                && (!is_precise || trial.error <= own_error)
+        };
+        // A proven candidate needs no comparison element by element.
+        let is_sure =
+            |candidate: &Candidate| self.is_proven(candidate) || self.is_proven_for_seen(candidate);
+        let is_surer = |trial: &Trial| is_sure(&trial.candidate) && !is_sure(&candidate);
+        let first = match best {
+            Some(best) if cost(&best) < own_size || (is_as_good(&best) && is_surer(&best)) => {
+                Some(best.candidate)
+            }
+            _ if candidate.is_roomy() => None,
+            best => {
+                let twin = self.with_other_sign(&candidate).and_then(|twin| measured(twin, all));
+                let found = twin.into_iter().chain(best).find(is_as_good);
+                found.map(|trial| trial.candidate)
+            }
+        };
+        Ok(first.into_iter().chain([candidate]).collect())
+    }
+
+    /// As [`Self::best_offsets_first`], if all positions take the same bytes, or the bytes are not known: a position as
+    /// precise with room on both sides of the data, then its own.
+    fn prefer_headroom(&self, candidate: Candidate) -> Result<Vec<Candidate>> {
+        if candidate.is_roomy() {
+            return Ok(vec![candidate]);
+        }
+        let exact = Tolerance { absolute: 0.0, relative: 0.0, ..self.tolerance() };
+        let error = |candidate: &Candidate| -> Result<f64> {
+            Ok(self.excess(candidate, exact)?.unwrap_or_default())
+        };
+        let own_error = error(&candidate)?;
+        let is_precise = self.is_precise(&candidate, own_error);
+        let position = self.positions(&candidate, true).into_iter().next();
+        let moved = position.and_then(|position| {
+            candidate.placement.scale.and_then(|scale| self.moved(&candidate, scale, position))
+        });
+        let is_as_good = |other: &Candidate| {
+            self.try_sample(other).is_ok()
+                && (!is_precise || error(other).is_ok_and(|error| error <= own_error))
+                && (!self.keeps_zero(&candidate) || self.keeps_zero(other))
+        };
+        let first = self.with_other_sign(&candidate).into_iter().chain(moved).find(is_as_good);
+        Ok(first.into_iter().chain([candidate]).collect())
+    }
+}

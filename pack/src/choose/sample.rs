@@ -1,0 +1,103 @@
+//! Tries candidates on the survey's sample and excerpts.
+
+use rayon::prelude::*;
+use recast_kernels::Scalar;
+
+use super::candidate::Candidate;
+use super::chooser::Chooser;
+use crate::check::chunk_check::{ElementChecker, largest_excess};
+use crate::check::comparison::Violation;
+use crate::check::tolerance::Tolerance;
+use crate::error::Result;
+use crate::io::byte_encoder::ByteEncoder;
+use crate::io::region::Region;
+use crate::io::storage::{Coder, Storage};
+use crate::scan::number::{Number, is_wide};
+use crate::scan::survey::Survey;
+use crate::text::scalar_text;
+
+/// With one zero in this many elements, zero is a background.
+const BACKGROUND: usize = 10;
+
+impl Chooser<'_> {
+    /// Encodes and decodes the sample: a candidate that fails on it need not be written.
+    pub(super) fn try_sample(&self, candidate: &Candidate) -> Result<()> {
+        let excess = self.excess(candidate, self.tolerance())?;
+        if excess == Some(f64::INFINITY) {
+            return Err(Violation::collision(&scalar_text(candidate.placement.scale)).into());
+        }
+        if let Some(error) = excess {
+            return Err(Self::off(candidate, error));
+        }
+        Ok(())
+    }
+
+    pub(super) fn off(candidate: &Candidate, error: f64) -> anyhow::Error {
+        let scale = scalar_text(candidate.placement.scale);
+        anyhow::anyhow!("with the scale {scale} an element is off by {error:?}")
+    }
+
+    /// The largest error in the sample, if it exceeds a tolerance.
+    pub(super) fn excess(
+        &self,
+        candidate: &Candidate,
+        tolerance: Tolerance,
+    ) -> Result<Option<f64>> {
+        let Survey { element_type, markers, .. } = self.survey;
+        let decoded = candidate.chain.decode(&candidate.chain.encode(&self.sample)?)?;
+        largest_excess(*element_type, markers, tolerance, &self.sample, &decoded)
+    }
+
+    /// The bytes of the excerpts with some codecs, compressed one by one, and their largest error; none if an element
+    /// is wrong.
+    pub(super) fn tried(&self, candidate: &Candidate, excerpts: &[Vec<u8>]) -> Option<(u64, f64)> {
+        if is_wide(self.survey.element_type) {
+            self.tried_as::<i128>(candidate, excerpts).ok()
+        } else {
+            self.tried_as::<f64>(candidate, excerpts).ok()
+        }
+    }
+
+    fn tried_as<N: Number>(
+        &self,
+        candidate: &Candidate,
+        excerpts: &[Vec<u8>],
+    ) -> Result<(u64, f64)> {
+        let size = self.survey.element_type.size();
+        let checker = ElementChecker::<N>::of(self.survey, self.tolerance())?;
+        let chain = &candidate.chain;
+        // Positions are compared as Zstandard compresses them, if the compressor is chosen afterwards.
+        let storage = Storage::named(self.options.compressor);
+        let storage = storage.unwrap_or(Storage::plain(Coder::Zstd(5)));
+        let compression = ByteEncoder::for_blocks(chain.encoded_type(), &storage, 1)?;
+        let tried = |excerpt: &Vec<u8>| -> Result<(u64, f64)> {
+            let codes = chain.encode(excerpt)?;
+            let region = Region::line((excerpt.len() / size) as u64);
+            let mut check = checker.check(&region);
+            check.add(excerpt, &chain.decode(&codes)?)?;
+            Ok((compression.size(&codes, &region.shape)?, check.done().sums.max))
+        };
+        let all = self.in_threads(|| excerpts.par_iter().map(tried).collect::<Result<Vec<_>>>())?;
+        let sum =
+            |(size, error): (u64, f64), (more, other): (u64, f64)| (size + more, error.max(other));
+        Ok(all.into_iter().fold((0, 0.0), sum))
+    }
+
+    /// Whether a scale suits the data, so that its gain in precision is worth more than a few bytes.
+    pub(super) fn is_precise(&self, candidate: &Candidate, error: f64) -> bool {
+        candidate.placement.grid.is_some()
+            && self.options.max_abs_error.is_some_and(|bound| error < bound / 2.0)
+    }
+
+    /// Whether zeros come back as zeros; many zeros are a background.
+    pub(super) fn keeps_zero(&self, candidate: &Candidate) -> bool {
+        let zero = Scalar::zero(self.survey.element_type).to_ne_bytes();
+        let size = zero.len();
+        let zeros = self.sample.chunks_exact(size).filter(|element| *element == zero).count();
+        if zeros * BACKGROUND < self.sample.len() / size {
+            return true;
+        }
+        let decoded = candidate.chain.encode(&zero).and_then(|code| candidate.chain.decode(&code));
+        decoded.is_ok_and(|decoded| decoded == zero)
+    }
+}

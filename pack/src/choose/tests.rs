@@ -1,0 +1,335 @@
+//! The contract of the candidates, on small surveys.
+
+use std::collections::BTreeSet;
+
+use recast_kernels::{ElementType, Scalar};
+
+use super::candidate::Candidate;
+use super::chooser::Chooser;
+use super::compression::TrialBlocks;
+use super::room::storable;
+use crate::check::comparison::Violation;
+use crate::io::region::Block;
+use crate::io::storage::{Coder, Storage};
+use crate::options::{Compressor, NanTo, PackOptions, ValueRange, scalar};
+use crate::scan::survey::Survey;
+use crate::scan::surveyor::Surveyor;
+
+/// Numbers that look random, from 0 to below 1.
+fn noise(count: usize) -> impl Iterator<Item = f32> {
+    let mut state = 1_u64;
+    (0..count).map(move |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 40) as f32 / (1 << 24) as f32
+    })
+}
+
+fn bytes<T: Copy + Into<Scalar>>(values: &[T]) -> Vec<u8> {
+    values.iter().flat_map(|&value| value.into().to_ne_bytes()).collect()
+}
+
+fn surveyed<T: Copy + Into<Scalar>>(values: &[T], fill: T, missing: &[T]) -> Survey {
+    let missing: Vec<Scalar> = missing.iter().map(|&one| one.into()).collect();
+    let surveyor = Surveyor::new(fill.into(), &missing, values.len() as u64).unwrap();
+    surveyor.survey(&bytes(values)).unwrap()
+}
+
+fn within(bound: f64) -> PackOptions {
+    let compressor = Compressor::None;
+    PackOptions { max_abs_error: Some(bound), compressor, ..PackOptions::default() }
+}
+
+/// All candidates, if each is rejected, and why there are no more.
+fn all(survey: &Survey, options: &PackOptions) -> (Vec<Candidate>, String) {
+    let mut survey = survey.clone();
+    survey.narrow(options).unwrap();
+    let options = options.for_type(survey.element_type).unwrap().for_range(survey.range);
+    let chooser = Chooser::new("a.zarr".to_owned(), &options, &survey, None).unwrap();
+    let mut candidates = chooser.candidates();
+    let mut found = Vec::new();
+    while let Some(candidate) = candidates.next() {
+        found.push(candidate.unwrap());
+        candidates.reject(Violation::elsewhere("an element is lost").into()).unwrap();
+    }
+    (found, format!("{:#}", candidates.explained()))
+}
+
+fn first(survey: &Survey, options: &PackOptions) -> Candidate {
+    let (found, reason) = all(survey, options);
+    found.into_iter().next().expect(&reason)
+}
+
+fn encoded<T: Copy + Into<Scalar>>(candidate: &Candidate, value: T) -> Scalar {
+    let code = candidate.chain.encode(&value.into().to_ne_bytes()).unwrap();
+    Scalar::from_ne_bytes(candidate.chain.encoded_type(), &code).unwrap()
+}
+
+fn decoded<T: Copy + Into<Scalar>>(candidate: &Candidate, value: T) -> Scalar {
+    let code = encoded(candidate, value).to_ne_bytes();
+    let value = candidate.chain.decode(&code).unwrap();
+    Scalar::from_ne_bytes(candidate.chain.decoded_type(), &value).unwrap()
+}
+
+fn largest_error(candidate: &Candidate, values: &[f32]) -> f64 {
+    let error = |&value: &f32| (decoded(candidate, value).to_f64() - f64::from(value)).abs();
+    values.iter().map(error).fold(0.0, f64::max)
+}
+
+fn scale(candidate: &Candidate) -> f64 {
+    candidate.placement.scale.map_or(1.0, Scalar::to_f64)
+}
+
+/// Temperatures without a step, and with a step of a tenth.
+fn temperatures() -> [Vec<f32>; 2] {
+    let smooth: Vec<f32> = noise(500).map(|x| 250.0 + 60.0 * x).collect();
+    let tenths = smooth.iter().map(|x| (10.0 * x).round() / 10.0).collect();
+    [smooth, tenths]
+}
+
+#[test]
+fn every_candidate_keeps_the_bound_for_what_was_surveyed() {
+    for values in temperatures() {
+        for bound in [1.0, 0.01, 1e-4] {
+            for compressor in [Compressor::None, Compressor::Zstd(1)] {
+                let options = PackOptions { compressor, ..within(bound) };
+                let (found, _) = all(&surveyed(&values, f32::NAN, &[]), &options);
+                let errors: Vec<f64> =
+                    found.iter().map(|one| largest_error(one, &values)).collect();
+                assert!(!errors.is_empty() && errors.iter().all(|error| *error <= bound));
+            }
+        }
+    }
+}
+
+#[test]
+fn candidates_run_from_coarse_to_fine() {
+    for values in temperatures() {
+        let (found, _) = all(&surveyed(&values, f32::NAN, &[]), &within(0.01));
+        let scales: Vec<f64> = found.iter().map(scale).collect();
+        assert!(scales.len() > 1 && scales.is_sorted(), "{scales:?}");
+    }
+}
+
+#[test]
+fn multiples_of_a_step_need_fewer_codes_until_one_is_found_that_is_none() {
+    let [_, tenths] = temperatures();
+    let (found, _) = all(&surveyed(&tenths, f32::NAN, &[]), &within(0.01));
+    assert_eq!(scale(&found[0]), 10.0);
+    assert!(found[0].only.is_some());
+    let has_grid = |candidate: &Candidate| candidate.placement.grid.is_some();
+    // Its own offset comes after the one that leaves room; after that, no other round step is tried.
+    assert!(found.iter().skip_while(|one| scale(one) == 10.0).all(|one| !has_grid(one)));
+}
+
+#[test]
+fn values_to_come_keep_the_bound_between_those_surveyed() {
+    let [_, tenths] = temperatures();
+    let options = PackOptions { grid: Some(false), ..within(0.01) };
+    let candidate = first(&surveyed(&tenths, f32::NAN, &[]), &options);
+    let between: Vec<f32> = noise(500).map(|x| 251.0 + 58.0 * x).collect();
+    assert!(candidate.only.is_none() && largest_error(&candidate, &between) <= 0.01);
+}
+
+#[test]
+fn the_bound_that_no_candidate_keeps_is_named_with_a_way_out() {
+    let values: Vec<f32> = (0..300).map(|index| 1.03_f32.powi(index)).collect();
+    let (found, reason) = all(&surveyed(&values, f32::NAN, &[]), &within(1e-9));
+    assert!(found.is_empty());
+    for part in ["a.zarr", "float32", "within 1e-9", "allow a larger --max-abs-error"] {
+        assert!(reason.contains(part), "{reason}");
+    }
+    let (_, reason) = all(&surveyed(&values, f32::NAN, &[]), &within(0.1));
+    assert!(reason.ends_with("an element is lost"), "{reason}");
+}
+
+#[test]
+fn a_failure_that_is_no_wrong_element_ends_the_search() {
+    let survey = surveyed(&[1.0_f32, 2.5], 0.0, &[]);
+    let options = within(0.1);
+    let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
+    let full = chooser.candidates().reject(anyhow::anyhow!("the disk is full")).unwrap_err();
+    assert_eq!(full.to_string(), "the disk is full");
+}
+
+#[test]
+fn every_special_value_has_a_code_that_no_datum_has_and_comes_back() {
+    let [smooth, tenths] = temperatures();
+    let missing = [-9999.0_f32, 1e20, 280.05];
+    for mut values in [smooth, tenths] {
+        values.extend(missing);
+        values.push(f32::NAN);
+        for bound in [0.3, 0.01] {
+            let (found, reason) = all(&surveyed(&values, 0.0, &missing), &within(bound));
+            assert!(!found.is_empty(), "{reason}");
+            for candidate in &found {
+                let data = values.iter().filter(|x| !x.is_nan() && !missing.contains(x));
+                let data: BTreeSet<u64> =
+                    data.map(|&value| encoded(candidate, value).bits()).collect();
+                let mut specials = BTreeSet::new();
+                for special in missing.into_iter().chain([f32::NAN]) {
+                    let code = encoded(candidate, special).bits();
+                    assert!(!data.contains(&code) && specials.insert(code), "{special}");
+                    let back = decoded(candidate, special);
+                    assert!(back.equals(special.into()) || back.is_nan() && special.is_nan());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_next_to_a_marker_gets_another_candidate_in_which_it_does_not_decode_to_it() {
+    // With steps of 0.2 from 0 on, 9.95 would be stored as 10.
+    let values: Vec<f32> = noise(300).map(|x| 20.0 * x).collect();
+    let survey = surveyed(&values, 10.0, &[10.0]);
+    let (found, _) = all(&survey, &within(0.1));
+    assert!(found.iter().any(|one| !one.may_decode_to_marker));
+    for candidate in found.iter().filter(|one| !one.may_decode_to_marker) {
+        for near in [9.9, 9.99, 10.01, 10.1_f32] {
+            assert!(!decoded(candidate, near).equals(10.0_f32.into()), "{near}");
+        }
+    }
+}
+
+#[test]
+fn fill_values_survive_those_of_other_arrays_too() {
+    let [smooth, _] = temperatures();
+    for fill in [0.0, 280.0, 1e30, -1.5, f32::NAN, f32::INFINITY] {
+        let own = surveyed(&smooth, fill, &[]);
+        let survey = own.merge(&surveyed(&smooth, -7.0, &[])).unwrap();
+        let candidate = first(&survey, &within(0.01));
+        for fill in [fill, -7.0] {
+            let candidate = candidate.with_fill_value(fill.into()).unwrap();
+            assert!(candidate.chain.encoded_fill_value().is_some());
+            let back = decoded(&candidate, fill);
+            assert!(back.equals(fill.into()) || back.is_nan() && fill.is_nan(), "{fill}");
+        }
+    }
+}
+
+#[test]
+fn nan_without_a_code_is_refused_with_the_reason() {
+    let mut values: Vec<f32> = (0..=255_u8).map(f32::from).collect();
+    values.push(f32::NAN);
+    let one = Some(scalar("1").unwrap());
+    let options =
+        PackOptions { scale: one, data_type: Some(ElementType::UInt8), ..PackOptions::default() };
+    let (found, reason) = all(&surveyed(&values, f32::NAN, &[]), &options);
+    assert!(found.is_empty());
+    assert!(reason.contains("none is left for NaN") && reason.contains("--nan-to"), "{reason}");
+    // Without NaN there is nothing to keep.
+    let (found, _) = all(&surveyed(&values[..256], 7.0, &[]), &options);
+    assert_eq!((found.len(), found[0].nan), (1, None));
+}
+
+#[test]
+fn nan_gets_the_code_that_is_named_for_it_and_one_for_later_writes() {
+    let values: Vec<f32> = noise(300).map(|x| 10.0 * x).collect();
+    let survey = surveyed(&values, 0.0, &[]);
+    assert!(first(&survey, &within(0.01)).nan.is_some());
+    assert!(first(&survey, &PackOptions { no_nan: true, ..within(0.01) }).nan.is_none());
+    let named = PackOptions { nan_to: NanTo::Max, ..within(0.01) };
+    let candidate = first(&survey, &named);
+    assert_eq!(candidate.nan, Some(Scalar::max(candidate.chain.encoded_type())));
+}
+
+#[test]
+fn infinities_are_refused_by_integer_types_unless_they_get_codes() {
+    let survey = surveyed(&[1.0, 2.5, f32::INFINITY], 0.0, &[]);
+    let options = within(0.1);
+    let chooser = Chooser::new("a.zarr".to_owned(), &options, &survey, None).unwrap();
+    let refused = chooser.candidates().next().unwrap().unwrap_err().to_string();
+    assert!(refused.contains("element 2") && refused.contains("--infinity"), "{refused}");
+    let survey = surveyed(&[1.0, 2.5, f32::INFINITY], 0.0, &[f32::INFINITY, f32::NEG_INFINITY]);
+    let candidate = first(&survey, &options);
+    assert!(decoded(&candidate, f32::INFINITY).equals(f32::INFINITY.into()));
+}
+
+#[test]
+fn explicit_options_give_exactly_one_candidate() {
+    let number = |text: &str| Some(scalar(text).unwrap());
+    let values: Vec<f32> = noise(300).map(|x| 10.0 * x).collect();
+    let survey = surveyed(&values, 0.0, &[]);
+    let given = PackOptions {
+        scale: number("20"),
+        offset: number("5"),
+        data_type: Some(ElementType::Int16),
+        ..PackOptions::default()
+    };
+    let (found, reason) = all(&survey, &given);
+    assert_eq!(found.len(), 1, "{reason}");
+    let placement = found[0].placement;
+    assert_eq!((placement.scale, placement.offset), (Some(20_f32.into()), Some(5_f32.into())));
+    assert_eq!(found[0].chain.encoded_type(), ElementType::Int16);
+    // A type that is too small has none, and says why.
+    let given = PackOptions { scale: number("100"), data_type: Some(ElementType::Int8), ..given };
+    let (found, reason) = all(&survey, &given);
+    assert!(found.is_empty() && reason.contains("out of range for int8"), "{reason}");
+}
+
+#[test]
+fn offsets_leave_room_on_both_sides_of_the_data() {
+    for values in temperatures() {
+        let survey = surveyed(&values, f32::NAN, &[]);
+        let candidate = first(&survey, &within(0.01));
+        assert!(candidate.is_roomy());
+        let (least, greatest) = storable(ElementType::Float32, &candidate.codecs).unwrap();
+        let (low, high) = survey.data_range().unwrap();
+        assert!(least.to_f64() < low.to_f64() - 50.0, "{least}");
+        assert!(greatest.to_f64() > high.to_f64() + 50.0, "{greatest}");
+    }
+}
+
+#[test]
+fn a_promised_range_has_codes_within_the_bound() {
+    let values: Vec<f32> = noise(300).map(|x| 10.0 * x).collect();
+    let survey = surveyed(&values, f32::NAN, &[]);
+    let number = |text: &str| scalar(text).unwrap();
+    let range = Some(ValueRange { least: number("-100"), greatest: number("300") });
+    let options = PackOptions { range, ..within(0.01) };
+    let later: Vec<f32> = noise(300).map(|x| 400.0 * x - 100.0).chain([-100.0, 300.0]).collect();
+    let (found, _) = all(&survey, &options);
+    assert!(!found.is_empty());
+    assert!(found.iter().all(|one| largest_error(one, &later) <= 0.01));
+    let (found, reason) =
+        all(&survey, &PackOptions { data_type: Some(ElementType::UInt8), ..options });
+    assert!(found.is_empty() && reason.contains("or a narrower --range"), "{reason}");
+}
+
+#[test]
+fn integers_are_kept_exactly_in_the_narrowest_type() {
+    let start = 9_007_199_254_740_993_i64;
+    let values: Vec<i64> = (0..200).map(|index| start + index).collect();
+    let exactly = PackOptions { compressor: Compressor::None, ..PackOptions::default() };
+    let candidate = first(&surveyed(&values, start, &[]), &exactly);
+    assert_eq!(candidate.chain.encoded_type().size(), 1);
+    assert!(values.iter().all(|&value| decoded(&candidate, value) == value.into()));
+}
+
+#[test]
+fn a_relative_error_takes_the_smallest_float_type_that_keeps_it() {
+    let values: Vec<f32> = (0..300).map(|index| 1.03_f32.powi(index)).collect();
+    let options = PackOptions { max_rel_error: Some(0.005), ..PackOptions::default() };
+    let (found, _) = all(&surveyed(&values, 0.0, &[]), &options);
+    assert_eq!(found[0].chain.encoded_type(), ElementType::Float16);
+    let sizes: Vec<usize> = found.iter().map(|one| one.chain.encoded_type().size()).collect();
+    assert!(sizes.is_sorted(), "{sizes:?}");
+}
+
+#[test]
+fn the_byte_codecs_are_those_named_or_the_smallest_of_some_blocks() {
+    let values: Vec<f32> = (0..4096_u16).map(|index| f32::from(index / 64)).collect();
+    let block = Block { shape: vec![64, 64], elements: bytes(&values) };
+    let trial = TrialBlocks { blocks: vec![block], may_recode: true, finalists: 1 };
+    let survey = surveyed(&values, 0.0, &[]);
+    let chosen = |compressor| {
+        let options = PackOptions { compressor, ..within(0.1) };
+        let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
+        let candidate = chooser.candidates().next().unwrap().unwrap();
+        chooser.with_storage(candidate, &trial).unwrap().1
+    };
+    assert_eq!(chosen(Compressor::Gzip(3)), Storage::plain(Coder::Gzip(3)));
+    assert_eq!(chosen(Compressor::Auto).differences.axes, Vec::<usize>::new());
+    // A staircase is nothing but differences along its first axis.
+    assert!(!chosen(Compressor::Smallest).differences.axes.is_empty());
+}
