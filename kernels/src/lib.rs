@@ -50,7 +50,7 @@ extern crate std;
 // `bind`, `ops`, `pipeline` and `simd` are for registers that other architectures have not.
 #[cfg_attr(
     not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
-    allow(dead_code)
+    allow(dead_code, unused_variables)
 )]
 mod bind;
 mod element;
