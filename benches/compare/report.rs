@@ -1,6 +1,6 @@
 //! The table and the heat map of the rows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use plotters::prelude::*;
@@ -297,7 +297,7 @@ fn other_bits(rows: &[Row]) {
     }
     for (peer, wrong) in peers {
         println!("{peer}: {} rows, for instance", wrong.len());
-        let mut shown = BTreeSet::new();
+        let mut shown = HashSet::new();
         for (row, why) in wrong {
             if shown.insert((row.case.source, row.case.target)) && shown.len() <= 12 {
                 println!("  {} ({} elements): {why}", row.name, row.n);
