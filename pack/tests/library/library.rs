@@ -3,8 +3,8 @@
 use crate::common::{Trial, bytes, one_thread};
 use recast_kernels::Scalar;
 use recast_pack::{
-    Compressor, ErrorKind, Job, PackJob, PackOptions, Survey, Surveyor, choose,
-    choose_checked, scalar,
+    Compressor, ErrorKind, Job, PackJob, PackOptions, Survey, Surveyor, choose, choose_checked,
+    scalar,
 };
 use serde_json::{Value, json};
 
