@@ -99,7 +99,7 @@ unset SSL_CERT_FILE SSL_CERT_DIR AWS_PROFILE AWS_SESSION_TOKEN AWS_SKIP_SIGNATUR
 # An array and a group of all types of Zarr v2, and a group of Zarr v3 with consolidated metadata: the same files on disk, behind
 # the web server and in the bucket.
 cp -r zarrs/tests/goldens/v2_fso_f8_u1_gzip/array.zarr "$scratch/files/old.zarr"
-cp -r cli/tests/data/kinds/kinds.zarr "$scratch/files/kinds.zarr"
+cp -r pack/tests/data/kinds/kinds.zarr "$scratch/files/kinds.zarr"
 "$venv/bin/python" - "$scratch/files" "http://127.0.0.1:$http_port" << 'PYTHON'
 import json, math, pathlib, struct, sys, time, urllib.request
 import boto3

@@ -20,7 +20,7 @@ fn test_files() -> Vec<PathBuf> {
         }
     }
     let mut files = Vec::new();
-    for folder in ["tests", "kernels/tests", "zarrs/tests", "cli/tests"] {
+    for folder in ["tests", "kernels/tests", "zarrs/tests", "pack/tests", "cli/tests"] {
         add(&root().join(folder), &mut files);
     }
     files

@@ -1,26 +1,19 @@
 //! Use of the command: memory, help for the shell, manual pages.
 
-use crate::common::{Folder, Sample, contents, f32s, field, recast};
+use crate::common::{Trial, kelvin, recast};
 use serde_json::json;
 
 #[test]
 fn memory_can_be_bounded() {
-    let folder = Folder::new();
-    let values: Vec<f32> = field(100_000).into_iter().map(|value| value as f32).collect();
-    Sample::new("float32", &[100_000], &[10_000], json!("NaN"))
-        .write(&folder.input(), &f32s(&values));
-    folder.pack(&["-e", "0.01"]);
-    let expected = contents(&folder.output());
+    let trial = Trial::new(&kelvin(30_000), 10_000, json!({"fill_value": "NaN"}));
     // A chunk has 40 000 bytes, and is held four times.
     for size in ["160000", "160kB", "157KiB", "1M", "2GiB"] {
-        folder.pack(&["-e", "0.01", "--max-memory", size, "--overwrite"]);
-        assert_eq!(contents(&folder.output()), expected, "{size}");
+        trial.packs(&["-e", "0.01", "--max-memory", size, "--overwrite"]);
     }
-    std::fs::remove_dir_all(folder.output()).unwrap();
-    let error = folder.refuses(&["-e", "0.01", "--max-memory", "159999"]);
+    let error = trial.fails(&["-e", "0.01", "--max-memory", "159999", "--overwrite"]);
     assert!(error.contains("[10000]") && error.contains("--max-memory"), "{error}");
     for wrong in ["", "x", "-1", "0", "5 parsecs", "1.2.3M"] {
-        folder.usage(&["-e", "0.01", "--max-memory", wrong]);
+        trial.usage(&["-e", "0.01", "--max-memory", wrong]);
     }
 }
 

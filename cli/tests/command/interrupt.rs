@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Folder, Sample, names};
+use crate::common::{Sample, Trial, create_group, names};
 use serde_json::{Value, json};
 
 /// More chunks than any command gets through while a test runs; none of them is stored.
@@ -63,12 +63,11 @@ fn endless(path: &Path, data_type: &str, fill: Value, attributes: Value) {
 
 #[test]
 fn every_command_that_may_run_for_long_ends_with_status_130_and_leaves_nothing() {
-    let folder = Folder::new();
-    let path = |name: &str| folder.path().join(name);
+    let trial = Trial::empty();
+    let path = |name: &str| trial.place(name);
     endless(&path("float.zarr"), "float32", json!(1.5), json!({}));
     endless(&path("cf.zarr"), "int16", json!(3), json!({"scale_factor": 0.5}));
-    fs::create_dir(path("group.zarr")).unwrap();
-    fs::write(path("group.zarr/zarr.json"), r#"{"zarr_format": 3, "node_type": "group"}"#).unwrap();
+    create_group(&path("group.zarr"));
     endless(&path("group.zarr/one"), "float32", json!(1.5), json!({}));
     fs::create_dir(path("old.zarr")).unwrap();
     let old = json!({"zarr_format": 2, "shape": [CHUNKS], "chunks": [1], "dtype": "<f4",
@@ -81,7 +80,7 @@ fn every_command_that_may_run_for_long_ends_with_status_130_and_leaves_nothing()
     Sample::new("float32", &[CHUNKS], &[1], json!(2.0))
         .with("codecs", packed)
         .create(&path("packed.zarr"));
-    let before = names(folder.path());
+    let before = names(trial.path());
     let text = |name: &str| path(name).display().to_string();
     let out = text("out.zarr");
     let page = text("page.html");
@@ -112,24 +111,24 @@ fn every_command_that_may_run_for_long_ends_with_status_130_and_leaves_nothing()
         interrupt(&child);
         let (status, error) = end(child);
         assert_eq!(status.code(), Some(130), "{arguments:?}: {error}");
-        assert_eq!(names(folder.path()), before, "{arguments:?}");
+        assert_eq!(names(trial.path()), before, "{arguments:?}");
     }
 }
 
 #[test]
 fn what_is_half_written_goes_away() {
-    let folder = Folder::new();
-    let input = folder.input();
+    let trial = Trial::empty();
+    let input = trial.input();
     endless(&input, "float32", json!(1.5), json!({}));
-    let output = folder.output();
+    let output = trial.output();
     let child = start(&["unpack", input.to_str().unwrap(), output.to_str().unwrap()]);
-    wait_until("something is written", || names(folder.path()).len() > 1);
-    assert!(names(folder.path()).iter().any(|name| name.starts_with("out.zarr.recast-tmp-")));
+    wait_until("something is written", || names(trial.path()).len() > 1);
+    assert!(names(trial.path()).iter().any(|name| name.starts_with("out.zarr.recast-tmp-")));
     interrupt(&child);
     let (status, error) = end(child);
     assert_eq!(status.code(), Some(130), "{error}");
     assert_eq!(error, "recast: interrupted\n");
-    assert_eq!(names(folder.path()), ["in.zarr"]);
+    assert_eq!(names(trial.path()), ["in.zarr"]);
 }
 
 #[test]

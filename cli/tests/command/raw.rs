@@ -1,41 +1,11 @@
 //! `recast raw`: the chain over raw little-endian bytes, as a stream.
 
 use crate::common::{Run, recast};
-use recast_kernels::{ElementType, OutOfRange, Plan, Rounding, Scalar, reference};
-use serde_json::json;
 
 const CHUNK: usize = 1 << 20;
 
 fn f32s(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
-}
-
-/// A spread of bit patterns of a type: all of the small types, and for the others the edges of every
-/// binade with both neighbours, in little-endian order.
-fn patterns(element_type: ElementType) -> Vec<Scalar> {
-    let bits = element_type.bits();
-    if bits <= 8 {
-        return (0..1 << bits).map(|bits| Scalar::from_bits(element_type, bits)).collect();
-    }
-    let mut patterns = Vec::new();
-    for shift in 0..bits {
-        for neighbour in [-1_i64, 0, 1] {
-            let pattern = (1_u64 << shift).wrapping_add_signed(neighbour);
-            patterns.push(Scalar::from_bits(element_type, pattern));
-            patterns.push(Scalar::from_bits(element_type, !pattern));
-            patterns.push(Scalar::from_bits(element_type, pattern | 1 << (bits - 1)));
-        }
-    }
-    patterns
-}
-
-fn little_endian(scalars: &[Scalar]) -> Vec<u8> {
-    scalars
-        .iter()
-        .flat_map(|scalar| {
-            scalar.bits().to_le_bytes().into_iter().take(scalar.element_type().size())
-        })
-        .collect()
 }
 
 #[test]
@@ -47,72 +17,6 @@ fn encodes_and_decodes_the_example_of_the_issue() {
     assert_eq!(encoded, [0, 0, 2, 255, 255]);
     let arguments = ["raw", "decode", "--data-type", "float32", "--codecs", codecs];
     assert_eq!(recast(&arguments).stdin(&encoded).succeeds(), f32s(&[0.0, 0.0, 2.0, 255.0, 255.0]));
-}
-
-#[test]
-fn casts_agree_with_the_reference_for_every_pair_of_types_in_one_mode_each() {
-    // The mode and rounding change from pair to pair, so that each is seen with many types.
-    for (number, (source, target)) in ElementType::ALL
-        .iter()
-        .flat_map(|&source| ElementType::ALL.iter().map(move |&target| (source, target)))
-        .enumerate()
-        .filter(|(number, _)| number % 7 == 0)
-    {
-        let rounding = Rounding::ALL[number / 7 % 5];
-        let mode = [OutOfRange::Clamp, OutOfRange::Error, OutOfRange::Wrap][number / 35 % 3];
-        let mode = if target.is_float() { OutOfRange::Clamp } else { mode };
-        let cast = |value| reference::cast(value, target, rounding, mode);
-        let inputs: Vec<Scalar> =
-            patterns(source).into_iter().filter(|&value| cast(value).is_ok()).collect();
-        let expected: Vec<Scalar> = inputs.iter().filter_map(|&value| cast(value).ok()).collect();
-        let mut configuration = json!({"data_type": target.name(), "rounding": rounding.name()});
-        if let Some(name) = mode.name() {
-            configuration["out_of_range"] = name.into();
-        }
-        let codecs = json!([{"name": "cast_value", "configuration": configuration}]).to_string();
-        let arguments = ["raw", "encode", "--data-type", source.name(), "--codecs", &codecs];
-        let output = recast(&arguments).stdin(&little_endian(&inputs)).succeeds();
-        assert_eq!(output, little_endian(&expected), "{source} to {target}, {rounding}, {mode:?}");
-    }
-}
-
-#[test]
-fn a_chain_agrees_with_the_plan_on_both_ways() {
-    let codecs = r#"["scale_offset",
-        {"name": "scale_offset", "configuration": {"offset": 273.15, "scale": 100}},
-        {"name": "cast_value", "configuration": {"data_type": "int32", "rounding": "nearest-away"}},
-        {"name": "cast_value", "configuration": {"data_type": "uint16", "out_of_range": "wrap",
-            "scalar_map": {"encode": [[-77, 7]], "decode": [[7, -77]]}}}]"#;
-    let values: Vec<f32> = (0..5000_u16).map(|i| 200.0 + f32::from(i) * 0.0371).collect();
-    let chain = zarr_recast::Codec::list_from_json(codecs).unwrap();
-    let chain = zarr_recast::Chain::bind(
-        ElementType::Float32,
-        None,
-        &chain,
-        &zarr_recast::BindOptions::default(),
-    )
-    .unwrap();
-    let reference = |plan: &Plan, bytes: &[u8]| -> Vec<u8> {
-        let elements = bytes.chunks_exact(plan.source().size()).enumerate();
-        let results = elements.map(|(index, bytes)| {
-            let mut bits = [0; 8];
-            bits[..bytes.len()].copy_from_slice(bytes);
-            let value = Scalar::from_bits(plan.source(), u64::from_le_bytes(bits));
-            reference::run(value, plan.steps(), index).unwrap()
-        });
-        little_endian(&results.collect::<Vec<_>>())
-    };
-    let input = f32s(&values);
-    let encoded = recast(&["raw", "encode", "--data-type", "float32", "--codecs", codecs])
-        .stdin(&input)
-        .succeeds();
-    assert_eq!(encoded, reference(chain.encoder(), &input));
-    // Codes below 0 wrap, so they do not come back; the others do.
-    let stored: Vec<u8> = (0..2000_u16).flat_map(u16::to_le_bytes).collect();
-    let decoded = recast(&["raw", "decode", "--data-type", "float32", "--codecs", codecs])
-        .stdin(&stored)
-        .succeeds();
-    assert_eq!(decoded, reference(chain.decoder(), &stored));
 }
 
 #[test]
@@ -195,12 +99,9 @@ fn codecs_can_be_read_from_a_file() {
 
 #[test]
 fn bad_codecs_are_refused_with_the_field() {
-    for (codecs, field) in [
-        (r#"[{"name":"cast_value","configuration":{"data_type":"uint8","round":"up"}}]"#, "round"),
-        (r#"[{"name":"scale_offset","configuration":{"scale":0}}]"#, "scale"),
-        (r#"[{"name":"gzip"}]"#, "gzip"),
-        ("[", "codecs"),
-    ] {
+    for (codecs, field) in
+        [(r#"[{"name":"scale_offset","configuration":{"scale":0}}]"#, "scale"), ("[", "codecs")]
+    {
         let arguments = ["raw", "encode", "--data-type", "float32", "--codecs", codecs];
         let error = recast(&arguments).stdin(&[]).fails(1);
         assert!(error.contains(field), "{error}");

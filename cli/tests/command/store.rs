@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Sample, recast};
+use crate::common::{Sample, create_group, recast};
 use serde_json::json;
 
 fn floats(count: usize) -> Vec<u8> {
@@ -16,8 +16,8 @@ fn group(folder: &Path) -> Vec<u8> {
     let elements = floats(60);
     Sample::new("float32", &[6, 10], &[4, 4], json!(0))
         .write(&folder.join("inner/array"), &elements);
-    for path in ["zarr.json", "inner/zarr.json"] {
-        fs::write(folder.join(path), r#"{"zarr_format":3,"node_type":"group"}"#).unwrap();
+    for path in ["", "inner"] {
+        create_group(&folder.join(path));
     }
     elements
 }

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::common::{Recast, contents, metadata, recast};
-use serde_json::{Value, json};
+use crate::common::{Trial, contents, metadata, path, recast};
+use serde_json::json;
 
 fn setting(name: &str) -> String {
     std::env::var(name)
@@ -21,22 +21,11 @@ fn urls(name: &str) -> [String; 2] {
     ["RECAST_TEST_S3", "RECAST_TEST_HTTP"].map(|server| format!("{}/{name}", setting(server)))
 }
 
-fn json_of(run: Recast) -> Value {
-    serde_json::from_slice(&run.succeeds()).unwrap()
-}
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn place(&self, name: &str) -> (PathBuf, String) {
-        let path = self.0.path().join(name);
-        let text = path.display().to_string();
-        (path, text)
-    }
+/// A place in a folder, also as an argument.
+fn place(trial: &Trial, name: &str) -> (PathBuf, String) {
+    let place = trial.place(name);
+    let text = path(&place);
+    (place, text)
 }
 
 /// All files of an array or a group but what says where it came from.
@@ -51,7 +40,7 @@ fn arrays_are_read_as_from_disk() {
         assert!(!expected.is_empty());
         for url in urls(name) {
             assert_eq!(recast(&["cat", &url]).succeeds(), expected, "{url}");
-            let info = |place: &str| json_of(recast(&["info", "--json", place]));
+            let info = |place: &str| recast(&["info", "--json", place]).reports();
             assert_eq!(info(&url)["codecs"], info(&on_disk(name))["codecs"], "{url}");
         }
     }
@@ -61,10 +50,10 @@ fn arrays_are_read_as_from_disk() {
 fn arrays_are_packed_unpacked_compared_and_verified() {
     let input = on_disk("group.zarr/inner/field");
     for url in urls("group.zarr/inner/field") {
-        let folder = Folder::new();
-        let (from_disk, from_url) = (folder.place("disk"), folder.place("url"));
+        let trial = Trial::empty();
+        let (from_disk, from_url) = (place(&trial, "disk"), place(&trial, "url"));
         let pack = |input: &str, output: &str| {
-            json_of(recast(&["pack", "-e", "0.01", "--json", input, output]))
+            recast(&["pack", "-e", "0.01", "--json", input, output]).reports()
         };
         let local = pack(&input, &from_disk.1);
         let remote = pack(&url, &from_url.1);
@@ -80,9 +69,9 @@ fn arrays_are_packed_unpacked_compared_and_verified() {
 
         recast(&["verify", "--atol", "0.01", &url, &from_url.1]).succeeds();
         recast(&["verify", "--atol", "0.0001", &url, &from_url.1]).fails(1);
-        let compared = json_of(recast(&["compare", "--json", &url, &input]));
+        let compared = recast(&["compare", "--json", &url, &input]).reports();
         assert_eq!(compared["error"]["max"], 0.0, "{compared}");
-        let unpacked = folder.place("unpacked");
+        let unpacked = place(&trial, "unpacked");
         recast(&["unpack", &url, &unpacked.1]).succeeds();
         assert_eq!(recast(&["cat", &unpacked.1]).succeeds(), recast(&["cat", &url]).succeeds());
     }
@@ -91,9 +80,9 @@ fn arrays_are_packed_unpacked_compared_and_verified() {
 #[test]
 fn arrays_are_migrated() {
     for url in urls("old.zarr") {
-        let folder = Folder::new();
-        let output = folder.place("new");
-        let report = json_of(recast(&["migrate", "--json", &url, &output.1]));
+        let trial = Trial::empty();
+        let output = place(&trial, "new");
+        let report = recast(&["migrate", "--json", &url, &output.1]).reports();
         assert_eq!(report["metadata_only"], true, "{report}");
         let expected = recast(&["cat", &on_disk("old.zarr")]).succeeds();
         assert_eq!(recast(&["cat", &output.1]).succeeds(), expected);
@@ -104,12 +93,12 @@ fn arrays_are_migrated() {
 
 #[test]
 fn a_group_is_packed_where_its_arrays_can_be_found_out() {
-    let folder = Folder::new();
+    let trial = Trial::empty();
     let pack = |input: &str, output: &str| recast(&["pack", "-e", "0.01", input, output]);
-    let local = folder.place("local");
+    let local = place(&trial, "local");
     pack(&on_disk("group.zarr"), &local.1).succeeds();
     for (number, url) in urls("group.zarr").iter().enumerate() {
-        let output = folder.place(&number.to_string());
+        let output = place(&trial, &number.to_string());
         let report = String::from_utf8(pack(url, &output.1).succeeds()).unwrap();
         // A web server does not tell the size of what it has.
         let is_unknown = url.starts_with("http");
@@ -120,19 +109,19 @@ fn a_group_is_packed_where_its_arrays_can_be_found_out() {
         assert!(codecs.contains("cast_value"), "{codecs}");
     }
     let [s3, http] = urls("bare.zarr");
-    pack(&s3, &folder.place("s3").1).succeeds();
-    let error = pack(&http, &folder.place("http").1).fails(1);
+    pack(&s3, &place(&trial, "s3").1).succeeds();
+    let error = pack(&http, &place(&trial, "http").1).fails(1);
     assert!(error.contains(&http), "{error}");
     assert!(error.contains("has no consolidated metadata; name one of its arrays"), "{error}");
 }
 
 #[test]
 fn arrays_of_every_type_are_copied_from_a_server_as_from_disk() {
-    let folder = Folder::new();
-    let local = folder.place("local");
+    let trial = Trial::empty();
+    let local = place(&trial, "local");
     recast(&["pack", "-e", "0.01", &on_disk("kinds.zarr"), &local.1]).succeeds();
     for (number, url) in urls("kinds.zarr").iter().enumerate() {
-        let output = folder.place(&number.to_string());
+        let output = place(&trial, &number.to_string());
         recast(&["pack", "-e", "0.01", url, &output.1]).succeeds();
         assert_eq!(files(&output.0), files(&local.0), "{url}");
     }
@@ -140,14 +129,14 @@ fn arrays_of_every_type_are_copied_from_a_server_as_from_disk() {
 
 #[test]
 fn groups_behind_urls_are_read_as_from_disk() {
-    let folder = Folder::new();
+    let trial = Trial::empty();
     for (number, url) in urls("group.zarr").iter().enumerate() {
         let expected = recast(&["cat", &on_disk("group.zarr"), "inner/field"]).succeeds();
         assert_eq!(recast(&["cat", url, "inner/field"]).succeeds(), expected, "{url}");
-        let plain = folder.place(&number.to_string());
+        let plain = place(&trial, &number.to_string());
         recast(&["unpack", url, &plain.1]).succeeds();
         recast(&["verify", url, &plain.1]).succeeds();
-        let info = json_of(recast(&["info", "--json", url]));
+        let info = recast(&["info", "--json", url]).reports();
         assert_eq!(info["arrays"][0]["path"], "inner/field", "{info}");
     }
 }

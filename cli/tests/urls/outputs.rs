@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Folder, Sample, contents, f32s, field, quarters, recast, weather};
+use crate::common::{Sample, Trial, bytes, contents, kelvin, path, quarters, recast, weather};
 use serde_json::{Value, json};
 
 /// The mark of an output that is not finished.
@@ -51,13 +51,9 @@ fn store(key: &str, text: &str) {
 
 /// An array of 40 chunks; the second is not stored.
 fn write(path: &Path) {
-    let mut values: Vec<f32> = field(400).into_iter().map(|value| value as f32).collect();
+    let mut values = kelvin(400);
     values[10..20].fill(0.0);
-    Sample::new("float32", &[400], &[10], json!(0)).write(path, &f32s(&values));
-}
-
-fn text(path: &Path) -> String {
-    path.display().to_string()
+    Sample::new("float32", &[400], &[10], json!(0)).write(path, &bytes(&values));
 }
 
 /// A gate in front of `gated/NAME/`, as `.ci/object_store.sh` says.
@@ -92,15 +88,15 @@ impl Drop for Gate {
 
 #[test]
 fn what_is_written_to_a_url_is_what_would_be_written_to_a_directory() {
-    let folder = Folder::new();
-    write(&folder.input());
-    folder.pack(&["-e", "0.01", "--no-provenance"]);
-    let (input, output) = (text(&folder.input()), url("same/array.zarr"));
+    let trial = Trial::empty();
+    write(&trial.input());
+    trial.packs(&["-e", "0.01", "--no-provenance"]);
+    let (input, output) = (path(&trial.input()), url("same/array.zarr"));
     let arguments = ["pack", "-e", "0.01", "--no-provenance", "--verify", "--json"];
     let report = recast(&[&arguments[..], &[&input, &output]].concat()).succeeds();
     let report: Value = serde_json::from_slice(&report).unwrap();
     assert_eq!(report["output"], output);
-    assert_eq!(objects("same/array.zarr"), contents(&folder.output()));
+    assert_eq!(objects("same/array.zarr"), contents(&trial.output()));
     recast(&["verify", "--atol", "0.01", &input, &output]).succeeds();
 
     // From URL to URL, and back to plain values.
@@ -116,20 +112,20 @@ fn what_is_written_to_a_url_is_what_would_be_written_to_a_directory() {
 
 #[test]
 fn groups_are_written_with_all_their_metadata() {
-    let folder = Folder::new();
-    weather(&folder.input());
-    folder.pack(&["-e", "0.01"]);
+    let trial = Trial::empty();
+    weather(&trial.input());
+    trial.packs(&["-e", "0.01"]);
     let output = url("groups/weather.zarr");
-    recast(&["pack", "-e", "0.01", &text(&folder.input()), &output]).succeeds();
-    assert_eq!(objects("groups/weather.zarr"), contents(&folder.output()));
-    recast(&["verify", "--atol", "0.01", &text(&folder.input()), &output]).succeeds();
+    recast(&["pack", "-e", "0.01", &path(&trial.input()), &output]).succeeds();
+    assert_eq!(objects("groups/weather.zarr"), contents(&trial.output()));
+    recast(&["verify", "--atol", "0.01", &path(&trial.input()), &output]).succeeds();
 }
 
 #[test]
 fn what_is_there_stays_unless_it_is_an_array_to_be_replaced() {
-    let folder = Folder::new();
-    write(&folder.input());
-    let (input, output) = (text(&folder.input()), url("replaced/array.zarr"));
+    let trial = Trial::empty();
+    write(&trial.input());
+    let (input, output) = (path(&trial.input()), url("replaced/array.zarr"));
     let pack = |more: &[&str]| recast(&[&["pack", "-e", "0.01", &input, &output], more].concat());
     pack(&[]).succeeds();
     let before = objects("replaced/array.zarr");
@@ -138,8 +134,8 @@ fn what_is_there_stays_unless_it_is_an_array_to_be_replaced() {
     assert_eq!(objects("replaced/array.zarr"), before);
 
     // The new array has fewer chunks; none of the old ones stays.
-    fs::remove_dir_all(folder.input()).unwrap();
-    Sample::new("float32", &[20], &[10], json!(0)).write(&folder.input(), &quarters(20));
+    fs::remove_dir_all(trial.input()).unwrap();
+    Sample::new("float32", &[20], &[10], json!(0)).write(&trial.input(), &quarters(20));
     pack(&["--overwrite"]).succeeds();
     let after = objects("replaced/array.zarr");
     let keys: Vec<&Path> = after.keys().map(PathBuf::as_path).collect();
@@ -158,9 +154,9 @@ fn what_is_there_stays_unless_it_is_an_array_to_be_replaced() {
 
 #[test]
 fn groups_are_replaced_by_groups_only() {
-    let folder = Folder::new();
-    weather(&folder.input());
-    let (input, output) = (text(&folder.input()), url("replaced/group.zarr"));
+    let trial = Trial::empty();
+    weather(&trial.input());
+    let (input, output) = (path(&trial.input()), url("replaced/group.zarr"));
     let pack = |input: &str, more: &[&str]| {
         recast(&[&["pack", "-e", "0.01", input, &output], more].concat())
     };
@@ -168,23 +164,23 @@ fn groups_are_replaced_by_groups_only() {
     let error = pack(&input, &[]).fails(1);
     assert!(error.contains(&output) && error.contains("--overwrite replaces it"), "{error}");
     pack(&input, &["--overwrite"]).succeeds();
-    folder.pack(&["-e", "0.01"]);
-    assert_eq!(objects("replaced/group.zarr"), contents(&folder.output()));
-    let wind = text(&folder.input().join("wind"));
+    trial.packs(&["-e", "0.01"]);
+    assert_eq!(objects("replaced/group.zarr"), contents(&trial.output()));
+    let wind = path(&trial.input().join("wind"));
     let error = pack(&wind, &["--overwrite"]).fails(1);
     assert!(error.contains("is a group, and an array would replace"), "{error}");
     let inside = format!("{output}/wind");
     let error = recast(&["pack", "-e", "0.1", "--overwrite", &wind, &inside]).fails(1);
     assert!(error.contains("group.zarr has consolidated metadata with a copy"), "{error}");
-    assert_eq!(objects("replaced/group.zarr"), contents(&folder.output()));
+    assert_eq!(objects("replaced/group.zarr"), contents(&trial.output()));
 }
 
 #[test]
 fn a_run_whose_url_another_run_begins_to_write_to_gives_up_before_its_array_opens() {
-    let folder = Folder::new();
-    write(&folder.input());
+    let trial = Trial::empty();
+    write(&trial.input());
     let scratch = tempfile::tempdir().unwrap();
-    let (input, output) = (text(&folder.input()), url("gated/overtaken/array.zarr"));
+    let (input, output) = (path(&trial.input()), url("gated/overtaken/array.zarr"));
     let gate = Gate::new("overtaken", "hold 5");
     let child = begin(&input, &output, scratch.path());
     gate.wait();
@@ -201,9 +197,9 @@ fn a_run_whose_url_another_run_begins_to_write_to_gives_up_before_its_array_open
 
 #[test]
 fn outputs_that_make_no_sense_are_refused_before_anything_is_written() {
-    let folder = Folder::new();
-    write(&folder.input());
-    let input = text(&folder.input());
+    let trial = Trial::empty();
+    write(&trial.input());
+    let input = path(&trial.input());
     let fails = |input: &str, output: &str, reason: &str| {
         let error = recast(&["pack", "-e", "0.01", input, output]).fails(1);
         assert!(error.contains(output) && error.contains(reason), "{error}");
@@ -226,9 +222,9 @@ fn outputs_that_make_no_sense_are_refused_before_anything_is_written() {
 
 #[test]
 fn a_dry_run_and_a_bound_that_cannot_be_kept_write_nothing() {
-    let folder = Folder::new();
-    write(&folder.input());
-    let (input, output) = (text(&folder.input()), url("nothing/array.zarr"));
+    let trial = Trial::empty();
+    write(&trial.input());
+    let (input, output) = (path(&trial.input()), url("nothing/array.zarr"));
     recast(&["pack", "-e", "0.01", "--dry-run", &input, &output]).succeeds();
     recast(&["pack", "-e", "1e-9", "-t", "uint8", &input, &output]).fails(1);
     assert!(objects("nothing").is_empty());
@@ -244,10 +240,10 @@ fn begin(input: &str, output: &str, scratch: &Path) -> std::process::Child {
 
 #[test]
 fn an_array_whose_upload_was_killed_does_not_open_and_the_next_run_can_replace_it() {
-    let folder = Folder::new();
-    write(&folder.input());
+    let trial = Trial::empty();
+    write(&trial.input());
     let scratch = tempfile::tempdir().unwrap();
-    let (input, output) = (text(&folder.input()), url("gated/killed/array.zarr"));
+    let (input, output) = (path(&trial.input()), url("gated/killed/array.zarr"));
     let gate = Gate::new("killed", "hold 5");
     let mut child = begin(&input, &output, scratch.path());
     gate.wait();
@@ -268,7 +264,7 @@ fn an_array_whose_upload_was_killed_does_not_open_and_the_next_run_can_replace_i
     // What the killed run has left on this machine goes away, too.
     let staged = || fs::read_dir(scratch.path()).unwrap().count();
     assert_eq!(staged(), 1);
-    let scratch = text(scratch.path());
+    let scratch = path(scratch.path());
     recast(&["pack", "-e", "0.01", "--overwrite", &input, &output])
         .with("TMPDIR", &scratch)
         .succeeds();
@@ -280,10 +276,10 @@ fn an_array_whose_upload_was_killed_does_not_open_and_the_next_run_can_replace_i
 #[cfg(unix)]
 #[test]
 fn an_upload_that_is_interrupted_removes_what_it_has_written_and_exits_130() {
-    let folder = Folder::new();
-    write(&folder.input());
+    let trial = Trial::empty();
+    write(&trial.input());
     let scratch = tempfile::tempdir().unwrap();
-    let (input, output) = (text(&folder.input()), url("gated/interrupted/array.zarr"));
+    let (input, output) = (path(&trial.input()), url("gated/interrupted/array.zarr"));
     let gate = Gate::new("interrupted", "hold 5");
     let child = begin(&input, &output, scratch.path());
     gate.wait();
@@ -302,11 +298,11 @@ fn an_upload_that_is_interrupted_removes_what_it_has_written_and_exits_130() {
 
 #[test]
 fn an_upload_that_fails_removes_what_it_has_written() {
-    let folder = Folder::new();
-    write(&folder.input());
+    let trial = Trial::empty();
+    write(&trial.input());
     let output = url("gated/refused/array.zarr");
     let _gate = Gate::new("refused", "refuse 5");
-    let error = recast(&["pack", "-e", "0.01", &text(&folder.input()), &output]).fails(1);
+    let error = recast(&["pack", "-e", "0.01", &path(&trial.input()), &output]).fails(1);
     assert!(error.contains(&format!("{output}: not written")), "{error}");
     assert!(error.contains("the gate is shut") || error.contains("credentials"), "{error}");
     assert!(objects("gated/refused").is_empty());
@@ -314,11 +310,11 @@ fn an_upload_that_fails_removes_what_it_has_written() {
 
 #[test]
 fn what_cannot_be_removed_after_a_failure_is_named_and_does_not_open() {
-    let folder = Folder::new();
-    write(&folder.input());
+    let trial = Trial::empty();
+    write(&trial.input());
     let output = url("gated/stuck/array.zarr");
     let gate = Gate::new("stuck", "refuse 5 remove");
-    let error = recast(&["pack", "-e", "0.01", &text(&folder.input()), &output]).fails(1);
+    let error = recast(&["pack", "-e", "0.01", &path(&trial.input()), &output]).fails(1);
     assert!(
         error.contains(&output)
             && error.contains("objects that could not be removed are left there"),

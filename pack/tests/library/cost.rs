@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Trial, bytes, one_thread, store};
+use crate::common::{Trial, bytes, create_group, metadata, one_thread, store, within};
 use recast_pack::{
     ArrayReport, DryRun, GroupEntry, GroupJob, Job, MigrateJob, PackJob, PackOptions, Pass,
     Progress, Runtime,
@@ -37,8 +37,7 @@ fn passes(work: impl FnOnce(&Runtime)) -> Vec<(&'static str, usize)> {
 /// A group of arrays with values from 0 to other ends.
 fn group(trial: &Trial, names: &[&str]) -> std::path::PathBuf {
     let group = trial.path().join("group.zarr");
-    fs::create_dir(&group).unwrap();
-    fs::write(group.join("zarr.json"), r#"{"zarr_format": 3, "node_type": "group"}"#).unwrap();
+    create_group(&group);
     for (number, name) in names.iter().enumerate() {
         let array = group.join(name);
         fs::create_dir_all(array.join("c")).unwrap();
@@ -50,17 +49,12 @@ fn group(trial: &Trial, names: &[&str]) -> std::path::PathBuf {
     group
 }
 
-fn within(bound: f64) -> PackOptions {
-    PackOptions { max_abs_error: Some(bound), ..PackOptions::default() }
-}
-
 fn trial() -> Trial {
     Trial::new(&vec![0.0_f32; 64], 16, json!({}))
 }
 
 fn codecs(array: &Path) -> serde_json::Value {
-    let text = fs::read(array.join("zarr.json")).unwrap();
-    serde_json::from_slice::<serde_json::Value>(&text).unwrap()["codecs"].clone()
+    metadata(array)["codecs"].clone()
 }
 
 #[test]

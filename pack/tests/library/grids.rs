@@ -1,6 +1,6 @@
 //! Values on a grid: what is stored for them alone, and for values to come.
 
-use crate::common::{Trial, bytes, f32s, one_thread, store};
+use crate::common::{Trial, bytes, f32s, one_thread, store, within};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
     ArrayInfo, Choice, Compressor, DryRun, Lattice, PackJob, PackOptions, Surveyor, choose_checked,
@@ -25,10 +25,6 @@ impl Random {
     fn one<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
-}
-
-fn within(bound: f64) -> PackOptions {
-    PackOptions { max_abs_error: Some(bound), ..PackOptions::default() }
 }
 
 /// The element of a type that is nearest to a number.

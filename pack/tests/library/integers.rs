@@ -1,8 +1,8 @@
 //! Integer arrays: exactly into the narrowest type, or to a step; markers and fill values bit for bit.
 
-use crate::common::{self, Trial, bytes, store};
+use crate::common::{Trial, bytes, create_group, one_thread, packed, store, within};
 use recast_kernels::{ElementType, Scalar};
-use recast_pack::{ArrayRule, GroupEntry, GroupJob, Job, PackOptions, scalar};
+use recast_pack::{ArrayRule, GroupJob, Job, PackOptions, scalar};
 use serde_json::{Value, json};
 
 /// Packs without a word about how, and expects every bit back.
@@ -60,8 +60,7 @@ fn a_bound_below_what_float64_can_tell_apart_is_kept_by_exact_integers() {
     let times: Vec<i64> = (0..300).map(|step| (1 << 62) + 40 * step).collect();
     for (bound, is_exact) in [(5.0, true), (300.0, true), (1e6, false)] {
         let trial = Trial::new(&times, 100, json!({}));
-        let options = PackOptions { max_abs_error: Some(bound), ..PackOptions::default() };
-        let report = trial.pack(options).unwrap();
+        let report = trial.pack(within(bound)).unwrap();
         assert!(report.error.errors.max <= bound, "{report:?}");
         assert_eq!(trial.decoded() == bytes(&times), is_exact, "{bound}");
         assert_eq!(report.data_type.size(), if is_exact { 2 } else { 1 });
@@ -149,29 +148,42 @@ fn a_type_that_is_named_holds_integers_exactly_or_is_refused() {
 fn integers_of_a_group_are_packed_where_they_are_named() {
     let trial = Trial::new(&[0_i32, 1, 2], 3, json!({"dimension_names": ["x"]}));
     let group = trial.path().join("group");
-    std::fs::create_dir(&group).unwrap();
-    std::fs::write(group.join("zarr.json"), r#"{"zarr_format": 3, "node_type": "group"}"#).unwrap();
+    create_group(&group);
     std::fs::rename(trial.input(), group.join("flags")).unwrap();
     let floats = Trial::new(&[0.5_f32, 1.5, 2.5], 3, json!({"dimension_names": ["x"]}));
     std::fs::rename(floats.input(), group.join("t2m")).unwrap();
     let mut number = 0;
-    let mut packed = |job: GroupJob| -> Vec<String> {
+    let mut pack = |job: GroupJob| -> Vec<String> {
         number += 1;
         let job = GroupJob { output: trial.path().join(format!("packed_{number}")), ..job };
-        let report = job.run(&common::one_thread()).unwrap();
-        let names = report.arrays.into_iter().filter_map(|entry| match entry {
-            GroupEntry::Packed { array, .. } => Some(array),
-            GroupEntry::Copied { .. } | GroupEntry::Failed { .. } => None,
-        });
-        names.collect()
+        let report = job.run(&one_thread()).unwrap();
+        packed(&report).into_iter().map(ToOwned::to_owned).collect()
     };
-    let options = PackOptions { max_abs_error: Some(0.01), ..PackOptions::default() };
-    let job = GroupJob::new(&group, "", options);
-    assert_eq!(packed(job.clone()), ["t2m"]);
+    let job = GroupJob::new(&group, "", within(0.01));
+    assert_eq!(pack(job.clone()), ["t2m"]);
     let include = vec!["flags".to_owned()];
     // Without a bound, too, as integers need none.
     let named = GroupJob { include, options: PackOptions::default(), ..job.clone() };
-    assert_eq!(packed(named), ["flags"]);
+    assert_eq!(pack(named), ["flags"]);
     let rules = ArrayRule::list_from_toml("[[array]]\nname = 'flags'").unwrap();
-    assert_eq!(packed(GroupJob { rules, ..job }), ["flags", "t2m"]);
+    assert_eq!(pack(GroupJob { rules, ..job }), ["flags", "t2m"]);
+}
+
+#[test]
+fn a_fill_value_beside_the_largest_integers_is_told_from_them() {
+    let values = [i64::MAX, i64::MAX - 1, i64::MAX - 2];
+    let trial = Trial::new(&values, 3, json!({"fill_value": i64::MAX}));
+    let report = trial.pack(within(0.0)).unwrap();
+    assert_eq!((report.counts.fill, report.data_type), (1, ElementType::Int8));
+    assert_eq!(trial.decoded(), bytes(&values));
+}
+
+#[test]
+fn integers_within_a_bound_take_fewer_codes() {
+    let wide: Vec<i32> = (0..1000).map(|i| 20 * (1_000_000 + (i * 37) % 251)).collect();
+    let trial = Trial::new(&wide, 128, json!({}));
+    assert_eq!(trial.pack(within(10.0)).unwrap().data_type, ElementType::Int8);
+    let decoded = trial.decoded();
+    let decoded = decoded.as_chunks().0.iter().map(|&one| i32::from_ne_bytes(one));
+    assert!(wide.iter().zip(decoded).all(|(a, b)| (a - b).abs() <= 10));
 }

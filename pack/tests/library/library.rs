@@ -1,6 +1,6 @@
 //! Choosing codecs from Rust: a survey of blocks, merged and sent about, leads to what `recast pack` chooses.
 
-use crate::common::{Trial, bytes, one_thread};
+use crate::common::{Trial, bytes, metadata, one_thread, within};
 use recast_kernels::Scalar;
 use recast_pack::{
     Compressor, ErrorKind, Job, PackJob, PackOptions, Survey, Surveyor, choose, choose_checked,
@@ -60,7 +60,7 @@ fn are_the_same_with<T: Copy + Into<Scalar>>(
 ) {
     let chunk = values.len().div_ceil(3);
     let trial = Trial::new(values, chunk, more);
-    let fill: Value = trial_metadata(&trial)["fill_value"].clone();
+    let fill: Value = metadata(&trial.input())["fill_value"].clone();
     let element_type = values[0].into().element_type();
     let fill = recast_fill(&fill, element_type);
     let missing: Vec<Scalar> = missing.iter().map(|&one| one.into()).collect();
@@ -80,16 +80,8 @@ fn are_the_same_with<T: Copy + Into<Scalar>>(
     }
 }
 
-fn trial_metadata(trial: &Trial) -> Value {
-    serde_json::from_slice(&std::fs::read(trial.input().join("zarr.json")).unwrap()).unwrap()
-}
-
 fn recast_fill(json: &Value, element_type: recast_kernels::ElementType) -> Scalar {
     zarr_recast::JsonScalar::from_json(json).unwrap().to_scalar(element_type).unwrap()
-}
-
-fn within(bound: f64) -> PackOptions {
-    PackOptions { max_abs_error: Some(bound), ..PackOptions::default() }
 }
 
 /// For values that are all on the grid of those surveyed.

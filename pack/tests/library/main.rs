@@ -1,12 +1,24 @@
 //! The tests of the library: one program, for each links zarrs and the kernels.
 
+mod cf;
 mod common;
+mod compare;
+mod compression;
+mod copies;
 mod cost;
+mod faults;
+mod goals;
 mod grids;
+mod groups;
 mod integers;
 mod library;
 mod markers;
+mod migrate;
 mod missing;
 mod names;
+mod outputs;
+mod pack;
+mod read;
 mod room;
 mod runs;
+mod shards;

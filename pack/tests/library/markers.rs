@@ -3,20 +3,16 @@
 
 use std::path::Path;
 
-use crate::common::{Trial, bytes, f32s, one_thread};
+use crate::common::{Trial, bytes, f32s, integers, metadata, one_thread, read};
 use recast_pack::{
-    AllClose, ArrayInfo, CatFormat, CompareJob, CompareReport, Job, MigrateJob, PackOptions,
-    ToCfJob, UnpackJob, scalar,
+    AllClose, ArrayInfo, CompareJob, CompareReport, Job, MigrateJob, PackOptions, ToCfJob,
+    UnpackJob, scalar,
 };
 use serde_json::{Value, json};
 
 const MARKER: f32 = -9999.0;
 /// As xarray writes -9999.0 for Zarr v3.
 const IN_BASE64: &str = "AAAAAICHw8A=";
-
-fn metadata(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path.join("zarr.json")).unwrap()).unwrap()
-}
 
 fn values() -> Vec<f32> {
     let mut values: Vec<f32> =
@@ -110,16 +106,7 @@ fn markers_of_a_packed_array_become_codes_that_cf_masks() {
     let masked: Vec<i64> = others.map(|code| code.as_i64().unwrap()).chain([one]).collect();
     assert_eq!(masked.len(), 3, "{attributes}");
     assert_eq!(attributes["units"], "K");
-    let mut stored = Vec::new();
-    recast_pack::cat(&cf, CatFormat::Raw, &one_thread(), &mut stored).unwrap();
-    let codes: Vec<i64> = match metadata(&cf)["data_type"].as_str().unwrap() {
-        "uint8" => stored.iter().map(|&code| code.into()).collect(),
-        "int8" => stored.iter().map(|&code| i64::from(code as i8)).collect(),
-        "int16" => {
-            stored.as_chunks().0.iter().map(|&code| i16::from_ne_bytes(code).into()).collect()
-        }
-        other => panic!("{other}"),
-    };
+    let codes = integers(&read(&cf), metadata(&cf)["data_type"].as_str().unwrap());
     for (index, (&value, code)) in values.iter().zip(codes).enumerate() {
         let is_missing = value.is_nan() || value == MARKER || value == -1e30;
         assert_eq!(masked.contains(&code), is_missing, "{index}: {value} {code}");

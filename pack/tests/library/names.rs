@@ -3,16 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Trial, one_thread};
-use recast_pack::{ArrayRule, GroupEntry, GroupJob, GroupReport, Job, PackOptions};
+use crate::common::{Trial, create_group, one_thread, packed, within};
+use recast_pack::{ArrayRule, GroupJob, GroupReport, Job};
 use serde_json::json;
 
 /// A group as OME-Zarr has it: images at the top and labels below, with the same names.
 fn image(folder: &Path) {
-    let group = json!({"zarr_format": 3, "node_type": "group"}).to_string();
     for path in ["", "labels", "labels/cells"] {
-        fs::create_dir_all(folder.join(path)).unwrap();
-        fs::write(folder.join(path).join("zarr.json"), &group).unwrap();
+        create_group(&folder.join(path));
     }
     for path in ["0", "1", "t2m", "a[1]", "labels/cells/0", "labels/cells/t2m"] {
         let values: Vec<f32> = (0..50).map(|index| index as f32 / 7.0).collect();
@@ -26,18 +24,9 @@ fn run(change: impl FnOnce(&mut GroupJob)) -> Result<GroupReport, String> {
     let input = folder.path().join("in.zarr");
     fs::create_dir(&input).unwrap();
     image(&input);
-    let options = PackOptions { max_abs_error: Some(0.01), ..PackOptions::default() };
-    let mut job = GroupJob::new(input, folder.path().join("out.zarr"), options);
+    let mut job = GroupJob::new(input, folder.path().join("out.zarr"), within(0.01));
     change(&mut job);
     job.run(&one_thread()).map_err(|error| format!("{error:#}"))
-}
-
-fn packed(report: &GroupReport) -> Vec<&str> {
-    let packed = report.arrays.iter().filter_map(|entry| match entry {
-        GroupEntry::Packed { array, .. } => Some(array.as_str()),
-        GroupEntry::Copied { .. } | GroupEntry::Failed { .. } => None,
-    });
-    packed.collect()
 }
 
 fn list(names: &[&str]) -> Vec<String> {
@@ -74,7 +63,7 @@ fn a_name_that_no_array_has_is_an_error_with_the_nearest_ones() {
     let rule = |name: &str| ArrayRule {
         name: name.to_owned(),
         is_path: false,
-        options: Some(PackOptions { max_abs_error: Some(0.1), ..PackOptions::default() }),
+        options: Some(within(0.1)),
     };
     for (error, expected) in [
         (run(|job| job.include = list(&["t2n"])), ["--include t2n", "t2m, labels/cells/t2m"]),

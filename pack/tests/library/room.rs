@@ -1,7 +1,7 @@
 //! Room for values that were not seen: on both sides of the data by default, in a range on request.
 
-use crate::common::{Trial, bytes, f32s, store};
-use recast_kernels::{ElementType, Scalar};
+use crate::common::{Trial, bytes, f32s, numbers, store, within};
+use recast_kernels::ElementType;
 use recast_pack::{ArrayInfo, Compressor, PackOptions, ValueRange, scalar};
 use serde_json::json;
 
@@ -16,19 +16,10 @@ fn waves(count: usize, mean: f32, extent: f32) -> Vec<f32> {
     (0..count).map(wave).collect()
 }
 
-fn within(bound: f64) -> PackOptions {
-    PackOptions { max_abs_error: Some(bound), ..PackOptions::default() }
-}
-
 #[allow(clippy::unnecessary_wraps)] // as the option has it
 fn range(least: &str, greatest: &str) -> Option<ValueRange> {
     let range = format!("{least},{greatest}");
     Some(range.parse().unwrap())
-}
-
-fn numbers(range: Option<(Scalar, Scalar)>) -> (f64, f64) {
-    let (least, greatest) = range.unwrap();
-    (least.to_f64(), greatest.to_f64())
 }
 
 #[test]

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use crate::common::{Trial, bytes, one_thread, store};
+use crate::common::{Trial, bytes, create_group, names, one_thread, store, text, within};
 use recast_pack::{
-    GroupJob, Job, MigrateJob, PackJob, PackOptions, Pass, Progress, Runtime, UnpackGroupJob,
-    UnpackJob,
+    GroupJob, Job, MigrateJob, PackJob, Pass, Progress, Runtime, UnpackGroupJob, UnpackJob,
 };
 use serde_json::json;
 
@@ -52,22 +51,6 @@ fn disturbed(
 
 fn values() -> Vec<f32> {
     (0..64_u16).map(|i| f32::from(i) * 0.25).collect()
-}
-
-fn within(bound: f64) -> PackOptions {
-    PackOptions { max_abs_error: Some(bound), ..PackOptions::default() }
-}
-
-fn text(error: recast_pack::Error) -> String {
-    format!("{:#}", anyhow::Error::from(error))
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 /// Gives all files below a folder an old time: a clock of the filesystem may tick only every few milliseconds.
@@ -151,11 +134,10 @@ fn an_output_whose_temporary_directory_was_removed_in_the_middle_does_not_appear
             fs::remove_dir_all(temporary(&folder)).unwrap();
         });
         let error = if is_group {
-            fs::create_dir(trial.path().join("group.zarr")).unwrap();
-            fs::rename(trial.input(), trial.path().join("group.zarr/one")).unwrap();
-            let document = r#"{"zarr_format": 3, "node_type": "group"}"#;
-            fs::write(trial.path().join("group.zarr/zarr.json"), document).unwrap();
-            let job = GroupJob::new(trial.path().join("group.zarr"), trial.output(), within(0.01));
+            let group = trial.place("group.zarr");
+            create_group(&group);
+            fs::rename(trial.input(), group.join("one")).unwrap();
+            let job = GroupJob::new(group, trial.output(), within(0.01));
             text(job.run(&runtime).unwrap_err())
         } else {
             let job = PackJob::new(trial.input(), trial.output(), within(0.01));
@@ -230,10 +212,8 @@ fn every_job_that_writes_notices_that_its_input_changes() {
         if name.ends_with("group") {
             place = trial.path().join("group.zarr");
             array = place.join("one");
-            fs::create_dir(&place).unwrap();
+            create_group(&place);
             fs::rename(trial.input(), &array).unwrap();
-            let document = r#"{"zarr_format": 3, "node_type": "group"}"#;
-            fs::write(place.join("zarr.json"), document).unwrap();
         }
         let other = trial.path().join("other.zarr");
         if name == "scale from" {

@@ -1,45 +1,51 @@
-//! Arrays on the filesystem for tests, and what became of them.
+//! Arrays on the filesystem for tests, and what became of them. The tests of the command have it, too.
 
 #![allow(dead_code)] // each test file uses its part
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recast_kernels::{ElementType, Scalar};
-use recast_pack::{CatFormat, Job, PackJob, PackOptions, PackReport, Runtime, cat};
+use recast_pack::{
+    CatFormat, GroupEntry, GroupJob, GroupReport, Job, PackJob, PackOptions, PackReport, Runtime,
+    cat,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use zarrs::array::{Array, ArrayBytes};
 use zarrs::filesystem::FilesystemStore;
 
-/// A folder with an array to pack, and what it is packed as.
+/// A folder with an array or a group to pack, and what it is packed as.
 pub(crate) struct Trial {
     folder: TempDir,
 }
 
 impl Trial {
-    /// An array of one dimension, little-endian and not compressed, with these members of its metadata.
+    /// A folder without an array.
+    pub(crate) fn empty() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// An array with these elements, in native byte order.
+    pub(crate) fn of(sample: &Sample, elements: &[u8]) -> Self {
+        let trial = Self::empty();
+        sample.write(&trial.input(), elements);
+        trial
+    }
+
+    /// An array of one dimension with these members of its metadata.
     #[allow(clippy::needless_pass_by_value)] // what callers write with json!
     pub(crate) fn new<T: Copy + Into<Scalar>>(values: &[T], chunk: usize, more: Value) -> Self {
         let element_type =
             values.first().map_or(ElementType::Float32, |&one| one.into().element_type());
-        let bytes = bytes(values);
-        let trial = Self { folder: tempfile::tempdir().unwrap() };
-        let mut metadata = json!({
-            "zarr_format": 3, "node_type": "array", "shape": [values.len()],
-            "data_type": element_type.name(),
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [chunk]}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-            "fill_value": 0,
-        });
+        let (count, chunk) = (values.len() as u64, chunk as u64);
+        let mut sample = Sample::new(element_type.name(), &[count], &[chunk], json!(0));
         for (name, value) in more.as_object().unwrap() {
-            metadata[name] = value.clone();
+            sample = sample.with(name, value.clone());
         }
-        std::fs::create_dir_all(trial.input()).unwrap();
-        std::fs::write(trial.input().join("zarr.json"), metadata.to_string()).unwrap();
-        store(&trial.input(), 0, &bytes);
-        trial
+        Self::of(&sample, &bytes(values))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -47,32 +53,145 @@ impl Trial {
     }
 
     pub(crate) fn input(&self) -> PathBuf {
-        self.folder.path().join("in.zarr")
+        self.place("in.zarr")
     }
 
     pub(crate) fn output(&self) -> PathBuf {
-        self.folder.path().join("out.zarr")
+        self.place("out.zarr")
+    }
+
+    pub(crate) fn place(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn job(&self, options: PackOptions) -> PackJob {
+        PackJob { overwrite: true, ..PackJob::new(self.input(), self.output(), options) }
     }
 
     pub(crate) fn pack(&self, options: PackOptions) -> Result<PackReport, String> {
-        let job = PackJob { overwrite: true, ..PackJob::new(self.input(), self.output(), options) };
-        job.run(&one_thread()).map_err(|error| format!("{:#}", anyhow::Error::from(error)))
+        told(self.job(options).run(&one_thread()))
+    }
+
+    /// Packs, which fails and leaves nothing behind.
+    pub(crate) fn refuses(&self, options: PackOptions) -> String {
+        let before = contents(self.path());
+        let error = self.pack(options).map(|report| report.codecs).unwrap_err();
+        assert!(contents(self.path()) == before, "{error}");
+        error
+    }
+
+    pub(crate) fn group_job(&self, options: PackOptions) -> GroupJob {
+        GroupJob { overwrite: true, ..GroupJob::new(self.input(), self.output(), options) }
     }
 
     /// What the packed array decodes to, as it lies in memory.
     pub(crate) fn decoded(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        cat(self.output(), CatFormat::Raw, &one_thread(), &mut bytes).unwrap();
-        bytes
+        read(&self.output())
     }
 
     pub(crate) fn metadata(&self) -> Value {
-        serde_json::from_slice(&std::fs::read(self.output().join("zarr.json")).unwrap()).unwrap()
+        metadata(&self.output())
     }
+}
+
+/// A float32 array of these values; chunks have a fifth of them.
+#[allow(clippy::needless_pass_by_value)] // what callers write with json!
+pub(crate) fn trial(values: &[f32], fill: Value) -> Trial {
+    Trial::new(values, values.len().div_ceil(5).max(1), json!({"fill_value": fill}))
+}
+
+/// The metadata of an array of Zarr v3.
+pub(crate) struct Sample {
+    pub(crate) metadata: Value,
+}
+
+impl Sample {
+    /// An array of this type, little-endian and not compressed.
+    #[allow(clippy::needless_pass_by_value)] // json!(…) makes a value
+    pub(crate) fn new(data_type: &str, shape: &[u64], chunks: &[u64], fill: Value) -> Self {
+        let metadata = json!({
+            "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": data_type,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "codecs": [little_endian()],
+            "fill_value": fill,
+        });
+        Self { metadata }
+    }
+
+    /// Sets a member of the metadata.
+    pub(crate) fn with(mut self, member: &str, value: Value) -> Self {
+        self.metadata[member] = value;
+        self
+    }
+
+    /// Writes it with all its elements, in native byte order.
+    pub(crate) fn write(&self, path: &Path, elements: &[u8]) {
+        let array = self.create(path);
+        array.store_array_subset(&array.subset_all(), ArrayBytes::new_flen(elements)).unwrap();
+    }
+
+    /// Writes the metadata only.
+    pub(crate) fn create(&self, path: &Path) -> Array<FilesystemStore> {
+        self.create_metadata(path);
+        open(path)
+    }
+
+    /// Writes the metadata, which zarrs may not accept.
+    pub(crate) fn create_metadata(&self, path: &Path) {
+        fs::create_dir_all(path).unwrap();
+        fs::write(path.join("zarr.json"), self.metadata.to_string()).unwrap();
+    }
+}
+
+/// The codec `bytes`.
+pub(crate) fn little_endian() -> Value {
+    json!({"name": "bytes", "configuration": {"endian": "little"}})
+}
+
+/// Makes a group of Zarr v3.
+pub(crate) fn create_group(path: &Path) {
+    fs::create_dir_all(path).unwrap();
+    fs::write(path.join("zarr.json"), r#"{"zarr_format": 3, "node_type": "group"}"#).unwrap();
 }
 
 pub(crate) fn one_thread() -> Runtime {
     Runtime { threads: Some(1), ..Runtime::default() }
+}
+
+/// The largest allowed error.
+pub(crate) fn within(bound: f64) -> PackOptions {
+    PackOptions { max_abs_error: Some(bound), ..PackOptions::default() }
+}
+
+/// Options by their names, as in `recast.toml`.
+pub(crate) fn options(json: Value) -> PackOptions {
+    serde_json::from_value(json).unwrap()
+}
+
+/// The outcome of a job, or what the command says of it.
+pub(crate) fn told<T>(outcome: Result<T, recast_pack::Error>) -> Result<T, String> {
+    outcome.map_err(text)
+}
+
+/// An error with its causes.
+pub(crate) fn text(error: recast_pack::Error) -> String {
+    format!("{:#}", anyhow::Error::from(error))
+}
+
+/// The arrays of a group that were packed.
+pub(crate) fn packed(report: &GroupReport) -> Vec<&str> {
+    let packed = report.arrays.iter().filter_map(|entry| match entry {
+        GroupEntry::Packed { array, .. } => Some(array.as_str()),
+        GroupEntry::Copied { .. } | GroupEntry::Failed { .. } => None,
+    });
+    packed.collect()
+}
+
+/// The ends of a range.
+pub(crate) fn numbers(range: Option<(Scalar, Scalar)>) -> (f64, f64) {
+    let (least, greatest) = range.unwrap();
+    (least.to_f64(), greatest.to_f64())
 }
 
 /// Elements in native byte order.
@@ -84,10 +203,15 @@ pub(crate) fn f32s(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&one| f32::from_ne_bytes(one)).collect()
 }
 
+/// Opens an array with zarrs.
+pub(crate) fn open(path: &Path) -> Array<FilesystemStore> {
+    zarrs_recast::register();
+    Array::open(Arc::new(FilesystemStore::new(path).unwrap()), "/").unwrap()
+}
+
 /// Writes elements into an array from a place on; the array grows where they lie beyond it.
 pub(crate) fn store(path: &Path, start: u64, elements: &[u8]) {
-    zarrs_recast::register();
-    let mut array = Array::open(Arc::new(FilesystemStore::new(path).unwrap()), "/").unwrap();
+    let mut array = open(path);
     let end = start + (elements.len() / array.data_type().fixed_size().unwrap()) as u64;
     if array.shape()[0] < end {
         array.set_shape(vec![end]).unwrap();
@@ -95,4 +219,192 @@ pub(crate) fn store(path: &Path, start: u64, elements: &[u8]) {
     }
     #[allow(clippy::single_range_in_vec_init)] // one dimension
     array.store_array_subset(&[start..end], ArrayBytes::new_flen(elements)).unwrap();
+}
+
+/// The elements of an array, as `recast cat` gives them.
+pub(crate) fn read(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    cat(path, CatFormat::Raw, &one_thread(), &mut bytes).unwrap();
+    bytes
+}
+
+/// The elements of an array, as zarrs reads them through the value codecs.
+pub(crate) fn read_by_zarrs(path: &Path) -> Vec<u8> {
+    let array = open(path);
+    let bytes: ArrayBytes<'static> = array.retrieve_array_subset(&array.subset_all()).unwrap();
+    bytes.into_fixed().unwrap().into_owned()
+}
+
+/// As [`read_by_zarrs`].
+pub(crate) fn read_f32(path: &Path) -> Vec<f32> {
+    f32s(&read_by_zarrs(path))
+}
+
+/// The metadata document of an array or a group.
+pub(crate) fn metadata(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path.join("zarr.json")).unwrap()).unwrap()
+}
+
+/// A codec's configuration in a metadata document.
+pub(crate) fn configuration<'a>(metadata: &'a Value, name: &str) -> Option<&'a Value> {
+    let codecs = metadata["codecs"].as_array().unwrap();
+    Some(&codecs.iter().find(|codec| codec["name"] == name)?["configuration"])
+}
+
+/// The names of codecs.
+pub(crate) fn codec_names(codecs: &Value) -> Vec<&str> {
+    codecs.as_array().unwrap().iter().map(|codec| codec["name"].as_str().unwrap()).collect()
+}
+
+/// The stored elements of a packed array as integers: what zarrs reads with the value codecs taken
+/// out of the metadata.
+pub(crate) fn stored_codes(path: &Path) -> Vec<i64> {
+    let mut document = metadata(path);
+    let cast = configuration(&document, "cast_value").unwrap().clone();
+    let name = cast["data_type"].as_str().unwrap().to_owned();
+    let fill = code_of_fill(&document);
+    let codecs = document["codecs"].as_array_mut().unwrap();
+    codecs.retain(|codec| codec["name"] != "cast_value" && codec["name"] != "scale_offset");
+    document["data_type"] = name.as_str().into();
+    document["fill_value"] = fill.into();
+    let store = Arc::new(FilesystemStore::new(path).unwrap());
+    let metadata = serde_json::from_value(document).unwrap();
+    let array = Array::new_with_metadata(store, "/", metadata).unwrap();
+    let bytes: ArrayBytes<'static> = array.retrieve_array_subset(&array.subset_all()).unwrap();
+    integers(&bytes.into_fixed().unwrap(), &name)
+}
+
+/// Elements of an integer type, in native byte order.
+pub(crate) fn integers(bytes: &[u8], data_type: &str) -> Vec<i64> {
+    let element_type = ElementType::from_name(data_type).unwrap();
+    let elements = bytes.chunks_exact(element_type.size());
+    elements
+        .map(|one| {
+            let text = Scalar::from_ne_bytes(element_type, one).unwrap().to_string();
+            text.parse().unwrap()
+        })
+        .collect()
+}
+
+/// The code of the fill value, if a map of the last cast has one; chunks that are not stored hold it.
+fn code_of_fill(document: &Value) -> i64 {
+    let cast = configuration(document, "cast_value").unwrap();
+    let nan = cast["scalar_map"]["encode"].as_array().into_iter().flatten();
+    let nan = nan.filter(|pair| pair[0] == document["fill_value"]).map(|pair| pair[1].as_i64());
+    nan.flatten().next().unwrap_or(0)
+}
+
+/// All files below a folder, with their paths in it.
+pub(crate) fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(folder).unwrap().to_owned();
+        if path.is_dir() {
+            let below = contents(&path);
+            files.extend(below.into_iter().map(|(path, bytes)| (name.join(path), bytes)));
+        } else {
+            files.insert(name, fs::read(&path).unwrap());
+        }
+    }
+    files
+}
+
+/// The files of an array of Zarr v3 but its metadata.
+pub(crate) fn chunks(array: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = contents(array);
+    files.remove(Path::new("zarr.json")).unwrap();
+    files
+}
+
+pub(crate) fn copy(from: &Path, to: &Path) {
+    for (name, bytes) in contents(from) {
+        let place = to.join(name);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(place, bytes).unwrap();
+    }
+}
+
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// The repository, for what other folders of it have.
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Arrays that xarray and zarr-python wrote for these tests.
+pub(crate) fn data() -> PathBuf {
+    repository().join("pack/tests/data")
+}
+
+/// Values that are multiples of a quarter.
+pub(crate) fn quarters(count: usize) -> Vec<u8> {
+    (0..count).flat_map(|i| (i as f32 / 4.0).to_ne_bytes()).collect()
+}
+
+/// A reproducible stand-in for measured values: waves, a slope, and noise.
+pub(crate) fn field(count: usize) -> Vec<f64> {
+    let mut state = 12_345_u64;
+    (0..count)
+        .map(|i| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
+            let noise = (state >> 11) as f64 / (1_u64 << 53) as f64;
+            288.7 + 11.3 * (i as f64 * 0.013).sin() + 1e-3 * i as f64 + noise
+        })
+        .collect()
+}
+
+/// The same as float32.
+pub(crate) fn kelvin(count: usize) -> Vec<f32> {
+    field(count).into_iter().map(|value| value as f32).collect()
+}
+
+/// A group as weather models write it: two fields, their coordinates, flags, and a group below.
+pub(crate) fn weather(root: &Path) {
+    let array = |path: &str, data_type: &str, shape: &[u64], names: &Value, attributes: Value| {
+        let count = shape.iter().product::<u64>() as usize;
+        let elements = match data_type {
+            "float32" => quarters(count),
+            _ => vec![1; count],
+        };
+        Sample::new(data_type, shape, shape, json!(0))
+            .with("dimension_names", names.clone())
+            .with("attributes", attributes)
+            .write(&root.join(path), &elements);
+    };
+    let plane = json!(["time", "lat"]);
+    let field = json!({"units": "K", "coordinates": "height lon"});
+    array("t2m", "float32", &[3, 4], &plane, field);
+    array("wind", "float32", &[3, 4], &plane, json!({}));
+    array("flag", "uint8", &[3, 4], &plane, json!({}));
+    array("lat", "float32", &[4], &json!(["lat"]), json!({"bounds": "lat_bounds"}));
+    array("lat_bounds", "float32", &[4, 2], &json!(["lat", null]), json!({}));
+    array("lon", "float32", &[3, 4], &plane, json!({}));
+    array("deep/t2m", "float32", &[3, 4], &plane, json!({}));
+    create_group(&root.join("deep"));
+    let mut group = json!({
+        "zarr_format": 3, "node_type": "group", "attributes": {"title": "weather"},
+    });
+    let mut copies = serde_json::Map::new();
+    for path in ["t2m", "wind", "flag", "lat", "lat_bounds", "lon", "deep", "deep/t2m"] {
+        copies.insert(path.to_owned(), metadata(&root.join(path)));
+    }
+    group["consolidated_metadata"] =
+        json!({"kind": "inline", "must_understand": false, "metadata": copies});
+    fs::write(root.join("zarr.json"), group.to_string()).unwrap();
+}
+
+/// The elements of an `.npy` file in C order, and its header.
+pub(crate) fn npy(path: &Path) -> (Vec<u8>, String) {
+    let bytes = fs::read(path).unwrap();
+    assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00", "{}", path.display());
+    let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let header = String::from_utf8(bytes[10..start].to_vec()).unwrap();
+    (bytes[start..].to_vec(), header)
 }

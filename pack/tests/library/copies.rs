@@ -5,76 +5,85 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::common::{contents, metadata, recast};
+use crate::common::{contents, copy, data, metadata, one_thread, told, within};
+use recast_pack::{
+    AllClose, ArrayInfo, CompareGroupJob, GroupJob, Job, MigrateJob, UnpackGroupJob,
+};
 
 fn kinds() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kinds/kinds.zarr")
+    data().join("kinds/kinds.zarr")
 }
 
-fn copy(from: &Path, to: &Path) {
-    for (name, bytes) in contents(from) {
-        let place = to.join(name);
-        fs::create_dir_all(place.parent().unwrap()).unwrap();
-        fs::write(place, bytes).unwrap();
+/// A job that writes a group from one place to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Pack,
+    Migrate,
+    MigrateCopies,
+    Reencode,
+    InPlace,
+}
+
+const WAYS: [Way; 5] = [Way::Pack, Way::Migrate, Way::MigrateCopies, Way::Reencode, Way::InPlace];
+
+impl Way {
+    fn run(self, input: &Path, output: &Path) -> Result<(), String> {
+        let migrate = MigrateJob::new(input, Some(output.to_owned()));
+        let migrate = match self {
+            Self::Pack => {
+                let job = GroupJob::new(input, output, within(0.01));
+                return told(job.run(&one_thread())).map(|_| ());
+            }
+            Self::Migrate => migrate,
+            Self::MigrateCopies => MigrateJob { copy: true, ..migrate },
+            Self::Reencode => MigrateJob { reencode: true, ..migrate },
+            Self::InPlace => {
+                copy(input, output);
+                MigrateJob::new(output, None)
+            }
+        };
+        told(migrate.run(&one_thread())).map(|_| ())
     }
 }
 
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-const PACK: &[&str] = &["pack", "-e", "0.01"];
-const COMMANDS: [&[&str]; 5] = [
-    PACK,
-    &["migrate"],
-    &["migrate", "--copy"],
-    &["migrate", "--reencode"],
-    &["migrate", "--in-place"],
-];
-
-/// Runs a command that writes from one place to another; the report.
-fn perform(command: &[&str], input: &Path, output: &Path) -> Value {
-    let mut arguments = [command, &["--json"]].concat();
-    if command.contains(&"--in-place") {
-        copy(input, output);
-    } else {
-        arguments.push(text(input));
-    }
-    arguments.push(text(output));
-    serde_json::from_slice(&recast(&arguments).succeeds()).unwrap()
+/// How a group differs from another by more than a tolerance, if it does.
+fn difference(a: &Path, b: &Path, atol: f64) -> Option<String> {
+    let tolerance = Some(AllClose { atol, rtol: 0.0 });
+    let job = CompareGroupJob { tolerance, ..CompareGroupJob::new(a, b) };
+    job.run(&one_thread()).unwrap().failure()
 }
 
 #[test]
 fn every_type_of_zarr_v2_becomes_what_zarr_python_has_for_it_in_zarr_v3() {
     let expected = fs::read(kinds().with_file_name("expected.json")).unwrap();
     let expected: Value = serde_json::from_slice(&expected).unwrap();
-    for command in COMMANDS {
+    for way in WAYS {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("out.zarr");
-        perform(command, &kinds(), &output);
+        way.run(&kinds(), &output).unwrap();
         let consolidated = metadata(&output)["consolidated_metadata"]["metadata"].clone();
         for (name, expected) in expected.as_object().unwrap() {
             let document = metadata(&output.join(name));
-            assert_eq!(consolidated[name], document, "{command:?}: {name}");
-            assert_eq!(document["dimension_names"], json!(["x"]), "{command:?}: {name}");
-            assert_eq!(document["data_type"], expected["data_type"], "{command:?}: {name}");
-            assert_eq!(document["fill_value"], expected["fill_value"], "{command:?}: {name}");
-            let is_packed = command == PACK && name == "field";
+            assert_eq!(consolidated[name], document, "{way:?}: {name}");
+            assert_eq!(document["dimension_names"], json!(["x"]), "{way:?}: {name}");
+            assert_eq!(document["data_type"], expected["data_type"], "{way:?}: {name}");
+            assert_eq!(document["fill_value"], expected["fill_value"], "{way:?}: {name}");
+            let is_packed = way == Way::Pack && name == "field";
             let is_number = ["integers", "field"].contains(&name.as_str());
-            if is_packed || (is_number && command.contains(&"--reencode")) {
+            if is_packed || (is_number && way == Way::Reencode) {
                 continue;
             }
             let mut codecs = expected["codecs"].clone();
             if ["fixed_big", "days", "complex", "integers"].contains(&name.as_str()) {
                 codecs[0]["configuration"]["endian"] = "big".into();
             }
-            assert_eq!(document["codecs"], codecs, "{command:?}: {name}");
+            assert_eq!(document["codecs"], codecs, "{way:?}: {name}");
         }
-        recast(&["verify", "--atol", "0.01", text(&kinds()), text(&output)]).succeeds();
-        if command == PACK {
+        assert_eq!(difference(&kinds(), &output, 0.01), None, "{way:?}");
+        if way == Way::Pack {
             let plain = folder.path().join("plain.zarr");
-            recast(&["unpack", text(&output), text(&plain)]).succeeds();
-            recast(&["verify", "--atol", "0.01", text(&output), text(&plain)]).succeeds();
+            told(UnpackGroupJob::new(&output, &plain).run(&one_thread())).unwrap();
+            assert_eq!(difference(&output, &plain, 0.01), None);
         }
     }
 }
@@ -83,12 +92,11 @@ fn every_type_of_zarr_v2_becomes_what_zarr_python_has_for_it_in_zarr_v3() {
 type Edit = fn(&mut Value);
 
 #[test]
-fn verify_compares_what_readers_get_of_any_type() {
+fn groups_are_compared_by_what_readers_get_of_any_type() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out.zarr");
-    perform(&["migrate", "--copy"], &kinds(), &output);
-    let verify = || recast(&["verify", "--atol", "0", text(&kinds()), text(&output)]);
-    verify().succeeds();
+    Way::MigrateCopies.run(&kinds(), &output).unwrap();
+    assert_eq!(difference(&kinds(), &output, 0.0), None);
     let edits: [(&str, Edit); 6] = [
         ("names", |document| document["codecs"].as_array_mut().unwrap().truncate(1)),
         ("records", |document| document["codecs"].as_array_mut().unwrap().truncate(1)),
@@ -108,11 +116,11 @@ fn verify_compares_what_readers_get_of_any_type() {
         let mut document: Value = serde_json::from_slice(&before).unwrap();
         edit(&mut document);
         fs::write(&place, document.to_string()).unwrap();
-        let error = verify().fails(1);
-        assert!(error.contains(name), "{name}: {error}");
+        let failure = difference(&kinds(), &output, 0.0).expect(name);
+        assert!(failure.contains(name), "{name}: {failure}");
         fs::write(&place, before).unwrap();
     }
-    verify().succeeds();
+    assert_eq!(difference(&kinds(), &output, 0.0), None);
 }
 
 /// A group of Zarr v2 with texts and numbers, and the chunks of both behind links, also to a folder.
@@ -137,20 +145,20 @@ fn linked(folder: &Path) -> PathBuf {
 #[cfg(unix)]
 #[test]
 fn links_are_followed_and_what_is_written_does_not_need_them() {
-    for command in COMMANDS.iter().filter(|command| !command.contains(&"--in-place")) {
+    for way in WAYS.into_iter().filter(|way| *way != Way::InPlace) {
         let folder = tempfile::tempdir().unwrap();
         let group = linked(folder.path());
         let output = folder.path().join("deeper/down/out.zarr");
         fs::create_dir_all(output.parent().unwrap()).unwrap();
-        perform(command, &group, &output);
+        way.run(&group, &output).unwrap();
         for name in contents(&output).keys() {
-            assert!(!output.join(name).is_symlink(), "{command:?}: {}", name.display());
+            assert!(!output.join(name).is_symlink(), "{way:?}: {}", name.display());
         }
-        recast(&["verify", "--atol", "0.01", text(&kinds()), text(&output)]).succeeds();
+        assert_eq!(difference(&kinds(), &output, 0.01), None);
         let moved = folder.path().join("moved.zarr");
         fs::rename(&output, &moved).unwrap();
         fs::remove_dir_all(folder.path().join("annex")).unwrap();
-        recast(&["verify", "--atol", "0.01", text(&kinds()), text(&moved)]).succeeds();
+        assert_eq!(difference(&kinds(), &moved, 0.01), None);
     }
 }
 
@@ -167,13 +175,13 @@ fn a_link_to_nothing_is_an_error_that_names_it_and_no_fill_value() {
             fs::remove_file(&lost).unwrap();
         }
         let output = folder.path().join("out.zarr");
-        for command in [PACK, &["migrate"], &["migrate", "--reencode"]] {
-            let arguments = [command, &[text(&group), text(&output)]].concat();
-            let error = recast(&arguments).fails(1);
+        for way in [Way::Pack, Way::Migrate, Way::Reencode] {
+            let error = way.run(&group, &output).unwrap_err();
             assert!(error.contains(named) && error.contains("a link to"), "{error}");
             assert!(!output.exists());
         }
-        recast(&["verify", "--atol", "1", text(&kinds()), text(&group)]).fails(1);
+        let compared = told(CompareGroupJob::new(kinds(), &group).run(&one_thread()));
+        assert!(compared.map_or_else(Some, |report| report.failure()).is_some());
     }
 }
 
@@ -184,8 +192,7 @@ fn a_link_to_a_folder_around_it_is_an_error() {
     let group = folder.path().join("in.zarr");
     copy(&kinds(), &group);
     std::os::unix::fs::symlink("..", group.join("names/again")).unwrap();
-    let output = folder.path().join("out.zarr");
-    let error = recast(&["migrate", text(&group), text(&output)]).fails(1);
+    let error = Way::Migrate.run(&group, &folder.path().join("out.zarr")).unwrap_err();
     assert!(error.contains("names/again") && error.contains("which it is in"), "{error}");
 }
 
@@ -201,15 +208,15 @@ fn names_that_are_not_utf8_get_a_sentence() {
     copy(&kinds(), &group);
     copy(&kinds().join("field"), &group.join(strange));
     let output = folder.path().join("out.zarr");
-    let error = recast(&["migrate", text(&group), text(&output)]).fails(1);
+    let error = Way::Migrate.run(&group, &output).unwrap_err();
     assert!(error.contains("not UTF-8") && error.contains("rename it"), "{error}");
     let alone = group.join(strange);
-    for arguments in [
-        [OsStr::new("info"), alone.as_os_str()].as_slice(),
-        &[OsStr::new("migrate"), alone.as_os_str(), output.as_os_str()],
-        &[OsStr::new("migrate"), group.as_os_str(), folder.path().join(strange).as_os_str()],
+    for outcome in [
+        told(ArrayInfo::read(&alone)).map(|_| ()),
+        Way::Migrate.run(&alone, &output),
+        Way::Migrate.run(&group, &folder.path().join(strange)),
     ] {
-        let error = recast(arguments).fails(1);
-        assert!(error.contains("not UTF-8") && !error.contains("panicked"), "{error}");
+        let error = outcome.unwrap_err();
+        assert!(error.contains("not UTF-8"), "{error}");
     }
 }

@@ -1,31 +1,60 @@
-//! `recast migrate`: the same bytes under new metadata, and the same values.
+//! Migrating arrays and groups: the same bytes under new metadata, and the same values.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{contents, metadata, recast};
+use crate::common::{codec_names, contents, copy, metadata, one_thread, repository, told};
+use recast_pack::{
+    ArrayMigration, CatFormat, GroupMigration, MigrateJob, MigrateReport, MigratedArray, Runtime,
+    cat,
+};
 use serde_json::{Value, json};
 
 fn goldens() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../zarrs/tests/goldens")
-}
-
-fn copy(from: &Path, to: &Path) {
-    for (name, bytes) in contents(from) {
-        let place = to.join(name);
-        fs::create_dir_all(place.parent().unwrap()).unwrap();
-        fs::write(place, bytes).unwrap();
-    }
+    repository().join("zarrs/tests/goldens")
 }
 
 /// The decoded elements.
 fn values(path: &Path) -> Vec<u8> {
-    recast(&["cat", "--accept-fill-value", path.to_str().unwrap()]).succeeds()
+    let runtime = Runtime { accept_fill_value: true, ..one_thread() };
+    let mut values = Vec::new();
+    cat(path, CatFormat::Raw, &runtime, &mut values).unwrap();
+    values
 }
 
-fn migrate(input: &Path, more: &[&str]) -> Value {
-    let arguments = [&["migrate", "--json", input.to_str().unwrap()], more].concat();
-    serde_json::from_slice(&recast(&arguments).succeeds()).unwrap()
+/// The job from one place to another, or in place.
+fn job(input: &Path, output: Option<&Path>) -> MigrateJob {
+    MigrateJob::new(input, output.map(Path::to_owned))
+}
+
+fn run(job: &MigrateJob) -> Result<MigrateReport, String> {
+    told(job.run(&one_thread()))
+}
+
+fn array(job: &MigrateJob) -> ArrayMigration {
+    match run(job).unwrap() {
+        MigrateReport::Array(report) => *report,
+        MigrateReport::Group(report) => panic!("{report:?}"),
+    }
+}
+
+fn of_group(job: &MigrateJob) -> GroupMigration {
+    match run(job).unwrap() {
+        MigrateReport::Group(report) => report,
+        MigrateReport::Array(report) => panic!("{report:?}"),
+    }
+}
+
+fn refuses(job: &MigrateJob) -> String {
+    run(job).map(|_| ()).unwrap_err()
+}
+
+/// Migrates in place what must stay as it is.
+fn stays(place: &Path) -> String {
+    let before = contents(place);
+    let error = refuses(&job(place, None));
+    assert_eq!(contents(place), before, "{error}");
+    error
 }
 
 /// The bytes of all chunks, whatever their names.
@@ -40,11 +69,6 @@ fn chunks(path: &Path) -> Vec<Vec<u8>> {
         files.filter(|(name, _)| !is_metadata(name)).map(|(_, bytes)| bytes).collect();
     chunks.sort();
     chunks
-}
-
-fn names(document: &Value) -> Vec<String> {
-    let codecs = document["codecs"].as_array().unwrap();
-    codecs.iter().map(|codec| codec["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// A Zarr v2 array of 6 elements in chunks of 4.
@@ -80,9 +104,8 @@ fn arrays_of_zarr_python_keep_their_chunks_and_their_values() {
         let folder = tempfile::tempdir().unwrap();
         let input = goldens().join(name).join("array.zarr");
         let output = folder.path().join("out.zarr");
-        let report = migrate(&input, &[output.to_str().unwrap()]);
-        assert_eq!(report["metadata_only"], true, "{name}: {report}");
-        assert_eq!(report["bit_identical"], true, "{name}: {report}");
+        let report = array(&job(&input, Some(&output)));
+        assert!(report.metadata_only && report.bit_identical, "{name}: {report:?}");
         assert_eq!(chunks(&output), chunks(&input), "{name}");
         assert_eq!(values(&output), values(&input), "{name}");
         let document = metadata(&output);
@@ -92,10 +115,10 @@ fn arrays_of_zarr_python_keep_their_chunks_and_their_values() {
         assert!(document["codecs"].as_array().unwrap().iter().all(Value::is_object));
 
         let other = folder.path().join("encoded.zarr");
-        let report = migrate(&input, &["--reencode", other.to_str().unwrap()]);
-        assert_eq!(report["metadata_only"], false, "{name}");
+        let report = array(&MigrateJob { reencode: true, ..job(&input, Some(&other)) });
+        assert!(!report.metadata_only, "{name}");
         assert_eq!(values(&other), values(&input), "{name}");
-        assert_eq!(names(&metadata(&other)).last().unwrap(), "zstd", "{name}");
+        assert_eq!(codec_names(&metadata(&other)["codecs"]).last(), Some(&"zstd"), "{name}");
     }
 }
 
@@ -109,14 +132,17 @@ fn integers_are_decoded_through_float64_where_that_makes_a_difference() {
     };
     let codes = [Some(int16s([-48, 1, 2, 3])), Some(int16s([i16::MAX, i16::MIN, 0, 0]))];
     v2(&input, "<f4", &json!(0), &filter(273.15), codes.clone());
-    let report = migrate(&input, &[output.to_str().unwrap()]);
-    assert_eq!(report["bit_identical"], true);
+    let report = array(&job(&input, Some(&output)));
+    assert!(report.bit_identical);
     let found = values(&output);
     // 272.67001, where float32 arithmetic gives 0x438855c2.
     assert_eq!(found[..4], 0x4388_55c3_u32.to_le_bytes());
     assert_eq!(found, values(&input));
     let document = metadata(&output);
-    assert_eq!(names(&document), ["cast_value", "scale_offset", "cast_value", "bytes"]);
+    assert_eq!(
+        codec_names(&document["codecs"]),
+        ["cast_value", "scale_offset", "cast_value", "bytes"]
+    );
     assert_eq!(document["dimension_names"], json!(["time"]));
     // xarray masks the fill value of Zarr v2, 0 here, and that of Zarr v3 by the attribute only.
     assert_eq!(document["attributes"], json!({"units": "K", "_FillValue": "AAAAAAAAAAA="}));
@@ -126,8 +152,8 @@ fn integers_are_decoded_through_float64_where_that_makes_a_difference() {
     let filter = json!([{"id": "fixedscaleoffset", "scale": 64, "offset": 0, "dtype": "<f4",
                          "astype": "<i2"}]);
     v2(&input, "<f4", &json!(0), &filter, codes);
-    migrate(&input, &[output.to_str().unwrap()]);
-    assert_eq!(names(&metadata(&output)), ["scale_offset", "cast_value", "bytes"]);
+    array(&job(&input, Some(&output)));
+    assert_eq!(codec_names(&metadata(&output)["codecs"]), ["scale_offset", "cast_value", "bytes"]);
     assert_eq!(values(&output), values(&input));
 }
 
@@ -139,15 +165,10 @@ fn a_fill_value_that_the_codecs_lose_gets_a_code_that_no_element_has() {
         let folder = tempfile::tempdir().unwrap();
         let (input, output) = (folder.path().join("in"), folder.path().join("out"));
         v2(&input, "<f4", &fill, &filter, [Some(int16s([i16::MIN, 1, 2, 3])), None]);
-        let report = migrate(&input, &[output.to_str().unwrap()]);
-        assert_eq!(
-            (&report["metadata_only"], &report["bit_identical"]),
-            (&json!(true), &json!(true))
-        );
+        let report = array(&job(&input, Some(&output)));
+        assert!(report.metadata_only && report.bit_identical, "{report:?}");
         assert_eq!(values(&output), values(&input));
-        let map =
-            report["codecs"].as_array().unwrap().last().unwrap()["configuration"]["scalar_map"]
-                .clone();
+        let map = &report.codecs.last().unwrap()["configuration"]["scalar_map"];
         // The lowest code is taken.
         assert_eq!(map["decode"][0][0], i16::MAX, "{fill}: {map}");
     }
@@ -159,12 +180,12 @@ fn astype_becomes_one_cast_as_numpy_does_it() {
     let (input, output) = (folder.path().join("in"), folder.path().join("out"));
     let filter = json!([{"id": "astype", "encode_dtype": "<i2", "decode_dtype": "<f8"}]);
     v2(&input, "<f8", &json!(7), &filter, [Some(int16s([-5, 1, 2, 3])), None]);
-    let report = migrate(&input, &[output.to_str().unwrap()]);
-    assert_eq!(report["bit_identical"], true);
+    let report = array(&job(&input, Some(&output)));
+    assert!(report.bit_identical);
     assert_eq!(values(&output), values(&input));
     let expected = json!([{"name": "cast_value", "configuration": {
         "data_type": "int16", "rounding": "towards-zero", "out_of_range": "wrap"}}]);
-    assert_eq!(report["codecs"], expected);
+    assert_eq!(json!(report.codecs), expected);
 }
 
 #[cfg(unix)]
@@ -175,10 +196,10 @@ fn chunks_are_linked_unless_copies_are_asked_for() {
     let input = folder.path().join("in");
     v2(&input, "<i2", &json!(0), &Value::Null, [Some(int16s([1, 2, 3, 4])), None]);
     let file = |path: &Path| fs::metadata(path).unwrap().ino();
-    for (more, same) in [(&[][..], true), (&["--copy"][..], false)] {
-        let output = folder.path().join(if same { "linked" } else { "copied" });
-        let report = migrate(&input, &[more, &[output.to_str().unwrap()]].concat());
-        assert_eq!(file(&input.join("0")) == file(&output.join("c/0")), same, "{report}");
+    for copy in [false, true] {
+        let output = folder.path().join(if copy { "copied" } else { "linked" });
+        array(&MigrateJob { copy, ..job(&input, Some(&output)) });
+        assert_eq!(file(&input.join("0")) == file(&output.join("c/0")), !copy);
         assert!(!output.join("c/1").exists());
     }
 }
@@ -187,39 +208,36 @@ fn chunks_are_linked_unless_copies_are_asked_for() {
 fn in_place_the_old_metadata_are_kept_and_the_chunks_are_not_touched() {
     let folder = tempfile::tempdir().unwrap();
     let original = goldens().join("v2_fso_f8_u1_gzip/array.zarr");
-    let array = folder.path().join("group/array.zarr");
-    copy(&original, &array);
-    let before = (values(&array), chunks(&array));
+    let place = folder.path().join("group/array.zarr");
+    copy(&original, &place);
+    let before = (values(&place), chunks(&place));
 
     // A copy of the metadata elsewhere would be wrong afterwards.
     let consolidated = folder.path().join("group/.zmetadata");
     fs::write(&consolidated, r#"{"metadata": {"array.zarr/.zarray": {}}}"#).unwrap();
-    let files = contents(folder.path());
-    let error = recast(&["migrate", "--in-place", array.to_str().unwrap()]).fails(1);
+    let error = stays(&place);
     assert!(
         error.contains("has consolidated metadata with a copy of the metadata here"),
         "{error}"
     );
-    assert_eq!(contents(folder.path()), files);
     fs::remove_file(consolidated).unwrap();
 
-    let report = migrate(&array, &["--in-place"]);
-    assert_eq!(report["metadata_only"], true);
-    assert_eq!((values(&array), chunks(&array)), before);
-    assert!(array.join("zarr.json").is_file() && !array.join(".zarray").exists());
-    let kept = fs::read(array.join(".zarray.bak")).unwrap();
+    assert!(array(&job(&place, None)).metadata_only);
+    assert_eq!((values(&place), chunks(&place)), before);
+    assert!(place.join("zarr.json").is_file() && !place.join(".zarray").exists());
+    let kept = fs::read(place.join(".zarray.bak")).unwrap();
     assert_eq!(kept, fs::read(original.join(".zarray")).unwrap());
 
-    let error = recast(&["migrate", "--in-place", array.to_str().unwrap()]).fails(1);
+    let error = stays(&place);
     assert!(error.contains("there is nothing to migrate"), "{error}");
     // Back again.
-    fs::remove_file(array.join("zarr.json")).unwrap();
+    fs::remove_file(place.join("zarr.json")).unwrap();
     for name in [".zarray", ".zattrs"] {
-        if array.join(format!("{name}.bak")).exists() {
-            fs::rename(array.join(format!("{name}.bak")), array.join(name)).unwrap();
+        if place.join(format!("{name}.bak")).exists() {
+            fs::rename(place.join(format!("{name}.bak")), place.join(name)).unwrap();
         }
     }
-    assert_eq!(contents(&array), contents(&original));
+    assert_eq!(contents(&place), contents(&original));
 }
 
 #[test]
@@ -235,15 +253,13 @@ fn zarr_v1_becomes_zarr_v3() {
     fs::write(input.join("attrs"), r#"{"units": "K"}"#).unwrap();
     let chunk: Vec<u8> = [1.0_f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_be_bytes()).collect();
     fs::write(input.join("0.0"), &chunk).unwrap();
-    let report = migrate(&input, &[output.to_str().unwrap()]);
-    assert_eq!(report["metadata_only"], true);
+    assert!(array(&job(&input, Some(&output))).metadata_only);
     let found = values(&output);
     let found: Vec<f32> =
         found.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
     assert_eq!(found, [1.0, 3.0, 42.0, 2.0, 4.0, 42.0]);
     assert_eq!(metadata(&output)["attributes"]["units"], "K");
-    let report = migrate(&input, &["--in-place"]);
-    assert_eq!(report["metadata_only"], true);
+    assert!(array(&job(&input, None)).metadata_only);
     assert_eq!(values(&input), values(&output));
     assert!(input.join("meta.bak").is_file() && !input.join("meta").exists());
 }
@@ -253,10 +269,9 @@ fn what_needs_no_migration_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let input = goldens().join("so_cv_f64_nan_to_u8/array.zarr");
     let output = folder.path().join("out");
-    let error = recast(&["migrate", input.to_str().unwrap(), output.to_str().unwrap()]).fails(1);
+    let error = refuses(&job(&input, Some(&output)));
     assert!(error.contains("there is nothing to migrate"), "{error}");
     assert!(!output.exists());
-    recast(&["migrate", input.to_str().unwrap()]).fails(2);
 }
 
 /// A group of Zarr v2 with consolidated metadata: arrays at its root and in a group, one of them of
@@ -301,12 +316,6 @@ fn all_values(folder: &Path) -> Vec<Vec<u8>> {
     numeric.chain([fs::read(folder.join("mask/0")).unwrap()]).collect()
 }
 
-/// What each array became, by its path.
-fn arrays(report: &Value) -> Vec<(&str, &str)> {
-    let list = report["arrays"].as_array().unwrap().iter();
-    list.map(|one| (one["array"].as_str().unwrap(), one["action"].as_str().unwrap())).collect()
-}
-
 /// Everything is Zarr v3, the attributes are there, and the copy of the metadata is true.
 fn is_migrated(folder: &Path) {
     let root = metadata(folder);
@@ -323,8 +332,8 @@ fn is_migrated(folder: &Path) {
     assert!(!root.to_string().contains("numcodecs"), "{root}");
     assert!(!root.to_string().contains("_ARRAY_DIMENSIONS"), "{root}");
     assert_eq!(copy["scaled"]["dimension_names"], json!(["time"]));
-    assert_eq!(names(&copy["scaled"]), ["scale_offset", "cast_value", "bytes"]);
-    assert_eq!(names(&copy["inner/deep/cast"]), ["cast_value", "bytes"]);
+    assert_eq!(codec_names(&copy["scaled"]["codecs"]), ["scale_offset", "cast_value", "bytes"]);
+    assert_eq!(codec_names(&copy["inner/deep/cast"]["codecs"]), ["cast_value", "bytes"]);
     // xarray masks the fill value of Zarr v2.
     assert_eq!(copy["inner/first"]["attributes"], json!({"units": "1", "_FillValue": 0}));
     let old =
@@ -338,32 +347,30 @@ fn a_group_becomes_zarr_v3_with_all_that_is_in_it() {
     let (input, output) = (folder.path().join("in"), folder.path().join("out"));
     group(&input);
     let before = (contents(&input), all_values(&input));
-    let report = migrate(&input, &[output.to_str().unwrap()]);
-    let expected = [
-        ("inner/deep/cast", "migrated"),
-        ("inner/first", "migrated"),
-        ("inner/plain", "migrated"),
-        ("mask", "kept"),
-        ("scaled", "migrated"),
-    ];
-    assert_eq!(arrays(&report), expected);
-    for one in report["arrays"].as_array().unwrap().iter().filter(|one| one["array"] != "mask") {
-        assert_eq!(one["report"]["metadata_only"], true, "{one}");
-        assert_eq!(one["report"]["bit_identical"], true, "{one}");
+    let report = of_group(&job(&input, Some(&output)));
+    let mut migrated = Vec::new();
+    for one in &report.arrays {
+        match one {
+            MigratedArray::Migrated { array, report } => {
+                assert!(report.metadata_only && report.bit_identical, "{report:?}");
+                migrated.push(array.as_str());
+            }
+            MigratedArray::Kept { array, .. } => assert_eq!(array, "mask"),
+        }
     }
+    assert_eq!(migrated, ["inner/deep/cast", "inner/first", "inner/plain", "scaled"]);
     is_migrated(&output);
     assert_eq!(all_values(&output), before.1);
     assert_eq!(contents(&input), before.0);
 
     let encoded = folder.path().join("encoded");
-    let table = ["migrate", "--reencode", input.to_str().unwrap(), encoded.to_str().unwrap()];
-    let table = String::from_utf8(recast(&table).succeeds()).unwrap();
-    assert!(table.contains("4 migrated, 1 kept"), "{table}");
-    assert_eq!(
-        table.matches("encoded again, because --reencode asks for it").count(),
-        4,
-        "{table}"
-    );
+    let report = of_group(&MigrateJob { reencode: true, ..job(&input, Some(&encoded)) });
+    for one in &report.arrays {
+        if let MigratedArray::Migrated { report, .. } = one {
+            let how = &report.how;
+            assert!(how.contains("encoded again, because --reencode asks for it"), "{how}");
+        }
+    }
     assert_eq!(all_values(&encoded), before.1);
 }
 
@@ -372,18 +379,16 @@ fn a_group_is_migrated_in_place_and_the_old_metadata_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     group(folder.path());
     let before = (contents(folder.path()), all_values(folder.path()));
-    let report = migrate(folder.path(), &["--in-place"]);
-    assert_eq!(arrays(&report).len(), 5);
+    assert_eq!(of_group(&job(folder.path(), None)).arrays.len(), 5);
     is_migrated(folder.path());
     assert_eq!(all_values(folder.path()), before.1);
 
-    let error = recast(&["migrate", "--in-place", folder.path().to_str().unwrap()]).fails(1);
+    let error = stays(folder.path());
     assert!(
         error.contains("none of 5 arrays has") && error.contains("nothing to migrate"),
         "{error}"
     );
-    let error = recast(&["migrate", "--in-place", folder.path().join("scaled").to_str().unwrap()]);
-    assert!(error.fails(1).contains("nothing to migrate"));
+    assert!(stays(&folder.path().join("scaled")).contains("nothing to migrate"));
     // Back again.
     for (name, bytes) in contents(folder.path()) {
         let path = folder.path().join(&name);
@@ -407,16 +412,25 @@ fn a_group_of_which_one_array_cannot_stay_is_left_as_it_was() {
                          "astype": "<i2"}]);
     let all = int16s([i16::MIN, i16::MIN + 1, i16::MAX - 1, i16::MAX]);
     v2(&input.join("full"), "<f4", &json!("NaN"), &filter, [Some(all), None]);
-    let before = contents(&input);
-    let error = recast(&["migrate", "--in-place", input.to_str().unwrap()]).fails(1);
+    let error = stays(&input);
     assert!(error.contains("in/full: ") && error.contains("name an OUTPUT"), "{error}");
-    assert_eq!(contents(&input), before);
 
     // Nor is anything changed where writing fails: this name is taken by a folder.
     fs::remove_dir_all(input.join("full")).unwrap();
     fs::create_dir(input.join("mask/zarr.json")).unwrap();
-    let before = contents(&input);
-    let error = recast(&["migrate", "--in-place", input.to_str().unwrap()]).fails(1);
+    let error = stays(&input);
     assert!(error.contains("writing") && error.contains("mask/zarr.json"), "{error}");
-    assert_eq!(contents(&input), before);
+}
+
+/// Zarr v3 needs no migration, and that is what the error says besides.
+#[test]
+fn where_cf_attributes_pack_there_is_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    v2(&input, "<i2", &json!(-1), &Value::Null, [Some(int16s([1, 2, 3, 4])), None]);
+    fs::write(input.join(".zattrs"), r#"{"scale_factor": 0.01}"#).unwrap();
+    let hint = array(&job(&input, Some(&output))).hint;
+    assert!(hint.as_ref().is_some_and(|hint| hint.contains("--from-cf")), "{hint:?}");
+    let error = refuses(&job(&output, Some(&folder.path().join("again"))));
+    assert!(error.contains("nothing to migrate") && error.contains("--from-cf"), "{error}");
 }

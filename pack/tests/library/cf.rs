@@ -1,0 +1,395 @@
+//! From attributes of CF to codecs and back: the same codes, and values that are CF's or known to differ.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{
+    Sample, Trial, bytes, chunks, codec_names, contents, data, integers, metadata, one_thread,
+    options, read_by_zarrs, repository, text, told, within,
+};
+use recast_kernels::ElementType;
+use recast_pack::{
+    Differences, DryRun, FromCfJob, FromCfReport, Job, PackOptions, ToCfJob, ToCfReport,
+};
+use serde_json::{Value, json};
+
+/// See [`a_few_codes_get_their_last_bit_from_the_map`].
+const FACTOR: f32 = 3.265_089e-5;
+
+/// An array of int16 codes with attributes.
+#[allow(clippy::needless_pass_by_value)] // what callers write with json!
+fn int16(codes: &[i16], fill: i16, attributes: Value) -> Trial {
+    let chunk = 8.max(codes.len() / 4);
+    Trial::new(codes, chunk, json!({"fill_value": fill, "attributes": attributes}))
+}
+
+fn job(trial: &Trial) -> FromCfJob {
+    FromCfJob { overwrite: true, ..FromCfJob::new(trial.input(), trial.output()) }
+}
+
+fn from_cf(trial: &Trial) -> FromCfReport {
+    told(job(trial).run(&one_thread())).unwrap()
+}
+
+/// The same with another type than the job would choose.
+fn decoded_as(decoded_type: ElementType, trial: &Trial) -> FromCfReport {
+    let job = FromCfJob { decoded_type: Some(decoded_type), ..job(trial) };
+    told(job.run(&one_thread())).unwrap()
+}
+
+fn to_cf(input: &Path, output: &Path) -> ToCfReport {
+    told(ToCfJob::new(input, output).run(&one_thread())).unwrap()
+}
+
+/// What was packed, as CF has it again.
+fn back(trial: &Trial) -> std::path::PathBuf {
+    let back = trial.place("back.zarr");
+    to_cf(&trial.output(), &back);
+    back
+}
+
+/// All elements of an array of float32 or float64.
+fn values(path: &Path) -> Vec<f64> {
+    let bytes = read_by_zarrs(path);
+    if metadata(path)["data_type"] == "float32" {
+        bytes.as_chunks().0.iter().map(|&bytes| f64::from(f32::from_ne_bytes(bytes))).collect()
+    } else {
+        bytes.as_chunks().0.iter().map(|&bytes| f64::from_ne_bytes(bytes)).collect()
+    }
+}
+
+#[test]
+fn real_arrays_decode_to_what_xarray_gives_bit_for_bit_and_come_back() {
+    let data = data().join("cf");
+    for (name, expected, missing) in [
+        ("sst", repository().join("examples/data/oisst_sst.zarr"), 4448),
+        // One code lies below the missing value, so no range tells which are missing.
+        ("anom", data.join("anom_xarray.zarr"), 4448),
+        ("reflectivity", data.join("reflectivity_xarray.zarr"), 0),
+    ] {
+        let trial = Trial::empty();
+        let input = data.join(format!("{name}_packed.zarr"));
+        let output = trial.output();
+        let report = told(FromCfJob::new(&input, &output).run(&one_thread())).unwrap();
+        assert!(report.bit_identical, "{name}");
+        assert_eq!(
+            (report.codes.differences.elements, report.missing),
+            (65_536, missing),
+            "{name}"
+        );
+        assert_eq!(metadata(&output)["data_type"], "float32");
+        let (found, expected) = (values(&output), values(&expected));
+        assert_eq!(found.len(), expected.len());
+        for (index, (x, y)) in found.iter().zip(&expected).enumerate() {
+            assert!(
+                x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
+                "{name} {index}: {x} {y}"
+            );
+        }
+        assert_eq!(chunks(&output), chunks(&input), "{name}");
+
+        let back = trial.place("back.zarr");
+        assert_eq!(to_cf(&output, &back).differences.differing, 0);
+        assert_eq!(chunks(&back), chunks(&input), "{name}");
+        let (back, input) = (metadata(&back), metadata(&input));
+        for member in ["attributes", "data_type", "fill_value"] {
+            assert_eq!(back[member], input[member], "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_scale_factor_is_inverted_and_what_differs_is_said_truly() {
+    let codes: Vec<i16> = (-600..600).collect();
+    let trial = int16(&codes, 0, json!({"scale_factor": 0.01, "add_offset": 0.5}));
+    let report = decoded_as(ElementType::Float64, &trial);
+    assert_eq!(report.data_type, ElementType::Float64);
+    let document = trial.metadata();
+    let affine = &document["codecs"][0]["configuration"];
+    let (scale, offset) = (affine["scale"].as_f64().unwrap(), affine["offset"].as_f64().unwrap());
+    assert!((scale - 100.0).abs() < 1e-9 && offset == 0.5, "{affine}");
+
+    // Counted here by the two formulas themselves.
+    let pairs = |code: i16| {
+        let code = f64::from(code);
+        (code * 0.01 + 0.5, code / scale + offset)
+    };
+    let count = |codes: &mut dyn Iterator<Item = i16>| {
+        let mut counts = Differences::default();
+        for (cf, ours) in codes.map(pairs) {
+            let (x, y) = (cf.to_bits() as i64, ours.to_bits() as i64);
+            let distance = if (x < 0) == (y < 0) { x.abs_diff(y) } else { u64::MAX };
+            counts.elements += 1;
+            counts.differing += u64::from(x != y);
+            counts.max_ulps = counts.max_ulps.max(distance);
+            counts.max = counts.max.max((cf - ours).abs());
+        }
+        assert!(counts.differing > 0);
+        counts
+    };
+    assert_eq!(report.codes.differences, count(&mut (i16::MIN..=i16::MAX)));
+    assert_eq!(report.elements, count(&mut codes.iter().copied()));
+    assert!(!report.bit_identical);
+    // 3 · 0.1 is 0.30000000000000004, and 3 / 10 is 0.3.
+    let found = values(&trial.output());
+    assert!(codes.iter().zip(&found).all(|(&code, &value)| value == pairs(code).1));
+}
+
+#[test]
+fn the_type_is_the_one_that_is_cf_to_the_last_bit_and_the_cost_of_the_other_is_told() {
+    let codes: Vec<i16> = (-600..600).collect();
+    // No float32 number is 0.01, so xarray would take float64, where a third of the codes differ.
+    let trial = int16(&codes, 0, json!({"scale_factor": 0.01, "add_offset": 0.5}));
+    let report = from_cf(&trial);
+    assert!(report.data_type == ElementType::Float32 && report.bit_identical);
+    assert_eq!(report.decoded_bytes, 4800);
+    for (&code, value) in codes.iter().zip(values(&trial.output())) {
+        assert_eq!(value, f64::from(f32::from(code) * 0.01_f32 + 0.5), "{code}");
+    }
+    let other = report.alternative.unwrap();
+    assert_eq!((other.data_type, other.decoded_bytes), (ElementType::Float64, 9600));
+    // The differences are those that the report has if that type is asked for.
+    let asked = decoded_as(ElementType::Float64, &trial);
+    assert_eq!(other.codes.differences, asked.codes.differences);
+    assert!(other.codes.differences.differing > 0, "{other:?}");
+    let first = asked.alternative.unwrap();
+    assert_eq!(first.data_type, ElementType::Float32);
+    let distance = |code: i16| {
+        let wide = f64::from(code) * 0.01 + 0.5;
+        (wide - f64::from(f32::from(code) * 0.01_f32 + 0.5)).abs()
+    };
+    let largest = (i16::MIN..=i16::MAX).map(distance).fold(0.0, f64::max);
+    assert_eq!([other.largest_distance, first.largest_distance], [largest; 2]);
+}
+
+#[test]
+fn a_few_codes_get_their_last_bit_from_the_map() {
+    // With this factor no scale does it for all codes: some products lie in the middle between two
+    // float32 numbers, and want to be rounded to different sides.
+    let codes: Vec<i16> = (i16::MIN..=i16::MAX).collect();
+    let attributes = json!({"scale_factor": f64::from(FACTOR), "add_offset": 0.5});
+    let trial = int16(&codes, 0, attributes);
+    let report = from_cf(&trial);
+    assert!(report.data_type == ElementType::Float32 && report.bit_identical);
+    assert!((1..=256).contains(&report.patched_codes), "{report:?}");
+    assert_eq!(report.codes_not_encoded_back, Some(0));
+    for (code, value) in codes.into_iter().zip(values(&trial.output())) {
+        assert_eq!(value, f64::from(f32::from(code) * FACTOR + 0.5), "{code}");
+    }
+}
+
+#[test]
+fn attributes_that_would_be_applied_twice_are_gone() {
+    let attributes = json!({
+        "scale_factor": -0.5, "add_offset": 10, "_FillValue": -1, "missing_value": [-2, -3],
+        "valid_range": [-100, 200], "valid_min": -100, "units": "K", "recast": {"version": "0"},
+    });
+    let trial = int16(&[0, 1, -1, -2, -3, 30_000, -4, -100], -2, attributes);
+    let job = FromCfJob { provenance: false, ..job(&trial) };
+    let report = told(job.run(&one_thread())).unwrap();
+    let expected = json!({"units": "K", "valid_range": [-90.0, 60.0], "valid_max": 60.0});
+    assert_eq!(trial.metadata()["attributes"], expected);
+    assert_eq!((report.missing, report.bit_identical), (3, true));
+    let found = values(&trial.output());
+    assert!(found[2..5].iter().all(|value| value.is_nan()));
+    assert_eq!(
+        [found[0], found[1], found[5], found[6], found[7]],
+        [10.0, 9.5, -14_990.0, 12.0, 60.0]
+    );
+}
+
+#[test]
+fn chunks_that_are_not_stored_are_what_cf_makes_of_them() {
+    for (fill, expected) in [(-999_i16, None), (50, Some(0.01_f32 * 50.0 + 2.5))] {
+        let trial = Trial::empty();
+        let factor = f64::from(0.01_f32);
+        let attributes = json!({"scale_factor": factor, "add_offset": 2.5, "_FillValue": -999});
+        let array = Sample::new("int16", &[20], &[8], json!(fill))
+            .with("attributes", attributes)
+            .create(&trial.input());
+        // The last chunk is stored, and padded with the fill value beyond the array.
+        array.store_chunk(&[2], [-999_i16, 1, 2, fill, 0, 0, 0, 0].to_vec()).unwrap();
+        from_cf(&trial);
+        assert_eq!(chunks(&trial.output()).len(), 1);
+        let found = values(&trial.output());
+        for value in &found[..16] {
+            match expected {
+                Some(expected) => assert_eq!(*value, f64::from(expected)),
+                None => assert!(value.is_nan()),
+            }
+        }
+        assert!(found[16].is_nan());
+        assert_eq!(found[17], f64::from(0.01_f32 + 2.5));
+        // Missing chunks stay so on the way back, and are the same code.
+        let back = back(&trial);
+        assert_eq!(metadata(&back)["fill_value"], fill);
+        assert_eq!(read_by_zarrs(&back), read_by_zarrs(&trial.input()));
+    }
+}
+
+#[test]
+fn unsigned_takes_the_codes_for_what_they_are() {
+    let attributes = json!({
+        "scale_factor": 0.5, "_Unsigned": "true", "_FillValue": -1, "valid_range": [0, -2],
+    });
+    let trial = int16(&[0, 1, -1, -2, i16::MIN], -1, attributes);
+    let report = from_cf(&trial);
+    assert_eq!(report.stored_data_type, ElementType::UInt16);
+    let found = values(&trial.output());
+    assert!(found[2].is_nan());
+    assert_eq!([found[0], found[1], found[3], found[4]], [0.0, 0.5, 32_767.0, 16_384.0]);
+    assert_eq!(trial.metadata()["attributes"]["valid_range"], json!([0.0, 32_767.0]));
+    let back = back(&trial);
+    assert_eq!(metadata(&back)["attributes"], metadata(&trial.input())["attributes"]);
+    assert_eq!(read_by_zarrs(&back), read_by_zarrs(&trial.input()));
+}
+
+#[test]
+fn integers_of_32_bits_are_compared_over_the_range_that_is_there() {
+    let more = json!({"attributes": {"scale_factor": 0.25, "add_offset": 1.0}});
+    let trial = Trial::new(&[-70_000_i32, 5, 80_000, 0], 4, more);
+    let report = from_cf(&trial);
+    assert_eq!(report.data_type, ElementType::Float64);
+    assert_eq!(report.codes.which, "codes of int32 from -70000 to 80000");
+    assert_eq!(report.codes.differences.elements, 150_001);
+    // float32 does not tell such codes apart.
+    assert!(report.alternative.is_none() && report.bit_identical);
+    assert_eq!(values(&trial.output()), [-17_499.0, 2.25, 20_001.0, 1.0]);
+}
+
+#[test]
+fn zero_keeps_the_sign_that_cf_gives_it() {
+    for (attributes, negative) in [
+        (json!({"scale_factor": -0.5}), true),
+        (json!({"scale_factor": -0.5, "add_offset": 0}), false),
+        (json!({"scale_factor": 0.5}), false),
+    ] {
+        let trial = int16(&[0, 2], 2, attributes);
+        assert!(from_cf(&trial).bit_identical);
+        assert_eq!(values(&trial.output())[0].is_sign_negative(), negative);
+    }
+}
+
+#[test]
+fn the_fill_value_of_zarr_v2_is_a_missing_value() {
+    let trial = Trial::empty();
+    let input = trial.input();
+    fs::create_dir_all(&input).unwrap();
+    let document = json!({
+        "zarr_format": 2, "shape": [3, 1], "chunks": [3, 1], "dtype": ">i2", "fill_value": -5,
+        "order": "C", "compressor": null, "filters": null,
+    });
+    fs::write(input.join(".zarray"), document.to_string()).unwrap();
+    let attributes = json!({"scale_factor": 0.5, "_ARRAY_DIMENSIONS": ["time", "x"], "units": "m"});
+    fs::write(input.join(".zattrs"), attributes.to_string()).unwrap();
+    let stored: Vec<u8> = [1_i16, -5, -300].iter().flat_map(|code| code.to_be_bytes()).collect();
+    fs::write(input.join("0.0"), &stored).unwrap();
+    assert_eq!(from_cf(&trial).missing, 1);
+    let output = trial.output();
+    let found = values(&output);
+    assert!(found[1].is_nan());
+    assert_eq!([found[0], found[2]], [0.5, -150.0]);
+    let document = trial.metadata();
+    assert_eq!(document["dimension_names"], json!(["time", "x"]));
+    assert!(document["attributes"].get("_ARRAY_DIMENSIONS").is_none());
+    assert_eq!(fs::read(output.join("c/0/0")).unwrap(), stored);
+    // In Zarr v3 a reader needs to be told.
+    let expected = json!({"scale_factor": 0.5, "units": "m", "_FillValue": -5});
+    assert_eq!(metadata(&back(&trial))["attributes"], expected);
+}
+
+#[test]
+fn what_pack_wrote_becomes_cf_with_its_differences() {
+    let values: Vec<f32> =
+        (0..500).map(|i| if i == 3 { f32::NAN } else { i as f32 / 8.0 }).collect();
+    let trial = Trial::new(&values, 100, json!({"fill_value": "NaN"}));
+    trial.pack(within(0.01)).unwrap();
+    let back = trial.place("back.zarr");
+    assert_eq!(to_cf(&trial.output(), &back).differences.differing, 0);
+    let document = metadata(&back);
+    let number = |name: &str| document["attributes"][name].as_f64().unwrap();
+    let codes = integers(&read_by_zarrs(&back), document["data_type"].as_str().unwrap());
+    for (code, value) in codes.into_iter().zip(values) {
+        let code = code as f64;
+        if code == number("_FillValue") {
+            assert!(value.is_nan());
+        } else {
+            let cf = code * number("scale_factor") + number("add_offset");
+            assert!((cf - f64::from(value)).abs() <= 0.01, "{code}: {cf} {value}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_packed_as_cf_does_it_is_refused_with_the_reason() {
+    let refuses = |trial: &Trial| {
+        let before = contents(trial.path());
+        let error = text(job(trial).run(&one_thread()).unwrap_err());
+        assert_eq!(contents(trial.path()), before);
+        assert!(error.contains("in.zarr"), "{error}");
+        error
+    };
+    let error = refuses(&Trial::new(&[0.0_f32; 2], 2, json!({})));
+    assert!(error.contains("the elements are float32; CF packs integers"), "{error}");
+    for (attributes, expected) in [
+        (json!({}), "none of the attributes scale_factor,"),
+        (
+            json!({"scale_factor": "0.01"}),
+            r#"attribute scale_factor is "0.01"; it must be a finite"#,
+        ),
+        (json!({"scale_factor": [1, 2]}), "attribute scale_factor is [1,2]; it must be one number"),
+        (json!({"scale_factor": 0}), "scale_factor is 0.0, which makes all values equal"),
+        (json!({"_FillValue": 40_000}), "_FillValue is 40000, which is not a value of int16"),
+        (json!({"_FillValue": "NaN"}), r#"_FillValue is "NaN", which is not a value of int16"#),
+        (json!({"_Unsigned": 1}), "attribute _Unsigned is 1; it must be"),
+    ] {
+        let error = refuses(&int16(&[1, 2], 0, attributes));
+        assert!(error.contains(expected), "{error}");
+    }
+    for invalid in [
+        json!({"from-cf": true, "scale": 2}),
+        json!({"max-abs-error": 1, "decoded-type": "float32"}),
+    ] {
+        options(invalid).check().unwrap_err();
+    }
+    assert!(PackOptions { from_cf: true, ..PackOptions::default() }.check().is_ok());
+    let trial = int16(&[1, 2], 0, json!({"scale_factor": 2}));
+    let job = ToCfJob::new(trial.input(), trial.output());
+    let error = text(job.run(&one_thread()).unwrap_err());
+    assert!(error.contains("no cast_value or scale_offset among the codecs"), "{error}");
+}
+
+#[test]
+fn a_dry_run_of_cf_writes_nothing_and_says_what_would_be() {
+    let attributes = json!({"scale_factor": 0.01, "add_offset": 20.0, "_FillValue": -1});
+    let trial = int16(&[0, 1, -1, 300, i16::MIN], -1, attributes);
+    let before = contents(trial.path());
+    let mut planned = told(job(&trial).dry_run(&one_thread())).unwrap();
+    assert_eq!(contents(trial.path()), before);
+    let report = from_cf(&trial);
+    assert_eq!(planned.codecs, trial.metadata()["codecs"]);
+    assert_eq!([planned.dry_run, report.dry_run], [true, false]);
+    assert_eq!([planned.chunks, planned.bytes], [None; 2]);
+    (planned.dry_run, planned.chunks, planned.bytes) = (false, report.chunks, report.bytes);
+    assert_eq!(serde_json::to_value(&planned).unwrap(), serde_json::to_value(&report).unwrap());
+}
+
+#[test]
+fn codes_in_shards_get_codecs_inside_and_go_back_to_the_same_files() {
+    let little = crate::common::little_endian();
+    let codecs = json!([{"name": "sharding_indexed", "configuration": {
+        "chunk_shape": [8, 8], "codecs": [little], "index_location": "end",
+        "index_codecs": [little, {"name": "crc32c"}],
+    }}]);
+    let sample = Sample::new("int16", &[100, 90], &[32, 32], json!(-1))
+        .with("codecs", codecs)
+        .with("attributes", json!({"scale_factor": 0.01, "add_offset": 5.0, "_FillValue": -1}));
+    let elements = bytes(&(0..9000).collect::<Vec<i16>>());
+    let trial = Trial::of(&sample, &elements);
+    let report = from_cf(&trial);
+    assert_eq!(codec_names(&trial.metadata()["codecs"]), ["sharding_indexed"]);
+    assert_eq!(report.readers.zarr_python, recast_pack::Reading::PartsOfShards);
+    let back = back(&trial);
+    assert_eq!(chunks(&back), chunks(&trial.input()));
+    assert_eq!(crate::common::read(&back), elements);
+}

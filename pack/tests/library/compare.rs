@@ -1,0 +1,133 @@
+//! Comparing any two arrays of one shape.
+
+use std::fs;
+
+use crate::common::{Sample, Trial, bytes, kelvin, one_thread, quarters, text, told, within};
+use recast_pack::{AllClose, CompareJob, CompareReport, PackOptions, Runtime};
+use serde_json::{Value, json};
+use zarrs::array::{ArrayBytes, CodecOptions};
+
+/// `in.zarr` and `out.zarr` of a folder.
+fn compared(trial: &Trial, tolerance: impl Into<Option<AllClose>>) -> CompareReport {
+    let tolerance = tolerance.into();
+    let job = CompareJob { tolerance, ..CompareJob::new(trial.input(), trial.output()) };
+    told(job.run(&one_thread())).unwrap()
+}
+
+fn absolute(atol: f64) -> AllClose {
+    AllClose { atol, rtol: 0.0 }
+}
+
+#[test]
+fn the_statistics_are_those_of_the_elements() {
+    // Other type, other chunks, NaN and the fill value in both.
+    let mut before = kelvin(2000);
+    let mut after: Vec<f64> = before
+        .iter()
+        .enumerate()
+        .map(|(i, &value)| f64::from(value) + (i as f64).sin() * 0.01 + 0.001)
+        .collect();
+    (before[11], after[11]) = (f32::NAN, f64::NAN);
+    (before[12], after[12]) = (1e20, 1e20_f32.into());
+    (before[13], after[13]) = (f32::INFINITY, f64::INFINITY);
+    let sample = Sample::new("float32", &[40, 50], &[7, 20], json!(1e20));
+    let trial = Trial::of(&sample, &bytes(&before));
+    let sample = Sample::new("float64", &[40, 50], &[40, 11], json!(0.0));
+    sample.write(&trial.output(), &bytes(&after));
+    let report = compared(&trial, None);
+    let pairs = || before.iter().zip(&after).map(|(&a, &b)| (f64::from(a), b));
+    let differences: Vec<f64> =
+        pairs().filter(|(a, _)| a.abs() < 1e19).map(|(a, b)| b - a).collect();
+    let count = differences.len() as f64;
+    let rmse = (differences.iter().map(|d| d * d).sum::<f64>() / count).sqrt();
+    let largest = differences.iter().fold(0.0, |largest: f64, d| largest.max(d.abs()));
+    let values = || before.iter().copied().filter(|value| value.abs() < 1e19).map(f64::from);
+    let extent = values().fold(f64::MIN, f64::max) - values().fold(f64::MAX, f64::min);
+    let errors = &report.error;
+    for (found, expected) in [
+        (errors.max, largest),
+        (errors.mean, differences.iter().map(|d| d.abs()).sum::<f64>() / count),
+        (errors.bias, differences.iter().sum::<f64>() / count),
+        (errors.rmse, rmse),
+        (errors.psnr.unwrap(), 20.0 * (extent / rmse).log10()),
+    ] {
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}: {errors:?}");
+    }
+    let counts = &report.counts;
+    assert_eq!([counts.nan, counts.infinite, counts.fill, counts.compared], [1, 1, 1, 1997]);
+    let place = pairs().position(|(a, b)| (b - a).abs() == largest).unwrap() as u64;
+    let worst = report.error.worst.unwrap();
+    assert_eq!(worst.element, [place / 50, place % 50]);
+    assert_eq!(worst.chunk, [place / 50 / 7, place % 50 / 20]);
+}
+
+#[test]
+fn what_was_packed_verifies_within_its_bound_and_not_below() {
+    let trial = Trial::new(&kelvin(3000), 700, json!({"fill_value": "NaN"}));
+    let report = trial.pack(PackOptions { verify: true, ..within(0.01) }).unwrap();
+    assert!(report.verified);
+    assert_eq!(compared(&trial, absolute(0.01)).failure(), None);
+    let compared = compared(&trial, absolute(0.009));
+    assert!(compared.failure().is_some());
+    // The errors in both reports are the same.
+    let json = |errors| -> Value { serde_json::to_value(errors).unwrap() };
+    assert_eq!(json(&compared.error), json(&report.error.errors));
+}
+
+#[test]
+fn integers_of_64_bits_are_compared_exactly() {
+    let trial = Trial::new(&[1_u64 << 60], 1, json!({}));
+    Sample::new("uint64", &[1], &[1], json!(0))
+        .write(&trial.output(), &bytes(&[(1_u64 << 60) + 1]));
+    assert!(compared(&trial, absolute(0.0)).failure().is_some());
+    assert_eq!(compared(&trial, absolute(1.0)).failure(), None);
+    assert_eq!(compared(&trial, None).error.max, 1.0);
+    for (shape, expected) in [(&[1][..], "uint64 and int8"), (&[1, 1], "shape")] {
+        fs::remove_dir_all(trial.output()).unwrap();
+        Sample::new("int8", shape, shape, json!(0)).write(&trial.output(), &[5]);
+        let job = CompareJob::new(trial.input(), trial.output());
+        let error = text(job.run(&one_thread()).unwrap_err());
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// Chunks that neither array has stored are compared by their fill values, as if they were stored.
+#[test]
+fn chunks_that_are_not_stored_count_as_those_that_are() {
+    for (fills, tolerance) in
+        [([0.0, 0.0], 0.0), ([1.5, 1.5], 0.0), ([1.5, 1.75], 0.0), ([1.5, 1.75], 1.0)]
+    {
+        let trial = Trial::empty();
+        let [first, second] = [false, true].map(|is_stored| {
+            for (path, fill) in [trial.input(), trial.output()].into_iter().zip(fills) {
+                let _ = fs::remove_dir_all(&path);
+                // The last chunks are cut; one chunk of each array has other values.
+                let array = Sample::new("float32", &[50, 10], &[4, 4], json!(fill)).create(&path);
+                if is_stored {
+                    let options = CodecOptions::default().with_store_empty_chunks(true);
+                    for chunk in 0..39 {
+                        let elements = ArrayBytes::new_flen(bytes(&[fill as f32; 16]));
+                        array.store_chunk_opt(&[chunk / 3, chunk % 3], elements, &options).unwrap();
+                    }
+                }
+                array.store_chunk(&[2, 1], ArrayBytes::new_flen(bytes(&[7.0_f32; 16]))).unwrap();
+            }
+            let report = compared(&trial, absolute(tolerance));
+            (serde_json::to_value(&report).unwrap(), report.failure())
+        });
+        assert_eq!(first, second);
+        assert_eq!(first.1.is_some(), tolerance == 0.0 && fills[0] != fills[1], "{first:?}");
+    }
+}
+
+#[test]
+fn memory_is_limited() {
+    let trial = Trial::of(&Sample::new("float32", &[64], &[32], json!(0)), &quarters(64));
+    let run = |max_memory| {
+        let runtime = Runtime { max_memory: Some(max_memory), ..one_thread() };
+        told(CompareJob::new(trial.input(), trial.input()).run(&runtime))
+    };
+    run(1000).unwrap();
+    let error = run(500).map(|report| report.b).unwrap_err();
+    assert!(error.contains("more than --max-memory"), "{error}");
+}

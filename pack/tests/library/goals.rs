@@ -1,0 +1,381 @@
+//! What can be asked for instead of an absolute error, and what the values become.
+
+use std::path::{Path, PathBuf};
+
+use crate::common::{
+    Sample, Trial, bytes, codec_names, configuration, field, kelvin, metadata, names, numbers,
+    one_thread, options, read_f32, stored_codes, told, trial, within,
+};
+use recast_kernels::ElementType;
+use recast_pack::{DryRun, ErrorKind, Job, PackJob, PackOptions, PackReport, UnpackJob};
+use serde_json::{Value, json};
+
+/// The error of options that make no sense, whatever the array.
+fn invalid(trial: &Trial, json: Value) -> String {
+    let error = trial.job(options(json)).run(&one_thread()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Options, "{error}");
+    error.to_string()
+}
+
+fn scale(path: &Path) -> f64 {
+    let document = metadata(path);
+    let codec = configuration(&document, "scale_offset");
+    codec
+        .and_then(|codec| codec.get("scale"))
+        .map_or(1.0, |scale| f64::from(scale.as_f64().unwrap() as f32))
+}
+
+#[test]
+fn auto_uses_the_whole_range_of_the_type() {
+    let mut values = kelvin(4000);
+    for (nan, data_type, codes) in [
+        (false, "uint8", 256),
+        (false, "int8", 256),
+        (true, "uint8", 255),
+        (true, "int16", 65535),
+        (true, "uint16", 65535),
+        (true, "uint32", u32::MAX.into()),
+    ] {
+        values[700] = if nan { f32::NAN } else { 300.0 };
+        let trial = trial(&values, json!(if nan { 1e20 } else { 0.0 }));
+        let report = trial.pack(options(json!({"auto": true, "data-type": data_type}))).unwrap();
+        let stored = stored_codes(&trial.output());
+        let nan = report.nan.map(|code| code.to_f64() as i64);
+        let used = || stored.iter().copied().filter(|code| Some(*code) != nan);
+        let extent = used().max().unwrap() - used().min().unwrap() + 1;
+        // The fill value takes a code, too.
+        assert!(extent < codes, "{data_type} {extent} {codes}");
+        assert!(extent as f64 >= codes as f64 * 0.999 - 3.0, "{data_type} {extent} {codes}");
+        let decoded = read_f32(&trial.output());
+        let step = 30.0 / extent as f32 + 6e-5;
+        let is_near = |(a, b): (&f32, &f32)| (a - b).abs() <= step || a.is_nan() & b.is_nan();
+        assert!(values.iter().zip(&decoded).all(is_near), "{data_type}");
+    }
+}
+
+#[test]
+fn auto_keeps_constants_and_integers_that_fit() {
+    let constant = trial(&[288.7; 50], json!("NaN"));
+    let into = |data_type: &str| options(json!({"auto": true, "data-type": data_type}));
+    assert_eq!(constant.pack(into("int16")).unwrap().error.errors.max, 0.0);
+    let of_integers = |value: fn(i32) -> i32| {
+        let values: Vec<i32> = (0..200).map(value).collect();
+        Trial::new(&values, 50, json!({})).pack(into("uint8")).unwrap()
+    };
+    let report = of_integers(|i| 70_000 + i);
+    assert!(report.error.errors.max == 0.0 && report.scale.is_none(), "{report:?}");
+    let worst = of_integers(|i| i * 1000).error.errors.max;
+    assert!(worst > 300.0 && worst <= 396.0, "{worst}");
+    assert!(invalid(&constant, json!({"auto": true})).contains("--data-type"));
+}
+
+#[test]
+fn precision_makes_multiples() {
+    for (step, size) in [(0.01, 2), (0.25, 1), (1.0, 1), (10.0, 1)] {
+        let values: Vec<f32> = kelvin(3000).iter().map(|value| value - 280.0).collect();
+        let trial = trial(&values, json!("NaN"));
+        let report = trial.pack(options(json!({"precision": step}))).unwrap();
+        assert!(report.data_type.is_integer() && report.data_type.size() == size, "{report:?}");
+        for (before, after) in values.iter().zip(read_f32(&trial.output())) {
+            let multiple = (f64::from(after) / step).round() * step;
+            assert!((f64::from(after) - multiple).abs() < 4e-6, "{after} {multiple}");
+            assert!((f64::from(before - after)).abs() <= step / 2.0 + 4e-6, "{before} {after}");
+        }
+        assert_eq!(report.error.precision, Some(step));
+    }
+    let trial = trial(&[1.0, 2.0], json!("NaN"));
+    for (options, needle) in [
+        (json!({"precision": 0}), "above 0"),
+        (json!({"precision": 0.1, "data-type": "float16"}), "integer type"),
+        (json!({"precision": 0.1, "max-abs-error": 0.1}), "--max-abs-error"),
+    ] {
+        let error = invalid(&trial, options);
+        assert!(error.contains(needle), "{error}");
+    }
+}
+
+#[test]
+fn a_scale_that_is_a_power_of_two_decodes_exactly() {
+    let trial = trial(&kelvin(3000), json!("NaN"));
+    for (goal, bound) in [
+        (json!({"max-abs-error": 0.013, "pow2": true}), Some(0.013)),
+        (json!({"auto": true, "data-type": "int16", "pow2": true}), None),
+        (json!({"precision": 0.007_812_5, "pow2": true}), None),
+    ] {
+        let report = trial.pack(options(goal.clone())).unwrap();
+        let scale = scale(&trial.output());
+        assert_eq!(scale.log2().fract(), 0.0, "{goal}: {scale}");
+        // Decoded values are whole multiples of 1 / scale: nothing was rounded.
+        let decoded = read_f32(&trial.output());
+        assert!(decoded.iter().all(|&value| (f64::from(value) * scale).fract() == 0.0), "{goal}");
+        assert!(report.error.errors.max <= bound.unwrap_or(1.0 / scale));
+    }
+    for (options, needle) in [
+        (json!({"precision": 0.01, "pow2": true}), "0.0078125"),
+        (json!({"data-type": "int16", "pow2": true}), "--max-abs-error"),
+        (json!({"offset": 1, "pow2": true}), "--pow2"),
+    ] {
+        let error = invalid(&trial, options);
+        assert!(error.contains(needle), "{error}");
+    }
+}
+
+#[test]
+fn a_relative_error_is_for_floating_point_types() {
+    let values: Vec<f32> =
+        (0..4000).map(|i| (i as f32 * 0.01).sin() * (0.002 * i as f32).exp()).collect();
+    let trial = trial(&values, json!("NaN"));
+    let relative = |bound: f64| options(json!({"max-rel-error": bound}));
+    for (bound, data_type) in
+        [(0.063, None), (0.0005, Some(ElementType::Float16)), (0.004, Some(ElementType::Float16))]
+    {
+        let report = trial.pack(relative(bound)).unwrap();
+        let small = |(&a, b): (&f32, f32)| {
+            (f64::from(a) - f64::from(b)).abs() <= bound * f64::from(a.abs())
+        };
+        assert!(values.iter().zip(read_f32(&trial.output())).all(small), "{bound}");
+        assert!(data_type.is_none_or(|data_type| report.data_type == data_type), "{report:?}");
+    }
+    let error = invalid(&trial, json!({"max-rel-error": 0.01, "data-type": "int16"}));
+    assert!(error.contains("equally far apart") && error.contains("--max-abs-error"), "{error}");
+    // The type that is named is checked.
+    let bfloat16 = |bound: f64| options(json!({"max-rel-error": bound, "data-type": "bfloat16"}));
+    trial.pack(bfloat16(0.004)).unwrap();
+    let error = trial.refuses(bfloat16(0.003));
+    assert!(error.contains("bfloat16") && error.contains("--max-rel-error"), "{error}");
+    // No smaller type has so many digits.
+    let error = trial.refuses(relative(1e-6));
+    assert!(error.contains("smaller floating-point type"), "{error}");
+}
+
+#[test]
+fn a_relative_error_reaches_beyond_the_range_of_the_type() {
+    // float16 ends at 65504 and at 6e-8, float8_e5m2 at 57344; a scale brings the values there.
+    let values: Vec<f32> = (0..1000).map(|i| 1e9 * 1.01_f32.powi(i % 300)).collect();
+    let trial = trial(&values, json!(1e20));
+    let report = trial.pack(options(json!({"max-rel-error": 0.0005}))).unwrap();
+    assert_eq!(report.data_type, ElementType::Float16);
+    assert_eq!(scale(&trial.output()).log2().fract(), 0.0);
+    let near = |(&a, b): (&f32, f32)| (a - b).abs() <= 0.0005 * a;
+    assert!(values.iter().zip(read_f32(&trial.output())).all(near));
+    let doubles = Trial::new(&field(500), 100, json!({"fill_value": "NaN"}));
+    let report = doubles.pack(options(json!({"max-rel-error": 1e-7}))).unwrap();
+    assert_eq!(report.data_type, ElementType::Float32);
+}
+
+#[test]
+fn floating_point_targets_go_with_an_absolute_error_and_a_scale() {
+    let values = kelvin(1000);
+    // float16 has steps of 0.25 here, and 0.0078 around the middle of the range.
+    let float16 = |bound: f64| options(json!({"max-abs-error": bound, "data-type": "float16"}));
+    let trial_of_nan = trial(&values, json!("NaN"));
+    let report = trial_of_nan.pack(float16(0.004)).unwrap();
+    assert_eq!(report.data_type, ElementType::Float16);
+    assert!(report.offset.unwrap().to_f64() > 270.0);
+    trial_of_nan.refuses(float16(0.001));
+    let trial = trial(&values, json!(0.0));
+    for goal in [
+        json!({"data-type": "float8_e4m3", "auto": true}),
+        json!({"data-type": "float8_e5m2fnuz", "auto": true}),
+        json!({"data-type": "float4_e2m1fn", "auto": true}),
+        json!({"data-type": "bfloat16", "scale": 1}),
+        json!({"data-type": "float8_e5m2", "scale": 0.5}),
+    ] {
+        let report = trial.pack(options(goal.clone())).unwrap();
+        assert_eq!(report.data_type.name(), goal["data-type"]);
+        let decoded = read_f32(&trial.output());
+        assert!(values.iter().zip(&decoded).all(|(a, b)| (a - b).abs() <= a / 3.0), "{goal}");
+    }
+    let error = trial.refuses(options(json!({"data-type": "float8_e4m3", "scale": 1})));
+    assert!(error.contains("out of range for float8_e4m3") && error.contains("--scale"), "{error}");
+}
+
+#[test]
+fn the_fill_value_becomes_infinity_where_a_float_type_is_too_small_for_it() {
+    let mut values = kelvin(1000);
+    values[3] = 1e20;
+    let trial = trial(&values, json!(1e20));
+    trial.pack(options(json!({"data-type": "float16", "scale": 1}))).unwrap();
+    let decoded = read_f32(&trial.output());
+    let found = decoded.iter().enumerate().filter(|(_, value)| **value == 1e20);
+    assert_eq!(found.map(|(index, _)| index).collect::<Vec<_>>(), [3]);
+}
+
+#[test]
+fn values_outside_the_source_range_are_clamped_and_counted() {
+    let mut values = kelvin(2000);
+    (values[17], values[1100], values[5]) = (5e9, -1000.0, f32::NAN);
+    let trial = trial(&values, json!("NaN"));
+    let is_outside = |value: &&f32| !(280.0..=300.0).contains(*value) && !value.is_nan();
+    let outside = values.iter().filter(is_outside).count() as u64;
+    for goal in [
+        json!({"max-abs-error": 0.01}),
+        json!({"auto": true, "data-type": "uint16"}),
+        json!({"precision": 0.01}),
+    ] {
+        let range = PackOptions {
+            src_min: Some(280.0),
+            src_max: Some(300.0),
+            verify: true,
+            ..options(goal)
+        };
+        let report = trial.pack(range).unwrap();
+        assert_eq!(report.counts.clamped, outside);
+        assert_eq!(numbers(report.kept_range), (280.0, 300.0));
+        assert_eq!(numbers(report.range), (-1000.0, 5e9));
+        assert_eq!(report.error.largest_clamping, 5e9 - 300.0);
+        for (&before, after) in values.iter().zip(read_f32(&trial.output())) {
+            let expected = before.clamp(280.0, 300.0);
+            let is_near = (expected - after).abs() <= 0.010_01;
+            assert!(is_near || before.is_nan() && after.is_nan(), "{before} {after}");
+        }
+    }
+    let empty = PackOptions { src_min: Some(10.0), src_max: Some(5.0), ..within(1.0) };
+    let error = trial.refuses(empty);
+    assert!(error.contains("empty"), "{error}");
+}
+
+#[test]
+fn chunks_are_compressed_as_asked() {
+    let values = kelvin(5000);
+    let trial = trial(&values, json!("NaN"));
+    for (compressor, name) in [
+        ("none", "bytes"),
+        ("zstd", "zstd"),
+        ("zstd:19", "zstd"),
+        ("gzip:6", "gzip"),
+        ("blosc:9", "blosc"),
+    ] {
+        trial.pack(options(json!({"max-abs-error": 0.01, "compressor": compressor}))).unwrap();
+        let document = trial.metadata();
+        assert_eq!(codec_names(&document["codecs"]).last(), Some(&name), "{compressor}");
+        let decoded = read_f32(&trial.output());
+        assert!(values.iter().zip(decoded).all(|(a, b)| (a - b).abs() <= 0.010_01));
+    }
+    for wrong in ["lz4", "none:1", "zstd:99", "gzip:x"] {
+        let json = json!({"max-abs-error": 1, "compressor": wrong});
+        serde_json::from_value::<PackOptions>(json).unwrap_err();
+    }
+    let job = UnpackJob::new(trial.output(), trial.place("plain.zarr"));
+    let none = "none".parse().unwrap();
+    told(UnpackJob { compressor: none, ..job }.run(&one_thread())).unwrap();
+    assert_eq!(codec_names(&metadata(&trial.place("plain.zarr"))["codecs"]), ["bytes"]);
+}
+
+/// Three arrays of one kind: each has its own range, fill value, chunks, and a few odd elements, which
+/// do not count.
+fn three_of_a_kind(folder: &Trial) -> [(PathBuf, Vec<f32>, f32); 3] {
+    let mut a = kelvin(1000);
+    let mut b: Vec<f32> = kelvin(700).iter().map(|value| value + 20.0).collect();
+    let mut c: Vec<f32> = kelvin(400).iter().map(|value| value - 9.5).collect();
+    // Each fill value is left out of its own array only.
+    (a[3], b[5], c[7]) = (f32::NAN, -1e30, 500.0);
+    c[8] = f32::NAN;
+    let arrays = [("a", a, f32::NAN), ("b", b, -1e30), ("c", c, 500.0)];
+    arrays.map(|(name, values, fill)| {
+        let path = folder.place(name);
+        let json = if fill.is_nan() { json!("NaN") } else { json!(fill) };
+        let count = values.len() as u64;
+        Sample::new("float32", &[count], &[count / 3], json).write(&path, &bytes(&values));
+        (path, values, fill)
+    })
+}
+
+/// Packs an array with the codecs that others get, too.
+fn pack_with(
+    others: &[&PathBuf],
+    input: &Path,
+    output: &Path,
+    options: &PackOptions,
+) -> Result<PackReport, String> {
+    let scale_from = others.iter().map(|&path| path.clone()).collect();
+    let job = PackJob::new(input, output, options.clone());
+    told(PackJob { scale_from, overwrite: true, ..job }.run(&one_thread()))
+}
+
+#[test]
+fn arrays_of_one_scale_have_the_same_codecs_and_each_keeps_the_bound() {
+    let trial = Trial::empty();
+    let arrays = three_of_a_kind(&trial);
+    for (goal, bound) in [
+        (json!({"max-abs-error": 0.01}), Some(0.01)),
+        (json!({"max-abs-error": 0.01, "compressor": "none"}), Some(0.01)),
+        (json!({"max-abs-error": 0.3}), Some(0.3)),
+        (json!({"data-type": "uint16", "auto": true}), Some(0.01)),
+        (json!({"max-abs-error": 0.02, "src-min": 270}), None),
+        (json!({"max-abs-error": 0.02, "src-max": 280}), None),
+        (json!({"max-rel-error": 0.01}), None),
+    ] {
+        let is_relative = goal.get("max-rel-error").is_some();
+        let mut all_codecs = Vec::new();
+        for (one, (path, values, fill)) in arrays.iter().enumerate() {
+            // Whose it is, and in what order they are named, makes no difference.
+            let turned = (0..3).map(|number| &arrays[(number + one) % 3].0);
+            let output = trial.place(&format!("packed_{one}"));
+            let turned: Vec<&PathBuf> = turned.collect();
+            let report = pack_with(&turned, path, &output, &options(goal.clone())).unwrap();
+            all_codecs.push(metadata(&output)["codecs"].clone());
+            assert_eq!(report.scale_from.unwrap().arrays.len(), 3);
+            for (index, (&x, &y)) in values.iter().zip(&read_f32(&output)).enumerate() {
+                let place = format!("{goal} {one}: element {index}, {x}, {y}");
+                if x.is_nan() || x == *fill {
+                    assert!(x == y || x.is_nan() && y.is_nan(), "{place}");
+                } else if is_relative {
+                    assert!((x - y).abs() <= 0.01 * x, "{place}");
+                } else {
+                    assert!(bound.is_none_or(|bound| (x - y).abs() <= bound), "{place}");
+                }
+            }
+        }
+        assert!(all_codecs.iter().all(|codecs| codecs == &all_codecs[0]), "{goal} {all_codecs:?}");
+    }
+}
+
+#[test]
+fn input_is_among_the_arrays_of_one_scale_whether_it_is_named_or_not() {
+    let trial = Trial::empty();
+    let [a, b, c] = three_of_a_kind(&trial).map(|(path, ..)| path);
+    let codecs = |others: &[&PathBuf]| {
+        pack_with(others, &a, &trial.output(), &within(0.01)).unwrap();
+        trial.metadata()["codecs"].clone()
+    };
+    let all = codecs(&[&a, &b, &c]);
+    assert_eq!(codecs(&[&c, &b]), all);
+    assert_ne!(codecs(&[]), all);
+    let job = PackJob::new(&b, trial.place("x"), within(0.01));
+    let job = PackJob { scale_from: vec![a.clone(), c.clone()], ..job };
+    assert_eq!(told(job.dry_run(&one_thread())).unwrap().codecs, all);
+}
+
+#[test]
+fn arrays_that_cannot_share_a_scale_are_refused() {
+    let trial = trial(&kelvin(50), json!(0.0));
+    let refuses = |options: &PackOptions, other: &PathBuf| {
+        let before = names(trial.path());
+        let outcome = pack_with(&[other], &trial.input(), &trial.output(), options);
+        assert_eq!(names(trial.path()), before);
+        outcome.map(|report| report.codecs).unwrap_err()
+    };
+    let other = trial.place("other");
+    Sample::new("float64", &[3], &[3], json!(0.0)).write(&other, &bytes(&[1.0, 2.0, 3.0]));
+    let error = refuses(&within(0.1), &other);
+    assert!(error.contains("other is float64") && error.contains("in.zarr is float32"), "{error}");
+    std::fs::write(other.join("zarr.json"), "{").unwrap();
+    let error = refuses(&within(0.1), &other);
+    assert!(error.contains("--scale-from") && error.contains("other"), "{error}");
+    let error = refuses(&within(0.1), &"nowhere".into());
+    assert!(error.contains("--scale-from") && error.contains("nowhere"), "{error}");
+    // One array's range may be too wide for what suffices for the other.
+    let wide = trial.place("wide");
+    Sample::new("float32", &[2], &[2], json!(0.0)).write(&wide, &bytes(&[-1e6_f32, 1e6]));
+    let uint16 = options(json!({"max-abs-error": 0.1, "data-type": "uint16"}));
+    refuses(&uint16, &wide);
+    trial.pack(uint16).unwrap();
+}
+
+#[test]
+fn a_stored_value_for_nan_is_refused_where_there_is_no_nan() {
+    let trial = Trial::new(&(0..10).collect::<Vec<i32>>(), 10, json!({}));
+    let error = trial.refuses(options(json!({"max-abs-error": 0, "nan-to": 200})));
+    assert!(error.contains("int32 has no NaN") && error.contains("--nan-to"), "{error}");
+}

@@ -1,0 +1,583 @@
+//! Groups: what is picked is packed, what is not stays as it is; and the other jobs for groups.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{
+    Sample, Trial, bytes, chunks, contents, copy, create_group, metadata, names, one_thread,
+    options, packed, quarters, read, told, weather, within,
+};
+use recast_pack::{
+    AllClose, ArrayInfo, ArrayReport, ArrayRule, CompareGroupJob, ComparedArray, DryRun,
+    FromCfReport, GroupComparison, GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray,
+    PackJob, PackOptions, PackReport, UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray,
+};
+use serde_json::{Value, json};
+
+/// The arrays of `weather`.
+const ARRAYS: [&str; 7] = ["deep/t2m", "flag", "lat", "lat_bounds", "lon", "t2m", "wind"];
+
+/// A weather group, and a way to pack it.
+fn of_weather() -> Trial {
+    let trial = Trial::empty();
+    weather(&trial.input());
+    trial
+}
+
+fn run(job: &GroupJob) -> GroupReport {
+    told(job.run(&one_thread())).unwrap()
+}
+
+fn pack(trial: &Trial, options: PackOptions) -> GroupReport {
+    run(&trial.group_job(options))
+}
+
+/// The error of a job that leaves nothing behind.
+fn refuses(trial: &Trial, job: &GroupJob) -> String {
+    let before = contents(trial.path());
+    let error = told(job.run(&one_thread())).map(|report| report.output).unwrap_err();
+    assert_eq!(contents(trial.path()), before, "{error}");
+    error
+}
+
+fn is_packed(path: &Path) -> bool {
+    metadata(path)["codecs"].to_string().contains("cast_value")
+}
+
+fn list(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+/// The reports of the arrays that were packed, but not from CF.
+fn reports(report: &GroupReport) -> Vec<&PackReport> {
+    let reports = report.arrays.iter().filter_map(|entry| match entry {
+        GroupEntry::Packed { report: ArrayReport::Packed(report), .. } => Some(&**report),
+        _ => None,
+    });
+    reports.collect()
+}
+
+#[test]
+fn fields_are_packed_and_everything_else_is_the_same_files() {
+    let trial = of_weather();
+    let report = pack(&trial, within(0.01));
+    assert_eq!(packed(&report), ["deep/t2m", "t2m", "wind"]);
+    let (input, output) = (trial.input(), trial.output());
+    for name in ["flag", "lat", "lat_bounds", "lon"] {
+        assert_eq!(contents(&output.join(name)), contents(&input.join(name)), "{name}");
+    }
+    assert!(is_packed(&output.join("t2m")) && is_packed(&output.join("deep/t2m")));
+    assert_eq!(read(&input.join("t2m")), read(&output.join("t2m")));
+    assert_eq!(metadata(&output.join("t2m"))["attributes"]["coordinates"], "height lon");
+    assert_eq!(names(trial.path()), ["in.zarr", "out.zarr"]);
+    // The copies of metadata are those of what is there.
+    let root = trial.metadata();
+    assert_eq!(root["attributes"], json!({"title": "weather"}));
+    assert_consolidated(&output, 8);
+}
+
+/// The group holds a copy of all metadata below it, and the group in it holds none.
+fn assert_consolidated(group: &Path, expected: usize) {
+    let root = metadata(group);
+    let copies = root["consolidated_metadata"]["metadata"].as_object().unwrap();
+    assert_eq!(copies.len(), expected);
+    for (path, copy) in copies {
+        assert_eq!(*copy, metadata(&group.join(path)), "{path}");
+    }
+    assert!(metadata(&group.join("deep")).get("consolidated_metadata").is_none());
+}
+
+#[test]
+fn nothing_replaces_an_array_whose_metadata_a_group_above_holds_a_copy_of() {
+    let trial = of_weather();
+    pack(&trial, within(0.01));
+    let before = contents(&trial.output());
+    let input = trial.input().join("t2m");
+    for (place, is_free) in [("t2m", false), ("deep/t2m", false), ("deep/new", true)] {
+        let output = trial.output().join(place);
+        let job = PackJob { overwrite: true, ..PackJob::new(&input, &output, within(0.1)) };
+        let outcome = told(job.run(&one_thread()));
+        if is_free {
+            outcome.unwrap();
+            fs::remove_dir_all(output).unwrap();
+        } else {
+            let error = outcome.map(|report| report.output).unwrap_err();
+            assert!(error.contains("out.zarr has consolidated metadata with a copy"), "{error}");
+            assert!(
+                error.contains("write that group as a whole, or to a place outside"),
+                "{error}"
+            );
+        }
+        assert_eq!(contents(&trial.output()), before, "{place}");
+    }
+}
+
+#[test]
+fn names_and_paths_pick_arrays() {
+    let trial = of_weather();
+    for (include, exclude, expected) in [
+        (&["t2m"][..], &[][..], &["t2m"][..]),
+        (&["**/t2m"], &[], &["deep/t2m", "t2m"]),
+        (&["deep/*"], &[], &["deep/t2m"]),
+        (&["lat", "w*"], &[], &["lat", "wind"]),
+        (&[], &["t2m"], &["deep/t2m", "wind"]),
+    ] {
+        let job = trial.group_job(within(0.01));
+        let job = GroupJob { include: list(include), exclude: list(exclude), ..job };
+        assert_eq!(packed(&run(&job)), expected, "{include:?} {exclude:?}");
+    }
+    let all = GroupJob { all: true, ..trial.group_job(within(0.01)) };
+    assert_eq!(packed(&run(&all)), ["deep/t2m", "lat", "lat_bounds", "lon", "t2m", "wind"]);
+    let job = trial.group_job(within(0.01));
+    let none = GroupJob { include: list(&["t2m"]), exclude: list(&["**/t2m"]), ..job };
+    let error = refuses(&trial, &none);
+    assert!(error.contains("none of 7 arrays is to be packed"), "{error}");
+}
+
+#[test]
+fn a_bound_over_the_range_is_coarse_for_no_array() {
+    let trial = of_weather();
+    let report = pack(&trial, options(json!({"error-over-range": 1e-3})));
+    assert!(reports(&report).iter().all(|report| report.coarse.is_none()));
+}
+
+#[test]
+fn a_configuration_says_how_for_each() {
+    let trial = of_weather();
+    let rules = |text: &str| -> GroupJob {
+        let rules = told(ArrayRule::list_from_toml(text)).unwrap();
+        GroupJob { rules, ..trial.group_job(PackOptions::default()) }
+    };
+    let job = rules(
+        r#"
+        [[array]]
+        name = "deep/*"
+        skip = true
+        [[array]]
+        name = "t2m"
+        max-abs-error = 0.2
+        data-type = "uint16"
+        [[array]]
+        name = "w?nd"
+        precision = 0.25
+    "#,
+    );
+    let report = run(&job);
+    assert_eq!(packed(&report), ["t2m", "wind"]);
+    let types: Vec<&str> = reports(&report).iter().map(|one| one.data_type.name()).collect();
+    assert_eq!(types, ["uint16", "int8"]);
+    for (text, expected) in [
+        (
+            "[[array]]\nname = \"x\"\nmax_error = 1",
+            "array 1: unknown field `max_error`, expected one of",
+        ),
+        ("[[array]]\nmax-abs-error = 1", "array 1: name is missing"),
+        ("[[array]]\nname = \"x\"\nmax-abs-error = \"many\"", "a finite number"),
+        ("[arrays]", "no [[array]] in it"),
+        ("= 1", "TOML parse error at line 1"),
+    ] {
+        let error = told(ArrayRule::list_from_toml(text)).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+    let strings =
+        json!({"zarr_format": 3, "node_type": "array", "data_type": "string", "shape": [1]});
+    fs::create_dir(trial.input().join("names")).unwrap();
+    fs::write(trial.input().join("names/zarr.json"), strings.to_string()).unwrap();
+    let error = refuses(&trial, &rules("[[array]]\nname = \"names\"\nmax-abs-error = 1"));
+    let expected = "is not a type that can be packed, and --config has a table";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn groups_of_zarr_v2_become_zarr_v3() {
+    let trial = Trial::empty();
+    let input = trial.input();
+    let array = |name: &str, dtype: &str, dimensions: &Value, bytes: &[u8]| {
+        let array = input.join(name);
+        fs::create_dir_all(&array).unwrap();
+        let rank = dimensions.as_array().unwrap().len();
+        let document = json!({
+            "zarr_format": 2, "shape": vec![2; rank], "chunks": vec![2; rank], "dtype": dtype,
+            "fill_value": null, "order": "C", "compressor": null, "filters": null,
+        });
+        fs::write(array.join(".zarray"), document.to_string()).unwrap();
+        let attributes = json!({"_ARRAY_DIMENSIONS": dimensions});
+        fs::write(array.join(".zattrs"), attributes.to_string()).unwrap();
+        fs::write(array.join(vec!["0"; rank].join(".")), bytes).unwrap();
+    };
+    let big: Vec<u8> = [1.0_f32, 2.0, 3.0, 4.5].iter().flat_map(|x| x.to_be_bytes()).collect();
+    array("field", ">f4", &json!(["x", "y"]), &big);
+    array("x", ">f4", &json!(["x"]), &big[..8]);
+    array("mask", "|b1", &json!(["x"]), &[0, 1]);
+    fs::write(input.join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
+    fs::write(input.join(".zattrs"), r#"{"title": "old"}"#).unwrap();
+    fs::write(input.join(".zmetadata"), r#"{"metadata": {}}"#).unwrap();
+
+    assert_eq!(packed(&pack(&trial, within(0.1))), ["field"]);
+    let output = trial.output();
+    let names: Vec<String> =
+        contents(&output).into_keys().map(|path| path.display().to_string()).collect();
+    assert!(names.iter().all(|name| !name.contains(".z")), "{names:?}");
+    assert_eq!(fs::read(output.join("x/0")).unwrap(), big[..8]);
+    assert_eq!(metadata(&output.join("x"))["dimension_names"], json!(["x"]));
+    // The attribute is a member now, also in what is packed and unpacked from there.
+    let unpacked = trial.place("unpacked");
+    told(UnpackJob::new(input.join("field"), &unpacked).run(&one_thread())).unwrap();
+    for written in [output.join("field"), unpacked] {
+        let document = metadata(&written);
+        assert_eq!(document["dimension_names"], json!(["x", "y"]));
+        assert_eq!(document["attributes"].get("_ARRAY_DIMENSIONS"), None);
+    }
+    assert_eq!(metadata(&output.join("mask"))["data_type"], "bool");
+    assert_eq!(metadata(&output)["attributes"], json!({"title": "old"}));
+    let copies = &metadata(&output)["consolidated_metadata"]["metadata"];
+    assert_eq!(copies["x"], metadata(&output.join("x")));
+    assert_eq!(read(&output.join("x")), bytes(&[1.0_f32, 2.0]));
+}
+
+#[test]
+fn cf_attributes_are_converted_all_over_a_group() {
+    let trial = Trial::empty();
+    let input = trial.input();
+    create_group(&input);
+    for (name, attributes) in [("a", json!({"scale_factor": 0.5})), ("b", json!({"units": "1"}))] {
+        Sample::new("int8", &[3], &[3], json!(0))
+            .with("attributes", attributes)
+            .write(&input.join(name), &[1, 2, 3]);
+    }
+    let job = trial.group_job(options(json!({"from-cf": true})));
+    let before = contents(trial.path());
+    let planned = told(job.dry_run(&one_thread())).unwrap();
+    assert_eq!(contents(trial.path()), before);
+    let report = run(&job);
+    assert_eq!([packed(&planned), packed(&report)], [["a"], ["a"]]);
+    let of = |report: &GroupReport| match &report.arrays[0] {
+        GroupEntry::Packed { report: ArrayReport::FromCf(report), .. } => {
+            let FromCfReport { codecs, bit_identical, .. } = &**report;
+            (codecs.clone(), *bit_identical)
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(of(&planned), of(&report));
+    assert_eq!(contents(&trial.output().join("b")), contents(&input.join("b")));
+    assert_eq!(read(&trial.output().join("a")), bytes(&[0.5_f32, 1.0, 1.5]));
+}
+
+#[test]
+fn one_array_that_fails_leaves_nothing_behind() {
+    let trial = of_weather();
+    let narrow = options(json!({"max-abs-error": 0.001, "data-type": "uint2"}));
+    let error = refuses(&trial, &trial.group_job(narrow));
+    assert!(error.contains("deep/t2m") && error.contains("--exclude"), "{error}");
+}
+
+#[test]
+fn named_arrays_of_a_group_have_one_scale() {
+    let high: Vec<f32> = (0..12).map(|i| 90.0 + i as f32 / 7.0).collect();
+    let with_scale_from = |trial: &Trial, names| GroupJob {
+        scale_from: list(names),
+        ..trial.group_job(within(0.01))
+    };
+    for (names, of_one_scale, apart) in [
+        (&["**/t2m", "wind"], &["t2m", "wind", "deep/t2m"][..], None),
+        (&["deep/*", "wind"], &["wind", "deep/t2m"], Some("t2m")),
+    ] {
+        let trial = of_weather();
+        let wind = trial.input().join("wind");
+        Sample::new("float32", &[3, 4], &[3, 4], json!(0)).write(&wind, &bytes(&high));
+        run(&with_scale_from(&trial, names));
+        let codecs = |path: &str| metadata(&trial.output().join(path))["codecs"].clone();
+        for path in of_one_scale {
+            assert_eq!(codecs(path), codecs("wind"), "{names:?} {path}");
+        }
+        assert!(apart.is_none_or(|path| codecs(path) != codecs("wind")), "{names:?}");
+    }
+    let trial = of_weather();
+    let error = refuses(&trial, &with_scale_from(&trial, &["flag"]));
+    assert!(error.contains("--scale-from flag: not to be packed"), "{error}");
+}
+
+#[test]
+fn a_dry_run_of_a_group_writes_nothing_and_says_what_would_become_of_each_array() {
+    let trial = of_weather();
+    let before = contents(trial.path());
+    let planned = told(trial.group_job(within(0.01)).dry_run(&one_thread())).unwrap();
+    assert_eq!(contents(trial.path()), before);
+    let report = pack(&trial, within(0.01));
+    assert_eq!([planned.dry_run, report.dry_run], [true, false]);
+    assert_eq!(packed(&planned), packed(&report));
+    for (planned, made) in reports(&planned).iter().zip(reports(&report)) {
+        assert_eq!((&planned.codecs, &planned.output), (&made.codecs, &made.output));
+    }
+}
+
+/// A weather group in which `wind` has infinities, and `t2m` values that need more codes than there are.
+fn with_arrays_that_fail() -> Trial {
+    let trial = of_weather();
+    let mut wind: Vec<f32> = (0..12).map(|i| i as f32 / 4.0).collect();
+    (wind[3], wind[7]) = (f32::INFINITY, f32::INFINITY);
+    let wide: Vec<f32> = (0..12).map(|i| 1e30 * i as f32).collect();
+    for (name, values) in [("wind", wind), ("t2m", wide)] {
+        Sample::new("float32", &[3, 4], &[3, 4], json!(0))
+            .with("dimension_names", json!(["time", "lat"]))
+            .with("attributes", json!({"coordinates": "lon"}))
+            .write(&trial.input().join(name), &bytes(&values));
+    }
+    trial
+}
+
+#[test]
+fn an_infinity_in_a_group_is_an_error_with_the_array_its_count_and_the_ways_out() {
+    let trial = with_arrays_that_fail();
+    let without_t2m = |options| GroupJob { exclude: list(&["t2m"]), ..trial.group_job(options) };
+    let error = refuses(&trial, &without_t2m(within(0.1)));
+    for part in ["wind", "as 2 in all", "--infinity gives", "--exclude \"wind\"", "--keep-going"] {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+    let report = run(&without_t2m(PackOptions { infinity: true, ..within(0.1) }));
+    assert!(packed(&report).contains(&"wind"), "{report:?}");
+}
+
+#[test]
+fn with_keep_going_arrays_that_fail_are_copied_and_listed_and_the_others_are_packed() {
+    let trial = with_arrays_that_fail();
+    let job = GroupJob { keep_going: true, ..trial.group_job(within(0.1)) };
+    let check = |report: &GroupReport| {
+        let failure = report.failure().unwrap();
+        let named = "2 of 7 arrays could not be packed and are copied as they are: ";
+        for part in [named, "t2m (", "wind (", "as 2 in all", "; "] {
+            assert!(failure.contains(part), "{part} in {failure}");
+        }
+        let (mut failed, mut copied) = (Vec::new(), Vec::new());
+        for entry in &report.arrays {
+            match entry {
+                GroupEntry::Failed { array, .. } => failed.push(array.as_str()),
+                GroupEntry::Copied { array, .. } => copied.push(array.as_str()),
+                GroupEntry::Packed { .. } => {}
+            }
+        }
+        assert_eq!(failed, ["t2m", "wind"]);
+        assert_eq!(packed(report), ["deep/t2m"]);
+        assert_eq!(copied, ["flag", "lat", "lat_bounds", "lon"]);
+    };
+    check(&told(job.dry_run(&one_thread())).unwrap());
+    assert!(!trial.output().exists());
+    check(&run(&job));
+    for array in ["t2m", "wind"] {
+        let [a, b] = [trial.input(), trial.output()].map(|place| contents(&place.join(array)));
+        assert_eq!(a, b, "{array}");
+    }
+    assert!(is_packed(&trial.output().join("deep/t2m")));
+    let report = compare(&trial.input(), &trial.output(), Some(0.1));
+    assert_eq!(report.failure(), None);
+
+    // If none can be packed, there is no output.
+    let trial = with_arrays_that_fail();
+    let job =
+        GroupJob { exclude: list(&["deep/*"]), keep_going: true, ..trial.group_job(within(0.1)) };
+    let error = refuses(&trial, &job);
+    assert!(error.contains("none of 7 arrays could be packed: "), "{error}");
+    assert!(error.contains("t2m (") && error.contains("wind ("), "{error}");
+}
+
+/// A group with an array whose type has no numbers, and the same packed.
+fn packed_weather() -> Trial {
+    let trial = of_weather();
+    let group = trial.input();
+    Sample::new("string", &[2], &[2], json!(""))
+        .with("codecs", json!([{"name": "vlen-utf8"}]))
+        .with("attributes", json!({}))
+        .create_metadata(&group.join("names"));
+    fs::create_dir(group.join("names/c")).unwrap();
+    fs::write(group.join("names/c/0"), b"\x02\0\0\0\x01\0\0\0a\x01\0\0\0b").unwrap();
+    pack(&trial, within(0.01));
+    trial
+}
+
+fn unpack(job: &UnpackGroupJob) -> Result<UnpackGroupReport, String> {
+    told(job.run(&one_thread()))
+}
+
+fn compare(a: &Path, b: &Path, atol: Option<f64>) -> GroupComparison {
+    let tolerance = atol.map(|atol| AllClose { atol, rtol: 0.0 });
+    told(CompareGroupJob { tolerance, ..CompareGroupJob::new(a, b) }.run(&one_thread())).unwrap()
+}
+
+#[test]
+fn an_unpacked_group_has_plain_values_and_all_its_metadata() {
+    let trial = packed_weather();
+    let plain = trial.place("plain.zarr");
+    let report = unpack(&UnpackGroupJob::new(trial.output(), &plain)).unwrap();
+    assert_eq!(report.arrays.len(), 8, "{report:?}");
+    let unpacked = report.arrays.iter().filter_map(|one| match one {
+        UnpackedArray::Unpacked { array, .. } => Some(array.as_str()),
+        UnpackedArray::ToCf { .. } => panic!("{one:?}"),
+        UnpackedArray::Copied { .. } => None,
+    });
+    assert_eq!(unpacked.collect::<Vec<_>>(), ["deep/t2m", "t2m", "wind"]);
+    for array in ARRAYS {
+        assert_eq!(read(&plain.join(array)), read(&trial.output().join(array)), "{array}");
+        let [plain, input] = [&plain, &trial.input()].map(|group| metadata(&group.join(array)));
+        assert!(!plain["codecs"].to_string().contains("cast_value"), "{array}");
+        assert_eq!(plain["dimension_names"], input["dimension_names"], "{array}");
+        assert_eq!(plain["attributes"], input["attributes"], "{array}");
+    }
+    for array in ["flag", "lat", "names"] {
+        let original = contents(&trial.input().join(array));
+        assert_eq!(contents(&plain.join(array)), original, "{array}");
+    }
+    assert_eq!(metadata(&plain)["attributes"], json!({"title": "weather"}));
+    assert_consolidated(&plain, 9);
+}
+
+#[test]
+fn a_group_is_unpacked_to_cf_and_its_integers_stay_the_same_files() {
+    let trial = packed_weather();
+    let cf = trial.place("cf.zarr");
+    let to_cf = UnpackGroupJob { to_cf: true, ..UnpackGroupJob::new(trial.output(), &cf) };
+    let report = unpack(&to_cf).unwrap();
+    let is_t2m =
+        |one: &UnpackedArray| matches!(one, UnpackedArray::ToCf { array, .. } if array == "t2m");
+    assert!(report.arrays.iter().any(is_t2m), "{report:?}");
+    let document = metadata(&cf.join("t2m"));
+    assert!(document["attributes"]["scale_factor"].is_number(), "{document}");
+    assert_eq!(document["attributes"]["units"], "K");
+    assert_eq!(chunks(&cf.join("t2m")), chunks(&trial.output().join("t2m")));
+    // An array that CF cannot say is named, and nothing is left behind.
+    let trial = of_weather();
+    pack(&trial, options(json!({"max-abs-error": 0.1, "data-type": "float16"})));
+    let before = names(trial.path());
+    let to_cf = UnpackGroupJob::new(trial.output(), trial.place("cf.zarr"));
+    let error = unpack(&UnpackGroupJob { to_cf: true, ..to_cf }).map(|_| ()).unwrap_err();
+    assert!(error.contains("deep/t2m") && error.contains("without --to-cf"), "{error}");
+    assert_eq!(names(trial.path()), before);
+}
+
+/// The arrays with an outcome.
+fn with_outcome(report: &GroupComparison, which: fn(&ComparedArray) -> Option<&str>) -> Vec<&str> {
+    report.arrays.iter().filter_map(which).collect()
+}
+
+#[test]
+fn groups_within_the_tolerance_pass_and_every_array_is_compared() {
+    let trial = packed_weather();
+    let report = compare(&trial.input(), &trial.output(), Some(0.01));
+    assert_eq!(report.failure(), None);
+    let compared = with_outcome(&report, |one| match one {
+        ComparedArray::Compared { array, .. } => Some(array),
+        _ => None,
+    });
+    assert_eq!(compared, ARRAYS);
+    let identical = with_outcome(&report, |one| match one {
+        ComparedArray::Identical { array, decoded: true } => Some(array),
+        _ => None,
+    });
+    assert_eq!(identical, ["names"]);
+    assert_eq!((report.total.over, report.total.arrays_over), (Some(0), Some(0)));
+    assert_eq!(report.total.compared, 8);
+}
+
+#[test]
+fn a_group_with_one_array_over_the_tolerance_fails_and_it_is_named() {
+    let trial = packed_weather();
+    let mut elements = quarters(12);
+    elements[4..8].copy_from_slice(&7.5_f32.to_ne_bytes());
+    let wind = trial.output().join("wind");
+    fs::remove_dir_all(&wind).unwrap();
+    Sample::new("float32", &[3, 4], &[3, 4], json!(0)).write(&wind, &elements);
+    let report = compare(&trial.input(), &trial.output(), Some(0.01));
+    let failure = report.failure().unwrap();
+    for part in ["1 of 8 arrays fail: wind;", "1 of 12 elements differ", "[0, 1]"] {
+        assert!(failure.contains(part), "{failure}");
+    }
+    let total = &report.total;
+    assert_eq!((total.over, total.arrays_over, total.compared), (Some(1), Some(1), 8));
+    // To see how far they differ is no failure.
+    let report = compare(&trial.input(), &trial.output(), None);
+    assert_eq!((report.failure(), report.total.over), (None, None));
+    let wind = report.arrays.iter().find_map(|one| match one {
+        ComparedArray::Compared { array, report } if array == "wind" => Some(report.error.max),
+        _ => None,
+    });
+    assert_eq!(wind, Some(7.25));
+}
+
+#[test]
+fn arrays_of_one_side_are_named_and_fail_only_a_check() {
+    let trial = packed_weather();
+    fs::remove_dir_all(trial.output().join("wind")).unwrap();
+    fs::remove_dir_all(trial.input().join("deep/t2m")).unwrap();
+    let report = compare(&trial.input(), &trial.output(), None);
+    let only_in_a = with_outcome(&report, |one| match one {
+        ComparedArray::OnlyInA { array } => Some(array),
+        _ => None,
+    });
+    let only_in_b = with_outcome(&report, |one| match one {
+        ComparedArray::OnlyInB { array } => Some(array),
+        _ => None,
+    });
+    assert_eq!((only_in_a, only_in_b), (vec!["wind"], vec!["deep/t2m"]));
+    let total = &report.total;
+    assert_eq!((total.only_in_a, total.only_in_b, total.compared), (1, 1, 6));
+    assert_eq!(report.failure(), None);
+    let failure = compare(&trial.input(), &trial.output(), Some(0.01)).failure().unwrap();
+    assert!(failure.contains("2 of 8 arrays fail: deep/t2m, wind"), "{failure}");
+}
+
+#[test]
+fn an_array_that_cannot_be_compared_fails_and_the_others_are_compared() {
+    let trial = packed_weather();
+    let lat = trial.output().join("lat");
+    fs::remove_dir_all(&lat).unwrap();
+    Sample::new("float32", &[5], &[5], json!(0)).write(&lat, &quarters(5));
+    fs::write(trial.output().join("names/c/0"), "other bytes").unwrap();
+    for atol in [None, Some(0.01)] {
+        let report = compare(&trial.input(), &trial.output(), atol);
+        let failure = report.failure().unwrap();
+        assert!(failure.contains("2 of 8 arrays fail: lat, names"), "{failure}");
+        assert!(failure.contains("the shape is [5]"), "{failure}");
+        let failed = with_outcome(&report, |one| match one {
+            ComparedArray::Failed { array, .. } => Some(array),
+            _ => None,
+        });
+        assert_eq!(failed, ["lat", "names"]);
+        assert_eq!(report.total.compared, 6);
+    }
+}
+
+#[test]
+fn info_lists_the_arrays_of_a_group_and_their_sizes() {
+    let trial = packed_weather();
+    let packed = trial.output();
+    let info = GroupInfo::read(&packed).unwrap();
+    assert_eq!(Value::Object(info.attributes), json!({"title": "weather"}));
+    assert!(info.consolidated);
+    assert_eq!(info.groups, ["deep"]);
+    assert_eq!(info.arrays.len(), 8);
+    for one in info.arrays {
+        match one {
+            ListedArray::Unknown { path, error } => {
+                assert_eq!(
+                    (path.as_str(), error.as_str()),
+                    ("names", "string has no numbers to show")
+                );
+            }
+            ListedArray::Known { path, stored, info } => {
+                let alone = ArrayInfo::read(packed.join(&path)).unwrap();
+                assert_eq!(json!(info.codecs), json!(alone.codecs), "{path}");
+                let size: usize = chunks(&packed.join(&path)).values().map(Vec::len).sum();
+                assert_eq!(stored, Some(size as u64), "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn temporary_directories_inside_a_group_are_no_arrays_of_it() {
+    let trial = of_weather();
+    for name in ["t2m.recast-tmp-abcdef", "deep/t2m.recast-old-123"] {
+        copy(&trial.input().join("wind"), &trial.input().join(name));
+    }
+    assert_eq!(pack(&trial, within(0.1)).arrays.len(), 7);
+    assert!(!trial.output().join("t2m.recast-tmp-abcdef").exists());
+}

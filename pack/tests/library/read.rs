@@ -1,0 +1,163 @@
+//! Reading: `cat` and `info` of arrays that others wrote, and of our own; unpacking.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{
+    Sample, Trial, bytes, codec_names, little_endian, metadata, names, npy, one_thread, read,
+    repository, text, told, within,
+};
+use recast_pack::{ArrayInfo, CatFormat, Job, Runtime, UnpackJob, cat};
+use serde_json::json;
+
+/// What `cat` writes of an array, whatever its fill value.
+fn cat_any(array: &Path, format: CatFormat) -> Result<Vec<u8>, String> {
+    let runtime = Runtime { accept_fill_value: true, ..one_thread() };
+    let mut written = Vec::new();
+    told(cat(array, format, &runtime, &mut written)).map(|()| written)
+}
+
+#[test]
+fn npy_files_are_those_that_numpy_writes() {
+    let goldens = repository().join("zarrs/tests/goldens");
+    let mut compared = [0, 0];
+    for case in names(&goldens) {
+        let expected = goldens.join(&case).join("decoded.npy");
+        if !expected.exists() {
+            continue;
+        }
+        let array = goldens.join(&case).join("array.zarr");
+        let raw = cat_any(&array, CatFormat::Raw).unwrap();
+        // NumPy's own files may be in Fortran's order, and hold the bits of types that it lacks.
+        let (elements, header) = npy(&expected);
+        if header.contains("'fortran_order': True") {
+            continue;
+        }
+        assert!(raw == elements, "{case}");
+        compared[0] += 1;
+        match cat_any(&array, CatFormat::Npy) {
+            Ok(file) => {
+                assert!(file == fs::read(expected).unwrap(), "{case}");
+                compared[1] += 1;
+            }
+            Err(error) => assert!(error.contains("which NumPy lacks"), "{case}: {error}"),
+        }
+    }
+    assert!(compared[0] >= 50 && compared[1] >= 20, "{compared:?} files compared");
+}
+
+#[test]
+fn cat_writes_c_order_whatever_the_chunks() {
+    let values = bytes(&(0..7 * 11 * 5).map(|i| i as f32).collect::<Vec<f32>>());
+    for chunks in [[7, 11, 5], [2, 3, 4], [1, 1, 1], [8, 2, 9]] {
+        let trial = Trial::of(&Sample::new("float32", &[7, 11, 5], &chunks, json!(0.0)), &values);
+        for threads in [1, 3] {
+            let runtime = Runtime { threads: Some(threads), ..Runtime::default() };
+            let mut found = Vec::new();
+            told(cat(trial.input(), CatFormat::Raw, &runtime, &mut found)).unwrap();
+            assert!(found == values, "{chunks:?}");
+        }
+    }
+}
+
+#[test]
+fn cat_of_nothing_and_of_one_element() {
+    let trial = Trial::empty();
+    Sample::new("int16", &[0, 4], &[1, 4], json!(3)).create(&trial.input());
+    assert!(read(&trial.input()).is_empty());
+    Sample::new("int16", &[], &[], json!(300)).create(&trial.input());
+    assert_eq!(read(&trial.input()), bytes(&[300_i16]));
+}
+
+#[test]
+fn unpack_gives_plain_values_back() {
+    let values: Vec<f32> =
+        (0..500).map(|i| if i % 9 == 0 { f32::NAN } else { i as f32 * 0.3 }).collect();
+    let sample = Sample::new("float32", &[20, 25], &[6, 7], json!("NaN"))
+        .with("attributes", json!({"units": "m"}))
+        .with("dimension_names", json!(["a", "b"]));
+    let trial = Trial::of(&sample, &bytes(&values));
+    trial.pack(within(0.01)).unwrap();
+    let plain = trial.place("plain.zarr");
+    let job = UnpackJob::new(trial.output(), &plain);
+    told(job.run(&one_thread())).unwrap();
+    let (document, original) = (metadata(&plain), metadata(&trial.input()));
+    for member in
+        ["shape", "data_type", "fill_value", "chunk_grid", "attributes", "dimension_names"]
+    {
+        assert_eq!(document[member], original[member], "{member}");
+    }
+    assert_eq!(codec_names(&document["codecs"]), ["bytes", "zstd"]);
+    assert_eq!(read(&plain), trial.decoded());
+    let error = text(job.run(&one_thread()).unwrap_err());
+    assert!(error.contains("--overwrite"), "{error}");
+    told(UnpackJob { overwrite: true, ..job }.run(&one_thread())).unwrap();
+    assert_eq!(names(trial.path()).len(), 3);
+}
+
+#[test]
+fn a_fill_value_that_does_not_survive_is_a_warning_and_is_read_on_request() {
+    let codecs =
+        json!([{"name": "cast_value", "configuration": {"data_type": "int32"}}, little_endian()]);
+    let trial = Trial::empty();
+    let sample = Sample::new("float32", &[4], &[2], json!(0.5)).with("codecs", codecs);
+    sample.create_metadata(&trial.input());
+    let warnings = ArrayInfo::read(trial.input()).unwrap().warnings;
+    assert!(warnings.iter().any(|warning| warning.contains("0.5")), "{warnings:?}");
+    let error = cat(trial.input(), CatFormat::Raw, &one_thread(), &mut Vec::new()).unwrap_err();
+    let error = text(error);
+    assert!(error.contains("fill_value") && error.contains("--accept-fill-value"), "{error}");
+    let read = cat_any(&trial.input(), CatFormat::Raw).unwrap();
+    assert_eq!(read, bytes(&[0.5_f32; 4]));
+}
+
+#[test]
+fn a_shard_whose_index_points_nowhere_is_an_error() {
+    let codecs = json!([{"name": "sharding_indexed", "configuration": {
+        "chunk_shape": [2], "codecs": [little_endian()], "index_codecs": [little_endian()],
+        "index_location": "end",
+    }}]);
+    let elements = (0..8).collect::<Vec<i16>>();
+    let trial = Trial::new(&elements, 8, json!({"fill_value": -1, "codecs": codecs}));
+    let shard = trial.input().join("c/0");
+    let whole = fs::read(&shard).unwrap();
+    for offset in [u64::MAX - 1, 1 << 63, 1 << 40, 1 << 20] {
+        for at in [0, 8] {
+            let mut broken = whole.clone();
+            let index = broken.len() - 64 + at;
+            broken[index..index + 8].copy_from_slice(&offset.to_le_bytes());
+            fs::write(&shard, broken).unwrap();
+            let job = UnpackJob::new(trial.input(), trial.output());
+            for outcome in [
+                told(cat(trial.input(), CatFormat::Raw, &one_thread(), &mut Vec::new())),
+                told(job.run(&one_thread())).map(|_| ()),
+            ] {
+                let error = outcome.unwrap_err();
+                assert!(error.contains("in.zarr"), "{error}");
+            }
+            assert_eq!(names(trial.path()), ["in.zarr"]);
+        }
+    }
+}
+
+/// What tells more than the codecs themselves: the types and fill values between them, and what the last can hold.
+#[test]
+fn info_explains_every_step() {
+    let codecs = json!([
+        {"name": "scale_offset", "configuration": {"offset": -10, "scale": 4}},
+        {"name": "transpose", "configuration": {"order": [1, 0]}},
+        {"name": "cast_value", "configuration": {"data_type": "uint8",
+            "scalar_map": {"encode": [["NaN", 255]], "decode": [[255, "NaN"]]}}},
+        {"name": "bytes"},
+        {"name": "gzip", "configuration": {"level": 5}},
+    ]);
+    let trial = Trial::empty();
+    let sample = Sample::new("float32", &[4, 6], &[2, 3], json!("NaN")).with("codecs", codecs);
+    sample.create(&trial.input());
+    let info = ArrayInfo::read(trial.input()).unwrap();
+    assert_eq!(info.encoded_data_type.as_deref(), Some("uint8"));
+    assert_eq!(info.precision, Some(0.25_f32.into()));
+    // 255 is NaN, so 254 stands for the largest value.
+    assert_eq!(crate::common::numbers(info.range), (-10.0, 53.5));
+    assert_eq!(info.codecs[2].fill_value, Some(255_u8.into()));
+}
