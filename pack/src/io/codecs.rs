@@ -195,6 +195,17 @@ impl CodecList {
     }
 }
 
+/// A codec with a configuration.
+pub(crate) fn codec(name: &str, configuration: Value) -> Value {
+    let members = [("name", name.into()), ("configuration", configuration)];
+    members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+}
+
+/// The codec that stores elements of some bytes, little-endian.
+pub(crate) fn little_endian(size: usize) -> Value {
+    if size == 1 { json!({"name": "bytes"}) } else { codec("bytes", json!({"endian": "little"})) }
+}
+
 /// A member of the configuration of a value codec, such as its scale.
 pub(crate) fn configured(codec: &Codec, name: &str) -> Option<Value> {
     let json = codec.to_json();

@@ -64,16 +64,13 @@ impl Source {
 
     /// Opens the array at a path. Fill values that `fill_check` allows beyond the specification are read as they are.
     pub(crate) fn open(path: &Path, fill_check: FillCheck) -> Result<Self> {
-        Self::open_here(path, fill_check).with_context(|| path.display().to_string())
+        let open = |location| Self::open_at(path, location, fill_check);
+        Location::new(path).and_then(open).with_context(|| path.display().to_string())
     }
 
     /// Opens an array that this job has written.
     pub(crate) fn written(directory: &Path, fill_check: FillCheck) -> Result<Self> {
         Self::open(directory, fill_check).context("reading back what was written")
-    }
-
-    fn open_here(path: &Path, fill_check: FillCheck) -> Result<Self> {
-        Self::open_at(path, Location::new(path)?, fill_check)
     }
 
     /// Opens the array at a place inside a store; errors call it `path`.

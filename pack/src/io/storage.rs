@@ -6,6 +6,7 @@ use std::iter::repeat_n;
 use recast_kernels::ElementType;
 use serde_json::{Value, json};
 
+use super::codecs::{codec, little_endian};
 use super::element_types::{numpy_name, with_sign};
 use crate::error::{OptionsError, Result};
 use crate::options::Compressor;
@@ -92,30 +93,21 @@ impl Storage {
     /// The codecs, for chunks with elements of a type and this many dimensions.
     pub(crate) fn codecs(&self, element_type: ElementType, dimensions: usize) -> Vec<Value> {
         let size = element_type.size();
-        let bytes = if size == 1 {
-            json!({"name": "bytes"})
-        } else {
-            json!({"name": "bytes", "configuration": {"endian": "little"}})
-        };
-        let zstd =
-            |level| json!({"name": "zstd", "configuration": {"level": level, "checksum": false}});
+        let bytes = little_endian(size);
+        let zstd = |level| codec("zstd", json!({"level": level, "checksum": false}));
         let coder = match self.coder {
             Coder::None => vec![bytes],
             Coder::Zstd(level) => vec![bytes, zstd(level)],
-            Coder::Gzip(level) => {
-                vec![bytes, json!({"name": "gzip", "configuration": {"level": level}})]
-            }
+            Coder::Gzip(level) => vec![bytes, codec("gzip", json!({"level": level}))],
             Coder::Blosc(level, shuffle) => {
                 let blosc = json!({
                     "cname": "zstd", "clevel": level, "shuffle": shuffle.name(), "typesize": size,
                     "blocksize": 0,
                 });
-                vec![bytes, json!({"name": "blosc", "configuration": blosc})]
+                vec![bytes, codec("blosc", blosc)]
             }
             Coder::ShuffledZstd(level) => {
-                let shuffle = json!({"elementsize": size});
-                let shuffle = json!({"name": "numcodecs.shuffle", "configuration": shuffle});
-                vec![bytes, shuffle, zstd(level)]
+                vec![bytes, codec("numcodecs.shuffle", json!({"elementsize": size})), zstd(level)]
             }
             Coder::Pcodec(level) => self.pcodec(element_type, level),
         };
@@ -132,12 +124,13 @@ impl Storage {
             1 => (2, ElementType::UInt16),
             _ => (usize::from(!has_differences), stored),
         };
-        let cast = json!({"name": "cast_value", "configuration": {"data_type": data_type.name()}});
-        let pcodec = json!({"name": PCODEC, "configuration": {
+        let cast = codec("cast_value", json!({"data_type": data_type.name()}));
+        let pcodec = json!({
             "level": level, "mode_spec": "auto", "delta_spec": "auto",
             "delta_encoding_order": null, "paging_spec": "equal_pages_up_to",
             "equal_pages_up_to": 1 << 18,
-        }});
+        });
+        let pcodec = codec(PCODEC, pcodec);
         repeat_n(cast, casts).chain([pcodec]).collect()
     }
 }
@@ -160,19 +153,17 @@ impl Differences {
                 if pass > 0 {
                     // zarr-python 3.4.2 sums a transposed view up in the order of its memory; a cast gives it a copy
                     // in C order.
-                    let configuration = json!({"data_type": signed.name()});
-                    codecs.push(json!({"name": "cast_value", "configuration": configuration}));
+                    codecs.push(codec("cast_value", json!({"data_type": signed.name()})));
                 }
                 layout = order.iter().filter_map(|&place| layout.get(place).copied()).collect();
-                codecs.push(json!({"name": "transpose", "configuration": {"order": order}}));
+                codecs.push(codec("transpose", json!({"order": order})));
             }
             let before = if pass == 0 { element_type } else { signed };
-            codecs.push(json!({"name": DELTA, "configuration": {
-                "dtype": numpy_name(before), "astype": numpy_name(signed),
-            }}));
+            let types = json!({"dtype": numpy_name(before), "astype": numpy_name(signed)});
+            codecs.push(codec(DELTA, types));
         }
         if self.is_biased {
-            codecs.push(json!({"name": "scale_offset", "configuration": {"offset": -BIAS}}));
+            codecs.push(codec("scale_offset", json!({"offset": -BIAS})));
         }
         codecs
     }

@@ -42,12 +42,10 @@ pub(super) fn coordinates(nodes: &[Node]) -> Vec<String> {
 pub(super) fn candidate(node: &Node, from_cf: bool, is_coordinate: bool) -> Candidate {
     let name = node.document.get("data_type").cloned().unwrap_or_default();
     let unfit = match data_type::from_json(&name) {
-        Err(_) => node.type_without_numbers().map(|name| {
-            format!(
-                "{name} is not a type that can \
-                                                                  be packed"
-            )
-        }),
+        Err(_) => {
+            let name = node.type_without_numbers();
+            name.map(|name| format!("{name} is not a type that can be packed"))
+        }
         Ok(element_type) if from_cf => {
             let attributes = node.document.get("attributes").and_then(Value::as_object);
             let is_packed = attributes.is_some_and(is_packed);
