@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use recast_pack::{CatFormat, Job, PackJob, PackOptions, PackReport, Runtime, cat, scalar};
+use crate::common::{Sample, Trial, within};
+use recast_pack::{PackOptions, PackReport, scalar};
 use serde_json::{Value, json};
 
 const ELEMENTS: usize = 600;
@@ -103,18 +104,18 @@ enum Float {
 impl Float {
     fn bytes(self, values: &[f64]) -> Vec<u8> {
         match self {
-            Self::Single => values.iter().flat_map(|&value| (value as f32).to_le_bytes()).collect(),
-            Self::Double => values.iter().flat_map(|&value| value.to_le_bytes()).collect(),
+            Self::Single => values.iter().flat_map(|&value| (value as f32).to_ne_bytes()).collect(),
+            Self::Double => values.iter().flat_map(|&value| value.to_ne_bytes()).collect(),
         }
     }
 
     fn values(self, bytes: &[u8]) -> Vec<f64> {
         match self {
             Self::Single => {
-                bytes.as_chunks().0.iter().map(|&one| f32::from_le_bytes(one).into()).collect()
+                bytes.as_chunks().0.iter().map(|&one| f32::from_ne_bytes(one).into()).collect()
             }
             Self::Double => {
-                bytes.as_chunks().0.iter().map(|&one| f64::from_le_bytes(one)).collect()
+                bytes.as_chunks().0.iter().map(|&one| f64::from_ne_bytes(one)).collect()
             }
         }
     }
@@ -137,28 +138,22 @@ fn write(path: &Path, way: &Way, float: Float, values: &[f64]) {
     let fill: Value = serde_json::from_str(way.fill_value).unwrap();
     let attributes: Value = serde_json::from_str(way.attributes).unwrap();
     let size = if float == Float::Single { 4 } else { 8 };
-    let folder = if way.is_v2 { path.to_owned() } else { path.join("c") };
-    fs::create_dir_all(&folder).unwrap();
-    if way.is_v2 {
-        let metadata = json!({
-            "zarr_format": 2, "shape": [ELEMENTS], "chunks": [CHUNK], "dtype": format!("<f{size}"),
-            "compressor": null, "filters": null, "order": "C", "fill_value": fill,
-        });
-        fs::write(path.join(".zarray"), metadata.to_string()).unwrap();
-        fs::write(path.join(".zattrs"), attributes.to_string()).unwrap();
-    } else {
-        let metadata = json!({
-            "zarr_format": 3, "node_type": "array", "shape": [ELEMENTS],
-            "data_type": format!("float{}", 8 * size),
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [CHUNK]}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-            "fill_value": fill, "attributes": attributes,
-        });
-        fs::write(path.join("zarr.json"), metadata.to_string()).unwrap();
+    let elements = float.bytes(values);
+    if !way.is_v2 {
+        let data_type = format!("float{}", 8 * size);
+        return Sample::new(&data_type, &[ELEMENTS as u64], &[CHUNK as u64], fill)
+            .with("attributes", attributes)
+            .write(path, &elements);
     }
-    for (number, chunk) in float.bytes(values).chunks(CHUNK * size).enumerate() {
-        fs::write(folder.join(number.to_string()), chunk).unwrap();
+    fs::create_dir(path).unwrap();
+    let metadata = json!({
+        "zarr_format": 2, "shape": [ELEMENTS], "chunks": [CHUNK], "dtype": format!("<f{size}"),
+        "compressor": null, "filters": null, "order": "C", "fill_value": fill,
+    });
+    fs::write(path.join(".zarray"), metadata.to_string()).unwrap();
+    fs::write(path.join(".zattrs"), attributes.to_string()).unwrap();
+    for (number, chunk) in elements.chunks(CHUNK * size).enumerate() {
+        fs::write(path.join(number.to_string()), chunk).unwrap();
     }
 }
 
@@ -169,17 +164,11 @@ fn pack(
     values: &[f64],
     bound: f64,
 ) -> Result<(PackReport, Vec<f64>), String> {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("in.zarr"), folder.path().join("out.zarr"));
-    write(&input, way, float, values);
+    let trial = Trial::empty();
+    write(&trial.input(), way, float, values);
     let missing = way.named.split_whitespace().map(|text| scalar(text).unwrap()).collect();
-    let options = PackOptions { max_abs_error: Some(bound), missing, ..PackOptions::default() };
-    let runtime = Runtime { threads: Some(1), ..Runtime::default() };
-    let report = PackJob::new(&input, &output, options).run(&runtime);
-    let report = report.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
-    let mut bytes = Vec::new();
-    cat(&output, CatFormat::Raw, &runtime, &mut bytes).unwrap();
-    Ok((report, float.values(&bytes)))
+    let report = trial.pack(PackOptions { missing, ..within(bound) })?;
+    Ok((report, float.values(&trial.decoded())))
 }
 
 fn is_missing(way: &Way, float: Float, value: f64) -> bool {
