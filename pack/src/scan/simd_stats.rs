@@ -32,7 +32,9 @@ macro_rules! with_markers {
         match *$markers {
             [] => $call([]),
             [one] => $call([one as $real]),
-            [one, two] => $call([one as $real, two as $real]),
+            [one, two] => $call([one, two].map(|marker| marker as $real)),
+            [one, two, three] => $call([one, two, three, three].map(|marker| marker as $real)),
+            [one, two, three, four] => $call([one, two, three, four].map(|marker| marker as $real)),
             _ => None,
         }
     };
@@ -338,7 +340,10 @@ mod tests {
         let expected = Some(Plain { range: (-31.0, 5.0), nan: 0 });
         assert_eq!(range(&bytes(&plain), &[]), expected);
         assert_eq!(range(&bytes(&plain), &[7.0, 8.0]), expected);
-        assert_eq!(range(&bytes(&plain), &[7.0, 8.0, 9.0]), None);
+        assert_eq!(range(&bytes(&plain), &[7.0, 8.0, 9.0]), expected);
+        assert_eq!(range(&bytes(&plain), &[7.0, 8.0, 9.0, 10.0]), expected);
+        assert_eq!(range(&bytes(&plain), &[7.0, 8.0, 9.0, -31.0]), None);
+        assert_eq!(range(&bytes(&plain), &[7.0, 8.0, 9.0, 10.0, 11.0]), None);
         let shifted: Vec<f32> = plain.iter().map(|value| value - 0.5).collect();
         let expected = Sums {
             elements: 37,
