@@ -5,15 +5,12 @@
 
 use std::path::PathBuf;
 
-use clap::builder::TypedValueParser;
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use recast_kernels::{ElementType, OutOfRange, Rounding};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use recast_kernels::ElementType;
 use recast_pack::{
-    ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, NanTo, PackJob, PackOptions, Reader,
-    ShardCodecs, ValueRange, scalar,
+    AllClose, ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, PackJob, PackOptions,
+    data_types,
 };
-use zarr_recast::JsonScalar;
 
 /// Packs Zarr arrays into small integers within an error bound, and checks, explains and unpacks them.
 ///
@@ -32,9 +29,6 @@ pub(crate) fn command() -> clap::Command {
         PackOptions::CONFLICTS.iter().fold(pack, |pack, (option, others)| {
             pack.mut_arg(option, |flag| flag.conflicts_with_all(*others))
         })
-    });
-    let command = command.mut_subcommand("pack", |pack| {
-        pack.mut_arg("compressor", |flag| flag.default_value("auto"))
     });
     // Chunks that are not encoded again keep their compressor.
     command.mut_subcommand("migrate", |migrate| {
@@ -81,104 +75,17 @@ pub(crate) struct Man {
 /// none of these: they are kept exactly, in the narrowest type. In a group, integer arrays are copied
 /// unless --include or a table of --config names them.
 #[derive(Args, Clone, Debug)]
-#[command(group = ArgGroup::new("goal").args(GOALS))]
 pub(crate) struct Pack {
     /// The array or group to read: Zarr v1, v2 or v3, with any codecs.
     pub(crate) input: PathBuf,
     /// The Zarr v3 array or group to write.
     pub(crate) output: PathBuf,
-    /// The largest allowed |decoded − original| of any element.
-    #[arg(long, short = 'e', value_name = "E", value_parser = non_negative, allow_negative_numbers = true)]
-    pub(crate) max_abs_error: Option<f64>,
-    /// The same in units of each array's range: 1e-4 is a ten-thousandth of it. For groups whose arrays have
-    /// different units.
-    #[arg(long, value_name = "S", value_parser = fraction, allow_negative_numbers = true)]
-    pub(crate) error_over_range: Option<f64>,
-    /// The largest allowed |decoded − original| / |original|; for floating-point types only.
-    #[arg(long, value_name = "R", value_parser = fraction, allow_negative_numbers = true)]
-    pub(crate) max_rel_error: Option<f64>,
-    /// Rounds to multiples of this, for example 0.01; the scale is its inverse.
-    #[arg(long, value_name = "Q", value_parser = positive, allow_negative_numbers = true)]
-    pub(crate) precision: Option<f64>,
-    /// Spreads the values over the whole range of --data-type.
-    #[arg(long, requires = "data_type")]
-    pub(crate) auto: bool,
-    /// Use a power-of-two scale, so that dividing by it is exact.
-    #[arg(long)]
-    pub(crate) pow2: bool,
-    /// For arrays that will grow: keeps the bound for values between those of INPUT too. By default, values that
-    /// are all multiples of a step get codes for such multiples only.
-    #[arg(long, conflicts_with = "from_cf")]
-    pub(crate) no_grid: bool,
-    /// The type of the stored elements; by default the smallest that keeps the bound.
-    #[arg(long, short = 't', value_name = "T", value_parser = element_types())]
-    pub(crate) data_type: Option<ElementType>,
-    /// The stored value that stands for NaN: a number, min or max of the type, or auto.
-    #[arg(long, value_name = "V|min|max|auto", default_value = "auto", value_parser = str::parse::<NanTo>)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) nan_to: NanTo,
-    /// Values that mean "missing", besides NaN and those that the attributes _FillValue and missing_value
-    /// name. Each gets a stored code of its own and comes back bit for bit.
-    #[arg(long, value_name = "V", num_args = 1.., value_parser = marker, allow_negative_numbers = true)]
-    pub(crate) missing: Vec<JsonScalar>,
-    /// Reserve no stored code for NaN in an array without NaN.
-    #[arg(long)]
-    pub(crate) no_nan: bool,
-    /// Give infinities stored codes of their own.
-    #[arg(long)]
-    pub(crate) infinity: bool,
-    /// Allow valid values to share a stored code with NaN or a missing value; they are counted.
-    #[arg(long)]
-    pub(crate) allow_collisions: bool,
-    /// Clamps smaller values to MIN and counts them.
-    #[arg(long, value_name = "MIN", value_parser = finite, allow_negative_numbers = true)]
-    pub(crate) src_min: Option<f64>,
-    /// Clamps larger values to MAX and counts them.
-    #[arg(long, value_name = "MAX", value_parser = finite, allow_negative_numbers = true)]
-    pub(crate) src_max: Option<f64>,
-    /// Reserves room for data to be appended later: every value from MIN to MAX can be stored within the
-    /// bound. By default, spare codes are split between both sides of the data.
-    #[arg(long, num_args = 2, value_names = ["MIN", "MAX"], value_parser = scalar)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) range: Vec<JsonScalar>,
+    #[command(flatten)]
+    pub(crate) options: PackOptions,
     /// Fits the codecs to INPUT and these arrays together. If each is packed with this list, all get the
     /// same codecs. In a group: the arrays that match (as with --include).
     #[arg(long, value_name = "ARRAY", num_args = 1.., conflicts_with_all = ["scale", "offset", "from_cf"])]
     pub(crate) scale_from: Vec<PathBuf>,
-    /// How values between two stored ones are rounded.
-    #[arg(long, value_name = "R", default_value = "nearest-even", value_parser = roundings())]
-    pub(crate) rounding: Rounding,
-    /// What to do with values outside the range of the stored type.
-    #[arg(long, value_name = "MODE", value_enum, default_value = "error")]
-    pub(crate) out_of_range: Range,
-    /// Multiplies (value − offset) by this; the inverse of CF's scale_factor.
-    #[arg(long, value_name = "S", value_parser = scalar, allow_negative_numbers = true)]
-    pub(crate) scale: Option<JsonScalar>,
-    /// Subtracts this from every value; CF's add_offset.
-    #[arg(long, value_name = "O", value_parser = scalar, allow_negative_numbers = true)]
-    pub(crate) offset: Option<JsonScalar>,
-    /// Also reads OUTPUT from disk again at the end, and compares every element.
-    ///
-    /// Without it every element is checked too, but in memory, before its chunk is compressed and written.
-    #[arg(long)]
-    pub(crate) verify: bool,
-    /// Programs that must be able to read what --compressor auto and smallest choose; zarr-python and zarrs always are.
-    #[arg(long, value_name = "zarr-python|zarrs|zarrita", value_delimiter = ',')]
-    #[arg(value_parser = str::parse::<Reader>)]
-    pub(crate) readers: Vec<Reader>,
-    /// Where the codecs go in an array with shards. inside: readers decode only the parts they need. auto:
-    /// inside, unless that keeps zarr-python from opening the array.
-    #[arg(long, value_name = "auto|inside|outside", default_value = "auto")]
-    #[arg(value_parser = str::parse::<ShardCodecs>)]
-    pub(crate) shard_codecs: ShardCodecs,
-    /// INPUT holds integers packed by the CF conventions. Turns scale_factor, add_offset, _FillValue,
-    /// missing_value, valid_* and _Unsigned into codecs over the same stored bytes.
-    #[arg(long)]
-    pub(crate) from_cf: bool,
-    /// The type of the values with --from-cf, float32 or float64; by default the one that reproduces CF's
-    /// values bit for bit.
-    #[arg(long, value_name = "T", requires = "from_cf", value_parser = decoded_types())]
-    pub(crate) decoded_type: Option<ElementType>,
     /// Writes nothing. Prints the codecs as JSON, and size and error estimated from a sample of the chunks;
     /// with --from-cf, how all elements would decode.
     #[arg(long, conflicts_with_all = ["verify", "report"])]
@@ -199,44 +106,6 @@ pub(crate) struct Pack {
 }
 
 impl Pack {
-    /// How the flags say that arrays are packed.
-    pub(crate) fn options(&self) -> PackOptions {
-        let range = match self.range.as_slice() {
-            [least, greatest] => {
-                Some(ValueRange { least: least.clone(), greatest: greatest.clone() })
-            }
-            _ => None,
-        };
-        PackOptions {
-            range,
-            max_abs_error: self.max_abs_error,
-            error_over_range: self.error_over_range,
-            max_rel_error: self.max_rel_error,
-            grid: self.no_grid.then_some(false),
-            precision: self.precision,
-            auto: self.auto,
-            pow2: self.pow2,
-            data_type: self.data_type,
-            nan_to: self.nan_to.clone(),
-            missing: self.missing.clone(),
-            no_nan: self.no_nan,
-            infinity: self.infinity,
-            allow_collisions: self.allow_collisions,
-            src_min: self.src_min,
-            src_max: self.src_max,
-            rounding: self.rounding,
-            out_of_range: self.out_of_range.into(),
-            scale: self.scale.clone(),
-            offset: self.offset.clone(),
-            verify: self.verify,
-            compressor: self.common.compressor,
-            readers: self.readers.clone(),
-            shard_codecs: self.shard_codecs,
-            from_cf: self.from_cf,
-            decoded_type: self.decoded_type,
-        }
-    }
-
     /// The job that packs an array.
     pub(crate) fn job(&self) -> PackJob {
         PackJob {
@@ -244,15 +113,15 @@ impl Pack {
             overwrite: self.common.overwrite,
             provenance: !self.no_provenance,
             charts: self.report.is_some(),
-            ..PackJob::new(&self.input, &self.output, self.options())
+            ..PackJob::new(&self.input, &self.output, self.options.clone())
         }
     }
 
     /// The job that turns CF's attributes into codecs.
     pub(crate) fn cf_job(&self) -> FromCfJob {
         FromCfJob {
-            decoded_type: self.decoded_type,
-            shard_codecs: self.shard_codecs,
+            decoded_type: self.options.decoded_type,
+            shard_codecs: self.options.shard_codecs,
             overwrite: self.common.overwrite,
             provenance: !self.no_provenance,
             charts: self.report.is_some(),
@@ -273,7 +142,7 @@ impl Pack {
             overwrite: self.common.overwrite,
             provenance: !self.no_provenance,
             charts: self.report.is_some(),
-            ..GroupJob::new(&self.input, &self.output, self.options())
+            ..GroupJob::new(&self.input, &self.output, self.options.clone())
         }
     }
 }
@@ -292,7 +161,7 @@ impl Migrate {
             copy: self.copy,
             reencode: self.reencode,
             overwrite: self.common.overwrite,
-            compressor: self.common.compressor,
+            compressor: self.compression.compressor,
             ..MigrateJob::new(&self.input, self.output.clone())
         }
     }
@@ -331,10 +200,6 @@ impl Group {
     }
 }
 
-/// The ways to say how exact the result must be; at most one is given.
-const GOALS: [&str; 5] =
-    ["max_abs_error", "error_over_range", "max_rel_error", "precision", "auto"];
-
 /// Turns a packed array or group back into plain values, or into integers with CF's attributes.
 ///
 /// In a group, arrays without value codecs are copied as they are.
@@ -351,6 +216,8 @@ pub(crate) struct Unpack {
     pub(crate) show: Show,
     #[command(flatten)]
     pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) compression: Compression,
 }
 
 /// Checks that every element of B is within a tolerance of the same element of A.
@@ -360,14 +227,8 @@ pub(crate) struct Unpack {
 /// each array is checked with the one of the same path, and an array that only one of them has fails.
 #[derive(Args, Debug)]
 pub(crate) struct Verify {
-    /// The absolute tolerance.
-    #[arg(long, value_name = "T", default_value = "0", value_parser = non_negative)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) atol: f64,
-    /// The relative tolerance, times |A|.
-    #[arg(long, value_name = "T", default_value = "0", value_parser = non_negative)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) rtol: f64,
+    #[command(flatten)]
+    pub(crate) tolerance: AllClose,
     #[command(flatten)]
     pub(crate) arrays: Compare,
 }
@@ -423,6 +284,8 @@ pub(crate) struct Migrate {
     pub(crate) show: Show,
     #[command(flatten)]
     pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) compression: Compression,
 }
 
 /// How a report is shown.
@@ -454,15 +317,13 @@ pub(crate) struct Common {
     /// Reads INPUT even if its fill value does not survive the codecs; zarr-python writes such arrays.
     #[arg(long)]
     pub(crate) accept_fill_value: bool,
+}
+
+/// How commands compress that try no compressors.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Compression {
     /// How the chunks of OUTPUT are compressed.
-    #[arg(long, value_name = "NAME[:LEVEL]", default_value = "zstd:5", value_parser = str::parse::<Compressor>)]
-    #[arg(
-        long_help = "How the chunks of OUTPUT are compressed: none, zstd, gzip, or blosc (zstd with a byte \
-                       shuffle), with a level after a colon. pack also has auto, its default, which takes the \
-                       one of these that makes a sample of the chunks smallest, and smallest, which takes longer \
-                       and also tries differences of neighbours and shuffles: codecs of numcodecs, which \
-                       zarr-python and zarrs with zarrs-recast read."
-    )]
+    #[arg(long, value_name = "NAME[:LEVEL]", default_value = "zstd:5", long_help = Compressor::LONG_HELP)]
     pub(crate) compressor: Compressor,
 }
 
@@ -505,7 +366,7 @@ pub(crate) struct Raw {
     #[arg(value_enum)]
     pub(crate) direction: Direction,
     /// The type of the values (not of the stored elements).
-    #[arg(long, short = 't', value_name = "T", value_parser = element_types())]
+    #[arg(long, short = 't', value_name = "T", value_parser = data_types())]
     pub(crate) data_type: ElementType,
     /// The codecs as in `codecs` of zarr.json: JSON, or @FILE with JSON.
     #[arg(long, value_name = "JSON|@FILE")]
@@ -521,26 +382,6 @@ pub(crate) enum Direction {
     Encode,
     /// Stored elements to values.
     Decode,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Range {
-    /// Refuses them.
-    Error,
-    /// The nearest value of the type.
-    Clamp,
-    /// Modulo 2^N.
-    Wrap,
-}
-
-impl From<Range> for OutOfRange {
-    fn from(range: Range) -> Self {
-        match range {
-            Range::Error => Self::Error,
-            Range::Clamp => Self::Clamp,
-            Range::Wrap => Self::Wrap,
-        }
-    }
 }
 
 /// A number of bytes, with a unit or without.
@@ -564,54 +405,4 @@ fn size(text: &str) -> Result<u64, String> {
         Ok(number) if number > 0.0 => Ok((number * factor as f64) as u64),
         _ => Err(wrong()),
     }
-}
-
-/// A number of a list. A path after the list would be read as another number.
-fn marker(text: &str) -> Result<JsonScalar, String> {
-    scalar(text).map_err(|_| "a number is needed; INPUT and OUTPUT come before the list".to_owned())
-}
-
-fn non_negative(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
-        _ => Err("a finite number that is not negative is needed".to_owned()),
-    }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    match non_negative(text) {
-        Ok(number) if number > 0.0 => Ok(number),
-        _ => Err("a finite number above 0 is needed".to_owned()),
-    }
-}
-
-fn fraction(text: &str) -> Result<f64, String> {
-    match non_negative(text) {
-        Ok(number) if number < 1.0 => Ok(number),
-        _ => Err("a number from 0 to below 1 is needed, 0.01 for 1 %".to_owned()),
-    }
-}
-
-fn finite(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => Ok(number),
-        _ => Err("a finite number is needed".to_owned()),
-    }
-}
-
-fn element_types() -> impl TypedValueParser<Value = ElementType> {
-    let names = ElementType::ALL.iter().map(|element_type| PossibleValue::new(element_type.name()));
-    PossibleValuesParser::new(names)
-        .try_map(|name| ElementType::from_name(&name).ok_or("not a data type"))
-}
-
-fn decoded_types() -> impl TypedValueParser<Value = ElementType> {
-    PossibleValuesParser::new(["float32", "float64"])
-        .try_map(|name| ElementType::from_name(&name).ok_or("not a data type"))
-}
-
-fn roundings() -> impl TypedValueParser<Value = Rounding> {
-    let names = Rounding::ALL.iter().map(|rounding| PossibleValue::new(rounding.name()));
-    PossibleValuesParser::new(names)
-        .try_map(|name| Rounding::from_name(&name).ok_or("not a rounding"))
 }

@@ -28,7 +28,7 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
         let text = "is not a group, and --include, --exclude, --all, --keep-going and --config are for groups";
         return Err(UsageError(format!("{} {text}", arguments.input.display())).into());
     }
-    if arguments.from_cf {
+    if arguments.options.from_cf {
         return pack_with(arguments, &arguments.cf_job());
     }
     pack_with(arguments, &arguments.job())
@@ -75,14 +75,14 @@ pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
     if is_group(&arguments.input) {
         return groups::unpack(arguments);
     }
-    let Unpack { input, output, to_cf, show, common } = arguments;
+    let Unpack { input, output, to_cf, show, common, compression } = arguments;
     let runtime = common.runtime(*show)?;
     let overwrite = common.overwrite;
     if *to_cf {
         let report = ToCfJob { overwrite, ..ToCfJob::new(input, output) }.run(&runtime)?;
         return print(&report, *show, || render::cf::to_cf(&report).into());
     }
-    let compressor = common.compressor;
+    let compressor = compression.compressor;
     let job = UnpackJob { overwrite, compressor, ..UnpackJob::new(input, output) };
     let report = job.run(&runtime)?;
     print(&report, *show, || render::unpack::table(&report).into())
@@ -101,8 +101,8 @@ pub(crate) fn compare(arguments: &Compare) -> Result<()> {
 }
 
 pub(crate) fn verify(arguments: &Verify) -> Result<()> {
-    let Verify { atol, rtol, arrays } = arguments;
-    let tolerance = Some(AllClose { atol: *atol, rtol: *rtol });
+    let Verify { tolerance, arrays } = arguments;
+    let tolerance = Some(*tolerance);
     if are_groups(arrays) {
         return groups::compare(arrays, tolerance);
     }

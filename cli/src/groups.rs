@@ -11,11 +11,11 @@ use crate::render::page::{PagePlace, Section};
 use crate::render::table::print;
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
-    let Unpack { input, output, to_cf, show, common } = arguments;
+    let Unpack { input, output, to_cf, show, common, compression } = arguments;
     let job = UnpackGroupJob {
         to_cf: *to_cf,
         overwrite: common.overwrite,
-        compressor: common.compressor,
+        compressor: compression.compressor,
         ..UnpackGroupJob::new(input, output)
     };
     let report = job.run(&common.runtime(*show)?)?;

@@ -1,7 +1,7 @@
 //! Packs Zarr arrays into small integers within an error bound, checks and unpacks them.
 //!
-//! This is the library behind the `recast` command. It leaves arguments, progress bars, rendering and exit codes
-//! to its caller. It prints nothing, and never ends the process.
+//! This is the library behind the `recast` command. It leaves progress bars, rendering and exit codes to its caller. It
+//! prints nothing, and never ends the process. With the feature `clap`, options are arguments of a command.
 //!
 //! ```
 //! # use recast_pack::{AllClose, CompareJob, Job, PackJob, PackOptions, Runtime};
@@ -70,6 +70,8 @@ pub use jobs::pack::{
 };
 pub use jobs::runner::{DryRun, Job, Pending};
 pub use jobs::unpack::{UnpackJob, UnpackReport};
+#[cfg(feature = "clap")]
+pub use options::arguments::data_types;
 pub use options::{Compressor, NanTo, PackOptions, Reader, ShardCodecs, ValueRange, scalar};
 pub use runtime::{Pass, Progress, Runtime};
 pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};

@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 use crate::io::region::Region;
 use crate::io::source::Source;
 use crate::json;
+#[cfg(feature = "clap")]
+use crate::options::arguments::tolerance;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{ChartSpec, Charts, Pieces, gather};
 use crate::scan::missing::Markers;
@@ -35,12 +37,17 @@ pub struct CompareJob {
     pub charts: bool,
 }
 
-/// |b − a| may be `atol` + `rtol` · |a| at most; NaN must be NaN, and infinities the same.
+/// |B − A| may be `atol` + `rtol` · |A| at most; NaN must be NaN, and infinities the same.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct AllClose {
     /// The absolute tolerance.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "T", default_value = "0"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = tolerance(), allow_negative_numbers = true))]
     pub atol: f64,
-    /// The relative tolerance, times |a|.
+    /// The relative tolerance, times |A|.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "T", default_value = "0"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = tolerance(), allow_negative_numbers = true))]
     pub rtol: f64,
 }
 

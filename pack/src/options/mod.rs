@@ -1,6 +1,12 @@
 //! Options of packing: one struct for flags, `recast.toml` and Python.
 
+// With the feature `clap`, the documentation of a field is the help of its flag.
+#![allow(clippy::doc_markdown)]
+
+#[cfg(feature = "clap")]
+pub(crate) mod arguments;
 mod names;
+mod numbers;
 mod values;
 
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
@@ -10,13 +16,21 @@ use zarr_recast::JsonScalar;
 
 use crate::error::{Error, OptionsError, Result};
 
+#[cfg(feature = "clap")]
+use arguments::{data_types, decoded_types, marker, number, out_of_range_modes, roundings};
+use numbers::Numbers;
+#[cfg(feature = "clap")]
+use numbers::Numbers::{Finite, Fraction, NotNegative, Positive};
 pub use values::{Compressor, NanTo, Reader, ShardCodecs, ValueRange, scalar};
 
 /// How an array is packed. Say what to keep with one of `max_abs_error`, `error_over_range`, `max_rel_error`,
 /// `precision` and `auto`, or give `scale` and `offset`; a `scale` of 1 with `data_type` casts the values as they are.
 /// Integers need none of these: they are kept exactly, in the narrowest type.
 ///
-/// In TOML and JSON, names have hyphens, like flags.
+/// An array's range is from its smallest to its largest value; if all are equal, its unit is their magnitude. Missing
+/// values count in no range and no error.
+///
+/// In TOML and JSON, names have hyphens, like flags. With the feature `clap`, the options are arguments of a command.
 ///
 /// ```
 /// use recast_pack::PackOptions;
@@ -27,79 +41,147 @@ pub use values::{Compressor, NanTo, Reader, ShardCodecs, ValueRange, scalar};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub struct PackOptions {
     /// The largest allowed |decoded − original| of any element.
     #[serde(deserialize_with = "names::number::deserialize")]
+    #[cfg_attr(feature = "clap", arg(long, short = 'e', value_name = "E"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_negative_numbers = true))]
     pub max_abs_error: Option<f64>,
-    /// The same, in units of the array's range: from its smallest to its largest value, without missing ones. If all
-    /// are equal, in units of their magnitude.
+    /// The same in units of each array's range: 1e-4 is a ten-thousandth of it. For groups whose arrays have
+    /// different units.
     #[serde(deserialize_with = "names::number::deserialize")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_negative_numbers = true))]
     pub error_over_range: Option<f64>,
     /// The largest allowed |decoded − original| / |original|; for floating-point types only.
     #[serde(deserialize_with = "names::number::deserialize")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "R"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_negative_numbers = true))]
     pub max_rel_error: Option<f64>,
-    /// Values become multiples of this; the scale is its inverse.
+    /// Rounds to multiples of this, for example 0.01; the scale is its inverse.
     #[serde(deserialize_with = "names::number::deserialize")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "Q"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(Positive), allow_negative_numbers = true))]
     pub precision: Option<f64>,
-    /// Spreads the values over the whole range of `data_type`.
+    /// Spreads the values over the whole range of --data-type.
+    #[cfg_attr(feature = "clap", arg(long, requires = "data_type"))]
     pub auto: bool,
-    /// Uses a power-of-two scale, so that dividing by it is exact.
+    /// Use a power-of-two scale, so that dividing by it is exact.
+    #[cfg_attr(feature = "clap", arg(long))]
     pub pow2: bool,
     /// Whether only values on the grid of those at hand will ever be written, if they are multiples of a step. Then
     /// codes for such multiples suffice, and a value between them would be off by more than `max_abs_error`. By
     /// default, jobs rely on it, for they pack whole arrays, and [`crate::choose`] does not, for it chooses for values
     /// to come: its steps are fractions of the grid's that keep the bound for every value.
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "no-grid",
+            num_args = 0,
+            default_missing_value = "false",
+            conflicts_with = "from_cf",
+            help = "For arrays that will grow: keeps the bound for values between those of INPUT too. By \
+            default, values that are all multiples of a step get codes for such multiples only"
+        )
+    )]
     pub grid: Option<bool>,
-    /// The type of the stored elements; if `None`, the smallest that keeps the bound.
-    #[serde(with = "names::element_type")]
+    /// The type of the stored elements; by default the smallest that keeps the bound.
+    #[serde(with = "names::optional_name")]
+    #[cfg_attr(feature = "clap", arg(long, short = 't', value_name = "T", value_parser = data_types()))]
     pub data_type: Option<ElementType>,
-    /// The stored value that stands for NaN.
+    /// The stored value that stands for NaN: a number, min or max of the type, or auto.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "V|min|max|auto", default_value = "auto"))]
+    #[cfg_attr(feature = "clap", arg(allow_negative_numbers = true))]
     pub nan_to: NanTo,
-    /// Values that mean "missing", besides those that attributes name. Each gets a stored code of its own,
-    /// comes back bit for bit, and counts in no range and no error.
+    /// Values that mean "missing", besides NaN and those that the attributes _FillValue and missing_value
+    /// name. Each gets a stored code of its own and comes back bit for bit.
     #[serde(with = "names::scalars")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "V", num_args = 1..))]
+    #[cfg_attr(feature = "clap", arg(value_parser = marker, allow_negative_numbers = true))]
     pub missing: Vec<JsonScalar>,
-    /// Reserves no stored code for NaN in an array without NaN.
+    /// Reserve no stored code for NaN in an array without NaN.
+    #[cfg_attr(feature = "clap", arg(long))]
     pub no_nan: bool,
-    /// Gives infinities stored codes of their own; otherwise they are an error if the stored type has none.
+    /// Give infinities stored codes of their own.
+    #[cfg_attr(feature = "clap", arg(long))]
     pub infinity: bool,
-    /// Allows valid values to share a stored code with NaN or a missing value; they are counted.
+    /// Allow valid values to share a stored code with NaN or a missing value; they are counted.
+    #[cfg_attr(feature = "clap", arg(long))]
     pub allow_collisions: bool,
-    /// Smaller values are clamped to this and counted.
+    /// Clamps smaller values to MIN and counts them.
     #[serde(deserialize_with = "names::number::deserialize")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "MIN"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(Finite), allow_negative_numbers = true))]
     pub src_min: Option<f64>,
-    /// Larger values are clamped to this and counted.
+    /// Clamps larger values to MAX and counts them.
     #[serde(deserialize_with = "names::number::deserialize")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "MAX"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(Finite), allow_negative_numbers = true))]
     pub src_max: Option<f64>,
-    /// Reserves room for later values: every value in this range can be stored within the bound.
+    /// Reserves room for data to be appended later: every value from MIN to MAX can be stored within the
+    /// bound. By default, spare codes are split between both sides of the data.
+    #[cfg_attr(feature = "clap", command(flatten))]
     pub range: Option<ValueRange>,
     /// How values between two stored ones are rounded.
-    #[serde(with = "names::rounding")]
+    #[serde(with = "names::name")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "R", default_value = "nearest-even"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = roundings()))]
     pub rounding: Rounding,
     /// What to do with values outside the range of the stored type.
-    #[serde(with = "names::out_of_range")]
+    #[serde(with = "names::name")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "MODE", default_value = "error"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = out_of_range_modes()))]
     pub out_of_range: OutOfRange,
-    /// Multiplies (value − offset) by this; the inverse of CF's `scale_factor`.
+    /// Multiplies (value − offset) by this; the inverse of CF's scale_factor.
     #[serde(with = "names::scalar")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_negative_numbers = true))]
     pub scale: Option<JsonScalar>,
-    /// Subtracts this from every value; CF's `add_offset`.
+    /// Subtracts this from every value; CF's add_offset.
     #[serde(with = "names::scalar")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "O"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_negative_numbers = true))]
     pub offset: Option<JsonScalar>,
-    /// Reads the output from disk again at the end, and compares every element once more.
+    /// Also reads OUTPUT from disk again at the end, and compares every element.
+    ///
+    /// Without it every element is checked too, but in memory, before its chunk is compressed and written.
+    #[cfg_attr(feature = "clap", arg(long))]
     pub verify: bool,
-    /// How the chunks of the output are compressed.
+    /// How the chunks of OUTPUT are compressed.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME[:LEVEL]", default_value = "auto"))]
+    #[cfg_attr(feature = "clap", arg(long_help = Compressor::LONG_HELP))]
     pub compressor: Compressor,
-    /// Programs that must be able to read what [`Compressor::Auto`] and [`Compressor::Smallest`] choose, besides
-    /// zarr-python and zarrs, which read all of it.
+    /// Programs that must be able to read what --compressor auto and smallest choose; zarr-python and zarrs always are.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "zarr-python|zarrs|zarrita", value_delimiter = ',')
+    )]
     pub readers: Vec<Reader>,
-    /// Where value codecs go in an array with shards.
+    /// Where the codecs go in an array with shards. inside: readers decode only the parts they need. auto:
+    /// inside, unless that keeps zarr-python from opening the array.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "auto|inside|outside", default_value = "auto")
+    )]
     pub shard_codecs: ShardCodecs,
     /// The input holds integers packed by the CF conventions: its attributes become codecs over the same
     /// stored bytes.
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            help = "INPUT holds integers packed by the CF conventions. Turns scale_factor, add_offset, _FillValue, \
+            missing_value, valid_* and _Unsigned into codecs over the same stored bytes"
+        )
+    )]
     pub from_cf: bool,
-    /// The type of the values with `from_cf`.
-    #[serde(with = "names::element_type")]
+    /// The type of the values with --from-cf, float32 or float64; by default the one that reproduces CF's
+    /// values bit for bit.
+    #[serde(with = "names::optional_name")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "T", requires = "from_cf"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = decoded_types()))]
     pub decoded_type: Option<ElementType>,
 }
 
@@ -159,22 +241,16 @@ impl PackOptions {
 
     fn check_numbers(&self) -> Result<()> {
         let numbers = [
-            ("--max-abs-error", self.max_abs_error, 0.0, f64::MAX),
-            ("--error-over-range", self.error_over_range, 0.0, 1.0 - f64::EPSILON / 2.0),
-            ("--max-rel-error", self.max_rel_error, 0.0, 1.0 - f64::EPSILON / 2.0),
-            ("--precision", self.precision, f64::from_bits(1), f64::MAX),
-            ("--src-min", self.src_min, f64::MIN, f64::MAX),
-            ("--src-max", self.src_max, f64::MIN, f64::MAX),
+            ("--max-abs-error", self.max_abs_error, Numbers::NotNegative),
+            ("--error-over-range", self.error_over_range, Numbers::Fraction),
+            ("--max-rel-error", self.max_rel_error, Numbers::Fraction),
+            ("--precision", self.precision, Numbers::Positive),
+            ("--src-min", self.src_min, Numbers::Finite),
+            ("--src-max", self.src_max, Numbers::Finite),
         ];
-        for (flag, number, least, greatest) in numbers {
-            if let Some(number) = number.filter(|number| !(least..=greatest).contains(number)) {
-                let range = match flag {
-                    "--max-abs-error" => "a finite number that is not negative",
-                    "--error-over-range" | "--max-rel-error" => "a number from 0 to below 1",
-                    "--precision" => "a finite number above 0",
-                    _ => "a finite number",
-                };
-                return usage(format!("{flag} is {number:?}, and {range} is needed"));
+        for (flag, number, numbers) in numbers {
+            if let Some(number) = number.filter(|&number| !numbers.contain(number)) {
+                return usage(format!("{flag} is {number:?}, and {}", numbers.needed()));
             }
         }
         if let Some(Err(wrong)) = self.range.as_ref().map(ValueRange::check) {

@@ -1,15 +1,19 @@
-//! Reads and writes types of other crates in options, as names and numbers.
+//! Reads and writes values of other crates in options: numbers, and values that have names.
 
-use serde::de::{Deserialize, Deserializer, Error as _};
+use recast_kernels::{ElementType, OutOfRange, Rounding};
+use serde::de::{Deserialize, Deserializer};
 use serde::ser::Serializer;
 use serde_json::Value;
+use zarr_recast::JsonScalar;
+
+use super::values::scalar_in;
 
 /// A number; in TOML and JSON also as text, as in flags.
 pub(super) mod number {
-    use super::{Deserialize, Deserializer, Value};
+    use super::{Deserialize as _, Deserializer, Value};
     use serde::de::Error as _;
 
-    pub(in crate::options) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<f64>, D::Error> {
         let value = Value::deserialize(deserializer)?;
@@ -27,128 +31,133 @@ pub(super) mod number {
 
 /// A number that keeps its digits.
 pub(super) mod scalar {
-    use super::{Deserialize, Deserializer, Serializer, Value};
+    use super::{Deserialize as _, Deserializer, JsonScalar, Serializer, Value, scalar_in};
     use serde::de::Error as _;
-    use serde::ser::Serialize;
-    use zarr_recast::JsonScalar;
+    use serde::ser::Serialize as _;
 
     // Serde calls it so.
     #[allow(clippy::ref_option)]
-    pub(in crate::options) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         scalar: &Option<JsonScalar>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         scalar.as_ref().map(JsonScalar::to_json).serialize(serializer)
     }
 
-    pub(in crate::options) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<JsonScalar>, D::Error> {
-        let scalar = match Value::deserialize(deserializer)? {
-            Value::Null => return Ok(None),
-            Value::String(text) => crate::options::values::scalar(&text),
-            other => JsonScalar::from_json(&other).map_err(|error| error.to_string()),
-        };
-        scalar.map(Some).map_err(D::Error::custom)
+        match Value::deserialize(deserializer)? {
+            Value::Null => Ok(None),
+            value => scalar_in(&value).map(Some).map_err(D::Error::custom),
+        }
     }
 }
 
 /// A number that keeps its digits, or several.
 pub(super) mod scalars {
-    use super::{Deserialize, Deserializer, Serializer, Value};
+    use super::{Deserialize as _, Deserializer, JsonScalar, Serializer, Value, scalar_in};
     use serde::de::Error as _;
-    use zarr_recast::JsonScalar;
 
-    pub(in crate::options) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         scalars: &[JsonScalar],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(scalars.iter().map(JsonScalar::to_json))
     }
 
-    pub(in crate::options) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<JsonScalar>, D::Error> {
-        let one = |value: Value| match value {
-            Value::String(text) => crate::options::values::scalar(&text),
-            other => JsonScalar::from_json(&other).map_err(|error| error.to_string()),
-        };
         let scalars = match Value::deserialize(deserializer)? {
             Value::Null => Ok(Vec::new()),
-            Value::Array(values) => values.into_iter().map(one).collect(),
-            other => one(other).map(|scalar| vec![scalar]),
+            Value::Array(values) => values.iter().map(scalar_in).collect(),
+            value => scalar_in(&value).map(|scalar| vec![scalar]),
         };
         scalars.map_err(D::Error::custom)
     }
 }
 
-/// Implements a serde module for an optional value that has a name.
-macro_rules! named {
-    ($module:ident, $type:ty, $name:expr, $from_name:expr, $all:expr) => {
-        pub(super) mod $module {
-            use super::{Deserializer, Serializer};
+/// A value with a name, out of a list.
+pub(super) trait Named: Copy + Send + Sync + 'static {
+    const ALL: &'static [Self];
 
-            // Serde calls it so.
-            #[allow(clippy::trivially_copy_pass_by_ref, clippy::ref_option)]
-            pub(in crate::options) fn serialize<S: Serializer>(
-                value: &$type,
-                serializer: S,
-            ) -> Result<S::Ok, S::Error> {
-                super::name(serializer, $name(*value))
-            }
+    fn name(self) -> &'static str;
 
-            pub(in crate::options) fn deserialize<'de, D: Deserializer<'de>>(
-                deserializer: D,
-            ) -> Result<$type, D::Error> {
-                super::from_name(deserializer, $from_name, $all)
-            }
-        }
-    };
-}
-
-fn name<S: Serializer>(serializer: S, name: Option<&str>) -> Result<S::Ok, S::Error> {
-    match name {
-        Some(name) => serializer.serialize_str(name),
-        None => serializer.serialize_none(),
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|one| one.name() == name)
     }
 }
 
-fn from_name<'de, D: Deserializer<'de>, T>(
-    deserializer: D,
-    find: impl Fn(&str) -> Option<T>,
-    all: impl Iterator<Item = &'static str>,
-) -> Result<T, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
-    find(&text).ok_or_else(|| {
-        let all: Vec<&str> = all.collect();
-        D::Error::custom(format!("{text:?} is none of {}", all.join(", ")))
-    })
+impl Named for ElementType {
+    const ALL: &'static [Self] = ElementType::ALL;
+
+    fn name(self) -> &'static str {
+        ElementType::name(self)
+    }
 }
 
-named!(
-    element_type,
-    Option<recast_kernels::ElementType>,
-    |value: Option<recast_kernels::ElementType>| value.map(recast_kernels::ElementType::name),
-    |text: &str| {
-        let found = recast_kernels::ElementType::from_name(text);
-        if text.is_empty() { Some(None) } else { found.map(Some) }
-    },
-    recast_kernels::ElementType::ALL.iter().map(|one| one.name())
-);
-named!(
-    rounding,
-    recast_kernels::Rounding,
-    |value: recast_kernels::Rounding| Some(value.name()),
-    recast_kernels::Rounding::from_name,
-    recast_kernels::Rounding::ALL.iter().map(|one| one.name())
-);
-named!(
-    out_of_range,
-    recast_kernels::OutOfRange,
-    |value: recast_kernels::OutOfRange| Some(value.name().unwrap_or("error")),
-    |text: &str| {
-        let name = |one: &recast_kernels::OutOfRange| one.name().unwrap_or("error") == text;
-        recast_kernels::OutOfRange::ALL.iter().copied().find(name)
-    },
-    recast_kernels::OutOfRange::ALL.iter().map(|one| one.name().unwrap_or("error"))
-);
+impl Named for Rounding {
+    const ALL: &'static [Self] = Rounding::ALL;
+
+    fn name(self) -> &'static str {
+        Rounding::name(self)
+    }
+}
+
+impl Named for OutOfRange {
+    const ALL: &'static [Self] = OutOfRange::ALL;
+
+    fn name(self) -> &'static str {
+        OutOfRange::name(self).unwrap_or("error")
+    }
+}
+
+/// A value as its name.
+pub(super) mod name {
+    use super::{Deserialize as _, Deserializer, Named, Serializer, read};
+
+    pub(crate) fn serialize<T: Named, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(value.name())
+    }
+
+    pub(crate) fn deserialize<'de, T: Named, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        read(&Option::<String>::deserialize(deserializer)?.unwrap_or_default())
+    }
+}
+
+/// The same of an optional value; an empty name is none.
+pub(super) mod optional_name {
+    use super::{Deserialize as _, Deserializer, Named, Serializer, read};
+    use serde::ser::Serialize as _;
+
+    // Serde calls it so.
+    #[allow(clippy::ref_option)]
+    pub(crate) fn serialize<T: Named, S: Serializer>(
+        value: &Option<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.map(T::name).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, T: Named, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<T>, D::Error> {
+        match Option::<String>::deserialize(deserializer)?.as_deref() {
+            None | Some("") => Ok(None),
+            Some(text) => read(text).map(Some),
+        }
+    }
+}
+
+fn read<T: Named, E: serde::de::Error>(text: &str) -> Result<T, E> {
+    T::from_name(text).ok_or_else(|| {
+        let all: Vec<&str> = T::ALL.iter().map(|one| one.name()).collect();
+        E::custom(format!("{text:?} is none of {}", all.join(", ")))
+    })
+}

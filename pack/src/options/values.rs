@@ -184,15 +184,11 @@ impl Serialize for ValueRange {
 
 impl<'de> Deserialize<'de> for ValueRange {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let end = |value: &Value| match value {
-            Value::String(text) => scalar(text),
-            other => JsonScalar::from_json(other).map_err(|error| error.to_string()),
-        };
         let range = match Value::deserialize(deserializer)? {
             Value::String(text) => text.parse(),
             Value::Array(ends) => match ends.as_slice() {
-                [least, greatest] => end(least)
-                    .and_then(|least| Ok((least, end(greatest)?)))
+                [least, greatest] => scalar_in(least)
+                    .and_then(|least| Ok((least, scalar_in(greatest)?)))
                     .and_then(|(least, greatest)| Self::new(least, greatest)),
                 _ => Err("two numbers are needed, such as [-40, 55]".to_owned()),
             },
@@ -268,4 +264,12 @@ pub fn scalar(text: &str) -> Result<JsonScalar, String> {
             Err(_) => Err(error),
         })
         .map_err(|error| error.to_string())
+}
+
+/// Reads a number of TOML or JSON, where it may also be text.
+pub(super) fn scalar_in(value: &Value) -> Result<JsonScalar, String> {
+    match value {
+        Value::String(text) => scalar(text),
+        other => JsonScalar::from_json(other).map_err(|error| error.to_string()),
+    }
 }
