@@ -406,3 +406,16 @@ fn size(text: &str) -> Result<u64, String> {
         _ => Err(wrong()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_that_are_not_given_are_the_defaults_of_the_library() {
+        command().debug_assert();
+        let cli = Cli::try_parse_from(["recast", "pack", "in.zarr", "out.zarr"]);
+        let Ok(Cli { command: Command::Pack(pack) }) = cli else { panic!("{cli:?}") };
+        assert_eq!(pack.options, PackOptions::default());
+    }
+}

@@ -6,18 +6,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayRule, CatFormat, CompareJob, CompareReport, DryRun, Job, ToCfJob,
-    UnpackJob, array_in, is_group,
+    AllClose, ArrayInfo, ArrayRule, CatFormat, CompareGroupJob, CompareJob, DryRun, GroupInfo, Job,
+    ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
 };
 use serde::Serialize;
 
 use crate::args::{Cat, Compare, Info, Migrate, Pack, Unpack, Verify};
 use crate::failure::UsageError;
-use crate::groups;
-use crate::render;
-use crate::render::packed::Packed;
-use crate::render::page::{PagePlace, Section};
-use crate::render::table::{Described, print};
+use crate::render::page::PagePlace;
+use crate::render::report::{Report, print};
 use crate::standard_output::standard_output;
 
 pub(crate) fn pack(arguments: &Pack) -> Result<()> {
@@ -37,15 +34,12 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
 /// Runs a job of `recast pack`. The page of `--report` appears together with the output.
 fn pack_with<J: DryRun>(arguments: &Pack, job: &J) -> Result<()>
 where
-    J::Report: Serialize + Packed,
+    J::Report: Report + Serialize,
 {
     let runtime = arguments.common.runtime(arguments.show)?;
     let mut place = PagePlace::of(arguments.report.as_deref(), arguments.common.overwrite)?;
     if arguments.dry_run {
-        let report = job.dry_run(&runtime)?;
-        let codecs = report.codecs();
-        let describe = || Described { table: report.table(), codecs };
-        return unless_failed(&report, print(&report, arguments.show, describe));
+        return print(&job.dry_run(&runtime)?, arguments.show);
     }
     let pending = job.prepare(&runtime)?;
     if let Some(place) = &mut place {
@@ -55,12 +49,7 @@ where
     }
     let report = pending.commit()?;
     place.map_or(Ok(()), PagePlace::commit)?;
-    unless_failed(&report, print(&report, arguments.show, || report.table().into()))
-}
-
-/// What failed is an error, whether or not the report can be printed.
-fn unless_failed(report: &impl Packed, printed: Result<()>) -> Result<()> {
-    report.failure().map_or(printed, |failure| bail!(failure))
+    print(&report, arguments.show)
 }
 
 /// The rules of `--config`.
@@ -72,79 +61,64 @@ fn rules(arguments: &Pack) -> Result<Vec<ArrayRule>> {
 }
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
-    if is_group(&arguments.input) {
-        return groups::unpack(arguments);
-    }
     let Unpack { input, output, to_cf, show, common, compression } = arguments;
     let runtime = common.runtime(*show)?;
-    let overwrite = common.overwrite;
-    if *to_cf {
-        let report = ToCfJob { overwrite, ..ToCfJob::new(input, output) }.run(&runtime)?;
-        return print(&report, *show, || render::cf::to_cf(&report).into());
+    let (to_cf, overwrite, compressor) = (*to_cf, common.overwrite, compression.compressor);
+    if is_group(input) {
+        let job = UnpackGroupJob::new(input, output);
+        let job = UnpackGroupJob { to_cf, overwrite, compressor, ..job };
+        return print(&job.run(&runtime)?, *show);
     }
-    let compressor = compression.compressor;
+    if to_cf {
+        let job = ToCfJob { overwrite, ..ToCfJob::new(input, output) };
+        return print(&job.run(&runtime)?, *show);
+    }
     let job = UnpackJob { overwrite, compressor, ..UnpackJob::new(input, output) };
-    let report = job.run(&runtime)?;
-    print(&report, *show, || render::unpack::table(&report).into())
+    print(&job.run(&runtime)?, *show)
 }
 
 pub(crate) fn migrate(arguments: &Migrate) -> Result<()> {
     let report = arguments.job().run(&arguments.common.runtime(arguments.show)?)?;
-    print(&report, arguments.show, || render::migrate::table(&report).into())
-}
-
-pub(crate) fn compare(arguments: &Compare) -> Result<()> {
-    if are_groups(arguments) {
-        return groups::compare(arguments, None);
-    }
-    print_comparison(arguments, &run_comparison(arguments, None)?)
+    print(&report, arguments.show)
 }
 
 pub(crate) fn verify(arguments: &Verify) -> Result<()> {
-    let Verify { tolerance, arrays } = arguments;
-    let tolerance = Some(*tolerance);
-    if are_groups(arrays) {
-        return groups::compare(arrays, tolerance);
-    }
-    let report = run_comparison(arrays, tolerance)?;
-    let printed = print_comparison(arrays, &report);
-    match report.failure() {
-        None => printed,
-        // The result does not depend on whether the table can be printed.
-        Some(failure) => bail!(failure),
-    }
+    compare_within(Some(arguments.tolerance), &arguments.arrays)
 }
 
-/// Whether to compare groups; comparing a group with an array is an error that names both.
-fn are_groups(arguments: &Compare) -> bool {
-    is_group(&arguments.a) || is_group(&arguments.b)
+pub(crate) fn compare(arguments: &Compare) -> Result<()> {
+    compare_within(None, arguments)
 }
 
-fn print_comparison(arguments: &Compare, report: &CompareReport) -> Result<()> {
-    print(report, arguments.show, || render::compare::table(report).into())
-}
-
-/// Compares two arrays, and writes the page of `--report`.
-fn run_comparison(arguments: &Compare, tolerance: Option<AllClose>) -> Result<CompareReport> {
-    let place = PagePlace::of(arguments.report.as_deref(), arguments.overwrite)?;
+/// Compares two arrays or groups, and writes the page of `--report`.
+fn compare_within(tolerance: Option<AllClose>, arguments: &Compare) -> Result<()> {
+    let Compare { a, b, show, report, overwrite, .. } = arguments;
+    let place = PagePlace::of(report.as_deref(), *overwrite)?;
     let charts = place.is_some();
-    let job = CompareJob { tolerance, charts, ..CompareJob::new(&arguments.a, &arguments.b) };
-    let report = job.run(&arguments.runtime()?)?;
-    if let Some(mut place) = place {
-        let title = format!("{} compared with {}", report.b, report.a);
-        let section = Section::new(&render::compare::table(&report), report.charts.as_ref())?;
-        place.write(&title, vec![section])?;
-        place.commit()?;
+    let runtime = arguments.runtime()?;
+    // Comparing a group with an array is an error that names both.
+    if is_group(a) || is_group(b) {
+        let job = CompareGroupJob { tolerance, charts, ..CompareGroupJob::new(a, b) };
+        let report = job.run(&runtime)?;
+        write_page(place, [&report.a, &report.b], &report)?;
+        return print(&report, *show);
     }
-    Ok(report)
+    let report = CompareJob { tolerance, charts, ..CompareJob::new(a, b) }.run(&runtime)?;
+    write_page(place, [&report.a, &report.b], &report)?;
+    print(&report, *show)
+}
+
+fn write_page(place: Option<PagePlace>, [a, b]: [&str; 2], report: &impl Report) -> Result<()> {
+    let Some(mut place) = place else { return Ok(()) };
+    place.write(&format!("{b} compared with {a}"), report.sections()?)?;
+    place.commit()
 }
 
 pub(crate) fn info(arguments: &Info) -> Result<()> {
     if is_group(&arguments.array) {
-        return groups::info(arguments);
+        return print(&GroupInfo::read(&arguments.array)?, arguments.show());
     }
-    let info = ArrayInfo::read(&arguments.array)?;
-    print(&info, arguments.show(), || render::info::table(&info).into())
+    print(&ArrayInfo::read(&arguments.array)?, arguments.show())
 }
 
 pub(crate) fn cat(arguments: &Cat) -> Result<()> {

@@ -6,7 +6,6 @@ mod args;
 mod command_line;
 mod commands;
 mod failure;
-mod groups;
 mod manual;
 mod progress;
 mod raw;

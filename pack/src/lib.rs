@@ -56,7 +56,7 @@ pub use error::{Error, ErrorKind};
 pub use io::shard_codecs::{Readers, Reading};
 pub use io::store::{array_in, is_group};
 pub use jobs::cat::{CatFormat, cat};
-pub use jobs::cf::{CfAlternative, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport};
+pub use jobs::cf::{CfCodecs, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport};
 pub use jobs::compare::{AllClose, CompareCounts, CompareJob, CompareReport};
 pub use jobs::group::{
     ArrayReport, ArrayRule, CompareGroupJob, ComparedArray, GroupComparison, GroupEntry, GroupInfo,

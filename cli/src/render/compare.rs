@@ -1,81 +1,115 @@
 //! How far two arrays differ, for people.
 
+use anyhow::Result;
 use recast_pack::text::{count, measured};
-use recast_pack::{CompareReport, ComparedArray, GroupComparison};
+use recast_pack::{Charts, CompareReport, ComparedArray, GroupComparison};
 
 use super::counts::elements;
 use super::errors;
+use super::page::Section;
+use super::report::Report;
 use super::table::Table;
 
-pub(crate) fn table(report: &CompareReport) -> Table {
-    let mut table = Table::default();
-    let [a, b] = report.data_types;
-    table.row("shape", format!("{:?}", report.shape));
-    table.row("types", if a == b { a.to_string() } else { format!("{a} and {b}") });
-    if let Some((least, greatest)) = report.range {
-        table.row("range", format!("{least} to {greatest}"));
+impl Report for CompareReport {
+    fn table(&self) -> Table {
+        let mut table = Table::default();
+        table.row("shape", format!("{:?}", self.shape));
+        table.row("types", types(self));
+        if let Some((least, greatest)) = self.range {
+            table.row("range", format!("{least} to {greatest}"));
+        }
+        let counts = &self.counts;
+        let kinds = [
+            (counts.nan, "NaN"),
+            (counts.missing, "missing"),
+            (counts.infinite, "infinite"),
+            (counts.fill, "the fill value"),
+        ];
+        table.row("elements", elements(counts.elements, &kinds));
+        let only_in_b =
+            [("NaN in B only", counts.became_nan), ("missing in B only", counts.became_missing)];
+        for (label, number) in only_in_b.into_iter().filter(|(_, number)| *number > 0) {
+            table.row(label, count(number));
+        }
+        errors::rows(&self.error, &mut table, "");
+        if let Some(over) = counts.over {
+            table.row("over", count(over));
+        }
+        table
     }
-    let counts = &report.counts;
-    let kinds = [
-        (counts.nan, "NaN"),
-        (counts.missing, "missing"),
-        (counts.infinite, "infinite"),
-        (counts.fill, "the fill value"),
-    ];
-    table.row("elements", elements(counts.elements, &kinds));
-    let only_in_b =
-        [("NaN in B only", counts.became_nan), ("missing in B only", counts.became_missing)];
-    for (label, number) in only_in_b.into_iter().filter(|(_, number)| *number > 0) {
-        table.row(label, count(number));
+
+    fn charts(&self) -> Option<&Charts> {
+        self.charts.as_ref()
     }
-    errors::rows(&report.error, &mut table, "");
-    if let Some(over) = counts.over {
-        table.row("over", count(over));
+
+    fn failure(&self) -> Option<String> {
+        Self::failure(self)
     }
-    table
 }
 
 /// How far the arrays of two groups differ: a line for each, and one for all.
-pub(crate) fn group(report: &GroupComparison) -> Table {
-    let mut table = Table::default();
-    let rows = report.arrays.iter().map(|one| {
-        let text = match one {
-            ComparedArray::Compared { report, .. } => line(report),
-            ComparedArray::Identical { decoded: true, .. } => {
-                "no numbers; the same values".to_owned()
+impl Report for GroupComparison {
+    fn table(&self) -> Table {
+        let mut table = Table::default();
+        let rows = self.arrays.iter().map(|one| {
+            let text = match one {
+                ComparedArray::Compared { report, .. } => line(report),
+                ComparedArray::Identical { decoded: true, .. } => {
+                    "no numbers; the same values".to_owned()
+                }
+                ComparedArray::Identical { decoded: false, .. } => {
+                    "not decoded; the same stored bytes, type, fill value and codecs".to_owned()
+                }
+                ComparedArray::Failed { reason, .. } => format!("not compared: {reason}"),
+                ComparedArray::OnlyInA { .. } => "only in A".to_owned(),
+                ComparedArray::OnlyInB { .. } => "only in B".to_owned(),
+            };
+            (one.array().to_owned(), text)
+        });
+        table.list(rows.collect());
+        let all = &self.total;
+        let mut total = vec![format!("{} arrays compared", count(all.compared))];
+        for (number, text) in [
+            (all.failed, "not compared"),
+            (all.only_in_a, "only in A"),
+            (all.only_in_b, "only in B"),
+        ] {
+            if number > 0 {
+                total.push(format!("{} {text}", count(number)));
             }
-            ComparedArray::Identical { decoded: false, .. } => {
-                "not decoded; the same stored bytes, type, fill value and codecs".to_owned()
-            }
-            ComparedArray::Failed { reason, .. } => format!("not compared: {reason}"),
-            ComparedArray::OnlyInA { .. } => "only in A".to_owned(),
-            ComparedArray::OnlyInB { .. } => "only in B".to_owned(),
-        };
-        (one.array().to_owned(), text)
-    });
-    table.list(rows.collect());
-    let all = &report.total;
-    let mut total = vec![format!("{} arrays compared", count(all.compared))];
-    for (number, text) in
-        [(all.failed, "not compared"), (all.only_in_a, "only in A"), (all.only_in_b, "only in B")]
-    {
-        if number > 0 {
-            total.push(format!("{} {text}", count(number)));
         }
+        table.row("total", total.join(", "));
+        table.row("elements", count(all.elements));
+        if let Some((over, arrays)) = all.over.zip(all.arrays_over) {
+            let text = format!("{} elements, in {} arrays", count(over), count(arrays));
+            table.row("over", text);
+        }
+        table
     }
-    table.row("total", total.join(", "));
-    table.row("elements", count(all.elements));
-    if let Some((over, arrays)) = all.over.zip(all.arrays_over) {
-        let text = format!("{} elements, in {} arrays", count(over), count(arrays));
-        table.row("over", text);
+
+    /// One for all, and one for each array that was compared.
+    fn sections(&self) -> Result<Vec<Section>> {
+        let mut sections = vec![Section::new(&self.table(), None)?];
+        for one in &self.arrays {
+            let ComparedArray::Compared { array, report } = one else { continue };
+            sections.extend(report.sections()?.into_iter().map(|section| section.named(array)));
+        }
+        Ok(sections)
     }
-    table
+
+    fn failure(&self) -> Option<String> {
+        Self::failure(self)
+    }
+}
+
+fn types(report: &CompareReport) -> String {
+    let [a, b] = report.data_types;
+    if a == b { a.to_string() } else { format!("{a} and {b}") }
 }
 
 /// An array of two groups on one line.
 fn line(report: &CompareReport) -> String {
-    let [a, b] = report.data_types;
-    let types = if a == b { a.to_string() } else { format!("{a} and {b}") };
+    let types = types(report);
     let error = measured(report.error.max);
     let lost = match report.counts.became_nan + report.counts.became_missing {
         0 => String::new(),

@@ -1,46 +1,84 @@
 //! Reports of groups, as text.
 
+use anyhow::Result;
 use recast_pack::text::{count, measured};
 use recast_pack::{ArrayReport, GroupEntry, GroupReport, PackReport};
 
 use super::counts::stored;
 use super::pack::clamping;
+use super::page::Section;
+use super::report::Report;
 use super::table::Table;
 
-pub(crate) fn table(report: &GroupReport) -> Table {
-    let mut table = Table::default();
-    let clamped = format!("{}{}", clamped(report), coarse(report));
-    if report.dry_run {
-        let of = "sizes and errors are estimated from some chunks of each array";
-        table.row("dry run", format!("nothing written; {of}{clamped}"));
-    } else {
-        table.row("packed", format!("{}{clamped}", report.output));
-    }
-    for (array, report) in named_reports(report) {
-        if let Some(coarse) = report.coarse {
-            table.row("coarse", format!("{array}: {coarse}"));
+impl Report for GroupReport {
+    fn table(&self) -> Table {
+        let mut table = Table::default();
+        let clamped = format!("{}{}", clamped(self), coarse(self));
+        if self.dry_run {
+            let of = "sizes and errors are estimated from some chunks of each array";
+            table.row("dry run", format!("nothing written; {of}{clamped}"));
+        } else {
+            table.row("packed", format!("{}{clamped}", self.output));
         }
-    }
-    for warning in &report.warnings {
-        table.row("warning", warning);
-    }
-    let (mut packed, mut copied, mut failed) = (0, 0, 0);
-    for entry in &report.arrays {
-        match entry {
-            GroupEntry::Packed { .. } => packed += 1,
-            GroupEntry::Copied { .. } => copied += 1,
-            GroupEntry::Failed { .. } => failed += 1,
+        for (array, report) in named_reports(self) {
+            if let Some(coarse) = report.coarse {
+                table.row("coarse", format!("{array}: {coarse}"));
+            }
         }
+        for warning in &self.warnings {
+            table.row("warning", warning);
+        }
+        let (mut packed, mut copied, mut failed) = (0, 0, 0);
+        for entry in &self.arrays {
+            match entry {
+                GroupEntry::Packed { .. } => packed += 1,
+                GroupEntry::Copied { .. } => copied += 1,
+                GroupEntry::Failed { .. } => failed += 1,
+            }
+        }
+        let failed =
+            if failed > 0 { format!(", {failed} failed and copied") } else { String::new() };
+        table.row("arrays", format!("{packed} packed, {copied} copied{failed}"));
+        table.list(self.arrays.iter().map(entry).collect());
+        let before = reports(self).map(|report| report.bytes.source_stored).sum();
+        let after = reports(self).map(|report| report.bytes.stored).sum();
+        if after > 0 {
+            table.row("stored", stored(before, after));
+        }
+        table
     }
-    let failed = if failed > 0 { format!(", {failed} failed and copied") } else { String::new() };
-    table.row("arrays", format!("{packed} packed, {copied} copied{failed}"));
-    table.list(report.arrays.iter().map(entry).collect());
-    let before = reports(report).map(|report| report.bytes.source_stored).sum();
-    let after = reports(report).map(|report| report.bytes.stored).sum();
-    if after > 0 {
-        table.row("stored", stored(before, after));
+
+    fn codecs(&self) -> Option<String> {
+        let codecs = self.arrays.iter().filter_map(|entry| match entry {
+            GroupEntry::Packed { array, report } => {
+                Some(format!("{array}: {}", of_array(report).codecs()?))
+            }
+            GroupEntry::Copied { .. } | GroupEntry::Failed { .. } => None,
+        });
+        self.dry_run.then(|| codecs.collect::<Vec<_>>().join("\n"))
     }
-    table
+
+    /// One for all, and one for each array that was packed.
+    fn sections(&self) -> Result<Vec<Section>> {
+        let mut sections = vec![Section::new(&self.table(), None)?];
+        for entry in &self.arrays {
+            let GroupEntry::Packed { array, report } = entry else { continue };
+            let parts = of_array(report).sections()?.into_iter();
+            sections.extend(parts.map(|section| section.named(array)));
+        }
+        Ok(sections)
+    }
+
+    fn failure(&self) -> Option<String> {
+        Self::failure(self)
+    }
+}
+
+fn of_array(report: &ArrayReport) -> &dyn Report {
+    match report {
+        ArrayReport::Packed(report) => &**report,
+        ArrayReport::FromCf(report) => &**report,
+    }
 }
 
 /// The reports of arrays whose values were packed.

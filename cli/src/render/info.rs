@@ -5,68 +5,73 @@ use recast_pack::text::{bytes, count};
 use recast_pack::{ArrayInfo, GroupInfo, ListedArray};
 use zarr_recast::fill_value::to_json;
 
+use super::report::Report;
 use super::table::Table;
 
-pub(crate) fn table(info: &ArrayInfo) -> Table {
-    let mut table = Table::default();
-    table.row("array", &info.array);
-    table.row("shape", format!("{:?}", info.shape));
-    let chunk = info.chunk_shape.as_ref().map(|shape| format!("{shape:?}"));
-    table.row("chunks", chunk.unwrap_or_else(|| "none".to_owned()));
-    let fill = |value: Option<Scalar>| match value {
-        Some(value) => format!("fill value {}", to_json(value)),
-        None => "no fill value".to_owned(),
-    };
-    table.row("values", format!("{}, {}", info.data_type, fill(Some(info.fill_value))));
-    for codec in &info.codecs {
-        let indent = "  ".repeat(codec.depth);
-        let mut lines = Vec::new();
-        if codec.configuration.as_object().is_some_and(|object| !object.is_empty()) {
-            lines.push(codec.configuration.to_string());
+impl Report for ArrayInfo {
+    fn table(&self) -> Table {
+        let mut table = Table::default();
+        table.row("array", &self.array);
+        table.row("shape", format!("{:?}", self.shape));
+        let chunk = self.chunk_shape.as_ref().map(|shape| format!("{shape:?}"));
+        table.row("chunks", chunk.unwrap_or_else(|| "none".to_owned()));
+        let fill = |value: Option<Scalar>| match value {
+            Some(value) => format!("fill value {}", to_json(value)),
+            None => "no fill value".to_owned(),
+        };
+        table.row("values", format!("{}, {}", self.data_type, fill(Some(self.fill_value))));
+        for codec in &self.codecs {
+            let indent = "  ".repeat(codec.depth);
+            let mut lines = Vec::new();
+            if codec.configuration.as_object().is_some_and(|object| !object.is_empty()) {
+                lines.push(codec.configuration.to_string());
+            }
+            if let Some(data_type) = &codec.data_type {
+                lines.push(format!("-> {data_type}, {}", fill(codec.fill_value)));
+            }
+            table.row(format!("{indent}{}", codec.name), lines.join("\n"));
         }
-        if let Some(data_type) = &codec.data_type {
-            lines.push(format!("-> {data_type}, {}", fill(codec.fill_value)));
+        if let Some((low, high)) = self.range {
+            let grid = self.grid.map(|grid| format!(", {grid} only")).unwrap_or_default();
+            table.row("can store", format!("{low} to {high}{grid}"));
         }
-        table.row(format!("{indent}{}", codec.name), lines.join("\n"));
+        if let Some(precision) = self.precision {
+            table.row("precision", precision.to_string());
+        }
+        for warning in &self.warnings {
+            table.row("warning", warning);
+        }
+        table
     }
-    if let Some((low, high)) = info.range {
-        let grid = info.grid.map(|grid| format!(", {grid} only")).unwrap_or_default();
-        table.row("can store", format!("{low} to {high}{grid}"));
-    }
-    if let Some(precision) = info.precision {
-        table.row("precision", precision.to_string());
-    }
-    for warning in &info.warnings {
-        table.row("warning", warning);
-    }
-    table
 }
 
 /// The arrays of a group: a line for each, and one for all.
-pub(crate) fn group(info: &GroupInfo) -> Table {
-    let mut table = Table::default();
-    let consolidated = if info.consolidated { ", with consolidated metadata" } else { "" };
-    table.row("group", format!("{}{consolidated}", info.group));
-    let mut total = Some(0);
-    for array in &info.arrays {
-        match array {
-            ListedArray::Known { path, stored, info } => {
-                total = total.zip(*stored).map(|(total, stored)| total + stored);
-                let stored = stored.map(|stored| format!(", {}", bytes(stored as f64)));
-                table.row(path, format!("{}{}", line(info), stored.unwrap_or_default()))
-            }
-            ListedArray::Unknown { path, error } => table.row(path, error),
+impl Report for GroupInfo {
+    fn table(&self) -> Table {
+        let mut table = Table::default();
+        let consolidated = if self.consolidated { ", with consolidated metadata" } else { "" };
+        table.row("group", format!("{}{consolidated}", self.group));
+        let mut total = Some(0);
+        for array in &self.arrays {
+            match array {
+                ListedArray::Known { path, stored, info } => {
+                    total = total.zip(*stored).map(|(total, stored)| total + stored);
+                    let stored = stored.map(|stored| format!(", {}", bytes(stored as f64)));
+                    table.row(path, format!("{}{}", line(info), stored.unwrap_or_default()))
+                }
+                ListedArray::Unknown { path, error } => table.row(path, error),
+            };
+        }
+        let stored = total.map(|total| format!(", {} stored", bytes(total as f64)));
+        let groups = match self.groups.len() as u64 {
+            0 => String::new(),
+            1 => " and 1 group".to_owned(),
+            number => format!(" and {} groups", count(number)),
         };
+        let arrays = count(self.arrays.len() as u64);
+        table.row("total", format!("{arrays} arrays{groups}{}", stored.unwrap_or_default()));
+        table
     }
-    let stored = total.map(|total| format!(", {} stored", bytes(total as f64)));
-    let groups = match info.groups.len() as u64 {
-        0 => String::new(),
-        1 => " and 1 group".to_owned(),
-        number => format!(" and {} groups", count(number)),
-    };
-    let arrays = count(info.arrays.len() as u64);
-    table.row("total", format!("{arrays} arrays{groups}{}", stored.unwrap_or_default()));
-    table
 }
 
 /// An array of a group on one line.

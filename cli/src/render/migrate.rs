@@ -3,12 +3,15 @@
 use recast_pack::{ArrayMigration, GroupMigration, MigrateReport, MigratedArray};
 use serde_json::Value;
 
+use super::report::Report;
 use super::table::Table;
 
-pub(crate) fn table(report: &MigrateReport) -> Table {
-    match report {
-        MigrateReport::Array(report) => array(report),
-        MigrateReport::Group(report) => group(report),
+impl Report for MigrateReport {
+    fn table(&self) -> Table {
+        match self {
+            Self::Array(report) => array(report),
+            Self::Group(report) => group(report),
+        }
     }
 }
 

@@ -1,16 +1,16 @@
 //! Reports as text, JSON and HTML.
 
-pub(crate) mod cf;
-pub(crate) mod compare;
+mod cf;
+mod compare;
 mod counts;
 mod errors;
-pub(crate) mod group;
-pub(crate) mod info;
-pub(crate) mod migrate;
-pub(crate) mod pack;
-pub(crate) mod packed;
+mod group;
+mod info;
+mod migrate;
+mod pack;
 pub(crate) mod page;
 mod plots;
 mod readers;
-pub(crate) mod table;
-pub(crate) mod unpack;
+pub(crate) mod report;
+mod table;
+mod unpack;

@@ -2,25 +2,36 @@
 
 use recast_kernels::{OutOfRange, Scalar};
 use recast_pack::text::{bytes, count, measured, scalar_text};
-use recast_pack::{Compressor, PackOptions, PackReport, Suspect};
+use recast_pack::{Charts, Compressor, PackOptions, PackReport, Suspect};
 
 use super::counts::{self, elements};
 use super::errors;
 use super::readers;
+use super::report::{Report, member};
 use super::table::Table;
 
-pub(crate) fn table(report: &PackReport) -> Table {
-    let mut table = Table::default();
-    rows_of_choice(report, &mut table);
-    rows_of_counts(report, &mut table);
-    rows_of_errors(report, &mut table);
-    rows_of_sizes(report, &mut table);
-    let rate = bytes(report.bytes.source as f64 / report.seconds.max(1e-9));
-    table.detail("time", format!("{:.2} s, {rate}/s", report.seconds));
-    if let Some(readers) = report.readers.filter(|_| !report.dry_run) {
-        table.row("readers", readers::text(readers));
+impl Report for PackReport {
+    fn table(&self) -> Table {
+        let mut table = Table::default();
+        rows_of_choice(self, &mut table);
+        rows_of_counts(self, &mut table);
+        rows_of_errors(self, &mut table);
+        rows_of_sizes(self, &mut table);
+        let rate = bytes(self.bytes.source as f64 / self.seconds.max(1e-9));
+        table.detail("time", format!("{:.2} s, {rate}/s", self.seconds));
+        if let Some(readers) = self.readers.filter(|_| !self.dry_run) {
+            table.row("readers", readers::text(readers));
+        }
+        table
     }
-    table
+
+    fn codecs(&self) -> Option<String> {
+        self.dry_run.then(|| member(&self.codecs))
+    }
+
+    fn charts(&self) -> Option<&Charts> {
+        self.charts.as_ref()
+    }
 }
 
 /// The part of the headline about what matters more than sizes: clamped elements, whose errors exceed the bound, and a

@@ -1,44 +1,5 @@
 //! Tables of labels and values.
 
-use std::io::Write as _;
-
-use anyhow::{Context, Result};
-use serde::Serialize;
-
-use crate::args::Show;
-use crate::standard_output::standard_output;
-
-/// Prints a report: as JSON with `--json`, else as text unless `--quiet` is given.
-pub(crate) fn print(
-    report: &impl Serialize,
-    show: Show,
-    describe: impl FnOnce() -> Described,
-) -> Result<()> {
-    let text = if show.json {
-        format!("{}\n", serde_json::to_string_pretty(report)?)
-    } else if show.quiet {
-        String::new()
-    } else {
-        let Described { table, codecs } = describe();
-        let gap = if codecs.is_empty() { "" } else { "\n" };
-        format!("{}{gap}{codecs}", table.text(show.verbose))
-    };
-    let mut stdout = standard_output();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("standard output")
-}
-
-/// A report as text: a table, followed by codecs to copy, if there are any.
-pub(crate) struct Described {
-    pub(crate) table: Table,
-    pub(crate) codecs: String,
-}
-
-impl From<Table> for Described {
-    fn from(table: Table) -> Self {
-        Self { table, codecs: String::new() }
-    }
-}
-
 /// A short report shows at most this many rows of a list.
 const MOST_LISTED: usize = 6;
 

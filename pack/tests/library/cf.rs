@@ -9,9 +9,9 @@ use crate::common::{
 };
 use recast_kernels::ElementType;
 use recast_pack::{
-    Differences, DryRun, FromCfJob, FromCfReport, Job, PackOptions, ToCfJob, ToCfReport,
+    CfCodecs, Differences, DryRun, FromCfJob, FromCfReport, Job, PackOptions, ToCfJob, ToCfReport,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// See [`a_few_codes_get_their_last_bit_from_the_map`].
 const FACTOR: f32 = 3.265_089e-5;
@@ -136,7 +136,7 @@ fn a_scale_factor_is_inverted_and_what_differs_is_said_truly() {
 }
 
 #[test]
-fn the_type_is_the_one_that_is_cf_to_the_last_bit_and_the_cost_of_the_other_is_told() {
+fn the_type_is_the_one_that_is_cf_to_the_last_bit() {
     let codes: Vec<i16> = (-600..600).collect();
     // No float32 number is 0.01, so xarray would take float64, where a third of the codes differ.
     let trial = int16(&codes, 0, json!({"scale_factor": 0.01, "add_offset": 0.5}));
@@ -146,20 +146,24 @@ fn the_type_is_the_one_that_is_cf_to_the_last_bit_and_the_cost_of_the_other_is_t
     for (&code, value) in codes.iter().zip(values(&trial.output())) {
         assert_eq!(value, f64::from(f32::from(code) * 0.01_f32 + 0.5), "{code}");
     }
-    let other = report.alternative.unwrap();
-    assert_eq!((other.data_type, other.decoded_bytes), (ElementType::Float64, 9600));
-    // The differences are those that the report has if that type is asked for.
-    let asked = decoded_as(ElementType::Float64, &trial);
-    assert_eq!(other.codes.differences, asked.codes.differences);
-    assert!(other.codes.differences.differing > 0, "{other:?}");
-    let first = asked.alternative.unwrap();
-    assert_eq!(first.data_type, ElementType::Float32);
-    let distance = |code: i16| {
-        let wide = f64::from(code) * 0.01 + 0.5;
-        (wide - f64::from(f32::from(code) * 0.01_f32 + 0.5)).abs()
-    };
-    let largest = (i16::MIN..=i16::MAX).map(distance).fold(0.0, f64::max);
-    assert_eq!([other.largest_distance, first.largest_distance], [largest; 2]);
+    let requested = decoded_as(ElementType::Float64, &trial);
+    assert!(requested.codes.differences.differing > 0, "{requested:?}");
+}
+
+#[test]
+fn attributes_without_an_array_get_the_same_codecs() {
+    let attributes = json!({"scale_factor": 0.01, "add_offset": 0.5, "_FillValue": -9});
+    let trial = int16(&[-9, 0, 3], -9, attributes.clone());
+    for decoded in [ElementType::Float32, ElementType::Float64] {
+        let report = decoded_as(decoded, &trial);
+        let attributes = attributes.as_object().unwrap();
+        let chosen = CfCodecs::choose(attributes, ElementType::Int16, decoded).unwrap();
+        assert_eq!(chosen.codecs, report.value_codecs);
+        assert_eq!(chosen.codes.differences, report.codes.differences);
+        assert!(chosen.fill_value.is_nan() && report.fill_value.is_nan());
+    }
+    let refused = CfCodecs::choose(&Map::new(), ElementType::Int16, ElementType::Float32);
+    assert!(refused.unwrap_err().to_string().contains("none of the attributes"));
 }
 
 #[test]
@@ -252,8 +256,7 @@ fn integers_of_32_bits_are_compared_over_the_range_that_is_there() {
     assert_eq!(report.data_type, ElementType::Float64);
     assert_eq!(report.codes.which, "codes of int32 from -70000 to 80000");
     assert_eq!(report.codes.differences.elements, 150_001);
-    // float32 does not tell such codes apart.
-    assert!(report.alternative.is_none() && report.bit_identical);
+    assert!(report.bit_identical);
     assert_eq!(values(&trial.output()), [-17_499.0, 2.25, 20_001.0, 1.0]);
 }
 

@@ -127,11 +127,6 @@ impl Arithmetic {
         Ok(Self { to_float, scale_factor, add_offset, missing: attributes.missing.clone() })
     }
 
-    /// The same with other codes for missing values.
-    pub(crate) fn with_missing(self, missing: &[Scalar]) -> Self {
-        Self { missing: missing.to_vec(), ..self }
-    }
-
     pub(crate) fn decoded_type(&self) -> ElementType {
         self.to_float.target()
     }
@@ -289,10 +284,10 @@ pub(crate) fn decode_valid(
     Ok(())
 }
 
-/// The attributes about packing, unchanged.
-pub(crate) fn packing(attributes: &Map<String, Value>) -> Map<String, Value> {
-    let names = APPLIED.into_iter().chain(VALID);
-    names.filter_map(|name| Some((name.to_owned(), attributes.get(name)?.clone()))).collect()
+/// The attributes with these names.
+pub(super) fn picked(attributes: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
+    let pick = |name: &&str| Some(((*name).to_owned(), attributes.get(*name)?.clone()));
+    names.iter().filter_map(pick).collect()
 }
 
 /// The values of an attribute; netCDF may store one value as an array.

@@ -6,10 +6,10 @@ use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
+use zarr_recast::{Codec, FillCheck};
 
-use super::attributes::{self, Arithmetic, Attributes, Codes};
-use super::invert::{Inversion, invert};
+use super::attributes::{self, APPLIED, Attributes, Codes, VALID};
+use super::decoding::{CodeDifferences, Decoding};
 use crate::check::difference::Differences;
 use crate::error::{Error, Result};
 use crate::io::destination::Destination;
@@ -27,7 +27,6 @@ use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{ChartSpec, Charts, Pieces, gather};
 use crate::scan::missing::Markers;
 use crate::scan::number::integer;
-use crate::scan::reader::Reader;
 use crate::scan::survey::union;
 use crate::scan::surveyor::survey;
 
@@ -82,8 +81,6 @@ pub struct FromCfReport {
     pub elements: Differences,
     /// The bytes of all decoded elements.
     pub decoded_bytes: u64,
-    /// The other type of the values, if it is possible.
-    pub alternative: Option<CfAlternative>,
     /// Missing elements.
     pub missing: u64,
     /// Their codes.
@@ -112,122 +109,12 @@ pub struct FromCfReport {
     pub charts: Option<Charts>,
 }
 
-/// Differences over codes.
-#[derive(Clone, Debug, Serialize)]
-pub struct CodeDifferences {
-    /// The differences.
-    #[serde(flatten)]
-    pub differences: Differences,
-    /// Which codes were compared.
-    pub which: String,
-}
-
-/// The other possible type of the values, and its cost.
-#[derive(Clone, Debug, Serialize)]
-pub struct CfAlternative {
-    /// The type.
-    #[serde(serialize_with = "scalars::element_type")]
-    pub data_type: ElementType,
-    /// The differences from CF's arithmetic in that type, over codes.
-    pub codes: CodeDifferences,
-    /// The largest distance between CF's values in the two types.
-    pub largest_distance: f64,
-    /// The bytes of all decoded elements.
-    pub decoded_bytes: u64,
-}
-
 /// The new form of an array.
 struct Conversion {
     rule: Attributes,
     codes: Codes,
     decoding: Decoding,
-    other: Option<Decoding>,
     rewritten: RewrittenMetadata,
-}
-
-/// How values of one type are decoded.
-struct Decoding {
-    arithmetic: Arithmetic,
-    inversion: Inversion,
-    fill_value: Scalar,
-    /// Codes that encoding does not reproduce; `None` if it refuses some.
-    not_encoded: Option<u64>,
-}
-
-impl Decoding {
-    fn new(rule: &Attributes, decoded: ElementType, codes: &Codes, fill: Scalar) -> Result<Self> {
-        let arithmetic = Arithmetic::new(rule, decoded)?;
-        let inversion = invert(rule, &arithmetic, codes, fill)?;
-        let fill_value = inversion.chain.decode(&fill.to_ne_bytes())?;
-        let fill_value = Scalar::from_ne_bytes(decoded, &fill_value).context("no fill value")?;
-        let options = BindOptions::default();
-        let bound = Chain::bind(decoded, Some(fill_value), &inversion.codecs, &options);
-        let bound = bound.with_context(|| {
-            format!("the fill value {fill} decodes to {fill_value}, and that must come back")
-        })?;
-        if bound.encoded_fill_value().is_none_or(|code| code != fill) {
-            bail!(
-                "the fill value {fill} decodes to {fill_value}, which is stored as another code; use \
-                 --decoded-type float64"
-            );
-        }
-        let not_encoded = not_encoded(rule, codes, &inversion)?;
-        Ok(Self { arithmetic, inversion, fill_value, not_encoded })
-    }
-
-    /// Whether every code has CF's value to the last bit, and encoding reproduces it.
-    fn is_exact(&self) -> bool {
-        self.inversion.differences.is_none() && self.not_encoded == Some(0)
-    }
-
-    /// The decoding in the requested type, or else in the exact one; and the decoding in the other type.
-    fn choose(
-        rule: &Attributes,
-        requested: Option<ElementType>,
-        codes: &Codes,
-        fill: Scalar,
-    ) -> Result<(Self, Option<Self>)> {
-        let natural = requested.unwrap_or_else(|| rule.natural_type());
-        let first = Self::new(rule, natural, codes, fill);
-        if rule.code_type.bits() > 16 {
-            // float32 cannot distinguish all of these codes.
-            return Ok((first?, None));
-        }
-        let other = match natural {
-            ElementType::Float32 => ElementType::Float64,
-            _ => ElementType::Float32,
-        };
-        // An impossible type is not an alternative.
-        let second = Self::new(rule, other, codes, fill).ok();
-        let is_better = requested.is_none()
-            && !first.as_ref().is_ok_and(Self::is_exact)
-            && second.as_ref().is_some_and(Self::is_exact);
-        match second {
-            Some(second) if is_better => Ok((second, first.ok())),
-            second => Ok((first?, second)),
-        }
-    }
-
-    /// The cost of this decoding instead of another.
-    fn in_place_of(&self, chosen: &Self, codes: &Codes, elements: u64) -> Result<CfAlternative> {
-        let values = |decoding: &Self| -> Result<Vec<f64>> {
-            let arithmetic = &decoding.arithmetic;
-            Reader::new(arithmetic.decoded_type())?.read(&arithmetic.decode(&codes.bytes)?)
-        };
-        let (mine, theirs) = (values(self)?, values(chosen)?);
-        let distances = mine.iter().zip(&theirs).map(|(a, b)| (a - b).abs());
-        let data_type = self.arithmetic.decoded_type();
-        Ok(CfAlternative {
-            data_type,
-            codes: CodeDifferences {
-                differences: self.inversion.differences,
-                which: codes.what.clone(),
-            },
-            // Missing values are NaN, and never a maximum.
-            largest_distance: distances.fold(0.0, f64::max),
-            decoded_bytes: elements * data_type.size() as u64,
-        })
-    }
 }
 
 /// The results from the data.
@@ -280,7 +167,7 @@ impl Job for FromCfJob {
             bytes: Some(transferred.bytes),
             dry_run: false,
             charts,
-            ..self.report(&source, conversion, found)?
+            ..self.report(&source, conversion, found)
         };
         Ok((report, staged))
     }
@@ -292,7 +179,7 @@ impl DryRun for FromCfJob {
         let chain = &conversion.decoding.inversion.chain;
         let decoded = |region: &Region| Ok(chain.decode(&source.read_or_fill(region)?)?);
         let found = check(&source, decoded, &conversion, &workers)?;
-        Ok(self.report(&source, conversion, found)?)
+        Ok(self.report(&source, conversion, found))
     }
 }
 
@@ -308,17 +195,10 @@ impl FromCfJob {
     }
 
     /// The report of a dry run.
-    fn report(
-        &self,
-        source: &Source,
-        conversion: Conversion,
-        found: Found,
-    ) -> Result<FromCfReport> {
-        let Conversion { rule, codes, decoding, other, rewritten } = conversion;
-        let elements = source.elements() as u64;
-        let alternative = other.map(|other| other.in_place_of(&decoding, &codes, elements));
+    fn report(&self, source: &Source, conversion: Conversion, found: Found) -> FromCfReport {
+        let Conversion { rule, codes, decoding, rewritten } = conversion;
         let Decoding { arithmetic, inversion, fill_value, not_encoded } = decoding;
-        Ok(FromCfReport {
+        FromCfReport {
             input: self.input.display().to_string(),
             output: self.output.display().to_string(),
             shape: source.array().shape().to_vec(),
@@ -330,8 +210,7 @@ impl FromCfJob {
             bit_identical: inversion.differences.is_none() && found.differences.is_none(),
             codes: CodeDifferences { differences: inversion.differences, which: codes.what },
             elements: found.differences,
-            decoded_bytes: elements * arithmetic.decoded_type().size() as u64,
-            alternative: alternative.transpose()?,
+            decoded_bytes: source.elements() as u64 * arithmetic.decoded_type().size() as u64,
             missing: found.missing,
             formula: rule.formula(),
             missing_codes: rule.missing,
@@ -343,7 +222,7 @@ impl FromCfJob {
             warnings: rule.warnings,
             value_codecs: inversion.codecs,
             charts: None,
-        })
+        }
     }
 }
 
@@ -357,12 +236,13 @@ fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conver
     let fill = Scalar::from_bits(rule.code_type, source.fill_value().bits());
     let range = if rule.code_type.bits() > 16 { range(source, &rule, workers)? } else { None };
     let codes = Codes::new(rule.code_type, range);
-    let (decoding, other) = Decoding::choose(&rule, job.decoded_type, &codes, fill)?;
+    let decoding = Decoding::choose(&rule, job.decoded_type, &codes, fill)?;
 
     let mut kept = given.clone();
-    let packing = attributes::packing(&given);
+    let packing = [APPLIED.as_slice(), &VALID].concat();
+    let packing = attributes::picked(&given, &packing);
     attributes::decode_valid(&mut kept, stored, &mut rule, &decoding.arithmetic)?;
-    for name in attributes::APPLIED {
+    for name in APPLIED {
         kept.remove(name);
     }
     kept.remove(PROVENANCE);
@@ -386,7 +266,7 @@ fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conver
     let decoded = decoding.arithmetic.decoded_type();
     rewritten.set_values(decoded, decoding.fill_value);
     rewritten.prepend(&decoding.inversion.codecs, decoded, job.shard_codecs);
-    Ok(Conversion { rule, codes, decoding, other, rewritten })
+    Ok(Conversion { rule, codes, decoding, rewritten })
 }
 
 /// The least and greatest code in the data.
@@ -401,20 +281,6 @@ fn range(source: &Source, rule: &Attributes, workers: &Workers) -> Result<Option
     let ends = ends.into_iter().flatten().flatten().chain(fill);
     let ends: Vec<i128> = ends.collect();
     Ok(ends.iter().min().copied().zip(ends.iter().max().copied()))
-}
-
-/// The number of codes, without missing ones, that encoding does not reproduce; `None` if one cannot be
-/// encoded.
-fn not_encoded(rule: &Attributes, codes: &Codes, inversion: &Inversion) -> Result<Option<u64>> {
-    let decoded = inversion.chain.decode(&codes.bytes)?;
-    let Ok(encoded) = inversion.chain.encode(&decoded) else { return Ok(None) };
-    let size = rule.code_type.size();
-    let missing: Vec<Vec<u8>> = rule.missing.iter().map(|code| code.to_ne_bytes()).collect();
-    let pairs = codes.bytes.chunks_exact(size).zip(encoded.chunks_exact(size));
-    let changed = pairs.filter(|(before, after)| {
-        before != after && !missing.iter().any(|missing| missing == before)
-    });
-    Ok(Some(changed.count() as u64))
 }
 
 /// Compares every decoded element with CF's arithmetic on the codes of the input.

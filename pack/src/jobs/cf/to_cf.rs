@@ -106,15 +106,12 @@ impl Job for ToCfJob {
         rewritten.set_attributes(conversion.attributes.clone());
         let transferred = rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
         check(&source, staged.path(), &chain, &workers)?;
-        let applied = attributes::APPLIED.iter().filter_map(|name| {
-            Some(((*name).to_owned(), conversion.attributes.get(*name)?.clone()))
-        });
         let report = ToCfReport {
             input: self.input.display().to_string(),
             output: self.output.display().to_string(),
             data_type: source.element_type(),
             stored_data_type: conversion.code_type,
-            attributes: applied.collect(),
+            attributes: attributes::picked(&conversion.attributes, &attributes::APPLIED),
             differences: conversion.differences,
             which: conversion.what,
             chunks: transferred.copied,
@@ -149,7 +146,7 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
     let from_given = given.as_ref().and_then(|given| {
         let stored = source_type(source).unwrap_or(code_type);
         let rule = Attributes::read(given, stored).ok()?;
-        (rule.code_type == code_type).then_some(rule)
+        (rule.code_type == code_type).then(|| Attributes { missing: missing.clone(), ..rule })
     });
     let computed = neighbours(slope, decoded, STEPS).into_iter().map(|factor| Attributes {
         code_type,
@@ -161,7 +158,7 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
     for rule in from_given.into_iter().chain(computed) {
         let arithmetic = Arithmetic::new(&rule, decoded)?;
         let differences =
-            Differences::between(decoded, &values, &masked(&arithmetic, &codes, &missing)?)?;
+            Differences::between(decoded, &values, &arithmetic.decode(&codes.bytes)?)?;
         let rank = |d: &Differences| (d.not_finite, d.differing, d.max_ulps);
         if best.as_ref().is_none_or(|(best, _)| rank(&differences) < rank(best)) {
             let is_perfect = differences.is_none();
@@ -270,11 +267,6 @@ fn decodes_to_nan(chain: &Chain, code: Scalar) -> bool {
     let value = chain.decode(&code.to_ne_bytes()).ok();
     let value = value.and_then(|value| Scalar::from_ne_bytes(chain.decoded_type(), &value));
     value.is_some_and(Scalar::is_nan)
-}
-
-/// CF's values of the codes, with exactly these codes missing.
-fn masked(arithmetic: &Arithmetic, codes: &Codes, missing: &[Scalar]) -> Result<Vec<u8>> {
-    arithmetic.clone().with_missing(missing).decode(&codes.bytes)
 }
 
 /// The attributes of the packed array.

@@ -1,0 +1,61 @@
+//! Reports as people see them: on a terminal, and as a page.
+
+use std::io::Write as _;
+
+use anyhow::{Context, Result, bail};
+use recast_pack::Charts;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::page::Section;
+use super::table::Table;
+use crate::args::Show;
+use crate::standard_output::standard_output;
+
+/// A report of a job.
+pub(crate) trait Report {
+    fn table(&self) -> Table;
+
+    /// Codecs to copy, from a dry run.
+    fn codecs(&self) -> Option<String> {
+        None
+    }
+
+    fn charts(&self) -> Option<&Charts> {
+        None
+    }
+
+    /// The sections of a page.
+    fn sections(&self) -> Result<Vec<Section>> {
+        Ok(vec![Section::new(&self.table(), self.charts())?])
+    }
+
+    /// What failed, if there is a report all the same.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Prints a report: as JSON with `--json`, else as text unless `--quiet` is given. What failed is an error, whether or
+/// not the report can be printed.
+pub(crate) fn print(report: &(impl Report + Serialize), show: Show) -> Result<()> {
+    let text = if show.json {
+        format!("{}\n", serde_json::to_string_pretty(report)?)
+    } else if show.quiet {
+        String::new()
+    } else {
+        let codecs = report.codecs().map(|codecs| format!("\n{codecs}"));
+        report.table().text(show.verbose) + &codecs.unwrap_or_default()
+    };
+    let mut stdout = standard_output();
+    let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match report.failure() {
+        None => printed.context("standard output"),
+        Some(failure) => bail!(failure),
+    }
+}
+
+/// Codecs as a member of zarr.json.
+pub(super) fn member(codecs: &Value) -> String {
+    format!("\"codecs\": {codecs:#}\n")
+}
