@@ -76,6 +76,44 @@ fn every_flag_reaches_its_option() {
     assert_eq!(report["scale_from"]["arrays"], json!([path(&trial.input()), other]));
 }
 
+/// Scripts read these members.
+#[test]
+fn the_members_of_reports_in_json_keep_their_names() {
+    let trial = trial();
+    let has = |report: &Value, names: &[(&str, &str)]| {
+        for (group, names) in names {
+            for name in names.split(' ') {
+                let member = report.pointer(&format!("{group}/{name}"));
+                assert!(member.is_some(), "{group}/{name}: {report}");
+            }
+        }
+    };
+    let counts = "elements nan missing fill infinite mapped clamped wrapped collisions became_nan";
+    let own = "data_type offset scale nan range kept_range storable_range compression codecs \
+               verified dry_run sampled_chunks seconds bytes_per_second scale_from grid coarse";
+    let errors = "max mean bias rmse psnr worst bound precision largest_clamping";
+    let names = [
+        ("", own),
+        ("/counts", counts),
+        ("/bytes", "source packed source_stored stored"),
+        ("/error", errors),
+        ("/readers", "zarr_python zarrs needs_ml_dtypes needs_pcodec"),
+    ];
+    has(&trial.packs(&["-e", "0.01"]), &names);
+    let [input, output] = trial.places();
+    let report = recast(&["verify", "--json", "--atol", "1", &input, &output]).reports();
+    let counts = "elements compared nan infinite missing fill became_nan over";
+    has(&report, &[("/counts", counts), ("/error", "max mean bias rmse psnr worst")]);
+    let cf = path(&trial.place("cf.zarr"));
+    let report = recast(&["unpack", "--to-cf", "--json", &output, &cf]).reports();
+    has(&report, &[("", "data_type stored_data_type attributes differences")]);
+    let report = recast(&["pack", "--from-cf", "--json", &cf, &output, "--overwrite"]).reports();
+    let own = "data_type codecs bit_identical missing patched_codes codes_not_encoded_back bytes \
+               chunks alternative decoded_bytes dry_run";
+    let compared = "compared differing max_ulps max_difference";
+    has(&report, &[("", own), ("/codes", compared), ("/codes", "which"), ("/elements", compared)]);
+}
+
 #[test]
 fn every_flag_for_groups_reaches_its_option() {
     let trial = Trial::empty();
