@@ -7,8 +7,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rayon::prelude::*;
-use recast_pack::{Choice as Chosen, PackOptions, Survey as Found, choose_checked};
-use serde_json::{Map, Value};
+use recast_pack::{CfCodecs, Choice as Chosen, PackOptions, Survey as Found, choose_checked};
+use serde_json::{Map, Value, json};
 use zarr_recast::ElementType;
 
 use crate::arrays;
@@ -251,4 +251,22 @@ pub(crate) fn choose(
     }
     let chosen = result.map_err(|error| pack_error(py, &error))?;
     Ok(Choice { chosen, survey: survey.clone(), options: options_json, refuted })
+}
+
+/// Choose codecs for CF's attributes, given as JSON, on integers of a type. Returns them as JSON, with the fill value and
+/// the differences of all codes from CF's arithmetic.
+#[pyfunction]
+pub(crate) fn choose_for_cf(
+    py: Python<'_>,
+    attributes: &str,
+    stored: &Bound<'_, PyAny>,
+    decoded: &Bound<'_, PyAny>,
+) -> PyResult<String> {
+    let attributes: Map<String, Value> = serde_json::from_str(attributes)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let (stored, decoded) = (read_data_type(stored)?, read_data_type(decoded)?);
+    let chosen = py
+        .detach(|| CfCodecs::choose(&attributes, stored, decoded))
+        .map_err(|error| pack_error(py, &error))?;
+    Ok(json!(chosen).to_string())
 }

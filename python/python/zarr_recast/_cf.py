@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ._core import choose_for_cf
 from ._encoding import scalars_json, value_codecs
 from ._errors import outside
-from ._jobs import FromCfReport, pack
 from ._trees import datasets, is_tree
 
 # CF's packing attributes, which xarray moves into a variable's encoding when it decodes.
@@ -74,44 +72,24 @@ def _encodings(ds: Any, group: str) -> dict[str, dict[str, Any]]:
 
 
 def _encoding(name: str, variable: Any) -> dict[str, Any]:
-    """The encoding for a variable, by a job over an array of its codes."""
-    import zarr
-
+    """The encoding for a variable that CF packed."""
     packed = variable.encoding
     stored = np.dtype(packed.get("dtype", "int16"))
     if stored.kind not in "iu":
         raise ValueError(f"CF packed it as {stored}, and codecs are for integers")
-    limits = np.iinfo(stored)
-    step = max(1, 2 ** (limits.bits - 16))
-    codes = np.arange(limits.min, limits.max + 1, step, dtype=stored)
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "codes.zarr")
-        array = zarr.create_array(
-            source,
-            shape=codes.shape,
-            dtype=stored,
-            fill_value=packed.get("_FillValue", 0),
-            attributes=json.loads(
-                scalars_json({key: packed[key] for key in _PACKING if key in packed})
-            ),
-        )
-        array[...] = codes
-        decoded = variable.dtype.name
-        report = pack(
-            source, Path(folder, "values.zarr"), from_cf=True, decoded_type=decoded, dry_run=True
-        )
-    assert isinstance(report, FromCfReport)
-    found = report.details["codes"]
-    if found["differing"]:
+    decoded = variable.dtype.name
+    attributes = scalars_json({key: packed[key] for key in _PACKING if key in packed})
+    chosen = json.loads(choose_for_cf(attributes, stored.name, decoded))
+    codes = chosen["codes"]
+    if codes["differing"]:
         warnings.warn(
-            f"{name}: {found['differing']} of {found['compared']} codes decode to other last bits of {decoded} "
-            f"than CF's, by {found['max_ulps']} units in the last place at most",
+            f"{name}: {codes['differing']} of {codes['compared']} codes decode to other last bits of {decoded} "
+            f"than CF's, by {codes['max_ulps']} units in the last place at most",
             UserWarning,
             stacklevel=outside(),
         )
-    fill = report.details["fill_value"]
     return {
-        "filters": value_codecs(report.codecs),
+        "filters": value_codecs(chosen["codecs"]),
         "dtype": variable.dtype,
-        "fill_value": float(fill),
+        "fill_value": float(chosen["fill_value"]),
     }

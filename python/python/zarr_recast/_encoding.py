@@ -113,18 +113,8 @@ def encoding_for(
     >>> bool(abs(stored[:1000] - temperature).max() <= 0.1), bool(np.isnan(stored[1999]))
     (True, True)
     """
+    arguments = {name: value for name, value in locals().items() if name != "obj"}
     require_zarr()  # before the data are read
-    arguments = {
-        "max_abs_error": max_abs_error,
-        "error_over_range": error_over_range,
-        "max_rel_error": max_rel_error,
-        "precision": precision,
-        "grid": grid,
-        "range": range,
-        "missing": missing,
-        "data_type": data_type,
-        "nan": nan,
-    }
     if is_tree(obj):
         return _encodings(datasets(obj), arguments)
     if hasattr(obj, "data_vars"):

@@ -159,6 +159,10 @@ class VerifyReport(Report):
         return self.failure is None
 
 
+# The parameters of `pack` that are no options for arrays.
+_SETTINGS = {"source", "target", "overwrite", "dry_run", "threads", "max_memory"}
+
+
 def _array_report(details: dict[str, Any]) -> PackReport | FromCfReport:
     if "stored_data_type" in details:
         return FromCfReport._of(details)
@@ -265,33 +269,7 @@ def pack(
         Invalid options; a path without an array; an array that cannot be read or kept within the bound; an output
         that cannot be written. The text names the place and a way out.
     """
-    options = {
-        "max_abs_error": max_abs_error,
-        "error_over_range": error_over_range,
-        "max_rel_error": max_rel_error,
-        "precision": precision,
-        "auto": auto,
-        "pow2": pow2,
-        "grid": grid,
-        "data_type": data_type,
-        "nan": nan,
-        "missing": missing,
-        "infinity": infinity,
-        "allow_collisions": allow_collisions,
-        "src_min": src_min,
-        "src_max": src_max,
-        "range": range,
-        "rounding": rounding,
-        "out_of_range": out_of_range,
-        "scale": scale,
-        "offset": offset,
-        "verify": verify,
-        "compressor": compressor,
-        "readers": readers,
-        "shard_codecs": shard_codecs,
-        "from_cf": from_cf,
-        "decoded_type": decoded_type,
-    }
+    options = {name: value for name, value in locals().items() if name not in _SETTINGS}
     if target is None and not dry_run:
         raise TypeError("pack needs a target, unless it is a dry run")
     names = {name for value in options.values() if isinstance(value, Mapping) for name in value}
