@@ -32,20 +32,23 @@
 //!
 //! # Where things are
 //! Jobs and their reports are at the root of the crate. Inside, each folder uses only those before it:
-//! `options` (how to pack), `io` (stores, arrays read by chunks, writers, metadata), `scan` (range and
-//! statistics of an array), `check` (checks decoded elements), `choose` (candidates for codecs), `jobs`.
+//! `options` (how to pack), `store` (places: keys, bytes, staged output), `metadata` (codecs, types, groups),
+//! `array` (chunks of elements), `scan` (range and statistics of an array), `check` (checks decoded elements),
+//! `choose` (candidates for codecs), `jobs`.
 
 #![forbid(unsafe_code)]
 
+mod array;
 mod check;
 mod choose;
 mod error;
-mod io;
 mod jobs;
 mod json;
+mod metadata;
 mod options;
 mod runtime;
 mod scan;
+mod store;
 pub mod text;
 
 pub use check::coarse::CoarseBound;
@@ -53,8 +56,6 @@ pub use check::comparison::{Errors, Found};
 pub use check::difference::Differences;
 pub use choose::choice::{Choice, choose, choose_checked};
 pub use error::{Error, ErrorKind};
-pub use io::shard_codecs::{Readers, Reading};
-pub use io::store::{array_in, is_group};
 pub use jobs::cat::{CatFormat, cat};
 pub use jobs::cf::{CfCodecs, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport};
 pub use jobs::compare::{AllClose, CompareCounts, CompareJob, CompareReport};
@@ -70,6 +71,7 @@ pub use jobs::pack::{
 };
 pub use jobs::runner::{DryRun, Job, Pending};
 pub use jobs::unpack::{UnpackJob, UnpackReport};
+pub use metadata::shard_codecs::{Readers, Reading};
 #[cfg(feature = "clap")]
 pub use options::arguments::data_types;
 pub use options::{Compressor, NanTo, PackOptions, Reader, ShardCodecs, ValueRange, scalar};
@@ -78,6 +80,7 @@ pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};
 pub use scan::lattice::Lattice;
 pub use scan::survey::Survey;
 pub use scan::surveyor::Surveyor;
+pub use store::location::{array_in, is_group};
 
 /// The README's example, compiled as a test.
 #[cfg(doctest)]

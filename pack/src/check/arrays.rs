@@ -3,8 +3,8 @@
 use super::chunk_check::ElementChecker;
 use super::comparison::Comparison;
 use super::tolerance::Tolerance;
+use crate::array::source::Source;
 use crate::error::Result;
-use crate::io::source::Source;
 use crate::runtime::Workers;
 use crate::scan::number::{Number, is_wide};
 use crate::scan::survey::Survey;

@@ -4,8 +4,8 @@ use recast_kernels::{ElementType, Scalar};
 
 use super::comparison::{Comparison, Found, Violation};
 use super::tolerance::Tolerance;
+use crate::array::region::Region;
 use crate::error::Result;
-use crate::io::region::Region;
 use crate::scan::missing::Markers;
 use crate::scan::number::{Number, is_wide};
 use crate::scan::reader::{BLOCK, Reader};

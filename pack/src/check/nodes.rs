@@ -8,9 +8,9 @@ use serde_json::Value;
 use zarrs::array::{Array, ArrayBytes, CodecOptions};
 use zarrs::storage::ReadableListableStorageTraits;
 
+use crate::array::source::array_at;
 use crate::error::{Result, guarded};
-use crate::io::source::array_at;
-use crate::io::tree::Node;
+use crate::metadata::tree::Node;
 use crate::runtime::{Runtime, Workers};
 
 /// What two arrays have in common.

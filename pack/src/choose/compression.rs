@@ -5,10 +5,10 @@ use recast_kernels::ElementType;
 
 use super::candidate::{Candidate, Placement};
 use super::chooser::Chooser;
+use crate::array::byte_encoder::ByteEncoder;
+use crate::array::region::Block;
 use crate::error::Result;
-use crate::io::byte_encoder::ByteEncoder;
-use crate::io::region::Block;
-use crate::io::storage::{BIAS, Coder, Differences, Shuffle, Storage};
+use crate::metadata::byte_codecs::{BIAS, Coder, Differences, Shuffle, Storage};
 use crate::options::{Compressor, NanTo, Reader};
 use crate::scan::number::scalar;
 

@@ -5,13 +5,13 @@ use recast_kernels::Scalar;
 
 use super::candidate::Candidate;
 use super::chooser::Chooser;
+use crate::array::byte_encoder::ByteEncoder;
+use crate::array::region::Region;
 use crate::check::chunk_check::{ElementChecker, largest_excess};
 use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
 use crate::error::Result;
-use crate::io::byte_encoder::ByteEncoder;
-use crate::io::region::Region;
-use crate::io::storage::{Coder, Storage};
+use crate::metadata::byte_codecs::{Coder, Storage};
 use crate::scan::number::{Number, is_wide};
 use crate::scan::survey::Survey;
 use crate::text::scalar_text;

@@ -9,9 +9,9 @@ use recast_kernels::ElementType;
 use zarrs::array::codec::{BytesDataTypeExt, Endianness};
 use zarrs::array::{ArrayBytes, ArrayShardedExt, ArraySubset};
 
+use crate::array::source::Source;
 use crate::error::{Error, Result, guarded};
-use crate::io::element_types::numpy_name;
-use crate::io::source::Source;
+use crate::metadata::element_types::numpy_name;
 use crate::runtime::{Runtime, Workers};
 
 /// Bytes of decoded elements in memory at once, if a row of chunks takes more.
@@ -156,7 +156,7 @@ mod tests {
     use zarrs::storage::store::MemoryStore;
 
     use super::*;
-    use crate::io::store::Location;
+    use crate::store::location::Location;
 
     /// The bytes that `cat` writes of an array of two dimensions with consecutive numbers, in pieces of at most so many
     /// bytes, and how often it reads from the store.

@@ -8,12 +8,12 @@ use anyhow::{Context, bail};
 use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
 use serde::Serialize;
 
+use crate::array::region::Region;
+use crate::array::source::Source;
 use crate::check::chunk_check::ElementChecker;
 use crate::check::comparison::{Comparison, Errors, Found};
 use crate::check::tolerance::Tolerance;
 use crate::error::{Error, Result};
-use crate::io::region::Region;
-use crate::io::source::Source;
 use crate::json;
 #[cfg(feature = "clap")]
 use crate::options::arguments::tolerance;

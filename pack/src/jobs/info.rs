@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_json::Value;
 use zarr_recast::{Chain, FillCheck, JsonScalar};
 
+use crate::array::source::Source;
 use crate::choose::room::storable;
 use crate::error::Error;
-use crate::io::bound_codecs::Values;
-use crate::io::codecs::configured;
-use crate::io::metadata::{GRID, PROVENANCE};
-use crate::io::source::Source;
-use crate::io::storage::DELTA;
 use crate::json;
+use crate::metadata::bound_codecs::Values;
+use crate::metadata::byte_codecs::DELTA;
+use crate::metadata::codecs::configured;
+use crate::metadata::document::{GRID, PROVENANCE};
 use crate::scan::lattice::Lattice;
 
 /// An array and its codecs.

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::io::destination::Destination;
-use crate::io::staging::Staged;
-use crate::io::unchanged::while_unchanged;
 use crate::runtime::Runtime;
+use crate::store::destination::Destination;
+use crate::store::staging::Staged;
+use crate::store::unchanged::while_unchanged;
 
 /// A complete output that is not yet in place. If dropped, it leaves nothing behind.
 #[derive(Debug)]

@@ -8,16 +8,16 @@ use serde::Serialize;
 use zarr_recast::FillCheck;
 
 use super::runner::Job;
+use crate::array::source::Source;
+use crate::array::writer::{Encoding, Writer};
 use crate::error::Result;
-use crate::io::destination::Destination;
-use crate::io::metadata::PROVENANCE;
-use crate::io::source::Source;
-use crate::io::staging::Staged;
-use crate::io::storage::Storage;
-use crate::io::writer::{Encoding, Writer};
 use crate::json;
+use crate::metadata::byte_codecs::Storage;
+use crate::metadata::document::PROVENANCE;
 use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::{Runtime, Workers};
+use crate::store::destination::Destination;
+use crate::store::staging::Staged;
 
 /// Writes the decoded values of an array without value codecs, for readers that do not support them.
 #[derive(Clone, Debug)]

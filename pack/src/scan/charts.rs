@@ -9,10 +9,10 @@ use zarr_recast::Chain;
 use super::missing::Markers;
 use super::number::{Number, is_wide};
 use super::reader::Reader;
+use crate::array::region::Region;
+use crate::array::source::Source;
 use crate::error::Result;
-use crate::io::metadata::ARRAY_DIMENSIONS;
-use crate::io::region::Region;
-use crate::io::source::Source;
+use crate::metadata::document::ARRAY_DIMENSIONS;
 use crate::runtime::Workers;
 
 /// A histogram has at most this many bars.

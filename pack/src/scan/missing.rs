@@ -7,9 +7,9 @@ use zarr_recast::JsonScalar;
 
 use super::number::{Number, is_less};
 use super::reader::Reader;
+use crate::array::source::Source;
 use crate::error::Result;
-use crate::io::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
-use crate::io::source::Source;
+use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
 use crate::options::PackOptions;
 use crate::text::scalar_text;
 
@@ -157,7 +157,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::io::fill_attribute::to_attribute;
+    use crate::metadata::fill_attribute::to_attribute;
 
     #[allow(clippy::needless_pass_by_value)] // json!(…) makes a value
     fn read(attributes: Value, element_type: ElementType) -> Vec<f64> {

@@ -13,8 +13,8 @@ use super::number::{Number, is_wide};
 use super::reader::{BLOCK, Reader};
 use super::simd_stats::{Elements, Plain};
 use super::survey::{EXCERPTS, SAMPLE, Survey};
+use crate::array::source::{READ_SIZE, Source};
 use crate::error::{Error, Result};
-use crate::io::source::{READ_SIZE, Source};
 use crate::options::PackOptions;
 use crate::runtime::Workers;
 

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use zarr_recast::JsonScalar;
 
 use crate::error::Result;
-use crate::io::element_types::with_sign;
-use crate::io::fill_attribute::{FILL_VALUE, MISSING_VALUE};
+use crate::metadata::element_types::with_sign;
+use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::scan::number::integer;
 use crate::text::count;
 

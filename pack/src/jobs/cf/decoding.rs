@@ -10,8 +10,8 @@ use super::attributes::{Arithmetic, Attributes, Codes};
 use super::invert::{Inversion, invert};
 use crate::check::difference::Differences;
 use crate::error::{Error, Result};
-use crate::io::fill_attribute::FILL_VALUE;
 use crate::json as scalars;
+use crate::metadata::fill_attribute::FILL_VALUE;
 
 /// Codecs that decode integers as CF's attributes say.
 #[derive(Clone, Debug, Serialize)]

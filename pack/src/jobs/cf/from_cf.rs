@@ -10,18 +10,15 @@ use zarr_recast::{Codec, FillCheck};
 
 use super::attributes::{self, APPLIED, Attributes, Codes, VALID};
 use super::decoding::{CodeDifferences, Decoding};
+use crate::array::region::Region;
+use crate::array::rewrite_metadata::RewrittenMetadata;
+use crate::array::source::Source;
 use crate::check::difference::Differences;
 use crate::error::{Error, Result};
-use crate::io::destination::Destination;
-use crate::io::metadata::{PROVENANCE, name_dimensions};
-use crate::io::region::Region;
-use crate::io::rewrite_metadata::RewrittenMetadata;
-use crate::io::shard_codecs::{Readers, readers};
-use crate::io::source::Source;
-use crate::io::staging::Staged;
-use crate::io::transfer::Transfer;
 use crate::jobs::runner::{DryRun, Job};
 use crate::json as scalars;
+use crate::metadata::document::{PROVENANCE, name_dimensions};
+use crate::metadata::shard_codecs::{Readers, readers};
 use crate::options::ShardCodecs;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{ChartSpec, Charts, Pieces, gather};
@@ -29,6 +26,9 @@ use crate::scan::missing::Markers;
 use crate::scan::number::integer;
 use crate::scan::survey::union;
 use crate::scan::surveyor::survey;
+use crate::store::destination::Destination;
+use crate::store::staging::Staged;
+use crate::store::transfer::Transfer;
 
 /// Turns the attributes with which CF packs integers into codecs, over the same stored bytes.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@ use serde_json::Value;
 use zarr_recast::data_type;
 
 use super::rules::Candidate;
-use crate::io::store::Kind;
-use crate::io::tree::Node;
 use crate::jobs::cf::attributes::is_packed;
+use crate::metadata::tree::Node;
+use crate::store::location::Kind;
 
 /// Coordinates: one-dimensional arrays named like their dimension, and arrays that attributes of others name as
 /// coordinates or bounds.

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
+use crate::array::source::array_at;
 use crate::check::nodes::{self, Same};
 use crate::error::{Error, Interrupted, Result};
-use crate::io::source::array_at;
-use crate::io::store::{Kind, Location, below};
-use crate::io::tree::{self, Node};
 use crate::jobs::compare::{AllClose, CompareJob, CompareReport};
+use crate::metadata::tree::{self, Node};
 use crate::runtime::Runtime;
+use crate::store::location::{Kind, Location, below};
 use crate::text::arrays;
 
 /// Compares the arrays of two groups, each with the one of the same path.

@@ -7,11 +7,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use zarr_recast::FillCheck;
 
+use crate::array::source::Source;
 use crate::error::{Error, Result};
-use crate::io::source::Source;
-use crate::io::store::{Kind, Location, below};
-use crate::io::tree::{Node, nodes};
 use crate::jobs::info::ArrayInfo;
+use crate::metadata::tree::{Node, nodes};
+use crate::store::location::{Kind, Location, below};
 
 /// A group and its contents.
 #[derive(Clone, Debug, Serialize)]

@@ -15,13 +15,13 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::io::destination::Destination;
-use crate::io::staging::Staged;
-use crate::io::store::Kind;
-use crate::io::transfer::Transfer;
-use crate::io::tree;
 use crate::jobs::runner::{DryRun, Job};
+use crate::metadata::tree;
 use crate::runtime::Runtime;
+use crate::store::destination::Destination;
+use crate::store::location::Kind;
+use crate::store::staging::Staged;
+use crate::store::transfer::Transfer;
 use crate::text::arrays;
 
 use candidates::{candidate, coordinates};

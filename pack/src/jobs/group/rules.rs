@@ -6,9 +6,9 @@ use recast_kernels::ElementType;
 
 use super::group_job::{ArrayRule, GroupJob};
 use crate::error::Result;
-use crate::io::store::Kind;
-use crate::io::tree::Node;
+use crate::metadata::tree::Node;
 use crate::options::PackOptions;
+use crate::store::location::Kind;
 
 /// The properties of an array before any rule applies.
 pub(super) struct Candidate {

@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use super::group_job::GroupJob;
 use crate::error::{Error, Interrupted, OptionsError, Result};
-use crate::io::destination::Destination;
-use crate::io::store::below;
-use crate::io::tree::Node;
 use crate::jobs::cf::{FromCfJob, FromCfReport};
 use crate::jobs::pack::{PackJob, PackReport, pack_together};
 use crate::jobs::runner::{DryRun, run_inside};
+use crate::metadata::tree::Node;
 use crate::options::{PackOptions, ShardCodecs};
 use crate::runtime::Runtime;
+use crate::store::destination::Destination;
+use crate::store::location::below;
 
 /// The report of an array of a group.
 #[derive(Debug, Serialize)]

@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::Serialize;
 
+use crate::array::source::array_at;
 use crate::error::Result;
-use crate::io::destination::Destination;
-use crate::io::source::array_at;
-use crate::io::staging::Staged;
-use crate::io::store::below;
-use crate::io::transfer::Transfer;
-use crate::io::tree::{self, Node};
 use crate::jobs::cf::{ToCfJob, ToCfReport};
 use crate::jobs::runner::{Job, run_inside};
 use crate::jobs::unpack::{UnpackJob, UnpackReport};
+use crate::metadata::tree::{self, Node};
 use crate::options::Compressor;
 use crate::runtime::Runtime;
+use crate::store::destination::Destination;
+use crate::store::location::below;
+use crate::store::staging::Staged;
+use crate::store::transfer::Transfer;
 
 /// Unpacks every array of a group that has value codecs. Everything else is copied, and consolidated metadata are
 /// renewed.

@@ -11,18 +11,18 @@ use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
 use super::in_place;
 use super::metadata::{compare, new_codecs, rewritten};
 use super::migrate_job::MigrateJob;
+use crate::array::rewrite_metadata::RewrittenMetadata;
+use crate::array::source::Source;
+use crate::array::writer::{Encoding, Writer};
 use crate::check::difference::Differences;
 use crate::error::{Interrupted, Result};
-use crate::io::metadata::text;
-use crate::io::rewrite_metadata::RewrittenMetadata;
-use crate::io::source::Source;
-use crate::io::storage::Storage;
-use crate::io::store::refuse_outdated_copy;
-use crate::io::transfer::{Transfer, Transferred};
-use crate::io::writer::{Encoding, Writer};
 use crate::jobs::cf::attributes::is_packed;
+use crate::metadata::byte_codecs::Storage;
+use crate::metadata::document::text;
 use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::Workers;
+use crate::store::location::refuse_outdated_copy;
+use crate::store::transfer::{Transfer, Transferred};
 use crate::text::{bytes, count};
 
 /// The report of a migrated array.

@@ -12,15 +12,15 @@ use zarr_recast::data_type;
 use super::array::{ArrayMigration, Migration, NO_DIRECTORY, Outcome, cf_hint, is_up_to_date};
 use super::in_place;
 use super::migrate_job::MigrateJob;
+use crate::array::source::{Source, array_at, fill_check};
 use crate::check::nodes::{self, Same};
 use crate::error::{Result, unwritten};
-use crate::io::metadata::text;
-use crate::io::source::{Source, array_at, fill_check};
-use crate::io::store::{Kind, Location, below, refuse_outdated_copy};
-use crate::io::transfer::Transfer;
-use crate::io::tree::{self, Format, Node};
-use crate::io::unchanged::while_unchanged;
+use crate::metadata::document::text;
+use crate::metadata::tree::{self, Format, Node};
 use crate::runtime::{Runtime, Workers};
+use crate::store::location::{Kind, Location, below, refuse_outdated_copy};
+use crate::store::transfer::Transfer;
+use crate::store::unchanged::while_unchanged;
 use crate::text::arrays;
 
 /// The report of a migrated group.

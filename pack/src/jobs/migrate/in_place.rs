@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use tempfile::NamedTempFile;
 
 use crate::error::Result;
-use crate::io::metadata::{DOCUMENTS, ZARR_JSON};
+use crate::store::names::{DOCUMENTS, ZARR_JSON};
 
 /// For a folder below a group whose consolidated metadata would become outdated.
 pub(super) const WAY_OUT: &str = "migrate that group as a whole";

@@ -6,7 +6,7 @@ use zarr_recast::{BindOptions, CastValue, Chain, Codec, JsonScalar, ScaleOffset}
 
 use crate::check::difference::Differences;
 use crate::error::Result;
-use crate::io::codecs::configured;
+use crate::metadata::codecs::configured;
 
 /// The number of bit patterns of a wide type that are tried, spread over all.
 const SOME: u64 = 1 << 16;

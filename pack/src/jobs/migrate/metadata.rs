@@ -5,11 +5,11 @@ use recast_kernels::{ElementType, Scalar};
 use zarr_recast::{BindOptions, CastValue, Chain, Codec, FillCheck, ScalarMap};
 
 use super::legacy::replace_legacy;
+use crate::array::rewrite_metadata::RewrittenMetadata;
+use crate::array::source::Source;
 use crate::check::difference::Differences;
 use crate::choose::codes::ends;
 use crate::error::Result;
-use crate::io::rewrite_metadata::RewrittenMetadata;
-use crate::io::source::Source;
 use crate::runtime::Workers;
 
 /// The new codecs, without checking the fill value.

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::io::store::url;
-use crate::io::transfer::Transfer;
 use crate::options::Compressor;
+use crate::store::location::url;
+use crate::store::transfer::Transfer;
 
 /// Turns an array of Zarr v1 or v2, or with `numcodecs.fixedscaleoffset` or `numcodecs.astype`, into Zarr v3 with
 /// `scale_offset` and `cast_value`; or a group with everything in it.

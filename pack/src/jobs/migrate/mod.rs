@@ -12,15 +12,15 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
+use crate::array::source::Source;
 use crate::error::{Error, Result};
-use crate::io::destination::Destination;
-use crate::io::source::Source;
-use crate::io::staging::Staged;
-use crate::io::store::is_group;
-use crate::io::tree;
-use crate::io::unchanged::while_unchanged;
 use crate::jobs::runner::Job;
+use crate::metadata::tree;
 use crate::runtime::{Runtime, Workers};
+use crate::store::destination::Destination;
+use crate::store::location::is_group;
+use crate::store::staging::Staged;
+use crate::store::unchanged::while_unchanged;
 
 use array::{Migration, cf_hint, is_up_to_date};
 

@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use super::context::PackContext;
 use super::encode::Encoded;
+use crate::array::byte_encoder::ByteEncoder;
+use crate::array::region::{Block, Region, spread};
 use crate::choose::compression::Level;
 use crate::error::Result;
-use crate::io::byte_encoder::ByteEncoder;
-use crate::io::region::{Block, Region, spread};
 
 /// Advice is worth reading from this part of the bytes on.
 const WORTH: f64 = 0.1;

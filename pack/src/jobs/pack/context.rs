@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 
+use crate::array::source::Source;
 use crate::error::Result;
-use crate::io::metadata::{GRID, PROVENANCE};
-use crate::io::source::Source;
+use crate::metadata::document::{GRID, PROVENANCE};
 use crate::options::PackOptions;
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;

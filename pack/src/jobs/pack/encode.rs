@@ -10,18 +10,18 @@ use zarr_recast::Chain;
 
 use super::context::PackContext;
 use super::sample::ChunkSample;
+use crate::array::byte_encoder::ByteEncoder;
+use crate::array::region::{Block, Region};
+use crate::array::writer::{Encoding, Writer};
 use crate::check::chunk_check::ElementChecker;
 use crate::check::comparison::Comparison;
 use crate::check::tolerance::Tolerance;
 use crate::choose::candidate::Candidate;
 use crate::error::Result;
-use crate::io::byte_encoder::ByteEncoder;
-use crate::io::region::{Block, Region};
-use crate::io::staging::Staged;
-use crate::io::storage::Storage;
-use crate::io::writer::{Encoding, Writer};
+use crate::metadata::byte_codecs::Storage;
 use crate::scan::limits::ClampStats;
 use crate::scan::number::{Number, is_wide};
+use crate::store::staging::Staged;
 
 /// Which chunks are encoded, and why.
 #[derive(Clone, Copy)]

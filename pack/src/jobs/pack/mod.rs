@@ -15,23 +15,23 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use zarr_recast::FillCheck;
 
+use crate::array::source::Source;
 use crate::check::arrays::compare;
 use crate::check::tolerance::Tolerance;
 use crate::choose::candidate::Candidate;
 use crate::choose::chooser::Chooser;
 use crate::choose::compression::TrialBlocks;
 use crate::error::{Error, Result};
-use crate::io::destination::Destination;
-use crate::io::source::Source;
-use crate::io::staging::Staged;
-use crate::io::storage::{Coder, Storage};
 use crate::jobs::runner;
+use crate::metadata::byte_codecs::{Coder, Storage};
 use crate::options::PackOptions;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{ChartSpec, Charts, Pieces, gather};
 use crate::scan::missing::Markers;
 use crate::scan::survey::Survey;
 use crate::scan::surveyor::survey;
+use crate::store::destination::Destination;
+use crate::store::staging::Staged;
 
 use context::{Member, PackContext};
 use encode::{Encoded, Scope};

@@ -3,10 +3,10 @@
 use zarrs::array::ArrayShardedExt;
 
 use super::context::PackContext;
+use crate::array::region::{Block, Region, spread};
+use crate::array::source::Source;
 use crate::choose::compression::TrialBlocks;
 use crate::error::Result;
-use crate::io::region::{Block, Region, spread};
-use crate::io::source::Source;
 use crate::options::Compressor;
 
 /// The approximate bytes of decoded chunks that a dry run tries.

@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, anyhow, bail};
 
 use super::local::Local;
-use super::metadata::{DOCUMENTS, ZARR_JSON};
-use super::remote::Remote;
-use super::store::{
+use super::location::{
     EXISTS, Kind, Location, OUTSIDE, kind, refuse_outdated_copy, refuse_overlap, url,
 };
+use super::names::{DOCUMENTS, ZARR_JSON};
+use super::remote::Remote;
 use crate::error::Result;
 use crate::runtime::{Runtime, Workers};
 

@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde_json::Value;
 use zarr_recast::{BindOptions, Chain, Codec};
 
+use super::byte_codecs::PCODEC;
 use super::codecs::{CodecEntry, CodecKind, CodecList};
 use super::element_types::numpy_name;
-use super::storage::PCODEC;
 use crate::options::ShardCodecs;
 
 /// Who can read an array with value codecs, and what they decode for a part of a shard.

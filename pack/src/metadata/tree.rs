@@ -9,12 +9,13 @@ use serde_json::{Map, Value, json};
 use zarr_recast::data_type;
 
 use super::codecs::{CodecList, SHARDING};
-use super::metadata::{DOCUMENTS, ZARR_JSON, ZMETADATA, name_dimensions, object, write_document};
-use super::store::{Kind, Location};
-use super::transfer::{Transfer, transferred};
+use super::document::{name_dimensions, object, write_document};
 use super::v2::{document_of_v2, older_array, older_attributes};
 use crate::error::{Result, unwritten};
 use crate::runtime::Runtime;
+use crate::store::location::{Kind, Location};
+use crate::store::names::{DOCUMENTS, ZARR_JSON, ZMETADATA};
+use crate::store::transfer::{Transfer, transferred};
 
 /// The version of a node's metadata.
 pub(crate) enum Format {

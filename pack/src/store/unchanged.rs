@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::anyhow;
 
+use super::location::{archive, url};
 use super::staging::is_beside;
-use super::store::{archive, url};
 use crate::error::{Interrupted, Result};
 
 /// Does work that reads some inputs. If one of them changes meanwhile, that is the error, whatever else it leads to: the

@@ -16,16 +16,16 @@ use zarrs::array::{
 };
 use zarrs::storage::ReadableListableStorageTraits;
 
-use super::bound_codecs::BoundCodecs;
-use super::codecs::CodecList;
-use super::metadata::ZARR_JSON;
 use super::region::Region;
-use super::storage::PCODEC;
-use super::store::{Kind, Location};
-use super::v2::{document_of_v2, older_array};
 use crate::error::{Result, guarded};
+use crate::metadata::bound_codecs::BoundCodecs;
+use crate::metadata::byte_codecs::PCODEC;
+use crate::metadata::codecs::CodecList;
+use crate::metadata::v2::{document_of_v2, older_array};
 use crate::options::ShardCodecs;
 use crate::runtime::{ChunkMemory, Pass, Runtime};
+use crate::store::location::{Kind, Location};
+use crate::store::names::ZARR_JSON;
 
 /// More chunks than this would take hours even if none were stored.
 const MOST_CHUNKS: u64 = 100_000_000;

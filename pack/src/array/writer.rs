@@ -11,13 +11,13 @@ use zarr_recast::Codec;
 use zarrs::array::{ArrayBytes, ArrayShardedExt};
 
 use super::byte_encoder::ByteEncoder;
-use super::codecs::SHARDING;
-use super::metadata::{array_document, name_dimensions, write_document};
 use super::region::Region;
-use super::shard_codecs::with_value_codecs;
 use super::source::Source;
-use super::storage::Storage;
 use crate::error::{Result, unwritten};
+use crate::metadata::byte_codecs::Storage;
+use crate::metadata::codecs::SHARDING;
+use crate::metadata::document::{array_document, name_dimensions, write_document};
+use crate::metadata::shard_codecs::with_value_codecs;
 use crate::options::ShardCodecs;
 
 /// Writes the chunks of an array that is modelled on another one.

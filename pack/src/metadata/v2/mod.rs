@@ -7,10 +7,11 @@ mod data_type;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
+use super::document::{name_dimensions, object};
 use super::fill_attribute::name_fill_value;
-use super::metadata::{ATTRS, META, ZARRAY, ZATTRS, name_dimensions, object};
-use super::store::Location;
 use crate::error::Result;
+use crate::store::location::Location;
+use crate::store::names::{ATTRS, META, ZARRAY, ZATTRS};
 
 use codecs::{codecs, object_codec};
 use data_type::DataType;

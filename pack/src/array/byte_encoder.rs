@@ -9,9 +9,9 @@ use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value, json};
 use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayToBytesCodecTraits, CodecOptions};
 
-use super::metadata::array_document;
-use super::storage::Storage;
 use crate::error::Result;
+use crate::metadata::byte_codecs::Storage;
+use crate::metadata::document::array_document;
 
 /// The codecs after the value codecs, for elements of one type.
 pub(crate) struct ByteEncoder {

@@ -10,14 +10,14 @@ use zarr_recast::{Codec, fill_value};
 use zarrs::array::{Array, ArrayMetadata};
 use zarrs::filesystem::FilesystemStore;
 
-use super::codecs::CodecList;
-use super::metadata::{default_keys, name_dimensions, write_document};
-use super::shard_codecs::with_value_codecs;
 use super::source::Source;
-use super::transfer::{Transfer, Transferred, transferred};
 use crate::error::{Result, unwritten};
+use crate::metadata::codecs::CodecList;
+use crate::metadata::document::{default_keys, name_dimensions, write_document};
+use crate::metadata::shard_codecs::with_value_codecs;
 use crate::options::ShardCodecs;
 use crate::runtime::Workers;
+use crate::store::transfer::{Transfer, Transferred, transferred};
 
 /// The metadata of an array as Zarr v3, to be changed and written over the same chunks.
 #[derive(Clone, Debug)]

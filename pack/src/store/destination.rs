@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::staging::{self, ASIDE, Staged};
-use super::store::{
+use super::location::{
     EXISTS, Kind, OUTSIDE, archive, kind, refuse_outdated_copy, refuse_overlap, url,
 };
+use super::staging::{self, ASIDE, Staged};
 #[cfg(feature = "object-store")]
 use super::upload::Upload;
 use crate::error::{Result, unwritten};

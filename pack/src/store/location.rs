@@ -12,7 +12,7 @@ use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
 use zarrs_zip::ZipStorageAdapter;
 
 use super::local::{Local, not_utf8};
-use super::metadata::{ATTRS, META, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
+use super::names::{ATTRS, META, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
 use super::staging::is_beside;
 use crate::error::{Error, Result};
 

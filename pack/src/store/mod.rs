@@ -1,0 +1,13 @@
+//! Places of arrays and groups: keys and bytes that are read, and output that is staged before it appears.
+
+pub(crate) mod destination;
+pub(crate) mod local;
+pub(crate) mod location;
+pub(crate) mod names;
+#[cfg(feature = "object-store")]
+mod remote;
+pub(crate) mod staging;
+pub(crate) mod transfer;
+pub(crate) mod unchanged;
+#[cfg(feature = "object-store")]
+mod upload;
