@@ -61,6 +61,19 @@ fn the_statistics_are_those_of_the_elements() {
     assert_eq!(worst.chunk, [place / 50 / 7, place % 50 / 20]);
 }
 
+/// The difference of two float64 is rounded; the comparison is not.
+#[test]
+fn an_error_above_the_tolerance_by_less_than_its_rounding_is_found() {
+    let beyond = -(2.0_f64.powi(-60));
+    for (before, is_within) in [(0.0, true), (beyond, false)] {
+        let sample = Sample::new("float64", &[3], &[3], json!(0.0));
+        let trial = Trial::of(&sample, &bytes(&[0.5, before, 2.0]));
+        sample.write(&trial.output(), &bytes(&[0.5, 1.0, 2.0]));
+        let failure = compared(&trial, absolute(1.0)).failure();
+        assert_eq!(failure.is_none(), is_within, "{before}: {failure:?}");
+    }
+}
+
 #[test]
 fn what_was_packed_verifies_within_its_bound_and_not_below() {
     let trial = Trial::new(&kelvin(3000), 700, json!({"fill_value": "NaN"}));

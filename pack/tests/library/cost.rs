@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Trial, bytes, create_group, metadata, one_thread, store, within};
+use crate::common::{Trial, bytes, create_group, metadata, one_thread, read_f32, store, within};
 use recast_pack::{
     ArrayReport, DryRun, GroupEntry, GroupJob, Job, MigrateJob, PackJob, PackOptions, Pass,
     Progress, Runtime,
@@ -111,6 +111,31 @@ fn arrays_of_one_scale_with_options_of_their_own_still_share_the_range() {
     });
     // Two choices, each over all arrays; those that it does not write are tried.
     assert_eq!(found, [("range", 6), ("try", 3), ("write", 3)]);
+}
+
+/// Missing chunks of arrays that share all codecs decode to the fill value of each.
+#[test]
+fn arrays_of_one_scale_keep_their_own_fill_values() {
+    let trial = trial();
+    let group = group(&trial, &["a", "b"]);
+    for (name, fill) in [("a", 0.0_f32), ("b", 2.5)] {
+        let document = group.join(name).join("zarr.json");
+        let mut fields = metadata(&group.join(name));
+        fields["fill_value"] = json!(fill);
+        fs::write(document, fields.to_string()).unwrap();
+        fs::remove_file(group.join(name).join("c/1")).unwrap();
+    }
+    let job = GroupJob {
+        scale_from: vec!["*".to_owned()],
+        ..GroupJob::new(&group, trial.output(), within(0.01))
+    };
+    job.run(&one_thread()).unwrap();
+    for (name, fill) in [("a", 0.0_f32), ("b", 2.5)] {
+        let output = trial.output().join(name);
+        assert!(!output.join("c/1").exists());
+        let decoded = read_f32(&output);
+        assert!(decoded[16..32].iter().all(|&value| value == fill), "{name}: {decoded:?}");
+    }
 }
 
 #[test]

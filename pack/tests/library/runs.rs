@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use crate::common::{Trial, bytes, create_group, names, one_thread, store, text, within};
+use crate::common::{Trial, bytes, create_group, names, one_thread, options, store, text, within};
 use recast_pack::{
     GroupJob, Job, MigrateJob, PackJob, Pass, Progress, Runtime, UnpackGroupJob, UnpackJob,
 };
@@ -174,6 +174,33 @@ fn an_input_that_changes_during_the_run_is_named_and_nothing_is_written() {
             assert!(!error.contains("clamp"), "{name}: {error}");
             assert_eq!(names(trial.path()), ["in.zarr"], "{name}");
         }
+    }
+}
+
+/// What has changed on the disk since it was written is found by `verify`, and does not appear.
+#[test]
+fn verify_compares_what_stands_on_the_disk() {
+    for (value, expected) in [
+        (12.0, "an error of 12.0"),
+        (f32::NAN, "NaN is lost"),
+        (-9999.0, "a missing value does not come back"),
+    ] {
+        let mut values = values();
+        values[48] = value;
+        let trial = Trial::new(&values, 16, json!({}));
+        let folder = trial.path().to_owned();
+        let (runtime, progress) = disturbed("verify", move || {
+            let chunks = temporary(&folder).join("c");
+            fs::copy(chunks.join("0"), chunks.join("3")).unwrap();
+        });
+        // With codecs that are given, there are no others to take instead.
+        let into = json!({"scale": 4, "data-type": "int16", "max-abs-error": 0.1, "missing": [-9999],
+            "verify": true});
+        let job = PackJob::new(trial.input(), trial.output(), options(into));
+        let error = text(job.run(&runtime).unwrap_err());
+        assert!(progress.disturb.lock().unwrap().is_none());
+        assert!(error.contains("element [48]") && error.contains(expected), "{error}");
+        assert_eq!(names(trial.path()), ["in.zarr"]);
     }
 }
 
