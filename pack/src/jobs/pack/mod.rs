@@ -250,8 +250,7 @@ impl PackContext<'_> {
         let staged = destination.stage()?;
         let encoded =
             self.encode_chunks(candidate, storage, tolerance, Scope::All(staged.path()))?;
-        let result = Source::open(staged.path(), FillCheck::Create)
-            .context("reading back what was written")?;
+        let result = Source::written(staged.path(), FillCheck::Create)?;
         if self.options().verify {
             compare(self.source, &result, self.survey, tolerance, self.workers)?;
         }
