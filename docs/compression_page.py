@@ -96,40 +96,37 @@ def summary(rows):
         yield f"| {method} | {' | '.join(cells)} |"
 
 
-def matrix(rows, cell):
-    """A row for each array and bound, a column for each method. `cell` gets a row and all rows of its line."""
+def sizes(rows):
+    """A row for each array and bound, a column for each method."""
     methods = present(rows)
     yield f"| array | bound | {' | '.join(methods)} |"
     yield "|---" * (len(methods) + 2) + "|"
     for where in dict.fromkeys(map(place, rows)):
         line = {row["method"]: row for row in rows if place(row) == where}
-        cells = [cell(line[method], line.values()) if method in line else "–" for method in methods]
+        least = min(row["bytes"] for row in line.values() if row["kept"])
+        cells = [size_cell(line[method], least) if method in line else "–" for method in methods]
         yield f"| {where[0]} | {where[1]:g} | {' | '.join(cells)} |"
 
 
-def size_cell(row, line):
+def size_cell(row, least):
     if not row["kept"]:
         return f"{row['bytes']:,} \\*"
-    least = min(other["bytes"] for other in line if other["kept"])
     return f"**{row['bytes']:,}**" if row["bytes"] == least else f"{row['bytes']:,}"
 
 
-def seconds_cell(row, _):
-    return f"{row['pack_seconds']:.3f}, {row['read_seconds']:.3f}"
-
-
 def chains(rows):
-    """Which codecs `recast` chose after the value codecs, and how often."""
+    """How `recast` stored the codes: the last codecs, and in how many rows along how many axes it took differences."""
     found = {}
     for row in rows:
-        if row["method"] in OURS:
-            codecs = row["setting"]["codecs"]
-            chosen = (row["method"], ", ".join(codecs[codecs.index("cast_value") + 1:]))
-            found[chosen] = found.get(chosen, 0) + 1
-    yield "| method | codecs after `scale_offset` and `cast_value` | rows |"
-    yield "|---|---|---|"
-    for (method, codecs), count in sorted(found.items(), key=lambda item: (OURS.index(item[0][0]), -item[1])):
-        yield f"| {method} | {codecs} | {count} |"
+        if row["method"] in OURS[:2]:
+            codecs = row["setting"]["codecs"][row["setting"]["codecs"].index("cast_value") + 1:]
+            last = [codec for codec in codecs if codec.split()[0] in ("numcodecs.shuffle", "numcodecs.pcodec", "zstd", "gzip", "blosc")]
+            counts = found.setdefault((row["method"], ", ".join(last)), [0] * 4)
+            counts[codecs.count("numcodecs.delta")] += 1
+    yield "| method | last codecs | rows without differences | with `numcodecs.delta` once | twice | three times |"
+    yield "|---" * 6 + "|"
+    for (method, codecs), counts in sorted(found.items(), key=lambda item: (OURS.index(item[0][0]), -sum(item[1]))):
+        yield f"| {method} | {codecs} | {' | '.join(str(count or '') for count in counts)} |"
 
 
 def machine(about):
@@ -199,11 +196,9 @@ def rendered():
     """The page and the picture, as the results have them."""
     about, *rows = map(json.loads, RESULTS.read_text().splitlines())
     text = PAGE.read_text()
-    middle = sorted({row["fraction"] for row in rows})[1]
     parts = {
         "machine": machine(about), "means": means(rows), "summary": summary(rows), "chains": chains(rows),
-        "sizes": matrix(rows, size_cell),
-        "seconds": matrix([row for row in rows if row["fraction"] == middle], seconds_cell),
+        "sizes": sizes(rows),
     }
     for name, lines in parts.items():
         text = figures.between(text, f"<!-- {name} -->\n", f"<!-- end of {name} -->\n", "\n".join(lines) + "\n")
