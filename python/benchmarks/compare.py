@@ -2,7 +2,7 @@
 
     python benchmarks/compare.py [--mib 512] [--quick]
 
-Prints the table of docs/performance.md. Needs zarr and cast-value-rs.
+Prints the tables of docs/performance.md. Needs zarr and cast-value-rs.
 """
 
 import argparse
@@ -46,8 +46,19 @@ def best(function, seconds=0.01, least=3):
     return shortest
 
 
-def row(what, ours, theirs, ratio):
-    print(f"| {what} | {ours} | {theirs} | {ratio:.2f}× |", flush=True)
+def row(*cells):
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def table(*heads):
+    print()
+    row(*heads)
+    row(*["---"] * len(heads))
+
+
+def compared(ours, theirs):
+    """Two durations, and how many times as long the second takes."""
+    return micros(ours), micros(theirs), f"{theirs / ours:.2f}×"
 
 
 def micros(seconds):
@@ -72,7 +83,7 @@ def overhead():
         return best(many, 0.5) / calls
 
     ours, theirs = timed(zarr_recast.cast_array_into), timed(cast_value_rs.cast_array_into)
-    row("`cast_array_into`, 1 element", micros(ours), micros(theirs), theirs / ours)
+    row("`cast_array_into` of cast_value_rs, 1 element", *compared(ours, theirs))
 
 
 def cast_value_pairs(quick):
@@ -104,24 +115,23 @@ def cast_value_pairs(quick):
             if ratio < 1:  # noise, or not: look again, longer
                 ratio = measure(40)
             ratios[source, target, rounding, mode, entries is not None] = ratio
-    geomean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
-    for source, target in itertools.product(CLASSES, CLASSES):
-        logs = [
-            math.log(ratio)
-            for case, ratio in ratios.items()
-            if (kind(case[0]), kind(case[1])) == (source, target)
-        ]
-        row(f"… {source} → {target}, {len(logs)} cases", "", "", math.exp(sum(logs) / len(logs)))
+    def mean(chosen):
+        logs = [math.log(ratio) for case, ratio in ratios.items() if chosen(case)]
+        return f"{math.exp(sum(logs) / len(logs)):.2f}×"
+
+    table("cast_value_rs", *(f"to {target}" for target in CLASSES))
+    for source in CLASSES:
+        cells = [mean(lambda case: (kind(case[0]), kind(case[1])) == (source, target)) for target in CLASSES]
+        row(source, *cells)
     slowest, least = min(ratios.items(), key=lambda item: item[1])
-    what = f"cast_value_rs, {len(ratios)} cases: geometric mean"
-    row(what, "", "", geomean)
-    name = f"{slowest[0]} → {slowest[1]}, {slowest[2]}, {slowest[3] or 'error'}"
-    row(f"… least: {name}{', map' if slowest[4] else ''}", "", "", least)
+    name = f"{slowest[0]} → {slowest[1]}, {slowest[2]}, {slowest[3] or 'error'}{', map' if slowest[4] else ''}"
     slower = sum(ratio < 1 for ratio in ratios.values())
-    print(f"| … cases that are slower | {slower} | | |")
+    print(f"\n{len(ratios)} cases: {mean(lambda case: True)}, least {least:.2f}× ({name}), {slower} slower", flush=True)
 
 
 def numpy_expression(n):
+    """The cells of each direction, by name."""
+    cells = {}
     rng = np.random.default_rng(0)
     for source, target, scale in [("float32", "uint8", 10), ("float64", "int16", 1000)]:
         info, sentinel = np.iinfo(target), np.iinfo(target).max
@@ -157,9 +167,8 @@ def numpy_expression(n):
             (f"{source} → {target}", lambda: chain.encode_into(x, packed), encode),
             (f"{target} → {source}", lambda: chain.decode_into(packed, back), decode),
         ]:
-            ours, theirs = best(ours, seconds), best(theirs, seconds)
-            what = f"NumPy, scale, round, NaN: {name}, n = {n:,}"
-            row(what, micros(ours), micros(theirs), theirs / ours)
+            cells[name] = ", ".join(compared(best(ours, seconds), best(theirs, seconds)))
+    return cells
 
 
 def threads():
@@ -181,7 +190,7 @@ def threads():
     one, two = best(lambda: work(outs[0]), 1), best(both, 1)
     size = x.nbytes * calls / 1e9
     what = "two threads against one, float32 → uint8, n = 262,144"
-    row(what, f"{2 * size / two:.1f} GB/s", f"{size / one:.1f} GB/s", 2 * one / two)
+    row(what, f"{2 * size / two:.1f} GB/s", f"{size / one:.1f} GB/s", f"{2 * one / two:.2f}×")
 
 
 def through_zarr(mib, repeats, fast_reads):
@@ -224,16 +233,11 @@ def through_zarr(mib, repeats, fast_reads):
                     max(rate, data.nbytes / took / 1e9)
                     for rate, took in zip(rates[kind], times, strict=True)
                 ]
-        for number, what in enumerate(["write", "read"]):
-            ours = rates["ours"][number]
-            for other, name in [("plain", "no filters"), ("theirs", "zarr's own classes")]:
-                rate = rates[other][number]
-                row(
-                    f"zarr {what}{fast}, {mib} MiB, {pipeline}, against {name}",
-                    f"{ours:.2f} GB/s",
-                    f"{rate:.2f} GB/s",
-                    ours / rate,
-                )
+        # Writing is as fast either way.
+        for number, what in list(enumerate(["write", "read"]))[fast_reads:]:
+            ours, *others = (rates[kind][number] for kind in ("ours", "plain", "theirs"))
+            cells = [f"{rate:.2f} GB/s, {ours / rate:.2f}×" for rate in others]
+            row(f"{what}{fast}, {pipeline}", f"{ours:.2f} GB/s", *cells)
 
 
 def fresh():
@@ -247,8 +251,7 @@ def fresh():
             2,
         )
         theirs = best(lambda: arr.astype("float32"), 2)
-        what = f"`astype`, {source} → float32, a new array, n = {n:,}"
-        row(what, micros(ours), micros(theirs), theirs / ours)
+        row(f"`astype`, {source} → float32, a new array, n = {n:,}", *compared(ours, theirs))
 
 
 def surveys(n=1 << 26):
@@ -260,8 +263,7 @@ def surveys(n=1 << 26):
     for name, data in [("", plain), (", NaN among them", gaps)]:
         ours = best(lambda: zarr_recast.encoding_for(data, max_abs_error=0.01), 2)
         theirs = best(lambda: (np.nanmin(data), np.nanmax(data)), 2)
-        what = f"`encoding_for` against `nanmin` + `nanmax`{name}, float32, n = {n:,}"
-        row(what, micros(ours), micros(theirs), theirs / ours)
+        row(f"`nanmin` + `nanmax`{name}, for `encoding_for`, float32, n = {n:,}", *compared(ours, theirs))
 
 
 def processor():
@@ -280,16 +282,20 @@ def main():
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     print(
         f"{processor()}, {os.cpu_count()} cores{load}; Python {platform.python_version()}, "
-        f"NumPy {np.__version__}, zarr {zarr.__version__}, zarr-recast {zarr_recast.__version__}\n"
+        f"NumPy {np.__version__}, zarr {zarr.__version__}, zarr-recast {zarr_recast.__version__}"
     )
-    print("| against | zarr-recast | other | ratio |\n|---|---|---|---|")
+    table("against", "zarr-recast", "other", "ratio")
     overhead()
     fresh()
     surveys()
-    cast_value_pairs(arguments.quick)
-    numpy_expression(N)
-    numpy_expression(1 << 24)
     threads()
+    cast_value_pairs(arguments.quick)
+    sizes = [N, 1 << 24]
+    table("NumPy, scale, round, NaN", *(f"n = {n:,}: zarr-recast, NumPy, ratio" for n in sizes))
+    short, long = map(numpy_expression, sizes)
+    for name in short:
+        row(name, short[name], long[name])
+    table(f"zarr, {arguments.mib} MiB", "zarr-recast", "no filters", "zarr's own classes")
     for fast_reads in (False, True):
         through_zarr(arguments.mib, 2 if arguments.quick else 4, fast_reads)
 
