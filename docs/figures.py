@@ -127,14 +127,10 @@ def rows(recast, data):
                f"| {' | '.join(columns)} | {values.nbytes / ours:.2f} |")
 
 
-# The walks of the guide: name, file, further arguments, and which of the page's plots to show. The first shows the whole report, the
-# others these lines of it.
-LINES = ("type", "max error", "stored")
+# The walks of the guide: name, file, further arguments, and which of the page's plots to show.
 WALKS = [
     ("climate", "ostia_sst/surface_temperature_nan.npy", ["-e", "0.005"], 5),
     ("terrain", "dem_trinidad/data.npy", ["-e", "0.5"], 3),
-    ("mri", "mri_inia19/t1.npy", ["-e", "0.5"], None),
-    ("seismic", "seismic/sts2_counts.npy", ["-e", "0"], None),
 ]
 
 
@@ -146,13 +142,10 @@ def walk(recast, data, name, file, arguments, plot):
         command = ["pack", f"{name}.zarr", f"{name}_packed.zarr", *arguments]
         output = subprocess.run([recast, *command, "--report", "page.html"], check=True,
                                 capture_output=True, text=True, cwd=folder).stdout
-        if plot is not None:
-            svg = re.findall("<svg .*?</svg>", (folder / "page.html").read_text(), re.DOTALL)[plot]
-            # Grey is legible on white and on black.
-            svg = svg.replace("currentColor", "#777777")
-            pathlib.Path(__file__).with_name(f"guide_{name}.svg").write_text(svg + "\n")
-    if name != WALKS[0][0]:
-        output = "".join(line for line in output.splitlines(keepends=True) if line.startswith(LINES))
+        svg = re.findall("<svg .*?</svg>", (folder / "page.html").read_text(), re.DOTALL)[plot]
+        # Grey is legible on white and on black.
+        svg = svg.replace("currentColor", "#777777")
+        pathlib.Path(__file__).with_name(f"guide_{name}.svg").write_text(svg + "\n")
     return f"```sh\nrecast {' '.join(command)}\n```\n\n```text\n{output}```\n"
 
 
