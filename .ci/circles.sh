@@ -3,145 +3,65 @@
 # right below src/. A file that declares a module does not import it; one that names a path in it does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-exec python3 - "$@" <<'PYTHON'
+exec python3 - <<'PYTHON'
+import graphlib
 import re
 import sys
 from pathlib import Path
 
-CRATES = ["pack/src", "cli/src", "zarrs/src"]
+
+def paths(text):
+    """The paths that a file names outside its tests, with `use a::{b, c}` written out."""
+    text = re.sub(r'//[^\n]*|r#".*?"#|"(?:\\.|[^"\\])*"', " ", text, flags=re.S)
+    text = text.split("#[cfg(test)]\nmod ")[0]
+    # Inside a module that is written in the file, `super` is the file.
+    inline = r"^(?:pub(?:\(\w+\))? )?mod \w+ \{.*?^\}"
+    text = re.sub(inline, lambda found: re.sub(r"\bsuper::((?:super::)*)", r"self::\1", found[0]), text, flags=re.S | re.M)
+    before = ""
+    while text != before:
+        before = text
+        text = re.sub(
+            r"((?:\w+::)+)\{([^{}]*)\}",
+            lambda found: ", ".join(found[1] + part.strip() for part in found[2].split(",") if part.strip()),
+            text,
+        )
+    return [path.split("::") for path in re.findall(r"\b(?:\w+::)+\w+", text)]
 
 
-def without_comments(text):
-    """The text without comments and strings, which may hold anything."""
-    pattern = r'//[^\n]*|/\*.*?\*/|r#".*?"#|"(?:\\.|[^"\\])*"|' + r"'(?:\\.|[^'\\])'"
-    return re.sub(pattern, " ", text, flags=re.S)
-
-
-def body(text, start):
-    """The end of the block whose opening brace is at `start`."""
-    depth = 0
-    for index in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[index], 0)
-        if depth == 0:
-            return index
-    return len(text)
-
-
-def inline_modules(text, module):
-    """The text outside modules written inside a file, and inside each of them, with their paths."""
-    parts, outside, at = [], "", 0
-    for match in re.finditer(r"(#\[cfg\(test\)\]\s*)?\bmod\s+(\$?\w+)\s*\{", text):
-        if match.start() < at:
-            continue
-        end = body(text, match.end() - 1)
-        outside += text[at : match.start()]
-        at = end + 1
-        if match[1] is None:
-            parts += inline_modules(text[match.end() : end], [*module, match[2]])
-    return [(outside + text[at:], module), *parts]
-
-
-def use_paths(tree, prefix=()):
-    """The paths that a use tree names."""
-    tree = tree.strip()
-    if "{" not in tree:
-        yield [*prefix, *(part.split(" as ")[0].strip() for part in tree.split("::"))]
-        return
-    head, rest = tree.split("{", 1)
-    inside = rest[: body("{" + rest, 0) - 1]
-    start = [*prefix, *(part.strip() for part in head.split("::") if part.strip())]
-    depth, item = 0, ""
-    for character in inside + ",":
-        depth += {"{": 1, "}": -1}.get(character, 0)
-        if character == "," and depth == 0:
-            if item.strip():
-                yield from use_paths(item, start)
-            item = ""
-        else:
-            item += character
-
-
-def imports(root):
-    """For each file the files whose modules it names."""
-    files = {}
-    for path in sorted(root.rglob("*.rs")):
-        parts = list(path.relative_to(root).with_suffix("").parts)
-        if parts[-1] in ("lib", "main", "mod"):
-            parts.pop()
-        files[tuple(parts)] = path
-    edges = {module: {} for module in files}
-
-    def resolve(path, module):
-        if path[0] == "crate":
-            path = path[1:]
-        elif path[0] in ("self", "super"):
-            base = list(module)
-            while path and path[0] in ("self", "super"):
-                if path[0] == "super":
-                    base = base[:-1]
-                path = path[1:]
-            path = base + path
-        elif (*module, path[0]) in files:
-            path = [*module, *path]
-        else:
-            return None
-        while tuple(path) not in files:
-            path = path[:-1]
-        return tuple(path)
-
-    for own, file in files.items():
-        for text, module in inline_modules(without_comments(file.read_text()), list(own)):
-            paths = []
-            for match in re.finditer(r"\buse\s+([^;]+);", text):
-                paths += use_paths(match[1])
-            code = re.sub(r"\buse\s+[^;]+;", " ", text)
-            paths += [m[0].split("::") for m in re.finditer(r"\b(?:\w+::)+\w+", code)]
-            for path in paths:
-                target = resolve(path, module)
-                if target is not None and target != own:
-                    edges[own].setdefault(target, "::".join(path))
-    return files, edges
-
-
-def circle(edges):
-    """One circle in a graph, as the nodes along it."""
-    done, stack = set(), []
-
-    def visit(node):
-        if node in stack:
-            return stack[stack.index(node) :] + [node]
-        if node in done:
-            return None
-        stack.append(node)
-        for target in sorted(edges.get(node, ())):
-            if found := visit(target):
-                return found
-        done.add(stack.pop())
+def module(path, own, files):
+    """The file that a path in the file `own` leads to, if it is one of `files`."""
+    base = list(own)
+    if path[0] == "crate":
+        base = []
+    elif path[0] not in ("self", "super") and (*own, path[0]) not in files:
         return None
-
-    for node in sorted(edges):
-        if found := visit(node):
-            return found
-    return None
+    for name in path:
+        if name == "super":
+            base.pop()
+        elif name not in ("crate", "self") and (*base, name) in files:
+            base.append(name)
+        elif name not in ("crate", "self"):
+            break
+    return tuple(base)
 
 
 failed = False
-for crate in CRATES:
-    files, edges = imports(Path(crate))
+for root in map(Path, ["pack/src", "cli/src", "zarrs/src"]):
+    sources = {file.relative_to(root).with_suffix("").parts: file.read_text() for file in sorted(root.rglob("*.rs"))}
+    sources = {name[:-1] if name[-1] in ("lib", "main", "mod") else name: text for name, text in sources.items()}
+    files = {own: {module(path, own, sources) for path in paths(text)} - {own, None} for own, text in sources.items()}
     folders = {}
-    for module, targets in edges.items():
-        for target in targets:
-            if module and target and module[0] != target[0]:
-                folders.setdefault(module[:1], set()).add(target[:1])
-    count = sum(len(targets) for targets in edges.values())
-    assert count > len(files), f"{crate}: only {count} imports were found, so this script is broken"
-    for what, graph in [("files", edges), ("folders", folders)]:
-        if found := circle(graph):
+    for own, targets in files.items():
+        folders.setdefault(own[:1], set()).update({target[:1] for target in targets if own and target} - {own[:1]})
+    count = sum(map(len, files.values()))
+    assert count > len(files), f"{root}: only {count} imports were found, so this script is broken"
+    for what, graph in [("files", files), ("folders", folders)]:
+        try:
+            graphlib.TopologicalSorter(graph).prepare()
+        except graphlib.CycleError as error:
             failed = True
-            print(f"{crate}: {what} import one another in a circle:")
-            for a, b in zip(found, found[1:]):
-                how = f" ({edges[a][b]})" if what == "files" else ""
-                print(f"  {'::'.join(a) or 'the crate'} -> {'::'.join(b) or 'the crate'}{how}")
-    print(f"{crate}: {len(files)} files, {count} imports between them")
+            circle = " <- ".join("::".join(name) or "the crate" for name in error.args[1])
+            print(f"{root}: {what} import one another in a circle: {circle}")
+    print(f"{root}: {len(files)} files, {count} imports between them")
 sys.exit(failed)
 PYTHON
