@@ -25,11 +25,14 @@ for minimum in "$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$manifest")" \
         exit 1
     fi
 done
-# The promised compiler, or else the oldest one installed; .github/workflows/crates.yml has the promised one.
+# The promised compiler, or else the oldest one installed, unless it is the one above; .github/workflows/crates.yml has the
+# promised one.
 for toolchain in "$promised" $(rustup toolchain list 2>/dev/null | grep -o '^1[0-9.]*' | sort -V); do
     if [ "$(printf '%s\n%s\n' "$promised" "$toolchain" | sort -V | head -1)" = "$promised" ] &&
-        cargo "+$toolchain" --version 2>/dev/null; then
-        CARGO_TARGET_DIR="$CARGO_TARGET_DIR/$toolchain" cargo "+$toolchain" check --quiet --manifest-path "$manifest"
+        version="$(cargo "+$toolchain" --version 2>/dev/null)"; then
+        echo "the oldest compiler here: $version"
+        [ "$version" = "$(cargo --version)" ] ||
+            CARGO_TARGET_DIR="$CARGO_TARGET_DIR/$toolchain" cargo "+$toolchain" check --quiet --manifest-path "$manifest"
         break
     fi
 done

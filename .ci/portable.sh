@@ -28,6 +28,7 @@ RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-15}" cargo test --profile bench \
 RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-60}" cargo test --profile bench \
     --target s390x-unknown-linux-gnu -p recast-kernels -p zarr-recast \
     --test types --test plan_vs_reference --test reference_vs_oracle --test conformance -- --nocapture
-cargo test --profile bench --target s390x-unknown-linux-gnu -p zarr-recast --test zarr \
+# With the kernels as above, so that they are not compiled again.
+cargo test --profile bench --target s390x-unknown-linux-gnu -p zarr-recast --features recast-kernels/default --test zarr \
     -- --nocapture specification_examples::
-cargo test --profile bench --target s390x-unknown-linux-gnu -p zarr-recast --lib
+cargo test --profile bench --target s390x-unknown-linux-gnu -p zarr-recast --features recast-kernels/default --lib
