@@ -315,7 +315,7 @@ def main():
         print(json.dumps(row), flush=True)
         found.append(row)
     machine = about(options.recast, [round(before, 1), round(os.getloadavg()[0], 1)], options.note)
-    print("\n".join(compression_page.means(found)))
+    print("\n".join(compression_page.summary(found)))
     if options.write:
         compression_page.RESULTS.write_text("".join(json.dumps(line) + "\n" for line in [machine, *found]))
         compression_page.write()
