@@ -56,7 +56,7 @@ fn write(path: &Path) {
     Sample::new("float32", &[400], &[10], json!(0)).write(path, &bytes(&values));
 }
 
-/// A gate in front of `gated/NAME/`, as `.ci/object_store.sh` says.
+/// A gate in front of `gated/NAME/`, as `.ci/object_store.py` says.
 struct Gate(PathBuf);
 
 impl Gate {
