@@ -33,7 +33,8 @@
 //! # Where things are
 //! Jobs and their reports are at the root of the crate. Inside, each folder uses only those before it:
 //! `options` (how to pack), `store` (places: keys, bytes, staged output), `metadata` (codecs, types, groups),
-//! `array` (chunks of elements), `scan` (range and statistics of an array), `check` (checks decoded elements),
+//! `array` (chunks of elements), `scan` (range and statistics of an array), `round` (rounds elements that stay of their
+//! type), `check` (checks decoded elements),
 //! `choose` (candidates for codecs), `jobs`.
 
 #![forbid(unsafe_code)]
@@ -46,6 +47,7 @@ mod jobs;
 mod json;
 mod metadata;
 mod options;
+mod round;
 mod runtime;
 mod scan;
 mod store;
@@ -75,6 +77,8 @@ pub use metadata::shard_codecs::{Readers, Reading};
 #[cfg(feature = "clap")]
 pub use options::arguments::data_types;
 pub use options::{Compressor, NanTo, PackOptions, Reader, ShardCodecs, ValueRange, scalar};
+pub use round::rounder::{Rounded, Rounder};
+pub use round::seen::SeenRounding;
 pub use runtime::{Pass, Progress, Runtime};
 pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};
 pub use scan::lattice::Lattice;

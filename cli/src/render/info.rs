@@ -38,6 +38,9 @@ impl Report for ArrayInfo {
         if let Some(precision) = self.precision {
             table.row("precision", precision.to_string());
         }
+        if let Some(rounded) = self.rounded {
+            table.row("rounded", rounded.to_string());
+        }
         for warning in &self.warnings {
             table.row("warning", warning);
         }

@@ -2,7 +2,7 @@
 
 use recast_kernels::{OutOfRange, Scalar};
 use recast_pack::text::{bytes, count, measured, scalar_text};
-use recast_pack::{Charts, Compressor, PackOptions, PackReport, Suspect};
+use recast_pack::{Charts, Compressor, PackOptions, PackReport, Reader, Suspect};
 
 use super::counts::{self, elements};
 use super::errors;
@@ -19,8 +19,14 @@ impl Report for PackReport {
         rows_of_sizes(self, &mut table);
         let rate = bytes(self.bytes.source as f64 / self.seconds.max(1e-9));
         table.detail("time", format!("{:.2} s, {rate}/s", self.seconds));
-        if let Some(readers) = self.readers.filter(|_| !self.dry_run) {
-            table.row("readers", readers::text(readers));
+        match self.readers {
+            Some(readers) if !self.dry_run => {
+                table.row("readers", readers::text(readers));
+            }
+            None if self.options.readers.contains(&Reader::Any) => {
+                table.row("readers", readers::ANY);
+            }
+            Some(_) | None => {}
         }
         table
     }
@@ -72,7 +78,8 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
         ""
     };
     let (from, to) = (report.source_data_type, report.data_type);
-    table.row("type", format!("{from} -> {to}{affine}{note}"));
+    let rounded = report.rounded.map(|rounded| format!(", {rounded}")).unwrap_or_default();
+    table.row("type", format!("{from} -> {to}{affine}{rounded}{note}"));
     let range = match report.range {
         Some((least, greatest)) => format!("{least} to {greatest}"),
         None => "no values".to_owned(),

@@ -2,8 +2,8 @@
 
 use recast_pack::{Readers, Reading};
 
-/// Others do not know the codecs.
-const OTHERS: &str = "not GDAL, netCDF: use recast unpack";
+/// Of plain numbers.
+pub(super) const ANY: &str = "every reader of Zarr v3: no value codecs";
 
 pub(super) fn text(readers: Readers) -> String {
     let zarr_python = match (readers.needs_ml_dtypes, readers.needs_pcodec) {
@@ -17,18 +17,23 @@ pub(super) fn text(readers: Readers) -> String {
     } else {
         "zarrs 0.23 with zarrs-recast"
     };
+    // Others do not know the codecs.
+    let others = match readers.gdal {
+        Some(version) => format!("GDAL ({version}); not netCDF: --readers any"),
+        None => "not GDAL, netCDF: --readers any".to_owned(),
+    };
     match (readers.zarr_python, readers.zarrs) {
         (Reading::Nothing, _) => format!(
             "{zarrs}; not zarr-python 3.4.2, which opens no array whose codecs inside shards cannot \
-             encode 0 (--shard-codecs outside); {OTHERS}"
+             encode 0 (--shard-codecs outside); {others}"
         ),
         (Reading::PartsOfShards, _) => format!(
-            "{zarr_python}, {zarrs}, both of which decode only the parts of shards they need; {OTHERS}"
+            "{zarr_python}, {zarrs}, both of which decode only the parts of shards they need; {others}"
         ),
         (Reading::WholeShards, _) => format!(
             "{zarr_python}, which decodes whole shards, {zarrs}, which decodes the parts it needs; \
-             {OTHERS}"
+             {others}"
         ),
-        (Reading::Chunks, _) => format!("{zarr_python}, {zarrs}; {OTHERS}"),
+        (Reading::Chunks, _) => format!("{zarr_python}, {zarrs}; {others}"),
     }
 }

@@ -194,7 +194,7 @@ fn wrong_usage_has_status_2() {
         recast(arguments).fails(2);
     }
     for (flag, wrong, expected) in [
-        ("--readers", "zarrs,gdal", "zarr-python, zarrs or zarrita"),
+        ("--readers", "zarrs,netcdf", "any, gdal, zarr-python, zarrs or zarrita"),
         ("--shard-codecs", "middle", "auto, inside or outside"),
     ] {
         let error = recast(&["pack", "a", "b", "-e", "1", flag, wrong]).fails(2);
@@ -207,7 +207,8 @@ fn the_table_is_for_people_and_quiet_is_quiet() {
     let trial = trial();
     let run = trial.command(&["-e", "0.01"]).run();
     let table = String::from_utf8(run.stdout).unwrap();
-    for label in ["float32 -> int16", "max error", "(bound 0.01)", "times smaller than", "not GDAL"]
+    for label in
+        ["float32 -> int16", "max error", "(bound 0.01)", "times smaller than", "not netCDF"]
     {
         assert!(table.contains(label), "{table}");
     }

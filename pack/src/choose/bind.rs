@@ -8,7 +8,8 @@ use super::candidate::{Candidate, Placement, Special, SpecialLost, bound};
 use super::chooser::Chooser;
 use super::codes::CodeAllocator;
 use crate::error::Result;
-use crate::options::PackOptions;
+use crate::metadata::shard_codecs::unread_by_gdal;
+use crate::options::{PackOptions, Reader};
 use crate::scan::number::integer;
 
 impl Chooser<'_> {
@@ -85,6 +86,7 @@ impl Chooser<'_> {
         }
         let CodeAllocator { nan, specials, .. } = allocator;
         let codecs = self.codecs(placement, nan, &specials);
+        self.check_gdal(&codecs)?;
         let source = self.survey.element_type;
         for &fill in &self.survey.fill_values {
             bound(source, fill, &codecs)?;
@@ -97,6 +99,7 @@ impl Chooser<'_> {
             placement,
             codecs,
             chain,
+            rounder: None,
             range_checked,
             nan,
             specials,
@@ -104,6 +107,21 @@ impl Chooser<'_> {
             only: grid.filter(|_| self.exceeds_bound(step)),
             may_decode_to_marker,
         })
+    }
+
+    /// Refuses codecs that GDAL does not have, if it is to read them.
+    fn check_gdal(&self, codecs: &[Codec]) -> Result<()> {
+        let source = self.survey.element_type;
+        if self.options.readers.contains(&Reader::Gdal)
+            && let Some(other) = unread_by_gdal(source, codecs)
+        {
+            bail!(
+                "GDAL ({}) has no {other}; use another --data-type, --readers any, or leave \
+                 --readers out",
+                Reader::GDAL
+            );
+        }
+        Ok(())
     }
 
     /// Refuses a chain that does not return a marker bit for bit.

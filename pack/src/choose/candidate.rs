@@ -1,11 +1,14 @@
 //! Codecs that may pack an array, bound to its type and fill value.
 
+use std::borrow::Cow;
+
 use anyhow::bail;
-use recast_kernels::{Affine, ElementType, Scalar, Step, reference};
+use recast_kernels::{Affine, ElementType, RunError, Scalar, Step, reference};
 use zarr_recast::{BindOptions, Chain, Codec};
 
 use super::chooser::refused;
 use crate::error::Result;
+use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
 use crate::scan::number::integer;
 
@@ -60,6 +63,8 @@ pub(crate) struct Candidate {
     pub(crate) placement: Placement,
     pub(crate) codecs: Vec<Codec>,
     pub(crate) chain: Chain,
+    /// What rounds elements that stay plain numbers; then there are no value codecs.
+    pub(crate) rounder: Option<Rounder>,
     /// The same chain with `out_of_range` as an error, if `chain` has another mode.
     pub(crate) range_checked: Option<Chain>,
     /// The stored value of NaN, if a map gives it one.
@@ -126,6 +131,48 @@ pub(super) struct Special {
 }
 
 impl Candidate {
+    /// Plain numbers of a type, rounded.
+    pub(super) fn plain(
+        rounder: Rounder,
+        element_type: ElementType,
+        fill_value: Scalar,
+    ) -> Result<Self> {
+        let placement = Placement {
+            offset: None,
+            scale: None,
+            target: element_type,
+            grid: None,
+            promise: Promise::Storable,
+            avoids_markers: true,
+            is_compact: false,
+        };
+        Ok(Self {
+            placement,
+            codecs: Vec::new(),
+            chain: bound(element_type, fill_value, &[])?,
+            rounder: Some(rounder),
+            range_checked: None,
+            nan: None,
+            specials: Vec::new(),
+            code_range: None,
+            only: None,
+            may_decode_to_marker: false,
+        })
+    }
+
+    /// The stored codes of elements.
+    pub(crate) fn encode(&self, elements: &[u8]) -> std::result::Result<Vec<u8>, RunError> {
+        self.chain.encode(&self.rounded(elements))
+    }
+
+    /// The elements as the value codecs get them.
+    pub(crate) fn rounded<'e>(&self, elements: &'e [u8]) -> Cow<'e, [u8]> {
+        let Some(rounder) = &self.rounder else { return elements.into() };
+        let mut plain = vec![0; elements.len()];
+        rounder.round(elements, &mut plain);
+        plain.into()
+    }
+
     /// The same codecs for an array with another of the fill values.
     pub(crate) fn with_fill_value(&self, fill_value: Scalar) -> Result<Self> {
         let chain = bound(self.chain.decoded_type(), fill_value, &self.codecs)?;
@@ -137,7 +184,7 @@ impl Candidate {
     pub(super) fn all_codes(&self) -> Option<(i128, i128)> {
         let encoded = self.chain.encoded_type();
         let special = |special: &Special| {
-            let code = self.chain.encode(&special.value.to_ne_bytes()).ok()?;
+            let code = self.encode(&special.value.to_ne_bytes()).ok()?;
             integer(Scalar::from_ne_bytes(encoded, &code)?)
         };
         let (lowest, highest) = self.code_range?;

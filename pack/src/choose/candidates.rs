@@ -17,7 +17,7 @@ impl Chooser<'_> {
     pub(crate) fn candidates(&self) -> Candidates<'_> {
         Candidates {
             chooser: self,
-            untried: Box::new(self.untried()),
+            untried: self.untried(),
             offsets: Vec::new().into_iter(),
             refusal: None,
             round_grid_failed: false,

@@ -14,6 +14,7 @@ use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
 use crate::error::{Error, OptionsError, Result};
 use crate::options::PackOptions;
+use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
 use crate::scan::limits::Limits;
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
@@ -43,6 +44,8 @@ pub struct Choice {
     /// Whether every surveyed element is known to keep the bound: by the arithmetic, or because the survey found all of
     /// them close to multiples of a step. If not, use [`Self::check`].
     pub is_proven_for_surveyed: bool,
+    /// What rounds the values before they are written, with [`crate::Reader::Any`]: plain numbers have no codecs.
+    pub rounder: Option<Rounder>,
     chain: Chain,
     tolerance: Tolerance,
     markers: Markers,
@@ -123,7 +126,7 @@ impl Choice {
         let Chooser { options, survey, .. } = *chooser;
         let is_proven = chooser.is_proven(&candidate);
         let is_proven_for_surveyed = is_proven || chooser.is_proven_for_seen(&candidate);
-        let Candidate { codecs, chain, only, .. } = candidate;
+        let Candidate { codecs, chain, only, rounder, .. } = candidate;
         Self {
             data_type: chain.encoded_type(),
             fill_value: survey.fill_value,
@@ -135,6 +138,7 @@ impl Choice {
             is_proven,
             is_proven_for_surveyed,
             codecs,
+            rounder,
             chain,
             tolerance: chooser.tolerance(),
             markers: survey.markers.clone(),
@@ -172,7 +176,11 @@ impl Choice {
         if let Some(limits) = &self.limits {
             limits.apply(&mut elements)?;
         }
-        let decoded = self.chain.decode(&self.chain.encode(&elements)?)?;
+        let mut rounded = elements.clone();
+        if let Some(rounder) = &self.rounder {
+            rounder.round(&elements, &mut rounded);
+        }
+        let decoded = self.chain.decode(&self.chain.encode(&rounded)?)?;
         let region = Region::line((elements.len() / element_type.size()) as u64);
         checker.check(&region).add(&elements, &decoded)
     }

@@ -76,7 +76,7 @@ impl Chooser<'_> {
     ) -> Result<(Candidate, Storage)> {
         let coded = |candidate: Candidate| -> Option<Coded> {
             let codes = |block: &Block| {
-                let elements = candidate.chain.encode(&block.elements).ok()?;
+                let elements = candidate.encode(&block.elements).ok()?;
                 Some(Block { shape: block.shape.clone(), elements })
             };
             let blocks = trial.blocks.iter().map(codes).collect::<Option<_>>()?;
@@ -113,7 +113,8 @@ impl Chooser<'_> {
     /// codes, or the type has none.
     fn compact(&self, candidate: &Candidate) -> Option<Candidate> {
         let target = candidate.placement.target;
-        if self.options.is_explicit() || self.options.nan_to != NanTo::Auto || target.is_float() {
+        let is_fixed = self.options.is_explicit() || self.options.nan_to != NanTo::Auto;
+        if is_fixed || target.is_float() || candidate.rounder.is_some() {
             return None;
         }
         let placement = Placement { is_compact: true, ..candidate.placement };
@@ -302,6 +303,14 @@ impl Level {
 fn reads(reader: Reader, storage: &Storage, dimensions: usize) -> bool {
     match reader {
         Reader::ZarrPython | Reader::Zarrs => true,
+        // Only codecs of the core, and those that Zarr v3 has had from the beginning.
+        Reader::Gdal | Reader::Any => {
+            let is_core = match storage.coder {
+                Coder::None | Coder::Zstd(_) | Coder::Gzip(_) | Coder::Blosc(..) => true,
+                Coder::ShuffledZstd(_) | Coder::Pcodec(_) => false,
+            };
+            is_core && storage.differences.axes.is_empty()
+        }
         // Its delta sums a transposed chunk up in the order of its memory, and it has no pcodec.
         Reader::Zarrita => {
             storage.differences.are_of_last_axis(dimensions)

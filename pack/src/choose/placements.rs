@@ -8,8 +8,10 @@ use super::chooser::Chooser;
 use super::scales::ScaleCandidate;
 use crate::error::Result;
 use crate::options::NanTo;
+use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
 use crate::scan::number::{integer, scalar};
+use crate::scan::survey::Survey;
 
 /// A scale is made finer by at most this many units in the last place; about every second one works.
 const FINER_SCALES: u64 = 32;
@@ -24,7 +26,22 @@ pub(super) const INTEGER_TYPES: [[ElementType; 2]; 4] = [
 
 impl Chooser<'_> {
     /// The candidates, coarsest first, before any is tried; an item is an error if a scale gives none.
-    pub(super) fn untried(&self) -> impl Iterator<Item = Result<Candidate>> + '_ {
+    pub(super) fn untried(&self) -> Box<dyn Iterator<Item = Result<Candidate>> + '_> {
+        if self.options.is_plain() {
+            return Box::new(self.plain());
+        }
+        Box::new(self.coded())
+    }
+
+    /// The ways to round plain numbers.
+    fn plain(&self) -> impl Iterator<Item = Result<Candidate>> + '_ {
+        let Survey { element_type, markers, fill_values, fill_value, .. } = self.survey;
+        let rounders = Rounder::candidates(*element_type, self.options, markers, fill_values);
+        rounders.map(|rounder| Candidate::plain(rounder, *element_type, *fill_value))
+    }
+
+    /// The candidates with value codecs.
+    fn coded(&self) -> impl Iterator<Item = Result<Candidate>> + '_ {
         self.promises().iter().flat_map(move |&promise| {
             // A list, because a scale that cannot be written gives one candidate, an error.
             let scales: Vec<Result<ScaleCandidate>> = match self.scale_candidates(promise) {

@@ -125,6 +125,9 @@ impl Chooser<'_> {
 
     /// Whether every value of the range keeps the bound, and none decodes to a missing marker.
     pub(super) fn is_proven(&self, candidate: &Candidate) -> bool {
+        if candidate.rounder.is_some() {
+            return self.options.max_rel_error.is_none();
+        }
         let placement = Placement { promise: Promise::Range, ..candidate.placement };
         !candidate.may_decode_to_marker && self.excess_anywhere(&placement).is_none()
     }

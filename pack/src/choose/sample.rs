@@ -44,7 +44,7 @@ impl Chooser<'_> {
         tolerance: Tolerance,
     ) -> Result<Option<f64>> {
         let Survey { element_type, markers, .. } = self.survey;
-        let decoded = candidate.chain.decode(&candidate.chain.encode(&self.sample)?)?;
+        let decoded = candidate.chain.decode(&candidate.encode(&self.sample)?)?;
         largest_excess(*element_type, markers, tolerance, &self.sample, &decoded)
     }
 
@@ -71,7 +71,7 @@ impl Chooser<'_> {
         let storage = storage.unwrap_or(Storage::plain(Coder::Zstd(5)));
         let compression = ByteEncoder::for_blocks(chain.encoded_type(), &storage, 1)?;
         let tried = |excerpt: &Vec<u8>| -> Result<(u64, f64)> {
-            let codes = chain.encode(excerpt)?;
+            let codes = candidate.encode(excerpt)?;
             let region = Region::line((excerpt.len() / size) as u64);
             let mut check = checker.check(&region);
             check.add(excerpt, &chain.decode(&codes)?)?;
@@ -97,7 +97,7 @@ impl Chooser<'_> {
         if zeros * BACKGROUND < self.sample.len() / size {
             return true;
         }
-        let decoded = candidate.chain.encode(&zero).and_then(|code| candidate.chain.decode(&code));
+        let decoded = candidate.encode(&zero).and_then(|code| candidate.chain.decode(&code));
         decoded.is_ok_and(|decoded| decoded == zero)
     }
 }

@@ -15,6 +15,7 @@ use crate::metadata::bound_codecs::Values;
 use crate::metadata::byte_codecs::DELTA;
 use crate::metadata::codecs::configured;
 use crate::metadata::document::{GRID, PROVENANCE};
+use crate::round::seen::SeenRounding;
 use crate::scan::lattice::Lattice;
 
 /// An array and its codecs.
@@ -44,6 +45,9 @@ pub struct ArrayInfo {
     /// The distance of two neighbouring values, in their type, or in float64 for integers.
     #[serde(serialize_with = "json::optional")]
     pub precision: Option<Scalar>,
+    /// What the values have in common if they were rounded and have no value codecs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounded: Option<SeenRounding>,
     /// Warnings for readers.
     pub warnings: Vec<String>,
 }
@@ -65,12 +69,18 @@ pub struct CodecInfo {
 }
 
 impl ArrayInfo {
-    /// Reads the metadata of an array. The fill value need not survive the codecs.
+    /// Reads the metadata of an array, and some chunks of floating-point numbers without value codecs. The fill value
+    /// need not survive the codecs.
     ///
     /// # Errors
     /// No array; invalid metadata.
     pub fn read(path: impl AsRef<Path>) -> std::result::Result<Self, Error> {
-        Ok(Self::of(&Source::open(path.as_ref(), FillCheck::ReportOnly)?))
+        let source = Source::open(path.as_ref(), FillCheck::ReportOnly)?;
+        let info = Self::of(&source);
+        let is_plain = info.encoded_data_type.is_none();
+        // Chunks that cannot be read say nothing, and the metadata are what was asked for.
+        let rounded = is_plain.then(|| SeenRounding::of(&source).ok().flatten()).flatten();
+        Ok(Self { rounded, ..info })
     }
 
     /// Describes an open array.
@@ -100,6 +110,7 @@ impl ArrayInfo {
             range: storable(source.element_type(), &codecs).filter(|_| keeps_room),
             grid: grid(source),
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
+            rounded: None,
             warnings: source.codecs().warnings.clone(),
         }
     }

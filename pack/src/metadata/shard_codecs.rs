@@ -12,7 +12,7 @@ use zarr_recast::{BindOptions, Chain, Codec};
 use super::byte_codecs::PCODEC;
 use super::codecs::{CodecEntry, CodecKind, CodecList};
 use super::element_types::numpy_name;
-use crate::options::ShardCodecs;
+use crate::options::{Reader, ShardCodecs};
 
 /// Who can read an array with value codecs, and what they decode for a part of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -25,6 +25,8 @@ pub struct Readers {
     pub needs_ml_dtypes: bool,
     /// Whether zarr-python needs the package `pcodec`, and zarrs its feature of that name.
     pub needs_pcodec: bool,
+    /// The version of GDAL that has all codecs, by its sources; `None` if it lacks one.
+    pub gdal: Option<&'static str>,
 }
 
 /// What a reader decodes.
@@ -82,7 +84,36 @@ pub(crate) fn readers(
     let encoded = Chain::bind(element_type, None, value_codecs, &BindOptions::default());
     let encoded = encoded.map_or(element_type, |chain| chain.encoded_type());
     let needs_ml_dtypes = [element_type, encoded].into_iter().any(|one| numpy_name(one).is_none());
-    Readers { zarr_python, zarrs, needs_ml_dtypes, needs_pcodec }
+    let has_numcodecs = all.all().any(|entry| entry.name.starts_with("numcodecs."));
+    let is_unread = has_numcodecs || unread_by_gdal(element_type, value_codecs).is_some();
+    let gdal = (!is_unread).then_some(Reader::GDAL);
+    Readers { zarr_python, zarrs, needs_ml_dtypes, needs_pcodec, gdal }
+}
+
+/// The part of value codecs that GDAL lacks, if there is one.
+pub(crate) fn unread_by_gdal(element_type: ElementType, value_codecs: &[Codec]) -> Option<String> {
+    let mut before = element_type;
+    for codec in value_codecs {
+        let unread = match codec {
+            Codec::CastValue(cast) => {
+                let types = [before, cast.data_type].into_iter();
+                before = cast.data_type;
+                types
+                    .filter(|&one| !Reader::gdal_casts(one))
+                    .map(|one| format!("cast_value of {one}"))
+                    .next()
+            }
+            Codec::ScaleOffset(_) => {
+                let is_known = before == ElementType::Float16 || Reader::gdal_casts(before);
+                (!is_known).then(|| format!("scale_offset of {before}"))
+            }
+            _ => Some("codecs of numcodecs".to_owned()),
+        };
+        if unread.is_some() {
+            return unread;
+        }
+    }
+    None
 }
 
 /// Whether value codecs can encode 0, with which zarr-python tests them inside shards.

@@ -153,10 +153,11 @@ pub struct PackOptions {
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME[:LEVEL]", default_value = "auto"))]
     #[cfg_attr(feature = "clap", arg(long_help = Compressor::LONG_HELP))]
     pub compressor: Compressor,
-    /// Programs that must be able to read what --compressor auto and smallest choose; zarr-python and zarrs always are.
+    /// Programs that must be able to read the output; zarr-python and zarrs with the value codecs always are. any:
+    /// every reader of Zarr v3, for values stay plain numbers, rounded within the bound so that they compress.
     #[cfg_attr(
         feature = "clap",
-        arg(long, value_name = "zarr-python|zarrs|zarrita", value_delimiter = ',')
+        arg(long, value_name = "any|gdal|zarr-python|zarrs|zarrita", value_delimiter = ',')
     )]
     pub readers: Vec<Reader>,
     /// Where the codecs go in an array with shards. inside: readers decode only the parts they need. auto:
@@ -236,7 +237,26 @@ impl PackOptions {
     pub(crate) fn checked(&self) -> Result<()> {
         self.check_numbers()?;
         self.check_conflicts()?;
-        self.check_types()
+        self.check_types()?;
+        self.check_readers()
+    }
+
+    /// As [`Self::checked`], for a rounder, which does not know the range of an array.
+    pub(crate) fn checked_for_rounding(&self) -> Result<()> {
+        self.checked()?;
+        self.check_plain()?;
+        if let Some(share) = self.error_over_range {
+            return usage(format!(
+                "--error-over-range {share:?} is a part of the range, which is not known before all \
+                 values are read; use --max-abs-error"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether values stay plain numbers of their type.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.readers.contains(&Reader::Any)
     }
 
     fn check_numbers(&self) -> Result<()> {
@@ -348,6 +368,58 @@ impl PackOptions {
         let is_float = |decoded| matches!(decoded, ElementType::Float32 | ElementType::Float64);
         if let Some(decoded) = self.decoded_type.filter(|&decoded| !is_float(decoded)) {
             return usage(format!("--decoded-type is {decoded}; it must be float32 or float64"));
+        }
+        Ok(())
+    }
+
+    fn check_readers(&self) -> Result<()> {
+        if self.is_plain() {
+            return self.check_plain();
+        }
+        if let Some(target) = self.data_type.filter(|_| self.readers.contains(&Reader::Gdal))
+            && !Reader::gdal_casts(target)
+        {
+            return usage(format!(
+                "--readers gdal cannot be used with --data-type {target}: GDAL ({}) has cast_value for \
+                 integers of 8 to 64 bits, float32 and float64 only; use one of these, or leave \
+                 --readers out",
+                Reader::GDAL
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses options that ask for stored codes, or that would be ignored because there are none.
+    fn check_plain(&self) -> Result<()> {
+        const OF_CODES: [&str; 12] = [
+            "data_type",
+            "auto",
+            "pow2",
+            "nan_to",
+            "no_nan",
+            "infinity",
+            "allow_collisions",
+            "rounding",
+            "out_of_range",
+            "scale",
+            "offset",
+            "shard_codecs",
+        ];
+        let given = self.given()?;
+        if let Some(option) = given.iter().find(|one| OF_CODES.contains(&one.as_str())) {
+            return usage(format!(
+                "{} is for stored codes, but --readers any stores plain numbers, rounded to nearest-even; \
+                 leave one of them out",
+                flag(option)
+            ));
+        }
+        if let Some(step) = self.precision.filter(|&step| !is_power_of_two(step)) {
+            let near = 2_f64.powi(step.log2().floor() as i32);
+            return usage(format!(
+                "--precision {step:?} is not a power of two, but plain numbers are exact multiples of \
+                 such steps only; with --readers any use --precision {near:?}, or --max-abs-error {:?}",
+                step / 2.0
+            ));
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use recast_kernels::ElementType;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -85,7 +86,7 @@ impl<'de> Deserialize<'de> for Compressor {
     }
 }
 
-/// A program that reads Zarr v3 and has the value codecs. As text: `zarr-python`, `zarrs` or `zarrita`.
+/// A program that reads Zarr v3. As text: `zarr-python`, `zarrs`, `zarrita`, `gdal` or `any`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reader {
@@ -95,6 +96,26 @@ pub enum Reader {
     Zarrs,
     /// zarrita 0.7.5 or newer, in browsers and Node.js.
     Zarrita,
+    /// GDAL's main branch of September 2026; no release has the value codecs yet. It has no `cast_value` of `float16`,
+    /// `bfloat16` and smaller types.
+    Gdal,
+    /// Any, without value codecs: values stay plain numbers of their type, rounded so that they compress well; see
+    /// [`crate::Rounder`].
+    Any,
+}
+
+impl Reader {
+    /// The version of GDAL that is meant.
+    pub(crate) const GDAL: &'static str = "main branch, September 2026";
+
+    /// Whether GDAL has `cast_value` from and to a type.
+    pub(crate) fn gdal_casts(element_type: ElementType) -> bool {
+        use ElementType::{
+            Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
+        };
+        [Int8, UInt8, Int16, UInt16, Int32, UInt32, Int64, UInt64, Float32, Float64]
+            .contains(&element_type)
+    }
 }
 
 impl FromStr for Reader {
@@ -105,10 +126,11 @@ impl FromStr for Reader {
             "zarr-python" => Ok(Self::ZarrPython),
             "zarrs" => Ok(Self::Zarrs),
             "zarrita" => Ok(Self::Zarrita),
-            _ => Err(
-                "zarr-python, zarrs or zarrita is needed, or several of them, separated by commas"
-                    .to_owned(),
-            ),
+            "gdal" => Ok(Self::Gdal),
+            "any" => Ok(Self::Any),
+            _ => Err("any, gdal, zarr-python, zarrs or zarrita is needed, or several of them, \
+                      separated by commas"
+                .to_owned()),
         }
     }
 }

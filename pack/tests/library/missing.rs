@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{Sample, Trial, within};
-use recast_pack::{PackOptions, PackReport, scalar};
+use recast_pack::{PackOptions, PackReport, Reader, scalar};
 use serde_json::{Value, json};
 
 const ELEMENTS: usize = 600;
@@ -163,11 +163,12 @@ fn pack(
     float: Float,
     values: &[f64],
     bound: f64,
+    readers: &[Reader],
 ) -> Result<(PackReport, Vec<f64>), String> {
     let trial = Trial::empty();
     write(&trial.input(), way, float, values);
     let missing = way.named.split_whitespace().map(|text| scalar(text).unwrap()).collect();
-    let report = trial.pack(PackOptions { missing, ..within(bound) })?;
+    let report = trial.pack(PackOptions { missing, readers: readers.to_vec(), ..within(bound) })?;
     Ok((report, float.values(&trial.decoded())))
 }
 
@@ -182,12 +183,18 @@ fn range(way: &Way, float: Float, values: &[f64]) -> (f64, f64) {
     valid.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)))
 }
 
-fn judge(kind: Kind, way: &Way, float: Float, share: f64) -> Result<(), String> {
+fn judge(
+    kind: Kind,
+    way: &Way,
+    float: Float,
+    share: f64,
+    readers: &[Reader],
+) -> Result<(), String> {
     let values = elements(kind, way, float);
     let (least, greatest) = range(way, float, &values);
     let extent = if greatest > least { greatest - least } else { 1.0 };
     let bound = share * extent;
-    let (report, decoded) = pack(way, float, &values, bound)?;
+    let (report, decoded) = pack(way, float, &values, bound, readers)?;
     let markers: u64 = report.missing.iter().map(|one| one.count).sum();
     let expected = values.iter().filter(|&&value| is_missing(way, float, value)).count() as u64;
     if report.counts.nan + markers != expected {
@@ -213,6 +220,15 @@ fn judge(kind: Kind, way: &Way, float: Float, share: f64) -> Result<(), String> 
 
 #[test]
 fn every_kind_of_data_is_packed_with_every_way_of_missing_values() {
+    assert_all_are_packed(&[]);
+}
+
+#[test]
+fn every_kind_of_data_stays_plain_with_every_way_of_missing_values() {
+    assert_all_are_packed(&[Reader::Any]);
+}
+
+fn assert_all_are_packed(readers: &[Reader]) {
     let mut failures = Vec::new();
     let mut count = 0;
     for kind in KINDS {
@@ -220,7 +236,7 @@ fn every_kind_of_data_is_packed_with_every_way_of_missing_values() {
             for float in [Float::Single, Float::Double] {
                 for share in [1e-2, 1e-3] {
                     count += 1;
-                    if let Err(error) = judge(kind, way, float, share) {
+                    if let Err(error) = judge(kind, way, float, share, readers) {
                         let double = float == Float::Double;
                         failures
                             .push(format!("{}, {}, {double}, {share}: {error}", kind.0, way.name));
@@ -244,7 +260,7 @@ fn what_looks_missing_and_makes_the_bound_impossible_is_named_and_counted() {
             for index in [5, 6, 450] {
                 values[index] = suspect;
             }
-            let error = pack(&WAYS[0], float, &values, 0.01).unwrap_err();
+            let error = pack(&WAYS[0], float, &values, 0.01, &[]).unwrap_err();
             assert!(error.contains("(3 elements) looks like"), "{error}");
             assert!(error.contains("--missing"), "{error}");
             // What the error names helps.
@@ -252,7 +268,7 @@ fn what_looks_missing_and_makes_the_bound_impossible_is_named_and_counted() {
             let named = named.split(':').next().unwrap().to_owned();
             let named: &'static str = named.leak();
             let way = Way { named, ..WAY };
-            let (report, decoded) = pack(&way, float, &values, 0.01).unwrap();
+            let (report, decoded) = pack(&way, float, &values, 0.01, &[]).unwrap();
             assert_eq!(report.missing[0].count, 3);
             assert_eq!(decoded[450].to_bits(), suspect.to_bits());
         }
@@ -263,7 +279,7 @@ fn what_looks_missing_and_makes_the_bound_impossible_is_named_and_counted() {
 #[test]
 fn a_bound_that_is_too_small_is_to_be_larger() {
     let values = elements(KINDS[0], &WAYS[0], Float::Double);
-    let error = pack(&WAYS[0], Float::Double, &values, 1e-17).unwrap_err();
+    let error = pack(&WAYS[0], Float::Double, &values, 1e-17, &[]).unwrap_err();
     assert!(error.contains("allow a larger --max-abs-error"), "{error}");
     assert!(!error.contains("looks like"), "{error}");
 }

@@ -77,7 +77,7 @@ impl PackContext<'_> {
             let region = Region::within(number, &grid, &area)?;
             let mut elements = self.source.or_fill(&region, self.source.read_at(&region)?);
             self.survey.clamp_elements(&mut elements)?;
-            let Ok(codes) = chain.encode(&elements) else { return Ok(None) };
+            let Ok(codes) = encoded.candidate.encode(&elements) else { return Ok(None) };
             before += stored(&codes, present)?;
             after += stored(&codes, other)?;
         }

@@ -183,7 +183,7 @@ impl<'a, N: Number> ChunkEncoder<'a, N> {
                 (chunk.clone(), sample.part(chunk))
             }
         };
-        let chain = &self.candidate.chain;
+        let Candidate { chain, rounder, .. } = self.candidate;
         let (from, to) = (chain.decoded_type().size(), chain.encoded_type().size());
         let mut stats = ChunkStats { elements: region.elements(), ..ChunkStats::default() };
         let mut check = self.checker.check(&region);
@@ -199,6 +199,11 @@ impl<'a, N: Number> ChunkEncoder<'a, N> {
             for (number, (piece, codes)) in pieces.enumerate() {
                 let element = |index| region.element(first + number * AT_ONCE + index);
                 stats.out_of_range += self.encode(piece, codes, element)?;
+                if rounder.is_some() {
+                    // Plain numbers are their own codes.
+                    check.add(piece, codes)?;
+                    continue;
+                }
                 let decoded = decoded.get_mut(..piece.len()).unwrap_or_default();
                 chain.decoder().run(codes, decoded).map_err(|error| self.named(error, element))?;
                 check.add(piece, decoded)?;
@@ -221,7 +226,11 @@ impl<'a, N: Number> ChunkEncoder<'a, N> {
         codes: &mut [u8],
         element: impl Fn(usize) -> String,
     ) -> Result<u64> {
-        let Candidate { chain, range_checked, .. } = self.candidate;
+        let Candidate { chain, rounder, range_checked, .. } = self.candidate;
+        if let Some(rounder) = rounder {
+            rounder.round(elements, codes);
+            return Ok(0);
+        }
         let plan = range_checked.as_ref().map(Chain::encoder);
         if plan.is_some_and(|plan| plan.run(elements, codes).is_ok()) {
             return Ok(0);

@@ -293,7 +293,7 @@ impl PackContext<'_> {
             let region = self.source.region(number)?;
             let Some(mut before) = self.source.read(&region)? else { return Ok(None) };
             survey.clamp_elements(&mut before)?;
-            let codes = chain.encode(&before)?;
+            let codes = encoded.candidate.encode(&before)?;
             let after = chain.decode(&codes)?;
             Ok(Some((region, Pieces { before, after, codes: Some(codes) })))
         })

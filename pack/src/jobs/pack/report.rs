@@ -13,6 +13,7 @@ use crate::choose::room::storable;
 use crate::json;
 use crate::metadata::shard_codecs::{Readers, readers};
 use crate::options::PackOptions;
+use crate::round::rounder::{Rounded, Rounder};
 use crate::scan::charts::Charts;
 use crate::scan::lattice::Lattice;
 use crate::scan::survey::union;
@@ -84,6 +85,9 @@ pub struct PackReport {
     pub error: PackErrors,
     /// Whether the values are already integers of the narrowest type, so that no value codecs are needed.
     pub already_narrowest: bool,
+    /// What all stored values have in common, if they are plain numbers that were rounded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounded: Option<Rounded>,
     /// Whether nothing was written.
     pub dry_run: bool,
     /// The number of chunks in the sample of a dry run.
@@ -294,7 +298,10 @@ impl PackReport {
                 precision: options.precision,
                 largest_clamping: stats.clamped.farthest,
             },
-            already_narrowest: survey.element_type.is_integer() && candidate.codecs.is_empty(),
+            already_narrowest: survey.element_type.is_integer()
+                && candidate.codecs.is_empty()
+                && !options.is_plain(),
+            rounded: candidate.rounder.as_ref().and_then(Rounder::rounded),
             dry_run: context.is_dry_run,
             sampled_chunks: sampled,
             chunk_advice: None,

@@ -1,0 +1,323 @@
+//! Rounds the elements of an array within a bound; missing markers and the fill value come back bit for bit.
+
+use anyhow::Context;
+use recast_kernels::{ElementType, Format, Scalar};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::floats::{self, BFloat16, Float16, Float32, Float64, power_of_two};
+use super::integers;
+use super::loops::put_back;
+use super::mantissas::{self, Layout};
+use crate::error::{Error, Result};
+use crate::options::PackOptions;
+use crate::scan::missing::Markers;
+
+/// How elements of a type are rounded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    /// Not at all.
+    Keep,
+    /// To multiples of two to this power.
+    Multiples(i32),
+    /// To this many bits of the mantissa.
+    MantissaBits(u32),
+}
+
+/// What rounded elements have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rounded {
+    /// They are multiples of this power of two.
+    MultiplesOf(f64),
+    /// At most this many bits of the mantissa are not 0.
+    MantissaBits(u32),
+}
+
+/// `multiples of 2^-7 = 0.0078125`, `9 bits of the mantissa`.
+impl std::fmt::Display for Rounded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Self::MultiplesOf(step) => {
+                write!(f, "multiples of 2^{} = {step:?}", exponent_of(step))
+            }
+            Self::MantissaBits(bits) => write!(f, "{bits} bits of the mantissa"),
+        }
+    }
+}
+
+/// Rounds elements within a bound to elements of the same type that compress better: for an absolute bound to multiples
+/// of the largest power of two that keeps it, for a relative one to the fewest bits of the mantissa. This is what
+/// [`crate::Reader::Any`] packs with. Ties go to even.
+///
+/// NaN, infinities, missing values and the fill value come back bit for bit. No other value becomes a missing one: one that
+/// would stays as it is, as does one that would become infinite.
+///
+/// ```
+/// use recast_pack::{PackOptions, Rounder};
+/// let options = PackOptions { max_abs_error: Some(0.01), ..PackOptions::default() };
+/// let rounder = Rounder::new(f32::NAN.into(), &[(-9999.5_f32).into()], &options)?;
+/// let values = [271.253_f32, -9999.5, f32::NAN];
+/// let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+/// let mut rounded = vec![0; bytes.len()];
+/// rounder.round(&bytes, &mut rounded);
+/// // Multiples of 2^-6, less than 0.01 away.
+/// assert_eq!(rounded[..4], 271.25_f32.to_ne_bytes());
+/// assert_eq!(rounded[4..], bytes[4..]);
+/// # Ok::<(), recast_pack::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rounder {
+    element_type: ElementType,
+    step: Step,
+    /// The bits of the values that stay as they are.
+    kept: Vec<u64>,
+    /// Those of missing markers, which no other value becomes.
+    shunned: Vec<u64>,
+}
+
+impl Rounder {
+    /// For arrays with a fill value, which gives the type; `missing` are values of the type that mean "missing", besides
+    /// NaN and those that the options name.
+    ///
+    /// # Errors
+    /// Options that [`crate::Reader::Any`] does not allow; a bound in units of the range, which is not known here.
+    pub fn new(
+        fill_value: Scalar,
+        missing: &[Scalar],
+        options: &PackOptions,
+    ) -> std::result::Result<Self, Error> {
+        let mut markers = Markers::default();
+        markers.extend(missing.iter().copied());
+        Ok(Self::with_markers(fill_value, markers, options)?)
+    }
+
+    /// The same for an array with these attributes, of which `_FillValue` and `missing_value` name missing values.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn for_array(
+        fill_value: Scalar,
+        attributes: &Map<String, Value>,
+        options: &PackOptions,
+    ) -> std::result::Result<Self, Error> {
+        let markers = Markers::in_attributes(attributes, fill_value.element_type());
+        Ok(Self::with_markers(fill_value, markers, options)?)
+    }
+
+    fn with_markers(fill: Scalar, mut markers: Markers, options: &PackOptions) -> Result<Self> {
+        let element_type = fill.element_type();
+        options.checked_for_rounding()?;
+        let options = options.for_type(element_type)?;
+        markers.extend(Markers::named(element_type, &options)?.values().iter().copied());
+        let first = Self::candidates(element_type, &options, &markers, &[fill]).next();
+        first.context("there is no way to round")
+    }
+
+    /// The ways to round within a bound, the coarsest first. The options are those for an array.
+    pub(crate) fn candidates(
+        element_type: ElementType,
+        options: &PackOptions,
+        markers: &Markers,
+        fill_values: &[Scalar],
+    ) -> impl Iterator<Item = Self> + use<> {
+        let shunned: Vec<u64> =
+            markers.values().iter().flat_map(|&marker| patterns(marker)).collect();
+        let own = fill_values.iter().filter(|fill| !fill.is_nan() && !markers.contains(**fill));
+        let kept: Vec<u64> = own.map(|fill| fill.bits()).collect();
+        steps(element_type, options).into_iter().map(move |step| Self {
+            element_type,
+            step,
+            kept: kept.clone(),
+            shunned: shunned.clone(),
+        })
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    pub fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    /// What rounded elements have in common; `None` if they stay as they are.
+    #[must_use]
+    pub fn rounded(&self) -> Option<Rounded> {
+        match self.step {
+            Step::Keep => None,
+            Step::Multiples(exponent) => Some(Rounded::MultiplesOf(power_of_two(exponent))),
+            Step::MantissaBits(bits) => Some(Rounded::MantissaBits(bits)),
+        }
+    }
+
+    /// Writes each of `elements` to `rounded`, both in native byte order and of the same length.
+    pub fn round(&self, elements: &[u8], rounded: &mut [u8]) {
+        let step = self.step;
+        match (self.element_type, step) {
+            (_, Step::Keep) => rounded.copy_from_slice(elements),
+            (ElementType::Float16, Step::Multiples(exponent)) => {
+                floats::to_multiples::<Float16, 2>(exponent, elements, rounded);
+            }
+            (ElementType::BFloat16, Step::Multiples(exponent)) => {
+                floats::to_multiples::<BFloat16, 2>(exponent, elements, rounded);
+            }
+            (ElementType::Float32, Step::Multiples(exponent)) => {
+                floats::to_multiples::<Float32, 4>(exponent, elements, rounded);
+            }
+            (ElementType::Float64, Step::Multiples(exponent)) => {
+                floats::to_multiples::<Float64, 8>(exponent, elements, rounded);
+            }
+            (_, Step::Multiples(exponent)) => self.round_integers(exponent, elements, rounded),
+            (_, Step::MantissaBits(bits)) => self.round_mantissas(bits, elements, rounded),
+        }
+        if step != Step::Keep {
+            self.put_back(elements, rounded);
+        }
+    }
+
+    fn round_integers(&self, exponent: i32, elements: &[u8], rounded: &mut [u8]) {
+        let bits = |end: Scalar| end.bits();
+        let (least, greatest) =
+            (bits(Scalar::min(self.element_type)), bits(Scalar::max(self.element_type)));
+        macro_rules! round {
+            ($integer:ty) => {
+                integers::to_multiples(
+                    exponent as usize,
+                    (least as $integer, greatest as $integer),
+                    elements,
+                    rounded,
+                    <$integer>::from_ne_bytes,
+                    <$integer>::to_ne_bytes,
+                )
+            };
+        }
+        match (self.element_type.size(), self.element_type.is_signed()) {
+            (1, true) => round!(i8),
+            (1, false) => round!(u8),
+            (2, true) => round!(i16),
+            (2, false) => round!(u16),
+            (4, true) => round!(i32),
+            (4, false) => round!(u32),
+            (_, true) => round!(i64),
+            (_, false) => round!(u64),
+        }
+    }
+
+    fn round_mantissas(&self, bits: u32, elements: &[u8], rounded: &mut [u8]) {
+        let Some(mantissa) = mantissa_bits(self.element_type) else { return };
+        let Some(infinity) = Scalar::infinity(self.element_type, false) else { return };
+        macro_rules! round {
+            ($bits:ty) => {
+                mantissas::to_bits(
+                    Layout {
+                        sign: 1 << (<$bits>::BITS - 1),
+                        infinity: infinity.bits() as $bits,
+                        normal: 1 << mantissa,
+                    },
+                    (mantissa - bits) as usize,
+                    elements,
+                    rounded,
+                    <$bits>::from_ne_bytes,
+                    <$bits>::to_ne_bytes,
+                )
+            };
+        }
+        match self.element_type.size() {
+            2 => round!(u16),
+            4 => round!(u32),
+            _ => round!(u64),
+        }
+    }
+
+    fn put_back(&self, elements: &[u8], rounded: &mut [u8]) {
+        macro_rules! put_back {
+            ($bits:ty) => {{
+                let bytes = |&bits: &u64| (bits as $bits).to_ne_bytes();
+                let kept: Vec<_> = self.kept.iter().map(bytes).collect();
+                let shunned: Vec<_> = self.shunned.iter().map(bytes).collect();
+                put_back(elements, rounded, &kept, &shunned)
+            }};
+        }
+        match self.element_type.size() {
+            1 => put_back!(u8),
+            2 => put_back!(u16),
+            4 => put_back!(u32),
+            _ => put_back!(u64),
+        }
+    }
+}
+
+/// The bits of all elements that equal a value.
+fn patterns(value: Scalar) -> Vec<u64> {
+    let negative = |value: Scalar| value.bits() | 1 << (value.element_type().bits() - 1);
+    if value.element_type().is_float() && value.is_zero() {
+        vec![0, negative(Scalar::zero(value.element_type()))]
+    } else {
+        vec![value.bits()]
+    }
+}
+
+/// Whether a floating-point type is rounded; smaller ones have few bits to lose.
+pub(super) fn is_rounded(element_type: ElementType) -> bool {
+    use ElementType::{BFloat16, Float16, Float32, Float64};
+    [Float16, BFloat16, Float32, Float64].contains(&element_type)
+}
+
+/// The bits of the mantissa of the floating-point types that are rounded.
+fn mantissa_bits(element_type: ElementType) -> Option<u32> {
+    match element_type.format() {
+        Format::Float(format) if is_rounded(element_type) => Some(format.mantissa_bits),
+        _ => None,
+    }
+}
+
+/// The steps to try, the coarsest first.
+fn steps(element_type: ElementType, options: &PackOptions) -> Vec<Step> {
+    if let Some(bound) = options.max_rel_error {
+        return mantissas_within(element_type, bound);
+    }
+    // Multiples of a step are at most half of it away.
+    let exponent = match (options.precision, options.max_abs_error) {
+        (Some(step), _) => exponent_of(step),
+        (None, Some(bound)) if bound > 0.0 && element_type.is_integer() => match bound.floor() {
+            0.0 => return vec![Step::Keep],
+            whole => exponent_of(whole) + 1,
+        },
+        (None, Some(bound)) if bound > 0.0 => exponent_of(bound) + 1,
+        (None, _) => return vec![Step::Keep],
+    };
+    vec![multiples(element_type, exponent)]
+}
+
+/// Multiples of 2^`exponent`, or of a smaller power if the type lacks that one.
+fn multiples(element_type: ElementType, exponent: i32) -> Step {
+    let (finest, coarsest) = if element_type.is_integer() {
+        (0, element_type.bits() as i32 - 1 - i32::from(element_type.is_signed()))
+    } else if mantissa_bits(element_type).is_some() {
+        let least = Scalar::from_bits(element_type, 1).to_f64();
+        (exponent_of(least), exponent_of(Scalar::max(element_type).to_f64()))
+    } else {
+        return Step::Keep;
+    };
+    match exponent.min(coarsest) {
+        exponent if exponent > finest => Step::Multiples(exponent),
+        _ => Step::Keep,
+    }
+}
+
+/// The fewest bits of the mantissa that keep a relative bound, and one more, for the product of bound and value is rounded.
+fn mantissas_within(element_type: ElementType, bound: f64) -> Vec<Step> {
+    let all = mantissa_bits(element_type).unwrap_or(0);
+    // Just between 1 and its neighbour 1 + 2^-bits, the error is half of their distance, and the value 1 + 2^-(bits + 1).
+    let error = |bits: u32| 1.0 / (power_of_two(bits as i32 + 1) + 1.0);
+    let enough = (0..all).filter(|&bits| error(bits) <= bound).map(Step::MantissaBits);
+    enough.take(2).chain([Step::Keep]).collect()
+}
+
+/// The greatest exponent whose power of two is not above a positive number.
+pub(super) fn exponent_of(number: f64) -> i32 {
+    let bits = number.to_bits();
+    match (bits >> 52 & 0x7ff) as i32 {
+        0 => bits.max(1).ilog2() as i32 - 1074,
+        biased => biased - 1023,
+    }
+}

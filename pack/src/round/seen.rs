@@ -1,0 +1,87 @@
+//! Finds out from elements how they were rounded.
+
+use recast_kernels::{ElementType, Format};
+use serde::Serialize;
+
+use super::floats::power_of_two;
+use super::rounder::{Rounded, exponent_of, is_rounded};
+use crate::array::region::spread;
+use crate::array::source::Source;
+use crate::error::Result;
+use crate::scan::missing::Markers;
+use crate::scan::reader::Reader;
+
+/// The approximate bytes that are looked at.
+const SAMPLE: u64 = 4 << 20;
+
+/// What floating-point values without value codecs have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SeenRounding {
+    /// What they have in common.
+    #[serde(flatten)]
+    pub rounded: Rounded,
+    /// The chunks that were looked at, and all that the array has.
+    pub chunks: (u64, u64),
+}
+
+/// `multiples of 2^-7 = 0.0078125, in all chunks`.
+impl std::fmt::Display for SeenRounding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (seen, all) = self.chunks;
+        write!(f, "{}, ", self.rounded)?;
+        if seen == all {
+            f.write_str("in all chunks")
+        } else {
+            write!(f, "in {seen} of {all} chunks")
+        }
+    }
+}
+
+impl SeenRounding {
+    /// Looks at some chunks. None for a type that is not rounded, or values that are not.
+    pub(crate) fn of(source: &Source) -> Result<Option<Self>> {
+        let (element_type, all) = (source.element_type(), source.chunks());
+        if all == 0 || !is_rounded(element_type) {
+            return Ok(None);
+        }
+        let chunk = source.region(0)?.elements() * element_type.size() as u64;
+        let numbers = spread(all, (SAMPLE / chunk.max(1)).max(1));
+        let seen = numbers.len() as u64;
+        let mut elements = Vec::new();
+        for number in numbers {
+            elements.extend(source.read(&source.region(number)?)?.unwrap_or_default());
+        }
+        let rounded = rounded(element_type, &elements, &Markers::of(source))?;
+        Ok(rounded.map(|rounded| Self { rounded, chunks: (seen, all) }))
+    }
+}
+
+/// The exponents of a number's first bit and of its last one that is not 0.
+fn ends(number: f64) -> (i32, i32) {
+    let first = exponent_of(number.abs());
+    let last = (first - 52).max(-1074) + number.to_bits().trailing_zeros().min(52) as i32;
+    (first, last.min(first))
+}
+
+/// What elements of a floating-point type have in common.
+fn rounded(
+    element_type: ElementType,
+    elements: &[u8],
+    markers: &Markers,
+) -> Result<Option<Rounded>> {
+    let Format::Float(format) = element_type.format() else { return Ok(None) };
+    let reader = Reader::<f64>::new(element_type)?;
+    let markers = markers.numbers(&reader)?;
+    let numbers = reader.read(elements)?.into_iter();
+    let numbers = numbers.filter(|x| x.is_finite() && *x != 0.0 && !markers.contains(x));
+    let ends: Vec<(i32, i32)> = numbers.map(ends).collect();
+    let Some(step) = ends.iter().map(|(_, last)| *last).min() else { return Ok(None) };
+    let mantissa = format.mantissa_bits as i32;
+    // Of numbers that were not rounded, about half use the last bit of their mantissa.
+    let coarser = ends.iter().filter(|(first, _)| first - mantissa < step).count();
+    if 2 * coarser > ends.len() {
+        return Ok(Some(Rounded::MultiplesOf(power_of_two(step))));
+    }
+    let most = ends.iter().map(|(first, last)| first - last).max().unwrap_or(mantissa);
+    Ok((most < mantissa).then_some(Rounded::MantissaBits(most.unsigned_abs())))
+}
