@@ -34,8 +34,8 @@
 //! Jobs and their reports are at the root of the crate. Inside, each folder uses only those before it:
 //! `options` (how to pack), `store` (places: keys, bytes, staged output), `metadata` (codecs, types, groups),
 //! `array` (chunks of elements), `scan` (range and statistics of an array), `round` (rounds elements that stay of their
-//! type), `check` (checks decoded elements),
-//! `choose` (candidates for codecs), `jobs`.
+//! type), `check` (checks decoded elements), `choose` (candidates for codecs), `suggest` (what values say about bounds),
+//! `jobs`.
 
 #![forbid(unsafe_code)]
 
@@ -51,6 +51,7 @@ mod round;
 mod runtime;
 mod scan;
 mod store;
+mod suggest;
 pub mod text;
 
 pub use check::coarse::CoarseBound;
@@ -72,6 +73,7 @@ pub use jobs::pack::{
     Bytes, ChunkAdvice, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom, Suspect,
 };
 pub use jobs::runner::{DryRun, Job, Pending};
+pub use jobs::suggest::{Mark, Rung, SuggestFromBlocks, SuggestJob, SuggestReport, Suggestion};
 pub use jobs::unpack::{UnpackJob, UnpackReport};
 pub use metadata::shard_codecs::{Readers, Reading};
 #[cfg(feature = "clap")]
@@ -85,6 +87,9 @@ pub use scan::lattice::Lattice;
 pub use scan::survey::Survey;
 pub use scan::surveyor::Surveyor;
 pub use store::location::{array_in, is_group};
+pub use suggest::information::Information;
+pub use suggest::known::Known;
+pub use suggest::sample::Sampled;
 
 /// The README's example, compiled as a test.
 #[cfg(doctest)]

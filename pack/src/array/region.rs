@@ -30,7 +30,7 @@ pub(crate) struct Block {
 
 impl Block {
     /// The part of some elements, which have this extent, that begins at a place.
-    fn part(
+    pub(crate) fn part(
         elements: &[u8],
         size: usize,
         all: &[u64],

@@ -90,10 +90,24 @@ impl Source {
 
     /// The same chunks with other metadata, which are not stored.
     pub(crate) fn with_document(&self, document: Value, fill_check: FillCheck) -> Result<Self> {
-        let metadata: ArrayMetadata = serde_json::from_value(document)?;
-        let (storage, node) = (Arc::clone(self.location.storage()), self.location.node());
+        Self::in_memory(
+            &self.path,
+            self.location.clone(),
+            serde_json::from_value(document)?,
+            fill_check,
+        )
+    }
+
+    /// An array in memory, with metadata that are not stored; errors call it `path`.
+    pub(crate) fn in_memory(
+        path: &Path,
+        location: Location,
+        metadata: ArrayMetadata,
+        fill_check: FillCheck,
+    ) -> Result<Self> {
+        let (storage, node) = (Arc::clone(location.storage()), location.node());
         let array = Array::new_with_metadata(storage, node, metadata).map_err(explained)?;
-        Self::of(&self.path, self.location.clone(), array, fill_check)
+        Self::of(path, location, array, fill_check)
     }
 
     fn of(
@@ -193,6 +207,11 @@ impl Source {
 
     pub(crate) fn fill_value(&self) -> Scalar {
         self.fill_value
+    }
+
+    /// Whether a part of a chunk can be read without decoding all of it.
+    pub(crate) fn reads_parts(&self) -> bool {
+        self.is_plain || self.array.is_sharded()
     }
 
     /// The number of chunks.

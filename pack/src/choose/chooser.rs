@@ -190,7 +190,7 @@ impl<'a> Chooser<'a> {
 }
 
 /// Half a unit in the last place of 1.
-pub(super) fn unit_roundoff(element_type: ElementType) -> f64 {
+pub(crate) fn unit_roundoff(element_type: ElementType) -> f64 {
     match element_type.format() {
         Format::Float(format) if format.specials == Specials::PowersOfTwo => 0.5,
         Format::Float(format) => 0.5_f64.powi(format.mantissa_bits as i32 + 1),

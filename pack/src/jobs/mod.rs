@@ -8,4 +8,5 @@ pub(crate) mod info;
 pub(crate) mod migrate;
 pub(crate) mod pack;
 pub(crate) mod runner;
+pub(crate) mod suggest;
 pub(crate) mod unpack;

@@ -135,6 +135,18 @@ impl FromStr for Reader {
     }
 }
 
+impl fmt::Display for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ZarrPython => "zarr-python",
+            Self::Zarrs => "zarrs",
+            Self::Zarrita => "zarrita",
+            Self::Gdal => "gdal",
+            Self::Any => "any",
+        })
+    }
+}
+
 /// Where value codecs go in an array with shards. As text: `auto`, `inside` or `outside`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]

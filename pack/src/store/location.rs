@@ -86,7 +86,6 @@ impl Location {
     }
 
     /// The root of a storage.
-    #[cfg(test)]
     pub(crate) fn of(storage: Arc<dyn ReadableListableStorageTraits>) -> Self {
         Self { storage, root: None, node: "/".to_owned(), is_listable: true }
     }

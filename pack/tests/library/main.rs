@@ -24,3 +24,4 @@ mod readers;
 mod room;
 mod runs;
 mod shards;
+mod suggest;

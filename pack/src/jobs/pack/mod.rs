@@ -4,6 +4,7 @@
 mod chunk_advice;
 mod context;
 mod encode;
+mod estimate;
 mod report;
 mod sample;
 mod suspects;
@@ -39,6 +40,7 @@ use sample::ChunkSample;
 
 pub use chunk_advice::ChunkAdvice;
 pub use context::PackJob;
+pub(crate) use estimate::{Estimate, estimate};
 pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom, Suspect};
 
 impl runner::Job for PackJob {
@@ -121,19 +123,9 @@ pub(crate) fn pack_together(
         workers: &workers,
         is_dry_run: destinations.is_none(),
     };
-    let chooser = Chooser::new(context.input(), context.options(), &all, Some(&workers))?;
-    let mut candidates = chooser.candidates();
-    let mut blocks = None;
-    while let Some(candidate) = candidates.next() {
-        match context.pack_all(&chooser, candidate?, &mut blocks, destinations, started) {
-            Ok(all) => {
-                let all = context.packed().zip(all);
-                return all.map(|(one, (encoded, seconds))| one.done(encoded, seconds)).collect();
-            }
-            Err(error) => candidates.reject(error)?,
-        }
-    }
-    Err(context.with_suspects(candidates.explained())?)
+    let all = context.with_first_candidate(destinations, started)?;
+    let all = context.packed().zip(all);
+    all.map(|(one, (encoded, seconds))| one.done(encoded, seconds)).collect()
 }
 
 /// Opens more arrays of the same type, each once.
@@ -191,6 +183,24 @@ fn survey_all(
 }
 
 impl PackContext<'_> {
+    /// Packs all arrays with the first candidate that loses no element of any. Returns each with the seconds that it took.
+    fn with_first_candidate(
+        &self,
+        destinations: Option<&[Destination]>,
+        started: Instant,
+    ) -> Result<Vec<(Encoded, f64)>> {
+        let chooser = Chooser::new(self.input(), self.options(), self.all, Some(self.workers))?;
+        let mut candidates = chooser.candidates();
+        let mut blocks = None;
+        while let Some(candidate) = candidates.next() {
+            match self.pack_all(&chooser, candidate?, &mut blocks, destinations, started) {
+                Ok(all) => return Ok(all),
+                Err(error) => candidates.reject(error)?,
+            }
+        }
+        Err(self.with_suspects(candidates.explained())?)
+    }
+
     /// Packs all arrays with a candidate. Returns each with the seconds that it took.
     ///
     /// # Errors

@@ -1,0 +1,386 @@
+//! Suggests a bound for one array.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+use recast_kernels::Scalar;
+use serde_json::{Map, Value};
+
+use super::ladder::Tried;
+use super::report::{Mark, Rung, SuggestReport, Suggestion};
+use crate::array::source::Source;
+use crate::error::{Error, OptionsError, Result};
+use crate::jobs::cf::attributes::is_packed;
+use crate::options::{Compressor, PackOptions};
+use crate::runtime::{Runtime, Workers};
+use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
+use crate::scan::survey::Survey;
+use crate::scan::surveyor::survey;
+use crate::suggest::information::Information;
+use crate::suggest::known::{Known, look};
+use crate::suggest::sample::{Extents, Layout, Sample, without_chunks};
+use crate::text::{measured, scalar_text};
+
+/// Looks at a sample of an array, some 16 MiB, and lists bounds from coarse to fine with what they would cost and lose: the
+/// sizes of dry runs, errors, and the share of the information that the bits of neighbours have of each other.
+///
+/// ```
+/// # use recast_pack::{Mark, Runtime, SuggestJob};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let input = folder.path().join("t2m.zarr");
+/// # std::fs::create_dir_all(input.join("c"))?;
+/// # std::fs::write(input.join("zarr.json"), r#"{"zarr_format": 3, "node_type": "array",
+/// #     "shape": [500], "data_type": "float32", "fill_value": "NaN",
+/// #     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [500]}},
+/// #     "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+/// #     "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}"#)?;
+/// # let values = (0..500).flat_map(|step| (step as f32 / 4.0).to_le_bytes());
+/// # std::fs::write(input.join("c/0"), values.collect::<Vec<u8>>())?;
+/// let report = SuggestJob::new(&input).run(&Runtime::default())?;
+/// let lossless = report.recommended().unwrap(); // multiples of 0.25
+/// assert_eq!((lossless.mark, lossless.max_abs_error), (Some(Mark::LosesNothing), 0.0));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct SuggestJob {
+    /// The array to read: Zarr v1, v2 or v3, with any codecs. A directory, a zip file or a URL.
+    pub input: PathBuf,
+    /// How it would be packed, without a bound.
+    pub options: PackOptions,
+}
+
+impl SuggestJob {
+    /// For an array, packed with the command's default settings.
+    #[must_use]
+    pub fn new(input: impl Into<PathBuf>) -> Self {
+        Self { input: input.into(), options: PackOptions::default() }
+    }
+
+    /// Runs the job.
+    ///
+    /// # Errors
+    /// Options that say what to keep, for that is the question; an array that cannot be read, or packed with no bound, such
+    /// as one with infinities.
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<SuggestReport, Error> {
+        Ok(self.suggest(runtime)?)
+    }
+
+    fn suggest(&self, runtime: &Runtime) -> Result<SuggestReport> {
+        check(&self.options)?;
+        suggest_for(&Source::open_for(runtime, &self.input)?, &self.options, runtime)
+    }
+}
+
+/// Refuses options that answer the question.
+pub(super) fn check(options: &PackOptions) -> Result<()> {
+    options.checked()?;
+    if options.says_how() {
+        let text = "a suggestion is for arrays whose bound is not known; leave the bound, the step or the scale out";
+        return Err(OptionsError(text.to_owned()).into());
+    }
+    Ok(())
+}
+
+/// A suggestion for an open array.
+pub(super) fn suggest_for(
+    source: &Source,
+    options: &PackOptions,
+    runtime: &Runtime,
+) -> Result<SuggestReport> {
+    let workers = Workers::within(runtime, [source.chunk_memory()])?;
+    let sample = Sample::read(source, &workers)?;
+    let (shape, attributes) = (source.array().shape(), source.array().attributes());
+    let whole = Whole { path: source.path(), shape, attributes, options };
+    whole.suggest(&sample, &workers, runtime)
+}
+
+/// Suggests a bound for elements that the caller reads, such as an array of another library: this says which parts of it to
+/// read.
+///
+/// ```
+/// use recast_pack::{PackOptions, Runtime, SuggestFromBlocks};
+/// let values: Vec<f32> = (0..3000).map(|step| (step % 700) as f32 / 20.0).collect();
+/// let attributes = serde_json::Map::new();
+/// let suggest =
+///     SuggestFromBlocks::new(&[3000], None, f32::NAN.into(), &attributes, PackOptions::default())?;
+/// let blocks = suggest.blocks().map(|(origin, shape)| {
+///     let part = &values[origin[0] as usize..(origin[0] + shape[0]) as usize];
+///     part.iter().flat_map(|value| value.to_ne_bytes()).collect()
+/// });
+/// let report = suggest.run("speeds", blocks.collect(), &Runtime::default())?;
+/// assert_eq!(report.known.grid.unwrap().step, 0.05);
+/// # Ok::<(), recast_pack::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SuggestFromBlocks {
+    shape: Vec<u64>,
+    fill_value: Scalar,
+    attributes: Map<String, Value>,
+    options: PackOptions,
+    layout: Layout,
+}
+
+impl SuggestFromBlocks {
+    /// For an array of this shape, in chunks of that shape if it has any. The type of the elements is that of the fill value.
+    ///
+    /// # Errors
+    /// As [`SuggestJob::run`]; extents of chunks that are 0, or are not those of an array with this shape.
+    pub fn new(
+        shape: &[u64],
+        chunk: Option<&[u64]>,
+        fill_value: Scalar,
+        attributes: &Map<String, Value>,
+        options: PackOptions,
+    ) -> std::result::Result<Self, Error> {
+        check(&options)?;
+        let chunk =
+            chunk.map_or_else(|| without_chunks(shape, fill_value.element_type()), <[u64]>::to_vec);
+        if chunk.len() != shape.len() || chunk.contains(&0) {
+            return Err(anyhow!(
+                "chunks of shape {chunk:?} do not fit an array of shape {shape:?}"
+            )
+            .into());
+        }
+        let size = fill_value.element_type().size();
+        let layout = Layout::new(&Extents { shape, chunk: &chunk, inner: None, size })?;
+        Ok(Self {
+            shape: shape.to_vec(),
+            fill_value,
+            attributes: attributes.clone(),
+            options,
+            layout,
+        })
+    }
+
+    /// The blocks to read: where each begins, and its extents.
+    pub fn blocks(&self) -> impl Iterator<Item = (&[u64], &[u64])> {
+        let regions = self.layout.regions().iter();
+        regions.map(|region| (region.origin.as_slice(), region.shape.as_slice()))
+    }
+
+    /// Suggests a bound, given the elements of each block in C order and native byte order. Errors call the array `name`.
+    ///
+    /// # Errors
+    /// As [`SuggestJob::run`]; a block that is missing, or has another number of elements.
+    // What the caller has read is not needed afterwards.
+    #[allow(clippy::needless_pass_by_value)]
+    pub fn run(
+        &self,
+        name: &str,
+        blocks: Vec<Vec<u8>>,
+        runtime: &Runtime,
+    ) -> std::result::Result<SuggestReport, Error> {
+        let path = Path::new(name);
+        let blocks = blocks.iter().map(Vec::as_slice);
+        let Self { shape, fill_value, attributes, options, layout } = self;
+        let sample = Sample::of_blocks(path, layout, *fill_value, attributes, blocks)?;
+        let workers = Workers::new(runtime)?;
+        Ok(Whole { path, shape, attributes, options }.suggest(&sample, &workers, runtime)?)
+    }
+}
+
+/// The array that a sample stands for.
+struct Whole<'a> {
+    path: &'a Path,
+    shape: &'a [u64],
+    attributes: &'a Map<String, Value>,
+    options: &'a PackOptions,
+}
+
+impl Whole<'_> {
+    fn suggest(
+        &self,
+        sample: &Sample,
+        workers: &Workers,
+        runtime: &Runtime,
+    ) -> Result<SuggestReport> {
+        let markers = Markers::with(&sample.source, self.options)?;
+        let survey = survey(&sample.source, &markers, workers)?;
+        if let Some(first) = &survey.first_infinite {
+            bail!(
+                "{}: {first}, and an error bound says nothing about infinities; replace them, or use \
+                 --infinity, which keeps them as they are",
+                self.path.display()
+            );
+        }
+        let (known, information) = look(&sample.source, &survey, workers)?;
+        // An integer's own step is 1, and it is kept.
+        let is_integer = survey.element_type.is_integer();
+        let (information, no_information) = match information {
+            _ if is_integer => (None, None),
+            Ok(found) => (Some(found), None),
+            Err(why) => (None, Some(why)),
+        };
+        let notes = self.notes(&survey, &known, information.as_ref());
+        let size = survey.element_type.size() as u64;
+        let mut report = SuggestReport {
+            input: self.path.display().to_string(),
+            shape: self.shape.to_vec(),
+            data_type: survey.element_type,
+            bytes: sample.sampled.all.saturating_mul(size),
+            sampled: sample.sampled.clone(),
+            known,
+            information,
+            no_information,
+            notes,
+            ladder: Vec::new(),
+            recommended: None,
+            suggestions: Vec::new(),
+        };
+        if report.known.range.is_none() {
+            return Ok(report);
+        }
+        let tried = Tried {
+            sample,
+            survey: &survey,
+            known: &report.known,
+            information: report.information.as_ref(),
+            options: self.options,
+            bytes: report.bytes,
+        };
+        let quiet = Workers::new(&Runtime { progress: None, ..runtime.clone() })?;
+        let (ladder, recommended) = tried.ladder(workers, &quiet)?;
+        report.suggestions = self.suggestions(&ladder, &survey, &report.known);
+        report.ladder = ladder;
+        report.recommended = recommended;
+        Ok(report)
+    }
+
+    /// What to know before the ladder.
+    fn notes(
+        &self,
+        survey: &Survey,
+        known: &Known,
+        information: Option<&Information>,
+    ) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut note = |text: String| notes.push(text);
+        let element_type = survey.element_type;
+        if survey.elements == 0 {
+            note("the array has no elements, so there is nothing to choose".to_owned());
+        } else if known.range.is_none() {
+            note(
+                "all elements are missing or the fill value, so there is nothing to choose"
+                    .to_owned(),
+            );
+        } else if known.extent() == 0.0 {
+            note("all values are equal, and every bound keeps them as they are".to_owned());
+        } else if element_type.is_integer() {
+            note(format!(
+                "{element_type} needs no bound: integers are kept exactly, in the narrowest type that holds them"
+            ));
+        }
+        if self.is_cf(survey) {
+            note(
+                "the integers are packed by the CF conventions; pack --from-cf keeps their bits, and the values they \
+                 stand for"
+                    .to_owned(),
+            );
+        }
+        if let Some((least, greatest)) = known.range_without_outliers {
+            note(format!(
+                "a few values stretch the range: 99.8 % of them are from {} to {}, and the information is that of \
+                 these; --src-min and --src-max clamp the others",
+                measured(least),
+                measured(greatest)
+            ));
+        }
+        let suspects = customary_markers(survey.data_range);
+        if !suspects.is_empty() && !element_type.is_integer() {
+            let named: Vec<String> = suspects.iter().map(|one| scalar_text(Some(*one))).collect();
+            note(advice_on_suspects(&named, &suspects));
+        }
+        if let Some((found, bit)) = information.and_then(|found| Some((found, found.artificial?))) {
+            let step = (found.range.1 - found.range.0) / 2_f64.powi(bit as i32 + 1);
+            note(format!(
+                "the values seem rounded or packed before: bits of about {} tell about their neighbours again, which \
+                 is no information of the data",
+                measured(step)
+            ));
+        }
+        if information.is_some_and(|found| found.only_unequal) {
+            note(
+                "pairs of equal neighbours are left out of the information, for with them every bit would tell about \
+                 its neighbour"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+
+    fn is_cf(&self, survey: &Survey) -> bool {
+        survey.element_type.is_integer() && is_packed(self.attributes)
+    }
+
+    /// Commands for the marked bounds; without any, one for a thousandth of the range.
+    fn suggestions(&self, ladder: &[Rung], survey: &Survey, known: &Known) -> Vec<Suggestion> {
+        let with = |more: &[&str], reason: String| {
+            let arguments = self.arguments(more);
+            Suggestion { arguments, reason }
+        };
+        if self.is_cf(survey) {
+            let reason =
+                "keeps the stored integers and what they stand for, bit for bit".to_owned();
+            return vec![with(&["--from-cf"], reason)];
+        }
+        let is_integer = survey.element_type.is_integer();
+        let mut suggestions = Vec::new();
+        for rung in ladder {
+            let Some(mark) = rung.mark else { continue };
+            let bound = format!("{:?}", rung.max_abs_error);
+            let arguments: &[&str] = if is_integer { &[] } else { &["-e", &bound] };
+            let reason = match mark {
+                Mark::LosesNothing | Mark::KeepsSteps => mark.name().to_owned(),
+                Mark::MostInformation | Mark::Information => {
+                    format!("keeps {} of the information", mark.name())
+                }
+            };
+            suggestions.push(with(arguments, reason));
+        }
+        let has_evidence =
+            ladder.iter().any(|rung| rung.mark.is_some_and(|mark| mark != Mark::LosesNothing));
+        if !has_evidence && known.extent() > 0.0 && !is_integer && ladder.len() > 1 {
+            let share = ["--error-over-range", "0.001"];
+            suggestions
+                .push(with(&share, "no evidence, but a common choice for pictures".to_owned()));
+        }
+        suggestions
+    }
+
+    /// The arguments of `recast pack`, with the options of the suggestion.
+    fn arguments(&self, more: &[&str]) -> Vec<String> {
+        let PackOptions { compressor, missing, infinity, readers, .. } = self.options;
+        let input = self.path;
+        let mut arguments =
+            vec!["pack".to_owned(), input.display().to_string(), packed_beside(input)];
+        arguments.extend(more.iter().map(|&one| one.to_owned()));
+        if *compressor != Compressor::default() {
+            arguments.extend(["--compressor".to_owned(), compressor.to_string()]);
+        }
+        if !missing.is_empty() {
+            arguments.push("--missing".to_owned());
+            arguments.extend(missing.iter().map(ToString::to_string));
+        }
+        if *infinity {
+            arguments.push("--infinity".to_owned());
+        }
+        if !readers.is_empty() {
+            let names: Vec<String> = readers.iter().map(ToString::to_string).collect();
+            arguments.extend(["--readers".to_owned(), names.join(",")]);
+        }
+        arguments
+    }
+}
+
+/// The name of a packed array or group next to its input.
+pub(super) fn packed_beside(input: &Path) -> String {
+    let name = input.display().to_string();
+    let name = name.trim_end_matches('/');
+    let name = name.split_once('?').map_or(name, |(name, _)| name);
+    // What is behind a URL or in a zip file is packed in the present folder.
+    let is_elsewhere = name.contains("://") || name.contains(".zip");
+    let name = if is_elsewhere { name.rsplit('/').next().unwrap_or(name) } else { name };
+    let name = name.strip_suffix(".zarr").or_else(|| name.strip_suffix(".zip")).unwrap_or(name);
+    format!("{name}_packed.zarr")
+}

@@ -1,0 +1,404 @@
+//! How much the bits of values tell about those of their neighbours: the bitwise real information of Klöwer et al. (Nature
+//! Computational Science 1, 713, 2021), of linear codes in place of floating-point numbers, because packing is linear too.
+
+use serde::Serialize;
+
+use crate::text::count;
+
+/// The bits of a code. Its values are the 2^24 equal parts of the range.
+pub(crate) const BITS: usize = 24;
+const CODES: f64 = (1 << BITS) as f64;
+/// In place of the code of a missing value, or of one outside the range.
+const NONE: u32 = u32::MAX;
+/// Fewer pairs than this tell little.
+const LEAST_PAIRS: u64 = 10_000;
+/// The quantile of the normal distribution for a significance of 99 %.
+const QUANTILE: f64 = 2.576;
+/// Pairs that are counted at once.
+const BATCH: usize = 4096;
+
+/// Counts of pairs of neighbours along one axis, by each of their bits, the highest first.
+#[derive(Clone, Debug, Default)]
+struct Pairs {
+    count: u64,
+    /// Pairs in which the bit is set in the first code, in the second one, and in both.
+    first: [u64; BITS],
+    second: [u64; BITS],
+    both: [u64; BITS],
+}
+
+impl Pairs {
+    fn add(&mut self, first: &[u32], second: &[u32]) {
+        self.count += first.len() as u64;
+        let totals = self.first.iter_mut().zip(&mut self.second).zip(&mut self.both);
+        for (shift, ((ones, others), both)) in (0..BITS as u32).rev().zip(totals) {
+            let (mut sums, mut product) = ((0_u32, 0_u32), 0_u32);
+            for (a, b) in first.iter().zip(second) {
+                let (a, b) = (a >> shift & 1, b >> shift & 1);
+                sums = (sums.0 + a, sums.1 + b);
+                product += a & b;
+            }
+            *ones += u64::from(sums.0);
+            *others += u64::from(sums.1);
+            *both += u64::from(product);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        for (ours, theirs) in [
+            (&mut self.first, &other.first),
+            (&mut self.second, &other.second),
+            (&mut self.both, &other.both),
+        ] {
+            for (one, more) in ours.iter_mut().zip(theirs) {
+                *one += more;
+            }
+        }
+    }
+
+    /// The mutual information of each bit, in bits; 0 where it is not significant.
+    fn information(&self) -> Vec<f64> {
+        let counts = self.first.iter().zip(&self.second).zip(&self.both);
+        let of_bit = |((&first, &second), &both): ((&u64, &u64), &u64)| {
+            let (first, second) = ([self.count - first, first], [self.count - second, second]);
+            let pairs = [
+                [self.count + both - first[1] - second[1], second[1] - both],
+                [first[1] - both, both],
+            ];
+            let found = mutual_information(pairs, first, second, self.count as f64);
+            if found < chance(self.count as f64) { 0.0 } else { found }
+        };
+        counts.map(of_bit).collect()
+    }
+}
+
+/// The sum of p · log2(p / expected p) over the four kinds of pairs.
+fn mutual_information(pairs: [[u64; 2]; 2], first: [u64; 2], second: [u64; 2], all: f64) -> f64 {
+    let mut sum = 0.0;
+    for (row, first) in pairs.iter().zip(first) {
+        for (&both, second) in row.iter().zip(second) {
+            if both > 0 {
+                let expected = first as f64 / all * (second as f64 / all);
+                let found = both as f64 / all;
+                sum += found * (found / expected).log2();
+            }
+        }
+    }
+    sum
+}
+
+/// The information that bits by chance have at most, with a probability of 99 %.
+fn chance(pairs: f64) -> f64 {
+    let share = (0.5 + QUANTILE / (2.0 * pairs.sqrt())).min(1.0);
+    let term = |share: f64| if share > 0.0 { -share * share.log2() } else { 0.0 };
+    1.0 - term(share) - term(1.0 - share)
+}
+
+/// The counts of pairs along all axes; of all pairs, and of those whose codes differ.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Neighbours {
+    axes: Vec<(Pairs, Pairs)>,
+}
+
+impl Neighbours {
+    /// Counts the neighbours in a block of values, which are NaN where they are missing. Values outside the range, from its
+    /// least to its greatest, have no code.
+    pub(crate) fn of(values: &[f64], shape: &[u64], (least, greatest): (f64, f64)) -> Self {
+        let code = |&value: &f64| {
+            if !(least..=greatest).contains(&value) {
+                return NONE;
+            }
+            ((value - least) / (greatest - least) * CODES).floor().min(CODES - 1.0) as u32
+        };
+        let codes: Vec<u32> = values.iter().map(code).collect();
+        let axis = |axis: usize| {
+            let extent = shape.get(axis).copied().unwrap_or(1) as usize;
+            let stride = shape.iter().skip(axis + 1).product::<u64>() as usize;
+            along(&codes, stride, extent)
+        };
+        Self { axes: (0..shape.len()).map(axis).collect() }
+    }
+
+    /// The counts of both.
+    pub(crate) fn merge(mut self, other: Self) -> Self {
+        if self.axes.is_empty() {
+            return other;
+        }
+        for (ours, theirs) in self.axes.iter_mut().zip(&other.axes) {
+            ours.0.merge(&theirs.0);
+            ours.1.merge(&theirs.1);
+        }
+        self
+    }
+
+    /// The information along the axis that has most of it.
+    ///
+    /// # Errors
+    /// Why the pairs tell nothing, as a sentence for people.
+    pub(crate) fn information(&self, range: (f64, f64)) -> Result<Information, String> {
+        let all = self.best(|(all, _)| all, range, false)?;
+        if all.end.is_some() {
+            return Ok(all);
+        }
+        // Where fills and plateaus make every bit tell its neighbour, changes say more.
+        match self.best(|(_, unequal)| unequal, range, true) {
+            Ok(found) if found.end.is_some() => Ok(found),
+            Ok(_) | Err(_) => {
+                Err("every bit tells about its neighbour, down to the last of 24: the \
+                 values are smoother than any bound here, or were rounded before"
+                    .to_owned())
+            }
+        }
+    }
+
+    fn best(
+        &self,
+        pairs: impl Fn(&(Pairs, Pairs)) -> &Pairs,
+        range: (f64, f64),
+        only_unequal: bool,
+    ) -> Result<Information, String> {
+        let most = self.axes.iter().map(|axis| pairs(axis).count).max().unwrap_or_default();
+        if most < LEAST_PAIRS {
+            return Err(format!(
+                "{} pairs of neighbours are too few to tell; {} are needed",
+                count(most),
+                count(LEAST_PAIRS)
+            ));
+        }
+        let axes = self.axes.iter().enumerate();
+        let known = axes.filter(|(_, axis)| pairs(axis).count >= LEAST_PAIRS);
+        let found = known.map(|(number, axis)| {
+            let pairs = pairs(axis);
+            Information::new(number, pairs.count, pairs.information(), range, only_unequal)
+        });
+        let best = found.max_by(|a, b| a.total.total_cmp(&b.total));
+        best.filter(|best| best.total > 0.0).ok_or_else(|| {
+            "no bit tells anything about its neighbour, as in noise or in values without an order".to_owned()
+        })
+    }
+}
+
+/// The pairs of codes that are a stride apart, in rows of some extent.
+fn along(codes: &[u32], stride: usize, extent: usize) -> (Pairs, Pairs) {
+    let (mut all, mut unequal) = (Pairs::default(), Pairs::default());
+    if extent < 2 {
+        return (all, unequal);
+    }
+    let mut batches = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
+    let mut add = |batch: &mut (Vec<u32>, Vec<u32>), is_all: bool| {
+        let pairs = if is_all { &mut all } else { &mut unequal };
+        pairs.add(&batch.0, &batch.1);
+        batch.0.clear();
+        batch.1.clear();
+    };
+    for rows in codes.chunks_exact(stride * extent) {
+        let pairs = rows.iter().zip(rows.iter().skip(stride));
+        for (&first, &second) in pairs.filter(|(first, second)| **first != NONE && **second != NONE)
+        {
+            for (number, batch) in batches.iter_mut().enumerate() {
+                if number == 0 || first != second {
+                    batch.0.push(first);
+                    batch.1.push(second);
+                }
+                if batch.0.len() == BATCH {
+                    add(batch, number == 0);
+                }
+            }
+        }
+    }
+    for (number, batch) in batches.iter_mut().enumerate() {
+        add(batch, number == 0);
+    }
+    (all, unequal)
+}
+
+/// The information in the bits of an array's values. Each value is one of 2^24 equal parts of the range, and a bit has as
+/// much information as it tells about the same bit of the next value along an axis.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Information {
+    /// The axis of the neighbours: the one along which they tell most.
+    pub axis: usize,
+    /// The number of pairs of neighbours.
+    pub pairs: u64,
+    /// The smallest and the largest value that has a code.
+    pub range: (f64, f64),
+    /// The information of each of 24 bits, the highest first, in bits; 0 where it is not significant.
+    pub bits: Vec<f64>,
+    /// Their sum up to the first bit without information.
+    pub total: f64,
+    /// The number of bits up to there; `None` if the last one has information.
+    pub end: Option<usize>,
+    /// The first bit after those that has information again, if there is one. It is artificial: the values were rounded
+    /// before.
+    pub artificial: Option<usize>,
+    /// Whether pairs of equal values are left out, because with them every bit tells about its neighbour.
+    pub only_unequal: bool,
+}
+
+impl Information {
+    fn new(axis: usize, pairs: u64, bits: Vec<f64>, range: (f64, f64), only_unequal: bool) -> Self {
+        let informed = |bit: &f64| *bit > 0.0;
+        // The highest bits say nothing if few values have them.
+        let start = bits.iter().position(informed).unwrap_or(bits.len());
+        let rest = bits.iter().skip(start);
+        let end = rest.clone().position(|bit| !informed(bit)).map(|bit| start + bit);
+        let total = rest.take(end.unwrap_or(bits.len()) - start).sum();
+        let artificial =
+            end.and_then(|end| bits.iter().skip(end).position(informed).map(|bit| end + bit));
+        Self { axis, pairs, range, bits, total, end, artificial, only_unequal }
+    }
+
+    /// The share of the information that packing with an error bound keeps: that of the bits above a step of twice the bound.
+    #[must_use]
+    pub fn share(&self, max_abs_error: f64) -> f64 {
+        let (least, greatest) = self.range;
+        let kept = ((greatest - least) / (2.0 * max_abs_error)).log2() + 1e-9;
+        let kept = if kept.is_nan() { 0 } else { kept.max(0.0) as usize };
+        let kept = kept.min(self.end.unwrap_or(BITS));
+        if self.total > 0.0 { self.bits.iter().take(kept).sum::<f64>() / self.total } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(index: u64) -> f64 {
+        let mixed = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((mixed ^ (mixed >> 32)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// The information of each bit along an axis of a plane, computed from the definition.
+    fn plain(
+        values: &[f64],
+        columns: usize,
+        axis: usize,
+        (least, greatest): (f64, f64),
+    ) -> Vec<f64> {
+        let rows = values.len() / columns;
+        let code = |value: f64| ((value - least) / (greatest - least) * 16_777_216.0).floor();
+        let code = |value: f64| code(value).min(16_777_215.0) as u64;
+        let mut found = Vec::new();
+        for bit in (0..24).rev() {
+            let mut counts = [[0.0_f64; 2]; 2];
+            for row in 0..rows {
+                for column in 0..columns {
+                    let next = if axis == 0 { (row + 1, column) } else { (row, column + 1) };
+                    if next.0 == rows || next.1 == columns {
+                        continue;
+                    }
+                    let (a, b) =
+                        (values[row * columns + column], values[next.0 * columns + next.1]);
+                    if a.is_nan() || b.is_nan() {
+                        continue;
+                    }
+                    counts[(code(a) >> bit & 1) as usize][(code(b) >> bit & 1) as usize] += 1.0;
+                }
+            }
+            let all: f64 = counts.iter().flatten().sum();
+            let mut sum = 0.0;
+            for row in &counts {
+                for (j, count) in row.iter().enumerate() {
+                    let (of_i, of_j) = (row[0] + row[1], counts[0][j] + counts[1][j]);
+                    if *count > 0.0 {
+                        sum += count / all * (count * all / (of_i * of_j)).log2();
+                    }
+                }
+            }
+            let share = 0.5 + 2.576 / (2.0 * all.sqrt());
+            let entropy = -share * share.log2() - (1.0 - share) * (1.0 - share).log2();
+            found.push(if sum < 1.0 - entropy { 0.0 } else { sum });
+        }
+        found
+    }
+
+    /// A smooth field with noise of this size, 300 × 200, with a missing value in every 31.
+    fn field(noise_size: f64) -> Vec<f64> {
+        let value = |index: u64| {
+            let (row, column) = ((index / 200) as f64, (index % 200) as f64);
+            (row / 40.0).sin() * 5.0 + (column / 15.0).cos() * 3.0 + noise_size * noise(index)
+        };
+        let missing = |index: u64| if index % 31 == 7 { f64::NAN } else { value(index) };
+        (0..60_000).map(missing).collect()
+    }
+
+    fn range(values: &[f64]) -> (f64, f64) {
+        let finite = || values.iter().copied().filter(|value| value.is_finite());
+        (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max))
+    }
+
+    #[test]
+    fn the_information_of_each_bit_is_that_of_the_definition() {
+        for noise_size in [0.5, 0.02] {
+            let values = field(noise_size);
+            let range = range(&values);
+            let found = Neighbours::of(&values, &[300, 200], range).information(range).unwrap();
+            let axes = [0, 1].map(|axis| plain(&values, 200, axis, range));
+            for (bit, expected) in found.bits.iter().zip(&axes[found.axis]) {
+                assert!((bit - expected).abs() < 1e-9, "{bit} {expected}");
+            }
+            assert!(found.bits[0] > 0.5 && !found.only_unequal);
+        }
+    }
+
+    #[test]
+    fn blocks_add_up_to_the_whole_without_the_pairs_between_them() {
+        let values = field(0.1);
+        let range = range(&values);
+        let halves = values.split_at(30_000);
+        let of = |values: &[f64]| Neighbours::of(values, &[150, 200], range);
+        let merged = Neighbours::default().merge(of(halves.0)).merge(of(halves.1));
+        let whole = Neighbours::of(&values, &[300, 200], range);
+        let [merged, whole] = [merged, whole].map(|one| one.axes[1].0.clone());
+        assert_eq!((merged.count, merged.both), (whole.count, whole.both));
+    }
+
+    /// Noise of 0.5 makes bits below it worthless.
+    #[test]
+    fn a_bound_below_the_noise_keeps_all_information() {
+        let values = field(0.5);
+        let range = range(&values);
+        let found = Neighbours::of(&values, &[300, 200], range).information(range).unwrap();
+        assert!(found.share(1e-3) == 1.0 && found.share(0.0) == 1.0, "{found:?}");
+        assert!(found.share(2.0) < 0.9 && found.share(f64::INFINITY) == 0.0);
+        let shares = [4.0, 2.0, 1.0, 0.5, 0.25, 0.1].map(|bound| found.share(bound));
+        assert!(shares.is_sorted(), "{shares:?}");
+    }
+
+    /// Values rounded to 1/1024 of the range: bits below that are 0 or follow from those above.
+    #[test]
+    fn information_after_a_bit_without_it_is_artificial() {
+        let values: Vec<f64> =
+            field(2.0).iter().map(|value| (value / 0.01).round() * 0.01).collect();
+        let range = range(&values);
+        let found = Neighbours::of(&values, &[300, 200], range).information(range).unwrap();
+        let (end, again) = (found.end.unwrap(), found.artificial.unwrap());
+        assert!(end < again, "{found:?}");
+        assert_eq!(found.total, found.bits[..end].iter().sum::<f64>());
+    }
+
+    #[test]
+    fn where_the_method_fails_it_says_why() {
+        let told = |values: &[f64], shape: &[u64]| {
+            let range = range(values);
+            Neighbours::of(values, shape, range).information(range)
+        };
+        let few = told(&[1.0, 2.0, 3.0], &[3]).unwrap_err();
+        assert!(few.starts_with("2 pairs of neighbours are too few"), "{few}");
+        assert!(told(&[], &[0]).is_err() && told(&[1.0], &[]).is_err());
+        let random: Vec<f64> = (0..20_000).map(noise).collect();
+        let random = told(&random, &[20_000]).unwrap_err();
+        assert!(random.starts_with("no bit tells anything"), "{random}");
+        // Four fifths are equal, so every bit tells its neighbour; the other values decide.
+        let inside = |index: usize| (100..300).contains(&(index / 1000)) && index % 1000 < 500;
+        let brain = |index: usize| {
+            let wave = (index as f64 / 90.0).sin() * 100.0;
+            if inside(index) { 200.0 + wave + 30.0 * noise(index as u64) } else { 0.0 }
+        };
+        let mostly_zero: Vec<f64> = (0..500_000).map(brain).collect();
+        let found = told(&mostly_zero, &[500, 1000]).unwrap();
+        assert!(found.only_unequal && found.end.is_some(), "{found:?}");
+    }
+}

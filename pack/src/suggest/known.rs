@@ -1,0 +1,181 @@
+//! What is known of an array's values before any bound is tried.
+
+use recast_kernels::{ElementType, Scalar};
+use serde::Serialize;
+
+use super::information::{Information, Neighbours};
+use crate::array::source::Source;
+use crate::choose::chooser::unit_roundoff;
+use crate::error::Result;
+use crate::json;
+use crate::runtime::Workers;
+use crate::scan::lattice::Lattice;
+use crate::scan::reader::Reader;
+use crate::scan::survey::Survey;
+
+/// A value is on a grid if it is off by no more than its rounding, or by this part of a step.
+const NEAR: f64 = 1e-4;
+/// A step is at least this many times as long as the rounding of the values.
+const LEAST_STEP: f64 = 32.0;
+/// The share of the values that are left out at each end of the range to see whether a few stretch it.
+const TAIL: f64 = 0.001;
+/// They do if they make it this many times as long.
+const STRETCHED: f64 = 4.0;
+/// Fewer values than this have no tails.
+const LEAST_VALUES: usize = 2000;
+
+/// What is known of the values of a sample.
+#[derive(Clone, Debug, Serialize)]
+pub struct Known {
+    /// Smallest and largest value, without NaN, infinities, missing values and the fill value.
+    #[serde(serialize_with = "json::range")]
+    pub range: Option<(Scalar, Scalar)>,
+    /// The range without a thousandth of the values at each end, if these make it at least four times as long.
+    pub range_without_outliers: Option<(f64, f64)>,
+    /// The number of NaN.
+    pub nan: u64,
+    /// The number of missing values besides NaN.
+    pub missing: u64,
+    /// The number of elements with the fill value, if it marks nothing.
+    pub fill: u64,
+    /// The step of which all values are multiples, except for the rounding of their type.
+    pub grid: Option<Lattice>,
+    /// The smallest difference of neighbours along the last axis that are not equal.
+    pub smallest_difference: Option<f64>,
+    /// Whether there are negative zeros, whose sign integers do not keep.
+    pub has_negative_zero: bool,
+    /// The variance of the values.
+    #[serde(skip)]
+    pub(crate) variance: f64,
+}
+
+impl Known {
+    /// Greatest less smallest value.
+    pub(crate) fn extent(&self) -> f64 {
+        self.range.map_or(0.0, |(least, greatest)| greatest.to_f64() - least.to_f64())
+    }
+}
+
+/// Sums over the values of some blocks.
+#[derive(Default)]
+struct Sums {
+    count: u64,
+    differences: f64,
+    squares: f64,
+    smallest_difference: Option<f64>,
+    has_negative_zero: bool,
+    neighbours: Neighbours,
+}
+
+impl Sums {
+    fn merge(self, other: Self) -> Self {
+        let smallest = self.smallest_difference.into_iter().chain(other.smallest_difference);
+        Self {
+            count: self.count + other.count,
+            differences: self.differences + other.differences,
+            squares: self.squares + other.squares,
+            smallest_difference: smallest.reduce(f64::min),
+            has_negative_zero: self.has_negative_zero || other.has_negative_zero,
+            neighbours: self.neighbours.merge(other.neighbours),
+        }
+    }
+
+    /// Of a block whose missing values are NaN.
+    fn of(values: &[f64], shape: &[u64], middle: f64, range: (f64, f64)) -> Self {
+        let mut sums = Self { neighbours: Neighbours::of(values, shape, range), ..Self::default() };
+        for value in values.iter().filter(|value| value.is_finite()) {
+            sums.count += 1;
+            sums.differences += value - middle;
+            sums.squares += (value - middle).powi(2);
+            sums.has_negative_zero |= *value == 0.0 && value.is_sign_negative();
+        }
+        let row = shape.last().map_or(1, |&extent| extent.max(1) as usize);
+        let differences = values
+            .chunks(row)
+            .flat_map(|row| row.iter().zip(row.iter().skip(1)).map(|(a, b)| (b - a).abs()));
+        sums.smallest_difference =
+            differences.filter(|one| *one > 0.0 && one.is_finite()).reduce(f64::min);
+        sums
+    }
+}
+
+/// Reads the values of a sample, and looks for what they say themselves.
+///
+/// # Errors
+/// A chunk that cannot be read.
+pub(crate) fn look(
+    sample: &Source,
+    survey: &Survey,
+    workers: &Workers,
+) -> Result<(Known, std::result::Result<Information, String>)> {
+    let (least, greatest) =
+        survey.range.map_or((0.0, 0.0), |(least, greatest)| (least.to_f64(), greatest.to_f64()));
+    let reader = Reader::<f64>::new(survey.element_type)?;
+    let mut typical = reader.read(&survey.sample)?;
+    typical.sort_by(f64::total_cmp);
+    let inner = without_tails(&typical)
+        .filter(|inner| (inner.1 - inner.0) * STRETCHED <= greatest - least && inner.1 > inner.0);
+    let range = inner.unwrap_or((least, greatest));
+    let reserved = survey.reserved_values.numbers(&reader)?;
+    let middle = least / 2.0 + greatest / 2.0;
+    let work = |number: u64| -> Result<Sums> {
+        let region = sample.region(number)?;
+        let Some(elements) = sample.read(&region)? else { return Ok(Sums::default()) };
+        let mut values = reader.read(&elements)?;
+        for value in values.iter_mut().filter(|value| reserved.contains(value)) {
+            *value = f64::NAN;
+        }
+        Ok(Sums::of(&values, &region.shape, middle, range))
+    };
+    let sums = workers.merge("information", sample.chunks(), work, Sums::merge)?;
+    let count = sums.count.max(1) as f64;
+    let variance = (sums.squares / count - (sums.differences / count).powi(2)).max(0.0);
+    let fill_is_marker = survey.markers.contains(survey.fill_value) || survey.fill_value.is_nan();
+    let known = Known {
+        range: survey.range,
+        range_without_outliers: inner,
+        nan: survey.nan,
+        missing: survey.missing(),
+        fill: if fill_is_marker { 0 } else { survey.count(survey.fill_value) },
+        grid: grid(survey, &typical),
+        smallest_difference: sums.smallest_difference,
+        has_negative_zero: sums.has_negative_zero,
+        variance,
+    };
+    Ok((known, sums.neighbours.information(range)))
+}
+
+/// The range of sorted values without the outermost ones; none of few values.
+fn without_tails(sorted: &[f64]) -> Option<(f64, f64)> {
+    let tail = (sorted.len() as f64 * TAIL) as usize;
+    let last = sorted.len().checked_sub(tail + 1)?;
+    sorted
+        .get(tail)
+        .copied()
+        .zip(sorted.get(last).copied())
+        .filter(|_| sorted.len() >= LEAST_VALUES)
+}
+
+/// The step of which all values are multiples: a round one if there is any, and else the one that the sample tells.
+fn grid(survey: &Survey, typical: &[f64]) -> Option<Lattice> {
+    let (least, greatest) = survey.range?;
+    let (least, greatest) = (least.to_f64(), greatest.to_f64());
+    let rounding = rounding(survey.element_type, least.abs().max(greatest.abs()));
+    let is_grid = |step: f64, off: f64| {
+        step >= LEAST_STEP * rounding
+            && step <= greatest - least
+            && off <= rounding.max(NEAR * step)
+    };
+    let round = survey.grids.known().find(|&(scale, off)| is_grid(1.0 / scale, off));
+    let round = round.map(|(scale, _)| Lattice { step: 1.0 / scale, origin: 0.0 });
+    round.or_else(|| {
+        let found = Lattice::of(typical, rounding / 2.0, 0.0)?;
+        let off = typical.iter().map(|value| (found.nearest(*value) - value).abs());
+        is_grid(found.step, off.fold(0.0, f64::max)).then_some(found)
+    })
+}
+
+/// How far numbers of this magnitude may be from what they stand for: they were computed, and rounded, in their type.
+pub(crate) fn rounding(element_type: ElementType, magnitude: f64) -> f64 {
+    2.0 * unit_roundoff(element_type) * magnitude
+}

@@ -1,0 +1,415 @@
+//! A sample of an array, as an array in memory: blocks of neighbouring elements, spread over all of it. A short array is its
+//! own sample.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use recast_kernels::{ElementType, Scalar};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use zarr_recast::FillCheck;
+use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayShardedExt};
+use zarrs::storage::store::MemoryStore;
+
+use crate::array::region::{Block, Region, spread};
+use crate::array::source::Source;
+use crate::error::Result;
+use crate::metadata::codecs::SHARDING;
+use crate::metadata::document::array_document;
+use crate::runtime::Workers;
+use crate::store::location::Location;
+
+/// An array of at most so many bytes is read whole.
+const WHOLE: u64 = 16 << 20;
+/// Of a longer one about so many bytes are read.
+const SAMPLE: u64 = 16 << 20;
+/// The most bytes of a block; a chunk, or a part of one.
+const BLOCK: u64 = 1 << 20;
+/// The golden ratio's fraction: its multiples fall evenly between 0 and 1, however many there are.
+const SPREAD: f64 = 0.618_033_988_749_894_9;
+
+/// How much of an array a suggestion is made from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sampled {
+    /// The number of elements that were read.
+    pub elements: u64,
+    /// The number of elements of the array.
+    pub all: u64,
+    /// The number of blocks.
+    pub blocks: u64,
+}
+
+impl Sampled {
+    /// Whether every element was read.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.elements == self.all
+    }
+}
+
+/// The extents of an array, and the chunks in which it is stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Extents<'a> {
+    pub(crate) shape: &'a [u64],
+    /// The extents of a chunk, or of a shard.
+    pub(crate) chunk: &'a [u64],
+    /// Of the chunks inside a shard.
+    pub(crate) inner: Option<&'a [u64]>,
+    pub(crate) size: usize,
+}
+
+/// Where the blocks of a sample are, and the array that they make.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    shape: Vec<u64>,
+    block: Vec<u64>,
+    inner: Option<Vec<u64>>,
+    all: u64,
+    /// For each block its place in the array, with its chunk in the sample.
+    regions: Vec<Region>,
+}
+
+impl Layout {
+    pub(crate) fn new(extents: &Extents<'_>) -> Result<Self> {
+        let Extents { shape, chunk, inner, size } = *extents;
+        let count = |shape: &[u64]| shape.iter().try_fold(1_u64, |all, one| all.checked_mul(*one));
+        let all = count(shape).context("the array has more elements than can be counted")?;
+        let inner = inner.map(<[u64]>::to_vec);
+        if all.saturating_mul(size as u64) <= WHOLE {
+            let regions = tiles(shape, chunk)?;
+            return Ok(Self { shape: shape.to_vec(), block: chunk.to_vec(), inner, all, regions });
+        }
+        let (block, inner) = block(extents);
+        let bytes = block.iter().product::<u64>() * size as u64;
+        let regions = scattered(shape, chunk, &block, (SAMPLE / bytes).max(1))?;
+        let mut sample = block.clone();
+        if let Some(first) = sample.first_mut() {
+            *first *= regions.len() as u64;
+        }
+        Ok(Self { shape: sample, block, inner, all, regions })
+    }
+
+    /// Where the blocks are.
+    pub(crate) fn regions(&self) -> &[Region] {
+        &self.regions
+    }
+
+    fn elements(&self) -> u64 {
+        self.regions.iter().map(Region::elements).sum()
+    }
+}
+
+/// All chunks of an array.
+fn tiles(shape: &[u64], chunk: &[u64]) -> Result<Vec<Region>> {
+    let grid: Vec<u64> = shape.iter().zip(chunk).map(|(all, one)| all.div_ceil(*one)).collect();
+    let tile = |number| -> Result<Region> {
+        let region = Region::within(number, &grid, chunk)?;
+        let rest = region.origin.iter().zip(shape).zip(chunk);
+        let shape = rest.map(|((start, all), one)| *one.min(&(all - start))).collect();
+        Ok(Region { shape, ..region })
+    };
+    (0..grid.iter().product()).map(tile).collect()
+}
+
+/// The extents of a block: of a chunk, or of a part of one whose rows are whole, so that it compresses like the chunk; and of
+/// the chunks inside it, if it is a part of a shard.
+fn block(extents: &Extents<'_>) -> (Vec<u64>, Option<Vec<u64>>) {
+    let Extents { shape, chunk, inner, size } = *extents;
+    let bytes = |shape: &[u64]| shape.iter().product::<u64>().saturating_mul(size as u64);
+    let within = |chunk: &[u64]| -> Vec<u64> {
+        chunk.iter().zip(shape).map(|(chunk, all)| *chunk.min(all)).collect()
+    };
+    let mut block = within(chunk);
+    if bytes(&block) <= BLOCK {
+        return (block, inner.map(<[u64]>::to_vec));
+    }
+    if let Some(inner) = inner.filter(|inner| bytes(inner) <= BLOCK && **inner == *within(inner)) {
+        let mut block = inner.to_vec();
+        for axis in (0..block.len()).rev() {
+            let room = BLOCK / bytes(&block);
+            if let (Some(extent), Some(most)) = (block.get_mut(axis), chunk.get(axis)) {
+                *extent *= (most / *extent).clamp(1, room);
+            }
+        }
+        return (block, Some(inner.to_vec()));
+    }
+    for axis in 0..block.len() {
+        let of_rest = bytes(block.get(axis + 1..).unwrap_or_default());
+        if let Some(extent) = block.get_mut(axis) {
+            // Two rows are neighbours.
+            *extent = (BLOCK / of_rest).clamp(2, (*extent).max(2)).min(*extent);
+        }
+        if bytes(&block) <= BLOCK {
+            break;
+        }
+    }
+    (block, None)
+}
+
+/// Blocks in chunks that are spread evenly, each at another place of its chunk.
+fn scattered(shape: &[u64], chunk: &[u64], block: &[u64], count: u64) -> Result<Vec<Region>> {
+    let pairs = |a: &[u64], b: &[u64]| -> Vec<u64> {
+        a.iter().zip(b).map(|(a, b)| (a / b).max(1)).collect()
+    };
+    // Chunks that reach beyond the array have no room for all blocks.
+    let (chunks, parts) = (pairs(shape, chunk), pairs(chunk, block));
+    let inside: Vec<u64> = chunk.iter().zip(shape).map(|(chunk, all)| *chunk.min(all)).collect();
+    let parts: Vec<u64> =
+        parts.iter().zip(pairs(&inside, block)).map(|(a, b)| *a.min(&b)).collect();
+    let numbers = spread(chunks.iter().product(), count);
+    let all_parts: u64 = parts.iter().product();
+    let mut places: Vec<(u64, u64)> = Vec::new();
+    for index in 0..count {
+        let Some(&number) = numbers.get((index % numbers.len().max(1) as u64) as usize) else {
+            break;
+        };
+        let part = ((index as f64 + 0.5) * SPREAD).fract() * all_parts as f64;
+        places.push((number, (part as u64).min(all_parts - 1)));
+    }
+    places.sort_unstable();
+    places.dedup();
+    let region = |(index, (number, part)): (usize, (u64, u64))| -> Result<Region> {
+        let chunk = Region::within(number, &chunks, chunk)?;
+        let part = Region::within(part, &parts, block)?;
+        let origin = chunk.origin.iter().zip(&part.origin).map(|(a, b)| a + b).collect();
+        let mut place = vec![0; block.len()];
+        if let Some(first) = place.first_mut() {
+            *first = index as u64;
+        }
+        Ok(Region { chunk: place, origin, ..part })
+    };
+    places.into_iter().enumerate().map(region).collect()
+}
+
+/// A sample in memory.
+pub(crate) struct Sample {
+    pub(crate) source: Source,
+    pub(crate) sampled: Sampled,
+}
+
+impl Sample {
+    /// Reads a sample of an array.
+    pub(crate) fn read(source: &Source, workers: &Workers) -> Result<Self> {
+        let array = source.array();
+        let inner = array.is_sharded().then(|| array.effective_subchunk_shape()).flatten();
+        let inner: Option<Vec<u64>> =
+            inner.map(|shape| shape.iter().map(|extent| extent.get()).collect());
+        // Without chunks, an array of any extents has none.
+        let chunk = if source.chunks() == 0 {
+            array.shape().iter().map(|&extent| extent.max(1)).collect()
+        } else {
+            source.region(0)?.chunk_shape
+        };
+        let size = source.element_type().size();
+        let extents =
+            Extents { shape: array.shape(), chunk: &chunk, inner: inner.as_deref(), size };
+        let layout = Layout::new(&extents)?;
+        let sample = Written::new(source.path(), &layout, source.fill_value(), array.attributes())?;
+        let groups = same_chunk(&layout, &chunk);
+        let work = |number: u64| -> Result<()> {
+            let Some(regions) = groups.get(number as usize) else { bail!("beyond the sample") };
+            for (region, elements) in read_group(source, regions, &chunk)? {
+                if let Some(elements) = elements {
+                    sample.write(region, &elements)?;
+                }
+            }
+            Ok(())
+        };
+        workers.run("read", groups.len() as u64, work, Ok)?;
+        sample.done()
+    }
+
+    /// A sample of elements that the caller has read, a block for each region of the layout.
+    pub(crate) fn of_blocks<'b>(
+        path: &Path,
+        layout: &Layout,
+        fill: Scalar,
+        attributes: &Map<String, Value>,
+        blocks: impl IntoIterator<Item = &'b [u8]>,
+    ) -> Result<Self> {
+        let sample = Written::new(path, layout, fill, attributes)?;
+        let mut blocks = blocks.into_iter();
+        for region in &layout.regions {
+            let elements = blocks.next().context("fewer blocks than the sample has places")?;
+            sample.write(region, elements)?;
+        }
+        sample.done()
+    }
+}
+
+/// The regions of a layout, those of one chunk together.
+fn same_chunk<'l>(layout: &'l Layout, chunk: &[u64]) -> Vec<Vec<&'l Region>> {
+    let number = |region: &Region| -> Vec<u64> {
+        region.origin.iter().zip(chunk).map(|(start, extent)| start / extent).collect()
+    };
+    let mut groups: Vec<Vec<&Region>> = Vec::new();
+    for region in &layout.regions {
+        match groups.last_mut() {
+            Some(group) if group.last().is_some_and(|last| number(last) == number(region)) => {
+                group.push(region);
+            }
+            _ => groups.push(vec![region]),
+        }
+    }
+    groups
+}
+
+/// A region, with its elements if it is stored.
+type Part<'r> = (&'r Region, Option<Vec<u8>>);
+
+/// The elements of regions in one chunk, which is decoded once if it cannot be read in parts; none of a chunk that is not
+/// stored.
+fn read_group<'r>(source: &Source, regions: &[&'r Region], chunk: &[u64]) -> Result<Vec<Part<'r>>> {
+    let whole = regions.first().filter(|_| regions.len() > 1 && !source.reads_parts());
+    let Some(first) = whole else {
+        let read = |region: &&'r Region| Ok((*region, source.read_at(region)?));
+        return regions.iter().map(read).collect();
+    };
+    let origin: Vec<u64> =
+        first.origin.iter().zip(chunk).map(|(start, extent)| start / extent * extent).collect();
+    let rest = origin.iter().zip(chunk).zip(source.array().shape());
+    let shape: Vec<u64> = rest.map(|((start, one), all)| *one.min(&(all - start))).collect();
+    let place = origin.iter().zip(chunk).map(|(start, extent)| start / extent).collect();
+    let region = Region { chunk: place, origin, shape, chunk_shape: chunk.to_vec() };
+    let Some(elements) = source.read(&region)? else {
+        return Ok(regions.iter().map(|region| (*region, None)).collect());
+    };
+    let size = source.element_type().size();
+    let part = |one: &&'r Region| {
+        let start = one.origin.iter().zip(&region.origin).map(|(a, b)| a - b).collect();
+        let part = Block::part(&elements, size, &region.shape, start, one.shape.clone())?;
+        Ok((*one, Some(part.elements)))
+    };
+    regions.iter().map(part).collect()
+}
+
+/// A sample that is being written.
+struct Written<'a> {
+    path: &'a Path,
+    array: Array<MemoryStore>,
+    store: Arc<MemoryStore>,
+    fill: Scalar,
+    sampled: Sampled,
+}
+
+impl<'a> Written<'a> {
+    fn new(
+        path: &'a Path,
+        layout: &Layout,
+        fill: Scalar,
+        attributes: &Map<String, Value>,
+    ) -> Result<Self> {
+        let endian = if cfg!(target_endian = "little") { "little" } else { "big" };
+        let bytes = json!({"name": "bytes", "configuration": {"endian": endian}});
+        let codecs = match &layout.inner {
+            None => json!([bytes]),
+            Some(inner) => json!([{"name": SHARDING, "configuration": {
+                "chunk_shape": inner,
+                "codecs": [bytes],
+                "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+            }}]),
+        };
+        let grid = json!({"name": "regular", "configuration": {"chunk_shape": layout.block}});
+        let element_type = fill.element_type();
+        let mut document = array_document(&layout.shape, element_type, grid, fill, codecs);
+        document.insert("attributes".into(), attributes.clone().into());
+        let metadata: ArrayMetadata = serde_json::from_value(document.into())?;
+        zarrs_recast::register();
+        let store = Arc::new(MemoryStore::new());
+        let array = Array::new_with_metadata(Arc::clone(&store), "/", metadata)?;
+        let (elements, all) = (layout.elements(), layout.all);
+        let sampled = Sampled { elements, all, blocks: layout.regions.len() as u64 };
+        Ok(Self { path, array, store, fill, sampled })
+    }
+
+    fn write(&self, region: &Region, elements: &[u8]) -> Result<()> {
+        let expected = region.elements() as usize * self.fill.element_type().size();
+        if elements.len() != expected {
+            bail!(
+                "a block of shape {:?} has {} bytes, not {expected}",
+                region.shape,
+                elements.len()
+            );
+        }
+        let whole = region.pad(elements, self.fill)?;
+        Ok(self.array.store_chunk(&region.chunk, ArrayBytes::new_flen(whole))?)
+    }
+
+    fn done(self) -> Result<Sample> {
+        let document = serde_json::to_value(self.array.metadata())?;
+        let metadata: ArrayMetadata = serde_json::from_value(document)?;
+        let location = Location::of(self.store);
+        // The fill value of the input was checked when it was opened.
+        let source = Source::in_memory(self.path, location, metadata, FillCheck::ReportOnly)?;
+        Ok(Sample { source, sampled: self.sampled })
+    }
+}
+
+/// The extents of blocks for elements of a type that are not in chunks.
+pub(crate) fn without_chunks(shape: &[u64], element_type: ElementType) -> Vec<u64> {
+    let chunk: Vec<u64> = shape.iter().map(|&extent| extent.max(1)).collect();
+    let extents = Extents { shape: &chunk, chunk: &chunk, inner: None, size: element_type.size() };
+    let all = chunk.iter().fold(1_u64, |all, one| all.saturating_mul(*one));
+    let is_short = all.saturating_mul(element_type.size() as u64) <= WHOLE;
+    if is_short { chunk } else { block(&extents).0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(shape: &[u64], chunk: &[u64], inner: Option<&[u64]>) -> Layout {
+        Layout::new(&Extents { shape, chunk, inner, size: 4 }).unwrap()
+    }
+
+    #[test]
+    fn a_short_array_is_its_own_sample() {
+        let layout = layout(&[5, 700], &[2, 300], None);
+        assert_eq!(
+            (layout.shape.as_slice(), layout.block.as_slice()),
+            (&[5, 700][..], &[2, 300][..])
+        );
+        assert_eq!(layout.regions.len(), 9);
+        assert_eq!((layout.elements(), layout.all), (3500, 3500));
+        assert_eq!(layout.regions[8].shape, [1, 100]);
+        for (shape, elements) in [(&[][..], 1), (&[0][..], 0), (&[3, 0, 2][..], 0)] {
+            let chunk: Vec<u64> = shape.iter().map(|&extent: &u64| extent.max(1)).collect();
+            assert_eq!(super::tests::layout(shape, &chunk, None).elements(), elements, "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn blocks_lie_inside_the_array_and_are_different() {
+        type Case<'a> = (&'a [u64], &'a [u64], Option<&'a [u64]>);
+        let cases: [Case<'_>; 8] = [
+            (&[100, 1000, 1000], &[10, 100, 100], None),
+            (&[1 << 28], &[1 << 28], None),
+            (&[365, 721, 1440], &[1, 721, 1440], None),
+            (&[7, 5000, 5001], &[7, 5000, 5001], None),
+            (&[1000, 1000, 100], &[999, 1001, 1], None),
+            (&[4096, 4096, 2], &[2048, 2048, 2], Some(&[64, 64, 2])),
+            (&[4096, 4096, 2], &[4096, 4096, 2], Some(&[4096, 2048, 1])),
+            (&[1, 3, 1 << 27], &[5, 7, 1 << 20], None),
+        ];
+        for (shape, chunk, inner) in cases {
+            let layout = layout(shape, chunk, inner);
+            let bytes = 4 * layout.elements();
+            assert!((WHOLE / 4..=SAMPLE).contains(&bytes), "{shape:?} {bytes}");
+            assert!(4 * layout.block.iter().product::<u64>() <= BLOCK, "{:?}", layout.block);
+            let mut origins = Vec::new();
+            for (index, region) in layout.regions.iter().enumerate() {
+                assert_eq!((&region.shape, region.chunk[0]), (&layout.block, index as u64));
+                let ends = region.origin.iter().zip(&region.shape).map(|(start, one)| start + one);
+                assert!(ends.zip(shape).all(|(end, all)| end <= *all), "{shape:?} {region:?}");
+                origins.push(region.origin.clone());
+            }
+            origins.dedup();
+            assert_eq!(origins.len(), layout.regions.len(), "{shape:?}");
+            if let Some(inner) = &layout.inner {
+                let fits = layout.block.iter().zip(inner).all(|(block, inner)| block % inner == 0);
+                assert!(fits, "{:?} {inner:?}", layout.block);
+            }
+        }
+    }
+}
