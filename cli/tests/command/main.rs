@@ -4,11 +4,11 @@ mod common;
 mod compare;
 #[cfg(unix)]
 mod faults;
-mod feel;
 mod groups;
+mod help;
 #[cfg(target_os = "linux")]
 mod interrupt;
-mod manners;
+mod messages;
 mod pack;
 mod raw;
 mod read;

@@ -35,11 +35,11 @@ pub(super) struct Sets<'a> {
     of_one_scale: Vec<&'a str>,
     jobs: BTreeMap<&'a str, PackJob>,
     /// What came of arrays that were packed together with another one.
-    done: BTreeMap<&'a str, Packed>,
+    done: BTreeMap<&'a str, Outcome>,
 }
 
 /// The report of an array, or why it could not be packed.
-type Packed = std::result::Result<ArrayReport, String>;
+type Outcome = std::result::Result<ArrayReport, String>;
 
 impl<'a> Sets<'a> {
     pub(super) fn new(
@@ -70,7 +70,7 @@ impl<'a> Sets<'a> {
     ///
     /// # Errors
     /// If the group job does not keep going, also what the array fails with.
-    pub(super) fn pack(&mut self, array: &str, runtime: &Runtime) -> Result<Packed> {
+    pub(super) fn pack(&mut self, array: &str, runtime: &Runtime) -> Result<Outcome> {
         if let Some(done) = self.done.remove(array) {
             return Ok(done);
         }
