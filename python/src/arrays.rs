@@ -55,6 +55,25 @@ pub(crate) fn empty<'py>(
     Ok(numpy(py, "empty")?.call1((shape, descr))?.cast_into::<PyUntypedArray>()?)
 }
 
+/// A new array of zeros with the layout of a contiguous one, and its bytes in the order of the memory.
+pub(crate) fn zeros<'py>(
+    like: &Array<'py>,
+    element_size: usize,
+) -> PyResult<(Array<'py>, &'py mut [u8])> {
+    let py = like.py();
+    let shape = PyTuple::new(py, like.shape())?;
+    let order = if like.is_c_contiguous() { "C" } else { "F" };
+    let out = numpy(py, "zeros")?.call1((shape, like.dtype(), order))?.cast_into()?;
+    let block = Block::of(&out, element_size);
+    if block.length == 0 {
+        return Ok((out, &mut []));
+    }
+    // SAFETY: a new contiguous array owns `length` initialised bytes from `start` on, and nothing else refers to them
+    // before the caller passes the array on.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(block.start, block.length) };
+    Ok((out, bytes))
+}
+
 /// A function of the module `numpy`.
 fn numpy<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();

@@ -21,12 +21,15 @@ const SPAN: usize = 16 << 20;
 /// Bytes that are encoded, decoded and compared at once; they fit the cache.
 const PIECE: usize = 256 << 10;
 
-fn options(json: &str) -> PyResult<PackOptions> {
+pub(crate) fn options(json: &str) -> PyResult<PackOptions> {
     serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Elements of a contiguous array in native byte order.
-fn block<'a>(array: &'a Bound<'_, PyUntypedArray>, expected: ElementType) -> PyResult<&'a [u8]> {
+pub(crate) fn block<'a>(
+    array: &'a Bound<'_, PyUntypedArray>,
+    expected: ElementType,
+) -> PyResult<&'a [u8]> {
     let found = elements(&array.dtype())?;
     if found.element_type != expected || found.swapped {
         let other = array.dtype().str()?;

@@ -12,6 +12,7 @@ mod errors;
 mod functions;
 mod jobs;
 mod plans;
+mod rounding;
 
 use pyo3::prelude::*;
 
@@ -28,6 +29,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::jobs::{command, run_job};
+    #[pymodule_export]
+    use crate::rounding::Rounder;
     use pyo3::prelude::*;
 
     #[pymodule_init]

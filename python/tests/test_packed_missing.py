@@ -39,7 +39,7 @@ WAYS = {
 }  # fmt: skip
 
 
-def failure(kind, way, dtype, share, folder):
+def failure(kind, way, dtype, share, folder, readers):
     """Packs one array; says what is wrong with it, if anything is."""
     missing, fill, attributes, flags, version = WAYS[way]
     generator = np.random.default_rng([list(KINDS).index(kind), list(WAYS).index(way)])
@@ -56,12 +56,12 @@ def failure(kind, way, dtype, share, folder):
     )  # fmt: skip
     array[...] = values
     try:
-        run("recast", "pack", before, after, "-e", repr(float(bound)), "-q", *flags)
+        run("recast", "pack", before, after, "-e", repr(float(bound)), "-q", *readers, *flags)
     except subprocess.CalledProcessError as error:
         return error.stderr.decode()
     packed = zarr.open_array(after, mode="r")
-    if not any(type(codec).__name__ == "CastValue" for codec in packed.metadata.codecs):
-        return "not packed"
+    if any(type(codec).__name__ == "CastValue" for codec in packed.metadata.codecs) == bool(readers):
+        return "not packed" if not readers else "not plain"
     decoded = np.asarray(packed[...])
     bits = f"u{values.dtype.itemsize}"
     kept = np.where(np.isnan(values), np.isnan(decoded), values.view(bits) == decoded.view(bits))
@@ -75,13 +75,14 @@ def failure(kind, way, dtype, share, folder):
     return None
 
 
+@pytest.mark.parametrize("readers", [(), ("--readers", "any")])
 @pytest.mark.parametrize("share", [1e-2, 1e-3])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_all_are_packed_and_read_back(dtype, share, tmp_path):
+def test_all_are_packed_and_read_back(dtype, share, readers, tmp_path):
     def one(case):
         folder = tmp_path / str(case)
         folder.mkdir()
-        return failure(*cases[case], dtype, share, folder)
+        return failure(*cases[case], dtype, share, folder, readers)
 
     cases = [(kind, way) for kind in KINDS for way in WAYS]
     assert len(cases) == 4 * 9

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ._cf import from_cf
     from ._encoding import encoding_for
     from ._jobs import FromCfReport, GroupReport, PackReport, VerifyReport, pack, verify
+    from ._rounding import round_to
 
 __all__ = [
     "DATA_TYPES",
@@ -49,6 +50,7 @@ __all__ = [
     "from_cf",
     "pack",
     "register",
+    "round_to",
     "scale_offset_decode",
     "scale_offset_decode_into",
     "scale_offset_encode",
@@ -65,6 +67,7 @@ _LATER = {
     "PackReport": "_jobs",
     "VerifyReport": "_jobs",
     "pack": "_jobs",
+    "round_to": "_rounding",
     "verify": "_jobs",
 }
 

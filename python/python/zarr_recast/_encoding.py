@@ -37,6 +37,7 @@ def encoding_for(
     missing: Any = None,
     data_type: Any = None,
     nan: Any = "auto",
+    readers: Any = None,
 ) -> dict[str, Any]:
     """Choose codecs that store an array, or the variables of a dataset, within an error bound.
 
@@ -78,6 +79,9 @@ def encoding_for(
     nan : int, "auto" or None
         The stored value of NaN. ``"auto"`` reserves one for later writes even if the array has no
         NaN. With None, NaN is an error when writing.
+    readers : str or sequence, optional
+        Programs that must be able to read the array; see `pack`. With ``"any"`` there are no filters, because no codec
+        that every reader has can round: write what `round_to` returns for the same bound.
 
     Returns
     -------

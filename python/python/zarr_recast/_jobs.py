@@ -245,7 +245,8 @@ def pack(
     compressor : str, optional
         ``"auto"`` unless given; also ``"smallest"``, ``"none"``, ``"zstd:5"``, ``"gzip:6"``, ``"blosc:5"``.
     readers : str or sequence, optional
-        Programs that must be able to read it: ``"zarr-python"``, ``"zarrs"``, ``"zarrita"``.
+        Programs that must be able to read it: ``"zarr-python"``, ``"zarrs"``, ``"zarrita"``, ``"gdal"``, or ``"any"``:
+        values stay plain numbers, rounded within the bound.
     shard_codecs : str, optional
         ``"auto"``, ``"inside"`` or ``"outside"`` of shards.
     from_cf, decoded_type : bool and data type, optional

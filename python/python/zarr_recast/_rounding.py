@@ -1,0 +1,115 @@
+"""Rounds arrays within an error bound, so that plain numbers compress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ._core import Rounder
+from ._encoding import _MARKERS, _is_float, _native, scalars_json
+from ._options import by_name, options_json
+from ._trees import is_tree
+
+
+def round_to(
+    obj: Any,
+    *,
+    max_abs_error: Any = None,
+    max_rel_error: Any = None,
+    precision: Any = None,
+    missing: Any = None,
+) -> Any:
+    """Round values within an error bound, so that they compress and every program can read them.
+
+    With an absolute bound, values become multiples of the largest power of two that keeps it; with a relative one,
+    they keep the fewest bits of the mantissa that do. Ties go to even. NaN, infinities and missing values come back bit
+    for bit, and no other value becomes a missing one. These are the values that ``recast pack --readers any``
+    writes.
+
+    Parameters
+    ----------
+    obj : xarray.Dataset or DataArray, dask array, numpy.ndarray or masked array
+        The values. For a dataset, a number as a bound applies to all floating-point data variables, and a dictionary to
+        the variables that it names. Dask arrays stay lazy.
+    max_abs_error : float, optional
+        The largest allowed difference between an element and its rounded value.
+    max_rel_error : float, optional
+        The largest allowed difference in proportion to the element, from 0 to below 1; integers stay.
+    precision : float, optional
+        Values become multiples of this power of two.
+    missing : float or sequence, optional
+        Values that mean "missing", besides NaN and those that ``_FillValue`` and ``missing_value`` name, as attributes or
+        in the encoding.
+
+    Returns
+    -------
+    xarray.Dataset or DataArray, dask array or numpy.ndarray
+        An object of the same kind and type of values.
+
+    Raises
+    ------
+    TypeError
+        The array does not hold integers or floating-point numbers.
+    ValueError
+        A precision that is no power of two; no bound, or several.
+
+    Examples
+    --------
+    >>> import numpy as np, zarr_recast
+    >>> zarr_recast.round_to(np.array([271.253, np.nan], "float32"), max_abs_error=0.01)
+    array([271.25,    nan], dtype=float32)
+    """
+    arguments = {name: value for name, value in locals().items() if name != "obj"}
+    if is_tree(obj):
+        raise TypeError(
+            "round_to takes no tree; use tree.map_over_datasets(zarr_recast.round_to, kwargs=…)"
+        )
+    if hasattr(obj, "data_vars"):
+        floats = [name for name in obj.data_vars if _is_float(obj[name].dtype)]
+        picked = by_name(obj.variables, floats, arguments)
+        return obj.assign({name: _variable(obj[name], own) for name, own in picked.items()})
+    mappings = [name for name, value in arguments.items() if isinstance(value, Mapping)]
+    if mappings:
+        raise TypeError(f"{mappings[0]} is a dictionary, which is for the variables of a dataset")
+    if hasattr(obj, "variable"):
+        return _variable(obj, arguments)
+    return _rounded(obj, {}, None, arguments)
+
+
+def _variable(array: Any, arguments: dict[str, Any]) -> Any:
+    """A variable with rounded values."""
+    # xarray moves these into the encoding when it decodes, and writes NaN as them again.
+    places = [array.attrs] if "scale_factor" in array.encoding else [array.encoding, array.attrs]
+    attributes = {key: place[key] for place in places for key in _MARKERS if key in place}
+    fill = array.encoding.get("fill_value")
+    # Lazy variables that are no Dask arrays are read here, as by any arithmetic of xarray.
+    rounded = array.copy(data=_rounded(array.data, attributes, fill, arguments))
+    rounded.encoding = dict(array.encoding)
+    return rounded
+
+
+def _rounded(data: Any, attributes: dict[str, Any], fill: Any, arguments: dict[str, Any]) -> Any:
+    if not hasattr(data, "dtype"):
+        data = np.asarray(data)
+    dtype = np.dtype(data.dtype).newbyteorder("=")
+    if isinstance(data, np.ma.MaskedArray):
+        attributes = {"_FillValue": data.fill_value, **attributes}
+    if fill is None:
+        fill = np.nan if _is_float(dtype) else 0
+    rounder = Rounder(dtype, fill, scalars_json(attributes), options_json(**arguments))
+    if hasattr(data, "dask"):
+        return data.map_blocks(
+            _round_block, rounder, dtype, dtype=dtype, meta=np.empty((0,) * data.ndim, dtype)
+        )
+    rounded = _round_block(data, rounder, dtype)
+    if isinstance(data, np.ma.MaskedArray):
+        return np.ma.MaskedArray(rounded, data.mask, fill_value=data.fill_value)
+    return rounded
+
+
+def _round_block(block: Any, rounder: Rounder, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A rounded block; workers of Dask import this by name."""
+    block = _native(block, dtype) if np.ndim(block) else np.asarray(np.ma.filled(block), dtype)
+    return rounder.round(block)

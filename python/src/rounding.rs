@@ -1,0 +1,68 @@
+//! Arrays that stay plain numbers, rounded by `recast-pack`.
+
+use numpy::PyUntypedArray;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+
+use crate::arrays;
+use crate::chain::{read_data_type, read_fill_value};
+use crate::choosing::{block, options};
+use crate::errors::pack_error;
+
+/// Bytes that a thread rounds at once.
+const PIECE: usize = 1 << 20;
+
+/// Rounds the blocks of an array, each by itself; see `zarr_recast.round_to`.
+#[pyclass(frozen, module = "zarr_recast._core")]
+pub(crate) struct Rounder {
+    inner: recast_pack::Rounder,
+    /// As passed to the constructor, for pickling.
+    arguments: (Py<PyAny>, Py<PyAny>, String, String),
+}
+
+#[pymethods]
+impl Rounder {
+    #[new]
+    fn new(
+        data_type: &Bound<'_, PyAny>,
+        fill_value: &Bound<'_, PyAny>,
+        attributes: String,
+        options_json: String,
+    ) -> PyResult<Self> {
+        let py = data_type.py();
+        let fill = read_fill_value(read_data_type(data_type)?, fill_value)?;
+        let read: Map<String, Value> = serde_json::from_str(&attributes)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let inner = recast_pack::Rounder::for_array(fill, &read, &options(&options_json)?)
+            .map_err(|error| pack_error(py, &error))?;
+        let (data_type, fill_value) = (data_type.clone().unbind(), fill_value.clone().unbind());
+        Ok(Self { inner, arguments: (data_type, fill_value, attributes, options_json) })
+    }
+
+    /// Round a block into a new array.
+    fn round<'py>(
+        &self,
+        block: &Bound<'py, PyUntypedArray>,
+    ) -> PyResult<Bound<'py, PyUntypedArray>> {
+        let element_type = self.inner.element_type();
+        let from = self::block(block, element_type)?;
+        let (out, to) = arrays::zeros(block, element_type.size())?;
+        block.py().detach(|| {
+            let pieces = from.par_chunks(PIECE).zip(to.par_chunks_mut(PIECE));
+            pieces.for_each(|(from, to)| self.inner.round(from, to));
+        });
+        Ok(out)
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let (data_type, fill_value, attributes, options) = &slf.get().arguments;
+        let arguments = (data_type.bind(py), fill_value.bind(py), attributes, options);
+        Ok((slf.get_type().into_any(), arguments.into_pyobject(py)?))
+    }
+}
