@@ -1,7 +1,7 @@
 //! Which vector instructions the kernels use: the only place that names CPU features.
 //!
 //! A level with vectors is a file in [`simd`](crate::simd), whose token is the proof that the CPU has its features; an
-//! arm of [`Level::dispatch`] hands it to what binds kernels.
+//! arm of [`with_level`] hands it to what binds kernels.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use core::str::FromStr;
 #[cfg(feature = "std")]
 use std::sync::OnceLock;
 
-use crate::simd::{Simd, WithLookUpBytes, WithSimd};
+use crate::simd::Simd;
 use crate::stages::{self, Kernel, Run, Stage};
 use crate::{BuildError, ParseError};
 
@@ -28,6 +28,51 @@ macro_rules! may_have {
         cfg!(any(feature = "std", all($(target_feature = $feature),*)))
     };
 }
+
+/// Evaluates `$body` with `$simd` standing for the registers of a level: none if it has no vectors, or the CPU not the level.
+macro_rules! with_level {
+    ($level:expr, $simd:ident => $body:expr) => {
+        match $level {
+            $crate::Level::Scalar => None,
+            #[cfg(target_arch = "x86_64")]
+            $crate::Level::Avx2 => $crate::simd::avx2::Avx2::try_new().map(|$simd| $body),
+            #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+            $crate::Level::Avx512 => {
+                $crate::simd::avx512::Avx512::<false>::try_new().map(|$simd| $body)
+            }
+            #[cfg(target_arch = "aarch64")]
+            $crate::Level::Neon => $crate::simd::neon::Neon::try_new().map(|$simd| $body),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            $crate::Level::Simd128 => Some($crate::simd::simd128::Simd128).map(|$simd| $body),
+            #[allow(unreachable_patterns)] // each architecture and build lacks some
+            _ => None,
+        }
+    };
+}
+pub(crate) use with_level;
+
+/// As [`with_level`], to look bytes up: without VBMI an AVX-512 CPU does so as AVX2 does.
+macro_rules! with_look_up_bytes {
+    ($level:expr, $simd:ident => $body:expr) => {
+        match $level {
+            #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+            $crate::Level::Avx512 => match $crate::simd::avx512::Avx512::<true>::try_new() {
+                Some($simd) => Some($body),
+                None => $crate::simd::avx2::Avx2::try_new().map(|$simd| $body),
+            },
+            $crate::Level::Scalar => None,
+            #[cfg(target_arch = "x86_64")]
+            $crate::Level::Avx2 => $crate::simd::avx2::Avx2::try_new().map(|$simd| $body),
+            #[cfg(target_arch = "aarch64")]
+            $crate::Level::Neon => $crate::simd::neon::Neon::try_new().map(|$simd| $body),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            $crate::Level::Simd128 => Some($crate::simd::simd128::Simd128).map(|$simd| $body),
+            #[allow(unreachable_patterns)] // as above
+            _ => None,
+        }
+    };
+}
+pub(crate) use with_look_up_bytes;
 
 /// Whether this build has the loops of the scalar level. They can be left out where another level is sure to be there: only
 /// WebAssembly's is.
@@ -146,58 +191,17 @@ impl Level {
         }
     }
 
-    /// What `bind` makes of the level's registers; none if it has no vectors, or the CPU not the level.
-    #[cfg_attr(
-        not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
-        allow(unused_variables)
-    )]
-    pub(crate) fn dispatch<B: WithSimd>(self, bind: B) -> Option<B::Output> {
-        match self {
-            Self::Scalar => None,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => Some(bind.with(crate::simd::avx2::Avx2::try_new()?)),
-            #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
-            Self::Avx512 => Some(bind.with(crate::simd::avx512::Avx512::<false>::try_new()?)),
-            #[cfg(target_arch = "aarch64")]
-            Self::Neon => Some(bind.with(crate::simd::neon::Neon::try_new()?)),
-            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-            Self::Simd128 => Some(bind.with(crate::simd::simd128::Simd128)),
-            #[allow(unreachable_patterns)] // each architecture and build lacks some
-            _ => None,
-        }
-    }
-
-    /// As [`Level::dispatch`]; without VBMI an AVX-512 CPU looks bytes up as AVX2 does.
-    #[cfg_attr(
-        not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
-        allow(unused_variables)
-    )]
-    pub(crate) fn dispatch_look_up<B: WithLookUpBytes>(self, bind: B) -> Option<B::Output> {
-        match self {
-            Self::Scalar => None,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => Some(bind.with(crate::simd::avx2::Avx2::try_new()?)),
-            #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
-            Self::Avx512 => match crate::simd::avx512::Avx512::<true>::try_new() {
-                Some(simd) => Some(bind.with(simd)),
-                None => Self::Avx2.dispatch_look_up(bind),
-            },
-            #[cfg(target_arch = "aarch64")]
-            Self::Neon => Some(bind.with(crate::simd::neon::Neon::try_new()?)),
-            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-            Self::Simd128 => Some(bind.with(crate::simd::simd128::Simd128)),
-            #[allow(unreachable_patterns)] // each architecture and build lacks some
-            _ => None,
-        }
-    }
-
     /// A loop compiled with the level's features, where the compiler makes vectors of it by itself.
     pub(crate) fn bind_vectorized<K: Kernel + Clone>(self, kernel: K) -> Stage {
         if cfg!(target_feature = "simd128") {
             // All loops are.
             return stages::bind_loop(kernel);
         }
-        self.dispatch(Vectorize(kernel.clone())).unwrap_or_else(|| stages::bind_loop(kernel))
+        with_level!(self, simd => {
+            let work = Box::new(Vectorized { simd, kernel: kernel.clone() });
+            Stage { work, sizes: K::SIZES, can_fail: K::CAN_FAIL }
+        })
+        .unwrap_or_else(|| stages::bind_loop(kernel))
     }
 }
 
@@ -219,17 +223,6 @@ fn forced() -> Option<Result<Level, BuildError>> {
 }
 
 /// A loop for a level's features.
-struct Vectorize<K>(K);
-
-impl<K: Kernel> WithSimd for Vectorize<K> {
-    type Output = Stage;
-
-    fn with<S: Simd>(self, simd: S) -> Stage {
-        let work = Box::new(Vectorized { simd, kernel: self.0 });
-        Stage { work, sizes: K::SIZES, can_fail: K::CAN_FAIL }
-    }
-}
-
 struct Vectorized<S, K> {
     simd: S,
     kernel: K,

@@ -41,17 +41,17 @@
 //! new major version of one of them is a new breaking version of this crate.
 
 #![no_std]
+// `ops`, `pipeline`, `simd` and much of `bind` are for registers that other architectures have not.
+#![cfg_attr(
+    not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
+    allow(dead_code, unused_imports, unused_variables)
+)]
 
 #[macro_use]
 extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-// `bind`, `ops`, `pipeline` and `simd` are for registers that other architectures have not.
-#[cfg_attr(
-    not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
-    allow(dead_code)
-)]
 mod bind;
 mod element;
 mod error;
@@ -62,23 +62,11 @@ mod huge_pages;
 mod key_table;
 mod level;
 mod non_temporal;
-#[cfg_attr(
-    not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
-    allow(dead_code)
-)]
 mod ops;
-#[cfg_attr(
-    not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
-    allow(dead_code)
-)]
 mod pipeline;
 mod plan;
 pub mod reference;
 mod scalar;
-#[cfg_attr(
-    not(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128")),
-    allow(dead_code)
-)]
 mod simd;
 mod stages;
 mod step;

@@ -355,7 +355,7 @@ macro_rules! failing_lanes {
 
         #[inline(always)]
         fn start(self, simd: S) -> S::M32 {
-            simd.no_m32()
+            simd.mask_false()
         }
         #[inline(always)]
         fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
@@ -368,27 +368,6 @@ macro_rules! failing_lanes {
     };
 }
 pub(crate) use failing_lanes;
-
-/// What an [`Each`] gathers that works on units by another one, its field `each`: what that one does.
-macro_rules! fails_as_each {
-    () => {
-        type Fail = E::Fail;
-
-        #[inline(always)]
-        fn start(self, simd: S) -> E::Fail {
-            self.each.start(simd)
-        }
-        #[inline(always)]
-        fn join(self, simd: S, a: E::Fail, b: E::Fail) -> E::Fail {
-            self.each.join(simd, a, b)
-        }
-        #[inline(always)]
-        fn failed(self, simd: S, fail: E::Fail) -> bool {
-            self.each.failed(simd, fail)
-        }
-    };
-}
-pub(crate) use fails_as_each;
 
 infallible! {
     [U: Copy] Same: U => U, |self, simd, x| x;

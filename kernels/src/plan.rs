@@ -5,8 +5,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
-use bytemuck::Pod;
-use num_traits::{AsPrimitive, PrimInt};
 use once_cell::race::OnceBox;
 use thiserror::Error;
 
@@ -14,8 +12,8 @@ use crate::bind;
 use crate::float_environment::in_default_environment;
 use crate::level::CACHE_LINE;
 use crate::non_temporal::NonTemporalStores;
-use crate::reference::Reference;
-use crate::stages::{self, Stage, Unaligned};
+use crate::stages::by_reference::ByReference;
+use crate::stages::{self, Stage};
 use crate::{
     Affine, BuildError, Cast, CastError, Element, ElementType, Level, OutOfRange, RunError, Scalar,
     Step,
@@ -37,8 +35,8 @@ struct Inner {
     swap_output: bool,
     level: Level,
     stages: Vec<Stage>,
-    /// For [`Plan::run_reference`]; filled when it is first needed, which for most plans is never.
-    reference: OnceBox<Reference>,
+    /// For [`Plan::run_flagged`]; filled when it is first needed, which for most plans is never.
+    reference: OnceBox<ByReference>,
 }
 
 impl core::fmt::Debug for Inner {
@@ -460,10 +458,12 @@ impl Plan {
         output: &mut [MaybeUninit<u8>],
         start: usize,
     ) -> Result<(), CastError> {
-        let Inner { source, target, stages, .. } = &*self.inner;
+        let Inner { source, target, steps, swap_input, swap_output, stages, .. } = &*self.inner;
         let elements = output.len() / target.size();
         if elements <= stages::GRANULE {
-            return self.run_reference(input, output, start);
+            let swaps = [*swap_input, *swap_output];
+            let reference = || Box::new(ByReference::new(*source, steps, swaps));
+            return self.inner.reference.get_or_init(reference).run_from(input, output, start);
         }
         let piece = (elements / FLAGGED_PIECES).max(1).next_multiple_of(stages::GRANULE);
         let inputs = input.chunks(piece * source.size());
@@ -474,64 +474,6 @@ impl Plan {
             }
         }
         Ok(())
-    }
-
-    /// Runs the reference; `start` is the index of the first element.
-    #[cold]
-    fn run_reference(
-        &self,
-        input: &[u8],
-        output: &mut [MaybeUninit<u8>],
-        start: usize,
-    ) -> Result<(), CastError> {
-        let Inner { source, target, steps, swap_input, swap_output, reference, .. } = &*self.inner;
-        let reference = reference.get_or_init(|| Box::new(Reference::new(*source, steps)));
-        let (mut from, mut to) = ([0; stages::GRANULE], [0; stages::GRANULE]);
-        let inputs = input.chunks(from.len() * source.size());
-        let outputs = output.chunks_mut(to.len() * target.size());
-        for ((input, output), start) in inputs.zip(outputs).zip((start..).step_by(from.len())) {
-            let len = input.len() / source.size();
-            let (from, to) = (&mut from[..len], &mut to[..len]);
-            match source.size() {
-                1 => read::<u8>(input, *swap_input, from),
-                2 => read::<u16>(input, *swap_input, from),
-                4 => read::<u32>(input, *swap_input, from),
-                _ => read::<u64>(input, *swap_input, from),
-            }
-            if source.bits() < 8 {
-                for bits in &mut *from {
-                    *bits = Scalar::from_bits(*source, *bits).bits();
-                }
-            }
-            reference.run(from, to, start)?;
-            match target.size() {
-                1 => write::<u8>(to, *swap_output, output),
-                2 => write::<u16>(to, *swap_output, output),
-                4 => write::<u32>(to, *swap_output, output),
-                _ => write::<u64>(to, *swap_output, output),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The bits of elements, as many as there are places.
-fn read<T: PrimInt + Pod + Into<u64>>(input: &[u8], swap: bool, elements: &mut [u64]) {
-    for (from, to) in stages::elements::<T>(input).iter().zip(elements) {
-        let bits = from.0;
-        *to = if swap { bits.swap_bytes() } else { bits }.into();
-    }
-}
-
-/// The elements with these bits.
-fn write<T>(elements: &[u64], swap: bool, output: &mut [MaybeUninit<u8>])
-where
-    T: PrimInt + Pod,
-    u64: AsPrimitive<T>,
-{
-    for (from, to) in elements.iter().zip(stages::output_elements::<T>(output)) {
-        let bits: T = from.as_();
-        to.write(Unaligned(if swap { bits.swap_bytes() } else { bits }));
     }
 }
 

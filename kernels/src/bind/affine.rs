@@ -4,7 +4,7 @@ use super::class::{Class, FloatType};
 use crate::ops::affine::ApplyAffine;
 use crate::ops::float::FloatUnit;
 use crate::ops::load;
-use crate::ops::store::Whole;
+use crate::ops::store::StoreFull;
 use crate::pipeline::{Load, Store, Units, stage};
 use crate::simd::Simd;
 use crate::stages::Stage;
@@ -44,7 +44,7 @@ fn typed<S, L, const ENCODES: bool>(simd: S, load: L, parameters: &Affine) -> Op
 where
     S: Simd,
     L: Load<S, Unit: FloatUnit<S>>,
-    Whole: Store<S, L::Unit>,
+    StoreFull: Store<S, L::Unit>,
 {
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
     let strict = parameters.overflow == FloatOverflow::Error;
@@ -55,15 +55,15 @@ where
         (false, false) => None,
         (true, false) => {
             let affine = ApplyAffine::<_, ENCODES, true, false> { offset, scale, strict };
-            Some(stage(simd, Units(load, affine, Whole)))
+            Some(stage(simd, Units(load, affine, StoreFull)))
         }
         (false, true) => {
             let affine = ApplyAffine::<_, ENCODES, false, true> { offset, scale, strict };
-            Some(stage(simd, Units(load, affine, Whole)))
+            Some(stage(simd, Units(load, affine, StoreFull)))
         }
         (true, true) => {
             let affine = ApplyAffine::<_, ENCODES, true, true> { offset, scale, strict };
-            Some(stage(simd, Units(load, affine, Whole)))
+            Some(stage(simd, Units(load, affine, StoreFull)))
         }
     }
 }

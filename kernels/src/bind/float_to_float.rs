@@ -1,9 +1,9 @@
 //! Casts among `float16`, `bfloat16`, `float32` and `float64`.
 
 use super::class::FloatType;
-use super::{nan_entry, retry_infinities, with_rounding};
+use super::{retry_infinities, with_rounding};
 use crate::element::{BFLOAT16, BINARY16, BINARY32};
-use crate::ops::float::{FloatUnit, NumberWithin, ReplaceNan};
+use crate::ops::float::{FloatUnit, NumberWithin};
 use crate::ops::float_to_float::{
     AsF16, BeforeF16, Below, BelowInfinity, ClampedToF32, OddForShort, Quiet, ToBf16, ToF32,
     UpperHalves,
@@ -11,74 +11,54 @@ use crate::ops::float_to_float::{
 use crate::ops::float_to_int::Widened;
 use crate::ops::load;
 use crate::ops::small_float::Encode;
-use crate::ops::store::{LowI16, Whole};
+use crate::ops::store::{LowI16, StoreFull};
 use crate::pipeline::{Each, Load, Same, Then, Units, stage};
 use crate::simd::{F32s, F64s, NearestEven, Round, Simd};
 use crate::stages::Stage;
-use crate::{Cast, ElementType, FloatFormat, OutOfRange, Rounding, Scalar};
+use crate::{Cast, FloatFormat, OutOfRange, Rounding};
 use alloc::vec::Vec;
 use num_traits::Float;
 
-/// The cast, with an entry whose key is NaN. It is replaced where the value that takes its place is exact.
+/// The cast; none for a copy.
 pub(super) fn bind<S: Simd>(
     simd: S,
     source: FloatType,
     target: FloatType,
     cast: &Cast,
-    entry: Option<(Scalar, Scalar)>,
 ) -> Option<Vec<Stage>> {
     let fails = cast.out_of_range != OutOfRange::Clamp;
-    match target {
-        FloatType::Float64 => {
-            let nan = nan_entry(entry, ElementType::Float64, cast)?;
-            Some(vec![match source {
-                FloatType::Float16 => to_double(simd, load::Float16, nan),
-                FloatType::BFloat16 => to_double(simd, load::BFloat16, nan),
-                FloatType::Float32 => to_double(simd, load::Float32, nan),
+    match (source, target) {
+        (FloatType::Float16, FloatType::Float64) => {
+            Some(vec![stage(simd, Units(load::Float16, Widened, StoreFull))])
+        }
+        (FloatType::BFloat16, FloatType::Float64) => {
+            Some(vec![stage(simd, Units(load::BFloat16, Widened, StoreFull))])
+        }
+        (FloatType::Float32, FloatType::Float64) => {
+            Some(vec![stage(simd, Units(load::Float32, Widened, StoreFull))])
+        }
+        (FloatType::Float64, FloatType::Float64) => None,
+        (FloatType::Float64, FloatType::Float32) => Some(vec![single(simd, cast.rounding, fails)]),
+        (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, FloatType::Float32) => {
+            Some(vec![to_single(simd, source)?])
+        }
+        (_, FloatType::Float16 | FloatType::BFloat16) => {
+            let short = Float16Target { is_float16: target == FloatType::Float16, fails };
+            Some(vec![with_rounding!(cast.rounding, rounding => match source {
                 FloatType::Float64 => {
-                    let value = nan?;
-                    stage(simd, Units(load::Float64, ReplaceNan { value }, Whole))
-                }
-            }])
-        }
-        FloatType::Float32 => {
-            let nan = nan_entry(entry, source.domain(), cast)?;
-            Some(vec![match (source, nan) {
-                (FloatType::Float64, None) => single(simd, Same, cast.rounding, fails),
-                (FloatType::Float64, Some(value)) => {
-                    single(simd, ReplaceNan { value }, cast.rounding, fails)
-                }
-                (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, _) => {
-                    to_single(simd, source, nan)?
-                }
-            }])
-        }
-        FloatType::Float16 | FloatType::BFloat16 => {
-            let short = Short { is_float16: target == FloatType::Float16, fails };
-            let nan = nan_entry(entry, source.domain(), cast)?;
-            Some(vec![with_rounding!(cast.rounding, rounding => match (source, nan) {
-                (FloatType::Float64, None) => {
                     short.bind(simd, load::Float64, Same, OddForShort(rounding), rounding)
                 }
-                (FloatType::Float64, Some(value)) => {
-                    let replaced = ReplaceNan { value };
-                    short.bind(simd, load::Float64, replaced, OddForShort(rounding), rounding)
-                }
-                (FloatType::Float32, None) => short.bind(simd, load::Float32, Same, Same, rounding),
-                (FloatType::Float32, Some(nan)) => {
-                    let replaced = ReplaceNan { value: nan as f32 };
-                    short.bind(simd, load::Float32, replaced, Same, rounding)
-                }
-                (FloatType::Float16, None) if cast.rounding == Rounding::NearestEven => {
+                FloatType::Float32 => short.bind(simd, load::Float32, Same, Same, rounding),
+                FloatType::Float16 if cast.rounding == Rounding::NearestEven => {
                     to_bf16(simd, load::Float16, Same, Same, NearestEven, fails)
                 }
-                (FloatType::BFloat16, None) if cast.rounding == Rounding::NearestEven => {
+                FloatType::BFloat16 if cast.rounding == Rounding::NearestEven => {
                     to_f16(simd, load::BFloat16, Same, Same, NearestEven, fails)
                 }
                 // By way of float32.
-                (FloatType::Float16 | FloatType::BFloat16, _) => {
+                FloatType::Float16 | FloatType::BFloat16 => {
                     let narrow = short.bind(simd, load::Float32, Same, Same, rounding);
-                    return Some(vec![to_single(simd, source, nan)?, narrow]);
+                    return Some(vec![to_single(simd, source)?, narrow]);
                 }
             })])
         }
@@ -111,61 +91,40 @@ pub(super) fn within<S: Simd, U: FloatUnit<S>, R: Round>(
     }
 }
 
-/// float64 of a narrower float.
-fn to_double<S, L>(simd: S, load: L, nan: Option<f64>) -> Stage
-where
-    S: Simd,
-    L: Load<S, Unit = F32s<S>>,
-{
-    match nan {
-        None => stage(simd, Units(load, Widened, Whole)),
-        Some(value) => stage(simd, Units(load, Then(Widened, ReplaceNan { value }), Whole)),
+/// float32 of a float of no more bits; none for a copy.
+fn to_single<S: Simd>(simd: S, source: FloatType) -> Option<Stage> {
+    match source {
+        FloatType::Float16 => Some(stage(simd, Units(load::Float16, Same, StoreFull))),
+        FloatType::BFloat16 => Some(stage(simd, Units(load::BFloat16, Quiet, StoreFull))),
+        FloatType::Float32 | FloatType::Float64 => None,
     }
 }
 
-/// float32 of a float of no more bits; none for a copy.
-fn to_single<S: Simd>(simd: S, source: FloatType, nan: Option<f64>) -> Option<Stage> {
-    let nan = nan.map(|nan| ReplaceNan { value: nan as f32 });
-    Some(match (source, nan) {
-        (FloatType::Float16, None) => stage(simd, Units(load::Float16, Same, Whole)),
-        (FloatType::Float16, Some(nan)) => stage(simd, Units(load::Float16, nan, Whole)),
-        (FloatType::BFloat16, None) => stage(simd, Units(load::BFloat16, Quiet, Whole)),
-        (FloatType::BFloat16, Some(nan)) => stage(simd, Units(load::BFloat16, nan, Whole)),
-        (FloatType::Float32, Some(nan)) => stage(simd, Units(load::Float32, nan, Whole)),
-        (FloatType::Float32, None) | (FloatType::Float64, _) => return None,
-    })
-}
-
 /// float32 of float64.
-fn single<S, E>(simd: S, front: E, rounding: Rounding, fails: bool) -> Stage
-where
-    S: Simd,
-    E: Each<S, F64s<S>, Out = F64s<S>>,
-{
+fn single<S: Simd>(simd: S, rounding: Rounding, fails: bool) -> Stage {
     with_rounding!(rounding, rounding => {
-        let narrowed = Then(front, ToF32(rounding));
         if fails {
-            let below = Then(narrowed, Below { limit: f32::INFINITY });
-            retry_infinities(stage(simd, Units(load::Float64, below, Whole)), || {
-                let within = Then(front, within::<S, F64s<S>, _>(BINARY32, rounding));
-                stage(simd, Units(load::Float64, Then(within, ToF32(rounding)), Whole))
+            let below = Then(ToF32(rounding), Below { limit: f32::INFINITY });
+            retry_infinities(stage(simd, Units(load::Float64, below, StoreFull)), || {
+                let within = within::<S, F64s<S>, _>(BINARY32, rounding);
+                stage(simd, Units(load::Float64, Then(within, ToF32(rounding)), StoreFull))
             })
         } else {
-            stage(simd, Units(load::Float64, narrowed, Whole))
+            stage(simd, Units(load::Float64, ToF32(rounding), StoreFull))
         }
     })
 }
 
 /// A float type of 16 bits as a target.
 #[derive(Clone, Copy)]
-pub(super) struct Short {
+pub(super) struct Float16Target {
     /// `float16`, or else `bfloat16`.
     pub(super) is_float16: bool,
     /// Whether what is out of range fails.
     pub(super) fails: bool,
 }
 
-impl Short {
+impl Float16Target {
     /// The floats that `front` gives, which `narrow` makes float32, rounded.
     pub(super) fn bind<S, L, E, N>(
         self,
@@ -189,7 +148,7 @@ impl Short {
     }
 }
 
-/// As [`Short::bind`], to `float16`.
+/// As [`Float16Target::bind`], to `float16`.
 pub(super) fn to_f16<S, L, E, N>(
     simd: S,
     load: L,
@@ -252,7 +211,7 @@ where
     }
 }
 
-/// As [`Short::bind`], to `bfloat16`.
+/// As [`Float16Target::bind`], to `bfloat16`.
 fn to_bf16<S, L, E, N>(
     simd: S,
     load: L,
@@ -291,41 +250,21 @@ pub(super) enum Beyond {
 
 /// The stage, if one is needed, that makes values on the way to a narrower float than float32 a float32 that
 /// rounds as they do. `beyond` is of float64.
-#[allow(clippy::option_option)] // no stage, and none that can be had
-pub(super) fn to_odd_f32<S: Simd>(
-    simd: S,
-    source: FloatType,
-    entry: Option<(Scalar, f64)>,
-    beyond: Beyond,
-) -> Option<Option<Stage>> {
-    fn odd<S, E>(simd: S, front: E, beyond: Beyond) -> Stage
-    where
-        S: Simd,
-        E: Each<S, F64s<S>, Out = F64s<S>>,
-    {
-        // The direction matters only for tiny numbers, which this one keeps apart from zero.
-        let odd = OddForShort(Rounding::TowardsPositive);
-        match beyond {
-            Beyond::Infinite => stage(simd, Units(load::Float64, Then(front, odd), Whole)),
-            Beyond::Clamped => {
-                let clamped = Then(front, ClampedToF32);
-                stage(simd, Units(load::Float64, Then(clamped, odd), Whole))
-            }
-            Beyond::Fails(within) => {
-                stage(simd, Units(load::Float64, Then(Then(front, within), odd), Whole))
-            }
+pub(super) fn to_odd_f32<S: Simd>(simd: S, source: FloatType, beyond: Beyond) -> Option<Stage> {
+    // The direction matters only for tiny numbers, which this one keeps apart from zero.
+    let odd = OddForShort(Rounding::TowardsPositive);
+    match (source, beyond) {
+        (FloatType::Float64, Beyond::Infinite) => {
+            Some(stage(simd, Units(load::Float64, odd, StoreFull)))
+        }
+        (FloatType::Float64, Beyond::Clamped) => {
+            Some(stage(simd, Units(load::Float64, Then(ClampedToF32, odd), StoreFull)))
+        }
+        (FloatType::Float64, Beyond::Fails(within)) => {
+            Some(stage(simd, Units(load::Float64, Then(within, odd), StoreFull)))
+        }
+        (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, _) => {
+            to_single(simd, source)
         }
     }
-    let nan = match entry {
-        None => None,
-        Some((key, value)) if key.is_nan() => Some(value),
-        Some(_) => return None,
-    };
-    Some(match (source, nan) {
-        (FloatType::Float64, None) => Some(odd(simd, Same, beyond)),
-        (FloatType::Float64, Some(value)) => Some(odd(simd, ReplaceNan { value }, beyond)),
-        (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, _) => {
-            to_single(simd, source, nan)
-        }
-    })
 }

@@ -1,7 +1,7 @@
 //! Casts from floats to integers of whole bytes.
 //!
-//! To nearest-even, the default, each target and range mode has a loop of its own, without and with a value in
-//! place of NaN. The other roundings share loops that branch on the rounding; what takes longer than a pass over
+//! To nearest-even, the default, each target and range mode has a loop of its own, and to 8 and 16 bits one with a value in
+//! place of NaN, too. The other roundings share loops that branch on the rounding; what takes longer than a pass over
 //! a block in the first-level cache, or is rare, is rounded to integral floats in a pass of its own, behind which
 //! the loops to nearest-even serve.
 
@@ -12,19 +12,21 @@ use crate::ops::float::{
     AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, ReplaceNan, Scale,
 };
 use crate::ops::float_to_int::{
-    Checked64, CheckedF32, CheckedI32, CheckedU32, CheckedWord, ClampedI32, ClampedI64,
-    ClampedLowBits, ClampedToI32, ClampedU32, ClampedU64, FromZero, InRangeI64, InRangeU64,
-    Integral, Long, LowBits, SignedRemainder, ToI32, Widened,
+    Checked64, CheckedF32, CheckedI32, CheckedU32, ClampedI32, ClampedI64, ClampedLowBits,
+    ClampedToI32, ClampedU32, ClampedU64, F64ToI32Checked, FromZero, I32ToI64, InRangeI64,
+    InRangeU64, Integral, LowBits, SignedRemainder, ToI32, Widened,
 };
 use crate::ops::load;
-use crate::ops::store::{CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, Whole};
+use crate::ops::store::{
+    CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, StoreFull,
+};
 use crate::pipeline::{Each, Load, Retry, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, NearestEven, Round, Simd};
 use crate::stages::Stage;
 use crate::{Affine, Cast, OutOfRange, Rounding, Scalar};
 use alloc::vec::Vec;
 
-/// The cast, with an entry whose key is NaN.
+/// The cast, of float32 and float64 to 8 and 16 bits with an entry whose key is NaN.
 pub(super) fn bind<S: Simd>(
     simd: S,
     source: FloatType,
@@ -34,12 +36,19 @@ pub(super) fn bind<S: Simd>(
 ) -> Option<Vec<Stage>> {
     let nan = nan_entry(entry, source.domain(), cast)?;
     let target = Target { int: target, out_of_range: cast.out_of_range, rounding: cast.rounding };
-    Some(match source {
-        FloatType::Float32 => from_unit(simd, load::Float32, target, nan),
-        FloatType::Float64 => from_unit(simd, load::Float64, target, nan),
-        FloatType::Float16 => from_float16(simd, target, nan),
-        FloatType::BFloat16 => from_short(simd, load::BFloat16, target, nan),
-    })
+    match (source, nan) {
+        (FloatType::Float32, None) => Some(from_unit(simd, load::Float32, target)),
+        (FloatType::Float64, None) => Some(from_unit(simd, load::Float64, target)),
+        (FloatType::Float16, None) => Some(from_float16(simd, target)),
+        (FloatType::BFloat16, None) => Some(from_short(simd, load::BFloat16, target)),
+        (FloatType::Float32, Some(_)) => with_rounding!(target.rounding, rounding => {
+            Some(vec![nan_to_short(simd, load::Float32, Same, target, nan, rounding)?])
+        }),
+        (FloatType::Float64, Some(_)) => with_rounding!(target.rounding, rounding => {
+            Some(vec![nan_to_short(simd, load::Float64, Same, target, nan, rounding)?])
+        }),
+        (FloatType::Float16 | FloatType::BFloat16, Some(_)) => None,
+    }
 }
 
 /// Scale and offset, then the cast to nearest-even; none for what the two do one after the other.
@@ -100,168 +109,111 @@ where
         offset: scalar(parameters.offset.map_or(0.0, Scalar::to_f64)),
         scale: scalar(parameters.scale.map_or(1.0, Scalar::to_f64)),
     };
-    if let Some(fused) = to_short_nan_least(simd, load, scaled, target, nan, NearestEven) {
-        return Some(fused);
-    }
-    match nan {
-        None => to_short(simd, load, scaled, target, NearestEven),
-        Some(nan) => {
-            let replaced = Then(scaled, ReplaceNan { value: scalar(nan) });
-            to_short(simd, load, replaced, target, NearestEven)
-        }
-    }
+    nan_to_short(simd, load, scaled, target, nan, NearestEven)
 }
 
-/// As [`to_short_nan_least`], in the target's rounding.
-fn nan_least<S, L>(simd: S, load: L, target: Target, nan: Option<f64>) -> Option<Stage>
-where
-    S: Simd,
-    L: Load<S, Unit: ToWide<S>>,
-{
-    with_rounding!(target.rounding, rounding => {
-        to_short_nan_least(simd, load, Same, target, nan, rounding)
-    })
-}
-
-/// From `float32` and `float64`.
-fn from_unit<S, L>(simd: S, load: L, target: Target, nan: Option<f64>) -> Vec<Stage>
-where
-    S: Simd,
-    L: Load<S, Unit: ToWide<S>>,
-    Whole: Store<S, L::Unit>,
-{
-    if let Some(fused) = nan_least(simd, load, target, nan) {
-        return vec![fused];
-    }
-    match nan {
-        None => with_front(simd, load, Same, target),
-        Some(nan) => {
-            let value = <L::Unit as FloatUnit<S>>::scalar(nan);
-            with_front(simd, load, ReplaceNan { value }, target)
-        }
-    }
-}
-
-fn with_front<S, L, E>(simd: S, load: L, front: E, target: Target) -> Vec<Stage>
+/// To 8 and 16 bits, checked or clamped to the range, with a value in place of NaN.
+fn nan_to_short<S, L, E>(
+    simd: S,
+    load: L,
+    front: E,
+    target: Target,
+    nan: Option<f64>,
+    rounding: impl Round,
+) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
     E: Each<S, L::Unit, Out = L::Unit>,
-    Whole: Store<S, L::Unit>,
+{
+    let Some(value) = nan else { return to_short(simd, load, front, target, rounding) };
+    to_short_nan_least(simd, load, front, target, value, rounding).or_else(|| {
+        let value = <L::Unit as FloatUnit<S>>::scalar(value);
+        to_short(simd, load, Then(front, ReplaceNan { value }), target, rounding)
+    })
+}
+
+/// From `float32` and `float64`.
+fn from_unit<S, L>(simd: S, load: L, target: Target) -> Vec<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+    StoreFull: Store<S, L::Unit>,
 {
     match target.rounding {
-        Rounding::NearestEven => vec![nearest_even(simd, load, front, target)],
+        Rounding::NearestEven => vec![nearest_even(simd, load, target)],
         rounding @ (Rounding::TowardsZero
         | Rounding::TowardsPositive
         | Rounding::TowardsNegative
         | Rounding::NearestAway) => {
-            let integral = Then(front, Integral(rounding));
-            let fused = to_short(simd, load, front, target, rounding)
+            let integral = Integral(rounding);
+            let fused = to_short(simd, load, Same, target, rounding)
                 .or_else(|| L::Unit::to_32(simd, load, integral, target));
             match fused {
                 Some(stage) => vec![stage],
-                None => vec![
-                    stage(simd, Units(load, integral, Whole)),
-                    nearest_even(simd, load, Same, target),
-                ],
+                None => {
+                    vec![
+                        stage(simd, Units(load, integral, StoreFull)),
+                        nearest_even(simd, load, target),
+                    ]
+                }
             }
         }
     }
 }
 
 /// From 16-bit floats: by way of float32 but for the commonest casts.
-fn from_short<S, L>(simd: S, load: L, target: Target, nan: Option<f64>) -> Vec<Stage>
+fn from_short<S, L>(simd: S, load: L, target: Target) -> Vec<Stage>
 where
     S: Simd,
     L: Load<S, Unit = F32s<S>>,
 {
-    fn with_front<S, L, E>(simd: S, load: L, front: E, target: Target) -> Vec<Stage>
-    where
-        S: Simd,
-        L: Load<S, Unit = F32s<S>>,
-        E: Each<S, F32s<S>, Out = F32s<S>>,
-    {
-        if target.rounding == Rounding::NearestEven
-            && let Some(fused) = to_short(simd, load, front, target, NearestEven)
-        {
-            return vec![fused];
-        }
-        let integral = Then(front, Integral(target.rounding));
-        vec![
-            stage(simd, Units(load, integral, Whole)),
-            nearest_even(simd, load::Float32, Same, target),
-        ]
-    }
-    if let Some(fused) = nan_least(simd, load, target, nan) {
-        return vec![fused];
-    }
-    match (nan, target.rounding) {
-        (Some(nan), _) => with_front(simd, load, ReplaceNan { value: nan as f32 }, target),
-        (None, Rounding::NearestEven) => with_front(simd, load, Same, target),
-        (
-            None,
-            directed @ (Rounding::TowardsZero
-            | Rounding::TowardsPositive
-            | Rounding::TowardsNegative
-            | Rounding::NearestAway),
-        ) => match to_short(simd, load, Same, target, directed) {
-            Some(fused) => vec![fused],
-            None => with_front(simd, load, Same, target),
-        },
+    let fused = with_rounding!(target.rounding, rounding => {
+        to_short(simd, load, Same, target, rounding)
+    });
+    match fused {
+        Some(fused) => vec![fused],
+        None => vec![
+            stage(simd, Units(load, Integral(target.rounding), StoreFull)),
+            nearest_even(simd, load::Float32, target),
+        ],
     }
 }
 
-/// From `float16`, whose finite values all fit 32 bits: by way of those, where what takes NaN's place does too.
-fn from_float16<S: Simd>(simd: S, target: Target, nan: Option<f64>) -> Vec<Stage> {
-    fn by_i32<S, E>(simd: S, front: E, target: Target) -> Stage
-    where
-        S: Simd,
-        E: Each<S, F32s<S>, Out = F32s<S>>,
-    {
-        // One loop for all roundings: it has time to branch.
-        let (finite, to_i32) = (Then(front, Finite), ClampedToI32(target.rounding));
-        let (min, limit) = match (target.int.signed, target.out_of_range) {
-            (false, OutOfRange::Error) => (0.0, lower_limit::<S, F32s<S>>(0.0, target.rounding)),
-            (false, OutOfRange::Clamp) => (0.0, f32::MIN),
-            (true, _) | (false, OutOfRange::Wrap) => (f32::MIN, f32::MIN),
-        };
-        let in_range = Then(Then(finite, AtLeastOrNan { min, limit }), to_i32);
-        match target.int.width {
-            Width::W8 => stage(simd, Units(load::Float16, Then(finite, to_i32), LowI8)),
-            Width::W16 => stage(simd, Units(load::Float16, Then(finite, to_i32), LowI16)),
-            Width::W32 => stage(simd, Units(load::Float16, in_range, Whole)),
-            Width::W64 => stage(simd, Units(load::Float16, Then(in_range, Long), Whole)),
+/// From `float16`, whose finite values all fit 32 bits: by way of those.
+fn from_float16<S: Simd>(simd: S, target: Target) -> Vec<Stage> {
+    // One loop for all roundings: it has time to branch.
+    let to_i32 = Then(Finite, ClampedToI32(target.rounding));
+    let (min, limit) = match (target.int.signed, target.out_of_range) {
+        (false, OutOfRange::Error) => (0.0, lower_limit::<S, F32s<S>>(0.0, target.rounding)),
+        (false, OutOfRange::Clamp) => (0.0, f32::MIN),
+        (true, _) | (false, OutOfRange::Wrap) => (f32::MIN, f32::MIN),
+    };
+    let in_range = Then(Then(Finite, AtLeastOrNan { min, limit }), ClampedToI32(target.rounding));
+    let load = load::Float16;
+    vec![match (target.int.width, target.out_of_range) {
+        (Width::W8, OutOfRange::Wrap) => stage(simd, Units(load, to_i32, LowI8)),
+        (Width::W16, OutOfRange::Wrap) => stage(simd, Units(load, to_i32, LowI16)),
+        (Width::W32, _) => stage(simd, Units(load, in_range, StoreFull)),
+        (Width::W64, _) => stage(simd, Units(load, Then(in_range, I32ToI64), StoreFull)),
+        (Width::W8 | Width::W16, OutOfRange::Error | OutOfRange::Clamp) => {
+            return from_short(simd, load, target);
         }
-    }
-    match (target.int.width, target.out_of_range, nan) {
-        (Width::W8 | Width::W16, OutOfRange::Wrap, None) | (Width::W32 | Width::W64, _, None) => {
-            vec![by_i32(simd, Same, target)]
-        }
-        (Width::W8 | Width::W16, OutOfRange::Wrap, Some(value))
-        | (Width::W32 | Width::W64, _, Some(value))
-            if ClampedToI32(target.rounding).takes(value) =>
-        {
-            vec![by_i32(simd, ReplaceNan { value: value as f32 }, target)]
-        }
-        (Width::W8 | Width::W16 | Width::W32 | Width::W64, _, _) => {
-            from_short(simd, load::Float16, target, nan)
-        }
-    }
+    }]
 }
 
 /// Every target and range mode, to nearest-even.
-fn nearest_even<S, L, E>(simd: S, load: L, front: E, target: Target) -> Stage
+fn nearest_even<S, L>(simd: S, load: L, target: Target) -> Stage
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
-    E: Each<S, L::Unit, Out = L::Unit>,
 {
-    to_short(simd, load, front, target, NearestEven)
-        .or_else(|| L::Unit::to_32(simd, load, front, target))
+    to_short(simd, load, Same, target, NearestEven)
+        .or_else(|| L::Unit::to_32(simd, load, Same, target))
         .unwrap_or_else(|| match target.int.width {
-            Width::W8 | Width::W16 => wrapped_to_short(simd, load, front, target),
-            Width::W32 => L::Unit::wrapped_to_32(simd, load, front),
-            Width::W64 => L::Unit::to_64(simd, load, front, target),
+            Width::W8 | Width::W16 => wrapped_to_short(simd, load, target),
+            Width::W32 => L::Unit::wrapped_to_32(simd, load),
+            Width::W64 => L::Unit::to_64(simd, load, target),
         })
 }
 
@@ -307,7 +259,7 @@ fn to_short_nan_least<S, L, E>(
     load: L,
     front: E,
     target: Target,
-    nan: Option<f64>,
+    nan: f64,
     rounding: impl Round,
 ) -> Option<Stage>
 where
@@ -317,7 +269,8 @@ where
 {
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
     let [min, max] = target.range().map(|x| x as f64);
-    if !S::MAX_NUMBER_IN_ONE || nan != Some(min) {
+    #[allow(clippy::float_cmp)] // both are integers
+    if !S::MAX_NUMBER_IN_ONE || nan != min {
         return None;
     }
     match target.out_of_range {
@@ -393,20 +346,18 @@ fn positive_first(general: Stage, positive: impl FnOnce() -> Option<Stage>) -> S
 }
 
 /// Modulo 2^8 and 2^16.
-fn wrapped_to_short<S, L, E>(simd: S, load: L, front: E, target: Target) -> Stage
+fn wrapped_to_short<S, L>(simd: S, load: L, target: Target) -> Stage
 where
     S: Simd,
     L: Load<S, Unit: FloatUnit<S>>,
-    E: Each<S, L::Unit, Out = L::Unit>,
 {
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
     let remainder = Remainder { modulus: scalar(65_536.0), inverse: scalar(1.0 / 65_536.0) };
-    let remainder = Then(front, Then(Finite, Then(remainder, ClampedToI32(NearestEven))));
-    let low = Then(front, LowBits);
+    let remainder = Then(Finite, Then(remainder, ClampedToI32(NearestEven)));
     let [fast, general] = if target.int.width == Width::W8 {
-        [stage(simd, Units(load, low, LowI8)), stage(simd, Units(load, remainder, LowI8))]
+        [stage(simd, Units(load, LowBits, LowI8)), stage(simd, Units(load, remainder, LowI8))]
     } else {
-        [stage(simd, Units(load, low, LowI16)), stage(simd, Units(load, remainder, LowI16))]
+        [stage(simd, Units(load, LowBits, LowI16)), stage(simd, Units(load, remainder, LowI16))]
     };
     Retry::of(fast, general)
 }
@@ -433,16 +384,10 @@ trait ToWide<S: Simd>: FloatUnit<S> {
         E: Each<S, Self, Out = Self>;
 
     /// Modulo 2^32.
-    fn wrapped_to_32<L, E>(simd: S, load: L, front: E) -> Stage
-    where
-        L: Load<S, Unit = Self>,
-        E: Each<S, Self, Out = Self>;
+    fn wrapped_to_32<L: Load<S, Unit = Self>>(simd: S, load: L) -> Stage;
 
     /// To 64 bits, in every range mode.
-    fn to_64<L, E>(simd: S, load: L, front: E, target: Target) -> Stage
-    where
-        L: Load<S, Unit = Self>,
-        E: Each<S, Self, Out = Self>;
+    fn to_64<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Stage;
 }
 
 impl<S: Simd> ToWide<S> for F32s<S> {
@@ -479,50 +424,42 @@ impl<S: Simd> ToWide<S> for F32s<S> {
         let finite = Then(front, Finite);
         Some(match (width, out_of_range, signed) {
             (Width::W32, OutOfRange::Error, true) => {
-                stage(simd, Units(load, Then(front, CheckedI32), Whole))
+                stage(simd, Units(load, Then(front, CheckedI32), StoreFull))
             }
             (Width::W32, OutOfRange::Error, false) => {
-                stage(simd, Units(load, Then(front, CheckedU32), Whole))
+                stage(simd, Units(load, Then(front, CheckedU32), StoreFull))
             }
             (Width::W32, OutOfRange::Clamp, true) => {
-                stage(simd, Units(load, Then(finite, ClampedI32), Whole))
+                stage(simd, Units(load, Then(finite, ClampedI32), StoreFull))
             }
             (Width::W32, OutOfRange::Clamp, false) => {
-                stage(simd, Units(load, Then(finite, ClampedU32), Whole))
+                stage(simd, Units(load, Then(finite, ClampedU32), StoreFull))
             }
             (_, OutOfRange::Wrap, _) | (Width::W8 | Width::W16 | Width::W64, _, _) => return None,
         })
     }
 
-    fn wrapped_to_32<L, E>(simd: S, load: L, front: E) -> Stage
-    where
-        L: Load<S, Unit = Self>,
-        E: Each<S, Self, Out = Self>,
-    {
+    fn wrapped_to_32<L: Load<S, Unit = Self>>(simd: S, load: L) -> Stage {
         let half = 2_147_483_648.0;
-        let rest = Then(Then(front, Finite), SignedRemainder { half, inverse: 0.5 / half });
-        let general = stage(simd, Units(load, Then(rest, ClampedToI32(NearestEven)), Whole));
-        Retry::of(stage(simd, Units(load, Then(front, LowBits), Whole)), general)
+        let rest = Then(Finite, SignedRemainder { half, inverse: 0.5 / half });
+        let general = stage(simd, Units(load, Then(rest, ClampedToI32(NearestEven)), StoreFull));
+        Retry::of(stage(simd, Units(load, LowBits, StoreFull)), general)
     }
 
-    fn to_64<L, E>(simd: S, load: L, front: E, target: Target) -> Stage
-    where
-        L: Load<S, Unit = Self>,
-        E: Each<S, Self, Out = Self>,
-    {
+    fn to_64<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Stage {
         // Rounded, and looked at, where a register has twice as many.
-        let integral = Then(front, Integral(NearestEven));
+        let integral = Integral(NearestEven);
         match (target.out_of_range, target.int.signed) {
             (OutOfRange::Error, true) => {
                 let checked = Then(Then(integral, CheckedF32::<true>), Widened);
-                stage(simd, Units(load, Then(checked, InRangeI64), Whole))
+                stage(simd, Units(load, Then(checked, InRangeI64), StoreFull))
             }
             (OutOfRange::Error, false) => {
                 let checked = Then(Then(integral, CheckedF32::<false>), Widened);
-                stage(simd, Units(load, Then(checked, InRangeU64), Whole))
+                stage(simd, Units(load, Then(checked, InRangeU64), StoreFull))
             }
             (OutOfRange::Clamp | OutOfRange::Wrap, _) => {
-                held_to_64(simd, load, Then(Then(integral, Finite), Widened), target)
+                clamped_or_wrapped_to_64(simd, load, Then(Then(integral, Finite), Widened), target)
             }
         }
     }
@@ -547,51 +484,43 @@ impl<S: Simd> ToWide<S> for F64s<S> {
         let [min, max] = target.range();
         Some(match (target.int.width, target.out_of_range) {
             (Width::W32, OutOfRange::Error) => {
-                let checked = CheckedWord { least: min as i64 };
-                stage(simd, Units(load, Then(front, checked), Whole))
+                let checked = F64ToI32Checked { least: min as i64 };
+                stage(simd, Units(load, Then(front, checked), StoreFull))
             }
             (Width::W32, OutOfRange::Clamp) => {
                 let clamped =
                     Then(Then(front, Finite), Clamped { min: min as f64, max: max as f64 });
-                stage(simd, Units(load, Then(clamped, ClampedLowBits), Whole))
+                stage(simd, Units(load, Then(clamped, ClampedLowBits), StoreFull))
             }
             (_, OutOfRange::Wrap) | (Width::W8 | Width::W16 | Width::W64, _) => return None,
         })
     }
 
-    fn wrapped_to_32<L, E>(simd: S, load: L, front: E) -> Stage
-    where
-        L: Load<S, Unit = Self>,
-        E: Each<S, Self, Out = Self>,
-    {
+    fn wrapped_to_32<L: Load<S, Unit = Self>>(simd: S, load: L) -> Stage {
         let modulus = 4_294_967_296.0;
-        let rest = Then(Then(front, Finite), Remainder { modulus, inverse: 1.0 / modulus });
-        let general = stage(simd, Units(load, Then(rest, ClampedLowBits), Whole));
-        Retry::of(stage(simd, Units(load, Then(front, LowBits), Whole)), general)
+        let rest = Then(Finite, Remainder { modulus, inverse: 1.0 / modulus });
+        let general = stage(simd, Units(load, Then(rest, ClampedLowBits), StoreFull));
+        Retry::of(stage(simd, Units(load, LowBits, StoreFull)), general)
     }
 
-    fn to_64<L, E>(simd: S, load: L, front: E, target: Target) -> Stage
-    where
-        L: Load<S, Unit = Self>,
-        E: Each<S, Self, Out = Self>,
-    {
-        let integral = Then(front, Integral(NearestEven));
+    fn to_64<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Stage {
+        let integral = Integral(NearestEven);
         match (target.out_of_range, target.int.signed) {
             (OutOfRange::Error, true) => {
-                stage(simd, Units(load, Then(integral, Checked64::<true>), Whole))
+                stage(simd, Units(load, Then(integral, Checked64::<true>), StoreFull))
             }
             (OutOfRange::Error, false) => {
-                stage(simd, Units(load, Then(integral, Checked64::<false>), Whole))
+                stage(simd, Units(load, Then(integral, Checked64::<false>), StoreFull))
             }
             (OutOfRange::Clamp | OutOfRange::Wrap, _) => {
-                held_to_64(simd, load, Then(integral, Finite), target)
+                clamped_or_wrapped_to_64(simd, load, Then(integral, Finite), target)
             }
         }
     }
 }
 
 /// Integral float64, which `finite` gives, to 64 bits: clamped to the range, or modulo 2^64.
-fn held_to_64<S, L, E>(simd: S, load: L, finite: E, target: Target) -> Stage
+fn clamped_or_wrapped_to_64<S, L, E>(simd: S, load: L, finite: E, target: Target) -> Stage
 where
     S: Simd,
     L: Load<S>,
@@ -599,15 +528,15 @@ where
 {
     match (target.out_of_range, target.int.signed) {
         (OutOfRange::Error | OutOfRange::Clamp, true) => {
-            stage(simd, Units(load, Then(finite, ClampedI64), Whole))
+            stage(simd, Units(load, Then(finite, ClampedI64), StoreFull))
         }
         (OutOfRange::Error | OutOfRange::Clamp, false) => {
-            stage(simd, Units(load, Then(finite, ClampedU64), Whole))
+            stage(simd, Units(load, Then(finite, ClampedU64), StoreFull))
         }
         (OutOfRange::Wrap, _) => {
             let half = 9_223_372_036_854_775_808.0;
             let rest = Then(finite, SignedRemainder { half, inverse: 0.5 / half });
-            stage(simd, Units(load, Then(rest, InRangeI64), Whole))
+            stage(simd, Units(load, Then(rest, InRangeI64), StoreFull))
         }
     }
 }

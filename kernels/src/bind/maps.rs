@@ -5,14 +5,12 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use super::class::{Class, FloatType, Width};
-use super::portable::with_int;
+use super::substitute::REPLACED;
 use super::{Stages, copy, exactly, filled_up, native, preimage, vector};
 use crate::key_table::KeyTable;
 use crate::stages::Stage;
-use crate::stages::bind_loop;
-use crate::stages::element_op::Loop;
-use crate::stages::map::{Comparable, Find, Finder, Lookup, ReplaceBits, Substitute};
-use crate::{Cast, Element, ElementType, Format, Level, Scalar};
+use crate::stages::map::{Comparable, Find, Finder, Lookup};
+use crate::{Cast, ElementType, Format, Level, Scalar};
 
 /// Keys besides NaN that elements are compared with one after the other; more are looked up.
 const COMPARED: usize = 8;
@@ -39,13 +37,6 @@ pub(super) fn substitute(
     cast: &Cast,
     level: Level,
 ) -> Option<Stage> {
-    fn of_type<T: Comparable + Element>(entries: &[(Scalar, Scalar)]) -> Option<Stage> {
-        let typed = |(key, value): &(Scalar, Scalar)| (native(*key), native(*value));
-        let nan = entries.iter().find(|(key, _)| key.is_nan()).map(|entry| typed(entry).1);
-        let plain: Vec<(T, T)> =
-            entries.iter().filter(|(key, _)| !key.is_nan()).map(typed).collect();
-        substitution(&plain, nan)
-    }
     if entries.len() > COMPARED + 1 {
         return None;
     }
@@ -53,31 +44,7 @@ pub(super) fn substitute(
         .iter()
         .map(|(key, output)| Some((exactly(*key, domain)?, preimage(*output, domain, cast)?)))
         .collect::<Option<_>>()?;
-    if let Some(stage) = vector::substitution(domain, &entries, level) {
-        return Some(stage);
-    }
-    match Class::of(domain) {
-        Class::Int(int) => with_int!(int, T => of_type::<T>(&entries)),
-        Class::Float(FloatType::Float32) => of_type::<f32>(&entries),
-        Class::Float(FloatType::Float64) => of_type::<f64>(&entries),
-        Class::Float(FloatType::Float16 | FloatType::BFloat16)
-        | Class::SubByte
-        | Class::SmallFloat => None,
-    }
-}
-
-/// The stage of a substitution at the scalar level, for up to eight keys besides NaN.
-fn substitution<T: Comparable>(plain: &[(T, T)], nan: Option<T>) -> Option<Stage> {
-    fn padded<T: Comparable, const N: usize>(plain: &[(T, T)], nan: Option<T>) -> Option<Stage> {
-        let entries: [_; N] = filled_up(plain, *plain.first()?);
-        Some(bind_loop(Substitute { entries, nan }))
-    }
-    match plain.len() {
-        0 => Some(bind_loop(Substitute::<T, 0> { entries: [], nan })),
-        1 => padded::<T, 1>(plain, nan),
-        2..=COMPARED => padded::<T, COMPARED>(plain, nan),
-        _ => None,
-    }
+    vector::substitution(domain, &entries, level)
 }
 
 /// The map around a cast from the wide type `domain`.
@@ -98,7 +65,7 @@ pub(super) fn lookup(
     ) -> Option<Stage> {
         let typed = |key: Scalar| exactly(key, domain).map(native::<T>);
         // One is a value of every type.
-        let harmless = typed(Scalar::from(1_u8))?;
+        let placeholder = typed(Scalar::from(1_u8))?;
         let nan = entries.iter().position(|entry| entry.0.is_nan()).map_or(0, |at| at as u32 + 1);
         if entries.iter().any(|(key, _)| typed(*key).is_none()) {
             return None;
@@ -113,7 +80,7 @@ pub(super) fn lookup(
         let lookup = Lookup {
             finder: finder(plain, nan, level),
             outputs,
-            harmless,
+            placeholder,
             cast,
             output_size: target.size(),
         };
@@ -151,16 +118,12 @@ fn finder<T: Comparable>(
     Finder::Compare(level.bind_vectorized(Find { keys, nan }))
 }
 
-/// Bit patterns of 16-bit floats that elements are compared with one after the other: eight keys, each of
-/// which may be a zero with its two.
-pub(super) const REPLACED: usize = 16;
-
 /// The map around a copy of `float16` or `bfloat16`: by bits, which a zero has two of and NaN many.
 pub(super) fn replace_bits(
     element: ElementType,
     entries: &[(Scalar, Scalar)],
     level: Level,
-) -> Stage {
+) -> Option<Stage> {
     let bits = |scalar: Scalar| scalar.bits() as u16;
     let patterns: Vec<(u16, u16)> = entries
         .iter()
@@ -178,13 +141,7 @@ pub(super) fn replace_bits(
     let nan = entries.iter().find(|(key, _)| key.is_nan());
     let nan = nan.map_or((0x7fff, 0), |(_, output)| (infinity, bits(*output)));
     if patterns.len() <= REPLACED {
-        if let Some(stage) = vector::replace_bits(&patterns, nan, level) {
-            return stage;
-        }
-        // Zero as itself, where there is no key but NaN.
-        let filler = patterns.first().copied().unwrap_or_default();
-        let entries: [_; REPLACED] = filled_up(&patterns, filler);
-        return bind_loop(Loop(ReplaceBits { entries, nan }));
+        return vector::replace_bits(&patterns, nan, level);
     }
     // Bits as integers, each NaN a key of its own.
     let nans = (nan.0..0x7fff).map(|below| below + 1);
@@ -194,9 +151,9 @@ pub(super) fn replace_bits(
     let lookup = Lookup {
         finder: finder(keys, 0, level),
         outputs: all.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
-        harmless: 0_u16,
+        placeholder: 0_u16,
         cast: vec![copy(element, level)],
         output_size: 2,
     };
-    lookup.stage()
+    Some(lookup.stage())
 }

@@ -1,8 +1,8 @@
 //! Which loops serve the steps of a plan.
 //!
 //! [`bind_steps`] goes through the steps and picks the stages of each. [`vector`] has the pipelines of the levels
-//! with vector registers, a file for each kind of cast; [`portable`] the loops of the scalar level; [`maps`] and
-//! [`scale`] what stands around a cast and between casts at every level. [`class`] sorts the element types: no
+//! with vector registers, a file for each kind of cast, and [`maps`] and [`scale`] what stands around a cast and between
+//! casts there; [`portable`] has the loops of the scalar level. [`class`] sorts the element types: no
 //! match on it has an arm for all others, so the compiler asks wherever a new type has to be thought of.
 
 mod affine;
@@ -92,17 +92,31 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
     stages
 }
 
+/// Whether the level has no vectors, in a build that has its loops.
+fn is_scalar(level: Level) -> bool {
+    HAS_SCALAR && level == Level::Scalar
+}
+
 /// The stages of a step on elements of type `source`; `None` for those one-byte elements that a table
 /// serves better: floats, unused bits, a scale, and what needs a lookup anyhow.
 fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
+    if let Step::Scale(parameters) | Step::InverseScale(parameters) = step
+        && parameters.offset.is_none()
+        && parameters.scale.is_none()
+    {
+        return Some(vec![]);
+    }
+    if is_scalar(level) {
+        return portable::step(source, step);
+    }
     let is_narrow = match Class::of(source) {
         Class::SubByte | Class::SmallFloat => true,
         Class::Int(_) | Class::Float(_) => false,
     };
     match step {
         Step::Cast(cast) if is_narrow => match cast.map[..] {
-            [] => cast_alone(source, None, cast, level),
-            [entry] => cast_alone(source, Some(entry), cast, level),
+            [] => vector::cast(source, None, cast, level),
+            [entry] => vector::cast(source, Some(entry), cast, level),
             [_, _, ..] => None,
         },
         Step::Scale(_) | Step::InverseScale(_) if is_narrow => None,
@@ -196,7 +210,7 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
     }
     if source == target && source.size() == 2 && source.is_float() {
         // Copying must keep signalling NaNs, so these two do not go through f32.
-        return Some(vec![replace_bits(source, &entries, level)]);
+        return Some(vec![replace_bits(source, &entries, level)?]);
     }
     if target.size() == 1 && target.is_float() && source.size() == 1 {
         return None;
@@ -204,7 +218,7 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
     match entries[..] {
         [] => return without_map(source, cast, level),
         [entry] => {
-            let joined = cast_alone(source, Some(entry), cast, level);
+            let joined = vector::cast(source, Some(entry), cast, level);
             if joined.is_some() {
                 return joined;
             }
@@ -247,37 +261,15 @@ fn without_map(source: ElementType, cast: &Cast, level: Level) -> Option<Stages>
     if source == cast.target {
         return Some(vec![]);
     }
-    cast_alone(source, None, cast, level)
-}
-
-/// A cast whose map has at most one entry, by the loops of the level: none where a table of all bytes serves
-/// better, or the entry joins none of them.
-fn cast_alone(
-    source: ElementType,
-    entry: Option<(Scalar, Scalar)>,
-    cast: &Cast,
-    level: Level,
-) -> Option<Stages> {
-    match vector::cast(source, entry, cast, level) {
-        Some(bound) => bound,
-        None if HAS_SCALAR => portable::cast(source, cast, entry),
-        None => None,
-    }
+    vector::cast(source, None, cast, level)
 }
 
 /// Two steps in one stage: a scale with the cast to an integer, or a cast with the scale back.
 fn bind_fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<Stage> {
-    match vector::fused(source, steps, level) {
-        Some(bound) => bound,
-        None if !HAS_SCALAR => None,
-        None => match steps {
-            [Step::Scale(scale), Step::Cast(cast)] => portable::scale_to_short(source, scale, cast),
-            [Step::Cast(cast), Step::InverseScale(scale)] => {
-                portable::short_to_unscaled(source, cast, scale)
-            }
-            [Step::Cast(_) | Step::Scale(_) | Step::InverseScale(_), _] => None,
-        },
+    if is_scalar(level) {
+        return portable::fused(source, steps);
     }
+    vector::fused(source, steps, level)
 }
 
 /// The type of whole bytes in which a narrow type's values are worked on.
@@ -312,9 +304,9 @@ fn wider(element: ElementType, target: ElementType) -> Option<ElementType> {
     }
 }
 
-/// Whether an entry of a cast's map joins its loop. On WebAssembly it is a pass of its own: a module that is downloaded is a
-/// fifth smaller without these kernels.
-const JOINS_ENTRIES: bool = cfg!(not(target_feature = "simd128"));
+/// Whether an entry of a cast's map joins any loop. On WebAssembly it is always a pass of its own: a module that is downloaded
+/// is smaller without these kernels.
+const FUSES_MAP_ENTRY: bool = cfg!(not(target_feature = "simd128"));
 
 /// Whether a kernel that takes every infinity for an overflow has one behind it that does not. On WebAssembly, for the same
 /// reason, the reference takes what the first has flagged.
@@ -336,7 +328,7 @@ fn number_entry(
 ) -> Option<Option<(Scalar, f64)>> {
     match entry {
         None => Some(None),
-        Some(_) if !JOINS_ENTRIES => None,
+        Some(_) if !FUSES_MAP_ENTRY => None,
         Some((key, output)) => Some(Some((key, number(preimage(output, domain, cast)?)?))),
     }
 }

@@ -5,11 +5,11 @@ use core::marker::PhantomData;
 use num_traits::{AsPrimitive, PrimInt};
 
 use super::class::{Class, FloatType, IntType, Width};
-use super::{Stages, exactly, native, vector, without_map};
+use super::{Stages, native, vector, without_map};
 use crate::exact::integer;
-use crate::stages::convert::{Int, Real};
-use crate::stages::scale::{Direction, Overflowing, ScaleFloat, ScaleInt, ScaleLong};
-use crate::stages::{Stage, bind_loop};
+use crate::stages::Stage;
+use crate::stages::convert::Int;
+use crate::stages::scale::{Direction, Overflowing, ScaleInt, ScaleLong};
 use crate::{Affine, Cast, Element, ElementType, FloatOverflow, Level, OutOfRange, Scalar};
 
 /// The stages of scale and offset on elements of two bytes and more; none for those of one byte, which have tables.
@@ -19,12 +19,9 @@ pub(super) fn bind_scale<D: Direction>(
     level: Level,
 ) -> Option<Stages> {
     let Affine { offset, scale, overflow } = *parameters;
-    if offset.is_none() && scale.is_none() {
-        return Some(vec![]);
-    }
     Some(match Class::of(element) {
         Class::Float(FloatType::Float32 | FloatType::Float64) => {
-            vec![floats::<D>(element, parameters, level)]
+            vec![vector::affine(element, parameters, D::ENCODES, level)?]
         }
         Class::Float(FloatType::Float16 | FloatType::BFloat16) => {
             // Each operation in f32, rounded to the type.
@@ -35,7 +32,7 @@ pub(super) fn bind_scale<D: Direction>(
                 let parameters = Affine { offset, scale, overflow };
                 let widen = without_map(element, &Cast::new(ElementType::Float32), level)?;
                 let narrow = without_map(ElementType::Float32, &narrow, level)?;
-                let scaled = floats::<D>(ElementType::Float32, &parameters, level);
+                let scaled = vector::affine(ElementType::Float32, &parameters, D::ENCODES, level)?;
                 Some(widen.into_iter().chain([scaled]).chain(narrow))
             };
             let shift = offset.and_then(|offset| operation(Some(offset), None));
@@ -43,41 +40,31 @@ pub(super) fn bind_scale<D: Direction>(
             let (first, second) = if D::ENCODES { (shift, stretch) } else { (stretch, shift) };
             first.into_iter().chain(second).flatten().collect()
         }
-        Class::Int(IntType { width, signed }) => match (width, signed) {
-            (Width::W16, true) => vec![int::<i16, i32, D>(element, offset, scale, level)?],
-            (Width::W16, false) => vec![int::<u16, i64, D>(element, offset, scale, level)?],
-            (Width::W32, true) => vec![int::<i32, i64, D>(element, offset, scale, level)?],
-            (Width::W32, false) => vec![long::<u32, D>(offset, scale, level)],
-            (Width::W64, true) => vec![long::<i64, D>(offset, scale, level)],
-            (Width::W64, false) => vec![long::<u64, D>(offset, scale, level)],
-            (Width::W8, _) => return None,
-        },
+        Class::Int(int) => vec![bind_int::<D>(int, parameters, level)?],
         Class::SubByte | Class::SmallFloat => return None,
     })
 }
 
-/// On f32 and f64; the parameters may be of a narrower type, which they hold exactly.
-fn floats<D: Direction>(element: ElementType, parameters: &Affine, level: Level) -> Stage {
-    fn of_type<F: Real + Element, D: Direction>(parameters: &Affine) -> Stage {
-        let typed = |scalar| exactly(scalar, F::TYPE).map(native::<F>);
-        bind_loop(ScaleFloat::<F, D> {
-            offset: parameters.offset.and_then(typed),
-            scale: parameters.scale.and_then(typed),
-            strict: parameters.overflow == FloatOverflow::Error,
-            direction: PhantomData,
-        })
+/// The stage of scale and offset on integers of two bytes and more.
+pub(super) fn bind_int<D: Direction>(
+    int: IntType,
+    parameters: &Affine,
+    level: Level,
+) -> Option<Stage> {
+    let (element, Affine { offset, scale, .. }) = (int.element(), *parameters);
+    match (int.width, int.signed) {
+        (Width::W16, true) => narrow::<i16, i32, D>(element, offset, scale, level),
+        (Width::W16, false) => narrow::<u16, i64, D>(element, offset, scale, level),
+        (Width::W32, true) => narrow::<i32, i64, D>(element, offset, scale, level),
+        (Width::W32, false) => Some(long::<u32, D>(offset, scale, level)),
+        (Width::W64, true) => Some(long::<i64, D>(offset, scale, level)),
+        (Width::W64, false) => Some(long::<u64, D>(offset, scale, level)),
+        (Width::W8, _) => None,
     }
-    vector::affine(element, parameters, D::ENCODES, level).unwrap_or_else(|| {
-        if element == ElementType::Float64 {
-            of_type::<f64, D>(parameters)
-        } else {
-            of_type::<f32, D>(parameters)
-        }
-    })
 }
 
 /// On integers of up to 32 bits, in the wider `W`.
-fn int<T: Int + AsPrimitive<W>, W, D: Direction>(
+fn narrow<T: Int + AsPrimitive<W>, W, D: Direction>(
     element: ElementType,
     offset: Option<Scalar>,
     scale: Option<Scalar>,

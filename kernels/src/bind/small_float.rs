@@ -5,19 +5,18 @@ use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::within;
 use super::{RETRIES_INFINITIES, with_rounding};
 use crate::element::BINARY16;
-use crate::ops::float::{ReplaceFloat, ReplaceNan};
 use crate::ops::float_to_float::{AsF16, Bits, UpperHalves};
-use crate::ops::int::{Short, WidenedByte};
-use crate::ops::int_to_float::ToSingle;
+use crate::ops::int::{Int16Register, WidenedByte};
+use crate::ops::int_to_float::I32ToF32;
 use crate::ops::load;
 use crate::ops::small_float::{
     AsSmallFloat, Decode, DecodeByF16, DecodeE5m2, DecodeE8m0, E5m2ToF16, Encode, EncodeE8m0,
 };
-use crate::ops::store::{SaturatedI8, Whole};
+use crate::ops::store::{SaturatedI8, StoreFull};
 use crate::pipeline::{Each, Load, Retry, Same, Shorts, Store, Then, Units, stage};
-use crate::simd::{F32s, I32s, NearestEven, Simd};
+use crate::simd::{F32s, NearestEven, Simd};
 use crate::stages::Stage;
-use crate::{Cast, ElementType, FloatFormat, Format, OutOfRange, Rounding, Scalar, Specials};
+use crate::{Cast, ElementType, FloatFormat, Format, OutOfRange, Rounding, Specials};
 
 /// What a decoder is bound to.
 trait Sink<S: Simd> {
@@ -30,7 +29,7 @@ struct ToBf16;
 
 impl<S: Simd> Sink<S> for ToF32 {
     fn stage<L: Load<S, Unit = F32s<S>>>(self, simd: S, load: L) -> Stage {
-        stage(simd, Units(load, Same, Whole))
+        stage(simd, Units(load, Same, StoreFull))
     }
 }
 
@@ -64,7 +63,7 @@ fn decoded<S: Simd>(simd: S, format: FloatFormat, sink: impl Sink<S>) -> Stage {
 
 /// Whether a type of less than a byte, or a one-byte float, is decoded faster than a table of four bytes is read: all but
 /// floats that take the general decoder.
-pub(super) fn outruns_table(source: ElementType) -> bool {
+pub(super) fn is_faster_than_table(source: ElementType) -> bool {
     match source.format() {
         Format::Integer { .. } => true,
         Format::Float(format) => {
@@ -88,7 +87,7 @@ pub(super) fn decode_to_short<S: Simd>(
     let Format::Float(format) = source.format() else { return None };
     match target {
         FloatType::Float16 if format == E5M2 => {
-            Some(stage(simd, Shorts(WidenedByte::<false>, E5m2ToF16, Short)))
+            Some(stage(simd, Shorts(WidenedByte::<false>, E5m2ToF16, Int16Register)))
         }
         FloatType::Float16 if format.specials != Specials::PowersOfTwo => {
             Some(decoded(simd, format, ToF16))
@@ -98,13 +97,11 @@ pub(super) fn decode_to_short<S: Simd>(
     }
 }
 
-/// A one-byte float to nearest-even by way of `float16`, in one stage: of a float whose NaN becomes a number, or of an
-/// integer of 16 bits with an entry. None where that does not serve. `infinity_fails` says that an infinity may stand for a
-/// number beyond float32.
+/// A one-byte float to nearest-even by way of `float16`, in one stage. None where that does not serve. `infinity_fails` says
+/// that an infinity may stand for a number beyond float32.
 pub(super) fn encode_by_f16<S: Simd>(
     simd: S,
     source: Class,
-    entry: Option<(Scalar, f64)>,
     cast: &Cast,
     infinity_fails: bool,
 ) -> Option<Stage> {
@@ -114,84 +111,44 @@ pub(super) fn encode_by_f16<S: Simd>(
     let Format::Float(format) = cast.target.format() else { return None };
     let clamped = AsSmallFloat::<false>::new(format)?;
     if cast.out_of_range == OutOfRange::Clamp {
-        return encoded(simd, source, entry, Same, clamped);
+        return encoded(simd, source, Same, clamped);
     }
-    let fast = encoded(simd, source, entry, Same, AsSmallFloat::<true>::new(format)?)?;
+    let fast = encoded(simd, source, Same, AsSmallFloat::<true>::new(format)?)?;
     if infinity_fails || !format.has_infinity() || !RETRIES_INFINITIES {
         return Some(fast);
     }
     let within = within::<S, F32s<S>, _>(format, NearestEven);
-    Some(Retry::of(fast, encoded(simd, source, entry, within, clamped)?))
+    Some(Retry::of(fast, encoded(simd, source, within, clamped)?))
 }
 
-/// As `check` and `store` have it, of the classes and entries that [`encode_by_f16`] serves.
+/// As `check` and `store` have it, of the classes that [`encode_by_f16`] serves.
 fn encoded<S: Simd>(
     simd: S,
     source: Class,
-    entry: Option<(Scalar, f64)>,
     check: impl Each<S, F32s<S>, Out = F32s<S>>,
     store: impl Store<S, F32s<S>>,
 ) -> Option<Stage> {
-    fn of_float<S, L>(
-        simd: S,
-        load: L,
-        entry: Option<(Scalar, f64)>,
-        check: impl Each<S, F32s<S>, Out = F32s<S>>,
-        store: impl Store<S, F32s<S>>,
-    ) -> Option<Stage>
-    where
-        S: Simd,
-        L: Load<S, Unit = F32s<S>>,
-    {
-        Some(match entry {
-            None => stage(simd, Units(load, check, store)),
-            Some((key, value)) if key.is_nan() => {
-                let replaced = ReplaceNan { value: value as f32 };
-                stage(simd, Units(load, Then(replaced, check), store))
-            }
-            Some(_) => return None,
-        })
-    }
-    fn of_int<S, L>(
-        simd: S,
-        load: L,
-        entry: Option<(Scalar, f64)>,
-        check: impl Each<S, F32s<S>, Out = F32s<S>>,
-        store: impl Store<S, F32s<S>>,
-    ) -> Stage
-    where
-        S: Simd,
-        L: Load<S, Unit = I32s<S>>,
-    {
-        match entry {
-            None => stage(simd, Units(load, Then(ToSingle, check), store)),
-            Some((key, value)) => {
-                let replace = ReplaceFloat { key: key.to_f64() as f32, value: value as f32 };
-                stage(simd, Units(load, Then(Then(ToSingle, replace), check), store))
-            }
-        }
-    }
-    match source {
-        Class::Float(FloatType::Float16) => of_float(simd, load::Float16, entry, check, store),
-        Class::Float(FloatType::BFloat16) => of_float(simd, load::BFloat16, entry, check, store),
-        Class::Float(FloatType::Float32) => of_float(simd, load::Float32, entry, check, store),
+    Some(match source {
+        Class::Float(FloatType::Float16) => stage(simd, Units(load::Float16, check, store)),
+        Class::Float(FloatType::BFloat16) => stage(simd, Units(load::BFloat16, check, store)),
+        Class::Float(FloatType::Float32) => stage(simd, Units(load::Float32, check, store)),
         Class::Int(IntType { width: Width::W16, signed: true }) => {
-            Some(of_int(simd, load::Int16, entry, check, store))
+            stage(simd, Units(load::Int16, Then(I32ToF32, check), store))
         }
         Class::Int(IntType { width: Width::W16, signed: false }) => {
-            Some(of_int(simd, load::UInt16, entry, check, store))
+            stage(simd, Units(load::UInt16, Then(I32ToF32, check), store))
         }
         Class::Float(FloatType::Float64)
         | Class::Int(IntType { width: Width::W8 | Width::W32 | Width::W64, .. })
         | Class::SubByte
-        | Class::SmallFloat => None,
-    }
+        | Class::SmallFloat => return None,
+    })
 }
 
 /// A one-byte float of float32; `infinity_fails` as in [`encode_by_f16`].
 pub(super) fn encode<S: Simd>(simd: S, cast: &Cast, infinity_fails: bool) -> Option<Stage> {
     let float32 = Class::Float(FloatType::Float32);
-    let by_f16 = encode_by_f16(simd, float32, None, cast, infinity_fails);
+    let by_f16 = encode_by_f16(simd, float32, cast, infinity_fails);
     if by_f16.is_some() {
         return by_f16;
     }

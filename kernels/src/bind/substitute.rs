@@ -2,12 +2,11 @@
 
 use super::class::{Class, FloatType, Width};
 use super::filled_up;
-use super::maps::REPLACED;
 use crate::exact::integer;
 use crate::ops::float::FloatUnit;
-use crate::ops::int::Short;
+use crate::ops::int::Int16Register;
 use crate::ops::load;
-use crate::ops::store::Whole;
+use crate::ops::store::StoreFull;
 use crate::ops::substitute::{
     HashedFloats, HashedInts, PerfectHash, SubstituteFloats, SubstituteInts, SubstituteShorts,
 };
@@ -31,7 +30,7 @@ pub(super) fn bind<S: Simd>(
                 numbers.iter().map(|(key, output)| (bits(*key), value(*output))).collect();
             let hashed =
                 HashedFloats { table: PerfectHash::new(&entries)?, nan: nan.map(|nan| nan as f32) };
-            Some(stage(simd, Units(load::Float32, hashed, Whole)))
+            Some(stage(simd, Units(load::Float32, hashed, StoreFull)))
         }),
         Class::Float(FloatType::Float64) => floats(simd, load::Float64, entries, |_, _| None),
         Class::Int(int) => ints(simd, int.width, entries),
@@ -51,7 +50,7 @@ fn floats<S, L>(
 where
     S: Simd,
     L: Load<S, Unit: FloatUnit<S>>,
-    Whole: Store<S, L::Unit>,
+    StoreFull: Store<S, L::Unit>,
 {
     fn padded<S, L, const N: usize>(
         simd: S,
@@ -62,13 +61,13 @@ where
     where
         S: Simd,
         L: Load<S, Unit: FloatUnit<S>>,
-        Whole: Store<S, L::Unit>,
+        StoreFull: Store<S, L::Unit>,
     {
         let scalar = <L::Unit as FloatUnit<S>>::scalar;
         let typed = |(key, value): (f64, f64)| (scalar(key), scalar(value));
         let entries: [_; N] = filled_up(numbers, *numbers.first()?);
         let each = SubstituteFloats { entries: entries.map(typed), nan: nan.map(scalar) };
-        Some(stage(simd, Units(load, each, Whole)))
+        Some(stage(simd, Units(load, each, StoreFull)))
     }
     let entries: Vec<(f64, f64)> = entries
         .iter()
@@ -79,7 +78,7 @@ where
     match numbers.len() {
         0 => {
             let nan = nan.map(<L::Unit as FloatUnit<S>>::scalar);
-            Some(stage(simd, Units(load, SubstituteFloats { entries: [], nan }, Whole)))
+            Some(stage(simd, Units(load, SubstituteFloats { entries: [], nan }, StoreFull)))
         }
         1..=2 => padded::<S, L, 2>(simd, load, &numbers, nan),
         3..=8 => hashed(&numbers, nan).or_else(|| padded::<S, L, 8>(simd, load, &numbers, nan)),
@@ -101,9 +100,9 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
         let each = SubstituteInts::<N> { entries };
         Some(match width {
             Width::W8 => stage(simd, Bytes(each)),
-            Width::W16 => stage(simd, Shorts(Short, each, Short)),
-            Width::W32 => stage(simd, Units(load::Int32, each, Whole)),
-            Width::W64 => stage(simd, Units(load::Int64, each, Whole)),
+            Width::W16 => stage(simd, Shorts(Int16Register, each, Int16Register)),
+            Width::W32 => stage(simd, Units(load::Int32, each, StoreFull)),
+            Width::W64 => stage(simd, Units(load::Int64, each, StoreFull)),
         })
     }
     /// By a hash, where there is one.
@@ -111,12 +110,15 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
         match width {
             Width::W16 => {
                 let bits: Vec<_> = entries.iter().map(|(k, v)| (*k as i16, *v as i16)).collect();
-                Some(stage(simd, Shorts(Short, HashedInts(PerfectHash::new(&bits)?), Short)))
+                Some(stage(
+                    simd,
+                    Shorts(Int16Register, HashedInts(PerfectHash::new(&bits)?), Int16Register),
+                ))
             }
             Width::W32 => {
                 let bits: Vec<_> = entries.iter().map(|(k, v)| (*k as i32, *v as i32)).collect();
                 let each = HashedInts(PerfectHash::new(&bits)?);
-                Some(stage(simd, Units(load::Int32, each, Whole)))
+                Some(stage(simd, Units(load::Int32, each, StoreFull)))
             }
             Width::W8 | Width::W64 => None,
         }
@@ -131,12 +133,16 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
     }
 }
 
+/// Bit patterns of 16-bit floats that elements are compared with one after the other: eight keys, each of
+/// which may be a zero with its two.
+pub(super) const REPLACED: usize = 16;
+
 /// The stage of bit patterns of a 16-bit float, at most [`REPLACED`].
 pub(super) fn bind_bits<S: Simd>(simd: S, patterns: &[(u16, u16)], nan: (u16, u16)) -> Stage {
     fn padded<S: Simd, const N: usize>(simd: S, patterns: &[(u16, u16)], nan: (u16, u16)) -> Stage {
         // Zero as itself, where there is no key but NaN.
         let entries: [_; N] = filled_up(patterns, patterns.first().copied().unwrap_or_default());
-        stage(simd, Shorts(Short, SubstituteShorts { entries, nan }, Short))
+        stage(simd, Shorts(Int16Register, SubstituteShorts { entries, nan }, Int16Register))
     }
     match patterns.len() {
         0 => padded::<S, 0>(simd, patterns, nan),

@@ -6,10 +6,12 @@ use num_traits::Float;
 use super::class::{FloatType, IntType, Width};
 use super::number;
 use crate::exact::integer;
-use crate::ops::float::{FloatUnit, InverseScale, UnscaleBut, UnscaleButNan};
-use crate::ops::int_to_float::{ToDouble, ToSingle};
+use crate::ops::float::{
+    FloatUnit, InverseScale, ReplaceAndInverseScale, ReplaceByNanAndInverseScale,
+};
+use crate::ops::int_to_float::{I32ToF32, I32ToF64};
 use crate::ops::load;
-use crate::ops::store::Whole;
+use crate::ops::store::StoreFull;
 use crate::pipeline::{Each, Load, Store, Then, Units, stage};
 use crate::simd::{I32s, Simd};
 use crate::stages::{Stage, as_output, run_all};
@@ -47,8 +49,8 @@ where
 {
     let unscaled = Unscaled::new(source, cast, parameters)?;
     match target {
-        FloatType::Float32 => unscaled.bind(simd, load, ToSingle),
-        FloatType::Float64 => unscaled.bind(simd, load, ToDouble::<true>),
+        FloatType::Float32 => unscaled.bind(simd, load, I32ToF32),
+        FloatType::Float64 => unscaled.bind(simd, load, I32ToF64::<true>),
         FloatType::Float16 | FloatType::BFloat16 => None,
     }
 }
@@ -95,12 +97,12 @@ impl Unscaled {
         S: Simd,
         L: Load<S, Unit = I32s<S>>,
         E: Each<S, I32s<S>, Out: FloatUnit<S>>,
-        Whole: Store<S, E::Out>,
+        StoreFull: Store<S, E::Out>,
     {
         let scalar = <E::Out as FloatUnit<S>>::scalar;
         let (scale, offset) = (scalar(self.scale), scalar(self.offset));
         let unscale = InverseScale { scale, reciprocal: scale.recip(), offset };
-        let bound = stage(simd, Units(load, Then(convert, unscale), Whole));
+        let bound = stage(simd, Units(load, Then(convert, unscale), StoreFull));
         let element = self.source.element();
         let [min, max] = [Scalar::min(element), Scalar::max(element)].map(integer);
         // In pieces that stay in the first-level cache, and by numbers of the CPU: who chooses codecs binds a plan for each
@@ -127,11 +129,11 @@ impl Unscaled {
             }
         }
         let Some((key, value)) = self.entry else { return Some(bound) };
-        let but = UnscaleBut { unscale, key: scalar(key), value: scalar(value) };
+        let but = ReplaceAndInverseScale { unscale, key: scalar(key), value: scalar(value) };
         Some(if value.is_nan() && !S::SELECTS_IN_ONE {
-            stage(simd, Units(load, Then(convert, UnscaleButNan(but)), Whole))
+            stage(simd, Units(load, Then(convert, ReplaceByNanAndInverseScale(but)), StoreFull))
         } else {
-            stage(simd, Units(load, Then(convert, but), Whole))
+            stage(simd, Units(load, Then(convert, but), StoreFull))
         })
     }
 }

@@ -3,31 +3,16 @@
 use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::{Beyond, within};
 use super::{
-    RETRIES_INFINITIES, affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int,
-    number_entry, small_float, substitute, unscaled, wide,
+    FUSES_MAP_ENTRY, RETRIES_INFINITIES, affine, exactly, float_to_float, float_to_int,
+    int_to_float, int_to_int, small_float, substitute, unscaled, wide,
 };
+use crate::level::{with_level, with_look_up_bytes};
 use crate::ops::bytes::{FailsOn, LookUp, SwapBytes};
 use crate::pipeline::{Bytes, Retry, Then, stage};
-use crate::simd::{F64s, LookUpBytes, Simd, WithLookUpBytes, WithSimd};
+use crate::simd::{F64s, LookUpBytes, Simd};
 use crate::stages::Stage;
 use crate::{Affine, Cast, ElementType, Entries, Format, Level, OutOfRange, Scalar, Step};
 use alloc::vec::Vec;
-
-/// A cast whose map has at most one entry.
-struct BindCast<'a> {
-    source: ElementType,
-    cast: &'a Cast,
-    entry: Option<(Scalar, Scalar)>,
-}
-
-impl WithSimd for BindCast<'_> {
-    type Output = Option<Vec<Stage>>;
-
-    fn with<S: Simd>(self, simd: S) -> Option<Vec<Stage>> {
-        let Self { source, cast, entry } = self;
-        bind_cast(simd, source, cast, entry)
-    }
-}
 
 /// Returns if this build leaves out the small types: behind a constant condition their kernels are not compiled.
 macro_rules! left_out_small_types {
@@ -38,18 +23,40 @@ macro_rules! left_out_small_types {
     };
 }
 
-/// The stages of a cast; none where a table of all bytes serves better, or the entry has to be looked up.
+/// Whether an entry of a cast's map joins its loop: where floats are packed into short integers, and on the way back.
+/// Elsewhere it is a pass of its own.
+fn fuses_map_entry(source: Class, target: Class) -> bool {
+    FUSES_MAP_ENTRY
+        && match (source, target) {
+            (
+                Class::Float(FloatType::Float32 | FloatType::Float64),
+                Class::Int(IntType { width: Width::W8 | Width::W16, .. }) | Class::SubByte,
+            )
+            | (
+                Class::Int(IntType { width: Width::W8 | Width::W16, .. }) | Class::SubByte,
+                Class::Float(FloatType::Float32 | FloatType::Float64),
+            ) => true,
+            (Class::Int(_) | Class::Float(_) | Class::SubByte | Class::SmallFloat, _) => false,
+        }
+}
+
+/// The stages of a cast; none where a table of all bytes serves better, or the entry joins no loop.
 fn bind_cast<S: Simd>(
     simd: S,
     source: ElementType,
     cast: &Cast,
     entry: Option<(Scalar, Scalar)>,
 ) -> Option<Vec<Stage>> {
+    if entry.is_some() && !fuses_map_entry(Class::of(source), Class::of(cast.target)) {
+        return None;
+    }
     match (Class::of(source), Class::of(cast.target)) {
-        (Class::Int(from), Class::Int(to)) => int_to_int::bind(simd, from, to, cast, entry),
+        (Class::Int(from), Class::Int(to)) => {
+            Some(int_to_int::bind(simd, from, to, cast).into_iter().collect())
+        }
         (Class::Float(from), Class::Int(to)) => float_to_int::bind(simd, from, to, cast, entry),
         (Class::Int(from), Class::Float(to)) => int_to_float::bind(simd, from, to, cast, entry),
-        (Class::Float(from), Class::Float(to)) => float_to_float::bind(simd, from, to, cast, entry),
+        (Class::Float(from), Class::Float(to)) => float_to_float::bind(simd, from, to, cast),
         (Class::Int(IntType { width: Width::W8, .. }) | Class::SubByte, Class::SmallFloat)
         | (
             Class::SmallFloat,
@@ -67,7 +74,7 @@ fn bind_cast<S: Simd>(
             // Its values as the wider type's, first.
             let (widen, wide) = widen(simd, source)?;
             if wide == cast.target && entry.is_none() {
-                return small_float::outruns_table(source).then(|| vec![widen]);
+                return small_float::is_faster_than_table(source).then(|| vec![widen]);
             }
             let entry = match entry {
                 None => None,
@@ -88,23 +95,21 @@ fn bind_cast<S: Simd>(
         }
         (Class::Int(from), Class::SmallFloat) => {
             left_out_small_types!();
-            let entry = number_entry(entry, ElementType::Float32, cast)?;
-            let by_f16 = small_float::encode_by_f16(simd, Class::Int(from), entry, cast, false);
+            let by_f16 = small_float::encode_by_f16(simd, Class::Int(from), cast, false);
             if let Some(stage) = by_f16 {
                 return Some(vec![stage]);
             }
-            let odd = int_to_float::to_odd_f32(simd, from, entry);
+            let odd = int_to_float::to_odd_f32(simd, from);
             Some(vec![odd, small_float::encode(simd, cast, false)?])
         }
         (Class::Float(from), Class::SmallFloat) => {
             left_out_small_types!();
-            let entry = number_entry(entry, ElementType::Float32, cast)?;
-            let by_f16 = small_float::encode_by_f16(simd, Class::Float(from), entry, cast, false);
+            let by_f16 = small_float::encode_by_f16(simd, Class::Float(from), cast, false);
             if let Some(stage) = by_f16 {
                 return Some(vec![stage]);
             }
             let stages = |cast, beyond| {
-                let odd = float_to_float::to_odd_f32(simd, from, entry, beyond)?;
+                let odd = float_to_float::to_odd_f32(simd, from, beyond);
                 let infinity_fails =
                     from == FloatType::Float64 && matches!(beyond, Beyond::Infinite);
                 Some(odd.into_iter().chain([small_float::encode(simd, cast, infinity_fails)?]))
@@ -142,175 +147,93 @@ fn widen<S: Simd>(simd: S, source: ElementType) -> Option<(Stage, ElementType)> 
     Some((stage, wide))
 }
 
-/// Scale and offset beside a cast.
-struct BindScaled<'a> {
-    source: ElementType,
-    steps: [&'a Step; 2],
-}
-
-impl WithSimd for BindScaled<'_> {
-    type Output = Option<Stage>;
-
-    fn with<S: Simd>(self, simd: S) -> Option<Stage> {
-        match (Class::of(self.source), self.steps) {
-            (Class::Float(from), [Step::Scale(scale), Step::Cast(cast)]) => {
-                let Class::Int(to) = Class::of(cast.target) else { return None };
-                float_to_int::bind_scaled(simd, from, scale, to, cast)
-            }
-            (Class::Int(from), [Step::Cast(cast), Step::InverseScale(scale)]) => {
-                let Class::Float(to) = Class::of(cast.target) else { return None };
-                unscaled::bind(simd, from, to, cast, scale)
-            }
-            // Nothing is gained from one loop for other steps.
-            (Class::Int(_) | Class::Float(_) | Class::SubByte | Class::SmallFloat, _) => None,
+/// Two steps in one loop: scale and offset beside a cast.
+fn bind_scaled<S: Simd>(simd: S, source: ElementType, steps: [&Step; 2]) -> Option<Stage> {
+    match (Class::of(source), steps) {
+        (Class::Float(from), [Step::Scale(scale), Step::Cast(cast)]) => {
+            let Class::Int(to) = Class::of(cast.target) else { return None };
+            float_to_int::bind_scaled(simd, from, scale, to, cast)
         }
+        (Class::Int(from), [Step::Cast(cast), Step::InverseScale(scale)]) => {
+            let Class::Float(to) = Class::of(cast.target) else { return None };
+            unscaled::bind(simd, from, to, cast, scale)
+        }
+        // Nothing is gained from one loop for other steps.
+        (Class::Int(_) | Class::Float(_) | Class::SubByte | Class::SmallFloat, _) => None,
     }
 }
 
-/// Scale and offset of float32 or float64.
-struct BindAffine<'a> {
-    element: ElementType,
-    parameters: &'a Affine,
-    encodes: bool,
-}
-
-impl WithSimd for BindAffine<'_> {
-    type Output = Option<Stage>;
-
-    fn with<S: Simd>(self, simd: S) -> Option<Stage> {
-        affine::bind(simd, self.element, self.parameters, self.encodes)
+fn bind_swap_bytes<S: Simd>(simd: S, size: usize) -> Stage {
+    match size {
+        2 => stage(simd, SwapBytes::<2>),
+        4 => stage(simd, SwapBytes::<4>),
+        _ => stage(simd, SwapBytes::<8>),
     }
 }
 
-/// The stage of scale and offset, if the level has vectors for it; `encodes` says in which direction.
+fn bind_byte_table<S: LookUpBytes>(simd: S, values: &[u8; 256], fails_on: Option<u8>) -> Stage {
+    let look_up = LookUp::new(simd, values);
+    match fails_on {
+        None => stage(simd, Bytes(look_up)),
+        Some(byte) => stage(simd, Bytes(Then(look_up, FailsOn(byte)))),
+    }
+}
+
+/// The stages of a cast whose map has at most one entry, as [`bind_cast`]; none if the level has no vectors.
+pub(super) fn cast(
+    source: ElementType,
+    entry: Option<(Scalar, Scalar)>,
+    cast: &Cast,
+    level: Level,
+) -> Option<Vec<Stage>> {
+    with_level!(level, simd => bind_cast(simd, source, cast, entry))?
+}
+
+/// The stage of two steps, if the level has vectors and a loop for both.
+pub(super) fn fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<Stage> {
+    with_level!(level, simd => bind_scaled(simd, source, steps))?
+}
+
+/// The stage of scale and offset of float32 or float64, if the level has vectors; `encodes` says in which direction.
 pub(super) fn affine(
     element: ElementType,
     parameters: &Affine,
     encodes: bool,
     level: Level,
 ) -> Option<Stage> {
-    level.dispatch(BindAffine { element, parameters, encodes })?
-}
-
-/// The bytes of elements of this size in reverse.
-struct BindSwapBytes(usize);
-
-impl WithSimd for BindSwapBytes {
-    type Output = Stage;
-
-    fn with<S: Simd>(self, simd: S) -> Stage {
-        match self.0 {
-            2 => stage(simd, SwapBytes::<2>),
-            4 => stage(simd, SwapBytes::<4>),
-            _ => stage(simd, SwapBytes::<8>),
-        }
-    }
+    with_level!(level, simd => affine::bind(simd, element, parameters, encodes))?
 }
 
 /// The stage that reverses the bytes of elements of 2, 4 or 8 bytes, if the level has vectors.
 pub(super) fn swap_bytes(size: usize, level: Level) -> Option<Stage> {
-    level.dispatch(BindSwapBytes(size))
+    with_level!(level, simd => bind_swap_bytes(simd, size))
 }
 
-/// Bytes out of a table, in which one byte stands for those that fail.
-struct BindByteTable<'a> {
-    values: &'a [u8; 256],
-    fails_on: Option<u8>,
-}
-
-impl WithLookUpBytes for BindByteTable<'_> {
-    type Output = Stage;
-
-    fn with<S: LookUpBytes>(self, simd: S) -> Stage {
-        let look_up = LookUp::new(simd, self.values);
-        match self.fails_on {
-            None => stage(simd, Bytes(look_up)),
-            Some(byte) => stage(simd, Bytes(Then(look_up, FailsOn(byte)))),
-        }
-    }
-}
-
-/// The stage of a table of bytes, if the level has vectors.
+/// The stage of a table of bytes, in which one byte stands for those that fail, if the level has vectors.
 pub(super) fn byte_table(values: &[u8; 256], fails_on: Option<u8>, level: Level) -> Option<Stage> {
-    level.dispatch_look_up(BindByteTable { values, fails_on })
-}
-
-/// Elements of less than a byte with canonical unused bits.
-struct BindCanonical(ElementType);
-
-impl WithSimd for BindCanonical {
-    type Output = Stage;
-
-    fn with<S: Simd>(self, simd: S) -> Stage {
-        int_to_int::canonical(simd, self.0)
-    }
+    with_look_up_bytes!(level, simd => bind_byte_table(simd, values, fails_on))
 }
 
 /// The stage that makes the unused bits of elements of less than a byte canonical, if the level has vectors.
 pub(super) fn canonical(element: ElementType, level: Level) -> Option<Stage> {
-    level.dispatch(BindCanonical(element))
+    with_level!(level, simd => int_to_int::canonical(simd, element))
 }
 
-/// Values in place of keys, among elements of one type.
-struct BindSubstitution<'a> {
-    domain: ElementType,
-    entries: &'a [(Scalar, Scalar)],
-}
-
-impl WithSimd for BindSubstitution<'_> {
-    type Output = Option<Stage>;
-
-    fn with<S: Simd>(self, simd: S) -> Option<Stage> {
-        substitute::bind(simd, self.domain, self.entries)
-    }
-}
-
-/// The stage of a substitution, if the level has vectors for it.
+/// The stage that puts values in place of keys, among elements of one type, if the level has vectors for it.
 pub(super) fn substitution(
     domain: ElementType,
     entries: &[(Scalar, Scalar)],
     level: Level,
 ) -> Option<Stage> {
-    level.dispatch(BindSubstitution { domain, entries })?
+    with_level!(level, simd => substitute::bind(simd, domain, entries))?
 }
 
-/// Bit patterns of a 16-bit float in place of such, and of NaN.
-struct BindReplaceBits<'a> {
-    patterns: &'a [(u16, u16)],
-    nan: (u16, u16),
-}
-
-impl WithSimd for BindReplaceBits<'_> {
-    type Output = Stage;
-
-    fn with<S: Simd>(self, simd: S) -> Stage {
-        substitute::bind_bits(simd, self.patterns, self.nan)
-    }
-}
-
-/// The stage that puts at most [`REPLACED`](super::maps::REPLACED) patterns in place of others, if the level has vectors; `nan` is the
-/// greatest magnitude that is none, and what takes its place.
+/// The stage that puts at most [`REPLACED`](substitute::REPLACED) patterns of a 16-bit float in place of others, if the level
+/// has vectors; `nan` is the greatest magnitude that is none, and what takes its place.
 pub(super) fn replace_bits(
     patterns: &[(u16, u16)],
     nan: (u16, u16),
     level: Level,
 ) -> Option<Stage> {
-    level.dispatch(BindReplaceBits { patterns, nan })
-}
-
-/// The stages of a cast, as [`bind_cast`]; none if the level has no vectors.
-#[allow(clippy::option_option)] // no vectors, and no pipeline
-pub(super) fn cast(
-    source: ElementType,
-    entry: Option<(Scalar, Scalar)>,
-    cast: &Cast,
-    level: Level,
-) -> Option<Option<Vec<Stage>>> {
-    level.dispatch(BindCast { source, cast, entry })
-}
-
-/// The stage of two steps; none if the level has no vectors.
-#[allow(clippy::option_option)] // as above
-pub(super) fn fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<Option<Stage>> {
-    level.dispatch(BindScaled { source, steps })
+    with_level!(level, simd => substitute::bind_bits(simd, patterns, nan))
 }

@@ -11,7 +11,7 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
     /// A register.
     type Register: Copy;
     /// Bits that tell how great the units were that passed through `low_bits`.
-    type Seen: Copy;
+    type Magnitude: Copy;
 
     /// An element with this value, exactly or to nearest-even.
     fn scalar(x: f64) -> Self::Scalar;
@@ -25,7 +25,7 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
     /// `self · b + c`, rounded once.
     fn fma(self, simd: S, b: Self, c: Self) -> Self;
     /// `c − self · b`, rounded once.
-    fn nfma(self, simd: S, b: Self, c: Self) -> Self;
+    fn neg_mul_add(self, simd: S, b: Self, c: Self) -> Self;
     fn min(self, simd: S, b: Self) -> Self;
     fn max(self, simd: S, b: Self) -> Self;
     /// The lesser; `b`, a number, where this is NaN.
@@ -64,13 +64,13 @@ pub(crate) trait FloatUnit<S: Simd>: Copy + 'static {
     /// The sum of two sums.
     fn join_sums(simd: S, a: Self::Register, b: Self::Register) -> Self::Register;
     /// Rounds what is within ±2^31, or for float64 within ±2^51, into the low bits of 32.
-    fn low_bits(self, simd: S, seen: &mut Self::Seen) -> I32s<S>;
-    /// Nothing seen.
-    fn unseen(simd: S) -> Self::Seen;
+    fn low_bits(self, simd: S, magnitude: &mut Self::Magnitude) -> I32s<S>;
+    /// Of no unit.
+    fn no_magnitude(simd: S) -> Self::Magnitude;
     /// Whether a unit was beyond what `low_bits` takes, or had a NaN.
-    fn saw_beyond(simd: S, seen: Self::Seen) -> bool;
-    /// What either has seen.
-    fn join_seen(simd: S, a: Self::Seen, b: Self::Seen) -> Self::Seen;
+    fn overflowed(simd: S, magnitude: Self::Magnitude) -> bool;
+    /// Of the units of both.
+    fn join_magnitudes(simd: S, a: Self::Magnitude, b: Self::Magnitude) -> Self::Magnitude;
 }
 
 /// 1.5 · 2^52: added to a number of magnitude below 2^51, it rounds that to an integer in the low bits of the
@@ -88,7 +88,7 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
     type Scalar = f32;
     type Register = S::F32;
     /// The greatest magnitude, as bits: NaN's are greater than infinity's.
-    type Seen = S::I32;
+    type Magnitude = S::I32;
 
     #[inline(always)]
     fn scalar(x: f64) -> f32 {
@@ -123,7 +123,7 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
         Self(simd.fma_f32(self.0, b.0, c.0))
     }
     #[inline(always)]
-    fn nfma(self, simd: S, b: Self, c: Self) -> Self {
+    fn neg_mul_add(self, simd: S, b: Self, c: Self) -> Self {
         Self(simd.nfma_f32(self.0, b.0, c.0))
     }
     #[inline(always)]
@@ -211,20 +211,20 @@ impl<S: Simd> FloatUnit<S> for F32s<S> {
         simd.add_f32(a, b)
     }
     #[inline(always)]
-    fn low_bits(self, simd: S, seen: &mut S::I32) -> I32s<S> {
-        *seen = simd.max_u32(*seen, simd.bits_f32(simd.abs_f32(self.0)));
+    fn low_bits(self, simd: S, magnitude: &mut S::I32) -> I32s<S> {
+        *magnitude = simd.max_u32(*magnitude, simd.bits_f32(simd.abs_f32(self.0)));
         self.to_i32(simd, NearestEven)
     }
     #[inline(always)]
-    fn unseen(simd: S) -> S::I32 {
+    fn no_magnitude(simd: S) -> S::I32 {
         simd.splat_i32(0)
     }
     #[inline(always)]
-    fn join_seen(simd: S, a: S::I32, b: S::I32) -> S::I32 {
+    fn join_magnitudes(simd: S, a: S::I32, b: S::I32) -> S::I32 {
         simd.max_u32(a, b)
     }
     #[inline(always)]
-    fn saw_beyond(simd: S, greatest: S::I32) -> bool {
+    fn overflowed(simd: S, greatest: S::I32) -> bool {
         let beyond = 2_147_483_648_f32;
         simd.any_m32(simd.lt_i32(simd.splat_i32(beyond.to_bits() as i32 - 1), greatest))
     }
@@ -245,7 +245,7 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
     type Scalar = f64;
     type Register = S::F64;
     /// Bits in which a sum differed from [`MAGIC`].
-    type Seen = S::I64;
+    type Magnitude = S::I64;
 
     #[inline(always)]
     fn scalar(x: f64) -> f64 {
@@ -297,7 +297,7 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
         Self([simd.fma_f64(x, b.0[0], c.0[0]), simd.fma_f64(y, b.0[1], c.0[1])])
     }
     #[inline(always)]
-    fn nfma(self, simd: S, b: Self, c: Self) -> Self {
+    fn neg_mul_add(self, simd: S, b: Self, c: Self) -> Self {
         let [x, y] = self.0;
         Self([simd.nfma_f64(x, b.0[0], c.0[0]), simd.nfma_f64(y, b.0[1], c.0[1])])
     }
@@ -431,23 +431,23 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
         simd.add_f64(a, b)
     }
     #[inline(always)]
-    fn low_bits(self, simd: S, seen: &mut S::I64) -> I32s<S> {
+    fn low_bits(self, simd: S, magnitude: &mut S::I64) -> I32s<S> {
         let [low, high] = rounding_sum(simd, self);
         let magic = simd.splat_i64(MAGIC.to_bits() as i64);
         let either = simd.or_i64(simd.xor_i64(low, magic), simd.xor_i64(high, magic));
-        *seen = simd.or_i64(*seen, either);
+        *magnitude = simd.or_i64(*magnitude, either);
         I32s(simd.low_i64_to_i32([low, high]))
     }
     #[inline(always)]
-    fn unseen(simd: S) -> S::I64 {
+    fn no_magnitude(simd: S) -> S::I64 {
         simd.splat_i64(0)
     }
     #[inline(always)]
-    fn join_seen(simd: S, a: S::I64, b: S::I64) -> S::I64 {
+    fn join_magnitudes(simd: S, a: S::I64, b: S::I64) -> S::I64 {
         simd.or_i64(a, b)
     }
     #[inline(always)]
-    fn saw_beyond(simd: S, all: S::I64) -> bool {
+    fn overflowed(simd: S, all: S::I64) -> bool {
         // Within ±2^51 a sum has the sign and exponent of MAGIC.
         simd.nonzero_i64(simd.and_i64(all, simd.splat_i64(!(-1_i64 as u64 >> 12) as i64)))
     }
@@ -485,15 +485,15 @@ pub(crate) struct InverseScale<T> {
 
 /// What `unscale` makes of floats, but for one.
 #[derive(Clone, Copy)]
-pub(crate) struct UnscaleBut<T> {
+pub(crate) struct ReplaceAndInverseScale<T> {
     pub(crate) unscale: InverseScale<T>,
     pub(crate) key: T,
     pub(crate) value: T,
 }
 
-/// As [`UnscaleBut`], for a value that is NaN, where a blend takes longer than a difference: x − 0 is x, and x − NaN that NaN.
+/// As [`ReplaceAndInverseScale`], for a value that is NaN, where a blend takes longer than a difference: x − 0 is x, and x − NaN that NaN.
 #[derive(Clone, Copy)]
-pub(crate) struct UnscaleButNan<T>(pub(crate) UnscaleBut<T>);
+pub(crate) struct ReplaceByNanAndInverseScale<T>(pub(crate) ReplaceAndInverseScale<T>);
 
 /// Clamped to a greatest value. NaN may become anything.
 #[derive(Clone, Copy)]
@@ -547,18 +547,18 @@ infallible! {
         let (scale, reciprocal) = (U::splat(simd, self.scale), U::splat(simd, self.reciprocal));
         let quotient = if S::FUSES {
             let product = x.mul(simd, reciprocal);
-            product.nfma(simd, scale, x).fma(simd, reciprocal, product)
+            product.neg_mul_add(simd, scale, x).fma(simd, reciprocal, product)
         } else {
             x.div(simd, scale)
         };
         quotient.add(simd, U::splat(simd, self.offset))
     };
-    [U: FloatUnit<S>] UnscaleBut<U::Scalar>: U => U, |self, simd, x| {
+    [U: FloatUnit<S>] ReplaceAndInverseScale<U::Scalar>: U => U, |self, simd, x| {
         let y = self.unscale.apply(simd, x, &mut ());
         x.select_eq(simd, U::splat(simd, self.key), U::splat(simd, self.value), y)
     };
-    [U: FloatUnit<S>] UnscaleButNan<U::Scalar>: U => U, |self, simd, x| {
-        let UnscaleBut { unscale, key, value } = self.0;
+    [U: FloatUnit<S>] ReplaceByNanAndInverseScale<U::Scalar>: U => U, |self, simd, x| {
+        let ReplaceAndInverseScale { unscale, key, value } = self.0;
         let y = unscale.apply(simd, x, &mut ());
         y.sub_where_eq(simd, x, U::splat(simd, key), U::splat(simd, value))
     };
@@ -570,7 +570,7 @@ infallible! {
     };
     [U: FloatUnit<S>] Remainder<U::Scalar>: U => U, |self, simd, x| {
         let count = x.mul(simd, U::splat(simd, self.inverse)).round(simd, Rounding::TowardsZero);
-        count.nfma(simd, U::splat(simd, self.modulus), x)
+        count.neg_mul_add(simd, U::splat(simd, self.modulus), x)
     };
 }
 

@@ -5,7 +5,6 @@
 //! integer there ([`Simd::INVALID_IS_MIN`]), which does not fit 16 either.
 
 use super::float::{FloatUnit, MAGIC, rounding_sum};
-use crate::Rounding;
 use crate::pipeline::{Each, infallible};
 use crate::simd::{F32s, F64s, I32s, I64s, NearestEven, Round, Simd};
 
@@ -73,23 +72,10 @@ impl<S: Simd, R: Round> Each<S, F32s<S>> for FromZero<R> {
     }
 }
 
-/// Rounds what it [takes](ClampedToI32::takes); what does not fit 32 bits is clamped to them, and NaN becomes anything.
+/// Rounds a value of less than 2^31, to nearest-away of less than 2^22; what does not fit 32 bits is clamped to them, and NaN
+/// becomes anything.
 #[derive(Clone, Copy)]
 pub(crate) struct ClampedToI32<R>(pub(crate) R);
-
-impl<R: Round> ClampedToI32<R> {
-    /// Whether [`Simd::f32_to_i32`] rounds this value right.
-    pub(crate) fn takes(self, value: f64) -> bool {
-        let beyond = match self.0.rounding() {
-            Rounding::NearestAway => 4_194_304.0,
-            Rounding::NearestEven
-            | Rounding::TowardsZero
-            | Rounding::TowardsPositive
-            | Rounding::TowardsNegative => f64::from(TWO_P31),
-        };
-        (-beyond..beyond).contains(&value)
-    }
-}
 
 infallible! {
     [U: FloatUnit<S>, R: Round] ClampedToI32<R>: U => I32s<S>, |self, simd, x| x.to_i32(simd, self.0);
@@ -101,34 +87,34 @@ pub(crate) struct LowBits;
 
 impl<S: Simd, U: FloatUnit<S>> Each<S, U> for LowBits {
     type Out = I32s<S>;
-    type Fail = U::Seen;
+    type Fail = U::Magnitude;
 
     #[inline(always)]
-    fn start(self, simd: S) -> U::Seen {
-        U::unseen(simd)
+    fn start(self, simd: S) -> U::Magnitude {
+        U::no_magnitude(simd)
     }
     #[inline(always)]
-    fn apply(self, simd: S, x: U, fail: &mut U::Seen) -> I32s<S> {
+    fn apply(self, simd: S, x: U, fail: &mut U::Magnitude) -> I32s<S> {
         x.low_bits(simd, fail)
     }
     #[inline(always)]
-    fn join(self, simd: S, a: U::Seen, b: U::Seen) -> U::Seen {
-        U::join_seen(simd, a, b)
+    fn join(self, simd: S, a: U::Magnitude, b: U::Magnitude) -> U::Magnitude {
+        U::join_magnitudes(simd, a, b)
     }
     #[inline(always)]
-    fn failed(self, simd: S, fail: U::Seen) -> bool {
-        U::saw_beyond(simd, fail)
+    fn failed(self, simd: S, fail: U::Magnitude) -> bool {
+        U::overflowed(simd, fail)
     }
 }
 
 /// `float64` to 32 bits, signed or not; what does not round into the range fails.
 #[derive(Clone, Copy)]
-pub(crate) struct CheckedWord {
+pub(crate) struct F64ToI32Checked {
     /// The least value of the target.
     pub(crate) least: i64,
 }
 
-impl<S: Simd> Each<S, F64s<S>> for CheckedWord {
+impl<S: Simd> Each<S, F64s<S>> for F64ToI32Checked {
     type Out = I32s<S>;
     /// Differences to the least value's sum, whose upper halves are 0 within the range.
     type Fail = S::I64;
@@ -157,10 +143,10 @@ impl<S: Simd> Each<S, F64s<S>> for CheckedWord {
 
 /// Signed 32-bit integers to 64 bits.
 #[derive(Clone, Copy)]
-pub(crate) struct Long;
+pub(crate) struct I32ToI64;
 
 infallible! {
-    [] Long: I32s<S> => I64s<S>, |self, simd, x| I64s(simd.i32_to_i64(x.0));
+    [] I32ToI64: I32s<S> => I64s<S>, |self, simd, x| I64s(simd.i32_to_i64(x.0));
 }
 
 /// As [`LowBits`] of `float64`, for values that are clamped to ±2^51.
@@ -351,7 +337,7 @@ infallible! {
     [] SignedRemainder<f64>: F64s<S> => F64s<S>, |self, simd, x| {
         let (inverse, modulus) = (F64s::splat(simd, self.inverse), F64s::splat(simd, 2.0 * self.half));
         let count = x.mul(simd, inverse).round(simd, NearestEven);
-        let [low, high] = count.nfma(simd, modulus, x).0;
+        let [low, high] = count.neg_mul_add(simd, modulus, x).0;
         let (half, least) = (simd.splat_f64(self.half), simd.splat_f64(-self.half));
         F64s([
             simd.select_f64(simd.lt_f64(low, half), low, least),

@@ -1,6 +1,6 @@
 //! Operations on integers of every width, once for all, and their way to wider and narrower ones.
 
-use crate::pipeline::{Each, LoadShort, StoreShort, fails_as_each, infallible};
+use crate::pipeline::{Each, LoadShort, StoreShort, infallible};
 use crate::simd::{I8s, I16s, I32s, I64s, Simd};
 
 /// Registers of integers.
@@ -163,40 +163,6 @@ impl<S: Simd> IntUnit<S> for I64s<S> {
     }
 }
 
-/// `value` in place of `key`; both in the low bits.
-#[derive(Clone, Copy)]
-pub(crate) struct ReplaceEq {
-    pub(crate) key: i64,
-    pub(crate) value: i64,
-}
-
-/// `value` in place of `key`, both in the low bits, and what becomes of all others.
-#[derive(Clone, Copy)]
-pub(crate) struct Keyed<E> {
-    pub(crate) key: i64,
-    pub(crate) value: i64,
-    /// Takes zero without complaint, and leaves it zero.
-    pub(crate) each: E,
-}
-
-impl<S: Simd, U: IntUnit<S>, E: Each<S, U, Out = U>> Each<S, U> for Keyed<E> {
-    type Out = U;
-    fails_as_each!();
-
-    #[inline(always)]
-    fn apply(self, simd: S, x: U, fail: &mut E::Fail) -> U {
-        let key = U::splat(simd, self.key);
-        let (value, zero) = (U::splat(simd, self.value), U::splat(simd, 0));
-        let other = x.select_eq(simd, key, zero, x);
-        let y = self.each.apply(simd, other, fail);
-        if S::SELECTS_IN_ONE {
-            x.select_eq(simd, key, value, y)
-        } else {
-            y.or(simd, x.select_eq(simd, key, value, zero))
-        }
-    }
-}
-
 /// Clamped to a range, as signed or unsigned integers.
 #[derive(Clone, Copy)]
 pub(crate) struct ClampedInt<const SIGNED: bool> {
@@ -226,15 +192,6 @@ pub(crate) struct Canonical {
 }
 
 infallible! {
-    [U: IntUnit<S>] ReplaceEq: U => U, |self, simd, x| {
-        let key = U::splat(simd, self.key);
-        if S::SELECTS_IN_ONE {
-            x.select_eq(simd, key, U::splat(simd, self.value), x)
-        } else {
-            let (flips, zero) = (U::splat(simd, self.key ^ self.value), U::splat(simd, 0));
-            x.xor(simd, x.select_eq(simd, key, flips, zero))
-        }
-    };
     [U: IntUnit<S>, const SIGNED: bool] ClampedInt<SIGNED>: U => U, |self, simd, x| {
         let above = x.max::<SIGNED>(simd, U::splat(simd, self.min));
         above.min::<SIGNED>(simd, U::splat(simd, self.max))
@@ -302,13 +259,13 @@ infallible! {
 
 /// 16-bit integers as they are.
 #[derive(Clone, Copy)]
-pub(crate) struct Short;
+pub(crate) struct Int16Register;
 
 /// 8-bit integers as 16-bit ones.
 #[derive(Clone, Copy)]
 pub(crate) struct WidenedByte<const SIGNED: bool>;
 
-impl<S: Simd> LoadShort<S> for Short {
+impl<S: Simd> LoadShort<S> for Int16Register {
     const SIZE: usize = 2;
     #[inline(always)]
     unsafe fn load(self, simd: S, p: *const u8) -> I16s<S> {
@@ -331,7 +288,7 @@ impl<S: Simd, const SIGNED: bool> LoadShort<S> for WidenedByte<SIGNED> {
     }
 }
 
-impl<S: Simd> StoreShort<S> for Short {
+impl<S: Simd> StoreShort<S> for Int16Register {
     const SIZE: usize = 2;
     #[inline(always)]
     unsafe fn store(self, simd: S, p: *mut u8, [low, high]: [I16s<S>; 2]) {

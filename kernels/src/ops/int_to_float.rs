@@ -2,32 +2,32 @@
 
 use super::float_to_float::{fold_i32, fold_i64};
 use crate::Rounding;
-use crate::pipeline::{Each, fails_as_each, infallible};
+use crate::pipeline::infallible;
 use crate::simd::{F32s, F64s, I32s, I64s, Round, Simd};
 
 /// 32 bits to float32, to nearest-even; integers of at most 24 bits exactly.
 #[derive(Clone, Copy)]
-pub(crate) struct ToSingle;
+pub(crate) struct I32ToF32;
 
 /// Unsigned 32 bits to float32, to nearest-even: the halves are exact, and their sum is rounded once.
 #[derive(Clone, Copy)]
-pub(crate) struct UnsignedToSingle;
+pub(crate) struct U32ToF32;
 
 /// 32 bits to float64, signed or not.
 #[derive(Clone, Copy)]
-pub(crate) struct ToDouble<const SIGNED: bool>;
+pub(crate) struct I32ToF64<const SIGNED: bool>;
 
 /// 64 bits to float64 in the direction of `R`, signed or not.
 #[derive(Clone, Copy)]
-pub(crate) struct LongToDouble<R, const SIGNED: bool>(pub(crate) R);
+pub(crate) struct I64ToF64<R, const SIGNED: bool>(pub(crate) R);
 
 /// 32 bits, signed or not, to a float32 that rounds to `bfloat16`, and to floats of no more precision, as they do.
 #[derive(Clone, Copy)]
-pub(crate) struct ToOddSingle<const SIGNED: bool>;
+pub(crate) struct I32ToOddF32<const SIGNED: bool>;
 
 /// 64 bits, signed or not, to a float64 that rounds to float32 and to narrower floats as they do.
 #[derive(Clone, Copy)]
-pub(crate) struct LongToOdd<const SIGNED: bool>;
+pub(crate) struct I64ToOddF64<const SIGNED: bool>;
 
 /// 2^52 and 2^84: numbers whose mantissas count in units of 1 and 2^32.
 const TWO_P52: f64 = 4_503_599_627_370_496.0;
@@ -112,16 +112,16 @@ fn folded<S: Simd, const SIGNED: bool>(simd: S, x: S::I64) -> S::I64 {
 }
 
 infallible! {
-    [] ToSingle: I32s<S> => F32s<S>, |self, simd, x| F32s(simd.i32_to_f32(x.0));
-    [] UnsignedToSingle: I32s<S> => F32s<S>, |self, simd, x| {
+    [] I32ToF32: I32s<S> => F32s<S>, |self, simd, x| F32s(simd.i32_to_f32(x.0));
+    [] U32ToF32: I32s<S> => F32s<S>, |self, simd, x| {
         let high = simd.i32_to_f32(simd.shr_u32::<16>(x.0));
         let low = simd.i32_to_f32(simd.and_i32(x.0, simd.splat_i32(0xffff)));
         F32s(simd.fma_f32(high, simd.splat_f32(65_536.0), low))
     };
-    [const SIGNED: bool] ToDouble<SIGNED>: I32s<S> => F64s<S>, |self, simd, x| {
+    [const SIGNED: bool] I32ToF64<SIGNED>: I32s<S> => F64s<S>, |self, simd, x| {
         F64s(if SIGNED { simd.i32_to_f64(x.0) } else { simd.u32_to_f64(x.0) })
     };
-    [const SIGNED: bool] ToOddSingle<SIGNED>: I32s<S> => F32s<S>, |self, simd, x| {
+    [const SIGNED: bool] I32ToOddF32<SIGNED>: I32s<S> => F32s<S>, |self, simd, x| {
         // Up to 24 bits float32 is exact; of more, the low eight are folded into the one above them.
         let folded = fold_i32(simd, x.0, simd.splat_i32(0xff));
         let from_least = if SIGNED { simd.add_i32(x.0, simd.splat_i32(1 << 24)) } else { x.0 };
@@ -136,14 +136,14 @@ infallible! {
         let low = simd.i32_to_f32(simd.and_i32(exact, simd.splat_i32(0xffff)));
         F32s(simd.fma_f32(high, simd.splat_f32(65_536.0), low))
     };
-    [R: Round, const SIGNED: bool] LongToDouble<R, SIGNED>: I64s<S> => F64s<S>, |self, simd, x| {
+    [R: Round, const SIGNED: bool] I64ToF64<R, SIGNED>: I64s<S> => F64s<S>, |self, simd, x| {
         if self.0.rounding() == Rounding::NearestEven {
             return nearest::<S, SIGNED>(simd, x);
         }
         let [low, high] = x.0;
         F64s([directed::<S, _, SIGNED>(simd, low, self.0), directed::<S, _, SIGNED>(simd, high, self.0)])
     };
-    [const SIGNED: bool] LongToOdd<SIGNED>: I64s<S> => F64s<S>, |self, simd, x| {
+    [const SIGNED: bool] I64ToOddF64<SIGNED>: I64s<S> => F64s<S>, |self, simd, x| {
         let [low, high] = x.0;
         let folded = I64s([folded::<S, SIGNED>(simd, low), folded::<S, SIGNED>(simd, high)]);
         nearest::<S, SIGNED>(simd, folded)
@@ -183,39 +183,4 @@ infallible! {
         let [low, high] = x.0;
         F32s(simd.f64_to_f32([rounded_away(simd, low, self.0), rounded_away(simd, high, self.0)]))
     };
-}
-
-/// What `each` makes of integers, but for one.
-#[derive(Clone, Copy)]
-pub(crate) struct Patched<E, T> {
-    pub(crate) each: E,
-    pub(crate) key: i64,
-    pub(crate) value: T,
-}
-
-impl<S: Simd, E: Each<S, I32s<S>, Out = F32s<S>>> Each<S, I32s<S>> for Patched<E, f32> {
-    type Out = F32s<S>;
-    fails_as_each!();
-
-    #[inline(always)]
-    fn apply(self, simd: S, x: I32s<S>, fail: &mut E::Fail) -> F32s<S> {
-        let is_key = simd.eq_i32(x.0, simd.splat_i32(self.key as i32));
-        let y = self.each.apply(simd, x, fail);
-        F32s(simd.select_f32(is_key, simd.splat_f32(self.value), y.0))
-    }
-}
-
-impl<S: Simd, E: Each<S, I64s<S>, Out = F64s<S>>> Each<S, I64s<S>> for Patched<E, f64> {
-    type Out = F64s<S>;
-    fails_as_each!();
-
-    #[inline(always)]
-    fn apply(self, simd: S, x: I64s<S>, fail: &mut E::Fail) -> F64s<S> {
-        let (key, value) = (simd.splat_i64(self.key), simd.splat_f64(self.value));
-        let [low, high] = self.each.apply(simd, x, fail).0;
-        F64s([
-            simd.select_f64(simd.eq_i64(x.0[0], key), value, low),
-            simd.select_f64(simd.eq_i64(x.0[1], key), value, high),
-        ])
-    }
 }

@@ -37,7 +37,7 @@ impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED> {
             simd.pack_i16_to_u8(low, high)
         };
         // SAFETY: the caller vouches for a group at `p`, which is one register.
-        unsafe { simd.store_i8(p, simd.order_i8_twice(packed)) };
+        unsafe { simd.store_i8(p, simd.unscramble_two_packs(packed)) };
     }
 
     #[inline(always)]
@@ -131,7 +131,7 @@ pub(crate) struct LowI16;
 
 /// As they are.
 #[derive(Clone, Copy)]
-pub(crate) struct Whole;
+pub(crate) struct StoreFull;
 
 infallible_stores! {
     [const SIGNED: bool] SaturatedI8<SIGNED>: I32s 1, |simd, p, [a, b, c, d]| {
@@ -140,7 +140,7 @@ infallible_stores! {
         let packed =
             if SIGNED { simd.pack_i16_to_i8(low, high) } else { simd.pack_i16_to_u8(low, high) };
         // SAFETY: the caller vouches for a group at `p`, which is one register.
-        unsafe { simd.store_i8(p, simd.order_i8_twice(packed)) };
+        unsafe { simd.store_i8(p, simd.unscramble_two_packs(packed)) };
     };
     [const SIGNED: bool] SaturatedI16<SIGNED>: I32s 2, |simd, p, [a, b, c, d]| {
         let (low, high) = if SIGNED {
@@ -162,19 +162,19 @@ infallible_stores! {
         // SAFETY: as above.
         unsafe { simd.store_i16(p.wrapping_add(S::BYTES), simd.low_i32_to_i16(c.0, d.0)) };
     };
-    [] Whole: I32s 4, |simd, p, group| {
+    [] StoreFull: I32s 4, |simd, p, group| {
         for_each_place(group, p, S::BYTES, #[inline(always)] |p, x| {
             // SAFETY: the caller vouches for a group at `p`, which is four registers.
             unsafe { simd.store_i32(p, x.0) };
         });
     };
-    [] Whole: F32s 4, |simd, p, group| {
+    [] StoreFull: F32s 4, |simd, p, group| {
         for_each_place(group, p, S::BYTES, #[inline(always)] |p, x| {
             // SAFETY: as above.
             unsafe { simd.store_f32(p, x.0) };
         });
     };
-    [] Whole: I64s 8, |simd, p, group| {
+    [] StoreFull: I64s 8, |simd, p, group| {
         for_each_place(group, p, 2 * S::BYTES, #[inline(always)] |p, I64s([low, high])| {
             // SAFETY: the caller vouches for a group at `p`, which is eight registers.
             unsafe { simd.store_i64(p, low) };
@@ -182,7 +182,7 @@ infallible_stores! {
             unsafe { simd.store_i64(p.wrapping_add(S::BYTES), high) };
         });
     };
-    [] Whole: F64s 8, |simd, p, group| {
+    [] StoreFull: F64s 8, |simd, p, group| {
         for_each_place(group, p, 2 * S::BYTES, #[inline(always)] |p, F64s([low, high])| {
             // SAFETY: the caller vouches for a group at `p`, which is eight registers.
             unsafe { simd.store_f64(p, low) };

@@ -205,7 +205,7 @@ impl Simd for Avx2 {
         or_m32(a: F, b: F) -> F = avx._mm256_or_ps;
         andnot_m32(a: F, b: F) -> F = avx._mm256_andnot_ps;
         mask_to_i32(mask: F) -> I = avx._mm256_castps_si256;
-        no_m32() -> F = avx._mm256_setzero_ps;
+        mask_false() -> F = avx._mm256_setzero_ps;
         and_m64(a: D, b: D) -> D = avx._mm256_and_pd;
         andnot_m64(a: D, b: D) -> D = avx._mm256_andnot_pd;
         mask_to_i64(mask: D) -> I = avx._mm256_castpd_si256;
@@ -674,7 +674,7 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn order_i8_twice(self, a: I) -> I {
+    fn unscramble_two_packs(self, a: I) -> I {
         let order = bytemuck::cast([0_u32, 4, 1, 5, 2, 6, 3, 7]);
         self.avx2._mm256_permutevar8x32_epi32(a, order)
     }

@@ -389,7 +389,7 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     }
 
     #[inline(always)]
-    fn no_m32(self) -> __mmask16 {
+    fn mask_false(self) -> __mmask16 {
         0
     }
 
@@ -633,7 +633,7 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     }
 
     #[inline(always)]
-    fn order_i8_twice(self, a: I) -> I {
+    fn unscramble_two_packs(self, a: I) -> I {
         let order: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
         self.0.avx512f._mm512_permutexvar_epi32(bytemuck::cast(order), a)
     }

@@ -47,18 +47,6 @@ impl Round for Rounding {
     }
 }
 
-/// What is made of a level, whatever its registers.
-pub(crate) trait WithSimd {
-    type Output;
-    fn with<S: Simd>(self, simd: S) -> Self::Output;
-}
-
-/// What is made of a level that looks bytes up.
-pub(crate) trait WithLookUpBytes {
-    type Output;
-    fn with<S: LookUpBytes>(self, simd: S) -> Self::Output;
-}
-
 /// The registers and operations of a level.
 pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Lanes of 8, 16, 32 and 64 bits.
@@ -199,7 +187,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// All ones where the mask is set, else 0.
     fn mask_to_i32(self, mask: Self::M32) -> Self::I32;
     fn any_m32(self, mask: Self::M32) -> bool;
-    fn no_m32(self) -> Self::M32;
+    fn mask_false(self) -> Self::M32;
     fn and_m64(self, a: Self::M64, b: Self::M64) -> Self::M64;
     /// `!a & b`.
     fn andnot_m64(self, a: Self::M64, b: Self::M64) -> Self::M64;
@@ -341,7 +329,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Behind one packing, from 16 to 8 bits.
     fn order_i8(self, a: Self::I8) -> Self::I8;
     /// Behind two packings, from 32 by 16 to 8 bits.
-    fn order_i8_twice(self, a: Self::I8) -> Self::I8;
+    fn unscramble_two_packs(self, a: Self::I8) -> Self::I8;
 }
 
 /// Registers that look bytes up in a table of all of them.

@@ -468,7 +468,7 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn no_m32(self) -> uint32x4_t {
+    fn mask_false(self) -> uint32x4_t {
         self.splat_i32(0)
     }
 
@@ -761,7 +761,7 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn order_i8_twice(self, a: I8) -> I8 {
+    fn unscramble_two_packs(self, a: I8) -> I8 {
         a
     }
 }

@@ -374,7 +374,7 @@ impl Simd for Simd128 {
     }
 
     bitwise! { same bits_f32 f32_from_bits bits_f64 f64_from_bits mask_to_i32 mask_to_i64 }
-    bitwise! { same order_i16 order_i8 order_i8_twice }
+    bitwise! { same order_i16 order_i8 unscramble_two_packs }
     bitwise! { any any_m32 any_m64 nonzero_i8 nonzero_i16 nonzero_i32 nonzero_i64 }
     bitwise! { andnot andnot_m32 andnot_m64 andnot_i32 andnot_i64 }
     bitwise! { select select_f32 select_f64 select_i32 select_i64 }
@@ -460,7 +460,7 @@ impl Simd for Simd128 {
     }
 
     #[inline(always)]
-    fn no_m32(self) -> v128 {
+    fn mask_false(self) -> v128 {
         i32x4_splat(0)
     }
 

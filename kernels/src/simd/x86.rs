@@ -8,7 +8,7 @@ pub(super) fn low_i32_to_i8<S: Simd>(simd: S, [a, b, c, d]: [S::I32; 4]) -> S::I
     let mask = simd.splat_i32(0xff);
     let low = simd.pack_i32_to_u16(simd.and_i32(a, mask), simd.and_i32(b, mask));
     let high = simd.pack_i32_to_u16(simd.and_i32(c, mask), simd.and_i32(d, mask));
-    simd.order_i8_twice(simd.pack_i16_to_u8(low, high))
+    simd.unscramble_two_packs(simd.pack_i16_to_u8(low, high))
 }
 
 /// As [`Simd::low_i32_to_i16`].

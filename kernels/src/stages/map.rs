@@ -2,9 +2,8 @@
 //!
 //! If some value casts to each mapped output, the map becomes a substitution before the cast: NaN → 0 to
 //! `uint8` is NaN → 0.0. If the cast is exact, the substitution can follow it: 0 → NaN from `uint8` to
-//! `float32` is 0.0 → NaN. A replacement for NaN joins the loops of common casts ([`ReplaceNan`]); other maps
-//! are a pass of their own ([`Substitute`]). `bind` picks the place; if there is none, or for many entries,
-//! [`Lookup`] wraps the cast.
+//! `float32` is 0.0 → NaN. One entry joins the loop of the cast; other maps are a pass of their own
+//! (`ops/substitute.rs`). `bind` picks the place; if there is none, or for many entries, [`Lookup`] wraps the cast.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -29,31 +28,6 @@ impl<F: Real> ElementOp for ReplaceNan<F> {
     #[inline(always)]
     fn convert(&self, x: F) -> (F, ()) {
         (if x.is_nan() { self.0 } else { x }, ())
-    }
-}
-
-/// Replaces elements of a 16-bit float, as bits: up to `N` patterns, and NaNs.
-#[derive(Clone, Copy)]
-pub(crate) struct ReplaceBits<const N: usize> {
-    /// Patterns and their replacements; unused places repeat another entry.
-    pub(crate) entries: [(u16, u16); N],
-    /// The greatest magnitude that is not a NaN, and the replacement for NaN.
-    pub(crate) nan: (u16, u16),
-}
-
-impl<const N: usize> ElementOp for ReplaceBits<N> {
-    type Source = u16;
-    type Target = u16;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: u16) -> (u16, ()) {
-        let mut y = x;
-        for (pattern, value) in self.entries {
-            y = if x == pattern { value } else { y };
-        }
-        let (infinity, nan) = self.nan;
-        (if x & 0x7fff > infinity { nan } else { y }, ())
     }
 }
 
@@ -90,37 +64,6 @@ impl Comparable for f64 {
     }
 }
 
-/// Replaces elements equal to one of `N` keys, and NaNs.
-pub(crate) struct Substitute<T, const N: usize> {
-    /// Keys, none of them NaN, and their replacements; unused places repeat another entry.
-    pub(crate) entries: [(T, T); N],
-    /// The replacement for NaN, if it is a key.
-    pub(crate) nan: Option<T>,
-}
-
-// SAFETY: both branches are one `for_each`, which initialises the output.
-unsafe impl<T: Comparable, const N: usize> Kernel for Substitute<T, N> {
-    const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
-
-    #[inline(always)]
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let entries = self.entries;
-        let substitute = |x: T| {
-            let mut y = x;
-            for (key, value) in entries {
-                y = if x == key { value } else { y };
-            }
-            y
-        };
-        match self.nan {
-            None => for_each(input, output, substitute),
-            #[allow(clippy::eq_op)] // only a NaN differs from itself
-            Some(nan) => for_each(input, output, |x: T| if x == x { substitute(x) } else { nan }),
-        }
-        false
-    }
-}
-
 /// Which of `N` keys an element equals: 0 for none, or one more than the index of the key.
 #[derive(Clone)]
 pub(crate) struct Find<T, const N: usize> {
@@ -149,14 +92,14 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Find<T, N> {
     }
 }
 
-/// A cast with a map of any length: finds the elements that are keys, replaces them by a harmless element for
+/// A cast with a map of any length: finds the elements that are keys, replaces them by a placeholder element for
 /// the cast, and overwrites their outputs.
 pub(crate) struct Lookup<T> {
     pub(crate) finder: Finder<T>,
     /// Outputs in native byte order, one after another.
     pub(crate) outputs: Vec<u8>,
     /// An element that the cast accepts.
-    pub(crate) harmless: T,
+    pub(crate) placeholder: T,
     /// The cast without the map.
     pub(crate) cast: Vec<Stage>,
     /// Bytes of an output element.
@@ -219,12 +162,12 @@ unsafe impl<T: Comparable> Run for Lookup<T> {
                 cleared.write_copy_of_slice(input);
                 let cleared = output_elements::<T>(cleared);
                 for at in few {
-                    cleared[*at].write(Unaligned(self.harmless));
+                    cleared[*at].write(Unaligned(self.placeholder));
                 }
             } else {
                 let cleared = output_elements::<T>(cleared);
                 for ((from, index), to) in from.iter().zip(&*found).zip(cleared) {
-                    to.write(Unaligned(if *index == 0 { from.0 } else { self.harmless }));
+                    to.write(Unaligned(if *index == 0 { from.0 } else { self.placeholder }));
                 }
             }
             // SAFETY: both branches above have written an element of `cleared` for each of `input`, and

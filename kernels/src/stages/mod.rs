@@ -4,7 +4,7 @@
 //! Stages exchange elements of *wide* types: all integers, `float64`, and `float32` also for every narrower
 //! float. [`bind`](crate::bind) picks the stages for a step.
 //!
-//! Each kernel is a plain loop over unaligned elements, without branches on data, so that LLVM
+//! Each kernel here is a plain loop over unaligned elements, without branches on data, so that LLVM
 //! vectorises it at every [`Level`]. This depends on three things: conditions are combined with `&` and
 //! `|`, never `&&`; a clamp is two selects; failures are gathered in a word of the lanes' width, by
 //! arithmetic instead of selects.
@@ -12,13 +12,13 @@
 // See above: a lazy operator is a branch, and vectors cannot branch.
 #![allow(clippy::needless_bitwise_bool)]
 
+pub(crate) mod by_reference;
 pub(crate) mod bytes;
 pub(crate) mod convert;
 pub(crate) mod element_op;
 pub(crate) mod fused;
 pub(crate) mod map;
 pub(crate) mod scale;
-pub(crate) mod small_float;
 
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
