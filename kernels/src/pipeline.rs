@@ -199,6 +199,44 @@ impl<L, E, T> Units<L, E, T> {
     }
 }
 
+/// What an [`Each`] gathers that never fails.
+pub(crate) trait NeverFails: Copy {
+    fn none() -> Self;
+}
+
+impl NeverFails for () {
+    #[inline(always)]
+    fn none() {}
+}
+
+impl<A: NeverFails, B: NeverFails> NeverFails for (A, B) {
+    #[inline(always)]
+    fn none() -> Self {
+        (A::none(), B::none())
+    }
+}
+
+/// What a load reads, and what becomes of it at once.
+#[derive(Clone, Copy)]
+pub(crate) struct LoadThen<L, E>(pub(crate) L, pub(crate) E);
+
+impl<S, L, E> Load<S> for LoadThen<L, E>
+where
+    S: Simd,
+    L: Load<S>,
+    E: Each<S, L::Unit, Fail: NeverFails>,
+{
+    const SIZE: usize = L::SIZE;
+    type Unit = E::Out;
+
+    #[inline(always)]
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> E::Out {
+        // SAFETY: the caller vouches for the group.
+        let x = unsafe { self.0.load::<UNIT>(simd, p) };
+        self.1.apply(simd, x, &mut E::Fail::none())
+    }
+}
+
 /// A group of bytes, which is one register.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<E>(pub(crate) E);

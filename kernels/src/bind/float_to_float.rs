@@ -1,9 +1,9 @@
 //! Casts among `float16`, `bfloat16`, `float32` and `float64`.
 
 use super::class::FloatType;
-use super::{retry_infinities, with_rounding};
+use super::{nan_entry, retry_infinities, with_nan, with_rounding};
 use crate::element::{BFLOAT16, BINARY16, BINARY32};
-use crate::ops::float::{FloatUnit, NumberWithin};
+use crate::ops::float::{FloatUnit, NumberWithin, ReplaceNan};
 use crate::ops::float_to_float::{
     AsF16, BeforeF16, Below, BelowInfinity, ClampedToF32, OddForShort, Quiet, ToBf16, ToF32,
     UpperHalves,
@@ -12,57 +12,81 @@ use crate::ops::float_to_int::Widened;
 use crate::ops::load;
 use crate::ops::small_float::Encode;
 use crate::ops::store::{LowI16, StoreFull};
-use crate::pipeline::{Each, Load, Same, Then, Units, stage};
+use crate::pipeline::{Each, Load, LoadThen, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, NearestEven, Round, Simd};
 use crate::stages::Stage;
-use crate::{Cast, FloatFormat, OutOfRange, Rounding};
+use crate::{Cast, ElementType, FloatFormat, OutOfRange, Rounding, Scalar};
 use alloc::vec::Vec;
 use num_traits::Float;
 
-/// The cast; none for a copy.
+/// The cast, with an entry whose key is NaN; none for a copy.
 pub(super) fn bind<S: Simd>(
     simd: S,
     source: FloatType,
     target: FloatType,
     cast: &Cast,
+    entry: Option<(Scalar, Scalar)>,
 ) -> Option<Vec<Stage>> {
     let fails = cast.out_of_range != OutOfRange::Clamp;
-    match (source, target) {
+    let domain = match target {
+        FloatType::Float64 => ElementType::Float64,
+        FloatType::Float32 | FloatType::Float16 | FloatType::BFloat16 => source.domain(),
+    };
+    let nan = nan_entry(entry, domain, cast)?;
+    Some(match (source, target) {
         (FloatType::Float16, FloatType::Float64) => {
-            Some(vec![stage(simd, Units(load::Float16, Widened, StoreFull))])
+            with_nan!(nan, load = LoadThen(load::Float16, Widened) => vec![kept(simd, load)])
         }
         (FloatType::BFloat16, FloatType::Float64) => {
-            Some(vec![stage(simd, Units(load::BFloat16, Widened, StoreFull))])
+            with_nan!(nan, load = LoadThen(load::BFloat16, Widened) => vec![kept(simd, load)])
         }
         (FloatType::Float32, FloatType::Float64) => {
-            Some(vec![stage(simd, Units(load::Float32, Widened, StoreFull))])
+            with_nan!(nan, load = LoadThen(load::Float32, Widened) => vec![kept(simd, load)])
         }
-        (FloatType::Float64, FloatType::Float64) => None,
-        (FloatType::Float64, FloatType::Float32) => Some(vec![single(simd, cast.rounding, fails)]),
+        (FloatType::Float64, FloatType::Float64) => {
+            vec![kept(simd, LoadThen(load::Float64, ReplaceNan { value: nan? }))]
+        }
+        (FloatType::Float64, FloatType::Float32) => {
+            with_nan!(nan, load = load::Float64 => vec![single(simd, load, cast.rounding, fails)])
+        }
         (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, FloatType::Float32) => {
-            Some(vec![to_single(simd, source)?])
+            vec![to_single(simd, source, nan)?]
         }
         (_, FloatType::Float16 | FloatType::BFloat16) => {
             let short = Float16Target { is_float16: target == FloatType::Float16, fails };
-            Some(vec![with_rounding!(cast.rounding, rounding => match source {
-                FloatType::Float64 => {
-                    short.bind(simd, load::Float64, Same, OddForShort(rounding), rounding)
-                }
-                FloatType::Float32 => short.bind(simd, load::Float32, Same, Same, rounding),
+            vec![with_rounding!(cast.rounding, rounding => match source {
+                FloatType::Float64 => with_nan!(nan, load = load::Float64 => {
+                    short.bind(simd, load, OddForShort(rounding), rounding)
+                }),
+                FloatType::Float32 => with_nan!(nan, load = load::Float32 => {
+                    short.bind(simd, load, Same, rounding)
+                }),
                 FloatType::Float16 if cast.rounding == Rounding::NearestEven => {
-                    to_bf16(simd, load::Float16, Same, Same, NearestEven, fails)
+                    with_nan!(nan, load = load::Float16 => {
+                        to_bf16(simd, load, Same, NearestEven, fails)
+                    })
                 }
                 FloatType::BFloat16 if cast.rounding == Rounding::NearestEven => {
-                    to_f16(simd, load::BFloat16, Same, Same, NearestEven, fails)
+                    with_nan!(nan, load = load::BFloat16 => {
+                        to_f16(simd, load, Same, NearestEven, fails)
+                    })
                 }
                 // By way of float32.
                 FloatType::Float16 | FloatType::BFloat16 => {
-                    let narrow = short.bind(simd, load::Float32, Same, Same, rounding);
-                    return Some(vec![to_single(simd, source)?, narrow]);
+                    let narrow = short.bind(simd, load::Float32, Same, rounding);
+                    return Some(vec![to_single(simd, source, nan)?, narrow]);
                 }
-            })])
+            })]
         }
-    }
+    })
+}
+
+/// What a load gives.
+pub(super) fn kept<S: Simd, L: Load<S>>(simd: S, load: L) -> Stage
+where
+    StoreFull: Store<S, L::Unit>,
+{
+    stage(simd, Units(load, Same, StoreFull))
 }
 
 /// The numbers that round into the range of a narrower format.
@@ -92,25 +116,33 @@ pub(super) fn within<S: Simd, U: FloatUnit<S>, R: Round>(
 }
 
 /// float32 of a float of no more bits; none for a copy.
-fn to_single<S: Simd>(simd: S, source: FloatType) -> Option<Stage> {
+fn to_single<S: Simd>(simd: S, source: FloatType, nan: Option<f64>) -> Option<Stage> {
     match source {
-        FloatType::Float16 => Some(stage(simd, Units(load::Float16, Same, StoreFull))),
-        FloatType::BFloat16 => Some(stage(simd, Units(load::BFloat16, Quiet, StoreFull))),
-        FloatType::Float32 | FloatType::Float64 => None,
+        FloatType::Float16 => with_nan!(nan, load = load::Float16 => Some(kept(simd, load))),
+        FloatType::BFloat16 => Some(match nan {
+            None => kept(simd, LoadThen(load::BFloat16, Quiet)),
+            Some(value) => kept(simd, LoadThen(load::BFloat16, ReplaceNan { value })),
+        }),
+        FloatType::Float32 => Some(kept(simd, LoadThen(load::Float32, ReplaceNan { value: nan? }))),
+        FloatType::Float64 => None,
     }
 }
 
 /// float32 of float64.
-fn single<S: Simd>(simd: S, rounding: Rounding, fails: bool) -> Stage {
+fn single<S, L>(simd: S, load: L, rounding: Rounding, fails: bool) -> Stage
+where
+    S: Simd,
+    L: Load<S, Unit = F64s<S>>,
+{
     with_rounding!(rounding, rounding => {
         if fails {
             let below = Then(ToF32(rounding), Below { limit: f32::INFINITY });
-            retry_infinities(stage(simd, Units(load::Float64, below, StoreFull)), || {
+            retry_infinities(stage(simd, Units(load, below, StoreFull)), || {
                 let within = within::<S, F64s<S>, _>(BINARY32, rounding);
-                stage(simd, Units(load::Float64, Then(within, ToF32(rounding)), StoreFull))
+                stage(simd, Units(load, Then(within, ToF32(rounding)), StoreFull))
             })
         } else {
-            stage(simd, Units(load::Float64, ToF32(rounding), StoreFull))
+            stage(simd, Units(load, ToF32(rounding), StoreFull))
         }
     })
 }
@@ -125,46 +157,36 @@ pub(super) struct Float16Target {
 }
 
 impl Float16Target {
-    /// The floats that `front` gives, which `narrow` makes float32, rounded.
-    pub(super) fn bind<S, L, E, N>(
-        self,
-        simd: S,
-        load: L,
-        front: E,
-        narrow: N,
-        rounding: impl Round,
-    ) -> Stage
+    /// The floats that `load` gives, which `narrow` makes float32, rounded.
+    pub(super) fn bind<S, L, N>(self, simd: S, load: L, narrow: N, rounding: impl Round) -> Stage
     where
         S: Simd,
-        L: Load<S>,
-        E: Each<S, L::Unit, Out: FloatUnit<S>>,
-        N: Each<S, E::Out, Out = F32s<S>>,
+        L: Load<S, Unit: FloatUnit<S>>,
+        N: Each<S, L::Unit, Out = F32s<S>>,
     {
         if self.is_float16 {
-            to_f16(simd, load, front, narrow, rounding, self.fails)
+            to_f16(simd, load, narrow, rounding, self.fails)
         } else {
-            to_bf16(simd, load, front, narrow, rounding, self.fails)
+            to_bf16(simd, load, narrow, rounding, self.fails)
         }
     }
 }
 
 /// As [`Float16Target::bind`], to `float16`.
-pub(super) fn to_f16<S, L, E, N>(
+pub(super) fn to_f16<S, L, N>(
     simd: S,
     load: L,
-    front: E,
     narrow: N,
     rounding: impl Round,
     fails: bool,
 ) -> Stage
 where
     S: Simd,
-    L: Load<S>,
-    E: Each<S, L::Unit, Out: FloatUnit<S>>,
-    N: Each<S, E::Out, Out = F32s<S>>,
+    L: Load<S, Unit: FloatUnit<S>>,
+    N: Each<S, L::Unit, Out = F32s<S>>,
 {
     if !fails {
-        return as_f16(simd, load, Then(front, narrow), rounding);
+        return as_f16(simd, load, narrow, rounding);
     }
     // The least magnitude that may not round into range.
     let (to_nearest, limit) = match rounding.rounding() {
@@ -172,17 +194,16 @@ where
         Rounding::TowardsZero => (false, 65_536.0),
         Rounding::TowardsPositive | Rounding::TowardsNegative => (false, 65_504.004),
     };
-    let narrowed = Then(front, narrow);
     let fast = if S::ROUNDS_F16 || to_nearest {
-        let below = Then(Then(narrowed, Below { limit }), BeforeF16(rounding));
+        let below = Then(Then(narrow, Below { limit }), BeforeF16(rounding));
         stage(simd, Units(load, below, AsF16(rounding)))
     } else {
         // As for `Below`: an infinity may stand for a number beyond float32.
         let encode = Encode::<_, true>::new(BINARY16, rounding, true);
-        stage(simd, Units(load, Then(narrowed, encode), LowI16))
+        stage(simd, Units(load, Then(narrow, encode), LowI16))
     };
     retry_infinities(fast, || {
-        let within = Then(front, within::<S, E::Out, _>(BINARY16, rounding));
+        let within = within::<S, L::Unit, _>(BINARY16, rounding);
         as_f16(simd, load, Then(within, narrow), rounding)
     })
 }
@@ -212,27 +233,25 @@ where
 }
 
 /// As [`Float16Target::bind`], to `bfloat16`.
-fn to_bf16<S, L, E, N>(
+pub(super) fn to_bf16<S, L, N>(
     simd: S,
     load: L,
-    front: E,
     narrow: N,
     rounding: impl Round,
     fails: bool,
 ) -> Stage
 where
     S: Simd,
-    L: Load<S>,
-    E: Each<S, L::Unit, Out: FloatUnit<S>>,
-    N: Each<S, E::Out, Out = F32s<S>>,
+    L: Load<S, Unit: FloatUnit<S>>,
+    N: Each<S, L::Unit, Out = F32s<S>>,
 {
-    let rounded = Then(Then(front, narrow), ToBf16(rounding));
+    let rounded = Then(narrow, ToBf16(rounding));
     if !fails {
         return stage(simd, Units(load, rounded, UpperHalves));
     }
     let fast = stage(simd, Units(load, Then(rounded, BelowInfinity), UpperHalves));
     retry_infinities(fast, || {
-        let within = Then(front, within::<S, E::Out, _>(BFLOAT16, rounding));
+        let within = within::<S, L::Unit, _>(BFLOAT16, rounding);
         stage(simd, Units(load, Then(Then(within, narrow), ToBf16(rounding)), UpperHalves))
     })
 }
@@ -264,7 +283,7 @@ pub(super) fn to_odd_f32<S: Simd>(simd: S, source: FloatType, beyond: Beyond) ->
             Some(stage(simd, Units(load::Float64, Then(within, odd), StoreFull)))
         }
         (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, _) => {
-            to_single(simd, source)
+            to_single(simd, source, None)
         }
     }
 }

@@ -1,16 +1,15 @@
 //! Casts from floats to integers of whole bytes.
 //!
-//! To nearest-even, the default, each target and range mode has a loop of its own, and to 8 and 16 bits one with a value in
-//! place of NaN, too. The other roundings share loops that branch on the rounding; what takes longer than a pass over
+//! To nearest-even, the default, each target and range mode has a loop of its own, without and with a value in
+//! place of NaN. The other roundings share loops that branch on the rounding; what takes longer than a pass over
 //! a block in the first-level cache, or is rare, is rounded to integral floats in a pass of its own, behind which
 //! the loops to nearest-even serve.
 
 use super::class::{FloatType, IntType, Width};
-use super::{nan_entry, with_rounding};
+use super::float_to_float::kept;
+use super::{nan_entry, with_nan, with_rounding};
 use crate::exact::integer;
-use crate::ops::float::{
-    AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, ReplaceNan, Scale,
-};
+use crate::ops::float::{AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, Scale};
 use crate::ops::float_to_int::{
     Checked64, CheckedF32, CheckedI32, CheckedU32, ClampedI32, ClampedI64, ClampedLowBits,
     ClampedToI32, ClampedU32, ClampedU64, F64ToI32Checked, FromZero, I32ToI64, InRangeI64,
@@ -20,13 +19,13 @@ use crate::ops::load;
 use crate::ops::store::{
     CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, StoreFull,
 };
-use crate::pipeline::{Each, Load, Retry, Same, Store, Then, Units, stage};
+use crate::pipeline::{Each, Load, LoadThen, Retry, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, NearestEven, Round, Simd};
 use crate::stages::Stage;
 use crate::{Affine, Cast, OutOfRange, Rounding, Scalar};
 use alloc::vec::Vec;
 
-/// The cast, of float32 and float64 to 8 and 16 bits with an entry whose key is NaN.
+/// The cast, with an entry whose key is NaN.
 pub(super) fn bind<S: Simd>(
     simd: S,
     source: FloatType,
@@ -36,19 +35,38 @@ pub(super) fn bind<S: Simd>(
 ) -> Option<Vec<Stage>> {
     let nan = nan_entry(entry, source.domain(), cast)?;
     let target = Target { int: target, out_of_range: cast.out_of_range, rounding: cast.rounding };
-    match (source, nan) {
-        (FloatType::Float32, None) => Some(from_unit(simd, load::Float32, target)),
-        (FloatType::Float64, None) => Some(from_unit(simd, load::Float64, target)),
-        (FloatType::Float16, None) => Some(from_float16(simd, target)),
-        (FloatType::BFloat16, None) => Some(from_short(simd, load::BFloat16, target)),
-        (FloatType::Float32, Some(_)) => with_rounding!(target.rounding, rounding => {
-            Some(vec![nan_to_short(simd, load::Float32, Same, target, nan, rounding)?])
-        }),
-        (FloatType::Float64, Some(_)) => with_rounding!(target.rounding, rounding => {
-            Some(vec![nan_to_short(simd, load::Float64, Same, target, nan, rounding)?])
-        }),
-        (FloatType::Float16 | FloatType::BFloat16, Some(_)) => None,
+    if let Some(value) = nan {
+        let least = with_rounding!(target.rounding, rounding => match source {
+            FloatType::Float32 => to_short_nan_least(simd, load::Float32, target, value, rounding),
+            FloatType::Float64 => to_short_nan_least(simd, load::Float64, target, value, rounding),
+            FloatType::Float16 => to_short_nan_least(simd, load::Float16, target, value, rounding),
+            FloatType::BFloat16 => {
+                to_short_nan_least(simd, load::BFloat16, target, value, rounding)
+            }
+        });
+        if let Some(least) = least {
+            return Some(vec![least]);
+        }
     }
+    Some(match source {
+        FloatType::Float32 => {
+            with_nan!(nan, load = load::Float32 => from_unit(simd, load, load::Float32, target))
+        }
+        FloatType::Float64 => {
+            with_nan!(nan, load = load::Float64 => from_unit(simd, load, load::Float64, target))
+        }
+        FloatType::Float16
+            if nan.is_none_or(|value| ClampedToI32(target.rounding).takes(value)) =>
+        {
+            with_nan!(nan, load = load::Float16 => from_float16(simd, load, target))
+        }
+        FloatType::Float16 => {
+            with_nan!(nan, load = load::Float16 => from_short(simd, load, target))
+        }
+        FloatType::BFloat16 => {
+            with_nan!(nan, load = load::BFloat16 => from_short(simd, load, target))
+        }
+    })
 }
 
 /// Scale and offset, then the cast to nearest-even; none for what the two do one after the other.
@@ -109,35 +127,17 @@ where
         offset: scalar(parameters.offset.map_or(0.0, Scalar::to_f64)),
         scale: scalar(parameters.scale.map_or(1.0, Scalar::to_f64)),
     };
-    nan_to_short(simd, load, scaled, target, nan, NearestEven)
+    let load = LoadThen(load, scaled);
+    nan.and_then(|value| to_short_nan_least(simd, load, target, value, NearestEven))
+        .or_else(|| with_nan!(nan, front = load => to_short(simd, front, target, NearestEven)))
 }
 
-/// To 8 and 16 bits, checked or clamped to the range, with a value in place of NaN.
-fn nan_to_short<S, L, E>(
-    simd: S,
-    load: L,
-    front: E,
-    target: Target,
-    nan: Option<f64>,
-    rounding: impl Round,
-) -> Option<Stage>
+/// From `float32` and `float64`; `reload` reads what a first pass has written.
+fn from_unit<S, L, R>(simd: S, load: L, reload: R, target: Target) -> Vec<Stage>
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
-    E: Each<S, L::Unit, Out = L::Unit>,
-{
-    let Some(value) = nan else { return to_short(simd, load, front, target, rounding) };
-    to_short_nan_least(simd, load, front, target, value, rounding).or_else(|| {
-        let value = <L::Unit as FloatUnit<S>>::scalar(value);
-        to_short(simd, load, Then(front, ReplaceNan { value }), target, rounding)
-    })
-}
-
-/// From `float32` and `float64`.
-fn from_unit<S, L>(simd: S, load: L, target: Target) -> Vec<Stage>
-where
-    S: Simd,
-    L: Load<S, Unit: ToWide<S>>,
+    R: Load<S, Unit = L::Unit>,
     StoreFull: Store<S, L::Unit>,
 {
     match target.rounding {
@@ -146,17 +146,12 @@ where
         | Rounding::TowardsPositive
         | Rounding::TowardsNegative
         | Rounding::NearestAway) => {
-            let integral = Integral(rounding);
-            let fused = to_short(simd, load, Same, target, rounding)
-                .or_else(|| L::Unit::to_32(simd, load, integral, target));
+            let integral = LoadThen(load, Integral(rounding));
+            let fused = to_short(simd, load, target, rounding)
+                .or_else(|| L::Unit::to_32(simd, integral, target));
             match fused {
                 Some(stage) => vec![stage],
-                None => {
-                    vec![
-                        stage(simd, Units(load, integral, StoreFull)),
-                        nearest_even(simd, load, target),
-                    ]
-                }
+                None => vec![kept(simd, integral), nearest_even(simd, reload, target)],
             }
         }
     }
@@ -169,19 +164,23 @@ where
     L: Load<S, Unit = F32s<S>>,
 {
     let fused = with_rounding!(target.rounding, rounding => {
-        to_short(simd, load, Same, target, rounding)
+        to_short(simd, load, target, rounding)
     });
     match fused {
         Some(fused) => vec![fused],
         None => vec![
-            stage(simd, Units(load, Integral(target.rounding), StoreFull)),
+            kept(simd, LoadThen(load, Integral(target.rounding))),
             nearest_even(simd, load::Float32, target),
         ],
     }
 }
 
 /// From `float16`, whose finite values all fit 32 bits: by way of those.
-fn from_float16<S: Simd>(simd: S, target: Target) -> Vec<Stage> {
+fn from_float16<S, L>(simd: S, load: L, target: Target) -> Vec<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit = F32s<S>>,
+{
     // One loop for all roundings: it has time to branch.
     let to_i32 = Then(Finite, ClampedToI32(target.rounding));
     let (min, limit) = match (target.int.signed, target.out_of_range) {
@@ -190,7 +189,6 @@ fn from_float16<S: Simd>(simd: S, target: Target) -> Vec<Stage> {
         (true, _) | (false, OutOfRange::Wrap) => (f32::MIN, f32::MIN),
     };
     let in_range = Then(Then(Finite, AtLeastOrNan { min, limit }), ClampedToI32(target.rounding));
-    let load = load::Float16;
     vec![match (target.int.width, target.out_of_range) {
         (Width::W8, OutOfRange::Wrap) => stage(simd, Units(load, to_i32, LowI8)),
         (Width::W16, OutOfRange::Wrap) => stage(simd, Units(load, to_i32, LowI16)),
@@ -208,8 +206,8 @@ where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
 {
-    to_short(simd, load, Same, target, NearestEven)
-        .or_else(|| L::Unit::to_32(simd, load, Same, target))
+    to_short(simd, load, target, NearestEven)
+        .or_else(|| L::Unit::to_32(simd, load, target))
         .unwrap_or_else(|| match target.int.width {
             Width::W8 | Width::W16 => wrapped_to_short(simd, load, target),
             Width::W32 => L::Unit::wrapped_to_32(simd, load),
@@ -218,35 +216,28 @@ where
 }
 
 /// To 8 and 16 bits, checked or clamped to the range.
-fn to_short<S, L, E>(
-    simd: S,
-    load: L,
-    front: E,
-    target: Target,
-    rounding: impl Round,
-) -> Option<Stage>
+fn to_short<S, L>(simd: S, load: L, target: Target, rounding: impl Round) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
-    E: Each<S, L::Unit, Out = L::Unit>,
 {
     let max = <L::Unit as FloatUnit<S>>::scalar(target.range()[1] as f64);
     match target.out_of_range {
         OutOfRange::Error => {
-            let general = checked(simd, load, Then(front, ToI32(rounding)), target.int)?;
+            let general = checked(simd, load, ToI32(rounding), target.int)?;
             Some(match (target.int.width, target.int.signed) {
                 (Width::W8, false) => positive_first(general, || {
-                    L::Unit::from_zero(Units(load, front, LowI8), simd, target, rounding)
+                    L::Unit::from_zero(simd, load, LowI8, target, rounding)
                 }),
                 (Width::W16, false) => positive_first(general, || {
-                    L::Unit::from_zero(Units(load, front, LowI16), simd, target, rounding)
+                    L::Unit::from_zero(simd, load, LowI16, target, rounding)
                 }),
                 (Width::W8 | Width::W16 | Width::W32 | Width::W64, _) => general,
             })
         }
         OutOfRange::Clamp => {
             let clamped = Then(Finite, Then(ClampedBelow { max }, ClampedToI32(rounding)));
-            saturated(simd, load, Then(front, clamped), target.int)
+            saturated(simd, load, clamped, target.int)
         }
         OutOfRange::Wrap => None,
     }
@@ -254,10 +245,9 @@ where
 
 /// As [`to_short`], with the target's least value in place of NaN: a maximum gives that. None where `nan` is another value,
 /// or replacing NaN costs no more.
-fn to_short_nan_least<S, L, E>(
+fn to_short_nan_least<S, L>(
     simd: S,
     load: L,
-    front: E,
     target: Target,
     nan: f64,
     rounding: impl Round,
@@ -265,7 +255,6 @@ fn to_short_nan_least<S, L, E>(
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
-    E: Each<S, L::Unit, Out = L::Unit>,
 {
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
     let [min, max] = target.range().map(|x| x as f64);
@@ -277,14 +266,14 @@ where
         OutOfRange::Error => {
             let limit = lower_limit::<S, L::Unit>(min, rounding.rounding());
             let least = AtLeastOrNan { min: scalar(min), limit };
-            checked(simd, load, Then(front, Then(least, ClampedToI32(rounding))), target.int)
+            checked(simd, load, Then(least, ClampedToI32(rounding)), target.int)
         }
         OutOfRange::Clamp => {
             // Infinities fail, negative ones too.
             let limit = num_traits::Float::min_value();
             let least = Then(AtLeastOrNan { min: scalar(min), limit }, Finite);
             let clamped = Then(ClampedBelow { max: scalar(max) }, ClampedToI32(rounding));
-            saturated(simd, load, Then(front, Then(least, clamped)), target.int)
+            saturated(simd, load, Then(least, clamped), target.int)
         }
         OutOfRange::Wrap => None,
     }
@@ -366,22 +355,19 @@ where
 trait ToWide<S: Simd>: FloatUnit<S> {
     /// To unsigned integers of 8 and 16 bits, in error mode, where the level has to look for NaN: positive
     /// numbers take one operation to look at.
-    fn from_zero<L, E, T>(
-        units: Units<L, E, T>,
+    fn from_zero<L, T>(
         simd: S,
+        load: L,
+        store: T,
         target: Target,
         rounding: impl Round,
     ) -> Option<Stage>
     where
         L: Load<S, Unit = Self>,
-        E: Each<S, Self, Out = Self>,
         T: Store<S, I32s<S>>;
 
     /// To 32 bits, checked or clamped to the range.
-    fn to_32<L, E>(simd: S, load: L, front: E, target: Target) -> Option<Stage>
-    where
-        L: Load<S, Unit = Self>,
-        E: Each<S, Self, Out = Self>;
+    fn to_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage>;
 
     /// Modulo 2^32.
     fn wrapped_to_32<L: Load<S, Unit = Self>>(simd: S, load: L) -> Stage;
@@ -391,15 +377,15 @@ trait ToWide<S: Simd>: FloatUnit<S> {
 }
 
 impl<S: Simd> ToWide<S> for F32s<S> {
-    fn from_zero<L, E, T>(
-        Units(load, front, store): Units<L, E, T>,
+    fn from_zero<L, T>(
         simd: S,
+        load: L,
+        store: T,
         target: Target,
         rounding: impl Round,
     ) -> Option<Stage>
     where
         L: Load<S, Unit = Self>,
-        E: Each<S, Self, Out = Self>,
         T: Store<S, I32s<S>>,
     {
         if S::INVALID_IS_MIN {
@@ -412,28 +398,23 @@ impl<S: Simd> ToWide<S> for F32s<S> {
             Rounding::TowardsZero | Rounding::TowardsNegative => (max + 1.0).next_down(),
             Rounding::TowardsPositive => max,
         };
-        Some(stage(simd, Units(load, Then(front, FromZero { last, rounding }), store)))
+        Some(stage(simd, Units(load, FromZero { last, rounding }, store)))
     }
 
-    fn to_32<L, E>(simd: S, load: L, front: E, target: Target) -> Option<Stage>
-    where
-        L: Load<S, Unit = Self>,
-        E: Each<S, Self, Out = Self>,
-    {
+    fn to_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage> {
         let Target { int: IntType { width, signed }, out_of_range, .. } = target;
-        let finite = Then(front, Finite);
         Some(match (width, out_of_range, signed) {
             (Width::W32, OutOfRange::Error, true) => {
-                stage(simd, Units(load, Then(front, CheckedI32), StoreFull))
+                stage(simd, Units(load, CheckedI32, StoreFull))
             }
             (Width::W32, OutOfRange::Error, false) => {
-                stage(simd, Units(load, Then(front, CheckedU32), StoreFull))
+                stage(simd, Units(load, CheckedU32, StoreFull))
             }
             (Width::W32, OutOfRange::Clamp, true) => {
-                stage(simd, Units(load, Then(finite, ClampedI32), StoreFull))
+                stage(simd, Units(load, Then(Finite, ClampedI32), StoreFull))
             }
             (Width::W32, OutOfRange::Clamp, false) => {
-                stage(simd, Units(load, Then(finite, ClampedU32), StoreFull))
+                stage(simd, Units(load, Then(Finite, ClampedU32), StoreFull))
             }
             (_, OutOfRange::Wrap, _) | (Width::W8 | Width::W16 | Width::W64, _, _) => return None,
         })
@@ -467,29 +448,23 @@ impl<S: Simd> ToWide<S> for F32s<S> {
 
 impl<S: Simd> ToWide<S> for F64s<S> {
     /// Registers of float64 are looked at by their sums.
-    fn from_zero<L, E, T>(_: Units<L, E, T>, _: S, _: Target, _: impl Round) -> Option<Stage>
+    fn from_zero<L, T>(_: S, _: L, _: T, _: Target, _: impl Round) -> Option<Stage>
     where
         L: Load<S, Unit = Self>,
-        E: Each<S, Self, Out = Self>,
         T: Store<S, I32s<S>>,
     {
         None
     }
 
-    fn to_32<L, E>(simd: S, load: L, front: E, target: Target) -> Option<Stage>
-    where
-        L: Load<S, Unit = Self>,
-        E: Each<S, Self, Out = Self>,
-    {
+    fn to_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage> {
         let [min, max] = target.range();
         Some(match (target.int.width, target.out_of_range) {
             (Width::W32, OutOfRange::Error) => {
                 let checked = F64ToI32Checked { least: min as i64 };
-                stage(simd, Units(load, Then(front, checked), StoreFull))
+                stage(simd, Units(load, checked, StoreFull))
             }
             (Width::W32, OutOfRange::Clamp) => {
-                let clamped =
-                    Then(Then(front, Finite), Clamped { min: min as f64, max: max as f64 });
+                let clamped = Then(Finite, Clamped { min: min as f64, max: max as f64 });
                 stage(simd, Units(load, Then(clamped, ClampedLowBits), StoreFull))
             }
             (_, OutOfRange::Wrap) | (Width::W8 | Width::W16 | Width::W64, _) => return None,

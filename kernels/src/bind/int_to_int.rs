@@ -1,6 +1,7 @@
 //! Casts from integers to integers of whole bytes.
 
 use super::class::{IntType, Width};
+use super::{FUSES_MAP_ENTRY, preimage};
 use crate::exact::integer;
 use crate::ops::int::{
     AtLeast, AtMost, Canonical, ClampedInt, Int16Register, IntUnit, Low32, LowByte, Saturated32,
@@ -13,10 +14,14 @@ use crate::ops::load::{
 use crate::ops::store::{
     CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, StoreFull,
 };
-use crate::pipeline::{Bytes, Each, Load, LoadShort, Same, Shorts, Store, Then, Units, stage};
+use crate::ops::substitute::ReplaceKey;
+use crate::pipeline::{
+    Bytes, Each, Load, LoadShort, Same, Shorts, Store, StoreShort, Then, Units, stage,
+};
 use crate::simd::{I8s, I16s, I32s, I64s, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, OutOfRange, Scalar};
+use alloc::vec::Vec;
 
 /// What a cast does with the values of its source, besides changing their width.
 #[derive(Clone, Copy)]
@@ -48,13 +53,14 @@ impl Policy {
     }
 }
 
-/// The cast; no stage where nothing changes.
+/// The cast, with an entry; no stage where nothing changes. None where the entry has to be looked up.
 pub(super) fn bind<S: Simd>(
     simd: S,
     source: IntType,
     target: IntType,
     cast: &Cast,
-) -> Option<Stage> {
+    entry: Option<(Scalar, Scalar)>,
+) -> Option<Vec<Stage>> {
     let range =
         |int: IntType| [Scalar::min(int.element()), Scalar::max(int.element())].map(integer);
     let ([source_min, source_max], [target_min, target_max]) = (range(source), range(target));
@@ -66,8 +72,59 @@ pub(super) fn bind<S: Simd>(
     };
     let (min, max) = (source_min.max(target_min), source_max.min(target_max));
     let policy = Policy { source, target, mode, min, max };
-    let changes = mode != Mode::Low || source.width != target.width;
-    changes.then(|| by_width(simd, policy))
+    Some(match entry {
+        None if mode == Mode::Low && source.width == target.width => vec![],
+        None => vec![by_width(simd, Same, policy)],
+        Some(_) if !FUSES_MAP_ENTRY => return None,
+        Some((key, output)) => {
+            let [key, value] = [key, output].map(|x| integer(x) as i64);
+            // In `Low`, the registers have the wider type, and nothing is checked behind the replacement.
+            if mode == Mode::Low || preimage(output, source.element(), cast).is_some() {
+                vec![by_width(simd, ReplaceKey { key, value, each: Same }, policy)]
+            } else {
+                vec![keyed(simd, key, value, policy)?]
+            }
+        }
+    })
+}
+
+/// A checked or clamped cast to a type that is no wider, whose entry becomes what no value of the source does.
+fn keyed<S: Simd>(simd: S, key: i64, value: i64, policy: Policy) -> Option<Stage> {
+    use Width::{W8, W16, W32, W64};
+    /// Whatever its width, a value stands in the registers as its low bits.
+    fn narrowed<S: Simd, E: Front<S>>(simd: S, each: E, policy: Policy) -> Option<Stage> {
+        Some(match (policy.source.width, policy.target.width) {
+            // Only a signed type has values that a wider one has not.
+            (W16, W8) => stage(simd, Shorts(Int16Register, each, SaturatedByte::<true>)),
+            (W32, W8 | W16) => saturated(simd, Int32, each, policy),
+            (W64, W8 | W16 | W32) => saturated(simd, Int64, Then(each, Low32), policy),
+            (W8, W8) | (W16, W16) | (W32, W32) | (W64, W64) => kept(simd, each, policy),
+            (W8, W16 | W32 | W64) | (W16, W32 | W64) | (W32, W64) => return None,
+        })
+    }
+    /// The width stays.
+    fn kept<S: Simd, E: Front<S>>(simd: S, each: E, policy: Policy) -> Stage {
+        match policy.source.width {
+            W8 => Width8(simd).stage(each),
+            W16 => Width16(simd).stage(each),
+            W32 => Width32(simd).stage(each),
+            W64 => Width64(simd).stage(each),
+        }
+    }
+    match (policy.mode, policy.source.signed) {
+        (Mode::Error, _) => {
+            narrowed(simd, ReplaceKey { key, value, each: policy.within::<true>() }, policy)
+        }
+        (Mode::Clamp, false) => {
+            let each = AtMost::<false> { max: policy.max as i64 };
+            narrowed(simd, ReplaceKey { key, value, each }, policy)
+        }
+        (Mode::Clamp, true) if policy.source.width == policy.target.width => {
+            Some(kept(simd, ReplaceKey { key, value, each: AtLeast { min: 0 } }, policy))
+        }
+        // A narrower type has no such value.
+        (Mode::Low, _) | (Mode::Clamp, true) => None,
+    }
 }
 
 /// The unused bits of an element of less than a byte.
@@ -96,29 +153,46 @@ pub(super) fn within_byte<S: Simd>(simd: S, cast: &Cast) -> Stage {
     }
 }
 
-fn by_width<S: Simd>(simd: S, policy: Policy) -> Stage {
+/// What stands in front of a cast: nothing, or a replacement.
+trait Front<S: Simd>:
+    Each<S, I8s<S>, Out = I8s<S>>
+    + Each<S, I16s<S>, Out = I16s<S>>
+    + Each<S, I32s<S>, Out = I32s<S>>
+    + Each<S, I64s<S>, Out = I64s<S>>
+{
+}
+
+impl<S: Simd, F> Front<S> for F where
+    F: Each<S, I8s<S>, Out = I8s<S>>
+        + Each<S, I16s<S>, Out = I16s<S>>
+        + Each<S, I32s<S>, Out = I32s<S>>
+        + Each<S, I64s<S>, Out = I64s<S>>
+{
+}
+
+fn by_width<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
     use Width::{W8, W16, W32, W64};
     match (policy.source.width, policy.target.width, policy.source.signed) {
-        (W8, W8, _) => in_place::<S, I8s<S>>(policy, Width8(simd)),
-        (W16, W16, _) => in_place::<S, I16s<S>>(policy, Width16(simd)),
-        (W32, W32, _) => in_place::<S, I32s<S>>(policy, Width32(simd)),
-        (W64, W64, _) => in_place::<S, I64s<S>>(policy, Width64(simd)),
-        (W8, W16, true) => widen_byte(simd, WidenedByte::<true>, policy),
-        (W8, W32, true) => widen(simd, Int8, policy),
-        (W8, W64, true) => widen(simd, Int8To64, policy),
-        (W16, W32, true) => widen(simd, Int16, policy),
-        (W16, W64, true) => widen(simd, Int16To64, policy),
-        (W32, W64, true) => widen(simd, Int32To64, policy),
+        (W8, W8, _) => in_place::<S, _, I8s<S>>(policy, front, Width8(simd)),
+        (W16, W16, _) => in_place::<S, _, I16s<S>>(policy, front, Width16(simd)),
+        (W32, W32, _) => in_place::<S, _, I32s<S>>(policy, front, Width32(simd)),
+        (W64, W64, _) => in_place::<S, _, I64s<S>>(policy, front, Width64(simd)),
+        (W8, W16, true) => widen_byte(simd, WidenedByte::<true>, front, policy),
+        (W8, W32, true) => widen(simd, Int8, front, policy),
+        (W8, W64, true) => widen(simd, Int8To64, front, policy),
+        (W16, W32, true) => widen(simd, Int16, front, policy),
+        (W16, W64, true) => widen(simd, Int16To64, front, policy),
+        (W32, W64, true) => widen(simd, Int32To64, front, policy),
         // A wider type has every unsigned value.
-        (W8, W16, false) => stage(simd, Shorts(WidenedByte::<false>, Same, Int16Register)),
-        (W8, W32, false) => stage(simd, Units(UInt8, Same, StoreFull)),
-        (W8, W64, false) => stage(simd, Units(UInt8To64, Same, StoreFull)),
-        (W16, W32, false) => stage(simd, Units(UInt16, Same, StoreFull)),
-        (W16, W64, false) => stage(simd, Units(UInt16To64, Same, StoreFull)),
-        (W32, W64, false) => stage(simd, Units(UInt32To64, Same, StoreFull)),
-        (W16, W8, _) => short_to_byte(simd, policy),
-        (W32, W8 | W16, _) => narrow_32(simd, policy),
-        (W64, W8 | W16 | W32, _) => narrow_64(simd, policy),
+        (W8, W16, false) => stage(simd, Shorts(WidenedByte::<false>, front, Int16Register)),
+        (W8, W32, false) => stage(simd, Units(UInt8, front, StoreFull)),
+        (W8, W64, false) => stage(simd, Units(UInt8To64, front, StoreFull)),
+        (W16, W32, false) => stage(simd, Units(UInt16, front, StoreFull)),
+        (W16, W64, false) => stage(simd, Units(UInt16To64, front, StoreFull)),
+        (W32, W64, false) => stage(simd, Units(UInt32To64, front, StoreFull)),
+        (W16, W8, _) => short_to_byte(simd, front, policy),
+        (W32, W8 | W16, _) => narrow_32(simd, front, policy),
+        (W64, W8 | W16 | W32, _) => narrow_64(simd, front, policy),
     }
 }
 
@@ -156,91 +230,107 @@ impl<S: Simd> SameWidth<S, I64s<S>> for Width64<S> {
     }
 }
 
-/// Another sign: one half of the values fits, and is from zero on.
-fn in_place<S: Simd, U: IntUnit<S>>(policy: Policy, width: impl SameWidth<S, U>) -> Stage {
+/// Another sign, or none: one half of the values fits, and is from zero on.
+fn in_place<S, F, U>(policy: Policy, front: F, width: impl SameWidth<S, U>) -> Stage
+where
+    S: Simd,
+    F: Each<S, U, Out = U>,
+    U: IntUnit<S>,
+{
     match policy.mode {
-        Mode::Low => width.stage(Same),
-        Mode::Error => width.stage(policy.within::<true>()),
-        Mode::Clamp if policy.source.signed => width.stage(AtLeast { min: 0 }),
-        Mode::Clamp => width.stage(AtMost::<false> { max: policy.max as i64 }),
+        Mode::Low => width.stage(front),
+        Mode::Error => width.stage(Then(front, policy.within::<true>())),
+        Mode::Clamp if policy.source.signed => width.stage(Then(front, AtLeast { min: 0 })),
+        Mode::Clamp => width.stage(Then(front, AtMost::<false> { max: policy.max as i64 })),
     }
 }
 
 /// 8 to 16 bits; only negative values may not fit.
-fn widen_byte<S: Simd>(simd: S, load: impl LoadShort<S>, policy: Policy) -> Stage {
+fn widen_byte<S: Simd, L: LoadShort<S>, F: Front<S>>(
+    simd: S,
+    load: L,
+    front: F,
+    policy: Policy,
+) -> Stage {
     match policy.mode {
-        Mode::Low => stage(simd, Shorts(load, Same, Int16Register)),
+        Mode::Low => stage(simd, Shorts(load, front, Int16Register)),
         Mode::Error => {
             let within = Within::<true> { least: 0, outside: 1 << 15 };
-            stage(simd, Shorts(load, within, Int16Register))
+            stage(simd, Shorts(load, Then(front, within), Int16Register))
         }
-        Mode::Clamp => stage(simd, Shorts(load, AtLeast { min: 0 }, Int16Register)),
+        Mode::Clamp => stage(simd, Shorts(load, Then(front, AtLeast { min: 0 }), Int16Register)),
     }
 }
 
 /// To 32 and 64 bits, as [`widen_byte`].
-fn widen<S, L>(simd: S, load: L, policy: Policy) -> Stage
+fn widen<S, L, F>(simd: S, load: L, front: F, policy: Policy) -> Stage
 where
     S: Simd,
     L: Load<S, Unit: IntUnit<S>>,
+    F: Each<S, L::Unit, Out = L::Unit>,
     StoreFull: Store<S, L::Unit>,
 {
     match policy.mode {
-        Mode::Low => stage(simd, Units(load, Same, StoreFull)),
+        Mode::Low => stage(simd, Units(load, front, StoreFull)),
         Mode::Error => {
             // Values from the source's at most 32 bits set none of these unless they are negative.
             let within = Within::<true> { least: 0, outside: i64::from(i32::MIN) };
-            stage(simd, Units(load, within, StoreFull))
+            stage(simd, Units(load, Then(front, within), StoreFull))
         }
-        Mode::Clamp => stage(simd, Units(load, AtLeast { min: 0 }, StoreFull)),
+        Mode::Clamp => stage(simd, Units(load, Then(front, AtLeast { min: 0 }), StoreFull)),
     }
 }
 
-fn short_to_byte<S: Simd>(simd: S, policy: Policy) -> Stage {
+fn short_to_byte<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
+    fn checked<S: Simd, F: Front<S>, T: StoreShort<S>>(
+        simd: S,
+        front: F,
+        policy: Policy,
+        store: T,
+    ) -> Stage {
+        stage(simd, Shorts(Int16Register, Then(front, policy.within::<false>()), store))
+    }
     let (from_signed, to_signed) = (policy.source.signed, policy.target.signed);
-    let within = policy.within::<false>();
     match policy.mode {
-        Mode::Low => stage(simd, Shorts(Int16Register, Same, LowByte)),
-        Mode::Error if to_signed => {
-            stage(simd, Shorts(Int16Register, within, SaturatedByte::<true>))
-        }
-        Mode::Error => stage(simd, Shorts(Int16Register, within, SaturatedByte::<false>)),
+        Mode::Low => stage(simd, Shorts(Int16Register, front, LowByte)),
+        Mode::Error if to_signed => checked(simd, front, policy, SaturatedByte::<true>),
+        Mode::Error => checked(simd, front, policy, SaturatedByte::<false>),
         Mode::Clamp if from_signed && to_signed => {
-            stage(simd, Shorts(Int16Register, Same, SaturatedByte::<true>))
+            stage(simd, Shorts(Int16Register, front, SaturatedByte::<true>))
         }
         Mode::Clamp if from_signed => {
-            stage(simd, Shorts(Int16Register, Same, SaturatedByte::<false>))
+            stage(simd, Shorts(Int16Register, front, SaturatedByte::<false>))
         }
         Mode::Clamp => {
-            let clamped = AtMost::<false> { max: policy.max as i64 };
+            let clamped = Then(front, AtMost::<false> { max: policy.max as i64 });
             stage(simd, Shorts(Int16Register, clamped, SaturatedByte::<false>))
         }
     }
 }
 
 /// 32 bits to 8 or 16.
-fn narrow_32<S: Simd>(simd: S, policy: Policy) -> Stage {
+fn narrow_32<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
     let (to_byte, outside) = (policy.target.width == Width::W8, policy.outside());
     // From `uint32`, what the target does not have has upper bits as a signed integer, too.
     let both_signed = policy.source.signed && policy.target.signed;
     match (policy.mode, to_byte) {
-        (Mode::Low, true) => stage(simd, Units(Int32, Same, LowI8)),
-        (Mode::Low, false) => stage(simd, Units(Int32, Same, LowI16)),
+        (Mode::Low, true) => stage(simd, Units(Int32, front, LowI8)),
+        (Mode::Low, false) => stage(simd, Units(Int32, front, LowI16)),
         (Mode::Error, true) if both_signed => {
-            stage(simd, Units(Int32, Same, CheckedI8::<true> { outside: outside as i16 }))
+            stage(simd, Units(Int32, front, CheckedI8::<true> { outside: outside as i16 }))
         }
         (Mode::Error, true) => {
-            stage(simd, Units(Int32, Same, CheckedI8::<false> { outside: outside as i16 }))
+            stage(simd, Units(Int32, front, CheckedI8::<false> { outside: outside as i16 }))
         }
         (Mode::Error, false) if both_signed => {
-            stage(simd, Units(Int32, Same, CheckedI16::<true> { outside: outside as i32 }))
+            stage(simd, Units(Int32, front, CheckedI16::<true> { outside: outside as i32 }))
         }
         (Mode::Error, false) => {
-            stage(simd, Units(Int32, Same, CheckedI16::<false> { outside: outside as i32 }))
+            stage(simd, Units(Int32, front, CheckedI16::<false> { outside: outside as i32 }))
         }
-        (Mode::Clamp, _) if policy.source.signed => saturated(simd, Int32, Same, policy),
+        (Mode::Clamp, _) if policy.source.signed => saturated(simd, Int32, front, policy),
         (Mode::Clamp, _) => {
-            let clamped = AtMost::<false> { max: policy.max as i64 };
+            let clamped = Then(front, AtMost::<false> { max: policy.max as i64 });
             saturated_unsigned(simd, Int32, clamped, policy)
         }
     }
@@ -277,28 +367,35 @@ where
 }
 
 /// 64 bits to fewer.
-fn narrow_64<S: Simd>(simd: S, policy: Policy) -> Stage {
+fn narrow_64<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
     match (policy.mode, policy.source.signed) {
-        (Mode::Low, _) => match policy.target.width {
-            Width::W8 => stage(simd, Units(Int64, Low32, LowI8)),
-            Width::W16 => stage(simd, Units(Int64, Low32, LowI16)),
-            Width::W32 | Width::W64 => stage(simd, Units(Int64, Low32, StoreFull)),
-        },
+        (Mode::Low, _) => {
+            let low = Then(front, Low32);
+            match policy.target.width {
+                Width::W8 => stage(simd, Units(Int64, low, LowI8)),
+                Width::W16 => stage(simd, Units(Int64, low, LowI16)),
+                Width::W32 | Width::W64 => stage(simd, Units(Int64, low, StoreFull)),
+            }
+        }
         (Mode::Error, true) if policy.target.signed => {
-            saturated(simd, Int64, Then(policy.within::<false>(), Low32), policy)
+            let checked = Then(Then(front, policy.within::<false>()), Low32);
+            saturated(simd, Int64, checked, policy)
         }
         (Mode::Error, _) => {
-            saturated_unsigned(simd, Int64, Then(policy.within::<true>(), Low32), policy)
+            let checked = Then(Then(front, policy.within::<true>()), Low32);
+            saturated_unsigned(simd, Int64, checked, policy)
         }
         (Mode::Clamp, true) if policy.target.width == Width::W32 && !policy.target.signed => {
-            stage(simd, Units(Int64, Then(AtLeast { min: 0 }, SaturatedU32), StoreFull))
+            let clamped = Then(Then(front, AtLeast { min: 0 }), SaturatedU32);
+            stage(simd, Units(Int64, clamped, StoreFull))
         }
-        (Mode::Clamp, true) => saturated(simd, Int64, Saturated32, policy),
+        (Mode::Clamp, true) => saturated(simd, Int64, Then(front, Saturated32), policy),
         (Mode::Clamp, false) if policy.target.width == Width::W32 && !policy.target.signed => {
-            stage(simd, Units(Int64, SaturatedU32, StoreFull))
+            stage(simd, Units(Int64, Then(front, SaturatedU32), StoreFull))
         }
         (Mode::Clamp, false) => {
-            let clamped = Then(SaturatedU32, AtMost::<false> { max: policy.max as i64 });
+            let max = policy.max as i64;
+            let clamped = Then(Then(front, SaturatedU32), AtMost::<false> { max });
             saturated_unsigned(simd, Int64, clamped, policy)
         }
     }

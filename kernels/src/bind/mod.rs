@@ -58,6 +58,24 @@ macro_rules! with_rounding {
 }
 use with_rounding;
 
+/// Evaluates `$body` with `$name` standing for a load of floats: `$load`, or that with a value in place of NaN.
+macro_rules! with_nan {
+    ($nan:expr, $name:ident = $load:expr => $body:expr) => {
+        match $nan {
+            None => {
+                let $name = $load;
+                $body
+            }
+            Some(value) => {
+                let $name =
+                    $crate::pipeline::LoadThen($load, $crate::ops::float::ReplaceNan { value });
+                $body
+            }
+        }
+    };
+}
+use with_nan;
+
 /// The stages of a plan; at least one.
 pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> Stages {
     let mut stages = Stages::new();
@@ -354,9 +372,13 @@ fn preimage(output: Scalar, domain: ElementType, cast: &Cast) -> Option<Scalar> 
         let back = value.cast(cast.target, cast.rounding, cast.out_of_range);
         (back == Ok(output)).then_some(value)
     };
-    exactly(output, domain).and_then(casts).or_else(|| {
-        let beyond = output.cast(domain, Rounding::TowardsPositive, OutOfRange::Error).ok()?;
-        casts(beyond)
+    let candidates = [
+        (Rounding::NearestEven, OutOfRange::Error),
+        (Rounding::TowardsPositive, OutOfRange::Error),
+        (Rounding::NearestEven, OutOfRange::Wrap),
+    ];
+    candidates.into_iter().find_map(|(rounding, out_of_range)| {
+        casts(output.cast(domain, rounding, out_of_range).ok()?)
     })
 }
 

@@ -3,8 +3,8 @@
 use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::{Beyond, within};
 use super::{
-    FUSES_MAP_ENTRY, RETRIES_INFINITIES, affine, exactly, float_to_float, float_to_int,
-    int_to_float, int_to_int, small_float, substitute, unscaled, wide,
+    RETRIES_INFINITIES, affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int,
+    small_float, substitute, unscaled, wide,
 };
 use crate::level::{with_level, with_look_up_bytes};
 use crate::ops::bytes::{FailsOn, LookUp, SwapBytes};
@@ -23,23 +23,6 @@ macro_rules! left_out_small_types {
     };
 }
 
-/// Whether an entry of a cast's map joins its loop: where floats are packed into short integers, and on the way back.
-/// Elsewhere it is a pass of its own.
-fn fuses_map_entry(source: Class, target: Class) -> bool {
-    FUSES_MAP_ENTRY
-        && match (source, target) {
-            (
-                Class::Float(FloatType::Float32 | FloatType::Float64),
-                Class::Int(IntType { width: Width::W8 | Width::W16, .. }) | Class::SubByte,
-            )
-            | (
-                Class::Int(IntType { width: Width::W8 | Width::W16, .. }) | Class::SubByte,
-                Class::Float(FloatType::Float32 | FloatType::Float64),
-            ) => true,
-            (Class::Int(_) | Class::Float(_) | Class::SubByte | Class::SmallFloat, _) => false,
-        }
-}
-
 /// The stages of a cast; none where a table of all bytes serves better, or the entry joins no loop.
 fn bind_cast<S: Simd>(
     simd: S,
@@ -47,16 +30,11 @@ fn bind_cast<S: Simd>(
     cast: &Cast,
     entry: Option<(Scalar, Scalar)>,
 ) -> Option<Vec<Stage>> {
-    if entry.is_some() && !fuses_map_entry(Class::of(source), Class::of(cast.target)) {
-        return None;
-    }
     match (Class::of(source), Class::of(cast.target)) {
-        (Class::Int(from), Class::Int(to)) => {
-            Some(int_to_int::bind(simd, from, to, cast).into_iter().collect())
-        }
+        (Class::Int(from), Class::Int(to)) => int_to_int::bind(simd, from, to, cast, entry),
         (Class::Float(from), Class::Int(to)) => float_to_int::bind(simd, from, to, cast, entry),
         (Class::Int(from), Class::Float(to)) => int_to_float::bind(simd, from, to, cast, entry),
-        (Class::Float(from), Class::Float(to)) => float_to_float::bind(simd, from, to, cast),
+        (Class::Float(from), Class::Float(to)) => float_to_float::bind(simd, from, to, cast, entry),
         (Class::Int(IntType { width: Width::W8, .. }) | Class::SubByte, Class::SmallFloat)
         | (
             Class::SmallFloat,
@@ -93,13 +71,14 @@ fn bind_cast<S: Simd>(
             let stages = bind_cast(simd, source, &to_byte, entry)?;
             Some(stages.into_iter().chain([int_to_int::within_byte(simd, cast)]).collect())
         }
+        (Class::Int(_) | Class::Float(_), Class::SmallFloat) if entry.is_some() => None,
         (Class::Int(from), Class::SmallFloat) => {
             left_out_small_types!();
             let by_f16 = small_float::encode_by_f16(simd, Class::Int(from), cast, false);
             if let Some(stage) = by_f16 {
                 return Some(vec![stage]);
             }
-            let odd = int_to_float::to_odd_f32(simd, from);
+            let odd = int_to_float::to_odd_f32(simd, from, None);
             Some(vec![odd, small_float::encode(simd, cast, false)?])
         }
         (Class::Float(from), Class::SmallFloat) => {

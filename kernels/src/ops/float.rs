@@ -455,8 +455,8 @@ impl<S: Simd> FloatUnit<S> for F64s<S> {
 
 /// `value` in place of NaN; NaN leaves it as it is.
 #[derive(Clone, Copy)]
-pub(crate) struct ReplaceNan<T> {
-    pub(crate) value: T,
+pub(crate) struct ReplaceNan {
+    pub(crate) value: f64,
 }
 
 /// `(x − offset) · scale`. A finite x that overflows is infinite behind it.
@@ -464,13 +464,6 @@ pub(crate) struct ReplaceNan<T> {
 pub(crate) struct Scale<T> {
     pub(crate) offset: T,
     pub(crate) scale: T,
-}
-
-/// `value` in place of what equals `key`.
-#[derive(Clone, Copy)]
-pub(crate) struct ReplaceFloat<T> {
-    pub(crate) key: T,
-    pub(crate) value: T,
 }
 
 /// `x / scale + offset`, the division by way of the scale's reciprocal and a correction (Markstein 1990; Brisebarre,
@@ -534,14 +527,11 @@ pub(crate) struct Remainder<T> {
 }
 
 infallible! {
-    [U: FloatUnit<S>] ReplaceNan<U::Scalar>: U => U, |self, simd, x| {
-        x.replace_nan(simd, U::splat(simd, self.value))
+    [U: FloatUnit<S>] ReplaceNan: U => U, |self, simd, x| {
+        x.replace_nan(simd, U::splat(simd, U::scalar(self.value)))
     };
     [U: FloatUnit<S>] Scale<U::Scalar>: U => U, |self, simd, x| {
         x.sub(simd, U::splat(simd, self.offset)).mul(simd, U::splat(simd, self.scale))
-    };
-    [U: FloatUnit<S>] ReplaceFloat<U::Scalar>: U => U, |self, simd, x| {
-        x.select_eq(simd, U::splat(simd, self.key), U::splat(simd, self.value), x)
     };
     [U: FloatUnit<S>] InverseScale<U::Scalar>: U => U, |self, simd, x| {
         let (scale, reciprocal) = (U::splat(simd, self.scale), U::splat(simd, self.reciprocal));

@@ -2,8 +2,93 @@
 
 use super::float::FloatUnit;
 use super::int::IntUnit;
-use crate::pipeline::infallible;
-use crate::simd::{F32s, I16s, I32s, Simd};
+use crate::pipeline::{Each, infallible};
+use crate::simd::{F32s, F64s, I16s, I32s, I64s, Simd};
+
+/// What `each` makes of integers, but for one: `value` in place of the output of `key`.
+#[derive(Clone, Copy)]
+pub(crate) struct ReplaceKey<E, V> {
+    pub(crate) key: i64,
+    pub(crate) value: V,
+    /// One that may fail takes zero, which it gets in place of the key.
+    pub(crate) each: E,
+}
+
+/// What integers of type `U` become, lane by lane.
+pub(crate) trait OfInt<S: Simd, U> {
+    type Value: Copy + Send + Sync + 'static;
+
+    /// `value` where `x`, which this is of, is `key`.
+    fn replace_key(self, simd: S, x: U, key: i64, value: Self::Value) -> Self;
+}
+
+impl<S: Simd, U: IntUnit<S>> OfInt<S, U> for U {
+    type Value = i64;
+    #[inline(always)]
+    fn replace_key(self, simd: S, x: U, key: i64, value: i64) -> U {
+        x.select_eq(simd, U::splat(simd, key), U::splat(simd, value), self)
+    }
+}
+
+impl<S: Simd> OfInt<S, I32s<S>> for F32s<S> {
+    type Value = f64;
+    #[inline(always)]
+    fn replace_key(self, simd: S, x: I32s<S>, key: i64, value: f64) -> Self {
+        let is_key = simd.eq_i32(x.0, simd.splat_i32(key as i32));
+        Self(simd.select_f32(is_key, simd.splat_f32(value as f32), self.0))
+    }
+}
+
+/// Exact, so the key is compared as a float.
+impl<S: Simd> OfInt<S, I32s<S>> for F64s<S> {
+    type Value = f64;
+    #[inline(always)]
+    fn replace_key(self, simd: S, _: I32s<S>, key: i64, value: f64) -> Self {
+        self.select_eq(simd, Self::splat(simd, key as f64), Self::splat(simd, value), self)
+    }
+}
+
+impl<S: Simd> OfInt<S, I64s<S>> for F64s<S> {
+    type Value = f64;
+    #[inline(always)]
+    fn replace_key(self, simd: S, x: I64s<S>, key: i64, value: f64) -> Self {
+        let (key, value) = (simd.splat_i64(key), simd.splat_f64(value));
+        let ([low, high], [x_low, x_high]) = (self.0, x.0);
+        Self([
+            simd.select_f64(simd.eq_i64(x_low, key), value, low),
+            simd.select_f64(simd.eq_i64(x_high, key), value, high),
+        ])
+    }
+}
+
+impl<S, U, E> Each<S, U> for ReplaceKey<E, <E::Out as OfInt<S, U>>::Value>
+where
+    S: Simd,
+    U: IntUnit<S>,
+    E: Each<S, U, Out: OfInt<S, U>>,
+{
+    type Out = E::Out;
+    type Fail = E::Fail;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> E::Fail {
+        self.each.start(simd)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: U, fail: &mut E::Fail) -> E::Out {
+        let can_fail = const { size_of::<E::Fail>() > 0 };
+        let taken = if can_fail { x.replace_key(simd, x, self.key, 0) } else { x };
+        self.each.apply(simd, taken, fail).replace_key(simd, x, self.key, self.value)
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: E::Fail, b: E::Fail) -> E::Fail {
+        self.each.join(simd, a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: E::Fail) -> bool {
+        self.each.failed(simd, fail)
+    }
+}
 
 /// Floats in place of floats; a NaN `nan` leaves NaN as it is.
 #[derive(Clone, Copy)]
