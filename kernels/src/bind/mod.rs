@@ -322,8 +322,8 @@ fn wider(element: ElementType, target: ElementType) -> Option<ElementType> {
     }
 }
 
-/// Whether an entry of a cast's map joins any loop. On WebAssembly it is always a pass of its own: a module that is downloaded
-/// is smaller without these kernels.
+/// Whether an entry of a cast's map joins its loop. On WebAssembly it is a pass of its own: a module that is downloaded is a
+/// fifth smaller without these kernels.
 const FUSES_MAP_ENTRY: bool = cfg!(not(target_feature = "simd128"));
 
 /// Whether a kernel that takes every infinity for an overflow has one behind it that does not. On WebAssembly, for the same
@@ -366,7 +366,7 @@ fn nan_entry(
 }
 
 /// A value of type `domain` that casts to `output`, as far as it is seen without a search: the same value, or, where a
-/// value out of range is clamped, one beyond it.
+/// value out of range is clamped, one beyond it, or, where it wraps, its low bits.
 fn preimage(output: Scalar, domain: ElementType, cast: &Cast) -> Option<Scalar> {
     let casts = |value: Scalar| {
         let back = value.cast(cast.target, cast.rounding, cast.out_of_range);
