@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use recast_kernels::ElementType;
 use recast_pack::{
-    AllClose, ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, PackJob, PackOptions,
-    data_types,
+    AllClose, ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, PackJob, PackOptions, Reader,
+    data_types, scalar,
 };
+use zarr_recast::JsonScalar;
 
 /// Packs Zarr arrays into small integers within an error bound, and checks, explains and unpacks them.
 ///
@@ -39,6 +40,7 @@ pub(crate) fn command() -> clap::Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Pack(Box<Pack>),
+    Suggest(Box<Suggest>),
     Unpack(Unpack),
     Migrate(Migrate),
     Verify(Verify),
@@ -197,6 +199,64 @@ impl Group {
     pub(crate) fn is_used(&self) -> bool {
         let has_names = !self.include.is_empty() || !self.exclude.is_empty();
         has_names || self.all || self.keep_going || self.config.is_some()
+    }
+}
+
+/// Shows which error bound to choose: what bounds from coarse to fine would cost and lose.
+///
+/// Reads a sample of INPUT (all of it up to 16 MiB, else some 8 MiB), and writes no array. Says what is known of the values (such as that all are
+/// multiples of 0.01), and lists bounds, each with its estimated size and error, and the share of the information that the
+/// bits of neighbours have of each other. That share is evidence, not the answer: it does not know what the data are for.
+/// The last lines are commands to copy. Of a group, each array that recast pack would pack gets a line, and --write a table
+/// in a file for --config.
+#[derive(Args, Debug)]
+pub(crate) struct Suggest {
+    /// The array or group to read: Zarr v1, v2 or v3, with any codecs.
+    pub(crate) input: PathBuf,
+    /// Writes a recast.toml for the arrays of a group, which recast pack --config takes.
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) write: Option<PathBuf>,
+    /// Writes an HTML page with the ladder, and the size over the bound as a curve.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+    /// Replaces files at --write and --report.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// How the chunks would be compressed.
+    #[arg(long, value_name = "NAME[:LEVEL]", default_value = "auto", long_help = Compressor::LONG_HELP)]
+    pub(crate) compressor: Compressor,
+    /// Programs that must be able to read the output, as for recast pack.
+    #[arg(long, value_name = "any|gdal|zarr-python|zarrs|zarrita", value_delimiter = ',')]
+    pub(crate) readers: Vec<Reader>,
+    /// Values that mean "missing", besides NaN and those that the attributes _FillValue and missing_value name.
+    #[arg(long, value_name = "V", num_args = 1.., value_parser = scalar, allow_negative_numbers = true)]
+    pub(crate) missing: Vec<JsonScalar>,
+    /// Keeps infinities as they are.
+    #[arg(long)]
+    pub(crate) infinity: bool,
+    #[command(flatten)]
+    pub(crate) show: Show,
+    /// Threads to work with; by default one for each processor.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// The memory that chunks may take, such as 500MB or 2GiB; if it is short, fewer threads run.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_memory: Option<u64>,
+    /// Reads INPUT even if its fill value does not survive the codecs; zarr-python writes such arrays.
+    #[arg(long)]
+    pub(crate) accept_fill_value: bool,
+}
+
+impl Suggest {
+    /// How the arrays would be packed, without a bound.
+    pub(crate) fn options(&self) -> PackOptions {
+        PackOptions {
+            compressor: self.compressor,
+            readers: self.readers.clone(),
+            missing: self.missing.clone(),
+            infinity: self.infinity,
+            ..PackOptions::default()
+        }
     }
 }
 

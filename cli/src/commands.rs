@@ -7,13 +7,13 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use recast_pack::{
     AllClose, ArrayInfo, ArrayRule, CatFormat, CompareGroupJob, CompareJob, DryRun, GroupInfo, Job,
-    ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
+    SuggestGroupJob, SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
 };
 use serde::Serialize;
 
-use crate::args::{Cat, Compare, Info, Migrate, Pack, Unpack, Verify};
+use crate::args::{Cat, Compare, Info, Migrate, Pack, Suggest, Unpack, Verify};
 use crate::failure::UsageError;
-use crate::render::page::PagePlace;
+use crate::render::page::{PagePlace, Section};
 use crate::render::report::{Report, print};
 use crate::standard_output::standard_output;
 
@@ -58,6 +58,38 @@ fn rules(arguments: &Pack) -> Result<Vec<ArrayRule>> {
     let read =
         |path: &Path| -> Result<_> { Ok(ArrayRule::list_from_toml(&fs::read_to_string(path)?)?) };
     read(path).with_context(|| format!("--config {}", path.display()))
+}
+
+pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
+    let Suggest { input, write, report: page, overwrite, show, .. } = arguments;
+    let (runtime, options) = (arguments.runtime()?, arguments.options());
+    let mut place = PagePlace::of(page.as_deref(), *overwrite)?;
+    let mut finish = |sections: Vec<Section>| -> Result<()> {
+        let Some(mut place) = place.take() else { return Ok(()) };
+        place.write(&format!("Bounds for {}", input.display()), sections)?;
+        place.commit()
+    };
+    if !is_group(input) {
+        if write.is_some() {
+            let text =
+                "is not a group, and --write is for groups; copy a command from the last lines";
+            return Err(UsageError(format!("{} {text}", input.display())).into());
+        }
+        let report = SuggestJob { options, ..SuggestJob::new(input) }.run(&runtime)?;
+        finish(report.sections()?)?;
+        return print(&report, *show);
+    }
+    if let Some(path) = write.as_ref().filter(|path| path.exists() && !*overwrite) {
+        bail!("--write {}: exists; --overwrite replaces it", path.display());
+    }
+    let job = SuggestGroupJob { options, config: write.clone(), ..SuggestGroupJob::new(input) };
+    let report = job.run(&runtime)?;
+    if let Some(path) = write {
+        let written = fs::write(path, report.to_toml()?);
+        written.with_context(|| format!("--write {}", path.display()))?;
+    }
+    finish(report.sections()?)?;
+    print(&report, *show)
 }
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {

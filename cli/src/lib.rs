@@ -38,6 +38,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
     failure::quiet_panics();
     let result = failure::guarded(|| match &cli.command {
         Command::Pack(arguments) => commands::pack(arguments),
+        Command::Suggest(arguments) => commands::suggest(arguments),
         Command::Unpack(arguments) => commands::unpack(arguments),
         Command::Migrate(arguments) => commands::migrate(arguments),
         Command::Verify(arguments) => commands::verify(arguments),

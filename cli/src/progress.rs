@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use recast_pack::{Pass, Progress, Runtime};
 
-use crate::args::{Cat, Common, Compare, Show};
+use crate::args::{Cat, Common, Compare, Show, Suggest};
 use crate::failure::INTERRUPTED;
 
 /// The most drawings a second; a log of a terminal keeps each of them.
@@ -140,6 +140,13 @@ impl Common {
 }
 
 impl Compare {
+    pub(crate) fn runtime(&self) -> Result<Runtime> {
+        let (max_memory, accept_fill_value) = (self.max_memory, self.accept_fill_value);
+        Ok(Runtime { max_memory, accept_fill_value, ..runtime(self.threads, self.show)? })
+    }
+}
+
+impl Suggest {
     pub(crate) fn runtime(&self) -> Result<Runtime> {
         let (max_memory, accept_fill_value) = (self.max_memory, self.accept_fill_value);
         Ok(Runtime { max_memory, accept_fill_value, ..runtime(self.threads, self.show)? })

@@ -64,8 +64,8 @@ pub use jobs::cf::{CfCodecs, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, 
 pub use jobs::compare::{AllClose, CompareCounts, CompareJob, CompareReport};
 pub use jobs::group::{
     ArrayReport, ArrayRule, CompareGroupJob, ComparedArray, GroupComparison, GroupEntry, GroupInfo,
-    GroupJob, GroupReport, GroupTotal, ListedArray, UnpackGroupJob, UnpackGroupReport,
-    UnpackedArray,
+    GroupJob, GroupReport, GroupTotal, ListedArray, SuggestGroupJob, SuggestGroupReport,
+    SuggestedArray, UnpackGroupJob, UnpackGroupReport, UnpackedArray,
 };
 pub use jobs::info::{ArrayInfo, CodecInfo};
 pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateReport, MigratedArray};

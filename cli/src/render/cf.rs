@@ -70,7 +70,7 @@ impl Report for FromCfReport {
         table
     }
 
-    fn codecs(&self) -> Option<String> {
+    fn to_copy(&self) -> Option<String> {
         self.dry_run.then(|| member(&self.codecs))
     }
 

@@ -48,10 +48,10 @@ impl Report for GroupReport {
         table
     }
 
-    fn codecs(&self) -> Option<String> {
+    fn to_copy(&self) -> Option<String> {
         let codecs = self.arrays.iter().filter_map(|entry| match entry {
             GroupEntry::Packed { array, report } => {
-                Some(format!("{array}: {}", of_array(report).codecs()?))
+                Some(format!("{array}: {}", of_array(report).to_copy()?))
             }
             GroupEntry::Copied { .. } | GroupEntry::Failed { .. } => None,
         });

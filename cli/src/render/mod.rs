@@ -12,5 +12,6 @@ pub(crate) mod page;
 mod plots;
 mod readers;
 pub(crate) mod report;
+mod suggest;
 mod table;
 mod unpack;

@@ -31,7 +31,7 @@ impl Report for PackReport {
         table
     }
 
-    fn codecs(&self) -> Option<String> {
+    fn to_copy(&self) -> Option<String> {
         self.dry_run.then(|| member(&self.codecs))
     }
 

@@ -72,6 +72,8 @@ pub(crate) struct Section {
     name: Option<String>,
     /// Labels, and the lines beside them.
     rows: Vec<(String, Vec<String>)>,
+    /// A table below, with its columns.
+    grid: Option<(Vec<&'static str>, Vec<Vec<String>>)>,
     figures: Vec<Figure>,
 }
 
@@ -82,7 +84,18 @@ impl Section {
             (label.to_owned(), text.lines().map(str::to_owned).collect::<Vec<_>>())
         });
         let figures = charts.map_or_else(|| Ok(Vec::new()), figures)?;
-        Ok(Self { name: None, rows: rows.collect(), figures })
+        Ok(Self { name: None, rows: rows.collect(), grid: None, figures })
+    }
+
+    /// The same with a table of several columns.
+    pub(crate) fn with_grid(self, columns: Vec<&'static str>, rows: Vec<Vec<String>>) -> Self {
+        Self { grid: Some((columns, rows)), ..self }
+    }
+
+    /// The same with another figure.
+    pub(crate) fn with_figure(mut self, figure: Figure) -> Self {
+        self.figures.push(figure);
+        self
     }
 
     /// The same with a heading.
@@ -105,6 +118,12 @@ impl Section {
                                 }
                             }
                         }
+                    }
+                }
+                @if let Some((columns, rows)) = self.grid.as_ref().filter(|(_, rows)| !rows.is_empty()) {
+                    table {
+                        tr { @for column in columns { th scope="col" { (column) } } }
+                        @for row in rows { tr { @for cell in row { td { (cell) } } } }
                     }
                 }
                 @if !self.figures.is_empty() {

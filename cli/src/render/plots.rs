@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
-use recast_pack::text::{count, measured};
+use recast_pack::text::{bytes, count, measured};
 use recast_pack::{CellMap, Charts, Grid, Histogram, Labels};
 
 /// A plot, and what it shows.
@@ -156,6 +156,33 @@ impl Axes<'_> {
         }
         Ok(svg)
     }
+}
+
+/// Stored bytes over bounds, coarse to fine, as a curve; the marked ones are dots.
+pub(super) fn curve_of_sizes(points: &[(f64, f64, bool)]) -> Result<Figure> {
+    let (least, greatest) =
+        ends(points.iter().map(|(bound, ..)| bound.log10())).unwrap_or_default();
+    let most = points.iter().map(|(_, size, _)| *size).fold(0.0, f64::max);
+    let axes = Axes {
+        x: least - 0.1..greatest + 0.1,
+        y: 0.0..most * 1.05,
+        labels: ["bound", "stored bytes"],
+        x_tick: &|exponent| measured(10_f64.powf(*exponent)),
+        y_tick: &|size| bytes(*size),
+    };
+    let at = |&(bound, size, _): &(f64, f64, bool)| (bound.log10(), size);
+    let svg = axes.with(|chart| {
+        let line = PathElement::new(points.iter().map(at).collect::<Vec<_>>(), INK);
+        drawn(chart.draw_series([line]))?;
+        let marked = points.iter().filter(|(.., is_marked)| *is_marked);
+        drawn(chart.draw_series(marked.map(|point| Circle::new(at(point), 4, INK.filled()))))
+            .map(drop)
+    })?;
+    let svg = svg.replace("\"#000000\"", "\"currentColor\"");
+    Ok(Figure {
+        caption: "Estimated size over the bound; dots are the marked bounds".to_owned(),
+        svg,
+    })
 }
 
 fn histogram(histogram: &Histogram, label: &str) -> Result<String> {

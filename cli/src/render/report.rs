@@ -16,8 +16,8 @@ use crate::standard_output::standard_output;
 pub(crate) trait Report {
     fn table(&self) -> Table;
 
-    /// Codecs to copy, from a dry run.
-    fn codecs(&self) -> Option<String> {
+    /// What people copy: codecs from a dry run, or commands.
+    fn to_copy(&self) -> Option<String> {
         None
     }
 
@@ -44,8 +44,8 @@ pub(crate) fn print(report: &(impl Report + Serialize), show: Show) -> Result<()
     } else if show.quiet {
         String::new()
     } else {
-        let codecs = report.codecs().map(|codecs| format!("\n{codecs}"));
-        report.table().text(show.verbose) + &codecs.unwrap_or_default()
+        let to_copy = report.to_copy().map(|text| format!("\n{text}"));
+        report.table().text(show.verbose) + &to_copy.unwrap_or_default()
     };
     let mut stdout = standard_output();
     let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());

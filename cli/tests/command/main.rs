@@ -15,3 +15,4 @@ mod read;
 mod report;
 mod runs;
 mod store;
+mod suggest;

@@ -6,6 +6,7 @@ mod group_job;
 mod info;
 mod rules;
 mod sets;
+mod suggest;
 mod unpack;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ pub use compare::{CompareGroupJob, ComparedArray, GroupComparison, GroupTotal};
 pub use group_job::{ArrayRule, GroupJob};
 pub use info::{GroupInfo, ListedArray};
 pub use sets::ArrayReport;
+pub use suggest::{SuggestGroupJob, SuggestGroupReport, SuggestedArray};
 pub use unpack::{UnpackGroupJob, UnpackGroupReport, UnpackedArray};
 
 /// The report of a packed group.

@@ -1,5 +1,6 @@
 //! Suggests a bound for one array.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
@@ -21,7 +22,7 @@ use crate::suggest::known::{Known, look};
 use crate::suggest::sample::{Extents, Layout, Sample, without_chunks};
 use crate::text::{measured, scalar_text};
 
-/// Looks at a sample of an array, some 16 MiB, and lists bounds from coarse to fine with what they would cost and lose: the
+/// Looks at a sample of an array (all of it up to 16 MiB, and else some 8 MiB), and lists bounds from coarse to fine with what they would cost and lose: the
 /// sizes of dry runs, errors, and the share of the information that the bits of neighbours have of each other.
 ///
 /// ```
@@ -73,7 +74,7 @@ impl SuggestJob {
 }
 
 /// Refuses options that answer the question.
-pub(super) fn check(options: &PackOptions) -> Result<()> {
+pub(crate) fn check(options: &PackOptions) -> Result<()> {
     options.checked()?;
     if options.says_how() {
         let text = "a suggestion is for arrays whose bound is not known; leave the bound, the step or the scale out";
@@ -83,7 +84,7 @@ pub(super) fn check(options: &PackOptions) -> Result<()> {
 }
 
 /// A suggestion for an open array.
-pub(super) fn suggest_for(
+pub(crate) fn suggest_for(
     source: &Source,
     options: &PackOptions,
     runtime: &Runtime,
@@ -180,6 +181,18 @@ impl SuggestFromBlocks {
     }
 }
 
+/// The bytes of the excerpts on which the offsets of each bound are tried.
+const EXCERPTS: usize = 512 << 10;
+
+/// Leaves as many excerpts as are needed.
+fn shorten(excerpts: &mut BTreeMap<u64, Vec<u8>>) {
+    let mut bytes = 0;
+    excerpts.retain(|_, elements| {
+        bytes += elements.len();
+        bytes <= EXCERPTS
+    });
+}
+
 /// The array that a sample stands for.
 struct Whole<'a> {
     path: &'a Path,
@@ -231,6 +244,9 @@ impl Whole<'_> {
         if report.known.range.is_none() {
             return Ok(report);
         }
+        // Most of a dry run's time goes into offsets, which a few excerpts choose nearly as well.
+        let mut survey = survey;
+        shorten(&mut survey.excerpts);
         let tried = Tried {
             sample,
             survey: &survey,
@@ -374,7 +390,7 @@ impl Whole<'_> {
 }
 
 /// The name of a packed array or group next to its input.
-pub(super) fn packed_beside(input: &Path) -> String {
+pub(crate) fn packed_beside(input: &Path) -> String {
     let name = input.display().to_string();
     let name = name.trim_end_matches('/');
     let name = name.split_once('?').map_or(name, |(name, _)| name);

@@ -5,4 +5,5 @@ mod ladder;
 mod report;
 
 pub use array::{SuggestFromBlocks, SuggestJob};
+pub(crate) use array::{check, packed_beside, suggest_for};
 pub use report::{Mark, Rung, SuggestReport, Suggestion};

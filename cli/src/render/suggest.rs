@@ -1,0 +1,213 @@
+//! Suggestions of a bound, for people.
+
+use anyhow::Result;
+use recast_pack::text::{bytes, count, measured};
+use recast_pack::{
+    Information, Rung, Sampled, SuggestGroupReport, SuggestReport, SuggestedArray, Suggestion,
+};
+
+use super::counts::elements;
+use super::page::Section;
+use super::plots::curve_of_sizes;
+use super::report::Report;
+use super::table::Table;
+
+/// The columns of a ladder.
+const COLUMNS: [&str; 9] =
+    ["bound", "bits", "type", "stored", "ratio", "error/range", "SNR", "information", ""];
+
+impl Report for SuggestReport {
+    fn table(&self) -> Table {
+        let mut table = what_is_known(self);
+        if !self.ladder.is_empty() {
+            table.row("bounds", aligned(&self.ladder));
+        }
+        for rung in &self.ladder {
+            if let Some((mark, reason)) = rung.mark.zip(rung.reason.as_ref()) {
+                table.row(mark.name(), reason);
+            }
+        }
+        table
+    }
+
+    fn to_copy(&self) -> Option<String> {
+        (!self.suggestions.is_empty()).then(|| commands(&self.suggestions))
+    }
+
+    fn sections(&self) -> Result<Vec<Section>> {
+        let mut table = what_is_known(self);
+        for suggestion in &self.suggestions {
+            table.row("command", commands(std::slice::from_ref(suggestion)).trim_end());
+        }
+        let rows = self.ladder.iter().map(|rung| cells(rung).to_vec()).collect();
+        let section = Section::new(&table, None)?.with_grid(COLUMNS.to_vec(), rows);
+        let points: Vec<(f64, f64, bool)> = self
+            .ladder
+            .iter()
+            .filter(|rung| rung.max_abs_error > 0.0)
+            .map(|rung| (rung.max_abs_error, rung.stored_bytes as f64, rung.mark.is_some()))
+            .collect();
+        Ok(vec![if points.len() > 1 {
+            section.with_figure(curve_of_sizes(&points)?)
+        } else {
+            section
+        }])
+    }
+}
+
+/// The rows above the ladder.
+fn what_is_known(report: &SuggestReport) -> Table {
+    let mut table = Table::default();
+    table.row("array", format!("{}, {} {:?}", report.input, report.data_type, report.shape));
+    table.row("read", read(&report.sampled));
+    let known = &report.known;
+    let kinds = [(known.nan, "NaN"), (known.missing, "missing"), (known.fill, "the fill value")];
+    table.row("elements", elements(report.sampled.elements, &kinds));
+    if let Some((least, greatest)) = known.range {
+        table.row("range", format!("{least} to {greatest}"));
+    }
+    if let Some(grid) = known.grid {
+        table.row("steps", format!("all values are {grid}"));
+    }
+    if let Some(difference) = known.smallest_difference {
+        table.detail(
+            "neighbours",
+            format!("differ by {} at least, or not at all", measured(difference)),
+        );
+    }
+    if let Some(information) = &report.information {
+        table.row("information", informed(information));
+    }
+    if let Some(why) = &report.no_information {
+        table.row("information", format!("not known: {why}"));
+    }
+    for note in &report.notes {
+        table.row("note", note);
+    }
+    table
+}
+
+/// How much was read.
+fn read(sampled: &Sampled) -> String {
+    if sampled.is_whole() {
+        return "all elements".to_owned();
+    }
+    let share = 100.0 * sampled.elements as f64 / sampled.all as f64;
+    let (elements, all) = (count(sampled.elements), count(sampled.all));
+    let blocks = count(sampled.blocks);
+    format!(
+        "{elements} of {all} elements ({}%), in {blocks} blocks; all figures are theirs",
+        measured(share)
+    )
+}
+
+fn informed(information: &Information) -> String {
+    let bits = information.end.unwrap_or(information.bits.len());
+    format!(
+        "the highest {bits} of 24 bits tell {} bits about neighbours along axis {} ({} pairs)",
+        measured(information.total),
+        information.axis,
+        count(information.pairs)
+    )
+}
+
+/// A bound with its figures, in the order of [`COLUMNS`].
+fn cells(rung: &Rung) -> [String; 9] {
+    let none = || "–".to_owned();
+    [
+        format!("{:?}", rung.max_abs_error),
+        rung.bits.to_string(),
+        rung.data_type.to_string(),
+        bytes(rung.stored_bytes as f64),
+        format!("{:.2}", rung.ratio),
+        measured(rung.error_over_range),
+        rung.snr_db.map_or_else(none, |snr| format!("{snr:.1} dB")),
+        rung.information.map_or_else(none, |share| format!("{:.2} %", 100.0 * share)),
+        rung.mark.map_or_else(String::new, |mark| mark.name().to_owned()),
+    ]
+}
+
+/// A ladder as lines in columns.
+fn aligned(ladder: &[Rung]) -> String {
+    let mut lines = vec![COLUMNS.map(str::to_owned)];
+    lines.extend(ladder.iter().map(cells));
+    let widths: Vec<usize> = (0..COLUMNS.len())
+        .map(|column| {
+            let cells = lines.iter().filter_map(|line| line.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        })
+        .collect();
+    let line = |cells: &[String; 9]| {
+        let cells = cells.iter().zip(&widths).enumerate();
+        let padded = cells.map(|(column, (cell, &width))| match column {
+            0 | 2 | 8 => format!("{cell:width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    lines.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Commands to copy, a line each.
+fn commands(suggestions: &[Suggestion]) -> String {
+    let line = |suggestion: &Suggestion| {
+        let words = suggestion.arguments.iter().map(String::as_str);
+        // No argument holds a NUL, which a shell could not pass.
+        let command = shlex::try_join(words).unwrap_or_else(|_| suggestion.arguments.join(" "));
+        format!("recast {command}  # {}\n", suggestion.reason)
+    };
+    suggestions.iter().map(line).collect()
+}
+
+/// The arrays of a group: a line for each.
+impl Report for SuggestGroupReport {
+    fn table(&self) -> Table {
+        let mut table = Table::default();
+        table.row("group", &self.group);
+        for array in &self.arrays {
+            match array {
+                SuggestedArray::Suggested { array, report } => table.row(array, one_line(report)),
+                SuggestedArray::Skipped { array, reason } => {
+                    table.detail(array, format!("not packed: {reason}"))
+                }
+                SuggestedArray::Failed { array, reason } => {
+                    table.row(array, format!("nothing to suggest: {reason}"))
+                }
+            };
+        }
+        table
+    }
+
+    fn to_copy(&self) -> Option<String> {
+        Some(commands(&self.suggestions))
+    }
+
+    /// One for all, and one for each array.
+    fn sections(&self) -> Result<Vec<Section>> {
+        let mut sections = vec![Section::new(&self.table(), None)?];
+        for array in &self.arrays {
+            let SuggestedArray::Suggested { array, report } = array else { continue };
+            sections.extend(report.sections()?.into_iter().map(|section| section.named(array)));
+        }
+        Ok(sections)
+    }
+
+    fn failure(&self) -> Option<String> {
+        Self::failure(self)
+    }
+}
+
+fn one_line(report: &SuggestReport) -> String {
+    let Some(rung) = report.recommended() else {
+        let why = report.no_information.as_ref().or(report.notes.first());
+        let why = why.map_or_else(|| "the ladder says more".to_owned(), String::clone);
+        return format!("no bound stands out: {why}");
+    };
+    let mark = rung.mark.map_or("", |mark| mark.name());
+    let bound = rung.max_abs_error;
+    format!(
+        "-e {bound:?}: {mark}, {}, {:.2} times smaller",
+        bytes(rung.stored_bytes as f64),
+        rung.ratio
+    )
+}

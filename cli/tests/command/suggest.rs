@@ -1,0 +1,151 @@
+//! `suggest`: what it prints, its page and its recast.toml, and its status.
+
+use std::fs;
+
+use crate::common::{Sample, Trial, bytes, create_group, kelvin, path, recast, weather};
+use serde_json::{Value, json};
+
+/// 60 × 250 temperatures in hundredths.
+fn trial() -> Trial {
+    let values: Vec<f32> = kelvin(15_000)
+        .into_iter()
+        .map(|value| ((f64::from(value) * 100.0).round() / 100.0) as f32)
+        .collect();
+    Trial::of(&Sample::new("float32", &[60, 250], &[60, 250], json!("NaN")), &bytes(&values))
+}
+
+/// The words of the last line, without the comment: a command.
+fn last_command(text: &str) -> Vec<String> {
+    let line = text.lines().last().unwrap().split_once("  # ").unwrap().0;
+    line.split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn the_table_says_the_steps_and_ends_with_a_command_that_packs_without_loss() {
+    let trial = trial();
+    let [input, output] = trial.places();
+    let text = recast(&["suggest", &input]).prints();
+    for expected in ["all values are multiples of 0.01", "all elements", "loses nothing", "bound "]
+    {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let command = last_command(&text);
+    assert_eq!(command[..3], ["recast".to_owned(), "pack".to_owned(), input.clone()]);
+    recast(&command[1..]).succeeds();
+    assert_eq!(command[3], path(&trial.place("in_packed.zarr")));
+    recast(&["verify", &input, &command[3]]).succeeds();
+    assert!(!trial.output().exists() && !output.is_empty());
+    let quiet = recast(&["suggest", &input, "--quiet"]).prints();
+    assert_eq!(quiet, "");
+}
+
+#[test]
+fn the_json_has_a_ladder_with_the_figures_of_packing() {
+    let trial = trial();
+    let [input, _] = trial.places();
+    let report = recast(&["suggest", &input, "--json", "--compressor", "gzip:1"]).reports();
+    let ladder = report["ladder"].as_array().unwrap();
+    assert!(ladder.len() >= 8);
+    for rung in ladder {
+        for member in [
+            "max_abs_error",
+            "bits",
+            "stored_bytes",
+            "ratio",
+            "error_over_range",
+            "snr_db",
+            "information",
+            "mark",
+        ] {
+            assert!(rung.get(member).is_some(), "{member}: {rung}");
+        }
+    }
+    let marks: Vec<&str> = ladder.iter().filter_map(|rung| rung["mark"].as_str()).collect();
+    assert!(marks.contains(&"loses nothing"), "{marks:?}");
+    let rung = &ladder[3];
+    let bound = rung["max_abs_error"].to_string();
+    let packed = trial.packs(&["-e", &bound, "--compressor", "gzip:1"]);
+    assert_eq!(packed["bytes"]["stored"], rung["stored_bytes"]);
+    // What bounds cost where values stay plain numbers.
+    let plain = recast(&["suggest", &input, "--json", "--readers", "any"]).reports();
+    let types = plain["ladder"].as_array().unwrap().iter().map(|rung| &rung["data_type"]);
+    assert!(types.into_iter().all(|one| one == "float32"), "{plain}");
+    let command = plain["suggestions"][0]["arguments"].as_array().unwrap();
+    assert!(command.contains(&json!("any")), "{command:?}");
+}
+
+#[test]
+fn the_page_has_the_ladder_and_a_curve() {
+    let trial = trial();
+    let [input, _] = trial.places();
+    let file = path(&trial.place("page.html"));
+    recast(&["suggest", &input, "--report", &file]).succeeds();
+    let page = fs::read_to_string(&file).unwrap();
+    assert_eq!(page.matches("<svg ").count(), 1);
+    for expected in
+        ["Estimated size over the bound", "<th scope=\"col\">ratio</th>", "<td>loses nothing</td>"]
+    {
+        assert!(page.contains(expected), "{expected}");
+    }
+    let error = recast(&["suggest", &input, "--report", &file]).fails(1);
+    assert!(error.contains("exists") && error.contains("--overwrite"), "{error}");
+}
+
+#[test]
+fn the_file_for_a_group_is_what_packing_takes() {
+    let trial = Trial::empty();
+    weather(&trial.input());
+    let [input, output] = trial.places();
+    let file = path(&trial.place("recast.toml"));
+    let text = recast(&["suggest", &input, "--write", &file, "--missing", "-5000"]).prints();
+    assert!(text.lines().any(|line| line.starts_with("t2m ")), "{text}");
+    assert_eq!(last_command(&text)[4..], ["--config".to_owned(), file.clone()]);
+    let tables = fs::read_to_string(&file).unwrap();
+    assert!(
+        tables.contains("name = \"deep/t2m\"") && tables.contains("missing = [-5000"),
+        "{tables}"
+    );
+    let report = recast(&["pack", &input, &output, "--config", &file, "--json"]).reports();
+    let suggested = recast(&["suggest", &input, "--json", "--missing", "-5000"]).reports();
+    let action = |report: &Value, name: &str| {
+        let arrays = report["arrays"].as_array().unwrap().iter();
+        let mut found = arrays.filter(|one| one["array"] == name);
+        found.next().unwrap()["action"].clone()
+    };
+    for name in ["t2m", "deep/t2m"] {
+        assert_eq!(
+            (action(&report, name), action(&suggested, name)),
+            (json!("packed"), json!("suggested"))
+        );
+    }
+    assert_eq!(
+        (action(&report, "lat"), action(&suggested, "lat")),
+        (json!("copied"), json!("skipped"))
+    );
+    let error = recast(&["suggest", &input, "--write", &file]).fails(1);
+    assert!(error.contains("exists; --overwrite"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_suggested_is_said_in_one_line() {
+    let trial = Trial::new(&[1.0_f32, f32::INFINITY], 2, json!({}));
+    let [input, _] = trial.places();
+    let error = recast(&["suggest", &input]).fails(1);
+    assert!(error.contains("Infinity") && error.contains("--infinity"), "{error}");
+    let usage = recast(&["suggest", &input, "--write", "recast.toml"]).run();
+    assert_eq!(usage.status.code(), Some(2), "{}", usage.stderr);
+    for (values, sentence) in [(&[][..], "no elements"), (&[2.5_f32][..], "all values are equal")] {
+        let trial = Trial::new(values, 1, json!({"fill_value": "NaN"}));
+        let text = recast(&["suggest", &trial.places()[0]]).prints();
+        assert!(text.contains(sentence), "{text}");
+    }
+    let trial = Trial::empty();
+    create_group(&trial.input());
+    Sample::new("float32", &[2], &[2], json!(0.0))
+        .write(&trial.input().join("a"), &bytes(&[1.0_f32, f32::NEG_INFINITY]));
+    Sample::new("float32", &[3], &[3], json!(0.0))
+        .write(&trial.input().join("b"), &bytes(&[1.0_f32, 7.0, 9.0]));
+    let run = recast(&["suggest", &trial.places()[0]]).run();
+    assert_eq!(run.status.code(), Some(1));
+    assert!(run.stderr.contains("nothing to suggest for 1 of 2 arrays: a ("), "{}", run.stderr);
+}

@@ -1,0 +1,232 @@
+//! Suggests bounds for the arrays of a group, and writes them as the `recast.toml` that packing takes.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::candidates::{candidate, coordinates};
+use crate::array::source::{Source, fill_check};
+use crate::error::{Error, Interrupted, OptionsError, Result};
+use crate::jobs::suggest::{SuggestReport, Suggestion, check, packed_beside, suggest_for};
+use crate::metadata::tree;
+use crate::options::PackOptions;
+use crate::runtime::Runtime;
+use crate::store::location::below;
+use crate::text::{arrays, bytes};
+
+/// Suggests a bound for each array of a group that packing the group would pack; see [`crate::SuggestJob`].
+#[derive(Clone, Debug)]
+pub struct SuggestGroupJob {
+    /// The group to read.
+    pub input: PathBuf,
+    /// How its arrays would be packed, without a bound.
+    pub options: PackOptions,
+    /// The `recast.toml` that commands in the report name; the job does not write it.
+    pub config: Option<PathBuf>,
+}
+
+/// The suggestions for a group.
+#[derive(Clone, Debug, Serialize)]
+pub struct SuggestGroupReport {
+    /// The group.
+    pub group: String,
+    /// Its arrays.
+    pub arrays: Vec<SuggestedArray>,
+    /// Commands that write the `recast.toml`, and pack the group by it.
+    pub suggestions: Vec<Suggestion>,
+    /// How the arrays would be packed.
+    #[serde(skip)]
+    pub options: PackOptions,
+}
+
+/// An array of a group.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "action", rename_all = "lowercase")]
+pub enum SuggestedArray {
+    /// It was looked at.
+    Suggested {
+        /// Its path in the group.
+        array: String,
+        /// Its suggestion.
+        report: Box<SuggestReport>,
+    },
+    /// Packing the group would copy it.
+    Skipped {
+        /// Its path in the group.
+        array: String,
+        /// Why.
+        reason: String,
+    },
+    /// It could not be looked at, or cannot be packed with any bound.
+    Failed {
+        /// Its path in the group.
+        array: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl SuggestGroupJob {
+    /// For a group, packed with the command's default settings.
+    #[must_use]
+    pub fn new(input: impl Into<PathBuf>) -> Self {
+        Self { input: input.into(), options: PackOptions::default(), config: None }
+    }
+
+    /// Runs the job.
+    ///
+    /// # Errors
+    /// Options that say what to keep; a group that cannot be read. An array for which nothing can be suggested is in the
+    /// report, with the reason.
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<SuggestGroupReport, Error> {
+        Ok(self.suggest(runtime)?)
+    }
+
+    fn suggest(&self, runtime: &Runtime) -> Result<SuggestGroupReport> {
+        check(&self.options)?;
+        let nodes = tree::nodes_at(&self.input)?;
+        let coordinates = coordinates(&nodes);
+        let arrays = tree::each_array(&nodes, None, runtime, |node| {
+            let array = node.path.clone();
+            let known = candidate(node, false, coordinates.contains(&array));
+            let integers = known
+                .integers
+                .map(|integers| format!("{integers}: integers are kept exactly, without a bound"));
+            let coordinate = known.is_coordinate.then(|| "a coordinate".to_owned());
+            if let Some(reason) = known.unfit.or(coordinate).or(integers) {
+                return Ok(SuggestedArray::Skipped { array, reason });
+            }
+            let place = below(&self.input, &array);
+            let source = Source::open_at(&place, node.location.clone(), fill_check(runtime));
+            let report = source.and_then(|source| suggest_for(&source, &self.options, runtime));
+            match report {
+                Ok(report) => Ok(SuggestedArray::Suggested { array, report: Box::new(report) }),
+                Err(error) if error.is::<Interrupted>() || error.is::<OptionsError>() => Err(error),
+                Err(error) => Ok(SuggestedArray::Failed { array, reason: format!("{error:#}") }),
+            }
+        })?;
+        if arrays.is_empty() {
+            bail!("{}: a group without arrays", self.input.display());
+        }
+        let group = self.input.display().to_string();
+        let suggestions = self.suggestions();
+        Ok(SuggestGroupReport { group, arrays, suggestions, options: self.options.clone() })
+    }
+
+    fn suggestions(&self) -> Vec<Suggestion> {
+        let config =
+            self.config.as_deref().unwrap_or(Path::new("recast.toml")).display().to_string();
+        let input = self.input.display().to_string();
+        let suggestion = |arguments: &[&str], reason: &str| Suggestion {
+            arguments: arguments.iter().map(|&one| one.to_owned()).collect(),
+            reason: reason.to_owned(),
+        };
+        let packed = packed_beside(&self.input);
+        let pack = suggestion(
+            &["pack", &input, &packed, "--config", &config],
+            "packs the group by that file",
+        );
+        if self.config.is_some() {
+            return vec![pack];
+        }
+        let write = ["suggest", input.as_str(), "--write", config.as_str()];
+        vec![suggestion(&write, "writes the bounds to a file to edit"), pack]
+    }
+}
+
+impl SuggestGroupReport {
+    /// A `recast.toml` with a table for each array, for [`crate::ArrayRule::list_from_toml`] and `recast pack --config`.
+    /// Comments say what the bound and other bounds cost.
+    ///
+    /// # Errors
+    /// Options that cannot be written as TOML.
+    pub fn to_toml(&self) -> std::result::Result<String, Error> {
+        Ok(self.written()?)
+    }
+
+    fn written(&self) -> Result<String> {
+        let mut text = String::from(
+            "# Bounds that recast suggest found; edit them. Arrays without a table are copied.\n",
+        );
+        for array in &self.arrays {
+            match array {
+                SuggestedArray::Suggested { array, report } => {
+                    text.push_str(&self.table(array, report)?);
+                }
+                SuggestedArray::Skipped { .. } => {}
+                SuggestedArray::Failed { array, reason } => {
+                    // A comment is one line.
+                    write!(text, "\n# {array}: {}\n", reason.replace('\n', " "))?;
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    fn table(&self, array: &str, report: &SuggestReport) -> Result<String> {
+        let mut text = format!("\n[[array]]\nname = {}\n", Value::from(pattern_of(array)));
+        for note in &report.notes {
+            writeln!(text, "# {note}")?;
+        }
+        let goal = match report.recommended() {
+            Some(rung) => {
+                let mark = rung.mark.map_or("", |mark| mark.name());
+                let size = bytes(rung.stored_bytes as f64);
+                writeln!(text, "# {mark}: {size}, {:.2} times smaller", rung.ratio)?;
+                PackOptions { max_abs_error: Some(rung.max_abs_error), ..self.options.clone() }
+            }
+            None if report.ladder.is_empty() => {
+                return Ok(text + "skip = true\n");
+            }
+            None => {
+                text.push_str("# Nothing says which bound; this is a thousandth of the range.\n");
+                PackOptions { error_over_range: Some(0.001), ..self.options.clone() }
+            }
+        };
+        // Their names, numbers, texts and lists are written the same in JSON and in TOML.
+        let members = |options: &PackOptions| -> Result<Map<String, Value>> {
+            Ok(serde_json::from_value(serde_json::to_value(options)?)?)
+        };
+        let defaults = members(&PackOptions::default())?;
+        let given = members(&goal)?.into_iter();
+        for (name, value) in given.filter(|(name, value)| defaults.get(name) != Some(value)) {
+            writeln!(text, "{name} = {value}")?;
+        }
+        for (index, rung) in report.ladder.iter().enumerate() {
+            let mark = rung.mark.map(|mark| format!(", {}", mark.name())).unwrap_or_default();
+            if Some(index) != report.recommended {
+                let size = bytes(rung.stored_bytes as f64);
+                writeln!(text, "# max-abs-error = {:?}  # {size}{mark}", rung.max_abs_error)?;
+            }
+        }
+        Ok(text)
+    }
+
+    /// Which arrays nothing can be suggested for, and why; `None` if there are none.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        let failed = self.arrays.iter().filter_map(|one| match one {
+            SuggestedArray::Failed { array, reason } => Some(format!("{array} ({reason})")),
+            SuggestedArray::Suggested { .. } | SuggestedArray::Skipped { .. } => None,
+        });
+        let failed: Vec<String> = failed.collect();
+        let of = arrays(self.arrays.len());
+        let text = || {
+            format!(
+                "{}: nothing to suggest for {} of {of}: {}",
+                self.group,
+                failed.len(),
+                failed.join("; ")
+            )
+        };
+        (!failed.is_empty()).then(text)
+    }
+}
+
+/// A pattern that matches this path only.
+fn pattern_of(path: &str) -> String {
+    if path.contains(['*', '?', '[']) { glob::Pattern::escape(path) } else { path.to_owned() }
+}
