@@ -149,6 +149,19 @@ def walk(recast, data, name, file, arguments, plot):
     return f"```sh\nrecast {' '.join(command)}\n```\n\n```text\n{output}```\n"
 
 
+# The arrays for which the guide shows what `recast suggest` prints.
+SUGGESTED = [(name, file) for name, file, *_ in WALKS]
+
+
+def suggestion(recast, data, name, file):
+    """The command and what it prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_array(pathlib.Path(folder) / f"{name}.zarr", np.load(data / file))
+        command = [recast, "suggest", f"{name}.zarr"]
+        output = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
+    return f"```sh\nrecast suggest {name}.zarr\n```\n\n```text\n{output}```\n"
+
+
 # The arrays of the README's table, as ARRAYS names them.
 README_ARRAYS = ["sea surface (OSTIA)", "reflectivity (radar)", "elevation (DEM)", "MRI T1", "seismic counts"]
 # The error bound of the README's picture: as large as a map of errors can show.
@@ -277,6 +290,9 @@ def main():
         for name, *rest in WALKS:
             output = walk(recast, data, name, *rest)
             text = between(text, f"<!-- run: {name} -->\n", "<!-- end -->\n", output)
+        for name, file in SUGGESTED:
+            output = suggestion(recast, data, name, file)
+            text = between(text, f"<!-- suggest: {name} -->\n", "<!-- end -->\n", output)
         text = between(text, "<!-- figures -->\n", "<!-- end of figures -->\n", table + "\n")
         guide.write_text(text)
 

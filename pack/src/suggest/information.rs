@@ -367,16 +367,18 @@ mod tests {
         assert!(shares.is_sorted(), "{shares:?}");
     }
 
-    /// Values rounded to 1/1024 of the range: bits below that are 0 or follow from those above.
     #[test]
     fn information_after_a_bit_without_it_is_artificial() {
-        let values: Vec<f64> =
-            field(2.0).iter().map(|value| (value / 0.01).round() * 0.01).collect();
-        let range = range(&values);
-        let found = Neighbours::of(&values, &[300, 200], range).information(range).unwrap();
-        let (end, again) = (found.end.unwrap(), found.artificial.unwrap());
-        assert!(end < again, "{found:?}");
-        assert_eq!(found.total, found.bits[..end].iter().sum::<f64>());
+        let of = |bits: &[f64]| Information::new(0, 20_000, bits.to_vec(), (0.0, 16.0), false);
+        // The highest bit is the same for all values; that does not end the information.
+        let found = of(&[0.0, 0.5, 0.25, 0.0, 0.0, 0.125]);
+        assert_eq!((found.total, found.end, found.artificial), (0.75, Some(3), Some(5)));
+        // A step of 4 keeps two bits, and one of 2 all three.
+        let shares = [2.0, 1.0, 0.1].map(|bound| found.share(bound));
+        assert_eq!(shares, [0.5 / 0.75, 1.0, 1.0]);
+        let found = of(&[0.5, 0.25]);
+        assert_eq!((found.total, found.end, found.artificial), (0.75, None, None));
+        assert_eq!(of(&[0.0, 0.0]).total, 0.0);
     }
 
     #[test]

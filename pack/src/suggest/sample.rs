@@ -135,13 +135,13 @@ fn block(extents: &Extents<'_>) -> (Vec<u64>, Option<Vec<u64>>) {
         return (block, Some(inner.to_vec()));
     }
     for axis in 0..block.len() {
-        let of_rest = bytes(block.get(axis + 1..).unwrap_or_default());
-        if let Some(extent) = block.get_mut(axis) {
-            // Two rows are neighbours.
-            *extent = (BLOCK / of_rest).clamp(2, (*extent).max(2)).min(*extent);
-        }
         if bytes(&block) <= BLOCK {
             break;
+        }
+        let others = bytes(&block) / block.get(axis).copied().unwrap_or(1).max(1);
+        if let Some(extent) = block.get_mut(axis) {
+            // Two rows are neighbours.
+            *extent = (BLOCK / others).max(2).min(*extent);
         }
     }
     (block, None)

@@ -67,7 +67,8 @@ impl Tried<'_> {
             Ok(())
         })?;
         match refusal {
-            Some(refusal) if rungs.is_empty() => Err(refusal),
+            // Values that are all equal need no ladder.
+            Some(refusal) if rungs.is_empty() && self.known.extent() > 0.0 => Err(refusal),
             _ => {
                 let recommended = self.mark(&mut rungs);
                 Ok((rungs, recommended))
