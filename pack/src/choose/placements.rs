@@ -203,7 +203,7 @@ impl Chooser<'_> {
     }
 
     /// The offsets to try with a scale and a stored type, the simplest first.
-    fn offsets(
+    pub(super) fn offsets(
         &self,
         scale: Option<Scalar>,
         grid: Option<Lattice>,

@@ -200,7 +200,7 @@ fn fill_values_survive_those_of_other_arrays_too() {
         let candidate = first(&survey, &within(0.01));
         for fill in [fill, -7.0] {
             let candidate = candidate.with_fill_value(fill.into()).unwrap();
-            assert!(candidate.chain.encoded_fill_value().is_some());
+            assert_eq!(candidate.chain.encoded_fill_value(), Some(encoded(&candidate, fill)));
             let back = decoded(&candidate, fill);
             assert!(back.equals(fill.into()) || back.is_nan() && fill.is_nan(), "{fill}");
         }
@@ -265,6 +265,62 @@ fn explicit_options_give_exactly_one_candidate() {
     let given = PackOptions { scale: number("100"), data_type: Some(ElementType::Int8), ..given };
     let (found, reason) = all(&survey, &given);
     assert!(found.is_empty() && reason.contains("out of range for int8"), "{reason}");
+}
+
+#[test]
+fn room_is_the_smaller_number_of_free_codes_beside_the_data() {
+    let number = |text: &str| Some(scalar(text).unwrap());
+    let given = PackOptions {
+        scale: number("1"),
+        data_type: Some(ElementType::UInt8),
+        ..PackOptions::default()
+    };
+    for (least, greatest, room, is_roomy) in
+        [(10.0_f32, 200.0, 10, false), (10.0, 250.0, 5, true), (100.0, 180.0, 75, true)]
+    {
+        let candidate = first(&surveyed(&[least, greatest], 12.0, &[]), &given);
+        assert_eq!((candidate.room(), candidate.is_roomy()), (room, is_roomy));
+    }
+}
+
+#[test]
+fn scales_that_spread_the_values_leave_room_for_the_rounding_far_from_zero() {
+    for mean in [0.0, 1e4, -1e6] {
+        let values: Vec<f32> = noise(300).map(|x| mean + 100.0 * x).collect();
+        let survey = surveyed(&values, f32::NAN, &[]);
+        let options = PackOptions { auto: true, ..PackOptions::default() };
+        let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
+        let scales = chooser.spread(ElementType::UInt16);
+        let steps = scales.iter().map(|one| one.scale.unwrap().to_f64() * chooser.extent());
+        assert!(scales.len() > 3 && steps.clone().all(|steps| steps <= 65_535.0), "{mean}");
+    }
+}
+
+#[test]
+fn the_first_offset_is_in_the_middle_of_the_data_for_a_signed_type() {
+    for [least, greatest] in [[250.0_f32, 310.0], [-20.0, 3000.0], [1e6, 1.25e6]] {
+        let survey = surveyed(&[least, greatest], f32::NAN, &[]);
+        let options = within(0.05);
+        let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
+        let scale = Some(Scalar::from(10_f32));
+        let offsets = chooser.offsets(scale, None, ElementType::Int32, false).unwrap();
+        let offsets: Vec<f64> = offsets.into_iter().flatten().map(Scalar::to_f64).collect();
+        let middle = f64::midpoint(least.into(), greatest.into());
+        // Before it, the least value itself; after it, those next to the ends of the type.
+        assert!((offsets[1] - middle).abs() <= 0.1, "{offsets:?}");
+    }
+}
+
+#[test]
+fn the_scale_of_a_grid_is_its_own_whatever_the_fill_value() {
+    let [_, mut tenths] = temperatures();
+    tenths.push(280.0);
+    for fill in [280.05, 280.0, 1e20, 251.234] {
+        let (found, reason) = all(&surveyed(&tenths, fill, &[fill]), &within(0.001));
+        let on_grid = found.iter().filter(|one| one.placement.grid.is_some());
+        assert!(on_grid.clone().count() > 0, "{reason}");
+        assert!(on_grid.clone().all(|one| scale(one) == 10.0), "{fill}");
+    }
 }
 
 #[test]

@@ -227,6 +227,9 @@ mod tests {
         assert_eq!(of(8.0).greatest, f64::INFINITY);
         assert_eq!(of(8.0).least, 0.45 / 8.0);
         assert_eq!(grids(&[]).distance(3.0, 1.0), None);
+        // Values that are all near one multiple need no comparison one by one.
+        let near = grids(&[7.28, 7.31]).distance(10.0, 8.0).unwrap().greatest;
+        assert!((near - 0.02).abs() < 1e-12, "{near}");
         // Distances from a grid finer than the codes are not measured.
         let fine = grids(&[1e12 + 0.3]).distance(1.0, 1e13);
         assert_eq!(fine, Some(Distance { least: 0.0, greatest: f64::INFINITY }));

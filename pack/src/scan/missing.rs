@@ -167,6 +167,24 @@ mod tests {
     }
 
     #[test]
+    fn an_end_of_the_range_that_archives_use_for_missing_values_looks_missing() {
+        let looks_missing = |low: f64, high: f64| -> Vec<f64> {
+            let found = customary_markers(Some((low.into(), high.into())));
+            found.into_iter().map(Scalar::to_f64).collect()
+        };
+        // netCDF's default for float, CMIP's, and those of satellites and stations.
+        for low in [-1e20, -1e30, -1e34, -9999.0, -999.0, -99_999.0, -32_768.0] {
+            assert_eq!(looks_missing(low, 300.5), [low]);
+        }
+        for high in [9.969_209_968_386_869e36, 1e15, 1e20, 1e30, 1e36, 9.999e20] {
+            assert_eq!(looks_missing(-20.5, high), [high]);
+        }
+        assert_eq!(looks_missing(-9999.0, 1e20), [-9999.0, 1e20]);
+        assert!(looks_missing(-9998.0, 300.0).is_empty());
+        assert!(customary_markers(None).is_empty());
+    }
+
+    #[test]
     fn markers_are_numbers_lists_and_what_xarray_writes() {
         let float32 = ElementType::Float32;
         assert_eq!(read(json!({"_FillValue": 1e20}), float32), [f64::from(1e20_f32)]);
