@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 use crate::options::PackOptions;
 use crate::scan::missing::Markers;
 
+/// Bytes that are rounded, and put back where that is needed, while they are in the first-level cache.
+const BLOCK: usize = 8 << 10;
+
 /// How elements of a type are rounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
@@ -125,12 +128,20 @@ impl Rounder {
             markers.values().iter().flat_map(|&marker| patterns(marker)).collect();
         let own = fill_values.iter().filter(|fill| !fill.is_nan() && !markers.contains(**fill));
         let kept: Vec<u64> = own.map(|fill| fill.bits()).collect();
-        steps(element_type, options).into_iter().map(move |step| Self {
-            element_type,
-            step,
-            kept: kept.clone(),
-            shunned: shunned.clone(),
+        steps(element_type, options).into_iter().map(move |step| {
+            let plain = Self { element_type, step, kept: Vec::new(), shunned: shunned.clone() };
+            // Most fill values, such as 0, stay by themselves.
+            let moves = |&bits: &u64| plain.moves(Scalar::from_bits(element_type, bits));
+            Self { kept: kept.iter().copied().filter(moves).collect(), ..plain.clone() }
         })
+    }
+
+    /// Whether a value becomes another one.
+    fn moves(&self, value: Scalar) -> bool {
+        let before = value.to_ne_bytes();
+        let mut after = before.clone();
+        self.round(&before, &mut after);
+        before != after
     }
 
     /// The type of the elements.
@@ -151,6 +162,12 @@ impl Rounder {
 
     /// Writes each of `elements` to `rounded`, both in native byte order and of the same length.
     pub fn round(&self, elements: &[u8], rounded: &mut [u8]) {
+        for (elements, rounded) in elements.chunks(BLOCK).zip(rounded.chunks_mut(BLOCK)) {
+            self.round_block(elements, rounded);
+        }
+    }
+
+    fn round_block(&self, elements: &[u8], rounded: &mut [u8]) {
         let step = self.step;
         match (self.element_type, step) {
             (_, Step::Keep) => rounded.copy_from_slice(elements),
