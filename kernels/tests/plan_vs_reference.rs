@@ -506,7 +506,9 @@ fn scale_and_offset_after_a_cast_from_a_short_integer(level: Level) {
     let sources = ElementType::ALL.iter().copied().filter(short);
     let targets = [ElementType::Float32, ElementType::Float64];
     let pairs = sources.flat_map(|source| targets.map(|target| (source, target)));
-    let parameters = [(0.5, 10.0), (-273.15, -0.1), (-0.0, 1.0), (0.0, 3.0)];
+    // The last scales have subnormal reciprocals, and quotients that are, in float32.
+    let parameters =
+        [(0.5, 10.0), (-273.15, -0.1), (-0.0, 1.0), (0.0, 3.0), (0.0, 2.9e38), (-0.0, -2.1e38)];
     // A job for each entry, so that every sample of the jobs has short and long ones.
     let keys: [fn(ElementType) -> Scalar; 3] = [Scalar::min, Scalar::max, Scalar::zero];
     let entries: Vec<_> =

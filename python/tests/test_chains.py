@@ -175,5 +175,5 @@ def test_the_package_packs_for_other_readers(tmp_path):
     assert "transpose" in names(None)
     for readers in ("zarrita", ["zarrs", "zarrita"]):
         assert "transpose" not in names(readers)
-    with pytest.raises(ValueError, match="unknown variant `gdal`, expected one of `zarr-python`"):
-        names(["gdal"])
+    with pytest.raises(ValueError, match="unknown variant `netcdf`, expected one of `zarr-python`"):
+        names(["netcdf"])

@@ -6,7 +6,7 @@ use recast_kernels::{ElementType, Scalar};
 
 use super::candidate::Candidate;
 use super::chooser::Chooser;
-use super::compression::TrialBlocks;
+use super::compression::{Level, TrialBlocks};
 use super::room::storable;
 use crate::array::region::Block;
 use crate::check::comparison::Violation;
@@ -324,6 +324,19 @@ fn the_scale_of_a_grid_is_its_own_whatever_the_fill_value() {
 }
 
 #[test]
+fn a_scale_that_is_to_be_a_power_of_two_is_one_whatever_the_fill_value() {
+    let [smooth, _] = temperatures();
+    for fill in [280.05, 0.1, 1e20, 251.234, 1e-3, 300.0, 77.7] {
+        for bound in [1.0, 0.01, 1e-3] {
+            let options = PackOptions { pow2: true, ..within(bound) };
+            let (found, reason) = all(&surveyed(&smooth, fill, &[fill]), &options);
+            assert!(!found.is_empty(), "{reason}");
+            assert!(found.iter().all(|one| scale(one).log2().fract() == 0.0), "{fill} {bound}");
+        }
+    }
+}
+
+#[test]
 fn offsets_leave_room_on_both_sides_of_the_data() {
     for values in temperatures() {
         let survey = surveyed(&values, f32::NAN, &[]);
@@ -372,20 +385,35 @@ fn a_relative_error_takes_the_smallest_float_type_that_keeps_it() {
     assert!(sizes.is_sorted(), "{sizes:?}");
 }
 
+/// The byte codecs for an array of one chunk, after the candidate's value codecs.
+fn chosen_for(values: &[f32], compressor: Compressor) -> Storage {
+    let block = Block { shape: vec![64, values.len() as u64 / 64], elements: bytes(values) };
+    let trial = TrialBlocks { blocks: vec![block], may_recode: true, finalists: 1 };
+    let survey = surveyed(values, 0.0, &[]);
+    let options = PackOptions { compressor, ..within(0.1) };
+    let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
+    let candidate = chooser.candidates().next().unwrap().unwrap();
+    chooser.with_storage(candidate, &trial).unwrap().1
+}
+
 #[test]
 fn the_byte_codecs_are_those_named_or_the_smallest_of_some_blocks() {
     let values: Vec<f32> = (0..4096_u16).map(|index| f32::from(index / 64)).collect();
-    let block = Block { shape: vec![64, 64], elements: bytes(&values) };
-    let trial = TrialBlocks { blocks: vec![block], may_recode: true, finalists: 1 };
-    let survey = surveyed(&values, 0.0, &[]);
-    let chosen = |compressor| {
-        let options = PackOptions { compressor, ..within(0.1) };
-        let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
-        let candidate = chooser.candidates().next().unwrap().unwrap();
-        chooser.with_storage(candidate, &trial).unwrap().1
-    };
+    let chosen = |compressor| chosen_for(&values, compressor);
     assert_eq!(chosen(Compressor::Gzip(3)), Storage::plain(Coder::Gzip(3)));
     assert_eq!(chosen(Compressor::Auto).differences.axes, Vec::<usize>::new());
     // A staircase is nothing but differences along its first axis.
     assert!(!chosen(Compressor::Smallest).differences.axes.is_empty());
+}
+
+#[test]
+fn the_smallest_is_at_the_slow_level_where_that_finds_more_repeats() {
+    // Words of different lengths, in any order.
+    let letters: Vec<f32> = noise(4000).map(|x| (x * 100.0).floor()).collect();
+    let words = noise(60_000).map(|x| (x * 300.0) as usize);
+    let text = words.flat_map(|word| &letters[word * 7..word * 7 + 3 + word % 9]);
+    let values: Vec<f32> = text.copied().take(64 * 512).collect();
+    let chosen = chosen_for(&values, Compressor::Smallest);
+    assert_eq!(Level::Slow.of(&chosen), chosen);
+    assert_ne!(Level::Fast.of(&chosen), chosen);
 }
