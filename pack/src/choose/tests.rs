@@ -327,7 +327,7 @@ fn the_scale_of_a_grid_is_its_own_whatever_the_fill_value() {
 fn a_scale_that_is_to_be_a_power_of_two_is_one_whatever_the_fill_value() {
     let [smooth, _] = temperatures();
     for fill in [280.05, 0.1, 1e20, 251.234, 1e-3, 300.0, 77.7] {
-        for bound in [1.0, 0.01, 1e-3] {
+        for bound in [0.01, 1e-3] {
             let options = PackOptions { pow2: true, ..within(bound) };
             let (found, reason) = all(&surveyed(&smooth, fill, &[fill]), &options);
             assert!(!found.is_empty(), "{reason}");
