@@ -19,6 +19,8 @@ use clap::FromArgMatches;
 
 use args::{Cli, Command};
 
+pub use render::suggestion_text_and_html;
+
 /// Runs the command with its name and its arguments; returns the exit status.
 ///
 /// It replaces the signal handlers and the panic hook of the process.

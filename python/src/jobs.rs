@@ -55,9 +55,18 @@ pub(crate) fn run_job(py: Python<'_>, request: &str) -> PyResult<String> {
         let text = "is not a group, and a dictionary of options is for the arrays of a group";
         return Err(PyValueError::new_err(format!("{} {text}", pack.source.display())));
     }
+    let report = until_done(py, move |interrupt| run(&request, interrupt))?;
+    Ok(report.to_string())
+}
+
+/// Runs a job on a thread of its own; an interruption of Python ends it.
+pub(crate) fn until_done<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce(Arc<AtomicBool>) -> Result<T, Error> + Send + 'static,
+) -> PyResult<T> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupt);
-    let job = std::thread::spawn(move || run(&request, flag));
+    let job = std::thread::spawn(move || work(flag));
     let mut interrupted = None;
     while !job.is_finished() {
         py.detach(|| std::thread::sleep(PATIENCE));
@@ -71,8 +80,7 @@ pub(crate) fn run_job(py: Python<'_>, request: &str) -> PyResult<String> {
         return Err(error);
     }
     match result {
-        Ok(Ok(report)) => Ok(report.to_string()),
-        Ok(Err(error)) => Err(pack_error(py, &error)),
+        Ok(outcome) => outcome.map_err(|error| pack_error(py, &error)),
         Err(_) => Err(PyValueError::new_err("a bug in zarr_recast: the job panicked")),
     }
 }

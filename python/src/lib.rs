@@ -13,6 +13,7 @@ mod functions;
 mod jobs;
 mod plans;
 mod rounding;
+mod suggesting;
 
 use pyo3::prelude::*;
 
@@ -31,6 +32,8 @@ mod _core {
     use crate::jobs::{command, run_job};
     #[pymodule_export]
     use crate::rounding::Rounder;
+    #[pymodule_export]
+    use crate::suggesting::SuggestFromBlocks;
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -15,3 +15,5 @@ pub(crate) mod report;
 mod suggest;
 mod table;
 mod unpack;
+
+pub use suggest::suggestion_text_and_html;

@@ -103,7 +103,7 @@ impl Section {
         Self { name: Some(name.to_owned()), ..self }
     }
 
-    fn markup(&self) -> Markup {
+    pub(super) fn markup(&self) -> Markup {
         html! {
             section {
                 @if let Some(name) = &self.name { h2 { (name) } }

@@ -39,20 +39,29 @@ impl Report for SuggestReport {
         for suggestion in &self.suggestions {
             table.row("command", commands(std::slice::from_ref(suggestion)).trim_end());
         }
-        let rows = self.ladder.iter().map(|rung| cells(rung).to_vec()).collect();
-        let section = Section::new(&table, None)?.with_grid(COLUMNS.to_vec(), rows);
-        let points: Vec<(f64, f64, bool)> = self
-            .ladder
-            .iter()
-            .filter(|rung| rung.max_abs_error > 0.0)
-            .map(|rung| (rung.max_abs_error, rung.stored_bytes as f64, rung.mark.is_some()))
-            .collect();
-        Ok(vec![if points.len() > 1 {
-            section.with_figure(curve_of_sizes(&points)?)
-        } else {
-            section
-        }])
+        Ok(vec![with_ladder(&table, &self.ladder)?])
     }
+}
+
+/// A suggestion without its commands, as text and as a part of a page, for callers whose arrays have no path.
+///
+/// # Errors
+/// A curve that cannot be drawn.
+pub fn suggestion_text_and_html(report: &SuggestReport) -> Result<(String, String)> {
+    let section = with_ladder(&what_is_known(report), &report.ladder)?;
+    Ok((report.table().text(false), section.markup().into_string()))
+}
+
+/// A table, the ladder below it, and the curve of its sizes.
+fn with_ladder(table: &Table, ladder: &[Rung]) -> Result<Section> {
+    let rows = ladder.iter().map(|rung| cells(rung).to_vec()).collect();
+    let section = Section::new(table, None)?.with_grid(COLUMNS.to_vec(), rows);
+    let points: Vec<(f64, f64, bool)> = ladder
+        .iter()
+        .filter(|rung| rung.max_abs_error > 0.0)
+        .map(|rung| (rung.max_abs_error, rung.stored_bytes as f64, rung.mark.is_some()))
+        .collect();
+    Ok(if points.len() > 1 { section.with_figure(curve_of_sizes(&points)?) } else { section })
 }
 
 /// The rows above the ladder.

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ._encoding import encoding_for
     from ._jobs import FromCfReport, GroupReport, PackReport, VerifyReport, pack, verify
     from ._rounding import round_to
+    from ._suggestions import Rung, Suggestion, Suggestions, suggest
 
 __all__ = [
     "DATA_TYPES",
@@ -42,6 +43,9 @@ __all__ = [
     "FromCfReport",
     "GroupReport",
     "PackReport",
+    "Rung",
+    "Suggestion",
+    "Suggestions",
     "VerifyReport",
     "__version__",
     "cast_array",
@@ -55,6 +59,7 @@ __all__ = [
     "scale_offset_decode_into",
     "scale_offset_encode",
     "scale_offset_encode_into",
+    "suggest",
     "verify",
 ]
 
@@ -65,9 +70,13 @@ _LATER = {
     "GroupReport": "_jobs",
     "from_cf": "_cf",
     "PackReport": "_jobs",
+    "Rung": "_suggestions",
+    "Suggestion": "_suggestions",
+    "Suggestions": "_suggestions",
     "VerifyReport": "_jobs",
     "pack": "_jobs",
     "round_to": "_rounding",
+    "suggest": "_suggestions",
     "verify": "_jobs",
 }
 

@@ -145,6 +145,19 @@ class Rounder:
     ) -> Rounder: ...
     def round(self, block: npt.NDArray[Any]) -> npt.NDArray[Any]: ...
 
+class SuggestFromBlocks:
+    def __new__(
+        cls,
+        data_type: DataTypeLike,
+        fill_value: Any,
+        attributes: str,
+        options_json: str,
+        shape: tuple[int, ...],
+        chunk: tuple[int, ...] | None,
+    ) -> SuggestFromBlocks: ...
+    def blocks(self) -> list[tuple[list[int], list[int]]]: ...
+    def run(self, name: str, blocks: list[npt.NDArray[Any]]) -> tuple[str, str, str]: ...
+
 class Choice:
     def __new__(cls, survey: Survey, options_json: str, refuted: int) -> Choice: ...
     @property

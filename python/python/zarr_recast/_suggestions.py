@@ -1,0 +1,320 @@
+"""Suggests error bounds for arrays: what bounds from coarse to fine would cost and lose."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ._cf import _PACKING
+from ._core import SuggestFromBlocks
+from ._encoding import _is_float, _Values, scalars_json
+from ._options import options_json
+from ._trees import datasets, is_tree
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A bound, with what it costs and loses.
+
+    Attributes
+    ----------
+    max_abs_error : float
+        The bound.
+    bits : int
+        The bits that the values need with steps of twice the bound, or of their grid.
+    data_type : str
+        The type of the stored elements.
+    stored_bytes : int
+        The estimated bytes of the stored chunks.
+    ratio : float
+        The bytes of all elements divided by those.
+    largest_error : float
+        The largest difference between an element that was read and its decoded value.
+    error_over_range : float
+        The same divided by the range of the values.
+    snr_db : float or None
+        Signal to noise in dB; None without an error.
+    information : float or None
+        The share of the information that it keeps, from 0 to 1; None if it is not known.
+    mark, reason : str or None
+        What makes it stand out, such as ``"loses nothing"`` or ``"99.9 %"``, and that in words.
+    """
+
+    max_abs_error: float
+    bits: int
+    data_type: str
+    stored_bytes: int
+    ratio: float
+    largest_error: float
+    error_over_range: float
+    snr_db: float | None
+    information: float | None
+    mark: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What bounds for an array would cost and lose. It prints as the table of ``recast suggest``, with calls of
+    `encoding_for` in place of commands. ``grid=True`` there says that nothing else will be written than values on the
+    grid of these.
+
+    Attributes
+    ----------
+    rows : tuple of Rung
+        The bounds, coarse to fine; empty if there is nothing to choose.
+    recommended : Rung or None
+        The bound that the values suggest: that of their own steps, or else the one that keeps 99.9 % of their information.
+        None if they suggest none.
+    notes : tuple of str
+        What to know before the rows.
+    details : dict
+        Everything that ``recast suggest --json`` prints.
+    """
+
+    rows: tuple[Rung, ...]
+    recommended: Rung | None
+    notes: tuple[str, ...]
+    details: dict[str, Any] = field(repr=False)
+    _text: str = field(repr=False)
+    _html: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+    def _line(self) -> str:
+        """The suggestion in one line."""
+        if self.recommended is None:
+            why = self.details["no_information"] or next(iter(self.notes), "its rows say more")
+            return f"no bound stands out: {why}"
+        found = self.recommended
+        return f"max_abs_error={found.max_abs_error!r}: {found.mark}, {found.ratio:.2f} times smaller"
+
+
+class Suggestions(Mapping[str, Suggestion]):
+    """The suggestions for the arrays of a dataset or group, by name. It prints as a line for each."""
+
+    def __init__(self, suggestions: Mapping[str, Suggestion]) -> None:
+        self._suggestions = dict(suggestions)
+
+    def __getitem__(self, name: str) -> Suggestion:
+        return self._suggestions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._suggestions)
+
+    def __len__(self) -> int:
+        return len(self._suggestions)
+
+    def __str__(self) -> str:
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{name:{width}}  {one._line()}" for name, one in self.items())
+
+    def __repr__(self) -> str:
+        return f"Suggestions({self._suggestions!r})"
+
+    def _repr_html_(self) -> str:
+        parts = (
+            f"<details><summary>{html.escape(f'{name}: {one._line()}')}</summary>{one._repr_html_()}</details>"
+            for name, one in self.items()
+        )
+        return "".join(parts)
+
+
+def suggest(
+    obj: Any,
+    *,
+    missing: Any = None,
+    infinity: bool | None = None,
+    compressor: str | None = None,
+    readers: Any = None,
+) -> Suggestion | Suggestions:
+    """Show what error bounds from coarse to fine would cost and lose, as ``recast suggest`` does.
+
+    An array of up to 16 MiB is read whole. Of a longer one some 8 MiB are read, in blocks that are spread over it; a Dask
+    array computes the chunks in which they lie, and other lazy arrays read only these blocks. Sizes are those of a dry run of
+    ``recast pack``, in the array's own chunks; the chunks of shards count as chunks.
+
+    Parameters
+    ----------
+    obj : xarray.Dataset, DataTree or DataArray, zarr.Array or Group, dask array, numpy.ndarray or masked array
+        The values. Of a dataset or group, the floating-point arrays that are no coordinates.
+    missing : float or sequence, optional
+        Values that mean "missing", besides NaN and those that the attributes ``_FillValue`` and ``missing_value`` name.
+    infinity : bool, optional
+        Keep infinities as they are, as `pack` with ``infinity=True`` does.
+    compressor, readers : str or sequence, optional
+        How the chunks would be compressed, and programs that must be able to read them; see `pack`.
+
+    Returns
+    -------
+    Suggestion or Suggestions
+        For a dataset or group, a mapping of names, or paths, to suggestions.
+
+    Raises
+    ------
+    TypeError
+        The array does not hold integers or floating-point numbers.
+    ValueError
+        Infinities; options that are not valid; a Dask array with chunks of unknown sizes. The text says what to change.
+
+    Examples
+    --------
+    >>> import numpy as np, zarr_recast
+    >>> suggestion = zarr_recast.suggest(np.arange(3000, dtype="float32") % 700 / 20)
+    >>> suggestion.recommended.mark, suggestion.details["known"]["grid"]["step"]
+    ('loses nothing', 0.05)
+    """
+    options = options_json(
+        missing=missing, infinity=infinity, compressor=compressor, readers=readers
+    )
+    arrays = _arrays(obj)
+    if arrays is None:
+        return _suggestion(obj, options)
+    found = {}
+    for name, array in arrays.items():
+        try:
+            found[name] = _suggestion(array, options)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from error
+    return Suggestions(found)
+
+
+def _arrays(obj: Any) -> dict[str, Any] | None:
+    """The floating-point arrays of a dataset, tree or group that are no coordinates; None for an array."""
+    if is_tree(obj) or hasattr(obj, "data_vars"):
+        groups = datasets(obj) if is_tree(obj) else {"/": obj}
+        variables = {
+            f"{group.strip('/')}/{name}".strip("/"): variable
+            for group, ds in groups.items()
+            for name, variable in ds.data_vars.items()
+        }
+        return {name: one for name, one in variables.items() if _is_float(one.dtype)}
+    if hasattr(obj, "members"):  # of zarr
+        nodes = dict(obj.members(max_depth=None))
+        arrays = {path: node for path, node in nodes.items() if hasattr(node, "shape")}
+        coordinates = _coordinates({"": obj, **nodes})
+        return {
+            path: array
+            for path, array in sorted(arrays.items())
+            if path not in coordinates and _is_float(array.dtype)
+        }
+    return None
+
+
+def _coordinates(nodes: Mapping[str, Any]) -> set[str]:
+    """The paths of a group's coordinates: arrays named like their dimension, and those that attributes name."""
+    paths = set()
+    for path, node in nodes.items():
+        folder, _, name = path.rpartition("/")
+        attributes = dict(node.attrs)
+        if hasattr(node, "shape"):
+            names = getattr(node.metadata, "dimension_names", None)
+            if list(names or attributes.get("_ARRAY_DIMENSIONS", ())) == [name]:
+                paths.add(path)
+        else:
+            folder = path
+        for key in ("coordinates", "bounds"):
+            named = attributes.get(key)
+            if isinstance(named, str):
+                paths.update(f"{folder}/{one}".strip("/") for one in named.split())
+    return paths
+
+
+def _suggestion(obj: Any, options: str) -> Suggestion:
+    values = _Values(obj, "auto")
+    if any(length != length for length in values.shape):  # NaN
+        raise ValueError(
+            "the chunks of the Dask array have unknown sizes; call its compute_chunk_sizes() first"
+        )
+    attrs = getattr(obj, "attrs", {})
+    packing = {key: attrs[key] for key in _PACKING if key in attrs}
+    attributes = scalars_json({**packing, **values.attributes})
+    chunks = _compressed_chunks(obj, values)
+    asked = SuggestFromBlocks(
+        values.dtype, values.fill_value, attributes, options, values.shape, chunks
+    )
+    details, text, page = asked.run(_name(obj), _blocks(values, asked.blocks()))
+    report = json.loads(details)
+    rows = tuple(Rung(**rung) for rung in report["ladder"])
+    lines = [text.rstrip("\n"), *_calls(rows, report["known"]["grid"] is not None)]
+    best = report["recommended"]
+    return Suggestion(
+        rows=rows,
+        recommended=None if best is None else rows[best],
+        notes=tuple(report["notes"]),
+        details=report,
+        _text="\n".join(lines),
+        _html=page,
+    )
+
+
+def _calls(rows: tuple[Rung, ...], is_on_grid: bool) -> list[str]:
+    """Lines to copy, one for each marked bound."""
+    calls = []
+    for rung in rows:
+        if rung.mark is None:
+            continue
+        # Only codes for a grid keep floats exactly.
+        grid = ", grid=True" if is_on_grid and rung.max_abs_error == 0 else ""
+        kept = f"keeps {rung.mark} of the information" if "%" in rung.mark else rung.mark
+        calls.append(f"encoding_for(…, max_abs_error={rung.max_abs_error!r}{grid})  # {kept}")
+    return ["", *calls] if calls else []
+
+
+def _name(obj: Any) -> str:
+    """What reports and errors call an array."""
+    if hasattr(obj, "store_path"):  # of zarr
+        return str(obj.store_path)
+    if hasattr(obj, "variable") and obj.name is not None:  # of xarray
+        return str(obj.name)
+    return f"{type(obj).__module__.partition('.')[0]} {type(obj).__name__}"
+
+
+def _compressed_chunks(obj: Any, values: _Values) -> tuple[int, ...] | None:
+    """The shape of the chunks that are compressed by themselves: those inside shards; None if there are none."""
+    encoding = getattr(getattr(obj, "variable", obj), "encoding", None) or {}
+    chunks = (
+        encoding.get("chunks")
+        or getattr(values.data, "chunksize", None)  # of Dask
+        or getattr(obj, "chunks", None)
+    )
+    # Anything else is no regular grid.
+    is_grid = isinstance(chunks, (tuple, list)) and len(chunks) == len(values.shape)
+    if is_grid and all(isinstance(extent, int) and extent for extent in chunks):
+        return tuple(chunks)
+    return None
+
+
+def _blocks(
+    values: _Values, places: list[tuple[list[int], list[int]]]
+) -> list[np.ndarray[Any, Any]]:
+    """The elements of some blocks, each C-ordered."""
+    keys = [
+        tuple(slice(start, start + length) for start, length in zip(origin, shape, strict=True))
+        for origin, shape in places
+    ]
+    data = values.data
+    if sum(int(np.prod(shape, dtype=np.int64)) for _, shape in places) == np.prod(values.shape):
+        # All of it, read at once.
+        (data,) = _read(data, [...])
+    parts = _read(data, keys)
+    return [np.ascontiguousarray(values.block(part)) for part in parts]
+
+
+def _read(data: Any, keys: list[Any]) -> list[Any]:
+    """Parts of an array; those of a Dask array are computed together."""
+    parts = [data[key] for key in keys]
+    if not hasattr(data, "dask"):
+        return parts
+    import dask
+
+    return list(dask.compute(*parts))

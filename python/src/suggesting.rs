@@ -1,0 +1,69 @@
+//! Suggestions of a bound for arrays that Python reads.
+
+use numpy::PyUntypedArray;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use recast_pack::Runtime;
+use serde_json::{Map, Value, json};
+use zarr_recast::ElementType;
+use zarr_recast_cli::suggestion_text_and_html;
+
+use crate::chain::{read_data_type, read_fill_value};
+use crate::choosing::{block, options};
+use crate::errors::pack_error;
+use crate::jobs::until_done;
+
+/// Suggests a bound for an array from some of its blocks; see `zarr_recast.suggest`.
+#[pyclass(frozen, module = "zarr_recast._core")]
+pub(crate) struct SuggestFromBlocks {
+    inner: recast_pack::SuggestFromBlocks,
+    element_type: ElementType,
+}
+
+#[pymethods]
+impl SuggestFromBlocks {
+    #[new]
+    #[allow(clippy::needless_pass_by_value)] // converted from Python tuples
+    fn new(
+        data_type: &Bound<'_, PyAny>,
+        fill_value: &Bound<'_, PyAny>,
+        attributes: &str,
+        options_json: &str,
+        shape: Vec<u64>,
+        chunk: Option<Vec<u64>>,
+    ) -> PyResult<Self> {
+        let element_type = read_data_type(data_type)?;
+        let fill = read_fill_value(element_type, fill_value)?;
+        let attributes: Map<String, Value> = serde_json::from_str(attributes)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let chunk = chunk.as_deref();
+        let asked = options(options_json)?;
+        let inner = recast_pack::SuggestFromBlocks::new(&shape, chunk, fill, &attributes, asked)
+            .map_err(|error| pack_error(fill_value.py(), &error))?;
+        Ok(Self { inner, element_type })
+    }
+
+    /// The blocks to read: where each begins, and its extents.
+    fn blocks(&self) -> Vec<(Vec<u64>, Vec<u64>)> {
+        self.inner.blocks().map(|(origin, shape)| (origin.to_vec(), shape.to_vec())).collect()
+    }
+
+    /// The report as JSON, as the command's text and as HTML, given the C-ordered elements of each block.
+    #[allow(clippy::needless_pass_by_value)] // converted from a Python list
+    fn run(
+        &self,
+        py: Python<'_>,
+        name: String,
+        blocks: Vec<Bound<'_, PyUntypedArray>>,
+    ) -> PyResult<(String, String, String)> {
+        let elements = |array| block(array, self.element_type).map(<[u8]>::to_vec);
+        let elements = blocks.iter().map(elements).collect::<PyResult<Vec<_>>>()?;
+        let inner = self.inner.clone();
+        let report = until_done(py, move |interrupt| {
+            inner.run(&name, elements, &Runtime { interrupt, ..Runtime::default() })
+        })?;
+        let (text, html) = suggestion_text_and_html(&report)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok((json!(report).to_string(), text, html))
+    }
+}
