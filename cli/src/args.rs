@@ -236,12 +236,8 @@ pub(crate) struct Suggest {
     pub(crate) infinity: bool,
     #[command(flatten)]
     pub(crate) show: Show,
-    /// Threads to work with; by default one for each processor.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
-    /// The memory that chunks may take, such as 500MB or 2GiB; if it is short, fewer threads run.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) max_memory: Option<u64>,
+    #[command(flatten)]
+    pub(crate) resources: Resources,
     /// Reads INPUT even if its fill value does not survive the codecs; zarr-python writes such arrays.
     #[arg(long)]
     pub(crate) accept_fill_value: bool,
@@ -308,12 +304,8 @@ pub(crate) struct Compare {
     /// Replaces a file at --report.
     #[arg(long, requires = "report")]
     pub(crate) overwrite: bool,
-    /// Threads to work with; by default one for each processor.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
-    /// The memory that chunks may take, such as 500MB or 2GiB; if it is short, fewer threads run.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) max_memory: Option<u64>,
+    #[command(flatten)]
+    pub(crate) resources: Resources,
     /// Reads arrays even if their fill value does not survive the codecs; zarr-python writes such arrays.
     #[arg(long)]
     pub(crate) accept_fill_value: bool,
@@ -362,18 +354,25 @@ pub(crate) struct Show {
     pub(crate) quiet: bool,
 }
 
-/// The arguments of every command that writes an array.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Common {
-    /// Replaces an array or a group at OUTPUT by another, once the new one is complete.
-    #[arg(long)]
-    pub(crate) overwrite: bool,
+/// What a job may use.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Resources {
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// The memory that chunks may take, such as 500MB or 2GiB; if it is short, fewer threads run.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_memory: Option<u64>,
+}
+
+/// The arguments of every command that writes an array.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Common {
+    /// Replaces an array or a group at OUTPUT by another, once the new one is complete.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    #[command(flatten)]
+    pub(crate) resources: Resources,
     /// Reads INPUT even if its fill value does not survive the codecs; zarr-python writes such arrays.
     #[arg(long)]
     pub(crate) accept_fill_value: bool,

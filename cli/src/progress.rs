@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use recast_pack::{Pass, Progress, Runtime};
 
-use crate::args::{Cat, Common, Compare, Show, Suggest};
+use crate::args::{Cat, Common, Compare, Resources, Show, Suggest};
 use crate::failure::INTERRUPTED;
 
 /// The most drawings a second; a log of a terminal keeps each of them.
@@ -120,36 +120,32 @@ impl Progress for Bars {
 }
 
 /// For jobs that clean up after themselves.
-fn runtime(threads: Option<u16>, show: Show) -> Result<Runtime> {
+fn runtime(resources: Resources, accept_fill_value: bool, show: Show) -> Result<Runtime> {
+    let Resources { threads, max_memory } = resources;
     let progress: Option<Arc<dyn Progress>> = if show.quiet {
         None
     } else {
         Some(Arc::new(Bars::new(|| ProgressDrawTarget::stderr_with_hz(DRAWINGS))))
     };
-    Ok(Runtime { threads, progress, interrupt: interruption()?, ..Runtime::default() })
+    let interrupt = interruption()?;
+    Ok(Runtime { threads, max_memory, accept_fill_value, progress, interrupt })
 }
 
 impl Common {
     pub(crate) fn runtime(&self, show: Show) -> Result<Runtime> {
-        Ok(Runtime {
-            max_memory: self.max_memory,
-            accept_fill_value: self.accept_fill_value,
-            ..runtime(self.threads, show)?
-        })
+        runtime(self.resources, self.accept_fill_value, show)
     }
 }
 
 impl Compare {
     pub(crate) fn runtime(&self) -> Result<Runtime> {
-        let (max_memory, accept_fill_value) = (self.max_memory, self.accept_fill_value);
-        Ok(Runtime { max_memory, accept_fill_value, ..runtime(self.threads, self.show)? })
+        runtime(self.resources, self.accept_fill_value, self.show)
     }
 }
 
 impl Suggest {
     pub(crate) fn runtime(&self) -> Result<Runtime> {
-        let (max_memory, accept_fill_value) = (self.max_memory, self.accept_fill_value);
-        Ok(Runtime { max_memory, accept_fill_value, ..runtime(self.threads, self.show)? })
+        runtime(self.resources, self.accept_fill_value, self.show)
     }
 }
 

@@ -7,23 +7,19 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rayon::prelude::*;
-use recast_pack::{CfCodecs, Choice as Chosen, PackOptions, Survey as Found, choose_checked};
+use recast_pack::{CfCodecs, Choice as Chosen, Survey as Found, choose_checked};
 use serde_json::{Map, Value, json};
 use zarr_recast::ElementType;
 
 use crate::arrays;
 use crate::chain::{read_data_type, read_fill_value, to_numpy};
 use crate::dtypes::elements;
-use crate::errors::pack_error;
+use crate::errors::{pack_error, read_json};
 
 /// Bytes of an array without chunks that a thread surveys at once.
 const SPAN: usize = 16 << 20;
 /// Bytes that are encoded, decoded and compared at once; they fit the cache.
 const PIECE: usize = 256 << 10;
-
-pub(crate) fn options(json: &str) -> PyResult<PackOptions> {
-    serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))
-}
 
 /// Elements of a contiguous array in native byte order.
 pub(crate) fn block<'a>(
@@ -59,10 +55,9 @@ impl Surveyor {
     ) -> PyResult<Self> {
         let element_type = read_data_type(data_type)?;
         let fill = read_fill_value(element_type, fill_value)?;
-        let read: Map<String, Value> = serde_json::from_str(&attributes)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let read: Map<String, Value> = read_json(&attributes)?;
         let surveyor =
-            recast_pack::Surveyor::for_array(fill, &read, &options(&options_json)?, size)
+            recast_pack::Surveyor::for_array(fill, &read, &read_json(&options_json)?, size)
                 .map_err(|error| pack_error(fill_value.py(), &error))?;
         let arguments = (fill_value.clone().unbind(), attributes, options_json, size);
         Ok(Self { inner: surveyor, element_type, arguments })
@@ -113,9 +108,7 @@ impl From<Found> for Survey {
 impl Survey {
     #[new]
     fn new(json: &str) -> PyResult<Self> {
-        let found: Found =
-            serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(found.into())
+        Ok(read_json::<Found>(json)?.into())
     }
 
     /// The sum of both surveys.
@@ -151,7 +144,7 @@ impl Choice {
         options_json: String,
         refuted: usize,
     ) -> PyResult<Self> {
-        let asked = options(&options_json)?;
+        let asked = read_json(&options_json)?;
         let mut left = refuted;
         let chosen = py.detach(|| {
             choose_checked(&survey.0, &asked, |_| match left.checked_sub(1) {
@@ -218,7 +211,7 @@ pub(crate) fn choose(
     options_json: String,
     check: &Bound<'_, PyAny>,
 ) -> PyResult<Choice> {
-    let asked = options(&options_json)?;
+    let asked = read_json(&options_json)?;
     let check = check.clone().unbind();
     let mut refuted = 0;
     let mut failed = None;
@@ -265,8 +258,7 @@ pub(crate) fn choose_for_cf(
     stored: &Bound<'_, PyAny>,
     decoded: &Bound<'_, PyAny>,
 ) -> PyResult<String> {
-    let attributes: Map<String, Value> = serde_json::from_str(attributes)
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let attributes: Map<String, Value> = read_json(attributes)?;
     let (stored, decoded) = (read_data_type(stored)?, read_data_type(decoded)?);
     let chosen = py
         .detach(|| CfCodecs::choose(&attributes, stored, decoded))

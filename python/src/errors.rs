@@ -1,10 +1,16 @@
-//! Errors of runs, as Python exceptions.
+//! Errors of runs and of what Python passes, as Python exceptions.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyTuple, PyType};
+use serde::de::DeserializeOwned;
 use zarr_recast::{CastError, Reason, RunError, Scalar};
+
+/// A value that Python passes as JSON.
+pub(crate) fn read_json<T: DeserializeOwned>(json: &str) -> PyResult<T> {
+    serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))
+}
 
 /// The exception for a run over an array of this shape.
 pub(crate) fn run_error(py: Python<'_>, error: &RunError, shape: &[usize]) -> PyErr {

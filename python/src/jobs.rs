@@ -16,7 +16,7 @@ use recast_pack::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::errors::pack_error;
+use crate::errors::{pack_error, read_json};
 
 /// How often a job checks whether Python has been interrupted.
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -46,8 +46,7 @@ struct Pack {
 /// Run a job given as JSON; returns its report as JSON.
 #[pyfunction]
 pub(crate) fn run_job(py: Python<'_>, request: &str) -> PyResult<String> {
-    let request: Request =
-        serde_json::from_str(request).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let request: Request = read_json(request)?;
     if let Request::Pack(pack) = &request
         && !pack.rules.is_empty()
         && !is_group(&pack.source)

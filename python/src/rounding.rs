@@ -1,7 +1,6 @@
 //! Arrays that stay plain numbers, rounded by `recast-pack`.
 
 use numpy::PyUntypedArray;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rayon::prelude::*;
@@ -9,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::arrays;
 use crate::chain::{read_data_type, read_fill_value};
-use crate::choosing::{block, options};
-use crate::errors::pack_error;
+use crate::choosing::block;
+use crate::errors::{pack_error, read_json};
 
 /// Bytes that a thread rounds at once.
 const PIECE: usize = 1 << 20;
@@ -34,9 +33,8 @@ impl Rounder {
     ) -> PyResult<Self> {
         let py = data_type.py();
         let fill = read_fill_value(read_data_type(data_type)?, fill_value)?;
-        let read: Map<String, Value> = serde_json::from_str(&attributes)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let inner = recast_pack::Rounder::for_array(fill, &read, &options(&options_json)?)
+        let read: Map<String, Value> = read_json(&attributes)?;
+        let inner = recast_pack::Rounder::for_array(fill, &read, &read_json(&options_json)?)
             .map_err(|error| pack_error(py, &error))?;
         let (data_type, fill_value) = (data_type.clone().unbind(), fill_value.clone().unbind());
         Ok(Self { inner, arguments: (data_type, fill_value, attributes, options_json) })

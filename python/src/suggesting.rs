@@ -9,8 +9,8 @@ use zarr_recast::ElementType;
 use zarr_recast_cli::suggestion_text_and_html;
 
 use crate::chain::{read_data_type, read_fill_value};
-use crate::choosing::{block, options};
-use crate::errors::pack_error;
+use crate::choosing::block;
+use crate::errors::{pack_error, read_json};
 use crate::jobs::until_done;
 
 /// Suggests a bound for an array from some of its blocks; see `zarr_recast.suggest`.
@@ -34,10 +34,9 @@ impl SuggestFromBlocks {
     ) -> PyResult<Self> {
         let element_type = read_data_type(data_type)?;
         let fill = read_fill_value(element_type, fill_value)?;
-        let attributes: Map<String, Value> = serde_json::from_str(attributes)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let attributes: Map<String, Value> = read_json(attributes)?;
         let chunk = chunk.as_deref();
-        let asked = options(options_json)?;
+        let asked = read_json(options_json)?;
         let inner = recast_pack::SuggestFromBlocks::new(&shape, chunk, fill, &attributes, asked)
             .map_err(|error| pack_error(fill_value.py(), &error))?;
         Ok(Self { inner, element_type })

@@ -337,8 +337,7 @@ impl<'a> Written<'a> {
     }
 
     fn done(self) -> Result<Sample> {
-        let document = serde_json::to_value(self.array.metadata())?;
-        let metadata: ArrayMetadata = serde_json::from_value(document)?;
+        let metadata = self.array.metadata().clone();
         let location = Location::of(self.store);
         // The fill value of the input was checked when it was opened.
         let source = Source::in_memory(self.path, location, metadata, FillCheck::ReportOnly)?;
