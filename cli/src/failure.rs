@@ -17,16 +17,9 @@ const USAGE: u8 = 2;
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Arguments that make no sense together; only the command itself can detect that.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
-
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UsageError {}
 
 /// Prints the help, or an error with the usage, from clap.
 pub(crate) fn usage(error: &clap::Error) -> u8 {

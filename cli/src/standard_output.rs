@@ -3,16 +3,9 @@
 use std::io::{self, Write};
 
 /// The reader of standard output has gone away.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("nobody reads standard output any more")]
 pub(crate) struct ReaderGone;
-
-impl std::fmt::Display for ReaderGone {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("nobody reads standard output any more")
-    }
-}
-
-impl std::error::Error for ReaderGone {}
 
 /// Standard output. Its broken pipe is a [`ReaderGone`], which distinguishes it from a broken connection.
 pub(crate) fn standard_output() -> impl Write {

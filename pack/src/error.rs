@@ -12,7 +12,9 @@ pub(crate) use anyhow::Result;
 /// Why a job failed.
 ///
 /// Its text names the value, the place and a way out. Causes follow by [`std::error::Error::source`].
-pub struct Error(anyhow::Error);
+#[derive(thiserror::Error)]
+#[error(transparent)]
+pub struct Error(#[from] anyhow::Error);
 
 /// What a caller can do about an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,53 +46,21 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source()
-    }
-}
-
-impl From<anyhow::Error> for Error {
-    fn from(error: anyhow::Error) -> Self {
-        Self(error)
-    }
-}
-
 /// Options that make no sense.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct OptionsError(pub(crate) String);
 
-impl fmt::Display for OptionsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for OptionsError {}
-
 /// The caller asked the job to stop.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
 pub(crate) struct Interrupted;
-
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted")
-    }
-}
-
-impl std::error::Error for Interrupted {}
 
 /// Says what could not be written; if the disk is full, also the way out.
 pub(crate) fn unwritten(error: anyhow::Error, what: &dyn fmt::Display) -> anyhow::Error {

@@ -105,7 +105,8 @@ impl Comparison {
 }
 
 /// An element that decodes to a value outside the tolerance.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{text}")]
 pub(crate) struct Violation {
     pub(super) text: String,
     /// Whether a valid value decodes to NaN or to a missing marker.
@@ -124,11 +125,3 @@ impl Violation {
         Self { text, is_collision: true }
     }
 }
-
-impl std::fmt::Display for Violation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for Violation {}

@@ -80,16 +80,9 @@ pub(crate) struct Candidate {
 }
 
 /// A missing marker or fill value that a candidate cannot keep; another bound need not help.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct SpecialLost(pub(super) String);
-
-impl std::fmt::Display for SpecialLost {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SpecialLost {}
 
 /// How a special value gets its stored code.
 #[derive(Clone, Copy, Debug)]

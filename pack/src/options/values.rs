@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use recast_kernels::ElementType;
-use serde::de::Error as _;
+use serde::de::value::{Error as Unnamed, StrDeserializer};
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use zarr_recast::JsonScalar;
@@ -122,28 +123,15 @@ impl FromStr for Reader {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "zarr-python" => Ok(Self::ZarrPython),
-            "zarrs" => Ok(Self::Zarrs),
-            "zarrita" => Ok(Self::Zarrita),
-            "gdal" => Ok(Self::Gdal),
-            "any" => Ok(Self::Any),
-            _ => Err("any, gdal, zarr-python, zarrs or zarrita is needed, or several of them, \
-                      separated by commas"
-                .to_owned()),
-        }
+        let needed = "any, gdal, zarr-python, zarrs or zarrita is needed, or several of them, \
+                      separated by commas";
+        by_name(text, needed)
     }
 }
 
 impl fmt::Display for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::ZarrPython => "zarr-python",
-            Self::Zarrs => "zarrs",
-            Self::Zarrita => "zarrita",
-            Self::Gdal => "gdal",
-            Self::Any => "any",
-        })
+        self.serialize(f)
     }
 }
 
@@ -164,13 +152,13 @@ impl FromStr for ShardCodecs {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "inside" => Ok(Self::Inside),
-            "outside" => Ok(Self::Outside),
-            _ => Err("auto, inside or outside is needed".to_owned()),
-        }
+        by_name(text, "auto, inside or outside is needed")
     }
+}
+
+/// Reads a value by the name that it has in TOML and JSON.
+fn by_name<T: DeserializeOwned>(name: &str, needed: &str) -> Result<T, String> {
+    T::deserialize(StrDeserializer::<Unnamed>::new(name)).map_err(|_| needed.to_owned())
 }
 
 /// Two numbers, the first not above the second. As text: `-40,55`.
