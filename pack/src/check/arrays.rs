@@ -1,12 +1,11 @@
 //! Checks a written array against the original.
 
-use super::chunk_check::ElementChecker;
+use super::chunk_check::Expected;
 use super::comparison::Comparison;
 use super::tolerance::Tolerance;
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::runtime::Workers;
-use crate::scan::number::{Number, is_wide};
 use crate::scan::survey::Survey;
 
 /// Reads two arrays of the same type, shape and chunks, and compares them. The original is clamped to the
@@ -21,21 +20,7 @@ pub(crate) fn compare(
     tolerance: Tolerance,
     workers: &Workers,
 ) -> Result<Comparison> {
-    if is_wide(original.element_type()) {
-        compare_as::<i128>(original, decoded, survey, tolerance, workers)
-    } else {
-        compare_as::<f64>(original, decoded, survey, tolerance, workers)
-    }
-}
-
-fn compare_as<N: Number>(
-    original: &Source,
-    decoded: &Source,
-    survey: &Survey,
-    tolerance: Tolerance,
-    workers: &Workers,
-) -> Result<Comparison> {
-    let checker = ElementChecker::<N>::of(survey, tolerance)?;
+    let checker = Expected::of(survey, tolerance).checker()?;
     let work = |number| {
         let region = original.region(number)?;
         let (before, after) = (original.read(&region)?, decoded.read(&region)?);

@@ -16,33 +16,58 @@ use crate::scan::survey::Survey;
 /// Independent sums, so that the compiler can compute them side by side.
 const LANES: usize = 8;
 
-/// The largest |decoded − original| of some valid elements, if it exceeds the tolerance; infinity if one decodes
-/// to NaN or to a marker.
-pub(crate) fn largest_excess(
-    element_type: ElementType,
-    markers: &Markers,
-    tolerance: Tolerance,
-    before: &[u8],
-    after: &[u8],
-) -> Result<Option<f64>> {
-    fn largest<N: Number>(
-        checker: &ElementChecker<N>,
-        before: &[u8],
-        after: &[u8],
-    ) -> Result<Option<f64>> {
-        let pairs = checker.reader.read(before)?.into_iter().zip(checker.reader.read(after)?);
-        let distances = pairs.filter_map(|(x, y)| {
-            if y.is_nan() || checker.is_marker(y) {
-                return (!checker.tolerance.allow_collisions).then_some(f64::INFINITY);
-            }
-            checker.is_far(x, y).then(|| x.distance(y))
-        });
-        Ok(distances.reduce(f64::max))
+/// What a check must know of an array.
+#[derive(Clone, Copy)]
+pub(crate) struct Expected<'a> {
+    pub(crate) element_type: ElementType,
+    /// The missing markers.
+    pub(crate) markers: &'a Markers,
+    /// Values that no statistic counts if they come back: markers and the fill value.
+    pub(crate) reserved_values: &'a Markers,
+    /// Further values that readers mask among the decoded elements.
+    pub(crate) masked: &'a [Scalar],
+    pub(crate) tolerance: Tolerance,
+    /// Whether wrong elements are counted instead of being an error.
+    pub(crate) counts: bool,
+}
+
+/// Checks decoded elements against the original ones.
+pub(crate) trait ElementChecker: Send + Sync {
+    /// Checks the elements of a region from the first to the last.
+    fn check<'a>(&'a self, region: &'a Region) -> Box<dyn ChunkCheck + 'a>;
+
+    /// The largest |decoded − original| of some valid elements, if it exceeds the tolerance; infinity if one decodes
+    /// to NaN or to a marker.
+    fn largest_excess(&self, before: &[u8], after: &[u8]) -> Result<Option<f64>>;
+}
+
+/// The elements of a region before and after, checked piece by piece.
+pub(crate) trait ChunkCheck {
+    /// Checks the next elements.
+    ///
+    /// # Errors
+    /// A [`Violation`], the first one.
+    fn add(&mut self, before: &[u8], after: &[u8]) -> Result<()>;
+
+    /// The sums over all elements.
+    fn done(self: Box<Self>) -> Comparison;
+}
+
+impl<'a> Expected<'a> {
+    /// For a surveyed array.
+    pub(crate) fn of(survey: &'a Survey, tolerance: Tolerance) -> Self {
+        let Survey { element_type, markers, reserved_values, .. } = survey;
+        let (element_type, masked, counts) = (*element_type, [].as_slice(), false);
+        Self { element_type, markers, reserved_values, masked, tolerance, counts }
     }
-    if is_wide(element_type) {
-        largest(&ElementChecker::<i128>::new(element_type, markers, tolerance)?, before, after)
-    } else {
-        largest(&ElementChecker::<f64>::new(element_type, markers, tolerance)?, before, after)
+
+    /// What checks the elements, read as numbers in which they are exact.
+    pub(crate) fn checker(&self) -> Result<Box<dyn ElementChecker>> {
+        Ok(if is_wide(self.element_type) {
+            Box::new(Checker::<i128>::new(self)?)
+        } else {
+            Box::new(Checker::<f64>::new(self)?)
+        })
     }
 }
 
@@ -51,8 +76,8 @@ fn relative_error(distance: f64, magnitude: f64) -> f64 {
     if magnitude > 0.0 { distance / magnitude } else { 0.0 }
 }
 
-/// Checks decoded elements against the original ones.
-pub(crate) struct ElementChecker<N> {
+/// Checks elements that are read as one kind of numbers.
+struct Checker<N> {
     reader: Reader<N>,
     element_type: ElementType,
     /// The missing markers.
@@ -83,54 +108,47 @@ impl Lane {
     }
 }
 
-impl<N: Number> ElementChecker<N> {
-    /// For elements of a type with missing markers.
-    pub(crate) fn new(
-        element_type: ElementType,
-        markers: &Markers,
-        tolerance: Tolerance,
-    ) -> Result<Self> {
+impl<N: Number> ElementChecker for Checker<N> {
+    fn check<'a>(&'a self, region: &'a Region) -> Box<dyn ChunkCheck + 'a> {
+        let (xs, ys) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK));
+        let total = Comparison::default();
+        Box::new(OfChunk { checker: self, region, total, seen: 0, xs, ys })
+    }
+
+    fn largest_excess(&self, before: &[u8], after: &[u8]) -> Result<Option<f64>> {
+        let pairs = self.reader.read(before)?.into_iter().zip(self.reader.read(after)?);
+        let distances = pairs.filter_map(|(x, y)| {
+            if y.is_nan() || self.is_marker(y) {
+                return (!self.tolerance.allow_collisions).then_some(f64::INFINITY);
+            }
+            self.is_far(x, y).then(|| x.distance(y))
+        });
+        Ok(distances.reduce(f64::max))
+    }
+}
+
+impl<N: Number> Checker<N> {
+    fn new(expected: &Expected<'_>) -> Result<Self> {
+        let Expected { element_type, tolerance, counts, .. } = *expected;
         let reader = Reader::<N>::new(element_type)?;
-        let checker = Self {
-            markers: markers.numbers(&reader)?,
-            masked_after: Vec::new(),
-            reserved: Vec::new(),
-            rounded_reserved: Vec::new(),
+        let markers = expected.markers.numbers(&reader)?;
+        let reserved = expected.reserved_values.numbers(&reader)?;
+        let mut masked = Markers::default();
+        masked.extend(expected.masked.iter().copied());
+        let mut masked_after = masked.numbers(&reader)?;
+        masked_after.retain(|number| !markers.contains(number));
+        let rounded = reserved.iter().chain(&masked_after).map(|value| value.to_f64());
+        let rounded_reserved = rounded.collect();
+        Ok(Self {
             reader,
             element_type,
+            markers,
+            masked_after,
+            reserved,
+            rounded_reserved,
             tolerance,
-            counts: false,
-        };
-        checker.reserving(markers)
-    }
-
-    /// For the elements of a surveyed array.
-    pub(crate) fn of(survey: &Survey, tolerance: Tolerance) -> Result<Self> {
-        Self::new(survey.element_type, &survey.markers, tolerance)?
-            .reserving(&survey.reserved_values)
-    }
-
-    /// Leaves these values, markers included, out of all statistics if they come back.
-    pub(crate) fn reserving(self, reserved_values: &Markers) -> Result<Self> {
-        let reserved = reserved_values.numbers(&self.reader)?;
-        let rounded_reserved = reserved.iter().map(|value| value.to_f64()).collect();
-        Ok(Self { reserved, rounded_reserved, ..self })
-    }
-
-    /// Treats decoded elements with these values as missing too, because readers mask them.
-    pub(crate) fn masking(mut self, markers: &Markers) -> Result<Self> {
-        for number in markers.numbers(&self.reader)? {
-            if !self.is_marker(number) {
-                self.masked_after.push(number);
-                self.rounded_reserved.push(number.to_f64());
-            }
-        }
-        Ok(self)
-    }
-
-    /// Counts the wrong elements instead of failing.
-    pub(crate) fn counting(self) -> Self {
-        Self { counts: true, ..self }
+            counts,
+        })
     }
 
     fn is_marker(&self, number: N) -> bool {
@@ -140,12 +158,6 @@ impl<N: Number> ElementChecker<N> {
     /// Whether a decoded element is treated as missing.
     fn is_masked(&self, number: N) -> bool {
         self.is_marker(number) || self.masked_after.contains(&number)
-    }
-
-    /// Checks the elements of a region from the first to the last.
-    pub(crate) fn check<'a>(&'a self, region: &'a Region) -> ChunkCheck<'a, N> {
-        let (xs, ys) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK));
-        ChunkCheck { checker: self, region, total: Comparison::default(), seen: 0, xs, ys }
     }
 
     /// Adds an element to a sum.
@@ -247,9 +259,9 @@ impl<N: Number> ElementChecker<N> {
     }
 }
 
-/// The elements of a region before and after, checked piece by piece.
-pub(crate) struct ChunkCheck<'a, N> {
-    checker: &'a ElementChecker<N>,
+/// The check of one region.
+struct OfChunk<'a, N> {
+    checker: &'a Checker<N>,
     region: &'a Region,
     total: Comparison,
     /// Elements so far.
@@ -258,12 +270,8 @@ pub(crate) struct ChunkCheck<'a, N> {
     ys: Vec<N>,
 }
 
-impl<N: Number> ChunkCheck<'_, N> {
-    /// Checks the next elements.
-    ///
-    /// # Errors
-    /// A [`Violation`], the first one.
-    pub(crate) fn add(&mut self, before: &[u8], after: &[u8]) -> Result<()> {
+impl<N: Number> ChunkCheck for OfChunk<'_, N> {
+    fn add(&mut self, before: &[u8], after: &[u8]) -> Result<()> {
         let size = self.checker.element_type.size();
         for (before, after) in before.chunks(BLOCK * size).zip(after.chunks(BLOCK * size)) {
             self.block(before, after)?;
@@ -272,11 +280,12 @@ impl<N: Number> ChunkCheck<'_, N> {
         Ok(())
     }
 
-    /// The sums over all elements.
-    pub(crate) fn done(self) -> Comparison {
+    fn done(self: Box<Self>) -> Comparison {
         self.total
     }
+}
 
+impl<N: Number> OfChunk<'_, N> {
     fn block(&mut self, before: &[u8], after: &[u8]) -> Result<()> {
         let checker = self.checker;
         if self.simd_block(before, after) {

@@ -8,7 +8,7 @@ use super::candidate::Candidate;
 use super::chooser::Chooser;
 use super::room::storable;
 use crate::array::region::Region;
-use crate::check::chunk_check::ElementChecker;
+use crate::check::chunk_check::Expected;
 use crate::check::coarse::CoarseBound;
 use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
@@ -18,7 +18,6 @@ use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
 use crate::scan::limits::Limits;
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
-use crate::scan::number::{Number, is_wide};
 use crate::scan::survey::{Survey, union};
 use crate::text::scalar_text;
 
@@ -160,18 +159,15 @@ impl Choice {
     /// # Errors
     /// The first wrong element, by its index.
     pub fn check(&self, elements: &[u8]) -> std::result::Result<(), Error> {
-        if is_wide(self.fill_value.element_type()) {
-            self.check_as::<i128>(elements)?;
-        } else {
-            self.check_as::<f64>(elements)?;
-        }
-        Ok(())
+        Ok(self.checked(elements)?)
     }
 
-    fn check_as<N: Number>(&self, elements: &[u8]) -> Result<()> {
+    fn checked(&self, elements: &[u8]) -> Result<()> {
         let element_type = self.fill_value.element_type();
-        let checker = ElementChecker::<N>::new(element_type, &self.markers, self.tolerance)?;
-        let checker = checker.reserving(&self.reserved_values)?;
+        let Self { markers, reserved_values, tolerance, .. } = self;
+        let (tolerance, masked, counts) = (*tolerance, [].as_slice(), false);
+        let expected =
+            Expected { element_type, markers, reserved_values, masked, tolerance, counts };
         let mut elements = elements.to_vec();
         if let Some(limits) = &self.limits {
             limits.apply(&mut elements)?;
@@ -182,6 +178,6 @@ impl Choice {
         }
         let decoded = self.chain.decode(&self.chain.encode(&rounded)?)?;
         let region = Region::line((elements.len() / element_type.size()) as u64);
-        checker.check(&region).add(&elements, &decoded)
+        expected.checker()?.check(&region).add(&elements, &decoded)
     }
 }

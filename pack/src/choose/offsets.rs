@@ -154,7 +154,7 @@ impl Chooser<'_> {
             return self.prefer_headroom(candidate);
         }
         let all = self.excerpts.as_slice();
-        let Some((own_size, own_error)) = self.tried(&candidate, all) else {
+        let Ok((own_size, own_error)) = self.tried(&candidate, all) else {
             return Ok(vec![candidate]);
         };
         let is_precise = self.is_precise(&candidate, own_error);
@@ -162,7 +162,7 @@ impl Chooser<'_> {
         let keeps_zero = self.keeps_zero(&candidate);
         let measured = |other: Candidate, excerpts: &[Vec<u8>]| -> Option<Trial> {
             self.try_sample(&other).ok()?;
-            let (size, error) = self.tried(&other, excerpts)?;
+            let (size, error) = self.tried(&other, excerpts).ok()?;
             let is_as_good =
                 (!is_precise || error <= allowed) && (!keeps_zero || self.keeps_zero(&other));
             is_as_good.then_some(Trial { size, error, candidate: other })

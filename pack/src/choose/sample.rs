@@ -7,13 +7,11 @@ use super::candidate::Candidate;
 use super::chooser::Chooser;
 use crate::array::byte_encoder::ByteEncoder;
 use crate::array::region::Region;
-use crate::check::chunk_check::{ElementChecker, largest_excess};
+use crate::check::chunk_check::Expected;
 use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
 use crate::error::Result;
 use crate::metadata::byte_codecs::{Coder, Storage};
-use crate::scan::number::{Number, is_wide};
-use crate::scan::survey::Survey;
 use crate::text::scalar_text;
 
 /// With one zero in this many elements, zero is a background.
@@ -43,28 +41,17 @@ impl Chooser<'_> {
         candidate: &Candidate,
         tolerance: Tolerance,
     ) -> Result<Option<f64>> {
-        let Survey { element_type, markers, .. } = self.survey;
         let decoded = candidate.chain.decode(&candidate.encode(&self.sample)?)?;
-        largest_excess(*element_type, markers, tolerance, &self.sample, &decoded)
+        Expected::of(self.survey, tolerance).checker()?.largest_excess(&self.sample, &decoded)
     }
 
-    /// The bytes of the excerpts with some codecs, compressed one by one, and their largest error; none if an element
-    /// is wrong.
-    pub(super) fn tried(&self, candidate: &Candidate, excerpts: &[Vec<u8>]) -> Option<(u64, f64)> {
-        if is_wide(self.survey.element_type) {
-            self.tried_as::<i128>(candidate, excerpts).ok()
-        } else {
-            self.tried_as::<f64>(candidate, excerpts).ok()
-        }
-    }
-
-    fn tried_as<N: Number>(
-        &self,
-        candidate: &Candidate,
-        excerpts: &[Vec<u8>],
-    ) -> Result<(u64, f64)> {
+    /// The bytes of the excerpts with some codecs, compressed one by one, and their largest error.
+    ///
+    /// # Errors
+    /// An element that is wrong.
+    pub(super) fn tried(&self, candidate: &Candidate, excerpts: &[Vec<u8>]) -> Result<(u64, f64)> {
         let size = self.survey.element_type.size();
-        let checker = ElementChecker::<N>::of(self.survey, self.tolerance())?;
+        let checker = Expected::of(self.survey, self.tolerance()).checker()?;
         let chain = &candidate.chain;
         // Positions are compared as Zstandard compresses them, if the compressor is chosen afterwards.
         let storage = Storage::named(self.options.compressor);

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::array::region::Region;
 use crate::array::source::Source;
-use crate::check::chunk_check::ElementChecker;
+use crate::check::chunk_check::Expected;
 use crate::check::comparison::{Comparison, Errors, Found};
 use crate::check::tolerance::Tolerance;
 use crate::error::{Error, Result};
@@ -18,9 +18,9 @@ use crate::json;
 #[cfg(feature = "clap")]
 use crate::options::arguments::tolerance;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{ChartSpec, Charts, Pieces, gather};
+use crate::scan::charts::{Charts, Pieces};
 use crate::scan::missing::Markers;
-use crate::scan::number::{Number, is_wide};
+use crate::scan::number::is_wide;
 use crate::scan::surveyor::survey;
 use crate::text::count;
 
@@ -159,11 +159,7 @@ impl CompareJob {
             survey.count(**marker) > 0 && !there.is_ok_and(|there| pair.masked.contains(there))
         };
         let unnamed = markers.values().iter().filter(is_unnamed).copied().collect();
-        let comparison = if is_wide(common) {
-            pair.compare::<i128>(tolerance, &workers)?
-        } else {
-            pair.compare::<f64>(tolerance, &workers)?
-        };
+        let comparison = pair.compare(tolerance, &workers)?;
         let max_error = comparison.sums.max;
         let charts =
             self.charts.then(|| pair.charts(survey.range, max_error, &workers)).transpose()?;
@@ -319,9 +315,12 @@ impl<'a> Pair<'a> {
         Ok((region, stored))
     }
 
-    fn compare<N: Number>(&self, tolerance: Tolerance, workers: &Workers) -> Result<Comparison> {
-        let checker = ElementChecker::<N>::new(self.common, &self.markers, tolerance)?;
-        let checker = checker.reserving(&self.reserved_values)?.masking(&self.masked)?.counting();
+    fn compare(&self, tolerance: Tolerance, workers: &Workers) -> Result<Comparison> {
+        let Self { markers, reserved_values, .. } = self;
+        let (element_type, masked, counts) = (self.common, self.masked.values(), true);
+        let expected =
+            Expected { element_type, markers, reserved_values, masked, tolerance, counts };
+        let checker = expected.checker()?;
         // What the fill values come to, by the number of elements.
         let of_fill: Mutex<BTreeMap<u64, Comparison>> = Mutex::default();
         let known = || of_fill.lock().unwrap_or_else(PoisonError::into_inner);
@@ -350,8 +349,8 @@ impl<'a> Pair<'a> {
         max_error: f64,
         workers: &Workers,
     ) -> Result<Charts> {
-        let spec = ChartSpec::new(self.a, self.common, range, &self.reserved_values, max_error);
-        gather(&spec, workers, self.a.chunks(), |number| {
+        let charts = Charts::new(self.a, self.common, range, &self.reserved_values, max_error);
+        charts.gather(workers, self.a.chunks(), |number| {
             let (region, stored) = self.stored(number)?;
             let (before, after) = self.read(&region, stored)?;
             Ok(Some((region, Pieces { before, after, codes: None })))

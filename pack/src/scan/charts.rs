@@ -27,56 +27,6 @@ pub(crate) struct Pieces {
     pub(crate) codes: Option<Vec<u8>>,
 }
 
-/// What to gather, and over which ranges.
-pub(crate) struct ChartSpec {
-    /// The type in which elements are compared.
-    element_type: ElementType,
-    /// Values that are left out if both elements have them.
-    markers: Markers,
-    shape: Vec<u64>,
-    labels: Labels,
-    /// The range of the values.
-    values: (f64, f64),
-    /// The type of the stored values, and their range.
-    codes: Option<(ElementType, (f64, f64))>,
-    /// The largest |error|.
-    max_error: f64,
-}
-
-impl ChartSpec {
-    /// For the elements of an array, compared in a type. Those with values in `markers` are left out.
-    pub(crate) fn new(
-        source: &Source,
-        element_type: ElementType,
-        range: Option<(Scalar, Scalar)>,
-        markers: &Markers,
-        max_error: f64,
-    ) -> Self {
-        let values = range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
-        Self {
-            element_type,
-            markers: markers.clone(),
-            shape: source.array().shape().to_vec(),
-            labels: Labels::of(source),
-            values: values.unwrap_or_default(),
-            codes: None,
-            max_error,
-        }
-    }
-
-    /// The same with the codes that a chain gives elements of a range.
-    pub(crate) fn with_codes(self, chain: &Chain, range: Option<(Scalar, Scalar)>) -> Self {
-        let element_type = chain.encoded_type();
-        let code = |value: Scalar| {
-            let code = chain.encode(&value.to_ne_bytes()).ok()?;
-            Some(Scalar::from_ne_bytes(element_type, &code)?.to_f64())
-        };
-        let ends = range.and_then(|(least, greatest)| code(least).zip(code(greatest)));
-        let ends = ends.map(|(a, b)| (a.min(b), a.max(b))).unwrap_or_default();
-        Self { codes: Some((element_type, ends)), ..self }
-    }
-}
-
 /// Histograms and maps.
 #[derive(Debug)]
 pub struct Charts {
@@ -96,6 +46,11 @@ pub struct Charts {
     pub codes: Option<Histogram>,
     /// The histogram of decoded − original.
     pub errors: Histogram,
+    /// The type in which elements are compared, and that of the codes.
+    element_type: ElementType,
+    code_type: Option<ElementType>,
+    /// Values that are left out if both elements have them.
+    markers: Markers,
 }
 
 /// Counts of numbers in bins of equal width.
@@ -290,57 +245,78 @@ impl Labels {
     }
 }
 
-/// Goes through chunks. `read` returns their elements; `None` for a chunk of fill values.
-pub(crate) fn gather(
-    spec: &ChartSpec,
-    workers: &Workers,
-    chunks: u64,
-    read: impl Fn(u64) -> Result<Option<(Region, Pieces)>> + Sync,
-) -> Result<Charts> {
-    let codes = spec.codes.map(|(element_type, ends)| {
-        if element_type.is_integer() {
+impl Charts {
+    /// For the elements of an array, compared in a type. Those with values in `markers` are left out; no other is off by
+    /// more than `max_error`.
+    pub(crate) fn new(
+        source: &Source,
+        element_type: ElementType,
+        range: Option<(Scalar, Scalar)>,
+        markers: &Markers,
+        max_error: f64,
+    ) -> Self {
+        let grid = Grid::new(source.array().shape());
+        let [before, after, largest_errors] = [(); 3].map(|()| CellMap::new(&grid));
+        let ends = range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
+        let ends = ends.unwrap_or_default();
+        let magnitude = ends.0.abs().max(ends.1.abs());
+        Self {
+            labels: Labels::of(source),
+            grid,
+            before,
+            after,
+            largest_errors,
+            values: Histogram::new(ends, BARS),
+            codes: None,
+            errors: Histogram::of_errors(max_error, element_type, magnitude),
+            element_type,
+            code_type: None,
+            markers: markers.clone(),
+        }
+    }
+
+    /// The same with the codes that a chain gives elements of a range.
+    pub(crate) fn with_codes(self, chain: &Chain, range: Option<(Scalar, Scalar)>) -> Self {
+        let element_type = chain.encoded_type();
+        let code = |value: Scalar| {
+            let code = chain.encode(&value.to_ne_bytes()).ok()?;
+            Some(Scalar::from_ne_bytes(element_type, &code)?.to_f64())
+        };
+        let ends = range.and_then(|(least, greatest)| code(least).zip(code(greatest)));
+        let ends = ends.map(|(a, b)| (a.min(b), a.max(b))).unwrap_or_default();
+        let codes = if element_type.is_integer() {
             Histogram::of_integers(ends)
         } else {
             Histogram::new(ends, BARS)
-        }
-    });
-    let grid = Grid::new(&spec.shape);
-    let [before, after, largest_errors] = [(); 3].map(|()| CellMap::new(&grid));
-    let charts = Charts {
-        labels: spec.labels.clone(),
-        before,
-        after,
-        largest_errors,
-        grid,
-        values: Histogram::new(spec.values, BARS),
-        codes,
-        errors: Histogram::of_errors(
-            spec.max_error,
-            spec.element_type,
-            spec.values.0.abs().max(spec.values.1.abs()),
-        ),
-    };
-    let one = |number| -> Result<()> {
-        let Some((region, pieces)) = read(number)? else { return Ok(()) };
-        if is_wide(spec.element_type) {
-            charts.add::<i128>(spec, &region, &pieces)
-        } else {
-            charts.add::<f64>(spec, &region, &pieces)
-        }
-    };
-    workers.run("report", chunks, one, Ok)?;
-    Ok(charts)
-}
+        };
+        Self { codes: Some(codes), code_type: Some(element_type), ..self }
+    }
 
-impl Charts {
-    fn add<N: Number>(&self, spec: &ChartSpec, region: &Region, pieces: &Pieces) -> Result<()> {
-        let reader = Reader::<N>::new(spec.element_type)?;
-        let markers = spec.markers.numbers(&reader)?;
-        let codes = match (&spec.codes, &pieces.codes) {
-            (Some((element_type, _)), Some(codes)) => {
-                Reader::<f64>::new(*element_type)?.read(codes)?
+    /// Goes through chunks. `read` returns their elements; `None` for a chunk of fill values.
+    pub(crate) fn gather(
+        self,
+        workers: &Workers,
+        chunks: u64,
+        read: impl Fn(u64) -> Result<Option<(Region, Pieces)>> + Sync,
+    ) -> Result<Self> {
+        let one = |number| -> Result<()> {
+            let Some((region, pieces)) = read(number)? else { return Ok(()) };
+            if is_wide(self.element_type) {
+                self.add::<i128>(&region, &pieces)
+            } else {
+                self.add::<f64>(&region, &pieces)
             }
-            _ => Vec::new(),
+        };
+        workers.run("report", chunks, one, Ok)?;
+        Ok(self)
+    }
+
+    fn add<N: Number>(&self, region: &Region, pieces: &Pieces) -> Result<()> {
+        let reader = Reader::<N>::new(self.element_type)?;
+        let markers = self.markers.numbers(&reader)?;
+        let codes = match self.code_type.zip(pieces.codes.as_ref()) {
+            Some((code_type, codes)) => Reader::<f64>::new(code_type)?.read(codes)?,
+            None => Vec::new(),
         };
         let before = reader.read(&pieces.before)?;
         let after = reader.read(&pieces.after)?;

@@ -21,7 +21,7 @@ use crate::metadata::document::{PROVENANCE, name_dimensions};
 use crate::metadata::shard_codecs::{Readers, readers};
 use crate::options::ShardCodecs;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{ChartSpec, Charts, Pieces, gather};
+use crate::scan::charts::{Charts, Pieces};
 use crate::scan::missing::Markers;
 use crate::scan::number::integer;
 use crate::scan::survey::union;
@@ -327,9 +327,9 @@ impl Conversion {
             Some(survey.fill_value).filter(|&fill| fill.is_finite() && survey.count(fill) > 0);
         let range = union(survey.range, fill.map(|fill| (fill, fill)));
         let (decoded, markers) = (arithmetic.decoded_type(), Markers::default());
-        let spec = ChartSpec::new(source, decoded, range, &markers, max_error);
-        let spec = spec.with_codes(&inversion.chain, range);
-        gather(&spec, workers, source.chunks(), |number| {
+        let charts = Charts::new(source, decoded, range, &markers, max_error);
+        let charts = charts.with_codes(&inversion.chain, range);
+        charts.gather(workers, source.chunks(), |number| {
             let region = source.region(number)?;
             let codes = source.read_or_fill(&region)?;
             let before = arithmetic.decode(&codes)?;

@@ -13,14 +13,13 @@ use super::sample::ChunkSample;
 use crate::array::byte_encoder::ByteEncoder;
 use crate::array::region::{Block, Region};
 use crate::array::writer::{Encoding, Writer};
-use crate::check::chunk_check::ElementChecker;
+use crate::check::chunk_check::{ElementChecker, Expected};
 use crate::check::comparison::Comparison;
 use crate::check::tolerance::Tolerance;
 use crate::choose::candidate::Candidate;
 use crate::error::Result;
 use crate::metadata::byte_codecs::Storage;
 use crate::scan::limits::ClampStats;
-use crate::scan::number::{Number, is_wide};
 use crate::store::staging::Staged;
 
 /// Which chunks are encoded, and why.
@@ -93,22 +92,8 @@ impl PackContext<'_> {
         tolerance: Tolerance,
         scope: Scope<'_>,
     ) -> Result<Encoded> {
-        if is_wide(self.source.element_type()) {
-            self.encode_chunks_as::<i128>(candidate, storage, tolerance, scope)
-        } else {
-            self.encode_chunks_as::<f64>(candidate, storage, tolerance, scope)
-        }
-    }
-
-    fn encode_chunks_as<N: Number>(
-        &self,
-        candidate: Candidate,
-        storage: Storage,
-        tolerance: Tolerance,
-        scope: Scope<'_>,
-    ) -> Result<Encoded> {
         let source = self.source;
-        let encoder = ChunkEncoder::<N>::new(self, &candidate, &storage, tolerance, scope)?;
+        let encoder = ChunkEncoder::new(self, &candidate, &storage, tolerance, scope)?;
         let (pass, count) = match scope {
             Scope::All(_) => (source.pass("write"), source.chunks()),
             Scope::Estimate(sample) => ("sample".into(), sample.numbers.len() as u64),
@@ -132,18 +117,18 @@ impl PackContext<'_> {
 }
 
 /// Encodes the chunks of an array with one candidate.
-struct ChunkEncoder<'a, N> {
+struct ChunkEncoder<'a> {
     context: &'a PackContext<'a>,
     candidate: &'a Candidate,
     scope: Scope<'a>,
-    checker: ElementChecker<N>,
+    checker: Box<dyn ElementChecker>,
     writer: Writer,
     /// Compresses a part of a chunk: as one, or as the inner chunks of a shard, which have this shape.
     of_part: ByteEncoder,
     inner: Option<Vec<u64>>,
 }
 
-impl<'a, N: Number> ChunkEncoder<'a, N> {
+impl<'a> ChunkEncoder<'a> {
     fn new(
         context: &'a PackContext<'_>,
         candidate: &'a Candidate,
@@ -162,7 +147,7 @@ impl<'a, N: Number> ChunkEncoder<'a, N> {
             shard_codecs: context.options().shard_codecs,
         };
         let writer = Writer::new(source, &encoding, context.attributes(candidate.only)?)?;
-        let checker = ElementChecker::of(context.survey, tolerance)?;
+        let checker = Expected::of(context.survey, tolerance).checker()?;
         let dimensions = source.array().dimensionality();
         let of_part = ByteEncoder::for_blocks(encoding.element_type, storage, dimensions)?;
         let inner = context.encoded_chunk_shape()?;

@@ -27,7 +27,7 @@ use crate::jobs::runner;
 use crate::metadata::byte_codecs::{Coder, Storage};
 use crate::options::PackOptions;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{ChartSpec, Charts, Pieces, gather};
+use crate::scan::charts::{Charts, Pieces};
 use crate::scan::missing::Markers;
 use crate::scan::survey::Survey;
 use crate::scan::surveyor::survey;
@@ -297,9 +297,9 @@ impl PackContext<'_> {
         let chain = &encoded.candidate.chain;
         let (range, markers) = (survey.range, &survey.reserved_values);
         let max_error = encoded.stats.comparison.sums.max;
-        let spec = ChartSpec::new(self.source, survey.element_type, range, markers, max_error);
-        let spec = spec.with_codes(chain, range);
-        gather(&spec, self.workers, self.source.chunks(), |number| {
+        let charts = Charts::new(self.source, survey.element_type, range, markers, max_error);
+        let charts = charts.with_codes(chain, range);
+        charts.gather(self.workers, self.source.chunks(), |number| {
             let region = self.source.region(number)?;
             let Some(mut before) = self.source.read(&region)? else { return Ok(None) };
             survey.clamp_elements(&mut before)?;
