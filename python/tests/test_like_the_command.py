@@ -98,9 +98,7 @@ def real_arrays():
     """Arrays of real data, and of the command's own tests, that are not packed yet."""
     for metadata in sorted(REAL.glob("**/zarr.json")):
         folder = metadata.parent
-        # Of the array that the tests of URLs serve, a chunk is missing: the command takes no excerpt of it, while a library is
-        # given the fill values.
-        if not {"target", "fuzz", "urls"} & set(folder.relative_to(REAL).parts):
+        if not {"target", "fuzz"} & set(folder.relative_to(REAL).parts):
             document = json.loads(metadata.read_text())
             codecs = [codec["name"] for codec in document.get("codecs", [])]
             if document["node_type"] == "array" and not {"cast_value", "scale_offset"} & set(codecs):

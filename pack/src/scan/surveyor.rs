@@ -1,6 +1,7 @@
 //! The first pass over an array: surveys it block by block. A block is a chunk that is read, or memory of the
 //! caller.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{anyhow, bail};
@@ -209,6 +210,8 @@ struct Prepared<'a, N> {
     greatest_key: u64,
     /// The grids of the blocks so far: a grid that one has given up is not tested again.
     grids: Mutex<Grids>,
+    /// The lengths of the blocks of fill values so far, each of which has the same excerpts.
+    of_fill: Mutex<BTreeSet<u64>>,
 }
 
 impl<'a, N: Number> Prepared<'a, N> {
@@ -222,7 +225,8 @@ impl<'a, N: Number> Prepared<'a, N> {
         let greatest_key = u64::MAX.checked_div(bytes.div_ceil(EXCERPTS)).unwrap_or(u64::MAX);
         let step = (surveyor.elements / SAMPLE).max(1);
         let grids = Mutex::new(Grids::new(element_type));
-        Ok(Self { surveyor, reader, reserved, step, greatest_key, grids })
+        let of_fill = Mutex::default();
+        Ok(Self { surveyor, reader, reserved, step, greatest_key, grids, of_fill })
     }
 }
 
@@ -271,7 +275,7 @@ impl<'a, N: Number> Block<'a, N> {
 
     /// Adds the next elements of the block.
     fn add(&mut self, elements: &[u8]) -> Result<()> {
-        let Prepared { reader, reserved, step, greatest_key, .. } = self.prepared;
+        let Prepared { reader, reserved, step, .. } = self.prepared;
         let size = reader.element_type().size();
         let Survey { reserved_counts, grids, .. } = &mut self.survey;
         let (of_piece, infinite) = tally(reader, elements, reserved, reserved_counts, grids)?;
@@ -280,10 +284,7 @@ impl<'a, N: Number> Block<'a, N> {
         if self.first_infinite.is_none() {
             self.first_infinite = infinite.map(|(index, name)| (first + index, name));
         }
-        let key = key(elements);
-        if key <= *greatest_key {
-            self.survey.excerpts.entry(key).or_insert_with(|| elements.to_vec());
-        }
+        let key = self.add_excerpt(elements);
         if first == 0 {
             // Of blocks smaller than a step, the right share has an element in the sample.
             self.until_next = key % step;
@@ -299,13 +300,31 @@ impl<'a, N: Number> Block<'a, N> {
         Ok(())
     }
 
-    /// Adds elements that are the fill value.
+    /// Adds some elements to the excerpts, if their number is one of those that are kept. Returns the number.
+    fn add_excerpt(&mut self, elements: &[u8]) -> u64 {
+        let key = key(elements);
+        if key <= self.prepared.greatest_key {
+            self.survey.excerpts.entry(key).or_insert_with(|| elements.to_vec());
+        }
+        key
+    }
+
+    /// As [`Self::add`], for elements that are the fill value and not in memory.
     fn add_fill(&mut self, elements: u64) {
         let Surveyor { fill_value, reserved_values, .. } = self.prepared.surveyor;
         let index = reserved_values.values().iter().position(|value| value.equals(*fill_value));
         let count = index.and_then(|index| self.survey.reserved_counts.get_mut(index));
         *count.unwrap_or(&mut self.tally.nan) += elements;
         self.survey.elements += elements;
+        let of_fill = &self.prepared.of_fill;
+        if of_fill.lock().unwrap_or_else(PoisonError::into_inner).insert(elements) {
+            let fill = fill_value.to_ne_bytes();
+            let longest = (READ_SIZE / fill.len()) as u64;
+            let lengths = [elements.min(longest), elements % longest];
+            for length in lengths.into_iter().filter(|&length| length > 0) {
+                self.add_excerpt(&fill.repeat(length as usize));
+            }
+        }
     }
 
     /// The survey of the block; `place` names an element.
