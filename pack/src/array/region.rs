@@ -53,14 +53,8 @@ impl Block {
         all: &[u64],
         shape: &[u64],
     ) -> Result<Vec<Self>> {
-        let grid: Vec<u64> = all.iter().zip(shape).map(|(all, one)| all.div_ceil(*one)).collect();
-        let tile = |number: u64| -> Result<Self> {
-            let start = Region::within(number, &grid, shape)?.origin;
-            let rest = start.iter().zip(all).zip(shape);
-            let shape = rest.map(|((start, all), one)| *one.min(&(all - start))).collect();
-            Self::part(elements, size, all, start, shape)
-        };
-        (0..grid.iter().product()).map(tile).collect()
+        let tiles = Region::tiles(all, shape)?.into_iter();
+        tiles.map(|tile| Self::part(elements, size, all, tile.origin, tile.shape)).collect()
     }
 }
 
@@ -72,6 +66,18 @@ impl Region {
         let origin = place.iter().zip(shape).map(|(index, extent)| index * extent).collect();
         let (chunk, shape) = (Vec::from(place.as_slice()), shape.to_vec());
         Ok(Self { chunk, origin, chunk_shape: shape.clone(), shape })
+    }
+
+    /// All regions of one shape in an array; those at the ends are smaller.
+    pub(crate) fn tiles(all: &[u64], shape: &[u64]) -> Result<Vec<Self>> {
+        let grid: Vec<u64> = all.iter().zip(shape).map(|(all, one)| all.div_ceil(*one)).collect();
+        let tile = |number| -> Result<Self> {
+            let region = Self::within(number, &grid, shape)?;
+            let rest = region.origin.iter().zip(all).zip(shape);
+            let shape = rest.map(|((start, all), one)| *one.min(&(all - start))).collect();
+            Ok(Self { shape, ..region })
+        };
+        (0..grid.iter().product()).map(tile).collect()
     }
 
     /// All of an array of one dimension.

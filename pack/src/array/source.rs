@@ -214,6 +214,21 @@ impl Source {
         self.is_plain || self.array.is_sharded()
     }
 
+    /// The shape of the chunks inside shards; none without shards.
+    pub(crate) fn inner_chunk_shape(&self) -> Option<Vec<u64>> {
+        let inner = self.array.is_sharded().then(|| self.array.effective_subchunk_shape());
+        inner.flatten().map(|shape| shape.iter().map(|extent| extent.get()).collect())
+    }
+
+    /// The shape in which elements are encoded: of the chunks, or of those inside shards; none without chunks.
+    pub(crate) fn encoded_chunk_shape(&self) -> Result<Option<Vec<u64>>> {
+        if self.chunks == 0 {
+            return Ok(None);
+        }
+        let whole = || Ok(self.region(0)?.chunk_shape);
+        self.inner_chunk_shape().map_or_else(whole, Ok).map(Some)
+    }
+
     /// The number of chunks.
     pub(crate) fn chunks(&self) -> u64 {
         self.chunks

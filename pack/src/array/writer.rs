@@ -8,7 +8,7 @@ use std::path::Path;
 use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value, json};
 use zarr_recast::Codec;
-use zarrs::array::{ArrayBytes, ArrayShardedExt};
+use zarrs::array::ArrayBytes;
 
 use super::byte_encoder::ByteEncoder;
 use super::region::Region;
@@ -50,7 +50,7 @@ impl Writer {
         let Encoding { element_type, fill_value, codecs, ref storage, shard_codecs } = *encoding;
         let array = model.array();
         let inner = storage.codecs(element_type, array.dimensionality());
-        let inner = match array.is_sharded().then(|| array.effective_subchunk_shape()).flatten() {
+        let inner = match model.inner_chunk_shape() {
             Some(shape) => json!([{"name": SHARDING, "configuration": {
                 "chunk_shape": shape,
                 "codecs": inner,

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context;
 use recast_kernels::ElementType;
 use zarrs::array::codec::{BytesDataTypeExt, Endianness};
-use zarrs::array::{ArrayBytes, ArrayShardedExt, ArraySubset};
+use zarrs::array::{ArrayBytes, ArraySubset};
 
 use crate::array::source::Source;
 use crate::error::{Error, Result, guarded};
@@ -86,16 +86,6 @@ fn npy_header(element_type: ElementType, shape: &[u64]) -> Result<Vec<u8>> {
     Ok([magic, &length.to_le_bytes(), text.as_bytes()].concat())
 }
 
-/// The shape in which elements are decoded: of the chunks, or of the inner chunks of shards.
-fn decoded_shape(source: &Source) -> Result<Vec<u64>> {
-    let array = source.array();
-    let inner = array.is_sharded().then(|| array.effective_subchunk_shape()).flatten();
-    match inner {
-        Some(shape) => Ok(shape.iter().map(|extent| extent.get()).collect()),
-        None => Ok(source.region(0)?.chunk_shape),
-    }
-}
-
 /// Writes a part of the array in C order, in contiguous pieces of at most so many bytes, or of one chunk: that is decoded
 /// whole in any case, and only once if it is one piece.
 fn write(
@@ -111,7 +101,7 @@ fn write(
         .iter()
         .try_fold(size, |product, &extent| product.checked_mul(extent))
         .is_some_and(|bytes| bytes <= most);
-    let chunk = decoded_shape(source)?;
+    let chunk = source.encoded_chunk_shape()?.context("an array without chunks")?;
     let ends = part.start().iter().zip(part.shape()).zip(&chunk);
     let is_in_one_chunk =
         ends.clone().all(|((start, shape), chunk)| start % chunk + shape <= *chunk);

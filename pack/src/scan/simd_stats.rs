@@ -18,7 +18,7 @@ const LANES: usize = 32;
 
 /// Some elements, padded with copies of one of them.
 #[inline(always)]
-fn padded<const SIZE: usize>(elements: &[[u8; SIZE]], one: [u8; SIZE]) -> [[u8; SIZE]; LANES] {
+fn padded<T: Copy>(elements: &[T], one: T) -> [T; LANES] {
     let mut row = [one; LANES];
     for (place, &element) in row.iter_mut().zip(elements) {
         *place = element;
@@ -26,15 +26,15 @@ fn padded<const SIZE: usize>(elements: &[[u8; SIZE]], one: [u8; SIZE]) -> [[u8; 
     row
 }
 
-/// Calls a generic function with the markers as an array; `None` if there are too many.
+/// Calls a function for each number of markers with the markers as an array, each converted; `None` if there are too many.
 macro_rules! with_markers {
-    ($markers:expr, $real:ty, $call:expr) => {
+    ($markers:expr, $convert:expr, $call:expr) => {
         match *$markers {
             [] => $call([]),
-            [one] => $call([one as $real]),
-            [one, two] => $call([one, two].map(|marker| marker as $real)),
-            [one, two, three] => $call([one, two, three, three].map(|marker| marker as $real)),
-            [one, two, three, four] => $call([one, two, three, four].map(|marker| marker as $real)),
+            [one] => $call([one].map($convert)),
+            [one, two] => $call([one, two].map($convert)),
+            [one, two, three] => $call([one, two, three, three].map($convert)),
+            [one, two, three, four] => $call([one, two, three, four].map($convert)),
             _ => None,
         }
     };
@@ -59,21 +59,18 @@ impl<'a> Elements<'a> {
 
     /// The range of elements without markers and infinities.
     pub(crate) fn range(self, markers: &[f64]) -> Option<Plain> {
-        fn of_float32<const M: usize>(elements: &[[u8; 4]], markers: [f32; M]) -> Option<Plain> {
-            Arch::new().dispatch(Range { elements, markers, decode: f32::from_ne_bytes })
-        }
-        fn of_float64<const M: usize>(elements: &[[u8; 8]], markers: [f64; M]) -> Option<Plain> {
-            Arch::new().dispatch(Range { elements, markers, decode: f64::from_ne_bytes })
-        }
         match self {
-            Self::Float32(elements) => {
-                with_markers!(markers, f32, |markers| of_float32(elements, markers))
-            }
-            Self::Float64(elements) => {
-                with_markers!(markers, f64, |markers| of_float64(elements, markers))
-            }
+            Self::Float32(elements) => range(elements, markers),
+            Self::Float64(elements) => range(elements, markers),
         }
     }
+}
+
+fn range<T: Value>(elements: &[T], markers: &[f64]) -> Option<Plain> {
+    // In the type of the elements, whose values the markers are.
+    let marker =
+        |marker| <T::Number as num_traits::NumCast>::from(marker).unwrap_or_else(Float::nan);
+    with_markers!(markers, marker, |markers| Arch::new().dispatch(Range { elements, markers }))
 }
 
 /// Statistics of elements without markers and infinities.
@@ -84,16 +81,15 @@ pub(crate) struct Plain {
     pub(crate) nan: u64,
 }
 
-struct Range<'a, R, const SIZE: usize, const M: usize, F> {
-    elements: &'a [[u8; SIZE]],
+struct Range<'a, T, R, const M: usize> {
+    elements: &'a [T],
     markers: [R; M],
-    decode: F,
 }
 
-impl<R, const SIZE: usize, const M: usize, F> WithSimd for Range<'_, R, SIZE, M, F>
+impl<T, R, const M: usize> WithSimd for Range<'_, T, R, M>
 where
+    T: Value<Number = R>,
     R: Float + Into<f64>,
-    F: Fn([u8; SIZE]) -> R,
 {
     type Output = Option<Plain>;
 
@@ -104,9 +100,9 @@ where
         let mut nan = [R::zero(); LANES];
         let mut marked = [R::zero(); LANES];
         // Only loops over all lanes: others would keep them out of registers.
-        let mut add = |row: &[[u8; SIZE]; LANES]| {
+        let mut add = |row: &[T; LANES]| {
             for lane in 0..LANES {
-                let x = (self.decode)(row[lane]);
+                let x = row[lane].number();
                 let mut is_marker = false;
                 for marker in self.markers {
                     is_marker |= x == marker;
@@ -124,7 +120,7 @@ where
         let mut repeated = 0;
         if let Some(&one) = rest.first() {
             add(&padded(rest, one));
-            let is_nan = (self.decode)(one).is_nan();
+            let is_nan = one.number().is_nan();
             repeated = if is_nan { LANES - rest.len() } else { 0 };
         }
         let is_marked = marked.into_iter().any(|marked| marked > R::zero());
@@ -136,28 +132,36 @@ where
     }
 }
 
-/// A number for [`farthest_from_whole`]; the default is 0.
+/// A number, or its bytes; the default is 0.
 pub(crate) trait Value: Copy + Default {
-    fn number(self) -> f64;
+    type Number: Float + Into<f64>;
+
+    fn number(self) -> Self::Number;
 }
 
 impl Value for f64 {
+    type Number = Self;
+
     #[inline(always)]
-    fn number(self) -> f64 {
+    fn number(self) -> Self {
         self
     }
 }
 
 /// The bytes of a `float32`.
 impl Value for [u8; 4] {
+    type Number = f32;
+
     #[inline(always)]
-    fn number(self) -> f64 {
-        f32::from_ne_bytes(self).into()
+    fn number(self) -> f32 {
+        f32::from_ne_bytes(self)
     }
 }
 
 /// The bytes of a `float64`.
 impl Value for [u8; 8] {
+    type Number = f64;
+
     #[inline(always)]
     fn number(self) -> f64 {
         f64::from_ne_bytes(self)
@@ -190,7 +194,7 @@ impl<T: Value> WithSimd for FromWhole<'_, T> {
         }
         let mut add = |row: &[T; LANES]| {
             for lane in 0..LANES {
-                let product = row[lane].number() * self.factor;
+                let product = row[lane].number().into() * self.factor;
                 let distance = (product - ((product + ROUNDS) - ROUNDS)).abs();
                 most[lane] = if distance > most[lane] { distance } else { most[lane] };
             }
@@ -211,44 +215,31 @@ pub(crate) fn differences(
     after: &[u8],
     markers: &[f64],
 ) -> Option<Sums> {
-    fn of_float32<const M: usize>(
-        before: &[[u8; 4]],
-        after: &[[u8; 4]],
-        markers: [f64; M],
-    ) -> Option<Sums> {
-        let decode = |bytes: [u8; 4]| f64::from(f32::from_ne_bytes(bytes));
-        Arch::new().dispatch(Pairs { before, after, markers, decode })
-    }
-    fn of_float64<const M: usize>(
-        before: &[[u8; 8]],
-        after: &[[u8; 8]],
-        markers: [f64; M],
-    ) -> Option<Sums> {
-        Arch::new().dispatch(Pairs { before, after, markers, decode: f64::from_ne_bytes })
-    }
     match (Elements::of(element_type, before)?, Elements::of(element_type, after)?) {
         (Elements::Float32(before), Elements::Float32(after)) => {
-            with_markers!(markers, f64, |markers| of_float32(before, after, markers))
+            differences_of(before, after, markers)
         }
         (Elements::Float64(before), Elements::Float64(after)) => {
-            with_markers!(markers, f64, |markers| of_float64(before, after, markers))
+            differences_of(before, after, markers)
         }
         (Elements::Float32(_), Elements::Float64(_))
         | (Elements::Float64(_), Elements::Float32(_)) => None,
     }
 }
 
-struct Pairs<'a, const SIZE: usize, const M: usize, F> {
-    before: &'a [[u8; SIZE]],
-    after: &'a [[u8; SIZE]],
-    markers: [f64; M],
-    decode: F,
+fn differences_of<T: Value>(before: &[T], after: &[T], markers: &[f64]) -> Option<Sums> {
+    with_markers!(markers, |marker| marker, |markers| {
+        Arch::new().dispatch(Pairs { before, after, markers })
+    })
 }
 
-impl<const SIZE: usize, const M: usize, F> WithSimd for Pairs<'_, SIZE, M, F>
-where
-    F: Fn([u8; SIZE]) -> f64,
-{
+struct Pairs<'a, T, const M: usize> {
+    before: &'a [T],
+    after: &'a [T],
+    markers: [f64; M],
+}
+
+impl<T: Value, const M: usize> WithSimd for Pairs<'_, T, M> {
     type Output = Option<Sums>;
 
     #[inline(always)]
@@ -257,9 +248,9 @@ where
         let mut distances = [0.0; LANES];
         let mut signed = [0.0; LANES];
         let mut squares = [0.0; LANES];
-        let mut add = |xs: &[[u8; SIZE]; LANES], ys: &[[u8; SIZE]; LANES]| {
+        let mut add = |xs: &[T; LANES], ys: &[T; LANES]| {
             for lane in 0..LANES {
-                let (x, y) = ((self.decode)(xs[lane]), (self.decode)(ys[lane]));
+                let (x, y): (f64, f64) = (xs[lane].number().into(), ys[lane].number().into());
                 let mut is_marker = false;
                 for marker in self.markers {
                     is_marker |= (x == marker) | (y == marker);

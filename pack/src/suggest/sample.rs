@@ -9,7 +9,7 @@ use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use zarr_recast::FillCheck;
-use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayShardedExt};
+use zarrs::array::{Array, ArrayBytes, ArrayMetadata};
 use zarrs::storage::store::MemoryStore;
 
 use crate::array::region::{Block, Region, spread};
@@ -77,7 +77,7 @@ impl Layout {
         let all = count(shape).context("the array has more elements than can be counted")?;
         let inner = inner.map(<[u64]>::to_vec);
         if all.saturating_mul(size as u64) <= WHOLE {
-            let regions = tiles(shape, chunk)?;
+            let regions = Region::tiles(shape, chunk)?;
             return Ok(Self { shape: shape.to_vec(), block: chunk.to_vec(), inner, all, regions });
         }
         let (block, inner) = block(extents);
@@ -98,18 +98,6 @@ impl Layout {
     fn elements(&self) -> u64 {
         self.regions.iter().map(Region::elements).sum()
     }
-}
-
-/// All chunks of an array.
-fn tiles(shape: &[u64], chunk: &[u64]) -> Result<Vec<Region>> {
-    let grid: Vec<u64> = shape.iter().zip(chunk).map(|(all, one)| all.div_ceil(*one)).collect();
-    let tile = |number| -> Result<Region> {
-        let region = Region::within(number, &grid, chunk)?;
-        let rest = region.origin.iter().zip(shape).zip(chunk);
-        let shape = rest.map(|((start, all), one)| *one.min(&(all - start))).collect();
-        Ok(Region { shape, ..region })
-    };
-    (0..grid.iter().product()).map(tile).collect()
 }
 
 /// The extents of a block: of a chunk, or of a part of one whose rows are whole, so that it compresses like the chunk; and of
@@ -192,9 +180,7 @@ impl Sample {
     /// Reads a sample of an array.
     pub(crate) fn read(source: &Source, workers: &Workers) -> Result<Self> {
         let array = source.array();
-        let inner = array.is_sharded().then(|| array.effective_subchunk_shape()).flatten();
-        let inner: Option<Vec<u64>> =
-            inner.map(|shape| shape.iter().map(|extent| extent.get()).collect());
+        let inner = source.inner_chunk_shape();
         // Without chunks, an array of any extents has none.
         let chunk = if source.chunks() == 0 {
             array.shape().iter().map(|&extent| extent.max(1)).collect()

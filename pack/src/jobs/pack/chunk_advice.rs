@@ -35,7 +35,7 @@ impl PackContext<'_> {
     /// The best of some other shapes, if it saves a tenth: longer along one axis, or along all, and longer along one and
     /// shorter along another.
     pub(super) fn chunk_advice(&self, encoded: &Encoded) -> Result<Option<ChunkAdvice>> {
-        let Some(present) = self.encoded_chunk_shape()? else { return Ok(None) };
+        let Some(present) = self.source.encoded_chunk_shape()? else { return Ok(None) };
         let saved = |shape: Vec<u64>| -> Result<Option<ChunkAdvice>> {
             let saved = self.saved(encoded, &present, &shape)?;
             let advice = |saved| ChunkAdvice {

@@ -150,7 +150,7 @@ impl<'a> ChunkEncoder<'a> {
         let checker = Expected::of(context.survey, tolerance).checker()?;
         let dimensions = source.array().dimensionality();
         let of_part = ByteEncoder::for_blocks(encoding.element_type, storage, dimensions)?;
-        let inner = context.encoded_chunk_shape()?;
+        let inner = source.encoded_chunk_shape()?;
         Ok(Self { context, candidate, scope, checker, writer, of_part, inner })
     }
 

@@ -1,7 +1,5 @@
 //! The parts of an array that stand for all of it: for the sizes of a dry run, and for comparing compressors.
 
-use zarrs::array::ArrayShardedExt;
-
 use super::context::PackContext;
 use crate::array::region::{Block, Region, spread};
 use crate::array::source::Source;
@@ -49,24 +47,11 @@ impl PackContext<'_> {
         Ok(TrialBlocks { blocks, may_recode, finalists: if is_short { FINALISTS } else { 1 } })
     }
 
-    /// The shape in which elements are encoded: of the chunks, or of the inner chunks of shards; none without chunks.
-    pub(super) fn encoded_chunk_shape(&self) -> Result<Option<Vec<u64>>> {
-        if self.source.chunks() == 0 {
-            return Ok(None);
-        }
-        let array = self.source.array();
-        let inner = array.is_sharded().then(|| array.effective_subchunk_shape()).flatten();
-        if let Some(shape) = inner {
-            return Ok(Some(shape.iter().map(|extent| extent.get()).collect()));
-        }
-        Ok(Some(self.source.region(0)?.chunk_shape))
-    }
-
     /// Some chunks, or inner chunks of shards, as they are encoded; of long ones some blocks. Of several arrays, each
     /// gives its part.
     fn own_blocks(&self, arrays: u64) -> Result<Vec<Block>> {
         let (source, size) = (self.source, self.source.element_type().size());
-        let Some(mut block) = self.encoded_chunk_shape()? else { return Ok(Vec::new()) };
+        let Some(mut block) = source.encoded_chunk_shape()? else { return Ok(Vec::new()) };
         let bytes = |shape: &[u64]| shape.iter().product::<u64>() * size as u64;
         let all = source.bytes();
         let is_thorough = self.options().compressor == Compressor::Smallest;
