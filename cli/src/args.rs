@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use recast_kernels::ElementType;
 use recast_pack::{
-    AllClose, ArrayRule, Compressor, FromCfJob, GroupJob, MigrateJob, PackJob, PackOptions, Reader,
+    AllClose, ArrayRule, Compressor, GroupJob, MigrateJob, PackJob, PackOptions, Reader,
     data_types, scalar,
 };
 use zarr_recast::JsonScalar;
@@ -119,32 +119,15 @@ impl Pack {
         }
     }
 
-    /// The job that turns CF's attributes into codecs.
-    pub(crate) fn cf_job(&self) -> FromCfJob {
-        FromCfJob {
-            decoded_type: self.options.decoded_type,
-            shard_codecs: self.options.shard_codecs,
-            overwrite: self.common.overwrite,
-            provenance: !self.no_provenance,
-            charts: self.report.is_some(),
-            ..FromCfJob::new(&self.input, &self.output)
-        }
-    }
-
     /// The job that packs a group, with the rules of `--config`.
     pub(crate) fn group_job(&self, rules: Vec<ArrayRule>) -> GroupJob {
-        let names = self.scale_from.iter().map(|path| path.display().to_string());
         GroupJob {
             include: self.group.include.clone(),
             exclude: self.group.exclude.clone(),
             all: self.group.all,
             keep_going: self.group.keep_going,
             rules,
-            scale_from: names.collect(),
-            overwrite: self.common.overwrite,
-            provenance: !self.no_provenance,
-            charts: self.report.is_some(),
-            ..GroupJob::new(&self.input, &self.output, self.options.clone())
+            ..GroupJob::from(self.job())
         }
     }
 }

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayRule, CatFormat, CompareGroupJob, CompareJob, DryRun, GroupInfo, Job,
-    SuggestGroupJob, SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
+    AllClose, ArrayInfo, ArrayRule, CatFormat, CompareGroupJob, CompareJob, DryRun, FromCfJob,
+    GroupInfo, Job, SuggestGroupJob, SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in,
+    is_group,
 };
 use serde::Serialize;
 
@@ -26,7 +27,7 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
         return Err(UsageError(format!("{} {text}", arguments.input.display())).into());
     }
     if arguments.options.from_cf {
-        return pack_with(arguments, &arguments.cf_job());
+        return pack_with(arguments, &FromCfJob::from(arguments.job()));
     }
     pack_with(arguments, &arguments.job())
 }

@@ -108,7 +108,8 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>) -> Result<Value, Error> {
 impl Pack {
     fn run(&self, runtime: &Runtime) -> Result<Value, Error> {
         let Self { source, target, options, rules, overwrite, .. } = self;
-        let overwrite = *overwrite;
+        let job = PackJob::new(source, target, options.clone());
+        let job = PackJob { overwrite: *overwrite, ..job };
         if is_group(source) {
             let rule = |(name, options): (&String, &PackOptions)| ArrayRule {
                 name: name.clone(),
@@ -116,18 +117,12 @@ impl Pack {
                 options: Some(options.clone()),
             };
             let rules = rules.iter().map(rule).collect();
-            let job =
-                GroupJob { overwrite, rules, ..GroupJob::new(source, target, options.clone()) };
-            return self.report(&job, runtime);
+            return self.report(&GroupJob { rules, ..GroupJob::from(job) }, runtime);
         }
         if options.from_cf {
             options.check()?;
-            let PackOptions { decoded_type, shard_codecs, .. } = *options;
-            let job = FromCfJob::new(source, target);
-            let job = FromCfJob { decoded_type, shard_codecs, overwrite, ..job };
-            return self.report(&job, runtime);
+            return self.report(&FromCfJob::from(job), runtime);
         }
-        let job = PackJob { overwrite, ..PackJob::new(source, target, options.clone()) };
         self.report(&job, runtime)
     }
 

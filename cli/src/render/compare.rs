@@ -1,12 +1,10 @@
 //! How far two arrays differ, for people.
 
-use anyhow::Result;
 use recast_pack::text::{count, measured};
 use recast_pack::{Charts, CompareReport, ComparedArray, GroupComparison};
 
 use super::counts::elements;
 use super::errors;
-use super::page::Section;
 use super::report::Report;
 use super::table::Table;
 
@@ -87,14 +85,15 @@ impl Report for GroupComparison {
         table
     }
 
-    /// One for all, and one for each array that was compared.
-    fn sections(&self) -> Result<Vec<Section>> {
-        let mut sections = vec![Section::new(&self.table(), None)?];
-        for one in &self.arrays {
-            let ComparedArray::Compared { array, report } = one else { continue };
-            sections.extend(report.sections()?.into_iter().map(|section| section.named(array)));
-        }
-        Ok(sections)
+    fn arrays(&self) -> Vec<(&str, &dyn Report)> {
+        let compared = self.arrays.iter().filter_map(|one| match one {
+            ComparedArray::Compared { array, report } => Some((array.as_str(), &**report as _)),
+            ComparedArray::Identical { .. }
+            | ComparedArray::Failed { .. }
+            | ComparedArray::OnlyInA { .. }
+            | ComparedArray::OnlyInB { .. } => None,
+        });
+        compared.collect()
     }
 
     fn failure(&self) -> Option<String> {

@@ -1,12 +1,10 @@
 //! Reports of groups, as text.
 
-use anyhow::Result;
 use recast_pack::text::{count, measured};
 use recast_pack::{ArrayReport, GroupEntry, GroupReport, PackReport};
 
 use super::counts::stored;
 use super::pack::clamping;
-use super::page::Section;
 use super::report::Report;
 use super::table::Table;
 
@@ -49,24 +47,18 @@ impl Report for GroupReport {
     }
 
     fn to_copy(&self) -> Option<String> {
-        let codecs = self.arrays.iter().filter_map(|entry| match entry {
-            GroupEntry::Packed { array, report } => {
-                Some(format!("{array}: {}", of_array(report).to_copy()?))
-            }
-            GroupEntry::Copied { .. } | GroupEntry::Failed { .. } => None,
-        });
+        let arrays = self.arrays().into_iter();
+        let codecs =
+            arrays.filter_map(|(array, report)| Some(format!("{array}: {}", report.to_copy()?)));
         self.dry_run.then(|| codecs.collect::<Vec<_>>().join("\n"))
     }
 
-    /// One for all, and one for each array that was packed.
-    fn sections(&self) -> Result<Vec<Section>> {
-        let mut sections = vec![Section::new(&self.table(), None)?];
-        for entry in &self.arrays {
-            let GroupEntry::Packed { array, report } = entry else { continue };
-            let parts = of_array(report).sections()?.into_iter();
-            sections.extend(parts.map(|section| section.named(array)));
-        }
-        Ok(sections)
+    fn arrays(&self) -> Vec<(&str, &dyn Report)> {
+        let packed = self.arrays.iter().filter_map(|entry| match entry {
+            GroupEntry::Packed { array, report } => Some((array.as_str(), of_array(report))),
+            GroupEntry::Copied { .. } | GroupEntry::Failed { .. } => None,
+        });
+        packed.collect()
     }
 
     fn failure(&self) -> Option<String> {

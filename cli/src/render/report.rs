@@ -25,9 +25,18 @@ pub(crate) trait Report {
         None
     }
 
-    /// The sections of a page.
+    /// The reports of the arrays of a group, each with the array's path.
+    fn arrays(&self) -> Vec<(&str, &dyn Report)> {
+        Vec::new()
+    }
+
+    /// The sections of a page: one for all, and one for each array.
     fn sections(&self) -> Result<Vec<Section>> {
-        Ok(vec![Section::new(&self.table(), self.charts())?])
+        let mut sections = vec![Section::new(&self.table(), self.charts())?];
+        for (array, report) in self.arrays() {
+            sections.extend(report.sections()?.into_iter().map(|section| section.named(array)));
+        }
+        Ok(sections)
     }
 
     /// What failed, if there is a report all the same.

@@ -191,14 +191,12 @@ impl Report for SuggestGroupReport {
         Some(commands(&self.suggestions))
     }
 
-    /// One for all, and one for each array.
-    fn sections(&self) -> Result<Vec<Section>> {
-        let mut sections = vec![Section::new(&self.table(), None)?];
-        for array in &self.arrays {
-            let SuggestedArray::Suggested { array, report } = array else { continue };
-            sections.extend(report.sections()?.into_iter().map(|section| section.named(array)));
-        }
-        Ok(sections)
+    fn arrays(&self) -> Vec<(&str, &dyn Report)> {
+        let suggested = self.arrays.iter().filter_map(|one| match one {
+            SuggestedArray::Suggested { array, report } => Some((array.as_str(), &**report as _)),
+            SuggestedArray::Skipped { .. } | SuggestedArray::Failed { .. } => None,
+        });
+        suggested.collect()
     }
 
     fn failure(&self) -> Option<String> {

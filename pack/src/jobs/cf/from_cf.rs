@@ -15,11 +15,12 @@ use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
 use crate::check::difference::Differences;
 use crate::error::{Error, Result};
+use crate::jobs::pack::PackJob;
 use crate::jobs::runner::{DryRun, Job};
 use crate::json as scalars;
 use crate::metadata::document::{PROVENANCE, name_dimensions};
 use crate::metadata::shard_codecs::{Readers, readers};
-use crate::options::ShardCodecs;
+use crate::options::{PackOptions, ShardCodecs};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Pieces};
 use crate::scan::missing::Markers;
@@ -137,6 +138,15 @@ impl FromCfJob {
             provenance: true,
             charts: false,
         }
+    }
+}
+
+/// The job for an array whose options say [`crate::PackOptions::from_cf`].
+impl From<PackJob> for FromCfJob {
+    fn from(job: PackJob) -> Self {
+        let PackJob { input, output, options, overwrite, provenance, charts, .. } = job;
+        let PackOptions { decoded_type, shard_codecs, .. } = options;
+        Self { input, output, decoded_type, shard_codecs, overwrite, provenance, charts }
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow, bail};
 
 use crate::error::{Error, Result};
+use crate::jobs::pack::PackJob;
 use crate::options::PackOptions;
 
 /// Packs all floating-point arrays of a group except coordinates. Everything else is copied, and consolidated metadata
@@ -65,6 +66,17 @@ impl GroupJob {
             provenance: true,
             charts: false,
         }
+    }
+}
+
+/// The job for a group in place of an array; paths of arrays in the group in place of paths.
+impl From<PackJob> for GroupJob {
+    fn from(job: PackJob) -> Self {
+        let PackJob { input, output, options, scale_from, overwrite, provenance, charts } = job;
+        let names = scale_from.iter().map(|path| path.display().to_string());
+        let scale_from = names.collect();
+        let group = Self::new(input, output, options);
+        Self { scale_from, overwrite, provenance, charts, ..group }
     }
 }
 

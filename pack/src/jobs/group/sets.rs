@@ -119,13 +119,7 @@ impl<'a> Sets<'a> {
         if let ([array], [job]) = (set, jobs.as_slice())
             && job.options.from_cf
         {
-            let job = FromCfJob {
-                decoded_type: job.options.decoded_type,
-                shard_codecs: job.options.shard_codecs,
-                provenance: job.provenance,
-                charts: job.charts,
-                ..FromCfJob::new(&job.input, &job.output)
-            };
+            let job = FromCfJob::from(job.clone());
             let report = match place(array) {
                 Some(place) => run_inside(&job, &place, runtime)?,
                 None => job.preview(runtime).map_err(Error::into_inner)?,
