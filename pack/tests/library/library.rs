@@ -199,6 +199,23 @@ fn the_choice_is_the_one_of_the_command_for_large_arrays_too() {
     are_the_same(&large, &json!({}), &[], &within(0.5));
 }
 
+/// The job reads no elements of a chunk of fill values, and a library is given them.
+#[test]
+fn the_choice_is_the_one_of_the_command_if_a_chunk_is_not_stored() {
+    for (fill, name) in [(f32::NAN, json!("NaN")), (250.5, json!(250.5)), (0.0, json!(0))] {
+        let mut values: Vec<f32> = noise(9000)
+            .enumerate()
+            .map(|(index, noise)| (285.0 + 12.0 * (index as f64 * 0.004).sin() + noise) as f32)
+            .collect();
+        values[3000..6000].fill(fill);
+        let trial = Trial::new(&values, 3000, json!({"fill_value": name}));
+        assert_eq!(std::fs::read_dir(trial.input().join("c")).unwrap().count(), 2);
+        for bound in [0.3, 0.1, 0.03, 0.01, 0.003] {
+            are_the_same(&values, &json!({"fill_value": name}), &[], &within(bound));
+        }
+    }
+}
+
 /// Nobody needs to compare the elements then.
 #[test]
 fn of_codecs_that_take_as_many_bytes_those_are_chosen_that_are_proven() {
