@@ -14,7 +14,7 @@ use zarr_recast::ElementType;
 use crate::arrays;
 use crate::chain::{read_data_type, read_fill_value, to_numpy};
 use crate::dtypes::elements;
-use crate::errors::{pack_error, read_json};
+use crate::errors::{pack_error, read_json, read_options};
 
 /// Bytes of an array without chunks that a thread surveys at once.
 const SPAN: usize = 16 << 20;
@@ -56,9 +56,10 @@ impl Surveyor {
         let element_type = read_data_type(data_type)?;
         let fill = read_fill_value(element_type, fill_value)?;
         let read: Map<String, Value> = read_json(&attributes)?;
-        let surveyor =
-            recast_pack::Surveyor::for_array(fill, &read, &read_json(&options_json)?, size)
-                .map_err(|error| pack_error(fill_value.py(), &error))?;
+        let py = fill_value.py();
+        let options = read_options(py, &options_json)?;
+        let surveyor = recast_pack::Surveyor::for_array(fill, &read, &options, size)
+            .map_err(|error| pack_error(py, &error))?;
         let arguments = (fill_value.clone().unbind(), attributes, options_json, size);
         Ok(Self { inner: surveyor, element_type, arguments })
     }
@@ -144,7 +145,7 @@ impl Choice {
         options_json: String,
         refuted: usize,
     ) -> PyResult<Self> {
-        let asked = read_json(&options_json)?;
+        let asked = read_options(py, &options_json)?;
         let mut left = refuted;
         let chosen = py.detach(|| {
             choose_checked(&survey.0, &asked, |_| match left.checked_sub(1) {
@@ -211,7 +212,7 @@ pub(crate) fn choose(
     options_json: String,
     check: &Bound<'_, PyAny>,
 ) -> PyResult<Choice> {
-    let asked = read_json(&options_json)?;
+    let asked = read_options(py, &options_json)?;
     let check = check.clone().unbind();
     let mut refuted = 0;
     let mut failed = None;

@@ -4,12 +4,40 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyTuple, PyType};
+use recast_pack::PackOptions;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 use zarr_recast::{CastError, Reason, RunError, Scalar};
 
 /// A value that Python passes as JSON.
 pub(crate) fn read_json<T: DeserializeOwned>(json: &str) -> PyResult<T> {
     serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Options that Python passes as JSON.
+pub(crate) fn read_options(py: Python<'_>, json: &str) -> PyResult<PackOptions> {
+    let members: Map<String, Value> = read_json(json)?;
+    let options = Options::try_from(members).map_err(|text| in_pythons_words(py, &text))?;
+    Ok(options.0)
+}
+
+/// Options whose errors name the one that is wrong, as a flag.
+#[derive(Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
+pub(crate) struct Options(pub(crate) PackOptions);
+
+impl TryFrom<Map<String, Value>> for Options {
+    type Error = String;
+
+    fn try_from(members: Map<String, Value>) -> Result<Self, String> {
+        for (name, value) in &members {
+            serde_json::from_value::<PackOptions>(json!({ name: value }))
+                .map_err(|error| format!("--{name} is {value}: {error}"))?;
+        }
+        let options = serde_json::from_value(members.into());
+        options.map(Self).map_err(|error| error.to_string())
+    }
 }
 
 /// The exception for a run over an array of this shape.
@@ -22,10 +50,15 @@ pub(crate) fn run_error(py: Python<'_>, error: &RunError, shape: &[usize]) -> Py
 
 /// The exception for an error of `recast-pack`.
 pub(crate) fn pack_error(py: Python<'_>, error: &recast_pack::Error) -> PyErr {
+    in_pythons_words(py, &format!("{error:#}"))
+}
+
+/// An exception whose text has Python's parameters instead of flags.
+pub(crate) fn in_pythons_words(py: Python<'_>, text: &str) -> PyErr {
     static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let exception = FUNCTION
         .import(py, "zarr_recast._errors", "pack_error")
-        .and_then(|function| function.call1((format!("{error:#}"),)));
+        .and_then(|function| function.call1((text,)));
     exception.map_or_else(|failed| failed, PyErr::from_value)
 }
 

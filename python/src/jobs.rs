@@ -16,7 +16,7 @@ use recast_pack::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::errors::{pack_error, read_json};
+use crate::errors::{Options, in_pythons_words, pack_error, read_json};
 
 /// How often a job checks whether Python has been interrupted.
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -35,8 +35,8 @@ struct Pack {
     source: PathBuf,
     target: PathBuf,
     /// For all arrays, and for single ones of a group.
-    options: PackOptions,
-    rules: BTreeMap<String, PackOptions>,
+    options: Options,
+    rules: BTreeMap<String, Options>,
     overwrite: bool,
     dry_run: bool,
     threads: Option<u16>,
@@ -46,7 +46,9 @@ struct Pack {
 /// Run a job given as JSON; returns its report as JSON.
 #[pyfunction]
 pub(crate) fn run_job(py: Python<'_>, request: &str) -> PyResult<String> {
-    let request: Request = read_json(request)?;
+    let request: Value = read_json(request)?;
+    let request: Request = serde_json::from_value(request)
+        .map_err(|error| in_pythons_words(py, &error.to_string()))?;
     if let Request::Pack(pack) = &request
         && !pack.rules.is_empty()
         && !is_group(&pack.source)
@@ -107,11 +109,11 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>) -> Result<Value, Error> {
 
 impl Pack {
     fn run(&self, runtime: &Runtime) -> Result<Value, Error> {
-        let Self { source, target, options, rules, overwrite, .. } = self;
+        let Self { source, target, options: Options(options), rules, overwrite, .. } = self;
         let job = PackJob::new(source, target, options.clone());
         let job = PackJob { overwrite: *overwrite, ..job };
         if is_group(source) {
-            let rule = |(name, options): (&String, &PackOptions)| ArrayRule {
+            let rule = |(name, Options(options)): (&String, &Options)| ArrayRule {
                 name: name.clone(),
                 is_path: true,
                 options: Some(options.clone()),

@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use crate::rounding::Rounder;
     #[pymodule_export]
-    use crate::suggesting::SuggestFromBlocks;
+    use crate::suggesting::{SuggestFromBlocks, check_options};
     use pyo3::prelude::*;
 
     #[pymodule_init]

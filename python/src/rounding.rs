@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::arrays;
 use crate::chain::{read_data_type, read_fill_value};
 use crate::choosing::block;
-use crate::errors::{pack_error, read_json};
+use crate::errors::{pack_error, read_json, read_options};
 
 /// Bytes that a thread rounds at once.
 const PIECE: usize = 1 << 20;
@@ -34,7 +34,7 @@ impl Rounder {
         let py = data_type.py();
         let fill = read_fill_value(read_data_type(data_type)?, fill_value)?;
         let read: Map<String, Value> = read_json(&attributes)?;
-        let inner = recast_pack::Rounder::for_array(fill, &read, &read_json(&options_json)?)
+        let inner = recast_pack::Rounder::for_array(fill, &read, &read_options(py, &options_json)?)
             .map_err(|error| pack_error(py, &error))?;
         let (data_type, fill_value) = (data_type.clone().unbind(), fill_value.clone().unbind());
         Ok(Self { inner, arguments: (data_type, fill_value, attributes, options_json) })

@@ -10,7 +10,7 @@ use zarr_recast_cli::suggestion_text_and_html;
 
 use crate::chain::{read_data_type, read_fill_value};
 use crate::choosing::block;
-use crate::errors::{pack_error, read_json};
+use crate::errors::{pack_error, read_json, read_options};
 use crate::jobs::until_done;
 
 /// Suggests a bound for an array from some of its blocks; see `zarr_recast.suggest`.
@@ -36,9 +36,10 @@ impl SuggestFromBlocks {
         let fill = read_fill_value(element_type, fill_value)?;
         let attributes: Map<String, Value> = read_json(attributes)?;
         let chunk = chunk.as_deref();
-        let asked = read_json(options_json)?;
+        let py = fill_value.py();
+        let asked = read_options(py, options_json)?;
         let inner = recast_pack::SuggestFromBlocks::new(&shape, chunk, fill, &attributes, asked)
-            .map_err(|error| pack_error(fill_value.py(), &error))?;
+            .map_err(|error| pack_error(py, &error))?;
         Ok(Self { inner, element_type })
     }
 
@@ -65,4 +66,10 @@ impl SuggestFromBlocks {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok((json!(report).to_string(), text, html))
     }
+}
+
+/// Refuses options, given as JSON, that are invalid for every array.
+#[pyfunction]
+pub(crate) fn check_options(py: Python<'_>, options_json: &str) -> PyResult<()> {
+    read_options(py, options_json)?.check().map_err(|error| pack_error(py, &error))
 }

@@ -176,9 +176,50 @@ def test_a_dataset_has_a_line_for_each_of_its_arrays():
     assert suggestions._repr_html_().count("<svg ") == 2
     tree = xr.DataTree.from_dict({"/": ds[["t"]], "/deep": ds[["wind"]]})
     assert list(suggest(tree)) == ["t", "deep/wind"]
-    ds["t"] = ds.t.where(ds.t < 295, np.inf)
-    with pytest.raises(ValueError, match="^t: .*Infinity"):
-        suggest(ds)
+
+
+def test_an_array_that_would_raise_alone_is_listed_with_the_reason():
+    xr = pytest.importorskip("xarray")
+    data = field()
+    infinite = np.where(data > 295, np.inf, data)
+    ds = xr.Dataset({"t": (("y", "x"), infinite), "wind": (("y", "x"), hundredths())})
+    suggestions = suggest(ds)
+    assert list(suggestions) == ["wind"] and list(suggestions.errors) == ["t"]
+    with pytest.raises(ValueError, match="Infinity") as alone:
+        suggest(ds.t)
+    assert suggestions.errors["t"] == str(alone.value)
+    wind, t = str(suggestions).splitlines()
+    assert wind.startswith("wind  max_abs_error=") and t.startswith("t     nothing to suggest: t: element [")
+    assert suggestions._repr_html_().count("<p>t: nothing to suggest: ") == 1
+    kept = suggest(ds, infinity=True)
+    assert sorted(kept) == ["t", "wind"] and not kept.errors
+    # What is wrong with the call is no array's error.
+    with pytest.raises(ValueError, match="^compressor is \"zap\": .*zstd"):
+        suggest(ds, compressor="zap")
+
+
+def test_a_damaged_array_is_listed_and_the_others_are_suggested(tmp_path):
+    group = zarr.create_group(tmp_path / "g.zarr")
+    for name in ["a", "b"]:
+        array = group.create_array(name, shape=(200, 300), dtype="float32", chunks=(50, 300), fill_value=np.nan)
+        array[...] = field()
+    (tmp_path / "g.zarr/a/c/1/0").write_bytes(b"damaged")
+    suggestions = suggest(group)
+    assert list(suggestions) == ["b"] and list(suggestions.errors) == ["a"]
+    assert suggestions.errors["a"]
+
+
+@pytest.mark.parametrize(
+    ("data", "names"),
+    [
+        (np.where(np.isnan(field()), np.float32(-9999), field()), "missing -9999"),
+        (np.where(np.arange(60_000) == 7, np.float32(4e4), field().ravel()), "src_min and src_max"),
+    ],
+)
+def test_notes_name_the_parameters_of_python(data, names):
+    suggestion = suggest(data)
+    for text in [" ".join(suggestion.notes), str(suggestion), suggestion._repr_html_()]:
+        assert names in text and "--" not in text
 
 
 def test_missing_values_count_nowhere():
@@ -213,8 +254,9 @@ def test_arrays_that_need_no_bound_are_told_so_in_a_sentence(data, sentence):
         (np.array(["a"]), {}, TypeError, "U1"),
         (np.array([1j]), {}, TypeError, "complex|c16"),
         (np.array([None, 1]), {}, TypeError, "object|O"),
-        (np.array([1.0]), {"compressor": "zap"}, ValueError, "zstd"),
-        (np.array([1.0]), {"readers": "word"}, ValueError, "word"),
+        (np.array([1.0]), {"compressor": "zap"}, ValueError, "^compressor .*zap.*zstd"),
+        (np.array([1.0]), {"compressor": "zstd:40"}, ValueError, "^compressor .*zstd:40.* 22"),
+        (np.array([1.0]), {"readers": "word"}, ValueError, "^readers .*word.*gdal"),
         (np.array([1.0]), {"missing": [[]]}, TypeError, "missing"),
     ],
 )

@@ -58,10 +58,15 @@ _FLAG = re.compile(r"--([a-z][a-z0-9-]*)")
 _PARAMETERS = {"nan-to": "nan", "no-nan": "nan=None", "no-grid": "grid=True"}
 
 
-def pack_error(text: str) -> ValueError:
-    """An error of recast-pack, with Python's parameters instead of flags."""
+def with_parameters(text: str) -> str:
+    """A text of recast-pack, with Python's parameters instead of flags."""
     name = lambda flag: _PARAMETERS.get(flag[1], flag[1].replace("-", "_"))  # noqa: E731
-    return ValueError(_FLAG.sub(name, text))
+    return _FLAG.sub(name, text)
+
+
+def pack_error(text: str) -> ValueError:
+    """An error of recast-pack, in Python's words."""
+    return ValueError(with_parameters(text))
 
 
 def outside() -> int:

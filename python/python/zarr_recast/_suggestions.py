@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ._cf import _PACKING
-from ._core import SuggestFromBlocks
+from ._core import SuggestFromBlocks, check_options
 from ._encoding import _is_float, _Values, scalars_json
+from ._errors import with_parameters
 from ._options import options_json
 from ._trees import datasets, is_tree
 
@@ -100,10 +101,19 @@ class Suggestion:
 
 
 class Suggestions(Mapping[str, Suggestion]):
-    """The suggestions for the arrays of a dataset or group, by name. It prints as a line for each."""
+    """The suggestions for the arrays of a dataset or group, by name. It prints as a line for each array.
 
-    def __init__(self, suggestions: Mapping[str, Suggestion]) -> None:
+    Attributes
+    ----------
+    errors : dict of str
+        The arrays for which nothing can be suggested, such as one with infinities, with the reason.
+    """
+
+    def __init__(
+        self, suggestions: Mapping[str, Suggestion], errors: Mapping[str, str] | None = None
+    ) -> None:
         self._suggestions = dict(suggestions)
+        self.errors = dict(errors or {})
 
     def __getitem__(self, name: str) -> Suggestion:
         return self._suggestions[name]
@@ -115,18 +125,24 @@ class Suggestions(Mapping[str, Suggestion]):
         return len(self._suggestions)
 
     def __str__(self) -> str:
-        width = max(map(len, self), default=0)
-        return "\n".join(f"{name:{width}}  {one._line()}" for name, one in self.items())
+        lines = {name: one._line() for name, one in self.items()}
+        lines |= {name: f"nothing to suggest: {why}" for name, why in self.errors.items()}
+        width = max(map(len, lines), default=0)
+        return "\n".join(f"{name:{width}}  {line}" for name, line in lines.items())
 
     def __repr__(self) -> str:
-        return f"Suggestions({self._suggestions!r})"
+        return f"Suggestions({self._suggestions!r}, {self.errors!r})"
 
     def _repr_html_(self) -> str:
         parts = (
             f"<details><summary>{html.escape(f'{name}: {one._line()}')}</summary>{one._repr_html_()}</details>"
             for name, one in self.items()
         )
-        return "".join(parts)
+        errors = (
+            f"<p>{html.escape(f'{name}: nothing to suggest: {why}')}</p>"
+            for name, why in self.errors.items()
+        )
+        return "".join([*parts, *errors])
 
 
 def suggest(
@@ -157,7 +173,8 @@ def suggest(
     Returns
     -------
     Suggestion or Suggestions
-        For a dataset or group, a mapping of names, or paths, to suggestions.
+        For a dataset or group, a mapping of names, or paths, to suggestions. Its ``errors`` are the arrays that would raise
+        alone, with the reason.
 
     Raises
     ------
@@ -176,16 +193,18 @@ def suggest(
     options = options_json(
         missing=missing, infinity=infinity, compressor=compressor, readers=readers
     )
+    check_options(options)
     arrays = _arrays(obj)
     if arrays is None:
         return _suggestion(obj, options)
-    found = {}
+    found: dict[str, Suggestion] = {}
+    errors: dict[str, str] = {}
     for name, array in arrays.items():
         try:
             found[name] = _suggestion(array, options)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{name}: {error}") from error
-    return Suggestions(found)
+        except Exception as error:  # stores and codecs of other packages raise anything
+            errors[name] = str(error) or type(error).__name__
+    return Suggestions(found, errors)
 
 
 def _arrays(obj: Any) -> dict[str, Any] | None:
@@ -245,15 +264,15 @@ def _suggestion(obj: Any, options: str) -> Suggestion:
     details, text, page = asked.run(_name(obj), _blocks(values, asked.blocks()))
     report = json.loads(details)
     rows = tuple(Rung(**rung) for rung in report["ladder"])
-    lines = [text.rstrip("\n"), *_calls(rows, report["known"]["grid"] is not None)]
+    lines = [with_parameters(text).rstrip("\n"), *_calls(rows, report["known"]["grid"] is not None)]
     best = report["recommended"]
     return Suggestion(
         rows=rows,
         recommended=None if best is None else rows[best],
-        notes=tuple(report["notes"]),
+        notes=tuple(map(with_parameters, report["notes"])),
         details=report,
         _text="\n".join(lines),
-        _html=page,
+        _html=with_parameters(page),
     )
 
 
