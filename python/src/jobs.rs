@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use recast_pack::{
     AllClose, ArrayRule, CompareGroupJob, CompareJob, DryRun, Error, FromCfJob, GroupJob, PackJob,
-    PackOptions, Runtime, is_group,
+    Runtime, is_group,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
