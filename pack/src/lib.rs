@@ -60,7 +60,9 @@ pub use check::difference::Differences;
 pub use choose::choice::{Choice, choose, choose_checked};
 pub use error::{Error, ErrorKind};
 pub use jobs::cat::{CatFormat, cat};
-pub use jobs::cf::{CfCodecs, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport};
+pub use jobs::cf::{
+    CfCodecs, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport, codecs_from_cf,
+};
 pub use jobs::compare::{AllClose, CompareCounts, CompareJob, CompareReport};
 pub use jobs::group::{
     ArrayReport, ArrayRule, CompareGroupJob, ComparedArray, GroupComparison, GroupEntry, GroupInfo,

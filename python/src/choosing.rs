@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rayon::prelude::*;
-use recast_pack::{CfCodecs, Choice as Chosen, Survey as Found, choose_checked};
+use recast_pack::{Choice as Chosen, Survey as Found, choose_checked};
 use serde_json::{Map, Value, json};
 use zarr_recast::ElementType;
 
@@ -250,19 +250,19 @@ pub(crate) fn choose(
     Ok(Choice { chosen, survey: survey.clone(), options: options_json, refuted })
 }
 
-/// Choose codecs for CF's attributes, given as JSON, on integers of a type. Returns them as JSON, with the fill value and
-/// the differences of all codes from CF's arithmetic.
+/// Choose codecs for CF's attributes, given as JSON, on integers of a type. Returns recast_pack's `CfCodecs` as JSON.
 #[pyfunction]
-pub(crate) fn choose_for_cf(
+pub(crate) fn codecs_from_cf(
     py: Python<'_>,
-    attributes: &str,
     stored: &Bound<'_, PyAny>,
-    decoded: &Bound<'_, PyAny>,
+    attributes: &str,
+    decoded: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let attributes: Map<String, Value> = read_json(attributes)?;
-    let (stored, decoded) = (read_data_type(stored)?, read_data_type(decoded)?);
+    let stored = read_data_type(stored)?;
+    let decoded = decoded.map(read_data_type).transpose()?;
     let chosen = py
-        .detach(|| CfCodecs::choose(&attributes, stored, decoded))
+        .detach(|| recast_pack::codecs_from_cf(stored, &attributes, decoded))
         .map_err(|error| pack_error(py, &error))?;
     Ok(json!(chosen).to_string())
 }

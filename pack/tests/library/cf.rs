@@ -9,9 +9,10 @@ use crate::common::{
 };
 use recast_kernels::ElementType;
 use recast_pack::{
-    CfCodecs, Differences, DryRun, FromCfJob, FromCfReport, Job, PackOptions, ToCfJob, ToCfReport,
+    Differences, DryRun, FromCfJob, FromCfReport, Job, PackOptions, ToCfJob, ToCfReport,
+    codecs_from_cf,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// See [`a_few_codes_get_their_last_bit_from_the_map`].
 const FACTOR: f32 = 3.265_089e-5;
@@ -151,19 +152,100 @@ fn the_type_is_the_one_that_is_cf_to_the_last_bit() {
 }
 
 #[test]
-fn attributes_without_an_array_get_the_same_codecs() {
-    let attributes = json!({"scale_factor": 0.01, "add_offset": 0.5, "_FillValue": -9});
+fn attributes_without_an_array_get_what_a_job_gives_an_array() {
+    let attributes = json!({
+        "scale_factor": -0.01, "add_offset": 0.5, "_FillValue": -9, "missing_value": [-8, 70_000],
+        "valid_min": -7, "units": "K",
+    });
     let trial = int16(&[-9, 0, 3], -9, attributes.clone());
-    for decoded in [ElementType::Float32, ElementType::Float64] {
-        let report = decoded_as(decoded, &trial);
-        let attributes = attributes.as_object().unwrap();
-        let chosen = CfCodecs::choose(attributes, ElementType::Int16, decoded).unwrap();
+    let attributes = attributes.as_object().unwrap();
+    for decoded in [None, Some(ElementType::Float32), Some(ElementType::Float64)] {
+        let job = FromCfJob { decoded_type: decoded, provenance: false, ..job(&trial) };
+        let report = told(job.run(&one_thread())).unwrap();
+        let chosen = codecs_from_cf(ElementType::Int16, attributes, decoded).unwrap();
         assert_eq!(chosen.codecs, report.value_codecs);
+        assert_eq!(chosen.data_type, report.data_type);
         assert_eq!(chosen.codes.differences, report.codes.differences);
+        assert_eq!(chosen.codes.which, "codes of int16");
+        assert_eq!(chosen.warnings, report.warnings);
+        assert!(chosen.warnings[0].contains("missing_value is 70000"), "{:?}", chosen.warnings);
         assert!(chosen.fill_value.is_nan() && report.fill_value.is_nan());
+        assert_eq!(Value::from(chosen.attributes), trial.metadata()["attributes"]);
     }
-    let refused = CfCodecs::choose(&Map::new(), ElementType::Int16, ElementType::Float32);
-    assert!(refused.unwrap_err().to_string().contains("none of the attributes"));
+}
+
+#[test]
+fn attributes_without_an_array_count_the_codes_that_differ() {
+    let attributes = json!({"scale_factor": 0.1});
+    let attributes = attributes.as_object().unwrap();
+    let chosen =
+        codecs_from_cf(ElementType::UInt8, attributes, Some(ElementType::Float64)).unwrap();
+    let scale = serde_json::to_value(&chosen.codecs).unwrap();
+    let scale = scale[0]["configuration"]["scale"].as_f64().unwrap();
+    let pairs = (0..=u8::MAX).map(f64::from).map(|code| (code * 0.1, code / scale));
+    let differences: Vec<f64> = pairs.filter(|(x, y)| x != y).map(|(x, y)| (x - y).abs()).collect();
+    let found = chosen.codes.differences;
+    let counted = (256, differences.len() as u64, differences.into_iter().fold(0.0, f64::max));
+    assert_eq!((found.elements, found.differing, found.max), counted);
+    assert!(found.is_none() == (found.max == 0.0));
+}
+
+/// 65 535 · 5.192376086697342e33 rounds to infinity in float32, and the nearest quotient to the greatest float32.
+#[test]
+fn a_code_that_overflows_is_refused_only_where_an_element_may_have_it() {
+    let attributes = json!({"scale_factor": 5.192_376_086_697_342e33});
+    let trial = |codes: &[u16]| Trial::new(codes, 8, json!({"attributes": attributes.clone()}));
+    let report = decoded_as(ElementType::Float32, &trial(&[0, 1, 60_000]));
+    assert_eq!((report.codes.differences.not_finite, report.elements.not_finite), (1, 0));
+
+    let trial = trial(&[0, 1, 65_535]);
+    let job = FromCfJob { decoded_type: Some(ElementType::Float32), ..job(&trial) };
+    let in_data = told(job.run(&one_thread())).unwrap_err().to_string();
+    assert!(in_data.contains("chunk [0]: 1 of 8 elements"), "{in_data}");
+    let attributes = attributes.as_object().unwrap();
+    let alone = codecs_from_cf(ElementType::UInt16, attributes, Some(ElementType::Float32));
+    for error in [in_data, alone.unwrap_err().to_string()] {
+        assert!(error.contains("code · 5.192376086697342e33"), "{error}");
+        assert!(error.contains("finite") && error.contains("decode to float64"), "{error}");
+    }
+}
+
+#[test]
+fn attributes_that_no_codecs_replace_are_named_with_their_values_and_a_way_out() {
+    let refused = |stored, attributes: Value, decoded| {
+        let attributes = attributes.as_object().unwrap().clone();
+        codecs_from_cf(stored, &attributes, decoded).unwrap_err().to_string()
+    };
+    let (int16, float32) = (ElementType::Int16, Some(ElementType::Float32));
+    for (error, parts) in [
+        (
+            refused(int16, json!({"units": "K"}), None),
+            ["none of the attributes", "leave it as it is"],
+        ),
+        (refused(int16, json!({"scale_factor": 0}), None), ["scale_factor is 0.0", "correct the"]),
+        (
+            refused(int16, json!({"_FillValue": 1.5}), None),
+            ["_FillValue is 1.5", "correct or remove the attribute"],
+        ),
+        (
+            refused(int16, json!({"scale_factor": 1e38}), float32),
+            ["code · 1e38", "decode to float64"],
+        ),
+        (
+            refused(int16, json!({"scale_factor": 2, "add_offset": 1e300}), float32),
+            ["code · 2.0 + 1e300", "decode to float64"],
+        ),
+        (
+            refused(int16, json!({"scale_factor": 2}), Some(ElementType::Float16)),
+            ["the values are float16", "float32 or float64"],
+        ),
+        (
+            refused(ElementType::Float32, json!({"scale_factor": 2}), None),
+            ["the elements are float32", "nothing to convert"],
+        ),
+    ] {
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
 }
 
 #[test]

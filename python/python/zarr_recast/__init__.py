@@ -30,7 +30,7 @@ from ._core import (
 from ._errors import CastError
 
 if TYPE_CHECKING:
-    from ._cf import from_cf
+    from ._cf import CfCodecs, codecs_from_cf, from_cf
     from ._encoding import encoding_for
     from ._jobs import FromCfReport, GroupReport, PackReport, VerifyReport, pack, verify
     from ._rounding import round_to
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DATA_TYPES",
     "CastError",
+    "CfCodecs",
     "Chain",
     "FromCfReport",
     "GroupReport",
@@ -50,6 +51,7 @@ __all__ = [
     "__version__",
     "cast_array",
     "cast_array_into",
+    "codecs_from_cf",
     "encoding_for",
     "from_cf",
     "pack",
@@ -65,6 +67,8 @@ __all__ = [
 
 # Names that are imported on first use, so that casting needs only NumPy, and their modules.
 _LATER = {
+    "CfCodecs": "_cf",
+    "codecs_from_cf": "_cf",
     "encoding_for": "_encoding",
     "FromCfReport": "_jobs",
     "GroupReport": "_jobs",

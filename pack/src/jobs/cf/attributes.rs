@@ -51,7 +51,10 @@ impl Attributes {
             warnings: Vec::new(),
         };
         if let Some(factor) = result.scale_factor.filter(|&factor| factor == 0.0) {
-            bail!("{SCALE_FACTOR} is {factor:?}, which makes all values equal; no codec does that");
+            bail!(
+                "{SCALE_FACTOR} is {factor:?}, which makes all values equal; no codec does that, so \
+                 correct the attribute, or store the decoded values"
+            );
         }
         for name in [FILL_VALUE, MISSING_VALUE] {
             for value in values(attributes.get(name)) {
@@ -71,7 +74,8 @@ impl Attributes {
         let is_packed = result.scale_factor.is_some() || result.add_offset.is_some();
         if !is_packed && result.missing.is_empty() && code_type == stored {
             bail!(
-                "none of the attributes {}; this array is not packed by the CF conventions",
+                "none of the attributes {}; this array is not packed by the CF conventions, so leave it \
+                 as it is",
                 APPLIED.join(", ")
             );
         }
@@ -95,6 +99,22 @@ impl Attributes {
         } else {
             ElementType::Float64
         }
+    }
+
+    /// The attributes of decoded values, from those of the stored elements: without those that readers would apply
+    /// again, and with those in the stored elements' type decoded.
+    pub(super) fn of_values(
+        &mut self,
+        given: &Map<String, Value>,
+        stored: ElementType,
+        arithmetic: &Arithmetic,
+    ) -> Result<Map<String, Value>> {
+        let mut kept = given.clone();
+        decode_valid(&mut kept, stored, self, arithmetic)?;
+        for name in APPLIED {
+            kept.remove(name);
+        }
+        Ok(kept)
     }
 
     /// The arithmetic as a formula, for reports.
@@ -235,7 +255,7 @@ fn count_of(number: i128) -> String {
 
 /// The attributes in the packed elements' type, decoded. An attribute in another type is kept with a warning; a
 /// negative `scale_factor` swaps the ends.
-pub(crate) fn decode_valid(
+fn decode_valid(
     attributes: &mut Map<String, Value>,
     stored: ElementType,
     rule: &mut Attributes,

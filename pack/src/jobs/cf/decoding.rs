@@ -1,29 +1,14 @@
-//! The codecs in place of CF's attributes, and the type to which they decode.
+//! How codecs in place of CF's attributes decode, in the type of the values that suits them.
 
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
-use serde_json::{Map, Value};
-use zarr_recast::{BindOptions, Chain, Codec};
+use zarr_recast::{BindOptions, Chain};
 
 use super::attributes::{Arithmetic, Attributes, Codes};
 use super::invert::{Inversion, invert};
 use crate::check::difference::Differences;
-use crate::error::{Error, Result};
-use crate::json as scalars;
-use crate::metadata::fill_attribute::FILL_VALUE;
-
-/// Codecs that decode integers as CF's attributes say.
-#[derive(Clone, Debug, Serialize)]
-pub struct CfCodecs {
-    /// The value codecs.
-    pub codecs: Vec<Codec>,
-    /// The value of the code in `_FillValue`, or else of 0.
-    #[serde(serialize_with = "scalars::scalar")]
-    pub fill_value: Scalar,
-    /// The differences from CF's arithmetic.
-    pub codes: CodeDifferences,
-}
+use crate::error::Result;
 
 /// Differences over codes.
 #[derive(Clone, Debug, Serialize)]
@@ -33,38 +18,6 @@ pub struct CodeDifferences {
     pub differences: Differences,
     /// Which codes were compared.
     pub which: String,
-}
-
-impl CfCodecs {
-    /// Chooses codecs for attributes that pack values of one type as integers of another: those of
-    /// [`crate::FromCfJob`], for any codes.
-    ///
-    /// # Errors
-    /// Attributes that no codecs can replace; values that are neither float32 nor float64.
-    pub fn choose(
-        attributes: &Map<String, Value>,
-        stored: ElementType,
-        decoded: ElementType,
-    ) -> std::result::Result<Self, Error> {
-        Ok(Self::of(attributes, stored, decoded)?)
-    }
-
-    fn of(
-        attributes: &Map<String, Value>,
-        stored: ElementType,
-        decoded: ElementType,
-    ) -> Result<Self> {
-        if !matches!(decoded, ElementType::Float32 | ElementType::Float64) {
-            bail!("the values are {decoded}, and CF decodes to float32 or float64");
-        }
-        let rule = Attributes::read(attributes, stored)?;
-        let fill = rule.missing.first().filter(|_| attributes.contains_key(FILL_VALUE));
-        let fill = fill.copied().unwrap_or(Scalar::from_bits(rule.code_type, 0));
-        let codes = Codes::new(rule.code_type, None);
-        let Decoding { inversion, fill_value, .. } = Decoding::new(&rule, decoded, &codes, fill)?;
-        let codes = CodeDifferences { differences: inversion.differences, which: codes.what };
-        Ok(Self { codecs: inversion.codecs, fill_value, codes })
-    }
 }
 
 /// How values of one type are decoded.

@@ -10,6 +10,7 @@ use zarr_recast::{Codec, FillCheck};
 
 use super::attributes::{self, APPLIED, Attributes, Codes, VALID};
 use super::decoding::{CodeDifferences, Decoding};
+use super::invert::way_out;
 use crate::array::region::Region;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
@@ -248,13 +249,9 @@ fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conver
     let codes = Codes::new(rule.code_type, range);
     let decoding = Decoding::choose(&rule, job.decoded_type, &codes, fill)?;
 
-    let mut kept = given.clone();
     let packing = [APPLIED.as_slice(), &VALID].concat();
     let packing = attributes::picked(&given, &packing);
-    attributes::decode_valid(&mut kept, stored, &mut rule, &decoding.arithmetic)?;
-    for name in APPLIED {
-        kept.remove(name);
-    }
+    let mut kept = rule.of_values(&given, stored, &decoding.arithmetic)?;
     kept.remove(PROVENANCE);
     if job.provenance {
         kept.insert(
@@ -309,7 +306,15 @@ fn check(
         let found = decode(&region)?;
         let differences = Differences::between(decoded, &expected, &found)?;
         if differences.not_finite > 0 {
-            bail!("chunk {:?}: a missing value did not stay one", region.chunk);
+            bail!(
+                "chunk {:?}: {} of {} elements are finite by CF's arithmetic, {}, and not by the codecs, or the other \
+                 way round; {}",
+                region.chunk,
+                differences.not_finite,
+                differences.elements,
+                rule.formula(),
+                way_out(decoded)
+            );
         }
         let missing = expected.chunks_exact(decoded.size()).filter(|value| *value == nan);
         let missing = if rule.missing.is_empty() { 0 } else { missing.count() as u64 };

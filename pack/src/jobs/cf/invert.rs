@@ -18,7 +18,7 @@ use zarr_recast::{
     BindOptions, CastValue, Chain, Codec, Entries, JsonScalar, ScalarMap, ScaleOffset,
 };
 
-use super::attributes::{Arithmetic, Attributes, Codes};
+use super::attributes::{ADD_OFFSET, Arithmetic, Attributes, Codes, SCALE_FACTOR};
 use crate::check::difference::Differences;
 use crate::error::Result;
 
@@ -142,8 +142,13 @@ pub(crate) fn invert(
             }
         }
     }
-    let (arrangement, mut inversion) =
-        best.context("the attributes cannot be turned into codecs: no scale is finite")?;
+    let (arrangement, mut inversion) = best.with_context(|| {
+        format!(
+            "{SCALE_FACTOR} and {ADD_OFFSET} say {}, and no finite scale of {decoded} gives these values; {}",
+            attributes.formula(),
+            way_out(decoded)
+        )
+    })?;
     if (1..=MOST_PATCHES).contains(&inversion.differences.differing) {
         map.patches = patches(&arrangement, *code_type, codes, &expected, &inversion.chain)?;
         let patched = try_one(&arrangement, &map)?;
@@ -163,6 +168,14 @@ pub(crate) fn invert(
         inversion = try_one(&arrangement, &map)?;
     }
     Ok(inversion)
+}
+
+/// What to do where a type does not hold the values.
+pub(super) fn way_out(decoded: ElementType) -> &'static str {
+    match decoded {
+        ElementType::Float32 => "decode to float64, or correct the attributes",
+        _ => "correct the attributes",
+    }
 }
 
 fn arrangements(attributes: &Attributes, decoded: ElementType) -> Vec<Arrangement> {

@@ -1,11 +1,13 @@
 //! Arrays packed by the CF conventions: turns their attributes into codecs, and back.
 
 pub(crate) mod attributes;
+mod codecs;
 mod decoding;
 mod from_cf;
 mod invert;
 mod to_cf;
 
-pub use decoding::{CfCodecs, CodeDifferences};
+pub use codecs::{CfCodecs, codecs_from_cf};
+pub use decoding::CodeDifferences;
 pub use from_cf::{FromCfJob, FromCfReport};
 pub use to_cf::{ToCfJob, ToCfReport};
