@@ -197,7 +197,7 @@ def test_bytes_of_a_netcdf_file_are_an_array_with_the_values_that_xarray_reads(f
 
 def test_a_virtual_array_over_a_netcdf_file_has_the_values_that_xarray_reads(file):
     manifests = pytest.importorskip("virtualizarr.manifests")
-    registry = pytest.importorskip("virtualizarr.registry")
+    registry = pytest.importorskip("obspec_utils.registry")
     local = pytest.importorskip("obstore.store")
     path, offset, length = file
     metadata, expected = metadata_over(path)
