@@ -7,6 +7,7 @@ the vectors come from an oracle, and chunks are written byte by byte. README.md 
 """
 
 import filecmp
+import itertools
 import json
 import math
 import pathlib
@@ -144,6 +145,10 @@ def write(folder):
     pairs = [(struct.pack(">h", number).hex(), struct.pack(">f", number).hex()) for number in range(-30000, 30000, 2500)]
     for endian in ("little", "big"):
         stores.line(f"bytes_{endian}", "float32", "int16", [codec], pairs, endian=endian)
+    for data_type, target in [("int32", "float64"), ("int64", "float32"), ("float32", "float64"), ("float64", "float32")]:
+        stores.line(f"bytes_big_{data_type}", target, data_type, [cast_value(data_type)],
+                    decoded(data_type, target, "nearest-even", None), endian="big")
+    blocks(stores, codec)
     stored, expected = [pair[0] for pair in pairs[:20]], [pair[1] for pair in pairs[:20]]
     fill, fill_element = -10.0, "c1200000"
     padding = ["fff6"] * 4
@@ -164,6 +169,37 @@ def write(folder):
                 "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}}
             codecs = [*([codec] if place == "outside" else []), sharding]
             stores.write(f"shard_{place}_index_{location}", "float32", fill, codecs, [12], [12], {"c/0": body}, want)
+
+
+def blocks(stores, codec):
+    """Arrays of two and three dimensions, in both byte orders, by chunks and by shards, whose last ones are not whole."""
+    for shape, sides in [([5, 7], [2, 4]), ([3, 4, 5], [2, 2, 3])]:
+        dimensions = f"{len(shape)}d"
+        numbers = {index: 331 * place - 9000 for place, index in enumerate(itertools.product(*map(range, shape)))}
+        expected = [struct.pack(">f", number).hex() for number in numbers.values()]
+
+        def inside(first, lengths):
+            """The codes of a block in C order; those past the edge are 0."""
+            cells = itertools.product(*(range(start, start + length) for start, length in zip(first, lengths)))
+            return [struct.pack(">h", numbers.get(cell, 0)).hex() for cell in cells]
+
+        for endian in ("little", "big"):
+            grid = [range(-(-length // side)) for length, side in zip(shape, sides)]
+            files = {"/".join(["c", *map(str, at)]): chunk(inside([i * side for i, side in zip(at, sides)], sides), endian)
+                     for at in itertools.product(*grid)}
+            stores.write(f"chunks_{dimensions}_{endian}", "float32", 0, [codec, bytes_codec("int16", endian)],
+                         shape, sides, files, expected)
+            # One shard with all chunks, each whole, in C order.
+            around = [len(one) * side for one, side in zip(grid, sides)]
+            parts = [inside([i * side for i, side in zip(at, sides)], sides) for at in itertools.product(*grid)]
+            length = 2 * math.prod(sides)
+            index = b"".join(struct.pack("<2Q", place * length, length) for place in range(len(parts)))
+            sharding = {"name": "sharding_indexed", "configuration": {
+                "chunk_shape": sides, "index_location": "end", "codecs": [bytes_codec("int16", endian)],
+                "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}}
+            body = b"".join(chunk(part, endian) for part in parts) + index
+            stores.write(f"shard_{dimensions}_{endian}", "float32", 0, [codec, sharding], shape, around,
+                         {"/".join(["c", *("0" for _ in shape)]): body}, expected)
 
 
 def scalar(data_type, element):
