@@ -89,9 +89,13 @@ pub use scan::lattice::Lattice;
 pub use scan::survey::Survey;
 pub use scan::surveyor::Surveyor;
 pub use store::location::{array_in, is_group};
+pub use store::mount::Mount;
+pub use store::objects::Visibility;
 pub use suggest::information::Information;
 pub use suggest::known::Known;
 pub use suggest::sample::Sampled;
+/// The traits of storages that [`Mount`] takes, and some storages.
+pub use zarrs::storage;
 
 /// The README's example, compiled as a test.
 #[cfg(doctest)]

@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::errors::{Options, in_pythons_words, pack_error, read_json};
+use crate::mounts::Mounts;
+use crate::progress::{Bar, Seen};
 
 /// How often a job checks whether Python has been interrupted.
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -26,7 +28,7 @@ const PATIENCE: Duration = Duration::from_millis(10);
 #[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
 enum Request {
     Pack(Box<Pack>),
-    Verify { a: PathBuf, b: PathBuf, atol: f64, rtol: f64, threads: Option<u16> },
+    Compare { a: PathBuf, b: PathBuf, tolerance: Option<[f64; 2]>, threads: Option<u16> },
 }
 
 #[derive(Deserialize)]
@@ -43,12 +45,19 @@ struct Pack {
     max_memory: Option<u64>,
 }
 
-/// Run a job given as JSON; returns its report as JSON.
+/// Run a job given as JSON, over paths, URLs and mounted stores; returns its report as JSON. `progress` is called with the
+/// name of a pass, the units that are done, and their number.
 #[pyfunction]
-pub(crate) fn run_job(py: Python<'_>, request: &str) -> PyResult<String> {
+pub(crate) fn run_job(
+    py: Python<'_>,
+    request: &str,
+    mounts: &Bound<'_, Mounts>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
     let request: Value = read_json(request)?;
     let request: Request = serde_json::from_value(request)
         .map_err(|error| in_pythons_words(py, &error.to_string()))?;
+    let mounts = mounts.get();
     if let Request::Pack(pack) = &request
         && !pack.rules.is_empty()
         && !is_group(&pack.source)
@@ -56,23 +65,29 @@ pub(crate) fn run_job(py: Python<'_>, request: &str) -> PyResult<String> {
         let text = "is not a group, and a dictionary of options is for the arrays of a group";
         return Err(PyValueError::new_err(format!("{} {text}", pack.source.display())));
     }
-    let report = until_done(py, move |interrupt| run(&request, interrupt))?;
-    Ok(report.to_string())
+    let seen = Arc::new(Seen::default());
+    let shown = Arc::clone(&seen);
+    let mut bar = progress.map(|progress| Bar::new(progress, seen));
+    let poll = || bar.as_mut().map_or(Ok(()), Bar::show);
+    let report =
+        until_done(py, &mounts.interrupt, poll, move |interrupt| run(&request, interrupt, shown));
+    Ok(report.map_err(|error| mounts.with_cause(py, error))?.to_string())
 }
 
-/// Runs a job on a thread of its own; an interruption of Python ends it.
+/// Runs a job on a thread of its own; an interruption of Python, or an error of `poll`, ends it.
 pub(crate) fn until_done<T: Send + 'static>(
     py: Python<'_>,
+    interrupt: &Arc<AtomicBool>,
+    mut poll: impl FnMut() -> PyResult<()>,
     work: impl FnOnce(Arc<AtomicBool>) -> Result<T, Error> + Send + 'static,
 ) -> PyResult<T> {
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupt);
+    let flag = Arc::clone(interrupt);
     let job = std::thread::spawn(move || work(flag));
     let mut interrupted = None;
     while !job.is_finished() {
         py.detach(|| std::thread::sleep(PATIENCE));
         if interrupted.is_none() {
-            interrupted = py.check_signals().err();
+            interrupted = py.check_signals().and_then(|()| poll()).err();
             interrupt.store(interrupted.is_some(), Ordering::Relaxed);
         }
     }
@@ -86,15 +101,16 @@ pub(crate) fn until_done<T: Send + 'static>(
     }
 }
 
-fn run(request: &Request, interrupt: Arc<AtomicBool>) -> Result<Value, Error> {
+fn run(request: &Request, interrupt: Arc<AtomicBool>, progress: Arc<Seen>) -> Result<Value, Error> {
+    let runtime = Runtime { interrupt, progress: Some(progress), ..Runtime::default() };
     match request {
         Request::Pack(pack) => {
             let Pack { threads, max_memory, .. } = **pack;
-            pack.run(&Runtime { threads, max_memory, interrupt, ..Runtime::default() })
+            pack.run(&Runtime { threads, max_memory, ..runtime })
         }
-        Request::Verify { a, b, atol, rtol, threads } => {
-            let tolerance = Some(AllClose { atol: *atol, rtol: *rtol });
-            let runtime = Runtime { threads: *threads, interrupt, ..Runtime::default() };
+        Request::Compare { a, b, tolerance, threads } => {
+            let tolerance = tolerance.map(|[atol, rtol]| AllClose { atol, rtol });
+            let runtime = Runtime { threads: *threads, ..runtime };
             if is_group(a) || is_group(b) {
                 let job = CompareGroupJob { tolerance, ..CompareGroupJob::new(a, b) };
                 let report = job.run(&runtime)?;

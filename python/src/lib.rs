@@ -11,7 +11,9 @@ mod dtypes;
 mod errors;
 mod functions;
 mod jobs;
+mod mounts;
 mod plans;
+mod progress;
 mod rounding;
 mod suggesting;
 
@@ -30,6 +32,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::jobs::{command, run_job};
+    #[pymodule_export]
+    use crate::mounts::Mounts;
     #[pymodule_export]
     use crate::rounding::Rounder;
     #[pymodule_export]

@@ -1,5 +1,7 @@
 //! Suggestions of a bound for arrays that Python reads.
 
+use std::sync::Arc;
+
 use numpy::PyUntypedArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -59,9 +61,14 @@ impl SuggestFromBlocks {
         let elements = |array| block(array, self.element_type).map(<[u8]>::to_vec);
         let elements = blocks.iter().map(elements).collect::<PyResult<Vec<_>>>()?;
         let inner = self.inner.clone();
-        let report = until_done(py, move |interrupt| {
-            inner.run(&name, elements, &Runtime { interrupt, ..Runtime::default() })
-        })?;
+        let report = until_done(
+            py,
+            &Arc::default(),
+            || Ok(()),
+            move |interrupt| {
+                inner.run(&name, elements, &Runtime { interrupt, ..Runtime::default() })
+            },
+        )?;
         let (text, html) = suggestion_text_and_html(&report)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok((json!(report).to_string(), text, html))

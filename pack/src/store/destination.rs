@@ -11,7 +11,6 @@ use super::location::{
     EXISTS, Kind, OUTSIDE, archive, kind, refuse_outdated_copy, refuse_overlap, url,
 };
 use super::staging::{self, ASIDE, Staged};
-#[cfg(feature = "object-store")]
 use super::upload::Upload;
 use crate::error::{Result, unwritten};
 use crate::runtime::Runtime;
@@ -27,11 +26,7 @@ pub struct Destination {
 
 #[derive(Debug)]
 enum Target {
-    Directory {
-        path: PathBuf,
-        overwrite: bool,
-    },
-    #[cfg(feature = "object-store")]
+    Directory { path: PathBuf, overwrite: bool },
     Url(Upload),
 }
 
@@ -74,25 +69,15 @@ impl Destination {
     }
 
     /// A place at a URL.
-    #[cfg(feature = "object-store")]
     fn remote(input: &Path, url: &str, overwrite: bool) -> Result<Self> {
         let upload = Upload::new(input, url, overwrite)?;
         let name = upload.name().to_owned();
         Ok(Self { target: Target::Url(upload), parent: std::env::temp_dir(), name })
     }
 
-    #[cfg(not(feature = "object-store"))]
-    fn remote(_: &Path, _: &str, _: bool) -> Result<Self> {
-        bail!(
-            "this recast cannot write to URLs; build it with --features object-store, or write to \
-             a directory"
-        );
-    }
-
     /// A new temporary directory beside the place, removed when the value is dropped. Directories of killed
     /// runs are removed first.
     pub(crate) fn stage(&self) -> Result<Staged> {
-        #[cfg(feature = "object-store")]
         if let Target::Url(upload) = &self.target {
             upload.probe()?;
         }
@@ -105,14 +90,12 @@ impl Destination {
 
     /// Moves what is staged to its place. At every moment, a directory holds either the complete output or the old
     /// content.
-    #[cfg_attr(not(feature = "object-store"), allow(unused_variables))]
     pub(crate) fn commit(&self, staged: Staged, runtime: &Runtime) -> Result<()> {
         staged.refuse_if_gone()?;
         match &self.target {
             Target::Directory { path, overwrite } => {
                 put(staged, path, *overwrite).with_context(|| path.display().to_string())
             }
-            #[cfg(feature = "object-store")]
             Target::Url(upload) => upload.commit(staged.path(), runtime),
         }
     }

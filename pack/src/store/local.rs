@@ -33,7 +33,6 @@ impl Local {
     }
 
     /// All files in the order of their keys, with these.
-    #[cfg(feature = "object-store")]
     pub(super) fn files(&self) -> Result<Vec<(String, PathBuf)>> {
         let mut files = Vec::new();
         self.walk(&StorePrefix::root(), &mut |key, path| {

@@ -12,6 +12,7 @@ use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
 use zarrs_zip::ZipStorageAdapter;
 
 use super::local::{Local, not_utf8};
+use super::mount::mounted;
 use super::names::{ATTRS, META, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
 use super::staging::is_beside;
 use crate::error::{Error, Result};
@@ -63,10 +64,12 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// The place of a path: a directory, a `.zip` file, a path in one, or a URL.
+    /// The place of a path: a directory, a `.zip` file, a path in one, or a URL, which may be of a mounted storage.
     pub(crate) fn new(path: &Path) -> Result<Self> {
         if let Some(url) = url(path) {
-            return Self::remote(url);
+            let Some((mounted, inside)) = mounted(url)? else { return Self::remote(url) };
+            let (storage, is_listable) = (mounted.readable, mounted.is_listable);
+            return Ok(Self { storage, root: None, node: node(inside), is_listable });
         }
         if let Some((archive, inside)) = archive(path) {
             return Self::zip(&archive, &inside);
@@ -172,8 +175,8 @@ impl Location {
         };
         if !self.is_listable {
             let all = self.consolidated()?.context(
-                "a web server does not list what is in a group, and the group has no consolidated \
-                 metadata; name one of its arrays",
+                "a web server or a store without listing does not say what is in a group, and the group has no \
+                 consolidated metadata; name one of its arrays",
             )?;
             return Ok(all.iter().filter_map(|path| direct(path)).collect());
         }

@@ -3,11 +3,12 @@
 pub(crate) mod destination;
 pub(crate) mod local;
 pub(crate) mod location;
+pub(crate) mod mount;
 pub(crate) mod names;
+pub(crate) mod objects;
 #[cfg(feature = "object-store")]
 mod remote;
 pub(crate) mod staging;
 pub(crate) mod transfer;
 pub(crate) mod unchanged;
-#[cfg(feature = "object-store")]
 mod upload;

@@ -1,5 +1,4 @@
-//! An output at a URL: uploads the files of a directory, chunks first and metadata last, so that an unfinished array
-//! does not open.
+//! An output in a store: uploads the files of a directory, in an order in which an unfinished array does not open.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -12,7 +11,10 @@ use super::local::Local;
 use super::location::{
     EXISTS, Kind, Location, OUTSIDE, kind, refuse_outdated_copy, refuse_overlap, url,
 };
+use super::mount::mounted;
 use super::names::{DOCUMENTS, ZARR_JSON};
+use super::objects::{Objects, Visibility};
+#[cfg(feature = "object-store")]
 use super::remote::Remote;
 use crate::error::Result;
 use crate::runtime::{Runtime, Workers};
@@ -22,7 +24,7 @@ const MARK: &str = ".recast-unfinished";
 
 /// A checked place at a URL for an array or a group.
 pub(super) struct Upload {
-    remote: Remote,
+    objects: Box<dyn Objects>,
     url: String,
     overwrite: bool,
 }
@@ -37,18 +39,14 @@ impl Upload {
     /// Checks that an output may be written to a URL while `input` is read.
     pub(super) fn new(input: &Path, output: &str, overwrite: bool) -> Result<Self> {
         let place = output.trim_end_matches('/');
-        if !place.starts_with("s3://") {
-            bail!("cannot be written to; write to a directory, or to s3://BUCKET/PATH");
-        }
-        let (_, path) = place.trim_start_matches("s3://").split_once('/').unwrap_or_default();
-        if path.is_empty() {
-            bail!("OUTPUT must end in a name in the bucket; write s3://BUCKET/PATH");
-        }
+        let objects = match mounted(place)? {
+            Some((mounted, path)) => mounted.output(path)?,
+            None => remote(place)?,
+        };
         if url(input).is_some() {
             refuse_overlap(input, Path::new(place))?;
         }
-        let remote = Remote::new(place)?;
-        let upload = Self { remote, url: place.to_owned(), overwrite };
+        let upload = Self { objects, url: place.to_owned(), overwrite };
         upload.refuse_present(|| kind(input))?;
         refuse_outdated_copy(Path::new(place), OUTSIDE)?;
         Ok(upload)
@@ -56,9 +54,12 @@ impl Upload {
 
     /// Refuses what is there, unless `--overwrite` replaces it by what is written. Whether anything is there.
     fn refuse_present(&self, written: impl FnOnce() -> Kind) -> Result<bool> {
-        let keys = self.remote.keys()?;
+        let keys = self.objects.keys()?;
         if keys.is_empty() {
             return Ok(false);
+        }
+        if self.objects.visibility() == Visibility::Forever {
+            bail!("exists, and this store can remove nothing; name another OUTPUT");
         }
         match (keys.iter().any(|key| key == MARK), self.overwrite) {
             (true, true) => {}
@@ -79,16 +80,27 @@ impl Upload {
         self.url.rsplit('/').next().unwrap_or_default()
     }
 
+    /// Whether an object tells other runs that the output is unfinished.
+    fn has_mark(&self) -> bool {
+        match self.objects.visibility() {
+            Visibility::AtOnce => true,
+            Visibility::Forever | Visibility::OnCommit => false,
+        }
+    }
+
     /// Tests whether objects can be stored and removed there, before the work begins.
     pub(super) fn probe(&self) -> Result<()> {
+        if !self.has_mark() {
+            return Ok(());
+        }
         let probe = || {
             // That one could be stored is known then, and only it says what the objects beside it are.
-            if self.remote.keys()?.iter().any(|key| key == MARK) {
+            if self.objects.keys()?.iter().any(|key| key == MARK) {
                 return Ok(());
             }
             let text = b"recast writes here soon\n".to_vec();
-            self.remote.put(MARK, text, &AtomicBool::new(false))?;
-            let removed = self.remote.remove(&[MARK.to_owned()]);
+            self.objects.put(MARK, text, &AtomicBool::new(false))?;
+            let removed = self.objects.remove(&[MARK.to_owned()]);
             removed.with_context(|| format!("nothing can be removed there; {MARK} is left"))
         };
         probe().with_context(|| format!("{}: cannot be written to", self.url))
@@ -103,18 +115,22 @@ impl Upload {
             env!("CARGO_PKG_VERSION"),
             directory.file_name().unwrap_or_default().display()
         );
-        if let Err(error) = self.remote.put(MARK, mark.clone().into_bytes(), &runtime.interrupt) {
+        if let Err(error) = self.mark(&mark, &runtime.interrupt) {
             // Nothing else has changed; readers ignore a mark that cannot be removed.
-            let _ = self.remote.remove(&[MARK.to_owned()]);
+            let _ = self.unmark();
             return Err(error.context(format!("{}: not written", self.url)));
         }
         let Err(error) = self.upload(directory, &mark, replaces, runtime) else { return Ok(()) };
+        if self.objects.visibility() == Visibility::Forever {
+            let text = "not written; the store cannot remove chunks that it has; no reader takes them for an array";
+            return Err(error.context(format!("{}: {text}", self.url)));
+        }
         if !self.is_marked(&mark).unwrap_or(true) {
             let text = "not written: another run has begun to write there, and its objects stay";
             return Err(error.context(format!("{}: {text}", self.url)));
         }
         let lost = if replaces { "; what was there is already removed" } else { "" };
-        let removed = self.remove_objects().and_then(|()| self.remote.remove(&[MARK.to_owned()]));
+        let removed = self.remove_objects().and_then(|()| self.unmark());
         Err(match removed {
             Ok(()) => error.context(format!("{}: not written{lost}", self.url)),
             Err(reason) => error.context(format!(
@@ -125,8 +141,25 @@ impl Upload {
         })
     }
 
+    fn mark(&self, mark: &str, interrupt: &AtomicBool) -> Result<()> {
+        if !self.has_mark() {
+            return Ok(());
+        }
+        self.objects.put(MARK, mark.to_owned().into_bytes(), interrupt)
+    }
+
+    fn unmark(&self) -> Result<()> {
+        if !self.has_mark() {
+            return Ok(());
+        }
+        self.objects.remove(&[MARK.to_owned()])
+    }
+
     /// Whether the mark there is this one.
     fn is_marked(&self, mark: &str) -> Result<bool> {
+        if !self.has_mark() {
+            return Ok(true);
+        }
         let found = Location::new(Path::new(&self.url))?.bytes(MARK)?;
         Ok(found.as_deref() == Some(mark.as_bytes()))
     }
@@ -149,35 +182,68 @@ impl Upload {
         }
         let put = |(key, file): &(String, PathBuf)| -> Result<()> {
             let bytes = fs::read(file).with_context(|| file.display().to_string())?;
-            self.remote.put(key, bytes, &runtime.interrupt)
+            self.objects.put(key, bytes, &runtime.interrupt)
         };
+        let is_transaction = self.objects.visibility() == Visibility::OnCommit;
+        if is_transaction {
+            metadata.iter().rev().try_for_each(put)?;
+        }
         let work = |number: u64| {
             let chunk = chunks.get(number as usize);
             put(chunk.ok_or_else(|| anyhow!("there is no file {number}"))?)
         };
         Workers::new(runtime)?.run("upload", chunks.len() as u64, work, |()| Ok(()))?;
+        if is_transaction {
+            return Ok(());
+        }
         // Otherwise another run may have removed or replaced chunks of this one.
         if !self.is_marked(mark)? {
             bail!("the mark of this run has gone");
         }
         metadata.iter().try_for_each(put)?;
-        self.remote.remove(&[MARK.to_owned()])
+        self.unmark()
     }
 
-    /// Removes everything there except the mark, metadata first.
+    /// Removes everything there except the mark: metadata first, or in a transaction last.
     fn remove_objects(&self) -> Result<()> {
         let is_metadata = |key: &String| {
             let name = key.rsplit('/').next().unwrap_or_default();
             DOCUMENTS.contains(&name)
         };
-        let mut keys = self.remote.keys()?;
+        let mut keys = self.objects.keys()?;
         keys.retain(|key| key != MARK);
-        let (metadata, others): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_metadata);
-        for keys in [metadata, others] {
+        let (mut metadata, others): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_metadata);
+        metadata.sort_by_key(|key| Reverse(key.matches('/').count()));
+        let both = match self.objects.visibility() {
+            Visibility::OnCommit => [others, metadata],
+            Visibility::AtOnce | Visibility::Forever => [metadata, others],
+        };
+        for keys in both {
             if !keys.is_empty() {
-                self.remote.remove(&keys)?;
+                self.objects.remove(&keys)?;
             }
         }
         Ok(())
     }
+}
+
+/// A place at a URL of a server.
+#[cfg(feature = "object-store")]
+fn remote(place: &str) -> Result<Box<dyn Objects>> {
+    if !place.starts_with("s3://") {
+        bail!("cannot be written to; write to a directory, or to s3://BUCKET/PATH");
+    }
+    let (_, path) = place.trim_start_matches("s3://").split_once('/').unwrap_or_default();
+    if path.is_empty() {
+        bail!("OUTPUT must end in a name in the bucket; write s3://BUCKET/PATH");
+    }
+    Ok(Box::new(Remote::new(place)?))
+}
+
+#[cfg(not(feature = "object-store"))]
+fn remote(_: &str) -> Result<Box<dyn Objects>> {
+    bail!(
+        "this recast cannot write to URLs; build it with --features object-store, or write to \
+         a directory"
+    );
 }

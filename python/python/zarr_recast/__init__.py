@@ -32,7 +32,16 @@ from ._errors import CastError
 if TYPE_CHECKING:
     from ._cf import CfCodecs, codecs_from_cf, from_cf
     from ._encoding import encoding_for
-    from ._jobs import FromCfReport, GroupReport, PackReport, VerifyReport, pack, verify
+    from ._jobs import (
+        CompareReport,
+        FromCfReport,
+        GroupReport,
+        PackReport,
+        VerifyReport,
+        compare,
+        pack,
+        verify,
+    )
     from ._rounding import round_to
     from ._suggestions import Rung, Suggestion, Suggestions, suggest
 
@@ -41,6 +50,7 @@ __all__ = [
     "CastError",
     "CfCodecs",
     "Chain",
+    "CompareReport",
     "FromCfReport",
     "GroupReport",
     "PackReport",
@@ -52,6 +62,7 @@ __all__ = [
     "cast_array",
     "cast_array_into",
     "codecs_from_cf",
+    "compare",
     "encoding_for",
     "from_cf",
     "pack",
@@ -69,6 +80,8 @@ __all__ = [
 _LATER = {
     "CfCodecs": "_cf",
     "codecs_from_cf": "_cf",
+    "CompareReport": "_jobs",
+    "compare": "_jobs",
     "encoding_for": "_encoding",
     "FromCfReport": "_jobs",
     "GroupReport": "_jobs",

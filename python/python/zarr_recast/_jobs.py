@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeAlias, TypeVar
 
-from ._core import run_job
 from ._options import for_all, of_one, options_json
+from ._progress import Show
+from ._stores import Job, Place
 
-Path = str | os.PathLike[str]
 _T = TypeVar("_T")
 # A setting for all arrays, or by the paths of arrays.
 ByPath: TypeAlias = _T | Mapping[str, _T | None] | None
@@ -159,8 +158,22 @@ class VerifyReport(Report):
         return self.failure is None
 
 
+@dataclass(frozen=True)
+class CompareReport(Report):
+    """How far two arrays or groups differ; ``details`` has the counts and errors of each array.
+
+    Attributes
+    ----------
+    a, b : str
+        The original, and what is compared with it.
+    """
+
+    a: str
+    b: str
+
+
 # The parameters of `pack` that are no options for arrays.
-_SETTINGS = {"source", "target", "overwrite", "dry_run", "threads", "max_memory"}
+_SETTINGS = {"source", "target", "overwrite", "dry_run", "threads", "max_memory", "progress"}
 
 
 def _array_report(details: dict[str, Any]) -> PackReport | FromCfReport:
@@ -170,8 +183,8 @@ def _array_report(details: dict[str, Any]) -> PackReport | FromCfReport:
 
 
 def pack(
-    source: Path,
-    target: Path | None = None,
+    source: Place,
+    target: Place | None = None,
     *,
     max_abs_error: ByPath[float] = None,
     error_over_range: ByPath[float] = None,
@@ -202,6 +215,7 @@ def pack(
     dry_run: bool = False,
     threads: int | None = None,
     max_memory: int | None = None,
+    progress: bool | Show = False,
 ) -> PackReport | FromCfReport | GroupReport:
     """Pack a stored Zarr array or group, as the command ``recast pack`` does.
 
@@ -214,9 +228,11 @@ def pack(
 
     Parameters
     ----------
-    source, target : str or path
-        The array or group to read, of any version of Zarr, and the one to write: directories; ``source``
-        may be a zip file. A dry run needs no target, and does not look at it.
+    source, target : str or path, zarr.Array, Group, Store or StorePath
+        The array or group to read, of any version of Zarr, and the one to write. Paths are directories, or ``source`` a
+        zip file; URLs are those of the command. A zarr object is read and written by its own store, whatever that is. The
+        output is complete in a temporary directory before the store gets any of it: first chunks, and metadata last. In a
+        session of Icechunk it is not committed. A dry run needs no target, and does not look at it.
     max_abs_error, error_over_range, max_rel_error, precision : float, optional
         What to keep; see `encoding_for`.
     auto, data_type : bool and data type, optional
@@ -259,6 +275,8 @@ def pack(
         Threads to work with; by default one for each processor.
     max_memory : int, optional
         Bytes that the chunks being processed may take.
+    progress : bool or callable
+        Whether to show a bar of tqdm; or a function that gets the name of a pass, the units that are done, and their number.
 
     Returns
     -------
@@ -268,16 +286,17 @@ def pack(
     ------
     ValueError
         Invalid options; a path without an array; an array that cannot be read or kept within the bound; an output
-        that cannot be written. The text names the place and a way out.
+        that cannot be written. The text names the place and a way out. An exception of a store is the cause.
     """
     options = {name: value for name, value in locals().items() if name not in _SETTINGS}
     if target is None and not dry_run:
         raise TypeError("pack needs a target, unless it is a dry run")
     names = {name for value in options.values() if isinstance(value, Mapping) for name in value}
+    job = Job()
     request = {
         "job": "pack",
-        "source": os.fspath(source),
-        "target": "" if target is None else os.fspath(target),
+        "target": "" if target is None else job.target(target),
+        "source": job.source(source),
         "options": json.loads(options_json(**for_all(options))),
         "rules": {name: json.loads(options_json(**of_one(name, options))) for name in names},
         "overwrite": overwrite,
@@ -285,7 +304,7 @@ def pack(
         "threads": threads,
         "max_memory": max_memory,
     }
-    details = json.loads(run_job(json.dumps(request)))
+    details = job.run(request, progress)
     if "arrays" not in details:
         return _array_report(details)
     entries = details["arrays"]
@@ -300,18 +319,26 @@ def pack(
 
 
 def verify(
-    a: Path, b: Path, *, atol: float = 0.0, rtol: float = 0.0, threads: int | None = None
+    a: Place,
+    b: Place,
+    *,
+    atol: float = 0.0,
+    rtol: float = 0.0,
+    threads: int | None = None,
+    progress: bool | Show = False,
 ) -> VerifyReport:
     """Compare two stored arrays or groups, as the command ``recast verify`` does.
 
     Parameters
     ----------
-    a, b : str or path
-        The original, and the one that is compared with it.
+    a, b : str or path, zarr.Array, Group, Store or StorePath
+        The original, and the one that is compared with it; see `pack`.
     atol, rtol : float
         |b − a| may be ``atol + rtol · |a|`` at most; NaN must be NaN, and missing values the same.
     threads : int, optional
         Threads to work with; by default one for each processor.
+    progress : bool or callable
+        As in `pack`.
 
     Returns
     -------
@@ -323,13 +350,51 @@ def verify(
     ValueError
         An array or group that cannot be read or compared.
     """
+    answer = _compared(a, b, (float(atol), float(rtol)), threads, progress)
+    return VerifyReport(answer["report"], failure=answer["failure"])
+
+
+def compare(
+    a: Place, b: Place, *, threads: int | None = None, progress: bool | Show = False
+) -> CompareReport:
+    """Measure how far two stored arrays or groups differ, as the command ``recast compare`` does.
+
+    Parameters
+    ----------
+    a, b : str or path, zarr.Array, Group, Store or StorePath
+        The original, and the one that is compared with it; see `pack`.
+    threads : int, optional
+        Threads to work with; by default one for each processor.
+    progress : bool or callable
+        As in `pack`.
+
+    Returns
+    -------
+    CompareReport
+        With ``details["error"]`` for two arrays, and ``details["arrays"]`` for two groups.
+
+    Raises
+    ------
+    ValueError
+        An array or group that cannot be read or compared.
+    """
+    answer = _compared(a, b, None, threads, progress)
+    return CompareReport._of(answer["report"])
+
+
+def _compared(
+    a: Place,
+    b: Place,
+    tolerance: tuple[float, float] | None,
+    threads: int | None,
+    progress: bool | Show,
+) -> dict[str, Any]:
+    job = Job()
     request = {
-        "job": "verify",
-        "a": os.fspath(a),
-        "b": os.fspath(b),
-        "atol": float(atol),
-        "rtol": float(rtol),
+        "job": "compare",
+        "a": job.source(a),
+        "b": job.source(b),
+        "tolerance": tolerance,
         "threads": threads,
     }
-    answer = json.loads(run_job(json.dumps(request)))
-    return VerifyReport(answer["report"], failure=answer["failure"])
+    return job.run(request, progress)

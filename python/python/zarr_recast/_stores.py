@@ -1,0 +1,206 @@
+"""Places of arrays and groups: paths, URLs, and objects of zarr-python in any of its stores."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import wait
+from typing import Any, TypeAlias, TypeVar
+
+from ._core import Mounts, run_job
+from ._progress import shown
+
+# A path or a URL, or an object of zarr-python.
+Place: TypeAlias = Any
+_T = TypeVar("_T")
+
+_URL = re.compile(r"store://\d+")
+# Names that are no child of a node.
+_DOCUMENTS = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
+# Seconds between two looks at whether the job is interrupted.
+_PATIENCE = 0.1
+
+
+class Job:
+    """A job, and the stores that it uses."""
+
+    def __init__(self) -> None:
+        self._mounts = Mounts()
+        self._names: dict[str, str] = {}
+        self._mounted: list[tuple[Any, str]] = []
+
+    def source(self, place: Any) -> str:
+        """The path or URL of a place that is read."""
+        return self._place(place, is_written=False)
+
+    def target(self, place: Any) -> str:
+        """The path or URL of a place that is written."""
+        return self._place(place, is_written=True)
+
+    def run(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
+        """Do a request; returns the report."""
+        with shown(progress) as show:
+            try:
+                report = run_job(json.dumps(request), self._mounts, show)
+            except ValueError as error:
+                error.args = tuple(self._named(str(text)) for text in error.args)
+                raise
+        return json.loads(self._named(report, lambda name: json.dumps(name)[1:-1]))
+
+    def _place(self, place: Any, *, is_written: bool) -> str:
+        if isinstance(place, (str, os.PathLike)):
+            return os.fspath(place)
+        store, path = _store_and_path(place)
+        if is_written and store.read_only:
+            raise ValueError(
+                f"{_name(store)} is read-only; open it for writing, or write to another store"
+            )
+        if _is_local(store):
+            return os.path.join(store.root, path) if path else os.fspath(store.root)
+        return f"{self._url(store)}/{path}".rstrip("/")
+
+    def _url(self, store: Any) -> str:
+        """The URL of a store; the same one for the same store, so that overlaps are seen."""
+        for other, url in self._mounted:
+            if _is_same(store, other):
+                return url
+        calls = Calls(store, lambda: self._mounts.is_interrupted)
+        url = self._mounts.mount(calls, _visibility(store), store.supports_listing)
+        self._names[url] = _name(store)
+        self._mounted.append((store, url))
+        return url
+
+    def _named(self, text: str, quoted: Callable[[str], str] = str) -> str:
+        """A text with the stores' names in place of URLs."""
+        return _URL.sub(lambda url: quoted(self._names.get(url[0], url[0])), text)
+
+
+def _store_and_path(place: Any) -> tuple[Any, str]:
+    """The store of an object of zarr-python, and the path in it."""
+    zarr = sys.modules.get("zarr")
+    if zarr is not None:
+        if isinstance(place, (zarr.Array, zarr.Group, zarr.AsyncArray, zarr.AsyncGroup)):
+            place = place.store_path
+        if isinstance(place, zarr.storage.StorePath):
+            return place.store, place.path
+        if isinstance(place, zarr.abc.store.Store):
+            return place, ""
+    raise TypeError(
+        f"a place of an array or a group is a path, a URL, or a zarr Array, Group, Store or StorePath, and not a "
+        f"{type(place).__module__.partition('.')[0]} {type(place).__name__}"
+    )
+
+
+def _is_local(store: Any) -> bool:
+    from zarr.storage import LocalStore
+
+    return type(store) is LocalStore
+
+
+def _is_same(store: Any, other: Any) -> bool:
+    """Whether another store has the same objects, and can be written to if this one can."""
+    if store is other:
+        return True
+    if type(store) is not type(other):
+        return False
+    if store.read_only and not other.read_only:
+        try:
+            other = other.with_read_only(True)
+        except NotImplementedError:
+            return False
+    # Stores in memory are equal if they hold the same, and their texts say which one each is.
+    return str(store) == str(other) and bool(store == other)
+
+
+def _name(store: Any) -> str:
+    """What reports and errors call a store."""
+    name = str(store)
+    is_plain = "\n" not in name and not name.startswith("<")
+    return name.rstrip("/") if is_plain else type(store).__name__
+
+
+def _visibility(store: Any) -> str | None:
+    """When readers of the store see what is written."""
+    if store.read_only or not store.supports_writes or not store.supports_listing:
+        return None
+    if type(store).__module__.partition(".")[0] == "icechunk":
+        return "on commit"
+    return "at once" if store.supports_deletes else "forever"
+
+
+class Calls:
+    """What a job asks of a store. Each method waits for the store, whose coroutines run on zarr's own thread."""
+
+    def __init__(self, store: Any, is_interrupted: Callable[[], bool]) -> None:
+        from zarr.core.buffer import default_buffer_prototype
+        from zarr.core.sync import sync
+
+        self._store = store
+        self._is_interrupted = is_interrupted
+        self._prototype = default_buffer_prototype()
+        self._loop = sync(_running_loop())
+
+    def get(self, key: str, start: int, length: int | None) -> bytes | None:
+        """The bytes of a key, from a place that counts from the end if it is negative; None if there is no such key."""
+        from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+
+        part: Any = None
+        if start < 0:
+            part = SuffixByteRequest(-start)
+        elif length is not None:
+            part = RangeByteRequest(start, start + length)
+        elif start:
+            part = OffsetByteRequest(start)
+        buffer = self._wait(self._store.get(key, self._prototype, part))
+        return None if buffer is None else buffer.to_bytes()
+
+    def size(self, key: str) -> int | None:
+        """The number of bytes under a key."""
+        try:
+            return int(self._wait(self._store.getsize(key)))
+        except FileNotFoundError:
+            return None
+
+    def size_below(self, prefix: str) -> int:
+        """The number of bytes under all keys below a prefix."""
+        return int(self._wait(self._store.getsize_prefix(prefix.rstrip("/"))))
+
+    def list(self, prefix: str) -> list[str]:
+        """All keys below a prefix, in order."""
+        return sorted(self._wait(_collected(self._store.list_prefix(prefix))))
+
+    def list_dir(self, prefix: str) -> tuple[list[str], list[str]]:
+        """The documents directly below a prefix, and the prefixes of everything else there."""
+        names = self._wait(_collected(self._store.list_dir(prefix.rstrip("/"))))
+        names = sorted(name.rstrip("/") for name in names)
+        documents = [f"{prefix}{name}" for name in names if name in _DOCUMENTS]
+        return documents, [f"{prefix}{name}/" for name in names if name not in _DOCUMENTS]
+
+    def set(self, key: str, value: bytes) -> None:
+        """Store bytes under a key."""
+        self._wait(self._store.set(key, self._prototype.buffer.from_bytes(value)))
+
+    def delete(self, key: str) -> None:
+        """Remove a key."""
+        self._wait(self._store.delete(key))
+
+    def _wait(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        """What a coroutine returns. An interruption of the job ends the wait."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        while not wait([future], timeout=_PATIENCE).done:
+            if self._is_interrupted():
+                future.cancel()
+                raise InterruptedError("interrupted")
+        return future.result()
+
+
+async def _running_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
+
+
+async def _collected(keys: AsyncIterator[str]) -> list[str]:
+    return [key async for key in keys]

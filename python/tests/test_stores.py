@@ -1,0 +1,167 @@
+"""Jobs on objects of zarr-python do what they do on paths, in any store."""
+
+import asyncio
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import zarr_recast
+
+zarr = pytest.importorskip("zarr", minversion="3.4.2")
+
+from zarr.core.buffer import default_buffer_prototype  # noqa: E402
+from zarr.core.sync import sync  # noqa: E402
+from zarr.storage import (  # noqa: E402
+    LocalStore,
+    MemoryStore,
+    StorePath,
+    WrapperStore,
+    ZipStore,
+)
+
+BOUND = 0.01
+
+
+def objects(store):
+    async def read():
+        keys = [key async for key in store.list()]
+        found = {key: await store.get(key, default_buffer_prototype()) for key in keys}
+        return {key: buffer.to_bytes() for key, buffer in found.items()}
+
+    return sync(read())
+
+
+def filled(store):
+    values = (285 + np.random.default_rng(1).normal(size=(120, 90))).astype("f4")
+    group = zarr.create_group(store)
+    for name, data in {"t": values, "sub/u": values * 2, "n": np.arange(4)}.items():
+        chunks = tuple(min(extent, 50) for extent in data.shape)
+        group.create_array(name, shape=data.shape, chunks=chunks, dtype=data.dtype)[...] = data
+    return store
+
+
+@pytest.fixture
+def source():
+    return filled(MemoryStore())
+
+
+class Failing(WrapperStore):
+    """Raises when it is written to for the nth time."""
+
+    def __init__(self, store, allowed):
+        super().__init__(store)
+        self.allowed = allowed
+
+    def _with_store(self, store):
+        return type(self)(store, self.allowed)
+
+    async def set(self, key, value):
+        self.allowed -= 1
+        if self.allowed < 0:
+            raise OSError("the bucket is full")
+        await super().set(key, value)
+
+
+def test_a_memory_store_and_a_folder_get_the_same_bytes(source, tmp_path):
+    filled(LocalStore(tmp_path / "in"))
+    target = MemoryStore()
+    zarr_recast.pack(source, target, max_abs_error=BOUND)
+    zarr_recast.pack(tmp_path / "in", tmp_path / "out", max_abs_error=BOUND)
+    assert objects(target) == objects(LocalStore(tmp_path / "out"))
+
+
+def test_every_kind_of_object_is_a_place(source):
+    target = MemoryStore()
+    array = zarr.open_array(source, path="t", mode="r")
+    report = zarr_recast.pack(array, StorePath(target, "t"), max_abs_error=BOUND)
+    assert (report.input, report.output) == (f"{source}/t", f"{target}/t")
+    packed = zarr.open_array(target, path="t", mode="r")
+    assert zarr_recast.verify(array, packed, atol=BOUND).passed
+    assert 0 < zarr_recast.compare(array, packed).details["error"]["max"] <= BOUND
+    whole = MemoryStore()
+    zarr_recast.pack(zarr.open_group(source, mode="r"), whole, max_abs_error=BOUND)
+    assert zarr_recast.verify(source, whole, atol=BOUND).passed
+    assert not zarr_recast.verify(source, whole).passed
+    with pytest.raises(TypeError, match="and not a builtins int"):
+        zarr_recast.pack(3, target, max_abs_error=BOUND)
+
+
+def test_a_store_that_fails_at_any_write_keeps_nothing_and_is_the_cause(source):
+    for allowed in range(1000):
+        target = MemoryStore()
+        try:
+            zarr_recast.pack(source, Failing(target, allowed), max_abs_error=BOUND)
+        except ValueError as error:
+            assert "the bucket is full" in str(error)
+            assert isinstance(error.__cause__, OSError)
+            assert objects(target) == {}
+        else:
+            break
+    # Two are marks of an unfinished output: one before the work begins, one while it is written.
+    assert allowed == len(objects(target)) + 2
+
+
+def test_places_that_cannot_be_written(source):
+    with pytest.raises(ValueError, match="is read-only; open it for writing"):
+        zarr_recast.pack(source, MemoryStore(read_only=True), max_abs_error=BOUND)
+    with pytest.raises(ValueError, match="OUTPUT lies inside INPUT"):
+        zarr_recast.pack(source, StorePath(source, "sub/x"), max_abs_error=BOUND)
+    target = filled(MemoryStore())
+    before = objects(target)
+    with pytest.raises(ValueError, match="exists; overwrite replaces it"):
+        zarr_recast.pack(source, target, max_abs_error=BOUND)
+    assert objects(target) == before
+    zarr_recast.pack(source, target, max_abs_error=BOUND, overwrite=True)
+    assert zarr_recast.verify(source, target, atol=BOUND).passed
+    assert zarr.open_array(target, path="t").filters
+
+
+def test_a_zip_store(source, tmp_path):
+    with ZipStore(tmp_path / "out.zip", mode="w") as target:
+        zarr_recast.pack(source, target, max_abs_error=BOUND)
+        with pytest.raises(ValueError, match="can remove nothing"):
+            zarr_recast.pack(source, target, max_abs_error=BOUND, overwrite=True)
+    assert zarr_recast.verify(source, tmp_path / "out.zip", atol=BOUND).passed
+
+
+def test_ctrl_c_ends_the_wait_for_a_store(source):
+    class Stuck(WrapperStore):
+        async def get(self, key, *arguments, **named):
+            if "/c/" in key:
+                os.kill(os.getpid(), signal.SIGINT)
+                await asyncio.Event().wait()
+            return await super().get(key, *arguments, **named)
+
+    target = MemoryStore()
+    with pytest.raises(KeyboardInterrupt):
+        zarr_recast.pack(Stuck(source), target, max_abs_error=BOUND)
+    assert objects(target) == {}
+
+
+def test_progress_is_told(source):
+    seen = []
+    target = MemoryStore()
+    zarr_recast.pack(
+        source, target, max_abs_error=BOUND, progress=lambda *told: seen.append(told)
+    )
+    assert seen and all(0 <= done <= total for _, done, total in seen)
+
+
+def test_icechunk_commits_nothing_and_reads_what_is_committed(source):
+    icechunk = pytest.importorskip("icechunk")
+    repository = icechunk.Repository.create(icechunk.in_memory_storage())
+    first = repository.lookup_branch("main")
+    session = repository.writable_session("main")
+    with pytest.raises(ValueError):
+        zarr_recast.pack(source, session.store, max_abs_error=1e-30, data_type="int8")
+    assert not session.has_uncommitted_changes
+    zarr_recast.pack(source, session.store, max_abs_error=BOUND)
+    assert zarr_recast.verify(source, session.store, atol=BOUND).passed
+    assert repository.lookup_branch("main") == first
+    session.commit("packed")
+    with pytest.raises(ValueError, match="read-only"):
+        zarr_recast.pack(source, session.store, max_abs_error=BOUND, overwrite=True)
+    later = repository.readonly_session("main").store
+    assert zarr_recast.verify(source, later, atol=BOUND).passed
