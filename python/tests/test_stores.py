@@ -84,8 +84,52 @@ def test_every_kind_of_object_is_a_place(source):
     zarr_recast.pack(zarr.open_group(source, mode="r"), whole, max_abs_error=BOUND)
     assert zarr_recast.verify(source, whole, atol=BOUND).passed
     assert not zarr_recast.verify(source, whole).passed
-    with pytest.raises(TypeError, match="and not a builtins int"):
+    with pytest.raises(TypeError, match="and not as a builtins int"):
         zarr_recast.pack(3, target, max_abs_error=BOUND)
+
+
+def test_objects_of_xarray_are_sources():
+    xr = pytest.importorskip("xarray")
+    pytest.importorskip("dask")
+    computed = []
+
+    def block(values, block_info=None):
+        computed.append(block_info[0]["array-location"])
+        return values
+
+    values = (285 + np.random.default_rng(2).normal(size=(60, 90))).astype("f4")
+    values[3, 4] = np.nan
+    days = np.arange("2026-01-01", "2026-03-02", dtype="M8[D]").astype("M8[ns]")
+    ds = xr.Dataset({"t": (("time", "x"), values)}, {"time": days}, {"title": "a field"})
+    ds.t.encoding = {"dtype": "int16", "scale_factor": 0.1, "_FillValue": -1}
+    lazy = ds.chunk({"time": 20})
+    lazy["t"] = lazy.t.copy(data=lazy.t.data.map_blocks(block, dtype="f4", meta=np.empty((0, 0))))
+    for source in [ds, lazy, lazy.t, xr.DataTree.from_dict({"/": ds, "/deep/er": ds * 2})]:
+        target = MemoryStore()
+        report = zarr_recast.pack(source, target, max_abs_error=BOUND)
+        assert report.input == f"xarray {type(source).__name__}"
+        back = xr.open_zarr(target, consolidated=False)
+        assert float(abs(back.t - ds.t).max()) <= BOUND
+        assert np.isnan(back.t.values[3, 4]) and np.array_equal(back.time, ds.time)
+        if not isinstance(source, xr.DataTree):
+            assert zarr_recast.verify(source, target, atol=BOUND).passed
+            assert not zarr_recast.verify(source, target).passed
+    # For a dataset and an array: to pack it, and to verify it twice.
+    assert len(computed) == 3 * 3 * 2
+    chunks = xr.open_zarr(target, consolidated=False).t.encoding["chunks"]
+    stored = xr.open_zarr(target, consolidated=False, chunks=None)
+    zarr_recast.pack(stored, other := MemoryStore(), max_abs_error=BOUND)
+    assert zarr.open_array(other, path="t").chunks == chunks
+
+
+def test_suggest_opens_what_zarr_opens(source, tmp_path):
+    filled(LocalStore(tmp_path))
+    expected = str(zarr_recast.suggest(zarr.open_group(source, mode="r")))
+    for place in [source, StorePath(source), tmp_path, str(tmp_path)]:
+        assert str(zarr_recast.suggest(place)) == expected
+    assert zarr_recast.suggest(StorePath(source, "t")).rows == zarr_recast.suggest(source)["t"].rows
+    with pytest.raises(FileNotFoundError):
+        zarr_recast.suggest(tmp_path / "nothing")
 
 
 def test_a_store_that_fails_at_any_write_keeps_nothing_and_is_the_cause(source):

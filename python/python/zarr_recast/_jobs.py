@@ -233,6 +233,8 @@ def pack(
         zip file; URLs are those of the command. A zarr object is read and written by its own store, whatever that is. The
         output is complete in a temporary directory before the store gets any of it: first chunks, and metadata last. In a
         session of Icechunk it is not committed. A dry run needs no target, and does not look at it.
+        ``source`` may be an object of xarray, which `tempfile` gets first, without its encoding: each block of Dask is
+        computed once.
     max_abs_error, error_over_range, max_rel_error, precision : float, optional
         What to keep; see `encoding_for`.
     auto, data_type : bool and data type, optional
@@ -292,11 +294,8 @@ def pack(
     if target is None and not dry_run:
         raise TypeError("pack needs a target, unless it is a dry run")
     names = {name for value in options.values() if isinstance(value, Mapping) for name in value}
-    job = Job()
     request = {
         "job": "pack",
-        "target": "" if target is None else job.target(target),
-        "source": job.source(source),
         "options": json.loads(options_json(**for_all(options))),
         "rules": {name: json.loads(options_json(**of_one(name, options))) for name in names},
         "overwrite": overwrite,
@@ -304,7 +303,10 @@ def pack(
         "threads": threads,
         "max_memory": max_memory,
     }
-    details = job.run(request, progress)
+    with Job() as job:
+        request["target"] = "" if target is None else job.target(target)
+        request["source"] = job.source(source)
+        details = job.run(request, progress)
     if "arrays" not in details:
         return _array_report(details)
     entries = details["arrays"]
@@ -331,7 +333,7 @@ def verify(
 
     Parameters
     ----------
-    a, b : str or path, zarr.Array, Group, Store or StorePath
+    a, b : str or path, zarr.Array, Group, Store or StorePath, or object of xarray
         The original, and the one that is compared with it; see `pack`.
     atol, rtol : float
         |b − a| may be ``atol + rtol · |a|`` at most; NaN must be NaN, and missing values the same.
@@ -361,7 +363,7 @@ def compare(
 
     Parameters
     ----------
-    a, b : str or path, zarr.Array, Group, Store or StorePath
+    a, b : str or path, zarr.Array, Group, Store or StorePath, or object of xarray
         The original, and the one that is compared with it; see `pack`.
     threads : int, optional
         Threads to work with; by default one for each processor.
@@ -389,12 +391,6 @@ def _compared(
     threads: int | None,
     progress: bool | Show,
 ) -> dict[str, Any]:
-    job = Job()
-    request = {
-        "job": "compare",
-        "a": job.source(a),
-        "b": job.source(b),
-        "tolerance": tolerance,
-        "threads": threads,
-    }
-    return job.run(request, progress)
+    request = {"job": "compare", "tolerance": tolerance, "threads": threads}
+    with Job() as job:
+        return job.run({"a": job.source(a), "b": job.source(b), **request}, progress)

@@ -7,18 +7,20 @@ import json
 import os
 import re
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import wait
-from typing import Any, TypeAlias, TypeVar
+from contextlib import ExitStack
+from typing import Any, Self, TypeAlias, TypeVar
 
 from ._core import Mounts, run_job
 from ._progress import shown
+from ._trees import is_of_xarray, is_tree
 
 # A path or a URL, or an object of zarr-python.
 Place: TypeAlias = Any
 _T = TypeVar("_T")
 
-_URL = re.compile(r"store://\d+")
 # Names that are no child of a node.
 _DOCUMENTS = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
 # Seconds between two looks at whether the job is interrupted.
@@ -30,11 +32,21 @@ class Job:
 
     def __init__(self) -> None:
         self._mounts = Mounts()
+        # What reports call the places that only this job knows.
         self._names: dict[str, str] = {}
         self._mounted: list[tuple[Any, str]] = []
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
 
     def source(self, place: Any) -> str:
         """The path or URL of a place that is read."""
+        if is_of_xarray(place):
+            return self._written(place)
         return self._place(place, is_written=False)
 
     def target(self, place: Any) -> str:
@@ -63,6 +75,13 @@ class Job:
             return os.path.join(store.root, path) if path else os.fspath(store.root)
         return f"{self._url(store)}/{path}".rstrip("/")
 
+    def _written(self, obj: Any) -> str:
+        """The path of an object of xarray in a temporary directory, for which each of its blocks is computed once."""
+        path = self._open.enter_context(tempfile.TemporaryDirectory(prefix="zarr_recast-"))
+        _as_values(obj).to_zarr(path, zarr_format=3, consolidated=False)
+        self._names[path] = f"xarray {type(obj).__name__}"
+        return path
+
     def _url(self, store: Any) -> str:
         """The URL of a store; the same one for the same store, so that overlaps are seen."""
         for other, url in self._mounted:
@@ -75,8 +94,44 @@ class Job:
         return url
 
     def _named(self, text: str, quoted: Callable[[str], str] = str) -> str:
-        """A text with the stores' names in place of URLs."""
-        return _URL.sub(lambda url: quoted(self._names.get(url[0], url[0])), text)
+        """A text with names in place of what only this job knows."""
+        if not self._names:
+            return text
+        known = "|".join(map(re.escape, self._names))
+        return re.sub(rf"({known})(?!\d)", lambda place: quoted(self._names[place[0]]), text)
+
+
+def _as_values(obj: Any) -> Any:
+    """An object of xarray without its encoding, but the chunks of Zarr where they are not those of Dask."""
+    if is_tree(obj):
+        return obj.map_over_datasets(_as_values)
+    plain = obj.drop_encoding()
+    for name in [*plain.coords, *getattr(plain, "data_vars", ())]:
+        _keep_chunks(obj[name], plain[name])
+    if not hasattr(obj, "data_vars"):
+        _keep_chunks(obj, plain)
+    return plain
+
+
+def _keep_chunks(old: Any, new: Any) -> None:
+    if old.chunks is None:
+        kept = {key: old.encoding[key] for key in ("chunks", "shards") if key in old.encoding}
+        new.encoding.update(kept)
+
+
+def opened(place: Any) -> Any:
+    """The array or group at a path, or in a store of zarr-python; any other object as it is."""
+    if isinstance(place, (str, os.PathLike)) or _is_store(place):
+        import zarr
+
+        return zarr.open(place, mode="r")
+    return place
+
+
+def _is_store(place: Any) -> bool:
+    """Whether an object is a store of zarr-python, or a path in one."""
+    zarr = sys.modules.get("zarr")
+    return zarr is not None and isinstance(place, (zarr.abc.store.Store, zarr.storage.StorePath))
 
 
 def _store_and_path(place: Any) -> tuple[Any, str]:
@@ -90,7 +145,8 @@ def _store_and_path(place: Any) -> tuple[Any, str]:
         if isinstance(place, zarr.abc.store.Store):
             return place, ""
     raise TypeError(
-        f"a place of an array or a group is a path, a URL, or a zarr Array, Group, Store or StorePath, and not a "
+        "an array or a group is given as a path, a URL, a zarr Array, Group, Store or StorePath, or, to be read, as an "
+        "object of xarray, and not as a "
         f"{type(place).__module__.partition('.')[0]} {type(place).__name__}"
     )
 

@@ -15,6 +15,7 @@ from ._core import SuggestFromBlocks, check_options
 from ._encoding import _is_float, _Values, scalars_json
 from ._errors import with_parameters
 from ._options import options_json
+from ._stores import opened
 from ._trees import datasets, is_tree
 
 
@@ -162,7 +163,8 @@ def suggest(
     Parameters
     ----------
     obj : xarray.Dataset, DataTree or DataArray, zarr.Array or Group, dask array, numpy.ndarray or masked array
-        The values. Of a dataset or group, the floating-point arrays that are no coordinates.
+        The values, or a path, URL or zarr Store where `zarr.open` finds them. Of a dataset or group, the floating-point
+        arrays that are no coordinates.
     missing : float or sequence, optional
         Values that mean "missing", besides NaN and those that the attributes ``_FillValue`` and ``missing_value`` name.
     infinity : bool, optional
@@ -194,6 +196,7 @@ def suggest(
         missing=missing, infinity=infinity, compressor=compressor, readers=readers
     )
     check_options(options)
+    obj = opened(obj)
     arrays = _arrays(obj)
     if arrays is None:
         return _suggestion(obj, options)

@@ -1,8 +1,13 @@
-"""Trees of datasets."""
+"""Objects of xarray, and trees of datasets."""
 
 from __future__ import annotations
 
 from typing import Any
+
+
+def is_of_xarray(obj: Any) -> bool:
+    """Whether an object is an xarray.DataArray, Dataset or DataTree."""
+    return hasattr(obj, "to_zarr") and hasattr(obj, "dims") and hasattr(obj, "coords")
 
 
 def is_tree(obj: Any) -> bool:
