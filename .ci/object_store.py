@@ -1,5 +1,7 @@
-"""Runs a command with an S3 server and two web servers on the loopback interface, one of them with TLS: object_store.py COMMAND...
+"""Runs a command with an S3 server, an Azure server and two web servers on the loopback interface, one of the latter with TLS:
+object_store.py AZURITE COMMAND...
 
+The S3 server is Google's, too: the requests to Google's XML API are the same, except their signature, which it does not check.
 All serve the same arrays. `RECAST_TEST_…` in the environment of the command says where.
 """
 
@@ -19,6 +21,7 @@ import tempfile
 import threading
 import time
 
+import azure.storage.blob
 import boto3
 import trustme
 import werkzeug.serving
@@ -35,6 +38,10 @@ class Gated:
         self.lock, self.puts = threading.Lock(), collections.Counter()
 
     def __call__(self, environ, start_response):
+        # moto refuses requests without a signature of S3, as an emulator of Google's server gets them; it checks none.
+        if not environ.get("HTTP_AUTHORIZATION", "").startswith("AWS4"):
+            scope = "Credential=test/20200101/us-east-1/s3/aws4_request"
+            environ["HTTP_AUTHORIZATION"] = f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=none"
         parts, method = environ["PATH_INFO"].split("/"), environ["REQUEST_METHOD"]
         # A PUT names its object; several objects are removed by a POST to the bucket.
         if method == "POST" and "delete" in environ["QUERY_STRING"]:
@@ -74,6 +81,23 @@ def serve(server):
     return server.server_port
 
 
+@contextlib.contextmanager
+def azure_server(program, log):
+    """Azurite with an account of its own; its connection string."""
+    key = "cmVjYXN0"
+    arguments = ["--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck", "--blobPort", "0"]
+    environment = os.environ | {"AZURITE_ACCOUNTS": f"recast:{key}"}
+    with subprocess.Popen(["node", program, *arguments], stdout=subprocess.PIPE, stderr=log, text=True, env=environment) as azurite:
+        try:
+            place = next(line.split()[-1] for line in azurite.stdout if "listens on" in line)
+            reader = threading.Thread(target=shutil.copyfileobj, args=(azurite.stdout, log))
+            reader.start()
+            yield f"AccountName=recast;AccountKey={key};BlobEndpoint={place}/recast"
+        finally:
+            azurite.terminate()
+        reader.join()
+
+
 def copy_arrays(files):
     """An array and a group of all types of Zarr v2, and a group of Zarr v3 with consolidated metadata and without."""
     shutil.copytree("zarrs/tests/goldens/v2_fso_f8_u1_gzip/array.zarr", files / "old.zarr")
@@ -88,7 +112,10 @@ def copy_arrays(files):
 
 def main():
     # What servers report of each request goes to a file.
-    with tempfile.TemporaryDirectory() as scratch, open(f"{scratch}/log", "w") as log, contextlib.redirect_stderr(log):
+    with (
+        tempfile.TemporaryDirectory() as scratch, open(f"{scratch}/log", "w") as log, contextlib.redirect_stderr(log),
+        azure_server(sys.argv[1], log) as connection,
+    ):
         files, gates = pathlib.Path(scratch, "files"), pathlib.Path(scratch, "gates")
         files.mkdir()
         gates.mkdir()
@@ -104,16 +131,26 @@ def main():
         os.environ |= {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{s3}", "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
             "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+            "STORAGE_EMULATOR_HOST": f"127.0.0.1:{s3}",
+            "AZURE_STORAGE_CONNECTION_STRING": connection, "AZURE_ALLOW_HTTP": "true",
             "RECAST_TEST_GATES": str(gates), "RECAST_TEST_FILES": str(files), "RECAST_TEST_PYTHON": sys.executable,
             "RECAST_TEST_HTTP": f"http://127.0.0.1:{serve(web)}", "RECAST_TEST_HTTPS": f"https://localhost:{serve(secure)}",
-            "RECAST_TEST_CA": f"{scratch}/ca.pem", "RECAST_TEST_S3": "s3://bucket/some",
+            "RECAST_TEST_CA": f"{scratch}/ca.pem", "RECAST_TEST_S3": "s3://bucket/some", "RECAST_TEST_GS": "gs://bucket/some",
+            "RECAST_TEST_AZ": "az://container/some",
         }
         bucket = boto3.client("s3")
         bucket.create_bucket(Bucket="bucket")
+        container = azure.storage.blob.BlobServiceClient.from_connection_string(connection).create_container("container")
+        open_to_all = azure.storage.blob.BlobServiceClient.from_connection_string(connection).create_container(
+            "public", public_access="container"
+        )
         for file in files.rglob("*"):
             if file.is_file():
-                bucket.upload_file(str(file), "bucket", f"some/{file.relative_to(files)}")
-        return subprocess.run(sys.argv[1:], check=False).returncode
+                key = f"some/{file.relative_to(files)}"
+                bucket.upload_file(str(file), "bucket", key)
+                for one in (container, open_to_all):
+                    one.upload_blob(key, file.read_bytes())
+        return subprocess.run(sys.argv[2:], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ fn what_cannot_be_written_is_said_in_one_line() {
     let archive = folder.path().join("out.zip").display().to_string();
     let mut outputs = vec!["https://example.org/array", &archive];
     if cfg!(not(feature = "object-store")) {
-        outputs.push("s3://bucket/array");
+        outputs.extend(["s3://bucket/array", "gs://bucket/array", "az://container/array"]);
     }
     for output in outputs {
         let error = recast(&["pack", "-e", "0.1", &array, output]).fails(1);
@@ -80,9 +80,18 @@ fn what_cannot_be_written_is_said_in_one_line() {
 #[cfg(not(feature = "object-store"))]
 #[test]
 fn urls_are_refused_with_a_way_out() {
-    for url in ["s3://bucket/array", "http://localhost:1/array"] {
+    for url in [
+        "s3://bucket/array",
+        "gs://bucket/array",
+        "az://container/array",
+        "http://localhost:1/array",
+    ] {
         let error = recast(&["cat", url]).fails(1);
         let text = "this recast cannot read URLs; build it with --features object-store";
         assert!(error.contains(url) && error.contains(text), "{error}");
     }
+    // No build reads it.
+    let error = recast(&["cat", "ftp://host/array"]).fails(1);
+    let text = "ftp:// is not supported; http://, https://, s3://, gs:// and az:// are";
+    assert!(error.contains(text) && !error.contains("object-store"), "{error}");
 }

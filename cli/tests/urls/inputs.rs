@@ -16,9 +16,10 @@ fn on_disk(name: &str) -> String {
     format!("{}/{name}", setting("RECAST_TEST_FILES"))
 }
 
-/// A path on both servers.
-fn urls(name: &str) -> [String; 2] {
-    ["RECAST_TEST_S3", "RECAST_TEST_HTTP"].map(|server| format!("{}/{name}", setting(server)))
+/// A path on all servers; the last one is the web server's.
+fn urls(name: &str) -> [String; 4] {
+    ["RECAST_TEST_S3", "RECAST_TEST_GS", "RECAST_TEST_AZ", "RECAST_TEST_HTTP"]
+        .map(|server| format!("{}/{name}", setting(server)))
 }
 
 /// A place in a folder, also as an argument.
@@ -60,10 +61,10 @@ fn arrays_are_packed_unpacked_compared_and_verified() {
         assert_eq!(remote["codecs"], local["codecs"]);
         assert_eq!(files(&from_url.0), files(&from_disk.0));
         // A web server does not tell the size of what it has.
-        let stored = if url.starts_with("s3") {
-            local["bytes"]["source_stored"].clone()
-        } else {
+        let stored = if url.starts_with("http") {
             json!(null)
+        } else {
+            local["bytes"]["source_stored"].clone()
         };
         assert_eq!(remote["bytes"]["source_stored"], stored);
 
@@ -108,8 +109,10 @@ fn a_group_is_packed_where_its_arrays_can_be_found_out() {
         let codecs = metadata(&output.0.join("inner/field"))["codecs"].to_string();
         assert!(codecs.contains("cast_value"), "{codecs}");
     }
-    let [s3, http] = urls("bare.zarr");
-    pack(&s3, &place(&trial, "s3").1).succeeds();
+    let [s3, gs, az, http] = urls("bare.zarr");
+    for (name, url) in [("s3", s3), ("gs", gs), ("az", az)] {
+        pack(&url, &place(&trial, name).1).succeeds();
+    }
     let error = pack(&http, &place(&trial, "http").1).fails(1);
     assert!(error.contains(&http), "{error}");
     assert!(error.contains("has no consolidated metadata; name one of its arrays"), "{error}");
@@ -151,9 +154,16 @@ fn what_cannot_be_read_is_one_line_with_the_url_and_soon() {
     for url in urls("nothing.zarr") {
         fails(&url, "no array here");
     }
-    fails("s3://no-such-bucket/array", "no array here");
-    fails("s3:///array", "no bucket");
-    fails("gs://bucket/array", "http://, https:// and s3:// are");
+    for url in ["s3://no-such-bucket/array", "gs://no-such-bucket/array", "az://no-such/array"] {
+        fails(url, "no array here");
+    }
+    fails("s3:///array", "no bucket; write s3://BUCKET/PATH");
+    fails("gs:///array", "no bucket; write gs://BUCKET/PATH");
+    fails("az:///array", "no container; write az://CONTAINER/PATH");
+    fails(
+        "ftp://host/array",
+        "ftp:// is not supported; http://, https://, s3://, gs:// and az:// are",
+    );
     // Nobody listens on port 1.
     fails("http://127.0.0.1:1/array", "refused");
     assert!(start.elapsed() < Duration::from_mins(1), "{:?}", start.elapsed());
@@ -180,10 +190,78 @@ fn a_server_with_tls_is_trusted_if_its_certificate_is() {
 
 #[test]
 fn credentials_are_those_of_the_environment() {
-    let [url, _] = urls("old.zarr");
+    let [url, ..] = urls("old.zarr");
     let without = |name: &str| recast(&["cat", &url]).without(name);
     let error = without("AWS_ACCESS_KEY_ID").fails(1);
     assert!(error.contains(&url) && error.contains("no credentials"), "{error}");
     let error = without("AWS_ALLOW_HTTP").fails(1);
     assert!(error.contains(&url) && error.contains("AWS_ALLOW_HTTP"), "{error}");
+}
+
+#[test]
+fn credentials_of_google_are_those_of_the_environment() {
+    let [_, url, ..] = urls("old.zarr");
+    let expected = recast(&["cat", &on_disk("old.zarr")]).succeeds();
+    // Nobody has logged in to Google in this home.
+    let home = Trial::empty();
+    let home = path(&home.input());
+    let cat = || recast(&["cat", &url]).without("STORAGE_EMULATOR_HOST").with("HOME", &home);
+    let host = setting("STORAGE_EMULATOR_HOST");
+    let place = format!("http://{host}");
+
+    let error = cat().fails(1);
+    for part in [&url, "no credentials", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SKIP_SIGNATURE"]
+    {
+        assert!(error.contains(part), "{error}");
+    }
+    let error = cat().with("GOOGLE_APPLICATION_CREDENTIALS", "/no/such/file").fails(1);
+    assert!(error.contains(&url) && error.contains("/no/such/file"), "{error}");
+    let error = cat().with("GOOGLE_SKIP_SIGNATURE", "false").fails(1);
+    assert!(error.contains("no credentials"), "{error}");
+
+    let anonymous = || cat().with("GOOGLE_SKIP_SIGNATURE", "true").with("GOOGLE_BASE_URL", &place);
+    let error = anonymous().fails(1);
+    assert!(error.contains("GOOGLE_BASE_URL is") && error.contains("GOOGLE_ALLOW_HTTP"), "{error}");
+    assert_eq!(anonymous().with("GOOGLE_ALLOW_HTTP", "true").succeeds(), expected);
+    // An emulator may be named with its scheme.
+    assert_eq!(cat().with("STORAGE_EMULATOR_HOST", &place).succeeds(), expected);
+}
+
+#[test]
+fn credentials_of_azure_are_those_of_the_environment() {
+    let [.., url, _] = urls("old.zarr");
+    let expected = recast(&["cat", &on_disk("old.zarr")]).succeeds();
+    let connection = setting("AZURE_STORAGE_CONNECTION_STRING");
+    let part = |name: &str| {
+        let part = connection.split(';').find_map(|part| part.strip_prefix(&format!("{name}=")));
+        part.unwrap().to_owned()
+    };
+    let (account, key, place) = (part("AccountName"), part("AccountKey"), part("BlobEndpoint"));
+    let cat = |url: &str| recast(&["cat", url]).without("AZURE_STORAGE_CONNECTION_STRING");
+
+    let error = cat(&url).fails(1);
+    assert!(error.contains(&url) && error.contains("no account"), "{error}");
+    for name in ["AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"] {
+        let cat = |url: &str| cat(url).with(name, &account).with("AZURE_STORAGE_ENDPOINT", &place);
+        let error = cat(&url).fails(1);
+        for part in [&url, "no credentials", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_SKIP_SIGNATURE"] {
+            assert!(error.contains(part), "{error}");
+        }
+        for name in ["AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_KEY"] {
+            assert_eq!(cat(&url).with(name, &key).succeeds(), expected, "{name}");
+        }
+        let error = cat(&url).with("AZURE_STORAGE_KEY", &key).without("AZURE_ALLOW_HTTP").fails(1);
+        assert!(
+            error.contains("AZURE_STORAGE_ENDPOINT") && error.contains("without TLS"),
+            "{error}"
+        );
+        // Of another account.
+        let error = cat(&url).with("AZURE_STORAGE_KEY", "b3RoZXI=").fails(1);
+        assert!(error.contains("are the credentials those of the owner"), "{error}");
+
+        let public = url.replace("az://container", "az://public");
+        let anonymous = |url: &str| cat(url).with("AZURE_SKIP_SIGNATURE", "true");
+        assert_eq!(anonymous(&public).succeeds(), expected);
+        anonymous(&url).fails(1);
+    }
 }

@@ -1,4 +1,4 @@
-//! Arrays and groups written to URLs, on the S3 server that `.ci/object_store.sh` starts.
+//! Arrays and groups written to URLs, on the servers that `.ci/object_store.sh` starts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,9 +22,23 @@ fn url(name: &str) -> String {
     format!("s3://bucket/{name}")
 }
 
+/// All objects below a place in the Azure container, by their keys from there, as Azure's own client reads them.
+fn blobs(name: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    let code = "
+import azure.storage.blob, os, pathlib, sys
+prefix, folder = sys.argv[1] + '/', pathlib.Path(sys.argv[2])
+server = azure.storage.blob.BlobServiceClient.from_connection_string(os.environ['AZURE_STORAGE_CONNECTION_STRING'])
+container = server.get_container_client('container')
+for one in container.list_blobs(name_starts_with=prefix):
+    file = folder / one.name.removeprefix(prefix)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(container.download_blob(one.name).readall())
+";
+    downloaded(code, name)
+}
+
 /// All objects below a place in the bucket, by their keys from there, as boto3 reads them.
 fn objects(name: &str) -> BTreeMap<PathBuf, Vec<u8>> {
-    let folder = tempfile::tempdir().unwrap();
     let code = "
 import boto3, pathlib, sys
 prefix, folder = sys.argv[1] + '/', pathlib.Path(sys.argv[2])
@@ -35,6 +49,12 @@ for page in s3.get_paginator('list_objects_v2').paginate(Bucket='bucket', Prefix
         file.parent.mkdir(parents=True, exist_ok=True)
         s3.download_file('bucket', one['Key'], str(file))
 ";
+    downloaded(code, name)
+}
+
+/// What a Python program downloads from a place into a folder.
+fn downloaded(code: &str, name: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
     let mut python = Command::new(setting("RECAST_TEST_PYTHON"));
     let status = python.args(["-c", code, name]).arg(folder.path()).status().unwrap();
     assert!(status.success());
@@ -108,6 +128,38 @@ fn what_is_written_to_a_url_is_what_would_be_written_to_a_directory() {
     let old = format!("{}/old.zarr", setting("RECAST_TEST_FILES"));
     recast(&["migrate", &old, &url("same/new.zarr")]).succeeds();
     recast(&["verify", &old, &url("same/new.zarr")]).succeeds();
+}
+
+#[test]
+fn google_and_azure_get_the_same_objects() {
+    type Objects = fn(&str) -> BTreeMap<PathBuf, Vec<u8>>;
+    let trial = Trial::empty();
+    weather(&trial.input());
+    trial.packs(&["-e", "0.01"]);
+    // boto3 sees what Google's clients have written: the server is the same.
+    let clouds: [(&str, &str, Objects); 2] = [
+        ("gs://bucket", "google/weather.zarr", objects),
+        ("az://container", "weather.zarr", blobs),
+    ];
+    for (holder, name, objects) in clouds {
+        let (input, output) = (path(&trial.input()), format!("{holder}/{name}"));
+        let pack =
+            |more: &[&str]| recast(&[&["pack", "-e", "0.01", &input, &output], more].concat());
+        pack(&[]).succeeds();
+        assert_eq!(objects(name), contents(&trial.output()), "{output}");
+        recast(&["verify", "--atol", "0.01", &input, &output]).succeeds();
+        let error = pack(&[]).fails(1);
+        assert!(error.contains(&output) && error.contains("--overwrite replaces it"), "{error}");
+        // Coarser: all objects are removed first.
+        recast(&["pack", "-e", "0.5", "--overwrite", &input, &output]).succeeds();
+        recast(&["verify", "--atol", "0.01", &input, &output]).fails(1);
+        recast(&["verify", "--atol", "0.5", &input, &output]).succeeds();
+        assert!(!objects(name).contains_key(Path::new(MARK)));
+        // From one cloud to the other.
+        let plain = format!("s3://bucket/from-{}", name.rsplit('/').next().unwrap());
+        recast(&["unpack", "--overwrite", &output, &plain]).succeeds();
+        recast(&["verify", &output, &plain]).succeeds();
+    }
 }
 
 #[test]
@@ -205,8 +257,11 @@ fn outputs_that_make_no_sense_are_refused_before_anything_is_written() {
         assert!(error.contains(output) && error.contains(reason), "{error}");
     };
     fails(&input, "https://127.0.0.1:1/array", "cannot be written to; write to a directory");
-    fails(&input, "gs://bucket/array", "cannot be written to; write to a directory");
-    fails(&input, "s3://bucket", "write s3://BUCKET/PATH");
+    fails(&input, "s3://bucket", "OUTPUT must end in a name in the bucket; write s3://BUCKET/PATH");
+    fails(&input, "gs://bucket/", "write gs://BUCKET/PATH");
+    fails(&input, "az://container", "a name in the container; write az://CONTAINER/PATH");
+    fails(&input, "gs://no-such-bucket/array", "NoSuchBucket: The specified bucket");
+    fails(&input, "az://no-such/array", "The specified container does not exist");
     fails(&input, "s3://no-such-bucket/array", "NoSuchBucket: The specified bucket");
     let array = url("refused/array.zarr");
     recast(&["pack", "-e", "0.01", &input, &array]).succeeds();

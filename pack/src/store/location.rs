@@ -14,6 +14,8 @@ use zarrs_zip::ZipStorageAdapter;
 use super::local::{Local, not_utf8};
 use super::mount::mounted;
 use super::names::{ATTRS, META, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
+#[cfg(not(feature = "object-store"))]
+use super::schemes::Scheme;
 use super::staging::is_beside;
 use crate::error::{Error, Result};
 
@@ -102,7 +104,8 @@ impl Location {
     }
 
     #[cfg(not(feature = "object-store"))]
-    fn remote(_: &str) -> Result<Self> {
+    fn remote(url: &str) -> Result<Self> {
+        Scheme::of(url)?;
         bail!(
             "this recast cannot read URLs; build it with --features object-store, or copy the \
              data to a directory or a zip file"

@@ -8,6 +8,9 @@ pub(crate) mod names;
 pub(crate) mod objects;
 #[cfg(feature = "object-store")]
 mod remote;
+mod schemes;
+#[cfg(feature = "object-store")]
+mod servers;
 pub(crate) mod staging;
 pub(crate) mod transfer;
 pub(crate) mod unchanged;

@@ -3,23 +3,17 @@
 //! zarrs has adapters for URLs. But they request the size of every chunk before they read it, and then read a range;
 //! plain web servers do not support that.
 
-use std::error::Error;
-use std::io;
+use std::future::ready;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use futures_util::future::{Either, select};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::http::HttpBuilder;
 use object_store::path::Path;
-use object_store::{
-    BackoffConfig, ClientConfigKey, ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore,
-    ObjectStoreExt, RetryConfig,
-};
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::runtime::{Builder, Runtime};
 use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator, InvalidByteRangeError};
 use zarrs::storage::{
@@ -27,41 +21,34 @@ use zarrs::storage::{
     StorageError, StoreKey, StoreKeys, StoreKeysPrefixes, StorePrefix,
 };
 
+use super::schemes::Scheme;
+use super::servers::{reason, server};
 use crate::error::{Interrupted, Result};
 
 /// The store at a URL.
 pub(crate) struct Remote {
     store: Arc<dyn ObjectStore>,
     runtime: &'static Runtime,
+    scheme: Scheme,
     /// Without a slash at its end, for errors.
     url: String,
     /// The prefix of the keys inside the store.
     root: Path,
-    /// Whether the server lists its objects.
-    is_listable: bool,
 }
 
 impl Remote {
     /// The place of a URL; reads nothing yet.
     pub(crate) fn new(url: &str) -> Result<Self> {
-        let (scheme, rest) = url.split_once("://").context("not a URL")?;
+        let (scheme, rest) = Scheme::of(url)?;
         let runtime = runtime()?;
-        let this = |store, root, is_listable| {
-            let url = url.trim_end_matches('/').to_owned();
-            Ok(Self { store, runtime, url, root, is_listable })
-        };
-        match scheme {
-            "s3" => {
-                let (bucket, path) = rest.split_once('/').unwrap_or((rest, ""));
-                this(s3(bucket)?, Path::parse(path.trim_end_matches('/'))?, true)
-            }
-            "http" | "https" => this(http(url)?, Path::default(), false),
-            _ => bail!("{scheme}:// is not supported; http://, https:// and s3:// are"),
-        }
+        let (store, root) = server(scheme, url, rest)?;
+        let url = url.trim_end_matches('/').to_owned();
+        Ok(Self { store, runtime, scheme, url, root })
     }
 
+    /// Whether the server lists its objects.
     pub(crate) fn is_listable(&self) -> bool {
-        self.is_listable
+        self.scheme.is_object_store()
     }
 
     fn path(&self, below: &str) -> Result<Path, StorageError> {
@@ -80,7 +67,7 @@ impl Remote {
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => {
                 let url = format!("{}/{what}", self.url);
-                Err(StorageError::Other(format!("{url}: {}", reason(&error))))
+                Err(StorageError::Other(format!("{url}: {}", reason(self.scheme, &error))))
             }
         }
     }
@@ -156,7 +143,7 @@ impl Remote {
         let Some(result) = ended else { return Err(Interrupted.into()) };
         self.found(key, result)?
             .map(|_| ())
-            .with_context(|| format!("{}: there is no such bucket", self.url))
+            .with_context(|| format!("{}: there is no such {}", self.url, self.scheme.holder()))
     }
 
     /// Removes the objects under keys; a missing object is not an error.
@@ -164,13 +151,17 @@ impl Remote {
         let paths: Vec<_> =
             keys.iter().map(|key| self.path(key)).collect::<Result<_, StorageError>>()?;
         let paths = stream::iter(paths.into_iter().map(Ok)).boxed();
-        let removed = self.store.delete_stream(paths).try_collect::<Vec<_>>();
-        self.found("", self.runtime.block_on(removed))?;
+        // The first error would end the stream, and Google's server has one for each missing object.
+        let is_missing = |one: &object_store::Result<Path>| {
+            matches!(one, Err(object_store::Error::NotFound { .. }))
+        };
+        let removed = self.store.delete_stream(paths).filter(|one| ready(!is_missing(one)));
+        self.found("", self.runtime.block_on(removed.try_collect::<Vec<_>>()))?;
         Ok(())
     }
 
     fn refuse_unlisted(&self) -> Result<(), StorageError> {
-        if self.is_listable {
+        if self.is_listable() {
             return Ok(());
         }
         let text = format!("{}: a web server does not list its files", self.url);
@@ -212,7 +203,7 @@ impl ReadableStorageTraits for Remote {
     }
 
     fn supports_get_partial(&self) -> bool {
-        self.is_listable
+        self.is_listable()
     }
 }
 
@@ -245,78 +236,6 @@ impl ListableStorageTraits for Remote {
     }
 }
 
-fn s3(bucket: &str) -> Result<Arc<dyn ObjectStore>> {
-    // Each of these is a source of credentials. Without one, the client would ask the machine's cloud, and most
-    // machines have none.
-    const SOURCES: [AmazonS3ConfigKey; 6] = [
-        AmazonS3ConfigKey::AccessKeyId,
-        AmazonS3ConfigKey::WebIdentityTokenFile,
-        AmazonS3ConfigKey::ContainerCredentialsRelativeUri,
-        AmazonS3ConfigKey::ContainerCredentialsFullUri,
-        AmazonS3ConfigKey::MetadataEndpoint,
-        AmazonS3ConfigKey::SkipSignature,
-    ];
-    if bucket.is_empty() {
-        bail!("no bucket; write s3://BUCKET/PATH");
-    }
-    let builder = AmazonS3Builder::from_env();
-    if SOURCES
-        .iter()
-        .all(|source| builder.get_config_value(source).is_none_or(|value| is_off(&value)))
-    {
-        bail!(
-            "no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or \
-             AWS_SKIP_SIGNATURE=true for a public bucket"
-        );
-    }
-    let setting = |key| builder.get_config_value(&key).unwrap_or_default();
-    let endpoint = setting(AmazonS3ConfigKey::Endpoint);
-    let may_be_plain = setting(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp)) == "true";
-    if endpoint.starts_with("http://") && !may_be_plain {
-        bail!("AWS_ENDPOINT_URL is {endpoint}, without TLS; AWS_ALLOW_HTTP=true allows that");
-    }
-    // A chunk may take long, but must not stall for long.
-    let mut builder = builder;
-    for (key, value) in
-        [(ClientConfigKey::Timeout, "1 hour"), (ClientConfigKey::ReadTimeout, "30 seconds")]
-    {
-        let key = AmazonS3ConfigKey::Client(key);
-        if builder.get_config_value(&key).is_none() {
-            builder = builder.with_config(key, value);
-        }
-    }
-    let store = builder.with_bucket_name(bucket).with_retry(retries()).build();
-    Ok(Arc::new(store.map_err(|error| anyhow::anyhow!(reason(&error)))?))
-}
-
-/// Whether a setting exists and means no.
-fn is_off(value: &str) -> bool {
-    value.is_empty() || value == "false"
-}
-
-fn http(url: &str) -> Result<Arc<dyn ObjectStore>> {
-    // A chunk may take long, but must not stall for long.
-    let options = ClientOptions::new()
-        .with_allow_http(true)
-        .with_timeout_disabled()
-        .with_read_timeout(Duration::from_secs(30));
-    let builder = HttpBuilder::new().with_url(without_slash(url));
-    let store = builder.with_client_options(options).with_retry(retries()).build();
-    Ok(Arc::new(store.map_err(|error| anyhow::anyhow!(reason(&error)))?))
-}
-
-/// A URL whose path does not end in a slash.
-fn without_slash(url: &str) -> String {
-    let (path, query) = url.split_at(url.find('?').unwrap_or(url.len()));
-    format!("{}{query}", path.trim_end_matches('/'))
-}
-
-/// A few retries: a short failure is not an error, and a server that is down is reported soon.
-fn retries() -> RetryConfig {
-    let backoff = BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() };
-    RetryConfig { backoff, max_retries: 4, retry_timeout: Duration::from_secs(20) }
-}
-
 /// Runs the requests while threads of this program wait for them.
 fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -327,49 +246,4 @@ fn runtime() -> Result<&'static Runtime> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     Ok(RUNTIME.get_or_init(|| runtime))
-}
-
-/// The cause of an error, without the list of retries.
-fn reason(error: &object_store::Error) -> String {
-    use object_store::Error::{PermissionDenied, Unauthenticated};
-    let mut last: &(dyn Error + 'static) = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    let hint = match error {
-        PermissionDenied { .. } | Unauthenticated { .. } => {
-            " (are the credentials those of the owner? For S3 they are in AWS_ACCESS_KEY_ID and \
-             AWS_SECRET_ACCESS_KEY)"
-        }
-        _ if is_untrusted(last) => {
-            " (the certificate of the server is not one that this machine trusts; SSL_CERT_FILE \
-             names a file with others to trust)"
-        }
-        _ => "",
-    };
-    format!("{}{hint}", of_server(&last.to_string()))
-}
-
-/// A server's message, without the document around it.
-fn of_server(text: &str) -> String {
-    let part = |tag: &str| {
-        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
-        Some(rest.split_once(&format!("</{tag}>"))?.0)
-    };
-    match part("Code").zip(part("Message")) {
-        Some((code, message)) => format!("{code}: {message}"),
-        None => text.to_owned(),
-    }
-}
-
-/// Whether a certificate was refused because of its issuer.
-fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
-    use rustls::{CertificateError::UnknownIssuer, Error::InvalidCertificate};
-    // It is inside errors of the connection, which do not return it as their source.
-    let mut error = error;
-    while let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-        error = inner;
-    }
-    let error = error.downcast_ref::<rustls::Error>();
-    error.is_some_and(|error| *error == InvalidCertificate(UnknownIssuer))
 }

@@ -16,6 +16,7 @@ use super::names::{DOCUMENTS, ZARR_JSON};
 use super::objects::{Objects, Visibility};
 #[cfg(feature = "object-store")]
 use super::remote::Remote;
+use super::schemes::{Scheme, WRITABLE};
 use crate::error::Result;
 use crate::runtime::{Runtime, Workers};
 
@@ -227,21 +228,20 @@ impl Upload {
     }
 }
 
-/// A place at a URL of a server.
-#[cfg(feature = "object-store")]
+/// A place at a URL of an object store.
 fn remote(place: &str) -> Result<Box<dyn Objects>> {
-    if !place.starts_with("s3://") {
-        bail!("cannot be written to; write to a directory, or to s3://BUCKET/PATH");
+    let (scheme, rest) = Scheme::of(place)?;
+    if !scheme.is_object_store() {
+        bail!("cannot be written to; write to a directory, or to {WRITABLE}");
     }
-    let (_, path) = place.trim_start_matches("s3://").split_once('/').unwrap_or_default();
+    let (_, path) = rest.split_once('/').unwrap_or_default();
     if path.is_empty() {
-        bail!("OUTPUT must end in a name in the bucket; write s3://BUCKET/PATH");
+        let (holder, form) = (scheme.holder(), scheme.form());
+        bail!("OUTPUT must end in a name in the {holder}; write {form}");
     }
-    Ok(Box::new(Remote::new(place)?))
-}
-
-#[cfg(not(feature = "object-store"))]
-fn remote(_: &str) -> Result<Box<dyn Objects>> {
+    #[cfg(feature = "object-store")]
+    return Ok(Box::new(Remote::new(place)?));
+    #[cfg(not(feature = "object-store"))]
     bail!(
         "this recast cannot write to URLs; build it with --features object-store, or write to \
          a directory"
