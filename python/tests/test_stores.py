@@ -193,19 +193,28 @@ def test_progress_is_told(source):
     assert seen and all(0 <= done <= total for _, done, total in seen)
 
 
-def test_icechunk_commits_nothing_and_reads_what_is_committed(source):
-    icechunk = pytest.importorskip("icechunk")
-    repository = icechunk.Repository.create(icechunk.in_memory_storage())
-    first = repository.lookup_branch("main")
-    session = repository.writable_session("main")
-    with pytest.raises(ValueError):
-        zarr_recast.pack(source, session.store, max_abs_error=1e-30, data_type="int8")
-    assert not session.has_uncommitted_changes
-    zarr_recast.pack(source, session.store, max_abs_error=BOUND)
-    assert zarr_recast.verify(source, session.store, atol=BOUND).passed
-    assert repository.lookup_branch("main") == first
-    session.commit("packed")
-    with pytest.raises(ValueError, match="read-only"):
-        zarr_recast.pack(source, session.store, max_abs_error=BOUND, overwrite=True)
-    later = repository.readonly_session("main").store
-    assert zarr_recast.verify(source, later, atol=BOUND).passed
+def test_stores_of_fsspec_and_obstore(source, tmp_path):
+    def of_fsspec():
+        pytest.importorskip("fsspec")
+        from zarr.storage import FsspecStore
+
+        return FsspecStore.from_url(f"memory://{tmp_path.name}/some")
+
+    def of_obstore():
+        obstore = pytest.importorskip("obstore")
+        from zarr.storage import ObjectStore
+
+        return ObjectStore(obstore.store.MemoryStore())
+
+    expected = MemoryStore()
+    zarr_recast.pack(source, expected, max_abs_error=BOUND)
+    for new in (of_fsspec, of_obstore):
+        target = new()
+        zarr_recast.pack(source, target, max_abs_error=BOUND)
+        assert objects(target) == objects(expected)
+        assert zarr_recast.verify(source, target, atol=BOUND).passed
+        assert zarr_recast.verify(target, expected).passed
+        with pytest.raises(ValueError, match="exists; overwrite replaces it"):
+            zarr_recast.pack(source, target, max_abs_error=BOUND)
+        zarr_recast.pack(source, target, max_abs_error=0.5, overwrite=True)
+        assert not zarr_recast.verify(source, target, atol=BOUND).passed

@@ -227,11 +227,11 @@ class Calls:
 
     def list(self, prefix: str) -> list[str]:
         """All keys below a prefix, in order."""
-        return sorted(self._wait(_collected(self._store.list_prefix(prefix))))
+        return sorted(self._wait(_collected(self._store.list_prefix, prefix)))
 
     def list_dir(self, prefix: str) -> tuple[list[str], list[str]]:
         """The documents directly below a prefix, and the prefixes of everything else there."""
-        names = self._wait(_collected(self._store.list_dir(prefix.rstrip("/"))))
+        names = self._wait(_collected(self._store.list_dir, prefix.rstrip("/")))
         names = sorted(name.rstrip("/") for name in names)
         documents = [f"{prefix}{name}" for name in names if name in _DOCUMENTS]
         return documents, [f"{prefix}{name}/" for name in names if name not in _DOCUMENTS]
@@ -258,5 +258,6 @@ async def _running_loop() -> asyncio.AbstractEventLoop:
     return asyncio.get_running_loop()
 
 
-async def _collected(keys: AsyncIterator[str]) -> list[str]:
-    return [key async for key in keys]
+async def _collected(list_: Callable[[str], AsyncIterator[str]], prefix: str) -> list[str]:
+    # Called here, on zarr's own thread: obstore begins to list at once.
+    return [key async for key in list_(prefix)]
