@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The crates as others use them: the examples run; a program with path dependencies (tests/downstream)
+# The crates as others use them: the examples run, also the one that links Icechunk; a program with path dependencies (tests/downstream)
 # compiles without a warning, runs, and nothing it links needs a newer Rust than the crates promise.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,6 +15,7 @@ done
 manifest=tests/downstream/Cargo.toml
 cargo clippy --quiet --manifest-path "$manifest"
 cargo run --quiet --manifest-path "$manifest"
+cargo run --quiet --manifest-path examples/icechunk/Cargo.toml
 
 promised="$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
 for minimum in "$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$manifest")" \

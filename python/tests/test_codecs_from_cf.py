@@ -212,3 +212,5 @@ def test_a_virtual_array_over_a_netcdf_file_has_the_values_that_xarray_reads(fil
     with xr.open_zarr(store, consolidated=False, zarr_format=3) as found:
         assert found.t.dtype == expected.dtype == np.float32
         assert not differs(found.t.values, expected.values).any()
+    # A store like any other, for the jobs too.
+    assert zarr_recast.verify(store, expected.to_dataset(name="t")).passed

@@ -134,3 +134,47 @@ def test_two_worker_processes_write_what_one_process_writes(tmp_path):
     assert files("alone.zarr") == files("together.zarr")
     assert len(files("alone.zarr")) == 1 + 8 * 3
 
+
+
+@pytest.mark.filterwarnings("default")
+def test_chunks_of_a_killed_worker_are_written_by_another(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    import dask.array
+
+    def files(name):
+        folder = tmp_path / name
+        return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+    def dies_once(block, mark):
+        """Kills its process, once."""
+        try:
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return block
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def dataset(mark=None):
+        values = dask.array.from_array(data, chunks=(8, 24))
+        if mark is not None:
+            values = values.map_blocks(dies_once, str(mark), dtype=values.dtype, meta=values._meta)
+        return xr.Dataset({"v": (("t", "x"), values)})
+
+    data = np.random.default_rng(3).uniform(-40, 45, (64, 48)).astype("float32")
+    data[::9, ::4] = np.nan
+    zarr_3 = {"zarr_format": 3, "consolidated": False}
+    with dask.config.set(scheduler="synchronous"):
+        encoding = zarr_recast.encoding_for(dataset(), max_abs_error=0.01)
+        dataset().to_zarr(tmp_path / "one.zarr", encoding=encoding, **zarr_3)
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.register_worker_callbacks(zarr_recast.register)
+        survived = zarr_recast.encoding_for(dataset(tmp_path / "survey"), max_abs_error=0.01)
+        assert survived["v"]["filters"] == encoding["v"]["filters"]
+        dataset(tmp_path / "write").to_zarr(tmp_path / "two.zarr", encoding=survived, **zarr_3)
+    assert (tmp_path / "survey").exists() and (tmp_path / "write").exists()
+    assert files("one.zarr") == files("two.zarr")
