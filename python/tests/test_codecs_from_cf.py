@@ -214,3 +214,46 @@ def test_a_virtual_array_over_a_netcdf_file_has_the_values_that_xarray_reads(fil
         assert not differs(found.t.values, expected.values).any()
     # A store like any other, for the jobs too.
     assert zarr_recast.verify(store, expected.to_dataset(name="t")).passed
+
+
+# GRIB stores (x − reference) · 10^D / 2^E; programs that make netCDF of it keep that as scale and offset.
+GRIB = {"scale_factor": 2.0**-5 * 10.0**-1, "add_offset": 213.9384765625}
+DATASETS = [
+    ("i2", {"scale_factor": np.float32(0.01), "add_offset": np.float32(273.15)}),
+    ("u1", {"scale_factor": 0.5, "add_offset": -20.0}),
+    ("i2", GRIB),
+    ("u2", GRIB),
+    ("i4", {"scale_factor": 2.0**-10}),
+]
+
+
+@pytest.mark.parametrize("source", ["netcdf4", "zarr"])
+@pytest.mark.parametrize(("stored", "packing"), DATASETS, ids=str)
+@pytest.mark.filterwarnings("ignore:.*decode to other last bits:UserWarning")
+def test_datasets_that_xarray_has_opened_keep_their_stored_integers(source, stored, packing, tmp_path):
+    pytest.importorskip("netCDF4" if source == "netcdf4" else "zarr")
+    rng = np.random.default_rng(5)
+    ends = np.iinfo(stored)
+    codes = rng.integers(max(ends.min, -100_000) + 1, min(ends.max, 100_000), (12, 40)).astype(stored)
+    missing = ends.max if stored.startswith("u") else ends.min
+    codes[2, ::7] = missing
+    raw = xr.Dataset({"t": (("y", "x"), codes, {**packing, "_FillValue": codes.dtype.type(missing), "units": "K"})})
+    path = tmp_path / f"raw.{source}"
+    if source == "netcdf4":
+        raw.to_netcdf(path, engine="netcdf4")
+    else:
+        raw.to_zarr(path, zarr_format=3, consolidated=False)
+    zarr_recast.register()
+    engine = {"engine": source} if source == "netcdf4" else {"engine": source, "consolidated": False}
+    with xr.open_dataset(path, **engine) as ds:
+        encoding = zarr_recast.from_cf(ds)
+        target = zarr.storage.MemoryStore()
+        ds.to_zarr(target, encoding=encoding, zarr_format=3, consolidated=False)
+        with xr.open_zarr(target, consolidated=False) as found:
+            assert found.t.attrs == {"units": "K"} and "scale_factor" not in found.t.encoding
+            np.testing.assert_array_equal(np.isnan(found.t), codes == missing)
+            ulp = np.spacing(np.nanmax(abs(ds.t.values)))
+            np.testing.assert_allclose(found.t, ds.t, rtol=0, atol=2 * ulp)
+    array = zarr.open_array(target, path="t", mode="r")
+    chain = zarr_recast.Chain(array.dtype, array.filters, array.fill_value)
+    np.testing.assert_array_equal(chain.encode(np.asarray(array[...])).view(stored), codes)
