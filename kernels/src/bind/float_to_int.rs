@@ -124,7 +124,7 @@ where
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
     // A missing offset or scale stands here as its neutral element.
     let scaled = Scale {
-        offset: scalar(parameters.offset.map_or(0.0, Scalar::to_f64)),
+        shift: scalar(-parameters.offset.map_or(0.0, Scalar::to_f64)),
         scale: scalar(parameters.scale.map_or(1.0, Scalar::to_f64)),
     };
     let load = LoadThen(load, scaled);

@@ -58,6 +58,11 @@ where
 /// Values that are compared with the division at a time.
 const CHECKED: usize = 1024;
 
+/// What a reciprocal of the scale lacks.
+fn rest<T: Float>(scale: T, reciprocal: T) -> T {
+    (-reciprocal).mul_add(scale, T::one()) / scale
+}
+
 /// Scale and offset, and the entry of the cast's map, unscaled.
 struct Unscaled {
     source: IntType,
@@ -101,7 +106,12 @@ impl Unscaled {
     {
         let scalar = <E::Out as FloatUnit<S>>::scalar;
         let (scale, offset) = (scalar(self.scale), scalar(self.offset));
-        let unscale = InverseScale { scale, reciprocal: scale.recip(), offset };
+        let mut reciprocal = scale.recip();
+        // Both words of a negative one are negative: their products with 0 are −0, and so is the sum.
+        if scale < scalar(0.0) && rest(scale, reciprocal) > scalar(0.0) {
+            reciprocal = E::Out::next_up(reciprocal);
+        }
+        let unscale = InverseScale { scale, reciprocal, rest: rest(scale, reciprocal), offset };
         let bound = stage(simd, Units(load, Then(convert, unscale), StoreFull));
         let element = self.source.element();
         let [min, max] = [Scalar::min(element), Scalar::max(element)].map(integer);

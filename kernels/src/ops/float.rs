@@ -462,17 +462,20 @@ pub(crate) struct ReplaceNan {
 /// `(x − offset) · scale`. A finite x that overflows is infinite behind it.
 #[derive(Clone, Copy)]
 pub(crate) struct Scale<T> {
-    pub(crate) offset: T,
+    /// −offset: an addition reads x from memory.
+    pub(crate) shift: T,
     pub(crate) scale: T,
 }
 
-/// `x / scale + offset`, the division by way of the scale's reciprocal and a correction (Markstein 1990; Brisebarre,
-/// Muller and Raina 2004), which is the division for most scales; whoever takes it has to compare. The correction needs
-/// a product that is not rounded; a level that has none divides.
+/// `x / scale + offset`, the division as a product with the scale's reciprocal in two words (Brisebarre, Muller and Raina
+/// 2004), which is the division for most scales and integers of 16 bits; whoever takes it has to compare. It needs a
+/// product that is not rounded; a level that has none divides.
 #[derive(Clone, Copy)]
 pub(crate) struct InverseScale<T> {
     pub(crate) scale: T,
     pub(crate) reciprocal: T,
+    /// What the reciprocal lacks.
+    pub(crate) rest: T,
     pub(crate) offset: T,
 }
 
@@ -531,15 +534,14 @@ infallible! {
         x.replace_nan(simd, U::splat(simd, U::scalar(self.value)))
     };
     [U: FloatUnit<S>] Scale<U::Scalar>: U => U, |self, simd, x| {
-        x.sub(simd, U::splat(simd, self.offset)).mul(simd, U::splat(simd, self.scale))
+        x.add(simd, U::splat(simd, self.shift)).mul(simd, U::splat(simd, self.scale))
     };
     [U: FloatUnit<S>] InverseScale<U::Scalar>: U => U, |self, simd, x| {
-        let (scale, reciprocal) = (U::splat(simd, self.scale), U::splat(simd, self.reciprocal));
         let quotient = if S::FUSES {
-            let product = x.mul(simd, reciprocal);
-            product.neg_mul_add(simd, scale, x).fma(simd, reciprocal, product)
+            let rest = x.mul(simd, U::splat(simd, self.rest));
+            x.fma(simd, U::splat(simd, self.reciprocal), rest)
         } else {
-            x.div(simd, scale)
+            x.div(simd, U::splat(simd, self.scale))
         };
         quotient.add(simd, U::splat(simd, self.offset))
     };
