@@ -115,6 +115,34 @@ fn sparse_infinite_elements_pass_among_others() {
     }
 }
 
+#[test]
+fn sparse_great_elements_are_clamped_and_wrapped_among_others() {
+    let great: [f64; 8] = [3e9, -3e9, 2_147_483_648.0, -2_147_483_648.0, 5e14, -5e14, 1e19, -1e30];
+    let targets = [E::UInt8, E::Int16, E::UInt32, E::Int32, E::UInt64, E::Int64];
+    for source in [E::Float32, E::Float64] {
+        let mut elements = ordinary(source);
+        for (position, great) in
+            positions(&mut Random::new(3)).into_iter().zip(great.iter().cycle())
+        {
+            let great = Scalar::from(*great).cast(source, <_>::default(), OutOfRange::Error);
+            elements[position] = great.expect("in range").bits();
+        }
+        for target in targets {
+            for out_of_range in [OutOfRange::Clamp, OutOfRange::Wrap] {
+                let steps = [Step::Cast(Cast::new(target).out_of_range(out_of_range))];
+                let expected = expected(source, &steps, &elements);
+                assert!(expected.is_ok(), "{steps:?}");
+                for level in Level::available() {
+                    assert!(
+                        run(level, source, &steps, &elements) == expected,
+                        "{level}, {steps:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// Elements around the greatest value of the target, the next power of two, and halfway between them, of both signs.
 fn beside_the_ends(source: E, target: E) -> Vec<u64> {
     let max = Scalar::max(target).to_f64();

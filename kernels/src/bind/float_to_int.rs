@@ -13,7 +13,7 @@ use crate::ops::float::{AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, 
 use crate::ops::float_to_int::{
     Checked64, CheckedF32, CheckedI32, CheckedU32, ClampedI32, ClampedI64, ClampedLowBits,
     ClampedToI32, ClampedU32, ClampedU64, F64ToI32Checked, FromZero, I32ToI64, InRangeI64,
-    InRangeU64, Integral, LowBits, SignedRemainder, ToI32, Widened,
+    InRangeU64, Integral, LowBits, SignedRemainder, ToI32, ToI32From, Widened,
 };
 use crate::ops::load;
 use crate::ops::store::{
@@ -128,8 +128,10 @@ where
         scale: scalar(parameters.scale.map_or(1.0, Scalar::to_f64)),
     };
     let load = LoadThen(load, scaled);
-    nan.and_then(|value| to_short_nan_least(simd, load, target, value, NearestEven))
-        .or_else(|| with_nan!(nan, front = load => to_short(simd, front, target, NearestEven)))
+    nan.and_then(|value| to_short_nan_least(simd, load, target, value, NearestEven)).or_else(|| {
+        with_nan!(nan, front = load => to_short(simd, front, target, NearestEven)
+                .or_else(|| wrapped_to_short(simd, front, target)))
+    })
 }
 
 /// From `float32` and `float64`; `reload` reads what a first pass has written.
@@ -207,10 +209,10 @@ where
     L: Load<S, Unit: ToWide<S>>,
 {
     to_short(simd, load, target, NearestEven)
+        .or_else(|| wrapped_to_short(simd, load, target))
         .or_else(|| L::Unit::to_32(simd, load, target))
         .unwrap_or_else(|| match target.int.width {
-            Width::W8 | Width::W16 => wrapped_to_short(simd, load, target),
-            Width::W32 => L::Unit::wrapped_to_32(simd, load),
+            Width::W8 | Width::W16 | Width::W32 => L::Unit::wrapped_to_32(simd, load),
             Width::W64 => L::Unit::to_64(simd, load, target),
         })
 }
@@ -235,9 +237,15 @@ where
                 (Width::W8 | Width::W16 | Width::W32 | Width::W64, _) => general,
             })
         }
+        // The conversion clamps, and the store.
+        OutOfRange::Clamp if !S::INVALID_IS_MIN => {
+            saturated(simd, load, Then(Finite, ClampedToI32(rounding)), target.int)
+        }
         OutOfRange::Clamp => {
+            let fits = ToI32From::fits(rounding);
             let clamped = Then(Finite, Then(ClampedBelow { max }, ClampedToI32(rounding)));
-            saturated(simd, load, clamped, target.int)
+            let fast = saturated(simd, load, fits, target.int)?;
+            Some(Retry::of(fast, saturated(simd, load, clamped, target.int)?))
         }
         OutOfRange::Wrap => None,
     }
@@ -257,26 +265,14 @@ where
     L: Load<S, Unit: ToWide<S>>,
 {
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
-    let [min, max] = target.range().map(|x| x as f64);
+    let min = target.range()[0] as f64;
     #[allow(clippy::float_cmp)] // both are integers
-    if !S::MAX_NUMBER_IN_ONE || nan != min {
+    if !S::MAX_NUMBER_IN_ONE || nan != min || target.out_of_range != OutOfRange::Error {
         return None;
     }
-    match target.out_of_range {
-        OutOfRange::Error => {
-            let limit = lower_limit::<S, L::Unit>(min, rounding.rounding());
-            let least = AtLeastOrNan { min: scalar(min), limit };
-            checked(simd, load, Then(least, ClampedToI32(rounding)), target.int)
-        }
-        OutOfRange::Clamp => {
-            // Infinities fail, negative ones too.
-            let limit = num_traits::Float::min_value();
-            let least = Then(AtLeastOrNan { min: scalar(min), limit }, Finite);
-            let clamped = Then(ClampedBelow { max: scalar(max) }, ClampedToI32(rounding));
-            saturated(simd, load, Then(least, clamped), target.int)
-        }
-        OutOfRange::Wrap => None,
-    }
+    let limit = lower_limit::<S, L::Unit>(min, rounding.rounding());
+    let least = AtLeastOrNan { min: scalar(min), limit };
+    checked(simd, load, Then(least, ClampedToI32(rounding)), target.int)
 }
 
 /// The least number that rounds to at least `min`, an even one of at most 16 bits.
@@ -335,20 +331,39 @@ fn positive_first(general: Stage, positive: impl FnOnce() -> Option<Stage>) -> S
 }
 
 /// Modulo 2^8 and 2^16.
-fn wrapped_to_short<S, L>(simd: S, load: L, target: Target) -> Stage
+fn wrapped_to_short<S, L>(simd: S, load: L, target: Target) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: FloatUnit<S>>,
 {
+    let is_f32 = const { size_of::<<L::Unit as FloatUnit<S>>::Scalar>() == 4 };
+    Some(match target.int.width {
+        // From 2^31 on, the low bits are 0: those of the float32, and those of the integer that it becomes.
+        Width::W8 if S::INVALID_IS_MIN && is_f32 => {
+            stage(simd, Units(load, Then(Finite, ClampedToI32(NearestEven)), LowI8))
+        }
+        Width::W8 => wrapped(simd, load, LowI8),
+        Width::W16 => wrapped(simd, load, LowI16),
+        Width::W32 | Width::W64 => return None,
+    })
+}
+
+/// Modulo 2^16, of which `store` keeps the low bits.
+fn wrapped<S, L, T>(simd: S, load: L, store: T) -> Stage
+where
+    S: Simd,
+    L: Load<S, Unit: FloatUnit<S>>,
+    T: Store<S, I32s<S>>,
+{
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
     let remainder = Remainder { modulus: scalar(65_536.0), inverse: scalar(1.0 / 65_536.0) };
     let remainder = Then(Finite, Then(remainder, ClampedToI32(NearestEven)));
-    let [fast, general] = if target.int.width == Width::W8 {
-        [stage(simd, Units(load, LowBits, LowI8)), stage(simd, Units(load, remainder, LowI8))]
+    let fast = if S::INVALID_IS_MIN {
+        stage(simd, Units(load, ToI32From::fits(NearestEven), store))
     } else {
-        [stage(simd, Units(load, LowBits, LowI16)), stage(simd, Units(load, remainder, LowI16))]
+        stage(simd, Units(load, LowBits, store))
     };
-    Retry::of(fast, general)
+    Retry::of(fast, stage(simd, Units(load, remainder, store)))
 }
 
 /// The ways of a float's units to wide integers, of values rounded to nearest-even.

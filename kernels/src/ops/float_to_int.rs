@@ -95,6 +95,46 @@ infallible! {
     [U: FloatUnit<S>, R: Round] ClampedToI32<R>: U => I32s<S>, |self, simd, x| x.to_i32(simd, self.0);
 }
 
+/// Rounds, for levels where what does not fit 32 bits, and NaN, becomes the least integer ([`Simd::INVALID_IS_MIN`]). What
+/// becomes less than `least` fails.
+#[derive(Clone, Copy)]
+pub(crate) struct ToI32From<R> {
+    pub(crate) least: i32,
+    pub(crate) rounding: R,
+}
+
+impl<R> ToI32From<R> {
+    /// All that fits 32 bits, but for the least integer.
+    pub(crate) fn fits(rounding: R) -> Self {
+        Self { least: i32::MIN + 1, rounding }
+    }
+}
+
+impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32From<R> {
+    type Out = I32s<S>;
+    /// The least integers.
+    type Fail = S::I32;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> S::I32 {
+        simd.splat_i32(i32::MAX)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: U, fail: &mut S::I32) -> I32s<S> {
+        let converted = x.to_i32(simd, self.rounding);
+        *fail = simd.min_i32(*fail, converted.0);
+        converted
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: S::I32, b: S::I32) -> S::I32 {
+        simd.min_i32(a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: S::I32) -> bool {
+        simd.any_m32(simd.lt_i32(fail, simd.splat_i32(self.least)))
+    }
+}
+
 /// Rounds into the low bits of a lane; see [`FloatUnit::low_bits`] for what fails.
 #[derive(Clone, Copy)]
 pub(crate) struct LowBits;
