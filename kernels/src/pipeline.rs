@@ -417,8 +417,8 @@ pub(crate) struct Retry {
     pub(crate) general: Vec<Stage>,
 }
 
-/// The least number of elements that are tried first; of a long block, an eighth, then three, then half of it: so no more
-/// than half is converted twice, and no more than three calls are made.
+/// The number of elements that are tried first, and then three times as many as those before: what fails at once costs
+/// little, no more than half is converted twice, and a long block takes some four calls.
 const TRIED_FIRST: usize = 1024;
 
 impl Retry {
@@ -446,10 +446,9 @@ unsafe impl Run for Retry {
         let (from, to) = self.sizes();
         let elements = output.len() / to;
         let most = stages::block_len(&self.fast, 1).min(stages::block_len(&self.general, 1));
-        let first = (elements / 8).next_multiple_of(GRANULE).max(TRIED_FIRST);
         let (mut done, mut serves) = (0, true);
         while done < elements {
-            let len = if serves { first.max(3 * done) } else { elements };
+            let len = if serves { TRIED_FIRST.max(3 * done) } else { elements };
             let ends = done.saturating_add(len.min(most)).min(elements);
             let input = &input[done * from..ends * from];
             let output = &mut output[done * to..ends * to];

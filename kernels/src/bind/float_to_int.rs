@@ -11,9 +11,9 @@ use super::{nan_entry, with_nan, with_rounding};
 use crate::exact::integer;
 use crate::ops::float::{AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, Scale};
 use crate::ops::float_to_int::{
-    Checked64, CheckedF32, CheckedI32, CheckedU32, ClampedI32, ClampedI64, ClampedLowBits,
-    ClampedToI32, ClampedU32, ClampedU64, F64ToI32Checked, FromZero, I32ToI64, InRangeI64,
-    InRangeU64, Integral, LowBits, SignedRemainder, ToI32, ToI32From, Widened,
+    BelowP51, Checked64, CheckedF32, CheckedI32, CheckedU32, ClampedI32, ClampedI64,
+    ClampedLowBits, ClampedToI32, ClampedU32, ClampedU64, F64ToI32Checked, FromZero, I32ToI64,
+    InRangeI64, InRangeU64, Integral, LowBits, SignedRemainder, ToI32, ToI32Fitting, Widened,
 };
 use crate::ops::load;
 use crate::ops::store::{
@@ -210,11 +210,36 @@ where
 {
     to_short(simd, load, target, NearestEven)
         .or_else(|| wrapped_to_short(simd, load, target))
-        .or_else(|| L::Unit::to_32(simd, load, target))
-        .unwrap_or_else(|| match target.int.width {
-            Width::W8 | Width::W16 | Width::W32 => L::Unit::wrapped_to_32(simd, load),
-            Width::W64 => L::Unit::to_64(simd, load, target),
+        .unwrap_or_else(|| {
+            let general =
+                L::Unit::to_32(simd, load, target).unwrap_or_else(|| match target.int.width {
+                    Width::W8 | Width::W16 | Width::W32 => L::Unit::wrapped_to_32(simd, load),
+                    Width::W64 => L::Unit::to_64(simd, load, target),
+                });
+            common_first(general, || small_to_wide(simd, load, target))
         })
+}
+
+/// To 32 and 64 bits, of numbers that are far from the ends of the range; others fail, and negative ones that an unsigned
+/// type does not wrap.
+fn small_to_wide<S, L>(simd: S, load: L, target: Target) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+{
+    // The other levels' conversions saturate, which does not show, and take 64 bits.
+    if !S::INVALID_IS_MIN {
+        return None;
+    }
+    let takes_negative = target.int.signed || target.out_of_range == OutOfRange::Wrap;
+    Some(match (target.int.width, target.out_of_range) {
+        (Width::W32, OutOfRange::Error | OutOfRange::Clamp) => stage(
+            simd,
+            Units(load, ToI32Fitting { takes_negative, rounding: NearestEven }, StoreFull),
+        ),
+        (Width::W64, _) => L::Unit::small_to_64(simd, load, takes_negative),
+        (Width::W8 | Width::W16 | Width::W32, _) => return None,
+    })
 }
 
 /// To 8 and 16 bits, checked or clamped to the range.
@@ -228,10 +253,10 @@ where
         OutOfRange::Error => {
             let general = checked(simd, load, ToI32(rounding), target.int)?;
             Some(match (target.int.width, target.int.signed) {
-                (Width::W8, false) => positive_first(general, || {
+                (Width::W8, false) => common_first(general, || {
                     L::Unit::from_zero(simd, load, LowI8, target, rounding)
                 }),
-                (Width::W16, false) => positive_first(general, || {
+                (Width::W16, false) => common_first(general, || {
                     L::Unit::from_zero(simd, load, LowI16, target, rounding)
                 }),
                 (Width::W8 | Width::W16 | Width::W32 | Width::W64, _) => general,
@@ -242,7 +267,7 @@ where
             saturated(simd, load, Then(Finite, ClampedToI32(rounding)), target.int)
         }
         OutOfRange::Clamp => {
-            let fits = ToI32From::fits(rounding);
+            let fits = ToI32Fitting { takes_negative: true, rounding };
             let clamped = Then(Finite, Then(ClampedBelow { max }, ClampedToI32(rounding)));
             let fast = saturated(simd, load, fits, target.int)?;
             Some(Retry::of(fast, saturated(simd, load, clamped, target.int)?))
@@ -322,9 +347,9 @@ where
     })
 }
 
-/// The stage for positive numbers before the one for all, where there is one.
-fn positive_first(general: Stage, positive: impl FnOnce() -> Option<Stage>) -> Stage {
-    match positive() {
+/// The stage for common numbers before the one for all, where there is one.
+fn common_first(general: Stage, common: impl FnOnce() -> Option<Stage>) -> Stage {
+    match common() {
         Some(fast) => Retry::of(fast, general),
         None => general,
     }
@@ -359,7 +384,10 @@ where
     let remainder = Remainder { modulus: scalar(65_536.0), inverse: scalar(1.0 / 65_536.0) };
     let remainder = Then(Finite, Then(remainder, ClampedToI32(NearestEven)));
     let fast = if S::INVALID_IS_MIN {
-        stage(simd, Units(load, ToI32From::fits(NearestEven), store))
+        stage(
+            simd,
+            Units(load, ToI32Fitting { takes_negative: true, rounding: NearestEven }, store),
+        )
     } else {
         stage(simd, Units(load, LowBits, store))
     };
@@ -386,6 +414,9 @@ trait ToWide<S: Simd>: FloatUnit<S> {
 
     /// Modulo 2^32.
     fn wrapped_to_32<L: Load<S, Unit = Self>>(simd: S, load: L) -> Stage;
+
+    /// To 64 bits, of numbers of small magnitude; others fail.
+    fn small_to_64<L: Load<S, Unit = Self>>(simd: S, load: L, takes_negative: bool) -> Stage;
 
     /// To 64 bits, in every range mode.
     fn to_64<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Stage;
@@ -442,6 +473,11 @@ impl<S: Simd> ToWide<S> for F32s<S> {
         Retry::of(stage(simd, Units(load, LowBits, StoreFull)), general)
     }
 
+    fn small_to_64<L: Load<S, Unit = Self>>(simd: S, load: L, takes_negative: bool) -> Stage {
+        let fits = ToI32Fitting { takes_negative, rounding: NearestEven };
+        stage(simd, Units(load, Then(fits, I32ToI64), StoreFull))
+    }
+
     fn to_64<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Stage {
         // Rounded, and looked at, where a register has twice as many.
         let integral = Integral(NearestEven);
@@ -491,6 +527,10 @@ impl<S: Simd> ToWide<S> for F64s<S> {
         let rest = Then(Finite, Remainder { modulus, inverse: 1.0 / modulus });
         let general = stage(simd, Units(load, Then(rest, ClampedLowBits), StoreFull));
         Retry::of(stage(simd, Units(load, LowBits, StoreFull)), general)
+    }
+
+    fn small_to_64<L: Load<S, Unit = Self>>(simd: S, load: L, takes_negative: bool) -> Stage {
+        stage(simd, Units(load, BelowP51 { takes_negative }, StoreFull))
     }
 
     fn to_64<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Stage {

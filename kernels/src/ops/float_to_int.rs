@@ -95,22 +95,15 @@ infallible! {
     [U: FloatUnit<S>, R: Round] ClampedToI32<R>: U => I32s<S>, |self, simd, x| x.to_i32(simd, self.0);
 }
 
-/// Rounds, for levels where what does not fit 32 bits, and NaN, becomes the least integer ([`Simd::INVALID_IS_MIN`]). What
-/// becomes less than `least` fails.
+/// Rounds, for levels where what does not fit 32 bits, and NaN, becomes the least integer ([`Simd::INVALID_IS_MIN`]). That
+/// fails, and what becomes negative unless it is to be taken.
 #[derive(Clone, Copy)]
-pub(crate) struct ToI32From<R> {
-    pub(crate) least: i32,
+pub(crate) struct ToI32Fitting<R> {
+    pub(crate) takes_negative: bool,
     pub(crate) rounding: R,
 }
 
-impl<R> ToI32From<R> {
-    /// All that fits 32 bits, but for the least integer.
-    pub(crate) fn fits(rounding: R) -> Self {
-        Self { least: i32::MIN + 1, rounding }
-    }
-}
-
-impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32From<R> {
+impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32Fitting<R> {
     type Out = I32s<S>;
     /// The least integers.
     type Fail = S::I32;
@@ -131,7 +124,8 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32From<R> {
     }
     #[inline(always)]
     fn failed(self, simd: S, fail: S::I32) -> bool {
-        simd.any_m32(simd.lt_i32(fail, simd.splat_i32(self.least)))
+        let least = if self.takes_negative { i32::MIN + 1 } else { 0 };
+        simd.any_m32(simd.lt_i32(fail, simd.splat_i32(least)))
     }
 }
 
@@ -192,6 +186,41 @@ impl<S: Simd> Each<S, F64s<S>> for F64ToI32Checked {
     #[inline(always)]
     fn failed(self, simd: S, fail: S::I64) -> bool {
         simd.nonzero_i64(simd.shr_u64::<32>(fail))
+    }
+}
+
+/// `float64` of magnitude below 2^51 to 64 bits; others fail, and negative ones unless they are to be taken.
+#[derive(Clone, Copy)]
+pub(crate) struct BelowP51 {
+    pub(crate) takes_negative: bool,
+}
+
+impl<S: Simd> Each<S, F64s<S>> for BelowP51 {
+    type Out = I64s<S>;
+    /// Bits in which a sum differed from [`MAGIC`].
+    type Fail = S::I64;
+
+    #[inline(always)]
+    fn start(self, simd: S) -> S::I64 {
+        simd.splat_i64(0)
+    }
+    #[inline(always)]
+    fn apply(self, simd: S, x: F64s<S>, fail: &mut S::I64) -> I64s<S> {
+        let [low, high] = rounding_sum(simd, x);
+        let magic = simd.splat_i64(MAGIC.to_bits() as i64);
+        let either = simd.or_i64(simd.xor_i64(low, magic), simd.xor_i64(high, magic));
+        *fail = simd.or_i64(*fail, either);
+        I64s([simd.sub_i64(low, magic), simd.sub_i64(high, magic)])
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: S::I64, b: S::I64) -> S::I64 {
+        simd.or_i64(a, b)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: S::I64) -> bool {
+        // Negative numbers take the highest bit of the mantissa from it.
+        let kept = if self.takes_negative { 52 } else { 51 };
+        simd.nonzero_i64(simd.and_i64(fail, simd.splat_i64(-1 << kept)))
     }
 }
 
