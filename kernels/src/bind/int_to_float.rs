@@ -5,7 +5,7 @@ use super::float_to_float::{Float16Target, to_bf16, to_f16};
 use super::{number_entry, with_rounding};
 use crate::exact::integer;
 use crate::ops::float_to_float::{AsF16, Bits, FiniteToBf16, OddF32, UpperHalves};
-use crate::ops::int::{AtMost, ClampedInt, IntUnit};
+use crate::ops::int::{AtMost, ClampedInt, IntUnit, Saturated32, SaturatedU32};
 use crate::ops::int_to_float::{
     I32ToF32, I32ToF64, I32ToOddF32, I64ToF64, I64ToOddF64, IntegralToF32, U32ToF32,
 };
@@ -152,7 +152,7 @@ where
     })
 }
 
-/// To floats of 16 bits; 64 bits by way of float32.
+/// To floats of 16 bits; 64 bits to `bfloat16` by way of float32.
 fn to_short<S: Simd>(
     simd: S,
     source: IntType,
@@ -160,6 +160,9 @@ fn to_short<S: Simd>(
     rounding: Rounding,
     entry: Entry,
 ) -> Vec<Stage> {
+    // No other integer of 64 bits becomes the key when they are saturated to 32.
+    let kept = if source.signed { i64::from(i32::MIN) + 1 } else { 0 }..i64::from(i32::MAX);
+    let is_key_kept = entry.is_none_or(|(key, _)| kept.contains(&key));
     vec![match (source.width, source.signed, target.is_float16) {
         (Width::W8, true, _) => byte_to_short(simd, load::Int8, target, entry),
         (Width::W8, false, _) => byte_to_short(simd, load::UInt8, target, entry),
@@ -190,6 +193,16 @@ fn to_short<S: Simd>(
         }
         (Width::W32, false, false) => {
             converted_to_bf16(simd, load::Int32, I32ToOddF32::<false>, target, rounding, entry)
+        }
+        (Width::W64, true, true) if is_key_kept => {
+            let clamped = ClampedInt::<true> { min: -BEYOND_F16, max: BEYOND_F16 };
+            let (load, convert) = (LoadThen(load::Int64, Saturated32), Then(clamped, I32ToF32));
+            converted_to_f16(simd, load, convert, target, rounding, entry)
+        }
+        (Width::W64, false, true) if is_key_kept => {
+            let convert = Then(AtMost::<false> { max: BEYOND_F16 }, I32ToF32);
+            let load = LoadThen(load::Int64, SaturatedU32);
+            converted_to_f16(simd, load, convert, target, rounding, entry)
         }
         (Width::W64, _, _) => {
             let narrow = with_rounding!(rounding, rounding => {
