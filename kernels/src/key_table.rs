@@ -10,6 +10,8 @@
 //!
 //! The buckets lie one behind the other in one slice. An entry takes 12 bytes, and its share of the
 //! buckets' starts 4 to 32. There may be 2^31 − 1 entries, whose map would take 64 GiB.
+//!
+//! Keys that are near each other, as codes are, need no hash: [`DenseTable`].
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -27,6 +29,40 @@ const SPARSE: usize = 1 << 15;
 
 /// What is added to the start of a bucket of more than [`COMPARED`] entries.
 const IS_LONG: u32 = 1 << 31;
+
+/// Entries whose keys are near each other, by key.
+pub(crate) struct DenseTable {
+    least: u64,
+    /// The numbers of the entries of `least` and the keys after it, and 0, which stands for none.
+    numbers: Vec<u32>,
+}
+
+/// The greatest difference of two keys: the numbers stay in the second-level cache.
+const DENSE: u64 = 1 << 16;
+
+impl DenseTable {
+    /// As [`KeyTable::new`]; none where the keys are not near each other.
+    pub(crate) fn new(keys: impl Iterator<Item = (u64, u32)> + Clone) -> Option<Self> {
+        let least = keys.clone().map(|(key, _)| key as i64).min()? as u64;
+        let range = keys.clone().map(|(key, _)| key.wrapping_sub(least)).max()?;
+        if range > DENSE {
+            return None;
+        }
+        let mut numbers = vec![0; range as usize + 2];
+        for (key, number) in keys {
+            let place = &mut numbers[key.wrapping_sub(least) as usize];
+            *place = if *place == 0 { number } else { number.min(*place) };
+        }
+        Some(Self { least, numbers })
+    }
+
+    /// The number of a key's entry; 0 for none.
+    #[inline(always)]
+    pub(crate) fn find(&self, key: u64) -> u32 {
+        let end = self.numbers.len() - 1;
+        self.numbers[key.wrapping_sub(self.least).min(end as u64) as usize]
+    }
+}
 
 /// What no choice of keys can know.
 #[cfg(feature = "std")]

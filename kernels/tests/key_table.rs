@@ -9,7 +9,7 @@ mod key_table;
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use key_table::KeyTable;
+use key_table::{DenseTable, KeyTable};
 
 const SEED: [u64; 4] =
     [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344, 0xa409_3822_299f_31d0, 0x082e_fa98_ec4e_6c89];
@@ -143,4 +143,26 @@ fn each_table_has_a_seed_of_its_own() {
     let keys: Vec<u64> = (0..1000).collect();
     let [one, other] = [(); 2].map(|()| KeyTable::new(keys.iter().copied().zip(1..)));
     assert!(keys.iter().any(|&key| one.start(key) != other.start(key)));
+}
+
+#[test]
+fn keys_near_each_other_are_found_without_a_hash() {
+    for least in [0, 7, (-40_000_i64) as u64, i64::MIN as u64, i64::MAX as u64 - 65_536] {
+        let keys: Vec<u64> =
+            (0..2000).map(|i| least.wrapping_add(i * 97 % 65_537)).chain([least; 2]).collect();
+        let table = DenseTable::new(keys.iter().copied().zip(1..)).expect("near each other");
+        let mut numbers: HashMap<u64, u32> = HashMap::new();
+        for (key, number) in keys.iter().zip(1..) {
+            numbers.entry(*key).or_insert(number);
+        }
+        for step in 0..70_000 {
+            let key = least.wrapping_sub(2000).wrapping_add(step);
+            assert_eq!(table.find(key), numbers.get(&key).copied().unwrap_or(0), "{key}");
+        }
+    }
+    let pair = |difference| DenseTable::new([(5, 1), (5 + difference, 2)].into_iter());
+    assert!(pair(65_536).is_some());
+    assert!(pair(65_537).is_none());
+    assert!(pair(u64::MAX - 5).is_some(), "-1, of signed keys, is near 5");
+    assert!(DenseTable::new([].into_iter()).is_none());
 }

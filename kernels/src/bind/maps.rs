@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 use super::class::{Class, FloatType, Width};
 use super::substitute::REPLACED;
 use super::{Stages, copy, exactly, filled_up, native, preimage, vector};
-use crate::key_table::KeyTable;
+use crate::key_table::{DenseTable, KeyTable};
 use crate::stages::Stage;
 use crate::stages::map::{Comparable, Find, Finder, Lookup};
 use crate::{Cast, ElementType, Format, Level, Scalar};
@@ -111,7 +111,10 @@ fn finder<T: Comparable>(
     let few: Vec<(T, u32)> = plain.clone().take(COMPARED + 1).collect();
     if few.len() > COMPARED {
         let keys = plain.map(|(key, number)| (key.key(), number));
-        return Finder::Table(KeyTable::new(keys), nan, PhantomData);
+        return match DenseTable::new(keys.clone()) {
+            Some(table) => Finder::Dense(table, nan),
+            None => Finder::Table(KeyTable::new(keys), nan, PhantomData),
+        };
     }
     // Without a key but NaN, zero is one that gives what no key does.
     let keys: [_; COMPARED] = filled_up(&few, few.first().copied().unwrap_or((T::zeroed(), 0)));

@@ -14,7 +14,7 @@ use bytemuck::Pod;
 use super::convert::Real;
 use super::element_op::ElementOp;
 use super::{Kernel, Run, Stage, Unaligned, elements, for_each, output_elements};
-use crate::key_table::KeyTable;
+use crate::key_table::{DenseTable, KeyTable};
 
 /// Replaces NaNs.
 #[derive(Clone, Copy)]
@@ -35,6 +35,14 @@ impl<F: Real> ElementOp for ReplaceNan<F> {
 pub(crate) trait Comparable: Pod + PartialOrd + Send + Sync {
     /// Equal values have equal keys, except NaN.
     fn key(self) -> u64;
+
+    /// `nan` if this is NaN, else what `find` gives for the key.
+    #[inline(always)]
+    fn unless_nan(self, nan: u32, find: impl FnOnce(u64) -> u32) -> u32 {
+        #[allow(clippy::eq_op)] // only a NaN differs from itself
+        let is_nan = self != self;
+        if is_nan { nan } else { find(self.key()) }
+    }
 }
 
 macro_rules! comparable_ints {
@@ -112,6 +120,8 @@ pub(crate) enum Finder<T> {
     Compare(Stage),
     /// In a table from [`Comparable::key`] to the results of [`Find`], with an own entry for NaN.
     Table(KeyTable, u32, core::marker::PhantomData<T>),
+    /// As above.
+    Dense(DenseTable, u32),
 }
 
 /// Elements that [`Lookup`] processes at a time.
@@ -130,10 +140,12 @@ impl<T: Comparable> Finder<T> {
                     *found = table.start(x.0.key());
                 }
                 for (x, found) in elements.iter().zip(found) {
-                    let x = x.0;
-                    #[allow(clippy::eq_op)] // only a NaN differs from itself
-                    let is_nan = x != x;
-                    *found = if is_nan { *nan } else { table.find_from(*found, x.key()) };
+                    *found = x.0.unless_nan(*nan, |key| table.find_from(*found, key));
+                }
+            }
+            Self::Dense(table, nan) => {
+                for (x, found) in elements::<T>(input).iter().zip(found) {
+                    *found = x.0.unless_nan(*nan, |key| table.find(key));
                 }
             }
         }
