@@ -121,22 +121,29 @@ impl Upload {
             let _ = self.unmark();
             return Err(error.context(format!("{}: not written", self.url)));
         }
-        let Err(error) = self.upload(directory, &mark, replaces, runtime) else { return Ok(()) };
-        if self.objects.visibility() == Visibility::Forever {
-            let text = "not written; the store cannot remove chunks that it has; no reader takes them for an array";
-            return Err(error.context(format!("{}: {text}", self.url)));
-        }
+        let Err(error) = self.upload(directory, &mark, replaces, runtime) else {
+            return self.unmark().with_context(|| {
+                format!("{}: written, but {MARK} could not be removed there; remove it", self.url)
+            });
+        };
         if !self.is_marked(&mark).unwrap_or(true) {
             let text = "not written: another run has begun to write there, and its objects stay";
             return Err(error.context(format!("{}: {text}", self.url)));
         }
         let lost = if replaces { "; what was there is already removed" } else { "" };
+        let left = match self.objects.visibility() {
+            // Chunks come before their metadata.
+            Visibility::AtOnce => "are left there; what opens of them is complete",
+            Visibility::Forever => {
+                "are left there, as in every such store; what opens of them is complete"
+            }
+            Visibility::OnCommit => "are left in the transaction; do not commit it",
+        };
         let removed = self.remove_objects().and_then(|()| self.unmark());
         Err(match removed {
             Ok(()) => error.context(format!("{}: not written{lost}", self.url)),
             Err(reason) => error.context(format!(
-                "{}: not written{lost}; objects that could not be removed are left there; no \
-                 reader takes them for an array ({reason:#})",
+                "{}: not written{lost}; objects that could not be removed {left} ({reason:#})",
                 self.url
             )),
         })
@@ -201,8 +208,7 @@ impl Upload {
         if !self.is_marked(mark)? {
             bail!("the mark of this run has gone");
         }
-        metadata.iter().try_for_each(put)?;
-        self.unmark()
+        metadata.iter().try_for_each(put)
     }
 
     /// Removes everything there except the mark: metadata first, or in a transaction last.
