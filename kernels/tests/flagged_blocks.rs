@@ -118,18 +118,23 @@ fn sparse_infinite_elements_pass_among_others() {
 #[test]
 fn sparse_great_elements_are_clamped_and_wrapped_among_others() {
     let great: [f64; 8] = [3e9, -3e9, 2_147_483_648.0, -2_147_483_648.0, 5e14, -5e14, 1e19, -1e30];
-    let targets = [E::UInt8, E::Int16, E::UInt32, E::Int32, E::UInt64, E::Int64];
-    for source in [E::Float32, E::Float64] {
+    let floats = [E::Float32, E::Float64];
+    let integers = [E::UInt8, E::Int16, E::UInt32, E::Int32, E::UInt64, E::Int64];
+    let modes = [OutOfRange::Clamp, OutOfRange::Wrap];
+    let to_integers = floats.map(|source| (source, &integers[..], &modes[..]));
+    let narrower = [E::Float16, E::BFloat16, E::Float32];
+    let from_integers = [E::Int64, E::UInt64].map(|source| (source, &narrower[..], &modes[..1]));
+    for (source, targets, modes) in to_integers.into_iter().chain(from_integers) {
         let mut elements = ordinary(source);
         for (position, great) in
             positions(&mut Random::new(3)).into_iter().zip(great.iter().cycle())
         {
-            let great = Scalar::from(*great).cast(source, <_>::default(), OutOfRange::Error);
-            elements[position] = great.expect("in range").bits();
+            let great = Scalar::from(*great).cast(source, <_>::default(), OutOfRange::Clamp);
+            elements[position] = great.expect("a number").bits();
         }
         for target in targets {
-            for out_of_range in [OutOfRange::Clamp, OutOfRange::Wrap] {
-                let steps = [Step::Cast(Cast::new(target).out_of_range(out_of_range))];
+            for out_of_range in modes {
+                let steps = [Step::Cast(Cast::new(*target).out_of_range(*out_of_range))];
                 let expected = expected(source, &steps, &elements);
                 assert!(expected.is_ok(), "{steps:?}");
                 for level in Level::available() {

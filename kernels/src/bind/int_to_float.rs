@@ -5,14 +5,14 @@ use super::float_to_float::{Float16Target, to_bf16, to_f16};
 use super::{number_entry, with_rounding};
 use crate::exact::integer;
 use crate::ops::float_to_float::{AsF16, Bits, FiniteToBf16, OddF32, UpperHalves};
-use crate::ops::int::{AtMost, ClampedInt, IntUnit, Saturated32, SaturatedU32};
+use crate::ops::int::{AtMost, ClampedInt, IntUnit, Low32, Saturated32, SaturatedU32, Within};
 use crate::ops::int_to_float::{
     I32ToF32, I32ToF64, I32ToOddF32, I64ToF64, I64ToOddF64, IntegralToF32, U32ToF32,
 };
 use crate::ops::load;
 use crate::ops::store::StoreFull;
 use crate::ops::substitute::{OfInt, ReplaceKey};
-use crate::pipeline::{Each, Load, LoadThen, NeverFails, Same, Store, Then, Units, stage};
+use crate::pipeline::{Each, Load, LoadThen, NeverFails, Retry, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, I32s, NearestEven, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar};
@@ -115,12 +115,16 @@ fn to_single<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry
                 converted(simd, load::Int32, I32ToF64::<false>, narrow, entry)
             }
         },
-        (Width::W64, true) => with_rounding!(rounding, rounding => {
-            converted(simd, load::Int64, I64ToOddF64::<true>, IntegralToF32(rounding), entry)
-        }),
-        (Width::W64, false) => with_rounding!(rounding, rounding => {
-            converted(simd, load::Int64, I64ToOddF64::<false>, IntegralToF32(rounding), entry)
-        }),
+        (Width::W64, signed) => {
+            let general = with_rounding!(rounding, rounding => if signed {
+                converted(simd, load::Int64, I64ToOddF64::<true>, IntegralToF32(rounding), entry)
+            } else {
+                converted(simd, load::Int64, I64ToOddF64::<false>, IntegralToF32(rounding), entry)
+            });
+            // The conversion rounds to nearest-even; below 2^24 it is exact.
+            let bits = if rounding == Rounding::NearestEven { 31 } else { 24 };
+            small_first(simd, source, bits, I32ToF32, entry, general)
+        }
     }
 }
 
@@ -133,9 +137,36 @@ pub(super) fn to_odd_f32<S: Simd>(simd: S, source: IntType, entry: Entry) -> Sta
         (Width::W16, false) => converted(simd, load::UInt16, I32ToF32, Same, entry),
         (Width::W32, true) => converted(simd, load::Int32, I32ToOddF32::<true>, Same, entry),
         (Width::W32, false) => converted(simd, load::Int32, I32ToOddF32::<false>, Same, entry),
-        (Width::W64, true) => converted(simd, load::Int64, I64ToOddF64::<true>, OddF32, entry),
-        (Width::W64, false) => converted(simd, load::Int64, I64ToOddF64::<false>, OddF32, entry),
+        (Width::W64, signed) => {
+            let general = if signed {
+                converted(simd, load::Int64, I64ToOddF64::<true>, OddF32, entry)
+            } else {
+                converted(simd, load::Int64, I64ToOddF64::<false>, OddF32, entry)
+            };
+            small_first(simd, source, 31, I32ToOddF32::<true>, entry, general)
+        }
     }
+}
+
+/// Before the stage of all 64-bit integers one of those below 2^`bits`, at most 31, without an entry: by way of 32 bits.
+fn small_first<S, E>(
+    simd: S,
+    source: IntType,
+    bits: u32,
+    convert: E,
+    entry: Entry,
+    general: Stage,
+) -> Stage
+where
+    S: Simd,
+    E: Each<S, I32s<S>, Out = F32s<S>>,
+{
+    if entry.is_some() {
+        return general;
+    }
+    let (least, outside) = if source.signed { (-1 << bits, -2 << bits) } else { (0, -1 << bits) };
+    let small = Then(Within::<false> { least, outside }, Low32);
+    Retry::of(stage(simd, Units(load::Int64, Then(small, convert), StoreFull)), general)
 }
 
 /// Integers as `convert` makes them floats, but for the key, and `narrow` narrows those.
