@@ -7,7 +7,7 @@
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::kept;
-use super::{nan_entry, with_nan, with_rounding};
+use super::{FUSES_MAP_ENTRY, nan_entry, number, with_nan, with_rounding};
 use crate::exact::integer;
 use crate::ops::float::{AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, Scale};
 use crate::ops::float_to_int::{
@@ -19,6 +19,7 @@ use crate::ops::load;
 use crate::ops::store::{
     CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, StoreFull,
 };
+use crate::ops::substitute::SubstituteFloats;
 use crate::pipeline::{Each, Load, LoadThen, Retry, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, I32s, NearestEven, Round, Simd};
 use crate::stages::Stage;
@@ -67,6 +68,48 @@ pub(super) fn bind<S: Simd>(
             with_nan!(nan, load = load::BFloat16 => from_short(simd, load, target))
         }
     })
+}
+
+/// The cast to 8 and 16 bits to nearest-even, behind a map of one number among floats, and perhaps NaN.
+pub(super) fn bind_but<S: Simd>(
+    simd: S,
+    source: FloatType,
+    target: IntType,
+    cast: &Cast,
+    entries: &[(Scalar, Scalar)],
+) -> Option<Stage> {
+    let (nan, (key, value)) = match *entries {
+        [entry] => (None, entry),
+        [(key, nan), entry] | [entry, (key, nan)] if key.is_nan() => (Some(number(nan)?), entry),
+        [] | [_, _, ..] => return None,
+    };
+    if key.is_nan() || cast.rounding != Rounding::NearestEven || !FUSES_MAP_ENTRY {
+        return None;
+    }
+    let entry = (key.to_f64(), number(value)?);
+    let target = Target { int: target, out_of_range: cast.out_of_range, rounding: cast.rounding };
+    match source {
+        FloatType::Float32 => replaced_to_short(simd, load::Float32, entry, nan, target),
+        FloatType::Float64 => replaced_to_short(simd, load::Float64, entry, nan, target),
+        FloatType::Float16 | FloatType::BFloat16 => None,
+    }
+}
+
+fn replaced_to_short<S, L>(
+    simd: S,
+    load: L,
+    (key, value): (f64, f64),
+    nan: Option<f64>,
+    target: Target,
+) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+{
+    let scalar = <L::Unit as FloatUnit<S>>::scalar;
+    let replaced =
+        SubstituteFloats { entries: [(scalar(key), scalar(value))], nan: nan.map(scalar) };
+    to_short(simd, LoadThen(load, replaced), target, NearestEven)
 }
 
 /// Scale and offset, then the cast to nearest-even; none for what the two do one after the other.

@@ -29,22 +29,19 @@ pub(super) fn distinct(map: &[(Scalar, Scalar)]) -> Cow<'_, [(Scalar, Scalar)]> 
     numbers.into_iter().map(|number| map[number as usize - 1]).collect()
 }
 
-/// The map of `cast` as a substitution among elements of the wide type `domain`, if each output is
-/// what some value there casts to.
-pub(super) fn substitute(
+/// The map of `cast` as one among elements of the wide type `domain`, if each output is what some value there casts to.
+pub(super) fn preimages(
     entries: &[(Scalar, Scalar)],
     domain: ElementType,
     cast: &Cast,
-    level: Level,
-) -> Option<Stage> {
+) -> Option<Vec<(Scalar, Scalar)>> {
     if entries.len() > COMPARED + 1 {
         return None;
     }
-    let entries: Vec<(Scalar, Scalar)> = entries
-        .iter()
-        .map(|(key, output)| Some((exactly(*key, domain)?, preimage(*output, domain, cast)?)))
-        .collect::<Option<_>>()?;
-    vector::substitution(domain, &entries, level)
+    let preimage = |(key, output): &(Scalar, Scalar)| {
+        Some((exactly(*key, domain)?, preimage(*output, domain, cast)?))
+    };
+    entries.iter().map(preimage).collect()
 }
 
 /// The map around a cast from the wide type `domain`.

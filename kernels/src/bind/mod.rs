@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 
 use bytemuck::Pod;
 use class::{Class, FloatType, IntType, Width};
-use maps::{distinct, lookup, replace_bits, substitute};
+use maps::{distinct, lookup, preimages, replace_bits};
 use scale::bind_scale;
 
 use crate::level::HAS_SCALAR;
@@ -246,9 +246,14 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
     // The map is a stage of its own, among elements of a wide type.
     let (before, after) = (wide(source), wide(target));
     let widen = without_map(source, &Cast::new(before), level)?;
-    if let Some(substitute) = substitute(&entries, before, cast, level) {
-        let convert = without_map(before, cast, level)?;
-        return Some(widen.into_iter().chain([substitute]).chain(convert).collect());
+    if let Some(map) = preimages(&entries, before, cast) {
+        if let Some(joined) = vector::cast_but(before, &map, cast, level) {
+            return Some(widen.into_iter().chain([joined]).collect());
+        }
+        if let Some(substitute) = vector::substitution(before, &map, level) {
+            let convert = without_map(before, cast, level)?;
+            return Some(widen.into_iter().chain([substitute]).chain(convert).collect());
+        }
     }
     let behind = if is_exact(before, if target.is_integer() { target } else { after }) {
         Some(after)
@@ -258,7 +263,8 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
         wider(before, target)
     };
     if let Some(domain) = behind
-        && let Some(substitute) = substitute(&entries, domain, cast, level)
+        && let Some(map) = preimages(&entries, domain, cast)
+        && let Some(substitute) = vector::substitution(domain, &map, level)
     {
         let there = without_map(before, &Cast::new(domain), level)?;
         let back = without_map(domain, cast, level)?;

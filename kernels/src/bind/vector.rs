@@ -168,6 +168,21 @@ pub(super) fn cast(
     with_level!(level, simd => bind_cast(simd, source, cast, entry))?
 }
 
+/// The stage of a cast behind a map among elements of the source type, if the level has vectors and a loop for both.
+pub(super) fn cast_but(
+    source: ElementType,
+    entries: &[(Scalar, Scalar)],
+    cast: &Cast,
+    level: Level,
+) -> Option<Stage> {
+    match (Class::of(source), Class::of(cast.target)) {
+        (Class::Float(from), Class::Int(to)) => {
+            with_level!(level, simd => float_to_int::bind_but(simd, from, to, cast, entries))?
+        }
+        (Class::Int(_) | Class::Float(_) | Class::SubByte | Class::SmallFloat, _) => None,
+    }
+}
+
 /// The stage of two steps, if the level has vectors and a loop for both.
 pub(super) fn fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<Stage> {
     with_level!(level, simd => bind_scaled(simd, source, steps))?
