@@ -186,7 +186,10 @@ where
     StoreFull: Store<S, L::Unit>,
 {
     match target.rounding {
-        Rounding::NearestEven => vec![nearest_even(simd, load, target)],
+        Rounding::NearestEven => {
+            let general = nearest_even(simd, load, target);
+            vec![common_first(general, || small_to_wide(simd, load, target))]
+        }
         rounding @ (Rounding::TowardsZero
         | Rounding::TowardsPositive
         | Rounding::TowardsNegative
@@ -253,13 +256,10 @@ where
 {
     to_short(simd, load, target, NearestEven)
         .or_else(|| wrapped_to_short(simd, load, target))
-        .unwrap_or_else(|| {
-            let general =
-                L::Unit::to_32(simd, load, target).unwrap_or_else(|| match target.int.width {
-                    Width::W8 | Width::W16 | Width::W32 => L::Unit::wrapped_to_32(simd, load),
-                    Width::W64 => L::Unit::to_64(simd, load, target),
-                });
-            common_first(general, || small_to_wide(simd, load, target))
+        .or_else(|| L::Unit::to_32(simd, load, target))
+        .unwrap_or_else(|| match target.int.width {
+            Width::W8 | Width::W16 | Width::W32 => L::Unit::wrapped_to_32(simd, load),
+            Width::W64 => L::Unit::to_64(simd, load, target),
         })
 }
 

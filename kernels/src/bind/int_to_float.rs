@@ -121,9 +121,14 @@ fn to_single<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry
             } else {
                 converted(simd, load::Int64, I64ToOddF64::<false>, IntegralToF32(rounding), entry)
             });
-            // The conversion rounds to nearest-even; below 2^24 it is exact.
+            if entry.is_some() {
+                return general;
+            }
+            // Small ones first, by way of 32 bits: that conversion rounds to nearest-even; below 2^24 it is exact.
             let bits = if rounding == Rounding::NearestEven { 31 } else { 24 };
-            small_first(simd, source, bits, I32ToF32, entry, general)
+            let (least, outside) = if signed { (-1 << bits, -2 << bits) } else { (0, -1 << bits) };
+            let small = Then(Then(Within::<false> { least, outside }, Low32), I32ToF32);
+            Retry::of(stage(simd, Units(load::Int64, small, StoreFull)), general)
         }
     }
 }
@@ -137,36 +142,9 @@ pub(super) fn to_odd_f32<S: Simd>(simd: S, source: IntType, entry: Entry) -> Sta
         (Width::W16, false) => converted(simd, load::UInt16, I32ToF32, Same, entry),
         (Width::W32, true) => converted(simd, load::Int32, I32ToOddF32::<true>, Same, entry),
         (Width::W32, false) => converted(simd, load::Int32, I32ToOddF32::<false>, Same, entry),
-        (Width::W64, signed) => {
-            let general = if signed {
-                converted(simd, load::Int64, I64ToOddF64::<true>, OddF32, entry)
-            } else {
-                converted(simd, load::Int64, I64ToOddF64::<false>, OddF32, entry)
-            };
-            small_first(simd, source, 31, I32ToOddF32::<true>, entry, general)
-        }
+        (Width::W64, true) => converted(simd, load::Int64, I64ToOddF64::<true>, OddF32, entry),
+        (Width::W64, false) => converted(simd, load::Int64, I64ToOddF64::<false>, OddF32, entry),
     }
-}
-
-/// Before the stage of all 64-bit integers one of those below 2^`bits`, at most 31, without an entry: by way of 32 bits.
-fn small_first<S, E>(
-    simd: S,
-    source: IntType,
-    bits: u32,
-    convert: E,
-    entry: Entry,
-    general: Stage,
-) -> Stage
-where
-    S: Simd,
-    E: Each<S, I32s<S>, Out = F32s<S>>,
-{
-    if entry.is_some() {
-        return general;
-    }
-    let (least, outside) = if source.signed { (-1 << bits, -2 << bits) } else { (0, -1 << bits) };
-    let small = Then(Within::<false> { least, outside }, Low32);
-    Retry::of(stage(simd, Units(load::Int64, Then(small, convert), StoreFull)), general)
 }
 
 /// Integers as `convert` makes them floats, but for the key, and `narrow` narrows those.
