@@ -415,7 +415,12 @@ infallible! {
 pub(crate) struct Retry {
     pub(crate) fast: Vec<Stage>,
     pub(crate) general: Vec<Stage>,
+    /// Whether fewer than [`LONG`] elements go through the general stages at once.
+    pub(crate) only_long: bool,
 }
+
+/// More elements than a block between two stages has: there, what fails would be tried in each block anew.
+const LONG: usize = 4096;
 
 /// The number of elements that are tried first, and then three times as many as those before: what fails at once costs
 /// little, no more than half is converted twice, and a long block takes some four calls.
@@ -436,7 +441,12 @@ impl Retry {
 
     /// The one stage `fast`, and the other.
     pub(crate) fn of(fast: Stage, general: Stage) -> Stage {
-        Self { fast: vec![fast], general: vec![general] }.stage()
+        Self { fast: vec![fast], general: vec![general], only_long: false }.stage()
+    }
+
+    /// As [`Retry::of`], of elements for which it is not unusual to fail.
+    pub(crate) fn of_long(fast: Stage, general: Stage) -> Stage {
+        Self { fast: vec![fast], general: vec![general], only_long: true }.stage()
     }
 }
 
@@ -446,7 +456,7 @@ unsafe impl Run for Retry {
         let (from, to) = self.sizes();
         let elements = output.len() / to;
         let most = stages::block_len(&self.fast, 1).min(stages::block_len(&self.general, 1));
-        let (mut done, mut serves) = (0, true);
+        let (mut done, mut serves) = (0, elements >= LONG || !self.only_long);
         while done < elements {
             let len = if serves { TRIED_FIRST.max(3 * done) } else { elements };
             let ends = done.saturating_add(len.min(most)).min(elements);

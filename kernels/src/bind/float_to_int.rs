@@ -188,7 +188,10 @@ where
     match target.rounding {
         Rounding::NearestEven => {
             let general = nearest_even(simd, load, target);
-            vec![common_first(general, || small_to_wide(simd, load, target))]
+            vec![match small_to_wide(simd, load, target) {
+                Some(small) => Retry::of_long(small, general),
+                None => general,
+            }]
         }
         rounding @ (Rounding::TowardsZero
         | Rounding::TowardsPositive
@@ -296,10 +299,10 @@ where
         OutOfRange::Error => {
             let general = checked(simd, load, ToI32(rounding), target.int)?;
             Some(match (target.int.width, target.int.signed) {
-                (Width::W8, false) => common_first(general, || {
+                (Width::W8, false) => positive_first(general, || {
                     L::Unit::from_zero(simd, load, LowI8, target, rounding)
                 }),
-                (Width::W16, false) => common_first(general, || {
+                (Width::W16, false) => positive_first(general, || {
                     L::Unit::from_zero(simd, load, LowI16, target, rounding)
                 }),
                 (Width::W8 | Width::W16 | Width::W32 | Width::W64, _) => general,
@@ -390,9 +393,9 @@ where
     })
 }
 
-/// The stage for common numbers before the one for all, where there is one.
-fn common_first(general: Stage, common: impl FnOnce() -> Option<Stage>) -> Stage {
-    match common() {
+/// The stage for positive numbers before the one for all, where there is one.
+fn positive_first(general: Stage, positive: impl FnOnce() -> Option<Stage>) -> Stage {
+    match positive() {
         Some(fast) => Retry::of(fast, general),
         None => general,
     }

@@ -128,7 +128,7 @@ fn to_single<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry
             let bits = if rounding == Rounding::NearestEven { 31 } else { 24 };
             let (least, outside) = if signed { (-1 << bits, -2 << bits) } else { (0, -1 << bits) };
             let small = Then(Then(Within::<false> { least, outside }, Low32), I32ToF32);
-            Retry::of(stage(simd, Units(load::Int64, small, StoreFull)), general)
+            Retry::of_long(stage(simd, Units(load::Int64, small, StoreFull)), general)
         }
     }
 }

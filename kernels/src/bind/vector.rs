@@ -110,7 +110,7 @@ fn bind_cast<S: Simd>(
                     return Some(fast);
                 }
             };
-            Some(vec![Retry { fast, general: general.collect() }.stage()])
+            Some(vec![Retry { fast, general: general.collect(), only_long: false }.stage()])
         }
     }
 }
