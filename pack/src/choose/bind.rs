@@ -169,7 +169,7 @@ impl Chooser<'_> {
             .collect();
         if self.working != self.survey.element_type || !stand_ins.is_empty() {
             let mut first = CastValue::new(self.working);
-            if self.working != self.survey.element_type {
+            if self.survey.element_type.is_integer() && self.working.is_float() {
                 // A decoded value may exceed the type by less than the bound.
                 first.out_of_range = OutOfRange::Clamp;
             }

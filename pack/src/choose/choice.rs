@@ -102,7 +102,8 @@ fn chosen(
     }
     survey.narrow(&options)?;
     let options = options.for_range(survey.range);
-    let chooser = Chooser::new("the array".to_owned(), &options, &survey, None)?;
+    let chooser =
+        Chooser::new("the array".to_owned(), &options, &survey, None)?.through_float64()?;
     let mut candidates = chooser.candidates();
     while let Some(candidate) = candidates.next() {
         let choice = Choice::new(&chooser, candidate?);

@@ -7,6 +7,7 @@ use crate::check::tolerance::Tolerance;
 use crate::error::Result;
 use crate::options::{NanTo, PackOptions};
 use crate::runtime::Workers;
+use crate::scan::lattice::Lattice;
 use crate::scan::number::{integer, is_less, scalar};
 use crate::scan::survey::Survey;
 
@@ -25,8 +26,18 @@ pub(crate) struct Chooser<'a> {
     pub(super) sample: Vec<u8>,
     /// The survey's excerpts, within its limits.
     pub(super) excerpts: Vec<Vec<u8>>,
+    /// What the values are, if they were multiplied in their type and must come back bit for bit.
+    pub(super) products: Option<Products>,
     /// The threads that try excerpts; by default rayon's global ones.
-    workers: Option<&'a Workers>,
+    pub(super) workers: Option<&'a Workers>,
+}
+
+/// Products of whole numbers and a step, rounded to the type of the values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Products {
+    pub(super) grid: Lattice,
+    /// The scale by which a division in float64 gives them.
+    pub(super) scale: Scalar,
 }
 
 impl<'a> Chooser<'a> {
@@ -49,7 +60,19 @@ impl<'a> Chooser<'a> {
         for excerpt in &mut excerpts {
             survey.clamp_elements(excerpt)?;
         }
-        Ok(Self { name, options, survey, working, least, greatest, sample, excerpts, workers })
+        let products = None;
+        Ok(Self {
+            name,
+            options,
+            survey,
+            working,
+            least,
+            greatest,
+            sample,
+            excerpts,
+            products,
+            workers,
+        })
     }
 
     /// The type in which scale and offset are computed, and the smallest and largest value in it.

@@ -2,7 +2,8 @@
 //! bound and checked for the range, the fill value, NaN and the survey's sample, so only the error of each element
 //! remains to be checked. Whoever checks them asks for the next candidate if one is wrong.
 //!
-//! The files from the bottom up: `chooser` knows the values, `scales` lists the steps to try, `codes` finds
+//! The files from the bottom up: `chooser` knows the values, `scales` lists the steps to try, `products` knows values that
+//! only a division in float64 gives, `codes` finds
 //! codes for NaN, missing markers and fill values, `room` knows which values codecs can store, `bind` makes
 //! a `candidate` from a scale, an offset and a type, `placements` finds the offset and the smallest type, `sample`
 //! tries a candidate on the survey's sample and excerpts, `offsets` moves the values inside the type so that they
@@ -18,6 +19,7 @@ pub(crate) mod codes;
 pub(crate) mod compression;
 mod offsets;
 mod placements;
+mod products;
 pub(crate) mod room;
 mod sample;
 mod scales;

@@ -4,7 +4,7 @@ use anyhow::Context;
 use recast_kernels::{ElementType, Rounding, Scalar};
 
 use super::candidate::Promise;
-use super::chooser::{Chooser, unit_roundoff};
+use super::chooser::{Chooser, Products, unit_roundoff};
 use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::{Distance, round_scales};
@@ -172,7 +172,11 @@ impl Chooser<'_> {
             Promise::Surveyed => {
                 grids.retain(|grid| !self.is_off(grid, bound));
                 let guesses = grids.into_iter().filter_map(|grid| of_grid(1.0 / grid.step, grid));
-                guesses.chain(computed.iter().map(proven)).collect()
+                let products = self.products.map(|Products { grid, scale }| ScaleCandidate {
+                    grid: Some(grid),
+                    ..ScaleCandidate::of(Some(scale))
+                });
+                products.into_iter().chain(guesses).chain(computed.iter().map(proven)).collect()
             }
             Promise::Range | Promise::Storable => {
                 grids.retain(|grid| self.is_on(grid, bound));
@@ -187,7 +191,7 @@ impl Chooser<'_> {
     }
 
     /// The grids that the surveyed values may be on, coarsest first: round ones, and the one that the sample tells.
-    fn grids(&self, bound: f64) -> Result<Vec<Lattice>> {
+    pub(super) fn grids(&self, bound: f64) -> Result<Vec<Lattice>> {
         let is_allowed = |scale: &f64| !self.options.pow2 || is_power_of_two(*scale);
         let round = round_scales(self.extent().max(self.magnitude())).filter(is_allowed);
         let mut grids: Vec<Lattice> =

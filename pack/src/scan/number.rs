@@ -1,6 +1,7 @@
 //! Elements as numbers whose comparison and difference are exact.
 
 use recast_kernels::{ElementType, OutOfRange, Plan, Rounding, RunError, Scalar};
+use zarr_recast::JsonScalar;
 
 /// How elements are read as numbers: 64-bit integers as i128, all other types as f64, in which they are exact.
 pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
@@ -206,6 +207,24 @@ pub(crate) fn scalar(value: i128, element_type: ElementType) -> Option<Scalar> {
         .ok()?;
     let cast = wide.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()?;
     cast.equals(wide).then_some(cast)
+}
+
+/// The values of a type next to a number, nearest first, as f64; only finite values other than 0.
+pub(crate) fn neighbours(number: f64, element_type: ElementType, steps: i64) -> Vec<f64> {
+    let Some(nearest) = rounded(number, element_type) else { return Vec::new() };
+    let order = (0..=steps).flat_map(|step| [step, -step]).skip(1);
+    order
+        .filter_map(|step| {
+            let bits = nearest.bits().checked_add_signed(step)?;
+            let scalar = Scalar::from_bits(element_type, bits);
+            (scalar.is_finite() && !scalar.is_zero()).then(|| scalar.to_f64())
+        })
+        .collect()
+}
+
+/// A number in a type, rounded to the nearest value.
+pub(crate) fn rounded(number: f64, element_type: ElementType) -> Option<Scalar> {
+    JsonScalar::from(Scalar::from(number)).to_scalar(element_type).ok()
 }
 
 #[cfg(test)]

@@ -27,6 +27,13 @@ fn climate() -> Vec<f32> {
     (0..60_000).map(|index| if index % 50 == 3 { f32::NAN } else { value(index) }).collect()
 }
 
+/// Hundredths in degrees Celsius that were multiplied in float32, as xarray decodes CF's codes: many are a last digit away
+/// from the nearest float32.
+fn products() -> Vec<f32> {
+    let codes = climate().into_iter().map(|value| ((value - 273.15) * 100.0).round());
+    codes.map(|code| code * 0.01_f32).collect()
+}
+
 fn plane(values: &[f32], more: &[(&str, serde_json::Value)]) -> Trial {
     let sample = Sample::new("float32", &[200, 300], &[50, 300], json!("NaN"));
     let sample = more.iter().fold(sample, |sample, (name, value)| sample.with(name, value.clone()));
@@ -108,7 +115,7 @@ fn multiples_of_a_step_are_found_and_come_back_bit_for_bit() {
         .map(|value| ((f64::from(*value) * 100.0).round() / 100.0) as f32)
         .collect();
     let metres: Vec<f32> = climate().iter().map(|value| (value * 20.0).round()).collect();
-    for (values, step) in [(hundredths, 0.01), (metres, 1.0)] {
+    for (values, step) in [(hundredths, 0.01), (metres, 1.0), (products(), 0.01)] {
         let trial = plane(&values, &[]);
         let report = suggest(&trial);
         assert_eq!(report.known.grid.unwrap().step, step);
@@ -123,15 +130,14 @@ fn multiples_of_a_step_are_found_and_come_back_bit_for_bit() {
     }
 }
 
-/// Hundredths that were multiplied in float32 are a last digit away from the nearest float32: no division gives them.
+/// What was multiplied and added to in float32 was rounded twice.
 #[test]
 fn steps_that_were_rounded_in_the_type_of_the_values_are_kept_as_steps() {
-    let codes = climate().into_iter().map(|value| ((value - 273.15) * 100.0).round());
-    let values: Vec<f32> = codes.map(|code| code * 0.01_f32).collect();
+    let values: Vec<f32> = products().iter().map(|value| value + 273.15_f32).collect();
     let report = suggest(&plane(&values, &[]));
     let rung = report.recommended().unwrap();
     assert_eq!((rung.mark, rung.max_abs_error), (Some(Mark::KeepsSteps), 0.005));
-    assert!((1e-7..1e-5).contains(&rung.largest_error), "{rung:?}");
+    assert!((1e-7..1e-4).contains(&rung.largest_error), "{rung:?}");
     assert!(rung.reason.as_ref().unwrap().contains("multiples of 0.01"), "{rung:?}");
 }
 

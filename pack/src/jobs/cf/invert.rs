@@ -21,6 +21,7 @@ use zarr_recast::{
 use super::attributes::{ADD_OFFSET, Arithmetic, Attributes, Codes, SCALE_FACTOR};
 use crate::check::difference::Differences;
 use crate::error::Result;
+use crate::scan::number::{neighbours, rounded};
 
 /// Codecs, and how they decode.
 #[derive(Clone, Debug)]
@@ -54,7 +55,7 @@ struct Arrangement {
 impl Arrangement {
     fn head(&self) -> Vec<Codec> {
         let scalar = |number: Option<f64>, element_type| {
-            number.and_then(|number| as_scalar(number, element_type)).map(JsonScalar::from)
+            number.and_then(|number| rounded(number, element_type)).map(JsonScalar::from)
         };
         let offset = scalar(self.offset, self.decoded);
         let scale = scalar(self.scale, self.working);
@@ -201,23 +202,6 @@ fn arrangements(attributes: &Attributes, decoded: ElementType) -> Vec<Arrangemen
     arrangements
 }
 
-/// The values of a type next to a number, nearest first, as f64; only finite values other than 0.
-pub(crate) fn neighbours(number: f64, element_type: ElementType, steps: i64) -> Vec<f64> {
-    let Some(nearest) = as_scalar(number, element_type) else { return Vec::new() };
-    let order = (0..=steps).flat_map(|step| [step, -step]).skip(1);
-    order
-        .filter_map(|step| {
-            let bits = nearest.bits().checked_add_signed(step)?;
-            let scalar = Scalar::from_bits(element_type, bits);
-            (scalar.is_finite() && !scalar.is_zero()).then(|| scalar.to_f64())
-        })
-        .collect()
-}
-
-fn as_scalar(number: f64, element_type: ElementType) -> Option<Scalar> {
-    JsonScalar::from(Scalar::from(number)).to_scalar(element_type).ok()
-}
-
 /// For each code that does not decode to CF's value, a working value that does.
 fn patches(
     arrangement: &Arrangement,
@@ -239,11 +223,11 @@ fn patches(
         }
         let Some(code) = Scalar::from_ne_bytes(code_type, code) else { continue };
         let value = neighbours(code.to_f64(), working, PATCH_STEPS).into_iter().find(|&value| {
-            let value = as_scalar(value, working);
+            let value = rounded(value, working);
             let decoded = value.and_then(|value| head.decode(&value.to_ne_bytes()).ok());
             decoded.is_some_and(|decoded| decoded == expected)
         });
-        patches.extend(value.and_then(|value| Some((code, as_scalar(value, working)?))));
+        patches.extend(value.and_then(|value| Some((code, rounded(value, working)?))));
     }
     Ok(patches)
 }

@@ -11,7 +11,6 @@ use zarr_recast::{Chain, Codec, FillCheck};
 
 use super::attributes::{self, Arithmetic, Attributes, Codes};
 use super::from_cf::original;
-use super::invert::neighbours;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
 use crate::check::difference::Differences;
@@ -23,7 +22,7 @@ use crate::metadata::document::PROVENANCE;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::Markers;
-use crate::scan::number::integer;
+use crate::scan::number::{integer, neighbours};
 use crate::store::destination::Destination;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;

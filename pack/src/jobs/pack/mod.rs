@@ -190,6 +190,7 @@ impl PackContext<'_> {
         started: Instant,
     ) -> Result<Vec<(Encoded, f64)>> {
         let chooser = Chooser::new(self.input(), self.options(), self.all, Some(self.workers))?;
+        let chooser = chooser.through_float64()?;
         let mut candidates = chooser.candidates();
         let mut blocks = None;
         while let Some(candidate) = candidates.next() {

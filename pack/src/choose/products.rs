@@ -1,0 +1,83 @@
+//! Values that were multiplied in float32, such as hundredths computed as `code * 0.01`.
+//!
+//! `scale_offset` divides by its scale, and no division in float32 gives the same bits for all of them. One in float64
+//! does: the product of a code and a float32 is exact there, and the quotient is so close to it that both round to the
+//! same float32, unless the product is halfway between two. A scale some units in the last place away then rounds to the
+//! right side.
+
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+
+use super::candidate::Promise;
+use super::chooser::{Chooser, Products, refused};
+use crate::error::Result;
+use crate::options::Reader;
+use crate::scan::lattice::Lattice;
+use crate::scan::number::neighbours;
+use crate::scan::reader::Reader as Elements;
+
+/// Scales that are tried, in units in the last place from the inverse of the step.
+const UNITS: i64 = 64;
+/// All codes of the range are tried, if they fit 16 bits.
+const MOST_CODES: f64 = 65_536.0;
+
+impl Chooser<'_> {
+    /// Computes scale and offset in float64, if only that gives values bit for bit that must come back so.
+    pub(crate) fn through_float64(self) -> Result<Self> {
+        let Some(products) = self.products()? else { return Ok(self) };
+        let working = ElementType::Float64;
+        let work = |value: Scalar| {
+            let cast = value.cast(working, Rounding::NearestEven, OutOfRange::Error);
+            cast.map_err(|reason| refused(value, working, reason))
+        };
+        let (least, greatest) = (work(self.least)?, work(self.greatest)?);
+        Ok(Self { working, least, greatest, products: Some(products), ..self })
+    }
+
+    /// The step of which all values of the sample are products, if they are the quotients of none.
+    fn products(&self) -> Result<Option<Products>> {
+        let Self { options, survey, .. } = self;
+        let is_asked = options.max_abs_error == Some(0.0)
+            && survey.element_type == ElementType::Float32
+            && survey.range.is_some()
+            && self.promises() == [Promise::Surveyed]
+            && options.data_type.is_none_or(ElementType::is_integer)
+            && !(options.is_explicit() || options.pow2 || options.is_plain());
+        if !is_asked || options.readers.contains(&Reader::Gdal) {
+            return Ok(None);
+        }
+        let numbers = Elements::<f64>::new(survey.element_type)?.read(&self.sample)?;
+        let special = survey.reserved_values.numbers(&Elements::new(survey.element_type)?)?;
+        let is_value = |number: &f64| number.is_finite() && !special.contains(number);
+        let values: Vec<f32> =
+            numbers.into_iter().filter(is_value).map(|number| number as f32).collect();
+        for Lattice { step, origin } in self.grids(0.0)? {
+            let (step, scale) = (step as f32, (1.0 / step) as f32);
+            let count = |value: f32| (value / step).round();
+            if origin != 0.0 || !step.is_normal() || !scale.is_normal() {
+                continue;
+            }
+            if values.iter().all(|&value| count(value) / scale == value) {
+                return Ok(None);
+            }
+            if values.iter().all(|&value| count(value) * step == value) {
+                let ends =
+                    [self.least, self.greatest].map(|end| f64::from(count(end.to_f64() as f32)));
+                return Ok(scale_for(step, ends));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The scale by which a division in float64 gives all products of a step and the whole numbers of a range.
+fn scale_for(step: f32, [least, greatest]: [f64; 2]) -> Option<Products> {
+    if greatest - least > MOST_CODES {
+        return None;
+    }
+    let codes = || least as i64..=greatest as i64;
+    let is_it =
+        |scale: &f64| codes().all(|code| (code as f64 / scale) as f32 == (code as f32) * step);
+    let grid = Lattice::multiples_of(f64::from(step));
+    let scale = neighbours(1.0 / grid.step, ElementType::Float64, UNITS).into_iter().find(is_it)?;
+    Some(Products { grid, scale: scale.into() })
+}
