@@ -7,7 +7,7 @@
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::kept;
-use super::{FUSES_MAP_ENTRY, nan_entry, number, with_nan, with_rounding};
+use super::{FUSES_MAP_ENTRY, TWO_KERNELS, nan_entry, number, with_nan, with_rounding};
 use crate::exact::integer;
 use crate::ops::float::{AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, Scale};
 use crate::ops::float_to_int::{
@@ -429,6 +429,10 @@ where
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
     let remainder = Remainder { modulus: scalar(65_536.0), inverse: scalar(1.0 / 65_536.0) };
     let remainder = Then(Finite, Then(remainder, ClampedToI32(NearestEven)));
+    let general = stage(simd, Units(load, remainder, store));
+    if !TWO_KERNELS {
+        return general;
+    }
     let fast = if S::INVALID_IS_MIN {
         stage(
             simd,
@@ -437,7 +441,7 @@ where
     } else {
         stage(simd, Units(load, LowBits, store))
     };
-    Retry::of(fast, stage(simd, Units(load, remainder, store)))
+    Retry::of(fast, general)
 }
 
 /// The ways of a float's units to wide integers, of values rounded to nearest-even.

@@ -2,7 +2,7 @@
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::{Float16Target, to_bf16, to_f16};
-use super::{number_entry, with_rounding};
+use super::{TWO_KERNELS, number_entry, with_rounding};
 use crate::exact::integer;
 use crate::ops::float_to_float::{AsF16, Bits, FiniteToBf16, OddF32, UpperHalves};
 use crate::ops::int::{AtMost, ClampedInt, IntUnit, Low32, Saturated32, SaturatedU32, Within};
@@ -121,7 +121,7 @@ fn to_single<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry
             } else {
                 converted(simd, load::Int64, I64ToOddF64::<false>, IntegralToF32(rounding), entry)
             });
-            if entry.is_some() {
+            if entry.is_some() || !TWO_KERNELS {
                 return general;
             }
             // Small ones first, by way of 32 bits: that conversion rounds to nearest-even; below 2^24 it is exact.

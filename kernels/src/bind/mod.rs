@@ -332,13 +332,13 @@ fn wider(element: ElementType, target: ElementType) -> Option<ElementType> {
 /// fifth smaller without these kernels.
 const FUSES_MAP_ENTRY: bool = cfg!(not(target_feature = "simd128"));
 
-/// Whether a kernel that takes every infinity for an overflow has one behind it that does not. On WebAssembly, for the same
-/// reason, the reference takes what the first has flagged.
-const RETRIES_INFINITIES: bool = cfg!(not(target_feature = "simd128"));
+/// Whether a cast has a second kernel for speed, where one does with the reference behind it. Not on WebAssembly, for the
+/// same reason.
+const TWO_KERNELS: bool = cfg!(not(target_feature = "simd128"));
 
 /// A kernel that flags legal infinities, and the one behind it.
 fn retry_infinities(fast: Stage, general: impl FnOnce() -> Stage) -> Stage {
-    if RETRIES_INFINITIES { Retry::of(fast, general()) } else { fast }
+    if TWO_KERNELS { Retry::of(fast, general()) } else { fast }
 }
 
 /// An entry of a cast: the key, and the number of type `domain` that becomes the output. None where there is no such

@@ -3,7 +3,7 @@
 
 use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::within;
-use super::{RETRIES_INFINITIES, with_rounding};
+use super::{TWO_KERNELS, with_rounding};
 use crate::element::BINARY16;
 use crate::ops::float_to_float::{AsF16, Bits, UpperHalves};
 use crate::ops::int::{Int16Register, WidenedByte};
@@ -114,7 +114,7 @@ pub(super) fn encode_by_f16<S: Simd>(
         return encoded(simd, source, Same, clamped);
     }
     let fast = encoded(simd, source, Same, AsSmallFloat::<true>::new(format)?)?;
-    if infinity_fails || !format.has_infinity() || !RETRIES_INFINITIES {
+    if infinity_fails || !format.has_infinity() || !TWO_KERNELS {
         return Some(fast);
     }
     let within = within::<S, F32s<S>, _>(format, NearestEven);

@@ -3,7 +3,7 @@
 use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::{Beyond, within};
 use super::{
-    RETRIES_INFINITIES, affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int,
+    TWO_KERNELS, affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int,
     small_float, substitute, unscaled, wide,
 };
 use crate::level::{with_level, with_look_up_bytes};
@@ -94,7 +94,7 @@ fn bind_cast<S: Simd>(
                 Some(odd.into_iter().chain([small_float::encode(simd, cast, infinity_fails)?]))
             };
             let fast: Vec<Stage> = stages(cast, Beyond::Infinite)?.collect();
-            if from != FloatType::Float64 || !RETRIES_INFINITIES {
+            if from != FloatType::Float64 || !TWO_KERNELS {
                 return Some(fast);
             }
             let Format::Float(format) = cast.target.format() else { return None };
