@@ -125,6 +125,7 @@ impl Pack {
             include: self.group.include.clone(),
             exclude: self.group.exclude.clone(),
             all: self.group.all,
+            repack: self.group.repack,
             keep_going: self.group.keep_going,
             rules,
             ..GroupJob::from(self.job())
@@ -167,6 +168,9 @@ pub(crate) struct Group {
     /// attributes coordinates and bounds.
     #[arg(long, conflicts_with = "from_cf")]
     pub(crate) all: bool,
+    /// Packs packed arrays, too: their decoded values, with an error that comes on top of the one they have.
+    #[arg(long, conflicts_with = "from_cf")]
+    pub(crate) repack: bool,
     /// Copies an array that cannot be packed, as it is, and goes on with the others. Exit status 1 at the end, and a list
     /// of what failed.
     #[arg(long)]

@@ -39,6 +39,7 @@ struct Pack {
     /// For all arrays, and for single ones of a group.
     options: Options,
     rules: BTreeMap<String, Options>,
+    repack: bool,
     overwrite: bool,
     dry_run: bool,
     threads: Option<u16>,
@@ -135,7 +136,8 @@ impl Pack {
                 options: Some(options.clone()),
             };
             let rules = rules.iter().map(rule).collect();
-            return self.report(&GroupJob { rules, ..GroupJob::from(job) }, runtime);
+            let repack = self.repack;
+            return self.report(&GroupJob { rules, repack, ..GroupJob::from(job) }, runtime);
         }
         if options.from_cf {
             options.check()?;

@@ -73,6 +73,38 @@ def test_a_range_has_room_for_what_was_not_seen():
     np.testing.assert_allclose(round_trip(encoding, later), later, rtol=0, atol=0.01)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+@pytest.mark.parametrize("bound", [{"max_abs_error": 0.5}, {"precision": 2}])
+def test_a_type_and_a_range_need_no_data(dtype, bound):
+    encoding = encoding_for(dtype=dtype, range=(-40, 60), **bound)
+    empty = encoding_for(np.empty(0, dtype), range=(-40, 60), **bound)
+    assert str(encoding) == str(empty) and encoding["dtype"] == dtype
+    values = np.linspace(-40, 60, 1001).astype(dtype)
+    most = bound.get("max_abs_error", 1)
+    np.testing.assert_allclose(round_trip(encoding, values), values, rtol=0, atol=most)
+    with pytest.raises(zarr_recast.CastError):
+        round_trip(encoding, np.array([9000], dtype))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ({}, TypeError, "no values; give an array or a dataset, or dtype= and range="),
+        ({"range": (0, 1)}, TypeError, "no values; give an array or a dataset, or dtype= and range="),
+        ({"dtype": "float32"}, ValueError, "no values and no range; give range="),
+        ({"dtype": "float32", "range": {"t": (0, 1)}}, TypeError, "once for each variable"),
+        ({"dtype": {"t": "float32"}, "range": (0, 1)}, TypeError, "once for each variable"),
+        ({"dtype": "float32", "range": (1, 0)}, ValueError, "smaller number"),
+        ({"dtype": "float32", "range": (0, np.inf)}, ValueError, "range"),
+        ({"dtype": "U3", "range": (0, 1)}, TypeError, "not supported|no data type|U3"),
+        ({"obj": np.ones(3), "dtype": "float32"}, TypeError, "data_type is the type of stored elements"),
+    ],
+)
+def test_what_is_not_promised_or_promised_beside_data_is_an_error(arguments, error, match):
+    with pytest.raises(error, match=match):
+        encoding_for(**arguments, max_abs_error=0.1)
+
+
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "uint32"])
 def test_integers_are_kept_exactly_in_the_narrowest_type(dtype):
     data = np.arange(100, 300).astype(dtype)

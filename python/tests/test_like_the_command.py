@@ -175,6 +175,16 @@ def test_a_group_is_packed_with_a_bound_for_each_variable(group, tmp_path):
     assert zarr_recast.verify(group / "t", out / "t", atol=0.01).passed
 
 
+def test_a_packed_group_is_packed_again_on_request(group, tmp_path):
+    out, again = tmp_path / "out.zarr", tmp_path / "again.zarr"
+    zarr_recast.pack(group, out, max_abs_error={"t": 0.01, "p": 1.0})
+    with pytest.raises(ValueError, match="has value codecs already; pack it again with repack"):
+        zarr_recast.pack(out, again, max_abs_error=1)
+    report = zarr_recast.pack(out, again, max_abs_error={"t": 1}, repack=True)
+    assert set(report.packed) == {"t"} and set(report.copied) == {"n", "p"}
+    assert zarr_recast.verify(out, again, atol=1).passed
+
+
 @pytest.mark.parametrize(
     "own", [{"precision": {"p": 2}}, {"scale": {"p": 0.5}, "offset": {"p": 280}, "data_type": {"p": "int8"}}]
 )  # fmt: skip

@@ -46,6 +46,32 @@ def test_round_trip_within_the_bound(tmp_path, dtype, with_nan, bound, stored):
     assert np.nanmax(error) <= bound
 
 
+def test_blocks_are_computed_once_with_a_promised_range_and_twice_with_a_survey(tmp_path):
+    pytest.importorskip("dask")
+    computed = []
+
+    def block(values):
+        computed.append(values.shape)
+        return values
+
+    data = temperatures(with_nan=False).chunk(y=10, x=10)
+    lazy = data.copy(data=data.data.map_blocks(block, dtype="float32", meta=data.data._meta))
+
+    def write(name, encoding):
+        before = len(computed)
+        lazy.to_dataset().to_zarr(
+            tmp_path / name, encoding={"temperature": encoding}, zarr_format=3, consolidated=False
+        )
+        assert len(computed) == before + 12
+        with xr.open_zarr(tmp_path / name, consolidated=False) as ds:
+            assert float(abs(ds["temperature"] - data).max()) <= 0.01
+
+    write("promised", zarr_recast.encoding_for(dtype=lazy.dtype, range=(-40, 45), max_abs_error=0.01))
+    assert len(computed) == 12
+    write("surveyed", zarr_recast.encoding_for(lazy, max_abs_error=0.01))
+    assert len(computed) == 12 + 24
+
+
 @pytest.mark.filterwarnings("default")
 def test_two_worker_processes_write_what_one_process_writes(tmp_path):
     distributed = pytest.importorskip("distributed")

@@ -134,6 +134,14 @@ fn every_flag_for_groups_reaches_its_option() {
     packed(&["-e", "0.01", "--scale-from", "**/t2m", "wind"]);
     let codecs = |array: &str| metadata(&trial.output().join(array))["codecs"].clone();
     assert_eq!(codecs("wind"), codecs("deep/t2m"));
+    let (output, again) = (path(&trial.output()), path(&trial.place("again.zarr")));
+    let error = recast(&["pack", "-e", "0.1", &output, &again]).fails(1);
+    assert!(error.contains("pack it again with --repack"), "{error}");
+    let report = recast(&["pack", "-e", "0.1", "--repack", &output, &again]).prints();
+    assert!(report.contains("3 packed"), "{report}");
+    // An array by itself needs no flag, and may have it.
+    let (wind, alone) = (path(&trial.output().join("wind")), path(&trial.place("wind.zarr")));
+    recast(&["pack", "-e", "0.1", "--repack", &wind, &alone]).prints();
     std::fs::write(&config, "= 1").unwrap();
     let error = trial.fails(&["--config", &config]);
     assert!(error.contains("recast.toml"), "{error}");

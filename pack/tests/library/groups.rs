@@ -297,6 +297,136 @@ fn named_arrays_of_a_group_have_one_scale() {
     assert!(error.contains("--scale-from flag: not to be packed"), "{error}");
 }
 
+/// A group with attributes.
+fn group_with(path: &Path, attributes: &Value) {
+    fs::create_dir_all(path).unwrap();
+    let document = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+    fs::write(path.join("zarr.json"), document.to_string()).unwrap();
+}
+
+/// The levels of an image, each half as long and of smaller values than the one before.
+fn pyramid(root: &Path, arrays: &[&str]) {
+    for (level, array) in arrays.iter().enumerate() {
+        if let Some((group, _)) = array.split_once('/') {
+            create_group(&root.join(group));
+        }
+        let length = 64 >> level;
+        let values: Vec<f32> = (0..length).map(|i| i as f32 / 7.0).collect();
+        Sample::new("float32", &[length], &[8], json!(0)).write(&root.join(array), &bytes(&values));
+    }
+}
+
+#[test]
+fn the_levels_of_a_pyramid_have_one_scale() {
+    let datasets = |paths: &[&str]| -> Value {
+        let levels: Vec<Value> = paths.iter().map(|path| json!({"path": path})).collect();
+        json!([{"version": "0.5", "datasets": levels}])
+    };
+    let arrays = ["0", "1", "2"];
+    let in_groups = ["0/t", "1/t", "2/t"];
+    let of_geozarr = json!([{"asset": "0"}, {"asset": "1"}, {"asset": "2", "derived_from": "1"}]);
+    for (attributes, levels) in [
+        (json!({"multiscales": datasets(&arrays)}), arrays),
+        (json!({"ome": {"version": "0.5", "multiscales": datasets(&arrays)}}), arrays),
+        (json!({"multiscales": datasets(&arrays)}), in_groups),
+        (json!({"multiscales": datasets(&in_groups)}), in_groups),
+        (json!({"multiscales": {"layout": of_geozarr}}), in_groups),
+        (json!({"multiscales": {"tile_matrix_limits": {"0": {}, "1": {}, "2": {}}}}), in_groups),
+    ] {
+        let trial = Trial::empty();
+        let (input, output) = (trial.input(), trial.output());
+        // A plate of images: each has its own scale, and "00" is no level.
+        group_with(&input, &json!({}));
+        for image in ["a", "b"] {
+            group_with(&input.join(image), &attributes);
+            pyramid(&input.join(image), &levels);
+            pyramid(&input.join(image), &["00/t"]);
+        }
+        let far: Vec<f32> = (0..64).map(|i| 900.0 + i as f32).collect();
+        Sample::new("float32", &[64], &[8], json!(0))
+            .write(&input.join("b").join(levels[2]), &bytes(&far));
+        run(&trial.group_job(within(0.01)));
+        let codecs = |path: String| metadata(&output.join(path))["codecs"].clone();
+        for image in ["a", "b"] {
+            let [first, rest @ ..] = levels.map(|level| codecs(format!("{image}/{level}")));
+            assert!(rest.iter().all(|other| *other == first), "{attributes} {rest:?}");
+            let attributes_of = |root: &Path| metadata(&root.join(image))["attributes"].clone();
+            assert_eq!(attributes_of(&output), attributes, "{image}");
+        }
+        let [a, b] = ["a", "b"].map(|image| codecs(format!("{image}/{}", levels[0])));
+        assert_ne!(a, b, "{attributes}");
+        assert_eq!(codecs("a/00/t".into()), codecs("b/00/t".into()), "{attributes}");
+        assert_ne!(codecs("b/00/t".into()), b, "{attributes}");
+    }
+}
+
+#[test]
+fn what_is_no_pyramid_of_one_type_is_packed_array_by_array() {
+    let levels = |value: Value| json!({"multiscales": value});
+    for attributes in [
+        levels(json!([{"datasets": [{"path": "0"}, {"path": "nowhere"}]}])),
+        levels(json!([{"datasets": [{"path": 7}, {}]}, 3, {"datasets": {}}])),
+        levels(json!("none")),
+        levels(json!(null)),
+        // Of two types.
+        levels(json!([{"datasets": [{"path": "0"}, {"path": "double"}]}])),
+    ] {
+        let trial = Trial::empty();
+        group_with(&trial.input(), &attributes);
+        pyramid(&trial.input(), &["0", "1", "2"]);
+        let wide: Vec<f64> = (0..64).map(f64::from).collect();
+        Sample::new("float64", &[64], &[8], json!(0))
+            .write(&trial.input().join("double"), &bytes(&wide));
+        let report = pack(&trial, within(0.01));
+        assert_eq!(packed(&report), ["0", "1", "2", "double"]);
+        assert!(reports(&report).iter().all(|one| one.scale_from.is_none()), "{attributes}");
+    }
+    // A level that is left as it is, one with a bound of its own, and one with a scale of its own.
+    let trial = Trial::empty();
+    let datasets = json!([{"path": "0"}, {"path": "1"}, {"path": "2"}, {"path": "3"}]);
+    group_with(&trial.input(), &levels(json!([{"datasets": datasets}])));
+    pyramid(&trial.input(), &["0", "1", "2", "3"]);
+    let rule = |name: &str, options: Value| ArrayRule {
+        name: name.to_owned(),
+        is_path: true,
+        options: Some(self::options(options)),
+    };
+    let report = run(&GroupJob {
+        exclude: list(&["3"]),
+        rules: vec![
+            rule("1", json!({"max-abs-error": 0.1})),
+            rule("2", json!({"scale": 8, "data-type": "int16"})),
+        ],
+        ..trial.group_job(within(0.01))
+    });
+    assert_eq!(packed(&report), ["0", "1", "2"]);
+    let together: Vec<Option<usize>> =
+        reports(&report).iter().map(|one| Some(one.scale_from.as_ref()?.arrays.len())).collect();
+    assert_eq!(together, [Some(2), Some(2), None]);
+}
+
+#[test]
+fn packed_arrays_are_packed_again_on_request_and_remember_their_first_error() {
+    let trial = of_weather();
+    pack(&trial, within(0.001));
+    let again = GroupJob::new(trial.output(), trial.path().join("again"), within(0.2));
+    let error = refuses(&trial, &again);
+    assert!(
+        error.contains("t2m (has value codecs already; pack it again with --repack)"),
+        "{error}"
+    );
+    let report = run(&GroupJob { repack: true, ..again });
+    assert_eq!(packed(&report), ["deep/t2m", "t2m", "wind"]);
+    for (name, report) in ["deep/t2m", "t2m", "wind"].iter().zip(reports(&report)) {
+        assert!(report.error.errors.max <= 0.2 && report.error.errors.max > 0.0, "{name}");
+        let document = metadata(&trial.path().join("again").join(name));
+        assert_eq!(document["codecs"].to_string().matches("cast_value").count(), 1, "{name}");
+        let provenance = &document["attributes"]["recast"];
+        assert_eq!(provenance["max_abs_error"], 0.2, "{name}");
+        assert_eq!(provenance["source"]["max_abs_error"], 0.001, "{name}");
+    }
+}
+
 #[test]
 fn a_dry_run_of_a_group_writes_nothing_and_says_what_would_become_of_each_array() {
     let trial = of_weather();

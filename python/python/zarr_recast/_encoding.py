@@ -26,8 +26,9 @@ _MARKERS = ("_FillValue", "missing_value")
 
 
 def encoding_for(
-    obj: Any,
+    obj: Any = None,
     *,
+    dtype: Any = None,
     max_abs_error: Any = None,
     error_over_range: Any = None,
     max_rel_error: Any = None,
@@ -43,16 +44,18 @@ def encoding_for(
 
     The codecs are those of ``recast pack --no-grid`` with the same options: for these values, and for values
     to come that lie between them. Integers need no bound: they are kept exactly, in the narrowest type. Dask
-    arrays are surveyed by the workers, other lazy arrays chunk by
-    chunk; neither is kept in memory.
+    arrays are surveyed by the workers, other lazy arrays chunk by chunk; neither is kept in memory. Without ``obj``,
+    nothing is read or computed: ``dtype`` and ``range`` are promises, and writing a value beyond the range is an error.
 
     Parameters
     ----------
-    obj : xarray.Dataset, DataTree or DataArray, zarr.Array, dask array, numpy.ndarray or masked array
-        The values. For a dataset, a number as a bound applies to all floating-point data variables, and
+    obj : xarray.Dataset, DataTree or DataArray, zarr.Array, dask array, numpy.ndarray or masked array, optional
+        The values; none if ``dtype`` and ``range`` are given in its place. For a dataset, a number as a bound applies to all floating-point data variables, and
         a dictionary to the variables that it names; other variables are not packed. Each of the
         parameters below may be such a dictionary. In a tree, variables are named by their paths, such as
         ``"ocean/t"``. Masked elements are replaced by ``filled()``.
+    dtype : dtype, optional
+        In place of ``obj``: the type of the values that will be written. (``data_type`` is that of stored elements.)
     max_abs_error : float, optional
         The largest allowed difference between an element and its decoded value, in the unit of the
         array.
@@ -103,7 +106,7 @@ def encoding_for(
     TypeError
         The array does not hold integers or floating-point numbers.
     ValueError
-        Options that contradict each other; infinities; a bound that no codecs keep. The text says what
+        Options that contradict each other or lack; infinities; a bound that no codecs keep. The text says what
         to change.
 
     Examples
@@ -116,9 +119,22 @@ def encoding_for(
     >>> stored[:1000] = temperature
     >>> bool(abs(stored[:1000] - temperature).max() <= 0.1), bool(np.isnan(stored[1999]))
     (True, True)
+
+    Without data:
+
+    >>> encoding = zarr_recast.encoding_for(dtype="float32", range=(-40, 55), max_abs_error=0.1)
+    >>> encoding["filters"][1].to_dict()["configuration"]["data_type"]
+    'int16'
     """
-    arguments = {name: value for name, value in locals().items() if name != "obj"}
+    arguments = {name: value for name, value in locals().items() if name not in ("obj", "dtype")}
     require_zarr()  # before the data are read
+    if obj is None:
+        obj = _promised(dtype, range)
+    elif dtype is not None:
+        raise TypeError(
+            "dtype is the type of values that are not there yet, and there are values; leave it out "
+            "(data_type is the type of stored elements)"
+        )
     if is_tree(obj):
         return _encodings(datasets(obj), arguments)
     if hasattr(obj, "data_vars"):
@@ -127,6 +143,21 @@ def encoding_for(
     if mappings:
         raise TypeError(f"{mappings[0]} is a dictionary, which is for the variables of a dataset")
     return _encoding(_Values(obj, nan), options_json(**arguments), "")
+
+
+def _promised(dtype: Any, promised_range: Any) -> np.ndarray[Any, Any]:
+    """An array without values, for which others are promised."""
+    if dtype is None:
+        raise TypeError(
+            "no values; give an array or a dataset, or dtype= and range= of the values that will be written"
+        )
+    if isinstance(dtype, Mapping) or isinstance(promised_range, Mapping):
+        raise TypeError("without values there are no variables to name; call it once for each variable")
+    if promised_range is None:
+        raise ValueError(
+            "no values and no range; give range=, the least and the greatest value that will ever be written"
+        )
+    return np.empty(0, dtype)
 
 
 def _encodings(

@@ -173,7 +173,7 @@ class CompareReport(Report):
 
 
 # The parameters of `pack` that are no options for arrays.
-_SETTINGS = {"source", "target", "overwrite", "dry_run", "threads", "max_memory", "progress"}
+_SETTINGS = {"source", "target", "repack", "overwrite", "dry_run", "threads", "max_memory", "progress"}
 
 
 def _array_report(details: dict[str, Any]) -> PackReport | FromCfReport:
@@ -211,6 +211,7 @@ def pack(
     shard_codecs: ByPath[str] = None,
     from_cf: ByPath[bool] = None,
     decoded_type: ByPath[Any] = None,
+    repack: bool = False,
     overwrite: bool = False,
     dry_run: bool = False,
     threads: int | None = None,
@@ -269,6 +270,9 @@ def pack(
         ``"auto"``, ``"inside"`` or ``"outside"`` of shards.
     from_cf, decoded_type : bool and data type, optional
         Turn CF's attributes into codecs over the same stored integers.
+    repack : bool
+        Whether to pack packed arrays of a group, too: their decoded values, with an error that comes on top of the one
+        that they have. A single array is packed in any case.
     overwrite : bool
         Whether to replace an array or a group at ``target``, once the new one is complete.
     dry_run : bool
@@ -298,6 +302,7 @@ def pack(
         "job": "pack",
         "options": json.loads(options_json(**for_all(options))),
         "rules": {name: json.loads(options_json(**of_one(name, options))) for name in names},
+        "repack": repack,
         "overwrite": overwrite,
         "dry_run": dry_run,
         "threads": threads,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use zarr_recast::data_type;
 
+use super::group_job::GroupJob;
 use super::rules::Candidate;
 use crate::jobs::cf::attributes::is_packed;
 use crate::metadata::tree::Node;
@@ -39,7 +40,8 @@ pub(super) fn coordinates(nodes: &[Node]) -> Vec<String> {
 }
 
 /// Whether an array can be packed at all, and if not, why.
-pub(super) fn candidate(node: &Node, from_cf: bool, is_coordinate: bool) -> Candidate {
+pub(super) fn candidate(node: &Node, job: &GroupJob, is_coordinate: bool) -> Candidate {
+    let from_cf = job.options.from_cf;
     let name = node.document.get("data_type").cloned().unwrap_or_default();
     let unfit = match data_type::from_json(&name) {
         Err(_) => {
@@ -52,7 +54,9 @@ pub(super) fn candidate(node: &Node, from_cf: bool, is_coordinate: bool) -> Cand
             (!element_type.is_integer() || !is_packed)
                 .then(|| "no integers with scale_factor or add_offset".to_owned())
         }
-        Ok(_) if node.has_value_codecs() => Some("has value codecs already".to_owned()),
+        Ok(_) if node.has_value_codecs() && !job.repack => {
+            Some("has value codecs already; pack it again with --repack".to_owned())
+        }
         Ok(_) => None,
     };
     let integers = data_type::from_json(&name).ok().filter(|one| one.is_integer() && !from_cf);

@@ -29,6 +29,8 @@ pub struct GroupJob {
     /// Packs coordinates too: one-dimensional arrays named like their dimension, and arrays named by the attributes
     /// `coordinates` and `bounds`.
     pub all: bool,
+    /// Packs the decoded values of packed arrays, too. Their new errors come on top of the old ones.
+    pub repack: bool,
     /// Options for single arrays.
     pub rules: Vec<ArrayRule>,
     /// Combines the ranges of arrays that match, so that they have the same codecs.
@@ -59,6 +61,7 @@ impl GroupJob {
             include: Vec::new(),
             exclude: Vec::new(),
             all: false,
+            repack: false,
             rules: Vec::new(),
             scale_from: Vec::new(),
             keep_going: false,

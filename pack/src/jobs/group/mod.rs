@@ -4,12 +4,14 @@ mod candidates;
 mod compare;
 mod group_job;
 mod info;
+mod multiscales;
 mod rules;
 mod sets;
 mod suggest;
 mod unpack;
 
 use std::collections::BTreeMap;
+use std::iter::once;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -26,6 +28,7 @@ use crate::store::transfer::Transfer;
 use crate::text::arrays;
 
 use candidates::{candidate, coordinates};
+use multiscales::pyramids;
 use rules::{Rules, Treatment};
 use sets::Sets;
 
@@ -117,22 +120,24 @@ impl GroupJob {
         let mut treatments = BTreeMap::new();
         for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
             let is_coordinate = coordinates.contains(&node.path);
-            let candidate = candidate(node, self.options.from_cf, is_coordinate);
+            let candidate = candidate(node, self, is_coordinate);
             let treatment = rules.treatment(&node.path, &candidate);
             let treatment = treatment.with_context(|| shown.to_string())?;
             treatments.insert(node.path.as_str(), treatment);
         }
         let packed = treatments.iter().filter(|(_, one)| matches!(one, Treatment::Pack(_)));
         let packed: Vec<&str> = packed.map(|(path, _)| *path).collect();
-        let of_one_scale = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
+        let named = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
+        let of_one_scale = once(named).chain(pyramids(&nodes));
         let staged = destination.map(Destination::stage).transpose()?;
         let directory = staged.as_ref().map(Staged::path);
-        let mut sets = Sets::new(self, directory, of_one_scale);
+        let mut sets = Sets::new(self, directory);
         for node in &nodes {
             if let Some(Treatment::Pack(options)) = treatments.get(node.path.as_str()) {
                 sets.add(node, options);
             }
         }
+        of_one_scale.for_each(|arrays| sets.give_one_scale(&arrays));
         let entries = tree::each_array(&nodes, directory, runtime, |node| {
             let array = node.path.clone();
             let copy = || -> Result<()> {

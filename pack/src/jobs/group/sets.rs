@@ -32,7 +32,8 @@ pub(super) struct Sets<'a> {
     group: &'a GroupJob,
     /// Where the group is written, unless this is a dry run.
     directory: Option<&'a Path>,
-    of_one_scale: Vec<&'a str>,
+    /// Arrays with one scale.
+    of_one_scale: Vec<Vec<&'a str>>,
     jobs: BTreeMap<&'a str, PackJob>,
     /// What came of arrays that were packed together with another one.
     done: BTreeMap<&'a str, Outcome>,
@@ -42,12 +43,9 @@ pub(super) struct Sets<'a> {
 type Outcome = std::result::Result<ArrayReport, String>;
 
 impl<'a> Sets<'a> {
-    pub(super) fn new(
-        group: &'a GroupJob,
-        directory: Option<&'a Path>,
-        of_one_scale: Vec<&'a str>,
-    ) -> Self {
-        Self { group, directory, of_one_scale, jobs: BTreeMap::new(), done: BTreeMap::new() }
+    pub(super) fn new(group: &'a GroupJob, directory: Option<&'a Path>) -> Self {
+        let (jobs, done) = (BTreeMap::new(), BTreeMap::new());
+        Self { group, directory, of_one_scale: Vec::new(), jobs, done }
     }
 
     /// Adds an array.
@@ -64,6 +62,24 @@ impl<'a> Sets<'a> {
             ..PackJob::new(input, output, options)
         };
         self.jobs.insert(array, job);
+    }
+
+    /// Gives one scale to those of some arrays that were added, and whose scale is neither given nor that of others.
+    pub(super) fn give_one_scale(&mut self, arrays: &[&'a str]) {
+        let is_free = |array: &&&str| {
+            let options = self.jobs.get(**array).map(|job| &job.options);
+            let is_chosen =
+                options.is_some_and(|options| !options.from_cf && !options.is_explicit());
+            is_chosen && self.with_one_scale(array).is_empty()
+        };
+        let set = arrays.iter().filter(is_free).copied().collect();
+        self.of_one_scale.push(set);
+    }
+
+    /// All arrays that have one scale with an array, which is among them; none if it has its own.
+    fn with_one_scale(&self, array: &str) -> &[&'a str] {
+        let set = self.of_one_scale.iter().find(|set| set.contains(&array));
+        set.map_or(&[], Vec::as_slice)
     }
 
     /// Packs an array, and all others that get its codecs.
@@ -103,13 +119,11 @@ impl<'a> Sets<'a> {
     /// An array, and those of one scale with it that have the same options.
     fn set_of(&self, array: &str) -> Result<Vec<&'a str>> {
         let (&path, job) = self.jobs.get_key_value(array).context("no array to be packed")?;
-        if !self.of_one_scale.contains(&path) {
-            return Ok(vec![path]);
-        }
         let is_same = |other: &&&str| {
             self.jobs.get(**other).is_some_and(|other| other.options == job.options)
         };
-        Ok(self.of_one_scale.iter().filter(is_same).copied().collect())
+        let set: Vec<&str> = self.with_one_scale(path).iter().filter(is_same).copied().collect();
+        Ok(if set.is_empty() { vec![path] } else { set })
     }
 
     fn pack_set(&self, set: &[&str], runtime: &Runtime) -> Result<Vec<ArrayReport>> {
@@ -127,8 +141,8 @@ impl<'a> Sets<'a> {
             return Ok(vec![ArrayReport::FromCf(Box::new(report))]);
         }
         // Those of one scale with other options have their part in the range.
-        let is_one = set.first().is_some_and(|array| self.of_one_scale.contains(array));
-        let others = self.of_one_scale.iter().filter(|other| is_one && !set.contains(other));
+        let all = set.first().map_or(&[][..], |array| self.with_one_scale(array));
+        let others = all.iter().filter(|other| !set.contains(other));
         let others: Vec<PathBuf> = others.map(|other| below(&self.group.input, other)).collect();
         let destination = |(array, job): (&&str, &PackJob)| {
             let place = place(array)?;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::candidates::{candidate, coordinates};
+use super::group_job::GroupJob;
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Interrupted, OptionsError, Result};
 use crate::jobs::suggest::{SuggestReport, Suggestion, check, packed_beside, suggest_for};
@@ -89,9 +90,10 @@ impl SuggestGroupJob {
         check(&self.options)?;
         let nodes = tree::nodes_at(&self.input)?;
         let coordinates = coordinates(&nodes);
+        let as_packed = GroupJob::new(&self.input, "", self.options.clone());
         let arrays = tree::each_array(&nodes, None, runtime, |node| {
             let array = node.path.clone();
-            let known = candidate(node, false, coordinates.contains(&array));
+            let known = candidate(node, &as_packed, coordinates.contains(&array));
             let integers = known
                 .integers
                 .map(|integers| format!("{integers}: integers are kept exactly, without a bound"));

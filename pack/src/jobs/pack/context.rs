@@ -110,7 +110,7 @@ impl<'a> PackContext<'a> {
     /// The attributes of the output, if it keeps the bound for these values only.
     pub(super) fn attributes(&self, only: Option<Lattice>) -> Result<Map<String, Value>> {
         let mut attributes = self.source.array().attributes().clone();
-        attributes.remove(PROVENANCE);
+        let of_source = attributes.remove(PROVENANCE);
         if self.request.provenance {
             let mut provenance = json!({
                 "version": env!("CARGO_PKG_VERSION"),
@@ -124,6 +124,10 @@ impl<'a> PackContext<'a> {
                 if let Some(bound) = bound {
                     object.insert(name.into(), serde_json::to_value(bound)?);
                 }
+            }
+            // An array that is packed again has both errors.
+            if let Some(of_source) = of_source {
+                object.insert("source".into(), of_source);
             }
             if let Some(grid) = only {
                 object.insert(GRID.into(), serde_json::to_value(grid)?);
