@@ -116,7 +116,8 @@ fn the_file_for_a_group_is_what_packing_takes() {
     let file = path(&trial.place("recast.toml"));
     let text = recast(&["suggest", &input, "--write", &file, "--missing", "-5000"]).prints();
     assert!(text.lines().any(|line| line.starts_with("t2m ")), "{text}");
-    assert_eq!(last_command(&text)[4..], ["--config".to_owned(), file.clone()]);
+    let command = command_that("packs the group by that file", &text);
+    assert_eq!(command[4..], ["--config".to_owned(), file.clone()]);
     let tables = fs::read_to_string(&file).unwrap();
     assert!(
         tables.contains("name = \"deep/t2m\"") && tables.contains("missing = [-5000"),
