@@ -7,7 +7,7 @@
 
 use num_traits::Float;
 
-use super::loops::each;
+use super::loops::{Pass, each};
 
 /// 2^`exponent`; 0 or infinity where `f64` has no such number.
 pub(super) fn power_of_two(exponent: i32) -> f64 {
@@ -131,11 +131,7 @@ impl Format<2> for Float16 {
 }
 
 /// Rounds elements to multiples of 2^`exponent`, which `Work` has.
-pub(super) fn to_multiples<T: Format<SIZE>, const SIZE: usize>(
-    exponent: i32,
-    elements: &[u8],
-    rounded: &mut [u8],
-) {
+pub(super) fn to_multiples<T: Format<SIZE>, const SIZE: usize>(exponent: i32, pass: Pass<'_>) {
     // Of the smallest steps, 1 / q is infinite, and of the largest ones, 2^m · q.
     let (down, up, whole) = if exponent > 0 {
         (-exponent, exponent, T::MANTISSA_BITS)
@@ -143,7 +139,7 @@ pub(super) fn to_multiples<T: Format<SIZE>, const SIZE: usize>(
         (0, 0, T::MANTISSA_BITS + exponent)
     };
     let [down, up, whole] = [down, up, whole].map(|power| T::number(power_of_two(power)));
-    each(elements, rounded, |bytes| {
+    each(pass, |bytes| {
         let x = T::load(bytes);
         let scaled = x.abs() * down;
         let y = ((scaled + whole) - whole) * up;

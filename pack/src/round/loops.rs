@@ -2,65 +2,81 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Replaces each element by `round` of it.
-#[inline]
-pub(super) fn each<const SIZE: usize>(
-    elements: &[u8],
-    rounded: &mut [u8],
-    round: impl Fn([u8; SIZE]) -> [u8; SIZE],
-) {
-    let from = elements.as_chunks().0;
-    let to = rounded.as_chunks_mut().0;
-    Arch::new().dispatch(Each { from, to, round });
+/// Bytes that are rounded, and gone over again for further values that stay, while they are in the first-level cache.
+const BLOCK: usize = 8 << 10;
+
+/// Elements and where they go, rounded; both have the same length in bytes.
+pub(super) struct Pass<'a> {
+    pub(super) elements: &'a [u8],
+    pub(super) rounded: &'a mut [u8],
+    /// The bytes of values, side by side: elements that are one of them stay, and no other element becomes one.
+    pub(super) stay: &'a [u8],
 }
 
-struct Each<'a, const SIZE: usize, F> {
+/// Replaces each element by `round` of it, or not if it stays.
+pub(super) fn each<const SIZE: usize>(
+    pass: Pass<'_>,
+    round: impl Fn([u8; SIZE]) -> [u8; SIZE] + Copy,
+) {
+    let Pass { elements, rounded, stay } = pass;
+    let from = elements.as_chunks().0;
+    let to = rounded.as_chunks_mut().0;
+    match *stay.as_chunks().0 {
+        [] => Arch::new().dispatch(Each { from, to, stay: [], round }),
+        [one] => Arch::new().dispatch(Each { from, to, stay: [one], round }),
+        [one, ref more @ ..] => {
+            for (from, to) in from.chunks(BLOCK / SIZE).zip(to.chunks_mut(BLOCK / SIZE)) {
+                Arch::new().dispatch(Each { from, to, stay: [one], round });
+                for &value in more {
+                    Arch::new().dispatch(PutBack { from, to, value });
+                }
+            }
+        }
+    }
+}
+
+struct Each<'a, const SIZE: usize, const COUNT: usize, F> {
     from: &'a [[u8; SIZE]],
     to: &'a mut [[u8; SIZE]],
+    stay: [[u8; SIZE]; COUNT],
     round: F,
 }
 
-impl<const SIZE: usize, F: Fn([u8; SIZE]) -> [u8; SIZE]> WithSimd for Each<'_, SIZE, F> {
+impl<const SIZE: usize, const COUNT: usize, F: Fn([u8; SIZE]) -> [u8; SIZE]> WithSimd
+    for Each<'_, SIZE, COUNT, F>
+{
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        for (from, to) in self.from.iter().zip(self.to) {
-            *to = (self.round)(*from);
+        for (&x, to) in self.from.iter().zip(self.to) {
+            let y = (self.round)(x);
+            let stays = self.stay.iter().fold(false, |stays, value| stays | is_one(x, y, value));
+            *to = if stays { x } else { y };
         }
     }
 }
 
-/// Puts an element back where it was one of these, or has become one of `shunned`. Both are few.
-pub(super) fn put_back<const SIZE: usize>(
-    elements: &[u8],
-    rounded: &mut [u8],
-    kept: &[[u8; SIZE]],
-    shunned: &[[u8; SIZE]],
-) {
-    let from: &[[u8; SIZE]] = elements.as_chunks().0;
-    let to = rounded.as_chunks_mut::<SIZE>().0;
-    for &value in kept {
-        Arch::new().dispatch(PutBack { from, to, is_other: |x, _| x != value });
-    }
-    for &value in shunned {
-        Arch::new().dispatch(PutBack { from, to, is_other: |x, y| x != value && y != value });
-    }
-}
-
-struct PutBack<'a, const SIZE: usize, F> {
+/// Puts elements back that were a value, or have become it.
+struct PutBack<'a, const SIZE: usize> {
     from: &'a [[u8; SIZE]],
     to: &'a mut [[u8; SIZE]],
-    is_other: F,
+    value: [u8; SIZE],
 }
 
-impl<const SIZE: usize, F: Fn([u8; SIZE], [u8; SIZE]) -> bool> WithSimd for PutBack<'_, SIZE, F> {
+impl<const SIZE: usize> WithSimd for PutBack<'_, SIZE> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        for (from, to) in self.from.iter().zip(self.to) {
-            *to = if (self.is_other)(*from, *to) { *to } else { *from };
+        for (&x, to) in self.from.iter().zip(self.to) {
+            *to = if is_one(x, *to, &self.value) { x } else { *to };
         }
     }
+}
+
+/// Whether an element is a value before or after it is rounded; both are compared, without a branch.
+#[inline(always)]
+fn is_one<const SIZE: usize>(x: [u8; SIZE], y: [u8; SIZE], value: &[u8; SIZE]) -> bool {
+    (x == *value) | (y == *value)
 }

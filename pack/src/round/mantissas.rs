@@ -2,7 +2,7 @@
 
 use num_traits::{PrimInt, WrappingAdd};
 
-use super::loops::each;
+use super::loops::{Pass, each};
 
 /// A floating-point type by its bits.
 #[derive(Clone, Copy)]
@@ -19,16 +19,15 @@ pub(super) struct Layout<T> {
 pub(super) fn to_bits<T: PrimInt + WrappingAdd, const SIZE: usize>(
     layout: Layout<T>,
     dropped: usize,
-    elements: &[u8],
-    rounded: &mut [u8],
-    load: impl Fn([u8; SIZE]) -> T,
-    store: impl Fn(T) -> [u8; SIZE],
+    pass: Pass<'_>,
+    load: impl Fn([u8; SIZE]) -> T + Copy,
+    store: impl Fn(T) -> [u8; SIZE] + Copy,
 ) {
     let Layout { sign, infinity, normal } = layout;
     let one = T::one();
     let below_half = (one << (dropped - 1)) - one;
     let kept = !((one << dropped) - one);
-    each(elements, rounded, |bytes| {
+    each(pass, |bytes| {
         let x = load(bytes);
         let magnitude = x & !sign;
         let odd = (x >> dropped) & one;

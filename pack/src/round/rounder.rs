@@ -7,14 +7,11 @@ use serde_json::{Map, Value};
 
 use super::floats::{self, BFloat16, Float16, Float32, Float64, power_of_two};
 use super::integers;
-use super::loops::put_back;
+use super::loops::Pass;
 use super::mantissas::{self, Layout};
 use crate::error::{Error, Result};
 use crate::options::PackOptions;
 use crate::scan::missing::Markers;
-
-/// Bytes that are rounded, and put back where that is needed, while they are in the first-level cache.
-const BLOCK: usize = 8 << 10;
 
 /// How elements of a type are rounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,10 +70,9 @@ impl std::fmt::Display for Rounded {
 pub struct Rounder {
     element_type: ElementType,
     step: Step,
-    /// The bits of the values that stay as they are.
-    kept: Vec<u64>,
-    /// Those of missing markers, which no other value becomes.
-    shunned: Vec<u64>,
+    /// The bytes of values that stay as they are and that no other value becomes, side by side: missing markers, and the
+    /// fill value if rounding would move it.
+    stay: Vec<u8>,
 }
 
 impl Rounder {
@@ -124,15 +120,16 @@ impl Rounder {
         markers: &Markers,
         fill_values: &[Scalar],
     ) -> impl Iterator<Item = Self> + use<> {
-        let shunned: Vec<u64> =
+        let marked: Vec<u8> =
             markers.values().iter().flat_map(|&marker| patterns(marker)).collect();
         let own = fill_values.iter().filter(|fill| !fill.is_nan() && !markers.contains(**fill));
-        let kept: Vec<u64> = own.map(|fill| fill.bits()).collect();
+        let own: Vec<Scalar> = own.copied().collect();
         steps(element_type, options).into_iter().map(move |step| {
-            let plain = Self { element_type, step, kept: Vec::new(), shunned: shunned.clone() };
-            // Most fill values, such as 0, stay by themselves.
-            let moves = |&bits: &u64| plain.moves(Scalar::from_bits(element_type, bits));
-            Self { kept: kept.iter().copied().filter(moves).collect(), ..plain.clone() }
+            let plain = Self { element_type, step, stay: marked.clone() };
+            // Most fill values, such as 0, stay by themselves, and other values may become them.
+            let moved = own.iter().filter(|fill| plain.moves(**fill));
+            let stay = marked.iter().copied().chain(moved.flat_map(|fill| fill.to_ne_bytes()));
+            Self { stay: stay.collect(), ..plain }
         })
     }
 
@@ -162,36 +159,27 @@ impl Rounder {
 
     /// Writes each of `elements` to `rounded`, both in native byte order and of the same length.
     pub fn round(&self, elements: &[u8], rounded: &mut [u8]) {
-        for (elements, rounded) in elements.chunks(BLOCK).zip(rounded.chunks_mut(BLOCK)) {
-            self.round_block(elements, rounded);
-        }
-    }
-
-    fn round_block(&self, elements: &[u8], rounded: &mut [u8]) {
-        let step = self.step;
-        match (self.element_type, step) {
-            (_, Step::Keep) => rounded.copy_from_slice(elements),
+        let pass = Pass { elements, rounded, stay: &self.stay };
+        match (self.element_type, self.step) {
+            (_, Step::Keep) => pass.rounded.copy_from_slice(elements),
             (ElementType::Float16, Step::Multiples(exponent)) => {
-                floats::to_multiples::<Float16, 2>(exponent, elements, rounded);
+                floats::to_multiples::<Float16, 2>(exponent, pass);
             }
             (ElementType::BFloat16, Step::Multiples(exponent)) => {
-                floats::to_multiples::<BFloat16, 2>(exponent, elements, rounded);
+                floats::to_multiples::<BFloat16, 2>(exponent, pass);
             }
             (ElementType::Float32, Step::Multiples(exponent)) => {
-                floats::to_multiples::<Float32, 4>(exponent, elements, rounded);
+                floats::to_multiples::<Float32, 4>(exponent, pass);
             }
             (ElementType::Float64, Step::Multiples(exponent)) => {
-                floats::to_multiples::<Float64, 8>(exponent, elements, rounded);
+                floats::to_multiples::<Float64, 8>(exponent, pass);
             }
-            (_, Step::Multiples(exponent)) => self.round_integers(exponent, elements, rounded),
-            (_, Step::MantissaBits(bits)) => self.round_mantissas(bits, elements, rounded),
-        }
-        if step != Step::Keep {
-            self.put_back(elements, rounded);
+            (_, Step::Multiples(exponent)) => self.round_integers(exponent, pass),
+            (_, Step::MantissaBits(bits)) => self.round_mantissas(bits, pass),
         }
     }
 
-    fn round_integers(&self, exponent: i32, elements: &[u8], rounded: &mut [u8]) {
+    fn round_integers(&self, exponent: i32, pass: Pass<'_>) {
         let bits = |end: Scalar| end.bits();
         let (least, greatest) =
             (bits(Scalar::min(self.element_type)), bits(Scalar::max(self.element_type)));
@@ -200,8 +188,7 @@ impl Rounder {
                 integers::to_multiples(
                     exponent as usize,
                     (least as $integer, greatest as $integer),
-                    elements,
-                    rounded,
+                    pass,
                     <$integer>::from_ne_bytes,
                     <$integer>::to_ne_bytes,
                 )
@@ -219,7 +206,7 @@ impl Rounder {
         }
     }
 
-    fn round_mantissas(&self, bits: u32, elements: &[u8], rounded: &mut [u8]) {
+    fn round_mantissas(&self, bits: u32, pass: Pass<'_>) {
         let Some(mantissa) = mantissa_bits(self.element_type) else { return };
         let Some(infinity) = Scalar::infinity(self.element_type, false) else { return };
         macro_rules! round {
@@ -231,8 +218,7 @@ impl Rounder {
                         normal: 1 << mantissa,
                     },
                     (mantissa - bits) as usize,
-                    elements,
-                    rounded,
+                    pass,
                     <$bits>::from_ne_bytes,
                     <$bits>::to_ne_bytes,
                 )
@@ -244,32 +230,16 @@ impl Rounder {
             _ => round!(u64),
         }
     }
-
-    fn put_back(&self, elements: &[u8], rounded: &mut [u8]) {
-        macro_rules! put_back {
-            ($bits:ty) => {{
-                let bytes = |&bits: &u64| (bits as $bits).to_ne_bytes();
-                let kept: Vec<_> = self.kept.iter().map(bytes).collect();
-                let shunned: Vec<_> = self.shunned.iter().map(bytes).collect();
-                put_back(elements, rounded, &kept, &shunned)
-            }};
-        }
-        match self.element_type.size() {
-            1 => put_back!(u8),
-            2 => put_back!(u16),
-            4 => put_back!(u32),
-            _ => put_back!(u64),
-        }
-    }
 }
 
-/// The bits of all elements that equal a value.
-fn patterns(value: Scalar) -> Vec<u64> {
-    let negative = |value: Scalar| value.bits() | 1 << (value.element_type().bits() - 1);
-    if value.element_type().is_float() && value.is_zero() {
-        vec![0, negative(Scalar::zero(value.element_type()))]
+/// The bytes of all elements that equal a value.
+fn patterns(value: Scalar) -> Vec<u8> {
+    let element_type = value.element_type();
+    if element_type.is_float() && value.is_zero() {
+        let negative = Scalar::from_bits(element_type, 1 << (element_type.bits() - 1));
+        [Scalar::zero(element_type), negative].into_iter().flat_map(Scalar::to_ne_bytes).collect()
     } else {
-        vec![value.bits()]
+        value.to_ne_bytes()
     }
 }
 

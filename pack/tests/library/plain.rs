@@ -59,7 +59,10 @@ fn elements(element_type: ElementType, numbers: &[f64]) -> Vec<u8> {
     let infinity = Scalar::infinity(element_type, false).unwrap().bits();
     let nans = [1, 2, infinity & (infinity >> 1) ^ infinity]
         .map(|payload| Scalar::from_bits(element_type, infinity | payload));
-    scalars.chain(nans).flat_map(Scalar::to_ne_bytes).collect()
+    // Of short types, every element.
+    let all = if element_type.size() == 2 { 0..1 << 16 } else { 0..0 };
+    let all = all.map(|bits| Scalar::from_bits(element_type, bits));
+    scalars.chain(nans).chain(all).flat_map(Scalar::to_ne_bytes).collect()
 }
 
 /// Numbers of many magnitudes, the same in every run.
