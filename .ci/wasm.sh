@@ -16,7 +16,7 @@ node wasm/benchmark.js
 # The page. The example brings the features of the tests' dependencies, so that nothing is compiled again after .ci/run's tests.
 command -v chromium > /dev/null || sh .ci/install.sh chromium
 cargo build --quiet --profile test --workspace --bin recast --example rewrite
-RECAST="${CARGO_TARGET_DIR:-$PWD/target}/debug/recast" node --test wasm/tests/page/page.test.js
+RECAST="${CARGO_TARGET_DIR:-$PWD/target}/debug/recast" node --test wasm/tests/page/*.test.js
 
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}/wasm"
 export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-C target-feature=+simd128"

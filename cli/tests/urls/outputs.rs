@@ -119,7 +119,14 @@ fn what_is_written_to_a_url_is_what_would_be_written_to_a_directory() {
     assert_eq!(objects("same/array.zarr"), contents(&trial.output()));
     recast(&["verify", "--atol", "0.01", &input, &output]).succeeds();
 
+    // Plain numbers in place of codes.
+    let any = ["--readers", "any", "--overwrite"];
+    trial.packs(&[&["-e", "0.01", "--no-provenance"][..], &any].concat());
+    recast(&[&arguments[..], &any, &[&input, &output]].concat()).succeeds();
+    assert_eq!(objects("same/array.zarr"), contents(&trial.output()));
+
     // From URL to URL, and back to plain values.
+    recast(&[&arguments[..], &["--overwrite", &input, &output]].concat()).succeeds();
     let plain = url("same/plain.zarr/");
     recast(&["unpack", &output, &plain]).succeeds();
     recast(&["verify", &output, &plain]).succeeds();
