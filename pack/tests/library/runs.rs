@@ -180,11 +180,15 @@ fn an_input_that_changes_during_the_run_is_named_and_nothing_is_written() {
 /// What has changed on the disk since it was written is found by `verify`, and does not appear.
 #[test]
 fn verify_compares_what_stands_on_the_disk() {
-    for (value, expected) in [
+    let given = json!({"scale": 4, "data-type": "int16"});
+    for ((value, expected), how) in [
         (12.0, "an error of 12.0"),
         (f32::NAN, "NaN is lost"),
         (-9999.0, "a missing value does not come back"),
-    ] {
+    ]
+    .into_iter()
+    .flat_map(|case| [(case, given.clone()), (case, json!({}))])
+    {
         let mut values = values();
         values[48] = value;
         let trial = Trial::new(&values, 16, json!({}));
@@ -193,13 +197,16 @@ fn verify_compares_what_stands_on_the_disk() {
             let chunks = temporary(&folder).join("c");
             fs::copy(chunks.join("0"), chunks.join("3")).unwrap();
         });
-        // With codecs that are given, there are no others to take instead.
-        let into = json!({"scale": 4, "data-type": "int16", "max-abs-error": 0.1, "missing": [-9999],
-            "verify": true});
+        // No other codecs are tried, also where they are not given.
+        let mut into = how;
+        into["max-abs-error"] = json!(0.1);
+        into["missing"] = json!([-9999]);
+        into["verify"] = json!(true);
         let job = PackJob::new(trial.input(), trial.output(), options(into));
         let error = text(job.run(&runtime).unwrap_err());
         assert!(progress.disturb.lock().unwrap().is_none());
         assert!(error.contains("element [48]") && error.contains(expected), "{error}");
+        assert!(error.contains("what was written reads back otherwise"), "{error}");
         assert_eq!(names(trial.path()), ["in.zarr"]);
     }
 }

@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use zarr_recast::FillCheck;
 
 use crate::array::source::Source;
 use crate::check::arrays::compare;
+use crate::check::comparison::Violation;
 use crate::check::tolerance::Tolerance;
 use crate::choose::candidate::Candidate;
 use crate::choose::chooser::Chooser;
@@ -126,6 +127,15 @@ pub(crate) fn pack_together(
     let all = context.with_first_candidate(destinations, started)?;
     let all = context.packed().zip(all);
     all.map(|(one, (encoded, seconds))| one.done(encoded, seconds)).collect()
+}
+
+/// An error about elements that were right when they were encoded: other codecs would not mend it.
+fn otherwise_on_disk(error: anyhow::Error) -> anyhow::Error {
+    if error.is::<Violation>() {
+        anyhow!("what was written reads back otherwise: {error:#}; try another disk")
+    } else {
+        error
+    }
 }
 
 /// Opens more arrays of the same type, each once.
@@ -263,7 +273,8 @@ impl PackContext<'_> {
             self.encode_chunks(candidate, storage, tolerance, Scope::All(staged.path()))?;
         let result = Source::written(staged.path(), FillCheck::Create)?;
         if self.options().verify {
-            compare(self.source, &result, self.survey, tolerance, self.workers)?;
+            let compared = compare(self.source, &result, self.survey, tolerance, self.workers);
+            compared.map_err(otherwise_on_disk)?;
         }
         Ok(Encoded { staged: Some(staged), ..encoded })
     }
