@@ -75,8 +75,9 @@ impl<const SIZE: usize> WithSimd for PutBack<'_, SIZE> {
     }
 }
 
-/// Whether an element is a value before or after it is rounded; both are compared, without a branch.
+/// Whether an element is a value before or after it is rounded.
 #[inline(always)]
+#[allow(clippy::needless_bitwise_bool)] // both are compared, without a branch
 fn is_one<const SIZE: usize>(x: [u8; SIZE], y: [u8; SIZE], value: &[u8; SIZE]) -> bool {
     (x == *value) | (y == *value)
 }
