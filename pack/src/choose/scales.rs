@@ -1,5 +1,7 @@
 //! The scales to try, coarsest first.
 
+use std::iter::successors;
+
 use anyhow::Context;
 use recast_kernels::{ElementType, Rounding, Scalar};
 
@@ -21,6 +23,9 @@ const FLOATS: [ElementType; 6] = [
     ElementType::BFloat16,
     ElementType::Float32,
 ];
+
+/// How many powers of two finer than the bound asks for are tried beside markers.
+const FINER_POWERS: i32 = 10;
 
 /// A scale to try.
 #[derive(Clone, Copy, Debug)]
@@ -154,10 +159,12 @@ impl Chooser<'_> {
     fn within_error(&self, bound: f64, promise: Promise) -> Result<Vec<ScaleCandidate>> {
         if self.survey.element_type.is_integer() {
             // Steps of a whole number decode to whole numbers.
-            let step = self.options.errors_in_a_step() * bound.floor() + 1.0;
-            let scale = self.power(1.0 / step);
-            let scale = self.working_scalar(scale, Rounding::TowardsPositive);
-            return Ok(vec![ScaleCandidate::of(scale)]);
+            let coarsest = self.options.errors_in_a_step() * bound.floor() + 1.0;
+            let finer =
+                |step: &f64| (*step > 1.0 && self.has_markers()).then(|| (step / 2.0).floor());
+            let scales = successors(Some(coarsest), finer).map(|step| self.power(1.0 / step));
+            let scales = scales.map(|scale| self.working_scalar(scale, Rounding::TowardsPositive));
+            return Ok(scales.map(ScaleCandidate::of).collect());
         }
         let computed = self.safe_scales(bound, promise);
         let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
@@ -278,7 +285,21 @@ impl Chooser<'_> {
         let scales = budgets.into_iter().filter_map(|budget| self.scale_within(bound, budget));
         let mut scales: Vec<Scalar> = scales.collect();
         scales.dedup();
+        if self.options.pow2
+            && self.has_markers()
+            && let Some(finest) = scales.last().map(|scale| scale.to_f64())
+        {
+            let finer = (1..=FINER_POWERS).map(|power| finest * 2_f64.powi(power));
+            scales.extend(
+                finer.filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven)),
+            );
+        }
         scales
+    }
+
+    /// Whether finer steps may be needed than the bound asks for: a value next to a marker must not decode to it.
+    fn has_markers(&self) -> bool {
+        !self.survey.markers.values().is_empty()
     }
 
     /// The scale that keeps an absolute error if rounding uses at most `budget` of it.

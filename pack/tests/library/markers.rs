@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use crate::common::{Trial, bytes, f32s, integers, metadata, one_thread, read};
+use crate::common::{Sample, Trial, bytes, f32s, integers, metadata, one_thread, options, read};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
     AllClose, ArrayInfo, CompareJob, CompareReport, Job, MigrateJob, PackOptions, ToCfJob,
     UnpackJob, scalar,
@@ -243,6 +244,48 @@ fn many_markers_do_not_make_the_type_wider_while_codes_are_left() {
                 (before - after).abs() <= 0.4713 / 2.0
             };
             assert!(is_right, "{count}: {before} {after}");
+        }
+    }
+}
+
+/// A value that the bound's own step would move to the marker needs a finer one.
+#[test]
+fn values_on_both_sides_of_a_marker_are_kept_with_a_coarse_bound() {
+    let around = |marker: f64, step: f64, count: i32| -> Vec<f64> {
+        (-count..=count).map(|number| marker + step * f64::from(number)).collect()
+    };
+    for (name, numbers, marker, bound) in [
+        ("uint8", (1..12).map(f64::from).collect(), 0.0, 8.0),
+        ("int16", around(0.0, 1.0, 530), 0.0, 2.0),
+        ("int32", around(7.0, 1.0, 4), 7.0, 64.0),
+        ("float32", (1..12).map(|number| 1.04 * f64::from(number)).collect(), 0.0, 8.0),
+        ("float64", around(100.0, 0.5, 65), 100.0, 0.5),
+        ("float16", (1..5).map(f64::from).collect(), 0.0, 1.0),
+    ] {
+        let element_type: ElementType = name.parse().unwrap();
+        let scalar = |number: f64| {
+            Scalar::from(number).cast(element_type, Rounding::NearestEven, OutOfRange::Error)
+        };
+        let elements: Vec<u8> = numbers
+            .iter()
+            .chain([&marker])
+            .flat_map(|&x| scalar(x).unwrap().to_ne_bytes())
+            .collect();
+        let count = numbers.len() as u64 + 1;
+        let missing = [&numbers[..], &[marker]].concat();
+        let expected = missing.iter().filter(|&&number| number == marker).count() as u64;
+        for pow2 in [false, true] {
+            let trial = Trial::of(&Sample::new(name, &[count], &[count], json!(1)), &elements);
+            let asked = json!({"max-abs-error": bound, "missing": [marker], "pow2": pow2});
+            let report =
+                trial.pack(options(asked)).map_err(|error| format!("{name} {pow2}: {error}"));
+            let report = report.unwrap();
+            assert_eq!(
+                (report.counts.missing, report.counts.became_missing),
+                (expected, 0),
+                "{name}"
+            );
+            assert!(report.error.errors.max <= bound, "{name} {pow2}");
         }
     }
 }
