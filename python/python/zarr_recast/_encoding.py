@@ -45,7 +45,8 @@ def encoding_for(
     The codecs are those of ``recast pack --no-grid`` with the same options: for these values, and for values
     to come that lie between them. Integers need no bound: they are kept exactly, in the narrowest type. Dask
     arrays are surveyed by the workers, other lazy arrays chunk by chunk; neither is kept in memory. Without ``obj``,
-    nothing is read or computed: ``dtype`` and ``range`` are promises, and writing a value beyond the range is an error.
+    nothing is read or computed: ``dtype`` and ``range`` are promises. A value far beyond the range is an error when it is
+    written; one right beside the last code may get the code of NaN.
 
     Parameters
     ----------
