@@ -211,7 +211,7 @@ def packed(recast, compressor, values, folder, setting):
     how = ["-e", repr(setting["bound"]), "--threads", "1"]
     report, size = figures.stored(recast, source, output, compressor, *how)
     setting["codecs"] = [codec_text(codec) for codec in report["codecs"]]
-    decoded = np.frombuffer(figures.run(recast, "cat", output), values.dtype).reshape(values.shape)
+    decoded = figures.read_back(recast, output, values)
     pack = ["pack", source, output, *how, "--compressor", compressor, "--overwrite", "--quiet"]
     pack_seconds = figures.cpu_seconds(recast, *pack, runs=1)
     read_seconds = figures.cpu_seconds(recast, "cat", output, "--threads", "1", runs=1)

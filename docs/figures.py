@@ -83,6 +83,18 @@ def stored(recast, source, packed, compressor, *how):
     return report, chunk.stat().st_size if chunk.exists() else 0
 
 
+def read_back(recast, packed, values):
+    """The elements of a packed array as the command decodes them, in the type and the shape of the values."""
+    return np.frombuffer(run(recast, "cat", packed), values.dtype).reshape(values.shape)
+
+
+def largest_error(values, decoded):
+    """Infinity where other elements are NaN."""
+    if (np.isnan(values) != np.isnan(decoded)).any():
+        return float("inf")
+    return float(np.nanmax(np.abs(decoded.astype("f8") - values.astype("f8"))))
+
+
 def measure(recast, values, bound, folder):
     """The type, the largest error, the stored bytes (ours and NumPy's) with each compressor, and whether
     NumPy's break the bound."""
@@ -95,7 +107,7 @@ def measure(recast, values, bound, folder):
     sizes = []
     for compressor in COMPRESSORS:
         report, size = stored(recast, source, packed, compressor, "-e", repr(bound))
-        decoded = np.frombuffer(run(recast, "cat", packed), values.dtype).reshape(values.shape)
+        decoded = read_back(recast, packed, values)
         assert (np.isnan(decoded) == missing).all()
         error = np.abs(decoded.astype("f8") - values.astype("f8"))
         worst = float(np.nanmax(error))
@@ -195,7 +207,7 @@ def readme_rows(recast, data):
             source, packed = folder / "in.zarr", folder / "packed.zarr"
             write_array(source, values)
             report, size = stored(recast, source, packed, "auto", "-e", repr(bound))
-            decoded = np.frombuffer(run(recast, "cat", packed), values.dtype).reshape(values.shape)
+            decoded = read_back(recast, packed, values)
             assert (np.isnan(decoded) == np.isnan(values)).all()
             worst = float(np.nanmax(np.abs(decoded.astype("f8") - values.astype("f8"))))
             assert worst <= bound, (worst, bound)

@@ -31,15 +31,9 @@ def bit_rounded(values, bound):
         odd = (bits >> unsigned.type(dropped)) & unsigned.type(1)
         mask = unsigned.type(((1 << (8 * size)) - 1) ^ ((1 << dropped) - 1))
         rounded = np.where(np.isnan(values), values, ((bits + half + odd) & mask).view(values.dtype))
-        if largest_error(values, rounded) <= bound:
+        if figures.largest_error(values, rounded) <= bound:
             return rounded
     return values
-
-
-def largest_error(values, decoded):
-    if (np.isnan(values) != np.isnan(decoded)).any():
-        return float("inf")
-    return float(np.nanmax(np.abs(decoded.astype("f8") - values.astype("f8"))))
 
 
 def stored(recast, values, folder, name, *flags):
@@ -47,7 +41,7 @@ def stored(recast, values, folder, name, *flags):
     source, output = folder / f"{name}-in.zarr", folder / f"{name}.zarr"
     figures.write_array(source, values)
     _, size = figures.stored(recast, source, output, "auto", *flags)
-    return size, np.frombuffer(figures.run(recast, "cat", output), values.dtype).reshape(values.shape)
+    return size, figures.read_back(recast, output, values)
 
 
 def row(recast, values, bound):
@@ -58,7 +52,7 @@ def row(recast, values, bound):
         plain, numbers = stored(recast, values, folder, "plain", "-e", repr(bound), "--readers", "any")
         rounded, bits = stored(recast, bit_rounded(values, bound), folder, "bits", "-e", "0", "--readers", "any")
     for what, decoded in [("packed", codes), ("plain", numbers), ("bit rounding", bits)]:
-        error = largest_error(values, decoded)
+        error = figures.largest_error(values, decoded)
         if error > bound:
             raise SystemExit(f"{what} is off by {error}, {bound} is allowed")
     return packed, plain, rounded

@@ -19,25 +19,21 @@ import numpy as np
 import figures
 
 
-def read_back(recast, packed, values):
-    return np.frombuffer(figures.run(recast, "cat", packed), values.dtype).reshape(values.shape)
-
-
 def compared(recast, values, folder):
     """For each row of the ladder its mark, its bound, and the estimated size over the stored one."""
     source, packed = folder / "in.zarr", folder / "out.zarr"
     figures.write_array(source, values)
-    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
-    bits = values.view(f"u{values.dtype.itemsize}")
+    unsigned = f"u{values.dtype.itemsize}"
+    has_bits = ~np.isnan(values) & (values != 0)
     rows = []
     for rung in json.loads(figures.run(recast, "suggest", "--json", source))["ladder"]:
         bound = rung["max_abs_error"]
         _, size = figures.stored(recast, source, packed, "auto", "-e", repr(bound))
-        decoded = read_back(recast, packed, values)
-        if (np.isnan(decoded) != missing).any() or np.nanmax(np.abs(decoded - values.astype("f8"))) > bound:
+        decoded = figures.read_back(recast, packed, values)
+        if figures.largest_error(values, decoded) > bound:
             raise SystemExit(f"packing does not keep {bound}")
         is_lossless = rung["mark"] == "loses nothing"
-        if is_lossless and (decoded.view(bits.dtype) != bits)[~missing & (values != 0)].any():
+        if is_lossless and (decoded.view(unsigned) != values.view(unsigned))[has_bits].any():
             raise SystemExit(f"packing with {bound} does not return every bit")
         rows.append((is_lossless, bound, rung["stored_bytes"] / size))
     return rows

@@ -166,7 +166,8 @@ impl Chooser<'_> {
             let scales = scales.map(|scale| self.working_scalar(scale, Rounding::TowardsPositive));
             return Ok(scales.map(ScaleCandidate::of).collect());
         }
-        let computed = self.safe_scales(bound, promise);
+        let mut computed = self.safe_scales(bound, promise);
+        computed.extend(computed.last().map_or_else(Vec::new, |finest| self.finer_powers(*finest)));
         let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
         let mut grids = self.grids(bound)?;
         grids.retain(|grid| 1.0 / grid.step < finest);
@@ -285,16 +286,16 @@ impl Chooser<'_> {
         let scales = budgets.into_iter().filter_map(|budget| self.scale_within(bound, budget));
         let mut scales: Vec<Scalar> = scales.collect();
         scales.dedup();
-        if self.options.pow2
-            && self.has_markers()
-            && let Some(finest) = scales.last().map(|scale| scale.to_f64())
-        {
-            let finer = (1..=FINER_POWERS).map(|power| finest * 2_f64.powi(power));
-            scales.extend(
-                finer.filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven)),
-            );
-        }
         scales
+    }
+
+    /// With `--pow2` and markers, the powers of two that are finer than a scale.
+    fn finer_powers(&self, scale: Scalar) -> Vec<Scalar> {
+        if !self.options.pow2 || !self.has_markers() {
+            return Vec::new();
+        }
+        let finer = (1..=FINER_POWERS).map(|power| scale.to_f64() * 2_f64.powi(power));
+        finer.filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven)).collect()
     }
 
     /// Whether finer steps may be needed than the bound asks for: a value next to a marker must not decode to it.

@@ -51,9 +51,9 @@ def encoding_for(
     Parameters
     ----------
     obj : xarray.Dataset, DataTree or DataArray, zarr.Array, dask array, numpy.ndarray or masked array, optional
-        The values; none if ``dtype`` and ``range`` are given in its place. For a dataset, a number as a bound applies to all floating-point data variables, and
-        a dictionary to the variables that it names; other variables are not packed. Each of the
-        parameters below may be such a dictionary. In a tree, variables are named by their paths, such as
+        The values; none if ``dtype`` and ``range`` are given in its place. For a dataset, a number as a bound
+        applies to all floating-point data variables, and a dictionary to the variables that it names; other
+        variables are not packed. Each of the parameters below may be such a dictionary. In a tree, variables are named by their paths, such as
         ``"ocean/t"``. Masked elements are replaced by ``filled()``.
     dtype : dtype, optional
         In place of ``obj``: the type of the values that will be written. (``data_type`` is that of stored elements.)

@@ -11,7 +11,6 @@ mod suggest;
 mod unpack;
 
 use std::collections::BTreeMap;
-use std::iter::once;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -128,7 +127,6 @@ impl GroupJob {
         let packed = treatments.iter().filter(|(_, one)| matches!(one, Treatment::Pack(_)));
         let packed: Vec<&str> = packed.map(|(path, _)| *path).collect();
         let named = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
-        let of_one_scale = once(named).chain(pyramids(&nodes));
         let staged = destination.map(Destination::stage).transpose()?;
         let directory = staged.as_ref().map(Staged::path);
         let mut sets = Sets::new(self, directory);
@@ -137,7 +135,11 @@ impl GroupJob {
                 sets.add(node, options);
             }
         }
-        of_one_scale.for_each(|arrays| sets.give_one_scale(&arrays));
+        sets.give_one_scale(named);
+        for mut levels in pyramids(&nodes) {
+            levels.retain(|level| treatments.get(level).is_some_and(Treatment::chooses_scale));
+            sets.give_one_scale(levels);
+        }
         let entries = tree::each_array(&nodes, directory, runtime, |node| {
             let array = node.path.clone();
             let copy = || -> Result<()> {

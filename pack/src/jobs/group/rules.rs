@@ -26,6 +26,13 @@ pub(super) enum Treatment {
     Copy(String),
 }
 
+impl Treatment {
+    /// Whether a scale is chosen from the values.
+    pub(super) fn chooses_scale(&self) -> bool {
+        matches!(self, Self::Pack(options) if !options.from_cf && !options.is_explicit())
+    }
+}
+
 /// The rules for a group.
 pub(super) struct Rules<'a> {
     job: &'a GroupJob,

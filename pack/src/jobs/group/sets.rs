@@ -64,16 +64,10 @@ impl<'a> Sets<'a> {
         self.jobs.insert(array, job);
     }
 
-    /// Gives one scale to those of some arrays that were added, and whose scale is neither given nor that of others.
-    pub(super) fn give_one_scale(&mut self, arrays: &[&'a str]) {
-        let is_free = |array: &&&str| {
-            let options = self.jobs.get(**array).map(|job| &job.options);
-            let is_chosen =
-                options.is_some_and(|options| !options.from_cf && !options.is_explicit());
-            is_chosen && self.with_one_scale(array).is_empty()
-        };
-        let set = arrays.iter().filter(is_free).copied().collect();
-        self.of_one_scale.push(set);
+    /// Gives one scale to those of some arrays that have none with others.
+    pub(super) fn give_one_scale(&mut self, mut arrays: Vec<&'a str>) {
+        arrays.retain(|array| self.with_one_scale(array).is_empty());
+        self.of_one_scale.push(arrays);
     }
 
     /// All arrays that have one scale with an array, which is among them; none if it has its own.
