@@ -28,7 +28,7 @@ pub use render::suggestion_text_and_html;
 pub fn run(arguments: &[OsString]) -> u8 {
     command_line::keep(arguments);
     let mut command = args::command();
-    let matches = match command.try_get_matches_from_mut(arguments) {
+    let matches = match command.try_get_matches_from_mut(arguments.iter().map(negative_number)) {
         Ok(matches) => matches,
         Err(error) => return failure::usage(&error),
     };
@@ -54,5 +54,15 @@ pub fn run(arguments: &[OsString]) -> u8 {
     match result {
         Ok(()) => 0,
         Err(error) => failure::report(&error, &command, name),
+    }
+}
+
+/// An argument; a negative number such as `-1e+20` without the plus sign, behind which clap looks for a flag.
+fn negative_number(argument: &OsString) -> OsString {
+    match argument.to_str() {
+        Some(text) if text.starts_with('-') && text.parse::<f64>().is_ok() => {
+            text.replace('E', "e").replace("e+", "e").into()
+        }
+        _ => argument.clone(),
     }
 }

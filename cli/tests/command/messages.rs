@@ -69,6 +69,28 @@ fn paths_behind_a_list_of_numbers_are_told_where_to_go() {
 }
 
 #[test]
+fn negative_numbers_with_an_exponent_are_no_flags() {
+    // The values fit int8 only if each marker is known as one.
+    let values = [1.0_f32, 2.0, -1e20, -2e30, 3.0];
+    for markers in [["-1e+20", "-2E+30"], ["-1e20", "-2.0E30"]] {
+        let trial = Trial::of(&Sample::new("float32", &[5], &[5], json!(0)), &bytes(&values));
+        let [input, output] = trial.places();
+        let numbers = ["--missing", markers[0], markers[1], "-t", "int8", "-e", "0.1"];
+        recast(&[&["pack", &input, &output][..], &numbers].concat()).succeeds();
+    }
+    let trial = kelvin();
+    let [input, output] = trial.places();
+    for numbers in [
+        ["--src-min", "-1.5e-5"].as_slice(),
+        &["--offset", "-.5", "--scale", "1E+2"],
+        &["--range", "-1e-5", "4E+2"],
+    ] {
+        let flags = [&["pack", &input, &output, "-e", "0.1", "--dry-run"], numbers].concat();
+        recast(&flags).succeeds();
+    }
+}
+
+#[test]
 fn what_only_the_library_knows_is_said_in_the_same_form() {
     let trial = kelvin();
     let error = trial.usage(&["--precision", "0.1", "-t", "float16"]);

@@ -117,21 +117,29 @@ impl Unscaled {
         let [min, max] = [Scalar::min(element), Scalar::max(element)].map(integer);
         // In pieces that stay in the first-level cache, and by numbers of the CPU: who chooses codecs binds a plan for each
         // candidate.
-        let (mut codes, mut divided, mut decoded) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut bytes, mut shorts) = (Vec::new(), Vec::new());
+        let (mut divided, mut decoded) = (Vec::new(), Vec::new());
         for least in (min as i32..=max as i32).step_by(CHECKED) {
-            let piece = least..=(least + CHECKED as i32 - 1).min(max as i32);
-            codes.clear();
-            match self.source.width {
-                Width::W8 => codes.extend(piece.clone().map(|x| x as u8)),
-                Width::W16 => codes.extend(piece.clone().flat_map(|x| (x as u16).to_ne_bytes())),
+            let piece = least..(least + CHECKED as i32).min(max as i32 + 1);
+            let codes: &[u8] = match self.source.width {
+                Width::W8 => {
+                    bytes.clear();
+                    bytes.extend(piece.clone().map(|x| x as u8));
+                    &bytes
+                }
+                Width::W16 => {
+                    shorts.clear();
+                    shorts.extend(piece.clone().map(|x| x as u16));
+                    bytemuck::cast_slice(&shorts)
+                }
                 Width::W32 | Width::W64 => return None,
-            }
+            };
             divided.clear();
             divided.extend(piece.map(|x| scalar(f64::from(x)) / scale + offset));
             decoded.resize(divided.len(), offset);
             let stages = core::slice::from_ref(&bound);
             // SAFETY: `run_all` writes what the stage has initialised.
-            let refused = run_all(stages, &codes, unsafe { as_output(&mut decoded) });
+            let refused = run_all(stages, codes, unsafe { as_output(&mut decoded) });
             // As bytes, which tell −0 from 0.
             let equal = bytemuck::cast_slice::<_, u8>(&divided) == bytemuck::cast_slice(&decoded);
             if refused || !equal {

@@ -43,11 +43,11 @@ pub struct CompareJob {
 pub struct AllClose {
     /// The absolute tolerance.
     #[cfg_attr(feature = "clap", arg(long, value_name = "T", default_value = "0"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = tolerance(), allow_negative_numbers = true))]
+    #[cfg_attr(feature = "clap", arg(value_parser = tolerance(), allow_hyphen_values = true))]
     pub atol: f64,
     /// The relative tolerance, times |A|.
     #[cfg_attr(feature = "clap", arg(long, value_name = "T", default_value = "0"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = tolerance(), allow_negative_numbers = true))]
+    #[cfg_attr(feature = "clap", arg(value_parser = tolerance(), allow_hyphen_values = true))]
     pub rtol: f64,
 }
 

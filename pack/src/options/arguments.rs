@@ -82,7 +82,7 @@ impl Args for ValueRange {
             .num_args(2)
             .value_names(["MIN", "MAX"])
             .value_parser(scalar)
-            .allow_negative_numbers(true)
+            .allow_hyphen_values(true)
             .help(
                 "Reserves room for data to be appended later: every value from MIN to MAX can be stored within the \
                  bound. By default, spare codes are split between both sides of the data",

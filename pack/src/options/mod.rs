@@ -47,23 +47,23 @@ pub struct PackOptions {
     /// The largest allowed |decoded − original| of any element.
     #[serde(deserialize_with = "names::number::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, short = 'e', value_name = "E"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_negative_numbers = true))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_hyphen_values = true))]
     pub max_abs_error: Option<f64>,
     /// The same in units of each array's range: 1e-4 is a ten-thousandth of it. For groups whose arrays have
     /// different units.
     #[serde(deserialize_with = "names::number::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_negative_numbers = true))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_hyphen_values = true))]
     pub error_over_range: Option<f64>,
     /// The largest allowed |decoded − original| / |original|; for floating-point types only.
     #[serde(deserialize_with = "names::number::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "R"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_negative_numbers = true))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_hyphen_values = true))]
     pub max_rel_error: Option<f64>,
     /// Rounds to multiples of this, for example 0.01; the scale is its inverse.
     #[serde(deserialize_with = "names::number::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "Q"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = number(Positive), allow_negative_numbers = true))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(Positive), allow_hyphen_values = true))]
     pub precision: Option<f64>,
     /// Spreads the values over the whole range of --data-type.
     #[cfg_attr(feature = "clap", arg(long, requires = "data_type"))]
@@ -93,7 +93,7 @@ pub struct PackOptions {
     pub data_type: Option<ElementType>,
     /// The stored value that stands for NaN: a number, min or max of the type, or auto.
     #[cfg_attr(feature = "clap", arg(long, value_name = "V|min|max|auto", default_value = "auto"))]
-    #[cfg_attr(feature = "clap", arg(allow_negative_numbers = true))]
+    #[cfg_attr(feature = "clap", arg(allow_hyphen_values = true))]
     pub nan_to: NanTo,
     /// Values that mean "missing", besides NaN and those that the attributes _FillValue and missing_value
     /// name. Each gets a stored code of its own and comes back bit for bit.
@@ -113,12 +113,12 @@ pub struct PackOptions {
     /// Clamps smaller values to MIN and counts them.
     #[serde(deserialize_with = "names::number::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "MIN"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = number(Finite), allow_negative_numbers = true))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(Finite), allow_hyphen_values = true))]
     pub src_min: Option<f64>,
     /// Clamps larger values to MAX and counts them.
     #[serde(deserialize_with = "names::number::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "MAX"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = number(Finite), allow_negative_numbers = true))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(Finite), allow_hyphen_values = true))]
     pub src_max: Option<f64>,
     /// Reserves room for data to be appended later: every value from MIN to MAX can be stored within the
     /// bound. By default, spare codes are split between both sides of the data.
@@ -137,12 +137,12 @@ pub struct PackOptions {
     /// Multiplies (value − offset) by this; the inverse of CF's scale_factor.
     #[serde(with = "names::scalar")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_negative_numbers = true))]
+    #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_hyphen_values = true))]
     pub scale: Option<JsonScalar>,
     /// Subtracts this from every value; CF's add_offset.
     #[serde(with = "names::scalar")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "O"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_negative_numbers = true))]
+    #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_hyphen_values = true))]
     pub offset: Option<JsonScalar>,
     /// Also reads OUTPUT from disk again at the end, and compares every element.
     ///

@@ -14,7 +14,8 @@ use crate::store::location::Kind;
 /// [OME-Zarr]: https://ngff.openmicroscopy.org/0.5/#multiscale-md
 /// [GeoZarr]: https://github.com/zarr-conventions/multiscales
 pub(super) fn pyramids(nodes: &[Node]) -> Vec<Vec<&str>> {
-    let arrays = || nodes.iter().filter(|node| node.kind == Kind::Array);
+    let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
+    let arrays: BTreeMap<&str, &Node> = arrays.map(|node| (node.path.as_str(), node)).collect();
     let mut pyramids = Vec::new();
     for group in nodes.iter().filter(|node| node.kind == Kind::Group) {
         for levels in levels_of_images(&group.document) {
@@ -23,7 +24,8 @@ pub(super) fn pyramids(nodes: &[Node]) -> Vec<Vec<&str>> {
             for level in levels {
                 let level = format!("{}/{level}", group.path);
                 let level = level.trim_matches('/');
-                for array in arrays() {
+                let below = arrays.range(level..).take_while(|(path, _)| path.starts_with(level));
+                for (_, array) in below {
                     let Some(rest) = array.path.strip_prefix(level) else { continue };
                     if rest.is_empty() || rest.starts_with('/') {
                         let data_type = array.document.get("data_type").map(Value::to_string);

@@ -34,6 +34,8 @@ pub(super) struct Sets<'a> {
     directory: Option<&'a Path>,
     /// Arrays with one scale.
     of_one_scale: Vec<Vec<&'a str>>,
+    /// Which of those an array is in.
+    set_of_array: BTreeMap<&'a str, usize>,
     jobs: BTreeMap<&'a str, PackJob>,
     /// What came of arrays that were packed together with another one.
     done: BTreeMap<&'a str, Outcome>,
@@ -44,8 +46,14 @@ type Outcome = std::result::Result<ArrayReport, String>;
 
 impl<'a> Sets<'a> {
     pub(super) fn new(group: &'a GroupJob, directory: Option<&'a Path>) -> Self {
-        let (jobs, done) = (BTreeMap::new(), BTreeMap::new());
-        Self { group, directory, of_one_scale: Vec::new(), jobs, done }
+        Self {
+            group,
+            directory,
+            of_one_scale: Vec::new(),
+            set_of_array: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            done: BTreeMap::new(),
+        }
     }
 
     /// Adds an array.
@@ -66,13 +74,15 @@ impl<'a> Sets<'a> {
 
     /// Gives one scale to those of some arrays that have none with others.
     pub(super) fn give_one_scale(&mut self, mut arrays: Vec<&'a str>) {
-        arrays.retain(|array| self.with_one_scale(array).is_empty());
+        arrays.retain(|array| !self.set_of_array.contains_key(array));
+        let number = self.of_one_scale.len();
+        self.set_of_array.extend(arrays.iter().map(|&array| (array, number)));
         self.of_one_scale.push(arrays);
     }
 
     /// All arrays that have one scale with an array, which is among them; none if it has its own.
     fn with_one_scale(&self, array: &str) -> &[&'a str] {
-        let set = self.of_one_scale.iter().find(|set| set.contains(&array));
+        let set = self.set_of_array.get(array).and_then(|&number| self.of_one_scale.get(number));
         set.map_or(&[], Vec::as_slice)
     }
 
