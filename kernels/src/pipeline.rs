@@ -253,10 +253,10 @@ impl<S: Simd, E: Each<S, I8s<S>, Out = I8s<S>>> Body<S> for Bytes<E> {
     #[inline(always)]
     unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut E::Fail) {
         // SAFETY: the caller vouches for a group at `from`, which is one register.
-        let x = I8s(unsafe { simd.load_i8(from) });
-        let y = self.0.apply(simd, x, fail).0;
+        let x = unsafe { I8s::load(simd, from) };
+        let y = self.0.apply(simd, x, fail);
         // SAFETY: the same at `to`.
-        unsafe { simd.store_i8(to, y) };
+        unsafe { y.store(to) };
     }
 
     #[inline(always)]
@@ -385,27 +385,36 @@ macro_rules! infallible {
 }
 pub(crate) use infallible;
 
-/// What an [`Each`] gathers in a mask of lanes: none at the start, and any fails.
-macro_rules! failing_lanes {
-    () => {
-        /// Lanes in which a value failed.
-        type Fail = S::M32;
+/// An [`Each`] that makes of each register of a unit another, and never fails.
+macro_rules! lanewise {
+    ($([$($generics:tt)*] $type:ty: $unit:ty, |$self:ident, $x:ident| $body:expr;)*) => {
+        $crate::pipeline::infallible! {$(
+            [$($generics)*] $type: $unit => $unit, |$self, simd, x| $crate::simd::Unit::map(
+                x,
+                #[inline(always)]
+                |$x| $body,
+            );
+        )*}
+    };
+}
+pub(crate) use lanewise;
 
+/// What an [`Each`] gathers: the type, what it is at the start, and of both.
+macro_rules! gathers {
+    ($(#[$doc:meta])* $fail:ty, |$simd:pat_param| $start:expr, |$a:pat_param, $b:pat_param| $join:expr) => {
+        $(#[$doc])*
+        type Fail = $fail;
         #[inline(always)]
-        fn start(self, simd: S) -> S::M32 {
-            simd.mask_false()
+        fn start(self, $simd: S) -> $fail {
+            $start
         }
         #[inline(always)]
-        fn join(self, simd: S, a: S::M32, b: S::M32) -> S::M32 {
-            simd.or_m32(a, b)
-        }
-        #[inline(always)]
-        fn failed(self, simd: S, fail: S::M32) -> bool {
-            simd.any_m32(fail)
+        fn join(self, _: S, $a: $fail, $b: $fail) -> $fail {
+            $join
         }
     };
 }
-pub(crate) use failing_lanes;
+pub(crate) use gathers;
 
 infallible! {
     [U: Copy] Same: U => U, |self, simd, x| x;

@@ -13,7 +13,7 @@ use crate::ops::load;
 use crate::ops::small_float::Encode;
 use crate::ops::store::{LowI16, StoreFull};
 use crate::pipeline::{Each, Load, LoadThen, Same, Store, Then, Units, stage};
-use crate::simd::{F32s, F64s, NearestEven, Round, Simd};
+use crate::simd::{F32s, F64s, FloatElement, NearestEven, Round, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, FloatFormat, OutOfRange, Rounding, Scalar};
 use alloc::vec::Vec;
@@ -94,7 +94,7 @@ pub(super) fn within<S: Simd, U: FloatUnit<S>, R: Round>(
     format: FloatFormat,
     rounding: R,
 ) -> NumberWithin<U::Scalar, R> {
-    let next_down = |x: U::Scalar| -U::next_up(-x);
+    let next_down = |x: U::Scalar| -FloatElement::next_up(-x);
     let power = Float::powi(2.0, format.max_exponent() + 1);
     let unit = Float::powi(2.0, format.max_exponent() - format.mantissa_bits as i32);
     let direction = rounding.rounding();

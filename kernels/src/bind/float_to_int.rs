@@ -11,9 +11,9 @@ use super::{FUSES_MAP_ENTRY, TWO_KERNELS, nan_entry, number, with_nan, with_roun
 use crate::exact::integer;
 use crate::ops::float::{AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, Scale};
 use crate::ops::float_to_int::{
-    BelowP51, Checked64, CheckedF32, CheckedI32, CheckedU32, ClampedI32, ClampedI64,
-    ClampedLowBits, ClampedToI32, ClampedU32, ClampedU64, F64ToI32Checked, FromZero, I32ToI64,
-    InRangeI64, InRangeU64, Integral, LowBits, SignedRemainder, ToI32, ToI32Fitting, Widened,
+    BelowP51, Checked64, CheckedF32, CheckedI32, CheckedU32, Clamped64, ClampedI32, ClampedLowBits,
+    ClampedToI32, ClampedU32, F64ToI32Checked, FromZero, I32ToI64, InRange64, Integral, LowBits,
+    SignedRemainder, ToI32, ToI32Fitting, Widened,
 };
 use crate::ops::load;
 use crate::ops::store::{
@@ -21,7 +21,7 @@ use crate::ops::store::{
 };
 use crate::ops::substitute::SubstituteFloats;
 use crate::pipeline::{Each, Load, LoadThen, Retry, Store, Then, Units, stage};
-use crate::simd::{F32s, F64s, I32s, NearestEven, Round, Simd};
+use crate::simd::{F32s, F64s, FloatElement, I32s, NearestEven, Round, Simd, Unit};
 use crate::stages::Stage;
 use crate::{Affine, Cast, OutOfRange, Rounding, Scalar};
 use alloc::vec::Vec;
@@ -351,8 +351,10 @@ fn lower_limit<S: Simd, U: FloatUnit<S>>(min: f64, rounding: Rounding) -> U::Sca
     let scalar = U::scalar;
     match rounding {
         Rounding::NearestEven => scalar(min - 0.5),
-        Rounding::NearestAway => U::next_up(scalar(min - 0.5)),
-        Rounding::TowardsZero | Rounding::TowardsPositive => U::next_up(scalar(min - 1.0)),
+        Rounding::NearestAway => FloatElement::next_up(scalar(min - 0.5)),
+        Rounding::TowardsZero | Rounding::TowardsPositive => {
+            FloatElement::next_up(scalar(min - 1.0))
+        }
         Rounding::TowardsNegative => scalar(min),
     }
 }
@@ -405,9 +407,9 @@ fn positive_first(general: Stage, positive: impl FnOnce() -> Option<Stage>) -> S
 fn wrapped_to_short<S, L>(simd: S, load: L, target: Target) -> Option<Stage>
 where
     S: Simd,
-    L: Load<S, Unit: FloatUnit<S>>,
+    L: Load<S, Unit: ToWide<S>>,
 {
-    let is_f32 = const { size_of::<<L::Unit as FloatUnit<S>>::Scalar>() == 4 };
+    let is_f32 = const { size_of::<<L::Unit as Unit<S>>::Scalar>() == 4 };
     Some(match target.int.width {
         // From 2^31 on, the low bits are 0: those of the float32, and those of the integer that it becomes.
         Width::W8 if S::INVALID_IS_MIN && is_f32 => {
@@ -423,7 +425,7 @@ where
 fn wrapped<S, L, T>(simd: S, load: L, store: T) -> Stage
 where
     S: Simd,
-    L: Load<S, Unit: FloatUnit<S>>,
+    L: Load<S, Unit: ToWide<S>>,
     T: Store<S, I32s<S>>,
 {
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
@@ -439,7 +441,7 @@ where
             Units(load, ToI32Fitting { takes_negative: true, rounding: NearestEven }, store),
         )
     } else {
-        stage(simd, Units(load, LowBits, store))
+        L::Unit::small_to_low_bits(simd, load, store)
     };
     Retry::of(fast, general)
 }
@@ -461,6 +463,12 @@ trait ToWide<S: Simd>: FloatUnit<S> {
 
     /// To 32 bits, checked or clamped to the range.
     fn to_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage>;
+
+    /// The low bits of numbers of small magnitude, of which `store` keeps some; others fail.
+    fn small_to_low_bits<L, T>(simd: S, load: L, store: T) -> Stage
+    where
+        L: Load<S, Unit = Self>,
+        T: Store<S, I32s<S>>;
 
     /// Modulo 2^32.
     fn wrapped_to_32<L: Load<S, Unit = Self>>(simd: S, load: L) -> Stage;
@@ -516,11 +524,19 @@ impl<S: Simd> ToWide<S> for F32s<S> {
         })
     }
 
+    fn small_to_low_bits<L, T>(simd: S, load: L, store: T) -> Stage
+    where
+        L: Load<S, Unit = Self>,
+        T: Store<S, I32s<S>>,
+    {
+        stage(simd, Units(load, LowBits, store))
+    }
+
     fn wrapped_to_32<L: Load<S, Unit = Self>>(simd: S, load: L) -> Stage {
         let half = 2_147_483_648.0;
         let rest = Then(Finite, SignedRemainder { half, inverse: 0.5 / half });
         let general = stage(simd, Units(load, Then(rest, ClampedToI32(NearestEven)), StoreFull));
-        Retry::of(stage(simd, Units(load, LowBits, StoreFull)), general)
+        Retry::of(Self::small_to_low_bits(simd, load, StoreFull), general)
     }
 
     fn small_to_64<L: Load<S, Unit = Self>>(simd: S, load: L, takes_negative: bool) -> Stage {
@@ -534,11 +550,11 @@ impl<S: Simd> ToWide<S> for F32s<S> {
         match (target.out_of_range, target.int.signed) {
             (OutOfRange::Error, true) => {
                 let checked = Then(Then(integral, CheckedF32::<true>), Widened);
-                stage(simd, Units(load, Then(checked, InRangeI64), StoreFull))
+                stage(simd, Units(load, Then(checked, InRange64::<true>), StoreFull))
             }
             (OutOfRange::Error, false) => {
                 let checked = Then(Then(integral, CheckedF32::<false>), Widened);
-                stage(simd, Units(load, Then(checked, InRangeU64), StoreFull))
+                stage(simd, Units(load, Then(checked, InRange64::<false>), StoreFull))
             }
             (OutOfRange::Clamp | OutOfRange::Wrap, _) => {
                 clamped_or_wrapped_to_64(simd, load, Then(Then(integral, Finite), Widened), target)
@@ -572,11 +588,19 @@ impl<S: Simd> ToWide<S> for F64s<S> {
         })
     }
 
+    fn small_to_low_bits<L, T>(simd: S, load: L, store: T) -> Stage
+    where
+        L: Load<S, Unit = Self>,
+        T: Store<S, I32s<S>>,
+    {
+        stage(simd, Units(load, LowBits, store))
+    }
+
     fn wrapped_to_32<L: Load<S, Unit = Self>>(simd: S, load: L) -> Stage {
         let modulus = 4_294_967_296.0;
         let rest = Then(Finite, Remainder { modulus, inverse: 1.0 / modulus });
         let general = stage(simd, Units(load, Then(rest, ClampedLowBits), StoreFull));
-        Retry::of(stage(simd, Units(load, LowBits, StoreFull)), general)
+        Retry::of(Self::small_to_low_bits(simd, load, StoreFull), general)
     }
 
     fn small_to_64<L: Load<S, Unit = Self>>(simd: S, load: L, takes_negative: bool) -> Stage {
@@ -608,15 +632,15 @@ where
 {
     match (target.out_of_range, target.int.signed) {
         (OutOfRange::Error | OutOfRange::Clamp, true) => {
-            stage(simd, Units(load, Then(finite, ClampedI64), StoreFull))
+            stage(simd, Units(load, Then(finite, Clamped64::<true>), StoreFull))
         }
         (OutOfRange::Error | OutOfRange::Clamp, false) => {
-            stage(simd, Units(load, Then(finite, ClampedU64), StoreFull))
+            stage(simd, Units(load, Then(finite, Clamped64::<false>), StoreFull))
         }
         (OutOfRange::Wrap, _) => {
             let half = 9_223_372_036_854_775_808.0;
             let rest = Then(finite, SignedRemainder { half, inverse: 0.5 / half });
-            stage(simd, Units(load, Then(rest, InRangeI64), StoreFull))
+            stage(simd, Units(load, Then(rest, InRange64::<true>), StoreFull))
         }
     }
 }

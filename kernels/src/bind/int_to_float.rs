@@ -5,7 +5,7 @@ use super::float_to_float::{Float16Target, to_bf16, to_f16};
 use super::{TWO_KERNELS, number_entry, with_rounding};
 use crate::exact::integer;
 use crate::ops::float_to_float::{AsF16, Bits, FiniteToBf16, OddF32, UpperHalves};
-use crate::ops::int::{AtMost, ClampedInt, IntUnit, Low32, Saturated32, SaturatedU32, Within};
+use crate::ops::int::{AtMost, ClampedInt, IntUnit, Low32, Saturated32, Within};
 use crate::ops::int_to_float::{
     I32ToF32, I32ToF64, I32ToOddF32, I64ToF64, I64ToOddF64, IntegralToF32, U32ToF32,
 };
@@ -205,12 +205,13 @@ fn to_short<S: Simd>(
         }
         (Width::W64, true, true) if is_key_kept => {
             let clamped = ClampedInt::<true> { min: -BEYOND_F16, max: BEYOND_F16 };
-            let (load, convert) = (LoadThen(load::Int64, Saturated32), Then(clamped, I32ToF32));
+            let (load, convert) =
+                (LoadThen(load::Int64, Saturated32::<true>), Then(clamped, I32ToF32));
             converted_to_f16(simd, load, convert, target, rounding, entry)
         }
         (Width::W64, false, true) if is_key_kept => {
             let convert = Then(AtMost::<false> { max: BEYOND_F16 }, I32ToF32);
-            let load = LoadThen(load::Int64, SaturatedU32);
+            let load = LoadThen(load::Int64, Saturated32::<false>);
             converted_to_f16(simd, load, convert, target, rounding, entry)
         }
         (Width::W64, _, _) => {

@@ -5,7 +5,7 @@ use super::{FUSES_MAP_ENTRY, preimage};
 use crate::exact::integer;
 use crate::ops::int::{
     AtLeast, AtMost, Canonical, ClampedInt, Int16Register, IntUnit, Low32, LowByte, Saturated32,
-    SaturatedByte, SaturatedU32, WidenedByte, Within,
+    SaturatedByte, WidenedByte, Within,
 };
 use crate::ops::load::{
     Int8, Int8To64, Int16, Int16To64, Int32, Int32To64, Int64, UInt8, UInt8To64, UInt16,
@@ -386,16 +386,16 @@ fn narrow_64<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
             saturated_unsigned(simd, Int64, checked, policy)
         }
         (Mode::Clamp, true) if policy.target.width == Width::W32 && !policy.target.signed => {
-            let clamped = Then(Then(front, AtLeast { min: 0 }), SaturatedU32);
+            let clamped = Then(Then(front, AtLeast { min: 0 }), Saturated32::<false>);
             stage(simd, Units(Int64, clamped, StoreFull))
         }
-        (Mode::Clamp, true) => saturated(simd, Int64, Then(front, Saturated32), policy),
+        (Mode::Clamp, true) => saturated(simd, Int64, Then(front, Saturated32::<true>), policy),
         (Mode::Clamp, false) if policy.target.width == Width::W32 && !policy.target.signed => {
-            stage(simd, Units(Int64, Then(front, SaturatedU32), StoreFull))
+            stage(simd, Units(Int64, Then(front, Saturated32::<false>), StoreFull))
         }
         (Mode::Clamp, false) => {
             let max = policy.max as i64;
-            let clamped = Then(Then(front, SaturatedU32), AtMost::<false> { max });
+            let clamped = Then(Then(front, Saturated32::<false>), AtMost::<false> { max });
             saturated_unsigned(simd, Int64, clamped, policy)
         }
     }

@@ -13,7 +13,7 @@ use crate::ops::int_to_float::{I32ToF32, I32ToF64};
 use crate::ops::load;
 use crate::ops::store::StoreFull;
 use crate::pipeline::{Each, Load, Store, Then, Units, stage};
-use crate::simd::{I32s, Simd};
+use crate::simd::{FloatElement, I32s, Simd};
 use crate::stages::{Stage, as_output, run_all};
 use crate::{Affine, Cast, Scalar, Step, reference};
 
@@ -109,7 +109,7 @@ impl Unscaled {
         let mut reciprocal = scale.recip();
         // Both words of a negative one are negative: their products with 0 are −0, and so is the sum.
         if scale < scalar(0.0) && rest(scale, reciprocal) > scalar(0.0) {
-            reciprocal = E::Out::next_up(reciprocal);
+            reciprocal = FloatElement::next_up(reciprocal);
         }
         let unscale = InverseScale { scale, reciprocal, rest: rest(scale, reciprocal), offset };
         let bound = stage(simd, Units(load, Then(convert, unscale), StoreFull));

@@ -1,7 +1,7 @@
 //! The order of bytes, and bytes that are looked up.
 
-use crate::pipeline::{Body, Each, infallible};
-use crate::simd::{I8s, LookUpBytes, Simd};
+use crate::pipeline::{Body, Each, gathers, infallible};
+use crate::simd::{I8s, Int, LookUpBytes, Simd};
 
 /// The bytes of each element of `SIZE` bytes in reverse.
 #[derive(Clone, Copy)]
@@ -19,9 +19,9 @@ impl<S: Simd, const SIZE: usize> Body<S> for SwapBytes<SIZE> {
         for register in 0..SIZE {
             let place = register * S::BYTES;
             // SAFETY: the caller vouches for a group, which is `SIZE` registers.
-            let x = unsafe { simd.load_i8(from.wrapping_add(place)) };
+            let x = unsafe { I8s::load(simd, from.wrapping_add(place)) };
             // SAFETY: as above.
-            unsafe { simd.store_i8(to.wrapping_add(place), simd.swap_bytes::<SIZE>(x)) };
+            unsafe { simd.swap_bytes::<SIZE>(x).store(to.wrapping_add(place)) };
         }
     }
 
@@ -45,7 +45,7 @@ impl<S: LookUpBytes> LookUp<S> {
 
 infallible! {
     [] LookUp<S>: I8s<S> => I8s<S> where S: LookUpBytes, |self, simd, x| {
-        I8s(simd.look_up_i8(self.table, x.0))
+        simd.look_up_i8(self.table, x)
     };
 }
 
@@ -55,26 +55,20 @@ pub(crate) struct FailsOn(pub(crate) u8);
 
 impl<S: Simd> Each<S, I8s<S>> for FailsOn {
     type Out = I8s<S>;
-    /// The least difference from the byte that fails.
-    type Fail = I8s<S>;
+    gathers! {
+        /// The least difference from the byte that fails.
+        I8s<S>,
+        |simd| I8s::splat(simd, -1),
+        |a, b| a.min::<false>(b)
+    }
 
     #[inline(always)]
-    fn start(self, simd: S) -> I8s<S> {
-        I8s(simd.splat_i8(-1))
-    }
-    #[inline(always)]
     fn apply(self, simd: S, x: I8s<S>, fail: &mut I8s<S>) -> I8s<S> {
-        let difference = simd.xor_i8(x.0, simd.splat_i8(self.0 as i8));
-        *fail = self.join(simd, *fail, I8s(difference));
+        *fail = self.join(simd, *fail, x ^ self.0 as i8);
         x
     }
     #[inline(always)]
-    fn join(self, simd: S, a: I8s<S>, b: I8s<S>) -> I8s<S> {
-        I8s(simd.min_u8(a.0, b.0))
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: I8s<S>) -> bool {
-        let [none, all] = [0, -1].map(|x| simd.splat_i8(x));
-        simd.nonzero_i8(simd.select_eq_i8(fail.0, none, all, none))
+    fn failed(self, _: S, fail: I8s<S>) -> bool {
+        fail.eq(0).any()
     }
 }

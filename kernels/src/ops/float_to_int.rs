@@ -4,10 +4,13 @@
 //! that do. To at most 16 bits the check is the store's: whatever does not fit 32 bits becomes the least
 //! integer there ([`Simd::INVALID_IS_MIN`]), which does not fit 16 either.
 
-use super::float::{FloatUnit, MAGIC, rounding_sum};
+use super::float::{Finite, FloatUnit, MAGIC, rounding_sum, zero};
 use crate::Rounding;
-use crate::pipeline::{Each, infallible};
-use crate::simd::{F32s, F64s, I32s, I64s, NearestEven, Round, Simd};
+use crate::pipeline::{Each, gathers, infallible, lanewise};
+use crate::simd::{
+    F32s, F64s, Float, FloatElement, FloatLanes, I32s, I64, I64s, Int, IntElement, Mask,
+    NearestEven, Pair, Register, Round, Simd,
+};
 
 /// Rounds, for targets of at most 16 bits. What does not fit 32 bits, and NaN, becomes a value that does not
 /// fit 16; where the level makes NaN 0, NaN fails.
@@ -16,26 +19,18 @@ pub(crate) struct ToI32<R>(pub(crate) R);
 
 impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32<R> {
     type Out = I32s<S>;
-    type Fail = U::Register;
+    gathers! { U::Register, |simd| zero::<S, U>(simd), |a, b| a + b }
 
-    #[inline(always)]
-    fn start(self, simd: S) -> U::Register {
-        U::zero(simd)
-    }
     #[inline(always)]
     fn apply(self, simd: S, x: U, fail: &mut U::Register) -> I32s<S> {
         if !S::INVALID_IS_MIN {
-            *fail = x.sum_if_finite(simd, *fail);
+            Finite.apply(simd, x, fail);
         }
         x.to_i32(simd, self.0)
     }
     #[inline(always)]
-    fn join(self, simd: S, a: U::Register, b: U::Register) -> U::Register {
-        U::join_sums(simd, a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: U::Register) -> bool {
-        !S::INVALID_IS_MIN && U::any_not_finite(simd, fail)
+    fn failed(self, _: S, fail: U::Register) -> bool {
+        !S::INVALID_IS_MIN && fail.any_nan()
     }
 }
 
@@ -50,26 +45,22 @@ pub(crate) struct FromZero<R> {
 
 impl<S: Simd, R: Round> Each<S, F32s<S>> for FromZero<R> {
     type Out = I32s<S>;
-    /// The greatest bits.
-    type Fail = S::I32;
+    gathers! {
+        /// The greatest bits.
+        I32s<S>,
+        |simd| I32s::splat(simd, 0),
+        |a, b| a.max::<false>(b)
+    }
 
     #[inline(always)]
-    fn start(self, simd: S) -> S::I32 {
-        simd.splat_i32(0)
-    }
-    #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut S::I32) -> I32s<S> {
-        *fail = simd.max_u32(*fail, simd.bits_f32(x.0));
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut I32s<S>) -> I32s<S> {
+        *fail = fail.max::<false>(x.to_bits());
         x.to_i32(simd, self.rounding)
     }
     #[inline(always)]
-    fn join(self, simd: S, a: S::I32, b: S::I32) -> S::I32 {
-        simd.max_u32(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::I32) -> bool {
-        let last = simd.splat_i32(self.last.to_bits() as i32);
-        simd.nonzero_i32(simd.xor_i32(simd.max_u32(fail, last), last))
+    fn failed(self, _: S, fail: I32s<S>) -> bool {
+        let last = self.last.to_bits() as i32;
+        (fail.max::<false>(last) ^ last).is_nonzero()
     }
 }
 
@@ -105,53 +96,70 @@ pub(crate) struct ToI32Fitting<R> {
 
 impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32Fitting<R> {
     type Out = I32s<S>;
-    /// The least integers.
-    type Fail = S::I32;
+    gathers! {
+        /// The least integers.
+        I32s<S>,
+        |simd| I32s::splat(simd, i32::MAX),
+        |a, b| a.min::<true>(b)
+    }
 
     #[inline(always)]
-    fn start(self, simd: S) -> S::I32 {
-        simd.splat_i32(i32::MAX)
-    }
-    #[inline(always)]
-    fn apply(self, simd: S, x: U, fail: &mut S::I32) -> I32s<S> {
+    fn apply(self, simd: S, x: U, fail: &mut I32s<S>) -> I32s<S> {
         let converted = x.to_i32(simd, self.rounding);
-        *fail = simd.min_i32(*fail, converted.0);
+        *fail = fail.min::<true>(converted);
         converted
     }
     #[inline(always)]
-    fn join(self, simd: S, a: S::I32, b: S::I32) -> S::I32 {
-        simd.min_i32(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::I32) -> bool {
+    fn failed(self, _: S, fail: I32s<S>) -> bool {
         let least = if self.takes_negative { i32::MIN + 1 } else { 0 };
-        simd.any_m32(simd.lt_i32(fail, simd.splat_i32(least)))
+        fail.lt(least).any()
     }
 }
 
-/// Rounds into the low bits of a lane; see [`FloatUnit::low_bits`] for what fails.
+/// Rounds what is within ±2^31, or for float64 within ±2^51, into the low bits of 32; what is beyond fails, and NaN.
 #[derive(Clone, Copy)]
 pub(crate) struct LowBits;
 
-impl<S: Simd, U: FloatUnit<S>> Each<S, U> for LowBits {
+impl<S: Simd> Each<S, F32s<S>> for LowBits {
     type Out = I32s<S>;
-    type Fail = U::Magnitude;
+    gathers! {
+        /// The greatest magnitude, as bits: NaN's are greater than infinity's.
+        I32s<S>,
+        |simd| I32s::splat(simd, 0),
+        |a, b| a.max::<false>(b)
+    }
 
     #[inline(always)]
-    fn start(self, simd: S) -> U::Magnitude {
-        U::no_magnitude(simd)
+    fn apply(self, simd: S, x: F32s<S>, greatest: &mut I32s<S>) -> I32s<S> {
+        *greatest = greatest.max::<false>(x.abs().to_bits());
+        x.to_i32(simd, NearestEven)
     }
     #[inline(always)]
-    fn apply(self, simd: S, x: U, fail: &mut U::Magnitude) -> I32s<S> {
-        x.low_bits(simd, fail)
+    fn failed(self, _: S, greatest: I32s<S>) -> bool {
+        greatest.gt(TWO_P31.to_bits() as i32 - 1).any()
+    }
+}
+
+impl<S: Simd> Each<S, F64s<S>> for LowBits {
+    type Out = I32s<S>;
+    gathers! {
+        /// Bits in which a sum differed from [`MAGIC`].
+        I64<S>,
+        |simd| I64::splat(simd, 0),
+        |a, b| a | b
+    }
+
+    #[inline(always)]
+    fn apply(self, simd: S, x: F64s<S>, fail: &mut I64<S>) -> I32s<S> {
+        let sum = rounding_sum(x);
+        let magic = MAGIC.to_bits() as i64;
+        *fail = *fail | ((sum.0 ^ magic) | (sum.1 ^ magic));
+        simd.low_i64_to_i32(sum)
     }
     #[inline(always)]
-    fn join(self, simd: S, a: U::Magnitude, b: U::Magnitude) -> U::Magnitude {
-        U::join_magnitudes(simd, a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: U::Magnitude) -> bool {
-        U::overflowed(simd, fail)
+    fn failed(self, _: S, fail: I64<S>) -> bool {
+        // Within ±2^51 a sum has the sign and exponent of MAGIC.
+        (fail & (-1 << 52)).is_nonzero()
     }
 }
 
@@ -164,28 +172,23 @@ pub(crate) struct F64ToI32Checked {
 
 impl<S: Simd> Each<S, F64s<S>> for F64ToI32Checked {
     type Out = I32s<S>;
-    /// Differences to the least value's sum, whose upper halves are 0 within the range.
-    type Fail = S::I64;
+    gathers! {
+        /// Differences to the least value's sum, whose upper halves are 0 within the range.
+        I64<S>,
+        |simd| I64::splat(simd, 0),
+        |a, b| a | b
+    }
 
     #[inline(always)]
-    fn start(self, simd: S) -> S::I64 {
-        simd.splat_i64(0)
+    fn apply(self, simd: S, x: F64s<S>, fail: &mut I64<S>) -> I32s<S> {
+        let sum = rounding_sum(x);
+        let least = MAGIC.to_bits() as i64 + self.least;
+        *fail = *fail | ((sum.0 - least) | (sum.1 - least));
+        simd.low_i64_to_i32(sum)
     }
     #[inline(always)]
-    fn apply(self, simd: S, x: F64s<S>, fail: &mut S::I64) -> I32s<S> {
-        let [low, high] = rounding_sum(simd, x);
-        let least = simd.splat_i64(MAGIC.to_bits() as i64 + self.least);
-        let either = simd.or_i64(simd.sub_i64(low, least), simd.sub_i64(high, least));
-        *fail = simd.or_i64(*fail, either);
-        I32s(simd.low_i64_to_i32([low, high]))
-    }
-    #[inline(always)]
-    fn join(self, simd: S, a: S::I64, b: S::I64) -> S::I64 {
-        simd.or_i64(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::I64) -> bool {
-        simd.nonzero_i64(simd.shr_u64::<32>(fail))
+    fn failed(self, _: S, fail: I64<S>) -> bool {
+        fail.shr::<32>().is_nonzero()
     }
 }
 
@@ -197,30 +200,25 @@ pub(crate) struct BelowP51 {
 
 impl<S: Simd> Each<S, F64s<S>> for BelowP51 {
     type Out = I64s<S>;
-    /// Bits in which a sum differed from [`MAGIC`].
-    type Fail = S::I64;
+    gathers! {
+        /// Bits in which a sum differed from [`MAGIC`].
+        I64<S>,
+        |simd| I64::splat(simd, 0),
+        |a, b| a | b
+    }
 
     #[inline(always)]
-    fn start(self, simd: S) -> S::I64 {
-        simd.splat_i64(0)
+    fn apply(self, _: S, x: F64s<S>, fail: &mut I64<S>) -> I64s<S> {
+        let sum = rounding_sum(x);
+        let magic = MAGIC.to_bits() as i64;
+        *fail = *fail | ((sum.0 ^ magic) | (sum.1 ^ magic));
+        Pair(sum.0 - magic, sum.1 - magic)
     }
     #[inline(always)]
-    fn apply(self, simd: S, x: F64s<S>, fail: &mut S::I64) -> I64s<S> {
-        let [low, high] = rounding_sum(simd, x);
-        let magic = simd.splat_i64(MAGIC.to_bits() as i64);
-        let either = simd.or_i64(simd.xor_i64(low, magic), simd.xor_i64(high, magic));
-        *fail = simd.or_i64(*fail, either);
-        I64s([simd.sub_i64(low, magic), simd.sub_i64(high, magic)])
-    }
-    #[inline(always)]
-    fn join(self, simd: S, a: S::I64, b: S::I64) -> S::I64 {
-        simd.or_i64(a, b)
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: S::I64) -> bool {
+    fn failed(self, _: S, fail: I64<S>) -> bool {
         // Negative numbers take the highest bit of the mantissa from it.
         let kept = if self.takes_negative { 52 } else { 51 };
-        simd.nonzero_i64(simd.and_i64(fail, simd.splat_i64(-1 << kept)))
+        (fail & (-1 << kept)).is_nonzero()
     }
 }
 
@@ -229,7 +227,7 @@ impl<S: Simd> Each<S, F64s<S>> for BelowP51 {
 pub(crate) struct I32ToI64;
 
 infallible! {
-    [] I32ToI64: I32s<S> => I64s<S>, |self, simd, x| I64s(simd.i32_to_i64(x.0));
+    [] I32ToI64: I32s<S> => I64s<S>, |self, simd, x| simd.i32_to_i64(x);
 }
 
 /// As [`LowBits`] of `float64`, for values that are clamped to ±2^51.
@@ -238,7 +236,7 @@ pub(crate) struct ClampedLowBits;
 
 infallible! {
     [] ClampedLowBits: F64s<S> => I32s<S>, |self, simd, x| {
-        I32s(simd.low_i64_to_i32(rounding_sum(simd, x)))
+        simd.low_i64_to_i32(rounding_sum(x))
     };
 }
 
@@ -250,9 +248,12 @@ pub(crate) struct Integral<R>(pub(crate) R);
 #[derive(Clone, Copy)]
 pub(crate) struct Widened;
 
+lanewise! {
+    [U: FloatUnit<S>, R: Round] Integral<R>: U, |self, x| x.round(self.0);
+}
+
 infallible! {
-    [U: FloatUnit<S>, R: Round] Integral<R>: U => U, |self, simd, x| x.round(simd, self.0);
-    [] Widened: F32s<S> => F64s<S>, |self, simd, x| F64s(simd.f32_to_f64(x.0));
+    [] Widened: F32s<S> => F64s<S>, |self, simd, x| simd.f32_to_f64(x);
     [] Widened: F64s<S> => F64s<S>, |self, simd, x| x;
 }
 
@@ -262,36 +263,30 @@ const TWO_P32: f32 = 4_294_967_296.0;
 const TWO_P63: f64 = 9_223_372_036_854_775_808.0;
 const TWO_P64: f64 = 18_446_744_073_709_551_616.0;
 
-/// Lanes that are in order, as a mask that starts as all of them.
-#[inline(always)]
-fn all_m32<S: Simd>(simd: S) -> S::M32 {
-    simd.eq_i32(simd.splat_i32(0), simd.splat_i32(0))
-}
-
-#[inline(always)]
-fn all_m64<S: Simd>(simd: S) -> S::M64 {
-    simd.eq_i64(simd.splat_i64(0), simd.splat_i64(0))
-}
-
 /// What an [`Each`] gathers in a mask of lanes: all at the start, and one that is missing fails.
 macro_rules! passing_lanes {
-    ($mask:ident, $all:ident, $and:ident, $andnot:ident, $any:ident) => {
-        /// Lanes in which every value was in range.
-        type Fail = S::$mask;
-
-        #[inline(always)]
-        fn start(self, simd: S) -> S::$mask {
-            $all(simd)
+    ($t:ident) => {
+        gathers! {
+            /// Lanes in which every value was in range.
+            Mask<S, $t>,
+            |simd| Mask::all(simd),
+            |a, b| a & b
         }
         #[inline(always)]
-        fn join(self, simd: S, a: S::$mask, b: S::$mask) -> S::$mask {
-            simd.$and(a, b)
-        }
-        #[inline(always)]
-        fn failed(self, simd: S, fail: S::$mask) -> bool {
-            simd.$any(simd.$andnot(fail, $all(simd)))
+        fn failed(self, simd: S, fail: Mask<S, $t>) -> bool {
+            Mask::all(simd).and_not(fail).any()
         }
     };
+}
+
+/// Where `x` is from `least` to below `beyond`.
+#[inline(always)]
+fn within<S, T>(x: Register<S, T>, least: T, beyond: T) -> Mask<S, T::Bits>
+where
+    S: FloatLanes<T>,
+    T: FloatElement<Bits: IntElement>,
+{
+    x.ge(least) & x.lt(beyond)
 }
 
 /// float32 to `int32`; what does not round into the range fails. From 2^24 on a float32 is integral, so the
@@ -301,13 +296,11 @@ pub(crate) struct CheckedI32;
 
 impl<S: Simd> Each<S, F32s<S>> for CheckedI32 {
     type Out = I32s<S>;
-    passing_lanes!(M32, all_m32, and_m32, andnot_m32, any_m32);
+    passing_lanes!(i32);
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> I32s<S> {
-        let above = simd.le_f32(simd.splat_f32(-TWO_P31), x.0);
-        let within = simd.and_m32(above, simd.lt_f32(x.0, simd.splat_f32(TWO_P31)));
-        *fail = simd.and_m32(*fail, within);
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut Mask<S, i32>) -> I32s<S> {
+        *fail = *fail & within(x, -TWO_P31, TWO_P31);
         x.to_i32(simd, NearestEven)
     }
 }
@@ -318,41 +311,34 @@ pub(crate) struct CheckedU32;
 
 /// The converted value of a float32 below 2^32, and before 2^31 is added where it was taken away.
 #[inline(always)]
-fn to_u32<S: Simd>(simd: S, x: S::F32) -> (S::I32, S::I32) {
-    let half = simd.splat_f32(TWO_P31);
-    let is_upper = simd.le_f32(half, x);
-    let lower = simd.f32_to_i32(simd.select_f32(is_upper, simd.sub_f32(x, half), x), NearestEven);
-    let upper = simd.xor_i32(lower, simd.splat_i32(i32::MIN));
-    (simd.select_i32(is_upper, upper, lower), lower)
+fn to_u32<S: Simd>(simd: S, x: F32s<S>) -> (I32s<S>, I32s<S>) {
+    let is_upper = x.ge(TWO_P31);
+    let lower = is_upper.select(x - TWO_P31, x).to_i32(simd, NearestEven);
+    (is_upper.select(lower ^ i32::MIN, lower), lower)
 }
 
 impl<S: Simd> Each<S, F32s<S>> for CheckedU32 {
     type Out = I32s<S>;
-    /// Converted values, negative where one is out of range; and lanes in which every value was below 2^32,
-    /// where the level needs to be told.
-    type Fail = (S::I32, S::M32);
+    gathers! {
+        /// Converted values, negative where one is out of range; and lanes in which every value was below 2^32,
+        /// where the level needs to be told.
+        (I32s<S>, Mask<S, i32>),
+        |simd| (I32s::splat(simd, 0), Mask::all(simd)),
+        |a, b| (a.0 | b.0, a.1 & b.1)
+    }
 
     #[inline(always)]
-    fn start(self, simd: S) -> Self::Fail {
-        (simd.splat_i32(0), all_m32(simd))
-    }
-    #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
-        let (converted, lower) = to_u32(simd, x.0);
-        fail.0 = simd.or_i32(fail.0, lower);
+        let (converted, lower) = to_u32(simd, x);
+        fail.0 = fail.0 | lower;
         if !S::INVALID_IS_MIN {
-            fail.1 = simd.and_m32(fail.1, simd.lt_f32(x.0, simd.splat_f32(TWO_P32)));
+            fail.1 = fail.1 & x.lt(TWO_P32);
         }
-        I32s(converted)
+        converted
     }
     #[inline(always)]
-    fn join(self, simd: S, a: Self::Fail, b: Self::Fail) -> Self::Fail {
-        (simd.or_i32(a.0, b.0), simd.and_m32(a.1, b.1))
-    }
-    #[inline(always)]
-    fn failed(self, simd: S, fail: Self::Fail) -> bool {
-        let negative = simd.lt_i32(fail.0, simd.splat_i32(0));
-        simd.any_m32(simd.or_m32(negative, simd.andnot_m32(fail.1, all_m32(simd))))
+    fn failed(self, simd: S, (converted, below): Self::Fail) -> bool {
+        (converted.lt(0) | Mask::all(simd).and_not(below)).any()
     }
 }
 
@@ -372,79 +358,53 @@ pub(crate) struct SignedRemainder<T> {
     pub(crate) inverse: T,
 }
 
-/// Integral float64 to `int64`, clamped to the range.
+/// Integral float64 to 64 bits, signed or not, clamped to the range.
 #[derive(Clone, Copy)]
-pub(crate) struct ClampedI64;
+pub(crate) struct Clamped64<const SIGNED: bool>;
 
-/// Integral float64 to `uint64`, clamped to the range.
+/// Integral float64 to 64 bits: of magnitude at most 2^63 to `int64`, −2^63 included, from 0 to below 2^64 to `uint64`.
 #[derive(Clone, Copy)]
-pub(crate) struct ClampedU64;
+pub(crate) struct InRange64<const SIGNED: bool>;
 
-/// Integral float64 of magnitude at most 2^63 to `int64`, −2^63 included.
-#[derive(Clone, Copy)]
-pub(crate) struct InRangeI64;
-
-/// Integral float64 from 0 to below 2^64 to `uint64`.
-#[derive(Clone, Copy)]
-pub(crate) struct InRangeU64;
-
-#[inline(always)]
-fn each_i64<S: Simd>(x: F64s<S>, f: impl Fn(S::F64) -> S::I64) -> I64s<S> {
-    let [low, high] = x.0;
-    I64s([f(low), f(high)])
+/// The least of 64 bits, signed or not, and the least beyond them.
+const fn range_64<const SIGNED: bool>() -> (f64, f64) {
+    if SIGNED { (-TWO_P63, TWO_P63) } else { (0.0, TWO_P64) }
 }
 
 infallible! {
     [] ClampedI32: F32s<S> => I32s<S>, |self, simd, x| {
-        let converted = simd.f32_to_i32(x.0, NearestEven);
+        let converted = x.to_i32(simd, NearestEven);
         if S::INVALID_IS_MIN {
             // The least integer, with all bits flipped, is the greatest.
-            let above = simd.mask_to_i32(simd.le_f32(simd.splat_f32(TWO_P31), x.0));
-            I32s(simd.xor_i32(converted, above))
+            converted ^ x.ge(TWO_P31).to_int()
         } else {
-            I32s(converted)
+            converted
         }
     };
     [] ClampedU32: F32s<S> => I32s<S>, |self, simd, x| {
-        let positive = simd.max_f32(x.0, simd.splat_f32(0.0));
-        let (converted, _) = to_u32(simd, positive);
-        let above = simd.mask_to_i32(simd.le_f32(simd.splat_f32(TWO_P32), x.0));
-        I32s(simd.or_i32(converted, above))
+        let (converted, _) = to_u32(simd, x.max(0.0));
+        converted | x.ge(TWO_P32).to_int()
     };
-    [] SignedRemainder<f32>: F32s<S> => F32s<S>, |self, simd, x| {
-        let half = simd.splat_f32(self.half);
-        let count = simd.round_f32(simd.mul_f32(x.0, simd.splat_f32(self.inverse)), NearestEven);
-        let rest = simd.nfma_f32(count, simd.splat_f32(2.0 * self.half), x.0);
-        F32s(simd.select_f32(simd.lt_f32(rest, half), rest, simd.splat_f32(-self.half)))
+    [const SIGNED: bool] Clamped64<SIGNED>: F64s<S> => I64s<S>, |self, simd, x| {
+        let (least, beyond) = range_64::<SIGNED>();
+        x.map(#[inline(always)] |x| {
+            let converted = simd.integral_f64_to_i64::<SIGNED>(x.max(least));
+            let greatest = if SIGNED { i64::MAX } else { -1 };
+            x.ge(beyond).select(I64::splat(simd, greatest), converted)
+        })
     };
-    [] SignedRemainder<f64>: F64s<S> => F64s<S>, |self, simd, x| {
-        let (inverse, modulus) = (F64s::splat(simd, self.inverse), F64s::splat(simd, 2.0 * self.half));
-        let count = x.mul(simd, inverse).round(simd, NearestEven);
-        let [low, high] = count.neg_mul_add(simd, modulus, x).0;
-        let (half, least) = (simd.splat_f64(self.half), simd.splat_f64(-self.half));
-        F64s([
-            simd.select_f64(simd.lt_f64(low, half), low, least),
-            simd.select_f64(simd.lt_f64(high, half), high, least),
-        ])
+    [const SIGNED: bool] InRange64<SIGNED>: F64s<S> => I64s<S>, |self, simd, x| x.map(
+        #[inline(always)]
+        |x| simd.integral_f64_to_i64::<SIGNED>(x),
+    );
+}
+
+lanewise! {
+    [U: FloatUnit<S>] SignedRemainder<U::Scalar>: U, |self, x| {
+        let count = (x * self.inverse).round(NearestEven);
+        let rest = count.neg_mul_add(self.half + self.half, x);
+        rest.where_lt(self.half, -self.half)
     };
-    [] ClampedI64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {
-        let clamped = simd.max_f64(x, simd.splat_f64(-TWO_P63));
-        let above = simd.le_f64(simd.splat_f64(TWO_P63), x);
-        let converted = simd.integral_f64_to_i64(clamped);
-        simd.select_i64(above, simd.splat_i64(i64::MAX), converted)
-    });
-    [] ClampedU64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {
-        let clamped = simd.max_f64(x, simd.splat_f64(0.0));
-        let above = simd.le_f64(simd.splat_f64(TWO_P64), x);
-        let converted = simd.integral_f64_to_u64(clamped);
-        simd.select_i64(above, simd.splat_i64(-1), converted)
-    });
-    [] InRangeI64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {
-        simd.integral_f64_to_i64(x)
-    });
-    [] InRangeU64: F64s<S> => I64s<S>, |self, simd, x| each_i64(x, #[inline(always)] |x| {
-        simd.integral_f64_to_u64(x)
-    });
 }
 
 /// Integral float64 to 64 bits, signed or not; what is out of range fails.
@@ -453,21 +413,13 @@ pub(crate) struct Checked64<const SIGNED: bool>;
 
 impl<S: Simd, const SIGNED: bool> Each<S, F64s<S>> for Checked64<SIGNED> {
     type Out = I64s<S>;
-    passing_lanes!(M64, all_m64, and_m64, andnot_m64, any_m64);
+    passing_lanes!(i64);
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F64s<S>, fail: &mut S::M64) -> I64s<S> {
-        let (least, beyond) = if SIGNED { (-TWO_P63, TWO_P63) } else { (0.0, TWO_P64) };
-        let (least, beyond) = (simd.splat_f64(least), simd.splat_f64(beyond));
-        let [low, high] = x.0;
-        let low_fits = simd.and_m64(simd.le_f64(least, low), simd.lt_f64(low, beyond));
-        let high_fits = simd.and_m64(simd.le_f64(least, high), simd.lt_f64(high, beyond));
-        *fail = simd.and_m64(*fail, simd.and_m64(low_fits, high_fits));
-        if SIGNED {
-            I64s([simd.integral_f64_to_i64(low), simd.integral_f64_to_i64(high)])
-        } else {
-            I64s([simd.integral_f64_to_u64(low), simd.integral_f64_to_u64(high)])
-        }
+    fn apply(self, simd: S, x: F64s<S>, fail: &mut Mask<S, i64>) -> I64s<S> {
+        let (least, beyond) = range_64::<SIGNED>();
+        *fail = *fail & (within(x.0, least, beyond) & within(x.1, least, beyond));
+        InRange64::<SIGNED>.apply(simd, x, &mut ())
     }
 }
 
@@ -477,15 +429,12 @@ pub(crate) struct CheckedF32<const SIGNED: bool>;
 
 impl<S: Simd, const SIGNED: bool> Each<S, F32s<S>> for CheckedF32<SIGNED> {
     type Out = F32s<S>;
-    passing_lanes!(M32, all_m32, and_m32, andnot_m32, any_m32);
+    passing_lanes!(i32);
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> F32s<S> {
-        let (least, beyond) =
-            if SIGNED { (-TWO_P63 as f32, TWO_P63 as f32) } else { (0.0, TWO_P64 as f32) };
-        let above = simd.le_f32(simd.splat_f32(least), x.0);
-        let within = simd.and_m32(above, simd.lt_f32(x.0, simd.splat_f32(beyond)));
-        *fail = simd.and_m32(*fail, within);
+    fn apply(self, _: S, x: F32s<S>, fail: &mut Mask<S, i32>) -> F32s<S> {
+        let (least, beyond) = range_64::<SIGNED>();
+        *fail = *fail & within(x, least as f32, beyond as f32);
         x
     }
 }

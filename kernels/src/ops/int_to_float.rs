@@ -1,9 +1,9 @@
 //! Integers to floats.
 
-use super::float_to_float::{fold_i32, fold_i64};
+use super::float_to_float::fold;
 use crate::Rounding;
 use crate::pipeline::infallible;
-use crate::simd::{F32s, F64s, I32s, I64s, Round, Simd};
+use crate::simd::{F32s, F64, F64s, Float, I32s, I64, I64s, Int, Round, Simd};
 
 /// 32 bits to float32, to nearest-even; integers of at most 24 bits exactly.
 #[derive(Clone, Copy)]
@@ -37,116 +37,96 @@ const TWO_P63: f64 = 9_223_372_036_854_775_808.0;
 /// The upper and the lower half of 64 bits, exactly: put under an exponent at which the mantissa counts in their
 /// unit. 2^84 + 2^63 makes a signed half positive.
 #[inline(always)]
-fn halves<S: Simd, const SIGNED: bool>(simd: S, x: S::I64) -> [S::F64; 2] {
+fn halves<S: Simd, const SIGNED: bool>(x: I64<S>) -> [F64<S>; 2] {
     // The sign bit of the half meets the bit of 2^63, which it flips.
     let base = if SIGNED { TWO_P84 + TWO_P63 } else { TWO_P84 };
-    let high = simd.xor_i64(simd.shr_u64::<32>(x), simd.splat_i64(base.to_bits() as i64));
-    let high = simd.sub_f64(simd.f64_from_bits(high), simd.splat_f64(base));
-    let low = simd.and_i64(x, simd.splat_i64(0xffff_ffff));
-    let low = simd.or_i64(low, simd.splat_i64(TWO_P52.to_bits() as i64));
-    [high, simd.sub_f64(simd.f64_from_bits(low), simd.splat_f64(TWO_P52))]
+    let high = x.shr::<32>() ^ base.to_bits() as i64;
+    let low = (x & 0xffff_ffff) | TWO_P52.to_bits() as i64;
+    [F64::from_bits(high) - base, F64::from_bits(low) - TWO_P52]
 }
 
 /// 64 bits as float64 in the direction of `R`, by way of their halves.
 #[inline(always)]
-fn directed<S: Simd, R: Round, const SIGNED: bool>(simd: S, x: S::I64, rounding: R) -> S::F64 {
-    let [high, low] = halves::<S, SIGNED>(simd, x);
-    let sum = simd.add_f64(high, low);
+fn directed<S: Simd, R: Round, const SIGNED: bool>(x: I64<S>, rounding: R) -> F64<S> {
+    let [high, low] = halves::<S, SIGNED>(x);
+    let sum = high + low;
     // The upper half is 0 or the greater, so the error is exact (Dekker 1971).
-    let error = simd.sub_f64(low, simd.sub_f64(sum, high));
-    in_direction(simd, sum, error, rounding)
+    in_direction(sum, low - (sum - high), rounding)
 }
 
 #[inline(always)]
 fn nearest<S: Simd, const SIGNED: bool>(simd: S, x: I64s<S>) -> F64s<S> {
-    let [low, high] = x.0;
-    F64s(if SIGNED {
-        [simd.i64_to_f64(low), simd.i64_to_f64(high)]
-    } else {
-        [simd.u64_to_f64(low), simd.u64_to_f64(high)]
-    })
+    x.map(
+        #[inline(always)]
+        |x| simd.i64_to_f64::<SIGNED>(x),
+    )
 }
 
 /// What `nearest + error` is in the direction of `R`, where `nearest` is its nearest-even, and not zero unless the
 /// error is.
 #[inline(always)]
-fn in_direction<S: Simd>(simd: S, nearest: S::F64, error: S::F64, rounding: impl Round) -> S::F64 {
-    let (zero, bits) = (simd.splat_f64(0.0), simd.bits_f64(nearest));
+fn in_direction<S: Simd>(nearest: F64<S>, error: F64<S>, rounding: impl Round) -> F64<S> {
+    let bits = nearest.to_bits();
     // Masks are −1, which added to the bits steps towards zero.
     let stepped = match rounding.rounding() {
         Rounding::NearestEven => bits,
         Rounding::TowardsNegative => {
-            let below = simd.mask_to_i64(simd.lt_f64(error, zero));
-            let negative = simd.mask_to_i64(simd.lt_f64(nearest, zero));
-            simd.add_i64(bits, simd.sub_i64(simd.xor_i64(below, negative), negative))
+            let (below, negative) = (error.lt(0.0).to_int(), nearest.lt(0.0).to_int());
+            bits + ((below ^ negative) - negative)
         }
         Rounding::TowardsPositive => {
-            let above = simd.mask_to_i64(simd.lt_f64(zero, error));
-            let negative = simd.mask_to_i64(simd.lt_f64(nearest, zero));
-            simd.sub_i64(bits, simd.sub_i64(simd.xor_i64(above, negative), negative))
+            let (above, negative) = (error.gt(0.0).to_int(), nearest.lt(0.0).to_int());
+            bits - ((above ^ negative) - negative)
         }
         Rounding::TowardsZero => {
-            let sign = simd.and_i64(bits, simd.splat_i64(i64::MIN));
-            let outwards = simd.f64_from_bits(simd.xor_i64(simd.bits_f64(error), sign));
-            simd.add_i64(bits, simd.mask_to_i64(simd.lt_f64(outwards, zero)))
+            let outwards = F64::from_bits(error.to_bits() ^ (bits & i64::MIN));
+            bits + outwards.lt(0.0).to_int()
         }
         Rounding::NearestAway => {
             // The error is half the distance to the outer neighbour: a tie that went inwards.
-            let outer = simd.f64_from_bits(simd.add_i64(bits, simd.splat_i64(1)));
-            let tie = simd.eq_f64(simd.add_f64(error, error), simd.sub_f64(outer, nearest));
-            let inexact = simd.andnot_m64(simd.eq_f64(error, zero), tie);
-            simd.sub_i64(bits, simd.mask_to_i64(inexact))
+            let outer = F64::from_bits(bits + 1);
+            let tie = (error + error).eq(outer - nearest);
+            bits - tie.and_not(error.eq(0.0)).to_int()
         }
     };
-    simd.f64_from_bits(stepped)
+    F64::from_bits(stepped)
 }
 
 /// Low bits that float64 may have no place for, folded into the one above them where there are enough others.
 #[inline(always)]
-fn folded<S: Simd, const SIGNED: bool>(simd: S, x: S::I64) -> S::I64 {
-    let folded = fold_i64(simd, x, simd.splat_i64((1 << 11) - 1));
+fn folded<S: Simd, const SIGNED: bool>(x: I64<S>) -> I64<S> {
     // Below 2^37, float64 is exact; from there on 26 bits are left, which is two more than float32 has.
-    let from_least = if SIGNED { simd.add_i64(x, simd.splat_i64(1 << 37)) } else { x };
-    let short = simd.eq_i64(simd.shr_u64::<38>(from_least), simd.splat_i64(0));
-    simd.select_i64(short, x, folded)
+    let from_least = if SIGNED { x + (1 << 37) } else { x };
+    from_least.shr::<38>().eq(0).select(x, fold(x, (1 << 11) - 1))
+}
+
+/// Unsigned 32 bits to float32, to nearest-even: the halves are exact, and their sum is rounded once.
+#[inline(always)]
+fn u32_to_f32<S: Simd>(simd: S, x: I32s<S>) -> F32s<S> {
+    let (high, low) = (simd.i32_to_f32(x.shr::<16>()), simd.i32_to_f32(x & 0xffff));
+    high.mul_add(65_536.0, low)
 }
 
 infallible! {
-    [] I32ToF32: I32s<S> => F32s<S>, |self, simd, x| F32s(simd.i32_to_f32(x.0));
-    [] U32ToF32: I32s<S> => F32s<S>, |self, simd, x| {
-        let high = simd.i32_to_f32(simd.shr_u32::<16>(x.0));
-        let low = simd.i32_to_f32(simd.and_i32(x.0, simd.splat_i32(0xffff)));
-        F32s(simd.fma_f32(high, simd.splat_f32(65_536.0), low))
-    };
+    [] I32ToF32: I32s<S> => F32s<S>, |self, simd, x| simd.i32_to_f32(x);
+    [] U32ToF32: I32s<S> => F32s<S>, |self, simd, x| u32_to_f32(simd, x);
     [const SIGNED: bool] I32ToF64<SIGNED>: I32s<S> => F64s<S>, |self, simd, x| {
-        F64s(if SIGNED { simd.i32_to_f64(x.0) } else { simd.u32_to_f64(x.0) })
+        simd.i32_to_f64::<SIGNED>(x)
     };
     [const SIGNED: bool] I32ToOddF32<SIGNED>: I32s<S> => F32s<S>, |self, simd, x| {
         // Up to 24 bits float32 is exact; of more, the low eight are folded into the one above them.
-        let folded = fold_i32(simd, x.0, simd.splat_i32(0xff));
-        let from_least = if SIGNED { simd.add_i32(x.0, simd.splat_i32(1 << 24)) } else { x.0 };
-        let upper =
-            if SIGNED { simd.shr_u32::<25>(from_least) } else { simd.shr_u32::<24>(from_least) };
-        let short = simd.eq_i32(upper, simd.splat_i32(0));
-        let exact = simd.select_i32(short, x.0, folded);
-        if SIGNED {
-            return F32s(simd.i32_to_f32(exact));
-        }
-        let high = simd.i32_to_f32(simd.shr_u32::<16>(exact));
-        let low = simd.i32_to_f32(simd.and_i32(exact, simd.splat_i32(0xffff)));
-        F32s(simd.fma_f32(high, simd.splat_f32(65_536.0), low))
+        let upper = if SIGNED { (x + (1 << 24)).shr::<25>() } else { x.shr::<24>() };
+        let exact = upper.eq(0).select(x, fold(x, 0xff));
+        if SIGNED { simd.i32_to_f32(exact) } else { u32_to_f32(simd, exact) }
     };
     [R: Round, const SIGNED: bool] I64ToF64<R, SIGNED>: I64s<S> => F64s<S>, |self, simd, x| {
         if self.0.rounding() == Rounding::NearestEven {
             return nearest::<S, SIGNED>(simd, x);
         }
-        let [low, high] = x.0;
-        F64s([directed::<S, _, SIGNED>(simd, low, self.0), directed::<S, _, SIGNED>(simd, high, self.0)])
+        x.map(#[inline(always)] |x| directed::<S, _, SIGNED>(x, self.0))
     };
     [const SIGNED: bool] I64ToOddF64<SIGNED>: I64s<S> => F64s<S>, |self, simd, x| {
-        let [low, high] = x.0;
-        let folded = I64s([folded::<S, SIGNED>(simd, low), folded::<S, SIGNED>(simd, high)]);
-        nearest::<S, SIGNED>(simd, folded)
+        nearest::<S, SIGNED>(simd, x.map(#[inline(always)] |x| folded::<S, SIGNED>(x)))
     };
 }
 
@@ -159,28 +139,21 @@ pub(crate) struct IntegralToF32<R>(pub(crate) R);
 const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
 
 #[inline(always)]
-fn rounded_away<S: Simd>(simd: S, x: S::F64, rounding: impl Round) -> S::F64 {
-    let bits = simd.bits_f64(x);
-    let mask = simd.splat_i64((1 << DROPPED) - 1);
+fn rounded_away<S: Simd>(x: F64<S>, rounding: impl Round) -> F64<S> {
+    let bits = x.to_bits();
+    let mask = (1 << DROPPED) - 1;
     let rounded = match rounding.rounding() {
         Rounding::NearestEven => return x,
         Rounding::TowardsZero => bits,
-        Rounding::TowardsPositive => {
-            let negative = simd.mask_to_i64(simd.lt_f64(x, simd.splat_f64(0.0)));
-            simd.add_i64(bits, simd.andnot_i64(negative, mask))
-        }
-        Rounding::TowardsNegative => {
-            let negative = simd.mask_to_i64(simd.lt_f64(x, simd.splat_f64(0.0)));
-            simd.add_i64(bits, simd.and_i64(negative, mask))
-        }
-        Rounding::NearestAway => simd.add_i64(bits, simd.splat_i64(1 << (DROPPED - 1))),
+        Rounding::TowardsPositive => bits + bits.low(mask).and_not(x.lt(0.0).to_int()),
+        Rounding::TowardsNegative => bits + (x.lt(0.0).to_int() & mask),
+        Rounding::NearestAway => bits + (1 << (DROPPED - 1)),
     };
-    simd.f64_from_bits(simd.andnot_i64(mask, rounded))
+    F64::from_bits(rounded.and_not(mask))
 }
 
 infallible! {
     [R: Round] IntegralToF32<R>: F64s<S> => F32s<S>, |self, simd, x| {
-        let [low, high] = x.0;
-        F32s(simd.f64_to_f32([rounded_away(simd, low, self.0), rounded_away(simd, high, self.0)]))
+        simd.f64_to_f32(x.map(#[inline(always)] |x| rounded_away(x, self.0)))
     };
 }

@@ -1,7 +1,7 @@
 //! Reading elements as units: narrow integers as 32-bit ones, narrow floats as float32.
 
 use crate::pipeline::Load;
-use crate::simd::{F32s, F64s, I32s, I64s, Simd};
+use crate::simd::{F32s, F64, F64s, I32s, I64, I64s, Pair, Simd};
 
 /// The place of a unit in the group at `p`, of elements of `SIZE` bytes.
 #[inline(always)]
@@ -22,21 +22,21 @@ macro_rules! loads {
             #[inline(always)]
             unsafe fn load<const UNIT: usize>(self, $simd: S, $p: *const u8) -> $unit<S> {
                 // SAFETY: the caller vouches for the group, and this is a unit of it.
-                $unit(unsafe { $load })
+                unsafe { $load }
             }
         }
     )*};
 }
 
 loads! {
-    Int8 1 I32s, |simd, p| simd.load_i8_to_i32::<UNIT>(p);
-    UInt8 1 I32s, |simd, p| simd.load_u8_to_i32::<UNIT>(p);
-    Int16 2 I32s, |simd, p| simd.load_i16_to_i32::<UNIT>(p);
-    UInt16 2 I32s, |simd, p| simd.load_u16_to_i32::<UNIT>(p);
+    Int8 1 I32s, |simd, p| simd.load_i8_to_i32::<true, UNIT>(p);
+    UInt8 1 I32s, |simd, p| simd.load_i8_to_i32::<false, UNIT>(p);
+    Int16 2 I32s, |simd, p| simd.load_i16_to_i32::<true, UNIT>(p);
+    UInt16 2 I32s, |simd, p| simd.load_i16_to_i32::<false, UNIT>(p);
     /// `int32` and `uint32`.
-    Int32 4 I32s, |simd, p| simd.load_i32(unit::<S, UNIT, 4>(p));
+    Int32 4 I32s, |simd, p| I32s::load(simd, unit::<S, UNIT, 4>(p));
     Float16 2 F32s, |simd, p| simd.load_f16_to_f32::<UNIT>(p);
-    Float32 4 F32s, |simd, p| simd.load_f32(unit::<S, UNIT, 4>(p));
+    Float32 4 F32s, |simd, p| F32s::load(simd, unit::<S, UNIT, 4>(p));
 }
 
 /// `bfloat16`, the upper half of a float32. Signalling NaNs stay so.
@@ -49,73 +49,43 @@ impl<S: Simd> Load<S> for BFloat16 {
     #[inline(always)]
     unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
         // SAFETY: the caller vouches for the group, and this is a unit of it.
-        let half = unsafe { simd.load_u16_to_i32::<UNIT>(p) };
-        F32s(simd.f32_from_bits(simd.shl_i32::<16>(half)))
+        let half = unsafe { simd.load_i16_to_i32::<false, UNIT>(p) };
+        F32s::from_bits(half.shl::<16>())
     }
 }
 
-#[derive(Clone, Copy)]
-pub(crate) struct Float64;
-
-impl<S: Simd> Load<S> for Float64 {
-    const SIZE: usize = 8;
-    type Unit = F64s<S>;
-    #[inline(always)]
-    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F64s<S> {
-        let p = unit::<S, UNIT, 8>(p);
-        // SAFETY: the caller vouches for the group; this is a unit of it, which is two registers.
-        let low = unsafe { simd.load_f64(p) };
-        // SAFETY: as above.
-        let high = unsafe { simd.load_f64(p.wrapping_add(S::BYTES)) };
-        F64s([low, high])
-    }
-}
-
-/// `int64` and `uint64`.
-#[derive(Clone, Copy)]
-pub(crate) struct Int64;
-
-impl<S: Simd> Load<S> for Int64 {
-    const SIZE: usize = 8;
-    type Unit = I64s<S>;
-    #[inline(always)]
-    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> I64s<S> {
-        let p = unit::<S, UNIT, 8>(p);
-        // SAFETY: the caller vouches for the group; this is a unit of it, which is two registers.
-        let low = unsafe { simd.load_i64(p) };
-        // SAFETY: as above.
-        let high = unsafe { simd.load_i64(p.wrapping_add(S::BYTES)) };
-        I64s([low, high])
-    }
-}
-
-/// Shorter integers as 64-bit ones.
+/// Elements of 64 bits, or shorter ones that become such.
 macro_rules! wide_loads {
-    ($($name:ident $size:literal $load:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $size:literal $unit:ident, |$simd:ident, $p:ident| $load:expr;)*) => {$(
+        $(#[$doc])*
         #[derive(Clone, Copy)]
         pub(crate) struct $name;
 
         impl<S: Simd> Load<S> for $name {
             const SIZE: usize = $size;
-            type Unit = I64s<S>;
+            type Unit = $unit<S>;
             #[inline(always)]
-            unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> I64s<S> {
-                let p = unit::<S, UNIT, $size>(p);
-                // SAFETY: the caller vouches for the group; this is a unit of it, which widens to two registers.
-                let low = unsafe { simd.$load(p) };
+            unsafe fn load<const UNIT: usize>(self, $simd: S, p: *const u8) -> $unit<S> {
+                let $p = unit::<S, UNIT, $size>(p);
+                // SAFETY: the caller vouches for the group; this is a unit of it, which is or becomes two registers.
+                let low = unsafe { $load };
+                let $p = $p.wrapping_add(S::BYTES / 8 * $size);
                 // SAFETY: as above.
-                let high = unsafe { simd.$load(p.wrapping_add(S::BYTES / 8 * $size)) };
-                I64s([low, high])
+                let high = unsafe { $load };
+                Pair(low, high)
             }
         }
     )*};
 }
 
 wide_loads! {
-    Int8To64 1 load_i8_to_i64;
-    UInt8To64 1 load_u8_to_i64;
-    Int16To64 2 load_i16_to_i64;
-    UInt16To64 2 load_u16_to_i64;
-    Int32To64 4 load_i32_to_i64;
-    UInt32To64 4 load_u32_to_i64;
+    Float64 8 F64s, |simd, p| F64::load(simd, p);
+    /// `int64` and `uint64`.
+    Int64 8 I64s, |simd, p| I64::load(simd, p);
+    Int8To64 1 I64s, |simd, p| simd.load_i8_to_i64::<true>(p);
+    UInt8To64 1 I64s, |simd, p| simd.load_i8_to_i64::<false>(p);
+    Int16To64 2 I64s, |simd, p| simd.load_i16_to_i64::<true>(p);
+    UInt16To64 2 I64s, |simd, p| simd.load_i16_to_i64::<false>(p);
+    Int32To64 4 I64s, |simd, p| simd.load_i32_to_i64::<true>(p);
+    UInt32To64 4 I64s, |simd, p| simd.load_i32_to_i64::<false>(p);
 }

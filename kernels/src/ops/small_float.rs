@@ -2,17 +2,19 @@
 //! format's constants from registers. Formats that `float16` has but for a power of two are faster by way of it, in
 //! 16-bit lanes. `float8_e8m0fnu`, which has no mantissa, has its own.
 
-use super::float_to_float::fold_i32;
-use super::int::IntUnit;
+use super::float_to_float::fold;
 use crate::element::BINARY16;
-use crate::pipeline::{Each, Load, Store, failing_lanes, infallible};
-use crate::simd::{F32s, I16s, I32s, NearestEven, Round, Simd};
+use crate::pipeline::{Each, Load, Store, gathers, lanewise};
+use crate::simd::{F32s, Float, I16s, I32s, Int, Mask, NearestEven, Round, Simd};
 use crate::{FloatFormat, Rounding, Specials};
 
 const MANTISSA_BITS: u32 = 23;
 const BIAS: i32 = 127;
 const INFINITY: i32 = 0x7f80_0000;
 const QUIET: i32 = 0x0040_0000;
+/// The same of `float16`.
+const F16_INFINITY: i16 = 0x7c00;
+const F16_QUIET: i16 = 0x0200;
 
 /// Decodes one-byte floats of sign, exponent and mantissa to float32, which holds them all. NaNs become quiet and
 /// keep their sign and payload.
@@ -65,25 +67,19 @@ impl<S: Simd> Load<S> for Decode {
     #[inline(always)]
     unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
         // SAFETY: the caller vouches for the group, and this is a unit of it.
-        let byte = unsafe { simd.load_u8_to_i32::<UNIT>(p) };
-        let magnitude = simd.and_i32(byte, simd.splat_i32(self.magnitude));
-        let aligned = simd.shl_i32_by(magnitude, self.shift);
-        let normal = simd.add_i32(aligned, simd.splat_i32(self.rebias));
+        let byte = unsafe { simd.load_i8_to_i32::<false, UNIT>(p) };
+        let magnitude = byte & self.magnitude;
+        let aligned = magnitude.shl_by(self.shift);
+        let normal = aligned + self.rebias;
         // A subnormal is its mantissa in units; the product with a power of two is exact.
-        let subnormal = simd.mul_f32(simd.i32_to_f32(magnitude), simd.splat_f32(self.unit));
-        let is_normal = simd.lt_i32(simd.splat_i32(self.subnormal), magnitude);
-        let finite = simd.select_i32(is_normal, normal, simd.bits_f32(subnormal));
-        let infinity = simd.splat_i32(self.infinity);
-        let is_nan = simd.lt_i32(infinity, magnitude);
-        let is_special = simd.or_m32(is_nan, simd.eq_i32(magnitude, infinity));
-        let special = simd.or_i32(aligned, simd.splat_i32(INFINITY));
-        let special = simd.select_i32(is_nan, simd.or_i32(special, simd.splat_i32(QUIET)), special);
-        let value = simd.select_i32(is_special, special, finite);
-        let sign = simd.and_i32(simd.shl_i32_by(byte, self.sign_shift), simd.splat_i32(i32::MIN));
-        let value = simd.or_i32(value, sign);
-        let is_only_nan = simd.eq_i32(byte, simd.splat_i32(self.nan));
-        let value = simd.select_i32(is_only_nan, simd.splat_i32(INFINITY | QUIET), value);
-        F32s(simd.f32_from_bits(value))
+        let subnormal = (simd.i32_to_f32(magnitude) * self.unit).to_bits();
+        let finite = magnitude.gt(self.subnormal).select(normal, subnormal);
+        let is_nan = magnitude.gt(self.infinity);
+        let special = aligned | INFINITY;
+        let special = is_nan.select(special | QUIET, special);
+        let value = (is_nan | magnitude.eq(self.infinity)).select(special, finite);
+        let value = value | (byte.shl_by(self.sign_shift) & i32::MIN);
+        F32s::from_bits(byte.select_eq(self.nan, INFINITY | QUIET, value))
     }
 }
 
@@ -94,13 +90,23 @@ pub(crate) struct DecodeByF16 {
     /// Places of the mantissa, and of the sign, below those of `float16`.
     shift: u32,
     sign_shift: u32,
-    magnitude: i64,
+    magnitude: i16,
     /// The magnitude of infinity, in place; beyond all magnitudes where there is none.
-    infinity: i64,
+    infinity: i16,
     /// The pattern of the only NaN of a format without infinity; no byte where there is none.
-    nan: i64,
+    nan: i16,
     /// What the bits are to be multiplied with.
     scale: f32,
+}
+
+/// The half of the group at `p` that has the unit `UNIT`, in 16-bit lanes.
+///
+/// # Safety
+/// `p` is valid for reading a group of bytes, `UNIT` is below four.
+#[inline(always)]
+unsafe fn load_half<S: Simd, const UNIT: usize>(simd: S, p: *const u8) -> I16s<S> {
+    // SAFETY: the caller vouches for the group; half of it widens to one register.
+    unsafe { simd.load_i8_to_i16::<false>(p.wrapping_add(UNIT / 2 * (S::BYTES / 2))) }
 }
 
 /// Whether `float16` has the values of a one-byte format, but for a power of two that all of them are multiplied
@@ -128,7 +134,7 @@ impl DecodeByF16 {
         let (half, magnitude_bits) = (BINARY16, format.bits() - 1);
         let shift = half.mantissa_bits - mantissa_bits;
         let (infinity, nan) = match specials {
-            Specials::Ieee => (i64::from(format.infinity_bits() as u16) << shift, -1),
+            Specials::Ieee => ((format.infinity_bits() as i16) << shift, -1),
             Specials::Fnuz => (0x7fff, 1 << magnitude_bits),
             Specials::FiniteOnly | Specials::PowersOfTwo => (0x7fff, -1),
         };
@@ -149,20 +155,15 @@ impl<S: Simd> Load<S> for DecodeByF16 {
 
     #[inline(always)]
     unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
-        let splat = I16s::<S>::splat;
-        // SAFETY: the caller vouches for the group, and this is the half of it that has the unit.
-        let byte = I16s(unsafe { simd.load_u8_to_i16(p.wrapping_add(UNIT / 2 * (S::BYTES / 2))) });
-        let magnitude = byte.and(simd, splat(simd, self.magnitude));
-        let aligned = I16s(simd.shl_i16_by(magnitude.0, self.shift));
-        let infinity = splat(simd, self.infinity);
-        let special = aligned.or(simd, splat(simd, BINARY16.infinity_bits() as i64));
-        let value = aligned.max::<true>(simd, infinity).select_eq(simd, aligned, special, aligned);
-        let sign = I16s(simd.shl_i16_by(byte.0, self.sign_shift));
-        let value = value.or(simd, sign.and(simd, splat(simd, 0x8000)));
-        let quiet = splat(simd, BINARY16.nan_bits().unwrap_or_default() as i64);
-        let value = byte.select_eq(simd, splat(simd, self.nan), quiet, value);
-        let unit = simd.f16_to_f32(value.0)[UNIT % 2];
-        F32s(simd.mul_f32(unit, simd.splat_f32(self.scale)))
+        // SAFETY: the caller vouches for the group, and this is a unit of it.
+        let byte = unsafe { load_half::<S, UNIT>(simd, p) };
+        let magnitude = byte & self.magnitude;
+        let aligned = magnitude.shl_by(self.shift);
+        let special = aligned | F16_INFINITY;
+        let value = aligned.max::<true>(self.infinity).select_eq(aligned, special, aligned);
+        let value = value | (byte.shl_by(self.sign_shift) & i16::MIN);
+        let value = byte.select_eq(self.nan, F16_INFINITY | F16_QUIET, value);
+        simd.f16_to_f32(value)[UNIT % 2] * self.scale
     }
 }
 
@@ -176,9 +177,9 @@ impl<S: Simd> Load<S> for DecodeE5m2 {
 
     #[inline(always)]
     unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
-        // SAFETY: the caller vouches for the group, and this is the half of it that has the unit.
-        let byte = unsafe { simd.load_u8_to_i16(p.wrapping_add(UNIT / 2 * (S::BYTES / 2))) };
-        F32s(simd.f16_to_f32(simd.shl_i16_by(byte, 8))[UNIT % 2])
+        // SAFETY: the caller vouches for the group, and this is a unit of it.
+        let byte = unsafe { load_half::<S, UNIT>(simd, p) };
+        simd.f16_to_f32(byte.shl_by(8))[UNIT % 2]
     }
 }
 
@@ -187,14 +188,11 @@ impl<S: Simd> Load<S> for DecodeE5m2 {
 #[derive(Clone, Copy)]
 pub(crate) struct E5m2ToF16;
 
-infallible! {
-    [] E5m2ToF16: I16s<S> => I16s<S>, |self, simd, x| {
-        let splat = I16s::<S>::splat;
-        let bits = I16s::<S>(simd.shl_i16_by(x.0, 8));
-        let quiet = bits.or(simd, splat(simd, 0x0200));
-        let infinity = splat(simd, BINARY16.infinity_bits() as i64);
-        let magnitude = bits.and(simd, splat(simd, 0x7fff));
-        magnitude.max::<true>(simd, infinity).select_eq(simd, infinity, bits, quiet)
+lanewise! {
+    [] E5m2ToF16: I16s<S>, |self, x| {
+        let bits = x.shl_by(8);
+        let magnitude = bits & i16::MAX;
+        magnitude.max::<true>(F16_INFINITY).select_eq(F16_INFINITY, bits, bits | F16_QUIET)
     };
 }
 
@@ -209,14 +207,10 @@ impl<S: Simd> Load<S> for DecodeE8m0 {
     #[inline(always)]
     unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
         // SAFETY: the caller vouches for the group, and this is a unit of it.
-        let byte = unsafe { simd.load_u8_to_i32::<UNIT>(p) };
-        let power = simd.shl_i32::<23>(byte);
+        let byte = unsafe { simd.load_i8_to_i32::<false, UNIT>(p) };
         // 2^−127 is subnormal; the byte that would be infinity is NaN.
-        let is_least = simd.eq_i32(byte, simd.splat_i32(0));
-        let power = simd.select_i32(is_least, simd.splat_i32(0x0040_0000), power);
-        let is_nan = simd.eq_i32(byte, simd.splat_i32(0xff));
-        let value = simd.select_i32(is_nan, simd.splat_i32(INFINITY | QUIET), power);
-        F32s(simd.f32_from_bits(value))
+        let power = byte.select_eq(0, 0x0040_0000, byte.shl::<23>());
+        F32s::from_bits(byte.select_eq(0xff, INFINITY | QUIET, power))
     }
 }
 
@@ -270,54 +264,52 @@ impl<R: Round, const FAILS: bool> Encode<R, FAILS> {
 
 impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS> {
     type Out = I32s<S>;
-    failing_lanes!();
+    gathers! {
+        /// Lanes in which a value failed.
+        Mask<S, i32>,
+        |simd| Mask::none(simd),
+        |a, b| a | b
+    }
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> I32s<S> {
-        let bits = simd.bits_f32(x.0);
-        let negative = simd.shr_i32::<31>(bits);
-        let magnitude = simd.and_i32(bits, simd.splat_i32(i32::MAX));
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut Mask<S, i32>) -> I32s<S> {
+        let bits = x.to_bits();
+        let negative = bits.lt(0).to_int();
+        let magnitude = bits & i32::MAX;
         // So that the sum stays finite; it is far out of every format's range.
-        let clamped = simd.min_i32(magnitude, simd.splat_i32(INFINITY - (24 << MANTISSA_BITS)));
+        let clamped = magnitude.min::<true>(INFINITY - (24 << MANTISSA_BITS));
         let clamped = if self.rounding.rounding() == Rounding::NearestAway {
             // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
-            simd.or_i32(clamped, simd.splat_i32(1))
+            clamped | 1
         } else {
             clamped
         };
-        let min_normal = simd.splat_i32(self.min_normal);
-        let place = simd.max_i32(simd.and_i32(clamped, simd.splat_i32(INFINITY)), min_normal);
-        let power = simd.add_i32(place, simd.splat_i32((self.dropped << MANTISSA_BITS) as i32));
-        let (value, unit) = (simd.f32_from_bits(clamped), simd.f32_from_bits(power));
-        let sum = simd.add_f32(value, unit);
-        let units = simd.sub_i32(simd.bits_f32(sum), power);
-        let error = simd.sub_f32(value, simd.sub_f32(sum, unit));
-        let units = simd.add_i32(units, correction(simd, error, negative, self.rounding));
-        let exponent = simd.shr_u32_by(simd.sub_i32(place, min_normal), self.dropped);
-        let rounded = simd.add_i32(exponent, units);
+        let place = (clamped & INFINITY).max::<true>(self.min_normal);
+        let power = place + (self.dropped << MANTISSA_BITS) as i32;
+        let (value, unit) = (F32s::from_bits(clamped), F32s::from_bits(power));
+        let sum = value + unit;
+        let error = value - (sum - unit);
+        let units = (sum.to_bits() - power) + correction(simd, error, negative, self.rounding);
+        let rounded = (place - self.min_normal).shr_by(self.dropped) + units;
 
-        let infinity = simd.splat_i32(INFINITY);
-        let is_nan = simd.lt_i32(infinity, magnitude);
-        let beyond = simd.lt_i32(simd.splat_i32(self.max), rounded);
-        let payload =
-            simd.and_i32(simd.shr_u32_by(magnitude, self.dropped), simd.splat_i32(self.payload));
-        let nan = simd.or_i32(payload, simd.splat_i32(self.nan));
-        let finite = simd.select_i32(beyond, simd.splat_i32(self.overflow), rounded);
-        let unsigned = simd.select_i32(is_nan, nan, finite);
-        let is_zero = simd.eq_i32(unsigned, simd.splat_i32(0));
-        let special = simd.mask_to_i32(simd.or_m32(is_nan, is_zero));
-        let signless = simd.and_i32(special, simd.splat_i32(self.unsigned_specials));
-        let sign = simd.shr_u32_by(simd.and_i32(bits, simd.splat_i32(i32::MIN)), self.sign_shift);
-        let sign = simd.andnot_i32(signless, sign);
+        let is_nan = magnitude.gt(INFINITY);
+        let beyond = rounded.gt(self.max);
+        let nan = (magnitude.shr_by(self.dropped) & self.payload) | self.nan;
+        let finite = beyond.select(I32s::splat(simd, self.overflow), rounded);
+        let unsigned = is_nan.select(nan, finite);
+        let signless = (is_nan | unsigned.eq(0)).to_int() & self.unsigned_specials;
+        let sign = (bits & i32::MIN).shr_by(self.sign_shift).and_not(signless);
 
-        let failing = simd.eq_i32(magnitude, simd.splat_i32(self.failing_infinity));
-        let failing = simd.or_m32(failing, simd.lt_i32(simd.splat_i32(self.greatest), magnitude));
-        *fail = simd.or_m32(*fail, failing);
+        let failing = magnitude.eq(self.failing_infinity) | magnitude.gt(self.greatest);
+        *fail = *fail | failing;
         if FAILS {
-            let finite = simd.lt_i32(magnitude, infinity);
-            *fail = simd.or_m32(*fail, simd.and_m32(beyond, finite));
+            *fail = *fail | (beyond & magnitude.lt(INFINITY));
         }
-        I32s(simd.or_i32(unsigned, sign))
+        unsigned | sign
+    }
+    #[inline(always)]
+    fn failed(self, _: S, fail: Mask<S, i32>) -> bool {
+        fail.any()
     }
 }
 
@@ -334,19 +326,19 @@ pub(crate) struct AsSmallFloat<const FAILS: bool> {
     dropped: u32,
     sign_shift: u32,
     /// One less than half a unit in the last place of the format.
-    below_half: i64,
+    below_half: i16,
     /// The magnitude of the greatest finite value, and what stands for those out of range.
-    max: i64,
-    overflow: i64,
-    nan: i64,
+    max: i16,
+    overflow: i16,
+    nan: i16,
     /// Bits of a NaN's payload that are kept.
-    payload: i64,
+    payload: i16,
     /// The magnitude that loses its sign: zero, or none.
-    unsigned: i64,
+    unsigned: i16,
     /// The magnitude of a number from which on it fails, and the greatest of `float16` that does not because of
     /// being NaN.
     failing: f32,
-    greatest: i64,
+    greatest: i16,
 }
 
 impl<const FAILS: bool> AsSmallFloat<FAILS> {
@@ -359,7 +351,7 @@ impl<const FAILS: bool> AsSmallFloat<FAILS> {
         }
         let has_infinity = specials == Specials::Ieee;
         let dropped = BINARY16.mantissa_bits - mantissa_bits;
-        let max = format.max_bits() as i64;
+        let max = format.max_bits() as i16;
         let nan = format.nan_bits();
         Some(Self {
             folded: (1 << (MANTISSA_BITS - mantissa_bits - 2)) - 1,
@@ -369,52 +361,44 @@ impl<const FAILS: bool> AsSmallFloat<FAILS> {
             below_half: (1 << (dropped - 1)) - 1,
             max,
             overflow: if has_infinity { max + 1 } else { max },
-            nan: nan.unwrap_or_default() as i64,
+            nan: nan.unwrap_or_default() as i16,
             payload: if has_infinity { (1 << mantissa_bits) - 1 } else { 0 },
             unsigned: if specials == Specials::Fnuz { 0 } else { -1 },
             failing: if has_infinity { f32::NAN } else { f32::INFINITY },
-            greatest: if nan.is_none() { BINARY16.infinity_bits() as i64 } else { 0x7fff },
+            greatest: if nan.is_none() { F16_INFINITY } else { i16::MAX },
         })
     }
 
     /// Two units as bytes in 16-bit lanes.
     #[inline(always)]
-    fn encode<S: Simd>(self, simd: S, units: [F32s<S>; 2], seen: &mut Seen<S>) -> I16s<S> {
-        let splat = I16s::<S>::splat;
-        let [a, b] = units;
-        let [a, b] = [self.fold(simd, a, seen), self.fold(simd, b, seen)];
-        let half = I16s::<S>(simd.f32_to_f16(a.0, b.0, NearestEven));
-        let magnitude = half.and(simd, splat(simd, 0x7fff));
-        let kept = I16s::<S>(simd.shr_u16_by(magnitude.0, self.dropped));
-        let odd = kept.and(simd, splat(simd, 1));
-        let carried =
-            simd.add_i16(simd.add_i16(magnitude.0, splat(simd, self.below_half).0), odd.0);
-        let rounded = I16s::<S>(simd.shr_u16_by(carried, self.dropped));
-        let nan = kept.and(simd, splat(simd, self.payload)).or(simd, splat(simd, self.nan));
-        let infinity = splat(simd, BINARY16.infinity_bits() as i64);
-        let number = magnitude.max::<true>(simd, infinity);
-        let finite = rounded.min::<true>(simd, splat(simd, self.overflow));
-        let unsigned = number.select_eq(simd, infinity, finite, nan);
-        let sign = half.and(simd, splat(simd, 0x8000));
-        let sign = I16s::<S>(simd.shr_u16_by(sign.0, self.sign_shift));
-        let zero = splat(simd, 0);
-        let sign = unsigned.select_eq(simd, splat(simd, self.unsigned), zero, sign);
-        seen.magnitude = seen.magnitude.max::<true>(simd, magnitude);
+    fn encode<S: Simd>(self, simd: S, [a, b]: [F32s<S>; 2], seen: &mut Seen<S>) -> I16s<S> {
+        let (a, b) = (self.fold(a, seen), self.fold(b, seen));
+        let half = simd.f32_to_f16(a, b, NearestEven);
+        let magnitude = half & i16::MAX;
+        let kept = magnitude.shr_by(self.dropped);
+        let carried = (magnitude + self.below_half) + (kept & 1);
+        let rounded = carried.shr_by(self.dropped);
+        let nan = (kept & self.payload) | self.nan;
+        let number = magnitude.max::<true>(F16_INFINITY);
+        let finite = rounded.min::<true>(self.overflow);
+        let unsigned = number.select_eq(F16_INFINITY, finite, nan);
+        let sign = (half & i16::MIN).shr_by(self.sign_shift);
+        let sign = unsigned.select_eq(self.unsigned, 0, sign);
+        seen.magnitude = seen.magnitude.max::<true>(magnitude);
         if FAILS {
-            let rounded = number.select_eq(simd, infinity, rounded, zero);
-            seen.rounded = seen.rounded.max::<true>(simd, rounded);
+            let rounded = number.select_eq(F16_INFINITY, rounded, 0);
+            seen.rounded = seen.rounded.max::<true>(rounded);
         }
-        unsigned.or(simd, sign)
+        unsigned | sign
     }
 
     /// A unit on the scale of `float16`, with the bits that it has.
     #[inline(always)]
-    fn fold<S: Simd>(self, simd: S, x: F32s<S>, seen: &mut Seen<S>) -> F32s<S> {
+    fn fold<S: Simd>(self, x: F32s<S>, seen: &mut Seen<S>) -> F32s<S> {
         if !FAILS {
-            seen.number = simd.max_number_f32(simd.abs_f32(x.0), seen.number);
+            seen.number = x.abs().max_number(seen.number);
         }
-        let folded = fold_i32(simd, simd.bits_f32(x.0), simd.splat_i32(self.folded));
-        F32s(simd.mul_f32(simd.f32_from_bits(folded), simd.splat_f32(self.scale)))
+        F32s::from_bits(fold(x.to_bits(), self.folded)) * self.scale
     }
 }
 
@@ -422,7 +406,7 @@ impl<const FAILS: bool> AsSmallFloat<FAILS> {
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<S: Simd> {
     /// Magnitudes of numbers.
-    number: S::F32,
+    number: F32s<S>,
     /// Magnitudes as `float16`.
     magnitude: I16s<S>,
     /// Encoded magnitudes of numbers.
@@ -436,23 +420,21 @@ impl<S: Simd, const FAILS: bool> Store<S, F32s<S>> for AsSmallFloat<FAILS> {
     #[inline(always)]
     fn start(self, simd: S) -> Seen<S> {
         let zero = I16s::splat(simd, 0);
-        Seen { number: simd.splat_f32(0.0), magnitude: zero, rounded: zero }
+        Seen { number: F32s::splat(simd, 0.0), magnitude: zero, rounded: zero }
     }
     #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, group: [F32s<S>; 4], seen: &mut Seen<S>) {
-        let low = self.encode(simd, [group[0], group[1]], seen);
-        let high = self.encode(simd, [group[2], group[3]], seen);
-        let packed = simd.pack_i16_to_u8(low.0, high.0);
+    unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [F32s<S>; 4], seen: &mut Seen<S>) {
+        let low = self.encode(simd, [a, b], seen);
+        let high = self.encode(simd, [c, d], seen);
+        let packed = simd.pack_i16_to_i8::<false>(low, high);
         // SAFETY: the caller vouches for a group at `p`, which is one register.
-        unsafe { simd.store_i8(p, simd.order_i8(packed)) };
+        unsafe { simd.order_i8(packed).store(p) };
     }
     #[inline(always)]
-    fn failed(self, simd: S, seen: Seen<S>) -> bool {
-        let beyond = |greatest: I16s<S>, limit: i64| {
-            let limit = I16s::splat(simd, limit);
-            greatest.max::<true>(simd, limit).xor(simd, limit).nonzero(simd)
-        };
-        simd.any_m32(simd.le_f32(simd.splat_f32(self.failing), seen.number))
+    fn failed(self, _: S, seen: Seen<S>) -> bool {
+        let beyond =
+            |greatest: I16s<S>, limit: i16| (greatest.max::<true>(limit) ^ limit).is_nonzero();
+        seen.number.ge(self.failing).any()
             | beyond(seen.magnitude, self.greatest)
             | beyond(seen.rounded, self.max)
     }
@@ -461,22 +443,19 @@ impl<S: Simd, const FAILS: bool> Store<S, F32s<S>> for AsSmallFloat<FAILS> {
 /// What to add to a magnitude, in units in the last place, that was rounded to nearest-even with this error, to have
 /// rounded it in the direction of `R` instead. `negative` is all ones where the value is.
 #[inline(always)]
-fn correction<S: Simd>(simd: S, error: S::F32, negative: S::I32, rounding: impl Round) -> S::I32 {
-    let zero = simd.splat_f32(0.0);
+fn correction<S: Simd>(
+    simd: S,
+    error: F32s<S>,
+    negative: I32s<S>,
+    rounding: impl Round,
+) -> I32s<S> {
     // All ones is −1.
-    let inwards = simd.mask_to_i32(simd.lt_f32(error, zero));
-    let outwards = simd.mask_to_i32(simd.lt_f32(zero, error));
+    let (inwards, outwards) = (error.lt(0.0).to_int(), error.gt(0.0).to_int());
     match rounding.rounding() {
-        Rounding::NearestEven | Rounding::NearestAway => simd.splat_i32(0),
+        Rounding::NearestEven | Rounding::NearestAway => I32s::splat(simd, 0),
         Rounding::TowardsZero => inwards,
-        Rounding::TowardsPositive => {
-            let inwards = simd.and_i32(inwards, negative);
-            simd.sub_i32(inwards, simd.andnot_i32(negative, outwards))
-        }
-        Rounding::TowardsNegative => {
-            let inwards = simd.andnot_i32(negative, inwards);
-            simd.sub_i32(inwards, simd.and_i32(outwards, negative))
-        }
+        Rounding::TowardsPositive => (inwards & negative) - outwards.and_not(negative),
+        Rounding::TowardsNegative => inwards.and_not(negative) - (outwards & negative),
     }
 }
 
@@ -487,24 +466,25 @@ pub(crate) struct EncodeE8m0<R, const FAILS: bool>(pub(crate) R);
 
 impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FAILS> {
     type Out = I32s<S>;
-    failing_lanes!();
+    gathers! {
+        /// Lanes in which a value failed.
+        Mask<S, i32>,
+        |simd| Mask::none(simd),
+        |a, b| a | b
+    }
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut S::M32) -> I32s<S> {
-        let bits = simd.bits_f32(x.0);
-        let magnitude = simd.and_i32(bits, simd.splat_i32(i32::MAX));
-        let mantissa = simd.and_i32(bits, simd.splat_i32(0x007f_ffff));
-        let exponent = simd.shr_u32::<23>(magnitude);
-        let zero = simd.splat_i32(0);
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut Mask<S, i32>) -> I32s<S> {
+        let bits = x.to_bits();
+        let magnitude = bits & i32::MAX;
+        let mantissa = bits & 0x007f_ffff;
+        let exponent = magnitude.shr::<23>();
         // The greatest mantissa that rounds down; a tie, 1.5 · 2^k, goes to the even one of the two exponents.
         let down = match self.0.rounding() {
-            Rounding::NearestEven => {
-                let odd = simd.and_i32(exponent, simd.splat_i32(1));
-                simd.sub_i32(simd.splat_i32(0x0040_0000), odd)
-            }
-            Rounding::NearestAway => simd.splat_i32(0x003f_ffff),
-            Rounding::TowardsPositive => zero,
-            Rounding::TowardsZero | Rounding::TowardsNegative => simd.splat_i32(i32::MAX),
+            Rounding::NearestEven => bits.low(0x0040_0000) - (exponent & 1),
+            Rounding::NearestAway => bits.low(0x003f_ffff),
+            Rounding::TowardsPositive => bits.low(0),
+            Rounding::TowardsZero | Rounding::TowardsNegative => bits.low(i32::MAX.into()),
         };
         // Below the normal numbers of float32 lies only 2^−127, byte 0; each rounding reaches it from another point
         // on, and leaves it for 2^−126 beyond another.
@@ -514,22 +494,20 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FA
             Rounding::TowardsPositive => (0x0020_0001, 0x0040_0000),
             Rounding::TowardsZero | Rounding::TowardsNegative => (0x0040_0000, i32::MAX),
         };
-        let is_subnormal = simd.eq_i32(exponent, zero);
-        let down = simd.select_i32(is_subnormal, simd.splat_i32(down_least), down);
-        let up = simd.mask_to_i32(simd.lt_i32(down, mantissa));
-        let rounded = simd.sub_i32(exponent, up);
-        let negative = simd.lt_i32(bits, zero);
-        let below = simd.or_m32(negative, simd.lt_i32(magnitude, simd.splat_i32(least)));
-        let greatest = simd.splat_i32(0xfe);
-        let clamped = simd.select_i32(below, zero, simd.min_i32(rounded, greatest));
-        let infinity = simd.splat_i32(INFINITY);
-        let is_nan = simd.lt_i32(infinity, magnitude);
-        let mut failing = simd.eq_i32(magnitude, infinity);
+        let down = exponent.select_eq(0, down_least, down);
+        let rounded = exponent - mantissa.gt(down).to_int();
+        let below = bits.lt(0) | magnitude.lt(least);
+        let clamped = below.select(I32s::splat(simd, 0), rounded.min::<true>(0xfe));
+        let is_nan = magnitude.gt(INFINITY);
+        let mut failing = magnitude.eq(INFINITY);
         if FAILS {
-            let outside = simd.or_m32(below, simd.lt_i32(greatest, rounded));
-            failing = simd.or_m32(failing, simd.andnot_m32(is_nan, outside));
+            failing = failing | (below | rounded.gt(0xfe)).and_not(is_nan);
         }
-        *fail = simd.or_m32(*fail, failing);
-        I32s(simd.select_i32(is_nan, simd.splat_i32(0xff), clamped))
+        *fail = *fail | failing;
+        is_nan.select(I32s::splat(simd, 0xff), clamped)
+    }
+    #[inline(always)]
+    fn failed(self, _: S, fail: Mask<S, i32>) -> bool {
+        fail.any()
     }
 }

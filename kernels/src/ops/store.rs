@@ -4,7 +4,7 @@
 #![allow(clippy::many_single_char_names)]
 
 use crate::pipeline::Store;
-use crate::simd::{F32s, F64s, I32s, I64s, Simd};
+use crate::simd::{F32s, F64s, I16s, I32s, I64s, Int, Pair, Simd};
 
 /// To 8-bit integers, where a value that does not fit fails.
 #[derive(Clone, Copy)]
@@ -15,34 +15,28 @@ pub(crate) struct CheckedI8<const SIGNED: bool> {
 
 impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED> {
     const SIZE: usize = 1;
-    type Fail = S::I16;
+    type Fail = I16s<S>;
 
     #[inline(always)]
-    fn start(self, simd: S) -> S::I16 {
-        simd.splat_i16(0)
+    fn start(self, simd: S) -> I16s<S> {
+        I16s::splat(simd, 0)
     }
 
     #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [I32s<S>; 4], fail: &mut S::I16) {
+    unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [I32s<S>; 4], fail: &mut I16s<S>) {
         // What does not fit 16 bits saturates, and still does not fit 8.
-        let low = simd.pack_i32_to_i16(a.0, b.0);
-        let high = simd.pack_i32_to_i16(c.0, d.0);
-        let packed = if SIGNED {
-            let bias = simd.splat_i16(128);
-            let either = simd.or_i16(simd.add_i16(low, bias), simd.add_i16(high, bias));
-            *fail = simd.or_i16(*fail, either);
-            simd.pack_i16_to_i8(low, high)
-        } else {
-            *fail = simd.or_i16(*fail, simd.or_i16(low, high));
-            simd.pack_i16_to_u8(low, high)
-        };
+        let low = simd.pack_i32_to_i16::<true>(a, b);
+        let high = simd.pack_i32_to_i16::<true>(c, d);
+        let either = if SIGNED { (low + 128) | (high + 128) } else { low | high };
+        *fail = *fail | either;
+        let packed = simd.pack_i16_to_i8::<SIGNED>(low, high);
         // SAFETY: the caller vouches for a group at `p`, which is one register.
-        unsafe { simd.store_i8(p, simd.unscramble_two_packs(packed)) };
+        unsafe { simd.unscramble_two_packs(packed).store(p) };
     }
 
     #[inline(always)]
-    fn failed(self, simd: S, fail: S::I16) -> bool {
-        simd.nonzero_i16(simd.and_i16(fail, simd.splat_i16(self.outside)))
+    fn failed(self, _: S, fail: I16s<S>) -> bool {
+        (fail & self.outside).is_nonzero()
     }
 }
 
@@ -55,42 +49,32 @@ pub(crate) struct CheckedI16<const SIGNED: bool> {
 
 impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED> {
     const SIZE: usize = 2;
-    type Fail = S::I32;
+    type Fail = I32s<S>;
 
     #[inline(always)]
-    fn start(self, simd: S) -> S::I32 {
-        simd.splat_i32(0)
+    fn start(self, simd: S) -> I32s<S> {
+        I32s::splat(simd, 0)
     }
 
     #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, group: [I32s<S>; 4], fail: &mut S::I32) {
-        let [a, b, c, d] = group.map_each(
+    unsafe fn store(self, simd: S, p: *mut u8, group: [I32s<S>; 4], fail: &mut I32s<S>) {
+        // Less the least value.
+        let [e, f, g, h] = group.map_each(
             #[inline(always)]
-            |x| x.0,
+            |x| if SIGNED { x + (1 << 15) } else { x },
         );
-        let either =
-            simd.or_i32(from_least::<S, SIGNED>(simd, a), from_least::<S, SIGNED>(simd, b));
-        let other = simd.or_i32(from_least::<S, SIGNED>(simd, c), from_least::<S, SIGNED>(simd, d));
-        *fail = simd.or_i32(*fail, simd.or_i32(either, other));
-        let (low, high) = if SIGNED {
-            (simd.pack_i32_to_i16(a, b), simd.pack_i32_to_i16(c, d))
-        } else {
-            (simd.pack_i32_to_u16(a, b), simd.pack_i32_to_u16(c, d))
-        };
+        *fail = *fail | ((e | f) | (g | h));
+        let [a, b, c, d] = group;
+        let low = simd.pack_i32_to_i16::<SIGNED>(a, b);
+        let high = simd.pack_i32_to_i16::<SIGNED>(c, d);
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
         unsafe { store_i16s(simd, p, low, high) };
     }
 
     #[inline(always)]
-    fn failed(self, simd: S, fail: S::I32) -> bool {
-        simd.nonzero_i32(simd.and_i32(fail, simd.splat_i32(self.outside)))
+    fn failed(self, _: S, fail: I32s<S>) -> bool {
+        (fail & self.outside).is_nonzero()
     }
-}
-
-/// A 32-bit integer, less the least 16-bit one.
-#[inline(always)]
-fn from_least<S: Simd, const SIGNED: bool>(simd: S, x: S::I32) -> S::I32 {
-    if SIGNED { simd.add_i32(x, simd.splat_i32(1 << 15)) } else { x }
 }
 
 /// Stores that do not fail.
@@ -102,6 +86,7 @@ macro_rules! infallible_stores {
             #[inline(always)]
             fn start(self, _: S) {}
             #[inline(always)]
+            #[allow(unused_variables)] // not each needs the token
             unsafe fn store(self, $simd: S, $p: *mut u8, $group: [$in<S>; 4], (): &mut ()) {
                 $body
             }
@@ -135,59 +120,54 @@ pub(crate) struct StoreFull;
 
 infallible_stores! {
     [const SIGNED: bool] SaturatedI8<SIGNED>: I32s 1, |simd, p, [a, b, c, d]| {
-        let low = simd.pack_i32_to_i16(a.0, b.0);
-        let high = simd.pack_i32_to_i16(c.0, d.0);
-        let packed =
-            if SIGNED { simd.pack_i16_to_i8(low, high) } else { simd.pack_i16_to_u8(low, high) };
+        let low = simd.pack_i32_to_i16::<true>(a, b);
+        let high = simd.pack_i32_to_i16::<true>(c, d);
+        let packed = simd.pack_i16_to_i8::<SIGNED>(low, high);
         // SAFETY: the caller vouches for a group at `p`, which is one register.
-        unsafe { simd.store_i8(p, simd.unscramble_two_packs(packed)) };
+        unsafe { simd.unscramble_two_packs(packed).store(p) };
     };
     [const SIGNED: bool] SaturatedI16<SIGNED>: I32s 2, |simd, p, [a, b, c, d]| {
-        let (low, high) = if SIGNED {
-            (simd.pack_i32_to_i16(a.0, b.0), simd.pack_i32_to_i16(c.0, d.0))
-        } else {
-            (simd.pack_i32_to_u16(a.0, b.0), simd.pack_i32_to_u16(c.0, d.0))
-        };
+        let low = simd.pack_i32_to_i16::<SIGNED>(a, b);
+        let high = simd.pack_i32_to_i16::<SIGNED>(c, d);
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
         unsafe { store_i16s(simd, p, low, high) };
     };
     [] LowI8: I32s 1, |simd, p, group| {
-        let bytes = simd.low_i32_to_i8(group.map_each(#[inline(always)] |x| x.0));
         // SAFETY: the caller vouches for a group at `p`, which is one register.
-        unsafe { simd.store_i8(p, bytes) };
+        unsafe { simd.low_i32_to_i8(group).store(p) };
     };
     [] LowI16: I32s 2, |simd, p, [a, b, c, d]| {
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
-        unsafe { simd.store_i16(p, simd.low_i32_to_i16(a.0, b.0)) };
+        unsafe { simd.low_i32_to_i16(a, b).store(p) };
         // SAFETY: as above.
-        unsafe { simd.store_i16(p.wrapping_add(S::BYTES), simd.low_i32_to_i16(c.0, d.0)) };
+        unsafe { simd.low_i32_to_i16(c, d).store(p.wrapping_add(S::BYTES)) };
     };
     [] StoreFull: I32s 4, |simd, p, group| {
         for_each_place(group, p, S::BYTES, #[inline(always)] |p, x| {
             // SAFETY: the caller vouches for a group at `p`, which is four registers.
-            unsafe { simd.store_i32(p, x.0) };
+            unsafe { x.store(p) };
         });
     };
     [] StoreFull: F32s 4, |simd, p, group| {
         for_each_place(group, p, S::BYTES, #[inline(always)] |p, x| {
             // SAFETY: as above.
-            unsafe { simd.store_f32(p, x.0) };
+            unsafe { x.store(p) };
         });
     };
     [] StoreFull: I64s 8, |simd, p, group| {
-        for_each_place(group, p, 2 * S::BYTES, #[inline(always)] |p, I64s([low, high])| {
+        for_each_place(group, p, 2 * S::BYTES, #[inline(always)] |p, Pair(low, high)| {
             // SAFETY: the caller vouches for a group at `p`, which is eight registers.
-            unsafe { simd.store_i64(p, low) };
+            unsafe { low.store(p) };
             // SAFETY: as above.
-            unsafe { simd.store_i64(p.wrapping_add(S::BYTES), high) };
+            unsafe { high.store(p.wrapping_add(S::BYTES)) };
         });
     };
     [] StoreFull: F64s 8, |simd, p, group| {
-        for_each_place(group, p, 2 * S::BYTES, #[inline(always)] |p, F64s([low, high])| {
+        for_each_place(group, p, 2 * S::BYTES, #[inline(always)] |p, Pair(low, high)| {
             // SAFETY: the caller vouches for a group at `p`, which is eight registers.
-            unsafe { simd.store_f64(p, low) };
+            unsafe { low.store(p) };
             // SAFETY: as above.
-            unsafe { simd.store_f64(p.wrapping_add(S::BYTES), high) };
+            unsafe { high.store(p.wrapping_add(S::BYTES)) };
         });
     };
 }
@@ -197,11 +177,11 @@ infallible_stores! {
 /// # Safety
 /// `p` is valid for writing two registers.
 #[inline(always)]
-unsafe fn store_i16s<S: Simd>(simd: S, p: *mut u8, low: S::I16, high: S::I16) {
+unsafe fn store_i16s<S: Simd>(simd: S, p: *mut u8, low: I16s<S>, high: I16s<S>) {
     // SAFETY: the caller vouches for two registers.
-    unsafe { simd.store_i16(p, simd.order_i16(low)) };
+    unsafe { simd.order_i16(low).store(p) };
     // SAFETY: as above.
-    unsafe { simd.store_i16(p.wrapping_add(S::BYTES), simd.order_i16(high)) };
+    unsafe { simd.order_i16(high).store(p.wrapping_add(S::BYTES)) };
 }
 
 /// `f` with each unit and its place, `step` bytes apart.

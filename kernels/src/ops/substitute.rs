@@ -2,8 +2,10 @@
 
 use super::float::FloatUnit;
 use super::int::IntUnit;
-use crate::pipeline::{Each, infallible};
-use crate::simd::{F32s, F64s, I16s, I32s, I64s, Simd};
+use crate::pipeline::{Each, lanewise};
+use crate::simd::{
+    F32s, F64, F64s, Float, I16s, I32s, I64s, Int, IntElement, Register, Simd, TableLanes,
+};
 
 /// What `each` makes of integers, but for one: `value` in place of the output of `key`.
 #[derive(Clone, Copy)]
@@ -25,8 +27,12 @@ pub(crate) trait OfInt<S: Simd, U> {
 impl<S: Simd, U: IntUnit<S>> OfInt<S, U> for U {
     type Value = i64;
     #[inline(always)]
-    fn replace_key(self, simd: S, x: U, key: i64, value: i64) -> U {
-        x.select_eq(simd, U::splat(simd, key), U::splat(simd, value), self)
+    fn replace_key(self, _: S, x: U, key: i64, value: i64) -> U {
+        x.zip(
+            self,
+            #[inline(always)]
+            |x, y| x.select_eq(x.low(key), x.low(value), y),
+        )
     }
 }
 
@@ -34,8 +40,7 @@ impl<S: Simd> OfInt<S, I32s<S>> for F32s<S> {
     type Value = f64;
     #[inline(always)]
     fn replace_key(self, simd: S, x: I32s<S>, key: i64, value: f64) -> Self {
-        let is_key = simd.eq_i32(x.0, simd.splat_i32(key as i32));
-        Self(simd.select_f32(is_key, simd.splat_f32(value as f32), self.0))
+        x.eq(key as i32).select(F32s::splat(simd, value as f32), self)
     }
 }
 
@@ -43,8 +48,11 @@ impl<S: Simd> OfInt<S, I32s<S>> for F32s<S> {
 impl<S: Simd> OfInt<S, I32s<S>> for F64s<S> {
     type Value = f64;
     #[inline(always)]
-    fn replace_key(self, simd: S, _: I32s<S>, key: i64, value: f64) -> Self {
-        self.select_eq(simd, Self::splat(simd, key as f64), Self::splat(simd, value), self)
+    fn replace_key(self, _: S, _: I32s<S>, key: i64, value: f64) -> Self {
+        self.map(
+            #[inline(always)]
+            |y| y.select_eq(key as f64, value, y),
+        )
     }
 }
 
@@ -52,12 +60,11 @@ impl<S: Simd> OfInt<S, I64s<S>> for F64s<S> {
     type Value = f64;
     #[inline(always)]
     fn replace_key(self, simd: S, x: I64s<S>, key: i64, value: f64) -> Self {
-        let (key, value) = (simd.splat_i64(key), simd.splat_f64(value));
-        let ([low, high], [x_low, x_high]) = (self.0, x.0);
-        Self([
-            simd.select_f64(simd.eq_i64(x_low, key), value, low),
-            simd.select_f64(simd.eq_i64(x_high, key), value, high),
-        ])
+        x.zip(
+            self,
+            #[inline(always)]
+            |x, y| x.eq(key).select(F64::splat(simd, value), y),
+        )
     }
 }
 
@@ -176,25 +183,12 @@ impl<T: Hashed> PerfectHash<T> {
     }
 }
 
-impl PerfectHash<i32> {
+impl<T: IntElement> PerfectHash<T> {
     /// The key and the value in the places of these bits.
     #[inline(always)]
-    fn look_up<S: Simd>(self, simd: S, bits: S::I32) -> [S::I32; 2] {
-        let product = simd.mul_i32(bits, simd.splat_i32(self.multiplier));
-        let place = simd.shr_u32::<29>(product);
-        let (keys, values) = (simd.table_i32(self.keys), simd.table_i32(self.values));
-        [simd.look_up_i32(keys, place), simd.look_up_i32(values, place)]
-    }
-}
-
-impl PerfectHash<i16> {
-    /// As that of 32 bits.
-    #[inline(always)]
-    fn look_up<S: Simd>(self, simd: S, bits: S::I16) -> [S::I16; 2] {
-        let product = simd.mul_i16(bits, simd.splat_i16(self.multiplier));
-        let place = simd.shr_u16_by(product, 13);
-        let (keys, values) = (simd.table_i16(self.keys), simd.table_i16(self.values));
-        [simd.look_up_i16(keys, place), simd.look_up_i16(values, place)]
+    fn look_up<S: TableLanes<T>>(self, bits: Register<S, T>) -> [Register<S, T>; 2] {
+        let place = bits.wrapping_mul(self.multiplier).shr_by(8 * size_of::<T>() as u32 - 3);
+        [place.look_up(self.keys), place.look_up(self.values)]
     }
 }
 
@@ -209,61 +203,52 @@ pub(crate) struct HashedFloats {
 #[derive(Clone, Copy)]
 pub(crate) struct HashedInts<T>(pub(crate) PerfectHash<T>);
 
-/// The bits of a 16-bit float in every lane.
-#[inline(always)]
-fn splat<S: Simd>(simd: S, bits: u16) -> I16s<S> {
-    I16s::splat(simd, bits.into())
-}
-
-infallible! {
-    [U: FloatUnit<S>, const N: usize] SubstituteFloats<U::Scalar, N>: U => U, |self, simd, x| {
+lanewise! {
+    [U: FloatUnit<S>, const N: usize] SubstituteFloats<U::Scalar, N>: U, |self, x| {
         let mut y = match self.nan {
             None => x,
-            Some(nan) => x.replace_nan(simd, U::splat(simd, nan)),
+            Some(nan) => x.replace_nan(nan),
         };
         for (key, value) in self.entries {
-            y = x.select_eq(simd, U::splat(simd, key), U::splat(simd, value), y);
+            y = x.select_eq(key, value, y);
         }
         y
     };
-    [U: IntUnit<S>, const N: usize] SubstituteInts<N>: U => U, |self, simd, x| {
+    [U: IntUnit<S>, const N: usize] SubstituteInts<N>: U, |self, x| {
         let mut y = x;
         for (key, value) in self.entries {
-            if S::SELECTS_IN_ONE {
-                y = x.select_eq(simd, U::splat(simd, key), U::splat(simd, value), y);
+            y = if S::SELECTS_IN_ONE {
+                x.select_eq(x.low(key), x.low(value), y)
             } else {
-                let (flips, zero) = (U::splat(simd, key ^ value), U::splat(simd, 0));
-                let key = U::splat(simd, key);
-                y = y.xor(simd, x.select_eq(simd, key, flips, zero));
-            }
+                y ^ x.select_eq(x.low(key), x.low(key ^ value), x.low(0))
+            };
         }
         y
     };
-    [const N: usize] SubstituteShorts<N>: I16s<S> => I16s<S>, |self, simd, x| {
-        let (infinity, nan) = (splat(simd, self.nan.0), splat(simd, self.nan.1));
-        let magnitude = x.and(simd, splat(simd, 0x7fff));
-        let mut y = magnitude.max::<true>(simd, infinity).select_eq(simd, infinity, x, nan);
+    [const N: usize] SubstituteShorts<N>: I16s<S>, |self, x| {
+        let [infinity, nan] = [self.nan.0, self.nan.1].map(#[inline(always)] |bits| x.low(bits.into()));
+        let magnitude = x & 0x7fff;
+        let mut y = magnitude.max::<true>(infinity).select_eq(infinity, x, nan);
         for (key, value) in self.entries {
-            y = x.select_eq(simd, splat(simd, key), splat(simd, value), y);
+            y = x.select_eq(x.low(key.into()), x.low(value.into()), y);
         }
         y
     };
-    [] HashedFloats: F32s<S> => F32s<S>, |self, simd, x| {
+    [] HashedFloats: F32s<S>, |self, x| {
         // −0 + 0 is +0, whose place a zero has.
-        let bits = simd.bits_f32(simd.add_f32(x.0, simd.splat_f32(0.0)));
-        let [key, value] = self.table.look_up(simd, bits);
+        let [key, value] = self.table.look_up((x + 0.0).to_bits());
         let y = match self.nan {
             None => x,
-            Some(nan) => x.replace_nan(simd, F32s::splat(simd, nan)),
+            Some(nan) => x.replace_nan(nan),
         };
-        x.select_eq(simd, F32s(simd.f32_from_bits(key)), F32s(simd.f32_from_bits(value)), y)
+        x.select_eq(Register::from_bits(key), Register::from_bits(value), y)
     };
-    [] HashedInts<i32>: I32s<S> => I32s<S>, |self, simd, x| {
-        let [key, value] = self.0.look_up(simd, x.0);
-        x.select_eq(simd, I32s(key), I32s(value), x)
+    [] HashedInts<i32>: I32s<S>, |self, x| {
+        let [key, value] = self.0.look_up(x);
+        x.select_eq(key, value, x)
     };
-    [] HashedInts<i16>: I16s<S> => I16s<S>, |self, simd, x| {
-        let [key, value] = self.0.look_up(simd, x.0);
-        x.select_eq(simd, I16s(key), I16s(value), x)
+    [] HashedInts<i16>: I16s<S>, |self, x| {
+        let [key, value] = self.0.look_up(x);
+        x.select_eq(key, value, x)
     };
 }

@@ -8,20 +8,17 @@ use core::arch::x86_64::{
     _mm256_storeu_ps, _mm256_storeu_si256,
 };
 
-use super::{LookUpBytes, Round, Simd, x86};
+use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
+use super::shared::{self, TWO_P52};
+use super::{
+    F32s, F64, F64s, Float, I8s, I16s, I32s, I64, I64s, LookUpBytes, Pair, Register, Round, Simd,
+};
 use crate::Rounding;
 
 const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 const TOWARDS_ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 const TOWARDS_POSITIVE: i32 = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
 const TOWARDS_NEGATIVE: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
-
-/// 2^52, and 2^84 and 2^84 + 2^63 for upper halves: their mantissas count in units of 1 and 2^32.
-const TWO_P52: i64 = 0x4330_0000_0000_0000;
-const TWO_P84: i64 = 0x4530_0000_0000_0000;
-const TWO_P84_P63: i64 = 0x4530_0000_8000_0000;
-const TWO_P84_P63_P52: i64 = 0x4530_0000_8010_0000;
-const TWO_P84_P52: i64 = 0x4530_0000_0010_0000;
 
 // Each feature here brings those before it: AVX2 has SSE to AVX.
 pulp::simd_type!({
@@ -43,53 +40,356 @@ type F = __m256;
 type D = __m256d;
 type I = __m256i;
 
-/// Operations that are one instruction of pulp's safe ones.
+/// Operations that are one instruction of pulp's safe ones, perhaps with a constant.
 macro_rules! instructions {
-    ($($name:ident($($a:ident: $t:ty),*) -> $r:ty = $token:ident.$instruction:ident;)*) => {$(
+    ($($name:ident($($a:ident: $t:ty),*) -> $r:ty = $token:ident.$instruction:ident $(::<$n:ident>)?;)*) => {$(
         #[inline(always)]
         fn $name(self, $($a: $t),*) -> $r {
-            self.$token.$instruction($($a),*)
+            self.$token.$instruction$(::<$n>)?($($a),*)
         }
     )*};
 }
 
-/// Loads and stores.
-macro_rules! memory {
-    ($(load $load:ident $store:ident $t:ty = $in:ident $out:ident;)*) => {$(
+/// One instruction for signed integers and one for unsigned ones.
+macro_rules! signed_or_not {
+    ($($name:ident($a:ident, $b:ident) = $signed:ident $unsigned:ident;)*) => {$(
         #[inline(always)]
-        unsafe fn $load(self, p: *const u8) -> $t {
-            // SAFETY: the caller vouches for the memory, the token for AVX.
-            unsafe { $in(p.cast()) }
-        }
-        #[inline(always)]
-        unsafe fn $store(self, p: *mut u8, x: $t) {
-            // SAFETY: as above.
-            unsafe { $out(p.cast(), x) }
+        fn $name<const SIGNED: bool>(self, $a: I, $b: I) -> I {
+            if SIGNED { self.avx2.$signed($a, $b) } else { self.avx2.$unsigned($a, $b) }
         }
     )*};
-    ($(widen $name:ident = $bytes:ident $instruction:ident;)*) => {$(
-        #[inline(always)]
-        unsafe fn $name(self, p: *const u8) -> I {
-            // SAFETY: the caller vouches for the memory.
-            let narrow = unsafe { $bytes(p.cast()) };
-            self.avx2.$instruction(narrow)
+}
+
+/// Lanes of one type: their register, and how it is read, written, filled, added and subtracted.
+macro_rules! lanes {
+    ($($t:ident $raw:ident $load:ident $store:ident $splat:ident $token:ident $add:ident $sub:ident;)*) => {$(
+        impl Lanes<$t> for Avx2 {
+            type Raw = $raw;
+            #[inline(always)]
+            unsafe fn load(self, p: *const u8) -> $raw {
+                // SAFETY: the caller vouches for the memory, the token for AVX.
+                unsafe { $load(p.cast()) }
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut u8, x: $raw) {
+                // SAFETY: as above.
+                unsafe { $store(p.cast(), x) }
+            }
+            instructions! {
+                splat(x: $t) -> $raw = avx.$splat;
+                add(a: $raw, b: $raw) -> $raw = $token.$add;
+                sub(a: $raw, b: $raw) -> $raw = $token.$sub;
+            }
         }
     )*};
-    ($(unit $name:ident $size:literal = $bytes:ident $instruction:ident;)*) => {$(
+}
+
+lanes! {
+    i8 I _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi8 avx2 _mm256_add_epi8 _mm256_sub_epi8;
+    i16 I _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi16 avx2 _mm256_add_epi16 _mm256_sub_epi16;
+    i32 I _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi32 avx2 _mm256_add_epi32 _mm256_sub_epi32;
+    i64 I _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi64x avx2 _mm256_add_epi64 _mm256_sub_epi64;
+    f32 F _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps avx _mm256_add_ps _mm256_sub_ps;
+    f64 D _mm256_loadu_pd _mm256_storeu_pd _mm256_set1_pd avx _mm256_add_pd _mm256_sub_pd;
+}
+
+/// The operations of integers that are the same for lanes of any width.
+macro_rules! bitwise {
+    () => {
+        instructions! {
+            and(a: I, b: I) -> I = avx2._mm256_and_si256;
+            or(a: I, b: I) -> I = avx2._mm256_or_si256;
+            xor(a: I, b: I) -> I = avx2._mm256_xor_si256;
+        }
         #[inline(always)]
-        unsafe fn $name<const UNIT: usize>(self, p: *const u8) -> I {
-            // SAFETY: the caller vouches for the group.
-            let narrow = unsafe { $bytes(p.wrapping_add(UNIT * 8 * $size).cast()) };
-            self.avx2.$instruction(narrow)
+        fn and_not(self, a: I, b: I) -> I {
+            self.avx2._mm256_andnot_si256(b, a)
+        }
+        #[inline(always)]
+        fn is_nonzero(self, a: I) -> bool {
+            self.avx._mm256_testz_si256(a, a) == 0
+        }
+    };
+}
+
+impl IntLanes<i8> for Avx2 {
+    bitwise!();
+    signed_or_not! {
+        min(a, b) = _mm256_min_epi8 _mm256_min_epu8;
+        max(a, b) = _mm256_max_epi8 _mm256_max_epu8;
+    }
+}
+
+impl IntLanes<i16> for Avx2 {
+    bitwise!();
+    signed_or_not! {
+        min(a, b) = _mm256_min_epi16 _mm256_min_epu16;
+        max(a, b) = _mm256_max_epi16 _mm256_max_epu16;
+    }
+}
+
+impl IntLanes<i32> for Avx2 {
+    bitwise!();
+    signed_or_not! {
+        min(a, b) = _mm256_min_epi32 _mm256_min_epu32;
+        max(a, b) = _mm256_max_epi32 _mm256_max_epu32;
+    }
+}
+
+impl IntLanes<i64> for Avx2 {
+    bitwise!();
+    #[inline(always)]
+    fn min<const SIGNED: bool>(self, a: I, b: I) -> I {
+        shared::min_i64::<_, SIGNED>(self, a, b)
+    }
+    #[inline(always)]
+    fn max<const SIGNED: bool>(self, a: I, b: I) -> I {
+        shared::max_i64::<_, SIGNED>(self, a, b)
+    }
+}
+
+impl TableLanes<i16> for Avx2 {
+    type Table = I;
+    instructions! {
+        mul(a: I, b: I) -> I = avx2._mm256_mullo_epi16;
+    }
+    #[inline(always)]
+    fn shl_by(self, a: I, count: u32) -> I {
+        self.avx2._mm256_sll_epi16(a, self.sse2._mm_cvtsi32_si128(count as i32))
+    }
+    #[inline(always)]
+    fn shr_by(self, a: I, count: u32) -> I {
+        self.avx2._mm256_srl_epi16(a, self.sse2._mm_cvtsi32_si128(count as i32))
+    }
+    #[inline(always)]
+    fn table(self, values: [i16; 8]) -> I {
+        bytemuck::cast([values; 2])
+    }
+    #[inline(always)]
+    fn look_up(self, table: I, numbers: I) -> I {
+        // The numbers of the two bytes of each value.
+        let first = self.avx2._mm256_mullo_epi16(numbers, self.avx._mm256_set1_epi16(0x0202));
+        let bytes = self.avx2._mm256_add_epi16(first, self.avx._mm256_set1_epi16(0x0100));
+        self.avx2._mm256_shuffle_epi8(table, bytes)
+    }
+}
+
+impl TableLanes<i32> for Avx2 {
+    type Table = I;
+    instructions! {
+        mul(a: I, b: I) -> I = avx2._mm256_mullo_epi32;
+        look_up(table: I, numbers: I) -> I = avx2._mm256_permutevar8x32_epi32;
+    }
+    #[inline(always)]
+    fn shl_by(self, a: I, count: u32) -> I {
+        self.avx2._mm256_sll_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
+    }
+    #[inline(always)]
+    fn shr_by(self, a: I, count: u32) -> I {
+        self.avx2._mm256_srl_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
+    }
+    #[inline(always)]
+    fn table(self, v: [i32; 8]) -> I {
+        self.avx._mm256_setr_epi32(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
+    }
+}
+
+/// Shifts of lanes of one width.
+macro_rules! shifts {
+    ($($t:ident $shl:ident $shr:ident;)*) => {$(
+        impl ShiftLanes<$t> for Avx2 {
+            #[inline(always)]
+            fn shl<const N: i32>(self, a: I) -> I {
+                self.avx2.$shl::<N>(a)
+            }
+            #[inline(always)]
+            fn shr<const N: i32>(self, a: I) -> I {
+                self.avx2.$shr::<N>(a)
+            }
         }
     )*};
+}
+
+shifts! {
+    i32 _mm256_slli_epi32 _mm256_srli_epi32;
+    i64 _mm256_slli_epi64 _mm256_srli_epi64;
+}
+
+/// Masks of lanes of one width: lanes of zeros and ones.
+macro_rules! masks {
+    ($($t:ident $raw:ident $token:ident $and:ident $or:ident $and_not:ident $bits:ident;)*) => {$(
+        impl MaskLanes<$t> for Avx2 {
+            type Mask = $raw;
+            instructions! {
+                mask_and(a: $raw, b: $raw) -> $raw = $token.$and;
+                mask_or(a: $raw, b: $raw) -> $raw = $token.$or;
+            }
+            #[inline(always)]
+            fn mask_and_not(self, a: $raw, b: $raw) -> $raw {
+                self.$token.$and_not(b, a)
+            }
+            #[inline(always)]
+            fn mask_any(self, mask: $raw) -> bool {
+                self.$token.$bits(mask) != 0
+            }
+            #[inline(always)]
+            fn mask_to_int(self, mask: $raw) -> I {
+                bytemuck::cast(mask)
+            }
+        }
+    )*};
+}
+
+masks! {
+    i8 I avx2 _mm256_and_si256 _mm256_or_si256 _mm256_andnot_si256 _mm256_movemask_epi8;
+    i16 I avx2 _mm256_and_si256 _mm256_or_si256 _mm256_andnot_si256 _mm256_movemask_epi8;
+    i32 F avx _mm256_and_ps _mm256_or_ps _mm256_andnot_ps _mm256_movemask_ps;
+    i64 D avx _mm256_and_pd _mm256_or_pd _mm256_andnot_pd _mm256_movemask_pd;
+}
+
+/// Comparisons of integers of one width.
+macro_rules! int_comparisons {
+    ($($t:ident $mask:ident $token:ident $eq:ident $gt:ident $blend:ident;)*) => {$(
+        impl CompareLanes<$t> for Avx2 {
+            #[inline(always)]
+            fn eq(self, a: I, b: I) -> $mask {
+                bytemuck::cast(self.avx2.$eq(a, b))
+            }
+            #[inline(always)]
+            fn lt(self, a: I, b: I) -> $mask {
+                bytemuck::cast(self.avx2.$gt(b, a))
+            }
+            #[inline(always)]
+            fn select(self, mask: $mask, a: I, b: I) -> I {
+                bytemuck::cast(self.$token.$blend(bytemuck::cast(b), bytemuck::cast(a), mask))
+            }
+        }
+    )*};
+}
+
+int_comparisons! {
+    i8 I avx2 _mm256_cmpeq_epi8 _mm256_cmpgt_epi8 _mm256_blendv_epi8;
+    i16 I avx2 _mm256_cmpeq_epi16 _mm256_cmpgt_epi16 _mm256_blendv_epi8;
+    i32 F avx _mm256_cmpeq_epi32 _mm256_cmpgt_epi32 _mm256_blendv_ps;
+    i64 D avx _mm256_cmpeq_epi64 _mm256_cmpgt_epi64 _mm256_blendv_pd;
+}
+
+/// Floats of one width. `$cmp` compares as its constant says, `$round` rounds as its own does.
+macro_rules! floats {
+    ($($t:ident $raw:ident $mul:ident $div:ident $fma:ident $fnma:ident $min:ident $max:ident $and_not:ident
+        $cmp:ident $blend:ident $round:ident $to_bits:ident $from_bits:ident;)*) => {$(
+        impl CompareLanes<$t> for Avx2 {
+            #[inline(always)]
+            fn eq(self, a: $raw, b: $raw) -> $raw {
+                self.avx.$cmp::<_CMP_EQ_OQ>(a, b)
+            }
+            #[inline(always)]
+            fn lt(self, a: $raw, b: $raw) -> $raw {
+                self.avx.$cmp::<_CMP_LT_OQ>(a, b)
+            }
+            #[inline(always)]
+            fn select(self, mask: $raw, a: $raw, b: $raw) -> $raw {
+                self.avx.$blend(b, a, mask)
+            }
+        }
+
+        impl FloatLanes<$t> for Avx2 {
+            instructions! {
+                mul(a: $raw, b: $raw) -> $raw = avx.$mul;
+                div(a: $raw, b: $raw) -> $raw = avx.$div;
+                mul_add(a: $raw, b: $raw, c: $raw) -> $raw = fma.$fma;
+                neg_mul_add(a: $raw, b: $raw, c: $raw) -> $raw = fma.$fnma;
+                min(a: $raw, b: $raw) -> $raw = avx.$min;
+                max(a: $raw, b: $raw) -> $raw = avx.$max;
+                min_number(a: $raw, b: $raw) -> $raw = avx.$min;
+                max_number(a: $raw, b: $raw) -> $raw = avx.$max;
+                to_bits(a: $raw) -> I = avx.$to_bits;
+                from_bits(a: I) -> $raw = avx.$from_bits;
+            }
+            #[inline(always)]
+            fn abs(self, a: $raw) -> $raw {
+                self.avx.$and_not(Lanes::<$t>::splat(self, -0.0), a)
+            }
+            #[inline(always)]
+            fn le(self, a: $raw, b: $raw) -> $raw {
+                self.avx.$cmp::<_CMP_LE_OQ>(a, b)
+            }
+            #[inline(always)]
+            fn is_nan(self, a: $raw) -> $raw {
+                self.avx.$cmp::<_CMP_UNORD_Q>(a, a)
+            }
+            #[inline(always)]
+            fn round(self, a: $raw, rounding: impl Round) -> $raw {
+                match rounding.rounding() {
+                    Rounding::NearestEven => self.avx.$round::<NEAREST_EVEN>(a),
+                    Rounding::TowardsZero => self.avx.$round::<TOWARDS_ZERO>(a),
+                    Rounding::TowardsPositive => self.avx.$round::<TOWARDS_POSITIVE>(a),
+                    Rounding::TowardsNegative => self.avx.$round::<TOWARDS_NEGATIVE>(a),
+                    Rounding::NearestAway => shared::round_away::<_, $t>(self, a),
+                }
+            }
+        }
+    )*};
+}
+
+floats! {
+    f32 F _mm256_mul_ps _mm256_div_ps _mm256_fmadd_ps _mm256_fnmadd_ps _mm256_min_ps _mm256_max_ps _mm256_andnot_ps
+        _mm256_cmp_ps _mm256_blendv_ps _mm256_round_ps _mm256_castps_si256 _mm256_castsi256_ps;
+    f64 D _mm256_mul_pd _mm256_div_pd _mm256_fmadd_pd _mm256_fnmadd_pd _mm256_min_pd _mm256_max_pd _mm256_andnot_pd
+        _mm256_cmp_pd _mm256_blendv_pd _mm256_round_pd _mm256_castpd_si256 _mm256_castsi256_pd;
 }
 
 impl Avx2 {
+    /// Two halves of a register.
+    #[inline(always)]
+    fn halves(self, a: I) -> [__m128i; 2] {
+        [self.avx._mm256_castsi256_si128(a), self.avx2._mm256_extracti128_si256::<1>(a)]
+    }
+
+    #[inline(always)]
+    fn join(self, low: __m128i, high: __m128i) -> I {
+        self.avx2._mm256_inserti128_si256::<1>(self.avx._mm256_castsi128_si256(low), high)
+    }
+
+    /// The lower halves of 64-bit lanes, in the order of one packing.
+    #[inline(always)]
+    fn low_halves(self, a: I, b: I) -> I {
+        let (a, b) = (self.avx._mm256_castsi256_ps(a), self.avx._mm256_castsi256_ps(b));
+        self.avx._mm256_castps_si256(self.avx._mm256_shuffle_ps::<0b10_00_10_00>(a, b))
+    }
+
+    /// As [`low_halves`](Avx2::low_halves), the upper ones.
+    #[inline(always)]
+    fn high_halves(self, a: I, b: I) -> I {
+        let (a, b) = (self.avx._mm256_castsi256_ps(a), self.avx._mm256_castsi256_ps(b));
+        self.avx._mm256_castps_si256(self.avx._mm256_shuffle_ps::<0b11_01_11_01>(a, b))
+    }
+
+    /// The lower halves of the 64-bit lanes of `low`, and the upper ones of `high`.
+    #[inline(always)]
+    fn blend_halves(self, low: I64<Self>, high: I64<Self>) -> I64<Self> {
+        Register::new(self, self.avx2._mm256_blend_epi32::<0b1010_1010>(low.raw, high.raw))
+    }
+
+    /// Puts what was packed once in order.
+    #[inline(always)]
+    fn order(self, a: I) -> I {
+        self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(a)
+    }
+
+    /// As [`Simd::f64_to_i32`], to nearest-even, in halves.
+    #[inline(always)]
+    fn to_nearest_i32(self, a: F64s<Self>) -> Pair<__m128i> {
+        a.map(
+            #[inline(always)]
+            |a| self.avx._mm256_cvtpd_epi32(a.raw),
+        )
+    }
+
     /// One register, as [`Simd::f32_to_f16`].
     #[inline(always)]
     #[allow(clippy::unused_self)] // it is the proof
-    fn to_f16(self, x: F, rounding: impl Round) -> __m128i {
+    fn half_to_f16(self, x: F, rounding: impl Round) -> __m128i {
         match rounding.rounding() {
             Rounding::NearestEven | Rounding::NearestAway => {
                 // SAFETY: the token is proof of F16C.
@@ -105,16 +405,29 @@ impl Avx2 {
     }
 }
 
+/// Loads that widen, by an instruction for signed and one for unsigned elements.
+macro_rules! widening_loads {
+    ($($name:ident -> $t:ident = $bytes:ident $signed:ident $unsigned:ident;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name<const SIGNED: bool>(self, p: *const u8) -> Register<Self, $t> {
+            // SAFETY: the caller vouches for the memory.
+            let narrow = unsafe { $bytes(p.cast()) };
+            let wide = if SIGNED { self.avx2.$signed(narrow) } else { self.avx2.$unsigned(narrow) };
+            Register::new(self, wide)
+        }
+    )*};
+    ($(unit $name:ident $size:literal = $bytes:ident $signed:ident $unsigned:ident;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name<const SIGNED: bool, const UNIT: usize>(self, p: *const u8) -> I32s<Self> {
+            // SAFETY: the caller vouches for the group.
+            let narrow = unsafe { $bytes(p.wrapping_add(UNIT * 8 * $size).cast()) };
+            let wide = if SIGNED { self.avx2.$signed(narrow) } else { self.avx2.$unsigned(narrow) };
+            Register::new(self, wide)
+        }
+    )*};
+}
+
 impl Simd for Avx2 {
-    type I8 = I;
-    type I16 = I;
-    type I32 = I;
-    type I64 = I;
-    type F32 = F;
-    type F64 = D;
-    type Table = I;
-    type M32 = F;
-    type M64 = D;
     const BYTES: usize = 32;
     const GROUPS: usize = 1;
     const INVALID_IS_MIN: bool = true;
@@ -133,566 +446,249 @@ impl Simd for Avx2 {
         unsafe { with_features(f) }
     }
 
-    memory! {
-        load load_i8 store_i8 I = _mm256_loadu_si256 _mm256_storeu_si256;
-        load load_i16 store_i16 I = _mm256_loadu_si256 _mm256_storeu_si256;
-        load load_i32 store_i32 I = _mm256_loadu_si256 _mm256_storeu_si256;
-        load load_i64 store_i64 I = _mm256_loadu_si256 _mm256_storeu_si256;
-        load load_f32 store_f32 F = _mm256_loadu_ps _mm256_storeu_ps;
-        load load_f64 store_f64 D = _mm256_loadu_pd _mm256_storeu_pd;
+    widening_loads! {
+        load_i8_to_i16 -> i16 = _mm_loadu_si128 _mm256_cvtepi8_epi16 _mm256_cvtepu8_epi16;
+        load_i8_to_i64 -> i64 = _mm_loadu_si32 _mm256_cvtepi8_epi64 _mm256_cvtepu8_epi64;
+        load_i16_to_i64 -> i64 = _mm_loadl_epi64 _mm256_cvtepi16_epi64 _mm256_cvtepu16_epi64;
+        load_i32_to_i64 -> i64 = _mm_loadu_si128 _mm256_cvtepi32_epi64 _mm256_cvtepu32_epi64;
     }
-    memory! {
-        widen load_i8_to_i16 = _mm_loadu_si128 _mm256_cvtepi8_epi16;
-        widen load_u8_to_i16 = _mm_loadu_si128 _mm256_cvtepu8_epi16;
-        widen load_i8_to_i64 = _mm_loadu_si32 _mm256_cvtepi8_epi64;
-        widen load_u8_to_i64 = _mm_loadu_si32 _mm256_cvtepu8_epi64;
-        widen load_i16_to_i64 = _mm_loadl_epi64 _mm256_cvtepi16_epi64;
-        widen load_u16_to_i64 = _mm_loadl_epi64 _mm256_cvtepu16_epi64;
-        widen load_i32_to_i64 = _mm_loadu_si128 _mm256_cvtepi32_epi64;
-        widen load_u32_to_i64 = _mm_loadu_si128 _mm256_cvtepu32_epi64;
-    }
-
-    memory! {
-        unit load_i8_to_i32 1 = _mm_loadl_epi64 _mm256_cvtepi8_epi32;
-        unit load_u8_to_i32 1 = _mm_loadl_epi64 _mm256_cvtepu8_epi32;
-        unit load_i16_to_i32 2 = _mm_loadu_si128 _mm256_cvtepi16_epi32;
-        unit load_u16_to_i32 2 = _mm_loadu_si128 _mm256_cvtepu16_epi32;
+    widening_loads! {
+        unit load_i8_to_i32 1 = _mm_loadl_epi64 _mm256_cvtepi8_epi32 _mm256_cvtepu8_epi32;
+        unit load_i16_to_i32 2 = _mm_loadu_si128 _mm256_cvtepi16_epi32 _mm256_cvtepu16_epi32;
     }
 
     #[inline(always)]
-    unsafe fn load_f16_to_f32<const UNIT: usize>(self, p: *const u8) -> F {
+    unsafe fn load_f16_to_f32<const UNIT: usize>(self, p: *const u8) -> F32s<Self> {
         // SAFETY: the caller vouches for the group.
         let narrow = unsafe { _mm_loadu_si128(p.wrapping_add(UNIT * 16).cast()) };
         // SAFETY: the token is proof of F16C.
-        unsafe { _mm256_cvtph_ps(narrow) }
-    }
-
-    instructions! {
-        splat_i8(x: i8) -> I = avx._mm256_set1_epi8;
-        splat_i16(x: i16) -> I = avx._mm256_set1_epi16;
-        splat_i32(x: i32) -> I = avx._mm256_set1_epi32;
-        splat_i64(x: i64) -> I = avx._mm256_set1_epi64x;
-        splat_f32(x: f32) -> F = avx._mm256_set1_ps;
-        splat_f64(x: f64) -> D = avx._mm256_set1_pd;
-
-        add_f32(a: F, b: F) -> F = avx._mm256_add_ps;
-        sub_f32(a: F, b: F) -> F = avx._mm256_sub_ps;
-        mul_f32(a: F, b: F) -> F = avx._mm256_mul_ps;
-        div_f32(a: F, b: F) -> F = avx._mm256_div_ps;
-        fma_f32(a: F, b: F, c: F) -> F = fma._mm256_fmadd_ps;
-        nfma_f32(a: F, b: F, c: F) -> F = fma._mm256_fnmadd_ps;
-        min_f32(a: F, b: F) -> F = avx._mm256_min_ps;
-        max_f32(a: F, b: F) -> F = avx._mm256_max_ps;
-        max_number_f32(a: F, b: F) -> F = avx._mm256_max_ps;
-        min_number_f32(a: F, b: F) -> F = avx._mm256_min_ps;
-        bits_f32(a: F) -> I = avx._mm256_castps_si256;
-        f32_from_bits(a: I) -> F = avx._mm256_castsi256_ps;
-
-        add_f64(a: D, b: D) -> D = avx._mm256_add_pd;
-        sub_f64(a: D, b: D) -> D = avx._mm256_sub_pd;
-        mul_f64(a: D, b: D) -> D = avx._mm256_mul_pd;
-        div_f64(a: D, b: D) -> D = avx._mm256_div_pd;
-        fma_f64(a: D, b: D, c: D) -> D = fma._mm256_fmadd_pd;
-        nfma_f64(a: D, b: D, c: D) -> D = fma._mm256_fnmadd_pd;
-        min_f64(a: D, b: D) -> D = avx._mm256_min_pd;
-        max_f64(a: D, b: D) -> D = avx._mm256_max_pd;
-        max_number_f64(a: D, b: D) -> D = avx._mm256_max_pd;
-        min_number_f64(a: D, b: D) -> D = avx._mm256_min_pd;
-        bits_f64(a: D) -> I = avx._mm256_castpd_si256;
-        f64_from_bits(a: I) -> D = avx._mm256_castsi256_pd;
-
-        and_m32(a: F, b: F) -> F = avx._mm256_and_ps;
-        or_m32(a: F, b: F) -> F = avx._mm256_or_ps;
-        andnot_m32(a: F, b: F) -> F = avx._mm256_andnot_ps;
-        mask_to_i32(mask: F) -> I = avx._mm256_castps_si256;
-        mask_false() -> F = avx._mm256_setzero_ps;
-        and_m64(a: D, b: D) -> D = avx._mm256_and_pd;
-        andnot_m64(a: D, b: D) -> D = avx._mm256_andnot_pd;
-        mask_to_i64(mask: D) -> I = avx._mm256_castpd_si256;
-
-        sub_i8(a: I, b: I) -> I = avx2._mm256_sub_epi8;
-        and_i8(a: I, b: I) -> I = avx2._mm256_and_si256;
-        or_i8(a: I, b: I) -> I = avx2._mm256_or_si256;
-        xor_i8(a: I, b: I) -> I = avx2._mm256_xor_si256;
-        min_i8(a: I, b: I) -> I = avx2._mm256_min_epi8;
-        max_i8(a: I, b: I) -> I = avx2._mm256_max_epi8;
-        min_u8(a: I, b: I) -> I = avx2._mm256_min_epu8;
-        max_u8(a: I, b: I) -> I = avx2._mm256_max_epu8;
-
-        add_i16(a: I, b: I) -> I = avx2._mm256_add_epi16;
-        sub_i16(a: I, b: I) -> I = avx2._mm256_sub_epi16;
-        and_i16(a: I, b: I) -> I = avx2._mm256_and_si256;
-        or_i16(a: I, b: I) -> I = avx2._mm256_or_si256;
-        xor_i16(a: I, b: I) -> I = avx2._mm256_xor_si256;
-        min_i16(a: I, b: I) -> I = avx2._mm256_min_epi16;
-        max_i16(a: I, b: I) -> I = avx2._mm256_max_epi16;
-        min_u16(a: I, b: I) -> I = avx2._mm256_min_epu16;
-        max_u16(a: I, b: I) -> I = avx2._mm256_max_epu16;
-        mul_i16(a: I, b: I) -> I = avx2._mm256_mullo_epi16;
-
-        add_i32(a: I, b: I) -> I = avx2._mm256_add_epi32;
-        sub_i32(a: I, b: I) -> I = avx2._mm256_sub_epi32;
-        mul_i32(a: I, b: I) -> I = avx2._mm256_mullo_epi32;
-        look_up_i32(table: I, numbers: I) -> I = avx2._mm256_permutevar8x32_epi32;
-        and_i32(a: I, b: I) -> I = avx2._mm256_and_si256;
-        andnot_i32(a: I, b: I) -> I = avx2._mm256_andnot_si256;
-        or_i32(a: I, b: I) -> I = avx2._mm256_or_si256;
-        xor_i32(a: I, b: I) -> I = avx2._mm256_xor_si256;
-        min_i32(a: I, b: I) -> I = avx2._mm256_min_epi32;
-        max_i32(a: I, b: I) -> I = avx2._mm256_max_epi32;
-        min_u32(a: I, b: I) -> I = avx2._mm256_min_epu32;
-        max_u32(a: I, b: I) -> I = avx2._mm256_max_epu32;
-
-        add_i64(a: I, b: I) -> I = avx2._mm256_add_epi64;
-        sub_i64(a: I, b: I) -> I = avx2._mm256_sub_epi64;
-        and_i64(a: I, b: I) -> I = avx2._mm256_and_si256;
-        andnot_i64(a: I, b: I) -> I = avx2._mm256_andnot_si256;
-        or_i64(a: I, b: I) -> I = avx2._mm256_or_si256;
-        xor_i64(a: I, b: I) -> I = avx2._mm256_xor_si256;
-
-        i32_to_f32(a: I) -> F = avx._mm256_cvtepi32_ps;
-
-        pack_i32_to_i16(a: I, b: I) -> I = avx2._mm256_packs_epi32;
-        pack_i32_to_u16(a: I, b: I) -> I = avx2._mm256_packus_epi32;
-        pack_i16_to_i8(a: I, b: I) -> I = avx2._mm256_packs_epi16;
-        pack_i16_to_u8(a: I, b: I) -> I = avx2._mm256_packus_epi16;
+        Register::new(self, unsafe { _mm256_cvtph_ps(narrow) })
     }
 
     #[inline(always)]
-    fn abs_f32(self, a: F) -> F {
-        self.avx._mm256_and_ps(a, self.splat_f32(f32::from_bits(0x7fff_ffff)))
-    }
-
-    #[inline(always)]
-    fn eq_f32(self, a: F, b: F) -> F {
-        self.avx._mm256_cmp_ps::<_CMP_EQ_OQ>(a, b)
-    }
-
-    #[inline(always)]
-    fn lt_f32(self, a: F, b: F) -> F {
-        self.avx._mm256_cmp_ps::<_CMP_LT_OQ>(a, b)
-    }
-
-    #[inline(always)]
-    fn le_f32(self, a: F, b: F) -> F {
-        self.avx._mm256_cmp_ps::<_CMP_LE_OQ>(a, b)
-    }
-
-    #[inline(always)]
-    fn is_nan_f32(self, a: F) -> F {
-        self.avx._mm256_cmp_ps::<_CMP_UNORD_Q>(a, a)
-    }
-
-    #[inline(always)]
-    fn select_f32(self, mask: F, a: F, b: F) -> F {
-        self.avx._mm256_blendv_ps(b, a, mask)
-    }
-
-    #[inline(always)]
-    fn round_f32(self, a: F, rounding: impl Round) -> F {
-        match rounding.rounding() {
-            Rounding::NearestEven => self.avx._mm256_round_ps::<NEAREST_EVEN>(a),
-            Rounding::TowardsZero => self.avx._mm256_round_ps::<TOWARDS_ZERO>(a),
-            Rounding::TowardsPositive => self.avx._mm256_round_ps::<TOWARDS_POSITIVE>(a),
-            Rounding::TowardsNegative => self.avx._mm256_round_ps::<TOWARDS_NEGATIVE>(a),
-            Rounding::NearestAway => {
-                let sign = self.avx._mm256_and_ps(a, self.splat_f32(-0.0));
-                let half = self.avx._mm256_or_ps(sign, self.splat_f32(0.5_f32.next_down()));
-                self.avx._mm256_round_ps::<TOWARDS_ZERO>(self.add_f32(a, half))
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn abs_f64(self, a: D) -> D {
-        self.avx._mm256_and_pd(a, self.splat_f64(f64::from_bits(u64::MAX >> 1)))
-    }
-
-    #[inline(always)]
-    fn eq_f64(self, a: D, b: D) -> D {
-        self.avx._mm256_cmp_pd::<_CMP_EQ_OQ>(a, b)
-    }
-
-    #[inline(always)]
-    fn lt_f64(self, a: D, b: D) -> D {
-        self.avx._mm256_cmp_pd::<_CMP_LT_OQ>(a, b)
-    }
-
-    #[inline(always)]
-    fn le_f64(self, a: D, b: D) -> D {
-        self.avx._mm256_cmp_pd::<_CMP_LE_OQ>(a, b)
-    }
-
-    #[inline(always)]
-    fn is_nan_f64(self, a: D) -> D {
-        self.avx._mm256_cmp_pd::<_CMP_UNORD_Q>(a, a)
-    }
-
-    #[inline(always)]
-    fn select_f64(self, mask: D, a: D, b: D) -> D {
-        self.avx._mm256_blendv_pd(b, a, mask)
-    }
-
-    #[inline(always)]
-    fn round_f64(self, a: D, rounding: impl Round) -> D {
-        match rounding.rounding() {
-            Rounding::NearestEven => self.avx._mm256_round_pd::<NEAREST_EVEN>(a),
-            Rounding::TowardsZero => self.avx._mm256_round_pd::<TOWARDS_ZERO>(a),
-            Rounding::TowardsPositive => self.avx._mm256_round_pd::<TOWARDS_POSITIVE>(a),
-            Rounding::TowardsNegative => self.avx._mm256_round_pd::<TOWARDS_NEGATIVE>(a),
-            Rounding::NearestAway => {
-                let sign = self.avx._mm256_and_pd(a, self.splat_f64(-0.0));
-                let half = self.avx._mm256_or_pd(sign, self.splat_f64(0.5_f64.next_down()));
-                self.avx._mm256_round_pd::<TOWARDS_ZERO>(self.add_f64(a, half))
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn any_m32(self, mask: F) -> bool {
-        self.avx._mm256_movemask_ps(mask) != 0
-    }
-
-    #[inline(always)]
-    fn any_m64(self, mask: D) -> bool {
-        self.avx._mm256_movemask_pd(mask) != 0
-    }
-
-    #[inline(always)]
-    fn select_eq_i8(self, x: I, key: I, a: I, b: I) -> I {
-        self.avx2._mm256_blendv_epi8(b, a, self.avx2._mm256_cmpeq_epi8(x, key))
-    }
-
-    #[inline(always)]
-    fn nonzero_i8(self, a: I) -> bool {
-        self.avx._mm256_testz_si256(a, a) == 0
-    }
-
-    #[inline(always)]
-    fn swap_bytes<const SIZE: usize>(self, a: I) -> I {
+    fn swap_bytes<const SIZE: usize>(self, a: I8s<Self>) -> I8s<Self> {
         let mut order = [0_u8; 32];
         for (index, place) in order.iter_mut().enumerate() {
             *place = (index % 16) as u8 ^ (SIZE as u8 - 1);
         }
-        self.avx2._mm256_shuffle_epi8(a, bytemuck::cast(order))
+        Register::new(self, self.avx2._mm256_shuffle_epi8(a.raw, bytemuck::cast(order)))
     }
 
     #[inline(always)]
-    fn select_eq_i16(self, x: I, key: I, a: I, b: I) -> I {
-        self.avx2._mm256_blendv_epi8(b, a, self.avx2._mm256_cmpeq_epi16(x, key))
-    }
-
-    #[inline(always)]
-    fn nonzero_i16(self, a: I) -> bool {
-        self.nonzero_i8(a)
-    }
-
-    #[inline(always)]
-    fn eq_i32(self, a: I, b: I) -> F {
-        self.f32_from_bits(self.avx2._mm256_cmpeq_epi32(a, b))
-    }
-
-    #[inline(always)]
-    fn lt_i32(self, a: I, b: I) -> F {
-        self.f32_from_bits(self.avx2._mm256_cmpgt_epi32(b, a))
-    }
-
-    #[inline(always)]
-    fn select_i32(self, mask: F, a: I, b: I) -> I {
-        self.bits_f32(self.select_f32(mask, self.f32_from_bits(a), self.f32_from_bits(b)))
-    }
-
-    #[inline(always)]
-    fn shl_i32<const N: i32>(self, a: I) -> I {
-        self.avx2._mm256_slli_epi32::<N>(a)
-    }
-
-    #[inline(always)]
-    fn shr_u32<const N: i32>(self, a: I) -> I {
-        self.avx2._mm256_srli_epi32::<N>(a)
-    }
-
-    #[inline(always)]
-    fn shr_i32<const N: i32>(self, a: I) -> I {
-        self.avx2._mm256_srai_epi32::<N>(a)
-    }
-
-    #[inline(always)]
-    fn shl_i16_by(self, a: I, count: u32) -> I {
-        self.avx2._mm256_sll_epi16(a, self.sse2._mm_cvtsi32_si128(count as i32))
-    }
-
-    #[inline(always)]
-    fn shr_u16_by(self, a: I, count: u32) -> I {
-        self.avx2._mm256_srl_epi16(a, self.sse2._mm_cvtsi32_si128(count as i32))
-    }
-
-    #[inline(always)]
-    fn shl_i32_by(self, a: I, count: u32) -> I {
-        self.avx2._mm256_sll_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
-    }
-
-    #[inline(always)]
-    fn table_i16(self, values: [i16; 8]) -> I {
-        bytemuck::cast([values; 2])
-    }
-
-    #[inline(always)]
-    fn look_up_i16(self, table: I, numbers: I) -> I {
-        // The numbers of the two bytes of each value.
-        let first = self.mul_i16(numbers, self.splat_i16(0x0202));
-        let bytes = self.add_i16(first, self.splat_i16(0x0100));
-        self.avx2._mm256_shuffle_epi8(table, bytes)
-    }
-
-    #[inline(always)]
-    fn table_i32(self, v: [i32; 8]) -> I {
-        self.avx._mm256_setr_epi32(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
-    }
-
-    #[inline(always)]
-    fn shr_u32_by(self, a: I, count: u32) -> I {
-        self.avx2._mm256_srl_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
-    }
-
-    #[inline(always)]
-    fn nonzero_i32(self, a: I) -> bool {
-        self.nonzero_i8(a)
-    }
-
-    #[inline(always)]
-    fn eq_i64(self, a: I, b: I) -> D {
-        self.f64_from_bits(self.avx2._mm256_cmpeq_epi64(a, b))
-    }
-
-    #[inline(always)]
-    fn lt_i64(self, a: I, b: I) -> D {
-        self.f64_from_bits(self.avx2._mm256_cmpgt_epi64(b, a))
-    }
-
-    #[inline(always)]
-    fn select_i64(self, mask: D, a: I, b: I) -> I {
-        self.bits_f64(self.select_f64(mask, self.f64_from_bits(a), self.f64_from_bits(b)))
-    }
-
-    #[inline(always)]
-    fn shr_u64<const N: i32>(self, a: I) -> I {
-        self.avx2._mm256_srli_epi64::<N>(a)
-    }
-
-    #[inline(always)]
-    fn nonzero_i64(self, a: I) -> bool {
-        self.nonzero_i8(a)
-    }
-
-    #[inline(always)]
-    fn f32_to_i32(self, a: F, rounding: impl Round) -> I {
-        match rounding.rounding() {
-            Rounding::NearestEven => self.avx._mm256_cvtps_epi32(a),
-            Rounding::TowardsZero => self.avx._mm256_cvttps_epi32(a),
+    fn f32_to_i32(self, a: F32s<Self>, rounding: impl Round) -> I32s<Self> {
+        let converted = match rounding.rounding() {
+            Rounding::NearestEven => self.avx._mm256_cvtps_epi32(a.raw),
+            Rounding::TowardsZero => self.avx._mm256_cvttps_epi32(a.raw),
             Rounding::TowardsPositive | Rounding::TowardsNegative => {
-                self.avx._mm256_cvtps_epi32(self.round_f32(a, rounding))
+                self.avx._mm256_cvtps_epi32(a.round(rounding).raw)
             }
+            // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
             Rounding::NearestAway => {
-                // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
-                let one = self.splat_f32(f32::from_bits(1));
-                self.avx._mm256_cvtps_epi32(self.avx._mm256_or_ps(a, one))
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn f64_to_i32(self, [a, b]: [D; 2], rounding: impl Round) -> I {
-        let (low, high) = match rounding.rounding() {
-            Rounding::NearestEven => {
-                (self.avx._mm256_cvtpd_epi32(a), self.avx._mm256_cvtpd_epi32(b))
-            }
-            Rounding::TowardsZero => {
-                (self.avx._mm256_cvttpd_epi32(a), self.avx._mm256_cvttpd_epi32(b))
-            }
-            Rounding::TowardsPositive | Rounding::TowardsNegative => {
-                let (a, b) = (self.round_f64(a, rounding), self.round_f64(b, rounding));
-                (self.avx._mm256_cvtpd_epi32(a), self.avx._mm256_cvtpd_epi32(b))
-            }
-            Rounding::NearestAway => {
-                // As above.
-                let one = self.splat_f64(f64::from_bits(1));
-                let (a, b) = (self.avx._mm256_or_pd(a, one), self.avx._mm256_or_pd(b, one));
-                (self.avx._mm256_cvtpd_epi32(a), self.avx._mm256_cvtpd_epi32(b))
+                self.avx._mm256_cvtps_epi32(F32s::from_bits(a.to_bits() | 1).raw)
             }
         };
-        self.avx2._mm256_inserti128_si256::<1>(self.avx._mm256_castsi128_si256(low), high)
+        Register::new(self, converted)
     }
 
     #[inline(always)]
-    fn integral_f64_to_i64(self, a: D) -> I {
-        self.integral_f64_to_u64(a)
+    fn f64_to_i32(self, a: F64s<Self>, rounding: impl Round) -> I32s<Self> {
+        let Pair(low, high) = match rounding.rounding() {
+            Rounding::NearestEven => self.to_nearest_i32(a),
+            Rounding::TowardsZero => a.map(
+                #[inline(always)]
+                |a| self.avx._mm256_cvttpd_epi32(a.raw),
+            ),
+            Rounding::TowardsPositive | Rounding::TowardsNegative => self.to_nearest_i32(a.map(
+                #[inline(always)]
+                |a| a.round(rounding),
+            )),
+            Rounding::NearestAway => self.to_nearest_i32(a.map(
+                #[inline(always)]
+                |a| F64::from_bits(a.to_bits() | 1), // as above
+            )),
+        };
+        Register::new(self, self.join(low, high))
     }
 
     #[inline(always)]
-    fn integral_f64_to_u64(self, a: D) -> I {
-        // The high and the low 32 bits are each read from the mantissa of a sum; all is exact.
-        let high = self.mul_f64(a, self.splat_f64(1.0 / 4_294_967_296.0));
-        let high = self.avx._mm256_round_pd::<TOWARDS_NEGATIVE>(high);
-        let low = self.nfma_f64(high, self.splat_f64(4_294_967_296.0), a);
-        let high = self.add_f64(high, self.splat_f64(6_755_399_441_055_744.0));
-        let low = self.add_f64(low, self.splat_f64(f64::from_bits(TWO_P52 as u64)));
-        let high = self.avx2._mm256_slli_epi64::<32>(self.bits_f64(high));
-        self.avx2._mm256_blend_epi32::<0b1010_1010>(self.bits_f64(low), high)
+    fn integral_f64_to_i64<const SIGNED: bool>(self, a: F64<Self>) -> I64<Self> {
+        shared::integral_f64_to_i64(
+            a,
+            #[inline(always)]
+            |low, high| self.blend_halves(low, high.shl::<32>()),
+        )
     }
 
     #[inline(always)]
-    fn i32_to_f64(self, a: I) -> [D; 2] {
-        let (low, high) =
-            (self.avx._mm256_castsi256_si128(a), self.avx2._mm256_extracti128_si256::<1>(a));
-        [self.avx._mm256_cvtepi32_pd(low), self.avx._mm256_cvtepi32_pd(high)]
+    fn i32_to_f32(self, a: I32s<Self>) -> F32s<Self> {
+        Register::new(self, self.avx._mm256_cvtepi32_ps(a.raw))
     }
 
     #[inline(always)]
-    fn u32_to_f64(self, a: I) -> [D; 2] {
-        let (low, high) =
-            (self.avx._mm256_castsi256_si128(a), self.avx2._mm256_extracti128_si256::<1>(a));
-        let (low, high) =
-            (self.avx2._mm256_cvtepu32_epi64(low), self.avx2._mm256_cvtepu32_epi64(high));
-        let two_p52 = self.splat_i64(TWO_P52);
-        let low = self.f64_from_bits(self.or_i64(low, two_p52));
-        let high = self.f64_from_bits(self.or_i64(high, two_p52));
-        let two_p52 = self.f64_from_bits(two_p52);
-        [self.sub_f64(low, two_p52), self.sub_f64(high, two_p52)]
+    fn i32_to_f64<const SIGNED: bool>(self, a: I32s<Self>) -> F64s<Self> {
+        let [low, high] = self.halves(a.raw);
+        if SIGNED {
+            let [low, high] = [self.avx._mm256_cvtepi32_pd(low), self.avx._mm256_cvtepi32_pd(high)];
+            return Pair(Register::new(self, low), Register::new(self, high));
+        }
+        // Under the exponent of 2^52 the mantissa counts in ones.
+        Pair(self.avx2._mm256_cvtepu32_epi64(low), self.avx2._mm256_cvtepu32_epi64(high)).map(
+            #[inline(always)]
+            |half| {
+                let two_p52 = Register::splat(self, TWO_P52);
+                F64::from_bits(I64::new(self, half) | two_p52.to_bits()) - two_p52
+            },
+        )
     }
 
     #[inline(always)]
-    fn i64_to_f64(self, a: I) -> D {
-        let low = self.avx2._mm256_blend_epi32::<0b0101_0101>(self.splat_i64(TWO_P52), a);
-        let high = self.xor_i64(self.shr_u64::<32>(a), self.splat_i64(TWO_P84_P63));
-        let high = self
-            .sub_f64(self.f64_from_bits(high), self.f64_from_bits(self.splat_i64(TWO_P84_P63_P52)));
-        self.add_f64(high, self.f64_from_bits(low))
+    fn i64_to_f64<const SIGNED: bool>(self, a: I64<Self>) -> F64<Self> {
+        shared::i64_to_f64::<_, SIGNED>(
+            a,
+            self,
+            #[inline(always)]
+            |low, high| self.blend_halves(low, high),
+        )
     }
 
     #[inline(always)]
-    fn u64_to_f64(self, a: I) -> D {
-        let low = self.avx2._mm256_blend_epi32::<0b0101_0101>(self.splat_i64(TWO_P52), a);
-        let high = self.or_i64(self.shr_u64::<32>(a), self.splat_i64(TWO_P84));
-        let high =
-            self.sub_f64(self.f64_from_bits(high), self.f64_from_bits(self.splat_i64(TWO_P84_P52)));
-        self.add_f64(high, self.f64_from_bits(low))
-    }
-
-    #[inline(always)]
-    fn f32_to_f64(self, a: F) -> [D; 2] {
-        let (low, high) =
-            (self.avx._mm256_castps256_ps128(a), self.avx._mm256_extractf128_ps::<1>(a));
-        [self.avx._mm256_cvtps_pd(low), self.avx._mm256_cvtps_pd(high)]
-    }
-
-    #[inline(always)]
-    fn f64_to_f32(self, [a, b]: [D; 2]) -> F {
-        let (low, high) = (self.avx._mm256_cvtpd_ps(a), self.avx._mm256_cvtpd_ps(b));
-        self.avx._mm256_insertf128_ps::<1>(self.avx._mm256_castps128_ps256(low), high)
-    }
-
-    #[inline(always)]
-    fn f16_to_f32(self, a: I) -> [F; 2] {
-        let low = self.avx._mm256_castsi256_si128(a);
-        let high = self.avx2._mm256_extracti128_si256::<1>(a);
+    fn f16_to_f32(self, a: I16s<Self>) -> [F32s<Self>; 2] {
+        let [low, high] = self.halves(a.raw);
         // SAFETY: the token is proof of F16C.
         let low = unsafe { _mm256_cvtph_ps(low) };
         // SAFETY: as above.
-        [low, unsafe { _mm256_cvtph_ps(high) }]
+        let high = unsafe { _mm256_cvtph_ps(high) };
+        [Register::new(self, low), Register::new(self, high)]
     }
 
     #[inline(always)]
-    fn f32_to_f16(self, a: F, b: F, rounding: impl Round) -> I {
-        let (low, high) = (self.to_f16(a, rounding), self.to_f16(b, rounding));
-        self.avx2._mm256_inserti128_si256::<1>(self.avx._mm256_castsi128_si256(low), high)
+    fn f32_to_f64(self, a: F32s<Self>) -> F64s<Self> {
+        let low = self.avx._mm256_castps256_ps128(a.raw);
+        let high = self.avx._mm256_extractf128_ps::<1>(a.raw);
+        let [low, high] = [self.avx._mm256_cvtps_pd(low), self.avx._mm256_cvtps_pd(high)];
+        Pair(Register::new(self, low), Register::new(self, high))
     }
 
     #[inline(always)]
-    fn i32_to_i64(self, a: I) -> [I; 2] {
+    fn f64_to_f32(self, a: F64s<Self>) -> F32s<Self> {
+        let low = self.avx._mm256_castps128_ps256(self.avx._mm256_cvtpd_ps(a.0.raw));
+        let high = self.avx._mm256_cvtpd_ps(a.1.raw);
+        Register::new(self, self.avx._mm256_insertf128_ps::<1>(low, high))
+    }
+
+    #[inline(always)]
+    fn f32_to_f16(self, a: F32s<Self>, b: F32s<Self>, rounding: impl Round) -> I16s<Self> {
+        let low = self.half_to_f16(a.raw, rounding);
+        Register::new(self, self.join(low, self.half_to_f16(b.raw, rounding)))
+    }
+
+    #[inline(always)]
+    fn i32_to_i64(self, a: I32s<Self>) -> I64s<Self> {
+        let [low, high] = self.halves(a.raw);
         let (low, high) =
-            (self.avx._mm256_castsi256_si128(a), self.avx2._mm256_extracti128_si256::<1>(a));
-        [self.avx2._mm256_cvtepi32_epi64(low), self.avx2._mm256_cvtepi32_epi64(high)]
+            (self.avx2._mm256_cvtepi32_epi64(low), self.avx2._mm256_cvtepi32_epi64(high));
+        Pair(Register::new(self, low), Register::new(self, high))
     }
 
     #[inline(always)]
-    fn low_i64_to_i32(self, [a, b]: [I; 2]) -> I {
-        let (a, b) = (self.f32_from_bits(a), self.f32_from_bits(b));
-        let pairs = self.bits_f32(self.avx._mm256_shuffle_ps::<0b10_00_10_00>(a, b));
-        self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(pairs)
+    fn low_i64_to_i32(self, a: I64s<Self>) -> I32s<Self> {
+        Register::new(self, self.order(self.low_halves(a.0.raw, a.1.raw)))
     }
 
     #[inline(always)]
-    fn saturate_i64_to_i32(self, [a, b]: [I; 2]) -> I {
-        let (a, b) = (self.f32_from_bits(a), self.f32_from_bits(b));
-        let low = self.bits_f32(self.avx._mm256_shuffle_ps::<0b10_00_10_00>(a, b));
-        let high = self.bits_f32(self.avx._mm256_shuffle_ps::<0b11_01_11_01>(a, b));
-        let fits = self.eq_i32(high, self.shr_i32::<31>(low));
-        let bound = self.xor_i32(self.shr_i32::<31>(high), self.splat_i32(i32::MAX));
-        let pairs = self.select_i32(fits, low, bound);
-        self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(pairs)
+    fn saturate_i64_to_i32<const SIGNED: bool>(self, a: I64s<Self>) -> I32s<Self> {
+        let low = I32s::new(self, self.low_halves(a.0.raw, a.1.raw));
+        let high = I32s::new(self, self.high_halves(a.0.raw, a.1.raw));
+        let [extension, bound] = if SIGNED {
+            let [sign, bound] = [low, high].map(
+                #[inline(always)]
+                |x| x.lt(0).to_int(),
+            );
+            [sign, bound ^ i32::MAX]
+        } else {
+            [0, -1].map(
+                #[inline(always)]
+                |x| I32s::splat(self, x),
+            )
+        };
+        let saturated = high.eq(extension).select(low, bound);
+        Register::new(self, self.order(saturated.raw))
     }
 
     #[inline(always)]
-    fn saturate_u64_to_u32(self, [a, b]: [I; 2]) -> I {
-        let (a, b) = (self.f32_from_bits(a), self.f32_from_bits(b));
-        let low = self.bits_f32(self.avx._mm256_shuffle_ps::<0b10_00_10_00>(a, b));
-        let high = self.bits_f32(self.avx._mm256_shuffle_ps::<0b11_01_11_01>(a, b));
-        let fits = self.eq_i32(high, self.splat_i32(0));
-        let pairs = self.select_i32(fits, low, self.splat_i32(-1));
-        self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(pairs)
+    fn low_i32_to_i8(self, group: [I32s<Self>; 4]) -> I8s<Self> {
+        shared::low_i32_to_i8(self, group)
     }
 
     #[inline(always)]
-    fn low_i32_to_i8(self, group: [I; 4]) -> I {
-        x86::low_i32_to_i8(self, group)
+    fn low_i32_to_i16(self, a: I32s<Self>, b: I32s<Self>) -> I16s<Self> {
+        shared::low_i32_to_i16(self, a, b)
     }
 
     #[inline(always)]
-    fn low_i32_to_i16(self, a: I, b: I) -> I {
-        x86::low_i32_to_i16(self, a, b)
+    fn high_i32_to_i16(self, a: I32s<Self>, b: I32s<Self>) -> I16s<Self> {
+        shared::high_i32_to_i16(self, a, b)
     }
 
     #[inline(always)]
-    fn high_i32_to_i16(self, a: I, b: I) -> I {
-        x86::high_i32_to_i16(self, a, b)
+    fn low_i16_to_i8(self, a: I16s<Self>, b: I16s<Self>) -> I8s<Self> {
+        shared::low_i16_to_i8(self, a, b)
     }
 
     #[inline(always)]
-    fn low_i16_to_i8(self, a: I, b: I) -> I {
-        x86::low_i16_to_i8(self, a, b)
+    fn pack_i32_to_i16<const SIGNED: bool>(self, a: I32s<Self>, b: I32s<Self>) -> I16s<Self> {
+        let packed = if SIGNED {
+            self.avx2._mm256_packs_epi32(a.raw, b.raw)
+        } else {
+            self.avx2._mm256_packus_epi32(a.raw, b.raw)
+        };
+        Register::new(self, packed)
     }
 
     #[inline(always)]
-    fn order_i16(self, a: I) -> I {
-        self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(a)
+    fn pack_i16_to_i8<const SIGNED: bool>(self, a: I16s<Self>, b: I16s<Self>) -> I8s<Self> {
+        let packed = if SIGNED {
+            self.avx2._mm256_packs_epi16(a.raw, b.raw)
+        } else {
+            self.avx2._mm256_packus_epi16(a.raw, b.raw)
+        };
+        Register::new(self, packed)
     }
 
     #[inline(always)]
-    fn order_i8(self, a: I) -> I {
-        self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(a)
+    fn order_i16(self, a: I16s<Self>) -> I16s<Self> {
+        Register::new(self, self.order(a.raw))
     }
 
     #[inline(always)]
-    fn unscramble_two_packs(self, a: I) -> I {
+    fn order_i8(self, a: I8s<Self>) -> I8s<Self> {
+        Register::new(self, self.order(a.raw))
+    }
+
+    #[inline(always)]
+    fn unscramble_two_packs(self, a: I8s<Self>) -> I8s<Self> {
         let order = bytemuck::cast([0_u32, 4, 1, 5, 2, 6, 3, 7]);
-        self.avx2._mm256_permutevar8x32_epi32(a, order)
+        Register::new(self, self.avx2._mm256_permutevar8x32_epi32(a.raw, order))
     }
 }
 
 impl LookUpBytes for Avx2 {
-    type ByteTable = [I; 16];
+    type ByteTable = [I8s<Self>; 16];
 
     #[inline(always)]
-    fn byte_table(self, values: &[u8; 256]) -> [I; 16] {
-        let rows: [[u8; 16]; 16] = bytemuck::cast(x86::byte_rows(values));
-        rows.map(|row| bytemuck::cast([row; 2]))
+    fn byte_table(self, values: &[u8; 256]) -> [I8s<Self>; 16] {
+        let rows: [[u8; 16]; 16] = bytemuck::cast(shared::byte_rows(values));
+        rows.map(|row| Register::new(self, bytemuck::cast([row; 2])))
     }
 
     #[inline(always)]
-    fn look_up_i8(self, table: [I; 16], numbers: I) -> I {
-        let shuffle = |row, at| self.avx2._mm256_shuffle_epi8(row, at);
-        let [low, high] = x86::look_up_i8(self, table, numbers, shuffle);
-        self.avx2._mm256_blendv_epi8(low, high, numbers)
+    fn look_up_i8(self, table: [I8s<Self>; 16], numbers: I8s<Self>) -> I8s<Self> {
+        let [low, high] = shared::look_up_i8::<Self>(
+            table,
+            numbers,
+            #[inline(always)]
+            |row, at| Register::new(self, self.avx2._mm256_shuffle_epi8(row.raw, at.raw)),
+        );
+        Register::new(self, self.avx2._mm256_blendv_epi8(low.raw, high.raw, numbers.raw))
     }
 }

@@ -2,14 +2,17 @@
 //! of their own.
 
 use core::arch::x86_64::{
-    __m256i, __m512, __m512d, __m512i, __mmask8, __mmask16, _CMP_UNORD_Q, _MM_FROUND_NO_EXC,
-    _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF, _MM_FROUND_TO_ZERO,
-    _mm_loadl_epi64, _mm_loadu_si128, _mm256_loadu_si256, _mm512_loadu_pd, _mm512_loadu_ps,
-    _mm512_loadu_si512, _mm512_permutex2var_epi8, _mm512_storeu_pd, _mm512_storeu_ps,
-    _mm512_storeu_si512,
+    __m256i, __m512, __m512d, __m512i, __mmask8, __mmask16, __mmask32, __mmask64, _CMP_UNORD_Q,
+    _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF,
+    _MM_FROUND_TO_ZERO, _mm_loadl_epi64, _mm_loadu_si128, _mm256_loadu_si256, _mm512_loadu_pd,
+    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_permutex2var_epi8, _mm512_storeu_pd,
+    _mm512_storeu_ps, _mm512_storeu_si512,
 };
 
-use super::{LookUpBytes, Round, Simd, x86};
+use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
+use super::{
+    F32s, F64, F64s, I8s, I16s, I32s, I64s, LookUpBytes, Pair, Register, Round, Simd, shared,
+};
 use crate::Rounding;
 
 const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
@@ -73,36 +76,212 @@ macro_rules! instructions {
     )*};
 }
 
-/// Loads and stores.
-macro_rules! memory {
-    ($(load $load:ident $store:ident $t:ty = $in:ident $out:ident;)*) => {$(
+/// One instruction for signed integers and one for unsigned ones.
+macro_rules! signed_or_not {
+    ($($name:ident($a:ident, $b:ident) = $token:ident $signed:ident $unsigned:ident;)*) => {$(
         #[inline(always)]
-        unsafe fn $load(self, p: *const u8) -> $t {
-            // SAFETY: the caller vouches for the memory, the token for AVX-512 F.
-            unsafe { $in(p.cast()) }
-        }
-        #[inline(always)]
-        unsafe fn $store(self, p: *mut u8, x: $t) {
-            // SAFETY: as above.
-            unsafe { $out(p.cast(), x) }
+        fn $name<const SIGNED: bool>(self, $a: I, $b: I) -> I {
+            if SIGNED { self.0.$token.$signed($a, $b) } else { self.0.$token.$unsigned($a, $b) }
         }
     )*};
-    ($(widen $name:ident = $bytes:ident $token:ident.$instruction:ident -> $t:ty;)*) => {$(
-        #[inline(always)]
-        unsafe fn $name(self, p: *const u8) -> $t {
-            // SAFETY: the caller vouches for the memory.
-            let narrow = unsafe { $bytes(p.cast()) };
-            self.0.$token.$instruction(narrow)
+}
+
+/// Lanes of one type: their register, and how it is read, written, filled, added and subtracted.
+macro_rules! lanes {
+    ($($t:ident $raw:ident $load:ident $store:ident $splat:ident $token:ident $add:ident $sub:ident;)*) => {$(
+        impl<const VBMI: bool> Lanes<$t> for Avx512<VBMI> {
+            type Raw = $raw;
+            #[inline(always)]
+            unsafe fn load(self, p: *const u8) -> $raw {
+                // SAFETY: the caller vouches for the memory, the token for AVX-512 F.
+                unsafe { $load(p.cast()) }
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut u8, x: $raw) {
+                // SAFETY: as above.
+                unsafe { $store(p.cast(), x) }
+            }
+            instructions! {
+                splat(x: $t) -> $raw = avx512f.$splat;
+                add(a: $raw, b: $raw) -> $raw = $token.$add;
+                sub(a: $raw, b: $raw) -> $raw = $token.$sub;
+            }
         }
     )*};
-    ($(unit $name:ident $size:literal = $bytes:ident $token:ident.$instruction:ident -> $t:ty;)*) => {$(
+}
+
+lanes! {
+    i8 I _mm512_loadu_si512 _mm512_storeu_si512 _mm512_set1_epi8 avx512bw _mm512_add_epi8 _mm512_sub_epi8;
+    i16 I _mm512_loadu_si512 _mm512_storeu_si512 _mm512_set1_epi16 avx512bw _mm512_add_epi16 _mm512_sub_epi16;
+    i32 I _mm512_loadu_si512 _mm512_storeu_si512 _mm512_set1_epi32 avx512f _mm512_add_epi32 _mm512_sub_epi32;
+    i64 I _mm512_loadu_si512 _mm512_storeu_si512 _mm512_set1_epi64 avx512f _mm512_add_epi64 _mm512_sub_epi64;
+    f32 F _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps avx512f _mm512_add_ps _mm512_sub_ps;
+    f64 D _mm512_loadu_pd _mm512_storeu_pd _mm512_set1_pd avx512f _mm512_add_pd _mm512_sub_pd;
+}
+
+/// The operations of integers that are the same for lanes of any width.
+macro_rules! bitwise {
+    () => {
+        instructions! {
+            and(a: I, b: I) -> I = avx512f._mm512_and_si512;
+            or(a: I, b: I) -> I = avx512f._mm512_or_si512;
+            xor(a: I, b: I) -> I = avx512f._mm512_xor_si512;
+        }
         #[inline(always)]
-        unsafe fn $name<const UNIT: usize>(self, p: *const u8) -> $t {
-            // SAFETY: the caller vouches for the group.
-            let narrow = unsafe { $bytes(p.wrapping_add(UNIT * 16 * $size).cast()) };
-            self.0.$token.$instruction(narrow)
+        fn and_not(self, a: I, b: I) -> I {
+            self.0.avx512f._mm512_andnot_si512(b, a)
+        }
+        #[inline(always)]
+        fn is_nonzero(self, a: I) -> bool {
+            self.0.avx512f._mm512_test_epi64_mask(a, a) != 0
+        }
+    };
+}
+
+impl<const VBMI: bool> IntLanes<i8> for Avx512<VBMI> {
+    bitwise!();
+    signed_or_not! {
+        min(a, b) = avx512bw _mm512_min_epi8 _mm512_min_epu8;
+        max(a, b) = avx512bw _mm512_max_epi8 _mm512_max_epu8;
+    }
+}
+
+impl<const VBMI: bool> IntLanes<i16> for Avx512<VBMI> {
+    bitwise!();
+    signed_or_not! {
+        min(a, b) = avx512bw _mm512_min_epi16 _mm512_min_epu16;
+        max(a, b) = avx512bw _mm512_max_epi16 _mm512_max_epu16;
+    }
+}
+
+impl<const VBMI: bool> IntLanes<i32> for Avx512<VBMI> {
+    bitwise!();
+    signed_or_not! {
+        min(a, b) = avx512f _mm512_min_epi32 _mm512_min_epu32;
+        max(a, b) = avx512f _mm512_max_epi32 _mm512_max_epu32;
+    }
+}
+
+impl<const VBMI: bool> IntLanes<i64> for Avx512<VBMI> {
+    bitwise!();
+    signed_or_not! {
+        min(a, b) = avx512f _mm512_min_epi64 _mm512_min_epu64;
+        max(a, b) = avx512f _mm512_max_epi64 _mm512_max_epu64;
+    }
+}
+
+impl<const VBMI: bool> TableLanes<i16> for Avx512<VBMI> {
+    type Table = I;
+    instructions! {
+        mul(a: I, b: I) -> I = avx512bw._mm512_mullo_epi16;
+    }
+    #[inline(always)]
+    fn shl_by(self, a: I, count: u32) -> I {
+        self.0.avx512bw._mm512_sll_epi16(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
+    }
+    #[inline(always)]
+    fn shr_by(self, a: I, count: u32) -> I {
+        self.0.avx512bw._mm512_srl_epi16(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
+    }
+    #[inline(always)]
+    fn table(self, values: [i16; 8]) -> I {
+        bytemuck::cast([values; 4])
+    }
+    #[inline(always)]
+    fn look_up(self, table: I, numbers: I) -> I {
+        self.0.avx512bw._mm512_permutexvar_epi16(numbers, table)
+    }
+}
+
+impl<const VBMI: bool> TableLanes<i32> for Avx512<VBMI> {
+    type Table = I;
+    instructions! {
+        mul(a: I, b: I) -> I = avx512f._mm512_mullo_epi32;
+    }
+    #[inline(always)]
+    fn shl_by(self, a: I, count: u32) -> I {
+        self.0.avx512f._mm512_sll_epi32(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
+    }
+    #[inline(always)]
+    fn shr_by(self, a: I, count: u32) -> I {
+        self.0.avx512f._mm512_srl_epi32(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
+    }
+    #[inline(always)]
+    fn table(self, v: [i32; 8]) -> I {
+        let f = self.0.avx512f;
+        f._mm512_setr_epi32(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], 0, 0, 0, 0, 0, 0, 0, 0)
+    }
+    #[inline(always)]
+    fn look_up(self, table: I, numbers: I) -> I {
+        self.0.avx512f._mm512_permutexvar_epi32(numbers, table)
+    }
+}
+
+/// Shifts of lanes of one width.
+macro_rules! shifts {
+    ($($t:ident $shl:ident $shr:ident;)*) => {$(
+        impl<const VBMI: bool> ShiftLanes<$t> for Avx512<VBMI> {
+            #[inline(always)]
+            fn shl<const N: i32>(self, a: I) -> I {
+                self.0.avx512f.$shl(a, Lanes::<$t>::splat(self, N.into()))
+            }
+            #[inline(always)]
+            fn shr<const N: i32>(self, a: I) -> I {
+                self.0.avx512f.$shr(a, Lanes::<$t>::splat(self, N.into()))
+            }
         }
     )*};
+}
+
+shifts! {
+    i32 _mm512_sllv_epi32 _mm512_srlv_epi32;
+    i64 _mm512_sllv_epi64 _mm512_srlv_epi64;
+}
+
+/// Masks and comparisons of integers of one width: masks are registers of their own, of a bit for each lane.
+macro_rules! masks {
+    ($($t:ident $mask:ident $token:ident $eq:ident $lt:ident $blend:ident $to_token:ident $to_int:ident;)*) => {$(
+        impl<const VBMI: bool> MaskLanes<$t> for Avx512<VBMI> {
+            type Mask = $mask;
+            #[inline(always)]
+            fn mask_and(self, a: $mask, b: $mask) -> $mask {
+                a & b
+            }
+            #[inline(always)]
+            fn mask_or(self, a: $mask, b: $mask) -> $mask {
+                a | b
+            }
+            #[inline(always)]
+            fn mask_and_not(self, a: $mask, b: $mask) -> $mask {
+                a & !b
+            }
+            #[inline(always)]
+            fn mask_any(self, mask: $mask) -> bool {
+                mask != 0
+            }
+            instructions! {
+                mask_to_int(mask: $mask) -> I = $to_token.$to_int;
+            }
+        }
+
+        impl<const VBMI: bool> CompareLanes<$t> for Avx512<VBMI> {
+            instructions! {
+                eq(a: I, b: I) -> $mask = $token.$eq;
+                lt(a: I, b: I) -> $mask = $token.$lt;
+            }
+            #[inline(always)]
+            fn select(self, mask: $mask, a: I, b: I) -> I {
+                self.0.$token.$blend(mask, b, a)
+            }
+        }
+    )*};
+}
+
+masks! {
+    i8 __mmask64 avx512bw _mm512_cmpeq_epi8_mask _mm512_cmplt_epi8_mask _mm512_mask_blend_epi8 avx512bw _mm512_movm_epi8;
+    i16 __mmask32 avx512bw _mm512_cmpeq_epi16_mask _mm512_cmplt_epi16_mask _mm512_mask_blend_epi16 avx512bw _mm512_movm_epi16;
+    i32 __mmask16 avx512f _mm512_cmpeq_epi32_mask _mm512_cmplt_epi32_mask _mm512_mask_blend_epi32 avx512dq _mm512_movm_epi32;
+    i64 __mmask8 avx512f _mm512_cmpeq_epi64_mask _mm512_cmplt_epi64_mask _mm512_mask_blend_epi64 avx512dq _mm512_movm_epi64;
 }
 
 /// An instruction with its own rounding, for each that the CPU has; `$away` for the fifth.
@@ -118,21 +297,72 @@ macro_rules! rounded {
     };
 }
 
+/// Floats of one width.
+macro_rules! floats {
+    ($($t:ident $raw:ident $mask:ident $mul:ident $div:ident $fma:ident $fnma:ident $min:ident $max:ident $abs:ident
+        $eq:ident $lt:ident $le:ident $cmp:ident $blend:ident $round:ident $to_bits:ident $from_bits:ident;)*) => {$(
+        impl<const VBMI: bool> CompareLanes<$t> for Avx512<VBMI> {
+            instructions! {
+                eq(a: $raw, b: $raw) -> $mask = avx512f.$eq;
+                lt(a: $raw, b: $raw) -> $mask = avx512f.$lt;
+            }
+            #[inline(always)]
+            fn select(self, mask: $mask, a: $raw, b: $raw) -> $raw {
+                self.0.avx512f.$blend(mask, b, a)
+            }
+        }
+
+        impl<const VBMI: bool> FloatLanes<$t> for Avx512<VBMI> {
+            instructions! {
+                mul(a: $raw, b: $raw) -> $raw = avx512f.$mul;
+                div(a: $raw, b: $raw) -> $raw = avx512f.$div;
+                mul_add(a: $raw, b: $raw, c: $raw) -> $raw = avx512f.$fma;
+                neg_mul_add(a: $raw, b: $raw, c: $raw) -> $raw = avx512f.$fnma;
+                min(a: $raw, b: $raw) -> $raw = avx512f.$min;
+                max(a: $raw, b: $raw) -> $raw = avx512f.$max;
+                min_number(a: $raw, b: $raw) -> $raw = avx512f.$min;
+                max_number(a: $raw, b: $raw) -> $raw = avx512f.$max;
+                abs(a: $raw) -> $raw = avx512f.$abs;
+                le(a: $raw, b: $raw) -> $mask = avx512f.$le;
+                to_bits(a: $raw) -> I = avx512f.$to_bits;
+                from_bits(a: I) -> $raw = avx512f.$from_bits;
+            }
+            #[inline(always)]
+            fn is_nan(self, a: $raw) -> $mask {
+                self.0.avx512f.$cmp::<_CMP_UNORD_Q>(a, a)
+            }
+            #[inline(always)]
+            fn round(self, a: $raw, rounding: impl Round) -> $raw {
+                rounded!(rounding, self.0.avx512f, $round, a, shared::round_away::<_, $t>(self, a))
+            }
+        }
+    )*};
+}
+
+floats! {
+    f32 F __mmask16 _mm512_mul_ps _mm512_div_ps _mm512_fmadd_ps _mm512_fnmadd_ps _mm512_min_ps _mm512_max_ps _mm512_abs_ps
+        _mm512_cmpeq_ps_mask _mm512_cmplt_ps_mask _mm512_cmple_ps_mask _mm512_cmp_ps_mask _mm512_mask_blend_ps
+        _mm512_roundscale_ps _mm512_castps_si512 _mm512_castsi512_ps;
+    f64 D __mmask8 _mm512_mul_pd _mm512_div_pd _mm512_fmadd_pd _mm512_fnmadd_pd _mm512_min_pd _mm512_max_pd _mm512_abs_pd
+        _mm512_cmpeq_pd_mask _mm512_cmplt_pd_mask _mm512_cmple_pd_mask _mm512_cmp_pd_mask _mm512_mask_blend_pd
+        _mm512_roundscale_pd _mm512_castpd_si512 _mm512_castsi512_pd;
+}
+
 impl<const VBMI: bool> Avx512<VBMI> {
     /// One register, as [`Simd::f64_to_i32`].
     #[inline(always)]
-    fn f64s_to_i32(self, a: D, rounding: impl Round) -> __m256i {
+    fn half_to_i32(self, a: F64<Self>, rounding: impl Round) -> __m256i {
         let f = self.0.avx512f;
-        rounded!(rounding, f, _mm512_cvt_roundpd_epi32, a, {
+        rounded!(rounding, f, _mm512_cvt_roundpd_epi32, a.raw, {
             // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
-            let beyond = self.or_i64(self.bits_f64(a), self.splat_i64(1));
-            f._mm512_cvt_roundpd_epi32::<NEAREST_EVEN>(self.f64_from_bits(beyond))
+            let beyond = F64::from_bits(a.to_bits() | 1);
+            f._mm512_cvt_roundpd_epi32::<NEAREST_EVEN>(beyond.raw)
         })
     }
 
     /// One register, as [`Simd::f32_to_f16`].
     #[inline(always)]
-    fn to_f16(self, a: F, rounding: impl Round) -> __m256i {
+    fn half_to_f16(self, a: F, rounding: impl Round) -> __m256i {
         let f = self.0.avx512f;
         match rounding.rounding() {
             Rounding::NearestEven | Rounding::NearestAway => {
@@ -151,22 +381,48 @@ impl<const VBMI: bool> Avx512<VBMI> {
     }
 
     #[inline(always)]
-    fn halves(self, a: I) -> [__m256i; 2] {
+    fn halves(self, a: I) -> Pair<__m256i> {
         let f = self.0.avx512f;
-        [f._mm512_castsi512_si256(a), f._mm512_extracti64x4_epi64::<1>(a)]
+        Pair(f._mm512_castsi512_si256(a), f._mm512_extracti64x4_epi64::<1>(a))
     }
 }
 
+/// Conversions of a register, signed or not.
+macro_rules! conversions {
+    ($($name:ident($a:ident: $t:ident) -> $r:ident = $token:ident $signed:ident $unsigned:ident;)*) => {$(
+        #[inline(always)]
+        fn $name<const SIGNED: bool>(self, $a: Register<Self, $t>) -> Register<Self, $r> {
+            let $a = $a.raw;
+            Register::new(self, if SIGNED { self.0.$token.$signed($a) } else { self.0.$token.$unsigned($a) })
+        }
+    )*};
+}
+
+/// Loads that widen, by an instruction for signed and one for unsigned elements.
+macro_rules! widening_loads {
+    ($($name:ident -> $t:ident = $bytes:ident $token:ident $signed:ident $unsigned:ident;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name<const SIGNED: bool>(self, p: *const u8) -> Register<Self, $t> {
+            // SAFETY: the caller vouches for the memory.
+            let narrow = unsafe { $bytes(p.cast()) };
+            let wide =
+                if SIGNED { self.0.$token.$signed(narrow) } else { self.0.$token.$unsigned(narrow) };
+            Register::new(self, wide)
+        }
+    )*};
+    ($(unit $name:ident $size:literal = $bytes:ident $signed:ident $unsigned:ident;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name<const SIGNED: bool, const UNIT: usize>(self, p: *const u8) -> I32s<Self> {
+            // SAFETY: the caller vouches for the group.
+            let narrow = unsafe { $bytes(p.wrapping_add(UNIT * 16 * $size).cast()) };
+            let wide =
+                if SIGNED { self.0.avx512f.$signed(narrow) } else { self.0.avx512f.$unsigned(narrow) };
+            Register::new(self, wide)
+        }
+    )*};
+}
+
 impl<const VBMI: bool> Simd for Avx512<VBMI> {
-    type I8 = I;
-    type I16 = I;
-    type I32 = I;
-    type I64 = I;
-    type F32 = F;
-    type F64 = D;
-    type Table = I;
-    type M32 = __mmask16;
-    type M64 = __mmask8;
     const BYTES: usize = 64;
     const GROUPS: usize = 1;
     const INVALID_IS_MIN: bool = true;
@@ -198,444 +454,193 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
         }
     }
 
-    memory! {
-        load load_i8 store_i8 I = _mm512_loadu_si512 _mm512_storeu_si512;
-        load load_i16 store_i16 I = _mm512_loadu_si512 _mm512_storeu_si512;
-        load load_i32 store_i32 I = _mm512_loadu_si512 _mm512_storeu_si512;
-        load load_i64 store_i64 I = _mm512_loadu_si512 _mm512_storeu_si512;
-        load load_f32 store_f32 F = _mm512_loadu_ps _mm512_storeu_ps;
-        load load_f64 store_f64 D = _mm512_loadu_pd _mm512_storeu_pd;
+    widening_loads! {
+        load_i8_to_i16 -> i16 = _mm256_loadu_si256 avx512bw _mm512_cvtepi8_epi16 _mm512_cvtepu8_epi16;
+        load_i8_to_i64 -> i64 = _mm_loadl_epi64 avx512f _mm512_cvtepi8_epi64 _mm512_cvtepu8_epi64;
+        load_i16_to_i64 -> i64 = _mm_loadu_si128 avx512f _mm512_cvtepi16_epi64 _mm512_cvtepu16_epi64;
+        load_i32_to_i64 -> i64 = _mm256_loadu_si256 avx512f _mm512_cvtepi32_epi64 _mm512_cvtepu32_epi64;
     }
-    memory! {
-        widen load_i8_to_i16 = _mm256_loadu_si256 avx512bw._mm512_cvtepi8_epi16 -> I;
-        widen load_u8_to_i16 = _mm256_loadu_si256 avx512bw._mm512_cvtepu8_epi16 -> I;
-        widen load_i8_to_i64 = _mm_loadl_epi64 avx512f._mm512_cvtepi8_epi64 -> I;
-        widen load_u8_to_i64 = _mm_loadl_epi64 avx512f._mm512_cvtepu8_epi64 -> I;
-        widen load_i16_to_i64 = _mm_loadu_si128 avx512f._mm512_cvtepi16_epi64 -> I;
-        widen load_u16_to_i64 = _mm_loadu_si128 avx512f._mm512_cvtepu16_epi64 -> I;
-        widen load_i32_to_i64 = _mm256_loadu_si256 avx512f._mm512_cvtepi32_epi64 -> I;
-        widen load_u32_to_i64 = _mm256_loadu_si256 avx512f._mm512_cvtepu32_epi64 -> I;
-    }
-    memory! {
-        unit load_i8_to_i32 1 = _mm_loadu_si128 avx512f._mm512_cvtepi8_epi32 -> I;
-        unit load_u8_to_i32 1 = _mm_loadu_si128 avx512f._mm512_cvtepu8_epi32 -> I;
-        unit load_i16_to_i32 2 = _mm256_loadu_si256 avx512f._mm512_cvtepi16_epi32 -> I;
-        unit load_u16_to_i32 2 = _mm256_loadu_si256 avx512f._mm512_cvtepu16_epi32 -> I;
-        unit load_f16_to_f32 2 = _mm256_loadu_si256 avx512f._mm512_cvtph_ps -> F;
-    }
-
-    instructions! {
-        splat_i8(x: i8) -> I = avx512f._mm512_set1_epi8;
-        splat_i16(x: i16) -> I = avx512f._mm512_set1_epi16;
-        splat_i32(x: i32) -> I = avx512f._mm512_set1_epi32;
-        splat_i64(x: i64) -> I = avx512f._mm512_set1_epi64;
-        splat_f32(x: f32) -> F = avx512f._mm512_set1_ps;
-        splat_f64(x: f64) -> D = avx512f._mm512_set1_pd;
-
-        add_f32(a: F, b: F) -> F = avx512f._mm512_add_ps;
-        sub_f32(a: F, b: F) -> F = avx512f._mm512_sub_ps;
-        mul_f32(a: F, b: F) -> F = avx512f._mm512_mul_ps;
-        div_f32(a: F, b: F) -> F = avx512f._mm512_div_ps;
-        fma_f32(a: F, b: F, c: F) -> F = avx512f._mm512_fmadd_ps;
-        nfma_f32(a: F, b: F, c: F) -> F = avx512f._mm512_fnmadd_ps;
-        min_f32(a: F, b: F) -> F = avx512f._mm512_min_ps;
-        max_f32(a: F, b: F) -> F = avx512f._mm512_max_ps;
-        max_number_f32(a: F, b: F) -> F = avx512f._mm512_max_ps;
-        min_number_f32(a: F, b: F) -> F = avx512f._mm512_min_ps;
-        abs_f32(a: F) -> F = avx512f._mm512_abs_ps;
-        eq_f32(a: F, b: F) -> __mmask16 = avx512f._mm512_cmpeq_ps_mask;
-        lt_f32(a: F, b: F) -> __mmask16 = avx512f._mm512_cmplt_ps_mask;
-        le_f32(a: F, b: F) -> __mmask16 = avx512f._mm512_cmple_ps_mask;
-        bits_f32(a: F) -> I = avx512f._mm512_castps_si512;
-        f32_from_bits(a: I) -> F = avx512f._mm512_castsi512_ps;
-
-        add_f64(a: D, b: D) -> D = avx512f._mm512_add_pd;
-        sub_f64(a: D, b: D) -> D = avx512f._mm512_sub_pd;
-        mul_f64(a: D, b: D) -> D = avx512f._mm512_mul_pd;
-        div_f64(a: D, b: D) -> D = avx512f._mm512_div_pd;
-        fma_f64(a: D, b: D, c: D) -> D = avx512f._mm512_fmadd_pd;
-        nfma_f64(a: D, b: D, c: D) -> D = avx512f._mm512_fnmadd_pd;
-        min_f64(a: D, b: D) -> D = avx512f._mm512_min_pd;
-        max_f64(a: D, b: D) -> D = avx512f._mm512_max_pd;
-        max_number_f64(a: D, b: D) -> D = avx512f._mm512_max_pd;
-        min_number_f64(a: D, b: D) -> D = avx512f._mm512_min_pd;
-        abs_f64(a: D) -> D = avx512f._mm512_abs_pd;
-        eq_f64(a: D, b: D) -> __mmask8 = avx512f._mm512_cmpeq_pd_mask;
-        lt_f64(a: D, b: D) -> __mmask8 = avx512f._mm512_cmplt_pd_mask;
-        le_f64(a: D, b: D) -> __mmask8 = avx512f._mm512_cmple_pd_mask;
-        bits_f64(a: D) -> I = avx512f._mm512_castpd_si512;
-        f64_from_bits(a: I) -> D = avx512f._mm512_castsi512_pd;
-
-        sub_i8(a: I, b: I) -> I = avx512bw._mm512_sub_epi8;
-        and_i8(a: I, b: I) -> I = avx512f._mm512_and_si512;
-        or_i8(a: I, b: I) -> I = avx512f._mm512_or_si512;
-        xor_i8(a: I, b: I) -> I = avx512f._mm512_xor_si512;
-        min_i8(a: I, b: I) -> I = avx512bw._mm512_min_epi8;
-        max_i8(a: I, b: I) -> I = avx512bw._mm512_max_epi8;
-        min_u8(a: I, b: I) -> I = avx512bw._mm512_min_epu8;
-        max_u8(a: I, b: I) -> I = avx512bw._mm512_max_epu8;
-
-        add_i16(a: I, b: I) -> I = avx512bw._mm512_add_epi16;
-        sub_i16(a: I, b: I) -> I = avx512bw._mm512_sub_epi16;
-        and_i16(a: I, b: I) -> I = avx512f._mm512_and_si512;
-        or_i16(a: I, b: I) -> I = avx512f._mm512_or_si512;
-        xor_i16(a: I, b: I) -> I = avx512f._mm512_xor_si512;
-        min_i16(a: I, b: I) -> I = avx512bw._mm512_min_epi16;
-        max_i16(a: I, b: I) -> I = avx512bw._mm512_max_epi16;
-        min_u16(a: I, b: I) -> I = avx512bw._mm512_min_epu16;
-        max_u16(a: I, b: I) -> I = avx512bw._mm512_max_epu16;
-        mul_i16(a: I, b: I) -> I = avx512bw._mm512_mullo_epi16;
-
-        add_i32(a: I, b: I) -> I = avx512f._mm512_add_epi32;
-        sub_i32(a: I, b: I) -> I = avx512f._mm512_sub_epi32;
-        mul_i32(a: I, b: I) -> I = avx512f._mm512_mullo_epi32;
-        and_i32(a: I, b: I) -> I = avx512f._mm512_and_si512;
-        andnot_i32(a: I, b: I) -> I = avx512f._mm512_andnot_si512;
-        or_i32(a: I, b: I) -> I = avx512f._mm512_or_si512;
-        xor_i32(a: I, b: I) -> I = avx512f._mm512_xor_si512;
-        min_i32(a: I, b: I) -> I = avx512f._mm512_min_epi32;
-        max_i32(a: I, b: I) -> I = avx512f._mm512_max_epi32;
-        min_u32(a: I, b: I) -> I = avx512f._mm512_min_epu32;
-        max_u32(a: I, b: I) -> I = avx512f._mm512_max_epu32;
-        eq_i32(a: I, b: I) -> __mmask16 = avx512f._mm512_cmpeq_epi32_mask;
-        lt_i32(a: I, b: I) -> __mmask16 = avx512f._mm512_cmplt_epi32_mask;
-
-        add_i64(a: I, b: I) -> I = avx512f._mm512_add_epi64;
-        sub_i64(a: I, b: I) -> I = avx512f._mm512_sub_epi64;
-        and_i64(a: I, b: I) -> I = avx512f._mm512_and_si512;
-        andnot_i64(a: I, b: I) -> I = avx512f._mm512_andnot_si512;
-        or_i64(a: I, b: I) -> I = avx512f._mm512_or_si512;
-        xor_i64(a: I, b: I) -> I = avx512f._mm512_xor_si512;
-        eq_i64(a: I, b: I) -> __mmask8 = avx512f._mm512_cmpeq_epi64_mask;
-        lt_i64(a: I, b: I) -> __mmask8 = avx512f._mm512_cmplt_epi64_mask;
-
-        integral_f64_to_i64(a: D) -> I = avx512dq._mm512_cvttpd_epi64;
-        integral_f64_to_u64(a: D) -> I = avx512dq._mm512_cvttpd_epu64;
-        i32_to_f32(a: I) -> F = avx512f._mm512_cvtepi32_ps;
-        i64_to_f64(a: I) -> D = avx512dq._mm512_cvtepi64_pd;
-        u64_to_f64(a: I) -> D = avx512dq._mm512_cvtepu64_pd;
-
-        pack_i32_to_i16(a: I, b: I) -> I = avx512bw._mm512_packs_epi32;
-        pack_i32_to_u16(a: I, b: I) -> I = avx512bw._mm512_packus_epi32;
-        pack_i16_to_i8(a: I, b: I) -> I = avx512bw._mm512_packs_epi16;
-        pack_i16_to_u8(a: I, b: I) -> I = avx512bw._mm512_packus_epi16;
+    widening_loads! {
+        unit load_i8_to_i32 1 = _mm_loadu_si128 _mm512_cvtepi8_epi32 _mm512_cvtepu8_epi32;
+        unit load_i16_to_i32 2 = _mm256_loadu_si256 _mm512_cvtepi16_epi32 _mm512_cvtepu16_epi32;
     }
 
     #[inline(always)]
-    fn is_nan_f32(self, a: F) -> __mmask16 {
-        self.0.avx512f._mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, a)
+    unsafe fn load_f16_to_f32<const UNIT: usize>(self, p: *const u8) -> F32s<Self> {
+        // SAFETY: the caller vouches for the group.
+        let narrow = unsafe { _mm256_loadu_si256(p.wrapping_add(UNIT * 32).cast()) };
+        Register::new(self, self.0.avx512f._mm512_cvtph_ps(narrow))
     }
 
     #[inline(always)]
-    fn select_f32(self, mask: __mmask16, a: F, b: F) -> F {
-        self.0.avx512f._mm512_mask_blend_ps(mask, b, a)
-    }
-
-    #[inline(always)]
-    fn round_f32(self, a: F, rounding: impl Round) -> F {
-        let f = self.0.avx512f;
-        rounded!(rounding, f, _mm512_roundscale_ps, a, {
-            let dq = self.0.avx512dq;
-            let sign = dq._mm512_and_ps(a, self.splat_f32(-0.0));
-            let half = dq._mm512_or_ps(sign, self.splat_f32(0.5_f32.next_down()));
-            f._mm512_roundscale_ps::<TOWARDS_ZERO>(self.add_f32(a, half))
-        })
-    }
-
-    #[inline(always)]
-    fn is_nan_f64(self, a: D) -> __mmask8 {
-        self.0.avx512f._mm512_cmp_pd_mask::<_CMP_UNORD_Q>(a, a)
-    }
-
-    #[inline(always)]
-    fn select_f64(self, mask: __mmask8, a: D, b: D) -> D {
-        self.0.avx512f._mm512_mask_blend_pd(mask, b, a)
-    }
-
-    #[inline(always)]
-    fn round_f64(self, a: D, rounding: impl Round) -> D {
-        let f = self.0.avx512f;
-        rounded!(rounding, f, _mm512_roundscale_pd, a, {
-            let dq = self.0.avx512dq;
-            let sign = dq._mm512_and_pd(a, self.splat_f64(-0.0));
-            let half = dq._mm512_or_pd(sign, self.splat_f64(0.5_f64.next_down()));
-            f._mm512_roundscale_pd::<TOWARDS_ZERO>(self.add_f64(a, half))
-        })
-    }
-
-    #[inline(always)]
-    fn and_m32(self, a: __mmask16, b: __mmask16) -> __mmask16 {
-        a & b
-    }
-
-    #[inline(always)]
-    fn or_m32(self, a: __mmask16, b: __mmask16) -> __mmask16 {
-        a | b
-    }
-
-    #[inline(always)]
-    fn andnot_m32(self, a: __mmask16, b: __mmask16) -> __mmask16 {
-        !a & b
-    }
-
-    #[inline(always)]
-    fn mask_to_i32(self, mask: __mmask16) -> I {
-        self.0.avx512dq._mm512_movm_epi32(mask)
-    }
-
-    #[inline(always)]
-    fn any_m32(self, mask: __mmask16) -> bool {
-        mask != 0
-    }
-
-    #[inline(always)]
-    fn mask_false(self) -> __mmask16 {
-        0
-    }
-
-    #[inline(always)]
-    fn and_m64(self, a: __mmask8, b: __mmask8) -> __mmask8 {
-        a & b
-    }
-
-    #[inline(always)]
-    fn andnot_m64(self, a: __mmask8, b: __mmask8) -> __mmask8 {
-        !a & b
-    }
-
-    #[inline(always)]
-    fn mask_to_i64(self, mask: __mmask8) -> I {
-        self.0.avx512dq._mm512_movm_epi64(mask)
-    }
-
-    #[inline(always)]
-    fn any_m64(self, mask: __mmask8) -> bool {
-        mask != 0
-    }
-
-    #[inline(always)]
-    fn select_eq_i8(self, x: I, key: I, a: I, b: I) -> I {
-        let bw = self.0.avx512bw;
-        bw._mm512_mask_blend_epi8(bw._mm512_cmpeq_epi8_mask(x, key), b, a)
-    }
-
-    #[inline(always)]
-    fn nonzero_i8(self, a: I) -> bool {
-        self.0.avx512f._mm512_test_epi64_mask(a, a) != 0
-    }
-
-    #[inline(always)]
-    fn swap_bytes<const SIZE: usize>(self, a: I) -> I {
+    fn swap_bytes<const SIZE: usize>(self, a: I8s<Self>) -> I8s<Self> {
         let mut order = [0_u8; 64];
         for (index, place) in order.iter_mut().enumerate() {
             *place = (index % 16) as u8 ^ (SIZE as u8 - 1);
         }
-        self.0.avx512bw._mm512_shuffle_epi8(a, bytemuck::cast(order))
+        Register::new(self, self.0.avx512bw._mm512_shuffle_epi8(a.raw, bytemuck::cast(order)))
     }
 
     #[inline(always)]
-    fn select_eq_i16(self, x: I, key: I, a: I, b: I) -> I {
-        let bw = self.0.avx512bw;
-        bw._mm512_mask_blend_epi16(bw._mm512_cmpeq_epi16_mask(x, key), b, a)
-    }
-
-    #[inline(always)]
-    fn nonzero_i16(self, a: I) -> bool {
-        self.nonzero_i8(a)
-    }
-
-    #[inline(always)]
-    fn select_i32(self, mask: __mmask16, a: I, b: I) -> I {
-        self.0.avx512f._mm512_mask_blend_epi32(mask, b, a)
-    }
-
-    #[inline(always)]
-    fn shl_i32<const N: i32>(self, a: I) -> I {
-        self.0.avx512f._mm512_sllv_epi32(a, self.splat_i32(N))
-    }
-
-    #[inline(always)]
-    fn shr_u32<const N: i32>(self, a: I) -> I {
-        self.0.avx512f._mm512_srlv_epi32(a, self.splat_i32(N))
-    }
-
-    #[inline(always)]
-    fn shr_i32<const N: i32>(self, a: I) -> I {
-        self.0.avx512f._mm512_srav_epi32(a, self.splat_i32(N))
-    }
-
-    #[inline(always)]
-    fn shl_i16_by(self, a: I, count: u32) -> I {
-        self.0.avx512bw._mm512_sll_epi16(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
-    }
-
-    #[inline(always)]
-    fn shr_u16_by(self, a: I, count: u32) -> I {
-        self.0.avx512bw._mm512_srl_epi16(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
-    }
-
-    #[inline(always)]
-    fn shl_i32_by(self, a: I, count: u32) -> I {
-        self.0.avx512f._mm512_sll_epi32(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
-    }
-
-    #[inline(always)]
-    fn table_i16(self, values: [i16; 8]) -> I {
-        bytemuck::cast([values; 4])
-    }
-
-    #[inline(always)]
-    fn look_up_i16(self, table: I, numbers: I) -> I {
-        self.0.avx512bw._mm512_permutexvar_epi16(numbers, table)
-    }
-
-    #[inline(always)]
-    fn table_i32(self, v: [i32; 8]) -> I {
+    fn f32_to_i32(self, a: F32s<Self>, rounding: impl Round) -> I32s<Self> {
         let f = self.0.avx512f;
-        f._mm512_setr_epi32(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], 0, 0, 0, 0, 0, 0, 0, 0)
+        let converted = rounded!(rounding, f, _mm512_cvt_roundps_epi32, a.raw, {
+            // As in `half_to_i32`.
+            let beyond = F32s::from_bits(a.to_bits() | 1);
+            f._mm512_cvt_roundps_epi32::<NEAREST_EVEN>(beyond.raw)
+        });
+        Register::new(self, converted)
     }
 
     #[inline(always)]
-    fn look_up_i32(self, table: I, numbers: I) -> I {
-        self.0.avx512f._mm512_permutexvar_epi32(numbers, table)
+    fn f64_to_i32(self, a: F64s<Self>, rounding: impl Round) -> I32s<Self> {
+        let low = self.half_to_i32(a.0, rounding);
+        Register::new(self, self.join(low, self.half_to_i32(a.1, rounding)))
     }
 
     #[inline(always)]
-    fn shr_u32_by(self, a: I, count: u32) -> I {
-        self.0.avx512f._mm512_srl_epi32(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
+    fn i32_to_f32(self, a: I32s<Self>) -> F32s<Self> {
+        Register::new(self, self.0.avx512f._mm512_cvtepi32_ps(a.raw))
     }
 
     #[inline(always)]
-    fn nonzero_i32(self, a: I) -> bool {
-        self.nonzero_i8(a)
-    }
-
-    #[inline(always)]
-    fn select_i64(self, mask: __mmask8, a: I, b: I) -> I {
-        self.0.avx512f._mm512_mask_blend_epi64(mask, b, a)
-    }
-
-    #[inline(always)]
-    fn shr_u64<const N: i32>(self, a: I) -> I {
-        self.0.avx512f._mm512_srlv_epi64(a, self.splat_i64(N.into()))
-    }
-
-    #[inline(always)]
-    fn nonzero_i64(self, a: I) -> bool {
-        self.nonzero_i8(a)
-    }
-
-    #[inline(always)]
-    fn f32_to_i32(self, a: F, rounding: impl Round) -> I {
+    fn i32_to_f64<const SIGNED: bool>(self, a: I32s<Self>) -> F64s<Self> {
         let f = self.0.avx512f;
-        rounded!(rounding, f, _mm512_cvt_roundps_epi32, a, {
-            // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
-            let beyond = self.or_i32(self.bits_f32(a), self.splat_i32(1));
-            f._mm512_cvt_roundps_epi32::<NEAREST_EVEN>(self.f32_from_bits(beyond))
-        })
+        self.halves(a.raw).map(
+            #[inline(always)]
+            |half| {
+                let wide =
+                    if SIGNED { f._mm512_cvtepi32_pd(half) } else { f._mm512_cvtepu32_pd(half) };
+                Register::new(self, wide)
+            },
+        )
+    }
+
+    conversions! {
+        integral_f64_to_i64(a: f64) -> i64 = avx512dq _mm512_cvttpd_epi64 _mm512_cvttpd_epu64;
+        i64_to_f64(a: i64) -> f64 = avx512dq _mm512_cvtepi64_pd _mm512_cvtepu64_pd;
     }
 
     #[inline(always)]
-    fn f64_to_i32(self, [a, b]: [D; 2], rounding: impl Round) -> I {
-        self.join(self.f64s_to_i32(a, rounding), self.f64s_to_i32(b, rounding))
+    fn f16_to_f32(self, a: I16s<Self>) -> [F32s<Self>; 2] {
+        let Pair(low, high) = self.halves(a.raw).map(
+            #[inline(always)]
+            |half| Register::new(self, self.0.avx512f._mm512_cvtph_ps(half)),
+        );
+        [low, high]
     }
 
     #[inline(always)]
-    fn i32_to_f64(self, a: I) -> [D; 2] {
-        let [low, high] = self.halves(a);
-        [self.0.avx512f._mm512_cvtepi32_pd(low), self.0.avx512f._mm512_cvtepi32_pd(high)]
-    }
-
-    #[inline(always)]
-    fn u32_to_f64(self, a: I) -> [D; 2] {
-        let [low, high] = self.halves(a);
-        [self.0.avx512f._mm512_cvtepu32_pd(low), self.0.avx512f._mm512_cvtepu32_pd(high)]
-    }
-
-    #[inline(always)]
-    fn f32_to_f64(self, a: F) -> [D; 2] {
+    fn f32_to_f64(self, a: F32s<Self>) -> F64s<Self> {
         let (f, dq) = (self.0.avx512f, self.0.avx512dq);
-        let (low, high) = (f._mm512_castps512_ps256(a), dq._mm512_extractf32x8_ps::<1>(a));
-        [f._mm512_cvtps_pd(low), f._mm512_cvtps_pd(high)]
+        let low = f._mm512_castps512_ps256(a.raw);
+        let high = dq._mm512_extractf32x8_ps::<1>(a.raw);
+        Pair(low, high).map(
+            #[inline(always)]
+            |half| Register::new(self, f._mm512_cvtps_pd(half)),
+        )
     }
 
     #[inline(always)]
-    fn f64_to_f32(self, [a, b]: [D; 2]) -> F {
+    fn f64_to_f32(self, a: F64s<Self>) -> F32s<Self> {
         let (f, dq) = (self.0.avx512f, self.0.avx512dq);
-        let (low, high) = (f._mm512_cvtpd_ps(a), f._mm512_cvtpd_ps(b));
-        dq._mm512_insertf32x8::<1>(f._mm512_castps256_ps512(low), high)
+        let (low, high) = (f._mm512_cvtpd_ps(a.0.raw), f._mm512_cvtpd_ps(a.1.raw));
+        Register::new(self, dq._mm512_insertf32x8::<1>(f._mm512_castps256_ps512(low), high))
     }
 
     #[inline(always)]
-    fn f16_to_f32(self, a: I) -> [F; 2] {
-        let [low, high] = self.halves(a);
-        [self.0.avx512f._mm512_cvtph_ps(low), self.0.avx512f._mm512_cvtph_ps(high)]
+    fn f32_to_f16(self, a: F32s<Self>, b: F32s<Self>, rounding: impl Round) -> I16s<Self> {
+        let low = self.half_to_f16(a.raw, rounding);
+        Register::new(self, self.join(low, self.half_to_f16(b.raw, rounding)))
     }
 
     #[inline(always)]
-    fn f32_to_f16(self, a: F, b: F, rounding: impl Round) -> I {
-        self.join(self.to_f16(a, rounding), self.to_f16(b, rounding))
+    fn i32_to_i64(self, a: I32s<Self>) -> I64s<Self> {
+        self.halves(a.raw).map(
+            #[inline(always)]
+            |half| Register::new(self, self.0.avx512f._mm512_cvtepi32_epi64(half)),
+        )
     }
 
     #[inline(always)]
-    fn i32_to_i64(self, a: I) -> [I; 2] {
-        let [low, high] = self.halves(a);
-        [self.0.avx512f._mm512_cvtepi32_epi64(low), self.0.avx512f._mm512_cvtepi32_epi64(high)]
-    }
-
-    #[inline(always)]
-    fn low_i64_to_i32(self, [a, b]: [I; 2]) -> I {
+    fn low_i64_to_i32(self, a: I64s<Self>) -> I32s<Self> {
         let even: [u32; 16] = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
-        self.0.avx512f._mm512_permutex2var_epi32(a, bytemuck::cast(even), b)
-    }
-
-    #[inline(always)]
-    fn saturate_i64_to_i32(self, [a, b]: [I; 2]) -> I {
         let f = self.0.avx512f;
-        self.join(f._mm512_cvtsepi64_epi32(a), f._mm512_cvtsepi64_epi32(b))
+        Register::new(self, f._mm512_permutex2var_epi32(a.0.raw, bytemuck::cast(even), a.1.raw))
     }
 
     #[inline(always)]
-    fn saturate_u64_to_u32(self, [a, b]: [I; 2]) -> I {
+    fn saturate_i64_to_i32<const SIGNED: bool>(self, a: I64s<Self>) -> I32s<Self> {
         let f = self.0.avx512f;
-        self.join(f._mm512_cvtusepi64_epi32(a), f._mm512_cvtusepi64_epi32(b))
+        let Pair(low, high) = a.map(
+            #[inline(always)]
+            |half| {
+                if SIGNED {
+                    f._mm512_cvtsepi64_epi32(half.raw)
+                } else {
+                    f._mm512_cvtusepi64_epi32(half.raw)
+                }
+            },
+        );
+        Register::new(self, self.join(low, high))
     }
 
     #[inline(always)]
-    fn low_i32_to_i8(self, group: [I; 4]) -> I {
-        x86::low_i32_to_i8(self, group)
+    fn low_i32_to_i8(self, group: [I32s<Self>; 4]) -> I8s<Self> {
+        shared::low_i32_to_i8(self, group)
     }
 
     #[inline(always)]
-    fn low_i32_to_i16(self, a: I, b: I) -> I {
-        x86::low_i32_to_i16(self, a, b)
+    fn low_i32_to_i16(self, a: I32s<Self>, b: I32s<Self>) -> I16s<Self> {
+        shared::low_i32_to_i16(self, a, b)
     }
 
     #[inline(always)]
-    fn high_i32_to_i16(self, a: I, b: I) -> I {
-        x86::high_i32_to_i16(self, a, b)
+    fn high_i32_to_i16(self, a: I32s<Self>, b: I32s<Self>) -> I16s<Self> {
+        shared::high_i32_to_i16(self, a, b)
     }
 
     #[inline(always)]
-    fn low_i16_to_i8(self, a: I, b: I) -> I {
-        x86::low_i16_to_i8(self, a, b)
+    fn low_i16_to_i8(self, a: I16s<Self>, b: I16s<Self>) -> I8s<Self> {
+        shared::low_i16_to_i8(self, a, b)
     }
 
     #[inline(always)]
-    fn order_i16(self, a: I) -> I {
+    fn pack_i32_to_i16<const SIGNED: bool>(self, a: I32s<Self>, b: I32s<Self>) -> I16s<Self> {
+        let packed = if SIGNED {
+            self.0.avx512bw._mm512_packs_epi32(a.raw, b.raw)
+        } else {
+            self.0.avx512bw._mm512_packus_epi32(a.raw, b.raw)
+        };
+        Register::new(self, packed)
+    }
+
+    #[inline(always)]
+    fn pack_i16_to_i8<const SIGNED: bool>(self, a: I16s<Self>, b: I16s<Self>) -> I8s<Self> {
+        let packed = if SIGNED {
+            self.0.avx512bw._mm512_packs_epi16(a.raw, b.raw)
+        } else {
+            self.0.avx512bw._mm512_packus_epi16(a.raw, b.raw)
+        };
+        Register::new(self, packed)
+    }
+
+    #[inline(always)]
+    fn order_i16(self, a: I16s<Self>) -> I16s<Self> {
         let order: [u64; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
-        self.0.avx512f._mm512_permutexvar_epi64(bytemuck::cast(order), a)
+        Register::new(self, self.0.avx512f._mm512_permutexvar_epi64(bytemuck::cast(order), a.raw))
     }
 
     #[inline(always)]
-    fn order_i8(self, a: I) -> I {
-        self.order_i16(a)
+    fn order_i8(self, a: I8s<Self>) -> I8s<Self> {
+        let order: [u64; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
+        Register::new(self, self.0.avx512f._mm512_permutexvar_epi64(bytemuck::cast(order), a.raw))
     }
 
     #[inline(always)]
-    fn unscramble_two_packs(self, a: I) -> I {
+    fn unscramble_two_packs(self, a: I8s<Self>) -> I8s<Self> {
         let order: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
-        self.0.avx512f._mm512_permutexvar_epi32(bytemuck::cast(order), a)
+        Register::new(self, self.0.avx512f._mm512_permutexvar_epi32(bytemuck::cast(order), a.raw))
     }
 }
 
@@ -648,12 +653,14 @@ impl LookUpBytes for Avx512<true> {
     }
 
     #[inline(always)]
-    fn look_up_i8(self, [a, b, c, d]: [I; 4], numbers: I) -> I {
+    fn look_up_i8(self, [a, b, c, d]: [I; 4], numbers: I8s<Self>) -> I8s<Self> {
         let bw = self.0.avx512bw;
+        let numbers = numbers.raw;
         // SAFETY: the token is proof of VBMI.
         let low = unsafe { _mm512_permutex2var_epi8(a, numbers, b) };
         // SAFETY: as above.
         let high = unsafe { _mm512_permutex2var_epi8(c, numbers, d) };
-        bw._mm512_mask_blend_epi8(bw._mm512_movepi8_mask(numbers), low, high)
+        let is_upper = bw._mm512_movepi8_mask(numbers);
+        Register::new(self, bw._mm512_mask_blend_epi8(is_upper, low, high))
     }
 }

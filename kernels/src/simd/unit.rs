@@ -1,0 +1,95 @@
+//! Units: as many elements as a register has 32-bit lanes.
+
+use super::Register;
+use super::lanes::{Element, Lanes};
+
+/// One register, or two of 64-bit lanes.
+pub(crate) trait Unit<S>: Copy + 'static {
+    /// An element.
+    type Scalar: Element;
+    type Register: Copy + 'static;
+
+    /// An element in every lane.
+    fn splat(simd: S, x: Self::Scalar) -> Self;
+    /// `f` of each register.
+    fn map(self, f: impl Fn(Self::Register) -> Self::Register) -> Self;
+    /// `f` of each register and that of `b`.
+    fn zip(self, b: Self, f: impl Fn(Self::Register, Self::Register) -> Self::Register) -> Self;
+    /// `f` of what was gathered, from `start` on, and each register.
+    fn fold<A>(self, start: A, f: impl Fn(A, Self::Register) -> A) -> A;
+}
+
+impl<S: Lanes<T>, T: Element> Unit<S> for Register<S, T> {
+    type Scalar = T;
+    type Register = Self;
+
+    #[inline(always)]
+    fn splat(simd: S, x: T) -> Self {
+        Self::splat(simd, x)
+    }
+    #[inline(always)]
+    fn map(self, f: impl Fn(Self) -> Self) -> Self {
+        f(self)
+    }
+    #[inline(always)]
+    fn zip(self, b: Self, f: impl Fn(Self, Self) -> Self) -> Self {
+        f(self, b)
+    }
+    #[inline(always)]
+    fn fold<A>(self, start: A, f: impl Fn(A, Self) -> A) -> A {
+        f(start, self)
+    }
+}
+
+/// Two registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Pair<R>(pub(crate) R, pub(crate) R);
+
+impl<R: Copy> Pair<R> {
+    /// `f` of each register.
+    #[inline(always)]
+    pub(crate) fn map<Q>(self, f: impl Fn(R) -> Q) -> Pair<Q> {
+        Pair(f(self.0), f(self.1))
+    }
+
+    /// `f` of each register and that of `b`.
+    #[inline(always)]
+    pub(crate) fn zip<B: Copy, Q>(self, b: Pair<B>, f: impl Fn(R, B) -> Q) -> Pair<Q> {
+        Pair(f(self.0, b.0), f(self.1, b.1))
+    }
+}
+
+impl<S: Lanes<T>, T: Element> Unit<S> for Pair<Register<S, T>> {
+    type Scalar = T;
+    type Register = Register<S, T>;
+
+    #[inline(always)]
+    fn splat(simd: S, x: T) -> Self {
+        let register = Register::splat(simd, x);
+        Pair(register, register)
+    }
+    #[inline(always)]
+    fn map(self, f: impl Fn(Register<S, T>) -> Register<S, T>) -> Self {
+        Pair(f(self.0), f(self.1))
+    }
+    #[inline(always)]
+    fn zip(self, b: Self, f: impl Fn(Register<S, T>, Register<S, T>) -> Register<S, T>) -> Self {
+        Pair(f(self.0, b.0), f(self.1, b.1))
+    }
+    #[inline(always)]
+    fn fold<A>(self, start: A, f: impl Fn(A, Register<S, T>) -> A) -> A {
+        f(f(start, self.0), self.1)
+    }
+}
+
+/// Units of one register.
+pub(crate) type I8s<S> = Register<S, i8>;
+pub(crate) type I16s<S> = Register<S, i16>;
+pub(crate) type I32s<S> = Register<S, i32>;
+pub(crate) type F32s<S> = Register<S, f32>;
+
+/// Halves of units of two registers, and those.
+pub(crate) type I64<S> = Register<S, i64>;
+pub(crate) type F64<S> = Register<S, f64>;
+pub(crate) type I64s<S> = Pair<I64<S>>;
+pub(crate) type F64s<S> = Pair<F64<S>>;
