@@ -1,4 +1,4 @@
-"""Measures the figures of README.md and docs/guide.md, and puts them there with --write.
+"""Measures the figures of README.md and docs/guide.md, and puts them there with --write. Also prints how packing by hand with NumPy does.
 
     python docs/figures.py RECAST REALDATA [--write] [--readme]
 
@@ -139,11 +139,8 @@ def rows(recast, data):
                f"| {' | '.join(columns)} | {values.nbytes / ours:.2f} |")
 
 
-# The walks of the guide: name, file, further arguments, and which of the page's plots to show.
-WALKS = [
-    ("climate", "ostia_sst/surface_temperature_nan.npy", ["-e", "0.005"], 5),
-    ("terrain", "dem_trinidad/data.npy", ["-e", "0.5"], 3),
-]
+# The walk of the guide: name, file, further arguments, and which of the page's plots to show. It also shows what `recast suggest` prints.
+WALKS = [("climate", "ostia_sst/surface_temperature_nan.npy", ["-e", "0.005"], 5)]
 
 
 def walk(recast, data, name, file, arguments, plot):
@@ -159,10 +156,6 @@ def walk(recast, data, name, file, arguments, plot):
         svg = svg.replace("currentColor", "#777777")
         pathlib.Path(__file__).with_name(f"guide_{name}.svg").write_text(svg + "\n")
     return f"```sh\nrecast {' '.join(command)}\n```\n\n```text\n{output}```\n"
-
-
-# The arrays for which the guide shows what `recast suggest` prints.
-SUGGESTED = [(name, file) for name, file, *_ in WALKS]
 
 
 def suggestion(recast, data, name, file):
@@ -294,18 +287,15 @@ def main():
         write_readme(recast, readme)
     if "--readme" in options:
         return
-    table = "\n".join(rows(recast, data))
-    print(table)
+    print("\n".join(rows(recast, data)))
     if "--write" in options:
         guide = pathlib.Path(__file__).with_name("guide.md")
         text = guide.read_text()
-        for name, *rest in WALKS:
-            output = walk(recast, data, name, *rest)
+        for name, file, *rest in WALKS:
+            output = walk(recast, data, name, file, *rest)
             text = between(text, f"<!-- run: {name} -->\n", "<!-- end -->\n", output)
-        for name, file in SUGGESTED:
             output = suggestion(recast, data, name, file)
             text = between(text, f"<!-- suggest: {name} -->\n", "<!-- end -->\n", output)
-        text = between(text, "<!-- figures -->\n", "<!-- end of figures -->\n", table + "\n")
         guide.write_text(text)
 
 
