@@ -85,28 +85,6 @@ def summary(rows):
         yield f"| {method} | {' | '.join(cells)} |"
 
 
-# The bound of the page's table of sizes, over the range; the picture shows them all.
-SIZES_AT = 1e-3
-
-
-def sizes(rows):
-    """A row for each array, a column for each method."""
-    methods = present(rows)
-    yield f"| array | {' | '.join(methods)} |"
-    yield "|---" * (len(methods) + 1) + "|"
-    for where in dict.fromkeys(place(row) for row in rows if row["fraction"] == SIZES_AT):
-        line = {row["method"]: row for row in rows if place(row) == where}
-        least = min(row["bytes"] for row in line.values() if row["kept"])
-        cells = [size_cell(line[method], least) if method in line else "–" for method in methods]
-        yield f"| {where[0]} | {' | '.join(cells)} |"
-
-
-def size_cell(row, least):
-    if not row["kept"]:
-        return f"{row['bytes']:,} \\*"
-    return f"**{row['bytes']:,}**" if row["bytes"] == least else f"{row['bytes']:,}"
-
-
 def machine(about):
     libraries = ", ".join(f"{name} {version}" for name, version in about["libraries"].items())
     before, after = about["load"]
@@ -175,7 +153,7 @@ def rendered():
     about, *rows = map(json.loads, RESULTS.read_text().splitlines())
     text = PAGE.read_text()
     parts = {
-        "machine": machine(about), "summary": summary(rows), "sizes": sizes(rows),
+        "machine": machine(about), "summary": summary(rows),
     }
     for name, lines in parts.items():
         text = figures.between(text, f"<!-- {name} -->\n", f"<!-- end of {name} -->\n", "\n".join(lines) + "\n")

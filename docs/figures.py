@@ -139,22 +139,16 @@ def rows(recast, data):
                f"| {' | '.join(columns)} | {values.nbytes / ours:.2f} |")
 
 
-# The walk of the guide: name, file, further arguments, and which of the page's plots to show. It also shows what `recast suggest` prints.
-WALKS = [("climate", "ostia_sst/surface_temperature_nan.npy", ["-e", "0.005"], 5)]
+# The walk of the guide: name, file and further arguments. It also shows what `recast suggest` prints.
+WALKS = [("climate", "ostia_sst/surface_temperature_nan.npy", ["-e", "0.005"])]
 
 
-def walk(recast, data, name, file, arguments, plot):
-    """The command, what it prints, and a plot of its page."""
+def walk(recast, data, name, file, arguments):
+    """The command and what it prints."""
     with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        write_array(folder / f"{name}.zarr", np.load(data / file))
+        write_array(pathlib.Path(folder) / f"{name}.zarr", np.load(data / file))
         command = ["pack", f"{name}.zarr", f"{name}_packed.zarr", *arguments]
-        output = subprocess.run([recast, *command, "--report", "page.html"], check=True,
-                                capture_output=True, text=True, cwd=folder).stdout
-        svg = re.findall("<svg .*?</svg>", (folder / "page.html").read_text(), re.DOTALL)[plot]
-        # Grey is legible on white and on black.
-        svg = svg.replace("currentColor", "#777777")
-        pathlib.Path(__file__).with_name(f"guide_{name}.svg").write_text(svg + "\n")
+        output = subprocess.run([recast, *command], check=True, capture_output=True, text=True, cwd=folder).stdout
     return f"```sh\nrecast {' '.join(command)}\n```\n\n```text\n{output}```\n"
 
 
@@ -291,8 +285,8 @@ def main():
     if "--write" in options:
         guide = pathlib.Path(__file__).with_name("guide.md")
         text = guide.read_text()
-        for name, file, *rest in WALKS:
-            output = walk(recast, data, name, file, *rest)
+        for name, file, arguments in WALKS:
+            output = walk(recast, data, name, file, arguments)
             text = between(text, f"<!-- run: {name} -->\n", "<!-- end -->\n", output)
             output = suggestion(recast, data, name, file)
             text = between(text, f"<!-- suggest: {name} -->\n", "<!-- end -->\n", output)
