@@ -1,4 +1,4 @@
-"""Makes the tables and the picture of docs/compression.md from docs/compression.jsonl, which compression.py measures.
+"""Makes the table and the picture of docs/compression.md from docs/compression.jsonl, which compression.py measures.
 
     python docs/compression_page.py --write | --check
 

@@ -1,4 +1,4 @@
-"""Measures the figures of README.md and docs/guide.md, and puts them there with --write. Also prints how packing by hand with NumPy does.
+"""Measures the figures of README.md and docs/guide.md, and puts them there with --write; prints those of packing by hand with NumPy.
 
     python docs/figures.py RECAST REALDATA [--write] [--readme]
 
@@ -139,7 +139,7 @@ def rows(recast, data):
                f"| {' | '.join(columns)} | {values.nbytes / ours:.2f} |")
 
 
-# The walk of the guide: name, file and further arguments. It also shows what `recast suggest` prints.
+# The walk of the guide: name, file and further arguments. The guide also shows what `recast suggest` prints.
 WALKS = [("climate", "ostia_sst/surface_temperature_nan.npy", ["-e", "0.005"])]
 
 
