@@ -1,4 +1,4 @@
-"""Measures the figures of README.md and docs/guide.md, and puts them there with --write; prints those of packing by hand with NumPy.
+"""Measures the figures of README.md and docs/guide.md, puts them there with --write, and prints those of packing by NumPy.
 
     python docs/figures.py RECAST REALDATA [--write] [--readme]
 
