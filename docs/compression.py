@@ -3,7 +3,7 @@
     python docs/compression.py RECAST REALDATA [--write] [--note TEXT]
 
 RECAST is the command, compiled with its feature pcodec, REALDATA a folder that real_arrays.py has filled. Prints each row. With
---write the rows go to docs/compression.jsonl, and compression_page.py makes the page's tables and its picture from them. The page
+--write the rows go to docs/compression.jsonl, and compression_page.py makes the page's table and its picture from them. The page
 also says TEXT, about what was special in this run.
 The figures were made with Python 3.13 and
 

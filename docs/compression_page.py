@@ -1,4 +1,4 @@
-"""Makes the tables and the picture of docs/compression.md from docs/compression.jsonl, which compression.py measures.
+"""Makes the table and the picture of docs/compression.md from docs/compression.jsonl, which compression.py measures.
 
     python docs/compression_page.py --write | --check
 
@@ -85,39 +85,6 @@ def summary(rows):
         yield f"| {method} | {' | '.join(cells)} |"
 
 
-def sizes(rows):
-    """A row for each array and bound, a column for each method."""
-    methods = present(rows)
-    yield f"| array | bound | {' | '.join(methods)} |"
-    yield "|---" * (len(methods) + 2) + "|"
-    for where in dict.fromkeys(map(place, rows)):
-        line = {row["method"]: row for row in rows if place(row) == where}
-        least = min(row["bytes"] for row in line.values() if row["kept"])
-        cells = [size_cell(line[method], least) if method in line else "–" for method in methods]
-        yield f"| {where[0]} | {where[1]:g} | {' | '.join(cells)} |"
-
-
-def size_cell(row, least):
-    if not row["kept"]:
-        return f"{row['bytes']:,} \\*"
-    return f"**{row['bytes']:,}**" if row["bytes"] == least else f"{row['bytes']:,}"
-
-
-def chains(rows):
-    """How `recast` stored the codes: the last codecs, and in how many rows along how many axes it took differences."""
-    found = {}
-    for row in rows:
-        if row["method"] in OURS[:2]:
-            codecs = row["setting"]["codecs"][row["setting"]["codecs"].index("cast_value") + 1:]
-            last = [codec for codec in codecs if codec.split()[0] in ("numcodecs.shuffle", "numcodecs.pcodec", "zstd", "gzip", "blosc")]
-            counts = found.setdefault((row["method"], ", ".join(last)), [0] * 4)
-            counts[codecs.count("numcodecs.delta")] += 1
-    yield "| method | last codecs | rows without differences | with `numcodecs.delta` once | twice | three times |"
-    yield "|---" * 6 + "|"
-    for (method, codecs), counts in sorted(found.items(), key=lambda item: (OURS.index(item[0][0]), -sum(item[1]))):
-        yield f"| {method} | {codecs} | {' | '.join(str(count or '') for count in counts)} |"
-
-
 def machine(about):
     libraries = ", ".join(f"{name} {version}" for name, version in about["libraries"].items())
     before, after = about["load"]
@@ -186,8 +153,7 @@ def rendered():
     about, *rows = map(json.loads, RESULTS.read_text().splitlines())
     text = PAGE.read_text()
     parts = {
-        "machine": machine(about), "summary": summary(rows), "chains": chains(rows),
-        "sizes": sizes(rows),
+        "machine": machine(about), "summary": summary(rows),
     }
     for name, lines in parts.items():
         text = figures.between(text, f"<!-- {name} -->\n", f"<!-- end of {name} -->\n", "\n".join(lines) + "\n")

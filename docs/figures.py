@@ -1,4 +1,4 @@
-"""Measures the figures of README.md and docs/guide.md, and puts them there with --write.
+"""Measures the figures of README.md and docs/guide.md, puts them there with --write, and prints those of packing by NumPy.
 
     python docs/figures.py RECAST REALDATA [--write] [--readme]
 
@@ -139,30 +139,17 @@ def rows(recast, data):
                f"| {' | '.join(columns)} | {values.nbytes / ours:.2f} |")
 
 
-# The walks of the guide: name, file, further arguments, and which of the page's plots to show.
-WALKS = [
-    ("climate", "ostia_sst/surface_temperature_nan.npy", ["-e", "0.005"], 5),
-    ("terrain", "dem_trinidad/data.npy", ["-e", "0.5"], 3),
-]
+# The walk of the guide: name, file and further arguments. The guide also shows what `recast suggest` prints.
+WALKS = [("climate", "ostia_sst/surface_temperature_nan.npy", ["-e", "0.005"])]
 
 
-def walk(recast, data, name, file, arguments, plot):
-    """The command, what it prints, and a plot of its page."""
+def walk(recast, data, name, file, arguments):
+    """The command and what it prints."""
     with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        write_array(folder / f"{name}.zarr", np.load(data / file))
+        write_array(pathlib.Path(folder) / f"{name}.zarr", np.load(data / file))
         command = ["pack", f"{name}.zarr", f"{name}_packed.zarr", *arguments]
-        output = subprocess.run([recast, *command, "--report", "page.html"], check=True,
-                                capture_output=True, text=True, cwd=folder).stdout
-        svg = re.findall("<svg .*?</svg>", (folder / "page.html").read_text(), re.DOTALL)[plot]
-        # Grey is legible on white and on black.
-        svg = svg.replace("currentColor", "#777777")
-        pathlib.Path(__file__).with_name(f"guide_{name}.svg").write_text(svg + "\n")
+        output = subprocess.run([recast, *command], check=True, capture_output=True, text=True, cwd=folder).stdout
     return f"```sh\nrecast {' '.join(command)}\n```\n\n```text\n{output}```\n"
-
-
-# The arrays for which the guide shows what `recast suggest` prints.
-SUGGESTED = [(name, file) for name, file, *_ in WALKS]
 
 
 def suggestion(recast, data, name, file):
@@ -294,18 +281,15 @@ def main():
         write_readme(recast, readme)
     if "--readme" in options:
         return
-    table = "\n".join(rows(recast, data))
-    print(table)
+    print("\n".join(rows(recast, data)))
     if "--write" in options:
         guide = pathlib.Path(__file__).with_name("guide.md")
         text = guide.read_text()
-        for name, *rest in WALKS:
-            output = walk(recast, data, name, *rest)
+        for name, file, arguments in WALKS:
+            output = walk(recast, data, name, file, arguments)
             text = between(text, f"<!-- run: {name} -->\n", "<!-- end -->\n", output)
-        for name, file in SUGGESTED:
             output = suggestion(recast, data, name, file)
             text = between(text, f"<!-- suggest: {name} -->\n", "<!-- end -->\n", output)
-        text = between(text, "<!-- figures -->\n", "<!-- end of figures -->\n", table + "\n")
         guide.write_text(text)
 
 

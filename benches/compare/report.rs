@@ -319,7 +319,7 @@ pub(crate) fn unusual_csv(rows: &[unusual::Row], path: &Path) -> Result<(), Erro
     Ok(csv.flush()?)
 }
 
-/// Prints the table of `docs/performance.md`, of the kinds of unusual elements by level, another by class of cases, and the rows
+/// Prints a table of the kinds of unusual elements by level, another by class of cases, and the rows
 /// that miss the goals; every row if asked for.
 pub(crate) fn unusual(rows: &[unusual::Row], every_row: bool) {
     let levels: BTreeSet<&str> = rows.iter().map(|row| row.level).collect();

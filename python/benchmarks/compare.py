@@ -2,7 +2,7 @@
 
     python benchmarks/compare.py [--mib 512] [--quick]
 
-Prints the tables of docs/performance.md. Needs zarr and cast-value-rs.
+Prints the figures that docs/performance.md sums up. Needs zarr and cast-value-rs.
 """
 
 import argparse

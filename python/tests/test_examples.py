@@ -31,7 +31,7 @@ def test_readme_and_encoding(tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("default")  # of Dask's worker processes
 def test_where_your_data_are(tmp_path, monkeypatch):
-    """Each row of the table in docs/stores.md."""
+    """The examples of docs/stores.md; that of virtual arrays is in the README."""
     monkeypatch.chdir(tmp_path)
     pytest.importorskip("zarr", minversion="3.4.2")
     for name in ("xarray", "distributed", "fsspec", "icechunk", "obstore"):
