@@ -10,6 +10,7 @@ use core::arch::x86_64::{
 
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
 use super::shared::{self, TWO_P52};
+use super::x86::{instructions, lanes, packing, signed_or_not, widening_loads};
 use super::{
     F32s, F64, F64s, Float, I8s, I16s, I32s, I64, I64s, LookUpBytes, Pair, Register, Round, Simd,
 };
@@ -40,57 +41,14 @@ type F = __m256;
 type D = __m256d;
 type I = __m256i;
 
-/// Operations that are one instruction of pulp's safe ones, perhaps with a constant.
-macro_rules! instructions {
-    ($($name:ident($($a:ident: $t:ty),*) -> $r:ty = $token:ident.$instruction:ident $(::<$n:ident>)?;)*) => {$(
-        #[inline(always)]
-        fn $name(self, $($a: $t),*) -> $r {
-            self.$token.$instruction$(::<$n>)?($($a),*)
-        }
-    )*};
-}
-
-/// One instruction for signed integers and one for unsigned ones.
-macro_rules! signed_or_not {
-    ($($name:ident($a:ident, $b:ident) = $signed:ident $unsigned:ident;)*) => {$(
-        #[inline(always)]
-        fn $name<const SIGNED: bool>(self, $a: I, $b: I) -> I {
-            if SIGNED { self.avx2.$signed($a, $b) } else { self.avx2.$unsigned($a, $b) }
-        }
-    )*};
-}
-
-/// Lanes of one type: their register, and how it is read, written, filled, added and subtracted.
-macro_rules! lanes {
-    ($($t:ident $raw:ident $load:ident $store:ident $splat:ident $token:ident $add:ident $sub:ident;)*) => {$(
-        impl Lanes<$t> for Avx2 {
-            type Raw = $raw;
-            #[inline(always)]
-            unsafe fn load(self, p: *const u8) -> $raw {
-                // SAFETY: the caller vouches for the memory, the token for AVX.
-                unsafe { $load(p.cast()) }
-            }
-            #[inline(always)]
-            unsafe fn store(self, p: *mut u8, x: $raw) {
-                // SAFETY: as above.
-                unsafe { $store(p.cast(), x) }
-            }
-            instructions! {
-                splat(x: $t) -> $raw = avx.$splat;
-                add(a: $raw, b: $raw) -> $raw = $token.$add;
-                sub(a: $raw, b: $raw) -> $raw = $token.$sub;
-            }
-        }
-    )*};
-}
-
 lanes! {
-    i8 I _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi8 avx2 _mm256_add_epi8 _mm256_sub_epi8;
-    i16 I _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi16 avx2 _mm256_add_epi16 _mm256_sub_epi16;
-    i32 I _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi32 avx2 _mm256_add_epi32 _mm256_sub_epi32;
-    i64 I _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi64x avx2 _mm256_add_epi64 _mm256_sub_epi64;
-    f32 F _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps avx _mm256_add_ps _mm256_sub_ps;
-    f64 D _mm256_loadu_pd _mm256_storeu_pd _mm256_set1_pd avx _mm256_add_pd _mm256_sub_pd;
+    ([] Avx2):
+    i8 I _mm256_loadu_si256 _mm256_storeu_si256 avx _mm256_set1_epi8 avx2 _mm256_add_epi8 _mm256_sub_epi8;
+    i16 I _mm256_loadu_si256 _mm256_storeu_si256 avx _mm256_set1_epi16 avx2 _mm256_add_epi16 _mm256_sub_epi16;
+    i32 I _mm256_loadu_si256 _mm256_storeu_si256 avx _mm256_set1_epi32 avx2 _mm256_add_epi32 _mm256_sub_epi32;
+    i64 I _mm256_loadu_si256 _mm256_storeu_si256 avx _mm256_set1_epi64x avx2 _mm256_add_epi64 _mm256_sub_epi64;
+    f32 F _mm256_loadu_ps _mm256_storeu_ps avx _mm256_set1_ps avx _mm256_add_ps _mm256_sub_ps;
+    f64 D _mm256_loadu_pd _mm256_storeu_pd avx _mm256_set1_pd avx _mm256_add_pd _mm256_sub_pd;
 }
 
 /// The operations of integers that are the same for lanes of any width.
@@ -115,24 +73,27 @@ macro_rules! bitwise {
 impl IntLanes<i8> for Avx2 {
     bitwise!();
     signed_or_not! {
-        min(a, b) = _mm256_min_epi8 _mm256_min_epu8;
-        max(a, b) = _mm256_max_epi8 _mm256_max_epu8;
+        I:
+        min = avx2 _mm256_min_epi8 _mm256_min_epu8;
+        max = avx2 _mm256_max_epi8 _mm256_max_epu8;
     }
 }
 
 impl IntLanes<i16> for Avx2 {
     bitwise!();
     signed_or_not! {
-        min(a, b) = _mm256_min_epi16 _mm256_min_epu16;
-        max(a, b) = _mm256_max_epi16 _mm256_max_epu16;
+        I:
+        min = avx2 _mm256_min_epi16 _mm256_min_epu16;
+        max = avx2 _mm256_max_epi16 _mm256_max_epu16;
     }
 }
 
 impl IntLanes<i32> for Avx2 {
     bitwise!();
     signed_or_not! {
-        min(a, b) = _mm256_min_epi32 _mm256_min_epu32;
-        max(a, b) = _mm256_max_epi32 _mm256_max_epu32;
+        I:
+        min = avx2 _mm256_min_epi32 _mm256_min_epu32;
+        max = avx2 _mm256_max_epi32 _mm256_max_epu32;
     }
 }
 
@@ -405,28 +366,6 @@ impl Avx2 {
     }
 }
 
-/// Loads that widen, by an instruction for signed and one for unsigned elements.
-macro_rules! widening_loads {
-    ($($name:ident -> $t:ident = $bytes:ident $signed:ident $unsigned:ident;)*) => {$(
-        #[inline(always)]
-        unsafe fn $name<const SIGNED: bool>(self, p: *const u8) -> Register<Self, $t> {
-            // SAFETY: the caller vouches for the memory.
-            let narrow = unsafe { $bytes(p.cast()) };
-            let wide = if SIGNED { self.avx2.$signed(narrow) } else { self.avx2.$unsigned(narrow) };
-            Register::new(self, wide)
-        }
-    )*};
-    ($(unit $name:ident $size:literal = $bytes:ident $signed:ident $unsigned:ident;)*) => {$(
-        #[inline(always)]
-        unsafe fn $name<const SIGNED: bool, const UNIT: usize>(self, p: *const u8) -> I32s<Self> {
-            // SAFETY: the caller vouches for the group.
-            let narrow = unsafe { $bytes(p.wrapping_add(UNIT * 8 * $size).cast()) };
-            let wide = if SIGNED { self.avx2.$signed(narrow) } else { self.avx2.$unsigned(narrow) };
-            Register::new(self, wide)
-        }
-    )*};
-}
-
 impl Simd for Avx2 {
     const BYTES: usize = 32;
     const GROUPS: usize = 1;
@@ -447,14 +386,14 @@ impl Simd for Avx2 {
     }
 
     widening_loads! {
-        load_i8_to_i16 -> i16 = _mm_loadu_si128 _mm256_cvtepi8_epi16 _mm256_cvtepu8_epi16;
-        load_i8_to_i64 -> i64 = _mm_loadu_si32 _mm256_cvtepi8_epi64 _mm256_cvtepu8_epi64;
-        load_i16_to_i64 -> i64 = _mm_loadl_epi64 _mm256_cvtepi16_epi64 _mm256_cvtepu16_epi64;
-        load_i32_to_i64 -> i64 = _mm_loadu_si128 _mm256_cvtepi32_epi64 _mm256_cvtepu32_epi64;
+        load_i8_to_i16 -> i16 = _mm_loadu_si128 avx2 _mm256_cvtepi8_epi16 _mm256_cvtepu8_epi16;
+        load_i8_to_i64 -> i64 = _mm_loadu_si32 avx2 _mm256_cvtepi8_epi64 _mm256_cvtepu8_epi64;
+        load_i16_to_i64 -> i64 = _mm_loadl_epi64 avx2 _mm256_cvtepi16_epi64 _mm256_cvtepu16_epi64;
+        load_i32_to_i64 -> i64 = _mm_loadu_si128 avx2 _mm256_cvtepi32_epi64 _mm256_cvtepu32_epi64;
     }
     widening_loads! {
-        unit load_i8_to_i32 1 = _mm_loadl_epi64 _mm256_cvtepi8_epi32 _mm256_cvtepu8_epi32;
-        unit load_i16_to_i32 2 = _mm_loadu_si128 _mm256_cvtepi16_epi32 _mm256_cvtepu16_epi32;
+        unit load_i8_to_i32 1 = _mm_loadl_epi64 avx2 _mm256_cvtepi8_epi32 _mm256_cvtepu8_epi32;
+        unit load_i16_to_i32 2 = _mm_loadu_si128 avx2 _mm256_cvtepi16_epi32 _mm256_cvtepu16_epi32;
     }
 
     #[inline(always)]
@@ -615,45 +554,7 @@ impl Simd for Avx2 {
         Register::new(self, self.order(saturated.raw))
     }
 
-    #[inline(always)]
-    fn low_i32_to_i8(self, group: [I32s<Self>; 4]) -> I8s<Self> {
-        shared::low_i32_to_i8(self, group)
-    }
-
-    #[inline(always)]
-    fn low_i32_to_i16(self, a: I32s<Self>, b: I32s<Self>) -> I16s<Self> {
-        shared::low_i32_to_i16(self, a, b)
-    }
-
-    #[inline(always)]
-    fn high_i32_to_i16(self, a: I32s<Self>, b: I32s<Self>) -> I16s<Self> {
-        shared::high_i32_to_i16(self, a, b)
-    }
-
-    #[inline(always)]
-    fn low_i16_to_i8(self, a: I16s<Self>, b: I16s<Self>) -> I8s<Self> {
-        shared::low_i16_to_i8(self, a, b)
-    }
-
-    #[inline(always)]
-    fn pack_i32_to_i16<const SIGNED: bool>(self, a: I32s<Self>, b: I32s<Self>) -> I16s<Self> {
-        let packed = if SIGNED {
-            self.avx2._mm256_packs_epi32(a.raw, b.raw)
-        } else {
-            self.avx2._mm256_packus_epi32(a.raw, b.raw)
-        };
-        Register::new(self, packed)
-    }
-
-    #[inline(always)]
-    fn pack_i16_to_i8<const SIGNED: bool>(self, a: I16s<Self>, b: I16s<Self>) -> I8s<Self> {
-        let packed = if SIGNED {
-            self.avx2._mm256_packs_epi16(a.raw, b.raw)
-        } else {
-            self.avx2._mm256_packus_epi16(a.raw, b.raw)
-        };
-        Register::new(self, packed)
-    }
+    packing!(avx2 _mm256_packs_epi32 _mm256_packus_epi32 _mm256_packs_epi16 _mm256_packus_epi16);
 
     #[inline(always)]
     fn order_i16(self, a: I16s<Self>) -> I16s<Self> {

@@ -8,8 +8,10 @@ use core::arch::x86_64::{
     _mm512_loadu_ps, _mm512_loadu_si512, _mm512_permutex2var_epi8, _mm512_storeu_pd,
     _mm512_storeu_ps, _mm512_storeu_si512,
 };
+use core::ops::Deref;
 
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
+use super::x86::{instructions, lanes, packing, signed_or_not, widening_loads};
 use super::{
     F32s, F64, F64s, I8s, I16s, I32s, I64s, LookUpBytes, Pair, Register, Round, Simd, shared,
 };
@@ -54,6 +56,14 @@ macro_rules! has {
     }};
 }
 
+impl<const VBMI: bool> Deref for Avx512<VBMI> {
+    type Target = Features;
+    #[inline(always)]
+    fn deref(&self) -> &Features {
+        &self.0
+    }
+}
+
 impl<const VBMI: bool> Avx512<VBMI> {
     /// The token, if the CPU has the features.
     pub(crate) fn try_new() -> Option<Self> {
@@ -66,57 +76,14 @@ type F = __m512;
 type D = __m512d;
 type I = __m512i;
 
-/// Operations that are one instruction of pulp's safe ones.
-macro_rules! instructions {
-    ($($name:ident($($a:ident: $t:ty),*) -> $r:ty = $token:ident.$instruction:ident;)*) => {$(
-        #[inline(always)]
-        fn $name(self, $($a: $t),*) -> $r {
-            self.0.$token.$instruction($($a),*)
-        }
-    )*};
-}
-
-/// One instruction for signed integers and one for unsigned ones.
-macro_rules! signed_or_not {
-    ($($name:ident($a:ident, $b:ident) = $token:ident $signed:ident $unsigned:ident;)*) => {$(
-        #[inline(always)]
-        fn $name<const SIGNED: bool>(self, $a: I, $b: I) -> I {
-            if SIGNED { self.0.$token.$signed($a, $b) } else { self.0.$token.$unsigned($a, $b) }
-        }
-    )*};
-}
-
-/// Lanes of one type: their register, and how it is read, written, filled, added and subtracted.
-macro_rules! lanes {
-    ($($t:ident $raw:ident $load:ident $store:ident $splat:ident $token:ident $add:ident $sub:ident;)*) => {$(
-        impl<const VBMI: bool> Lanes<$t> for Avx512<VBMI> {
-            type Raw = $raw;
-            #[inline(always)]
-            unsafe fn load(self, p: *const u8) -> $raw {
-                // SAFETY: the caller vouches for the memory, the token for AVX-512 F.
-                unsafe { $load(p.cast()) }
-            }
-            #[inline(always)]
-            unsafe fn store(self, p: *mut u8, x: $raw) {
-                // SAFETY: as above.
-                unsafe { $store(p.cast(), x) }
-            }
-            instructions! {
-                splat(x: $t) -> $raw = avx512f.$splat;
-                add(a: $raw, b: $raw) -> $raw = $token.$add;
-                sub(a: $raw, b: $raw) -> $raw = $token.$sub;
-            }
-        }
-    )*};
-}
-
 lanes! {
-    i8 I _mm512_loadu_si512 _mm512_storeu_si512 _mm512_set1_epi8 avx512bw _mm512_add_epi8 _mm512_sub_epi8;
-    i16 I _mm512_loadu_si512 _mm512_storeu_si512 _mm512_set1_epi16 avx512bw _mm512_add_epi16 _mm512_sub_epi16;
-    i32 I _mm512_loadu_si512 _mm512_storeu_si512 _mm512_set1_epi32 avx512f _mm512_add_epi32 _mm512_sub_epi32;
-    i64 I _mm512_loadu_si512 _mm512_storeu_si512 _mm512_set1_epi64 avx512f _mm512_add_epi64 _mm512_sub_epi64;
-    f32 F _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps avx512f _mm512_add_ps _mm512_sub_ps;
-    f64 D _mm512_loadu_pd _mm512_storeu_pd _mm512_set1_pd avx512f _mm512_add_pd _mm512_sub_pd;
+    ([const VBMI: bool] Avx512<VBMI>):
+    i8 I _mm512_loadu_si512 _mm512_storeu_si512 avx512f _mm512_set1_epi8 avx512bw _mm512_add_epi8 _mm512_sub_epi8;
+    i16 I _mm512_loadu_si512 _mm512_storeu_si512 avx512f _mm512_set1_epi16 avx512bw _mm512_add_epi16 _mm512_sub_epi16;
+    i32 I _mm512_loadu_si512 _mm512_storeu_si512 avx512f _mm512_set1_epi32 avx512f _mm512_add_epi32 _mm512_sub_epi32;
+    i64 I _mm512_loadu_si512 _mm512_storeu_si512 avx512f _mm512_set1_epi64 avx512f _mm512_add_epi64 _mm512_sub_epi64;
+    f32 F _mm512_loadu_ps _mm512_storeu_ps avx512f _mm512_set1_ps avx512f _mm512_add_ps _mm512_sub_ps;
+    f64 D _mm512_loadu_pd _mm512_storeu_pd avx512f _mm512_set1_pd avx512f _mm512_add_pd _mm512_sub_pd;
 }
 
 /// The operations of integers that are the same for lanes of any width.
@@ -129,11 +96,11 @@ macro_rules! bitwise {
         }
         #[inline(always)]
         fn and_not(self, a: I, b: I) -> I {
-            self.0.avx512f._mm512_andnot_si512(b, a)
+            self.avx512f._mm512_andnot_si512(b, a)
         }
         #[inline(always)]
         fn is_nonzero(self, a: I) -> bool {
-            self.0.avx512f._mm512_test_epi64_mask(a, a) != 0
+            self.avx512f._mm512_test_epi64_mask(a, a) != 0
         }
     };
 }
@@ -141,32 +108,36 @@ macro_rules! bitwise {
 impl<const VBMI: bool> IntLanes<i8> for Avx512<VBMI> {
     bitwise!();
     signed_or_not! {
-        min(a, b) = avx512bw _mm512_min_epi8 _mm512_min_epu8;
-        max(a, b) = avx512bw _mm512_max_epi8 _mm512_max_epu8;
+        I:
+        min = avx512bw _mm512_min_epi8 _mm512_min_epu8;
+        max = avx512bw _mm512_max_epi8 _mm512_max_epu8;
     }
 }
 
 impl<const VBMI: bool> IntLanes<i16> for Avx512<VBMI> {
     bitwise!();
     signed_or_not! {
-        min(a, b) = avx512bw _mm512_min_epi16 _mm512_min_epu16;
-        max(a, b) = avx512bw _mm512_max_epi16 _mm512_max_epu16;
+        I:
+        min = avx512bw _mm512_min_epi16 _mm512_min_epu16;
+        max = avx512bw _mm512_max_epi16 _mm512_max_epu16;
     }
 }
 
 impl<const VBMI: bool> IntLanes<i32> for Avx512<VBMI> {
     bitwise!();
     signed_or_not! {
-        min(a, b) = avx512f _mm512_min_epi32 _mm512_min_epu32;
-        max(a, b) = avx512f _mm512_max_epi32 _mm512_max_epu32;
+        I:
+        min = avx512f _mm512_min_epi32 _mm512_min_epu32;
+        max = avx512f _mm512_max_epi32 _mm512_max_epu32;
     }
 }
 
 impl<const VBMI: bool> IntLanes<i64> for Avx512<VBMI> {
     bitwise!();
     signed_or_not! {
-        min(a, b) = avx512f _mm512_min_epi64 _mm512_min_epu64;
-        max(a, b) = avx512f _mm512_max_epi64 _mm512_max_epu64;
+        I:
+        min = avx512f _mm512_min_epi64 _mm512_min_epu64;
+        max = avx512f _mm512_max_epi64 _mm512_max_epu64;
     }
 }
 
@@ -177,11 +148,11 @@ impl<const VBMI: bool> TableLanes<i16> for Avx512<VBMI> {
     }
     #[inline(always)]
     fn shl_by(self, a: I, count: u32) -> I {
-        self.0.avx512bw._mm512_sll_epi16(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
+        self.avx512bw._mm512_sll_epi16(a, self.sse2._mm_cvtsi32_si128(count as i32))
     }
     #[inline(always)]
     fn shr_by(self, a: I, count: u32) -> I {
-        self.0.avx512bw._mm512_srl_epi16(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
+        self.avx512bw._mm512_srl_epi16(a, self.sse2._mm_cvtsi32_si128(count as i32))
     }
     #[inline(always)]
     fn table(self, values: [i16; 8]) -> I {
@@ -189,7 +160,7 @@ impl<const VBMI: bool> TableLanes<i16> for Avx512<VBMI> {
     }
     #[inline(always)]
     fn look_up(self, table: I, numbers: I) -> I {
-        self.0.avx512bw._mm512_permutexvar_epi16(numbers, table)
+        self.avx512bw._mm512_permutexvar_epi16(numbers, table)
     }
 }
 
@@ -200,20 +171,20 @@ impl<const VBMI: bool> TableLanes<i32> for Avx512<VBMI> {
     }
     #[inline(always)]
     fn shl_by(self, a: I, count: u32) -> I {
-        self.0.avx512f._mm512_sll_epi32(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
+        self.avx512f._mm512_sll_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
     }
     #[inline(always)]
     fn shr_by(self, a: I, count: u32) -> I {
-        self.0.avx512f._mm512_srl_epi32(a, self.0.sse2._mm_cvtsi32_si128(count as i32))
+        self.avx512f._mm512_srl_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
     }
     #[inline(always)]
     fn table(self, v: [i32; 8]) -> I {
-        let f = self.0.avx512f;
+        let f = self.avx512f;
         f._mm512_setr_epi32(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], 0, 0, 0, 0, 0, 0, 0, 0)
     }
     #[inline(always)]
     fn look_up(self, table: I, numbers: I) -> I {
-        self.0.avx512f._mm512_permutexvar_epi32(numbers, table)
+        self.avx512f._mm512_permutexvar_epi32(numbers, table)
     }
 }
 
@@ -223,11 +194,11 @@ macro_rules! shifts {
         impl<const VBMI: bool> ShiftLanes<$t> for Avx512<VBMI> {
             #[inline(always)]
             fn shl<const N: i32>(self, a: I) -> I {
-                self.0.avx512f.$shl(a, Lanes::<$t>::splat(self, N.into()))
+                self.avx512f.$shl(a, Lanes::<$t>::splat(self, N.into()))
             }
             #[inline(always)]
             fn shr<const N: i32>(self, a: I) -> I {
-                self.0.avx512f.$shr(a, Lanes::<$t>::splat(self, N.into()))
+                self.avx512f.$shr(a, Lanes::<$t>::splat(self, N.into()))
             }
         }
     )*};
@@ -271,7 +242,7 @@ macro_rules! masks {
             }
             #[inline(always)]
             fn select(self, mask: $mask, a: I, b: I) -> I {
-                self.0.$token.$blend(mask, b, a)
+                self.$token.$blend(mask, b, a)
             }
         }
     )*};
@@ -308,7 +279,7 @@ macro_rules! floats {
             }
             #[inline(always)]
             fn select(self, mask: $mask, a: $raw, b: $raw) -> $raw {
-                self.0.avx512f.$blend(mask, b, a)
+                self.avx512f.$blend(mask, b, a)
             }
         }
 
@@ -329,11 +300,11 @@ macro_rules! floats {
             }
             #[inline(always)]
             fn is_nan(self, a: $raw) -> $mask {
-                self.0.avx512f.$cmp::<_CMP_UNORD_Q>(a, a)
+                self.avx512f.$cmp::<_CMP_UNORD_Q>(a, a)
             }
             #[inline(always)]
             fn round(self, a: $raw, rounding: impl Round) -> $raw {
-                rounded!(rounding, self.0.avx512f, $round, a, shared::round_away::<_, $t>(self, a))
+                rounded!(rounding, self.avx512f, $round, a, shared::round_away::<_, $t>(self, a))
             }
         }
     )*};
@@ -352,7 +323,7 @@ impl<const VBMI: bool> Avx512<VBMI> {
     /// One register, as [`Simd::f64_to_i32`].
     #[inline(always)]
     fn half_to_i32(self, a: F64<Self>, rounding: impl Round) -> __m256i {
-        let f = self.0.avx512f;
+        let f = self.avx512f;
         rounded!(rounding, f, _mm512_cvt_roundpd_epi32, a.raw, {
             // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
             let beyond = F64::from_bits(a.to_bits() | 1);
@@ -363,7 +334,7 @@ impl<const VBMI: bool> Avx512<VBMI> {
     /// One register, as [`Simd::f32_to_f16`].
     #[inline(always)]
     fn half_to_f16(self, a: F, rounding: impl Round) -> __m256i {
-        let f = self.0.avx512f;
+        let f = self.avx512f;
         match rounding.rounding() {
             Rounding::NearestEven | Rounding::NearestAway => {
                 f._mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(a)
@@ -376,13 +347,13 @@ impl<const VBMI: bool> Avx512<VBMI> {
 
     #[inline(always)]
     fn join(self, low: __m256i, high: __m256i) -> I {
-        let f = self.0.avx512f;
+        let f = self.avx512f;
         f._mm512_inserti64x4::<1>(f._mm512_castsi256_si512(low), high)
     }
 
     #[inline(always)]
     fn halves(self, a: I) -> Pair<__m256i> {
-        let f = self.0.avx512f;
+        let f = self.avx512f;
         Pair(f._mm512_castsi512_si256(a), f._mm512_extracti64x4_epi64::<1>(a))
     }
 }
@@ -393,31 +364,7 @@ macro_rules! conversions {
         #[inline(always)]
         fn $name<const SIGNED: bool>(self, $a: Register<Self, $t>) -> Register<Self, $r> {
             let $a = $a.raw;
-            Register::new(self, if SIGNED { self.0.$token.$signed($a) } else { self.0.$token.$unsigned($a) })
-        }
-    )*};
-}
-
-/// Loads that widen, by an instruction for signed and one for unsigned elements.
-macro_rules! widening_loads {
-    ($($name:ident -> $t:ident = $bytes:ident $token:ident $signed:ident $unsigned:ident;)*) => {$(
-        #[inline(always)]
-        unsafe fn $name<const SIGNED: bool>(self, p: *const u8) -> Register<Self, $t> {
-            // SAFETY: the caller vouches for the memory.
-            let narrow = unsafe { $bytes(p.cast()) };
-            let wide =
-                if SIGNED { self.0.$token.$signed(narrow) } else { self.0.$token.$unsigned(narrow) };
-            Register::new(self, wide)
-        }
-    )*};
-    ($(unit $name:ident $size:literal = $bytes:ident $signed:ident $unsigned:ident;)*) => {$(
-        #[inline(always)]
-        unsafe fn $name<const SIGNED: bool, const UNIT: usize>(self, p: *const u8) -> I32s<Self> {
-            // SAFETY: the caller vouches for the group.
-            let narrow = unsafe { $bytes(p.wrapping_add(UNIT * 16 * $size).cast()) };
-            let wide =
-                if SIGNED { self.0.avx512f.$signed(narrow) } else { self.0.avx512f.$unsigned(narrow) };
-            Register::new(self, wide)
+            Register::new(self, if SIGNED { self.$token.$signed($a) } else { self.$token.$unsigned($a) })
         }
     )*};
 }
@@ -461,15 +408,15 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
         load_i32_to_i64 -> i64 = _mm256_loadu_si256 avx512f _mm512_cvtepi32_epi64 _mm512_cvtepu32_epi64;
     }
     widening_loads! {
-        unit load_i8_to_i32 1 = _mm_loadu_si128 _mm512_cvtepi8_epi32 _mm512_cvtepu8_epi32;
-        unit load_i16_to_i32 2 = _mm256_loadu_si256 _mm512_cvtepi16_epi32 _mm512_cvtepu16_epi32;
+        unit load_i8_to_i32 1 = _mm_loadu_si128 avx512f _mm512_cvtepi8_epi32 _mm512_cvtepu8_epi32;
+        unit load_i16_to_i32 2 = _mm256_loadu_si256 avx512f _mm512_cvtepi16_epi32 _mm512_cvtepu16_epi32;
     }
 
     #[inline(always)]
     unsafe fn load_f16_to_f32<const UNIT: usize>(self, p: *const u8) -> F32s<Self> {
         // SAFETY: the caller vouches for the group.
         let narrow = unsafe { _mm256_loadu_si256(p.wrapping_add(UNIT * 32).cast()) };
-        Register::new(self, self.0.avx512f._mm512_cvtph_ps(narrow))
+        Register::new(self, self.avx512f._mm512_cvtph_ps(narrow))
     }
 
     #[inline(always)]
@@ -478,12 +425,12 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
         for (index, place) in order.iter_mut().enumerate() {
             *place = (index % 16) as u8 ^ (SIZE as u8 - 1);
         }
-        Register::new(self, self.0.avx512bw._mm512_shuffle_epi8(a.raw, bytemuck::cast(order)))
+        Register::new(self, self.avx512bw._mm512_shuffle_epi8(a.raw, bytemuck::cast(order)))
     }
 
     #[inline(always)]
     fn f32_to_i32(self, a: F32s<Self>, rounding: impl Round) -> I32s<Self> {
-        let f = self.0.avx512f;
+        let f = self.avx512f;
         let converted = rounded!(rounding, f, _mm512_cvt_roundps_epi32, a.raw, {
             // As in `half_to_i32`.
             let beyond = F32s::from_bits(a.to_bits() | 1);
@@ -500,12 +447,12 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
 
     #[inline(always)]
     fn i32_to_f32(self, a: I32s<Self>) -> F32s<Self> {
-        Register::new(self, self.0.avx512f._mm512_cvtepi32_ps(a.raw))
+        Register::new(self, self.avx512f._mm512_cvtepi32_ps(a.raw))
     }
 
     #[inline(always)]
     fn i32_to_f64<const SIGNED: bool>(self, a: I32s<Self>) -> F64s<Self> {
-        let f = self.0.avx512f;
+        let f = self.avx512f;
         self.halves(a.raw).map(
             #[inline(always)]
             |half| {
@@ -525,14 +472,14 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     fn f16_to_f32(self, a: I16s<Self>) -> [F32s<Self>; 2] {
         let Pair(low, high) = self.halves(a.raw).map(
             #[inline(always)]
-            |half| Register::new(self, self.0.avx512f._mm512_cvtph_ps(half)),
+            |half| Register::new(self, self.avx512f._mm512_cvtph_ps(half)),
         );
         [low, high]
     }
 
     #[inline(always)]
     fn f32_to_f64(self, a: F32s<Self>) -> F64s<Self> {
-        let (f, dq) = (self.0.avx512f, self.0.avx512dq);
+        let (f, dq) = (self.avx512f, self.avx512dq);
         let low = f._mm512_castps512_ps256(a.raw);
         let high = dq._mm512_extractf32x8_ps::<1>(a.raw);
         Pair(low, high).map(
@@ -543,7 +490,7 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
 
     #[inline(always)]
     fn f64_to_f32(self, a: F64s<Self>) -> F32s<Self> {
-        let (f, dq) = (self.0.avx512f, self.0.avx512dq);
+        let (f, dq) = (self.avx512f, self.avx512dq);
         let (low, high) = (f._mm512_cvtpd_ps(a.0.raw), f._mm512_cvtpd_ps(a.1.raw));
         Register::new(self, dq._mm512_insertf32x8::<1>(f._mm512_castps256_ps512(low), high))
     }
@@ -558,20 +505,20 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     fn i32_to_i64(self, a: I32s<Self>) -> I64s<Self> {
         self.halves(a.raw).map(
             #[inline(always)]
-            |half| Register::new(self, self.0.avx512f._mm512_cvtepi32_epi64(half)),
+            |half| Register::new(self, self.avx512f._mm512_cvtepi32_epi64(half)),
         )
     }
 
     #[inline(always)]
     fn low_i64_to_i32(self, a: I64s<Self>) -> I32s<Self> {
         let even: [u32; 16] = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
-        let f = self.0.avx512f;
+        let f = self.avx512f;
         Register::new(self, f._mm512_permutex2var_epi32(a.0.raw, bytemuck::cast(even), a.1.raw))
     }
 
     #[inline(always)]
     fn saturate_i64_to_i32<const SIGNED: bool>(self, a: I64s<Self>) -> I32s<Self> {
-        let f = self.0.avx512f;
+        let f = self.avx512f;
         let Pair(low, high) = a.map(
             #[inline(always)]
             |half| {
@@ -585,62 +532,24 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
         Register::new(self, self.join(low, high))
     }
 
-    #[inline(always)]
-    fn low_i32_to_i8(self, group: [I32s<Self>; 4]) -> I8s<Self> {
-        shared::low_i32_to_i8(self, group)
-    }
-
-    #[inline(always)]
-    fn low_i32_to_i16(self, a: I32s<Self>, b: I32s<Self>) -> I16s<Self> {
-        shared::low_i32_to_i16(self, a, b)
-    }
-
-    #[inline(always)]
-    fn high_i32_to_i16(self, a: I32s<Self>, b: I32s<Self>) -> I16s<Self> {
-        shared::high_i32_to_i16(self, a, b)
-    }
-
-    #[inline(always)]
-    fn low_i16_to_i8(self, a: I16s<Self>, b: I16s<Self>) -> I8s<Self> {
-        shared::low_i16_to_i8(self, a, b)
-    }
-
-    #[inline(always)]
-    fn pack_i32_to_i16<const SIGNED: bool>(self, a: I32s<Self>, b: I32s<Self>) -> I16s<Self> {
-        let packed = if SIGNED {
-            self.0.avx512bw._mm512_packs_epi32(a.raw, b.raw)
-        } else {
-            self.0.avx512bw._mm512_packus_epi32(a.raw, b.raw)
-        };
-        Register::new(self, packed)
-    }
-
-    #[inline(always)]
-    fn pack_i16_to_i8<const SIGNED: bool>(self, a: I16s<Self>, b: I16s<Self>) -> I8s<Self> {
-        let packed = if SIGNED {
-            self.0.avx512bw._mm512_packs_epi16(a.raw, b.raw)
-        } else {
-            self.0.avx512bw._mm512_packus_epi16(a.raw, b.raw)
-        };
-        Register::new(self, packed)
-    }
+    packing!(avx512bw _mm512_packs_epi32 _mm512_packus_epi32 _mm512_packs_epi16 _mm512_packus_epi16);
 
     #[inline(always)]
     fn order_i16(self, a: I16s<Self>) -> I16s<Self> {
         let order: [u64; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
-        Register::new(self, self.0.avx512f._mm512_permutexvar_epi64(bytemuck::cast(order), a.raw))
+        Register::new(self, self.avx512f._mm512_permutexvar_epi64(bytemuck::cast(order), a.raw))
     }
 
     #[inline(always)]
     fn order_i8(self, a: I8s<Self>) -> I8s<Self> {
         let order: [u64; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
-        Register::new(self, self.0.avx512f._mm512_permutexvar_epi64(bytemuck::cast(order), a.raw))
+        Register::new(self, self.avx512f._mm512_permutexvar_epi64(bytemuck::cast(order), a.raw))
     }
 
     #[inline(always)]
     fn unscramble_two_packs(self, a: I8s<Self>) -> I8s<Self> {
         let order: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
-        Register::new(self, self.0.avx512f._mm512_permutexvar_epi32(bytemuck::cast(order), a.raw))
+        Register::new(self, self.avx512f._mm512_permutexvar_epi32(bytemuck::cast(order), a.raw))
     }
 }
 
@@ -654,7 +563,7 @@ impl LookUpBytes for Avx512<true> {
 
     #[inline(always)]
     fn look_up_i8(self, [a, b, c, d]: [I; 4], numbers: I8s<Self>) -> I8s<Self> {
-        let bw = self.0.avx512bw;
+        let bw = self.avx512bw;
         let numbers = numbers.raw;
         // SAFETY: the token is proof of VBMI.
         let low = unsafe { _mm512_permutex2var_epi8(a, numbers, b) };

@@ -22,6 +22,8 @@ mod shared;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 pub(crate) mod simd128;
 mod unit;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use lanes::ShiftLanes;
 pub(crate) use lanes::{CompareLanes, FloatElement, FloatLanes, IntElement, IntLanes, TableLanes};
