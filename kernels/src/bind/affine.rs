@@ -1,6 +1,7 @@
 //! Scale and offset of float32 and float64.
 
 use super::class::{Class, FloatType};
+use super::with_bool;
 use crate::ops::affine::ApplyAffine;
 use crate::ops::float::FloatUnit;
 use crate::ops::load;
@@ -17,27 +18,18 @@ pub(super) fn bind<S: Simd>(
     parameters: &Affine,
     encodes: bool,
 ) -> Option<Stage> {
-    match (Class::of(element), encodes) {
-        (Class::Float(FloatType::Float32), true) => {
-            typed::<S, _, true>(simd, load::Float32, parameters)
+    with_bool!(encodes, ENCODES => match Class::of(element) {
+        Class::Float(FloatType::Float32) => {
+            typed::<S, _, ENCODES>(simd, load::Float32, parameters)
         }
-        (Class::Float(FloatType::Float32), false) => {
-            typed::<S, _, false>(simd, load::Float32, parameters)
+        Class::Float(FloatType::Float64) => {
+            typed::<S, _, ENCODES>(simd, load::Float64, parameters)
         }
-        (Class::Float(FloatType::Float64), true) => {
-            typed::<S, _, true>(simd, load::Float64, parameters)
-        }
-        (Class::Float(FloatType::Float64), false) => {
-            typed::<S, _, false>(simd, load::Float64, parameters)
-        }
-        (
-            Class::Int(_)
-            | Class::Float(FloatType::Float16 | FloatType::BFloat16)
-            | Class::SubByte
-            | Class::SmallFloat,
-            _,
-        ) => None,
-    }
+        Class::Int(_)
+        | Class::Float(FloatType::Float16 | FloatType::BFloat16)
+        | Class::SubByte
+        | Class::SmallFloat => None,
+    })
 }
 
 fn typed<S, L, const ENCODES: bool>(simd: S, load: L, parameters: &Affine) -> Option<Stage>

@@ -7,7 +7,7 @@
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::kept;
-use super::{FUSES_MAP_ENTRY, TWO_KERNELS, nan_entry, number, with_nan, with_rounding};
+use super::{FUSES_MAP_ENTRY, TWO_KERNELS, nan_entry, number, with_bool, with_nan, with_rounding};
 use crate::exact::integer;
 use crate::ops::float::{AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, Scale};
 use crate::ops::float_to_int::{
@@ -366,17 +366,11 @@ where
     L: Load<S>,
     E: Each<S, L::Unit, Out = I32s<S>>,
 {
-    Some(match (int.width, int.signed) {
-        (Width::W8, false) => stage(simd, Units(load, each, CheckedI8::<false> { outside: !0xff })),
-        (Width::W8, true) => stage(simd, Units(load, each, CheckedI8::<true> { outside: !0xff })),
-        (Width::W16, false) => {
-            stage(simd, Units(load, each, CheckedI16::<false> { outside: !0xffff }))
-        }
-        (Width::W16, true) => {
-            stage(simd, Units(load, each, CheckedI16::<true> { outside: !0xffff }))
-        }
-        (Width::W32 | Width::W64, _) => return None,
-    })
+    with_bool!(int.signed, SIGNED => Some(match int.width {
+        Width::W8 => stage(simd, Units(load, each, CheckedI8::<SIGNED> { outside: !0xff })),
+        Width::W16 => stage(simd, Units(load, each, CheckedI16::<SIGNED> { outside: !0xffff })),
+        Width::W32 | Width::W64 => return None,
+    }))
 }
 
 /// To 8 and 16 bits, clamped to the range.
@@ -386,13 +380,11 @@ where
     L: Load<S>,
     E: Each<S, L::Unit, Out = I32s<S>>,
 {
-    Some(match (int.width, int.signed) {
-        (Width::W8, false) => stage(simd, Units(load, each, SaturatedI8::<false>)),
-        (Width::W8, true) => stage(simd, Units(load, each, SaturatedI8::<true>)),
-        (Width::W16, false) => stage(simd, Units(load, each, SaturatedI16::<false>)),
-        (Width::W16, true) => stage(simd, Units(load, each, SaturatedI16::<true>)),
-        (Width::W32 | Width::W64, _) => return None,
-    })
+    with_bool!(int.signed, SIGNED => Some(match int.width {
+        Width::W8 => stage(simd, Units(load, each, SaturatedI8::<SIGNED>)),
+        Width::W16 => stage(simd, Units(load, each, SaturatedI16::<SIGNED>)),
+        Width::W32 | Width::W64 => return None,
+    }))
 }
 
 /// The stage for positive numbers before the one for all, where there is one.
@@ -547,16 +539,12 @@ impl<S: Simd> ToWide<S> for F32s<S> {
     fn to_64<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Stage {
         // Rounded, and looked at, where a register has twice as many.
         let integral = Integral(NearestEven);
-        match (target.out_of_range, target.int.signed) {
-            (OutOfRange::Error, true) => {
-                let checked = Then(Then(integral, CheckedF32::<true>), Widened);
-                stage(simd, Units(load, Then(checked, InRange64::<true>), StoreFull))
-            }
-            (OutOfRange::Error, false) => {
-                let checked = Then(Then(integral, CheckedF32::<false>), Widened);
-                stage(simd, Units(load, Then(checked, InRange64::<false>), StoreFull))
-            }
-            (OutOfRange::Clamp | OutOfRange::Wrap, _) => {
+        match target.out_of_range {
+            OutOfRange::Error => with_bool!(target.int.signed, SIGNED => {
+                let checked = Then(Then(integral, CheckedF32::<SIGNED>), Widened);
+                stage(simd, Units(load, Then(checked, InRange64::<SIGNED>), StoreFull))
+            }),
+            OutOfRange::Clamp | OutOfRange::Wrap => {
                 clamped_or_wrapped_to_64(simd, load, Then(Then(integral, Finite), Widened), target)
             }
         }
@@ -609,14 +597,11 @@ impl<S: Simd> ToWide<S> for F64s<S> {
 
     fn to_64<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Stage {
         let integral = Integral(NearestEven);
-        match (target.out_of_range, target.int.signed) {
-            (OutOfRange::Error, true) => {
-                stage(simd, Units(load, Then(integral, Checked64::<true>), StoreFull))
-            }
-            (OutOfRange::Error, false) => {
-                stage(simd, Units(load, Then(integral, Checked64::<false>), StoreFull))
-            }
-            (OutOfRange::Clamp | OutOfRange::Wrap, _) => {
+        match target.out_of_range {
+            OutOfRange::Error => with_bool!(target.int.signed, SIGNED => {
+                stage(simd, Units(load, Then(integral, Checked64::<SIGNED>), StoreFull))
+            }),
+            OutOfRange::Clamp | OutOfRange::Wrap => {
                 clamped_or_wrapped_to_64(simd, load, Then(integral, Finite), target)
             }
         }
@@ -630,14 +615,11 @@ where
     L: Load<S>,
     E: Each<S, L::Unit, Out = F64s<S>>,
 {
-    match (target.out_of_range, target.int.signed) {
-        (OutOfRange::Error | OutOfRange::Clamp, true) => {
-            stage(simd, Units(load, Then(finite, Clamped64::<true>), StoreFull))
-        }
-        (OutOfRange::Error | OutOfRange::Clamp, false) => {
-            stage(simd, Units(load, Then(finite, Clamped64::<false>), StoreFull))
-        }
-        (OutOfRange::Wrap, _) => {
+    match target.out_of_range {
+        OutOfRange::Error | OutOfRange::Clamp => with_bool!(target.int.signed, SIGNED => {
+            stage(simd, Units(load, Then(finite, Clamped64::<SIGNED>), StoreFull))
+        }),
+        OutOfRange::Wrap => {
             let half = 9_223_372_036_854_775_808.0;
             let rest = Then(finite, SignedRemainder { half, inverse: 0.5 / half });
             stage(simd, Units(load, Then(rest, InRange64::<true>), StoreFull))

@@ -2,7 +2,7 @@
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::{Float16Target, to_bf16, to_f16};
-use super::{TWO_KERNELS, number_entry, with_rounding};
+use super::{TWO_KERNELS, number_entry, with_bool, with_rounding};
 use crate::exact::integer;
 use crate::ops::float_to_float::{AsF16, Bits, FiniteToBf16, OddF32, UpperHalves};
 use crate::ops::int::{AtMost, ClampedInt, IntUnit, Low32, Saturated32, Within};
@@ -68,58 +68,38 @@ pub(super) fn bind<S: Simd>(
 }
 
 fn to_double<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry) -> Stage {
-    match (source.width, source.signed) {
-        (Width::W8, true) => converted(simd, load::Int8, I32ToF64::<true>, Same, entry),
-        (Width::W8, false) => converted(simd, load::UInt8, I32ToF64::<true>, Same, entry),
-        (Width::W16, true) => converted(simd, load::Int16, I32ToF64::<true>, Same, entry),
-        (Width::W16, false) => converted(simd, load::UInt16, I32ToF64::<true>, Same, entry),
-        (Width::W32, true) => converted(simd, load::Int32, I32ToF64::<true>, Same, entry),
-        (Width::W32, false) => converted(simd, load::Int32, I32ToF64::<false>, Same, entry),
-        (Width::W64, true) => with_rounding!(rounding, rounding => {
-            converted(simd, load::Int64, I64ToF64::<_, true>(rounding), Same, entry)
+    with_bool!(source.signed, SIGNED => match source.width {
+        Width::W8 => converted(simd, load::Int8::<SIGNED>, I32ToF64::<true>, Same, entry),
+        Width::W16 => converted(simd, load::Int16::<SIGNED>, I32ToF64::<true>, Same, entry),
+        Width::W32 => converted(simd, load::Int32, I32ToF64::<SIGNED>, Same, entry),
+        Width::W64 => with_rounding!(rounding, rounding => {
+            converted(simd, load::Int64, I64ToF64::<_, SIGNED>(rounding), Same, entry)
         }),
-        (Width::W64, false) => with_rounding!(rounding, rounding => {
-            converted(simd, load::Int64, I64ToF64::<_, false>(rounding), Same, entry)
-        }),
-    }
+    })
 }
 
 fn to_single<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry) -> Stage {
-    match (source.width, source.signed) {
-        (Width::W8, true) => converted(simd, load::Int8, I32ToF32, Same, entry),
-        (Width::W8, false) => converted(simd, load::UInt8, I32ToF32, Same, entry),
-        (Width::W16, true) => converted(simd, load::Int16, I32ToF32, Same, entry),
-        (Width::W16, false) => converted(simd, load::UInt16, I32ToF32, Same, entry),
-        (Width::W32, signed) => match (rounding, signed) {
-            (Rounding::NearestEven, true) => converted(simd, load::Int32, I32ToF32, Same, entry),
-            (Rounding::NearestEven, false) => converted(simd, load::Int32, U32ToF32, Same, entry),
-            // By way of float64, which holds them all.
-            (
-                Rounding::TowardsZero
-                | Rounding::TowardsPositive
-                | Rounding::TowardsNegative
-                | Rounding::NearestAway,
-                true,
-            ) => {
-                let narrow = IntegralToF32(rounding);
-                converted(simd, load::Int32, I32ToF64::<true>, narrow, entry)
+    let signed = source.signed;
+    with_bool!(signed, SIGNED => match source.width {
+        Width::W8 => converted(simd, load::Int8::<SIGNED>, I32ToF32, Same, entry),
+        Width::W16 => converted(simd, load::Int16::<SIGNED>, I32ToF32, Same, entry),
+        Width::W32 => match rounding {
+            Rounding::NearestEven if SIGNED => {
+                converted(simd, load::Int32, I32ToF32, Same, entry)
             }
-            (
-                Rounding::TowardsZero
-                | Rounding::TowardsPositive
-                | Rounding::TowardsNegative
-                | Rounding::NearestAway,
-                false,
-            ) => {
+            Rounding::NearestEven => converted(simd, load::Int32, U32ToF32, Same, entry),
+            // By way of float64, which holds them all.
+            Rounding::TowardsZero
+            | Rounding::TowardsPositive
+            | Rounding::TowardsNegative
+            | Rounding::NearestAway => {
                 let narrow = IntegralToF32(rounding);
-                converted(simd, load::Int32, I32ToF64::<false>, narrow, entry)
+                converted(simd, load::Int32, I32ToF64::<SIGNED>, narrow, entry)
             }
         },
-        (Width::W64, signed) => {
-            let general = with_rounding!(rounding, rounding => if signed {
-                converted(simd, load::Int64, I64ToOddF64::<true>, IntegralToF32(rounding), entry)
-            } else {
-                converted(simd, load::Int64, I64ToOddF64::<false>, IntegralToF32(rounding), entry)
+        Width::W64 => {
+            let general = with_rounding!(rounding, rounding => {
+                converted(simd, load::Int64, I64ToOddF64::<SIGNED>, IntegralToF32(rounding), entry)
             });
             if entry.is_some() || !TWO_KERNELS {
                 return general;
@@ -130,21 +110,17 @@ fn to_single<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry
             let small = Then(Then(Within::<false> { least, outside }, Low32), I32ToF32);
             Retry::of_long(stage(simd, Units(load::Int64, small, StoreFull)), general)
         }
-    }
+    })
 }
 
 /// A float32 that rounds to narrower floats as the integer does.
 pub(super) fn to_odd_f32<S: Simd>(simd: S, source: IntType, entry: Entry) -> Stage {
-    match (source.width, source.signed) {
-        (Width::W8, true) => converted(simd, load::Int8, I32ToF32, Same, entry),
-        (Width::W8, false) => converted(simd, load::UInt8, I32ToF32, Same, entry),
-        (Width::W16, true) => converted(simd, load::Int16, I32ToF32, Same, entry),
-        (Width::W16, false) => converted(simd, load::UInt16, I32ToF32, Same, entry),
-        (Width::W32, true) => converted(simd, load::Int32, I32ToOddF32::<true>, Same, entry),
-        (Width::W32, false) => converted(simd, load::Int32, I32ToOddF32::<false>, Same, entry),
-        (Width::W64, true) => converted(simd, load::Int64, I64ToOddF64::<true>, OddF32, entry),
-        (Width::W64, false) => converted(simd, load::Int64, I64ToOddF64::<false>, OddF32, entry),
-    }
+    with_bool!(source.signed, SIGNED => match source.width {
+        Width::W8 => converted(simd, load::Int8::<SIGNED>, I32ToF32, Same, entry),
+        Width::W16 => converted(simd, load::Int16::<SIGNED>, I32ToF32, Same, entry),
+        Width::W32 => converted(simd, load::Int32, I32ToOddF32::<SIGNED>, Same, entry),
+        Width::W64 => converted(simd, load::Int64, I64ToOddF64::<SIGNED>, OddF32, entry),
+    })
 }
 
 /// Integers as `convert` makes them floats, but for the key, and `narrow` narrows those.
@@ -172,55 +148,45 @@ fn to_short<S: Simd>(
     // No other integer of 64 bits becomes the key when they are saturated to 32.
     let kept = if source.signed { i64::from(i32::MIN) + 1 } else { 0 }..i64::from(i32::MAX);
     let is_key_kept = entry.is_none_or(|(key, _)| kept.contains(&key));
-    vec![match (source.width, source.signed, target.is_float16) {
-        (Width::W8, true, _) => byte_to_short(simd, load::Int8, target, entry),
-        (Width::W8, false, _) => byte_to_short(simd, load::UInt8, target, entry),
-        (Width::W16, true, true) => {
-            converted_to_f16(simd, load::Int16, I32ToF32, target, rounding, entry)
+    vec![with_bool!(source.signed, SIGNED => match (source.width, target.is_float16) {
+        (Width::W8, _) => byte_to_short(simd, load::Int8::<SIGNED>, target, entry),
+        (Width::W16, true) => {
+            converted_to_f16(simd, load::Int16::<SIGNED>, I32ToF32, target, rounding, entry)
         }
-        (Width::W16, false, true) => {
-            converted_to_f16(simd, load::UInt16, I32ToF32, target, rounding, entry)
-        }
-        (Width::W16, true, false) => {
-            converted_to_bf16(simd, load::Int16, I32ToF32, target, rounding, entry)
-        }
-        (Width::W16, false, false) => {
-            converted_to_bf16(simd, load::UInt16, I32ToF32, target, rounding, entry)
+        (Width::W16, false) => {
+            converted_to_bf16(simd, load::Int16::<SIGNED>, I32ToF32, target, rounding, entry)
         }
         // Beyond 2^17 it makes no difference by how much it is out of range.
-        (Width::W32, true, true) => {
+        (Width::W32, true) if SIGNED => {
             let clamped = ClampedInt::<true> { min: -BEYOND_F16, max: BEYOND_F16 };
             let convert = Then(clamped, I32ToF32);
             converted_to_f16(simd, load::Int32, convert, target, rounding, entry)
         }
-        (Width::W32, false, true) => {
+        (Width::W32, true) => {
             let convert = Then(AtMost::<false> { max: BEYOND_F16 }, I32ToF32);
             converted_to_f16(simd, load::Int32, convert, target, rounding, entry)
         }
-        (Width::W32, true, false) => {
-            converted_to_bf16(simd, load::Int32, I32ToOddF32::<true>, target, rounding, entry)
+        (Width::W32, false) => {
+            converted_to_bf16(simd, load::Int32, I32ToOddF32::<SIGNED>, target, rounding, entry)
         }
-        (Width::W32, false, false) => {
-            converted_to_bf16(simd, load::Int32, I32ToOddF32::<false>, target, rounding, entry)
-        }
-        (Width::W64, true, true) if is_key_kept => {
+        (Width::W64, true) if SIGNED && is_key_kept => {
             let clamped = ClampedInt::<true> { min: -BEYOND_F16, max: BEYOND_F16 };
             let (load, convert) =
                 (LoadThen(load::Int64, Saturated32::<true>), Then(clamped, I32ToF32));
             converted_to_f16(simd, load, convert, target, rounding, entry)
         }
-        (Width::W64, false, true) if is_key_kept => {
+        (Width::W64, true) if is_key_kept => {
             let convert = Then(AtMost::<false> { max: BEYOND_F16 }, I32ToF32);
             let load = LoadThen(load::Int64, Saturated32::<false>);
             converted_to_f16(simd, load, convert, target, rounding, entry)
         }
-        (Width::W64, _, _) => {
+        (Width::W64, _) => {
             let narrow = with_rounding!(rounding, rounding => {
                 target.bind(simd, load::Float32, Same, rounding)
             });
             return vec![to_odd_f32(simd, source, entry), narrow];
         }
-    }]
+    })]
 }
 
 /// A magnitude out of the range of `float16`.

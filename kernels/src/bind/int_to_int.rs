@@ -1,23 +1,18 @@
 //! Casts from integers to integers of whole bytes.
 
 use super::class::{IntType, Width};
-use super::{FUSES_MAP_ENTRY, preimage};
+use super::{FUSES_MAP_ENTRY, preimage, with_bool};
 use crate::exact::integer;
 use crate::ops::int::{
     AtLeast, AtMost, Canonical, ClampedInt, Int16Register, IntUnit, Low32, LowByte, Saturated32,
     SaturatedByte, WidenedByte, Within,
 };
-use crate::ops::load::{
-    Int8, Int8To64, Int16, Int16To64, Int32, Int32To64, Int64, UInt8, UInt8To64, UInt16,
-    UInt16To64, UInt32To64,
-};
+use crate::ops::load::{Int8, Int8To64, Int16, Int16To64, Int32, Int32To64, Int64};
 use crate::ops::store::{
     CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, StoreFull,
 };
 use crate::ops::substitute::ReplaceKey;
-use crate::pipeline::{
-    Bytes, Each, Load, LoadShort, Same, Shorts, Store, StoreShort, Then, Units, stage,
-};
+use crate::pipeline::{Bytes, Each, Load, LoadShort, Same, Shorts, Store, Then, Units, stage};
 use crate::simd::{I8s, I16s, I32s, I64s, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, OutOfRange, Scalar};
@@ -178,18 +173,18 @@ fn by_width<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
         (W32, W32, _) => in_place::<S, _, I32s<S>>(policy, front, Width32(simd)),
         (W64, W64, _) => in_place::<S, _, I64s<S>>(policy, front, Width64(simd)),
         (W8, W16, true) => widen_byte(simd, WidenedByte::<true>, front, policy),
-        (W8, W32, true) => widen(simd, Int8, front, policy),
-        (W8, W64, true) => widen(simd, Int8To64, front, policy),
-        (W16, W32, true) => widen(simd, Int16, front, policy),
-        (W16, W64, true) => widen(simd, Int16To64, front, policy),
-        (W32, W64, true) => widen(simd, Int32To64, front, policy),
+        (W8, W32, true) => widen(simd, Int8::<true>, front, policy),
+        (W8, W64, true) => widen(simd, Int8To64::<true>, front, policy),
+        (W16, W32, true) => widen(simd, Int16::<true>, front, policy),
+        (W16, W64, true) => widen(simd, Int16To64::<true>, front, policy),
+        (W32, W64, true) => widen(simd, Int32To64::<true>, front, policy),
         // A wider type has every unsigned value.
         (W8, W16, false) => stage(simd, Shorts(WidenedByte::<false>, front, Int16Register)),
-        (W8, W32, false) => stage(simd, Units(UInt8, front, StoreFull)),
-        (W8, W64, false) => stage(simd, Units(UInt8To64, front, StoreFull)),
-        (W16, W32, false) => stage(simd, Units(UInt16, front, StoreFull)),
-        (W16, W64, false) => stage(simd, Units(UInt16To64, front, StoreFull)),
-        (W32, W64, false) => stage(simd, Units(UInt32To64, front, StoreFull)),
+        (W8, W32, false) => stage(simd, Units(Int8::<false>, front, StoreFull)),
+        (W8, W64, false) => stage(simd, Units(Int8To64::<false>, front, StoreFull)),
+        (W16, W32, false) => stage(simd, Units(Int16::<false>, front, StoreFull)),
+        (W16, W64, false) => stage(simd, Units(Int16To64::<false>, front, StoreFull)),
+        (W32, W64, false) => stage(simd, Units(Int32To64::<false>, front, StoreFull)),
         (W16, W8, _) => short_to_byte(simd, front, policy),
         (W32, W8 | W16, _) => narrow_32(simd, front, policy),
         (W64, W8 | W16 | W32, _) => narrow_64(simd, front, policy),
@@ -282,30 +277,21 @@ where
 }
 
 fn short_to_byte<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
-    fn checked<S: Simd, F: Front<S>, T: StoreShort<S>>(
-        simd: S,
-        front: F,
-        policy: Policy,
-        store: T,
-    ) -> Stage {
-        stage(simd, Shorts(Int16Register, Then(front, policy.within::<false>()), store))
-    }
-    let (from_signed, to_signed) = (policy.source.signed, policy.target.signed);
-    match policy.mode {
+    let from_signed = policy.source.signed;
+    with_bool!(policy.target.signed, SIGNED => match policy.mode {
         Mode::Low => stage(simd, Shorts(Int16Register, front, LowByte)),
-        Mode::Error if to_signed => checked(simd, front, policy, SaturatedByte::<true>),
-        Mode::Error => checked(simd, front, policy, SaturatedByte::<false>),
-        Mode::Clamp if from_signed && to_signed => {
-            stage(simd, Shorts(Int16Register, front, SaturatedByte::<true>))
+        Mode::Error => {
+            let checked = Then(front, policy.within::<false>());
+            stage(simd, Shorts(Int16Register, checked, SaturatedByte::<SIGNED>))
         }
         Mode::Clamp if from_signed => {
-            stage(simd, Shorts(Int16Register, front, SaturatedByte::<false>))
+            stage(simd, Shorts(Int16Register, front, SaturatedByte::<SIGNED>))
         }
         Mode::Clamp => {
             let clamped = Then(front, AtMost::<false> { max: policy.max as i64 });
             stage(simd, Shorts(Int16Register, clamped, SaturatedByte::<false>))
         }
-    }
+    })
 }
 
 /// 32 bits to 8 or 16.
@@ -316,18 +302,12 @@ fn narrow_32<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
     match (policy.mode, to_byte) {
         (Mode::Low, true) => stage(simd, Units(Int32, front, LowI8)),
         (Mode::Low, false) => stage(simd, Units(Int32, front, LowI16)),
-        (Mode::Error, true) if both_signed => {
-            stage(simd, Units(Int32, front, CheckedI8::<true> { outside: outside as i16 }))
-        }
-        (Mode::Error, true) => {
-            stage(simd, Units(Int32, front, CheckedI8::<false> { outside: outside as i16 }))
-        }
-        (Mode::Error, false) if both_signed => {
-            stage(simd, Units(Int32, front, CheckedI16::<true> { outside: outside as i32 }))
-        }
-        (Mode::Error, false) => {
-            stage(simd, Units(Int32, front, CheckedI16::<false> { outside: outside as i32 }))
-        }
+        (Mode::Error, true) => with_bool!(both_signed, SIGNED => {
+            stage(simd, Units(Int32, front, CheckedI8::<SIGNED> { outside: outside as i16 }))
+        }),
+        (Mode::Error, false) => with_bool!(both_signed, SIGNED => {
+            stage(simd, Units(Int32, front, CheckedI16::<SIGNED> { outside: outside as i32 }))
+        }),
         (Mode::Clamp, _) if policy.source.signed => saturated(simd, Int32, front, policy),
         (Mode::Clamp, _) => {
             let clamped = Then(front, AtMost::<false> { max: policy.max as i64 });
@@ -343,13 +323,11 @@ where
     L: Load<S>,
     E: Each<S, L::Unit, Out = I32s<S>>,
 {
-    match (policy.target.width, policy.target.signed) {
-        (Width::W8, true) => stage(simd, Units(load, each, SaturatedI8::<true>)),
-        (Width::W8, false) => stage(simd, Units(load, each, SaturatedI8::<false>)),
-        (Width::W16, true) => stage(simd, Units(load, each, SaturatedI16::<true>)),
-        (Width::W16, false) => stage(simd, Units(load, each, SaturatedI16::<false>)),
-        (Width::W32 | Width::W64, _) => stage(simd, Units(load, each, StoreFull)),
-    }
+    with_bool!(policy.target.signed, SIGNED => match policy.target.width {
+        Width::W8 => stage(simd, Units(load, each, SaturatedI8::<SIGNED>)),
+        Width::W16 => stage(simd, Units(load, each, SaturatedI16::<SIGNED>)),
+        Width::W32 | Width::W64 => stage(simd, Units(load, each, StoreFull)),
+    })
 }
 
 /// Unsigned integers that fit the target, whatever its sign.

@@ -58,6 +58,20 @@ macro_rules! with_rounding {
 }
 use with_rounding;
 
+/// The body with a constant that is what `$value` is, for kernels that differ by it.
+macro_rules! with_bool {
+    ($value:expr, $name:ident => $body:expr) => {
+        if $value {
+            const $name: bool = true;
+            $body
+        } else {
+            const $name: bool = false;
+            $body
+        }
+    };
+}
+use with_bool;
+
 /// Evaluates `$body` with `$name` standing for a load of floats: `$load`, or that with a value in place of NaN.
 macro_rules! with_nan {
     ($nan:expr, $name:ident = $load:expr => $body:expr) => {

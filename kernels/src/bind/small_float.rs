@@ -3,7 +3,7 @@
 
 use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::within;
-use super::{TWO_KERNELS, with_rounding};
+use super::{TWO_KERNELS, with_bool, with_rounding};
 use crate::element::BINARY16;
 use crate::ops::float_to_float::{AsF16, Bits, UpperHalves};
 use crate::ops::int::{Int16Register, WidenedByte};
@@ -132,12 +132,9 @@ fn encoded<S: Simd>(
         Class::Float(FloatType::Float16) => stage(simd, Units(load::Float16, check, store)),
         Class::Float(FloatType::BFloat16) => stage(simd, Units(load::BFloat16, check, store)),
         Class::Float(FloatType::Float32) => stage(simd, Units(load::Float32, check, store)),
-        Class::Int(IntType { width: Width::W16, signed: true }) => {
-            stage(simd, Units(load::Int16, Then(I32ToF32, check), store))
-        }
-        Class::Int(IntType { width: Width::W16, signed: false }) => {
-            stage(simd, Units(load::UInt16, Then(I32ToF32, check), store))
-        }
+        Class::Int(IntType { width: Width::W16, signed }) => with_bool!(signed, SIGNED => {
+            stage(simd, Units(load::Int16::<SIGNED>, Then(I32ToF32, check), store))
+        }),
         Class::Float(FloatType::Float64)
         | Class::Int(IntType { width: Width::W8 | Width::W32 | Width::W64, .. })
         | Class::SubByte
@@ -154,20 +151,16 @@ pub(super) fn encode<S: Simd>(simd: S, cast: &Cast, infinity_fails: bool) -> Opt
     }
     let Format::Float(format) = cast.target.format() else { return None };
     let fails = cast.out_of_range != OutOfRange::Clamp;
-    Some(with_rounding!(cast.rounding, rounding => match (format.specials, fails) {
-        (Specials::PowersOfTwo, false) => {
-            stage(simd, Units(load::Float32, EncodeE8m0::<_, false>(rounding), SaturatedI8::<false>))
+    Some(with_bool!(fails, FAILS => with_rounding!(cast.rounding, rounding => {
+        match format.specials {
+            Specials::PowersOfTwo => {
+                let encode = EncodeE8m0::<_, FAILS>(rounding);
+                stage(simd, Units(load::Float32, encode, SaturatedI8::<false>))
+            }
+            Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz => {
+                let encode = Encode::<_, FAILS>::new(format, rounding, FAILS && infinity_fails);
+                stage(simd, Units(load::Float32, encode, SaturatedI8::<false>))
+            }
         }
-        (Specials::PowersOfTwo, true) => {
-            stage(simd, Units(load::Float32, EncodeE8m0::<_, true>(rounding), SaturatedI8::<false>))
-        }
-        (Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz, false) => {
-            let encode = Encode::<_, false>::new(format, rounding, false);
-            stage(simd, Units(load::Float32, encode, SaturatedI8::<false>))
-        }
-        (Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz, true) => {
-            let encode = Encode::<_, true>::new(format, rounding, infinity_fails);
-            stage(simd, Units(load::Float32, encode, SaturatedI8::<false>))
-        }
-    }))
+    })))
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use num_traits::Float;
 
 use super::class::{FloatType, IntType, Width};
-use super::number;
+use super::{number, with_bool};
 use crate::exact::integer;
 use crate::ops::float::{
     FloatUnit, InverseScale, ReplaceAndInverseScale, ReplaceByNanAndInverseScale,
@@ -26,13 +26,11 @@ pub(super) fn bind<S: Simd>(
     cast: &Cast,
     parameters: &Affine,
 ) -> Option<Stage> {
-    match (source.width, source.signed) {
-        (Width::W8, true) => to_target(simd, load::Int8, source, target, cast, parameters),
-        (Width::W8, false) => to_target(simd, load::UInt8, source, target, cast, parameters),
-        (Width::W16, true) => to_target(simd, load::Int16, source, target, cast, parameters),
-        (Width::W16, false) => to_target(simd, load::UInt16, source, target, cast, parameters),
-        (Width::W32 | Width::W64, _) => None,
-    }
+    with_bool!(source.signed, SIGNED => match source.width {
+        Width::W8 => to_target(simd, load::Int8::<SIGNED>, source, target, cast, parameters),
+        Width::W16 => to_target(simd, load::Int16::<SIGNED>, source, target, cast, parameters),
+        Width::W32 | Width::W64 => None,
+    })
 }
 
 fn to_target<S, L>(

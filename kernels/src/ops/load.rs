@@ -9,14 +9,15 @@ fn unit<S: Simd, const UNIT: usize, const SIZE: usize>(p: *const u8) -> *const u
     p.wrapping_add(UNIT * (S::BYTES / 4) * SIZE)
 }
 
-/// Elements of a type, named as Zarr names it.
+/// Elements of a type, named as Zarr names it; integers signed or not.
 macro_rules! loads {
-    ($($(#[$doc:meta])* $name:ident $size:literal $unit:ident, |$simd:ident, $p:ident| $load:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $(<$signed:ident>)? $size:literal $unit:ident,
+        |$simd:ident, $p:ident| $load:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub(crate) struct $name;
+        pub(crate) struct $name$(<const $signed: bool>)?;
 
-        impl<S: Simd> Load<S> for $name {
+        impl<S: Simd, $(const $signed: bool)?> Load<S> for $name$(<$signed>)? {
             const SIZE: usize = $size;
             type Unit = $unit<S>;
             #[inline(always)]
@@ -29,10 +30,8 @@ macro_rules! loads {
 }
 
 loads! {
-    Int8 1 I32s, |simd, p| simd.load_i8_to_i32::<true, UNIT>(p);
-    UInt8 1 I32s, |simd, p| simd.load_i8_to_i32::<false, UNIT>(p);
-    Int16 2 I32s, |simd, p| simd.load_i16_to_i32::<true, UNIT>(p);
-    UInt16 2 I32s, |simd, p| simd.load_i16_to_i32::<false, UNIT>(p);
+    Int8<SIGNED> 1 I32s, |simd, p| simd.load_i8_to_i32::<SIGNED, UNIT>(p);
+    Int16<SIGNED> 2 I32s, |simd, p| simd.load_i16_to_i32::<SIGNED, UNIT>(p);
     /// `int32` and `uint32`.
     Int32 4 I32s, |simd, p| I32s::load(simd, unit::<S, UNIT, 4>(p));
     Float16 2 F32s, |simd, p| simd.load_f16_to_f32::<UNIT>(p);
@@ -56,12 +55,13 @@ impl<S: Simd> Load<S> for BFloat16 {
 
 /// Elements of 64 bits, or shorter ones that become such.
 macro_rules! wide_loads {
-    ($($(#[$doc:meta])* $name:ident $size:literal $unit:ident, |$simd:ident, $p:ident| $load:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $(<$signed:ident>)? $size:literal $unit:ident,
+        |$simd:ident, $p:ident| $load:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub(crate) struct $name;
+        pub(crate) struct $name$(<const $signed: bool>)?;
 
-        impl<S: Simd> Load<S> for $name {
+        impl<S: Simd, $(const $signed: bool)?> Load<S> for $name$(<$signed>)? {
             const SIZE: usize = $size;
             type Unit = $unit<S>;
             #[inline(always)]
@@ -82,10 +82,7 @@ wide_loads! {
     Float64 8 F64s, |simd, p| F64::load(simd, p);
     /// `int64` and `uint64`.
     Int64 8 I64s, |simd, p| I64::load(simd, p);
-    Int8To64 1 I64s, |simd, p| simd.load_i8_to_i64::<true>(p);
-    UInt8To64 1 I64s, |simd, p| simd.load_i8_to_i64::<false>(p);
-    Int16To64 2 I64s, |simd, p| simd.load_i16_to_i64::<true>(p);
-    UInt16To64 2 I64s, |simd, p| simd.load_i16_to_i64::<false>(p);
-    Int32To64 4 I64s, |simd, p| simd.load_i32_to_i64::<true>(p);
-    UInt32To64 4 I64s, |simd, p| simd.load_i32_to_i64::<false>(p);
+    Int8To64<SIGNED> 1 I64s, |simd, p| simd.load_i8_to_i64::<SIGNED>(p);
+    Int16To64<SIGNED> 2 I64s, |simd, p| simd.load_i16_to_i64::<SIGNED>(p);
+    Int32To64<SIGNED> 4 I64s, |simd, p| simd.load_i32_to_i64::<SIGNED>(p);
 }
