@@ -226,7 +226,7 @@ lanewise! {
         y
     };
     [const N: usize] SubstituteShorts<N>: I16s<S>, |self, x| {
-        let [infinity, nan] = [self.nan.0, self.nan.1].map(#[inline(always)] |bits| x.low(bits.into()));
+        let (infinity, nan) = (x.low(self.nan.0.into()), x.low(self.nan.1.into()));
         let magnitude = x & 0x7fff;
         let mut y = magnitude.max::<true>(infinity).select_eq(infinity, x, nan);
         for (key, value) in self.entries {

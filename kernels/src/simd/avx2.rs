@@ -538,17 +538,10 @@ impl Simd for Avx2 {
     fn saturate_i64_to_i32<const SIGNED: bool>(self, a: I64s<Self>) -> I32s<Self> {
         let low = I32s::new(self, self.low_halves(a.0.raw, a.1.raw));
         let high = I32s::new(self, self.high_halves(a.0.raw, a.1.raw));
-        let [extension, bound] = if SIGNED {
-            let [sign, bound] = [low, high].map(
-                #[inline(always)]
-                |x| x.lt(0).to_int(),
-            );
-            [sign, bound ^ i32::MAX]
+        let (extension, bound) = if SIGNED {
+            (low.lt(0).to_int(), high.lt(0).to_int() ^ i32::MAX)
         } else {
-            [0, -1].map(
-                #[inline(always)]
-                |x| I32s::splat(self, x),
-            )
+            (I32s::splat(self, 0), I32s::splat(self, -1))
         };
         let saturated = high.eq(extension).select(low, bound);
         Register::new(self, self.order(saturated.raw))

@@ -1,6 +1,8 @@
 //! Operations that several levels have no instruction for: each once, by those that they have.
 
-use super::lanes::{CompareLanes, FloatElement, FloatLanes, IntElement, IntLanes, MaskLanes, Raw};
+use super::lanes::{
+    CompareLanes, FloatElement, FloatLanes, IntElement, IntLanes, Lanes, MaskLanes, Raw,
+};
 use super::{F64, Float, I8s, I16s, I32s, I64, Register, Simd};
 use crate::Rounding;
 
@@ -14,11 +16,10 @@ fn lt_i64<S: Simd, const SIGNED: bool>(
     if SIGNED {
         CompareLanes::<i64>::lt(simd, a, b)
     } else {
-        let [a, b] = [a, b].map(
-            #[inline(always)]
-            |x| Register::<S, i64>::new(simd, x) ^ i64::MIN,
-        );
-        CompareLanes::<i64>::lt(simd, a.raw, b.raw)
+        // With the sign flipped, unsigned integers are in the order of signed ones.
+        let sign = Lanes::<i64>::splat(simd, i64::MIN);
+        let (a, b) = (IntLanes::<i64>::xor(simd, a, sign), IntLanes::<i64>::xor(simd, b, sign));
+        CompareLanes::<i64>::lt(simd, a, b)
     }
 }
 
