@@ -43,12 +43,7 @@ where
             },
         );
         // A NaN or an infinity may stay what it is.
-        let suspect = y.zip(
-            x,
-            #[inline(always)]
-            |y, x| y.where_finite(x),
-        );
-        Finite.apply(simd, suspect, fail);
+        Finite.apply(simd, y.zip(x, Float::where_finite), fail);
         y
     }
     #[inline(always)]

@@ -238,16 +238,12 @@ impl<S: Simd, U: FloatUnit<S>> Each<S, U> for AtLeastOrNan<U::Scalar> {
         /// The least numbers.
         U,
         |simd| U::splat(simd, U::Scalar::infinity()),
-        |a, b| a.zip(b, #[inline(always)] |a, b| a.min(b))
+        |a, b| a.zip(b, Float::min)
     }
 
     #[inline(always)]
     fn apply(self, _: S, x: U, fail: &mut U) -> U {
-        *fail = x.zip(
-            *fail,
-            #[inline(always)]
-            |x, least| x.min_number(least),
-        );
+        *fail = x.zip(*fail, Float::min_number);
         x.map(
             #[inline(always)]
             |x| x.max_number(self.min),

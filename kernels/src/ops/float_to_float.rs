@@ -48,12 +48,7 @@ fn narrowed<S: Simd>(simd: S, x: F64s<S>, rounding: impl Round) -> F32s<S> {
     }
     let nearest = simd.f64_to_f32(x);
     let (back, bits) = (simd.f32_to_f64(nearest), nearest.to_bits());
-    let magnitude = |x: F64s<S>| {
-        x.map(
-            #[inline(always)]
-            |x| x.abs(),
-        )
-    };
+    let magnitude = |x: F64s<S>| x.map(Float::abs);
     // Where the nearest number lies on the wrong side: −1.
     let wrong = match rounding.rounding() {
         Rounding::TowardsPositive => lt_as_i32(simd, back, x),

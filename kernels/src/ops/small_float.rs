@@ -423,9 +423,9 @@ impl<S: Simd, const FAILS: bool> Store<S, F32s<S>> for AsSmallFloat<FAILS> {
         Seen { number: F32s::splat(simd, 0.0), magnitude: zero, rounded: zero }
     }
     #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [F32s<S>; 4], seen: &mut Seen<S>) {
-        let low = self.encode(simd, [a, b], seen);
-        let high = self.encode(simd, [c, d], seen);
+    unsafe fn store(self, simd: S, p: *mut u8, group: [F32s<S>; 4], seen: &mut Seen<S>) {
+        let low = self.encode(simd, [group[0], group[1]], seen);
+        let high = self.encode(simd, [group[2], group[3]], seen);
         let packed = simd.pack_i16_to_i8::<false>(low, high);
         // SAFETY: the caller vouches for a group at `p`, which is one register.
         unsafe { simd.order_i8(packed).store(p) };

@@ -265,7 +265,7 @@ macro_rules! floats {
                 min_number(a: $raw, b: $raw) -> $raw = avx.$min;
                 max_number(a: $raw, b: $raw) -> $raw = avx.$max;
                 to_bits(a: $raw) -> I = avx.$to_bits;
-                from_bits(a: I) -> $raw = avx.$from_bits;
+                with_bits(bits: I) -> $raw = avx.$from_bits;
             }
             #[inline(always)]
             fn abs(self, a: $raw) -> $raw {

@@ -296,7 +296,7 @@ macro_rules! floats {
                 abs(a: $raw) -> $raw = avx512f.$abs;
                 le(a: $raw, b: $raw) -> $mask = avx512f.$le;
                 to_bits(a: $raw) -> I = avx512f.$to_bits;
-                from_bits(a: I) -> $raw = avx512f.$from_bits;
+                with_bits(bits: I) -> $raw = avx512f.$from_bits;
             }
             #[inline(always)]
             fn is_nan(self, a: $raw) -> $mask {

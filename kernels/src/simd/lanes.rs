@@ -179,7 +179,8 @@ pub(crate) trait FloatLanes<T: FloatElement>: CompareLanes<T> + IntLanes<T::Bits
     fn le(self, a: Raw<Self, T>, b: Raw<Self, T>) -> Self::Mask;
     fn is_nan(self, a: Raw<Self, T>) -> Self::Mask;
     fn to_bits(self, a: Raw<Self, T>) -> Raw<Self, T::Bits>;
-    fn from_bits(self, a: Raw<Self, T::Bits>) -> Raw<Self, T>;
+    /// The float with these bits.
+    fn with_bits(self, bits: Raw<Self, T::Bits>) -> Raw<Self, T>;
     /// The nearest integral value in the direction of the rounding.
     fn round(self, a: Raw<Self, T>, rounding: impl Round) -> Raw<Self, T>;
 }

@@ -283,7 +283,7 @@ macro_rules! floats {
                 abs(a: $raw) -> $raw = $abs;
                 le(a: $raw, b: $raw) -> $bits = $le;
                 to_bits(a: $raw) -> $bits = $to_bits;
-                from_bits(a: $bits) -> $raw = $from_bits;
+                with_bits(bits: $bits) -> $raw = $from_bits;
             }
             #[inline(always)]
             fn mul_add(self, a: $raw, b: $raw, c: $raw) -> $raw {

@@ -362,7 +362,7 @@ impl<S: FloatLanes<T>, T: FloatElement> Register<S, T> {
 
     #[inline(always)]
     pub(crate) fn from_bits(bits: Register<S, T::Bits>) -> Self {
-        Self::new(bits.simd, FloatLanes::<T>::from_bits(bits.simd, bits.raw))
+        Self::new(bits.simd, FloatLanes::<T>::with_bits(bits.simd, bits.raw))
     }
 }
 

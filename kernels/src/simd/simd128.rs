@@ -263,8 +263,8 @@ macro_rules! floats {
                 a
             }
             #[inline(always)]
-            fn from_bits(self, a: v128) -> v128 {
-                a
+            fn with_bits(self, bits: v128) -> v128 {
+                bits
             }
             #[inline(always)]
             fn round(self, a: v128, rounding: impl Round) -> v128 {
