@@ -6,9 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayRule, CatFormat, CompareGroupJob, CompareJob, DryRun, FromCfJob,
-    GroupInfo, Job, SuggestGroupJob, SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in,
-    is_group,
+    AllClose, ArrayInfo, ArrayRule, CatFormat, CompareJob, DryRun, FromCfJob, GroupInfo, Job,
+    SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
 };
 use serde::Serialize;
 
@@ -70,21 +69,21 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
         place.write(&format!("Bounds for {}", input.display()), sections)?;
         place.commit()
     };
+    let job = SuggestJob { options, config: write.clone(), ..SuggestJob::new(input) };
     if !is_group(input) {
         if write.is_some() {
             let text =
                 "is not a group, and --write is for groups; copy a command from the last lines";
             return Err(UsageError(format!("{} {text}", input.display())).into());
         }
-        let report = SuggestJob { options, ..SuggestJob::new(input) }.run(&runtime)?;
+        let report = job.run(&runtime)?;
         finish(report.sections()?)?;
         return print(&report, *show);
     }
     if let Some(path) = write.as_ref().filter(|path| path.exists() && !*overwrite) {
         bail!("--write {}: exists; --overwrite replaces it", path.display());
     }
-    let job = SuggestGroupJob { options, config: write.clone(), ..SuggestGroupJob::new(input) };
-    let report = job.run(&runtime)?;
+    let report = job.run_group(&runtime)?;
     if let Some(path) = write {
         let written = fs::write(path, report.to_toml()?);
         written.with_context(|| format!("--write {}", path.display()))?;
@@ -129,14 +128,14 @@ fn compare_within(tolerance: Option<AllClose>, arguments: &Compare) -> Result<()
     let place = PagePlace::of(report.as_deref(), *overwrite)?;
     let charts = place.is_some();
     let runtime = arguments.runtime()?;
+    let job = CompareJob { tolerance, charts, ..CompareJob::new(a, b) };
     // Comparing a group with an array is an error that names both.
     if is_group(a) || is_group(b) {
-        let job = CompareGroupJob { tolerance, charts, ..CompareGroupJob::new(a, b) };
-        let report = job.run(&runtime)?;
+        let report = job.run_group(&runtime)?;
         write_page(place, [&report.a, &report.b], &report)?;
         return print(&report, *show);
     }
-    let report = CompareJob { tolerance, charts, ..CompareJob::new(a, b) }.run(&runtime)?;
+    let report = job.run(&runtime)?;
     write_page(place, [&report.a, &report.b], &report)?;
     print(&report, *show)
 }

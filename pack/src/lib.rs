@@ -65,9 +65,9 @@ pub use jobs::cf::{
 };
 pub use jobs::compare::{AllClose, CompareCounts, CompareJob, CompareReport};
 pub use jobs::group::{
-    ArrayReport, ArrayRule, CompareGroupJob, ComparedArray, GroupComparison, GroupEntry, GroupInfo,
-    GroupJob, GroupReport, GroupTotal, ListedArray, SuggestGroupJob, SuggestGroupReport,
-    SuggestedArray, UnpackGroupJob, UnpackGroupReport, UnpackedArray,
+    ArrayReport, ArrayRule, ComparedArray, GroupComparison, GroupEntry, GroupInfo, GroupJob,
+    GroupReport, GroupTotal, ListedArray, SuggestGroupReport, SuggestedArray, UnpackGroupJob,
+    UnpackGroupReport, UnpackedArray,
 };
 pub use jobs::info::{ArrayInfo, CodecInfo};
 pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateReport, MigratedArray};

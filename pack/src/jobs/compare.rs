@@ -24,16 +24,16 @@ use crate::scan::number::is_wide;
 use crate::scan::surveyor::survey;
 use crate::text::count;
 
-/// Compares two arrays of the same shape.
+/// Compares two arrays of the same shape, or the arrays of two groups, each with the one of the same path.
 #[derive(Clone, Debug)]
 pub struct CompareJob {
-    /// The array to compare with: the original.
+    /// The array or group to compare with: the original.
     pub a: PathBuf,
-    /// The array that is compared.
+    /// The array or group that is compared.
     pub b: PathBuf,
     /// Checks each element against this tolerance, if given.
     pub tolerance: Option<AllClose>,
-    /// Gathers [`Charts`] for the report, in a pass of their own.
+    /// Gathers [`Charts`] for the reports, in a pass of their own.
     pub charts: bool,
 }
 
@@ -124,7 +124,7 @@ impl CompareJob {
         Self { a: a.into(), b: b.into(), tolerance: None, charts: false }
     }
 
-    /// Reads both arrays. Elements over the tolerance are in the report and not an error.
+    /// Reads both arrays; [`Self::run_group`] is for groups. Elements over the tolerance are in the report and not an error.
     ///
     /// # Errors
     /// An array that cannot be read; shapes that differ.

@@ -8,9 +8,9 @@ use crate::common::{
     options, packed, quarters, read, told, weather, within,
 };
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayReport, ArrayRule, CompareGroupJob, ComparedArray, DryRun,
-    FromCfReport, GroupComparison, GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray,
-    PackJob, PackOptions, PackReport, UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray,
+    AllClose, ArrayInfo, ArrayReport, ArrayRule, CompareJob, ComparedArray, DryRun, FromCfReport,
+    GroupComparison, GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray, PackJob,
+    PackOptions, PackReport, UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray,
 };
 use serde_json::{Value, json};
 
@@ -530,7 +530,7 @@ fn unpack(job: &UnpackGroupJob) -> Result<UnpackGroupReport, String> {
 
 fn compare(a: &Path, b: &Path, atol: Option<f64>) -> GroupComparison {
     let tolerance = atol.map(|atol| AllClose { atol, rtol: 0.0 });
-    told(CompareGroupJob { tolerance, ..CompareGroupJob::new(a, b) }.run(&one_thread())).unwrap()
+    told(CompareJob { tolerance, ..CompareJob::new(a, b) }.run_group(&one_thread())).unwrap()
 }
 
 #[test]

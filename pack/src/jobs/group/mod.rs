@@ -31,11 +31,11 @@ use multiscales::pyramids;
 use rules::{Rules, Treatment};
 use sets::Sets;
 
-pub use compare::{CompareGroupJob, ComparedArray, GroupComparison, GroupTotal};
+pub use compare::{ComparedArray, GroupComparison, GroupTotal};
 pub use group_job::{ArrayRule, GroupJob};
 pub use info::{GroupInfo, ListedArray};
 pub use sets::ArrayReport;
-pub use suggest::{SuggestGroupJob, SuggestGroupReport, SuggestedArray};
+pub use suggest::{SuggestGroupReport, SuggestedArray};
 pub use unpack::{UnpackGroupJob, UnpackGroupReport, UnpackedArray};
 
 /// The report of a packed group.

@@ -1,7 +1,7 @@
 //! Suggests bounds for the arrays of a group, and writes them as the `recast.toml` that packing takes.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::bail;
 use serde::Serialize;
@@ -11,23 +11,14 @@ use super::candidates::{candidate, coordinates};
 use super::group_job::GroupJob;
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Interrupted, OptionsError, Result};
-use crate::jobs::suggest::{SuggestReport, Suggestion, check, packed_beside, suggest_for};
+use crate::jobs::suggest::{
+    SuggestJob, SuggestReport, Suggestion, check, packed_beside, suggest_for,
+};
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
 use crate::store::location::below;
 use crate::text::{arrays, bytes};
-
-/// Suggests a bound for each array of a group that packing the group would pack; see [`crate::SuggestJob`].
-#[derive(Clone, Debug)]
-pub struct SuggestGroupJob {
-    /// The group to read.
-    pub input: PathBuf,
-    /// How its arrays would be packed, without a bound.
-    pub options: PackOptions,
-    /// The `recast.toml` that commands in the report name; the job does not write it.
-    pub config: Option<PathBuf>,
-}
 
 /// The suggestions for a group.
 #[derive(Clone, Debug, Serialize)]
@@ -70,23 +61,17 @@ pub enum SuggestedArray {
     },
 }
 
-impl SuggestGroupJob {
-    /// For a group, packed with the command's default settings.
-    #[must_use]
-    pub fn new(input: impl Into<PathBuf>) -> Self {
-        Self { input: input.into(), options: PackOptions::default(), config: None }
-    }
-
-    /// Runs the job.
+impl SuggestJob {
+    /// Looks at the arrays of a group.
     ///
     /// # Errors
     /// Options that say what to keep; a group that cannot be read. An array for which nothing can be suggested is in the
     /// report, with the reason.
-    pub fn run(&self, runtime: &Runtime) -> std::result::Result<SuggestGroupReport, Error> {
-        Ok(self.suggest(runtime)?)
+    pub fn run_group(&self, runtime: &Runtime) -> std::result::Result<SuggestGroupReport, Error> {
+        Ok(self.suggest_group(runtime)?)
     }
 
-    fn suggest(&self, runtime: &Runtime) -> Result<SuggestGroupReport> {
+    fn suggest_group(&self, runtime: &Runtime) -> Result<SuggestGroupReport> {
         check(&self.options)?;
         let nodes = tree::nodes_at(&self.input)?;
         let coordinates = coordinates(&nodes);
