@@ -36,7 +36,7 @@ fn pack_with<J: DryRun>(arguments: &Pack, job: &J) -> Result<()>
 where
     J::Report: Report + Serialize,
 {
-    let runtime = arguments.common.runtime(arguments.show)?;
+    let runtime = arguments.common.resources.runtime(arguments.show)?;
     let mut place = PagePlace::of(arguments.report.as_deref(), arguments.common.overwrite)?;
     if arguments.dry_run {
         return print(&job.dry_run(&runtime)?, arguments.show);
@@ -62,7 +62,7 @@ fn rules(arguments: &Pack) -> Result<Vec<ArrayRule>> {
 
 pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
     let Suggest { input, write, report: page, overwrite, show, .. } = arguments;
-    let (runtime, options) = (arguments.runtime()?, arguments.options());
+    let (runtime, options) = (arguments.resources.runtime(*show)?, arguments.options());
     let mut place = PagePlace::of(page.as_deref(), *overwrite)?;
     let mut finish = |sections: Vec<Section>| -> Result<()> {
         let Some(mut place) = place.take() else { return Ok(()) };
@@ -94,7 +94,7 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
     let Unpack { input, output, to_cf, show, common, compression } = arguments;
-    let runtime = common.runtime(*show)?;
+    let runtime = common.resources.runtime(*show)?;
     let (to_cf, overwrite, compressor) = (*to_cf, common.overwrite, compression.compressor);
     if is_group(input) {
         let job = UnpackGroupJob::new(input, output);
@@ -110,7 +110,8 @@ pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
 }
 
 pub(crate) fn migrate(arguments: &Migrate) -> Result<()> {
-    let report = arguments.job().run(&arguments.common.runtime(arguments.show)?)?;
+    let runtime = arguments.common.resources.runtime(arguments.show)?;
+    let report = arguments.job().run(&runtime)?;
     print(&report, arguments.show)
 }
 
@@ -124,10 +125,10 @@ pub(crate) fn compare(arguments: &Compare) -> Result<()> {
 
 /// Compares two arrays or groups, and writes the page of `--report`.
 fn compare_within(tolerance: Option<AllClose>, arguments: &Compare) -> Result<()> {
-    let Compare { a, b, show, report, overwrite, .. } = arguments;
+    let Compare { a, b, show, report, overwrite, resources } = arguments;
     let place = PagePlace::of(report.as_deref(), *overwrite)?;
     let charts = place.is_some();
-    let runtime = arguments.runtime()?;
+    let runtime = resources.runtime(*show)?;
     let job = CompareJob { tolerance, charts, ..CompareJob::new(a, b) };
     // Comparing a group with an array is an error that names both.
     if is_group(a) || is_group(b) {
