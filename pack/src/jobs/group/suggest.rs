@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::candidates::{candidate, coordinates};
 use super::group_job::GroupJob;
@@ -174,12 +174,7 @@ impl SuggestGroupReport {
             }
         };
         // Their names, numbers, texts and lists are written the same in JSON and in TOML.
-        let members = |options: &PackOptions| -> Result<Map<String, Value>> {
-            Ok(serde_json::from_value(serde_json::to_value(options)?)?)
-        };
-        let defaults = members(&PackOptions::default())?;
-        let given = members(&goal)?.into_iter();
-        for (name, value) in given.filter(|(name, value)| defaults.get(name) != Some(value)) {
+        for (name, value) in goal.given()? {
             writeln!(text, "{name} = {value}")?;
         }
         for (index, rung) in report.ladder.iter().enumerate() {
