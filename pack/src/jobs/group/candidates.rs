@@ -41,7 +41,7 @@ pub(super) fn coordinates(nodes: &[Node]) -> Vec<String> {
 
 /// Whether an array can be packed at all, and if not, why.
 pub(super) fn candidate(node: &Node, job: &GroupJob, is_coordinate: bool) -> Candidate {
-    let from_cf = job.options.from_cf;
+    let from_cf = job.pack.options.from_cf;
     let name = node.document.get("data_type").cloned().unwrap_or_default();
     let unfit = match data_type::from_json(&name) {
         Err(_) => {

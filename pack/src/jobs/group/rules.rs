@@ -57,15 +57,18 @@ struct Table<'a> {
 
 impl<'a> Rules<'a> {
     pub(super) fn new(job: &'a GroupJob) -> Result<Self> {
+        let name =
+            |flag: &str, text: &str| Name::new(text).with_context(|| format!("{flag} {text}"));
         let names = |flag: &str, texts: &[String]| -> Result<Vec<Name>> {
-            let name = |text: &String| Name::new(text).with_context(|| format!("{flag} {text}"));
-            texts.iter().map(name).collect()
+            texts.iter().map(|text| name(flag, text)).collect()
         };
+        let scale_from = job.pack.scale_from.iter();
+        let scale_from = scale_from.map(|path| name("--scale-from", &path.display().to_string()));
         let table = |rule: &'a ArrayRule| -> Result<Table<'a>> {
             let name = if rule.is_path {
                 Name::Path(rule.name.trim_matches('/').to_owned())
             } else {
-                Name::new(&rule.name).with_context(|| format!("name {}", rule.name))?
+                name("name", &rule.name)?
             };
             Ok(Table { name, options: rule.options.as_ref() })
         };
@@ -73,7 +76,7 @@ impl<'a> Rules<'a> {
             job,
             include: names("--include", &job.include)?,
             exclude: names("--exclude", &job.exclude)?,
-            scale_from: names("--scale-from", &job.scale_from)?,
+            scale_from: scale_from.collect::<Result<_>>()?,
             tables: job.rules.iter().map(table).collect::<Result<_>>()?,
         })
     }
@@ -159,13 +162,13 @@ impl<'a> Rules<'a> {
             Some(integers) if !is_named => {
                 return copy(&format!("{integers}: --include packs integers, exactly"));
             }
-            None if !self.job.options.says_how() && !self.tables.is_empty() => {
+            None if !self.job.pack.options.says_how() && !self.tables.is_empty() => {
                 return copy("no table in --config");
             }
             // Integers need no bound.
             Some(_) | None => {}
         }
-        Ok(Treatment::Pack(Box::new(self.job.options.clone())))
+        Ok(Treatment::Pack(Box::new(self.job.pack.options.clone())))
     }
 }
 

@@ -63,13 +63,9 @@ impl<'a> Sets<'a> {
         if !node.has_shards() {
             options.shard_codecs = ShardCodecs::Auto;
         }
-        let (input, output) = (below(&group.input, array), group.output.join(array));
-        let job = PackJob {
-            provenance: group.provenance,
-            charts: group.charts,
-            ..PackJob::new(input, output, options)
-        };
-        self.jobs.insert(array, job);
+        let PackJob { input, output, .. } = &group.pack;
+        let (input, output) = (below(input, array), output.join(array));
+        self.jobs.insert(array, PackJob { input, output, options, ..group.pack.clone() });
     }
 
     /// Gives one scale to those of some arrays that have none with others.
@@ -112,7 +108,7 @@ impl<'a> Sets<'a> {
                 1 => String::new(),
                 more => format!(" (with {} more of one scale)", more - 1),
             };
-            let shown = self.group.input.display();
+            let shown = self.group.pack.input.display();
             return Err(failure.context(format!("{shown}: {array}{others}: {hint}")));
         }
         let reason = format!("{failure:#}");
@@ -146,7 +142,8 @@ impl<'a> Sets<'a> {
         // Those of one scale with other options have their part in the range.
         let all = set.first().map_or(&[][..], |array| self.with_one_scale(array));
         let others = all.iter().filter(|other| !set.contains(other));
-        let others: Vec<PathBuf> = others.map(|other| below(&self.group.input, other)).collect();
+        let others: Vec<PathBuf> =
+            others.map(|other| below(&self.group.pack.input, other)).collect();
         let mut tasks: Vec<(&PackJob, Option<Destination>)> = Vec::new();
         for array in set {
             let (job, place) = (job(array)?, place(array));

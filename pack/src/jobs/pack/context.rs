@@ -17,7 +17,6 @@ use crate::store::destination::Destination;
 /// Packs an array into a small type, in two passes over its chunks. The first chooses codecs. The second writes, and
 /// decodes every element and compares it with the original.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools)] // each is a setting
 pub struct PackJob {
     /// The array to read: Zarr v1, v2 or v3, with any codecs. A directory, a zip file or a URL.
     pub input: PathBuf,
