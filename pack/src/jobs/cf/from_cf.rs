@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::jobs::pack::PackJob;
 use crate::jobs::runner::{DryRun, Job};
 use crate::json as scalars;
-use crate::metadata::document::{PROVENANCE, name_dimensions};
+use crate::metadata::document::PROVENANCE;
 use crate::metadata::shard_codecs::{Readers, readers};
 use crate::options::{PackOptions, ShardCodecs};
 use crate::runtime::{Runtime, Workers};
@@ -239,7 +239,9 @@ impl FromCfJob {
 
 fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conversion> {
     let stored = source.element_type();
-    let given = source.array().attributes().clone();
+    let mut rewritten = RewrittenMetadata::new(source)?;
+    let given = rewritten.document().get("attributes").and_then(Value::as_object);
+    let given = given.cloned().unwrap_or_default();
     let mut rule = Attributes::read(&given, stored)?;
     if !source.codecs().value_codecs().is_empty() && rule.code_type != stored {
         bail!("{} beside value codecs; unpack the array first", attributes::UNSIGNED);
@@ -263,13 +265,8 @@ fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conver
             }),
         );
     }
-    let mut rewritten = RewrittenMetadata::new(source)?;
     rewritten.use_default_keys();
-    let mut names = rewritten.document().clone();
-    names.insert("attributes".into(), kept.into());
-    name_dimensions(&mut names);
-    let kept = names.remove("attributes").and_then(|kept| kept.as_object().cloned());
-    rewritten.set_attributes(kept.unwrap_or_default());
+    rewritten.set_attributes(kept);
     let decoded = decoding.arithmetic.decoded_type();
     rewritten.set_values(decoded, decoding.fill_value);
     rewritten.prepend(&decoding.inversion.codecs, decoded, job.shard_codecs);
