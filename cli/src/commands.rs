@@ -95,17 +95,16 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
     let Unpack { input, output, to_cf, show, common, compression } = arguments;
     let runtime = common.resources.runtime(*show)?;
-    let (to_cf, overwrite, compressor) = (*to_cf, common.overwrite, compression.compressor);
+    let (overwrite, compressor) = (common.overwrite, compression.compressor);
+    let job = UnpackJob { overwrite, compressor, ..UnpackJob::new(input, output) };
     if is_group(input) {
-        let job = UnpackGroupJob::new(input, output);
-        let job = UnpackGroupJob { to_cf, overwrite, compressor, ..job };
+        let job = UnpackGroupJob { unpack: job, to_cf: *to_cf };
         return print(&job.run(&runtime)?, *show);
     }
-    if to_cf {
+    if *to_cf {
         let job = ToCfJob { overwrite, ..ToCfJob::new(input, output) };
         return print(&job.run(&runtime)?, *show);
     }
-    let job = UnpackJob { overwrite, compressor, ..UnpackJob::new(input, output) };
     print(&job.run(&runtime)?, *show)
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{
     Trial, contents, create_group, kelvin, names, one_thread, open, told, weather, within,
 };
-use recast_pack::{DryRun, GroupJob, Job, MigrateJob, PackJob, UnpackGroupJob};
+use recast_pack::{DryRun, GroupJob, Job, MigrateJob, PackJob, UnpackGroupJob, UnpackJob};
 use serde_json::json;
 
 #[test]
@@ -82,12 +82,12 @@ fn overwrite_replaces_groups_as_it_replaces_arrays_in_every_job() {
             told(GroupJob::from(job).run(&one_thread())).map(drop)
         }),
         (&packed, |input, output, overwrite| {
-            let job = UnpackGroupJob::new(input, output);
-            told(UnpackGroupJob { overwrite, ..job }.run(&one_thread())).map(drop)
+            let unpack = UnpackJob { overwrite, ..UnpackJob::new(input, output) };
+            told(UnpackGroupJob { unpack, to_cf: false }.run(&one_thread())).map(drop)
         }),
         (&packed, |input, output, overwrite| {
-            let job = UnpackGroupJob::new(input, output);
-            told(UnpackGroupJob { overwrite, to_cf: true, ..job }.run(&one_thread())).map(drop)
+            let unpack = UnpackJob { overwrite, ..UnpackJob::new(input, output) };
+            told(UnpackGroupJob { unpack, to_cf: true }.run(&one_thread())).map(drop)
         }),
         (&old, |input, output, overwrite| {
             let job = MigrateJob::new(input, Some(output.to_owned()));

@@ -1,14 +1,10 @@
-//! Packs a group: every array that a rule picks is packed, everything else is copied. Also the other jobs for groups.
+//! Packs a group: every array that a rule picks is packed, everything else is copied.
 
-mod candidates;
-mod compare;
-mod group_job;
-mod info;
+pub(crate) mod candidates;
+pub(crate) mod group_job;
 mod multiscales;
 mod rules;
 mod sets;
-mod suggest;
-mod unpack;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,12 +28,8 @@ use multiscales::pyramids;
 use rules::{Rules, Treatment};
 use sets::Sets;
 
-pub use compare::{ComparedArray, GroupComparison, GroupTotal};
 pub use group_job::{ArrayRule, GroupJob};
-pub use info::{GroupInfo, ListedArray};
 pub use sets::ArrayReport;
-pub use suggest::{SuggestGroupReport, SuggestedArray};
-pub use unpack::{UnpackGroupJob, UnpackGroupReport, UnpackedArray};
 
 /// The report of a packed group.
 #[derive(Debug, Serialize)]

@@ -2,22 +2,13 @@
 
 use anyhow::{Context, anyhow, bail};
 use glob::{MatchOptions, Pattern};
-use recast_kernels::ElementType;
 
+use super::candidates::Candidate;
 use super::group_job::{ArrayRule, GroupJob};
 use crate::error::Result;
 use crate::metadata::tree::Node;
 use crate::options::PackOptions;
 use crate::store::location::Kind;
-
-/// The properties of an array before any rule applies.
-pub(super) struct Candidate {
-    /// Why it cannot be packed, if it cannot.
-    pub(super) unfit: Option<String>,
-    /// Its type, if it is an integer type: flags, classes and counts, for which an error bound is not meant.
-    pub(super) integers: Option<ElementType>,
-    pub(super) is_coordinate: bool,
-}
 
 /// What to do with an array.
 pub(super) enum Treatment {

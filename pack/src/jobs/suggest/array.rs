@@ -67,17 +67,13 @@ impl SuggestJob {
     /// Options that say what to keep, for that is the question; an array that cannot be read, or packed with no bound, such
     /// as one with infinities.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<SuggestReport, Error> {
-        Ok(self.suggest(runtime)?)
-    }
-
-    fn suggest(&self, runtime: &Runtime) -> Result<SuggestReport> {
         check(&self.options)?;
-        suggest_for(&Source::open_for(runtime, &self.input)?, &self.options, runtime)
+        Ok(suggest_for(&Source::open_for(runtime, &self.input)?, &self.options, runtime)?)
     }
 }
 
 /// Refuses options that answer the question.
-pub(crate) fn check(options: &PackOptions) -> Result<()> {
+pub(super) fn check(options: &PackOptions) -> Result<()> {
     options.checked()?;
     if options.says_how() {
         let text = "a suggestion is for arrays whose bound is not known; leave the bound, the step or the scale out";
@@ -87,7 +83,7 @@ pub(crate) fn check(options: &PackOptions) -> Result<()> {
 }
 
 /// A suggestion for an open array.
-pub(crate) fn suggest_for(
+pub(super) fn suggest_for(
     source: &Source,
     options: &PackOptions,
     runtime: &Runtime,
@@ -393,7 +389,7 @@ impl Whole<'_> {
 }
 
 /// The name of a packed array or group next to its input.
-pub(crate) fn packed_beside(input: &Path) -> String {
+pub(super) fn packed_beside(input: &Path) -> String {
     let name = input.display().to_string();
     let name = name.trim_end_matches('/');
     let name = name.split_once('?').map_or(name, |(name, _)| name);

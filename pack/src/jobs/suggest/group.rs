@@ -7,13 +7,12 @@ use anyhow::bail;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::candidates::{candidate, coordinates};
-use super::group_job::GroupJob;
+use super::array::{SuggestJob, check, packed_beside, suggest_for};
+use super::report::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Interrupted, OptionsError, Result};
-use crate::jobs::suggest::{
-    SuggestJob, SuggestReport, Suggestion, check, packed_beside, suggest_for,
-};
+use crate::jobs::group::candidates::{candidate, coordinates};
+use crate::jobs::group::group_job::GroupJob;
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
