@@ -26,7 +26,7 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
         return Err(UsageError(format!("{} {text}", arguments.input.display())).into());
     }
     if arguments.options.from_cf {
-        return pack_with(arguments, &FromCfJob::from(arguments.job()));
+        return pack_with(arguments, &FromCfJob { pack: arguments.job() });
     }
     pack_with(arguments, &arguments.job())
 }

@@ -138,8 +138,7 @@ impl Pack {
             return self.report(&GroupJob { rules, repack, ..GroupJob::from(job) }, runtime);
         }
         if options.from_cf {
-            options.check()?;
-            return self.report(&FromCfJob::from(job), runtime);
+            return self.report(&FromCfJob { pack: job }, runtime);
         }
         self.report(&job, runtime)
     }

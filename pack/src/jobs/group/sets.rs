@@ -132,7 +132,7 @@ impl<'a> Sets<'a> {
         if let [array] = set
             && job(array)?.options.from_cf
         {
-            let job = FromCfJob::from(job(array)?.clone());
+            let job = FromCfJob { pack: job(array)?.clone() };
             let report = match place(array) {
                 Some(place) => run_inside(&job, &place, runtime)?,
                 None => job.preview(runtime).map_err(Error::into_inner)?,
