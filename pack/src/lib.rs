@@ -64,7 +64,7 @@ pub use jobs::cf::{
     CfCodecs, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport, codecs_from_cf,
 };
 pub use jobs::compare::{
-    AllClose, CompareCounts, CompareJob, CompareReport, ComparedArray, GroupComparison, GroupTotal,
+    CompareCounts, CompareJob, CompareReport, ComparedArray, GroupComparison, GroupTotal,
 };
 pub use jobs::group::{ArrayReport, ArrayRule, GroupEntry, GroupJob, GroupReport};
 pub use jobs::info::{ArrayInfo, CodecInfo, GroupInfo, ListedArray};
@@ -81,7 +81,9 @@ pub use jobs::unpack::{UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackRepor
 pub use metadata::shard_codecs::{Readers, Reading};
 #[cfg(feature = "clap")]
 pub use options::arguments::data_types;
-pub use options::{Compressor, NanTo, PackOptions, Reader, ShardCodecs, ValueRange, scalar};
+pub use options::{
+    AllClose, Compressor, NanTo, PackOptions, Reader, ShardCodecs, ValueRange, scalar,
+};
 pub use round::rounder::{Rounded, Rounder};
 pub use round::seen::SeenRounding;
 pub use runtime::{Pass, Progress, Runtime};

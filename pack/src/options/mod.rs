@@ -186,6 +186,20 @@ pub struct PackOptions {
     pub decoded_type: Option<ElementType>,
 }
 
+/// |B − A| may be `atol` + `rtol` · |A| at most; NaN must be NaN, and infinities the same.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+pub struct AllClose {
+    /// The absolute tolerance.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "T", default_value = "0"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_hyphen_values = true))]
+    pub atol: f64,
+    /// The relative tolerance, times |A|.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "T", default_value = "0"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_hyphen_values = true))]
+    pub rtol: f64,
+}
+
 impl PackOptions {
     /// Options, each with those that it excludes, because they contradict each other or one would be ignored.
     pub const CONFLICTS: &'static [(&'static str, &'static [&'static str])] = &[

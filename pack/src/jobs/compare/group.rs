@@ -6,11 +6,12 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use super::array::{AllClose, CompareJob, CompareReport};
+use super::array::{CompareJob, CompareReport};
 use crate::array::source::array_at;
 use crate::check::nodes::{self, Same};
 use crate::error::{Error, Interrupted, Result};
 use crate::metadata::tree::{self, Node};
+use crate::options::AllClose;
 use crate::runtime::Runtime;
 use crate::store::location::{Kind, Location, below};
 use crate::text::arrays;

@@ -3,5 +3,5 @@
 mod array;
 mod group;
 
-pub use array::{AllClose, CompareCounts, CompareJob, CompareReport};
+pub use array::{CompareCounts, CompareJob, CompareReport};
 pub use group::{ComparedArray, GroupComparison, GroupTotal};
