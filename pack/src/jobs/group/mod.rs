@@ -1,8 +1,8 @@
 //! Packs a group: every array that a rule picks is packed, everything else is copied.
 
-pub(crate) mod candidates;
 pub(crate) mod group_job;
 mod multiscales;
+pub(crate) mod properties;
 mod rules;
 mod sets;
 
@@ -23,8 +23,8 @@ use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
 use crate::text::arrays;
 
-use candidates::{candidate, coordinates};
 use multiscales::pyramids;
+use properties::{coordinates, properties};
 use rules::{Rules, Treatment};
 use sets::Sets;
 
@@ -113,8 +113,8 @@ impl GroupJob {
         let mut treatments = BTreeMap::new();
         for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
             let is_coordinate = coordinates.contains(&node.path);
-            let candidate = candidate(node, self, is_coordinate);
-            let treatment = rules.treatment(&node.path, &candidate);
+            let properties = properties(node, self, is_coordinate);
+            let treatment = rules.treatment(&node.path, &properties);
             let treatment = treatment.with_context(|| shown.to_string())?;
             treatments.insert(node.path.as_str(), treatment);
         }

@@ -3,8 +3,8 @@
 use anyhow::{Context, anyhow, bail};
 use glob::{MatchOptions, Pattern};
 
-use super::candidates::Candidate;
 use super::group_job::{ArrayRule, GroupJob};
+use super::properties::Properties;
 use crate::error::Result;
 use crate::metadata::tree::Node;
 use crate::options::PackOptions;
@@ -119,7 +119,7 @@ impl<'a> Rules<'a> {
         Ok(packed.iter().copied().filter(is_one).collect())
     }
 
-    pub(super) fn treatment(&self, path: &str, candidate: &Candidate) -> Result<Treatment> {
+    pub(super) fn treatment(&self, path: &str, properties: &Properties) -> Result<Treatment> {
         let copy = |reason: &str| Ok(Treatment::Copy(reason.to_owned()));
         let table = self.tables.iter().find(|table| table.name.matches(path));
         // A named array is packed even if it is a coordinate.
@@ -130,14 +130,14 @@ impl<'a> Rules<'a> {
         if let Some(Table { options: None, .. }) = table {
             return copy("skip in --config");
         }
-        if let Some(reason) = &candidate.unfit {
+        if let Some(reason) = &properties.unfit {
             return match table {
                 Some(_) => bail!("{path}: {reason}, and --config has a table for it"),
                 None => copy(reason),
             };
         }
         if let Some(Table { options: Some(options), .. }) = table {
-            if candidate.integers.is_none() {
+            if properties.integers.is_none() {
                 // The file is wrong, not the usage.
                 options.check_goal().map_err(|error| anyhow!("--config: {path}: {error}"))?;
             }
@@ -146,10 +146,10 @@ impl<'a> Rules<'a> {
         if !self.include.is_empty() && !is_named {
             return copy("not in --include");
         }
-        if candidate.is_coordinate && !is_named && !self.job.all {
+        if properties.is_coordinate && !is_named && !self.job.all {
             return copy("a coordinate");
         }
-        match candidate.integers {
+        match properties.integers {
             Some(integers) if !is_named => {
                 return copy(&format!("{integers}: --include packs integers, exactly"));
             }

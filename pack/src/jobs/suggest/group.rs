@@ -11,8 +11,8 @@ use super::array::{SuggestJob, check, packed_beside, suggest_for};
 use super::report::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Interrupted, OptionsError, Result};
-use crate::jobs::group::candidates::{candidate, coordinates};
 use crate::jobs::group::group_job::GroupJob;
+use crate::jobs::group::properties::{coordinates, properties};
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
@@ -77,7 +77,7 @@ impl SuggestJob {
         let as_packed = GroupJob::new(&self.input, "", self.options.clone());
         let arrays = tree::each_array(&nodes, None, runtime, |node| {
             let array = node.path.clone();
-            let known = candidate(node, &as_packed, coordinates.contains(&array));
+            let known = properties(node, &as_packed, coordinates.contains(&array));
             let integers = known
                 .integers
                 .map(|integers| format!("{integers}: integers are kept exactly, without a bound"));

@@ -10,7 +10,7 @@ use crate::metadata::tree::Node;
 use crate::store::location::Kind;
 
 /// The properties of an array before any rule applies.
-pub(crate) struct Candidate {
+pub(crate) struct Properties {
     /// Why it cannot be packed, if it cannot.
     pub(crate) unfit: Option<String>,
     /// Its type, if it is an integer type: flags, classes and counts, for which an error bound is not meant.
@@ -49,7 +49,7 @@ pub(crate) fn coordinates(nodes: &[Node]) -> Vec<String> {
 }
 
 /// Whether an array can be packed at all, and if not, why.
-pub(crate) fn candidate(node: &Node, job: &GroupJob, is_coordinate: bool) -> Candidate {
+pub(crate) fn properties(node: &Node, job: &GroupJob, is_coordinate: bool) -> Properties {
     let from_cf = job.pack.options.from_cf;
     let name = node.document.get("data_type").cloned().unwrap_or_default();
     let unfit = match data_type::from_json(&name) {
@@ -69,5 +69,5 @@ pub(crate) fn candidate(node: &Node, job: &GroupJob, is_coordinate: bool) -> Can
         Ok(_) => None,
     };
     let integers = data_type::from_json(&name).ok().filter(|one| one.is_integer() && !from_cf);
-    Candidate { unfit, integers, is_coordinate: is_coordinate && !from_cf }
+    Properties { unfit, integers, is_coordinate: is_coordinate && !from_cf }
 }
