@@ -225,9 +225,6 @@ pub(crate) struct Suggest {
     pub(crate) show: Show,
     #[command(flatten)]
     pub(crate) resources: Resources,
-    /// Reads INPUT even if its fill value does not survive the codecs; zarr-python writes such arrays.
-    #[arg(long)]
-    pub(crate) accept_fill_value: bool,
 }
 
 impl Suggest {
@@ -293,9 +290,6 @@ pub(crate) struct Compare {
     pub(crate) overwrite: bool,
     #[command(flatten)]
     pub(crate) resources: Resources,
-    /// Reads arrays even if their fill value does not survive the codecs; zarr-python writes such arrays.
-    #[arg(long)]
-    pub(crate) accept_fill_value: bool,
 }
 
 /// Turns arrays of Zarr v1 and v2, and codecs of numcodecs, into Zarr v3 with scale_offset and cast_value.
@@ -341,7 +335,7 @@ pub(crate) struct Show {
     pub(crate) quiet: bool,
 }
 
-/// What a job may use.
+/// What a job may use and read.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Resources {
     /// Threads to work with; by default one for each processor.
@@ -350,6 +344,9 @@ pub(crate) struct Resources {
     /// The memory that chunks may take, such as 500MB or 2GiB; if it is short, fewer threads run.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_memory: Option<u64>,
+    /// Reads arrays even if their fill value does not survive the codecs; zarr-python writes such arrays.
+    #[arg(long)]
+    pub(crate) accept_fill_value: bool,
 }
 
 /// The arguments of every command that writes an array.
@@ -360,9 +357,6 @@ pub(crate) struct Common {
     pub(crate) overwrite: bool,
     #[command(flatten)]
     pub(crate) resources: Resources,
-    /// Reads INPUT even if its fill value does not survive the codecs; zarr-python writes such arrays.
-    #[arg(long)]
-    pub(crate) accept_fill_value: bool,
 }
 
 /// How commands compress that try no compressors.

@@ -6,9 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayRule, CatFormat, CompareGroupJob, CompareJob, DryRun, FromCfJob,
-    GroupInfo, Job, SuggestGroupJob, SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in,
-    is_group,
+    AllClose, ArrayInfo, ArrayRule, CatFormat, CompareJob, DryRun, FromCfJob, GroupInfo, Job,
+    SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
 };
 use serde::Serialize;
 
@@ -27,7 +26,7 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
         return Err(UsageError(format!("{} {text}", arguments.input.display())).into());
     }
     if arguments.options.from_cf {
-        return pack_with(arguments, &FromCfJob::from(arguments.job()));
+        return pack_with(arguments, &FromCfJob { pack: arguments.job() });
     }
     pack_with(arguments, &arguments.job())
 }
@@ -37,7 +36,7 @@ fn pack_with<J: DryRun>(arguments: &Pack, job: &J) -> Result<()>
 where
     J::Report: Report + Serialize,
 {
-    let runtime = arguments.common.runtime(arguments.show)?;
+    let runtime = arguments.common.resources.runtime(arguments.show)?;
     let mut place = PagePlace::of(arguments.report.as_deref(), arguments.common.overwrite)?;
     if arguments.dry_run {
         return print(&job.dry_run(&runtime)?, arguments.show);
@@ -63,28 +62,28 @@ fn rules(arguments: &Pack) -> Result<Vec<ArrayRule>> {
 
 pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
     let Suggest { input, write, report: page, overwrite, show, .. } = arguments;
-    let (runtime, options) = (arguments.runtime()?, arguments.options());
+    let (runtime, options) = (arguments.resources.runtime(*show)?, arguments.options());
     let mut place = PagePlace::of(page.as_deref(), *overwrite)?;
     let mut finish = |sections: Vec<Section>| -> Result<()> {
         let Some(mut place) = place.take() else { return Ok(()) };
         place.write(&format!("Bounds for {}", input.display()), sections)?;
         place.commit()
     };
+    let job = SuggestJob { options, config: write.clone(), ..SuggestJob::new(input) };
     if !is_group(input) {
         if write.is_some() {
             let text =
                 "is not a group, and --write is for groups; copy a command from the last lines";
             return Err(UsageError(format!("{} {text}", input.display())).into());
         }
-        let report = SuggestJob { options, ..SuggestJob::new(input) }.run(&runtime)?;
+        let report = job.run(&runtime)?;
         finish(report.sections()?)?;
         return print(&report, *show);
     }
     if let Some(path) = write.as_ref().filter(|path| path.exists() && !*overwrite) {
         bail!("--write {}: exists; --overwrite replaces it", path.display());
     }
-    let job = SuggestGroupJob { options, config: write.clone(), ..SuggestGroupJob::new(input) };
-    let report = job.run(&runtime)?;
+    let report = job.run_group(&runtime)?;
     if let Some(path) = write {
         let written = fs::write(path, report.to_toml()?);
         written.with_context(|| format!("--write {}", path.display()))?;
@@ -95,23 +94,23 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
     let Unpack { input, output, to_cf, show, common, compression } = arguments;
-    let runtime = common.runtime(*show)?;
-    let (to_cf, overwrite, compressor) = (*to_cf, common.overwrite, compression.compressor);
+    let runtime = common.resources.runtime(*show)?;
+    let (overwrite, compressor) = (common.overwrite, compression.compressor);
+    let job = UnpackJob { overwrite, compressor, ..UnpackJob::new(input, output) };
     if is_group(input) {
-        let job = UnpackGroupJob::new(input, output);
-        let job = UnpackGroupJob { to_cf, overwrite, compressor, ..job };
+        let job = UnpackGroupJob { unpack: job, to_cf: *to_cf };
         return print(&job.run(&runtime)?, *show);
     }
-    if to_cf {
+    if *to_cf {
         let job = ToCfJob { overwrite, ..ToCfJob::new(input, output) };
         return print(&job.run(&runtime)?, *show);
     }
-    let job = UnpackJob { overwrite, compressor, ..UnpackJob::new(input, output) };
     print(&job.run(&runtime)?, *show)
 }
 
 pub(crate) fn migrate(arguments: &Migrate) -> Result<()> {
-    let report = arguments.job().run(&arguments.common.runtime(arguments.show)?)?;
+    let runtime = arguments.common.resources.runtime(arguments.show)?;
+    let report = arguments.job().run(&runtime)?;
     print(&report, arguments.show)
 }
 
@@ -125,18 +124,18 @@ pub(crate) fn compare(arguments: &Compare) -> Result<()> {
 
 /// Compares two arrays or groups, and writes the page of `--report`.
 fn compare_within(tolerance: Option<AllClose>, arguments: &Compare) -> Result<()> {
-    let Compare { a, b, show, report, overwrite, .. } = arguments;
+    let Compare { a, b, show, report, overwrite, resources } = arguments;
     let place = PagePlace::of(report.as_deref(), *overwrite)?;
     let charts = place.is_some();
-    let runtime = arguments.runtime()?;
+    let runtime = resources.runtime(*show)?;
+    let job = CompareJob { tolerance, charts, ..CompareJob::new(a, b) };
     // Comparing a group with an array is an error that names both.
     if is_group(a) || is_group(b) {
-        let job = CompareGroupJob { tolerance, charts, ..CompareGroupJob::new(a, b) };
-        let report = job.run(&runtime)?;
+        let report = job.run_group(&runtime)?;
         write_page(place, [&report.a, &report.b], &report)?;
         return print(&report, *show);
     }
-    let report = CompareJob { tolerance, charts, ..CompareJob::new(a, b) }.run(&runtime)?;
+    let report = job.run(&runtime)?;
     write_page(place, [&report.a, &report.b], &report)?;
     print(&report, *show)
 }

@@ -11,7 +11,6 @@ mod progress;
 mod raw;
 mod render;
 mod standard_output;
-mod stream;
 
 use std::ffi::OsString;
 

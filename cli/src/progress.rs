@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use recast_pack::{Pass, Progress, Runtime};
 
-use crate::args::{Cat, Common, Compare, Resources, Show, Suggest};
+use crate::args::{Cat, Resources, Show};
 use crate::failure::INTERRUPTED;
 
 /// The most drawings a second; a log of a terminal keeps each of them.
@@ -119,33 +119,17 @@ impl Progress for Bars {
     }
 }
 
-/// For jobs that clean up after themselves.
-fn runtime(resources: Resources, accept_fill_value: bool, show: Show) -> Result<Runtime> {
-    let Resources { threads, max_memory } = resources;
-    let progress: Option<Arc<dyn Progress>> = if show.quiet {
-        None
-    } else {
-        Some(Arc::new(Bars::new(|| ProgressDrawTarget::stderr_with_hz(DRAWINGS))))
-    };
-    let interrupt = interruption()?;
-    Ok(Runtime { threads, max_memory, accept_fill_value, progress, interrupt })
-}
-
-impl Common {
-    pub(crate) fn runtime(&self, show: Show) -> Result<Runtime> {
-        runtime(self.resources, self.accept_fill_value, show)
-    }
-}
-
-impl Compare {
-    pub(crate) fn runtime(&self) -> Result<Runtime> {
-        runtime(self.resources, self.accept_fill_value, self.show)
-    }
-}
-
-impl Suggest {
-    pub(crate) fn runtime(&self) -> Result<Runtime> {
-        runtime(self.resources, self.accept_fill_value, self.show)
+impl Resources {
+    /// For jobs that clean up after themselves.
+    pub(crate) fn runtime(self, show: Show) -> Result<Runtime> {
+        let Self { threads, max_memory, accept_fill_value } = self;
+        let progress: Option<Arc<dyn Progress>> = if show.quiet {
+            None
+        } else {
+            Some(Arc::new(Bars::new(|| ProgressDrawTarget::stderr_with_hz(DRAWINGS))))
+        };
+        let interrupt = interruption()?;
+        Ok(Runtime { threads, max_memory, accept_fill_value, progress, interrupt })
     }
 }
 

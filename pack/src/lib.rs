@@ -63,24 +63,27 @@ pub use jobs::cat::{CatFormat, cat};
 pub use jobs::cf::{
     CfCodecs, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport, codecs_from_cf,
 };
-pub use jobs::compare::{AllClose, CompareCounts, CompareJob, CompareReport};
-pub use jobs::group::{
-    ArrayReport, ArrayRule, CompareGroupJob, ComparedArray, GroupComparison, GroupEntry, GroupInfo,
-    GroupJob, GroupReport, GroupTotal, ListedArray, SuggestGroupJob, SuggestGroupReport,
-    SuggestedArray, UnpackGroupJob, UnpackGroupReport, UnpackedArray,
+pub use jobs::compare::{
+    CompareCounts, CompareJob, CompareReport, ComparedArray, GroupComparison, GroupTotal,
 };
-pub use jobs::info::{ArrayInfo, CodecInfo};
+pub use jobs::group::{ArrayReport, ArrayRule, GroupEntry, GroupJob, GroupReport};
+pub use jobs::info::{ArrayInfo, CodecInfo, GroupInfo, ListedArray};
 pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateReport, MigratedArray};
 pub use jobs::pack::{
     Bytes, ChunkAdvice, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom, Suspect,
 };
 pub use jobs::runner::{DryRun, Job, Pending};
-pub use jobs::suggest::{Mark, Rung, SuggestFromBlocks, SuggestJob, SuggestReport, Suggestion};
-pub use jobs::unpack::{UnpackJob, UnpackReport};
+pub use jobs::suggest::{
+    Mark, Rung, SuggestFromBlocks, SuggestGroupReport, SuggestJob, SuggestReport, SuggestedArray,
+    Suggestion,
+};
+pub use jobs::unpack::{UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackReport, UnpackedArray};
 pub use metadata::shard_codecs::{Readers, Reading};
 #[cfg(feature = "clap")]
 pub use options::arguments::data_types;
-pub use options::{Compressor, NanTo, PackOptions, Reader, ShardCodecs, ValueRange, scalar};
+pub use options::{
+    AllClose, Compressor, NanTo, PackOptions, Reader, ShardCodecs, ValueRange, scalar,
+};
 pub use round::rounder::{Rounded, Rounder};
 pub use round::seen::SeenRounding;
 pub use runtime::{Pass, Progress, Runtime};

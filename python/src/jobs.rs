@@ -10,8 +10,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use recast_pack::{
-    AllClose, ArrayRule, CompareGroupJob, CompareJob, DryRun, Error, FromCfJob, GroupJob, PackJob,
-    Runtime, is_group,
+    AllClose, ArrayRule, CompareJob, DryRun, Error, FromCfJob, GroupJob, PackJob, Runtime, is_group,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -112,12 +111,11 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>, progress: Arc<Seen>) -> Re
         Request::Compare { a, b, tolerance, threads } => {
             let tolerance = tolerance.map(|[atol, rtol]| AllClose { atol, rtol });
             let runtime = Runtime { threads: *threads, ..runtime };
+            let job = CompareJob { tolerance, ..CompareJob::new(a, b) };
             if is_group(a) || is_group(b) {
-                let job = CompareGroupJob { tolerance, ..CompareGroupJob::new(a, b) };
-                let report = job.run(&runtime)?;
+                let report = job.run_group(&runtime)?;
                 return Ok(json!({ "report": report, "failure": report.failure() }));
             }
-            let job = CompareJob { tolerance, ..CompareJob::new(a, b) };
             let report = job.run(&runtime)?;
             Ok(json!({ "report": report, "failure": report.failure() }))
         }
@@ -140,8 +138,7 @@ impl Pack {
             return self.report(&GroupJob { rules, repack, ..GroupJob::from(job) }, runtime);
         }
         if options.from_cf {
-            options.check()?;
-            return self.report(&FromCfJob::from(job), runtime);
+            return self.report(&FromCfJob { pack: job }, runtime);
         }
         self.report(&job, runtime)
     }

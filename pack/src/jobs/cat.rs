@@ -37,15 +37,7 @@ pub fn cat(
     runtime: &Runtime,
     output: &mut impl Write,
 ) -> std::result::Result<(), Error> {
-    Ok(write_all(array.as_ref(), format, runtime, output)?)
-}
-
-fn write_all(
-    array: &Path,
-    format: CatFormat,
-    runtime: &Runtime,
-    output: &mut impl Write,
-) -> Result<()> {
+    let array = array.as_ref();
     let source = Source::open_for(runtime, array)?;
     let workers = Workers::new(runtime)?;
     match format {
@@ -59,7 +51,7 @@ fn write_all(
     if source.elements() > 0 {
         write(&source, &workers, &source.array().subset_all(), MOST_BYTES, output)?;
     }
-    output.flush().context("standard output")
+    Ok(output.flush().context("standard output")?)
 }
 
 /// What stands before little-endian elements in C order in a `.npy` file of version 1.0.

@@ -19,11 +19,6 @@ impl Compressor {
          zarr-python and zarrs with zarrs-recast read.";
 }
 
-/// A tolerance of `recast verify`.
-pub(crate) fn tolerance() -> impl TypedValueParser<Value = f64> {
-    number(Numbers::NotNegative)
-}
-
 pub(super) fn number(
     numbers: Numbers,
 ) -> impl Fn(&str) -> Result<f64, &'static str> + Clone + Send + Sync + 'static {

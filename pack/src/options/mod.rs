@@ -186,6 +186,20 @@ pub struct PackOptions {
     pub decoded_type: Option<ElementType>,
 }
 
+/// |B − A| may be `atol` + `rtol` · |A| at most; NaN must be NaN, and infinities the same.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+pub struct AllClose {
+    /// The absolute tolerance.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "T", default_value = "0"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_hyphen_values = true))]
+    pub atol: f64,
+    /// The relative tolerance, times |A|.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "T", default_value = "0"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_hyphen_values = true))]
+    pub rtol: f64,
+}
+
 impl PackOptions {
     /// Options, each with those that it excludes, because they contradict each other or one would be ignored.
     pub const CONFLICTS: &'static [(&'static str, &'static [&'static str])] = &[
@@ -281,7 +295,7 @@ impl PackOptions {
 
     fn check_conflicts(&self) -> Result<()> {
         let given = self.given()?;
-        let is_given = |option: &str| given.iter().any(|one| one == option);
+        let is_given = |option: &str| given.contains_key(&option.replace('_', "-"));
         for (option, others) in Self::CONFLICTS {
             if let Some(other) = others.iter().find(|other| is_given(option) && is_given(other)) {
                 let (one, other) = (flag(option), flag(other));
@@ -311,7 +325,7 @@ impl PackOptions {
             return Ok(());
         }
         let given = self.given()?;
-        let alone = given.first().map(|option| format!("{} alone does not say", flag(option)));
+        let alone = given.keys().next().map(|option| format!("--{option} alone does not say"));
         let alone = alone.unwrap_or_else(|| "nothing says".to_owned());
         usage(format!(
             "{alone} what to keep; give --max-abs-error, --error-over-range, --max-rel-error, \
@@ -319,15 +333,14 @@ impl PackOptions {
         ))
     }
 
-    /// The options that differ from the default, in the order of [`PackOptions`].
-    fn given(&self) -> Result<Vec<String>> {
+    /// The options that differ from the default, in the order of [`PackOptions`], as in TOML and JSON.
+    pub(crate) fn given(&self) -> Result<Map<String, Value>> {
         let fields = |options: &Self| -> Result<Map<String, Value>> {
             Ok(serde_json::from_value(serde_json::to_value(options)?)?)
         };
-        let defaults = fields(&Self::default())?;
-        let fields = fields(self)?.into_iter();
-        let given = fields.filter(|(name, value)| defaults.get(name) != Some(value));
-        Ok(given.map(|(name, _)| name.replace('-', "_")).collect())
+        let (defaults, mut given) = (fields(&Self::default())?, fields(self)?);
+        given.retain(|name, value| defaults.get(name) != Some(value));
+        Ok(given)
     }
 
     /// Refuses options for arrays without a rule of their own, if they would be ignored.
@@ -392,25 +405,24 @@ impl PackOptions {
     /// Refuses options that ask for stored codes, or that would be ignored because there are none.
     fn check_plain(&self) -> Result<()> {
         const OF_CODES: [&str; 12] = [
-            "data_type",
+            "data-type",
             "auto",
             "pow2",
-            "nan_to",
-            "no_nan",
+            "nan-to",
+            "no-nan",
             "infinity",
-            "allow_collisions",
+            "allow-collisions",
             "rounding",
-            "out_of_range",
+            "out-of-range",
             "scale",
             "offset",
-            "shard_codecs",
+            "shard-codecs",
         ];
         let given = self.given()?;
-        if let Some(option) = given.iter().find(|one| OF_CODES.contains(&one.as_str())) {
+        if let Some(option) = given.keys().find(|one| OF_CODES.contains(&one.as_str())) {
             return usage(format!(
-                "{} is for stored codes, but --readers any stores plain numbers, rounded to nearest-even; \
-                 leave one of them out",
-                flag(option)
+                "--{option} is for stored codes, but --readers any stores plain numbers, rounded to nearest-even; \
+                 leave one of them out"
             ));
         }
         if let Some(step) = self.precision.filter(|&step| !is_power_of_two(step)) {

@@ -25,7 +25,13 @@ fn int16(codes: &[i16], fill: i16, attributes: Value) -> Trial {
 }
 
 fn job(trial: &Trial) -> FromCfJob {
-    FromCfJob { overwrite: true, ..FromCfJob::new(trial.input(), trial.output()) }
+    job_for(None, trial)
+}
+
+/// The same for values of a type.
+fn job_for(decoded_type: Option<ElementType>, trial: &Trial) -> FromCfJob {
+    let options = PackOptions { from_cf: true, decoded_type, ..PackOptions::default() };
+    FromCfJob { pack: trial.job(options) }
 }
 
 fn from_cf(trial: &Trial) -> FromCfReport {
@@ -34,8 +40,7 @@ fn from_cf(trial: &Trial) -> FromCfReport {
 
 /// The same with another type than the job would choose.
 fn decoded_as(decoded_type: ElementType, trial: &Trial) -> FromCfReport {
-    let job = FromCfJob { decoded_type: Some(decoded_type), ..job(trial) };
-    told(job.run(&one_thread())).unwrap()
+    told(job_for(Some(decoded_type), trial).run(&one_thread())).unwrap()
 }
 
 fn to_cf(input: &Path, output: &Path) -> ToCfReport {
@@ -160,7 +165,8 @@ fn attributes_without_an_array_get_what_a_job_gives_an_array() {
     let trial = int16(&[-9, 0, 3], -9, attributes.clone());
     let attributes = attributes.as_object().unwrap();
     for decoded in [None, Some(ElementType::Float32), Some(ElementType::Float64)] {
-        let job = FromCfJob { decoded_type: decoded, provenance: false, ..job(&trial) };
+        let mut job = job_for(decoded, &trial);
+        job.pack.provenance = false;
         let report = told(job.run(&one_thread())).unwrap();
         let chosen = codecs_from_cf(ElementType::Int16, attributes, decoded).unwrap();
         assert_eq!(chosen.codecs, report.value_codecs);
@@ -199,7 +205,7 @@ fn a_code_that_overflows_is_refused_only_where_an_element_may_have_it() {
     assert_eq!((report.codes.differences.not_finite, report.elements.not_finite), (1, 0));
 
     let trial = trial(&[0, 1, 65_535]);
-    let job = FromCfJob { decoded_type: Some(ElementType::Float32), ..job(&trial) };
+    let job = job_for(Some(ElementType::Float32), &trial);
     let in_data = told(job.run(&one_thread())).unwrap_err();
     assert!(in_data.contains("chunk [0]: 1 of 3 elements"), "{in_data}");
     let attributes = attributes.as_object().unwrap();
@@ -271,7 +277,8 @@ fn attributes_that_would_be_applied_twice_are_gone() {
         "valid_range": [-100, 200], "valid_min": -100, "units": "K", "recast": {"version": "0"},
     });
     let trial = int16(&[0, 1, -1, -2, -3, 30_000, -4, -100], -2, attributes);
-    let job = FromCfJob { provenance: false, ..job(&trial) };
+    let mut job = job(&trial);
+    job.pack.provenance = false;
     let report = told(job.run(&one_thread())).unwrap();
     let expected = json!({"units": "K", "valid_range": [-90.0, 60.0], "valid_max": 60.0});
     assert_eq!(trial.metadata()["attributes"], expected);

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::common::{contents, copy, data, metadata, one_thread, told, within};
-use recast_pack::{
-    AllClose, ArrayInfo, CompareGroupJob, GroupJob, Job, MigrateJob, UnpackGroupJob,
-};
+use recast_pack::{AllClose, ArrayInfo, CompareJob, GroupJob, Job, MigrateJob, UnpackGroupJob};
 
 fn kinds() -> PathBuf {
     data().join("kinds/kinds.zarr")
@@ -49,8 +47,8 @@ impl Way {
 /// How a group differs from another by more than a tolerance, if it does.
 fn difference(a: &Path, b: &Path, atol: f64) -> Option<String> {
     let tolerance = Some(AllClose { atol, rtol: 0.0 });
-    let job = CompareGroupJob { tolerance, ..CompareGroupJob::new(a, b) };
-    job.run(&one_thread()).unwrap().failure()
+    let job = CompareJob { tolerance, ..CompareJob::new(a, b) };
+    job.run_group(&one_thread()).unwrap().failure()
 }
 
 #[test]
@@ -180,7 +178,7 @@ fn a_link_to_nothing_is_an_error_that_names_it_and_no_fill_value() {
             assert!(error.contains(named) && error.contains("a link to"), "{error}");
             assert!(!output.exists());
         }
-        let compared = told(CompareGroupJob::new(kinds(), &group).run(&one_thread()));
+        let compared = told(CompareJob::new(kinds(), &group).run_group(&one_thread()));
         assert!(compared.map_or_else(Some, |report| report.failure()).is_some());
     }
 }

@@ -57,16 +57,18 @@ fn codecs(array: &Path) -> serde_json::Value {
     metadata(array)["codecs"].clone()
 }
 
+/// A job that gives all arrays of a group one scale.
+fn of_one_scale(group: &Path, output: &Path) -> GroupJob {
+    PackJob { scale_from: vec!["*".into()], ..PackJob::new(group, output, within(0.01)) }.into()
+}
+
 #[test]
 fn arrays_of_one_scale_are_read_once_for_it_and_once_to_be_written() {
     let names = ["a", "b", "c", "d", "e"];
     for dry in [false, true] {
         let trial = trial();
         let group = group(&trial, &names);
-        let job = GroupJob {
-            scale_from: vec!["*".to_owned()],
-            ..GroupJob::new(&group, trial.output(), within(0.01))
-        };
+        let job = of_one_scale(&group, &trial.output());
         let found = passes(|runtime| {
             let report = if dry { job.dry_run(runtime) } else { job.run(runtime) }.unwrap();
             for entry in &report.arrays {
@@ -94,11 +96,7 @@ fn arrays_of_one_scale_with_options_of_their_own_still_share_the_range() {
     let group = group(&trial, &["a", "b", "c"]);
     let rule =
         recast_pack::ArrayRule { name: "b".to_owned(), is_path: true, options: Some(within(0.02)) };
-    let job = GroupJob {
-        scale_from: vec!["*".to_owned()],
-        rules: vec![rule],
-        ..GroupJob::new(&group, trial.output(), within(0.01))
-    };
+    let job = GroupJob { rules: vec![rule], ..of_one_scale(&group, &trial.output()) };
     let found = passes(|runtime| {
         let report = job.run(runtime).unwrap();
         for entry in &report.arrays {
@@ -125,10 +123,7 @@ fn arrays_of_one_scale_keep_their_own_fill_values() {
         fs::write(document, fields.to_string()).unwrap();
         fs::remove_file(group.join(name).join("c/1")).unwrap();
     }
-    let job = GroupJob {
-        scale_from: vec!["*".to_owned()],
-        ..GroupJob::new(&group, trial.output(), within(0.01))
-    };
+    let job = of_one_scale(&group, &trial.output());
     job.run(&one_thread()).unwrap();
     for (name, fill) in [("a", 0.0_f32), ("b", 2.5)] {
         let output = trial.output().join(name);

@@ -8,9 +8,9 @@ use crate::common::{
     options, packed, quarters, read, told, weather, within,
 };
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayReport, ArrayRule, CompareGroupJob, ComparedArray, DryRun,
-    FromCfReport, GroupComparison, GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray,
-    PackJob, PackOptions, PackReport, UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray,
+    AllClose, ArrayInfo, ArrayReport, ArrayRule, CompareJob, ComparedArray, DryRun, FromCfReport,
+    GroupComparison, GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray, PackJob,
+    PackOptions, PackReport, UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray,
 };
 use serde_json::{Value, json};
 
@@ -274,9 +274,9 @@ fn one_array_that_fails_leaves_nothing_behind() {
 #[test]
 fn named_arrays_of_a_group_have_one_scale() {
     let high: Vec<f32> = (0..12).map(|i| 90.0 + i as f32 / 7.0).collect();
-    let with_scale_from = |trial: &Trial, names| GroupJob {
-        scale_from: list(names),
-        ..trial.group_job(within(0.01))
+    let with_scale_from = |trial: &Trial, names: &[&str]| -> GroupJob {
+        let scale_from = names.iter().map(Into::into).collect();
+        PackJob { scale_from, ..trial.job(within(0.01)) }.into()
     };
     for (names, of_one_scale, apart) in [
         (&["**/t2m", "wind"], &["t2m", "wind", "deep/t2m"][..], None),
@@ -530,7 +530,7 @@ fn unpack(job: &UnpackGroupJob) -> Result<UnpackGroupReport, String> {
 
 fn compare(a: &Path, b: &Path, atol: Option<f64>) -> GroupComparison {
     let tolerance = atol.map(|atol| AllClose { atol, rtol: 0.0 });
-    told(CompareGroupJob { tolerance, ..CompareGroupJob::new(a, b) }.run(&one_thread())).unwrap()
+    told(CompareJob { tolerance, ..CompareJob::new(a, b) }.run_group(&one_thread())).unwrap()
 }
 
 #[test]

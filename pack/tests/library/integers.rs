@@ -153,9 +153,9 @@ fn integers_of_a_group_are_packed_where_they_are_named() {
     let floats = Trial::new(&[0.5_f32, 1.5, 2.5], 3, json!({"dimension_names": ["x"]}));
     std::fs::rename(floats.input(), group.join("t2m")).unwrap();
     let mut number = 0;
-    let mut pack = |job: GroupJob| -> Vec<String> {
+    let mut pack = |mut job: GroupJob| -> Vec<String> {
         number += 1;
-        let job = GroupJob { output: trial.path().join(format!("packed_{number}")), ..job };
+        job.pack.output = trial.path().join(format!("packed_{number}"));
         let report = job.run(&one_thread()).unwrap();
         packed(&report).into_iter().map(ToOwned::to_owned).collect()
     };
@@ -163,7 +163,7 @@ fn integers_of_a_group_are_packed_where_they_are_named() {
     assert_eq!(pack(job.clone()), ["t2m"]);
     let include = vec!["flags".to_owned()];
     // Without a bound, too, as integers need none.
-    let named = GroupJob { include, options: PackOptions::default(), ..job.clone() };
+    let named = GroupJob { include, ..GroupJob::new(&group, "", PackOptions::default()) };
     assert_eq!(pack(named), ["flags"]);
     let rules = ArrayRule::list_from_toml("[[array]]\nname = 'flags'").unwrap();
     assert_eq!(pack(GroupJob { rules, ..job }), ["flags", "t2m"]);

@@ -70,7 +70,10 @@ fn a_name_that_no_array_has_is_an_error_with_the_nearest_ones() {
         (run(|job| job.exclude = list(&["T2M"])), ["--exclude T2M", "t2m"]),
         (run(|job| job.rules = vec![rule("t2m"), rule("tm2")]), ["the rule for tm2", "t2m"]),
         (run(|job| job.exclude = list(&["labels"])), ["a group", "labels/**"]),
-        (run(|job| job.scale_from = list(&["2"])), ["--scale-from 2", "the nearest names are"]),
+        (
+            run(|job| job.pack.scale_from = vec!["2".into()]),
+            ["--scale-from 2", "the nearest names are"],
+        ),
     ] {
         let error = error.unwrap_err();
         assert!(expected.iter().all(|text| error.contains(text)), "{error}");

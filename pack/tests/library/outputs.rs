@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{
     Trial, contents, create_group, kelvin, names, one_thread, open, told, weather, within,
 };
-use recast_pack::{DryRun, GroupJob, Job, MigrateJob, PackJob, UnpackGroupJob};
+use recast_pack::{DryRun, GroupJob, Job, MigrateJob, PackJob, UnpackGroupJob, UnpackJob};
 use serde_json::json;
 
 #[test]
@@ -78,16 +78,16 @@ fn overwrite_replaces_groups_as_it_replaces_arrays_in_every_job() {
     fs::write(old.join("one/0"), crate::common::quarters(4)).unwrap();
     let jobs: [(&PathBuf, Run); 5] = [
         (&trial.input(), |input, output, overwrite| {
-            let job = GroupJob::new(input, output, within(0.1));
-            told(GroupJob { overwrite, ..job }.run(&one_thread())).map(drop)
+            let job = PackJob { overwrite, ..PackJob::new(input, output, within(0.1)) };
+            told(GroupJob::from(job).run(&one_thread())).map(drop)
         }),
         (&packed, |input, output, overwrite| {
-            let job = UnpackGroupJob::new(input, output);
-            told(UnpackGroupJob { overwrite, ..job }.run(&one_thread())).map(drop)
+            let unpack = UnpackJob { overwrite, ..UnpackJob::new(input, output) };
+            told(UnpackGroupJob { unpack, to_cf: false }.run(&one_thread())).map(drop)
         }),
         (&packed, |input, output, overwrite| {
-            let job = UnpackGroupJob::new(input, output);
-            told(UnpackGroupJob { overwrite, to_cf: true, ..job }.run(&one_thread())).map(drop)
+            let unpack = UnpackJob { overwrite, ..UnpackJob::new(input, output) };
+            told(UnpackGroupJob { unpack, to_cf: true }.run(&one_thread())).map(drop)
         }),
         (&old, |input, output, overwrite| {
             let job = MigrateJob::new(input, Some(output.to_owned()));
@@ -127,8 +127,9 @@ fn overwrite_replaces_no_group_by_an_array_and_no_array_by_a_group() {
     weather(&group);
     crate::common::copy(&trial.input(), &trial.output());
     let before = contents(trial.path());
-    let job = GroupJob { overwrite: true, ..GroupJob::new(&group, trial.output(), within(0.1)) };
-    let error = told(job.run(&one_thread())).map(|report| report.output).unwrap_err();
+    let job = PackJob { input: group.clone(), ..trial.job(within(0.1)) };
+    let error =
+        told(GroupJob::from(job).run(&one_thread())).map(|report| report.output).unwrap_err();
     assert!(error.contains("out.zarr: is an array, and a group would replace it"), "{error}");
     let job = |output| PackJob { output, ..trial.job(within(0.1)) };
     let error = told(job(group.clone()).run(&one_thread())).map(|report| report.output);
@@ -164,12 +165,12 @@ fn an_output_that_would_harm_the_input_is_refused_however_it_is_spelled() {
             continue;
         }
         let places = [input, output].map(|name| trial.place(name));
+        let job = PackJob::new(&places[0], &places[1], within(0.1));
+        let job = PackJob { overwrite: true, ..job };
         let error = if input.ends_with("t2m") {
-            let job = PackJob::new(&places[0], &places[1], within(0.1));
-            told(PackJob { overwrite: true, ..job }.run(&one_thread())).map(drop)
+            told(job.run(&one_thread())).map(drop)
         } else {
-            let job = GroupJob::new(&places[0], &places[1], within(0.1));
-            told(GroupJob { overwrite: true, ..job }.run(&one_thread())).map(drop)
+            told(GroupJob::from(job).run(&one_thread())).map(drop)
         };
         let error = error.unwrap_err();
         assert!(error.contains("write to another place"), "{input} {output}: {error}");

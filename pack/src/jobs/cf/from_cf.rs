@@ -19,9 +19,9 @@ use crate::error::{Error, Result};
 use crate::jobs::pack::PackJob;
 use crate::jobs::runner::{DryRun, Job};
 use crate::json as scalars;
-use crate::metadata::document::{PROVENANCE, name_dimensions};
+use crate::metadata::document::PROVENANCE;
 use crate::metadata::shard_codecs::{Readers, readers};
-use crate::options::{PackOptions, ShardCodecs};
+use crate::options::PackOptions;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Pieces};
 use crate::scan::missing::Markers;
@@ -33,24 +33,14 @@ use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
 
 /// Turns the attributes with which CF packs integers into codecs, over the same stored bytes.
+///
+/// By default, values are of the type in which codecs reproduce CF's arithmetic bit for bit. If both or neither do, float32
+/// for integers of at most 16 bits whose attributes are float32 numbers, else float64.
 #[derive(Clone, Debug)]
 pub struct FromCfJob {
-    /// The array of packed integers.
-    pub input: PathBuf,
-    /// The Zarr v3 array to write.
-    pub output: PathBuf,
-    /// The type of the values: float32 or float64. By default, the type in which codecs reproduce CF's
-    /// arithmetic bit for bit. If both or neither do, float32 for integers of at most 16 bits whose attributes
-    /// are float32 numbers, else float64.
-    pub decoded_type: Option<ElementType>,
-    /// Where the codecs go in an array with shards.
-    pub shard_codecs: ShardCodecs,
-    /// Replaces an array at `output`, once the new one is whole.
-    pub overwrite: bool,
-    /// Writes the attribute `recast`, which keeps the attributes that were replaced.
-    pub provenance: bool,
-    /// Gathers [`Charts`] for the report, in a pass of their own.
-    pub charts: bool,
+    /// As for an array of any values, with the options that go with [`PackOptions::from_cf`]. The attribute `recast` keeps
+    /// the attributes that were replaced.
+    pub pack: PackJob,
 }
 
 /// The report of an array that CF packed.
@@ -130,24 +120,8 @@ impl FromCfJob {
     /// Converts `input` to `output`.
     #[must_use]
     pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
-        Self {
-            input: input.into(),
-            output: output.into(),
-            decoded_type: None,
-            shard_codecs: ShardCodecs::Auto,
-            overwrite: false,
-            provenance: true,
-            charts: false,
-        }
-    }
-}
-
-/// The job for an array whose options say [`crate::PackOptions::from_cf`].
-impl From<PackJob> for FromCfJob {
-    fn from(job: PackJob) -> Self {
-        let PackJob { input, output, options, overwrite, provenance, charts, .. } = job;
-        let PackOptions { decoded_type, shard_codecs, .. } = options;
-        Self { input, output, decoded_type, shard_codecs, overwrite, provenance, charts }
+        let options = PackOptions { from_cf: true, ..PackOptions::default() };
+        Self { pack: PackJob::new(input, output, options) }
     }
 }
 
@@ -155,7 +129,7 @@ impl Job for FromCfJob {
     type Report = FromCfReport;
 
     fn places(&self) -> (&Path, &Path, bool) {
-        (&self.input, &self.output, self.overwrite)
+        self.pack.places()
     }
 
     fn write(
@@ -171,7 +145,8 @@ impl Job for FromCfJob {
         let decoded = |region: &Region| result.read_or_fill(region);
         let found = check(&source, decoded, &conversion, &workers)?;
         let max_error = found.differences.max;
-        let charts = self.charts.then(|| conversion.charts(&source, &result, max_error, &workers));
+        let charts =
+            self.pack.charts.then(|| conversion.charts(&source, &result, max_error, &workers));
         let charts = charts.transpose()?;
         let report = FromCfReport {
             chunks: Some(transferred.copied),
@@ -197,11 +172,13 @@ impl DryRun for FromCfJob {
 impl FromCfJob {
     /// Opens the array, and finds its new codecs.
     fn convert(&self, runtime: &Runtime) -> Result<(Source, Workers, Conversion)> {
-        let source = Source::open_for(runtime, &self.input)?;
-        source.refuse_place(self.shard_codecs)?;
+        let PackJob { input, options, .. } = &self.pack;
+        PackOptions { from_cf: true, ..options.clone() }.checked()?;
+        let source = Source::open_for(runtime, input)?;
+        source.refuse_place(options.shard_codecs)?;
         let workers = Workers::within(runtime, [source.chunk_memory()])?;
-        let conversion =
-            convert(&source, self, &workers).with_context(|| self.input.display().to_string())?;
+        let conversion = convert(&source, &self.pack, &workers);
+        let conversion = conversion.with_context(|| input.display().to_string())?;
         Ok((source, workers, conversion))
     }
 
@@ -210,8 +187,8 @@ impl FromCfJob {
         let Conversion { rule, codes, decoding, rewritten } = conversion;
         let Decoding { arithmetic, inversion, fill_value, not_encoded } = decoding;
         FromCfReport {
-            input: self.input.display().to_string(),
-            output: self.output.display().to_string(),
+            input: self.pack.input.display().to_string(),
+            output: self.pack.output.display().to_string(),
             shape: source.array().shape().to_vec(),
             stored_data_type: rule.code_type,
             data_type: arithmetic.decoded_type(),
@@ -237,9 +214,11 @@ impl FromCfJob {
     }
 }
 
-fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conversion> {
+fn convert(source: &Source, job: &PackJob, workers: &Workers) -> Result<Conversion> {
     let stored = source.element_type();
-    let given = source.array().attributes().clone();
+    let mut rewritten = RewrittenMetadata::new(source)?;
+    let given = rewritten.document().get("attributes").and_then(Value::as_object);
+    let given = given.cloned().unwrap_or_default();
     let mut rule = Attributes::read(&given, stored)?;
     if !source.codecs().value_codecs().is_empty() && rule.code_type != stored {
         bail!("{} beside value codecs; unpack the array first", attributes::UNSIGNED);
@@ -247,7 +226,7 @@ fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conver
     let fill = Scalar::from_bits(rule.code_type, source.fill_value().bits());
     let range = if rule.code_type.bits() > 16 { range(source, &rule, workers)? } else { None };
     let codes = Codes::new(rule.code_type, range);
-    let decoding = Decoding::choose(&rule, job.decoded_type, &codes, fill)?;
+    let decoding = Decoding::choose(&rule, job.options.decoded_type, &codes, fill)?;
 
     let packing = [APPLIED.as_slice(), &VALID].concat();
     let packing = attributes::picked(&given, &packing);
@@ -263,16 +242,11 @@ fn convert(source: &Source, job: &FromCfJob, workers: &Workers) -> Result<Conver
             }),
         );
     }
-    let mut rewritten = RewrittenMetadata::new(source)?;
     rewritten.use_default_keys();
-    let mut names = rewritten.document().clone();
-    names.insert("attributes".into(), kept.into());
-    name_dimensions(&mut names);
-    let kept = names.remove("attributes").and_then(|kept| kept.as_object().cloned());
-    rewritten.set_attributes(kept.unwrap_or_default());
+    rewritten.set_attributes(kept);
     let decoded = decoding.arithmetic.decoded_type();
     rewritten.set_values(decoded, decoding.fill_value);
-    rewritten.prepend(&decoding.inversion.codecs, decoded, job.shard_codecs);
+    rewritten.prepend(&decoding.inversion.codecs, decoded, job.options.shard_codecs);
     Ok(Conversion { rule, codes, decoding, rewritten })
 }
 

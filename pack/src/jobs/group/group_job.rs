@@ -14,14 +14,10 @@ use crate::options::PackOptions;
 /// Arrays are named by their paths in the group. Patterns are paths with `*` and `?`, and `**` for any folders. A path
 /// without an array is an error, and a pattern that matches none is a warning of the report.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools)] // each is a setting
 pub struct GroupJob {
-    /// The group to read.
-    pub input: PathBuf,
-    /// The group to write.
-    pub output: PathBuf,
-    /// Options for arrays without a rule; if they do not say how to pack, such arrays are copied.
-    pub options: PackOptions,
+    /// As for an array. Input and output are groups; `options` are for arrays without a rule, and if they do not say how to
+    /// pack, such arrays are copied; `scale_from` names arrays of the group, which get the same codecs.
+    pub pack: PackJob,
     /// Packs only arrays that match one of these, if there are any.
     pub include: Vec<String>,
     /// Copies arrays that match.
@@ -33,17 +29,9 @@ pub struct GroupJob {
     pub repack: bool,
     /// Options for single arrays.
     pub rules: Vec<ArrayRule>,
-    /// Combines the ranges of arrays that match, so that they have the same codecs.
-    pub scale_from: Vec<String>,
     /// Copies an array that cannot be packed, as it is, and goes on with the others. [`crate::GroupReport::failure`] names
     /// such arrays.
     pub keep_going: bool,
-    /// Replaces a group at `output`, once the new one is whole.
-    pub overwrite: bool,
-    /// Writes the attribute `recast`, which says where the values come from.
-    pub provenance: bool,
-    /// Gathers [`crate::Charts`] for the reports.
-    pub charts: bool,
 }
 
 impl GroupJob {
@@ -54,32 +42,21 @@ impl GroupJob {
         output: impl Into<PathBuf>,
         options: PackOptions,
     ) -> Self {
+        PackJob::new(input, output, options).into()
+    }
+}
+
+impl From<PackJob> for GroupJob {
+    fn from(pack: PackJob) -> Self {
         Self {
-            input: input.into(),
-            output: output.into(),
-            options,
+            pack,
             include: Vec::new(),
             exclude: Vec::new(),
             all: false,
             repack: false,
             rules: Vec::new(),
-            scale_from: Vec::new(),
             keep_going: false,
-            overwrite: false,
-            provenance: true,
-            charts: false,
         }
-    }
-}
-
-/// The job for a group in place of an array; paths of arrays in the group in place of paths.
-impl From<PackJob> for GroupJob {
-    fn from(job: PackJob) -> Self {
-        let PackJob { input, output, options, scale_from, overwrite, provenance, charts } = job;
-        let names = scale_from.iter().map(|path| path.display().to_string());
-        let scale_from = names.collect();
-        let group = Self::new(input, output, options);
-        Self { scale_from, overwrite, provenance, charts, ..group }
     }
 }
 

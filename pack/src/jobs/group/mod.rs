@@ -1,14 +1,10 @@
-//! Packs a group: every array that a rule picks is packed, everything else is copied. Also the other jobs for groups.
+//! Packs a group: every array that a rule picks is packed, everything else is copied.
 
-mod candidates;
-mod compare;
-mod group_job;
-mod info;
+pub(crate) mod group_job;
 mod multiscales;
+pub(crate) mod properties;
 mod rules;
 mod sets;
-mod suggest;
-mod unpack;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,6 +13,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::jobs::pack::PackJob;
 use crate::jobs::runner::{DryRun, Job};
 use crate::metadata::tree;
 use crate::runtime::Runtime;
@@ -26,17 +23,13 @@ use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
 use crate::text::arrays;
 
-use candidates::{candidate, coordinates};
 use multiscales::pyramids;
+use properties::{coordinates, properties};
 use rules::{Rules, Treatment};
 use sets::Sets;
 
-pub use compare::{CompareGroupJob, ComparedArray, GroupComparison, GroupTotal};
 pub use group_job::{ArrayRule, GroupJob};
-pub use info::{GroupInfo, ListedArray};
 pub use sets::ArrayReport;
-pub use suggest::{SuggestGroupJob, SuggestGroupReport, SuggestedArray};
-pub use unpack::{UnpackGroupJob, UnpackGroupReport, UnpackedArray};
 
 /// The report of a packed group.
 #[derive(Debug, Serialize)]
@@ -84,43 +77,44 @@ impl Job for GroupJob {
     type Report = GroupReport;
 
     fn places(&self) -> (&Path, &Path, bool) {
-        (&self.input, &self.output, self.overwrite)
+        self.pack.places()
     }
 
     fn write(&self, destination: &Destination, runtime: &Runtime) -> Result<(GroupReport, Staged)> {
-        let (report, staged) = self.pack(Some(destination), runtime)?;
+        let (report, staged) = self.pack_to(Some(destination), runtime)?;
         Ok((report, staged.context("nothing was written")?))
     }
 }
 
 impl DryRun for GroupJob {
     fn preview(&self, runtime: &Runtime) -> std::result::Result<GroupReport, Error> {
-        Ok(self.pack(None, runtime)?.0)
+        Ok(self.pack_to(None, runtime)?.0)
     }
 }
 
 impl GroupJob {
     /// Packs the group; without a destination nothing is written.
-    fn pack(
+    fn pack_to(
         &self,
         destination: Option<&Destination>,
         runtime: &Runtime,
     ) -> Result<(GroupReport, Option<Staged>)> {
+        let PackJob { input, output, options, .. } = &self.pack;
         if self.rules.is_empty() {
-            self.options.checked()?;
+            options.checked()?;
         } else {
-            self.options.checked_beside_rules()?;
+            options.checked_beside_rules()?;
         }
         let rules = Rules::new(self)?;
-        let shown = self.input.display();
-        let nodes = tree::nodes_at(&self.input)?;
+        let shown = input.display();
+        let nodes = tree::nodes_at(input)?;
         let warnings = rules.check_names(&nodes).with_context(|| shown.to_string())?;
         let coordinates = coordinates(&nodes);
         let mut treatments = BTreeMap::new();
         for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
             let is_coordinate = coordinates.contains(&node.path);
-            let candidate = candidate(node, self, is_coordinate);
-            let treatment = rules.treatment(&node.path, &candidate);
+            let properties = properties(node, self, is_coordinate);
+            let treatment = rules.treatment(&node.path, &properties);
             let treatment = treatment.with_context(|| shown.to_string())?;
             treatments.insert(node.path.as_str(), treatment);
         }
@@ -171,8 +165,8 @@ impl GroupJob {
             bail!("{shown}: a group in which none of {arrays} {is} packed: {reasons}");
         }
         let report = GroupReport {
-            input: self.input.display().to_string(),
-            output: self.output.display().to_string(),
+            input: shown.to_string(),
+            output: output.display().to_string(),
             dry_run: destination.is_none(),
             warnings,
             arrays: entries,

@@ -2,22 +2,13 @@
 
 use anyhow::{Context, anyhow, bail};
 use glob::{MatchOptions, Pattern};
-use recast_kernels::ElementType;
 
 use super::group_job::{ArrayRule, GroupJob};
+use super::properties::Properties;
 use crate::error::Result;
 use crate::metadata::tree::Node;
 use crate::options::PackOptions;
 use crate::store::location::Kind;
-
-/// The properties of an array before any rule applies.
-pub(super) struct Candidate {
-    /// Why it cannot be packed, if it cannot.
-    pub(super) unfit: Option<String>,
-    /// Its type, if it is an integer type: flags, classes and counts, for which an error bound is not meant.
-    pub(super) integers: Option<ElementType>,
-    pub(super) is_coordinate: bool,
-}
 
 /// What to do with an array.
 pub(super) enum Treatment {
@@ -57,15 +48,18 @@ struct Table<'a> {
 
 impl<'a> Rules<'a> {
     pub(super) fn new(job: &'a GroupJob) -> Result<Self> {
+        let name =
+            |flag: &str, text: &str| Name::new(text).with_context(|| format!("{flag} {text}"));
         let names = |flag: &str, texts: &[String]| -> Result<Vec<Name>> {
-            let name = |text: &String| Name::new(text).with_context(|| format!("{flag} {text}"));
-            texts.iter().map(name).collect()
+            texts.iter().map(|text| name(flag, text)).collect()
         };
+        let scale_from = job.pack.scale_from.iter();
+        let scale_from = scale_from.map(|path| name("--scale-from", &path.display().to_string()));
         let table = |rule: &'a ArrayRule| -> Result<Table<'a>> {
             let name = if rule.is_path {
                 Name::Path(rule.name.trim_matches('/').to_owned())
             } else {
-                Name::new(&rule.name).with_context(|| format!("name {}", rule.name))?
+                name("name", &rule.name)?
             };
             Ok(Table { name, options: rule.options.as_ref() })
         };
@@ -73,7 +67,7 @@ impl<'a> Rules<'a> {
             job,
             include: names("--include", &job.include)?,
             exclude: names("--exclude", &job.exclude)?,
-            scale_from: names("--scale-from", &job.scale_from)?,
+            scale_from: scale_from.collect::<Result<_>>()?,
             tables: job.rules.iter().map(table).collect::<Result<_>>()?,
         })
     }
@@ -125,7 +119,7 @@ impl<'a> Rules<'a> {
         Ok(packed.iter().copied().filter(is_one).collect())
     }
 
-    pub(super) fn treatment(&self, path: &str, candidate: &Candidate) -> Result<Treatment> {
+    pub(super) fn treatment(&self, path: &str, properties: &Properties) -> Result<Treatment> {
         let copy = |reason: &str| Ok(Treatment::Copy(reason.to_owned()));
         let table = self.tables.iter().find(|table| table.name.matches(path));
         // A named array is packed even if it is a coordinate.
@@ -136,14 +130,14 @@ impl<'a> Rules<'a> {
         if let Some(Table { options: None, .. }) = table {
             return copy("skip in --config");
         }
-        if let Some(reason) = &candidate.unfit {
+        if let Some(reason) = &properties.unfit {
             return match table {
                 Some(_) => bail!("{path}: {reason}, and --config has a table for it"),
                 None => copy(reason),
             };
         }
         if let Some(Table { options: Some(options), .. }) = table {
-            if candidate.integers.is_none() {
+            if properties.integers.is_none() {
                 // The file is wrong, not the usage.
                 options.check_goal().map_err(|error| anyhow!("--config: {path}: {error}"))?;
             }
@@ -152,20 +146,20 @@ impl<'a> Rules<'a> {
         if !self.include.is_empty() && !is_named {
             return copy("not in --include");
         }
-        if candidate.is_coordinate && !is_named && !self.job.all {
+        if properties.is_coordinate && !is_named && !self.job.all {
             return copy("a coordinate");
         }
-        match candidate.integers {
+        match properties.integers {
             Some(integers) if !is_named => {
                 return copy(&format!("{integers}: --include packs integers, exactly"));
             }
-            None if !self.job.options.says_how() && !self.tables.is_empty() => {
+            None if !self.job.pack.options.says_how() && !self.tables.is_empty() => {
                 return copy("no table in --config");
             }
             // Integers need no bound.
             Some(_) | None => {}
         }
-        Ok(Treatment::Pack(Box::new(self.job.options.clone())))
+        Ok(Treatment::Pack(Box::new(self.job.pack.options.clone())))
     }
 }
 

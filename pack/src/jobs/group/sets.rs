@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use serde::Serialize;
 
 use super::group_job::GroupJob;
 use crate::error::{Error, Interrupted, OptionsError, Result};
 use crate::jobs::cf::{FromCfJob, FromCfReport};
-use crate::jobs::pack::{PackJob, PackReport, pack_together};
+use crate::jobs::pack::{PackJob, PackReport, Request, pack_together};
 use crate::jobs::runner::{DryRun, run_inside};
 use crate::metadata::tree::Node;
 use crate::options::{PackOptions, ShardCodecs};
@@ -63,13 +63,9 @@ impl<'a> Sets<'a> {
         if !node.has_shards() {
             options.shard_codecs = ShardCodecs::Auto;
         }
-        let (input, output) = (below(&group.input, array), group.output.join(array));
-        let job = PackJob {
-            provenance: group.provenance,
-            charts: group.charts,
-            ..PackJob::new(input, output, options)
-        };
-        self.jobs.insert(array, job);
+        let PackJob { input, output, .. } = &group.pack;
+        let (input, output) = (below(input, array), output.join(array));
+        self.jobs.insert(array, PackJob { input, output, options, ..group.pack.clone() });
     }
 
     /// Gives one scale to those of some arrays that have none with others.
@@ -112,7 +108,7 @@ impl<'a> Sets<'a> {
                 1 => String::new(),
                 more => format!(" (with {} more of one scale)", more - 1),
             };
-            let shown = self.group.input.display();
+            let shown = self.group.pack.input.display();
             return Err(failure.context(format!("{shown}: {array}{others}: {hint}")));
         }
         let reason = format!("{failure:#}");
@@ -131,13 +127,12 @@ impl<'a> Sets<'a> {
     }
 
     fn pack_set(&self, set: &[&str], runtime: &Runtime) -> Result<Vec<ArrayReport>> {
-        let job = |array: &&str| self.jobs.get(array).cloned().with_context(|| array.to_string());
-        let jobs = set.iter().map(job).collect::<Result<Vec<_>>>()?;
+        let job = |array: &str| self.jobs.get(array).with_context(|| array.to_owned());
         let place = |array: &str| self.directory.map(|directory| directory.join(array));
-        if let ([array], [job]) = (set, jobs.as_slice())
-            && job.options.from_cf
+        if let [array] = set
+            && job(array)?.options.from_cf
         {
-            let job = FromCfJob::from(job.clone());
+            let job = FromCfJob { pack: job(array)?.clone() };
             let report = match place(array) {
                 Some(place) => run_inside(&job, &place, runtime)?,
                 None => job.preview(runtime).map_err(Error::into_inner)?,
@@ -147,20 +142,22 @@ impl<'a> Sets<'a> {
         // Those of one scale with other options have their part in the range.
         let all = set.first().map_or(&[][..], |array| self.with_one_scale(array));
         let others = all.iter().filter(|other| !set.contains(other));
-        let others: Vec<PathBuf> = others.map(|other| below(&self.group.input, other)).collect();
-        let destination = |(array, job): (&&str, &PackJob)| {
-            let place = place(array)?;
-            Some(Destination::new(&job.input, &place, false))
-        };
-        let destinations: Option<Result<Vec<Destination>>> =
-            set.iter().zip(&jobs).map(destination).collect();
-        let destinations = destinations.transpose()?;
-        let packed = pack_together(&jobs, &others, destinations.as_deref(), runtime)?;
+        let others: Vec<PathBuf> =
+            others.map(|other| below(&self.group.pack.input, other)).collect();
+        let mut tasks: Vec<(&PackJob, Option<Destination>)> = Vec::new();
+        for array in set {
+            let (job, place) = (job(array)?, place(array));
+            let destination = place.map(|place| Destination::new(&job.input, &place, false));
+            tasks.push((job, destination.transpose()?));
+        }
+        let requests = tasks.iter().map(|(job, destination)| {
+            let destination = destination.as_ref();
+            Request { job, destination }
+        });
+        let packed = pack_together(&requests.collect::<Vec<_>>(), &others, runtime)?;
         let mut reports = Vec::new();
-        for (number, (report, staged)) in packed.into_iter().enumerate() {
-            if let Some(staged) = staged {
-                let destination = destinations.as_ref().and_then(|all| all.get(number));
-                let destination = destination.ok_or_else(|| anyhow!("an array without a place"))?;
+        for ((_, destination), (report, staged)) in tasks.iter().zip(packed) {
+            if let Some((destination, staged)) = destination.as_ref().zip(staged) {
                 destination.commit(staged, runtime)?;
             }
             reports.push(ArrayReport::Packed(Box::new(report)));

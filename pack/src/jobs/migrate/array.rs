@@ -78,6 +78,7 @@ pub(super) struct Migration<'a> {
     codecs: Vec<Codec>,
     /// The new metadata over the same chunks, or why there are none.
     rewritten: Result<RewrittenMetadata>,
+    /// How the elements come back, once that is known.
     differences: Differences,
 }
 
@@ -87,8 +88,8 @@ pub(super) enum Outcome {
     Rewritten(Transferred),
     /// New metadata in place; the old ones are now in these files.
     InPlace(Vec<String>),
-    /// Everything was decoded and encoded again; the number of stored bytes, and how the elements come back.
-    Encoded(u64, Differences),
+    /// Everything was decoded and encoded again; the number of stored bytes.
+    Encoded(u64),
 }
 
 impl<'a> Migration<'a> {
@@ -151,16 +152,18 @@ impl<'a> Migration<'a> {
                 }
             }
         }
-        self.encode(directory, compressor, workers)
+        let (stored, differences) = self.encode(directory, compressor, workers)?;
+        self.differences = differences;
+        Ok(Outcome::Encoded(stored))
     }
 
-    /// Decodes all elements, and encodes them with the new codecs.
+    /// Decodes all elements, and encodes them with the new codecs. Returns the stored bytes, and how the elements come back.
     fn encode(
         &self,
         directory: &Path,
         compressor: Compressor,
         workers: &Workers,
-    ) -> Result<Outcome> {
+    ) -> Result<(u64, Differences)> {
         let source = self.source;
         let (element_type, fill) = (source.element_type(), source.fill_value());
         let chain = Chain::bind(element_type, Some(fill), &self.codecs, &BindOptions::default())?;
@@ -194,10 +197,10 @@ impl<'a> Migration<'a> {
         };
         let merge =
             |all: (u64, Differences), one: (u64, Differences)| (all.0 + one.0, all.1.merge(one.1));
-        let (stored, differences) = workers.merge("encode", source.chunks(), work, merge)?;
+        let encoded = workers.merge("encode", source.chunks(), work, merge)?;
         writer.finish(directory)?;
         Source::written(directory, FillCheck::Create)?;
-        Ok(Outcome::Encoded(stored, differences))
+        Ok(encoded)
     }
 
     /// Writes the new metadata over the old ones.
@@ -246,7 +249,7 @@ impl<'a> Migration<'a> {
             Outcome::InPlace(kept) => {
                 format!("metadata only, in place; the old ones are in {}", kept.join(", "))
             }
-            Outcome::Encoded(size, _) => {
+            Outcome::Encoded(size) => {
                 let reason = self.rewritten.as_ref().err();
                 let reason =
                     reason.map(|reason| format!(", because {reason:#}")).unwrap_or_default();
@@ -257,15 +260,12 @@ impl<'a> Migration<'a> {
 
     /// The report, once the outcome is known.
     pub(super) fn report(&self, outcome: &Outcome, place: &Path) -> ArrayMigration {
-        let differences = match outcome {
-            Outcome::Encoded(_, differences) => *differences,
-            Outcome::Rewritten(_) | Outcome::InPlace(_) => self.differences,
-        };
+        let differences = self.differences;
         let old = self.source.codecs().value_codecs();
         ArrayMigration {
             input: self.source.path().display().to_string(),
             codecs: self.codecs.iter().map(Codec::to_json).collect(),
-            metadata_only: !matches!(outcome, Outcome::Encoded(..)),
+            metadata_only: !matches!(outcome, Outcome::Encoded(_)),
             how: self.how(outcome),
             bit_identical: differences.is_none(),
             elements: differences,

@@ -12,11 +12,11 @@ use crate::options::PackOptions;
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
 use crate::scan::survey::Survey;
+use crate::store::destination::Destination;
 
 /// Packs an array into a small type, in two passes over its chunks. The first chooses codecs. The second writes, and
 /// decodes every element and compares it with the original.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools)] // each is a setting
 pub struct PackJob {
     /// The array to read: Zarr v1, v2 or v3, with any codecs. A directory, a zip file or a URL.
     pub input: PathBuf,
@@ -55,32 +55,42 @@ impl PackJob {
     }
 }
 
+/// An array to be packed.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) job: &'a PackJob,
+    /// Where the output goes; nowhere in a dry run.
+    pub(crate) destination: Option<&'a Destination>,
+}
+
 /// An array with all that gets the same codecs; the same for all candidates.
 #[derive(Clone, Copy)]
 pub(super) struct PackContext<'a> {
-    pub(super) request: &'a PackJob,
+    /// What packs it; if it only has its part in the choice of codecs, what packs the first array.
+    pub(super) request: Request<'a>,
     pub(super) source: &'a Source,
     /// Its survey.
     pub(super) survey: &'a Survey,
+    /// How all arrays are packed, with what follows from their type and range.
+    pub(super) options: &'a PackOptions,
     /// All arrays that get the same codecs, this one too.
     pub(super) together: &'a [Member<'a>],
     /// The survey of all of them.
     pub(super) all: &'a Survey,
     pub(super) workers: &'a Workers,
-    pub(super) is_dry_run: bool,
 }
 
 /// An array that gets the same codecs as others.
 pub(super) struct Member<'a> {
     pub(super) source: &'a Source,
     pub(super) survey: &'a Survey,
-    /// The job that packs it; none if it only has its part in the choice of codecs.
-    pub(super) request: Option<&'a PackJob>,
+    /// What packs it; none if it only has its part in the choice of codecs.
+    pub(super) request: Option<Request<'a>>,
 }
 
 impl<'a> PackContext<'a> {
-    pub(super) fn options(&self) -> &'a PackOptions {
-        &self.request.options
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.request.destination.is_none()
     }
 
     pub(crate) fn input(&self) -> String {
@@ -103,7 +113,7 @@ impl<'a> PackContext<'a> {
         others.map(|member| self.of(member, self.request))
     }
 
-    fn of(&self, member: &Member<'a>, request: &'a PackJob) -> Self {
+    fn of(&self, member: &Member<'a>, request: Request<'a>) -> Self {
         Self { request, source: member.source, survey: member.survey, ..*self }
     }
 
@@ -111,13 +121,13 @@ impl<'a> PackContext<'a> {
     pub(super) fn attributes(&self, only: Option<Lattice>) -> Result<Map<String, Value>> {
         let mut attributes = self.source.array().attributes().clone();
         let of_source = attributes.remove(PROVENANCE);
-        if self.request.provenance {
+        if self.request.job.provenance {
             let mut provenance = json!({
                 "version": env!("CARGO_PKG_VERSION"),
                 "source_data_type": self.source.element_type().name(),
             });
             let object = provenance.as_object_mut().context("provenance is an object")?;
-            let PackOptions { max_abs_error, error_over_range, .. } = self.options();
+            let PackOptions { max_abs_error, error_over_range, .. } = self.options;
             for (name, bound) in
                 [("max_abs_error", max_abs_error), ("error_over_range", error_over_range)]
             {

@@ -144,7 +144,7 @@ impl<'a> ChunkEncoder<'a> {
             fill_value: fill,
             codecs: &candidate.codecs,
             storage: storage.clone(),
-            shard_codecs: context.options().shard_codecs,
+            shard_codecs: context.options.shard_codecs,
         };
         let writer = Writer::new(source, &encoding, context.attributes(candidate.only)?)?;
         let checker = Expected::of(context.survey, tolerance).checker()?;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Context;
 use recast_kernels::ElementType;
 
-use super::context::{Member, PackContext, PackJob};
+use super::context::{Member, PackContext, PackJob, Request};
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::options::PackOptions;
@@ -39,18 +39,19 @@ pub(crate) fn estimate(
     workers: &Workers,
 ) -> Result<Estimate> {
     let options = options.for_type(survey.element_type)?.for_range(survey.range);
-    let request = PackJob::new(source.path(), "", options);
-    let member = Member { source, survey, request: Some(&request) };
+    let job = PackJob::new(source.path(), "", options);
+    let request = Request { job: &job, destination: None };
+    let member = Member { source, survey, request: Some(request) };
     let context = PackContext {
-        request: &request,
+        request,
         source,
         survey,
+        options: &job.options,
         together: slice::from_ref(&member),
         all: survey,
         workers,
-        is_dry_run: true,
     };
-    let mut encoded = context.with_first_candidate(None, Instant::now())?;
+    let mut encoded = context.with_first_candidate(Instant::now())?;
     let (encoded, _) = encoded.pop().context("no array")?;
     Ok(Estimate {
         data_type: encoded.candidate.chain.encoded_type(),

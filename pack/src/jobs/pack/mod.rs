@@ -10,7 +10,6 @@ mod sample;
 mod suspects;
 
 use std::path::{Path, PathBuf};
-use std::slice;
 use std::time::Instant;
 
 use anyhow::{Context, anyhow, bail};
@@ -41,6 +40,7 @@ use sample::ChunkSample;
 
 pub use chunk_advice::ChunkAdvice;
 pub use context::PackJob;
+pub(crate) use context::Request;
 pub(crate) use estimate::{Estimate, estimate};
 pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom, Suspect};
 
@@ -56,75 +56,69 @@ impl runner::Job for PackJob {
     }
 
     fn write(&self, destination: &Destination, runtime: &Runtime) -> Result<(PackReport, Staged)> {
-        let (report, staged) = self.pack_alone(Some(destination), runtime)?;
+        let (report, staged) = self.pack_to(Some(destination), runtime)?;
         Ok((report, staged.context("nothing was written")?))
     }
 }
 
 impl runner::DryRun for PackJob {
     fn preview(&self, runtime: &Runtime) -> std::result::Result<PackReport, Error> {
-        Ok(self.pack_alone(None, runtime)?.0)
+        Ok(self.pack_to(None, runtime)?.0)
     }
 }
 
 impl PackJob {
-    fn pack_alone(
+    fn pack_to(
         &self,
         destination: Option<&Destination>,
         runtime: &Runtime,
     ) -> Result<(PackReport, Option<Staged>)> {
-        let (jobs, destinations) = (slice::from_ref(self), destination.map(slice::from_ref));
-        pack_together(jobs, &self.scale_from, destinations, runtime)?.pop().context("no array")
+        let request = Request { job: self, destination };
+        pack_together(&[request], &self.scale_from, runtime)?.pop().context("no array")
     }
 }
 
 /// Packs arrays with the same options, so that all get the same codecs; other arrays may have their part in the choice.
-/// Each is surveyed once. Without destinations, one for each, nothing is written.
+/// Each is surveyed once. All have destinations, or none has, and nothing is written.
 pub(crate) fn pack_together(
-    jobs: &[PackJob],
+    requests: &[Request<'_>],
     others: &[PathBuf],
-    destinations: Option<&[Destination]>,
     runtime: &Runtime,
 ) -> Result<Vec<(PackReport, Option<Staged>)>> {
     let started = Instant::now();
-    let first = jobs.first().context("no array")?;
-    first.options.checked()?;
+    let first = *requests.first().context("no array")?;
+    let options = &first.job.options;
+    options.checked()?;
     let mut sources: Vec<Source> = Vec::new();
-    for job in jobs {
+    for Request { job, .. } in requests {
         // Integers need no goal; an array that cannot be opened has no type.
         let source = Source::open_for(runtime, &job.input)
-            .or_else(|error| first.options.check_goal().and(Err(error)))?;
-        source.refuse_place(job.options.shard_codecs)?;
+            .or_else(|error| options.check_goal().and(Err(error)))?;
+        source.refuse_place(options.shard_codecs)?;
         sources.extend(of_same_type(source, sources.first())?);
     }
     add_others(&mut sources, others, runtime)?;
     let workers = Workers::within(runtime, sources.iter().map(Source::chunk_memory))?;
-    let element_type = sources.first().context("no array")?.element_type();
-    let with_type = |job: &PackJob| -> Result<PackJob> {
-        Ok(PackJob { options: job.options.for_type(element_type)?, ..job.clone() })
-    };
-    let requests = jobs.iter().map(with_type).collect::<Result<Vec<_>>>()?;
-    let first = requests.first().context("no array")?;
-    let (surveys, all) = survey_all(&sources, &first.options, &workers)?;
-    let for_range = |job: PackJob| PackJob { options: job.options.for_range(all.range), ..job };
-    let requests: Vec<PackJob> = requests.into_iter().map(for_range).collect();
+    let options = options.for_type(sources.first().context("no array")?.element_type())?;
+    let (surveys, all) = survey_all(&sources, &options, &workers)?;
+    let options = options.for_range(all.range);
     let members = sources.iter().zip(&surveys).enumerate();
     let members = members.map(|(number, (source, survey))| {
-        let request = requests.get(number);
+        let request = requests.get(number).copied();
         Member { source, survey, request }
     });
     let together: Vec<Member<'_>> = members.collect();
     let member = together.first().context("no array")?;
     let context = PackContext {
-        request: requests.first().context("no array")?,
+        request: first,
         source: member.source,
         survey: member.survey,
+        options: &options,
         together: &together,
         all: &all,
         workers: &workers,
-        is_dry_run: destinations.is_none(),
     };
-    let all = context.with_first_candidate(destinations, started)?;
+    let all = context.with_first_candidate(started)?;
     let all = context.packed().zip(all);
     all.map(|(one, (encoded, seconds))| one.done(encoded, seconds)).collect()
 }
@@ -194,17 +188,13 @@ fn survey_all(
 
 impl PackContext<'_> {
     /// Packs all arrays with the first candidate that loses no element of any. Returns each with the seconds that it took.
-    fn with_first_candidate(
-        &self,
-        destinations: Option<&[Destination]>,
-        started: Instant,
-    ) -> Result<Vec<(Encoded, f64)>> {
-        let chooser = Chooser::new(self.input(), self.options(), self.all, Some(self.workers))?;
+    fn with_first_candidate(&self, started: Instant) -> Result<Vec<(Encoded, f64)>> {
+        let chooser = Chooser::new(self.input(), self.options, self.all, Some(self.workers))?;
         let chooser = chooser.through_float64()?;
         let mut candidates = chooser.candidates();
         let mut blocks = None;
         while let Some(candidate) = candidates.next() {
-            match self.pack_all(&chooser, candidate?, &mut blocks, destinations, started) {
+            match self.pack_all(&chooser, candidate?, &mut blocks, started) {
                 Ok(all) => return Ok(all),
                 Err(error) => candidates.reject(error)?,
             }
@@ -221,7 +211,6 @@ impl PackContext<'_> {
         chooser: &Chooser<'_>,
         candidate: Candidate,
         blocks: &mut Option<TrialBlocks>,
-        destinations: Option<&[Destination]>,
         started: Instant,
     ) -> Result<Vec<(Encoded, f64)>> {
         let tolerance = chooser.tolerance();
@@ -235,10 +224,10 @@ impl PackContext<'_> {
         };
         let (candidate, storage) = chooser.with_storage(candidate, blocks)?;
         let shared = started.elapsed().as_secs_f64() / self.packed().count() as f64;
-        let encoded = self.packed().enumerate().map(|(number, member)| {
+        let encoded = self.packed().map(|member| {
             let begun = Instant::now();
             let candidate = candidate.with_fill_value(member.survey.fill_value)?;
-            let encoded = match destinations.and_then(|all| all.get(number)) {
+            let encoded = match member.request.destination {
                 Some(place) => member.write(candidate, storage.clone(), tolerance, place)?,
                 None => member.estimate(candidate, storage.clone(), tolerance)?,
             };
@@ -252,7 +241,7 @@ impl PackContext<'_> {
     fn check_elements(&self, candidate: &Candidate, tolerance: Tolerance) -> Result<()> {
         let candidate = candidate.with_fill_value(self.survey.fill_value)?;
         let storage = Storage::plain(Coder::None);
-        if self.is_dry_run {
+        if self.is_dry_run() {
             self.estimate(candidate, storage, tolerance)?;
         } else {
             self.encode_chunks(candidate, storage, tolerance, Scope::CheckOnly)?;
@@ -272,7 +261,7 @@ impl PackContext<'_> {
         let encoded =
             self.encode_chunks(candidate, storage, tolerance, Scope::All(staged.path()))?;
         let result = Source::written(staged.path(), FillCheck::Create)?;
-        if self.options().verify {
+        if self.options.verify {
             let compared = compare(self.source, &result, self.survey, tolerance, self.workers);
             compared.map_err(otherwise_on_disk)?;
         }
@@ -294,10 +283,10 @@ impl PackContext<'_> {
     fn done(&self, mut encoded: Encoded, seconds: f64) -> Result<(PackReport, Option<Staged>)> {
         let begun = Instant::now();
         let staged = encoded.staged.take();
-        let has_charts = self.request.charts && !self.is_dry_run;
+        let has_charts = self.request.job.charts && !self.is_dry_run();
         let charts = if has_charts { Some(self.charts(&encoded)?) } else { None };
         let suspects = self.suspects()?;
-        let chunk_advice = if self.is_dry_run { self.chunk_advice(&encoded)? } else { None };
+        let chunk_advice = if self.is_dry_run() { self.chunk_advice(&encoded)? } else { None };
         let seconds = seconds + begun.elapsed().as_secs_f64();
         let report = PackReport::new(self, encoded, charts, suspects, seconds);
         Ok((PackReport { chunk_advice, ..report }, staged))

@@ -214,7 +214,7 @@ impl PackReport {
         seconds: f64,
     ) -> Self {
         let Encoded { candidate, storage, codecs, stats, sampled, .. } = encoded;
-        let (survey, options) = (context.survey, context.options());
+        let (survey, options) = (context.survey, context.options);
         let elements = context.source.elements() as u64;
         let source_bytes = elements.saturating_mul(survey.element_type.size() as u64);
         let packed_bytes = elements.saturating_mul(candidate.chain.encoded_type().size() as u64);
@@ -244,8 +244,8 @@ impl PackReport {
             ScaleFrom { arrays, range: context.all.data_range }
         });
         Self {
-            input: context.request.input.display().to_string(),
-            output: context.request.output.display().to_string(),
+            input: context.request.job.input.display().to_string(),
+            output: context.request.job.output.display().to_string(),
             shape: context.source.array().shape().to_vec(),
             source_data_type: survey.element_type,
             data_type: candidate.chain.encoded_type(),
@@ -302,7 +302,7 @@ impl PackReport {
                 && candidate.codecs.is_empty()
                 && !options.is_plain(),
             rounded: candidate.rounder.as_ref().and_then(Rounder::rounded),
-            dry_run: context.is_dry_run,
+            dry_run: context.is_dry_run(),
             sampled_chunks: sampled,
             chunk_advice: None,
             verified: options.verify,

@@ -32,7 +32,7 @@ impl PackContext<'_> {
     /// Some chunks of all arrays that get the same codecs; none if the compressor is named, and not chosen with them.
     pub(super) fn trial_blocks(&self) -> Result<TrialBlocks> {
         let mut blocks = Vec::new();
-        match self.options().compressor {
+        match self.options.compressor {
             Compressor::Auto | Compressor::Smallest => {
                 for member in self.members() {
                     blocks.extend(member.own_blocks(self.together.len() as u64)?);
@@ -54,7 +54,7 @@ impl PackContext<'_> {
         let Some(mut block) = source.encoded_chunk_shape()? else { return Ok(Vec::new()) };
         let bytes = |shape: &[u64]| shape.iter().product::<u64>() * size as u64;
         let all = source.bytes();
-        let is_thorough = self.options().compressor == Compressor::Smallest;
+        let is_thorough = self.options.compressor == Compressor::Smallest;
         let least = match is_thorough {
             true if all < SHORT => THOROUGH_OF_SHORT,
             true => THOROUGH,

@@ -23,7 +23,8 @@ use crate::suggest::sample::{Extents, Layout, Sample, without_chunks};
 use crate::text::{measured, scalar_text};
 
 /// Looks at a sample of an array (all of it up to 16 MiB, and else some 8 MiB), and lists bounds from coarse to fine with what they would cost and lose: the
-/// sizes of dry runs, errors, and the share of the information that the bits of neighbours have of each other.
+/// sizes of dry runs, errors, and the share of the information that the bits of neighbours have of each other. Of a group,
+/// it does so for each array that packing the group would pack.
 ///
 /// ```
 /// # use recast_pack::{Mark, Runtime, SuggestJob};
@@ -45,36 +46,34 @@ use crate::text::{measured, scalar_text};
 /// ```
 #[derive(Clone, Debug)]
 pub struct SuggestJob {
-    /// The array to read: Zarr v1, v2 or v3, with any codecs. A directory, a zip file or a URL.
+    /// The array or group to read: Zarr v1, v2 or v3, with any codecs. A directory, a zip file or a URL.
     pub input: PathBuf,
     /// How it would be packed, without a bound.
     pub options: PackOptions,
+    /// For a group: the `recast.toml` that commands in the report name; the job does not write it.
+    pub config: Option<PathBuf>,
 }
 
 impl SuggestJob {
-    /// For an array, packed with the command's default settings.
+    /// For an array or a group, packed with the command's default settings.
     #[must_use]
     pub fn new(input: impl Into<PathBuf>) -> Self {
-        Self { input: input.into(), options: PackOptions::default() }
+        Self { input: input.into(), options: PackOptions::default(), config: None }
     }
 
-    /// Runs the job.
+    /// Looks at an array; [`Self::run_group`] is for groups.
     ///
     /// # Errors
     /// Options that say what to keep, for that is the question; an array that cannot be read, or packed with no bound, such
     /// as one with infinities.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<SuggestReport, Error> {
-        Ok(self.suggest(runtime)?)
-    }
-
-    fn suggest(&self, runtime: &Runtime) -> Result<SuggestReport> {
         check(&self.options)?;
-        suggest_for(&Source::open_for(runtime, &self.input)?, &self.options, runtime)
+        Ok(suggest_for(&Source::open_for(runtime, &self.input)?, &self.options, runtime)?)
     }
 }
 
 /// Refuses options that answer the question.
-pub(crate) fn check(options: &PackOptions) -> Result<()> {
+pub(super) fn check(options: &PackOptions) -> Result<()> {
     options.checked()?;
     if options.says_how() {
         let text = "a suggestion is for arrays whose bound is not known; leave the bound, the step or the scale out";
@@ -84,7 +83,7 @@ pub(crate) fn check(options: &PackOptions) -> Result<()> {
 }
 
 /// A suggestion for an open array.
-pub(crate) fn suggest_for(
+pub(super) fn suggest_for(
     source: &Source,
     options: &PackOptions,
     runtime: &Runtime,
@@ -390,7 +389,7 @@ impl Whole<'_> {
 }
 
 /// The name of a packed array or group next to its input.
-pub(crate) fn packed_beside(input: &Path) -> String {
+pub(super) fn packed_beside(input: &Path) -> String {
     let name = input.display().to_string();
     let name = name.trim_end_matches('/');
     let name = name.split_once('?').map_or(name, |(name, _)| name);

@@ -1,9 +1,11 @@
-//! Suggests an error bound: looks at a sample of an array, and lists what bounds from coarse to fine would cost and lose.
+//! Suggests error bounds: looks at a sample of an array, or of those of a group, and lists what bounds from coarse to fine
+//! would cost and lose.
 
 mod array;
+mod group;
 mod ladder;
 mod report;
 
 pub use array::{SuggestFromBlocks, SuggestJob};
-pub(crate) use array::{check, packed_beside, suggest_for};
+pub use group::{SuggestGroupReport, SuggestedArray};
 pub use report::{Mark, Rung, SuggestReport, Suggestion};

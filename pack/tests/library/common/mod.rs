@@ -81,7 +81,7 @@ impl Trial {
     }
 
     pub(crate) fn group_job(&self, options: PackOptions) -> GroupJob {
-        GroupJob { overwrite: true, ..GroupJob::new(self.input(), self.output(), options) }
+        self.job(options).into()
     }
 
     /// What the packed array decodes to, as it lies in memory.

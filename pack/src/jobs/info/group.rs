@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use zarr_recast::FillCheck;
 
+use super::array::ArrayInfo;
 use crate::array::source::Source;
 use crate::error::{Error, Result};
-use crate::jobs::info::ArrayInfo;
 use crate::metadata::tree::{Node, nodes};
 use crate::store::location::{Kind, Location, below};
 

@@ -1,32 +1,20 @@
 //! Compares two groups: each array with the one of the same path.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde::Serialize;
 
+use super::array::{CompareJob, CompareReport};
 use crate::array::source::array_at;
 use crate::check::nodes::{self, Same};
 use crate::error::{Error, Interrupted, Result};
-use crate::jobs::compare::{AllClose, CompareJob, CompareReport};
 use crate::metadata::tree::{self, Node};
+use crate::options::AllClose;
 use crate::runtime::Runtime;
 use crate::store::location::{Kind, Location, below};
 use crate::text::arrays;
-
-/// Compares the arrays of two groups, each with the one of the same path.
-#[derive(Clone, Debug)]
-pub struct CompareGroupJob {
-    /// The group to compare with: the original.
-    pub a: PathBuf,
-    /// The group that is compared.
-    pub b: PathBuf,
-    /// Checks each element against this tolerance, if given.
-    pub tolerance: Option<AllClose>,
-    /// Gathers [`crate::Charts`] for the reports, in a pass of their own.
-    pub charts: bool,
-}
 
 /// How far the arrays of two groups differ.
 #[derive(Debug, Serialize)]
@@ -99,22 +87,16 @@ pub struct GroupTotal {
     pub arrays_over: Option<u64>,
 }
 
-impl CompareGroupJob {
-    /// Compares `b` with `a` without a tolerance.
-    #[must_use]
-    pub fn new(a: impl Into<PathBuf>, b: impl Into<PathBuf>) -> Self {
-        Self { a: a.into(), b: b.into(), tolerance: None, charts: false }
-    }
-
+impl CompareJob {
     /// Reads both groups. An array that cannot be compared is in the report and not an error.
     ///
     /// # Errors
     /// A path that is not a group; groups without arrays.
-    pub fn run(&self, runtime: &Runtime) -> std::result::Result<GroupComparison, Error> {
-        Ok(self.compare(runtime)?)
+    pub fn run_group(&self, runtime: &Runtime) -> std::result::Result<GroupComparison, Error> {
+        Ok(self.compare_group(runtime)?)
     }
 
-    fn compare(&self, runtime: &Runtime) -> Result<GroupComparison> {
+    fn compare_group(&self, runtime: &Runtime) -> Result<GroupComparison> {
         let (a, b) = (group(&self.a)?, group(&self.b)?);
         let mut pairs: BTreeMap<&str, [Option<&Node>; 2]> = BTreeMap::new();
         for (side, nodes) in [&a, &b].into_iter().enumerate() {
@@ -154,11 +136,8 @@ impl CompareGroupJob {
         let is_number = |node: &Node| node.type_without_numbers().is_none();
         let is_decoded = |node: &Node| is_number(node) && array_at(&node.location).is_ok();
         let compared = if is_decoded(a) && is_decoded(b) {
-            let job = CompareJob {
-                tolerance: self.tolerance,
-                charts: self.charts,
-                ..CompareJob::new(below(&self.a, &array), below(&self.b, &array))
-            };
+            let (a, b) = (below(&self.a, &array), below(&self.b, &array));
+            let job = Self { a, b, ..self.clone() };
             let report = job.compare(runtime).map(Box::new);
             report.map(|report| ComparedArray::Compared { array: array.clone(), report })
         } else {
@@ -177,7 +156,7 @@ impl CompareGroupJob {
 }
 
 /// All nodes of a group.
-fn group(path: &std::path::Path) -> Result<Vec<Node>> {
+fn group(path: &Path) -> Result<Vec<Node>> {
     let all = || -> Result<Vec<Node>> {
         let location = Location::new(path)?;
         match location.kind()? {

@@ -15,8 +15,7 @@ use crate::check::comparison::{Comparison, Errors, Found};
 use crate::check::tolerance::Tolerance;
 use crate::error::{Error, Result};
 use crate::json;
-#[cfg(feature = "clap")]
-use crate::options::arguments::tolerance;
+use crate::options::AllClose;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Pieces};
 use crate::scan::missing::Markers;
@@ -24,31 +23,17 @@ use crate::scan::number::is_wide;
 use crate::scan::surveyor::survey;
 use crate::text::count;
 
-/// Compares two arrays of the same shape.
+/// Compares two arrays of the same shape, or the arrays of two groups, each with the one of the same path.
 #[derive(Clone, Debug)]
 pub struct CompareJob {
-    /// The array to compare with: the original.
+    /// The array or group to compare with: the original.
     pub a: PathBuf,
-    /// The array that is compared.
+    /// The array or group that is compared.
     pub b: PathBuf,
     /// Checks each element against this tolerance, if given.
     pub tolerance: Option<AllClose>,
-    /// Gathers [`Charts`] for the report, in a pass of their own.
+    /// Gathers [`Charts`] for the reports, in a pass of their own.
     pub charts: bool,
-}
-
-/// |B − A| may be `atol` + `rtol` · |A| at most; NaN must be NaN, and infinities the same.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "clap", derive(clap::Args))]
-pub struct AllClose {
-    /// The absolute tolerance.
-    #[cfg_attr(feature = "clap", arg(long, value_name = "T", default_value = "0"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = tolerance(), allow_hyphen_values = true))]
-    pub atol: f64,
-    /// The relative tolerance, times |A|.
-    #[cfg_attr(feature = "clap", arg(long, value_name = "T", default_value = "0"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = tolerance(), allow_hyphen_values = true))]
-    pub rtol: f64,
 }
 
 /// How far two arrays differ.
@@ -124,7 +109,7 @@ impl CompareJob {
         Self { a: a.into(), b: b.into(), tolerance: None, charts: false }
     }
 
-    /// Reads both arrays. Elements over the tolerance are in the report and not an error.
+    /// Reads both arrays; [`Self::run_group`] is for groups. Elements over the tolerance are in the report and not an error.
     ///
     /// # Errors
     /// An array that cannot be read; shapes that differ.
@@ -241,19 +226,28 @@ fn common([a, b]: [ElementType; 2]) -> Result<ElementType> {
     Ok(ElementType::UInt64)
 }
 
-/// Casts to the type in which elements are compared.
-fn to_common(from: ElementType, common: ElementType) -> Result<Option<Plan>> {
-    if from == common {
-        return Ok(None);
-    }
-    Ok(Some(Plan::builder(from).cast(Cast::new(common)).build()?))
+/// One of two arrays whose elements are compared in a common type.
+struct Side<'a> {
+    source: &'a Source,
+    /// Casts to that type, if the array has another one.
+    cast: Option<Plan>,
 }
 
-fn converted(plan: Option<&Plan>, elements: Vec<u8>) -> Result<Vec<u8>> {
-    let Some(plan) = plan else { return Ok(elements) };
-    let mut converted = vec![0; elements.len() / plan.source().size() * plan.target().size()];
-    plan.run(&elements, &mut converted)?;
-    Ok(converted)
+impl<'a> Side<'a> {
+    fn new(source: &'a Source, common: ElementType) -> Result<Self> {
+        let own = source.element_type();
+        let cast = (own != common).then(|| Plan::builder(own).cast(Cast::new(common)).build());
+        Ok(Self { source, cast: cast.transpose()? })
+    }
+
+    /// The elements of a region; if none are stored, fill values.
+    fn elements(&self, region: &Region, stored: Option<Vec<u8>>) -> Result<Vec<u8>> {
+        let elements = self.source.or_fill(region, stored);
+        let Some(cast) = &self.cast else { return Ok(elements) };
+        let mut converted = vec![0; elements.len() / cast.source().size() * cast.target().size()];
+        cast.run(&elements, &mut converted)?;
+        Ok(converted)
+    }
 }
 
 /// The stored elements of a chunk of one array and of those at its place in another, if they are stored.
@@ -261,10 +255,8 @@ type Stored = [Option<Vec<u8>>; 2];
 
 /// Two arrays whose elements are read in a common type.
 struct Pair<'a> {
-    a: &'a Source,
-    b: &'a Source,
-    from_a: Option<Plan>,
-    from_b: Option<Plan>,
+    a: Side<'a>,
+    b: Side<'a>,
     /// The type.
     common: ElementType,
     /// The missing markers of the first array in that type, and all its special values.
@@ -282,8 +274,7 @@ impl<'a> Pair<'a> {
         common: ElementType,
         values: [&Markers; 3],
     ) -> Result<Self> {
-        let from_a = to_common(a.element_type(), common)?;
-        let from_b = to_common(b.element_type(), common)?;
+        let (a, b) = (Side::new(a, common)?, Side::new(b, common)?);
         let cast = |&value: &Scalar| {
             value
                 .cast(common, Rounding::NearestEven, OutOfRange::Error)
@@ -297,21 +288,18 @@ impl<'a> Pair<'a> {
         };
         let [markers, reserved_values, masked] = values.map(in_common);
         let (markers, reserved_values, masked) = (markers?, reserved_values?, masked?);
-        Ok(Self { a, b, from_a, from_b, common, markers, reserved_values, masked })
+        Ok(Self { a, b, common, markers, reserved_values, masked })
     }
 
-    /// The elements of both in a chunk of the first; those that are not stored are fill values.
-    fn read(&self, region: &Region, stored: Stored) -> Result<(Vec<u8>, Vec<u8>)> {
-        let [before, after] = stored;
-        let before = converted(self.from_a.as_ref(), self.a.or_fill(region, before))?;
-        let after = converted(self.from_b.as_ref(), self.b.or_fill(region, after))?;
-        Ok((before, after))
+    /// The elements of both in a chunk of the first.
+    fn read(&self, region: &Region, [before, after]: Stored) -> Result<(Vec<u8>, Vec<u8>)> {
+        Ok((self.a.elements(region, before)?, self.b.elements(region, after)?))
     }
 
     /// A chunk of the first, and what both have stored in it.
     fn stored(&self, number: u64) -> Result<(Region, Stored)> {
-        let region = self.a.region(number)?;
-        let stored = [self.a.read(&region)?, self.b.read_at(&region)?];
+        let region = self.a.source.region(number)?;
+        let stored = [self.a.source.read(&region)?, self.b.source.read_at(&region)?];
         Ok((region, stored))
     }
 
@@ -340,7 +328,8 @@ impl<'a> Pair<'a> {
             }
             Ok(comparison)
         };
-        workers.merge(self.a.pass("compare"), self.a.chunks(), work, Comparison::merge)
+        let a = self.a.source;
+        workers.merge(a.pass("compare"), a.chunks(), work, Comparison::merge)
     }
 
     fn charts(
@@ -349,8 +338,9 @@ impl<'a> Pair<'a> {
         max_error: f64,
         workers: &Workers,
     ) -> Result<Charts> {
-        let charts = Charts::new(self.a, self.common, range, &self.reserved_values, max_error);
-        charts.gather(workers, self.a.chunks(), |number| {
+        let a = self.a.source;
+        let charts = Charts::new(a, self.common, range, &self.reserved_values, max_error);
+        charts.gather(workers, a.chunks(), |number| {
             let (region, stored) = self.stored(number)?;
             let (before, after) = self.read(&region, stored)?;
             Ok(Some((region, Pieces { before, after, codes: None })))

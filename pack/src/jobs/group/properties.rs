@@ -1,17 +1,26 @@
 //! The properties of the arrays of a group before any rule applies.
 
+use recast_kernels::ElementType;
 use serde_json::Value;
 use zarr_recast::data_type;
 
 use super::group_job::GroupJob;
-use super::rules::Candidate;
 use crate::jobs::cf::attributes::is_packed;
 use crate::metadata::tree::Node;
 use crate::store::location::Kind;
 
+/// The properties of an array before any rule applies.
+pub(crate) struct Properties {
+    /// Why it cannot be packed, if it cannot.
+    pub(crate) unfit: Option<String>,
+    /// Its type, if it is an integer type: flags, classes and counts, for which an error bound is not meant.
+    pub(crate) integers: Option<ElementType>,
+    pub(crate) is_coordinate: bool,
+}
+
 /// Coordinates: one-dimensional arrays named like their dimension, and arrays that attributes of others name as
 /// coordinates or bounds.
-pub(super) fn coordinates(nodes: &[Node]) -> Vec<String> {
+pub(crate) fn coordinates(nodes: &[Node]) -> Vec<String> {
     let mut coordinates = Vec::new();
     for node in nodes {
         let (folder, name) = match node.path.rsplit_once('/') {
@@ -40,8 +49,8 @@ pub(super) fn coordinates(nodes: &[Node]) -> Vec<String> {
 }
 
 /// Whether an array can be packed at all, and if not, why.
-pub(super) fn candidate(node: &Node, job: &GroupJob, is_coordinate: bool) -> Candidate {
-    let from_cf = job.options.from_cf;
+pub(crate) fn properties(node: &Node, job: &GroupJob, is_coordinate: bool) -> Properties {
+    let from_cf = job.pack.options.from_cf;
     let name = node.document.get("data_type").cloned().unwrap_or_default();
     let unfit = match data_type::from_json(&name) {
         Err(_) => {
@@ -60,5 +69,5 @@ pub(super) fn candidate(node: &Node, job: &GroupJob, is_coordinate: bool) -> Can
         Ok(_) => None,
     };
     let integers = data_type::from_json(&name).ok().filter(|one| one.is_integer() && !from_cf);
-    Candidate { unfit, integers, is_coordinate: is_coordinate && !from_cf }
+    Properties { unfit, integers, is_coordinate: is_coordinate && !from_cf }
 }

@@ -1,33 +1,23 @@
 //! Suggests bounds for the arrays of a group, and writes them as the `recast.toml` that packing takes.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::bail;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::candidates::{candidate, coordinates};
-use super::group_job::GroupJob;
+use super::array::{SuggestJob, check, packed_beside, suggest_for};
+use super::report::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Interrupted, OptionsError, Result};
-use crate::jobs::suggest::{SuggestReport, Suggestion, check, packed_beside, suggest_for};
+use crate::jobs::group::group_job::GroupJob;
+use crate::jobs::group::properties::{coordinates, properties};
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
 use crate::store::location::below;
 use crate::text::{arrays, bytes};
-
-/// Suggests a bound for each array of a group that packing the group would pack; see [`crate::SuggestJob`].
-#[derive(Clone, Debug)]
-pub struct SuggestGroupJob {
-    /// The group to read.
-    pub input: PathBuf,
-    /// How its arrays would be packed, without a bound.
-    pub options: PackOptions,
-    /// The `recast.toml` that commands in the report name; the job does not write it.
-    pub config: Option<PathBuf>,
-}
 
 /// The suggestions for a group.
 #[derive(Clone, Debug, Serialize)]
@@ -70,30 +60,24 @@ pub enum SuggestedArray {
     },
 }
 
-impl SuggestGroupJob {
-    /// For a group, packed with the command's default settings.
-    #[must_use]
-    pub fn new(input: impl Into<PathBuf>) -> Self {
-        Self { input: input.into(), options: PackOptions::default(), config: None }
-    }
-
-    /// Runs the job.
+impl SuggestJob {
+    /// Looks at the arrays of a group.
     ///
     /// # Errors
     /// Options that say what to keep; a group that cannot be read. An array for which nothing can be suggested is in the
     /// report, with the reason.
-    pub fn run(&self, runtime: &Runtime) -> std::result::Result<SuggestGroupReport, Error> {
-        Ok(self.suggest(runtime)?)
+    pub fn run_group(&self, runtime: &Runtime) -> std::result::Result<SuggestGroupReport, Error> {
+        Ok(self.suggest_group(runtime)?)
     }
 
-    fn suggest(&self, runtime: &Runtime) -> Result<SuggestGroupReport> {
+    fn suggest_group(&self, runtime: &Runtime) -> Result<SuggestGroupReport> {
         check(&self.options)?;
         let nodes = tree::nodes_at(&self.input)?;
         let coordinates = coordinates(&nodes);
         let as_packed = GroupJob::new(&self.input, "", self.options.clone());
         let arrays = tree::each_array(&nodes, None, runtime, |node| {
             let array = node.path.clone();
-            let known = candidate(node, &as_packed, coordinates.contains(&array));
+            let known = properties(node, &as_packed, coordinates.contains(&array));
             let integers = known
                 .integers
                 .map(|integers| format!("{integers}: integers are kept exactly, without a bound"));
@@ -189,12 +173,7 @@ impl SuggestGroupReport {
             }
         };
         // Their names, numbers, texts and lists are written the same in JSON and in TOML.
-        let members = |options: &PackOptions| -> Result<Map<String, Value>> {
-            Ok(serde_json::from_value(serde_json::to_value(options)?)?)
-        };
-        let defaults = members(&PackOptions::default())?;
-        let given = members(&goal)?.into_iter();
-        for (name, value) in given.filter(|(name, value)| defaults.get(name) != Some(value)) {
+        for (name, value) in goal.given()? {
             writeln!(text, "{name} = {value}")?;
         }
         for (index, rung) in report.ladder.iter().enumerate() {

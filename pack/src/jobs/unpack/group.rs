@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::Serialize;
 
+use super::array::{UnpackJob, UnpackReport};
 use crate::array::source::array_at;
 use crate::error::Result;
 use crate::jobs::cf::{ToCfJob, ToCfReport};
 use crate::jobs::runner::{Job, run_inside};
-use crate::jobs::unpack::{UnpackJob, UnpackReport};
 use crate::metadata::tree::{self, Node};
-use crate::options::Compressor;
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
 use crate::store::location::below;
@@ -22,16 +21,10 @@ use crate::store::transfer::Transfer;
 /// renewed.
 #[derive(Clone, Debug)]
 pub struct UnpackGroupJob {
-    /// The group to read.
-    pub input: PathBuf,
-    /// The group to write.
-    pub output: PathBuf,
+    /// As for an array, with groups as input and output.
+    pub unpack: UnpackJob,
     /// Writes the stored integers with CF's attributes, instead of the decoded values.
     pub to_cf: bool,
-    /// Replaces a group at `output`, once the new one is whole.
-    pub overwrite: bool,
-    /// How the chunks of unpacked arrays are compressed.
-    pub compressor: Compressor,
 }
 
 /// The report of an unpacked group.
@@ -76,8 +69,7 @@ impl UnpackGroupJob {
     /// Unpacks `input` as `output`.
     #[must_use]
     pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
-        let (input, output) = (input.into(), output.into());
-        Self { input, output, to_cf: false, overwrite: false, compressor: Compressor::ZSTD }
+        Self { unpack: UnpackJob::new(input, output), to_cf: false }
     }
 }
 
@@ -85,7 +77,7 @@ impl Job for UnpackGroupJob {
     type Report = UnpackGroupReport;
 
     fn places(&self) -> (&Path, &Path, bool) {
-        (&self.input, &self.output, self.overwrite)
+        self.unpack.places()
     }
 
     fn write(
@@ -93,7 +85,8 @@ impl Job for UnpackGroupJob {
         destination: &Destination,
         runtime: &Runtime,
     ) -> Result<(UnpackGroupReport, Staged)> {
-        let nodes = tree::nodes_at(&self.input)?;
+        let UnpackJob { input, output, .. } = &self.unpack;
+        let nodes = tree::nodes_at(input)?;
         let staged = destination.stage()?;
         let arrays = tree::each_array(&nodes, Some(staged.path()), runtime, |node| {
             let place = staged.path().join(&node.path);
@@ -101,14 +94,14 @@ impl Job for UnpackGroupJob {
             if node.has_value_codecs() && undecoded.is_none() {
                 return self.unpack(node, &place, runtime);
             }
-            let (array, input) = (node.path.clone(), self.input.display());
+            let array = node.path.clone();
             let copied = node.copy(&place, Transfer::Copy, runtime);
-            copied.with_context(|| format!("{input}: {array}"))?;
+            copied.with_context(|| format!("{}: {array}", input.display()))?;
             let undecoded =
                 undecoded.map(|error| format!("it keeps its codecs, because {error:#}"));
             Ok(UnpackedArray::Copied { array, caveat: node.caveat().or(undecoded) })
         })?;
-        let (input, output) = (self.input.display().to_string(), self.output.display().to_string());
+        let (input, output) = (input.display().to_string(), output.display().to_string());
         Ok((UnpackGroupReport { input, output, arrays }, staged))
     }
 }
@@ -117,7 +110,8 @@ impl UnpackGroupJob {
     /// Unpacks an array of the group to its place.
     fn unpack(&self, node: &Node, place: &Path, runtime: &Runtime) -> Result<UnpackedArray> {
         let array = node.path.clone();
-        let (input, output) = (below(&self.input, &array), self.output.join(&array));
+        let UnpackJob { input, output, .. } = &self.unpack;
+        let (input, output) = (below(input, &array), output.join(&array));
         if self.to_cf {
             let job = ToCfJob::new(input, output);
             let report = run_inside(&job, place, runtime).context(
@@ -125,7 +119,7 @@ impl UnpackGroupJob {
             )?;
             return Ok(UnpackedArray::ToCf { array, report: Box::new(report) });
         }
-        let job = UnpackJob { compressor: self.compressor, ..UnpackJob::new(input, output) };
+        let job = UnpackJob { input, output, ..self.unpack.clone() };
         let report = run_inside(&job, place, runtime)?;
         Ok(UnpackedArray::Unpacked { array, report: Box::new(report) })
     }

@@ -7,10 +7,10 @@ use recast_kernels::ElementType;
 use serde::Serialize;
 use zarr_recast::FillCheck;
 
-use super::runner::Job;
 use crate::array::source::Source;
 use crate::array::writer::{Encoding, Writer};
 use crate::error::Result;
+use crate::jobs::runner::Job;
 use crate::json;
 use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::PROVENANCE;

@@ -1,0 +1,7 @@
+//! Compares arrays, and groups array by array.
+
+mod array;
+mod group;
+
+pub use array::{CompareCounts, CompareJob, CompareReport};
+pub use group::{ComparedArray, GroupComparison, GroupTotal};
