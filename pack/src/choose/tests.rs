@@ -414,6 +414,6 @@ fn the_smallest_is_at_the_slow_level_where_that_finds_more_repeats() {
     let text = words.flat_map(|word| &letters[word * 7..word * 7 + 3 + word % 9]);
     let values: Vec<f32> = text.copied().take(64 * 512).collect();
     let chosen = chosen_for(&values, Compressor::Smallest);
-    assert_eq!(Level::Slow.of(&chosen), chosen);
-    assert_ne!(Level::Fast.of(&chosen), chosen);
+    assert_eq!(Level::SLOW.of(&chosen), chosen);
+    assert_ne!(Level::FAST.of(&chosen), chosen);
 }
