@@ -10,8 +10,7 @@ use super::room::storable;
 use crate::array::region::Region;
 use crate::check::chunk_check::Expected;
 use crate::check::coarse::CoarseBound;
-use crate::check::comparison::Violation;
-use crate::check::tolerance::Tolerance;
+use crate::check::comparison::{Tolerance, Violation};
 use crate::error::{Error, OptionsError, Result};
 use crate::options::PackOptions;
 use crate::round::rounder::Rounder;
@@ -179,6 +178,6 @@ impl Choice {
         }
         let decoded = self.chain.decode(&self.chain.encode(&rounded)?)?;
         let region = Region::line((elements.len() / element_type.size()) as u64);
-        expected.checker()?.check(&region).add(&elements, &decoded)
+        expected.checker()?.compared(&region, &elements, &decoded).map(drop)
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Format, OutOfRange, Reason, Rounding, Scalar, Specials};
 
-use crate::check::tolerance::Tolerance;
+use crate::check::comparison::Tolerance;
 use crate::error::Result;
 use crate::options::{NanTo, PackOptions};
 use crate::runtime::Workers;

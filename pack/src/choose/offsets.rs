@@ -6,7 +6,7 @@ use recast_kernels::{ElementType, Rounding, Scalar};
 use super::candidate::{Candidate, Placement};
 use super::chooser::Chooser;
 use super::placements::INTEGER_TYPES;
-use crate::check::tolerance::Tolerance;
+use crate::check::comparison::Tolerance;
 use crate::error::Result;
 use crate::options::Compressor;
 use crate::scan::number::integer;

@@ -11,8 +11,7 @@ use serde::Serialize;
 use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::check::chunk_check::Expected;
-use crate::check::comparison::{Comparison, Errors, Found};
-use crate::check::tolerance::Tolerance;
+use crate::check::comparison::{Comparison, Errors, Found, Tolerance};
 use crate::error::{Error, Result};
 use crate::json;
 #[cfg(feature = "clap")]
@@ -331,9 +330,7 @@ impl<'a> Pair<'a> {
                 return Ok(comparison.clone());
             }
             let (before, after) = self.read(&region, stored)?;
-            let mut check = checker.check(&region);
-            check.add(&before, &after)?;
-            let comparison = check.done();
+            let comparison = checker.compared(&region, &before, &after)?;
             // A place that it names is in this chunk only.
             if is_fill && !comparison.names_an_element() {
                 known().insert(region.elements(), comparison.clone());

@@ -18,8 +18,7 @@ use zarr_recast::FillCheck;
 
 use crate::array::source::Source;
 use crate::check::arrays::compare;
-use crate::check::comparison::Violation;
-use crate::check::tolerance::Tolerance;
+use crate::check::comparison::{Tolerance, Violation};
 use crate::choose::candidate::Candidate;
 use crate::choose::chooser::Chooser;
 use crate::choose::compression::TrialBlocks;
