@@ -92,9 +92,10 @@ struct Checker<N> {
     markers: Vec<N>,
     /// Missing markers among decoded elements only.
     masked_after: Vec<N>,
-    /// Values that no statistic counts if they come back: markers and the fill value; also as f64.
+    /// Values that no statistic counts if they come back: markers and the fill value.
     reserved: Vec<N>,
-    rounded_reserved: Vec<f64>,
+    /// Those and `masked_after`: blocks without them need no check of each element.
+    special: Vec<N>,
     tolerance: Tolerance,
     /// Whether wrong elements are counted instead of being an error.
     counts: bool,
@@ -171,19 +172,17 @@ impl<N: Number> Checker<N> {
         let reader = Reader::<N>::new(element_type)?;
         let markers = expected.markers.numbers(&reader)?;
         let reserved = expected.reserved_values.numbers(&reader)?;
-        let mut masked = Markers::default();
-        masked.extend(expected.masked.iter().copied());
+        let masked: Markers = expected.masked.iter().copied().collect();
         let mut masked_after = masked.numbers(&reader)?;
         masked_after.retain(|number| !markers.contains(number));
-        let rounded = reserved.iter().chain(&masked_after).map(|value| value.to_f64());
-        let rounded_reserved = rounded.collect();
+        let special = [reserved.as_slice(), &masked_after].concat();
         Ok(Self {
             reader,
             element_type,
             markers,
             masked_after,
             reserved,
-            rounded_reserved,
+            special,
             tolerance,
             counts,
         })
@@ -291,10 +290,8 @@ impl<N: Number> Checker<N> {
         if relative != 0.0 {
             return false;
         }
-        let reserved = &self.rounded_reserved;
-        let Some(sums) = simd_stats::differences(self.element_type, before, after, reserved) else {
-            return false;
-        };
+        let sums = simd_stats::differences(self.element_type, before, after, &self.special);
+        let Some(sums) = sums else { return false };
         // Exactly at the bound, only the exact test decides.
         if sums.max > total.sums.max
             || sums.max > absolute

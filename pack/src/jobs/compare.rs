@@ -289,11 +289,8 @@ impl<'a> Pair<'a> {
                 .ok()
                 .with_context(|| format!("{value} has no counterpart in the type of both"))
         };
-        let in_common = |values: &Markers| -> Result<Markers> {
-            let mut result = Markers::default();
-            result.extend(values.values().iter().map(cast).collect::<Result<Vec<_>>>()?);
-            Ok(result)
-        };
+        let in_common =
+            |values: &Markers| -> Result<Markers> { values.values().iter().map(cast).collect() };
         let [markers, reserved_values, masked] = values.map(in_common);
         let (markers, reserved_values, masked) = (markers?, reserved_values?, masked?);
         Ok(Self { a, b, from_a, from_b, common, markers, reserved_values, masked })

@@ -76,8 +76,7 @@ impl Rounder {
         missing: &[Scalar],
         options: &PackOptions,
     ) -> std::result::Result<Self, Error> {
-        let mut markers = Markers::default();
-        markers.extend(missing.iter().copied());
+        let markers = missing.iter().copied().collect();
         Ok(Self::with_markers(fill_value, markers, options)?)
     }
 

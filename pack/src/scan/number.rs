@@ -8,7 +8,7 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     /// Less and greater than every element: the start of a search for the range.
     const EXTREMES: (Self, Self);
 
-    /// Appends the elements to `numbers`; `plan` is that of [`to_float64`] for the same type.
+    /// Appends the elements to `numbers`; `plan` casts them to float64.
     fn read(
         element_type: ElementType,
         plan: &Plan,
@@ -41,11 +41,6 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
 
     /// Whether |self − other| > bound, exactly.
     fn is_farther(self, other: Self, bound: f64) -> bool;
-}
-
-/// The cast of a type to float64.
-pub(crate) fn to_float64(element_type: ElementType) -> Result<Plan, recast_kernels::BuildError> {
-    Plan::builder(element_type).cast(recast_kernels::Cast::new(ElementType::Float64)).build()
 }
 
 /// Whether elements of a type are read as i128.

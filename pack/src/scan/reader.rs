@@ -1,8 +1,8 @@
 //! Reads elements of a type as numbers, block by block.
 
-use recast_kernels::{ElementType, Plan};
+use recast_kernels::{Cast, ElementType, Plan};
 
-use super::number::{Number, to_float64};
+use super::number::Number;
 use crate::error::Result;
 
 /// Elements that are converted at once; they fit the first-level cache.
@@ -17,7 +17,8 @@ pub(crate) struct Reader<N> {
 
 impl<N: Number> Reader<N> {
     pub(crate) fn new(element_type: ElementType) -> Result<Self> {
-        let to_float64 = to_float64(element_type)?;
+        let to_float64 = Cast::new(ElementType::Float64);
+        let to_float64 = Plan::builder(element_type).cast(to_float64).build()?;
         Ok(Self { element_type, to_float64, number: std::marker::PhantomData })
     }
 

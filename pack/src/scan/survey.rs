@@ -82,7 +82,9 @@ pub struct Survey {
 
 impl Survey {
     /// Without elements.
-    pub(crate) fn empty(fill_value: Scalar, markers: Markers, reserved_values: Markers) -> Self {
+    pub(crate) fn empty(fill_value: Scalar, markers: Markers) -> Self {
+        let mut reserved_values = markers.clone();
+        reserved_values.extend([fill_value]);
         Self {
             element_type: fill_value.element_type(),
             fill_value,
@@ -119,27 +121,17 @@ impl Survey {
 
     /// Adds another survey of the same type; the array's own fill value stays.
     pub(crate) fn absorb(&mut self, other: &Self) {
-        if self.fill_values != other.fill_values {
-            self.fill_values.extend(&other.fill_values);
-            self.fill_values.sort_by_key(|fill| fill.bits());
-            self.fill_values.dedup();
-        }
+        self.fill_values.extend(&other.fill_values);
+        self.fill_values.sort_by_key(|fill| fill.bits());
+        self.fill_values.dedup();
         self.elements += other.elements;
         self.nan += other.nan;
-        if self.reserved_values == other.reserved_values {
-            for (count, more) in self.reserved_counts.iter_mut().zip(&other.reserved_counts) {
-                *count += more;
-            }
-        } else {
-            let mut reserved_values = self.reserved_values.clone();
-            reserved_values.extend(other.reserved_values.values().iter().copied());
-            let both = |&value: &Scalar| self.count(value) + other.count(value);
-            self.reserved_counts = reserved_values.values().iter().map(both).collect();
-            self.reserved_values = reserved_values;
-        }
-        if self.markers != other.markers {
-            self.markers.extend(other.markers.values().iter().copied());
-        }
+        let mut reserved_values = self.reserved_values.clone();
+        reserved_values.extend(other.reserved_values.values().iter().copied());
+        let both = |&value: &Scalar| self.count(value) + other.count(value);
+        self.reserved_counts = reserved_values.values().iter().map(both).collect();
+        self.reserved_values = reserved_values;
+        self.markers.extend(other.markers.values().iter().copied());
         self.infinite += other.infinite;
         if self.first_infinite.is_none() {
             self.first_infinite.clone_from(&other.first_infinite);
@@ -226,7 +218,7 @@ impl Survey {
             bail!("the range to keep, from {least} to {greatest}, is empty");
         }
         let limits = Limits::new(least, greatest, &self.reserved_values);
-        limits.retain_inside(&mut self.sample)?;
+        self.sample = limits.inside(&self.sample);
         self.keep_to(Some(limits));
         Ok(())
     }
@@ -316,11 +308,7 @@ impl TryFrom<Document> for Survey {
     fn try_from(document: Document) -> std::result::Result<Self, Error> {
         let element_type = document.element_type()?;
         let scalar = |bits: u64| Scalar::from_bits(element_type, bits);
-        let markers = |bits: &[u64]| {
-            let mut markers = Markers::default();
-            markers.extend(bits.iter().map(|&bits| scalar(bits)));
-            markers
-        };
+        let markers = |bits: &[u64]| bits.iter().map(|&bits| scalar(bits)).collect::<Markers>();
         let reserved_values = markers(&document.reserved_values);
         if reserved_values.values().len() != document.reserved_counts.len() {
             return Err(anyhow!("a survey has one count for each value that stands apart").into());
@@ -335,6 +323,7 @@ impl TryFrom<Document> for Survey {
             fill_values: document.fill_values.iter().map(|&bits| scalar(bits)).collect(),
             elements: document.elements,
             nan: document.nan,
+            reserved_values,
             reserved_counts: document.reserved_counts,
             infinite: document.infinite,
             first_infinite: document.first_infinite,
@@ -343,7 +332,7 @@ impl TryFrom<Document> for Survey {
             sample,
             excerpts: excerpts?,
             grids: Grids::of(element_type, &grids),
-            ..Self::empty(scalar(document.fill_value), markers(&document.markers), reserved_values)
+            ..Self::empty(scalar(document.fill_value), markers(&document.markers))
         })
     }
 }
