@@ -16,15 +16,15 @@ use crate::scan::survey::Survey;
 const LANES: usize = 8;
 
 /// What a check must know of an array.
-#[derive(Clone, Copy)]
-pub(crate) struct Expected<'a> {
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
     pub(crate) element_type: ElementType,
     /// The missing markers.
-    pub(crate) markers: &'a Markers,
+    pub(crate) markers: Markers,
     /// Values that no statistic counts if they come back: markers and the fill value.
-    pub(crate) reserved_values: &'a Markers,
+    pub(crate) reserved_values: Markers,
     /// Further values that readers mask among the decoded elements.
-    pub(crate) masked: &'a [Scalar],
+    pub(crate) masked: Markers,
     pub(crate) tolerance: Tolerance,
     /// Whether wrong elements are counted instead of being an error.
     pub(crate) counts: bool,
@@ -61,12 +61,17 @@ pub(crate) trait ElementChecker: Send + Sync {
     fn largest_excess(&self, before: &[u8], after: &[u8]) -> Result<Option<f64>>;
 }
 
-impl<'a> Expected<'a> {
+impl Expected {
     /// For a surveyed array.
-    pub(crate) fn of(survey: &'a Survey, tolerance: Tolerance) -> Self {
-        let Survey { element_type, markers, reserved_values, .. } = survey;
-        let (element_type, masked, counts) = (*element_type, [].as_slice(), false);
-        Self { element_type, markers, reserved_values, masked, tolerance, counts }
+    pub(crate) fn of(survey: &Survey, tolerance: Tolerance) -> Self {
+        Self {
+            element_type: survey.element_type,
+            markers: survey.markers.clone(),
+            reserved_values: survey.reserved_values.clone(),
+            masked: Markers::default(),
+            tolerance,
+            counts: false,
+        }
     }
 
     /// What checks the elements, read as numbers in which they are exact.
@@ -167,13 +172,12 @@ impl<N: Number> ElementChecker for Checker<N> {
 }
 
 impl<N: Number> Checker<N> {
-    fn new(expected: &Expected<'_>) -> Result<Self> {
+    fn new(expected: &Expected) -> Result<Self> {
         let Expected { element_type, tolerance, counts, .. } = *expected;
         let reader = Reader::<N>::new(element_type)?;
         let markers = expected.markers.numbers(&reader)?;
         let reserved = expected.reserved_values.numbers(&reader)?;
-        let masked: Markers = expected.masked.iter().copied().collect();
-        let mut masked_after = masked.numbers(&reader)?;
+        let mut masked_after = expected.masked.numbers(&reader)?;
         masked_after.retain(|number| !markers.contains(number));
         let special = [reserved.as_slice(), &masked_after].concat();
         Ok(Self {

@@ -1,7 +1,5 @@
 //! Codecs that may pack an array, bound to its type and fill value.
 
-use std::borrow::Cow;
-
 use anyhow::bail;
 use recast_kernels::{Affine, ElementType, RunError, Scalar, Step, reference};
 use zarr_recast::{BindOptions, Chain, Codec};
@@ -155,15 +153,10 @@ impl Candidate {
 
     /// The stored codes of elements.
     pub(crate) fn encode(&self, elements: &[u8]) -> std::result::Result<Vec<u8>, RunError> {
-        self.chain.encode(&self.rounded(elements))
-    }
-
-    /// The elements as the value codecs get them.
-    pub(crate) fn rounded<'e>(&self, elements: &'e [u8]) -> Cow<'e, [u8]> {
-        let Some(rounder) = &self.rounder else { return elements.into() };
+        let Some(rounder) = &self.rounder else { return self.chain.encode(elements) };
         let mut plain = vec![0; elements.len()];
         rounder.round(elements, &mut plain);
-        plain.into()
+        self.chain.encode(&plain)
     }
 
     /// The same codecs for an array with another of the fill values.

@@ -1,5 +1,7 @@
 //! For each scale the smallest type that holds the values, and an offset.
 
+use std::iter;
+
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
@@ -17,7 +19,7 @@ use crate::scan::survey::Survey;
 const FINER_SCALES: u64 = 32;
 
 /// The integer types, smallest first and unsigned before signed.
-pub(super) const INTEGER_TYPES: [[ElementType; 2]; 4] = [
+const INTEGER_TYPES: [[ElementType; 2]; 4] = [
     [ElementType::UInt8, ElementType::Int8],
     [ElementType::UInt16, ElementType::Int16],
     [ElementType::UInt32, ElementType::Int32],
@@ -28,46 +30,29 @@ impl Chooser<'_> {
     /// The candidates, coarsest first, before any is tried; an item is an error if a scale gives none.
     pub(super) fn untried(&self) -> Box<dyn Iterator<Item = Result<Candidate>> + '_> {
         if self.options.is_plain() {
-            return Box::new(self.plain());
+            let Survey { element_type, markers, fill_values, fill_value, .. } = self.survey;
+            let ways = Rounder::candidates(*element_type, self.options, markers, fill_values);
+            return Box::new(ways.map(|way| Candidate::plain(way, *element_type, *fill_value)));
         }
-        Box::new(self.coded())
+        Box::new(self.promises().iter().flat_map(|&promise| self.with_promise(promise)))
     }
 
-    /// The ways to round plain numbers.
-    fn plain(&self) -> impl Iterator<Item = Result<Candidate>> + '_ {
-        let Survey { element_type, markers, fill_values, fill_value, .. } = self.survey;
-        let rounders = Rounder::candidates(*element_type, self.options, markers, fill_values);
-        rounders.map(|rounder| Candidate::plain(rounder, *element_type, *fill_value))
-    }
-
-    /// The candidates with value codecs.
-    fn coded(&self) -> impl Iterator<Item = Result<Candidate>> + '_ {
-        self.promises().iter().flat_map(move |&promise| {
-            // A list, because a scale that cannot be written gives one candidate, an error.
-            let scales: Vec<Result<ScaleCandidate>> = match self.scale_candidates(promise) {
-                Ok(scales) => scales.into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(error)],
-            };
-            scales.into_iter().flat_map(move |scale| self.with_scale(scale, promise))
-        })
+    /// The candidates that keep a promise; one, an error, if there are no scales.
+    fn with_promise(&self, promise: Promise) -> Box<dyn Iterator<Item = Result<Candidate>> + '_> {
+        match self.scale_candidates(promise) {
+            Ok(all) => Box::new(all.into_iter().flat_map(move |one| self.with_scale(one, promise))),
+            Err(error) => Box::new(iter::once(Err(error))),
+        }
     }
 
     /// The candidates with a scale: one, or another besides if values lie next to a missing marker.
-    fn with_scale(
-        &self,
-        scale: Result<ScaleCandidate>,
-        promise: Promise,
-    ) -> Vec<Result<Candidate>> {
-        let scale = match scale {
-            Ok(scale) => scale,
-            Err(error) => return vec![Err(error)],
-        };
+    fn with_scale(&self, scale: ScaleCandidate, promise: Promise) -> Vec<Result<Candidate>> {
+        let is_explicit = self.options.is_explicit();
         // None of the values to come may decode to a marker.
-        let avoids_markers = promise != Promise::Surveyed && !self.options.is_explicit();
+        let avoids_markers = promise != Promise::Surveyed && !is_explicit;
         let first = self.finer_or_own(scale, promise, avoids_markers);
-        let is_risky = first.as_ref().is_ok_and(|first| first.may_decode_to_marker);
-        let again = is_risky && !self.options.is_explicit();
-        let second = again.then(|| self.finer_or_own(scale, promise, true));
+        let is_risky = !is_explicit && first.as_ref().is_ok_and(|first| first.may_decode_to_marker);
+        let second = is_risky.then(|| self.finer_or_own(scale, promise, true));
         [first].into_iter().chain(second).collect()
     }
 

@@ -312,10 +312,14 @@ impl<'a> Pair<'a> {
     }
 
     fn compare(&self, tolerance: Tolerance, workers: &Workers) -> Result<Comparison> {
-        let Self { markers, reserved_values, .. } = self;
-        let (element_type, masked, counts) = (self.common, self.masked.values(), true);
-        let expected =
-            Expected { element_type, markers, reserved_values, masked, tolerance, counts };
+        let expected = Expected {
+            element_type: self.common,
+            markers: self.markers.clone(),
+            reserved_values: self.reserved_values.clone(),
+            masked: self.masked.clone(),
+            tolerance,
+            counts: true,
+        };
         let checker = expected.checker()?;
         // What the fill values come to, by the number of elements.
         let of_fill: Mutex<BTreeMap<u64, Comparison>> = Mutex::default();
