@@ -164,22 +164,13 @@ impl<'a> Chooser<'a> {
             || fill_values.iter().any(|fill| fill.is_nan())
     }
 
-    /// Codes that NaN, missing markers and fill values may need.
-    pub(super) fn reserved_codes(&self) -> usize {
-        Self::reserved(self.survey)
-    }
-
-    fn reserved(survey: &Survey) -> usize {
-        1 + survey.markers.values().len() + survey.fill_values.len()
-    }
-
     /// Whether `--auto` compresses the range of integers; integers that fit are kept.
     fn spreads_integers(options: &PackOptions, survey: &Survey) -> bool {
         let range = survey
             .to_store()
             .and_then(|(least, greatest)| Some(integer(greatest)?.abs_diff(integer(least)?)));
         let codes = options.data_type.filter(|target| target.is_integer()).map(|target| {
-            (1_u128 << target.bits()).saturating_sub(1 + Self::reserved(survey) as u128)
+            (1_u128 << target.bits()).saturating_sub(1 + survey.reserved_codes() as u128)
         });
         options.auto && range.zip(codes).is_some_and(|(range, codes)| range > codes)
     }

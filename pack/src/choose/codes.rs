@@ -9,7 +9,7 @@ use super::candidate::{Placement, Promise, Special, SpecialEncoding, SpecialLost
 use super::chooser::{Chooser, refused};
 use crate::error::Result;
 use crate::options::NanTo;
-use crate::scan::number::{integer, scalar};
+use crate::scan::number::{integer, integer_range, scalar};
 
 /// Codes at the ends of a type, in the order in which NaN and missing markers get them. As in CF, the largest of
 /// an unsigned type and the smallest of a signed one come first.
@@ -19,10 +19,7 @@ pub(crate) fn ends(target: ElementType) -> Vec<Scalar> {
 
 /// As [`ends`], but this many codes, going inwards from the ends; none for a floating-point type.
 fn codes_from_ends(target: ElementType, count: usize) -> Vec<Scalar> {
-    let Some((lowest, highest)) = integer(Scalar::min(target)).zip(integer(Scalar::max(target)))
-    else {
-        return Vec::new();
-    };
+    let Some((lowest, highest)) = integer_range(target) else { return Vec::new() };
     let pairs = (0..).map_while(|inward| {
         let (low, high) = (lowest + inward, highest - inward);
         let pair = if target.is_signed() { [low, high] } else { [high, low] };
@@ -136,7 +133,7 @@ impl<'a> CodeAllocator<'a> {
             NanTo::Value(value) => value.to_scalar(target).context("--nan-to")?,
             NanTo::Auto => {
                 // Markers may use the codes nearest to the ends.
-                let spare = self.spare_codes(2 * (1 + self.chooser.reserved_codes()));
+                let spare = self.spare_codes(2 * (1 + self.chooser.survey.reserved_codes()));
                 let open = spare.iter().copied().find(|&code| self.is_open(code));
                 // For later writes, a code is reserved if scale and type leave one.
                 let may_lack = options.is_explicit() || target.is_float();

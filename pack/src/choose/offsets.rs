@@ -9,7 +9,7 @@ use crate::check::comparison::Tolerance;
 use crate::error::Result;
 use crate::metadata::element_types::with_sign;
 use crate::options::Compressor;
-use crate::scan::number::integer;
+use crate::scan::number::integer_range;
 
 /// For a large array, one excerpt in this many decides which position is the best.
 const EXCERPT_DIVISOR: usize = 8;
@@ -102,8 +102,9 @@ impl Chooser<'_> {
         let signed = with_sign(candidate.placement.target, true);
         let target = self.options.data_type.unwrap_or(signed);
         let step = 1.0 / scale.to_f64();
-        let middle = integer(Scalar::min(target))? + integer(Scalar::max(target))?;
-        let (middle, unit) = (middle as f64 / 2.0, unit_of_highest_byte(target));
+        let (lowest, highest) = integer_range(target)?;
+        let middle = (lowest + highest) as f64 / 2.0;
+        let unit = unit_of_highest_byte(target);
         let first = middle - self.extent() / step / 2.0;
         let first = position.steps + ((first - position.steps) / unit).round() * unit;
         let offset = self.least.to_f64() - first * step;

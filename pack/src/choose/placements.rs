@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::options::NanTo;
 use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::{integer, scalar};
+use crate::scan::number::{integer, integer_range, scalar};
 use crate::scan::survey::Survey;
 
 /// A scale is made finer by at most this many units in the last place; about every second one works.
@@ -179,7 +179,7 @@ impl Chooser<'_> {
             return Ok(());
         }
         let scale = scale.map_or(1.0, Scalar::to_f64).abs();
-        let steps = (self.greatest.to_f64() - self.least.to_f64()) * scale;
+        let steps = self.extent() * scale;
         let values = 2_f64.powi(target.bits() as i32);
         if steps >= values {
             bail!("it takes {steps:.0} steps, and {target} has {values} values");
@@ -206,12 +206,8 @@ impl Chooser<'_> {
             return Ok(vec![Some(self.least)]);
         }
         let mut offsets = vec![None];
-        let Some((lowest, highest)) =
-            integer(Scalar::min(target)).zip(integer(Scalar::max(target)))
-        else {
-            return Ok(offsets);
-        };
-        let reserved = self.reserved_codes() as i128;
+        let Some((lowest, highest)) = integer_range(target) else { return Ok(offsets) };
+        let reserved = self.survey.reserved_codes() as i128;
         let is_value =
             |fill: &&Scalar| self.is_within(**fill) && !self.survey.markers.contains(**fill);
         // With steps that are a fraction of a grid's, or a grid that does not begin at 0, the offset is on the grid.
@@ -256,7 +252,7 @@ impl Chooser<'_> {
             let offset = |start| scalar(least - start, self.working).map(Some);
             offsets.extend(starts.into_iter().filter_map(offset));
         } else {
-            let (least, greatest) = (self.least.to_f64(), self.greatest.to_f64());
+            let least = self.least.to_f64();
             let scale = scale.map_or(1.0, Scalar::to_f64);
             // If decoded values must be multiples of a step, the offset is one too.
             let is_multiple = self.options.pow2 || self.options.precision.is_some();
@@ -270,7 +266,7 @@ impl Chooser<'_> {
             };
             offsets.push(offset(least.floor()));
             // Limited so that more can be added; no type has this many.
-            let steps = ((greatest - least) * scale).ceil().min(1e30);
+            let steps = (self.extent() * scale).ceil().min(1e30);
             let starts = starts(steps as i128 + 1);
             offsets.extend(starts.iter().map(|&start| offset(least - start as f64 / scale)));
             if avoids_markers && !is_multiple && grid.is_none() {

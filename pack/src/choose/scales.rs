@@ -132,11 +132,10 @@ impl Chooser<'_> {
     /// The scales that spread the values over a whole integer type, without the stored values for NaN and the fill
     /// value, and without a margin for the arithmetic.
     pub(super) fn spread(&self, target: ElementType) -> Vec<ScaleCandidate> {
-        let extent = self.greatest.to_f64() - self.least.to_f64();
-        let magnitude = self.magnitude();
+        let extent = self.extent();
         let steps = 2_f64.powi(target.bits() as i32) - 1.0;
-        let unit = unit_roundoff(self.working) * (1.0 + magnitude / extent);
-        let most = self.reserved_codes() + 1;
+        let unit = unit_roundoff(self.working) * (1.0 + self.magnitude() / extent);
+        let most = self.survey.reserved_codes() + 1;
         let scales = (0..=most).map(|reserved| reserved as f64).flat_map(|reserved| {
             [0.0, 4.0 * unit, 64.0 * unit].map(|less| {
                 let scale = (steps - reserved) / extent * (1.0 - less);

@@ -186,6 +186,11 @@ pub(crate) fn integer(scalar: Scalar) -> Option<i128> {
     })
 }
 
+/// The least and the greatest value of an integer type.
+pub(crate) fn integer_range(element_type: ElementType) -> Option<(i128, i128)> {
+    integer(Scalar::min(element_type)).zip(integer(Scalar::max(element_type)))
+}
+
 /// Whether a scalar is less than another one of its type.
 pub(crate) fn is_less(a: Scalar, b: Scalar) -> bool {
     match integer(a).zip(integer(b)) {

@@ -186,6 +186,11 @@ impl Survey {
         counts.find(|(one, _)| one.equals(value)).map_or(0, |(_, &count)| count)
     }
 
+    /// Codes that NaN, missing markers and fill values may need.
+    pub(crate) fn reserved_codes(&self) -> usize {
+        1 + self.markers.values().len() + self.fill_values.len()
+    }
+
     /// The range of all values that codecs must be able to store.
     pub(crate) fn to_store(&self) -> Option<(Scalar, Scalar)> {
         union(self.range, self.promised)
