@@ -39,32 +39,30 @@ impl Chooser<'_> {
 
     /// The candidates that keep a promise; one, an error, if there are no scales.
     fn with_promise(&self, promise: Promise) -> Box<dyn Iterator<Item = Result<Candidate>> + '_> {
+        // None of the values to come may decode to a marker.
+        let avoids_markers = promise != Promise::Surveyed && !self.options.is_explicit();
+        let with = move |scale| ScaleCandidate { promise, avoids_markers, ..scale };
         match self.scale_candidates(promise) {
-            Ok(all) => Box::new(all.into_iter().flat_map(move |one| self.with_scale(one, promise))),
+            Ok(scales) => {
+                Box::new(scales.into_iter().flat_map(move |one| self.with_scale(with(one))))
+            }
             Err(error) => Box::new(iter::once(Err(error))),
         }
     }
 
     /// The candidates with a scale: one, or another besides if values lie next to a missing marker.
-    fn with_scale(&self, scale: ScaleCandidate, promise: Promise) -> Vec<Result<Candidate>> {
-        let is_explicit = self.options.is_explicit();
-        // None of the values to come may decode to a marker.
-        let avoids_markers = promise != Promise::Surveyed && !is_explicit;
-        let first = self.finer_or_own(scale, promise, avoids_markers);
-        let is_risky = !is_explicit && first.as_ref().is_ok_and(|first| first.may_decode_to_marker);
-        let second = is_risky.then(|| self.finer_or_own(scale, promise, true));
+    fn with_scale(&self, scale: ScaleCandidate) -> Vec<Result<Candidate>> {
+        let first = self.finer_or_own(scale);
+        let is_risky = first.as_ref().is_ok_and(|first| first.may_decode_to_marker);
+        let again = ScaleCandidate { avoids_markers: true, ..scale };
+        let second = (is_risky && !self.options.is_explicit()).then(|| self.finer_or_own(again));
         [first].into_iter().chain(second).collect()
     }
 
     /// As [`Self::fitted`]. If the error bound allows it, the scale is made finer by a few units in its last
     /// place when the fill value then needs no first cast.
-    fn finer_or_own(
-        &self,
-        own: ScaleCandidate,
-        promise: Promise,
-        avoids_markers: bool,
-    ) -> Result<Candidate> {
-        let candidate = self.fitted(own, promise, avoids_markers)?;
+    fn finer_or_own(&self, own: ScaleCandidate) -> Result<Candidate> {
+        let candidate = self.fitted(own)?;
         let Some(scale) = own.scale.filter(|_| !self.options.is_explicit()) else {
             return Ok(candidate);
         };
@@ -80,79 +78,60 @@ impl Chooser<'_> {
         let mut finer = (1..=FINER_SCALES).filter_map(|units| {
             // A computed scale is positive, so the next bits are the next greater number.
             let scale = Scalar::from_bits(scale.element_type(), scale.bits() + units);
-            let finer = ScaleCandidate { scale: Some(scale), ..own };
-            self.fitted(finer, promise, avoids_markers).ok()
+            self.fitted(ScaleCandidate { scale: Some(scale), ..own }).ok()
         });
         let spared = |other: &Candidate| !other.has_remapped() && other.placement.target == target;
         Ok(finer.find(spared).unwrap_or(candidate))
     }
 
     /// Finds the smallest type, and an offset, for a scale.
-    fn fitted(
-        &self,
-        scale: ScaleCandidate,
-        promise: Promise,
-        avoids_markers: bool,
-    ) -> Result<Candidate> {
-        let ScaleCandidate { scale, grid, target, offset } = scale;
+    fn fitted(&self, own: ScaleCandidate) -> Result<Candidate> {
+        let ScaleCandidate { scale, grid, target, offset, promise, avoids_markers } = own;
         let targets = match target.or(self.options.data_type) {
             Some(target) => vec![[target; 2]],
             None => self.narrower_integers(scale),
         };
         let mut refusal = None;
         for pair in targets {
-            // Offsets begin with the simplest; doing without an offset is worth more than the
-            // sign.
-            let mut placements = Vec::new();
+            // The simplest offset of each; doing without an offset is worth more than the sign.
+            let (mut simplest, mut others) = (Vec::new(), Vec::new());
             for target in pair {
                 let offsets = match offset {
                     Some(offset) => vec![Some(offset)],
-                    None => self.offsets(scale, grid, target, avoids_markers)?,
+                    None => self.offsets(&own, target)?,
                 };
-                let offsets = offsets.into_iter().enumerate();
-                placements.extend(offsets.map(|(number, offset)| {
-                    let placement = Placement {
-                        offset,
-                        scale,
-                        target,
-                        grid,
-                        promise,
-                        avoids_markers,
-                        is_compact: false,
-                    };
-                    (number, placement)
-                }));
+                let is_compact = false;
+                let mut placements = offsets.into_iter().map(|offset| Placement {
+                    offset,
+                    scale,
+                    target,
+                    grid,
+                    promise,
+                    avoids_markers,
+                    is_compact,
+                });
+                simplest.extend(placements.next());
+                others.extend(placements);
             }
             // An offset to the middle of a signed type leaves room on both sides, and keeps intermediate
             // results small.
-            placements.sort_by_key(|(number, placement)| match number {
-                0 => 0,
-                _ if placement.target.is_signed() => 1,
-                _ => 2,
-            });
+            others.sort_by_key(|placement| !placement.target.is_signed());
             // The widest type's first refusal is the easiest to understand.
             let mut refused = None;
-            let mut found: Option<Candidate> = None;
-            for (number, placement) in placements {
-                // Without an offset, both signs may work; take the one that leaves more room.
-                let is_last = number > 0 || self.options.is_explicit();
-                if found.is_some() && is_last {
-                    break;
+            let mut bind = |placement: Placement| match self.bind(placement) {
+                Ok(candidate) => Some(candidate),
+                Err(error) => {
+                    refused.get_or_insert(error);
+                    None
                 }
-                match self.bind(placement) {
-                    Ok(candidate) if is_last => return Ok(candidate),
-                    Ok(candidate) => {
-                        let is_roomier = |found: &Candidate| {
-                            !found.is_roomy() && candidate.room() > found.room()
-                        };
-                        if found.as_ref().is_none_or(is_roomier) {
-                            found = Some(candidate);
-                        }
-                    }
-                    Err(error) => refused = refused.or(Some(error)),
-                }
-            }
-            if let Some(candidate) = found {
+            };
+            // Both signs may work; take the one that leaves more room.
+            let roomier = |found: Candidate, other: Candidate| {
+                let is_enough = self.options.is_explicit() || found.is_roomy();
+                if is_enough || other.room() <= found.room() { found } else { other }
+            };
+            let found = simplest.into_iter().filter_map(&mut bind).reduce(roomier);
+            if let Some(candidate) = found.or_else(|| others.into_iter().find_map(bind)) {
                 return Ok(candidate);
             }
             refusal = refused.or(refusal);
@@ -190,11 +169,10 @@ impl Chooser<'_> {
     /// The offsets to try with a scale and a stored type, the simplest first.
     pub(super) fn offsets(
         &self,
-        scale: Option<Scalar>,
-        grid: Option<Lattice>,
+        scale: &ScaleCandidate,
         target: ElementType,
-        avoids_markers: bool,
     ) -> Result<Vec<Option<Scalar>>> {
+        let ScaleCandidate { scale, grid, avoids_markers, .. } = *scale;
         if self.options.is_explicit() {
             let offset = self.options.offset.as_ref();
             let offset = offset.map(|offset| offset.to_scalar(self.working)).transpose();

@@ -37,12 +37,16 @@ pub(super) struct ScaleCandidate {
     pub(super) target: Option<ElementType>,
     /// The offset to try it with; by default those that make the values fit.
     pub(super) offset: Option<Scalar>,
+    /// As those of a [`Placement`](super::candidate::Placement).
+    pub(super) promise: Promise,
+    pub(super) avoids_markers: bool,
 }
 
 impl ScaleCandidate {
     /// A scale that the arithmetic proves.
-    fn of(scale: Option<Scalar>) -> Self {
-        Self { scale, grid: None, target: None, offset: None }
+    pub(super) fn of(scale: Option<Scalar>) -> Self {
+        let (promise, avoids_markers) = (Promise::Surveyed, false);
+        Self { scale, grid: None, target: None, offset: None, promise, avoids_markers }
     }
 }
 

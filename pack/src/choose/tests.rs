@@ -8,6 +8,7 @@ use super::candidate::{Candidate, Promise};
 use super::chooser::Chooser;
 use super::compression::{Level, TrialBlocks};
 use super::room::storable;
+use super::scales::ScaleCandidate;
 use crate::array::region::Block;
 use crate::check::comparison::Violation;
 use crate::metadata::byte_codecs::{Coder, Storage};
@@ -302,8 +303,8 @@ fn the_first_offset_is_in_the_middle_of_the_data_for_a_signed_type() {
         let survey = surveyed(&[least, greatest], f32::NAN, &[]);
         let options = within(0.05);
         let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
-        let scale = Some(Scalar::from(10_f32));
-        let offsets = chooser.offsets(scale, None, ElementType::Int32, false).unwrap();
+        let scale = ScaleCandidate::of(Some(Scalar::from(10_f32)));
+        let offsets = chooser.offsets(&scale, ElementType::Int32).unwrap();
         let offsets: Vec<f64> = offsets.into_iter().flatten().map(Scalar::to_f64).collect();
         let middle = f64::midpoint(least.into(), greatest.into());
         // Before it, the least value itself; after it, those next to the ends of the type.
