@@ -82,43 +82,15 @@ pub(crate) struct Candidate {
 #[error("{0}")]
 pub(crate) struct SpecialLost(pub(super) String);
 
-/// How a special value gets its stored code.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum SpecialEncoding {
-    /// Like every element.
-    Natural,
-    /// By an entry in the map of the last cast: the value that reaches that cast, and the stored code.
-    Mapped(Scalar, Scalar),
-    /// By an entry in the map of a first cast to a value that no data have, and then by an entry in the map of the
-    /// last cast, if there is a stored code.
-    Remapped(Scalar, Option<(Scalar, Scalar)>),
-}
-
-impl SpecialEncoding {
-    /// The entry in the map of the last cast.
-    pub(super) fn last_entry(&self) -> Option<(Scalar, Scalar)> {
-        match *self {
-            Self::Mapped(scaled, code) | Self::Remapped(_, Some((scaled, code))) => {
-                Some((scaled, code))
-            }
-            Self::Natural | Self::Remapped(_, None) => None,
-        }
-    }
-
-    /// The value by which a first cast replaces the special one.
-    pub(super) fn stand_in(&self) -> Option<Scalar> {
-        match *self {
-            Self::Remapped(stand_in, _) => Some(stand_in),
-            Self::Natural | Self::Mapped(..) => None,
-        }
-    }
-}
-
-/// A missing marker or a fill value: it must come back exactly.
+/// A missing marker or a fill value: it must come back exactly. Without a stand-in and an entry, it is encoded like every
+/// element.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Special {
     pub(super) value: Scalar,
-    pub(super) encoding: SpecialEncoding,
+    /// The value that no data have, to which an entry in the map of a first cast changes it.
+    pub(super) stand_in: Option<Scalar>,
+    /// The entry in the map of the last cast: the value that reaches that cast, and the stored code.
+    pub(super) entry: Option<(Scalar, Scalar)>,
 }
 
 impl Candidate {
@@ -186,14 +158,15 @@ impl Candidate {
     /// Whether a marker or fill value goes through a map.
     pub(crate) fn is_mapped(&self, value: Scalar) -> bool {
         let is_it = |special: &Special| {
-            special.value.equals(value) && !matches!(special.encoding, SpecialEncoding::Natural)
+            let is_natural = special.stand_in.is_none() && special.entry.is_none();
+            special.value.equals(value) && !is_natural
         };
         self.specials.iter().any(is_it)
     }
 
     /// Whether a first cast replaces a special value.
     pub(super) fn has_remapped(&self) -> bool {
-        self.specials.iter().any(|special| special.encoding.stand_in().is_some())
+        self.specials.iter().any(|special| special.stand_in.is_some())
     }
 }
 

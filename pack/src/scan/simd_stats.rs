@@ -215,15 +215,9 @@ pub(crate) fn differences<N: Number>(
     after: &[u8],
     markers: &[N],
 ) -> Option<Sums> {
-    match (Elements::of(element_type, before)?, Elements::of(element_type, after)?) {
-        (Elements::Float32(before), Elements::Float32(after)) => {
-            differences_of(before, after, markers)
-        }
-        (Elements::Float64(before), Elements::Float64(after)) => {
-            differences_of(before, after, markers)
-        }
-        (Elements::Float32(_), Elements::Float64(_))
-        | (Elements::Float64(_), Elements::Float32(_)) => None,
+    match Elements::of(element_type, before)? {
+        Elements::Float32(before) => differences_of(before, after.as_chunks().0, markers),
+        Elements::Float64(before) => differences_of(before, after.as_chunks().0, markers),
     }
 }
 
