@@ -52,7 +52,7 @@ impl<'a> Chooser<'a> {
         let (working, least, greatest) =
             Self::working_range(options, survey).with_context(|| name.clone())?;
         let mut sample = survey.sample.clone();
-        if let Some((least, greatest)) = survey.range {
+        if let Some((least, greatest)) = survey.range() {
             sample.extend(least.to_ne_bytes());
             sample.extend(greatest.to_ne_bytes());
         }

@@ -12,8 +12,7 @@ use super::chooser::{Chooser, Products, refused};
 use crate::error::Result;
 use crate::options::Reader;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::neighbours;
-use crate::scan::reader::Reader as Elements;
+use crate::scan::number::{Reader as Elements, neighbours};
 
 /// Scales that are tried, in units in the last place from the inverse of the step.
 const UNITS: i64 = 64;
@@ -38,7 +37,7 @@ impl Chooser<'_> {
         let Self { options, survey, .. } = self;
         let is_asked = options.max_abs_error == Some(0.0)
             && survey.element_type == ElementType::Float32
-            && survey.range.is_some()
+            && survey.range().is_some()
             && self.promises() == [Promise::Surveyed]
             && options.data_type.is_none_or(ElementType::is_integer)
             && !(options.is_explicit() || options.pow2 || options.is_plain());

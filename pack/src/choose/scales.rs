@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::{Distance, round_scales};
 use crate::scan::lattice::Lattice;
-use crate::scan::reader::Reader;
+use crate::scan::number::Reader;
 
 /// The floating-point types for a relative error: smallest first, and of one size the most precise
 /// first.

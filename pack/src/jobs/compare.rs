@@ -161,8 +161,8 @@ impl CompareJob {
         let comparison = pair.compare(tolerance, &workers)?;
         let max_error = comparison.sums.max;
         let charts =
-            self.charts.then(|| pair.charts(survey.range, max_error, &workers)).transpose()?;
-        let extent = survey.range.map(|(least, greatest)| greatest.to_f64() - least.to_f64());
+            self.charts.then(|| pair.charts(survey.range(), max_error, &workers)).transpose()?;
+        let extent = survey.range().map(|(least, greatest)| greatest.to_f64() - least.to_f64());
         let sums = comparison.sums;
         let (first_over, why) = comparison.first_wrong.clone().unzip();
         Ok(CompareReport {
@@ -186,7 +186,7 @@ impl CompareJob {
             unnamed,
             first_over,
             why,
-            range: survey.range,
+            range: survey.range(),
             charts,
         })
     }

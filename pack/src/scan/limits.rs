@@ -4,8 +4,7 @@ use anyhow::bail;
 use recast_kernels::Scalar;
 
 use super::missing::Markers;
-use super::number::{Number, is_less, is_wide};
-use super::reader::{BLOCK, Reader};
+use super::number::{BLOCK, Number, Reader, is_less, is_wide};
 use crate::error::Result;
 
 /// The ends of the range to which values are clamped.

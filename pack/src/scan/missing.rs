@@ -5,8 +5,7 @@ use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value};
 use zarr_recast::JsonScalar;
 
-use super::number::{Number, is_less};
-use super::reader::Reader;
+use super::number::{Number, Reader, is_less};
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};

@@ -1,7 +1,11 @@
 //! Elements as numbers whose comparison and difference are exact.
 
-use recast_kernels::{ElementType, OutOfRange, Plan, Rounding, RunError, Scalar};
+use std::marker::PhantomData;
+
+use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, RunError, Scalar};
 use zarr_recast::JsonScalar;
+
+use crate::error::Result;
 
 /// How elements are read as numbers: 64-bit integers as i128, all other types as f64, in which they are exact.
 pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
@@ -14,7 +18,7 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
         plan: &Plan,
         bytes: &[u8],
         numbers: &mut Vec<Self>,
-    ) -> Result<(), RunError>;
+    ) -> std::result::Result<(), RunError>;
 
     /// Elements of a floating-point type, if those are read as these numbers.
     fn from_floats(pair: (f64, f64)) -> Option<(Self, Self)>;
@@ -43,6 +47,42 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     fn is_farther(self, other: Self, bound: f64) -> bool;
 }
 
+/// Elements that are converted at once; they fit the first-level cache.
+pub(crate) const BLOCK: usize = 2048;
+
+/// Reads elements of a type as numbers.
+pub(crate) struct Reader<N> {
+    element_type: ElementType,
+    to_float64: Plan,
+    number: PhantomData<N>,
+}
+
+impl<N: Number> Reader<N> {
+    pub(crate) fn new(element_type: ElementType) -> Result<Self> {
+        let to_float64 = Cast::new(ElementType::Float64);
+        let to_float64 = Plan::builder(element_type).cast(to_float64).build()?;
+        Ok(Self { element_type, to_float64, number: PhantomData })
+    }
+
+    /// The type of the elements.
+    pub(crate) fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    pub(crate) fn read(&self, bytes: &[u8]) -> Result<Vec<N>> {
+        let mut numbers = Vec::with_capacity(bytes.len() / self.element_type.size());
+        self.read_into(bytes, &mut numbers)?;
+        Ok(numbers)
+    }
+
+    /// As [`Reader::read`], replacing the contents of `numbers`.
+    pub(crate) fn read_into(&self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
+        numbers.clear();
+        N::read(self.element_type, &self.to_float64, bytes, numbers)?;
+        Ok(())
+    }
+}
+
 /// Whether elements of a type are read as i128.
 pub(crate) fn is_wide(element_type: ElementType) -> bool {
     matches!(element_type, ElementType::Int64 | ElementType::UInt64)
@@ -56,7 +96,7 @@ impl Number for f64 {
         plan: &Plan,
         bytes: &[u8],
         numbers: &mut Vec<Self>,
-    ) -> Result<(), RunError> {
+    ) -> std::result::Result<(), RunError> {
         match element_type {
             ElementType::Float32 => {
                 let (elements, _) = bytes.as_chunks();
@@ -127,7 +167,7 @@ impl Number for i128 {
         _: &Plan,
         bytes: &[u8],
         numbers: &mut Vec<Self>,
-    ) -> Result<(), RunError> {
+    ) -> std::result::Result<(), RunError> {
         let (elements, _) = bytes.as_chunks();
         if element_type.is_signed() {
             numbers.extend(elements.iter().map(|&bytes| Self::from(i64::from_ne_bytes(bytes))));

@@ -10,8 +10,7 @@ use serde_json::{Map, Value};
 
 use super::grid::Grids;
 use super::missing::Markers;
-use super::number::{Number, is_wide};
-use super::reader::{BLOCK, Reader};
+use super::number::{BLOCK, Number, Reader, is_wide};
 use super::simd_stats::{Elements, Plain};
 use super::survey::{EXCERPTS, SAMPLE, Survey};
 use crate::array::source::{READ_SIZE, Source};
@@ -361,11 +360,10 @@ impl<'a, N: Number> Block<'a, N> {
         survey.first_infinite = self.first_infinite.map(|(index, name)| place(index, name));
         if tally.least <= tally.greatest {
             let least = tally.least.to_scalar(element_type);
-            let Some(range) = least.zip(tally.greatest.to_scalar(element_type)) else {
+            survey.data_range = least.zip(tally.greatest.to_scalar(element_type));
+            if survey.data_range.is_none() {
                 bail!("an element is not of type {element_type}");
-            };
-            survey.data_range = Some(range);
-            survey.range = Some(range);
+            }
         }
         let numbers = reader.read(&taken)?.into_iter();
         for (number, element) in numbers.zip(taken.chunks_exact(element_type.size())) {

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::json;
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
-use crate::scan::reader::Reader;
+use crate::scan::number::Reader;
 use crate::scan::survey::Survey;
 
 /// A value is on a grid if it is off by no more than its rounding, or by this part of a step.
@@ -109,7 +109,7 @@ pub(crate) fn look(
     workers: &Workers,
 ) -> Result<(Known, std::result::Result<Information, String>)> {
     let (least, greatest) =
-        survey.range.map_or((0.0, 0.0), |(least, greatest)| (least.to_f64(), greatest.to_f64()));
+        survey.range().map_or((0.0, 0.0), |(least, greatest)| (least.to_f64(), greatest.to_f64()));
     let reader = Reader::<f64>::new(survey.element_type)?;
     let mut typical = reader.read(&survey.sample)?;
     typical.sort_by(f64::total_cmp);
@@ -132,7 +132,7 @@ pub(crate) fn look(
     let variance = (sums.squares / count - (sums.differences / count).powi(2)).max(0.0);
     let fill_is_marker = survey.markers.contains(survey.fill_value) || survey.fill_value.is_nan();
     let known = Known {
-        range: survey.range,
+        range: survey.range(),
         range_without_outliers: inner,
         nan: survey.nan,
         missing: survey.missing(),
@@ -158,7 +158,7 @@ fn without_tails(sorted: &[f64]) -> Option<(f64, f64)> {
 
 /// The step of which all values are multiples: a round one if there is any, and else the one that the sample tells.
 fn grid(survey: &Survey, typical: &[f64]) -> Option<Lattice> {
-    let (least, greatest) = survey.range?;
+    let (least, greatest) = survey.range()?;
     let (least, greatest) = (least.to_f64(), greatest.to_f64());
     let rounding = rounding(survey.element_type, least.abs().max(greatest.abs()));
     let is_grid = |step: f64, off: f64| {

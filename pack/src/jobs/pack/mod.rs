@@ -105,7 +105,7 @@ pub(crate) fn pack_together(
     let requests = jobs.iter().map(with_type).collect::<Result<Vec<_>>>()?;
     let first = requests.first().context("no array")?;
     let (surveys, all) = survey_all(&sources, &first.options, &workers)?;
-    let for_range = |job: PackJob| PackJob { options: job.options.for_range(all.range), ..job };
+    let for_range = |job: PackJob| PackJob { options: job.options.for_range(all.range()), ..job };
     let requests: Vec<PackJob> = requests.into_iter().map(for_range).collect();
     let members = sources.iter().zip(&surveys).enumerate();
     let members = members.map(|(number, (source, survey))| {
@@ -186,7 +186,7 @@ fn survey_all(
     let (mut all, first) = all.zip(sources.first()).context("no array")?;
     all.narrow(options).with_context(|| first.path().display().to_string())?;
     for survey in &mut surveys {
-        survey.keep_to(all.limits.clone());
+        survey.limits.clone_from(&all.limits);
     }
     Ok((surveys, all))
 }
@@ -306,7 +306,7 @@ impl PackContext<'_> {
     fn charts(&self, encoded: &Encoded) -> Result<Charts> {
         let survey = self.survey;
         let chain = &encoded.candidate.chain;
-        let (range, markers) = (survey.range, &survey.reserved_values);
+        let (range, markers) = (survey.range(), &survey.reserved_values);
         let max_error = encoded.stats.comparison.sums.max;
         let charts = Charts::new(self.source, survey.element_type, range, markers, max_error);
         let charts = charts.with_codes(chain, range);
