@@ -170,7 +170,14 @@ impl Chooser<'_> {
             return Ok(scales.map(ScaleCandidate::of).collect());
         }
         let mut computed = self.safe_scales(bound, promise);
-        computed.extend(computed.last().map_or_else(Vec::new, |finest| self.finer_powers(*finest)));
+        if self.options.pow2
+            && self.has_markers()
+            && let Some(finest) = computed.last().copied()
+        {
+            let finer = (1..=FINER_POWERS).map(|power| finest.to_f64() * 2_f64.powi(power));
+            let finer = finer.filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven));
+            computed.extend(finer);
+        }
         let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
         let mut grids = self.grids(bound)?;
         grids.retain(|grid| 1.0 / grid.step < finest);
@@ -290,15 +297,6 @@ impl Chooser<'_> {
         let mut scales: Vec<Scalar> = scales.collect();
         scales.dedup();
         scales
-    }
-
-    /// With `--pow2` and markers, the powers of two that are finer than a scale.
-    fn finer_powers(&self, scale: Scalar) -> Vec<Scalar> {
-        if !self.options.pow2 || !self.has_markers() {
-            return Vec::new();
-        }
-        let finer = (1..=FINER_POWERS).map(|power| scale.to_f64() * 2_f64.powi(power));
-        finer.filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven)).collect()
     }
 
     /// Whether finer steps may be needed than the bound asks for: a value next to a marker must not decode to it.

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, RunError, Scalar};
+use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
 use zarr_recast::JsonScalar;
 
 use crate::error::Result;
@@ -18,7 +18,7 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
         plan: &Plan,
         bytes: &[u8],
         numbers: &mut Vec<Self>,
-    ) -> std::result::Result<(), RunError>;
+    ) -> Result<()>;
 
     /// Elements of a floating-point type, if those are read as these numbers.
     fn from_floats(pair: (f64, f64)) -> Option<(Self, Self)>;
@@ -96,7 +96,7 @@ impl Number for f64 {
         plan: &Plan,
         bytes: &[u8],
         numbers: &mut Vec<Self>,
-    ) -> std::result::Result<(), RunError> {
+    ) -> Result<()> {
         match element_type {
             ElementType::Float32 => {
                 let (elements, _) = bytes.as_chunks();
@@ -167,7 +167,7 @@ impl Number for i128 {
         _: &Plan,
         bytes: &[u8],
         numbers: &mut Vec<Self>,
-    ) -> std::result::Result<(), RunError> {
+    ) -> Result<()> {
         let (elements, _) = bytes.as_chunks();
         if element_type.is_signed() {
             numbers.extend(elements.iter().map(|&bytes| Self::from(i64::from_ne_bytes(bytes))));

@@ -188,10 +188,6 @@ impl<T: Value> WithSimd for FromWhole<'_, T> {
         const ROUNDS: f64 = 6_755_399_441_055_744.0;
         let mut most = [0.0_f64; LANES];
         let (rows, rest) = self.numbers.as_chunks::<LANES>();
-        let mut last = [T::default(); LANES];
-        for (place, &number) in last.iter_mut().zip(rest) {
-            *place = number;
-        }
         let mut add = |row: &[T; LANES]| {
             for lane in 0..LANES {
                 let product = row[lane].number().into() * self.factor;
@@ -202,7 +198,7 @@ impl<T: Value> WithSimd for FromWhole<'_, T> {
         for row in rows {
             add(row);
         }
-        add(&last);
+        add(&padded(rest, T::default()));
         most.into_iter().fold(0.0, f64::max)
     }
 }

@@ -56,9 +56,9 @@ impl Known {
     }
 }
 
-/// Sums over the values of some blocks.
+/// What the values of some blocks say.
 #[derive(Default)]
-struct Sums {
+struct Statistics {
     count: u64,
     differences: f64,
     squares: f64,
@@ -67,7 +67,7 @@ struct Sums {
     neighbours: Neighbours,
 }
 
-impl Sums {
+impl Statistics {
     fn merge(self, other: Self) -> Self {
         let smallest = self.smallest_difference.into_iter().chain(other.smallest_difference);
         Self {
@@ -118,16 +118,16 @@ pub(crate) fn look(
     let range = inner.unwrap_or((least, greatest));
     let reserved = survey.reserved_values.numbers(&reader)?;
     let middle = least / 2.0 + greatest / 2.0;
-    let work = |number: u64| -> Result<Sums> {
+    let work = |number: u64| -> Result<Statistics> {
         let region = sample.region(number)?;
-        let Some(elements) = sample.read(&region)? else { return Ok(Sums::default()) };
+        let Some(elements) = sample.read(&region)? else { return Ok(Statistics::default()) };
         let mut values = reader.read(&elements)?;
         for value in values.iter_mut().filter(|value| reserved.contains(value)) {
             *value = f64::NAN;
         }
-        Ok(Sums::of(&values, &region.shape, middle, range))
+        Ok(Statistics::of(&values, &region.shape, middle, range))
     };
-    let sums = workers.merge("information", sample.chunks(), work, Sums::merge)?;
+    let sums = workers.merge("information", sample.chunks(), work, Statistics::merge)?;
     let count = sums.count.max(1) as f64;
     let variance = (sums.squares / count - (sums.differences / count).powi(2)).max(0.0);
     let fill_is_marker = survey.markers.contains(survey.fill_value) || survey.fill_value.is_nan();

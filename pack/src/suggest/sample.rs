@@ -192,7 +192,11 @@ impl Sample {
             Extents { shape: array.shape(), chunk: &chunk, inner: inner.as_deref(), size };
         let layout = Layout::new(&extents)?;
         let sample = Written::new(source.path(), &layout, source.fill_value(), array.attributes())?;
-        let groups = same_chunk(&layout, &chunk);
+        let number = |region: &Region| -> Vec<u64> {
+            region.origin.iter().zip(&chunk).map(|(start, extent)| start / extent).collect()
+        };
+        let groups = layout.regions.chunk_by(|one, next| number(one) == number(next));
+        let groups: Vec<&[Region]> = groups.collect();
         let work = |number: u64| -> Result<()> {
             let Some(regions) = groups.get(number as usize) else { bail!("beyond the sample") };
             for (region, elements) in read_group(source, regions, &chunk)? {
@@ -224,32 +228,15 @@ impl Sample {
     }
 }
 
-/// The regions of a layout, those of one chunk together.
-fn same_chunk<'l>(layout: &'l Layout, chunk: &[u64]) -> Vec<Vec<&'l Region>> {
-    let number = |region: &Region| -> Vec<u64> {
-        region.origin.iter().zip(chunk).map(|(start, extent)| start / extent).collect()
-    };
-    let mut groups: Vec<Vec<&Region>> = Vec::new();
-    for region in &layout.regions {
-        match groups.last_mut() {
-            Some(group) if group.last().is_some_and(|last| number(last) == number(region)) => {
-                group.push(region);
-            }
-            _ => groups.push(vec![region]),
-        }
-    }
-    groups
-}
-
 /// A region, with its elements if it is stored.
 type Part<'r> = (&'r Region, Option<Vec<u8>>);
 
 /// The elements of regions in one chunk, which is decoded once if it cannot be read in parts; none of a chunk that is not
 /// stored.
-fn read_group<'r>(source: &Source, regions: &[&'r Region], chunk: &[u64]) -> Result<Vec<Part<'r>>> {
+fn read_group<'r>(source: &Source, regions: &'r [Region], chunk: &[u64]) -> Result<Vec<Part<'r>>> {
     let whole = regions.first().filter(|_| regions.len() > 1 && !source.reads_parts());
     let Some(first) = whole else {
-        let read = |region: &&'r Region| Ok((*region, source.read_at(region)?));
+        let read = |region: &'r Region| Ok((region, source.read_at(region)?));
         return regions.iter().map(read).collect();
     };
     let origin: Vec<u64> =
@@ -259,13 +246,13 @@ fn read_group<'r>(source: &Source, regions: &[&'r Region], chunk: &[u64]) -> Res
     let place = origin.iter().zip(chunk).map(|(start, extent)| start / extent).collect();
     let region = Region { chunk: place, origin, shape, chunk_shape: chunk.to_vec() };
     let Some(elements) = source.read(&region)? else {
-        return Ok(regions.iter().map(|region| (*region, None)).collect());
+        return Ok(regions.iter().map(|region| (region, None)).collect());
     };
     let size = source.element_type().size();
-    let part = |one: &&'r Region| {
+    let part = |one: &'r Region| {
         let start = one.origin.iter().zip(&region.origin).map(|(a, b)| a - b).collect();
         let part = Block::part(&elements, size, &region.shape, start, one.shape.clone())?;
-        Ok((*one, Some(part.elements)))
+        Ok((one, Some(part.elements)))
     };
     regions.iter().map(part).collect()
 }
