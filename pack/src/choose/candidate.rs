@@ -1,10 +1,9 @@
 //! Codecs that may pack an array, bound to its type and fill value.
 
 use anyhow::bail;
-use recast_kernels::{Affine, ElementType, RunError, Scalar, Step, reference};
+use recast_kernels::{Affine, ElementType, Reason, RunError, Scalar, Step, reference};
 use zarr_recast::{BindOptions, Chain, Codec};
 
-use super::chooser::refused;
 use crate::error::Result;
 use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
@@ -19,6 +18,34 @@ pub(crate) enum Promise {
     Range,
     /// All that can be stored.
     Storable,
+}
+
+/// A scale to try.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScaleCandidate {
+    pub(super) scale: Option<Scalar>,
+    /// The grid for which it was made, if the surveyed values are on one.
+    pub(super) grid: Option<Lattice>,
+    /// The type to try it with; by default the requested types.
+    pub(super) target: Option<ElementType>,
+    /// The offset to try it with; by default those that make the values fit.
+    pub(super) offset: Option<Scalar>,
+    /// As those of a [`Placement`].
+    pub(super) promise: Promise,
+    pub(super) avoids_markers: bool,
+}
+
+impl ScaleCandidate {
+    /// A scale that the arithmetic proves.
+    pub(super) fn of(scale: Option<Scalar>) -> Self {
+        let (promise, avoids_markers) = (Promise::Surveyed, false);
+        Self { scale, grid: None, target: None, offset: None, promise, avoids_markers }
+    }
+
+    /// The scale of a grid, for values on it.
+    pub(super) fn of_grid(scale: Scalar, grid: Lattice) -> Self {
+        Self { grid: Some(grid), ..Self::of(Some(scale)) }
+    }
 }
 
 /// Where the elements go in the stored type.
@@ -168,6 +195,17 @@ impl Candidate {
     pub(super) fn has_remapped(&self) -> bool {
         self.specials.iter().any(|special| special.stand_in.is_some())
     }
+}
+
+/// Why a value has no scaled one, or none in the working type.
+pub(super) fn refused(value: Scalar, working: ElementType, reason: Reason) -> anyhow::Error {
+    let why = match reason {
+        Reason::Overflow | Reason::OutOfRange => "leaves the range of",
+        Reason::InexactDivision => "is no multiple of the scale in",
+        Reason::Nan | Reason::Infinite => "has no counterpart in",
+        _ => "cannot be computed in",
+    };
+    anyhow::anyhow!("{value} {why} {working}; use another --scale or --offset")
 }
 
 /// Codecs bound to an array's type and fill value; warnings are errors.

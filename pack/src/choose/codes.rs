@@ -5,8 +5,8 @@
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
-use super::candidate::{Placement, Promise, Special, SpecialLost};
-use super::chooser::{Chooser, refused};
+use super::candidate::{Placement, Promise, Special, SpecialLost, refused};
+use super::chooser::Chooser;
 use crate::error::Result;
 use crate::options::NanTo;
 use crate::scan::number::{integer, integer_range, scalar};

@@ -5,9 +5,8 @@ use std::iter;
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
-use super::candidate::{Candidate, Placement, Promise};
+use super::candidate::{Candidate, Placement, Promise, ScaleCandidate};
 use super::chooser::Chooser;
-use super::scales::ScaleCandidate;
 use crate::error::Result;
 use crate::options::NanTo;
 use crate::round::rounder::Rounder;

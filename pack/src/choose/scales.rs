@@ -5,8 +5,8 @@ use std::iter::successors;
 use anyhow::Context;
 use recast_kernels::{ElementType, Rounding, Scalar};
 
-use super::candidate::Promise;
-use super::chooser::{Chooser, Products, unit_roundoff};
+use super::candidate::{Promise, ScaleCandidate};
+use super::chooser::{Chooser, unit_roundoff};
 use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::{Distance, round_scales};
@@ -26,29 +26,6 @@ const FLOATS: [ElementType; 6] = [
 
 /// How many powers of two finer than the bound asks for are tried beside markers.
 const FINER_POWERS: i32 = 10;
-
-/// A scale to try.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ScaleCandidate {
-    pub(super) scale: Option<Scalar>,
-    /// The grid for which it was made, if the surveyed values are on one.
-    pub(super) grid: Option<Lattice>,
-    /// The type to try it with; by default the requested types.
-    pub(super) target: Option<ElementType>,
-    /// The offset to try it with; by default those that make the values fit.
-    pub(super) offset: Option<Scalar>,
-    /// As those of a [`Placement`](super::candidate::Placement).
-    pub(super) promise: Promise,
-    pub(super) avoids_markers: bool,
-}
-
-impl ScaleCandidate {
-    /// A scale that the arithmetic proves.
-    pub(super) fn of(scale: Option<Scalar>) -> Self {
-        let (promise, avoids_markers) = (Promise::Surveyed, false);
-        Self { scale, grid: None, target: None, offset: None, promise, avoids_markers }
-    }
-}
 
 impl Chooser<'_> {
     /// The scales to try: first those of grids, which work if the data are multiples of a step, then those that
@@ -183,18 +160,15 @@ impl Chooser<'_> {
         grids.retain(|grid| 1.0 / grid.step < finest);
         let of_grid = |scale: f64, grid: Lattice| {
             let scale = self.working_scalar(scale, Rounding::NearestEven)?;
-            Some(ScaleCandidate { grid: Some(grid), ..ScaleCandidate::of(Some(scale)) })
+            Some(ScaleCandidate::of_grid(scale, grid))
         };
         let proven = |scale: &Scalar| ScaleCandidate::of(Some(*scale));
         Ok(match promise {
             Promise::Surveyed => {
                 grids.retain(|grid| !self.is_off(grid, bound));
                 let guesses = grids.into_iter().filter_map(|grid| of_grid(1.0 / grid.step, grid));
-                let products = self.products.map(|Products { grid, scale }| ScaleCandidate {
-                    grid: Some(grid),
-                    ..ScaleCandidate::of(Some(scale))
-                });
-                products.into_iter().chain(guesses).chain(computed.iter().map(proven)).collect()
+                let products = self.products.into_iter();
+                products.chain(guesses).chain(computed.iter().map(proven)).collect()
             }
             Promise::Range | Promise::Storable => {
                 grids.retain(|grid| self.is_on(grid, bound));

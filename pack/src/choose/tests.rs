@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use recast_kernels::{ElementType, Scalar};
 
-use super::candidate::{Candidate, Promise};
+use super::candidate::{Candidate, Promise, ScaleCandidate};
 use super::chooser::Chooser;
 use super::compression::{Level, TrialBlocks};
 use super::room::storable;
-use super::scales::ScaleCandidate;
 use crate::array::region::Block;
 use crate::check::comparison::Violation;
 use crate::metadata::byte_codecs::{Coder, Storage};

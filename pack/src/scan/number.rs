@@ -38,7 +38,9 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     }
 
     /// |self|, rounded to the nearest f64.
-    fn magnitude(self) -> f64;
+    fn magnitude(self) -> f64 {
+        self.to_f64().abs()
+    }
 
     /// Rounded to the nearest.
     fn to_f64(self) -> f64;
@@ -138,10 +140,6 @@ impl Number for f64 {
         self - other
     }
 
-    fn magnitude(self) -> f64 {
-        self.abs()
-    }
-
     fn to_f64(self) -> f64 {
         self
     }
@@ -196,10 +194,6 @@ impl Number for i128 {
     fn minus(self, other: Self) -> f64 {
         // Elements have 64 bits, so the difference fits.
         self.saturating_sub(other) as f64
-    }
-
-    fn magnitude(self) -> f64 {
-        self.unsigned_abs() as f64
     }
 
     fn to_f64(self) -> f64 {
