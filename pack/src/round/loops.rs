@@ -18,11 +18,12 @@ pub(super) fn each<const SIZE: usize>(
     pass: Pass<'_>,
     round: impl Fn([u8; SIZE]) -> [u8; SIZE] + Copy,
 ) {
-    let from = pass.elements.as_chunks().0.chunks(BLOCK / SIZE);
-    let to = pass.rounded.as_chunks_mut().0.chunks_mut(BLOCK / SIZE);
+    let Pass { elements, rounded, stay } = pass;
+    let from = elements.as_chunks().0.chunks(BLOCK / SIZE);
+    let to = rounded.as_chunks_mut().0.chunks_mut(BLOCK / SIZE);
     for (from, to) in from.zip(to) {
         Arch::new().dispatch(Each { from, to, round });
-        for &value in pass.stay.as_chunks().0 {
+        for &value in stay.as_chunks().0 {
             Arch::new().dispatch(PutBack { from, to, value });
         }
     }
