@@ -1,8 +1,7 @@
 //! Checks a written array against the original.
 
 use super::chunk_check::Expected;
-use super::comparison::Comparison;
-use super::tolerance::Tolerance;
+use super::comparison::{Comparison, Tolerance};
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::runtime::Workers;
@@ -31,9 +30,7 @@ pub(crate) fn compare(
         let (mut before, after) =
             (original.or_fill(&region, before), decoded.or_fill(&region, after));
         survey.clamp_elements(&mut before)?;
-        let mut check = checker.check(&region);
-        check.add(&before, &after)?;
-        Ok(check.done())
+        checker.compared(&region, &before, &after)
     };
     workers.merge(original.pass("verify"), original.chunks(), work, Comparison::merge)
 }

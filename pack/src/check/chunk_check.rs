@@ -2,13 +2,11 @@
 
 use recast_kernels::{ElementType, Scalar};
 
-use super::comparison::{Comparison, Found, Violation};
-use super::tolerance::Tolerance;
+use super::comparison::{Comparison, Found, Tolerance, Violation};
 use crate::array::region::Region;
 use crate::error::Result;
 use crate::scan::missing::Markers;
-use crate::scan::number::{Number, is_wide};
-use crate::scan::reader::{BLOCK, Reader};
+use crate::scan::number::{BLOCK, Number, Reader, is_wide};
 use crate::scan::simd_stats;
 use crate::scan::sums::Sums;
 use crate::scan::survey::Survey;
@@ -17,15 +15,15 @@ use crate::scan::survey::Survey;
 const LANES: usize = 8;
 
 /// What a check must know of an array.
-#[derive(Clone, Copy)]
-pub(crate) struct Expected<'a> {
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
     pub(crate) element_type: ElementType,
     /// The missing markers.
-    pub(crate) markers: &'a Markers,
+    pub(crate) markers: Markers,
     /// Values that no statistic counts if they come back: markers and the fill value.
-    pub(crate) reserved_values: &'a Markers,
+    pub(crate) reserved_values: Markers,
     /// Further values that readers mask among the decoded elements.
-    pub(crate) masked: &'a [Scalar],
+    pub(crate) masked: Markers,
     pub(crate) tolerance: Tolerance,
     /// Whether wrong elements are counted instead of being an error.
     pub(crate) counts: bool,
@@ -33,32 +31,46 @@ pub(crate) struct Expected<'a> {
 
 /// Checks decoded elements against the original ones.
 pub(crate) trait ElementChecker: Send + Sync {
-    /// Checks the elements of a region from the first to the last.
-    fn check<'a>(&'a self, region: &'a Region) -> Box<dyn ChunkCheck + 'a>;
+    /// Checks elements of a region, the first of which has this index in it, and adds their sums to `total`, which has
+    /// those of the elements before them.
+    ///
+    /// # Errors
+    /// A [`Violation`], the first one.
+    fn add(
+        &self,
+        region: &Region,
+        first: usize,
+        before: &[u8],
+        after: &[u8],
+        total: &mut Comparison,
+    ) -> Result<()>;
+
+    /// Checks all elements of a region.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    fn compared(&self, region: &Region, before: &[u8], after: &[u8]) -> Result<Comparison> {
+        let mut total = Comparison::default();
+        self.add(region, 0, before, after, &mut total)?;
+        Ok(total)
+    }
 
     /// The largest |decoded − original| of some valid elements, if it exceeds the tolerance; infinity if one decodes
     /// to NaN or to a marker.
     fn largest_excess(&self, before: &[u8], after: &[u8]) -> Result<Option<f64>>;
 }
 
-/// The elements of a region before and after, checked piece by piece.
-pub(crate) trait ChunkCheck {
-    /// Checks the next elements.
-    ///
-    /// # Errors
-    /// A [`Violation`], the first one.
-    fn add(&mut self, before: &[u8], after: &[u8]) -> Result<()>;
-
-    /// The sums over all elements.
-    fn done(self: Box<Self>) -> Comparison;
-}
-
-impl<'a> Expected<'a> {
+impl Expected {
     /// For a surveyed array.
-    pub(crate) fn of(survey: &'a Survey, tolerance: Tolerance) -> Self {
-        let Survey { element_type, markers, reserved_values, .. } = survey;
-        let (element_type, masked, counts) = (*element_type, [].as_slice(), false);
-        Self { element_type, markers, reserved_values, masked, tolerance, counts }
+    pub(crate) fn of(survey: &Survey, tolerance: Tolerance) -> Self {
+        Self {
+            element_type: survey.element_type,
+            markers: survey.markers.clone(),
+            reserved_values: survey.reserved_values.clone(),
+            masked: Markers::default(),
+            tolerance,
+            counts: false,
+        }
     }
 
     /// What checks the elements, read as numbers in which they are exact.
@@ -84,9 +96,10 @@ struct Checker<N> {
     markers: Vec<N>,
     /// Missing markers among decoded elements only.
     masked_after: Vec<N>,
-    /// Values that no statistic counts if they come back: markers and the fill value; also as f64.
+    /// Values that no statistic counts if they come back: markers and the fill value.
     reserved: Vec<N>,
-    rounded_reserved: Vec<f64>,
+    /// Those and `masked_after`: blocks without them need no check of each element.
+    special: Vec<N>,
     tolerance: Tolerance,
     /// Whether wrong elements are counted instead of being an error.
     counts: bool,
@@ -109,10 +122,40 @@ impl Lane {
 }
 
 impl<N: Number> ElementChecker for Checker<N> {
-    fn check<'a>(&'a self, region: &'a Region) -> Box<dyn ChunkCheck + 'a> {
-        let (xs, ys) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK));
-        let total = Comparison::default();
-        Box::new(OfChunk { checker: self, region, total, seen: 0, xs, ys })
+    fn add(
+        &self,
+        region: &Region,
+        first: usize,
+        before: &[u8],
+        after: &[u8],
+        total: &mut Comparison,
+    ) -> Result<()> {
+        let size = self.element_type.size();
+        let (mut xs, mut ys) = (Vec::new(), Vec::new());
+        let pairs = before.chunks(BLOCK * size).zip(after.chunks(BLOCK * size));
+        for (number, (before, after)) in pairs.enumerate() {
+            if self.simd_block(before, after, total) {
+                continue;
+            }
+            self.reader.read_into(before, &mut xs)?;
+            self.reader.read_into(after, &mut ys)?;
+            let found = |index: usize| {
+                let element = |bytes: &[u8]| {
+                    let mut elements = bytes.chunks_exact(size);
+                    let bytes = elements.nth(index).unwrap_or_default();
+                    Scalar::from_ne_bytes(self.element_type, bytes)
+                        .unwrap_or_else(|| Scalar::zero(self.element_type))
+                };
+                Found {
+                    chunk: region.chunk.clone(),
+                    element: region.place(first + number * BLOCK + index),
+                    before: element(before),
+                    after: element(after),
+                }
+            };
+            self.block(&xs, &ys, found, total)?;
+        }
+        Ok(())
     }
 
     fn largest_excess(&self, before: &[u8], after: &[u8]) -> Result<Option<f64>> {
@@ -128,24 +171,21 @@ impl<N: Number> ElementChecker for Checker<N> {
 }
 
 impl<N: Number> Checker<N> {
-    fn new(expected: &Expected<'_>) -> Result<Self> {
+    fn new(expected: &Expected) -> Result<Self> {
         let Expected { element_type, tolerance, counts, .. } = *expected;
         let reader = Reader::<N>::new(element_type)?;
         let markers = expected.markers.numbers(&reader)?;
         let reserved = expected.reserved_values.numbers(&reader)?;
-        let mut masked = Markers::default();
-        masked.extend(expected.masked.iter().copied());
-        let mut masked_after = masked.numbers(&reader)?;
+        let mut masked_after = expected.masked.numbers(&reader)?;
         masked_after.retain(|number| !markers.contains(number));
-        let rounded = reserved.iter().chain(&masked_after).map(|value| value.to_f64());
-        let rounded_reserved = rounded.collect();
+        let special = [reserved.as_slice(), &masked_after].concat();
         Ok(Self {
             reader,
             element_type,
             markers,
             masked_after,
             reserved,
-            rounded_reserved,
+            special,
             tolerance,
             counts,
         })
@@ -162,7 +202,7 @@ impl<N: Number> Checker<N> {
 
     /// Adds an element to a sum.
     #[allow(clippy::needless_bitwise_bool)]
-    fn add(&self, lane: &mut Lane, x: N, y: N) {
+    fn add_to(&self, lane: &mut Lane, x: N, y: N) {
         let (is_nan, is_marker) = (x.is_nan(), self.is_marker(x));
         let is_infinite = x.is_infinite() & !is_marker;
         let is_reserved = (x == y) & self.reserved.contains(&x) & !self.masked_after.contains(&y);
@@ -193,6 +233,77 @@ impl<N: Number> Checker<N> {
         sums.infinite += u64::from(is_infinite);
         sums.missing += u64::from(is_marker);
         sums.fill += u64::from(is_reserved & !is_marker);
+    }
+
+    /// Adds the elements of a block; `found` names one by its index.
+    fn block(
+        &self,
+        xs: &[N],
+        ys: &[N],
+        found: impl Fn(usize) -> Found,
+        total: &mut Comparison,
+    ) -> Result<()> {
+        let mut lanes = [Lane::default(); LANES];
+        let (x_rows, x_rest) = xs.as_chunks::<LANES>();
+        let (y_rows, y_rest) = ys.as_chunks::<LANES>();
+        for (x_row, y_row) in x_rows.iter().zip(y_rows) {
+            for (lane, (&x, &y)) in lanes.iter_mut().zip(x_row.iter().zip(y_row)) {
+                self.add_to(lane, x, y);
+            }
+        }
+        for (lane, (&x, &y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
+            self.add_to(lane, x, y);
+        }
+        let Lane { sums, is_suspicious } = lanes.into_iter().fold(Lane::default(), Lane::merge);
+        let pairs = || xs.iter().copied().zip(ys.iter().copied()).enumerate();
+        if is_suspicious {
+            let wrong = pairs().filter_map(|(index, (x, y))| Some((index, self.wrong(x, y)?)));
+            for (index, wrong) in wrong {
+                let found = found(index);
+                if !self.counts {
+                    let text = format!("{found}: {}", self.why(&wrong));
+                    let is_collision = matches!(wrong, Wrong::BecameNan | Wrong::BecameMissing);
+                    return Err(Violation { text, is_collision }.into());
+                }
+                total.wrong += 1;
+                total.first_wrong.get_or_insert_with(|| (found, self.why(&wrong)));
+            }
+        }
+        let counts = |x: N, y: N| {
+            !(x.is_nan() | x.is_infinite() | y.is_nan()) && !self.is_marker(x) && !self.is_masked(y)
+        };
+        let first = |is_worst: &dyn Fn(N, N) -> bool| {
+            let is_it = |&(_, (x, y)): &(usize, (N, N))| counts(x, y) && is_worst(x, y);
+            pairs().find(is_it).map(|(index, _)| found(index))
+        };
+        let error = |x: N, y: N| relative_error(x.distance(y), x.magnitude());
+        if sums.max > total.sums.max {
+            total.worst = first(&|x, y| x.distance(y) == sums.max);
+        }
+        if sums.max_relative > total.sums.max_relative {
+            total.worst_relative = first(&|x, y| error(x, y) == sums.max_relative);
+        }
+        total.sums = total.sums.merge(sums);
+        Ok(())
+    }
+
+    /// Adds a block of plain elements that does not contain a new worst one; false for other blocks.
+    fn simd_block(&self, before: &[u8], after: &[u8], total: &mut Comparison) -> bool {
+        let Tolerance { absolute, relative, .. } = self.tolerance;
+        if relative != 0.0 {
+            return false;
+        }
+        let sums = simd_stats::differences(self.element_type, before, after, &self.special);
+        let Some(sums) = sums else { return false };
+        // Exactly at the bound, only the exact test decides.
+        if sums.max > total.sums.max
+            || sums.max > absolute
+            || (sums.max == absolute && absolute > 0.0)
+        {
+            return false;
+        }
+        total.sums = total.sums.merge(sums);
+        true
     }
 
     /// Whether |x − y| is more than allowed, exactly if the bound is absolute or relative alone.
@@ -255,133 +366,6 @@ impl<N: Number> Checker<N> {
             Wrong::Nan => "NaN is lost; use --nan-to".to_owned(),
             Wrong::Missing => "a missing value does not come back".to_owned(),
             Wrong::Infinite => "it does not come back".to_owned(),
-        }
-    }
-}
-
-/// The check of one region.
-struct OfChunk<'a, N> {
-    checker: &'a Checker<N>,
-    region: &'a Region,
-    total: Comparison,
-    /// Elements so far.
-    seen: usize,
-    xs: Vec<N>,
-    ys: Vec<N>,
-}
-
-impl<N: Number> ChunkCheck for OfChunk<'_, N> {
-    fn add(&mut self, before: &[u8], after: &[u8]) -> Result<()> {
-        let size = self.checker.element_type.size();
-        for (before, after) in before.chunks(BLOCK * size).zip(after.chunks(BLOCK * size)) {
-            self.block(before, after)?;
-            self.seen += before.len() / size;
-        }
-        Ok(())
-    }
-
-    fn done(self: Box<Self>) -> Comparison {
-        self.total
-    }
-}
-
-impl<N: Number> OfChunk<'_, N> {
-    fn block(&mut self, before: &[u8], after: &[u8]) -> Result<()> {
-        let checker = self.checker;
-        if self.simd_block(before, after) {
-            return Ok(());
-        }
-        checker.reader.read_into(before, &mut self.xs)?;
-        checker.reader.read_into(after, &mut self.ys)?;
-        let (xs, ys) = (&self.xs, &self.ys);
-        let mut lanes = [Lane::default(); LANES];
-        let (x_rows, x_rest) = xs.as_chunks::<LANES>();
-        let (y_rows, y_rest) = ys.as_chunks::<LANES>();
-        for (x_row, y_row) in x_rows.iter().zip(y_rows) {
-            for (lane, (&x, &y)) in lanes.iter_mut().zip(x_row.iter().zip(y_row)) {
-                checker.add(lane, x, y);
-            }
-        }
-        for (lane, (&x, &y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
-            checker.add(lane, x, y);
-        }
-        let Lane { sums, is_suspicious } = lanes.into_iter().fold(Lane::default(), Lane::merge);
-        let pairs = || xs.iter().copied().zip(ys.iter().copied()).enumerate();
-        if is_suspicious {
-            let wrong = pairs().filter_map(|(index, (x, y))| Some((index, checker.wrong(x, y)?)));
-            for (index, wrong) in wrong {
-                let found = self.found(index, before, after);
-                if !checker.counts {
-                    let text = format!("{found}: {}", checker.why(&wrong));
-                    let is_collision = matches!(wrong, Wrong::BecameNan | Wrong::BecameMissing);
-                    return Err(Violation { text, is_collision }.into());
-                }
-                self.total.wrong += 1;
-                self.total.first_wrong.get_or_insert_with(|| (found, checker.why(&wrong)));
-            }
-        }
-        let counts = |x: N, y: N| {
-            !(x.is_nan() | x.is_infinite() | y.is_nan())
-                && !checker.is_marker(x)
-                && !checker.is_masked(y)
-        };
-        let found = |is_worst: &dyn Fn(N, N) -> bool| {
-            let is_it = |&(_, (x, y)): &(usize, (N, N))| counts(x, y) && is_worst(x, y);
-            pairs().find(is_it).map(|(index, _)| self.found(index, before, after))
-        };
-        let error = |x: N, y: N| relative_error(x.distance(y), x.magnitude());
-        let is_worse = sums.max > self.total.sums.max;
-        let worst = is_worse.then(|| found(&|x, y| x.distance(y) == sums.max));
-        let is_relatively_worse = sums.max_relative > self.total.sums.max_relative;
-        let relative = is_relatively_worse.then(|| found(&|x, y| error(x, y) == sums.max_relative));
-        if let Some(worst) = worst {
-            self.total.worst = worst;
-        }
-        if let Some(worst) = relative {
-            self.total.worst_relative = worst;
-        }
-        self.total.sums = self.total.sums.merge(sums);
-        Ok(())
-    }
-
-    /// Adds a block of plain elements that does not contain a new worst one; false for other blocks.
-    fn simd_block(&mut self, before: &[u8], after: &[u8]) -> bool {
-        let Tolerance { absolute, relative, .. } = self.checker.tolerance;
-        let element_type = self.checker.element_type;
-        if relative != 0.0 {
-            return false;
-        }
-        let Some(sums) =
-            simd_stats::differences(element_type, before, after, &self.checker.rounded_reserved)
-        else {
-            return false;
-        };
-        // Exactly at the bound, only the exact test decides.
-        if sums.max > self.total.sums.max
-            || sums.max > absolute
-            || (sums.max == absolute && absolute > 0.0)
-        {
-            return false;
-        }
-        self.total.sums = self.total.sums.merge(sums);
-        true
-    }
-
-    /// The element at an index of the block.
-    fn found(&self, index: usize, before: &[u8], after: &[u8]) -> Found {
-        let element_type = self.checker.element_type;
-        let size = element_type.size();
-        let element = |bytes: &[u8]| {
-            bytes
-                .get(index * size..(index + 1) * size)
-                .and_then(|bytes| Scalar::from_ne_bytes(element_type, bytes))
-                .unwrap_or_else(|| Scalar::zero(element_type))
-        };
-        Found {
-            chunk: self.region.chunk.clone(),
-            element: self.region.place(self.seen + index),
-            before: element(before),
-            after: element(after),
         }
     }
 }

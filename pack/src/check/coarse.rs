@@ -26,7 +26,7 @@ impl CoarseBound {
     pub(crate) fn of(options: &PackOptions, survey: &Survey) -> Option<Self> {
         let step = options.precision.map(|step| step / options.errors_in_a_step());
         let bound = options.max_abs_error.or(step)?;
-        let (least, greatest) = survey.range?;
+        let (least, greatest) = survey.range()?;
         let unit = match greatest.to_f64() - least.to_f64() {
             0.0 => greatest.to_f64().abs(),
             extent => extent,

@@ -1,10 +1,23 @@
-//! Errors of decoded elements, summed over any number of chunks.
+//! The tolerance for decoded elements, and their errors, summed over any number of chunks.
 
 use recast_kernels::Scalar;
 use serde::Serialize;
 
 use crate::json;
 use crate::scan::sums::Sums;
+
+/// The tolerance for decoded elements. In any case NaN, infinities and missing values must come back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tolerance {
+    /// The constant part of the largest allowed |decoded − original|.
+    pub(crate) absolute: f64,
+    /// The part of it that is multiplied by |original|.
+    pub(crate) relative: f64,
+    /// The user's name for the bound.
+    pub(crate) name: &'static str,
+    /// Whether valid values may decode to NaN or a missing marker.
+    pub(crate) allow_collisions: bool,
+}
 
 /// The errors of decoded elements.
 #[derive(Clone, Debug, Default)]

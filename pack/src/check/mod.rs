@@ -6,4 +6,3 @@ pub(crate) mod coarse;
 pub(crate) mod comparison;
 pub(crate) mod difference;
 pub(crate) mod nodes;
-pub(crate) mod tolerance;

@@ -164,9 +164,8 @@ impl Chooser<'_> {
         let PackOptions { rounding, out_of_range, .. } = *self.options;
         let mut codecs = Vec::new();
         let stand_ins = specials.iter();
-        let stand_ins: Vec<(Scalar, Scalar)> = stand_ins
-            .filter_map(|special| Some((special.value, special.encoding.stand_in()?)))
-            .collect();
+        let stand_ins: Vec<(Scalar, Scalar)> =
+            stand_ins.filter_map(|special| Some((special.value, special.stand_in?))).collect();
         if self.working != self.survey.element_type || !stand_ins.is_empty() {
             let mut first = CastValue::new(self.working);
             if self.survey.element_type.is_integer() && self.working.is_float() {
@@ -180,7 +179,7 @@ impl Chooser<'_> {
             codecs.push(ScaleOffset::new(offset.map(Into::into), scale.map(Into::into)).into());
         }
         let nan = Scalar::nan(self.working).zip(nan);
-        let entries = specials.iter().filter_map(|special| special.encoding.last_entry());
+        let entries = specials.iter().filter_map(|special| special.entry);
         let entries: Vec<(Scalar, Scalar)> = nan.into_iter().chain(entries).collect();
         if target != self.working || !entries.is_empty() {
             let mut last = CastValue::new(target);

@@ -1,12 +1,9 @@
 //! Codecs that may pack an array, bound to its type and fill value.
 
-use std::borrow::Cow;
-
 use anyhow::bail;
-use recast_kernels::{Affine, ElementType, RunError, Scalar, Step, reference};
+use recast_kernels::{Affine, ElementType, Reason, RunError, Scalar, Step, reference};
 use zarr_recast::{BindOptions, Chain, Codec};
 
-use super::chooser::refused;
 use crate::error::Result;
 use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
@@ -21,6 +18,34 @@ pub(crate) enum Promise {
     Range,
     /// All that can be stored.
     Storable,
+}
+
+/// A scale to try.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScaleCandidate {
+    pub(super) scale: Option<Scalar>,
+    /// The grid for which it was made, if the surveyed values are on one.
+    pub(super) grid: Option<Lattice>,
+    /// The type to try it with; by default the requested types.
+    pub(super) target: Option<ElementType>,
+    /// The offset to try it with; by default those that make the values fit.
+    pub(super) offset: Option<Scalar>,
+    /// As those of a [`Placement`].
+    pub(super) promise: Promise,
+    pub(super) avoids_markers: bool,
+}
+
+impl ScaleCandidate {
+    /// A scale that the arithmetic proves.
+    pub(super) fn of(scale: Option<Scalar>) -> Self {
+        let (promise, avoids_markers) = (Promise::Surveyed, false);
+        Self { scale, grid: None, target: None, offset: None, promise, avoids_markers }
+    }
+
+    /// The scale of a grid, for values on it.
+    pub(super) fn of_grid(scale: Scalar, grid: Lattice) -> Self {
+        Self { grid: Some(grid), ..Self::of(Some(scale)) }
+    }
 }
 
 /// Where the elements go in the stored type.
@@ -84,43 +109,15 @@ pub(crate) struct Candidate {
 #[error("{0}")]
 pub(crate) struct SpecialLost(pub(super) String);
 
-/// How a special value gets its stored code.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum SpecialEncoding {
-    /// Like every element.
-    Natural,
-    /// By an entry in the map of the last cast: the value that reaches that cast, and the stored code.
-    Mapped(Scalar, Scalar),
-    /// By an entry in the map of a first cast to a value that no data have, and then by an entry in the map of the
-    /// last cast, if there is a stored code.
-    Remapped(Scalar, Option<(Scalar, Scalar)>),
-}
-
-impl SpecialEncoding {
-    /// The entry in the map of the last cast.
-    pub(super) fn last_entry(&self) -> Option<(Scalar, Scalar)> {
-        match *self {
-            Self::Mapped(scaled, code) | Self::Remapped(_, Some((scaled, code))) => {
-                Some((scaled, code))
-            }
-            Self::Natural | Self::Remapped(_, None) => None,
-        }
-    }
-
-    /// The value by which a first cast replaces the special one.
-    pub(super) fn stand_in(&self) -> Option<Scalar> {
-        match *self {
-            Self::Remapped(stand_in, _) => Some(stand_in),
-            Self::Natural | Self::Mapped(..) => None,
-        }
-    }
-}
-
-/// A missing marker or a fill value: it must come back exactly.
+/// A missing marker or a fill value: it must come back exactly. Without a stand-in and an entry, it is encoded like every
+/// element.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Special {
     pub(super) value: Scalar,
-    pub(super) encoding: SpecialEncoding,
+    /// The value that no data have, to which an entry in the map of a first cast changes it.
+    pub(super) stand_in: Option<Scalar>,
+    /// The entry in the map of the last cast: the value that reaches that cast, and the stored code.
+    pub(super) entry: Option<(Scalar, Scalar)>,
 }
 
 impl Candidate {
@@ -155,15 +152,10 @@ impl Candidate {
 
     /// The stored codes of elements.
     pub(crate) fn encode(&self, elements: &[u8]) -> std::result::Result<Vec<u8>, RunError> {
-        self.chain.encode(&self.rounded(elements))
-    }
-
-    /// The elements as the value codecs get them.
-    pub(crate) fn rounded<'e>(&self, elements: &'e [u8]) -> Cow<'e, [u8]> {
-        let Some(rounder) = &self.rounder else { return elements.into() };
+        let Some(rounder) = &self.rounder else { return self.chain.encode(elements) };
         let mut plain = vec![0; elements.len()];
         rounder.round(elements, &mut plain);
-        plain.into()
+        self.chain.encode(&plain)
     }
 
     /// The same codecs for an array with another of the fill values.
@@ -193,15 +185,27 @@ impl Candidate {
     /// Whether a marker or fill value goes through a map.
     pub(crate) fn is_mapped(&self, value: Scalar) -> bool {
         let is_it = |special: &Special| {
-            special.value.equals(value) && !matches!(special.encoding, SpecialEncoding::Natural)
+            let is_natural = special.stand_in.is_none() && special.entry.is_none();
+            special.value.equals(value) && !is_natural
         };
         self.specials.iter().any(is_it)
     }
 
     /// Whether a first cast replaces a special value.
     pub(super) fn has_remapped(&self) -> bool {
-        self.specials.iter().any(|special| special.encoding.stand_in().is_some())
+        self.specials.iter().any(|special| special.stand_in.is_some())
     }
+}
+
+/// Why a value has no scaled one, or none in the working type.
+pub(super) fn refused(value: Scalar, working: ElementType, reason: Reason) -> anyhow::Error {
+    let why = match reason {
+        Reason::Overflow | Reason::OutOfRange => "leaves the range of",
+        Reason::InexactDivision => "is no multiple of the scale in",
+        Reason::Nan | Reason::Infinite => "has no counterpart in",
+        _ => "cannot be computed in",
+    };
+    anyhow::anyhow!("{value} {why} {working}; use another --scale or --offset")
 }
 
 /// Codecs bound to an array's type and fill value; warnings are errors.

@@ -1,8 +1,8 @@
 //! Chooses codecs for an array from its survey, as `recast pack` does, for other programs that write.
 
-use anyhow::bail;
+use anyhow::anyhow;
 use recast_kernels::{ElementType, Scalar};
-use zarr_recast::{Chain, Codec};
+use zarr_recast::Codec;
 
 use super::candidate::Candidate;
 use super::chooser::Chooser;
@@ -11,7 +11,6 @@ use crate::array::region::Region;
 use crate::check::chunk_check::Expected;
 use crate::check::coarse::CoarseBound;
 use crate::check::comparison::Violation;
-use crate::check::tolerance::Tolerance;
 use crate::error::{Error, OptionsError, Result};
 use crate::options::PackOptions;
 use crate::round::rounder::Rounder;
@@ -45,10 +44,8 @@ pub struct Choice {
     pub is_proven_for_surveyed: bool,
     /// What rounds the values before they are written, with [`crate::Reader::Any`]: plain numbers have no codecs.
     pub rounder: Option<Rounder>,
-    chain: Chain,
-    tolerance: Tolerance,
-    markers: Markers,
-    reserved_values: Markers,
+    candidate: Candidate,
+    expected: Expected,
     limits: Option<Limits>,
 }
 
@@ -74,34 +71,27 @@ pub fn choose(survey: &Survey, options: &PackOptions) -> std::result::Result<Cho
 pub fn choose_checked(
     survey: &Survey,
     options: &PackOptions,
-    check: impl FnMut(&Choice) -> std::result::Result<(), Error>,
-) -> std::result::Result<Choice, Error> {
-    Ok(chosen(survey, options, check)?)
-}
-
-fn chosen(
-    survey: &Survey,
-    options: &PackOptions,
     mut check: impl FnMut(&Choice) -> std::result::Result<(), Error>,
-) -> Result<Choice> {
+) -> std::result::Result<Choice, Error> {
     options.checked()?;
     let options = options.for_type(survey.element_type)?;
     let options = PackOptions { grid: Some(options.grid.unwrap_or(false)), ..options };
     if options.from_cf {
         let text =
             "--from-cf needs all elements, but a survey has only some of them; use recast pack";
-        return Err(OptionsError(text.to_owned()).into());
+        return Err(anyhow::Error::from(OptionsError(text.to_owned())).into());
     }
     let mut survey = survey.clone();
     let named = Markers::named(survey.element_type, &options)?;
     if let Some(unknown) = named.values().iter().find(|one| !survey.markers.contains(**one)) {
-        bail!(
+        return Err(anyhow!(
             "{unknown} is named as missing, but the survey counted it as data; name it before the \
              survey"
-        );
+        )
+        .into());
     }
     survey.narrow(&options)?;
-    let options = options.for_range(survey.range);
+    let options = options.for_range(survey.range());
     let chooser =
         Chooser::new("the array".to_owned(), &options, &survey, None)?.through_float64()?;
     let mut candidates = chooser.candidates();
@@ -115,10 +105,10 @@ fn chosen(
     let failure = candidates.explained();
     let suspects = customary_markers(survey.data_range);
     if suspects.is_empty() {
-        return Err(failure);
+        return Err(failure.into());
     }
     let named: Vec<String> = suspects.iter().map(|one| scalar_text(Some(*one))).collect();
-    Err(failure.context(advice_on_suspects(&named, &suspects)))
+    Err(failure.context(advice_on_suspects(&named, &suspects)).into())
 }
 
 impl Choice {
@@ -126,23 +116,21 @@ impl Choice {
         let Chooser { options, survey, .. } = *chooser;
         let is_proven = chooser.is_proven(&candidate);
         let is_proven_for_surveyed = is_proven || chooser.is_proven_for_seen(&candidate);
-        let Candidate { codecs, chain, only, rounder, .. } = candidate;
+        let Candidate { codecs, chain, only, rounder, .. } = &candidate;
         Self {
             data_type: chain.encoded_type(),
             fill_value: survey.fill_value,
             encoded_fill_value: chain.encoded_fill_value(),
-            storable_range: storable(survey.element_type, &codecs)
+            storable_range: storable(survey.element_type, codecs)
                 .and_then(|storable| union(Some(storable), survey.to_store())),
-            only,
+            only: *only,
             coarse: CoarseBound::of(options, survey),
             is_proven,
             is_proven_for_surveyed,
-            codecs,
-            rounder,
-            chain,
-            tolerance: chooser.tolerance(),
-            markers: survey.markers.clone(),
-            reserved_values: survey.reserved_values.clone(),
+            codecs: codecs.clone(),
+            rounder: rounder.clone(),
+            candidate,
+            expected: Expected::of(survey, chooser.tolerance()),
             limits: survey.limits.clone(),
         }
     }
@@ -164,21 +152,13 @@ impl Choice {
     }
 
     fn checked(&self, elements: &[u8]) -> Result<()> {
-        let element_type = self.fill_value.element_type();
-        let Self { markers, reserved_values, tolerance, .. } = self;
-        let (tolerance, masked, counts) = (*tolerance, [].as_slice(), false);
-        let expected =
-            Expected { element_type, markers, reserved_values, masked, tolerance, counts };
         let mut elements = elements.to_vec();
         if let Some(limits) = &self.limits {
             limits.apply(&mut elements)?;
         }
-        let mut rounded = elements.clone();
-        if let Some(rounder) = &self.rounder {
-            rounder.round(&elements, &mut rounded);
-        }
-        let decoded = self.chain.decode(&self.chain.encode(&rounded)?)?;
-        let region = Region::line((elements.len() / element_type.size()) as u64);
-        expected.checker()?.check(&region).add(&elements, &decoded)
+        let decoded = self.candidate.chain.decode(&self.candidate.encode(&elements)?)?;
+        let size = self.fill_value.element_type().size();
+        let region = Region::line((elements.len() / size) as u64);
+        self.expected.checker()?.compared(&region, &elements, &decoded).map(drop)
     }
 }

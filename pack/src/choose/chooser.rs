@@ -1,13 +1,13 @@
 //! Chooses codecs for some arrays: the values, and the type in which scale and offset are computed.
 
 use anyhow::{Context, bail};
-use recast_kernels::{ElementType, Format, OutOfRange, Reason, Rounding, Scalar, Specials};
+use recast_kernels::{ElementType, Format, OutOfRange, Rounding, Scalar, Specials};
 
-use crate::check::tolerance::Tolerance;
+use super::candidate::{ScaleCandidate, refused};
+use crate::check::comparison::Tolerance;
 use crate::error::Result;
 use crate::options::{NanTo, PackOptions};
 use crate::runtime::Workers;
-use crate::scan::lattice::Lattice;
 use crate::scan::number::{integer, is_less, scalar};
 use crate::scan::survey::Survey;
 
@@ -26,18 +26,11 @@ pub(crate) struct Chooser<'a> {
     pub(super) sample: Vec<u8>,
     /// The survey's excerpts, within its limits.
     pub(super) excerpts: Vec<Vec<u8>>,
-    /// What the values are, if they were multiplied in their type and must come back bit for bit.
-    pub(super) products: Option<Products>,
+    /// The scale by which a division in float64 gives the values bit for bit, if they must come back so and are products of
+    /// whole numbers and a step, rounded to their type.
+    pub(super) products: Option<ScaleCandidate>,
     /// The threads that try excerpts; by default rayon's global ones.
     pub(super) workers: Option<&'a Workers>,
-}
-
-/// Products of whole numbers and a step, rounded to the type of the values.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Products {
-    pub(super) grid: Lattice,
-    /// The scale by which a division in float64 gives them.
-    pub(super) scale: Scalar,
 }
 
 impl<'a> Chooser<'a> {
@@ -52,7 +45,7 @@ impl<'a> Chooser<'a> {
         let (working, least, greatest) =
             Self::working_range(options, survey).with_context(|| name.clone())?;
         let mut sample = survey.sample.clone();
-        if let Some((least, greatest)) = survey.range {
+        if let Some((least, greatest)) = survey.range() {
             sample.extend(least.to_ne_bytes());
             sample.extend(greatest.to_ne_bytes());
         }
@@ -164,22 +157,13 @@ impl<'a> Chooser<'a> {
             || fill_values.iter().any(|fill| fill.is_nan())
     }
 
-    /// Codes that NaN, missing markers and fill values may need.
-    pub(super) fn reserved_codes(&self) -> usize {
-        Self::reserved(self.survey)
-    }
-
-    fn reserved(survey: &Survey) -> usize {
-        1 + survey.markers.values().len() + survey.fill_values.len()
-    }
-
     /// Whether `--auto` compresses the range of integers; integers that fit are kept.
     fn spreads_integers(options: &PackOptions, survey: &Survey) -> bool {
         let range = survey
             .to_store()
             .and_then(|(least, greatest)| Some(integer(greatest)?.abs_diff(integer(least)?)));
         let codes = options.data_type.filter(|target| target.is_integer()).map(|target| {
-            (1_u128 << target.bits()).saturating_sub(1 + Self::reserved(survey) as u128)
+            (1_u128 << target.bits()).saturating_sub(1 + survey.reserved_codes() as u128)
         });
         options.auto && range.zip(codes).is_some_and(|(range, codes)| range > codes)
     }
@@ -219,14 +203,4 @@ pub(crate) fn unit_roundoff(element_type: ElementType) -> f64 {
         Format::Float(format) => 0.5_f64.powi(format.mantissa_bits as i32 + 1),
         _ => 0.0,
     }
-}
-
-pub(super) fn refused(value: Scalar, working: ElementType, reason: Reason) -> anyhow::Error {
-    let why = match reason {
-        Reason::Overflow | Reason::OutOfRange => "leaves the range of",
-        Reason::InexactDivision => "is no multiple of the scale in",
-        Reason::Nan | Reason::Infinite => "has no counterpart in",
-        _ => "cannot be computed in",
-    };
-    anyhow::anyhow!("{value} {why} {working}; use another --scale or --offset")
 }

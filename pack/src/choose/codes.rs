@@ -5,11 +5,11 @@
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
-use super::candidate::{Placement, Promise, Special, SpecialEncoding, SpecialLost};
-use super::chooser::{Chooser, refused};
+use super::candidate::{Placement, Promise, Special, SpecialLost, refused};
+use super::chooser::Chooser;
 use crate::error::Result;
 use crate::options::NanTo;
-use crate::scan::number::{integer, scalar};
+use crate::scan::number::{integer, integer_range, scalar};
 
 /// Codes at the ends of a type, in the order in which NaN and missing markers get them. As in CF, the largest of
 /// an unsigned type and the smallest of a signed one come first.
@@ -19,10 +19,7 @@ pub(crate) fn ends(target: ElementType) -> Vec<Scalar> {
 
 /// As [`ends`], but this many codes, going inwards from the ends; none for a floating-point type.
 fn codes_from_ends(target: ElementType, count: usize) -> Vec<Scalar> {
-    let Some((lowest, highest)) = integer(Scalar::min(target)).zip(integer(Scalar::max(target)))
-    else {
-        return Vec::new();
-    };
+    let Some((lowest, highest)) = integer_range(target) else { return Vec::new() };
     let pairs = (0..).map_while(|inward| {
         let (low, high) = (lowest + inward, highest - inward);
         let pair = if target.is_signed() { [low, high] } else { [high, low] };
@@ -105,13 +102,13 @@ impl<'a> CodeAllocator<'a> {
 
     /// Whether another special value reaches the last cast with the same value.
     fn is_key(&self, scaled: Scalar) -> bool {
-        let mut entries = self.specials.iter().filter_map(|one| one.encoding.last_entry());
+        let mut entries = self.specials.iter().filter_map(|one| one.entry);
         entries.any(|(key, _)| key.equals(scaled))
     }
 
     /// Whether the first cast already gives a special value this one.
     fn is_stand_in(&self, value: Scalar) -> bool {
-        let mut stand_ins = self.specials.iter().filter_map(|one| one.encoding.stand_in());
+        let mut stand_ins = self.specials.iter().filter_map(|one| one.stand_in);
         stand_ins.any(|stand_in| stand_in.equals(value))
     }
 
@@ -136,7 +133,7 @@ impl<'a> CodeAllocator<'a> {
             NanTo::Value(value) => value.to_scalar(target).context("--nan-to")?,
             NanTo::Auto => {
                 // Markers may use the codes nearest to the ends.
-                let spare = self.spare_codes(2 * (1 + self.chooser.reserved_codes()));
+                let spare = self.spare_codes(2 * (1 + self.chooser.survey.reserved_codes()));
                 let open = spare.iter().copied().find(|&code| self.is_open(code));
                 // For later writes, a code is reserved if scale and type leave one.
                 let may_lack = options.is_explicit() || target.is_float();
@@ -197,7 +194,7 @@ impl<'a> CodeAllocator<'a> {
         let working = self.chooser.working;
         let in_working = value.cast(working, Rounding::NearestEven, OutOfRange::Clamp);
         let in_working = in_working.map_err(|reason| refused(value, working, reason))?;
-        let encoding = self.encoding(in_working, value, is_marker).with_context(|| {
+        let special = self.encoded(in_working, value, is_marker).with_context(|| {
             let what = if is_marker { "missing value" } else { "fill value" };
             SpecialLost(format!(
                 "the {what} {value} cannot be kept exactly in {}; use another --data-type, --scale \
@@ -205,20 +202,18 @@ impl<'a> CodeAllocator<'a> {
                 self.placement.target
             ))
         })?;
-        let code = if let Some((_, code)) = encoding.last_entry() {
-            Some(code)
-        } else {
-            let natural = encoding.stand_in().unwrap_or(in_working);
-            self.placement.scaled(natural).ok().and_then(|scaled| self.code(scaled))
-        };
+        let natural = special.stand_in.unwrap_or(in_working);
+        let natural = || self.code(self.placement.scaled(natural).ok()?);
         // A code that may be shared must not belong to another special value.
+        let code = special.entry.map_or_else(natural, |(_, code)| Some(code));
         self.taken.extend(code);
-        self.specials.push(Special { value, encoding });
+        self.specials.push(special);
         Ok(())
     }
 
-    /// A way to encode a special value, in the working type, so that it comes back.
-    fn encoding(&self, working: Scalar, value: Scalar, is_marker: bool) -> Result<SpecialEncoding> {
+    /// A way to encode a special value, which is also given in the working type, so that it comes back.
+    fn encoded(&self, working: Scalar, value: Scalar, is_marker: bool) -> Result<Special> {
+        let natural = Special { value, stand_in: None, entry: None };
         let Placement { offset, scale, .. } = self.placement;
         let is_one_to_one = self.chooser.is_one_to_one(scale);
         let is_within = self.chooser.is_within(value);
@@ -231,7 +226,7 @@ impl<'a> CodeAllocator<'a> {
                 !self.taken.contains(&code) && (!is_own || self.is_free(code))
             };
             if code.is_some_and(is_fit) {
-                return Ok(SpecialEncoding::Natural);
+                return Ok(natural);
             }
             let collides = self.is_key(scaled)
                 || (!is_within && self.scaled_ends.iter().any(|end| end.equals(scaled)));
@@ -239,18 +234,18 @@ impl<'a> CodeAllocator<'a> {
             let is_close = is_marker && is_within && (offset.is_some() || !working.is_zero());
             let code = self.open_code(may_be_infinite).filter(|_| !collides);
             if let Some(code) = code.filter(|_| !is_close) {
-                return Ok(SpecialEncoding::Mapped(scaled, code));
+                return Ok(Special { entry: Some((scaled, code)), ..natural });
             }
         }
-        let Some(encoding) = self.remapped(may_be_infinite) else {
+        let Some((stand_in, entry)) = self.stand_in(may_be_infinite) else {
             bail!("there is no stored value that decodes to it and is left free by the data");
         };
-        Ok(encoding)
+        Ok(Special { stand_in: Some(stand_in), entry, ..natural })
     }
 
-    /// A value in the working type that no element has, by which a first cast replaces a special value; and its
-    /// code.
-    fn remapped(&self, may_be_infinite: bool) -> Option<SpecialEncoding> {
+    /// A value in the working type that no element has, by which a first cast replaces a special value; and its entry in
+    /// the map of the last cast, if it needs one.
+    fn stand_in(&self, may_be_infinite: bool) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
         let Chooser { survey, working, least, greatest, .. } = *self.chooser;
         let Placement { promise, target, .. } = self.placement;
         let has_infinite = |special: &Scalar| !special.is_finite();
@@ -267,7 +262,7 @@ impl<'a> CodeAllocator<'a> {
             if let Some((scaled, code)) = scaled.zip(self.open_code(may_be_infinite))
                 && !self.is_stand_in(infinity)
             {
-                return Some(SpecialEncoding::Remapped(infinity, Some((scaled, code))));
+                return Some((infinity, Some((scaled, code))));
             }
         }
         let natural = |value: Scalar| {
@@ -275,7 +270,7 @@ impl<'a> CodeAllocator<'a> {
             let scaled = scaled.filter(|&scaled| self.survives(value, scaled));
             let is_open =
                 scaled.and_then(|scaled| self.code(scaled)).is_some_and(|code| self.is_open(code));
-            (is_open && !self.is_stand_in(value)).then_some(SpecialEncoding::Remapped(value, None))
+            (is_open && !self.is_stand_in(value)).then_some((value, None))
         };
         if let Some((least, greatest)) = integer(least).zip(integer(greatest)) {
             // The value next to the data is one that no element has.
@@ -293,7 +288,7 @@ impl<'a> CodeAllocator<'a> {
             let code = self.placement.scaled(value).ok().and_then(|scaled| self.code(scaled))?;
             let is_same = self.decoded(code).is_some_and(|back| back.equals(value));
             let is_new = self.is_open(code) && !self.is_stand_in(value);
-            (is_same && is_new).then_some(SpecialEncoding::Remapped(value, None))
+            (is_same && is_new).then_some((value, None))
         })
     }
 }

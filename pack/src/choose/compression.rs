@@ -129,7 +129,7 @@ impl Chooser<'_> {
         compact: &'c Coded,
         finalists: usize,
     ) -> Result<Vec<Measured<'c>>> {
-        let coders = Level::Fast.coders(own.element_type());
+        let coders = Level::FAST.coders(own.element_type());
         let plain = coders.iter().map(|&coder| (own, Storage::plain(coder)));
         let mut all = self.sizes(plain.collect())?;
         let tried = self.differences(compact)?;
@@ -151,11 +151,11 @@ impl Chooser<'_> {
         let may_win = |chain: &&Measured<'_>| {
             let storage = &chain.storage;
             *storage != Storage::plain(PLAIN)
-                && Level::Slow.of(storage) != *storage
+                && Level::SLOW.of(storage) != *storage
                 && least_at_slow_level(chain) < least
         };
         let slow = all.iter().filter(may_win).take(finalists);
-        let slow = slow.map(|chain| (chain.coded, Level::Slow.of(&chain.storage)));
+        let slow = slow.map(|chain| (chain.coded, Level::SLOW.of(&chain.storage)));
         let slow = self.sizes(slow.collect())?;
         all.extend(slow);
         Ok(all)
@@ -167,7 +167,7 @@ impl Chooser<'_> {
         let mut tried: Vec<Measured<'c>> = Vec::new();
         let mut least: Option<(u64, Vec<usize>)> = None;
         let shuffle = if coded.element_type().size() > 1 { Shuffle::Bytes } else { Shuffle::None };
-        let blosc = Coder::Blosc(Level::Fast.blosc(), shuffle);
+        let blosc = Coder::Blosc(Level::FAST.blosc, shuffle);
         if !takes_differences(coded.element_type()) {
             return Ok(tried);
         }
@@ -251,41 +251,29 @@ fn common_coders(element_type: ElementType) -> Vec<Coder> {
     coders
 }
 
-/// How thoroughly Zstandard searches.
-#[derive(Clone, Copy)]
-pub(crate) enum Level {
-    Fast,
-    Slow,
+/// How thoroughly Zstandard searches: its level, and that of Blosc with it.
+pub(crate) struct Level {
+    zstd: i32,
+    blosc: i32,
 }
 
 impl Level {
-    fn zstd(self) -> i32 {
-        match self {
-            Self::Fast => 5,
-            Self::Slow => 19,
-        }
-    }
-
-    fn blosc(self) -> i32 {
-        match self {
-            Self::Fast => 5,
-            Self::Slow => 9,
-        }
-    }
+    pub(crate) const FAST: Self = Self { zstd: 5, blosc: 5 };
+    pub(crate) const SLOW: Self = Self { zstd: 19, blosc: 9 };
 
     /// The same chain at this level; Gzip and pcodec stay as they are.
-    pub(crate) fn of(self, storage: &Storage) -> Storage {
+    pub(crate) fn of(&self, storage: &Storage) -> Storage {
         let coder = match storage.coder {
-            Coder::Zstd(_) => Coder::Zstd(self.zstd()),
-            Coder::Blosc(_, shuffle) => Coder::Blosc(self.blosc(), shuffle),
-            Coder::ShuffledZstd(_) => Coder::ShuffledZstd(self.zstd()),
+            Coder::Zstd(_) => Coder::Zstd(self.zstd),
+            Coder::Blosc(_, shuffle) => Coder::Blosc(self.blosc, shuffle),
+            Coder::ShuffledZstd(_) => Coder::ShuffledZstd(self.zstd),
             coder @ (Coder::None | Coder::Gzip(_) | Coder::Pcodec(_)) => coder,
         };
         Storage { coder, ..storage.clone() }
     }
 
-    fn coders(self, element_type: ElementType) -> Vec<Coder> {
-        let (zstd, blosc) = (self.zstd(), self.blosc());
+    fn coders(&self, element_type: ElementType) -> Vec<Coder> {
+        let Self { zstd, blosc } = *self;
         let mut coders = vec![Coder::Zstd(zstd), Coder::Blosc(blosc, Shuffle::Bits)];
         if element_type.size() > 1 {
             coders.extend([Coder::Blosc(blosc, Shuffle::Bytes), Coder::ShuffledZstd(zstd)]);

@@ -5,11 +5,11 @@ use recast_kernels::{ElementType, Rounding, Scalar};
 
 use super::candidate::{Candidate, Placement};
 use super::chooser::Chooser;
-use super::placements::INTEGER_TYPES;
-use crate::check::tolerance::Tolerance;
+use crate::check::comparison::Tolerance;
 use crate::error::Result;
+use crate::metadata::element_types::with_sign;
 use crate::options::Compressor;
-use crate::scan::number::integer;
+use crate::scan::number::integer_range;
 
 /// For a large array, one excerpt in this many decides which position is the best.
 const EXCERPT_DIVISOR: usize = 8;
@@ -33,14 +33,6 @@ struct Trial {
     size: u64,
     error: f64,
     candidate: Candidate,
-}
-
-/// The signed type with the size of a candidate's. With the values in its middle, the offset is in the middle of the
-/// data, where the arithmetic is most precise.
-fn signed(candidate: &Candidate) -> Option<ElementType> {
-    let size = candidate.placement.target.size();
-    let mut types = INTEGER_TYPES.into_iter().flatten();
-    types.find(|target| target.size() == size && target.is_signed())
 }
 
 /// The steps between two codes of a type that differ in the highest byte only.
@@ -96,20 +88,23 @@ impl Chooser<'_> {
     /// The same candidate in the type of the other sign, if that leaves more room.
     fn with_other_sign(&self, candidate: &Candidate) -> Option<Candidate> {
         let target = candidate.placement.target;
-        let is_other = |other: &ElementType| other.size() == target.size() && *other != target;
-        let mut types = INTEGER_TYPES.into_iter().flatten();
-        let target = types.find(is_other).filter(|_| self.options.data_type.is_none())?;
+        let other = with_sign(target, !target.is_signed());
+        let target = Some(other).filter(|_| self.options.data_type.is_none())?;
         let placement = Placement { target, ..candidate.placement };
-        let other = self.bind(placement).ok().filter(|other| !other.has_remapped())?;
-        (other.room() > candidate.room()).then_some(other)
+        let other = self.bind(placement).ok()?;
+        (other.room() > candidate.room() && !other.has_remapped()).then_some(other)
     }
 
     /// A candidate with this scale and its values at another position; none if it would be more complicated.
     fn moved(&self, candidate: &Candidate, scale: Scalar, position: Position) -> Option<Candidate> {
-        let target = self.options.data_type.or_else(|| signed(candidate))?;
+        // With the values in the middle of a signed type, the offset is in the middle of the data, where the arithmetic is
+        // most precise.
+        let signed = with_sign(candidate.placement.target, true);
+        let target = self.options.data_type.unwrap_or(signed);
         let step = 1.0 / scale.to_f64();
-        let middle = integer(Scalar::min(target))? + integer(Scalar::max(target))?;
-        let (middle, unit) = (middle as f64 / 2.0, unit_of_highest_byte(target));
+        let (lowest, highest) = integer_range(target)?;
+        let middle = (lowest + highest) as f64 / 2.0;
+        let unit = unit_of_highest_byte(target);
         let first = middle - self.extent() / step / 2.0;
         let first = position.steps + ((first - position.steps) / unit).round() * unit;
         let offset = self.least.to_f64() - first * step;

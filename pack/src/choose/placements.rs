@@ -1,23 +1,24 @@
 //! For each scale the smallest type that holds the values, and an offset.
 
+use std::iter;
+
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
-use super::candidate::{Candidate, Placement, Promise};
+use super::candidate::{Candidate, Placement, Promise, ScaleCandidate};
 use super::chooser::Chooser;
-use super::scales::ScaleCandidate;
 use crate::error::Result;
 use crate::options::NanTo;
 use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::{integer, scalar};
+use crate::scan::number::{integer, integer_range, scalar};
 use crate::scan::survey::Survey;
 
 /// A scale is made finer by at most this many units in the last place; about every second one works.
 const FINER_SCALES: u64 = 32;
 
 /// The integer types, smallest first and unsigned before signed.
-pub(super) const INTEGER_TYPES: [[ElementType; 2]; 4] = [
+const INTEGER_TYPES: [[ElementType; 2]; 4] = [
     [ElementType::UInt8, ElementType::Int8],
     [ElementType::UInt16, ElementType::Int16],
     [ElementType::UInt32, ElementType::Int32],
@@ -28,58 +29,39 @@ impl Chooser<'_> {
     /// The candidates, coarsest first, before any is tried; an item is an error if a scale gives none.
     pub(super) fn untried(&self) -> Box<dyn Iterator<Item = Result<Candidate>> + '_> {
         if self.options.is_plain() {
-            return Box::new(self.plain());
+            let Survey { element_type, markers, fill_values, fill_value, .. } = self.survey;
+            let ways = Rounder::candidates(*element_type, self.options, markers, fill_values);
+            return Box::new(ways.map(|way| Candidate::plain(way, *element_type, *fill_value)));
         }
-        Box::new(self.coded())
+        Box::new(self.promises().iter().flat_map(|&promise| self.with_promise(promise)))
     }
 
-    /// The ways to round plain numbers.
-    fn plain(&self) -> impl Iterator<Item = Result<Candidate>> + '_ {
-        let Survey { element_type, markers, fill_values, fill_value, .. } = self.survey;
-        let rounders = Rounder::candidates(*element_type, self.options, markers, fill_values);
-        rounders.map(|rounder| Candidate::plain(rounder, *element_type, *fill_value))
-    }
-
-    /// The candidates with value codecs.
-    fn coded(&self) -> impl Iterator<Item = Result<Candidate>> + '_ {
-        self.promises().iter().flat_map(move |&promise| {
-            // A list, because a scale that cannot be written gives one candidate, an error.
-            let scales: Vec<Result<ScaleCandidate>> = match self.scale_candidates(promise) {
-                Ok(scales) => scales.into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(error)],
-            };
-            scales.into_iter().flat_map(move |scale| self.with_scale(scale, promise))
-        })
+    /// The candidates that keep a promise; one, an error, if there are no scales.
+    fn with_promise(&self, promise: Promise) -> Box<dyn Iterator<Item = Result<Candidate>> + '_> {
+        // None of the values to come may decode to a marker.
+        let avoids_markers = promise != Promise::Surveyed && !self.options.is_explicit();
+        let with = move |scale| ScaleCandidate { promise, avoids_markers, ..scale };
+        match self.scale_candidates(promise) {
+            Ok(scales) => {
+                Box::new(scales.into_iter().flat_map(move |one| self.with_scale(with(one))))
+            }
+            Err(error) => Box::new(iter::once(Err(error))),
+        }
     }
 
     /// The candidates with a scale: one, or another besides if values lie next to a missing marker.
-    fn with_scale(
-        &self,
-        scale: Result<ScaleCandidate>,
-        promise: Promise,
-    ) -> Vec<Result<Candidate>> {
-        let scale = match scale {
-            Ok(scale) => scale,
-            Err(error) => return vec![Err(error)],
-        };
-        // None of the values to come may decode to a marker.
-        let avoids_markers = promise != Promise::Surveyed && !self.options.is_explicit();
-        let first = self.finer_or_own(scale, promise, avoids_markers);
+    fn with_scale(&self, scale: ScaleCandidate) -> Vec<Result<Candidate>> {
+        let first = self.finer_or_own(scale);
         let is_risky = first.as_ref().is_ok_and(|first| first.may_decode_to_marker);
-        let again = is_risky && !self.options.is_explicit();
-        let second = again.then(|| self.finer_or_own(scale, promise, true));
+        let again = ScaleCandidate { avoids_markers: true, ..scale };
+        let second = (is_risky && !self.options.is_explicit()).then(|| self.finer_or_own(again));
         [first].into_iter().chain(second).collect()
     }
 
     /// As [`Self::fitted`]. If the error bound allows it, the scale is made finer by a few units in its last
     /// place when the fill value then needs no first cast.
-    fn finer_or_own(
-        &self,
-        own: ScaleCandidate,
-        promise: Promise,
-        avoids_markers: bool,
-    ) -> Result<Candidate> {
-        let candidate = self.fitted(own, promise, avoids_markers)?;
+    fn finer_or_own(&self, own: ScaleCandidate) -> Result<Candidate> {
+        let candidate = self.fitted(own)?;
         let Some(scale) = own.scale.filter(|_| !self.options.is_explicit()) else {
             return Ok(candidate);
         };
@@ -95,79 +77,60 @@ impl Chooser<'_> {
         let mut finer = (1..=FINER_SCALES).filter_map(|units| {
             // A computed scale is positive, so the next bits are the next greater number.
             let scale = Scalar::from_bits(scale.element_type(), scale.bits() + units);
-            let finer = ScaleCandidate { scale: Some(scale), ..own };
-            self.fitted(finer, promise, avoids_markers).ok()
+            self.fitted(ScaleCandidate { scale: Some(scale), ..own }).ok()
         });
         let spared = |other: &Candidate| !other.has_remapped() && other.placement.target == target;
         Ok(finer.find(spared).unwrap_or(candidate))
     }
 
     /// Finds the smallest type, and an offset, for a scale.
-    fn fitted(
-        &self,
-        scale: ScaleCandidate,
-        promise: Promise,
-        avoids_markers: bool,
-    ) -> Result<Candidate> {
-        let ScaleCandidate { scale, grid, target, offset } = scale;
+    fn fitted(&self, own: ScaleCandidate) -> Result<Candidate> {
+        let ScaleCandidate { scale, grid, target, offset, promise, avoids_markers } = own;
         let targets = match target.or(self.options.data_type) {
             Some(target) => vec![[target; 2]],
             None => self.narrower_integers(scale),
         };
         let mut refusal = None;
         for pair in targets {
-            // Offsets begin with the simplest; doing without an offset is worth more than the
-            // sign.
-            let mut placements = Vec::new();
+            // The simplest offset of each; doing without an offset is worth more than the sign.
+            let (mut simplest, mut others) = (Vec::new(), Vec::new());
             for target in pair {
                 let offsets = match offset {
                     Some(offset) => vec![Some(offset)],
-                    None => self.offsets(scale, grid, target, avoids_markers)?,
+                    None => self.offsets(&own, target)?,
                 };
-                let offsets = offsets.into_iter().enumerate();
-                placements.extend(offsets.map(|(number, offset)| {
-                    let placement = Placement {
-                        offset,
-                        scale,
-                        target,
-                        grid,
-                        promise,
-                        avoids_markers,
-                        is_compact: false,
-                    };
-                    (number, placement)
-                }));
+                let is_compact = false;
+                let mut placements = offsets.into_iter().map(|offset| Placement {
+                    offset,
+                    scale,
+                    target,
+                    grid,
+                    promise,
+                    avoids_markers,
+                    is_compact,
+                });
+                simplest.extend(placements.next());
+                others.extend(placements);
             }
             // An offset to the middle of a signed type leaves room on both sides, and keeps intermediate
             // results small.
-            placements.sort_by_key(|(number, placement)| match number {
-                0 => 0,
-                _ if placement.target.is_signed() => 1,
-                _ => 2,
-            });
+            others.sort_by_key(|placement| !placement.target.is_signed());
             // The widest type's first refusal is the easiest to understand.
             let mut refused = None;
-            let mut found: Option<Candidate> = None;
-            for (number, placement) in placements {
-                // Without an offset, both signs may work; take the one that leaves more room.
-                let is_last = number > 0 || self.options.is_explicit();
-                if found.is_some() && is_last {
-                    break;
+            let mut bind = |placement: Placement| match self.bind(placement) {
+                Ok(candidate) => Some(candidate),
+                Err(error) => {
+                    refused.get_or_insert(error);
+                    None
                 }
-                match self.bind(placement) {
-                    Ok(candidate) if is_last => return Ok(candidate),
-                    Ok(candidate) => {
-                        let is_roomier = |found: &Candidate| {
-                            !found.is_roomy() && candidate.room() > found.room()
-                        };
-                        if found.as_ref().is_none_or(is_roomier) {
-                            found = Some(candidate);
-                        }
-                    }
-                    Err(error) => refused = refused.or(Some(error)),
-                }
-            }
-            if let Some(candidate) = found {
+            };
+            // Both signs may work; take the one that leaves more room.
+            let roomier = |found: Candidate, other: Candidate| {
+                let is_enough = self.options.is_explicit() || found.is_roomy();
+                if is_enough || other.room() <= found.room() { found } else { other }
+            };
+            let found = simplest.into_iter().filter_map(&mut bind).reduce(roomier);
+            if let Some(candidate) = found.or_else(|| others.into_iter().find_map(bind)) {
                 return Ok(candidate);
             }
             refusal = refused.or(refusal);
@@ -194,7 +157,7 @@ impl Chooser<'_> {
             return Ok(());
         }
         let scale = scale.map_or(1.0, Scalar::to_f64).abs();
-        let steps = (self.greatest.to_f64() - self.least.to_f64()) * scale;
+        let steps = self.extent() * scale;
         let values = 2_f64.powi(target.bits() as i32);
         if steps >= values {
             bail!("it takes {steps:.0} steps, and {target} has {values} values");
@@ -205,11 +168,10 @@ impl Chooser<'_> {
     /// The offsets to try with a scale and a stored type, the simplest first.
     pub(super) fn offsets(
         &self,
-        scale: Option<Scalar>,
-        grid: Option<Lattice>,
+        scale: &ScaleCandidate,
         target: ElementType,
-        avoids_markers: bool,
     ) -> Result<Vec<Option<Scalar>>> {
+        let ScaleCandidate { scale, grid, avoids_markers, .. } = *scale;
         if self.options.is_explicit() {
             let offset = self.options.offset.as_ref();
             let offset = offset.map(|offset| offset.to_scalar(self.working)).transpose();
@@ -221,12 +183,8 @@ impl Chooser<'_> {
             return Ok(vec![Some(self.least)]);
         }
         let mut offsets = vec![None];
-        let Some((lowest, highest)) =
-            integer(Scalar::min(target)).zip(integer(Scalar::max(target)))
-        else {
-            return Ok(offsets);
-        };
-        let reserved = self.reserved_codes() as i128;
+        let Some((lowest, highest)) = integer_range(target) else { return Ok(offsets) };
+        let reserved = self.survey.reserved_codes() as i128;
         let is_value =
             |fill: &&Scalar| self.is_within(**fill) && !self.survey.markers.contains(**fill);
         // With steps that are a fraction of a grid's, or a grid that does not begin at 0, the offset is on the grid.
@@ -271,7 +229,7 @@ impl Chooser<'_> {
             let offset = |start| scalar(least - start, self.working).map(Some);
             offsets.extend(starts.into_iter().filter_map(offset));
         } else {
-            let (least, greatest) = (self.least.to_f64(), self.greatest.to_f64());
+            let least = self.least.to_f64();
             let scale = scale.map_or(1.0, Scalar::to_f64);
             // If decoded values must be multiples of a step, the offset is one too.
             let is_multiple = self.options.pow2 || self.options.precision.is_some();
@@ -285,7 +243,7 @@ impl Chooser<'_> {
             };
             offsets.push(offset(least.floor()));
             // Limited so that more can be added; no type has this many.
-            let steps = ((greatest - least) * scale).ceil().min(1e30);
+            let steps = (self.extent() * scale).ceil().min(1e30);
             let starts = starts(steps as i128 + 1);
             offsets.extend(starts.iter().map(|&start| offset(least - start as f64 / scale)));
             if avoids_markers && !is_multiple && grid.is_none() {

@@ -7,13 +7,12 @@
 
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
-use super::candidate::Promise;
-use super::chooser::{Chooser, Products, refused};
+use super::candidate::{Promise, ScaleCandidate, refused};
+use super::chooser::Chooser;
 use crate::error::Result;
 use crate::options::Reader;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::neighbours;
-use crate::scan::reader::Reader as Elements;
+use crate::scan::number::{Reader as Elements, neighbours};
 
 /// Scales that are tried, in units in the last place from the inverse of the step.
 const UNITS: i64 = 64;
@@ -34,11 +33,11 @@ impl Chooser<'_> {
     }
 
     /// The step of which all values of the sample are products, if they are the quotients of none.
-    fn products(&self) -> Result<Option<Products>> {
+    fn products(&self) -> Result<Option<ScaleCandidate>> {
         let Self { options, survey, .. } = self;
         let is_asked = options.max_abs_error == Some(0.0)
             && survey.element_type == ElementType::Float32
-            && survey.range.is_some()
+            && survey.range().is_some()
             && self.promises() == [Promise::Surveyed]
             && options.data_type.is_none_or(ElementType::is_integer)
             && !(options.is_explicit() || options.pow2 || options.is_plain());
@@ -70,7 +69,7 @@ impl Chooser<'_> {
 }
 
 /// The scale by which a division in float64 gives all products of a step and the whole numbers of a range.
-fn scale_for(step: f32, [least, greatest]: [f64; 2]) -> Option<Products> {
+fn scale_for(step: f32, [least, greatest]: [f64; 2]) -> Option<ScaleCandidate> {
     if greatest - least > MOST_CODES {
         return None;
     }
@@ -79,5 +78,5 @@ fn scale_for(step: f32, [least, greatest]: [f64; 2]) -> Option<Products> {
         |scale: &f64| codes().all(|code| (code as f64 / scale) as f32 == (code as f32) * step);
     let grid = Lattice::multiples_of(f64::from(step));
     let scale = neighbours(1.0 / grid.step, ElementType::Float64, UNITS).into_iter().find(is_it)?;
-    Some(Products { grid, scale: scale.into() })
+    Some(ScaleCandidate::of_grid(scale.into(), grid))
 }

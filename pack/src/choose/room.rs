@@ -10,7 +10,7 @@ use super::chooser::{Chooser, unit_roundoff};
 use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::{Distance, round_scales};
-use crate::scan::number::{integer, is_less, scalar};
+use crate::scan::number::{integer, integer_range, is_less, scalar};
 use crate::text::measured;
 
 /// The range of values that codecs can store: the decoded ends of the stored type, without the codes that maps
@@ -65,9 +65,8 @@ pub(crate) fn storable(source: ElementType, codecs: &[Codec]) -> Option<(Scalar,
 impl Candidate {
     /// The codes that the data leave free below and above.
     fn free_codes(&self) -> Option<(i128, i128)> {
-        let target = self.placement.target;
         let (lowest, highest) = self.code_range?;
-        let (first, last) = integer(Scalar::min(target)).zip(integer(Scalar::max(target)))?;
+        let (first, last) = integer_range(self.placement.target)?;
         Some((lowest - first, last - highest))
     }
 
@@ -80,13 +79,6 @@ impl Candidate {
     pub(crate) fn is_roomy(&self) -> bool {
         self.free_codes().is_none_or(|(below, above)| 4 * below.min(above) >= below + above - 1)
     }
-}
-
-/// How far values reach from an offset, and from 0.
-#[derive(Clone, Copy)]
-struct Reach {
-    distance: f64,
-    magnitude: f64,
 }
 
 impl Chooser<'_> {
@@ -152,17 +144,16 @@ impl Chooser<'_> {
         let Placement { offset, scale, target, promise, .. } = *placement;
         let factor = scale.map_or(1.0, |scale| scale.to_f64().abs());
         let unit = unit_roundoff(self.working);
-        let mut reach = self.reach(offset);
+        let (mut distance, mut magnitude) = (self.distance_from(offset), self.magnitude());
         if promise == Promise::Storable && target.is_integer() {
             let most = |element_type| Scalar::max(element_type).to_f64();
             let lowest = Scalar::min(target).to_f64().abs();
-            let distance = (lowest.max(most(target)) / factor).min(most(self.working));
+            let storable = (lowest.max(most(target)) / factor).min(most(self.working));
             let from = offset.map_or(0.0, |offset| offset.to_f64().abs());
-            reach.distance = reach.distance.max(distance);
-            reach.magnitude = reach.magnitude.max(distance + from);
+            distance = distance.max(storable);
+            magnitude = magnitude.max(storable + from);
         }
-        let arithmetic = self.arithmetic(offset, scale, reach);
-        let distance = reach.distance;
+        let arithmetic = self.arithmetic(placement, distance, magnitude);
         let share = self.options.errors_in_a_step();
         let relative = 2.0 * unit_roundoff(target) / share;
         if let Some(bound) = self.options.max_rel_error {
@@ -183,16 +174,15 @@ impl Chooser<'_> {
         (error > bound).then(|| measured(error))
     }
 
-    /// How far the range reaches from an offset and from 0.
-    fn reach(&self, offset: Option<Scalar>) -> Reach {
+    /// How far the range reaches from an offset.
+    fn distance_from(&self, offset: Option<Scalar>) -> f64 {
         let from_offset = |end: Scalar| (end.to_f64() - offset.map_or(0.0, Scalar::to_f64)).abs();
-        let distance = from_offset(self.least).max(from_offset(self.greatest));
-        Reach { distance, magnitude: self.magnitude() }
+        from_offset(self.least).max(from_offset(self.greatest))
     }
 
-    /// The largest rounding error of a value, encoded and decoded.
-    fn arithmetic(&self, offset: Option<Scalar>, scale: Option<Scalar>, reach: Reach) -> f64 {
-        let Reach { distance, magnitude } = reach;
+    /// The largest rounding error of a value at most so far from the offset and from 0, encoded and decoded.
+    fn arithmetic(&self, placement: &Placement, distance: f64, magnitude: f64) -> f64 {
+        let Placement { offset, scale, .. } = *placement;
         let factor = scale.map_or(1.0, |scale| scale.to_f64().abs());
         // Encoding computes a difference and a product, decoding a quotient and a sum.
         let of_offset = if offset.is_some() { distance + magnitude } else { 0.0 };
@@ -211,7 +201,8 @@ impl Chooser<'_> {
         let from_grid = |number: f64| (number - (number * round).round() / round).abs();
         let of_offset = from_grid(offset.map_or(0.0, Scalar::to_f64));
         let computed = 4.0 * f64::EPSILON + (factor - round).abs() / round;
-        let arithmetic = self.arithmetic(offset, scale, self.reach(offset));
+        let distance = self.distance_from(offset);
+        let arithmetic = self.arithmetic(&candidate.placement, distance, self.magnitude());
         let rounded = arithmetic + computed * self.magnitude();
         // Clamped values become the ends of the range.
         let ends = self.survey.limits.as_ref().map(|limits| [limits.least, limits.greatest]);

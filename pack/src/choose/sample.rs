@@ -8,8 +8,7 @@ use super::chooser::Chooser;
 use crate::array::byte_encoder::ByteEncoder;
 use crate::array::region::Region;
 use crate::check::chunk_check::Expected;
-use crate::check::comparison::Violation;
-use crate::check::tolerance::Tolerance;
+use crate::check::comparison::{Tolerance, Violation};
 use crate::error::Result;
 use crate::metadata::byte_codecs::{Coder, Storage};
 use crate::text::scalar_text;
@@ -60,9 +59,8 @@ impl Chooser<'_> {
         let tried = |excerpt: &Vec<u8>| -> Result<(u64, f64)> {
             let codes = candidate.encode(excerpt)?;
             let region = Region::line((excerpt.len() / size) as u64);
-            let mut check = checker.check(&region);
-            check.add(excerpt, &chain.decode(&codes)?)?;
-            Ok((compression.size(&codes, &region.shape)?, check.done().sums.max))
+            let found = checker.compared(&region, excerpt, &chain.decode(&codes)?)?;
+            Ok((compression.size(&codes, &region.shape)?, found.sums.max))
         };
         let all = self.in_threads(|| excerpts.par_iter().map(tried).collect::<Result<Vec<_>>>())?;
         let sum =

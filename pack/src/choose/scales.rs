@@ -5,13 +5,13 @@ use std::iter::successors;
 use anyhow::Context;
 use recast_kernels::{ElementType, Rounding, Scalar};
 
-use super::candidate::Promise;
-use super::chooser::{Chooser, Products, unit_roundoff};
+use super::candidate::{Promise, ScaleCandidate};
+use super::chooser::{Chooser, unit_roundoff};
 use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::{Distance, round_scales};
 use crate::scan::lattice::Lattice;
-use crate::scan::reader::Reader;
+use crate::scan::number::Reader;
 
 /// The floating-point types for a relative error: smallest first, and of one size the most precise
 /// first.
@@ -26,25 +26,6 @@ const FLOATS: [ElementType; 6] = [
 
 /// How many powers of two finer than the bound asks for are tried beside markers.
 const FINER_POWERS: i32 = 10;
-
-/// A scale to try.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ScaleCandidate {
-    pub(super) scale: Option<Scalar>,
-    /// The grid for which it was made, if the surveyed values are on one.
-    pub(super) grid: Option<Lattice>,
-    /// The type to try it with; by default the requested types.
-    pub(super) target: Option<ElementType>,
-    /// The offset to try it with; by default those that make the values fit.
-    pub(super) offset: Option<Scalar>,
-}
-
-impl ScaleCandidate {
-    /// A scale that the arithmetic proves.
-    fn of(scale: Option<Scalar>) -> Self {
-        Self { scale, grid: None, target: None, offset: None }
-    }
-}
 
 impl Chooser<'_> {
     /// The scales to try: first those of grids, which work if the data are multiples of a step, then those that
@@ -132,11 +113,10 @@ impl Chooser<'_> {
     /// The scales that spread the values over a whole integer type, without the stored values for NaN and the fill
     /// value, and without a margin for the arithmetic.
     pub(super) fn spread(&self, target: ElementType) -> Vec<ScaleCandidate> {
-        let extent = self.greatest.to_f64() - self.least.to_f64();
-        let magnitude = self.magnitude();
+        let extent = self.extent();
         let steps = 2_f64.powi(target.bits() as i32) - 1.0;
-        let unit = unit_roundoff(self.working) * (1.0 + magnitude / extent);
-        let most = self.reserved_codes() + 1;
+        let unit = unit_roundoff(self.working) * (1.0 + self.magnitude() / extent);
+        let most = self.survey.reserved_codes() + 1;
         let scales = (0..=most).map(|reserved| reserved as f64).flat_map(|reserved| {
             [0.0, 4.0 * unit, 64.0 * unit].map(|less| {
                 let scale = (steps - reserved) / extent * (1.0 - less);
@@ -167,24 +147,28 @@ impl Chooser<'_> {
             return Ok(scales.map(ScaleCandidate::of).collect());
         }
         let mut computed = self.safe_scales(bound, promise);
-        computed.extend(computed.last().map_or_else(Vec::new, |finest| self.finer_powers(*finest)));
+        if self.options.pow2
+            && self.has_markers()
+            && let Some(finest) = computed.last().copied()
+        {
+            let finer = (1..=FINER_POWERS).map(|power| finest.to_f64() * 2_f64.powi(power));
+            let finer = finer.filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven));
+            computed.extend(finer);
+        }
         let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
         let mut grids = self.grids(bound)?;
         grids.retain(|grid| 1.0 / grid.step < finest);
         let of_grid = |scale: f64, grid: Lattice| {
             let scale = self.working_scalar(scale, Rounding::NearestEven)?;
-            Some(ScaleCandidate { grid: Some(grid), ..ScaleCandidate::of(Some(scale)) })
+            Some(ScaleCandidate::of_grid(scale, grid))
         };
         let proven = |scale: &Scalar| ScaleCandidate::of(Some(*scale));
         Ok(match promise {
             Promise::Surveyed => {
                 grids.retain(|grid| !self.is_off(grid, bound));
                 let guesses = grids.into_iter().filter_map(|grid| of_grid(1.0 / grid.step, grid));
-                let products = self.products.map(|Products { grid, scale }| ScaleCandidate {
-                    grid: Some(grid),
-                    ..ScaleCandidate::of(Some(scale))
-                });
-                products.into_iter().chain(guesses).chain(computed.iter().map(proven)).collect()
+                let products = self.products.into_iter();
+                products.chain(guesses).chain(computed.iter().map(proven)).collect()
             }
             Promise::Range | Promise::Storable => {
                 grids.retain(|grid| self.is_on(grid, bound));
@@ -287,15 +271,6 @@ impl Chooser<'_> {
         let mut scales: Vec<Scalar> = scales.collect();
         scales.dedup();
         scales
-    }
-
-    /// With `--pow2` and markers, the powers of two that are finer than a scale.
-    fn finer_powers(&self, scale: Scalar) -> Vec<Scalar> {
-        if !self.options.pow2 || !self.has_markers() {
-            return Vec::new();
-        }
-        let finer = (1..=FINER_POWERS).map(|power| scale.to_f64() * 2_f64.powi(power));
-        finer.filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven)).collect()
     }
 
     /// Whether finer steps may be needed than the bound asks for: a value next to a marker must not decode to it.

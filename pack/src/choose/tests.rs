@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use recast_kernels::{ElementType, Scalar};
 
-use super::candidate::Candidate;
+use super::candidate::{Candidate, Promise, ScaleCandidate};
 use super::chooser::Chooser;
 use super::compression::{Level, TrialBlocks};
 use super::room::storable;
@@ -43,7 +43,7 @@ fn within(bound: f64) -> PackOptions {
 fn all(survey: &Survey, options: &PackOptions) -> (Vec<Candidate>, String) {
     let mut survey = survey.clone();
     survey.narrow(options).unwrap();
-    let options = options.for_type(survey.element_type).unwrap().for_range(survey.range);
+    let options = options.for_type(survey.element_type).unwrap().for_range(survey.range());
     let chooser = Chooser::new("a.zarr".to_owned(), &options, &survey, None).unwrap();
     let mut candidates = chooser.candidates();
     let mut found = Vec::new();
@@ -302,8 +302,8 @@ fn the_first_offset_is_in_the_middle_of_the_data_for_a_signed_type() {
         let survey = surveyed(&[least, greatest], f32::NAN, &[]);
         let options = within(0.05);
         let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
-        let scale = Some(Scalar::from(10_f32));
-        let offsets = chooser.offsets(scale, None, ElementType::Int32, false).unwrap();
+        let scale = ScaleCandidate::of(Some(Scalar::from(10_f32)));
+        let offsets = chooser.offsets(&scale, ElementType::Int32).unwrap();
         let offsets: Vec<f64> = offsets.into_iter().flatten().map(Scalar::to_f64).collect();
         let middle = f64::midpoint(least.into(), greatest.into());
         // Before it, the least value itself; after it, those next to the ends of the type.
@@ -315,11 +315,13 @@ fn the_first_offset_is_in_the_middle_of_the_data_for_a_signed_type() {
 fn the_scale_of_a_grid_is_its_own_whatever_the_fill_value() {
     let [_, mut tenths] = temperatures();
     tenths.push(280.0);
-    for fill in [280.05, 280.0, 1e20, 251.234] {
-        let (found, reason) = all(&surveyed(&tenths, fill, &[fill]), &within(0.001));
-        let on_grid = found.iter().filter(|one| one.placement.grid.is_some());
-        assert!(on_grid.clone().count() > 0, "{reason}");
-        assert!(on_grid.clone().all(|one| scale(one) == 10.0), "{fill}");
+    for fill in [280.05, 280.0, 1e20, 251.234, 247.4] {
+        for (bound, missing) in [(0.001, &[fill][..]), (0.05, &[])] {
+            let (found, reason) = all(&surveyed(&tenths, fill, missing), &within(bound));
+            let on_grid = found.iter().filter(|one| one.placement.grid.is_some());
+            assert!(on_grid.clone().count() > 0, "{reason}");
+            assert!(on_grid.clone().all(|one| scale(one) == 10.0), "{fill} {bound}");
+        }
     }
 }
 
@@ -414,6 +416,33 @@ fn the_smallest_is_at_the_slow_level_where_that_finds_more_repeats() {
     let text = words.flat_map(|word| &letters[word * 7..word * 7 + 3 + word % 9]);
     let values: Vec<f32> = text.copied().take(64 * 512).collect();
     let chosen = chosen_for(&values, Compressor::Smallest);
-    assert_eq!(Level::Slow.of(&chosen), chosen);
-    assert_ne!(Level::Fast.of(&chosen), chosen);
+    assert_eq!(Level::SLOW.of(&chosen), chosen);
+    assert_ne!(Level::FAST.of(&chosen), chosen);
+}
+
+/// 160.7 is no whole number of steps away from the values, so it would need a first cast.
+#[test]
+fn a_scale_is_made_finer_by_some_units_if_that_spares_the_fill_value_a_cast() {
+    let [smooth, _] = temperatures();
+    let survey = surveyed(&smooth, 160.7, &[]);
+    let options = within(0.3);
+    let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
+    let scales = chooser.scale_candidates(Promise::Surveyed).unwrap().into_iter();
+    let own: Vec<u64> = scales.filter_map(|one| Some(one.scale?.bits())).collect();
+    let candidate = first(&survey, &options);
+    let scale = candidate.placement.scale.unwrap().bits();
+    assert!(!candidate.has_remapped());
+    assert!(!own.contains(&scale) && own.iter().any(|own| (1..=32).contains(&(scale - own))));
+}
+
+/// With the offset 2, the codes are far above those of one byte; in the signed type they are near its end.
+#[test]
+fn of_two_types_with_the_same_bytes_the_one_that_leaves_more_room_comes_first() {
+    let values: Vec<f32> = noise(300).map(|x| 2.8 + 0.05 * x).collect();
+    let (found, reason) = all(&surveyed(&values, f32::NAN, &[]), &within(1.0 / 64_000.0));
+    let type_and_offset =
+        |one: &Candidate| (one.chain.encoded_type(), one.placement.offset.map(Scalar::to_f64));
+    let found: Vec<_> = found.iter().take(2).map(type_and_offset).collect();
+    let expected = [ElementType::UInt16, ElementType::Int16].map(|one| (one, Some(2.0)));
+    assert_eq!(found, expected, "{reason}");
 }

@@ -5,7 +5,7 @@
 //! already. For q below 1, 2^m · q itself is added, because 1 / q may be too large. Numbers keep their sign, also
 //! that of 0; those that would round beyond the largest one of their type stay, as do NaN and infinities.
 
-use num_traits::Float;
+use num_traits::{Float, cast};
 
 use super::loops::{Pass, each};
 
@@ -27,9 +27,6 @@ pub(super) trait Format<const SIZE: usize> {
     /// The largest finite number of the type.
     const MAX: Self::Work;
 
-    /// A number that `Work` has.
-    fn number(number: f64) -> Self::Work;
-
     fn load(bytes: [u8; SIZE]) -> Self::Work;
 
     /// Of a number that the type has.
@@ -45,10 +42,6 @@ impl Format<8> for Float64 {
     type Work = f64;
     const MANTISSA_BITS: i32 = 52;
     const MAX: f64 = f64::MAX;
-
-    fn number(number: f64) -> f64 {
-        number
-    }
 
     #[inline(always)]
     fn load(bytes: [u8; 8]) -> f64 {
@@ -66,10 +59,6 @@ impl Format<4> for Float32 {
     const MANTISSA_BITS: i32 = 23;
     const MAX: f32 = f32::MAX;
 
-    fn number(number: f64) -> f32 {
-        number as f32
-    }
-
     #[inline(always)]
     fn load(bytes: [u8; 4]) -> f32 {
         f32::from_ne_bytes(bytes)
@@ -86,10 +75,6 @@ impl Format<2> for BFloat16 {
     type Work = f32;
     const MANTISSA_BITS: i32 = 23;
     const MAX: f32 = f32::from_bits(0x7f7f << 16);
-
-    fn number(number: f64) -> f32 {
-        number as f32
-    }
 
     #[inline(always)]
     fn load(bytes: [u8; 2]) -> f32 {
@@ -110,10 +95,6 @@ impl Format<2> for Float16 {
     type Work = f32;
     const MANTISSA_BITS: i32 = 23;
     const MAX: f32 = 65504.0;
-
-    fn number(number: f64) -> f32 {
-        number as f32
-    }
 
     #[inline(always)]
     fn load(bytes: [u8; 2]) -> f32 {
@@ -138,7 +119,8 @@ pub(super) fn to_multiples<T: Format<SIZE>, const SIZE: usize>(exponent: i32, pa
     } else {
         (0, 0, T::MANTISSA_BITS + exponent)
     };
-    let [down, up, whole] = [down, up, whole].map(|power| T::number(power_of_two(power)));
+    let number = |power| cast(power_of_two(power)).unwrap_or_else(T::Work::infinity);
+    let [down, up, whole]: [T::Work; 3] = [down, up, whole].map(number);
     each(pass, |bytes| {
         let x = T::load(bytes);
         let scaled = x.abs() * down;

@@ -2,7 +2,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Bytes that are rounded, and gone over again for further values that stay, while they are in the first-level cache.
+/// Bytes that are rounded, and gone over again for each value that stays, while they are in the first-level cache.
 const BLOCK: usize = 8 << 10;
 
 /// Elements and where they go, rounded; both have the same length in bytes.
@@ -19,40 +19,29 @@ pub(super) fn each<const SIZE: usize>(
     round: impl Fn([u8; SIZE]) -> [u8; SIZE] + Copy,
 ) {
     let Pass { elements, rounded, stay } = pass;
-    let from = elements.as_chunks().0;
-    let to = rounded.as_chunks_mut().0;
-    match *stay.as_chunks().0 {
-        [] => Arch::new().dispatch(Each { from, to, stay: [], round }),
-        [one] => Arch::new().dispatch(Each { from, to, stay: [one], round }),
-        [one, ref more @ ..] => {
-            for (from, to) in from.chunks(BLOCK / SIZE).zip(to.chunks_mut(BLOCK / SIZE)) {
-                Arch::new().dispatch(Each { from, to, stay: [one], round });
-                for &value in more {
-                    Arch::new().dispatch(PutBack { from, to, value });
-                }
-            }
+    let from = elements.as_chunks().0.chunks(BLOCK / SIZE);
+    let to = rounded.as_chunks_mut().0.chunks_mut(BLOCK / SIZE);
+    for (from, to) in from.zip(to) {
+        Arch::new().dispatch(Each { from, to, round });
+        for &value in stay.as_chunks().0 {
+            Arch::new().dispatch(PutBack { from, to, value });
         }
     }
 }
 
-struct Each<'a, const SIZE: usize, const COUNT: usize, F> {
+struct Each<'a, const SIZE: usize, F> {
     from: &'a [[u8; SIZE]],
     to: &'a mut [[u8; SIZE]],
-    stay: [[u8; SIZE]; COUNT],
     round: F,
 }
 
-impl<const SIZE: usize, const COUNT: usize, F: Fn([u8; SIZE]) -> [u8; SIZE]> WithSimd
-    for Each<'_, SIZE, COUNT, F>
-{
+impl<const SIZE: usize, F: Fn([u8; SIZE]) -> [u8; SIZE]> WithSimd for Each<'_, SIZE, F> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         for (&x, to) in self.from.iter().zip(self.to) {
-            let y = (self.round)(x);
-            let stays = self.stay.iter().fold(false, |stays, value| stays | is_one(x, y, value));
-            *to = if stays { x } else { y };
+            *to = (self.round)(x);
         }
     }
 }
@@ -68,16 +57,11 @@ impl<const SIZE: usize> WithSimd for PutBack<'_, SIZE> {
     type Output = ();
 
     #[inline(always)]
+    #[allow(clippy::needless_bitwise_bool)] // both are compared, without a branch
     fn with_simd<S: Simd>(self, _: S) {
         for (&x, to) in self.from.iter().zip(self.to) {
-            *to = if is_one(x, *to, &self.value) { x } else { *to };
+            let stays = (x == self.value) | (*to == self.value);
+            *to = if stays { x } else { *to };
         }
     }
-}
-
-/// Whether an element is a value before or after it is rounded.
-#[inline(always)]
-#[allow(clippy::needless_bitwise_bool)] // both are compared, without a branch
-fn is_one<const SIZE: usize>(x: [u8; SIZE], y: [u8; SIZE], value: &[u8; SIZE]) -> bool {
-    (x == *value) | (y == *value)
 }

@@ -13,17 +13,6 @@ use crate::error::{Error, Result};
 use crate::options::PackOptions;
 use crate::scan::missing::Markers;
 
-/// How elements of a type are rounded.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Step {
-    /// Not at all.
-    Keep,
-    /// To multiples of two to this power.
-    Multiples(i32),
-    /// To this many bits of the mantissa.
-    MantissaBits(u32),
-}
-
 /// What rounded elements have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,7 +58,8 @@ impl std::fmt::Display for Rounded {
 #[derive(Clone, Debug)]
 pub struct Rounder {
     element_type: ElementType,
-    step: Step,
+    /// What elements are rounded to; `None` if they stay as they are.
+    rounded: Option<Rounded>,
     /// The bytes of values that stay as they are and that no other value becomes, side by side: missing markers, and the
     /// fill value if rounding would move it.
     stay: Vec<u8>,
@@ -86,8 +76,7 @@ impl Rounder {
         missing: &[Scalar],
         options: &PackOptions,
     ) -> std::result::Result<Self, Error> {
-        let mut markers = Markers::default();
-        markers.extend(missing.iter().copied());
+        let markers = missing.iter().copied().collect();
         Ok(Self::with_markers(fill_value, markers, options)?)
     }
 
@@ -124,8 +113,8 @@ impl Rounder {
             markers.values().iter().flat_map(|&marker| patterns(marker)).collect();
         let own = fill_values.iter().filter(|fill| !fill.is_nan() && !markers.contains(**fill));
         let own: Vec<Scalar> = own.copied().collect();
-        steps(element_type, options).into_iter().map(move |step| {
-            let plain = Self { element_type, step, stay: marked.clone() };
+        ways(element_type, options).into_iter().map(move |rounded| {
+            let plain = Self { element_type, rounded, stay: marked.clone() };
             // Most fill values, such as 0, stay by themselves, and other values may become them.
             let moved = own.iter().filter(|fill| plain.moves(**fill));
             let stay = marked.iter().copied().chain(moved.flat_map(|fill| fill.to_ne_bytes()));
@@ -150,32 +139,23 @@ impl Rounder {
     /// What rounded elements have in common; `None` if they stay as they are.
     #[must_use]
     pub fn rounded(&self) -> Option<Rounded> {
-        match self.step {
-            Step::Keep => None,
-            Step::Multiples(exponent) => Some(Rounded::MultiplesOf(power_of_two(exponent))),
-            Step::MantissaBits(bits) => Some(Rounded::MantissaBits(bits)),
-        }
+        self.rounded
     }
 
     /// Writes each of `elements` to `rounded`, both in native byte order and of the same length.
     pub fn round(&self, elements: &[u8], rounded: &mut [u8]) {
         let pass = Pass { elements, rounded, stay: &self.stay };
-        match (self.element_type, self.step) {
-            (_, Step::Keep) => pass.rounded.copy_from_slice(elements),
-            (ElementType::Float16, Step::Multiples(exponent)) => {
-                floats::to_multiples::<Float16, 2>(exponent, pass);
-            }
-            (ElementType::BFloat16, Step::Multiples(exponent)) => {
-                floats::to_multiples::<BFloat16, 2>(exponent, pass);
-            }
-            (ElementType::Float32, Step::Multiples(exponent)) => {
-                floats::to_multiples::<Float32, 4>(exponent, pass);
-            }
-            (ElementType::Float64, Step::Multiples(exponent)) => {
-                floats::to_multiples::<Float64, 8>(exponent, pass);
-            }
-            (_, Step::Multiples(exponent)) => self.round_integers(exponent, pass),
-            (_, Step::MantissaBits(bits)) => self.round_mantissas(bits, pass),
+        let step = match self.rounded {
+            None => return pass.rounded.copy_from_slice(elements),
+            Some(Rounded::MantissaBits(bits)) => return self.round_mantissas(bits, pass),
+            Some(Rounded::MultiplesOf(step)) => exponent_of(step),
+        };
+        match self.element_type {
+            ElementType::Float16 => floats::to_multiples::<Float16, 2>(step, pass),
+            ElementType::BFloat16 => floats::to_multiples::<BFloat16, 2>(step, pass),
+            ElementType::Float32 => floats::to_multiples::<Float32, 4>(step, pass),
+            ElementType::Float64 => floats::to_multiples::<Float64, 8>(step, pass),
+            _ => self.round_integers(step, pass),
         }
     }
 
@@ -257,47 +237,43 @@ fn mantissa_bits(element_type: ElementType) -> Option<u32> {
     }
 }
 
-/// The steps to try, the coarsest first.
-fn steps(element_type: ElementType, options: &PackOptions) -> Vec<Step> {
+/// The ways to round within a bound, the coarsest first.
+fn ways(element_type: ElementType, options: &PackOptions) -> Vec<Option<Rounded>> {
     if let Some(bound) = options.max_rel_error {
         return mantissas_within(element_type, bound);
     }
     // Multiples of a step are at most half of it away.
     let exponent = match (options.precision, options.max_abs_error) {
         (Some(step), _) => exponent_of(step),
-        (None, Some(bound)) if bound > 0.0 && element_type.is_integer() => match bound.floor() {
-            0.0 => return vec![Step::Keep],
-            whole => exponent_of(whole) + 1,
-        },
-        (None, Some(bound)) if bound > 0.0 => exponent_of(bound) + 1,
-        (None, _) => return vec![Step::Keep],
+        (None, Some(bound)) if bound >= 1.0 && element_type.is_integer() => {
+            exponent_of(bound.floor()) + 1
+        }
+        (None, Some(bound)) if bound > 0.0 && !element_type.is_integer() => exponent_of(bound) + 1,
+        (None, _) => return vec![None],
     };
     vec![multiples(element_type, exponent)]
 }
 
 /// Multiples of 2^`exponent`, or of a smaller power if the type lacks that one.
-fn multiples(element_type: ElementType, exponent: i32) -> Step {
+fn multiples(element_type: ElementType, exponent: i32) -> Option<Rounded> {
     let (finest, coarsest) = if element_type.is_integer() {
         (0, element_type.bits() as i32 - 1 - i32::from(element_type.is_signed()))
-    } else if mantissa_bits(element_type).is_some() {
+    } else {
+        mantissa_bits(element_type)?;
         let least = Scalar::from_bits(element_type, 1).to_f64();
         (exponent_of(least), exponent_of(Scalar::max(element_type).to_f64()))
-    } else {
-        return Step::Keep;
     };
-    match exponent.min(coarsest) {
-        exponent if exponent > finest => Step::Multiples(exponent),
-        _ => Step::Keep,
-    }
+    let exponent = exponent.min(coarsest);
+    (exponent > finest).then(|| Rounded::MultiplesOf(power_of_two(exponent)))
 }
 
 /// The fewest bits of the mantissa that keep a relative bound, and one more, for the product of bound and value is rounded.
-fn mantissas_within(element_type: ElementType, bound: f64) -> Vec<Step> {
+fn mantissas_within(element_type: ElementType, bound: f64) -> Vec<Option<Rounded>> {
     let all = mantissa_bits(element_type).unwrap_or(0);
     // Just between 1 and its neighbour 1 + 2^-bits, the error is half of their distance, and the value 1 + 2^-(bits + 1).
     let error = |bits: u32| 1.0 / (power_of_two(bits as i32 + 1) + 1.0);
-    let enough = (0..all).filter(|&bits| error(bits) <= bound).map(Step::MantissaBits);
-    enough.take(2).chain([Step::Keep]).collect()
+    let enough = (0..all).filter(|&bits| error(bits) <= bound).map(Rounded::MantissaBits);
+    enough.take(2).map(Some).chain([None]).collect()
 }
 
 /// The greatest exponent whose power of two is not above a positive number.

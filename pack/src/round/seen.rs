@@ -9,7 +9,7 @@ use crate::array::region::spread;
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::scan::missing::Markers;
-use crate::scan::reader::Reader;
+use crate::scan::number::Reader;
 
 /// The approximate bytes that are looked at.
 const SAMPLE: u64 = 4 << 20;

@@ -7,8 +7,7 @@ use serde_json::Value;
 use zarr_recast::Chain;
 
 use super::missing::Markers;
-use super::number::{Number, is_wide};
-use super::reader::Reader;
+use super::number::{Number, Reader, is_wide};
 use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::error::Result;

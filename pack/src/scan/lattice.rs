@@ -60,7 +60,7 @@ impl Lattice {
         let least = (2.0 * bound).max(STEP_IN_TOLERANCES * tolerance);
         let mut values: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
         values.sort_by(f64::total_cmp);
-        let values = distinct(&values, 2.0 * tolerance);
+        values.dedup_by(|value, last| *value - *last <= 2.0 * tolerance);
         let (&first, &end) = values.first().zip(values.last())?;
         if values.len() < LEAST_VALUES || !(end - first).is_finite() {
             return None;
@@ -81,17 +81,6 @@ impl Lattice {
         let found = through_zero(&points, step, near).or_else(|| fitted(&points, near))?;
         (found.step >= least).then_some(found)
     }
-}
-
-/// Sorted values without those that are nearer than this to the one before.
-fn distinct(values: &[f64], apart: f64) -> Vec<f64> {
-    let mut found: Vec<f64> = Vec::new();
-    for &value in values {
-        if found.last().is_none_or(|last| value - last > apart) {
-            found.push(value);
-        }
-    }
-    found
 }
 
 /// The longest step of which all gaps, sorted, are multiples.

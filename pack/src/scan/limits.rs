@@ -1,11 +1,10 @@
 //! The range to which values are clamped.
 
-use anyhow::Context;
+use anyhow::bail;
 use recast_kernels::Scalar;
 
 use super::missing::Markers;
-use super::number::{Number, is_wide};
-use super::reader::{BLOCK, Reader};
+use super::number::{BLOCK, Number, Reader, is_less, is_wide};
 use crate::error::Result;
 
 /// The ends of the range to which values are clamped.
@@ -47,75 +46,45 @@ impl Limits {
     }
 
     fn apply_as<N: Number>(&self, elements: &mut [u8]) -> Result<ClampStats> {
-        let (reader, ends) = self.ends::<N>()?;
-        let (least, greatest) = (self.least.to_ne_bytes(), self.greatest.to_ne_bytes());
-        let size = least.len();
+        let reader = Reader::<N>::new(self.least.element_type())?;
+        let ends = [self.least, self.greatest].map(Scalar::to_ne_bytes);
+        let &[least, greatest] = reader.read(&ends.concat())?.as_slice() else {
+            bail!("an element has no bytes");
+        };
+        let reserved = self.reserved_values.numbers(&reader)?;
+        let is_outside = |number: N| {
+            (number < least || number > greatest)
+                && !number.is_infinite()
+                && !reserved.contains(&number)
+        };
+        let size = reader.element_type().size();
         let mut outside = ClampStats::default();
         let mut numbers = Vec::with_capacity(BLOCK);
         for block in elements.chunks_mut(BLOCK * size) {
             reader.read_into(block, &mut numbers)?;
-            if !numbers.iter().any(|&number| ends.is_outside(number)) {
-                continue;
-            }
             for (&number, element) in numbers.iter().zip(block.chunks_exact_mut(size)) {
-                if !ends.is_outside(number) {
-                    continue;
+                if is_outside(number) {
+                    let (end, bytes) =
+                        if number < least { (least, &ends[0]) } else { (greatest, &ends[1]) };
+                    outside.count += 1;
+                    outside.farthest = outside.farthest.max(number.distance(end));
+                    element.copy_from_slice(bytes);
                 }
-                let (end, bytes) = if number < ends.least {
-                    (ends.least, &least)
-                } else {
-                    (ends.greatest, &greatest)
-                };
-                outside.count += 1;
-                outside.farthest = outside.farthest.max(number.distance(end));
-                element.copy_from_slice(bytes);
             }
         }
         Ok(outside)
     }
 
-    /// Removes the elements outside.
-    pub(crate) fn retain_inside(&self, elements: &mut Vec<u8>) -> Result<()> {
-        fn inside<N: Number>(limits: &Limits, elements: &[u8]) -> Result<Vec<u8>> {
-            let (reader, ends) = limits.ends::<N>()?;
-            let size = limits.least.element_type().size();
-            let numbers = reader.read(elements)?.into_iter();
-            let pairs = numbers.zip(elements.chunks_exact(size));
-            let inside = pairs.filter(|(number, _)| !ends.is_outside(*number));
-            Ok(inside.flat_map(|(_, bytes)| bytes.iter().copied()).collect())
-        }
-        *elements = if is_wide(self.least.element_type()) {
-            inside::<i128>(self, elements)?
-        } else {
-            inside::<f64>(self, elements)?
+    /// The elements inside, and the ends. None of the elements is NaN or infinite.
+    pub(crate) fn inside(&self, elements: &[u8]) -> Vec<u8> {
+        let element_type = self.least.element_type();
+        let is_inside = |value: Scalar| {
+            !(is_less(value, self.least) || is_less(self.greatest, value))
+                || self.reserved_values.contains(value)
         };
-        elements.extend(self.least.to_ne_bytes());
-        elements.extend(self.greatest.to_ne_bytes());
-        Ok(())
-    }
-
-    fn ends<N: Number>(&self) -> Result<(Reader<N>, Ends<N>)> {
-        let reader = Reader::<N>::new(self.least.element_type())?;
-        let number = |scalar: Scalar| -> Result<N> {
-            reader.read(&scalar.to_ne_bytes())?.first().copied().context("an element has no bytes")
-        };
-        let (least, greatest) = (number(self.least)?, number(self.greatest)?);
-        let reserved = self.reserved_values.numbers(&reader)?;
-        Ok((reader, Ends { least, greatest, reserved }))
-    }
-}
-
-/// [`Limits`] as numbers.
-struct Ends<N> {
-    least: N,
-    greatest: N,
-    reserved: Vec<N>,
-}
-
-impl<N: Number> Ends<N> {
-    #[allow(clippy::needless_bitwise_bool)]
-    fn is_outside(&self, number: N) -> bool {
-        ((number < self.least) | (number > self.greatest)) & !number.is_infinite()
-            && !self.reserved.contains(&number)
+        let elements = elements.chunks_exact(element_type.size());
+        let values = elements.filter_map(|bytes| Scalar::from_ne_bytes(element_type, bytes));
+        let ends = [self.least, self.greatest];
+        values.filter(|&value| is_inside(value)).chain(ends).flat_map(Scalar::to_ne_bytes).collect()
     }
 }

@@ -5,8 +5,7 @@ use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value};
 use zarr_recast::JsonScalar;
 
-use super::number::{Number, is_less};
-use super::reader::Reader;
+use super::number::{Number, Reader, is_less};
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
@@ -80,13 +79,12 @@ impl Markers {
 
     /// The values that options name, in a type.
     pub(crate) fn named(element_type: ElementType, options: &PackOptions) -> Result<Self> {
-        let mut markers = Self::default();
-        for named in &options.missing {
-            let marker = named.to_scalar(element_type).map_err(|error| {
+        let named = options.missing.iter().map(|named| {
+            named.to_scalar(element_type).map_err(|error| {
                 anyhow!("--missing {named} is not a value of {element_type}: {error}")
-            })?;
-            markers.extend([marker]);
-        }
+            })
+        });
+        let mut markers: Self = named.collect::<Result<_>>()?;
         if options.infinity {
             let infinities = [false, true].map(|sign| Scalar::infinity(element_type, sign));
             markers.extend(infinities.into_iter().flatten());
@@ -100,16 +98,13 @@ impl Markers {
         attributes: &Map<String, Value>,
         element_type: ElementType,
     ) -> Self {
-        let mut markers = Self::default();
-        for name in [FILL_VALUE, MISSING_VALUE] {
-            let values = match attributes.get(name) {
+        let values =
+            [FILL_VALUE, MISSING_VALUE].into_iter().flat_map(|name| match attributes.get(name) {
                 None => &[],
                 Some(Value::Array(values)) => values.as_slice(),
                 Some(value) => std::slice::from_ref(value),
-            };
-            markers.extend(values.iter().filter_map(|value| marker(value, element_type)));
-        }
-        markers
+            });
+        values.filter_map(|value| marker(value, element_type)).collect()
     }
 
     /// Adds values; NaN needs no marker.
@@ -149,6 +144,14 @@ impl Markers {
     pub(crate) fn numbers<N: Number>(&self, reader: &Reader<N>) -> Result<Vec<N>> {
         let bytes: Vec<u8> = self.0.iter().flat_map(|marker| marker.to_ne_bytes()).collect();
         reader.read(&bytes)
+    }
+}
+
+impl FromIterator<Scalar> for Markers {
+    fn from_iter<I: IntoIterator<Item = Scalar>>(values: I) -> Self {
+        let mut markers = Self::default();
+        markers.extend(values);
+        markers
     }
 }
 

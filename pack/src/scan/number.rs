@@ -1,20 +1,24 @@
 //! Elements as numbers whose comparison and difference are exact.
 
-use recast_kernels::{ElementType, OutOfRange, Plan, Rounding, RunError, Scalar};
+use std::marker::PhantomData;
+
+use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
 use zarr_recast::JsonScalar;
+
+use crate::error::Result;
 
 /// How elements are read as numbers: 64-bit integers as i128, all other types as f64, in which they are exact.
 pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     /// Less and greater than every element: the start of a search for the range.
     const EXTREMES: (Self, Self);
 
-    /// Appends the elements to `numbers`; `plan` is that of [`to_float64`] for the same type.
+    /// Appends the elements to `numbers`; `plan` casts them to float64.
     fn read(
         element_type: ElementType,
         plan: &Plan,
         bytes: &[u8],
         numbers: &mut Vec<Self>,
-    ) -> Result<(), RunError>;
+    ) -> Result<()>;
 
     /// Elements of a floating-point type, if those are read as these numbers.
     fn from_floats(pair: (f64, f64)) -> Option<(Self, Self)>;
@@ -34,7 +38,9 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     }
 
     /// |self|, rounded to the nearest f64.
-    fn magnitude(self) -> f64;
+    fn magnitude(self) -> f64 {
+        self.to_f64().abs()
+    }
 
     /// Rounded to the nearest.
     fn to_f64(self) -> f64;
@@ -43,9 +49,40 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     fn is_farther(self, other: Self, bound: f64) -> bool;
 }
 
-/// The cast of a type to float64.
-pub(crate) fn to_float64(element_type: ElementType) -> Result<Plan, recast_kernels::BuildError> {
-    Plan::builder(element_type).cast(recast_kernels::Cast::new(ElementType::Float64)).build()
+/// Elements that are converted at once; they fit the first-level cache.
+pub(crate) const BLOCK: usize = 2048;
+
+/// Reads elements of a type as numbers.
+pub(crate) struct Reader<N> {
+    element_type: ElementType,
+    to_float64: Plan,
+    number: PhantomData<N>,
+}
+
+impl<N: Number> Reader<N> {
+    pub(crate) fn new(element_type: ElementType) -> Result<Self> {
+        let to_float64 = Cast::new(ElementType::Float64);
+        let to_float64 = Plan::builder(element_type).cast(to_float64).build()?;
+        Ok(Self { element_type, to_float64, number: PhantomData })
+    }
+
+    /// The type of the elements.
+    pub(crate) fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    pub(crate) fn read(&self, bytes: &[u8]) -> Result<Vec<N>> {
+        let mut numbers = Vec::with_capacity(bytes.len() / self.element_type.size());
+        self.read_into(bytes, &mut numbers)?;
+        Ok(numbers)
+    }
+
+    /// As [`Reader::read`], replacing the contents of `numbers`.
+    pub(crate) fn read_into(&self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
+        numbers.clear();
+        N::read(self.element_type, &self.to_float64, bytes, numbers)?;
+        Ok(())
+    }
 }
 
 /// Whether elements of a type are read as i128.
@@ -61,7 +98,7 @@ impl Number for f64 {
         plan: &Plan,
         bytes: &[u8],
         numbers: &mut Vec<Self>,
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         match element_type {
             ElementType::Float32 => {
                 let (elements, _) = bytes.as_chunks();
@@ -103,10 +140,6 @@ impl Number for f64 {
         self - other
     }
 
-    fn magnitude(self) -> f64 {
-        self.abs()
-    }
-
     fn to_f64(self) -> f64 {
         self
     }
@@ -132,7 +165,7 @@ impl Number for i128 {
         _: &Plan,
         bytes: &[u8],
         numbers: &mut Vec<Self>,
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         let (elements, _) = bytes.as_chunks();
         if element_type.is_signed() {
             numbers.extend(elements.iter().map(|&bytes| Self::from(i64::from_ne_bytes(bytes))));
@@ -163,10 +196,6 @@ impl Number for i128 {
         self.saturating_sub(other) as f64
     }
 
-    fn magnitude(self) -> f64 {
-        self.unsigned_abs() as f64
-    }
-
     fn to_f64(self) -> f64 {
         self as f64
     }
@@ -189,6 +218,11 @@ pub(crate) fn integer(scalar: Scalar) -> Option<i128> {
     } else {
         i128::from(scalar.bits())
     })
+}
+
+/// The least and the greatest value of an integer type.
+pub(crate) fn integer_range(element_type: ElementType) -> Option<(i128, i128)> {
+    integer(Scalar::min(element_type)).zip(integer(Scalar::max(element_type)))
 }
 
 /// Whether a scalar is less than another one of its type.

@@ -10,6 +10,7 @@ use num_traits::Float;
 use pulp::{Arch, Simd, WithSimd};
 use recast_kernels::ElementType;
 
+use super::number::Number;
 use super::sums::Sums;
 
 /// Elements side by side. The compiler vectorises a loop over this many, but unrolls one over fewer into single
@@ -58,7 +59,7 @@ impl<'a> Elements<'a> {
     }
 
     /// The range of elements without markers and infinities.
-    pub(crate) fn range(self, markers: &[f64]) -> Option<Plain> {
+    pub(crate) fn range<N: Number>(self, markers: &[N]) -> Option<Plain> {
         match self {
             Self::Float32(elements) => range(elements, markers),
             Self::Float64(elements) => range(elements, markers),
@@ -66,10 +67,9 @@ impl<'a> Elements<'a> {
     }
 }
 
-fn range<T: Value>(elements: &[T], markers: &[f64]) -> Option<Plain> {
+fn range<T: Value, N: Number>(elements: &[T], markers: &[N]) -> Option<Plain> {
     // In the type of the elements, whose values the markers are.
-    let marker =
-        |marker| <T::Number as num_traits::NumCast>::from(marker).unwrap_or_else(Float::nan);
+    let marker = |marker: N| num_traits::cast(marker.to_f64()).unwrap_or_else(T::Number::nan);
     with_markers!(markers, marker, |markers| Arch::new().dispatch(Range { elements, markers }))
 }
 
@@ -188,10 +188,6 @@ impl<T: Value> WithSimd for FromWhole<'_, T> {
         const ROUNDS: f64 = 6_755_399_441_055_744.0;
         let mut most = [0.0_f64; LANES];
         let (rows, rest) = self.numbers.as_chunks::<LANES>();
-        let mut last = [T::default(); LANES];
-        for (place, &number) in last.iter_mut().zip(rest) {
-            *place = number;
-        }
         let mut add = |row: &[T; LANES]| {
             for lane in 0..LANES {
                 let product = row[lane].number().into() * self.factor;
@@ -202,33 +198,27 @@ impl<T: Value> WithSimd for FromWhole<'_, T> {
         for row in rows {
             add(row);
         }
-        add(&last);
+        add(&padded(rest, T::default()));
         most.into_iter().fold(0.0, f64::max)
     }
 }
 
 /// The differences of two blocks of plain elements; `None` for another type, or if an element is a marker, NaN or
 /// infinite.
-pub(crate) fn differences(
+pub(crate) fn differences<N: Number>(
     element_type: ElementType,
     before: &[u8],
     after: &[u8],
-    markers: &[f64],
+    markers: &[N],
 ) -> Option<Sums> {
-    match (Elements::of(element_type, before)?, Elements::of(element_type, after)?) {
-        (Elements::Float32(before), Elements::Float32(after)) => {
-            differences_of(before, after, markers)
-        }
-        (Elements::Float64(before), Elements::Float64(after)) => {
-            differences_of(before, after, markers)
-        }
-        (Elements::Float32(_), Elements::Float64(_))
-        | (Elements::Float64(_), Elements::Float32(_)) => None,
+    match Elements::of(element_type, before)? {
+        Elements::Float32(before) => differences_of(before, after.as_chunks().0, markers),
+        Elements::Float64(before) => differences_of(before, after.as_chunks().0, markers),
     }
 }
 
-fn differences_of<T: Value>(before: &[T], after: &[T], markers: &[f64]) -> Option<Sums> {
-    with_markers!(markers, |marker| marker, |markers| {
+fn differences_of<T: Value, N: Number>(before: &[T], after: &[T], markers: &[N]) -> Option<Sums> {
+    with_markers!(markers, Number::to_f64, |markers| {
         Arch::new().dispatch(Pairs { before, after, markers })
     })
 }
@@ -293,13 +283,14 @@ mod tests {
         let mut values = [2.0_f32; 75];
         for (count, index) in [74, 64, 5, 33, 70].into_iter().enumerate() {
             values[index] = f32::NAN;
-            let found = Elements::of(ElementType::Float32, &bytes(&values)).unwrap().range(&[]);
+            let bytes = bytes(&values);
+            let found = Elements::of(ElementType::Float32, &bytes).unwrap().range::<f64>(&[]);
             assert_eq!(found, Some(Plain { range: (2.0, 2.0), nan: count as u64 + 1 }));
         }
         let none = Plain { range: (f64::INFINITY, f64::NEG_INFINITY), nan: 33 };
         let found = Elements::of(ElementType::Float64, &f64::NAN.to_ne_bytes().repeat(33))
             .unwrap()
-            .range(&[]);
+            .range::<f64>(&[]);
         assert_eq!(found, Some(none));
     }
 
@@ -344,7 +335,7 @@ mod tests {
             squares: 9.25,
             ..Sums::default()
         };
-        let found = differences(float32, &bytes(&plain), &bytes(&shifted), &[]);
+        let found = differences::<f64>(float32, &bytes(&plain), &bytes(&shifted), &[]);
         assert_eq!(found, Some(expected));
         for (index, odd) in [(0, f32::NAN), (8, f32::INFINITY), (36, f32::NEG_INFINITY), (9, 77.0)]
         {

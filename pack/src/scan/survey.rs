@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, anyhow, bail};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde::{Deserialize, Serialize};
 use zarr_recast::JsonScalar;
@@ -11,7 +13,6 @@ use super::grid::Grids;
 use super::limits::{ClampStats, Limits};
 use super::missing::Markers;
 use super::number::is_less;
-use super::survey_document::{Document, bits, from_base64, to_base64};
 use crate::error::{Error, Result};
 use crate::options::{PackOptions, ValueRange};
 
@@ -67,8 +68,7 @@ pub struct Survey {
     pub(crate) first_infinite: Option<String>,
     /// Smallest and largest of all other elements.
     pub(crate) data_range: Option<(Scalar, Scalar)>,
-    /// The same, or the range to keep, if one was requested.
-    pub(crate) range: Option<(Scalar, Scalar)>,
+    /// The range to keep, if one was requested.
     pub(crate) limits: Option<Limits>,
     /// The promised range, with or without values in it.
     pub(crate) promised: Option<(Scalar, Scalar)>,
@@ -82,7 +82,9 @@ pub struct Survey {
 
 impl Survey {
     /// Without elements.
-    pub(crate) fn empty(fill_value: Scalar, markers: Markers, reserved_values: Markers) -> Self {
+    pub(crate) fn empty(fill_value: Scalar, markers: Markers) -> Self {
+        let mut reserved_values = markers.clone();
+        reserved_values.extend([fill_value]);
         Self {
             element_type: fill_value.element_type(),
             fill_value,
@@ -95,7 +97,6 @@ impl Survey {
             infinite: 0,
             first_infinite: None,
             data_range: None,
-            range: None,
             limits: None,
             promised: None,
             sample: Vec::new(),
@@ -119,33 +120,22 @@ impl Survey {
 
     /// Adds another survey of the same type; the array's own fill value stays.
     pub(crate) fn absorb(&mut self, other: &Self) {
-        if self.fill_values != other.fill_values {
-            self.fill_values.extend(&other.fill_values);
-            self.fill_values.sort_by_key(|fill| fill.bits());
-            self.fill_values.dedup();
-        }
+        self.fill_values.extend(&other.fill_values);
+        self.fill_values.sort_by_key(|fill| fill.bits());
+        self.fill_values.dedup();
         self.elements += other.elements;
         self.nan += other.nan;
-        if self.reserved_values == other.reserved_values {
-            for (count, more) in self.reserved_counts.iter_mut().zip(&other.reserved_counts) {
-                *count += more;
-            }
-        } else {
-            let mut reserved_values = self.reserved_values.clone();
-            reserved_values.extend(other.reserved_values.values().iter().copied());
-            let both = |&value: &Scalar| self.count(value) + other.count(value);
-            self.reserved_counts = reserved_values.values().iter().map(both).collect();
-            self.reserved_values = reserved_values;
-        }
-        if self.markers != other.markers {
-            self.markers.extend(other.markers.values().iter().copied());
-        }
+        let mut reserved_values = self.reserved_values.clone();
+        reserved_values.extend(other.reserved_values.values().iter().copied());
+        let both = |&value: &Scalar| self.count(value) + other.count(value);
+        self.reserved_counts = reserved_values.values().iter().map(both).collect();
+        self.reserved_values = reserved_values;
+        self.markers.extend(other.markers.values().iter().copied());
         self.infinite += other.infinite;
         if self.first_infinite.is_none() {
             self.first_infinite.clone_from(&other.first_infinite);
         }
         self.data_range = union(self.data_range, other.data_range);
-        self.range = self.data_range;
         self.grids.absorb(&other.grids);
         self.sample.extend(&other.sample);
         let excerpts = other.excerpts.iter();
@@ -194,9 +184,20 @@ impl Survey {
         counts.find(|(one, _)| one.equals(value)).map_or(0, |(_, &count)| count)
     }
 
+    /// Codes that NaN, missing markers and fill values may need.
+    pub(crate) fn reserved_codes(&self) -> usize {
+        1 + self.markers.values().len() + self.fill_values.len()
+    }
+
+    /// Smallest and largest of all elements but special ones, or the range to keep.
+    pub(crate) fn range(&self) -> Option<(Scalar, Scalar)> {
+        let kept = self.limits.as_ref().map(|limits| (limits.least, limits.greatest));
+        kept.or(self.data_range)
+    }
+
     /// The range of all values that codecs must be able to store.
     pub(crate) fn to_store(&self) -> Option<(Scalar, Scalar)> {
-        union(self.range, self.promised)
+        union(self.range(), self.promised)
     }
 
     /// Narrows the range to the ends that options name, with the sample, and promises room for the range that they name.
@@ -208,7 +209,7 @@ impl Survey {
     }
 
     fn clamp(&mut self, src_min: Option<f64>, src_max: Option<f64>) -> Result<()> {
-        let Some((mut least, mut greatest)) = self.range else { return Ok(()) };
+        let Some((mut least, mut greatest)) = self.data_range else { return Ok(()) };
         // The next value inside the limit, if the type lacks the value itself.
         let end = |number: f64, rounding, flag: &str| {
             let end = Scalar::from(number).cast(self.element_type, rounding, OutOfRange::Clamp);
@@ -226,8 +227,8 @@ impl Survey {
             bail!("the range to keep, from {least} to {greatest}, is empty");
         }
         let limits = Limits::new(least, greatest, &self.reserved_values);
-        limits.retain_inside(&mut self.sample)?;
-        self.keep_to(Some(limits));
+        self.sample = limits.inside(&self.sample);
+        self.limits = Some(limits);
         Ok(())
     }
 
@@ -263,14 +264,6 @@ impl Survey {
     pub(crate) fn clamp_elements(&self, elements: &mut [u8]) -> Result<ClampStats> {
         self.limits.as_ref().map_or_else(|| Ok(ClampStats::default()), |one| one.apply(elements))
     }
-
-    /// Limits the values to a range.
-    pub(crate) fn keep_to(&mut self, limits: Option<Limits>) {
-        if let Some(limits) = limits {
-            self.range = Some((limits.least, limits.greatest));
-            self.limits = Some(limits);
-        }
-    }
 }
 
 /// The range that holds two.
@@ -284,8 +277,46 @@ pub(crate) fn union(
     Some((least, greatest))
 }
 
+/// The serde form of a survey: scalars as their bits, elements in base64.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    data_type: String,
+    big_endian: bool,
+    fill_value: u64,
+    fill_values: Vec<u64>,
+    elements: u64,
+    nan: u64,
+    markers: Vec<u64>,
+    #[serde(rename = "apart")]
+    reserved_values: Vec<u64>,
+    #[serde(rename = "apart_counts")]
+    reserved_counts: Vec<u64>,
+    infinite: u64,
+    first_infinite: Option<String>,
+    range: Option<(u64, u64)>,
+    sample: String,
+    excerpts: Vec<(u64, String)>,
+    /// The scales and distances of the grids that are known, as their bits.
+    grids: Vec<(u64, u64)>,
+}
+
+fn bits(scalars: &[Scalar]) -> Vec<u64> {
+    scalars.iter().map(|scalar| scalar.bits()).collect()
+}
+
+/// Whole elements of a type.
+fn from_base64(text: &str, element_type: ElementType) -> Result<Vec<u8>> {
+    let elements = BASE64_STANDARD.decode(text).context("the elements of a survey")?;
+    if elements.len() % element_type.size() != 0 {
+        bail!("{} bytes are not a whole number of elements of {element_type}", elements.len());
+    }
+    Ok(elements)
+}
+
 impl From<Survey> for Document {
     fn from(survey: Survey) -> Self {
+        let excerpt = |(&key, elements): (&u64, &Vec<u8>)| (key, BASE64_STANDARD.encode(elements));
         Self {
             data_type: survey.element_type.name().to_owned(),
             big_endian: cfg!(target_endian = "big"),
@@ -299,12 +330,8 @@ impl From<Survey> for Document {
             infinite: survey.infinite,
             first_infinite: survey.first_infinite,
             range: survey.data_range.map(|(least, greatest)| (least.bits(), greatest.bits())),
-            sample: to_base64(&survey.sample),
-            excerpts: survey
-                .excerpts
-                .iter()
-                .map(|(&key, elements)| (key, to_base64(elements)))
-                .collect(),
+            sample: BASE64_STANDARD.encode(&survey.sample),
+            excerpts: survey.excerpts.iter().map(excerpt).collect(),
             grids: survey.grids.known().map(|(a, b)| (a.to_bits(), b.to_bits())).collect(),
         }
     }
@@ -314,13 +341,16 @@ impl TryFrom<Document> for Survey {
     type Error = Error;
 
     fn try_from(document: Document) -> std::result::Result<Self, Error> {
-        let element_type = document.element_type()?;
+        if document.big_endian != cfg!(target_endian = "big") {
+            return Err(
+                anyhow!("a survey that was made on a machine of the other byte order").into()
+            );
+        }
+        let name = &document.data_type;
+        let element_type =
+            ElementType::from_name(name).with_context(|| format!("a survey of {name:?}"))?;
         let scalar = |bits: u64| Scalar::from_bits(element_type, bits);
-        let markers = |bits: &[u64]| {
-            let mut markers = Markers::default();
-            markers.extend(bits.iter().map(|&bits| scalar(bits)));
-            markers
-        };
+        let markers = |bits: &[u64]| bits.iter().map(|&bits| scalar(bits)).collect::<Markers>();
         let reserved_values = markers(&document.reserved_values);
         if reserved_values.values().len() != document.reserved_counts.len() {
             return Err(anyhow!("a survey has one count for each value that stands apart").into());
@@ -335,15 +365,15 @@ impl TryFrom<Document> for Survey {
             fill_values: document.fill_values.iter().map(|&bits| scalar(bits)).collect(),
             elements: document.elements,
             nan: document.nan,
+            reserved_values,
             reserved_counts: document.reserved_counts,
             infinite: document.infinite,
             first_infinite: document.first_infinite,
             data_range: range,
-            range,
             sample,
             excerpts: excerpts?,
             grids: Grids::of(element_type, &grids),
-            ..Self::empty(scalar(document.fill_value), markers(&document.markers), reserved_values)
+            ..Self::empty(scalar(document.fill_value), markers(&document.markers))
         })
     }
 }

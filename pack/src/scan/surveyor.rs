@@ -10,8 +10,7 @@ use serde_json::{Map, Value};
 
 use super::grid::Grids;
 use super::missing::Markers;
-use super::number::{Number, is_wide};
-use super::reader::{BLOCK, Reader};
+use super::number::{BLOCK, Number, Reader, is_wide};
 use super::simd_stats::{Elements, Plain};
 use super::survey::{EXCERPTS, SAMPLE, Survey};
 use crate::array::source::{READ_SIZE, Source};
@@ -25,9 +24,8 @@ const LANES: usize = 8;
 /// Surveys the blocks of one array one by one.
 #[derive(Clone, Debug)]
 pub struct Surveyor {
-    fill_value: Scalar,
-    markers: Markers,
-    reserved_values: Markers,
+    /// The survey of no elements.
+    nothing: Survey,
     /// The number of elements in the whole array, which determines the size of the sample.
     elements: u64,
 }
@@ -48,9 +46,7 @@ impl Surveyor {
             let theirs = other.element_type();
             return Err(anyhow!("{other} is {theirs}, and the elements are {element_type}").into());
         }
-        let mut markers = Markers::default();
-        markers.extend(missing.iter().copied());
-        Ok(Self::with_markers(fill_value, markers, elements))
+        Ok(Self::with_markers(fill_value, missing.iter().copied().collect(), elements))
     }
 
     /// For an array with this fill value, attributes (`_FillValue` and `missing_value` name missing markers) and options,
@@ -71,9 +67,7 @@ impl Surveyor {
     }
 
     fn with_markers(fill_value: Scalar, markers: Markers, elements: u64) -> Self {
-        let mut reserved_values = markers.clone();
-        reserved_values.extend([fill_value]);
-        Self { fill_value, markers, reserved_values, elements }
+        Self { nothing: Survey::empty(fill_value, markers), elements }
     }
 
     /// Surveys a block: its elements in any order that keeps neighbours together, in native byte order. For the
@@ -82,14 +76,12 @@ impl Surveyor {
     /// # Errors
     /// Bytes that are not a whole number of elements.
     pub fn survey(&self, elements: &[u8]) -> std::result::Result<Survey, Error> {
-        let element_type = self.fill_value.element_type();
+        let element_type = self.nothing.element_type;
         if !elements.len().is_multiple_of(element_type.size()) {
             let length = elements.len();
-            return Err(anyhow!(
-                "{length} bytes are not a whole number of elements of \
-                                {element_type}"
-            )
-            .into());
+            let text =
+                format!("{length} bytes are not a whole number of elements of {element_type}");
+            return Err(anyhow!(text).into());
         }
         Ok(if is_wide(element_type) {
             self.survey_as::<i128>(elements)?
@@ -131,19 +123,13 @@ fn survey_as<N: Number>(source: &Source, markers: &Markers, workers: &Workers) -
         }
         block.finish(|index, name| format!("{} is {name}", region.element(index)))
     };
-    let mut total = surveyor.nothing();
+    let mut total = surveyor.nothing.clone();
     workers.run(source.pass("range"), source.chunks(), work, |found| {
         total.absorb(&found);
         prepared.grids.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&total.grids);
         Ok(())
     })?;
     Ok(total)
-}
-
-impl Surveyor {
-    fn nothing(&self) -> Survey {
-        Survey::empty(self.fill_value, self.markers.clone(), self.reserved_values.clone())
-    }
 }
 
 /// The counts and the range of some elements.
@@ -156,18 +142,6 @@ struct Tally<N> {
     greatest: N,
 }
 
-/// The special values, which count in no range, as numbers and as f64.
-struct ReservedValues<N> {
-    numbers: Vec<N>,
-    rounded: Vec<f64>,
-}
-
-impl<N: Number> ReservedValues<N> {
-    fn contains(&self, number: N) -> bool {
-        self.numbers.contains(&number)
-    }
-}
-
 impl<N: Number> Tally<N> {
     fn new() -> Self {
         let (below, above) = N::EXTREMES;
@@ -176,9 +150,9 @@ impl<N: Number> Tally<N> {
 
     /// Counts a number.
     #[allow(clippy::needless_bitwise_bool)]
-    fn add(&mut self, number: N, reserved: &ReservedValues<N>) {
+    fn add(&mut self, number: N, reserved: &[N]) {
         let is_nan = number.is_nan();
-        let is_reserved = reserved.contains(number);
+        let is_reserved = reserved.contains(&number);
         let is_infinite = number.is_infinite() & !is_reserved;
         self.nan += u64::from(is_nan);
         self.reserved += u64::from(is_reserved);
@@ -203,7 +177,8 @@ impl<N: Number> Tally<N> {
 struct Prepared<'a, N> {
     surveyor: &'a Surveyor,
     reader: Reader<N>,
-    reserved: ReservedValues<N>,
+    /// The special values, which count in no range.
+    reserved: Vec<N>,
     /// One of this many elements is in the sample.
     step: u64,
     /// An excerpt is kept if its number is not above this.
@@ -216,11 +191,9 @@ struct Prepared<'a, N> {
 
 impl<'a, N: Number> Prepared<'a, N> {
     fn new(surveyor: &'a Surveyor) -> Result<Self> {
-        let element_type = surveyor.fill_value.element_type();
+        let element_type = surveyor.nothing.element_type;
         let reader = Reader::<N>::new(element_type)?;
-        let numbers = surveyor.reserved_values.numbers(&reader)?;
-        let rounded = numbers.iter().map(|number| number.to_f64()).collect();
-        let reserved = ReservedValues { numbers, rounded };
+        let reserved = surveyor.nothing.reserved_values.numbers(&reader)?;
         let bytes = surveyor.elements.saturating_mul(element_type.size() as u64);
         let greatest_key = u64::MAX.checked_div(bytes.div_ceil(EXCERPTS)).unwrap_or(u64::MAX);
         let step = (surveyor.elements / SAMPLE).max(1);
@@ -265,7 +238,7 @@ impl<'a, N: Number> Block<'a, N> {
         let grids = prepared.grids.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Self {
             prepared,
-            survey: Survey { grids, ..prepared.surveyor.nothing() },
+            survey: Survey { grids, ..prepared.surveyor.nothing.clone() },
             tally: Tally::new(),
             first_infinite: None,
             until_next: 0,
@@ -275,17 +248,10 @@ impl<'a, N: Number> Block<'a, N> {
 
     /// Adds the next elements of the block.
     fn add(&mut self, elements: &[u8]) -> Result<()> {
-        let Prepared { reader, reserved, step, .. } = self.prepared;
+        let Prepared { reader, step, .. } = self.prepared;
         let size = reader.element_type().size();
-        let Survey { reserved_counts, grids, .. } = &mut self.survey;
-        let (of_piece, infinite) = tally(reader, elements, reserved, reserved_counts, grids)?;
-        self.tally = self.tally.merge(of_piece);
-        let first = self.survey.elements as usize;
-        if self.first_infinite.is_none() {
-            self.first_infinite = infinite.map(|(index, name)| (first + index, name));
-        }
         let key = self.add_excerpt(elements);
-        if first == 0 {
+        if self.survey.elements == 0 {
             // Of blocks smaller than a step, the right share has an element in the sample.
             self.until_next = key % step;
         }
@@ -296,7 +262,64 @@ impl<'a, N: Number> Block<'a, N> {
             self.until_next += step;
         }
         self.until_next -= count;
-        self.survey.elements += count;
+        let mut numbers = Vec::new();
+        for part in elements.chunks(BLOCK * size) {
+            self.count(part, &mut numbers)?;
+            self.survey.elements += (part.len() / size) as u64;
+        }
+        Ok(())
+    }
+
+    /// Counts elements and special values, and updates the grids with the others.
+    fn count(&mut self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
+        let Prepared { reader, reserved, .. } = self.prepared;
+        let Survey { elements: before, reserved_counts, grids, .. } = &mut self.survey;
+        if let Some(plain) = Elements::of(reader.element_type(), bytes)
+            && let Some(Plain { range, nan }) = plain.range(reserved)
+            && let Some((least, greatest)) = N::from_floats(range)
+        {
+            self.tally = self.tally.merge(Tally { nan, least, greatest, ..Tally::new() });
+            if grids.may_change(range.0, range.1) {
+                match plain {
+                    Elements::Float32(elements) => grids.add(elements, range),
+                    Elements::Float64(elements) => grids.add(elements, range),
+                }
+            }
+            return Ok(());
+        }
+        reader.read_into(bytes, numbers)?;
+        let mut lanes = [Tally::new(); LANES];
+        let (rows, rest) = numbers.as_chunks::<LANES>();
+        for row in rows {
+            for (lane, &number) in lanes.iter_mut().zip(row) {
+                lane.add(number, reserved);
+            }
+        }
+        for (lane, &number) in lanes.iter_mut().zip(rest) {
+            lane.add(number, reserved);
+        }
+        let tally = lanes.into_iter().fold(Tally::new(), Tally::merge);
+        if tally.reserved > 0 {
+            for (count, value) in reserved_counts.iter_mut().zip(reserved) {
+                *count += numbers.iter().filter(|&number| number == value).count() as u64;
+            }
+        }
+        if tally.infinite > 0 && self.first_infinite.is_none() {
+            let is_infinite = |number: &N| number.is_infinite() && !reserved.contains(number);
+            let index = numbers.iter().position(is_infinite);
+            self.first_infinite = index.and_then(|index| {
+                let negative = *numbers.get(index)? < N::EXTREMES.1;
+                let text = if negative { "-Infinity" } else { "Infinity" };
+                Some((*before as usize + index, text))
+            });
+        }
+        let range = (tally.least.to_f64(), tally.greatest.to_f64());
+        if grids.may_change(range.0, range.1) {
+            let others = numbers.iter().filter(|&number| !reserved.contains(number));
+            let values: Vec<f64> = others.map(|number| number.to_f64()).collect();
+            grids.add(&values, range);
+        }
+        self.tally = self.tally.merge(tally);
         Ok(())
     }
 
@@ -311,14 +334,14 @@ impl<'a, N: Number> Block<'a, N> {
 
     /// As [`Self::add`], for elements that are the fill value and not in memory.
     fn add_fill(&mut self, elements: u64) {
-        let Surveyor { fill_value, reserved_values, .. } = self.prepared.surveyor;
+        let Survey { fill_value, reserved_values, reserved_counts, .. } = &mut self.survey;
         let index = reserved_values.values().iter().position(|value| value.equals(*fill_value));
-        let count = index.and_then(|index| self.survey.reserved_counts.get_mut(index));
+        let count = index.and_then(|index| reserved_counts.get_mut(index));
         *count.unwrap_or(&mut self.tally.nan) += elements;
         self.survey.elements += elements;
         let of_fill = &self.prepared.of_fill;
         if of_fill.lock().unwrap_or_else(PoisonError::into_inner).insert(elements) {
-            let fill = fill_value.to_ne_bytes();
+            let fill = self.survey.fill_value.to_ne_bytes();
             let longest = (READ_SIZE / fill.len()) as u64;
             let lengths = [elements.min(longest), elements % longest];
             for length in lengths.into_iter().filter(|&length| length > 0) {
@@ -337,84 +360,17 @@ impl<'a, N: Number> Block<'a, N> {
         survey.first_infinite = self.first_infinite.map(|(index, name)| place(index, name));
         if tally.least <= tally.greatest {
             let least = tally.least.to_scalar(element_type);
-            let Some(range) = least.zip(tally.greatest.to_scalar(element_type)) else {
+            survey.data_range = least.zip(tally.greatest.to_scalar(element_type));
+            if survey.data_range.is_none() {
                 bail!("an element is not of type {element_type}");
-            };
-            survey.data_range = Some(range);
-            survey.range = Some(range);
+            }
         }
         let numbers = reader.read(&taken)?.into_iter();
         for (number, element) in numbers.zip(taken.chunks_exact(element_type.size())) {
-            if !number.is_nan() && !number.is_infinite() && !reserved.contains(number) {
+            if !number.is_nan() && !number.is_infinite() && !reserved.contains(&number) {
                 survey.sample.extend_from_slice(element);
             }
         }
         Ok(survey)
     }
-}
-
-/// Counts elements and special values, and updates the grids with the others; returns the first infinity's index and
-/// value.
-fn tally<N: Number>(
-    reader: &Reader<N>,
-    elements: &[u8],
-    reserved: &ReservedValues<N>,
-    reserved_counts: &mut [u64],
-    grids: &mut Grids,
-) -> Result<(Tally<N>, Option<Infinite>)> {
-    let element_type = reader.element_type();
-    let mut total = Tally::new();
-    let mut infinite = None;
-    let mut numbers: Vec<N> = Vec::with_capacity(BLOCK);
-    let mut values: Vec<f64> = Vec::new();
-    for (block, bytes) in elements.chunks(BLOCK * element_type.size()).enumerate() {
-        if let Some(plain) = Elements::of(element_type, bytes)
-            && let Some(Plain { range, nan }) = plain.range(&reserved.rounded)
-            && let Some((least, greatest)) = N::from_floats(range)
-        {
-            total = total.merge(Tally { nan, least, greatest, ..Tally::new() });
-            if grids.may_change(range.0, range.1) {
-                match plain {
-                    Elements::Float32(elements) => grids.add(elements, range),
-                    Elements::Float64(elements) => grids.add(elements, range),
-                }
-            }
-            continue;
-        }
-        reader.read_into(bytes, &mut numbers)?;
-        let mut lanes = [Tally::new(); LANES];
-        let (rows, rest) = numbers.as_chunks::<LANES>();
-        for row in rows {
-            for (lane, &number) in lanes.iter_mut().zip(row) {
-                lane.add(number, reserved);
-            }
-        }
-        for (lane, &number) in lanes.iter_mut().zip(rest) {
-            lane.add(number, reserved);
-        }
-        let tally = lanes.into_iter().fold(Tally::new(), Tally::merge);
-        if tally.reserved > 0 {
-            for (count, &value) in reserved_counts.iter_mut().zip(&reserved.numbers) {
-                *count += numbers.iter().filter(|&&number| number == value).count() as u64;
-            }
-        }
-        if tally.infinite > 0 && infinite.is_none() {
-            let is_infinite = |number: &N| number.is_infinite() && !reserved.contains(*number);
-            let index = numbers.iter().position(is_infinite);
-            infinite = index.and_then(|index| {
-                let negative = *numbers.get(index)? < N::EXTREMES.1;
-                let text = if negative { "-Infinity" } else { "Infinity" };
-                Some((block * BLOCK + index, text))
-            });
-        }
-        let range = (tally.least.to_f64(), tally.greatest.to_f64());
-        if grids.may_change(range.0, range.1) {
-            let others = numbers.iter().filter(|&&number| !reserved.contains(number));
-            values.clear();
-            values.extend(others.map(|number| number.to_f64()));
-            grids.add(&values, range);
-        }
-        total = total.merge(tally);
-    }
-    Ok((total, infinite))
 }

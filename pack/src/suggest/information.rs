@@ -98,7 +98,8 @@ fn chance(pairs: f64) -> f64 {
 /// The counts of pairs along all axes; of all pairs, and of those whose codes differ.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Neighbours {
-    axes: Vec<(Pairs, Pairs)>,
+    all: Vec<Pairs>,
+    unequal: Vec<Pairs>,
 }
 
 impl Neighbours {
@@ -112,22 +113,24 @@ impl Neighbours {
             ((value - least) / (greatest - least) * CODES).floor().min(CODES - 1.0) as u32
         };
         let codes: Vec<u32> = values.iter().map(code).collect();
-        let axis = |axis: usize| {
-            let extent = shape.get(axis).copied().unwrap_or(1) as usize;
-            let stride = shape.iter().skip(axis + 1).product::<u64>() as usize;
-            along(&codes, stride, extent)
+        let counts = |only_unequal: bool| {
+            let axis = |(axis, &extent): (usize, &u64)| {
+                let stride = shape.iter().skip(axis + 1).product::<u64>() as usize;
+                along(&codes, stride, extent as usize, only_unequal)
+            };
+            shape.iter().enumerate().map(axis).collect()
         };
-        Self { axes: (0..shape.len()).map(axis).collect() }
+        Self { all: counts(false), unequal: counts(true) }
     }
 
     /// The counts of both.
     pub(crate) fn merge(mut self, other: Self) -> Self {
-        if self.axes.is_empty() {
+        if self.all.is_empty() {
             return other;
         }
-        for (ours, theirs) in self.axes.iter_mut().zip(&other.axes) {
-            ours.0.merge(&theirs.0);
-            ours.1.merge(&theirs.1);
+        let ours = self.all.iter_mut().chain(&mut self.unequal);
+        for (ours, theirs) in ours.zip(other.all.iter().chain(&other.unequal)) {
+            ours.merge(theirs);
         }
         self
     }
@@ -137,12 +140,12 @@ impl Neighbours {
     /// # Errors
     /// Why the pairs tell nothing, as a sentence for people.
     pub(crate) fn information(&self, range: (f64, f64)) -> Result<Information, String> {
-        let all = self.best(|(all, _)| all, range, false)?;
+        let all = best(&self.all, range, false)?;
         if all.end.is_some() {
             return Ok(all);
         }
         // Where fills and plateaus make every bit tell its neighbour, changes say more.
-        match self.best(|(_, unequal)| unequal, range, true) {
+        match best(&self.unequal, range, true) {
             Ok(found) if found.end.is_some() => Ok(found),
             Ok(_) | Err(_) => {
                 Err("every bit tells about its neighbour, down to the last of 24: the \
@@ -151,66 +154,45 @@ impl Neighbours {
             }
         }
     }
+}
 
-    fn best(
-        &self,
-        pairs: impl Fn(&(Pairs, Pairs)) -> &Pairs,
-        range: (f64, f64),
-        only_unequal: bool,
-    ) -> Result<Information, String> {
-        let most = self.axes.iter().map(|axis| pairs(axis).count).max().unwrap_or_default();
-        if most < LEAST_PAIRS {
-            return Err(format!(
-                "{} pairs of neighbours are too few to tell; {} are needed",
-                count(most),
-                count(LEAST_PAIRS)
-            ));
-        }
-        let axes = self.axes.iter().enumerate();
-        let known = axes.filter(|(_, axis)| pairs(axis).count >= LEAST_PAIRS);
-        let found = known.map(|(number, axis)| {
-            let pairs = pairs(axis);
-            Information::new(number, pairs.count, pairs.information(), range, only_unequal)
-        });
-        let best = found.max_by(|a, b| a.total.total_cmp(&b.total));
-        best.filter(|best| best.total > 0.0).ok_or_else(|| {
-            "no bit tells anything about its neighbour, as in noise or in values without an order".to_owned()
-        })
+/// The information along the axis that has most of it.
+fn best(axes: &[Pairs], range: (f64, f64), only_unequal: bool) -> Result<Information, String> {
+    let most = axes.iter().map(|pairs| pairs.count).max().unwrap_or_default();
+    if most < LEAST_PAIRS {
+        return Err(format!(
+            "{} pairs of neighbours are too few to tell; {} are needed",
+            count(most),
+            count(LEAST_PAIRS)
+        ));
     }
+    let known = axes.iter().enumerate().filter(|(_, pairs)| pairs.count >= LEAST_PAIRS);
+    let found = known.map(|(number, pairs)| {
+        Information::new(number, pairs.count, pairs.information(), range, only_unequal)
+    });
+    let best = found.max_by(|a, b| a.total.total_cmp(&b.total));
+    best.filter(|best| best.total > 0.0).ok_or_else(|| {
+        "no bit tells anything about its neighbour, as in noise or in values without an order"
+            .to_owned()
+    })
 }
 
 /// The pairs of codes that are a stride apart, in rows of some extent.
-fn along(codes: &[u32], stride: usize, extent: usize) -> (Pairs, Pairs) {
-    let (mut all, mut unequal) = (Pairs::default(), Pairs::default());
+fn along(codes: &[u32], stride: usize, extent: usize, only_unequal: bool) -> Pairs {
+    let mut counts = Pairs::default();
     if extent < 2 {
-        return (all, unequal);
+        return counts;
     }
-    let mut batches = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
-    let mut add = |batch: &mut (Vec<u32>, Vec<u32>), is_all: bool| {
-        let pairs = if is_all { &mut all } else { &mut unequal };
-        pairs.add(&batch.0, &batch.1);
-        batch.0.clear();
-        batch.1.clear();
+    let rows = codes.chunks_exact(stride * extent);
+    let pairs = rows.flat_map(|rows| rows.iter().copied().zip(rows.iter().copied().skip(stride)));
+    let is_told = |&(first, second): &(u32, u32)| {
+        first != NONE && second != NONE && !(only_unequal && first == second)
     };
-    for rows in codes.chunks_exact(stride * extent) {
-        let pairs = rows.iter().zip(rows.iter().skip(stride));
-        for (&first, &second) in pairs.filter(|(first, second)| **first != NONE && **second != NONE)
-        {
-            for (number, batch) in batches.iter_mut().enumerate() {
-                if number == 0 || first != second {
-                    batch.0.push(first);
-                    batch.1.push(second);
-                }
-                if batch.0.len() == BATCH {
-                    add(batch, number == 0);
-                }
-            }
-        }
+    let (first, second): (Vec<u32>, Vec<u32>) = pairs.filter(is_told).unzip();
+    for (first, second) in first.chunks(BATCH).zip(second.chunks(BATCH)) {
+        counts.add(first, second);
     }
-    for (number, batch) in batches.iter_mut().enumerate() {
-        add(batch, number == 0);
-    }
-    (all, unequal)
+    counts
 }
 
 /// The information in the bits of an array's values. Each value is one of 2^24 equal parts of the range, and a bit has as
@@ -351,7 +333,7 @@ mod tests {
         let of = |values: &[f64]| Neighbours::of(values, &[150, 200], range);
         let merged = Neighbours::default().merge(of(halves.0)).merge(of(halves.1));
         let whole = Neighbours::of(&values, &[300, 200], range);
-        let [merged, whole] = [merged, whole].map(|one| one.axes[1].0.clone());
+        let [merged, whole] = [merged, whole].map(|one| one.all[1].clone());
         assert_eq!((merged.count, merged.both), (whole.count, whole.both));
     }
 

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::json;
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
-use crate::scan::reader::Reader;
+use crate::scan::number::Reader;
 use crate::scan::survey::Survey;
 
 /// A value is on a grid if it is off by no more than its rounding, or by this part of a step.
@@ -56,9 +56,9 @@ impl Known {
     }
 }
 
-/// Sums over the values of some blocks.
+/// What the values of some blocks say.
 #[derive(Default)]
-struct Sums {
+struct Statistics {
     count: u64,
     differences: f64,
     squares: f64,
@@ -67,7 +67,7 @@ struct Sums {
     neighbours: Neighbours,
 }
 
-impl Sums {
+impl Statistics {
     fn merge(self, other: Self) -> Self {
         let smallest = self.smallest_difference.into_iter().chain(other.smallest_difference);
         Self {
@@ -109,7 +109,7 @@ pub(crate) fn look(
     workers: &Workers,
 ) -> Result<(Known, std::result::Result<Information, String>)> {
     let (least, greatest) =
-        survey.range.map_or((0.0, 0.0), |(least, greatest)| (least.to_f64(), greatest.to_f64()));
+        survey.range().map_or((0.0, 0.0), |(least, greatest)| (least.to_f64(), greatest.to_f64()));
     let reader = Reader::<f64>::new(survey.element_type)?;
     let mut typical = reader.read(&survey.sample)?;
     typical.sort_by(f64::total_cmp);
@@ -118,21 +118,21 @@ pub(crate) fn look(
     let range = inner.unwrap_or((least, greatest));
     let reserved = survey.reserved_values.numbers(&reader)?;
     let middle = least / 2.0 + greatest / 2.0;
-    let work = |number: u64| -> Result<Sums> {
+    let work = |number: u64| -> Result<Statistics> {
         let region = sample.region(number)?;
-        let Some(elements) = sample.read(&region)? else { return Ok(Sums::default()) };
+        let Some(elements) = sample.read(&region)? else { return Ok(Statistics::default()) };
         let mut values = reader.read(&elements)?;
         for value in values.iter_mut().filter(|value| reserved.contains(value)) {
             *value = f64::NAN;
         }
-        Ok(Sums::of(&values, &region.shape, middle, range))
+        Ok(Statistics::of(&values, &region.shape, middle, range))
     };
-    let sums = workers.merge("information", sample.chunks(), work, Sums::merge)?;
+    let sums = workers.merge("information", sample.chunks(), work, Statistics::merge)?;
     let count = sums.count.max(1) as f64;
     let variance = (sums.squares / count - (sums.differences / count).powi(2)).max(0.0);
     let fill_is_marker = survey.markers.contains(survey.fill_value) || survey.fill_value.is_nan();
     let known = Known {
-        range: survey.range,
+        range: survey.range(),
         range_without_outliers: inner,
         nan: survey.nan,
         missing: survey.missing(),
@@ -158,7 +158,7 @@ fn without_tails(sorted: &[f64]) -> Option<(f64, f64)> {
 
 /// The step of which all values are multiples: a round one if there is any, and else the one that the sample tells.
 fn grid(survey: &Survey, typical: &[f64]) -> Option<Lattice> {
-    let (least, greatest) = survey.range?;
+    let (least, greatest) = survey.range()?;
     let (least, greatest) = (least.to_f64(), greatest.to_f64());
     let rounding = rounding(survey.element_type, least.abs().max(greatest.abs()));
     let is_grid = |step: f64, off: f64| {

@@ -192,10 +192,27 @@ impl Sample {
             Extents { shape: array.shape(), chunk: &chunk, inner: inner.as_deref(), size };
         let layout = Layout::new(&extents)?;
         let sample = Written::new(source.path(), &layout, source.fill_value(), array.attributes())?;
-        let groups = same_chunk(&layout, &chunk);
-        let work = |number: u64| -> Result<()> {
-            let Some(regions) = groups.get(number as usize) else { bail!("beyond the sample") };
-            for (region, elements) in read_group(source, regions, &chunk)? {
+        let number = |region: &Region| -> Vec<u64> {
+            region.origin.iter().zip(&chunk).map(|(start, extent)| start / extent).collect()
+        };
+        let groups = layout.regions.chunk_by(|one, next| number(one) == number(next));
+        let groups: Vec<&[Region]> = groups.collect();
+        let work = |group: u64| -> Result<()> {
+            let Some(regions) = groups.get(group as usize) else { bail!("beyond the sample") };
+            // A chunk that cannot be read in parts is decoded once for all of them.
+            let whole = regions.first().filter(|_| regions.len() > 1 && !source.reads_parts());
+            let whole = whole.map(|first| whole_chunk(number(first), &chunk, array.shape()));
+            let stored = whole.as_ref().map(|whole| source.read(whole)).transpose()?.flatten();
+            for region in *regions {
+                let elements = match (&whole, &stored) {
+                    (None, _) => source.read_at(region)?,
+                    (Some(_), None) => None,
+                    (Some(whole), Some(stored)) => {
+                        let start = region.origin.iter().zip(&whole.origin).map(|(a, b)| a - b);
+                        let (start, shape) = (start.collect(), region.shape.clone());
+                        Some(Block::part(stored, size, &whole.shape, start, shape)?.elements)
+                    }
+                };
                 if let Some(elements) = elements {
                     sample.write(region, &elements)?;
                 }
@@ -224,50 +241,13 @@ impl Sample {
     }
 }
 
-/// The regions of a layout, those of one chunk together.
-fn same_chunk<'l>(layout: &'l Layout, chunk: &[u64]) -> Vec<Vec<&'l Region>> {
-    let number = |region: &Region| -> Vec<u64> {
-        region.origin.iter().zip(chunk).map(|(start, extent)| start / extent).collect()
-    };
-    let mut groups: Vec<Vec<&Region>> = Vec::new();
-    for region in &layout.regions {
-        match groups.last_mut() {
-            Some(group) if group.last().is_some_and(|last| number(last) == number(region)) => {
-                group.push(region);
-            }
-            _ => groups.push(vec![region]),
-        }
-    }
-    groups
-}
-
-/// A region, with its elements if it is stored.
-type Part<'r> = (&'r Region, Option<Vec<u8>>);
-
-/// The elements of regions in one chunk, which is decoded once if it cannot be read in parts; none of a chunk that is not
-/// stored.
-fn read_group<'r>(source: &Source, regions: &[&'r Region], chunk: &[u64]) -> Result<Vec<Part<'r>>> {
-    let whole = regions.first().filter(|_| regions.len() > 1 && !source.reads_parts());
-    let Some(first) = whole else {
-        let read = |region: &&'r Region| Ok((*region, source.read_at(region)?));
-        return regions.iter().map(read).collect();
-    };
+/// The part of a chunk that is inside the array, by the chunk's place in the grid.
+fn whole_chunk(place: Vec<u64>, chunk: &[u64], all: &[u64]) -> Region {
     let origin: Vec<u64> =
-        first.origin.iter().zip(chunk).map(|(start, extent)| start / extent * extent).collect();
-    let rest = origin.iter().zip(chunk).zip(source.array().shape());
-    let shape: Vec<u64> = rest.map(|((start, one), all)| *one.min(&(all - start))).collect();
-    let place = origin.iter().zip(chunk).map(|(start, extent)| start / extent).collect();
-    let region = Region { chunk: place, origin, shape, chunk_shape: chunk.to_vec() };
-    let Some(elements) = source.read(&region)? else {
-        return Ok(regions.iter().map(|region| (*region, None)).collect());
-    };
-    let size = source.element_type().size();
-    let part = |one: &&'r Region| {
-        let start = one.origin.iter().zip(&region.origin).map(|(a, b)| a - b).collect();
-        let part = Block::part(&elements, size, &region.shape, start, one.shape.clone())?;
-        Ok((*one, Some(part.elements)))
-    };
-    regions.iter().map(part).collect()
+        place.iter().zip(chunk).map(|(number, extent)| number * extent).collect();
+    let rest = origin.iter().zip(chunk).zip(all);
+    let shape = rest.map(|((start, one), all)| *one.min(&(all - start))).collect();
+    Region { chunk: place, origin, shape, chunk_shape: chunk.to_vec() }
 }
 
 /// A sample that is being written.

@@ -258,7 +258,7 @@ fn range(source: &Source, rule: &Attributes, workers: &Workers) -> Result<Option
     let survey = survey(source, &Markers::default(), workers)?;
     // Chunks that are not stored hold the fill value.
     let fill = integer(source.fill_value());
-    let ends = survey.range.map(|(least, greatest)| [integer(least), integer(greatest)]);
+    let ends = survey.range().map(|(least, greatest)| [integer(least), integer(greatest)]);
     let ends = ends.into_iter().flatten().flatten().chain(fill);
     let ends: Vec<i128> = ends.collect();
     Ok(ends.iter().min().copied().zip(ends.iter().max().copied()))
@@ -314,7 +314,7 @@ impl Conversion {
         // Missing values read as NaN. If the fill value is a number, it is one of the values.
         let fill =
             Some(survey.fill_value).filter(|&fill| fill.is_finite() && survey.count(fill) > 0);
-        let range = union(survey.range, fill.map(|fill| (fill, fill)));
+        let range = union(survey.range(), fill.map(|fill| (fill, fill)));
         let (decoded, markers) = (arithmetic.decoded_type(), Markers::default());
         let charts = Charts::new(source, decoded, range, &markers, max_error);
         let charts = charts.with_codes(&inversion.chain, range);

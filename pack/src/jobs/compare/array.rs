@@ -11,8 +11,7 @@ use serde::Serialize;
 use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::check::chunk_check::Expected;
-use crate::check::comparison::{Comparison, Errors, Found};
-use crate::check::tolerance::Tolerance;
+use crate::check::comparison::{Comparison, Errors, Found, Tolerance};
 use crate::error::{Error, Result};
 use crate::json;
 use crate::options::AllClose;
@@ -147,8 +146,8 @@ impl CompareJob {
         let comparison = pair.compare(tolerance, &workers)?;
         let max_error = comparison.sums.max;
         let charts =
-            self.charts.then(|| pair.charts(survey.range, max_error, &workers)).transpose()?;
-        let extent = survey.range.map(|(least, greatest)| greatest.to_f64() - least.to_f64());
+            self.charts.then(|| pair.charts(survey.range(), max_error, &workers)).transpose()?;
+        let extent = survey.range().map(|(least, greatest)| greatest.to_f64() - least.to_f64());
         let sums = comparison.sums;
         let (first_over, why) = comparison.first_wrong.clone().unzip();
         Ok(CompareReport {
@@ -172,7 +171,7 @@ impl CompareJob {
             unnamed,
             first_over,
             why,
-            range: survey.range,
+            range: survey.range(),
             charts,
         })
     }
@@ -281,11 +280,8 @@ impl<'a> Pair<'a> {
                 .ok()
                 .with_context(|| format!("{value} has no counterpart in the type of both"))
         };
-        let in_common = |values: &Markers| -> Result<Markers> {
-            let mut result = Markers::default();
-            result.extend(values.values().iter().map(cast).collect::<Result<Vec<_>>>()?);
-            Ok(result)
-        };
+        let in_common =
+            |values: &Markers| -> Result<Markers> { values.values().iter().map(cast).collect() };
         let [markers, reserved_values, masked] = values.map(in_common);
         let (markers, reserved_values, masked) = (markers?, reserved_values?, masked?);
         Ok(Self { a, b, common, markers, reserved_values, masked })
@@ -304,10 +300,14 @@ impl<'a> Pair<'a> {
     }
 
     fn compare(&self, tolerance: Tolerance, workers: &Workers) -> Result<Comparison> {
-        let Self { markers, reserved_values, .. } = self;
-        let (element_type, masked, counts) = (self.common, self.masked.values(), true);
-        let expected =
-            Expected { element_type, markers, reserved_values, masked, tolerance, counts };
+        let expected = Expected {
+            element_type: self.common,
+            markers: self.markers.clone(),
+            reserved_values: self.reserved_values.clone(),
+            masked: self.masked.clone(),
+            tolerance,
+            counts: true,
+        };
         let checker = expected.checker()?;
         // What the fill values come to, by the number of elements.
         let of_fill: Mutex<BTreeMap<u64, Comparison>> = Mutex::default();
@@ -319,9 +319,7 @@ impl<'a> Pair<'a> {
                 return Ok(comparison.clone());
             }
             let (before, after) = self.read(&region, stored)?;
-            let mut check = checker.check(&region);
-            check.add(&before, &after)?;
-            let comparison = check.done();
+            let comparison = checker.compared(&region, &before, &after)?;
             // A place that it names is in this chunk only.
             if is_fill && !comparison.names_an_element() {
                 known().insert(region.elements(), comparison.clone());

@@ -65,7 +65,7 @@ impl PackContext<'_> {
         let chain = &encoded.candidate.chain;
         let code_size = chain.encoded_type().size();
         // A fast level compares shapes as well as a slow one.
-        let storage = Level::Fast.of(&encoded.storage);
+        let storage = Level::FAST.of(&encoded.storage);
         let compression = ByteEncoder::for_blocks(chain.encoded_type(), &storage, area.len())?;
         let stored = |codes: &[u8], shape: &[u64]| -> Result<u64> {
             let chunks = Block::tiles(codes, code_size, &area, shape)?;

@@ -14,8 +14,7 @@ use crate::array::byte_encoder::ByteEncoder;
 use crate::array::region::{Block, Region};
 use crate::array::writer::{Encoding, Writer};
 use crate::check::chunk_check::{ElementChecker, Expected};
-use crate::check::comparison::Comparison;
-use crate::check::tolerance::Tolerance;
+use crate::check::comparison::{Comparison, Tolerance};
 use crate::choose::candidate::Candidate;
 use crate::error::Result;
 use crate::metadata::byte_codecs::Storage;
@@ -171,7 +170,6 @@ impl<'a> ChunkEncoder<'a> {
         let Candidate { chain, rounder, .. } = self.candidate;
         let (from, to) = (chain.decoded_type().size(), chain.encoded_type().size());
         let mut stats = ChunkStats { elements: region.elements(), ..ChunkStats::default() };
-        let mut check = self.checker.check(&region);
         let Buffers { mut encoded, mut decoded } = BUFFERS.take();
         encoded.resize(region.elements() as usize * to, 0);
         decoded.resize(AT_ONCE * from, 0);
@@ -182,22 +180,22 @@ impl<'a> ChunkEncoder<'a> {
             let codes = codes.context("elements beyond their chunk")?;
             let pieces = elements.chunks(AT_ONCE * from).zip(codes.chunks_mut(AT_ONCE * to));
             for (number, (piece, codes)) in pieces.enumerate() {
-                let element = |index| region.element(first + number * AT_ONCE + index);
+                let first = first + number * AT_ONCE;
+                let element = |index| region.element(first + index);
                 stats.out_of_range += self.encode(piece, codes, element)?;
                 if rounder.is_some() {
                     // Plain numbers are their own codes.
-                    check.add(piece, codes)?;
+                    self.checker.add(&region, first, piece, codes, &mut stats.comparison)?;
                     continue;
                 }
                 let decoded = decoded.get_mut(..piece.len()).unwrap_or_default();
                 chain.decoder().run(codes, decoded).map_err(|error| self.named(error, element))?;
-                check.add(piece, decoded)?;
+                self.checker.add(&region, first, piece, decoded, &mut stats.comparison)?;
             }
             Ok(())
         })?;
         // A chunk that is not stored holds the fill value, in the output too.
         if is_stored {
-            stats.comparison = check.done();
             stats.stored_bytes = self.store(&region, &encoded, region.shape == chunk.shape)?;
         }
         BUFFERS.set(Buffers { encoded, decoded });

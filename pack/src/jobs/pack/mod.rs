@@ -17,8 +17,7 @@ use zarr_recast::FillCheck;
 
 use crate::array::source::Source;
 use crate::check::arrays::compare;
-use crate::check::comparison::Violation;
-use crate::check::tolerance::Tolerance;
+use crate::check::comparison::{Tolerance, Violation};
 use crate::choose::candidate::Candidate;
 use crate::choose::chooser::Chooser;
 use crate::choose::compression::TrialBlocks;
@@ -101,7 +100,7 @@ pub(crate) fn pack_together(
     let workers = Workers::within(runtime, sources.iter().map(Source::chunk_memory))?;
     let options = options.for_type(sources.first().context("no array")?.element_type())?;
     let (surveys, all) = survey_all(&sources, &options, &workers)?;
-    let options = options.for_range(all.range);
+    let options = options.for_range(all.range());
     let members = sources.iter().zip(&surveys).enumerate();
     let members = members.map(|(number, (source, survey))| {
         let request = requests.get(number).copied();
@@ -181,7 +180,7 @@ fn survey_all(
     let (mut all, first) = all.zip(sources.first()).context("no array")?;
     all.narrow(options).with_context(|| first.path().display().to_string())?;
     for survey in &mut surveys {
-        survey.keep_to(all.limits.clone());
+        survey.limits.clone_from(&all.limits);
     }
     Ok((surveys, all))
 }
@@ -296,7 +295,7 @@ impl PackContext<'_> {
     fn charts(&self, encoded: &Encoded) -> Result<Charts> {
         let survey = self.survey;
         let chain = &encoded.candidate.chain;
-        let (range, markers) = (survey.range, &survey.reserved_values);
+        let (range, markers) = (survey.range(), &survey.reserved_values);
         let max_error = encoded.stats.comparison.sums.max;
         let charts = Charts::new(self.source, survey.element_type, range, markers, max_error);
         let charts = charts.with_codes(chain, range);

@@ -218,7 +218,7 @@ impl PackReport {
         let elements = context.source.elements() as u64;
         let source_bytes = elements.saturating_mul(survey.element_type.size() as u64);
         let packed_bytes = elements.saturating_mul(candidate.chain.encoded_type().size() as u64);
-        let extent = survey.range.map(|(least, greatest)| greatest.to_f64() - least.to_f64());
+        let extent = survey.range().map(|(least, greatest)| greatest.to_f64() - least.to_f64());
         let (clamped, wrapped) = match options.out_of_range {
             OutOfRange::Wrap => (stats.clamped.count, stats.out_of_range),
             _ => (stats.clamped.count + stats.out_of_range, 0),
@@ -261,7 +261,7 @@ impl PackReport {
             compression: storage.to_string(),
             codecs,
             range: survey.data_range,
-            kept_range: survey.range,
+            kept_range: survey.range(),
             storable_range: storable(survey.element_type, &candidate.codecs).and_then(|storable| {
                 // Beyond the data lie the codes of missing values, and differences that do not fit.
                 let storable = storage.keeps_room().then_some(storable);

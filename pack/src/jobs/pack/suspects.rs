@@ -31,8 +31,7 @@ impl PackContext<'_> {
     /// others.
     pub(super) fn suspects(&self) -> Result<Vec<Suspect>> {
         let ends = customary_markers(self.survey.data_range);
-        let mut markers = Markers::default();
-        markers.extend(ends.iter().copied());
+        let markers: Markers = ends.iter().copied().collect();
         let sample = markers.range_of_others(self.survey.element_type, &self.survey.sample)?;
         let is_far = |suspect: &Scalar| {
             let Some((least, greatest)) = sample else { return true };
