@@ -150,7 +150,7 @@ impl<'a> Sets<'a> {
         let others: Vec<PathBuf> = others.map(|other| below(&self.group.input, other)).collect();
         let destination = |(array, job): (&&str, &PackJob)| {
             let place = place(array)?;
-            Some(Destination::new(&job.input, &place, false))
+            Some(Destination::new(&job.input, &place, false, runtime))
         };
         let destinations: Option<Result<Vec<Destination>>> =
             set.iter().zip(&jobs).map(destination).collect();
@@ -161,7 +161,7 @@ impl<'a> Sets<'a> {
             if let Some(staged) = staged {
                 let destination = destinations.as_ref().and_then(|all| all.get(number));
                 let destination = destination.ok_or_else(|| anyhow!("an array without a place"))?;
-                destination.commit(staged, runtime)?;
+                destination.commit(staged)?;
             }
             reports.push(ArrayReport::Packed(Box::new(report)));
         }
