@@ -190,17 +190,6 @@ impl Source {
         &self.location
     }
 
-    /// The file of a chunk, if the array is on the filesystem.
-    pub(crate) fn chunk_file(&self, chunk: &[u64]) -> Option<PathBuf> {
-        self.location.file(&self.array.chunk_key(chunk))
-    }
-
-    /// The stored bytes of a chunk, if it is stored.
-    pub(crate) fn chunk_bytes(&self, chunk: &[u64]) -> Result<Option<Vec<u8>>> {
-        let bytes = self.location.storage().get(&self.array.chunk_key(chunk))?;
-        Ok(bytes.map(Vec::from))
-    }
-
     pub(crate) fn element_type(&self) -> ElementType {
         self.element_type
     }
@@ -341,7 +330,10 @@ impl Source {
     fn plain_file(&self, region: &Region) -> Result<Option<(File, usize)>> {
         let size = self.element_type.size();
         let length = region.elements() as usize * size;
-        let path = self.chunk_file(&region.chunk).filter(|_| self.is_plain && region.is_whole());
+        if !self.is_plain || !region.is_whole() {
+            return Ok(None);
+        }
+        let path = self.location.file(&self.array.chunk_key(&region.chunk));
         let Some(Ok(file)) = path.map(File::open) else { return Ok(None) };
         let is_whole = file.metadata().with_context(|| self.name(region))?.len() == length as u64;
         Ok(is_whole.then_some((file, length)))
