@@ -196,9 +196,9 @@ impl CodecList {
 }
 
 /// A codec with a configuration.
+#[allow(clippy::needless_pass_by_value)] // what callers write with json!
 pub(crate) fn codec(name: &str, configuration: Value) -> Value {
-    let members = [("name", name.into()), ("configuration", configuration)];
-    members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+    json!({"name": name, "configuration": configuration})
 }
 
 /// The codec that stores elements of some bytes, little-endian.
