@@ -2,19 +2,14 @@
 
 use std::fs;
 
-use crate::common::{Sample, Trial, path, quarters, read, recast, weather};
+use crate::common::{Sample, Trial, create_texts, path, quarters, read, recast, weather};
 use serde_json::{Value, json};
 
 /// A weather group and another array, whose type has no numbers; and the same packed.
 fn packed() -> (Trial, [String; 2]) {
     let trial = Trial::empty();
     weather(&trial.input());
-    let names = trial.input().join("names");
-    Sample::new("string", &[2], &[2], json!(""))
-        .with("codecs", json!([{"name": "vlen-utf8"}]))
-        .create_metadata(&names);
-    fs::create_dir(names.join("c")).unwrap();
-    fs::write(names.join("c/0"), b"\x02\0\0\0\x01\0\0\0a\x01\0\0\0b").unwrap();
+    create_texts(&trial.input().join("names"));
     trial.packs(&["-e", "0.01"]);
     let places = trial.places();
     (trial, places)

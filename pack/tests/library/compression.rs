@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::common::{
-    Sample, Trial, bytes, chunks, codec_names, configuration, little_endian, metadata, one_thread,
-    open, options, read, read_f32, told, weather, within,
+    Random, Sample, Trial, assert_within, bytes, chunks, codec_names, configuration, little_endian,
+    metadata, one_thread, open, options, read, read_f32, sharding, told, weather, within,
 };
 use recast_pack::{
     ArrayInfo, ArrayRule, ChunkAdvice, DryRun, GroupJob, Job, PackJob, PackOptions, ToCfJob,
@@ -12,15 +12,10 @@ use recast_pack::{
 use serde_json::json;
 use zarrs::array::{ArrayBytes, ArraySubset};
 
-/// Random numbers from 0 to 1, by Marsaglia's xorshift.
+/// Random numbers below 1.
 fn random() -> impl FnMut() -> f32 {
-    let mut state = 2_463_534_242_u32;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        (state >> 8) as f32 / (1 << 24) as f32
-    }
+    let mut random = Random(2_463_534_242);
+    move || random.number() as f32
 }
 
 /// A smooth field with noise and, if `with_nan`, a patch of NaN; 120 × 100.
@@ -60,15 +55,6 @@ fn for_readers(readers: &[&str]) -> PackOptions {
     options(json!({"max-abs-error": 0.002, "compressor": "smallest", "readers": readers}))
 }
 
-fn assert_within(bound: f32, path: &Path, values: &[f32]) {
-    for (found, value) in read_f32(path).iter().zip(values) {
-        assert!(
-            (found - value).abs() <= bound || (found.is_nan() && value.is_nan()),
-            "{found} for {value}"
-        );
-    }
-}
-
 #[test]
 fn smallest_stores_differences_of_smooth_values_and_auto_takes_the_best_common_compressor() {
     for with_nan in [false, true] {
@@ -106,7 +92,7 @@ fn smallest_stores_differences_of_smooth_values_and_auto_takes_the_best_common_c
         assert_eq!(codecs[6]["configuration"], json!({"offset": -128}));
         assert!(smallest.compression.starts_with("delta (axes 1, 0) + 128, "));
         assert_eq!(*codecs, trial.metadata()["codecs"]);
-        assert_within(0.002_001, &trial.output(), &values);
+        assert_within(0.002_001, &values, &read_f32(&trial.output()));
         assert_eq!(zstd.error.errors.max, smallest.error.errors.max);
     }
 }
@@ -122,7 +108,7 @@ fn zarrita_gets_no_differences_of_transposed_chunks() {
     assert!(fewer.compression.starts_with("delta (ax"), "{fewer:?}");
     assert!(!codec_names(&fewer.codecs).contains(&"transpose"), "{fewer:?}");
     assert!(all.bytes.stored < fewer.bytes.stored, "{fewer:?}");
-    assert_within(0.002_001, &trial.output(), &values);
+    assert_within(0.002_001, &values, &read_f32(&trial.output()));
 }
 
 #[test]
@@ -145,7 +131,7 @@ fn arrays_of_any_shape_come_back() {
             Trial::of(&Sample::new("float32", shape, chunks, json!("NaN")), &bytes(&values));
         for compressor in ["auto", "smallest"] {
             let report = trial.pack(by(compressor)).unwrap();
-            assert_within(0.002_001, &trial.output(), &values);
+            assert_within(0.002_001, &values, &read_f32(&trial.output()));
             assert_eq!(read_f32(&trial.output()).len(), count, "{report:?}");
         }
     }
@@ -195,11 +181,7 @@ fn codes_whose_differences_leave_no_room_for_the_bias_come_back_too() {
 #[test]
 fn shards_keep_their_parts_and_parts_of_them_are_read() {
     let values = smooth(true);
-    let codecs = json!([{"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [20, 50],
-        "codecs": [little_endian()],
-        "index_codecs": [little_endian(), {"name": "crc32c"}],
-    }}]);
+    let codecs = json!([sharding(&[20, 50], json!([little_endian()]))]);
     let sample =
         Sample::new("float32", &[120, 100], &[80, 100], json!("NaN")).with("codecs", codecs);
     let trial = Trial::of(&sample, &bytes(&values));
@@ -209,7 +191,7 @@ fn shards_keep_their_parts_and_parts_of_them_are_read() {
         let inner = report.codecs.as_array().unwrap().last().unwrap();
         let inner = &inner["configuration"]["codecs"];
         assert!(codec_names(inner).contains(&"numcodecs.delta"), "{place}: {inner}");
-        assert_within(0.002_001, &trial.output(), &values);
+        assert_within(0.002_001, &values, &read_f32(&trial.output()));
         let array = open(&trial.output());
         let part: ArrayBytes<'static> =
             array.retrieve_array_subset(&ArraySubset::from([33..47, 41..63])).unwrap();

@@ -1,31 +1,12 @@
 //! Values on a grid: what is stored for them alone, and for values to come.
 
-use crate::common::{Trial, bytes, f32s, one_thread, store, within};
+use crate::common::{Random, Trial, bytes, f32s, one_thread, store, within};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
     ArrayInfo, Choice, Compressor, DryRun, Lattice, PackJob, PackOptions, Surveyor, choose_checked,
     scalar,
 };
 use serde_json::{Value, json};
-
-struct Random(u64);
-
-impl Random {
-    /// Below 1.
-    fn number(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn below(&mut self, most: usize) -> usize {
-        (self.number() * most as f64) as usize
-    }
-
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-}
 
 /// The element of a type that is nearest to a number.
 fn element(number: f64, element_type: ElementType) -> Scalar {

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use crate::common::{Sample, Trial, bytes, f32s, integers, metadata, one_thread, options, read};
+use crate::common::{
+    Sample, Trial, bytes, create_v2, f32s, integers, metadata, one_thread, options, read, sharding,
+};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
     AllClose, ArrayInfo, CompareJob, CompareReport, Job, MigrateJob, PackOptions, ToCfJob,
@@ -25,10 +27,9 @@ fn values() -> Vec<f32> {
 /// An array of Zarr v2 whose fill value is the marker, which xarray masks without an attribute.
 #[allow(clippy::needless_pass_by_value)] // what callers write with json!
 fn zarr_v2(path: &Path, filters: Value, stored: &[u8]) {
-    std::fs::create_dir_all(path).unwrap();
-    let document = json!({"zarr_format": 2, "shape": [300], "chunks": [300], "dtype": "<f4",
-        "compressor": null, "filters": filters, "order": "C", "fill_value": -9999.0});
-    std::fs::write(path.join(".zarray"), document.to_string()).unwrap();
+    let members = json!({"shape": [300], "chunks": [300], "dtype": "<f4", "filters": filters,
+        "fill_value": MARKER});
+    create_v2(path, members);
     std::fs::write(path.join("0"), stored).unwrap();
 }
 
@@ -186,9 +187,7 @@ fn info_knows_the_precision_of_each_codec_in_the_type_of_the_values() {
 #[test]
 fn bytes_without_an_endian_behind_several_bytes_are_refused_by_the_name_of_the_field() {
     let bare = json!({"name": "bytes"});
-    let shard = json!({"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [1], "codecs": [bare],
-        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]}});
+    let shard = sharding(&[1], json!([bare]));
     let read = |data_type: &str, codecs: Value| {
         let folder = tempfile::tempdir().unwrap();
         let document = json!({"zarr_format": 3, "node_type": "array", "shape": [1], "data_type": data_type,

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{codec_names, contents, copy, metadata, one_thread, repository, told};
+use crate::common::{
+    codec_names, contents, copy, create_v2, metadata, one_thread, repository, told,
+};
 use recast_pack::{
     ArrayMigration, CatFormat, GroupMigration, MigrateJob, MigrateReport, MigratedArray, Runtime,
     cat,
@@ -73,12 +75,9 @@ fn chunks(path: &Path) -> Vec<Vec<u8>> {
 
 /// A Zarr v2 array of 6 elements in chunks of 4.
 fn v2(folder: &Path, dtype: &str, fill: &Value, filters: &Value, chunks: [Option<Vec<u8>>; 2]) {
-    fs::create_dir_all(folder).unwrap();
-    let document = json!({
-        "zarr_format": 2, "shape": [6], "chunks": [4], "dtype": dtype, "fill_value": fill,
-        "order": "C", "compressor": null, "filters": filters,
-    });
-    fs::write(folder.join(".zarray"), document.to_string()).unwrap();
+    let members = json!({"shape": [6], "chunks": [4], "dtype": dtype, "fill_value": fill,
+        "filters": filters});
+    create_v2(folder, members);
     fs::write(folder.join(".zattrs"), r#"{"units": "K", "_ARRAY_DIMENSIONS": ["time"]}"#).unwrap();
     for (key, bytes) in chunks.into_iter().enumerate() {
         if let Some(bytes) = bytes {

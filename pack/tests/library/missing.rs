@@ -4,50 +4,39 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Sample, Trial, within};
+use crate::common::{Random, Sample, Trial, create_v2, within};
 use recast_pack::{PackOptions, PackReport, Reader, scalar};
 use serde_json::{Value, json};
 
 const ELEMENTS: usize = 600;
 const CHUNK: usize = 200;
 
-/// A generator that gives the same numbers everywhere; each below 1.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Roughly a normal deviate.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.next()).sum::<f64>() - 6.0
-    }
+/// Roughly a normal deviate.
+fn normal(random: &mut Random) -> f64 {
+    (0..12).map(|_| random.number()).sum::<f64>() - 6.0
 }
 
 /// A kind of data: its name, and its element at a place between 0 and 1.
 type Kind = (&'static str, fn(f64, &mut Random) -> f64);
 
 const KINDS: [Kind; 14] = [
-    ("temperature", |x, random| 285.0 + 20.0 * (7.0 * x).sin() + random.normal()),
+    ("temperature", |x, random| 285.0 + 20.0 * (7.0 * x).sin() + normal(random)),
     (
         "precipitation",
-        |_, random| if random.next() < 0.7 { 0.0 } else { 3e-3 * -random.next().ln() },
+        |_, random| if random.number() < 0.7 { 0.0 } else { 3e-3 * -random.number().ln() },
     ),
-    ("humidity", |x, random| 1e-3 + 1e-2 * (1.0 + (5.0 * x).cos()) * (0.5 + random.next())),
-    ("mixing ratio", |_, random| 1e-7 * (0.2 + random.next())),
-    ("chlorophyll", |_, random| (0.8 * random.normal() - 1.0).exp()),
-    ("counts", |_, random| (40.0 * random.next()).floor()),
-    ("log-normal", |_, random| (2.0 * random.normal()).exp()),
+    ("humidity", |x, random| 1e-3 + 1e-2 * (1.0 + (5.0 * x).cos()) * (0.5 + random.number())),
+    ("mixing ratio", |_, random| 1e-7 * (0.2 + random.number())),
+    ("chlorophyll", |_, random| (0.8 * normal(random) - 1.0).exp()),
+    ("counts", |_, random| (40.0 * random.number()).floor()),
+    ("log-normal", |_, random| (2.0 * normal(random)).exp()),
     ("constant", |_, _| 3.25),
-    ("fraction", |_, random| random.next().powi(3)),
-    ("anomaly", |_, random| 2.0 * random.normal()),
-    ("wind", |x, random| 12.0 * (11.0 * x).sin() + 3.0 * random.normal()),
-    ("pressure", |x, random| 101_325.0 + 2500.0 * (3.0 * x).sin() + 10.0 * random.normal()),
-    ("elevation", |_, random| -400.0 + 9000.0 * random.next()),
-    ("all negative", |_, random| -5.0 - random.next()),
+    ("fraction", |_, random| random.number().powi(3)),
+    ("anomaly", |_, random| 2.0 * normal(random)),
+    ("wind", |x, random| 12.0 * (11.0 * x).sin() + 3.0 * normal(random)),
+    ("pressure", |x, random| 101_325.0 + 2500.0 * (3.0 * x).sin() + 10.0 * normal(random)),
+    ("elevation", |_, random| -400.0 + 9000.0 * random.number()),
+    ("all negative", |_, random| -5.0 - random.number()),
 ];
 
 /// A way of writing what is missing.
@@ -128,7 +117,7 @@ fn elements(kind: Kind, way: &Way, float: Float) -> Vec<f64> {
     let values: Vec<f64> = (0..ELEMENTS)
         .map(|index| {
             let value = kind.1(index as f64 / ELEMENTS as f64, &mut random);
-            if random.next() < 0.15 { missing.next().copied().unwrap_or(value) } else { value }
+            if random.number() < 0.15 { missing.next().copied().unwrap_or(value) } else { value }
         })
         .collect();
     float.values(&float.bytes(&values))
@@ -145,12 +134,11 @@ fn write(path: &Path, way: &Way, float: Float, values: &[f64]) {
             .with("attributes", attributes)
             .write(path, &elements);
     }
-    fs::create_dir(path).unwrap();
-    let metadata = json!({
-        "zarr_format": 2, "shape": [ELEMENTS], "chunks": [CHUNK], "dtype": format!("<f{size}"),
-        "compressor": null, "filters": null, "order": "C", "fill_value": fill,
-    });
-    fs::write(path.join(".zarray"), metadata.to_string()).unwrap();
+    let dtype = format!("<f{size}");
+    create_v2(
+        path,
+        json!({"shape": [ELEMENTS], "chunks": [CHUNK], "dtype": dtype, "fill_value": fill}),
+    );
     fs::write(path.join(".zattrs"), attributes.to_string()).unwrap();
     for (number, chunk) in elements.chunks(CHUNK * size).enumerate() {
         fs::write(path.join(number.to_string()), chunk).unwrap();

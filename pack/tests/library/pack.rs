@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    Sample, Trial, bytes, configuration, contents, field, kelvin, metadata, numbers, one_thread,
-    options, read_by_zarrs, read_f32, repository, stored_codes, told, trial, within,
+    Sample, Trial, assert_within, bytes, configuration, contents, field, kelvin, metadata, numbers,
+    one_thread, options, read_by_zarrs, read_f32, repository, sharding, stored_codes, told, trial,
+    within,
 };
 use recast_kernels::{ElementType, Scalar};
 use recast_pack::{ArrayInfo, CatFormat, DryRun, Job, PackJob, PackOptions, Runtime, cat};
@@ -43,15 +44,6 @@ fn decoded_by_hand(path: &Path) -> Vec<f32> {
         if has("offset") { value + offset as f32 } else { value }
     };
     stored_codes(path).into_iter().map(decode).collect()
-}
-
-fn assert_within(bound: f64, before: &[f32], after: &[f32]) {
-    assert_eq!(before.len(), after.len());
-    for (index, (&before, &after)) in before.iter().zip(after).enumerate() {
-        let error = (f64::from(before) - f64::from(after)).abs();
-        let is_nan = before.is_nan() && after.is_nan();
-        assert!(error <= bound || is_nan, "element {index}: {before} {after}, bound {bound}");
-    }
 }
 
 #[test]
@@ -582,12 +574,8 @@ fn memory_is_limited() {
 #[test]
 fn shards_stay_shards() {
     let values = kelvin(64 * 64);
-    let codecs = json!([{"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [8, 16],
-        "codecs": [{"name": "bytes", "configuration": {"endian": "big"}}],
-        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
-        "index_location": "end",
-    }}]);
+    let inner = json!([{"name": "bytes", "configuration": {"endian": "big"}}]);
+    let codecs = json!([sharding(&[8, 16], inner)]);
     let sample = Sample::new("float32", &[64, 64], &[32, 32], json!("NaN")).with("codecs", codecs);
     let trial = Trial::of(&sample, &bytes(&values));
     trial.pack(within(0.01)).unwrap();

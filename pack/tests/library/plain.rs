@@ -7,8 +7,8 @@ use recast_pack::{PackOptions, PackReport, Reader, Rounded, Rounder};
 use serde_json::{Value, json};
 
 use crate::common::{
-    Sample, Trial, bytes, codec_names, contents, create_group, f32s, metadata, one_thread, options,
-    packed, read_by_zarrs, told, within,
+    Random, Sample, Trial, bytes, codec_names, contents, create_group, f32s, little_endian,
+    metadata, one_thread, options, packed, read_by_zarrs, sharding, told, within,
 };
 
 fn any(options: PackOptions) -> PackOptions {
@@ -67,13 +67,9 @@ fn elements(element_type: ElementType, numbers: &[f64]) -> Vec<u8> {
 
 /// Numbers of many magnitudes, the same in every run.
 fn noise(count: u64, scale: f64) -> Vec<f64> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = move || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    (0..count).map(|index| (next() - 0.5) * scale * 2_f64.powi((index % 41) as i32 - 20)).collect()
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let magnitude = |index| 2_f64.powi((index % 41) as i32 - 20);
+    (0..count).map(|index| (random.number() - 0.5) * scale * magnitude(index)).collect()
 }
 
 fn scalars(element_type: ElementType, bytes: &[u8]) -> Vec<Scalar> {
@@ -313,10 +309,7 @@ fn shards_missing_chunks_and_groups_work_as_with_codes() {
     let trial = Trial::empty();
     create_group(&trial.input());
     let values: Vec<f32> = noise(64 * 64, 100.0).into_iter().map(|x| x as f32).collect();
-    let shard = json!([{"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [8, 8], "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
-    }}]);
+    let shard = json!([sharding(&[8, 8], json!([little_endian()]))]);
     let sample = Sample::new("float32", &[64, 64], &[32, 32], json!(-1.5)).with("codecs", shard);
     sample.write(&trial.input().join("t"), &bytes(&values));
     let sparse = Sample::new("float32", &[64, 64], &[32, 32], json!(-1.5));
