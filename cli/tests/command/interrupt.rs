@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use crate::common::{Sample, Trial, create_group, create_v2, names, recast};
+use crate::common::{Sample, Trial, create_group, create_v2, little_endian, names, recast};
 use serde_json::{Value, json};
 
 /// More chunks than any command gets through while a test runs; none of them is stored.
@@ -63,7 +63,7 @@ fn every_command_that_may_run_for_long_ends_with_status_130_and_leaves_nothing()
     create_v2(&path("old.zarr"), old);
     let packed = json!([
         {"name": "cast_value", "configuration": {"data_type": "int16", "out_of_range": "clamp"}},
-        {"name": "bytes", "configuration": {"endian": "little"}},
+        little_endian(),
     ]);
     Sample::new("float32", &[CHUNKS], &[1], json!(2.0))
         .with("codecs", packed)

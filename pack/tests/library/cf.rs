@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    Sample, Trial, bytes, chunks, codec_names, contents, create_v2, data, integers, little_endian,
-    metadata, one_thread, options, read_by_zarrs, repository, sharding, text, told, within,
+    Sample, Trial, bytes, chunks, codec_names, contents, create_v2, data, f64s, integers,
+    little_endian, metadata, one_thread, options, read_by_zarrs, repository, sharding, text, told,
+    within,
 };
 use recast_kernels::ElementType;
 use recast_pack::{
@@ -51,12 +52,8 @@ fn back(trial: &Trial) -> std::path::PathBuf {
 
 /// All elements of an array of float32 or float64.
 fn values(path: &Path) -> Vec<f64> {
-    let bytes = read_by_zarrs(path);
-    if metadata(path)["data_type"] == "float32" {
-        bytes.as_chunks().0.iter().map(|&bytes| f64::from(f32::from_ne_bytes(bytes))).collect()
-    } else {
-        bytes.as_chunks().0.iter().map(|&bytes| f64::from_ne_bytes(bytes)).collect()
-    }
+    let data_type = metadata(path)["data_type"].as_str().unwrap().parse().unwrap();
+    f64s(&read_by_zarrs(path), data_type)
 }
 
 #[test]

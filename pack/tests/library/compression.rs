@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use crate::common::{
-    Random, Sample, Trial, assert_within, bytes, chunks, codec_names, configuration, little_endian,
-    metadata, one_thread, open, options, read, read_f32, sharding, told, weather, within,
+    Random, Sample, Trial, assert_within, bytes, chunks, codec_names, configuration, f32s,
+    integers, little_endian, metadata, one_thread, open, options, read, read_f32, sharding, told,
+    weather, within,
 };
 use recast_pack::{
     ArrayInfo, ArrayRule, ChunkAdvice, DryRun, GroupJob, Job, PackJob, PackOptions, ToCfJob,
@@ -198,8 +199,8 @@ fn shards_keep_their_parts_and_parts_of_them_are_read() {
         let part = part.into_fixed().unwrap();
         let whole = read_f32(&trial.output());
         let expected = (33..47).flat_map(|row| &whole[row * 100 + 41..row * 100 + 63]);
-        let found = part.as_chunks().0.iter().map(|&bytes| f32::from_ne_bytes(bytes));
-        assert!(found.zip(expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{place}");
+        let found = f32s(&part);
+        assert!(found.iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{place}");
     }
 }
 
@@ -214,8 +215,7 @@ fn differences_stay_where_the_codecs_before_them_become_attributes() {
     assert_eq!(codec_names(&metadata(&cf)["codecs"]), names[2..], "{names:?}");
     assert_eq!(chunks(&packed), chunks(&cf));
     // The codes are those that the value codecs store.
-    let codes = read(&cf);
-    let codes = codes.as_chunks().0.iter().map(|&bytes| f32::from(i16::from_le_bytes(bytes)));
+    let codes = integers(&read(&cf), "int16").into_iter().map(|code| code as f32);
     let affine = configuration(&document, "scale_offset").unwrap();
     let [scale, offset] = ["scale", "offset"].map(|key| affine[key].as_f64().unwrap() as f32);
     for (code, value) in codes.zip(read_f32(&packed)) {
@@ -308,6 +308,6 @@ fn smallest_takes_pcodec_for_noise_and_says_what_readers_need() {
         let document = metadata(&cf);
         assert_eq!(codec_names(&document["codecs"]), ["numcodecs.pcodec"]);
         told(FromCfJob::new(&cf, &back).run(&one_thread())).unwrap();
-        assert_eq!(crate::common::f32s(&read(&back)), values);
+        assert_eq!(f32s(&read(&back)), values);
     }
 }

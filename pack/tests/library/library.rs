@@ -1,6 +1,6 @@
 //! Choosing codecs from Rust: a survey of blocks, merged and sent about, leads to what `recast pack` chooses.
 
-use crate::common::{Random, Trial, bytes, metadata, one_thread, within};
+use crate::common::{Random, Trial, bytes, metadata, one_thread, relative, within};
 use recast_kernels::Scalar;
 use recast_pack::{
     Compressor, ErrorKind, Job, PackJob, PackOptions, Survey, Surveyor, choose, choose_checked,
@@ -106,7 +106,7 @@ fn the_choice_is_the_one_of_the_command() {
         PackOptions { compressor: Compressor::None, ..within(0.01) },
         PackOptions { range: Some("200,350".parse().unwrap()), ..within(0.01) },
         PackOptions { precision: Some(0.05), ..PackOptions::default() },
-        PackOptions { max_rel_error: Some(0.001), ..PackOptions::default() },
+        relative(0.001),
         PackOptions { pow2: true, ..within(0.01) },
         PackOptions { src_min: Some(280.0), ..within(0.01) },
     ] {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::{
-    codec_names, contents, copy, create_v2, metadata, one_thread, repository, told,
+    codec_names, contents, copy, create_v2, f32s, metadata, one_thread, repository, told,
 };
 use recast_pack::{
     ArrayMigration, CatFormat, GroupMigration, MigrateJob, MigrateReport, MigratedArray, Runtime,
@@ -253,10 +253,7 @@ fn zarr_v1_becomes_zarr_v3() {
     let chunk: Vec<u8> = [1.0_f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_be_bytes()).collect();
     fs::write(input.join("0.0"), &chunk).unwrap();
     assert!(array(&job(&input, Some(&output))).metadata_only);
-    let found = values(&output);
-    let found: Vec<f32> =
-        found.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
-    assert_eq!(found, [1.0, 3.0, 42.0, 2.0, 4.0, 42.0]);
+    assert_eq!(f32s(&values(&output)), [1.0, 3.0, 42.0, 2.0, 4.0, 42.0]);
     assert_eq!(metadata(&output)["attributes"]["units"], "K");
     assert!(array(&job(&input, None)).metadata_only);
     assert_eq!(values(&input), values(&output));

@@ -171,13 +171,6 @@ fn a_bound_below_the_arithmetic_of_the_type_is_refused() {
 }
 
 #[test]
-fn a_type_too_small_for_the_bound_is_refused() {
-    let trial = trial(&kelvin(3000), json!("NaN"));
-    let error = trial.refuses(options(json!({"max-abs-error": 0.001, "data-type": "uint8"})));
-    assert!(error.contains("uint8") && error.contains("wider --data-type"), "{error}");
-}
-
-#[test]
 fn fill_values_survive_exactly() {
     // (fill value, values): a default of zero among the data and outside them, the usual sentinels of
     // netCDF and GDAL, one inside the data, and infinity.

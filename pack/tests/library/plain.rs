@@ -8,15 +8,12 @@ use serde_json::{Value, json};
 
 use crate::common::{
     Random, Sample, Trial, bytes, codec_names, contents, create_group, f32s, little_endian,
-    metadata, one_thread, options, packed, read_by_zarrs, sharding, told, within,
+    metadata, one_thread, options, packed, read_by_zarrs, relative, scalars, sharding, told,
+    within,
 };
 
 fn any(options: PackOptions) -> PackOptions {
     PackOptions { readers: vec![Reader::Any], ..options }
-}
-
-fn relative(bound: f64) -> PackOptions {
-    PackOptions { max_rel_error: Some(bound), ..PackOptions::default() }
 }
 
 /// What each element becomes.
@@ -72,13 +69,6 @@ fn noise(count: u64, scale: f64) -> Vec<f64> {
     (0..count).map(|index| (random.number() - 0.5) * scale * magnitude(index)).collect()
 }
 
-fn scalars(element_type: ElementType, bytes: &[u8]) -> Vec<Scalar> {
-    bytes
-        .chunks_exact(element_type.size())
-        .map(|one| Scalar::from_ne_bytes(element_type, one).unwrap())
-        .collect()
-}
-
 const FLOATS: [ElementType; 4] =
     [ElementType::Float16, ElementType::BFloat16, ElementType::Float32, ElementType::Float64];
 
@@ -111,7 +101,7 @@ fn an_absolute_bound_gives_the_nearest_multiples_of_the_largest_power_of_two_tha
             let after = rounded(&values, Scalar::zero(element_type), &[], &within(bound));
             let step = 2.0_f64.powi((2.0 * bound).log2().floor() as i32);
             for (x, y) in
-                scalars(element_type, &values).into_iter().zip(scalars(element_type, &after))
+                scalars(&values, element_type).into_iter().zip(scalars(&after, element_type))
             {
                 let what = format!("{element_type} {bound:?}: {x} became {y}");
                 let (number, after) = (x.to_f64(), y.to_f64());
@@ -150,7 +140,7 @@ fn a_relative_bound_gives_the_fewest_bits_of_the_mantissa_that_keep_it() {
             assert_eq!(rounder.rounded(), expected, "{element_type} {bound}");
             let after = rounded(&values, Scalar::zero(element_type), &[], &options);
             for (x, y) in
-                scalars(element_type, &values).into_iter().zip(scalars(element_type, &after))
+                scalars(&values, element_type).into_iter().zip(scalars(&after, element_type))
             {
                 let what = format!("{element_type} {bound:?}: {x} became {y}");
                 if !x.is_finite() || x.is_zero() {
@@ -175,7 +165,7 @@ fn integers_stay_or_become_multiples_and_never_leave_their_type() {
             let options = any(within(bound));
             let after = rounded(&before, Scalar::zero(element_type), &[], &options);
             for (x, y) in
-                scalars(element_type, &before).into_iter().zip(scalars(element_type, &after))
+                scalars(&before, element_type).into_iter().zip(scalars(&after, element_type))
             {
                 let [x, y] = [x, y].map(|one| one.to_string().parse::<i128>().unwrap());
                 assert!(

@@ -7,7 +7,7 @@ mod fixture;
 
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use serde_json::Value;
 
@@ -133,6 +133,12 @@ impl Recast {
     pub(crate) fn reports(self) -> Value {
         serde_json::from_slice(&self.succeeds()).unwrap()
     }
+}
+
+/// Runs a line of bash, in which `"$0"` is the command and `"$1"` and so on are the arguments.
+pub(crate) fn bash(line: &str, arguments: &[&str]) -> Output {
+    let mut bash = Command::new("bash");
+    bash.args(["-c", line, env!("CARGO_BIN_EXE_recast")]).args(arguments).output().unwrap()
 }
 
 /// A path as an argument.

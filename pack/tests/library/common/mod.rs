@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recast_kernels::{ElementType, Scalar};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
     CatFormat, GroupEntry, GroupJob, GroupReport, Job, PackJob, PackOptions, PackReport, Runtime,
     cat,
@@ -192,6 +192,11 @@ pub(crate) fn within(bound: f64) -> PackOptions {
     PackOptions { max_abs_error: Some(bound), ..PackOptions::default() }
 }
 
+/// The largest allowed error, as a part of each value.
+pub(crate) fn relative(bound: f64) -> PackOptions {
+    PackOptions { max_rel_error: Some(bound), ..PackOptions::default() }
+}
+
 /// Options by their names, as in `recast.toml`.
 pub(crate) fn options(json: Value) -> PackOptions {
     serde_json::from_value(json).unwrap()
@@ -229,6 +234,26 @@ pub(crate) fn numbers(range: Option<(Scalar, Scalar)>) -> (f64, f64) {
 /// Elements in native byte order.
 pub(crate) fn bytes<T: Copy + Into<Scalar>>(values: &[T]) -> Vec<u8> {
     values.iter().flat_map(|&value| value.into().to_ne_bytes()).collect()
+}
+
+/// The elements of a type that are nearest to numbers, in native byte order.
+pub(crate) fn elements(numbers: &[f64], element_type: ElementType) -> Vec<u8> {
+    numbers.iter().flat_map(|&number| element(number, element_type).to_ne_bytes()).collect()
+}
+
+/// The element of a type that is nearest to a number.
+pub(crate) fn element(number: f64, element_type: ElementType) -> Scalar {
+    Scalar::from(number).cast(element_type, Rounding::NearestEven, OutOfRange::Clamp).unwrap()
+}
+
+/// Elements in native byte order, read.
+pub(crate) fn scalars(bytes: &[u8], element_type: ElementType) -> Vec<Scalar> {
+    let elements = bytes.chunks_exact(element_type.size());
+    elements.map(|one| Scalar::from_ne_bytes(element_type, one).unwrap()).collect()
+}
+
+pub(crate) fn f64s(bytes: &[u8], element_type: ElementType) -> Vec<f64> {
+    scalars(bytes, element_type).into_iter().map(Scalar::to_f64).collect()
 }
 
 pub(crate) fn f32s(bytes: &[u8]) -> Vec<f32> {
@@ -318,14 +343,8 @@ pub(crate) fn stored_codes(path: &Path) -> Vec<i64> {
 
 /// Elements of an integer type, in native byte order.
 pub(crate) fn integers(bytes: &[u8], data_type: &str) -> Vec<i64> {
-    let element_type = ElementType::from_name(data_type).unwrap();
-    let elements = bytes.chunks_exact(element_type.size());
-    elements
-        .map(|one| {
-            let text = Scalar::from_ne_bytes(element_type, one).unwrap().to_string();
-            text.parse().unwrap()
-        })
-        .collect()
+    let scalars = scalars(bytes, data_type.parse().unwrap());
+    scalars.into_iter().map(|one| one.to_string().parse().unwrap()).collect()
 }
 
 /// The code of the fill value, if a map of the last cast has one; chunks that are not stored hold it.
