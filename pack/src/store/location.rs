@@ -56,6 +56,8 @@ impl Kind {
 /// The place of an array or a group.
 #[derive(Clone)]
 pub(crate) struct Location {
+    /// As errors and reports show it.
+    path: PathBuf,
     storage: Arc<dyn ReadableListableStorageTraits>,
     /// The directory of the storage, if it is one.
     root: Option<PathBuf>,
@@ -70,10 +72,10 @@ impl Location {
     pub(crate) fn new(path: &Path) -> Result<Self> {
         if let Some(url) = url(path) {
             let Some((mounted, inside)) = mounted(url)? else { return Self::remote(url) };
-            return Ok(Self::of(mounted.readable, mounted.is_listable).child(inside));
+            return Ok(Self::of(path, mounted.readable, mounted.is_listable).inside(inside));
         }
         if let Some((archive, inside)) = archive(path) {
-            return Self::zip(&archive, &inside);
+            return Self::zip(path, &archive, &inside);
         }
         match fs::metadata(path) {
             Err(error) => Err(error.into()),
@@ -83,14 +85,23 @@ impl Location {
             Ok(_) if path.to_str().is_none() => bail!("{}", not_utf8(path)),
             Ok(_) => {
                 let storage = Arc::new(Local::new(path)?);
-                Ok(Self { root: Some(path.to_owned()), ..Self::of(storage, true) })
+                Ok(Self { root: Some(path.to_owned()), ..Self::of(path, storage, true) })
             }
         }
     }
 
     /// The root of a storage.
-    pub(crate) fn of(storage: Arc<dyn ReadableListableStorageTraits>, is_listable: bool) -> Self {
-        Self { storage, root: None, node: "/".to_owned(), is_listable }
+    pub(crate) fn of(
+        path: &Path,
+        storage: Arc<dyn ReadableListableStorageTraits>,
+        is_listable: bool,
+    ) -> Self {
+        Self { path: path.to_owned(), storage, root: None, node: "/".to_owned(), is_listable }
+    }
+
+    /// A place in the storage of this one, under the same path.
+    fn inside(self, node: &str) -> Self {
+        Self { node: format!("/{}", node.trim_matches('/')), ..self }
     }
 
     /// A place at a URL.
@@ -98,7 +109,7 @@ impl Location {
     fn remote(url: &str) -> Result<Self> {
         let remote = super::remote::Remote::new(url)?;
         let is_listable = remote.is_listable();
-        Ok(Self::of(Arc::new(remote), is_listable))
+        Ok(Self::of(Path::new(url), Arc::new(remote), is_listable))
     }
 
     #[cfg(not(feature = "object-store"))]
@@ -111,7 +122,7 @@ impl Location {
     }
 
     /// A place in a zip file.
-    fn zip(archive: &Path, inside: &str) -> Result<Self> {
+    fn zip(path: &Path, archive: &Path, inside: &str) -> Result<Self> {
         let folder = match archive.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -120,7 +131,11 @@ impl Location {
         let key = StoreKey::new(name.context("the name is not UTF-8")?)?;
         let folder = Arc::new(FilesystemStore::new(folder)?);
         let storage = ZipStorageAdapter::new(folder, key).context("not a readable zip file")?;
-        Ok(Self::of(Arc::new(storage), true).child(inside))
+        Ok(Self::of(path, Arc::new(storage), true).inside(inside))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn storage(&self) -> &Arc<dyn ReadableListableStorageTraits> {
@@ -158,10 +173,10 @@ impl Location {
         Ok(text.map(|text| serde_json::from_slice(&text).unwrap_or_default()))
     }
 
-    /// A place inside this one; for an empty path, the root itself.
-    pub(crate) fn child(&self, path: &str) -> Self {
-        let node = format!("{}/{}", self.node.trim_end_matches('/'), path.trim_matches('/'));
-        Self { node, ..self.clone() }
+    /// A place inside this one.
+    pub(crate) fn child(&self, name: &str) -> Self {
+        let node = format!("{}/{name}", self.node.trim_end_matches('/'));
+        Self { node, path: below(&self.path, name), ..self.clone() }
     }
 
     fn prefix(&self) -> Result<StorePrefix> {
