@@ -5,8 +5,7 @@ use std::path::Path;
 
 use crate::common::{
     Sample, Trial, assert_within, bytes, configuration, contents, field, kelvin, metadata, numbers,
-    one_thread, options, read_by_zarrs, read_f32, repository, sharding, stored_codes, told, trial,
-    within,
+    one_thread, options, read_f32, repository, stored_codes, told, trial, within,
 };
 use recast_kernels::{ElementType, Scalar};
 use recast_pack::{ArrayInfo, CatFormat, DryRun, Job, PackJob, PackOptions, Runtime, cat};
@@ -562,21 +561,6 @@ fn memory_is_limited() {
     let refused = told(trial.job(within(0.01)).run(&limited(159_999)));
     let error = refused.map(|report| report.codecs).unwrap_err();
     assert!(error.contains("[10000]") && error.contains("--max-memory"), "{error}");
-}
-
-#[test]
-fn shards_stay_shards() {
-    let values = kelvin(64 * 64);
-    let inner = json!([{"name": "bytes", "configuration": {"endian": "big"}}]);
-    let codecs = json!([sharding(&[8, 16], inner)]);
-    let sample = Sample::new("float32", &[64, 64], &[32, 32], json!("NaN")).with("codecs", codecs);
-    let trial = Trial::of(&sample, &bytes(&values));
-    trial.pack(within(0.01)).unwrap();
-    let document = trial.metadata();
-    let sharding = configuration(&document, "sharding_indexed").unwrap();
-    assert_eq!(sharding["chunk_shape"], json!([8, 16]));
-    assert_within(0.01, &values, &read_f32(&trial.output()));
-    assert_eq!(read_by_zarrs(&trial.output()), trial.decoded());
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::common::{
-    Random, Sample, Trial, bytes, chunks, codec_names, create_group, f32s, little_endian, metadata,
-    one_thread, options, read, sharding, told, within,
+    Random, Sample, Trial, assert_within, bytes, chunks, codec_names, create_group, f32s,
+    little_endian, metadata, one_thread, options, read, read_by_zarrs, sharding, told, within,
 };
 use recast_pack::{ArrayInfo, Job, PackOptions, PackReport, Reading, ShardCodecs, UnpackJob};
 use serde_json::json;
@@ -84,12 +84,18 @@ fn assert_parts_are_read_alone(path: &Path, original: &[f32]) {
 
 #[test]
 fn codecs_that_encode_zero_go_inside_and_zarrs_reads_parts_alone() {
-    for location in ["start", "end"] {
+    for (location, endian) in [("start", "big"), ("end", "little")] {
         let original = values(1.0);
-        let trial = Trial::of(&sharded(location), &bytes(&original));
+        let mut sample = sharded(location);
+        sample.metadata["codecs"][0]["configuration"]["codecs"][0]["configuration"]["endian"] =
+            endian.into();
+        let trial = Trial::of(&sample, &bytes(&original));
         let report = trial.pack(within(0.01)).unwrap();
         assert_eq!(names(&trial.output()), ["sharding_indexed"]);
         assert_eq!(report.codecs, trial.metadata()["codecs"]);
+        assert_eq!(report.codecs[0]["configuration"]["chunk_shape"], json!([8, 8]));
+        assert_within(0.01, &original, &f32s(&trial.decoded()));
+        assert_eq!(read_by_zarrs(&trial.output()), trial.decoded());
         assert_eq!(report.readers.unwrap().zarr_python, Reading::PartsOfShards);
         assert_parts_are_read_alone(&trial.output(), &original);
     }
