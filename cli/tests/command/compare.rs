@@ -1,6 +1,6 @@
 //! `recast verify` and `recast compare`: what they say, and their status.
 
-use crate::common::{Run, Sample, Trial, bytes, recast};
+use crate::common::{Run, Sample, Trial, bash, bytes, recast};
 use serde_json::json;
 
 #[test]
@@ -47,13 +47,10 @@ fn a_failed_check_exits_1_whoever_reads_the_output() {
     let trial = Trial::new(&[1.0_f32, 2.0, 3.0], 3, json!({}));
     let sample = Sample::new("float32", &[3], &[3], json!(0));
     sample.write(&trial.output(), &bytes(&[1.0_f32, 2.0, 3.5]));
-    let program = env!("CARGO_BIN_EXE_recast");
     let status = |how: &str, atol: &str| {
         let [a, b] = trial.places();
         let line = how.replace("CHECK", "\"$0\" verify \"$1\" \"$2\" --atol \"$3\"");
-        let mut shell = std::process::Command::new("bash");
-        shell.args(["-c", &line, program, &a, &b, atol]).stderr(std::process::Stdio::null());
-        shell.status().unwrap().code()
+        bash(&line, &[&a, &b, atol]).status.code()
     };
     // The first gives the status of the command in front of the pipe, once its reader has gone.
     let ways = [

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use crate::common::{Sample, Trial, bytes, contents, names};
+use crate::common::{Sample, Trial, bytes, contents, fraction, names};
 use serde_json::json;
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
@@ -45,26 +45,14 @@ impl Fixture {
         self.trial.command(&[FLAGS, more].concat()).succeeds();
     }
 
-    fn program(&self, more: &[&str]) -> Vec<String> {
-        let [input, output] = self.trial.places();
-        let arguments = [env!("CARGO_BIN_EXE_recast"), "pack", &input, &output];
-        arguments.iter().chain(FLAGS).chain(more).map(ToString::to_string).collect()
-    }
-
     fn spawn(&self, more: &[&str]) -> Child {
-        let program = self.program(more);
-        Command::new(&program[0]).args(&program[1..]).stdout(Stdio::null()).spawn().unwrap()
+        self.trial.command(&[FLAGS, more].concat()).start()
     }
 
     /// The names in the folder.
     fn names(&self) -> Vec<String> {
         names(self.trial.path())
     }
-}
-
-/// Numbers below 1 from a seed: the golden ratio's multiples.
-fn fraction(n: u32) -> f64 {
-    (f64::from(n) * 0.618_033_988_749_894_9).fract()
 }
 
 #[test]
@@ -148,7 +136,8 @@ fn a_disk_that_is_full_leaves_nothing() {
         // A limit of the size of files fails as a full disk does: within a write.
         let mut shell = Command::new("sh");
         shell.args(["-c", "trap '' XFSZ; ulimit -f \"$0\"; exec \"$@\"", &limit.to_string()]);
-        shell.args(fixture.program(&[]));
+        let [input, output] = fixture.trial.places();
+        shell.args([env!("CARGO_BIN_EXE_recast"), "pack", &input, &output]).args(FLAGS);
         let output = shell.output().unwrap();
         assert_eq!(contents(&fixture.trial.input()), fixture.input);
         if output.status.success() {

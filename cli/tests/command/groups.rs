@@ -2,19 +2,14 @@
 
 use std::fs;
 
-use crate::common::{Sample, Trial, path, quarters, read, recast, weather};
+use crate::common::{Sample, Trial, bash, create_texts, path, quarters, read, recast, weather};
 use serde_json::{Value, json};
 
 /// A weather group and another array, whose type has no numbers; and the same packed.
 fn packed() -> (Trial, [String; 2]) {
     let trial = Trial::empty();
     weather(&trial.input());
-    let names = trial.input().join("names");
-    Sample::new("string", &[2], &[2], json!(""))
-        .with("codecs", json!([{"name": "vlen-utf8"}]))
-        .create_metadata(&names);
-    fs::create_dir(names.join("c")).unwrap();
-    fs::write(names.join("c/0"), b"\x02\0\0\0\x01\0\0\0a\x01\0\0\0b").unwrap();
+    create_texts(&trial.input().join("names"));
     trial.packs(&["-e", "0.01"]);
     let places = trial.places();
     (trial, places)
@@ -80,10 +75,7 @@ fn groups_that_differ_fail_a_check_and_the_report_is_printed() {
         ("CHECK --atol 100 | true; exit ${PIPESTATUS[0]}", 0),
     ] {
         let line = way.replace("CHECK", "\"$0\" verify \"$1\" \"$2\"");
-        let program = env!("CARGO_BIN_EXE_recast");
-        let mut shell = std::process::Command::new("bash");
-        shell.args(["-c", &line, program, &input, &packed]).stderr(std::process::Stdio::null());
-        assert_eq!(shell.status().unwrap().code(), Some(expected), "{way}");
+        assert_eq!(bash(&line, &[&input, &packed]).status.code(), Some(expected), "{way}");
     }
     // To see how far they differ is no failure, but what cannot be compared is.
     fs::remove_dir_all(&wind).unwrap();

@@ -1,6 +1,6 @@
 //! Use of the command: memory, help for the shell, manual pages.
 
-use crate::common::{Trial, kelvin, recast};
+use crate::common::{Trial, bash, kelvin, recast};
 use serde_json::json;
 
 #[test]
@@ -42,15 +42,13 @@ fn completions_and_manual_pages_are_made_from_the_arguments() {
 #[cfg(unix)]
 #[test]
 fn what_is_printed_about_the_command_may_be_read_in_part() {
-    let program = env!("CARGO_BIN_EXE_recast");
     for arguments in ["man", "man pack", "completions bash", "--help", "pack --help"] {
         for (way, expected) in [
             ("(sleep 0.2; \"$0\" ARGUMENTS) | true; exit ${PIPESTATUS[0]}", 0),
             ("\"$0\" ARGUMENTS >/dev/full", 1),
         ] {
             let line = way.replace("ARGUMENTS", arguments);
-            let run = std::process::Command::new("bash").args(["-c", &line, program]).output();
-            let run = run.unwrap();
+            let run = bash(&line, &[]);
             let error = String::from_utf8(run.stderr).unwrap();
             assert_eq!(run.status.code(), Some(expected), "{line}: {error}");
             assert!(expected == 1 || error.is_empty(), "{line}: {error}");

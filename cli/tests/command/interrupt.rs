@@ -3,26 +3,16 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use crate::common::{Sample, Trial, create_group, names};
+use crate::common::{Sample, Trial, create_group, create_v2, little_endian, names, recast};
 use serde_json::{Value, json};
 
 /// More chunks than any command gets through while a test runs; none of them is stored.
 const CHUNKS: u64 = 90_000_000;
 /// After this the test gives up waiting. Nothing that passes depends on it.
 const PATIENCE: Duration = Duration::from_mins(5);
-
-fn start(arguments: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_recast"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
 
 /// Waits until something is so.
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -69,13 +59,11 @@ fn every_command_that_may_run_for_long_ends_with_status_130_and_leaves_nothing()
     endless(&path("cf.zarr"), "int16", json!(3), json!({"scale_factor": 0.5}));
     create_group(&path("group.zarr"));
     endless(&path("group.zarr/one"), "float32", json!(1.5), json!({}));
-    fs::create_dir(path("old.zarr")).unwrap();
-    let old = json!({"zarr_format": 2, "shape": [CHUNKS], "chunks": [1], "dtype": "<f4",
-        "fill_value": 1.5, "order": "C", "compressor": null, "filters": null});
-    fs::write(path("old.zarr/.zarray"), old.to_string()).unwrap();
+    let old = json!({"shape": [CHUNKS], "chunks": [1], "dtype": "<f4", "fill_value": 1.5});
+    create_v2(&path("old.zarr"), old);
     let packed = json!([
         {"name": "cast_value", "configuration": {"data_type": "int16", "out_of_range": "clamp"}},
-        {"name": "bytes", "configuration": {"endian": "little"}},
+        little_endian(),
     ]);
     Sample::new("float32", &[CHUNKS], &[1], json!(2.0))
         .with("codecs", packed)
@@ -106,7 +94,7 @@ fn every_command_that_may_run_for_long_ends_with_status_130_and_leaves_nothing()
         arguments.extend(inputs.iter().map(String::as_str));
         arguments.extend(has_output.then_some(out.as_str()));
         arguments.extend(flags);
-        let child = start(&arguments);
+        let child = recast(&arguments).start();
         wait_until("interrupts are caught", || catches_interrupts(&child));
         interrupt(&child);
         let (status, error) = end(child);
@@ -121,7 +109,7 @@ fn what_is_half_written_goes_away() {
     let input = trial.input();
     endless(&input, "float32", json!(1.5), json!({}));
     let output = trial.output();
-    let child = start(&["unpack", input.to_str().unwrap(), output.to_str().unwrap()]);
+    let child = recast(&["unpack", input.to_str().unwrap(), output.to_str().unwrap()]).start();
     wait_until("something is written", || names(trial.path()).len() > 1);
     assert!(names(trial.path()).iter().any(|name| name.starts_with("out.zarr.recast-tmp-")));
     interrupt(&child);
@@ -133,7 +121,7 @@ fn what_is_half_written_goes_away() {
 
 #[test]
 fn a_stream_ends_in_the_middle() {
-    let mut child = start(&["raw", "decode", "-t", "float32", "--codecs", "[]"]);
+    let mut child = recast(&["raw", "decode", "-t", "float32", "--codecs", "[]"]).start();
     let mut input = child.stdin.take().unwrap();
     wait_until("interrupts are caught", || catches_interrupts(&child));
     input.write_all(&[0; 4096]).unwrap();

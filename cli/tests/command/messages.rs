@@ -1,6 +1,8 @@
 //! How the command speaks: what is wrong with arguments, what is ignored by none, and short reports.
 
-use crate::common::{Sample, Trial, bytes, contents, create_group, path, recast, repository};
+use crate::common::{
+    Sample, Trial, bytes, contents, create_group, create_v2, path, recast, repository,
+};
 use serde_json::{Value, json};
 
 /// A float32 array of 3000 elements, NaN and a spike among them.
@@ -392,10 +394,7 @@ fn cat_does_not_write_to_a_terminal() {
 fn migrate_points_to_from_cf_where_cf_attributes_pack() {
     let trial = Trial::empty();
     let input = trial.input();
-    std::fs::create_dir(&input).unwrap();
-    let document = json!({"zarr_format": 2, "shape": [3], "chunks": [3], "dtype": "<i2",
-        "fill_value": -1, "order": "C", "compressor": null, "filters": null});
-    std::fs::write(input.join(".zarray"), document.to_string()).unwrap();
+    create_v2(&input, json!({"shape": [3], "chunks": [3], "dtype": "<i2", "fill_value": -1}));
     std::fs::write(input.join(".zattrs"), r#"{"scale_factor": 0.01}"#).unwrap();
     std::fs::write(input.join("0"), [1, 0, 2, 0, 3, 0]).unwrap();
     let [input, output] = trial.places();

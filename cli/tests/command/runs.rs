@@ -2,21 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 use crate::common::{
     Sample, Trial, contents, little_endian, names, path, quarters, recast, weather,
 };
 use serde_json::json;
-
-fn start(arguments: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_recast"))
-        .args(arguments)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
 
 fn array(place: &Path) {
     Sample::new("float32", &[64], &[16], json!(0)).write(place, &quarters(64));
@@ -47,7 +38,7 @@ fn runs_to_one_folder_at_the_same_time_all_end_well() {
             let input = if place == "all.zarr" { &group } else { &input };
             let output = path(&trial.place(place));
             let arguments = ["pack", input, &output, "-e", "0.1", "--overwrite", "--quiet"];
-            start(&[&arguments[..], &["--threads", "1"]].concat())
+            recast(&[&arguments[..], &["--threads", "1"]].concat()).start()
         };
         let children: Vec<Child> = (0..16).map(one).collect();
         for child in children {
@@ -69,7 +60,7 @@ fn runs_to_one_folder_at_the_same_time_all_end_well() {
 #[cfg(target_os = "linux")]
 fn killed(trial: &Trial, arguments: &[&str]) -> String {
     let before = names(trial.path());
-    let mut child = start(arguments);
+    let mut child = recast(arguments).start();
     let left = loop {
         let left = names(trial.path()).into_iter().find(|name| !before.contains(name));
         if let Some(left) = left {

@@ -4,16 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Sample, create_group, recast};
+use crate::common::{Sample, create_group, quarters, recast};
 use serde_json::json;
-
-fn floats(count: usize) -> Vec<u8> {
-    (0..count).flat_map(|i| (i as f32 / 4.0).to_le_bytes()).collect()
-}
 
 /// A group with an array, and the array's elements.
 fn group(folder: &Path) -> Vec<u8> {
-    let elements = floats(60);
+    let elements = quarters(60);
     Sample::new("float32", &[6, 10], &[4, 4], json!(0))
         .write(&folder.join("inner/array"), &elements);
     for path in ["", "inner"] {

@@ -1,16 +1,12 @@
 //! Arrays and groups behind URLs, read from the servers that `.ci/object_store.sh` starts; what they
 //! have also lies on disk, to be compared with.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::common::{Trial, contents, metadata, path, recast};
+use crate::setting;
 use serde_json::json;
-
-fn setting(name: &str) -> String {
-    std::env::var(name)
-        .unwrap_or_else(|_| panic!("{name} is not set: run these tests by .ci/object_store.sh"))
-}
 
 fn on_disk(name: &str) -> String {
     format!("{}/{name}", setting("RECAST_TEST_FILES"))
@@ -27,11 +23,6 @@ fn place(trial: &Trial, name: &str) -> (PathBuf, String) {
     let place = trial.place(name);
     let text = path(&place);
     (place, text)
-}
-
-/// All files of an array or a group but what says where it came from.
-fn files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    contents(path).into_iter().collect()
 }
 
 #[test]
@@ -59,7 +50,7 @@ fn arrays_are_packed_unpacked_compared_and_verified() {
         let local = pack(&input, &from_disk.1);
         let remote = pack(&url, &from_url.1);
         assert_eq!(remote["codecs"], local["codecs"]);
-        assert_eq!(files(&from_url.0), files(&from_disk.0));
+        assert_eq!(contents(&from_url.0), contents(&from_disk.0));
         // A web server does not tell the size of what it has.
         let stored = if url.starts_with("http") {
             json!(null)
@@ -105,7 +96,7 @@ fn a_group_is_packed_where_its_arrays_can_be_found_out() {
         let is_unknown = url.starts_with("http");
         assert_eq!(report.matches("unknown -> ").count() > 1, is_unknown, "{report}");
         assert!(!report.contains(" 0 B -> "), "{report}");
-        assert_eq!(files(&output.0), files(&local.0), "{url}");
+        assert_eq!(contents(&output.0), contents(&local.0), "{url}");
         let codecs = metadata(&output.0.join("inner/field"))["codecs"].to_string();
         assert!(codecs.contains("cast_value"), "{codecs}");
     }
@@ -126,7 +117,7 @@ fn arrays_of_every_type_are_copied_from_a_server_as_from_disk() {
     for (number, url) in urls("kinds.zarr").iter().enumerate() {
         let output = place(&trial, &number.to_string());
         recast(&["pack", "-e", "0.01", url, &output.1]).succeeds();
-        assert_eq!(files(&output.0), files(&local.0), "{url}");
+        assert_eq!(contents(&output.0), contents(&local.0), "{url}");
     }
 }
 

@@ -3,19 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::common::{Sample, Trial, bytes, contents, kelvin, path, quarters, recast, weather};
+use crate::setting;
 use serde_json::{Value, json};
 
 /// The mark of an output that is not finished.
 const MARK: &str = ".recast-unfinished";
-
-fn setting(name: &str) -> String {
-    std::env::var(name)
-        .unwrap_or_else(|_| panic!("{name} is not set: run these tests by .ci/object_store.sh"))
-}
 
 /// A place in the bucket that no other test writes to.
 fn url(name: &str) -> String {
@@ -294,10 +290,8 @@ fn a_dry_run_and_a_bound_that_cannot_be_kept_write_nothing() {
 
 /// Begins to pack to a gated place.
 fn begin(input: &str, output: &str, scratch: &Path) -> std::process::Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_recast"));
-    command.args(["pack", "-e", "0.01", "--threads", "2", input, output]);
-    command.env("TMPDIR", scratch).stdout(Stdio::null()).stderr(Stdio::piped());
-    command.spawn().unwrap()
+    let arguments = ["pack", "-e", "0.01", "--threads", "2", input, output];
+    recast(&arguments).with("TMPDIR", &path(scratch)).start()
 }
 
 #[test]

@@ -37,9 +37,8 @@ impl Block {
         start: Vec<u64>,
         shape: Vec<u64>,
     ) -> Result<Self> {
-        let subset = ArraySubset::new_with_start_shape(start, shape.clone())?;
         let mut part = Vec::with_capacity(shape.iter().product::<u64>() as usize * size);
-        for (start, length) in runs(&subset, all)? {
+        for (start, length) in runs(start, &shape, all)? {
             let run = elements.get(start * size..(start + length) * size);
             part.extend_from_slice(run.context("a part outside its elements")?);
         }
@@ -128,22 +127,14 @@ impl Region {
         spread(grid.iter().product(), count).into_iter().map(part).collect()
     }
 
-    /// The runs of elements that the region has in its chunk, as (start, length).
-    fn runs(&self) -> Result<Vec<(usize, usize)>> {
-        runs(&ArraySubset::new_with_shape(self.shape.clone()), &self.chunk_shape)
-    }
-
     /// The region's elements out of a whole chunk.
     pub(crate) fn crop(&self, chunk: Vec<u8>, size: usize) -> Result<Vec<u8>> {
         if self.is_whole() {
             return Ok(chunk);
         }
-        let mut cropped = Vec::with_capacity(self.elements() as usize * size);
-        for (start, length) in self.runs()? {
-            let run = chunk.get(start * size..(start + length) * size);
-            cropped.extend_from_slice(run.context("the chunk is shorter than its shape")?);
-        }
-        Ok(cropped)
+        let start = vec![0; self.shape.len()];
+        let part = Block::part(&chunk, size, &self.chunk_shape, start, self.shape.clone())?;
+        Ok(part.elements)
     }
 
     /// A whole chunk with the region's elements, and the fill value around them.
@@ -156,7 +147,8 @@ impl Region {
         let count = self.chunk_shape.iter().product::<u64>() as usize;
         let mut chunk = fill.repeat(count);
         let mut rest = elements;
-        for (start, length) in self.runs()? {
+        let start = vec![0; self.shape.len()];
+        for (start, length) in runs(start, &self.shape, &self.chunk_shape)? {
             let (run, after) =
                 rest.split_at_checked(length * size).context("too few elements for a region")?;
             let place = chunk.get_mut(start * size..(start + length) * size);
@@ -167,9 +159,10 @@ impl Region {
     }
 }
 
-/// The runs of elements that a subset has in a shape, as (start, length).
-fn runs(subset: &ArraySubset, shape: &[u64]) -> Result<Vec<(usize, usize)>> {
-    let runs = subset.contiguous_linearised_indices(shape)?;
+/// The runs of elements that a part has in all, which have an extent, as (start, length).
+fn runs(start: Vec<u64>, shape: &[u64], all: &[u64]) -> Result<Vec<(usize, usize)>> {
+    let subset = ArraySubset::new_with_start_shape(start, shape.to_vec())?;
+    let runs = subset.contiguous_linearised_indices(all)?;
     Ok(runs.iter().map(|(start, length)| (start as usize, length as usize)).collect())
 }
 

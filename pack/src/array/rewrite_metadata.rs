@@ -8,7 +8,6 @@ use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value};
 use zarr_recast::{Codec, fill_value};
 use zarrs::array::{Array, ArrayMetadata};
-use zarrs::filesystem::FilesystemStore;
 
 use super::source::Source;
 use crate::error::{Result, unwritten};
@@ -110,13 +109,12 @@ impl RewrittenMetadata {
         workers: &Workers,
     ) -> Result<Transferred> {
         let metadata: ArrayMetadata = serde_json::from_value(self.document.clone().into())?;
-        let store = Arc::new(FilesystemStore::new(directory)?);
-        let target = Array::new_with_metadata(Arc::clone(&store), "/", metadata)?;
+        let target = Array::new_with_metadata(Arc::new(()), "/", metadata)?;
         let work = |number| -> Result<Transferred> {
             let chunk = source.region(number)?.chunk;
-            let path = store.key_to_fspath(&target.chunk_key(&chunk));
-            let bytes = || source.chunk_bytes(&chunk);
-            transferred(source.chunk_file(&chunk), bytes, &path, transfer)
+            let place = directory.join(target.chunk_key(&chunk).as_str());
+            let key = source.array().chunk_key(&chunk);
+            transferred(source.location(), &key, &place, transfer)
                 .map_err(|error| unwritten(error, &format_args!("chunk {chunk:?}")))
         };
         let total = workers.merge("chunks", source.chunks(), work, |all, one| Transferred {

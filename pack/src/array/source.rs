@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
@@ -42,7 +42,6 @@ thread_local! {
 
 /// An array opened for reading.
 pub(crate) struct Source {
-    path: PathBuf,
     array: Array<dyn ReadableListableStorageTraits>,
     location: Location,
     element_type: ElementType,
@@ -64,7 +63,7 @@ impl Source {
 
     /// Opens the array at a path. Fill values that `fill_check` allows beyond the specification are read as they are.
     pub(crate) fn open(path: &Path, fill_check: FillCheck) -> Result<Self> {
-        let open = |location| Self::open_at(path, location, fill_check);
+        let open = |location| Self::open_at(location, fill_check);
         Location::new(path).and_then(open).with_context(|| path.display().to_string())
     }
 
@@ -73,8 +72,8 @@ impl Source {
         Self::open(directory, fill_check).context("reading back what was written")
     }
 
-    /// Opens the array at a place inside a store; errors call it `path`.
-    pub(crate) fn open_at(path: &Path, location: Location, fill_check: FillCheck) -> Result<Self> {
+    /// Opens the array at a place.
+    pub(crate) fn open_at(location: Location, fill_check: FillCheck) -> Result<Self> {
         zarrs_recast::register();
         match location.kind()? {
             Kind::Array => {}
@@ -85,33 +84,26 @@ impl Source {
         }
         let array = array_at(&location)?;
         let is_older = location.document(ZARR_JSON)?.is_none();
-        Ok(Self { is_older, ..Self::of(path, location, array, fill_check)? })
+        Ok(Self { is_older, ..Self::of(location, array, fill_check)? })
     }
 
     /// The same chunks with other metadata, which are not stored.
     pub(crate) fn with_document(&self, document: Value, fill_check: FillCheck) -> Result<Self> {
-        Self::in_memory(
-            &self.path,
-            self.location.clone(),
-            serde_json::from_value(document)?,
-            fill_check,
-        )
+        Self::in_memory(self.location.clone(), serde_json::from_value(document)?, fill_check)
     }
 
-    /// An array in memory, with metadata that are not stored; errors call it `path`.
+    /// An array with metadata that are not stored.
     pub(crate) fn in_memory(
-        path: &Path,
         location: Location,
         metadata: ArrayMetadata,
         fill_check: FillCheck,
     ) -> Result<Self> {
         let (storage, node) = (Arc::clone(location.storage()), location.node());
         let array = Array::new_with_metadata(storage, node, metadata).map_err(explained)?;
-        Self::of(path, location, array, fill_check)
+        Self::of(location, array, fill_check)
     }
 
     fn of(
-        path: &Path,
         location: Location,
         array: Array<dyn ReadableListableStorageTraits>,
         fill_check: FillCheck,
@@ -141,10 +133,8 @@ impl Source {
         })?;
         let is_plain = is_plain(&metadata, &codecs, element_type);
         let options = CodecOptions::default().with_concurrent_target(1);
-        let path = path.to_owned();
         let array = zarrs_recast::fused(array);
         let source = Self {
-            path,
             array,
             location,
             element_type,
@@ -166,14 +156,14 @@ impl Source {
         if place != ShardCodecs::Auto && !self.array.is_sharded() {
             bail!(
                 "{}: --shard-codecs is for arrays with shards, and this has none; leave it out",
-                self.path.display()
+                self.path().display()
             );
         }
         Ok(())
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.location.path()
     }
 
     pub(crate) fn array(&self) -> &Array<dyn ReadableListableStorageTraits> {
@@ -188,17 +178,6 @@ impl Source {
     /// The path of the array.
     pub(crate) fn location(&self) -> &Location {
         &self.location
-    }
-
-    /// The file of a chunk, if the array is on the filesystem.
-    pub(crate) fn chunk_file(&self, chunk: &[u64]) -> Option<PathBuf> {
-        self.location.file(&self.array.chunk_key(chunk))
-    }
-
-    /// The stored bytes of a chunk, if it is stored.
-    pub(crate) fn chunk_bytes(&self, chunk: &[u64]) -> Result<Option<Vec<u8>>> {
-        let bytes = self.location.storage().get(&self.array.chunk_key(chunk))?;
-        Ok(bytes.map(Vec::from))
     }
 
     pub(crate) fn element_type(&self) -> ElementType {
@@ -252,7 +231,7 @@ impl Source {
         }
         let shape = self.region(0)?.chunk_shape;
         let decoded = shape.iter().product::<u64>() * self.element_type.size() as u64;
-        Ok(Some(ChunkMemory { array: self.path.clone(), shape, decoded }))
+        Ok(Some(ChunkMemory { array: self.path().to_owned(), shape, decoded }))
     }
 
     /// The number of elements.
@@ -341,7 +320,10 @@ impl Source {
     fn plain_file(&self, region: &Region) -> Result<Option<(File, usize)>> {
         let size = self.element_type.size();
         let length = region.elements() as usize * size;
-        let path = self.chunk_file(&region.chunk).filter(|_| self.is_plain && region.is_whole());
+        if !self.is_plain || !region.is_whole() {
+            return Ok(None);
+        }
+        let path = self.location.file(&self.array.chunk_key(&region.chunk));
         let Some(Ok(file)) = path.map(File::open) else { return Ok(None) };
         let is_whole = file.metadata().with_context(|| self.name(region))?.len() == length as u64;
         Ok(is_whole.then_some((file, length)))
@@ -350,7 +332,7 @@ impl Source {
     /// Names a chunk, for an error.
     fn name(&self, region: &Region) -> String {
         let key = self.array.chunk_key(&region.chunk);
-        let path = self.path.display();
+        let path = self.path().display();
         format!("{path}: chunk {:?} ({key}; restore it if it is damaged)", region.chunk)
     }
 
@@ -375,8 +357,9 @@ impl Source {
                 .retrieve_array_subset_opt::<ArrayBytes<'static>>(&subset, &self.options)?;
             Ok(bytes.into_fixed()?.into_owned())
         };
-        let elements = guarded(read)
-            .with_context(|| format!("{}: elements from {:?}", self.path.display(), region.origin));
+        let elements = guarded(read).with_context(|| {
+            format!("{}: elements from {:?}", self.path().display(), region.origin)
+        });
         Ok(Some(elements?))
     }
 
@@ -410,7 +393,7 @@ pub(crate) fn array_at(location: &Location) -> Result<Array<dyn ReadableListable
 
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Source").field("path", &self.path()).finish_non_exhaustive()
     }
 }
 

@@ -156,8 +156,8 @@ mod tests {
         let elements: Vec<u16> = (1..=(shape[0] * shape[1]) as u16).collect();
         array.store_array_subset(&array.subset_all(), &elements).unwrap();
         let counting = Arc::new(PerformanceMetricsStorageAdapter::new(storage));
-        let location = Location::of(Arc::clone(&counting) as Arc<_>);
-        let source = Source::open_at(Path::new("x"), location, FillCheck::Create).unwrap();
+        let location = Location::of(Path::new("x"), Arc::clone(&counting) as Arc<_>, true);
+        let source = Source::open_at(location, FillCheck::Create).unwrap();
         let workers = Workers::new(&Runtime::default()).unwrap();
         counting.reset();
         let mut output = Vec::new();

@@ -15,7 +15,6 @@ pub struct Pending<R> {
     report: R,
     destination: Destination,
     staged: Staged,
-    runtime: Runtime,
 }
 
 impl<R> Pending<R> {
@@ -35,7 +34,7 @@ impl<R> Pending<R> {
     }
 
     fn committed(self) -> Result<R> {
-        self.destination.commit(self.staged, &self.runtime)?;
+        self.destination.commit(self.staged)?;
         Ok(self.report)
     }
 }
@@ -72,7 +71,7 @@ pub trait Job {
     /// # Errors
     /// As [`Self::run`].
     fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<Self::Report>, Error> {
-        let work = || pending(self, destination(self)?, runtime);
+        let work = || pending(self, destination(self, runtime)?, runtime);
         Ok(while_unchanged(&self.reads(), work)?)
     }
 }
@@ -91,7 +90,7 @@ pub trait DryRun: Job {
     /// # Errors
     /// As [`Job::run`], as far as the sample shows them.
     fn dry_run(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
-        destination(self)?;
+        destination(self, runtime)?;
         self.preview(runtime)
     }
 }
@@ -99,12 +98,12 @@ pub trait DryRun: Job {
 /// Runs a job for one array of a group that is being written to `place`.
 pub(crate) fn run_inside<J: Job>(job: &J, place: &Path, runtime: &Runtime) -> Result<J::Report> {
     let (input, ..) = job.places();
-    pending(job, Destination::new(input, place, false)?, runtime)?.committed()
+    pending(job, Destination::new(input, place, false, runtime)?, runtime)?.committed()
 }
 
-fn destination<J: Job + ?Sized>(job: &J) -> Result<Destination> {
+fn destination<J: Job + ?Sized>(job: &J, runtime: &Runtime) -> Result<Destination> {
     let (input, output, overwrite) = job.places();
-    Destination::new(input, output, overwrite)
+    Destination::new(input, output, overwrite, runtime)
 }
 
 fn pending<J: Job + ?Sized>(
@@ -113,5 +112,5 @@ fn pending<J: Job + ?Sized>(
     runtime: &Runtime,
 ) -> Result<Pending<J::Report>> {
     let (report, staged) = job.write(&destination, runtime)?;
-    Ok(Pending { report, destination, staged, runtime: runtime.clone() })
+    Ok(Pending { report, destination, staged })
 }

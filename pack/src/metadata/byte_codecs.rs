@@ -6,7 +6,7 @@ use std::iter::repeat_n;
 use recast_kernels::ElementType;
 use serde_json::{Value, json};
 
-use super::codecs::{codec, little_endian};
+use super::codecs::codec;
 use super::element_types::{numpy_name, with_sign};
 use crate::error::{OptionsError, Result};
 use crate::options::Compressor;
@@ -93,7 +93,10 @@ impl Storage {
     /// The codecs, for chunks with elements of a type and this many dimensions.
     pub(crate) fn codecs(&self, element_type: ElementType, dimensions: usize) -> Vec<Value> {
         let size = element_type.size();
-        let bytes = little_endian(size);
+        let bytes = match size {
+            1 => json!({"name": "bytes"}),
+            _ => codec("bytes", json!({"endian": "little"})),
+        };
         let zstd = |level| codec("zstd", json!({"level": level, "checksum": false}));
         let coder = match self.coder {
             Coder::None => vec![bytes],

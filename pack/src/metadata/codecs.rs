@@ -40,22 +40,17 @@ pub(crate) enum CodecKind {
     Other,
 }
 
-impl CodecKind {
-    fn of(name: &str) -> Self {
-        if Codec::is_known(name) {
-            return Self::Value;
-        }
-        match name.trim_start_matches("numcodecs.") {
-            "transpose" | "reshape" | "squeeze" | "bitround" => Self::KeepsValues,
-            _ if ["bytes", "packbits", SHARDING].contains(&name) => Self::ToBytes,
-            _ => Self::Other,
-        }
-    }
-}
-
 impl CodecEntry {
     pub(crate) fn kind(&self) -> CodecKind {
-        CodecKind::of(&self.name)
+        let name = self.name.as_str();
+        if Codec::is_known(name) {
+            return CodecKind::Value;
+        }
+        match name.trim_start_matches("numcodecs.") {
+            "transpose" | "reshape" | "squeeze" | "bitround" => CodecKind::KeepsValues,
+            _ if ["bytes", "packbits", SHARDING].contains(&name) => CodecKind::ToBytes,
+            _ => CodecKind::Other,
+        }
     }
 
     /// A value codec.
@@ -196,14 +191,9 @@ impl CodecList {
 }
 
 /// A codec with a configuration.
+#[allow(clippy::needless_pass_by_value)] // what callers write with json!
 pub(crate) fn codec(name: &str, configuration: Value) -> Value {
-    let members = [("name", name.into()), ("configuration", configuration)];
-    members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
-}
-
-/// The codec that stores elements of some bytes, little-endian.
-pub(crate) fn little_endian(size: usize) -> Value {
-    if size == 1 { json!({"name": "bytes"}) } else { codec("bytes", json!({"endian": "little"})) }
+    json!({"name": name, "configuration": configuration})
 }
 
 /// A member of the configuration of a value codec, such as its scale.

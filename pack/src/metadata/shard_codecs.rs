@@ -128,67 +128,23 @@ mod tests {
 
     use super::*;
 
-    fn codecs(offset: f64) -> Vec<Codec> {
-        let json = json!([
-            {"name": "scale_offset", "configuration": {"offset": offset, "scale": 100}},
-            {"name": "cast_value", "configuration": {"data_type": "uint16"}},
-        ]);
-        Codec::list_from_json(&json.to_string()).unwrap()
-    }
-
-    fn shard(before: &[Value]) -> Vec<Value> {
-        let shard = json!({"name": "sharding_indexed", "configuration": {
-            "chunk_shape": [2], "codecs": [{"name": "bytes"}], "index_codecs": [{"name": "bytes"}],
-        }});
-        [before, &[shard]].concat()
-    }
-
-    fn place(offset: f64, rest: Vec<Value>, place: ShardCodecs) -> (Vec<String>, Readers) {
-        let codecs = codecs(offset);
-        let rest = Value::from(rest).into();
-        let all = with_value_codecs(&codecs, rest, ElementType::Float32, place);
-        let names = all.0.iter().map(|entry| entry.name.clone()).collect();
-        (names, readers(&all.into_json(), &codecs, ElementType::Float32))
-    }
-
-    #[test]
-    fn value_codecs_go_inside_where_zarr_python_opens_that() {
-        let (names, readers) = place(-10.0, shard(&[]), ShardCodecs::Auto);
-        assert_eq!(names, ["sharding_indexed"]);
-        assert_eq!(readers.zarr_python, Reading::PartsOfShards);
-        // 0 is below the least value of uint16.
-        let (names, readers) = place(10.0, shard(&[]), ShardCodecs::Auto);
-        assert_eq!(names, ["scale_offset", "cast_value", "sharding_indexed"]);
-        assert_eq!(readers.zarr_python, Reading::WholeShards);
-        assert_eq!(readers.zarrs, Reading::PartsOfShards);
-    }
-
-    #[test]
-    fn a_place_that_is_asked_for_is_taken_and_the_readers_are_those_of_it() {
-        let (names, readers) = place(10.0, shard(&[]), ShardCodecs::Inside);
-        assert_eq!(names, ["sharding_indexed"]);
-        assert_eq!(readers.zarr_python, Reading::Nothing);
-        let (names, readers) = place(-10.0, shard(&[]), ShardCodecs::Outside);
-        assert_eq!(names, ["scale_offset", "cast_value", "sharding_indexed"]);
-        assert_eq!(readers.zarr_python, Reading::WholeShards);
-    }
-
     #[test]
     fn value_codecs_pass_a_transposition_and_nothing_else() {
         let transpose = json!({"name": "transpose", "configuration": {"order": [0]}});
-        let (names, _) = place(-10.0, shard(&[transpose]), ShardCodecs::Auto);
-        assert_eq!(names, ["transpose", "sharding_indexed"]);
         let bitround = json!({"name": "bitround", "configuration": {"keepbits": 3}});
-        let (names, _) = place(-10.0, shard(&[bitround]), ShardCodecs::Inside);
-        assert_eq!(names, ["scale_offset", "cast_value", "bitround", "sharding_indexed"]);
-    }
-
-    #[test]
-    fn arrays_without_shards_are_read_by_chunks() {
-        let rest = vec![json!({"name": "bytes"})];
-        let (names, readers) = place(10.0, rest, ShardCodecs::Auto);
-        assert_eq!(names, ["scale_offset", "cast_value", "bytes"]);
-        assert_eq!((readers.zarr_python, readers.zarrs), (Reading::Chunks, Reading::Chunks));
-        assert!(!readers.needs_ml_dtypes);
+        let shard = json!({"name": "sharding_indexed", "configuration": {
+            "chunk_shape": [2], "codecs": [{"name": "bytes"}], "index_codecs": [{"name": "bytes"}],
+        }});
+        let cast = json!([{"name": "cast_value", "configuration": {"data_type": "uint16"}}]);
+        let cast = Codec::list_from_json(&cast.to_string()).unwrap();
+        for (before, expected) in [
+            (transpose, ["transpose", "sharding_indexed"].as_slice()),
+            (bitround, &["cast_value", "bitround", "sharding_indexed"]),
+        ] {
+            let rest = json!([before, shard]).into();
+            let all = with_value_codecs(&cast, rest, ElementType::Float32, ShardCodecs::Inside);
+            let names: Vec<String> = all.0.into_iter().map(|entry| entry.name).collect();
+            assert_eq!(names, expected);
+        }
     }
 }

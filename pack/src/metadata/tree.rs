@@ -124,8 +124,8 @@ impl Node {
                 continue;
             }
             let transfer = if is_document { Transfer::Copy } else { transfer };
-            let file = self.location.directory().map(|directory| directory.join(&name));
-            transferred(file, || self.location.bytes(&name), &place.join(&name), transfer)
+            let key = self.location.key(&name)?;
+            transferred(&self.location, &key, &place.join(&name), transfer)
                 .map_err(|error| unwritten(error, &name))?;
         }
         if matches!(self.format, Format::Older) {

@@ -32,14 +32,20 @@ enum Target {
 
 impl Destination {
     /// Checks that an output may be written to `output` while `input` is read.
-    pub(crate) fn new(input: &Path, output: &Path, overwrite: bool) -> Result<Self> {
-        Self::check(input, output, overwrite).with_context(|| output.display().to_string())
+    pub(crate) fn new(
+        input: &Path,
+        output: &Path,
+        overwrite: bool,
+        runtime: &Runtime,
+    ) -> Result<Self> {
+        let checked = match url(output) {
+            Some(url) => Self::remote(input, url, overwrite, runtime),
+            None => Self::directory(input, output, overwrite),
+        };
+        checked.with_context(|| output.display().to_string())
     }
 
-    fn check(input: &Path, output: &Path, overwrite: bool) -> Result<Self> {
-        if let Some(url) = url(output) {
-            return Self::remote(input, url, overwrite);
-        }
+    fn directory(input: &Path, output: &Path, overwrite: bool) -> Result<Self> {
         let is_zip = output.extension().is_some_and(|extension| extension == "zip");
         if is_zip || archive(output).is_some() {
             bail!("zip files can only be read; write to a directory");
@@ -69,8 +75,8 @@ impl Destination {
     }
 
     /// A place at a URL.
-    fn remote(input: &Path, url: &str, overwrite: bool) -> Result<Self> {
-        let upload = Upload::new(input, url, overwrite)?;
+    fn remote(input: &Path, url: &str, overwrite: bool, runtime: &Runtime) -> Result<Self> {
+        let upload = Upload::new(input, url, overwrite, runtime)?;
         let name = upload.name().to_owned();
         Ok(Self { target: Target::Url(upload), parent: std::env::temp_dir(), name })
     }
@@ -90,13 +96,13 @@ impl Destination {
 
     /// Moves what is staged to its place. At every moment, a directory holds either the complete output or the old
     /// content.
-    pub(crate) fn commit(&self, staged: Staged, runtime: &Runtime) -> Result<()> {
+    pub(crate) fn commit(&self, staged: Staged) -> Result<()> {
         staged.refuse_if_gone()?;
         match &self.target {
             Target::Directory { path, overwrite } => {
                 put(staged, path, *overwrite).with_context(|| path.display().to_string())
             }
-            Target::Url(upload) => upload.commit(staged.path(), runtime),
+            Target::Url(upload) => upload.commit(staged.path()),
         }
     }
 }

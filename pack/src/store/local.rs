@@ -22,25 +22,15 @@ pub(crate) struct Local {
 }
 
 /// What is in a directory.
-enum Entry {
-    File(PathBuf, String),
-    Directory(PathBuf, String),
+struct Entry {
+    path: PathBuf,
+    name: String,
+    is_directory: bool,
 }
 
 impl Local {
     pub(crate) fn new(root: &Path) -> std::result::Result<Self, FilesystemStoreCreateError> {
         Ok(Self { files: FilesystemStore::new(root)?, root: root.to_owned() })
-    }
-
-    /// All files in the order of their keys, with these.
-    pub(super) fn files(&self) -> Result<Vec<(String, PathBuf)>> {
-        let mut files = Vec::new();
-        self.walk(&StorePrefix::root(), &mut |key, path| {
-            files.push((key.as_str().to_owned(), path.to_owned()));
-            Ok(())
-        })?;
-        files.sort();
-        Ok(files)
     }
 
     /// Visits all files below a prefix in the order of their names, with their keys.
@@ -52,15 +42,12 @@ impl Local {
         let mut todo = vec![(self.root.join(prefix.as_str()), prefix.as_str().to_owned())];
         while let Some((directory, prefix)) = todo.pop() {
             let mut below = Vec::new();
-            for entry in entries(&directory)? {
-                match entry {
-                    Entry::File(path, name) => {
-                        visit(StoreKey::new(format!("{prefix}{name}"))?, &path)?;
-                    }
-                    Entry::Directory(path, name) => {
-                        refuse_circle(&path)?;
-                        below.push((path, format!("{prefix}{name}/")));
-                    }
+            for Entry { path, name, is_directory } in entries(&directory)? {
+                if is_directory {
+                    refuse_circle(&path)?;
+                    below.push((path, format!("{prefix}{name}/")));
+                } else {
+                    visit(StoreKey::new(format!("{prefix}{name}"))?, &path)?;
                 }
             }
             todo.extend(below.into_iter().rev());
@@ -102,22 +89,10 @@ fn entries(directory: &Path) -> std::result::Result<Vec<Entry>, StorageError> {
             let problem = not_utf8(&path);
             return Err(StorageError::Other(problem));
         };
-        entries.push(if is_directory {
-            Entry::Directory(path, name)
-        } else {
-            Entry::File(path, name)
-        });
+        entries.push(Entry { path, name, is_directory });
     }
-    entries.sort_by(|a, b| a.name().cmp(b.name()));
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(entries)
-}
-
-impl Entry {
-    fn name(&self) -> &str {
-        match self {
-            Self::File(_, name) | Self::Directory(_, name) => name,
-        }
-    }
 }
 
 /// The error for a name that no key of a store can be.
@@ -217,13 +192,12 @@ impl ListableStorageTraits for Local {
     ) -> std::result::Result<StoreKeysPrefixes, StorageError> {
         let (mut keys, mut prefixes) = (Vec::new(), Vec::new());
         for entry in entries(&self.root.join(prefix.as_str()))? {
-            let name = format!("{}{}", prefix.as_str(), entry.name());
-            match entry {
-                Entry::File(..) => keys.push(StoreKey::new(name)?),
-                Entry::Directory(path, _) => {
-                    refuse_circle(&path)?;
-                    prefixes.push(StorePrefix::new(format!("{name}/"))?);
-                }
+            let name = format!("{}{}", prefix.as_str(), entry.name);
+            if entry.is_directory {
+                refuse_circle(&entry.path)?;
+                prefixes.push(StorePrefix::new(format!("{name}/"))?);
+            } else {
+                keys.push(StoreKey::new(name)?);
             }
         }
         Ok(StoreKeysPrefixes::new(keys, prefixes))

@@ -56,6 +56,8 @@ impl Kind {
 /// The place of an array or a group.
 #[derive(Clone)]
 pub(crate) struct Location {
+    /// As errors and reports show it.
+    path: PathBuf,
     storage: Arc<dyn ReadableListableStorageTraits>,
     /// The directory of the storage, if it is one.
     root: Option<PathBuf>,
@@ -70,11 +72,10 @@ impl Location {
     pub(crate) fn new(path: &Path) -> Result<Self> {
         if let Some(url) = url(path) {
             let Some((mounted, inside)) = mounted(url)? else { return Self::remote(url) };
-            let (storage, is_listable) = (mounted.readable, mounted.is_listable);
-            return Ok(Self { storage, root: None, node: node(inside), is_listable });
+            return Ok(Self::of(path, mounted.readable, mounted.is_listable).inside(inside));
         }
         if let Some((archive, inside)) = archive(path) {
-            return Self::zip(&archive, &inside);
+            return Self::zip(path, &archive, &inside);
         }
         match fs::metadata(path) {
             Err(error) => Err(error.into()),
@@ -84,23 +85,31 @@ impl Location {
             Ok(_) if path.to_str().is_none() => bail!("{}", not_utf8(path)),
             Ok(_) => {
                 let storage = Arc::new(Local::new(path)?);
-                let (root, node) = (Some(path.to_owned()), "/".to_owned());
-                Ok(Self { storage, root, node, is_listable: true })
+                Ok(Self { root: Some(path.to_owned()), ..Self::of(path, storage, true) })
             }
         }
     }
 
     /// The root of a storage.
-    pub(crate) fn of(storage: Arc<dyn ReadableListableStorageTraits>) -> Self {
-        Self { storage, root: None, node: "/".to_owned(), is_listable: true }
+    pub(crate) fn of(
+        path: &Path,
+        storage: Arc<dyn ReadableListableStorageTraits>,
+        is_listable: bool,
+    ) -> Self {
+        Self { path: path.to_owned(), storage, root: None, node: "/".to_owned(), is_listable }
+    }
+
+    /// A place in the storage of this one, under the same path.
+    fn inside(self, node: &str) -> Self {
+        Self { node: format!("/{}", node.trim_matches('/')), ..self }
     }
 
     /// A place at a URL.
     #[cfg(feature = "object-store")]
     fn remote(url: &str) -> Result<Self> {
         let remote = super::remote::Remote::new(url)?;
-        let (is_listable, storage) = (remote.is_listable(), Arc::new(remote));
-        Ok(Self { storage, root: None, node: "/".to_owned(), is_listable })
+        let is_listable = remote.is_listable();
+        Ok(Self::of(Path::new(url), Arc::new(remote), is_listable))
     }
 
     #[cfg(not(feature = "object-store"))]
@@ -113,7 +122,7 @@ impl Location {
     }
 
     /// A place in a zip file.
-    fn zip(archive: &Path, inside: &str) -> Result<Self> {
+    fn zip(path: &Path, archive: &Path, inside: &str) -> Result<Self> {
         let folder = match archive.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -122,8 +131,11 @@ impl Location {
         let key = StoreKey::new(name.context("the name is not UTF-8")?)?;
         let folder = Arc::new(FilesystemStore::new(folder)?);
         let storage = ZipStorageAdapter::new(folder, key).context("not a readable zip file")?;
-        let storage = Arc::new(storage);
-        Ok(Self { storage, root: None, node: node(inside), is_listable: true })
+        Ok(Self::of(path, Arc::new(storage), true).inside(inside))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn storage(&self) -> &Arc<dyn ReadableListableStorageTraits> {
@@ -144,10 +156,15 @@ impl Location {
         Some(self.root.as_ref()?.join(self.node.trim_start_matches('/')))
     }
 
+    /// The key of a name below this place.
+    pub(crate) fn key(&self, name: &str) -> Result<StoreKey> {
+        let key = format!("{}{name}", self.prefix()?.as_str());
+        StoreKey::new(key).context("the path cannot be a key of a store")
+    }
+
     /// A document at this place, as JSON; `None` if there is none, null if it is not JSON.
     pub(crate) fn document(&self, name: &str) -> Result<Option<Value>> {
-        let key = format!("{}{name}", self.prefix()?.as_str());
-        let key = StoreKey::new(key).context("the path cannot be a key of a store")?;
+        let key = self.key(name)?;
         let is_other = |file: PathBuf| fs::metadata(file).is_ok_and(|one| !one.is_file());
         if self.file(&key).is_some_and(is_other) {
             return Ok(None);
@@ -159,7 +176,7 @@ impl Location {
     /// A place inside this one.
     pub(crate) fn child(&self, name: &str) -> Self {
         let node = format!("{}/{name}", self.node.trim_end_matches('/'));
-        Self { node, ..self.clone() }
+        Self { node, path: below(&self.path, name), ..self.clone() }
     }
 
     fn prefix(&self) -> Result<StorePrefix> {
@@ -229,14 +246,9 @@ impl Location {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// The bytes of everything below, if they can be counted.
-    pub(crate) fn stored_bytes(&self) -> Option<u64> {
-        self.storage.size_prefix(&self.prefix().ok()?).ok()
-    }
-
     /// The bytes of the array's chunks, without its metadata, if they can be counted.
     pub(crate) fn chunk_bytes(&self) -> Option<u64> {
-        let mut bytes = self.stored_bytes()?;
+        let mut bytes = self.storage.size_prefix(&self.prefix().ok()?).ok()?;
         for name in [ZARR_JSON, ZARRAY, ZATTRS, META, ATTRS] {
             let document = self.bytes(name).ok()?;
             bytes = bytes.saturating_sub(document.map_or(0, |bytes| bytes.len() as u64));
@@ -246,8 +258,7 @@ impl Location {
 
     /// The stored bytes of a key, relative to this place.
     pub(crate) fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        let key = StoreKey::new(format!("{}{name}", self.prefix()?.as_str()))?;
-        Ok(self.storage.get(&key)?.map(Vec::from))
+        Ok(self.storage.get(&self.key(name)?)?.map(Vec::from))
     }
 
     /// The kind of node here, without checking whether it is valid.
@@ -256,7 +267,11 @@ impl Location {
             let is_group = document.get("node_type").is_some_and(|node| node == "group");
             return Ok(if is_group { Kind::Group } else { Kind::Array });
         }
-        Ok(if self.document(ZARRAY)?.is_some() || self.is_v1()? {
+        // Other files may be called `meta`, too.
+        let is_v1 = |meta: &Value| meta.get("zarr_format").is_some_and(|format| format == 1);
+        let is_array =
+            self.document(ZARRAY)?.is_some() || self.document(META)?.as_ref().is_some_and(is_v1);
+        Ok(if is_array {
             Kind::Array
         } else if self.document(ZGROUP)?.is_some() {
             Kind::Group
@@ -264,20 +279,6 @@ impl Location {
             Kind::Other
         })
     }
-
-    /// Whether this is an array of Zarr v1: a file `meta` that says so, and no newer one.
-    pub(crate) fn is_v1(&self) -> Result<bool> {
-        if self.document(ZARR_JSON)?.is_some() || self.document(ZARRAY)?.is_some() {
-            return Ok(false);
-        }
-        let meta = self.document(META)?.unwrap_or_default();
-        Ok(meta.get("zarr_format").is_some_and(|format| format == 1))
-    }
-}
-
-/// The node of a path inside a store.
-fn node(inside: &str) -> String {
-    format!("/{}", inside.trim_matches('/'))
 }
 
 /// A path that is a URL.

@@ -5,7 +5,6 @@ pub(crate) mod local;
 pub(crate) mod location;
 pub(crate) mod mount;
 pub(crate) mod names;
-pub(crate) mod objects;
 #[cfg(feature = "object-store")]
 mod remote;
 mod schemes;

@@ -1,22 +1,32 @@
 //! Storages that a program hands over: places under URLs, like all others.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use zarrs::storage::{
-    ReadableListableStorageTraits, ReadableWritableListableStorageTraits, StoreKey, StorePrefix,
+    ReadableListableStorageTraits, ReadableWritableListableStorageTraits, WritableStorageTraits,
 };
 
-use super::objects::{Objects, Visibility};
-use crate::error::{Interrupted, Result};
+use crate::error::Result;
 
 /// What the URLs of mounted storages begin with.
 const SCHEME: &str = "store://";
 
 static MOUNTED: Mutex<BTreeMap<u64, Mounted>> = Mutex::new(BTreeMap::new());
 static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// When readers of a store see what is written to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visibility {
+    /// At once. Chunks come first and metadata last, so that an unfinished array does not open.
+    AtOnce,
+    /// As `AtOnce`, and nothing can be removed, as in a zip file.
+    Forever,
+    /// When the caller commits a transaction. Metadata come first: such stores take chunks of known arrays only.
+    OnCommit,
+}
 
 /// A storage that jobs of this process reach under a URL, until this value is dropped.
 ///
@@ -56,7 +66,8 @@ impl Mount {
         visibility: Visibility,
     ) -> Self {
         let readable = Arc::clone(&storage).readable_listable();
-        Self::of(Mounted { readable, writable: Some((storage, visibility)), is_listable: true })
+        let writable: Arc<dyn WritableStorageTraits> = storage;
+        Self::of(Mounted { readable, writable: Some((writable, visibility)), is_listable: true })
     }
 
     /// Mounts a storage for reading. Without `is_listable`, arrays of a group are found in its consolidated metadata.
@@ -91,7 +102,7 @@ impl Drop for Mount {
 #[derive(Clone)]
 pub(super) struct Mounted {
     pub(super) readable: Arc<dyn ReadableListableStorageTraits>,
-    writable: Option<(Arc<dyn ReadableWritableListableStorageTraits>, Visibility)>,
+    pub(super) writable: Option<(Arc<dyn WritableStorageTraits>, Visibility)>,
     pub(super) is_listable: bool,
 }
 
@@ -103,53 +114,4 @@ pub(super) fn mounted(url: &str) -> Result<Option<(Mounted, &str)>> {
     let found = number.parse().ok().and_then(|number: u64| all.get(&number));
     let found = found.context("no storage is mounted there any more")?;
     Ok(Some((found.clone(), path)))
-}
-
-impl Mounted {
-    /// A path in it, as the place of an output.
-    pub(super) fn output(self, path: &str) -> Result<Box<dyn Objects>> {
-        let Some((storage, visibility)) = self.writable else {
-            bail!("this store can only be read; write to another one");
-        };
-        let path = path.trim_matches('/');
-        let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
-        Ok(Box::new(Output { storage, visibility, prefix }))
-    }
-}
-
-/// The place of an output.
-struct Output {
-    storage: Arc<dyn ReadableWritableListableStorageTraits>,
-    visibility: Visibility,
-    /// Empty, or with a slash at its end.
-    prefix: String,
-}
-
-impl Output {
-    fn key(&self, below: &str) -> Result<StoreKey> {
-        Ok(StoreKey::new(format!("{}{below}", self.prefix))?)
-    }
-}
-
-impl Objects for Output {
-    fn visibility(&self) -> Visibility {
-        self.visibility
-    }
-
-    fn keys(&self) -> Result<Vec<String>> {
-        let keys = self.storage.list_prefix(&StorePrefix::new(self.prefix.as_str())?)?;
-        let below = keys.iter().filter_map(|key| key.as_str().strip_prefix(&self.prefix));
-        Ok(below.map(str::to_owned).collect())
-    }
-
-    fn put(&self, key: &str, bytes: Vec<u8>, interrupt: &AtomicBool) -> Result<()> {
-        if interrupt.load(Ordering::Relaxed) {
-            return Err(Interrupted.into());
-        }
-        Ok(self.storage.set(&self.key(key)?, bytes.into())?)
-    }
-
-    fn remove(&self, keys: &[String]) -> Result<()> {
-        keys.iter().try_for_each(|key| Ok(self.storage.erase(&self.key(key)?)?))
-    }
 }

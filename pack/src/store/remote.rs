@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use anyhow::Context;
 use futures_util::future::{Either, select};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
@@ -17,13 +16,14 @@ use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt
 use tokio::runtime::{Builder, Runtime};
 use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator, InvalidByteRangeError};
 use zarrs::storage::{
-    Bytes, ListableStorageTraits, MaybeBytes, MaybeBytesIterator, ReadableStorageTraits,
-    StorageError, StoreKey, StoreKeys, StoreKeysPrefixes, StorePrefix,
+    Bytes, ListableStorageTraits, MaybeBytes, MaybeBytesIterator, OffsetBytesIterator,
+    ReadableStorageTraits, StorageError, StoreKey, StoreKeys, StoreKeysPrefixes, StorePrefix,
+    WritableStorageTraits,
 };
 
 use super::schemes::Scheme;
 use super::servers::{reason, server};
-use crate::error::{Interrupted, Result};
+use crate::error::Result;
 
 /// The store at a URL.
 pub(crate) struct Remote {
@@ -34,16 +34,23 @@ pub(crate) struct Remote {
     url: String,
     /// The prefix of the keys inside the store.
     root: Path,
+    /// Ends the wait for the server while it stores an object.
+    interrupt: Arc<AtomicBool>,
 }
 
 impl Remote {
-    /// The place of a URL; reads nothing yet.
+    /// The place of a URL; requests nothing yet.
     pub(crate) fn new(url: &str) -> Result<Self> {
         let (scheme, rest) = Scheme::of(url)?;
         let runtime = runtime()?;
         let (store, root) = server(scheme, url, rest)?;
         let url = url.trim_end_matches('/').to_owned();
-        Ok(Self { store, runtime, scheme, url, root })
+        Ok(Self { store, runtime, scheme, url, root, interrupt: Arc::default() })
+    }
+
+    /// The same place, where nobody waits for the server once `interrupt` is set.
+    pub(super) fn interrupted_by(self, interrupt: &Arc<AtomicBool>) -> Self {
+        Self { interrupt: Arc::clone(interrupt), ..self }
     }
 
     /// Whether the server lists its objects.
@@ -94,7 +101,7 @@ impl Remote {
     }
 
     /// All objects below a prefix, as the server lists them.
-    fn objects(&self, prefix: &StorePrefix) -> Result<Vec<ObjectMeta>, StorageError> {
+    pub(super) fn objects(&self, prefix: &StorePrefix) -> Result<Vec<ObjectMeta>, StorageError> {
         self.refuse_unlisted()?;
         let path = self.path(prefix.as_str())?;
         let all = self.store.list(Some(&path)).try_collect::<Vec<_>>();
@@ -108,56 +115,6 @@ impl Remote {
             all.iter().filter_map(|one| Some((self.key(&one.location)?, one.size))).collect();
         keys.sort();
         Ok(keys)
-    }
-
-    /// Names, sizes and times of all objects below the URL.
-    pub(super) fn versions(&self) -> Result<Vec<(String, u64, i64)>> {
-        let all = self.objects(&StorePrefix::root())?;
-        let version = |one: &ObjectMeta| {
-            let time = one.last_modified.timestamp_micros();
-            (one.location.to_string(), one.size, time)
-        };
-        Ok(all.iter().map(version).collect())
-    }
-
-    /// The keys of all objects below the URL.
-    pub(super) fn keys(&self) -> Result<Vec<String>> {
-        Ok(self.list()?.iter().map(|key| key.as_str().to_owned()).collect())
-    }
-
-    /// Stores an object under a key. An interruption ends the wait for the server.
-    pub(super) fn put(&self, key: &str, bytes: Vec<u8>, interrupt: &AtomicBool) -> Result<()> {
-        let path = self.path(key)?;
-        let interrupted = async {
-            while !interrupt.load(Ordering::Relaxed) {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        };
-        let put = self.store.put(&path, bytes.into());
-        let ended = self.runtime.block_on(async {
-            match select(pin!(put), pin!(interrupted)).await {
-                Either::Left((result, _)) => Some(result),
-                Either::Right(_) => None,
-            }
-        });
-        let Some(result) = ended else { return Err(Interrupted.into()) };
-        self.found(key, result)?
-            .map(|_| ())
-            .with_context(|| format!("{}: there is no such {}", self.url, self.scheme.holder()))
-    }
-
-    /// Removes the objects under keys; a missing object is not an error.
-    pub(super) fn remove(&self, keys: &[String]) -> Result<()> {
-        let paths: Vec<_> =
-            keys.iter().map(|key| self.path(key)).collect::<Result<_, StorageError>>()?;
-        let paths = stream::iter(paths.into_iter().map(Ok)).boxed();
-        // The first error would end the stream, and Google's server has one for each missing object.
-        let is_missing = |one: &object_store::Result<Path>| {
-            matches!(one, Err(object_store::Error::NotFound { .. }))
-        };
-        let removed = self.store.delete_stream(paths).filter(|one| ready(!is_missing(one)));
-        self.found("", self.runtime.block_on(removed.try_collect::<Vec<_>>()))?;
-        Ok(())
     }
 
     fn refuse_unlisted(&self) -> Result<(), StorageError> {
@@ -233,6 +190,59 @@ impl ListableStorageTraits for Remote {
 
     fn size_prefix(&self, prefix: &StorePrefix) -> Result<u64, StorageError> {
         Ok(self.below(prefix)?.iter().map(|(_, size)| size).sum())
+    }
+}
+
+impl WritableStorageTraits for Remote {
+    fn set(&self, key: &StoreKey, value: Bytes) -> Result<(), StorageError> {
+        let path = self.path(key.as_str())?;
+        let interrupted = async {
+            while !self.interrupt.load(Ordering::Relaxed) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let put = self.store.put(&path, value.into());
+        let ended = self.runtime.block_on(async {
+            match select(pin!(put), pin!(interrupted)).await {
+                Either::Left((result, _)) => Some(result),
+                Either::Right(_) => None,
+            }
+        });
+        let ended = ended.ok_or_else(|| StorageError::Other("interrupted".to_owned()))?;
+        if self.found(key.as_str(), ended)?.is_none() {
+            let (url, holder) = (&self.url, self.scheme.holder());
+            return Err(StorageError::Other(format!("{url}: there is no such {holder}")));
+        }
+        Ok(())
+    }
+
+    fn set_partial_many(&self, key: &StoreKey, _: OffsetBytesIterator) -> Result<(), StorageError> {
+        Err(StorageError::Unsupported(format!("{key}: parts of objects are not written")))
+    }
+
+    fn erase(&self, key: &StoreKey) -> Result<(), StorageError> {
+        self.erase_many(std::slice::from_ref(key))
+    }
+
+    fn erase_many(&self, keys: &[StoreKey]) -> Result<(), StorageError> {
+        let paths: Vec<_> =
+            keys.iter().map(|key| self.path(key.as_str())).collect::<Result<_, _>>()?;
+        let paths = stream::iter(paths.into_iter().map(Ok)).boxed();
+        // The first error would end the stream, and Google's server has one for each missing object.
+        let is_missing = |one: &object_store::Result<Path>| {
+            matches!(one, Err(object_store::Error::NotFound { .. }))
+        };
+        let removed = self.store.delete_stream(paths).filter(|one| ready(!is_missing(one)));
+        self.found("", self.runtime.block_on(removed.try_collect::<Vec<_>>()))?;
+        Ok(())
+    }
+
+    fn erase_prefix(&self, prefix: &StorePrefix) -> Result<(), StorageError> {
+        self.erase_many(&self.list_prefix(prefix)?)
+    }
+
+    fn supports_set_partial(&self) -> bool {
+        false
     }
 }
 

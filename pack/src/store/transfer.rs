@@ -1,9 +1,12 @@
-//! Copies or links files without changing them.
+//! Copies or links what is stored, unchanged.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use zarrs::storage::StoreKey;
 
 use super::local::file_of;
+use super::location::Location;
 use crate::error::Result;
 
 /// How a chunk gets from one array to another.
@@ -23,17 +26,17 @@ pub(crate) struct Transferred {
     pub(crate) bytes: u64,
 }
 
-/// Transfers a stored key to another place, if it exists: from its file, if it has one, or else its bytes.
+/// Transfers a key of a storage to a file, if it exists: its file, if it has one, or else its bytes.
 pub(crate) fn transferred(
-    file: Option<PathBuf>,
-    bytes: impl FnOnce() -> Result<Option<Vec<u8>>>,
+    from: &Location,
+    key: &StoreKey,
     place: &Path,
     transfer: Transfer,
 ) -> Result<Transferred> {
     let none = Transferred::default();
     let make_parent = || place.parent().map_or(Ok(()), fs::create_dir_all);
-    let Some(file) = file else {
-        let Some(bytes) = bytes()? else { return Ok(none) };
+    let Some(file) = from.file(key) else {
+        let Some(bytes) = from.storage().get(key)? else { return Ok(none) };
         make_parent()?;
         fs::write(place, &bytes)?;
         return Ok(Transferred { copied: 1, bytes: bytes.len() as u64, ..none });

@@ -43,8 +43,11 @@ fn state(path: &Path) -> Option<u64> {
 
 #[cfg(feature = "object-store")]
 fn state_of_url(url: &str) -> Option<u64> {
-    let versions = super::remote::Remote::new(url).and_then(|remote| remote.versions());
-    Some(versions.ok()?.into_iter().fold(0, |state, version| state.wrapping_add(hash(version))))
+    let remote = super::remote::Remote::new(url).ok()?;
+    let objects = remote.objects(&zarrs::storage::StorePrefix::root()).ok()?;
+    let states =
+        objects.iter().map(|one| hash((one.location.as_ref(), one.size, one.last_modified)));
+    Some(states.fold(0, u64::wrapping_add))
 }
 
 #[cfg(not(feature = "object-store"))]

@@ -2,20 +2,17 @@
 
 use std::cmp::Reverse;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
+use zarrs::storage::WritableStorageTraits;
 
-use super::local::Local;
 use super::location::{
     EXISTS, Kind, Location, OUTSIDE, kind, refuse_outdated_copy, refuse_overlap, url,
 };
-use super::mount::mounted;
+use super::mount::{Visibility, mounted};
 use super::names::{DOCUMENTS, ZARR_JSON};
-use super::objects::{Objects, Visibility};
-#[cfg(feature = "object-store")]
-use super::remote::Remote;
 use super::schemes::{Scheme, WRITABLE};
 use crate::error::Result;
 use crate::runtime::{Runtime, Workers};
@@ -25,9 +22,13 @@ const MARK: &str = ".recast-unfinished";
 
 /// A checked place at a URL for an array or a group.
 pub(super) struct Upload {
-    objects: Box<dyn Objects>,
+    location: Location,
+    /// The storage of the location.
+    writable: Arc<dyn WritableStorageTraits>,
+    visibility: Visibility,
     url: String,
     overwrite: bool,
+    runtime: Runtime,
 }
 
 impl std::fmt::Debug for Upload {
@@ -38,16 +39,25 @@ impl std::fmt::Debug for Upload {
 
 impl Upload {
     /// Checks that an output may be written to a URL while `input` is read.
-    pub(super) fn new(input: &Path, output: &str, overwrite: bool) -> Result<Self> {
+    pub(super) fn new(
+        input: &Path,
+        output: &str,
+        overwrite: bool,
+        runtime: &Runtime,
+    ) -> Result<Self> {
         let place = output.trim_end_matches('/');
-        let objects = match mounted(place)? {
-            Some((mounted, path)) => mounted.output(path)?,
-            None => remote(place)?,
+        let (writable, visibility) = match mounted(place)? {
+            Some((mounted, _)) => {
+                mounted.writable.context("this store can only be read; write to another one")?
+            }
+            None => (remote(place, runtime)?, Visibility::AtOnce),
         };
+        let location = Location::new(Path::new(place))?;
         if url(input).is_some() {
             refuse_overlap(input, Path::new(place))?;
         }
-        let upload = Self { objects, url: place.to_owned(), overwrite };
+        let (url, runtime) = (place.to_owned(), runtime.clone());
+        let upload = Self { location, writable, visibility, url, overwrite, runtime };
         upload.refuse_present(|| kind(input))?;
         refuse_outdated_copy(Path::new(place), OUTSIDE)?;
         Ok(upload)
@@ -55,11 +65,11 @@ impl Upload {
 
     /// Refuses what is there, unless `--overwrite` replaces it by what is written. Whether anything is there.
     fn refuse_present(&self, written: impl FnOnce() -> Kind) -> Result<bool> {
-        let keys = self.objects.keys()?;
+        let keys = self.keys()?;
         if keys.is_empty() {
             return Ok(false);
         }
-        if self.objects.visibility() == Visibility::Forever {
+        if self.visibility == Visibility::Forever {
             bail!("exists, and this store can remove nothing; name another OUTPUT");
         }
         match (keys.iter().any(|key| key == MARK), self.overwrite) {
@@ -70,7 +80,7 @@ impl Upload {
             ),
             (false, false) => bail!(EXISTS),
             (false, true) => {
-                Location::new(Path::new(&self.url))?.kind()?.refuse_replacing(written())?;
+                self.location.kind()?.refuse_replacing(written())?;
             }
         }
         Ok(true)
@@ -81,9 +91,27 @@ impl Upload {
         self.url.rsplit('/').next().unwrap_or_default()
     }
 
+    /// The keys of all objects there, relative to it.
+    fn keys(&self) -> Result<Vec<String>> {
+        self.location.keys()?.context("it cannot be listed")
+    }
+
+    /// Stores an object. An interruption ends the wait for the storage.
+    fn put(&self, key: &str, bytes: Vec<u8>) -> Result<()> {
+        self.runtime.check_interrupt()?;
+        let stored = self.writable.set(&self.location.key(key)?, bytes.into());
+        stored.or_else(|error| self.runtime.check_interrupt().and(Err(error.into())))
+    }
+
+    /// Removes objects; one that is missing is not an error.
+    fn remove(&self, keys: &[String]) -> Result<()> {
+        let keys = keys.iter().map(|key| self.location.key(key)).collect::<Result<Vec<_>>>()?;
+        Ok(self.writable.erase_many(&keys)?)
+    }
+
     /// Whether an object tells other runs that the output is unfinished.
     fn has_mark(&self) -> bool {
-        match self.objects.visibility() {
+        match self.visibility {
             Visibility::AtOnce => true,
             Visibility::Forever | Visibility::OnCommit => false,
         }
@@ -96,19 +124,20 @@ impl Upload {
         }
         let probe = || {
             // That one could be stored is known then, and only it says what the objects beside it are.
-            if self.objects.keys()?.iter().any(|key| key == MARK) {
+            if self.keys()?.iter().any(|key| key == MARK) {
                 return Ok(());
             }
             let text = b"recast writes here soon\n".to_vec();
-            self.objects.put(MARK, text, &AtomicBool::new(false))?;
-            let removed = self.objects.remove(&[MARK.to_owned()]);
+            let stored = self.put(MARK, text);
+            let removed = self.unmark();
+            stored?;
             removed.with_context(|| format!("nothing can be removed there; {MARK} is left"))
         };
         probe().with_context(|| format!("{}: cannot be written to", self.url))
     }
 
     /// Uploads all files of a directory. After a failure nothing is left, or the error says what is left.
-    pub(super) fn commit(&self, directory: &Path, runtime: &Runtime) -> Result<()> {
+    pub(super) fn commit(&self, directory: &Path) -> Result<()> {
         let replaces = self.refuse_present(|| kind(directory)).with_context(|| self.url.clone())?;
         // The name of the directory is that of this run.
         let mark = format!(
@@ -116,12 +145,12 @@ impl Upload {
             env!("CARGO_PKG_VERSION"),
             directory.file_name().unwrap_or_default().display()
         );
-        if let Err(error) = self.mark(&mark, &runtime.interrupt) {
+        if let Err(error) = self.mark(&mark) {
             // Nothing else has changed; readers ignore a mark that cannot be removed.
             let _ = self.unmark();
             return Err(error.context(format!("{}: not written", self.url)));
         }
-        let Err(error) = self.upload(directory, &mark, replaces, runtime) else {
+        let Err(error) = self.upload(directory, &mark, replaces) else {
             return self.unmark().with_context(|| {
                 format!("{}: written, but {MARK} could not be removed there; remove it", self.url)
             });
@@ -131,7 +160,7 @@ impl Upload {
             return Err(error.context(format!("{}: {text}", self.url)));
         }
         let lost = if replaces { "; what was there is already removed" } else { "" };
-        let left = match self.objects.visibility() {
+        let left = match self.visibility {
             // Chunks come before their metadata.
             Visibility::AtOnce => "are left there; what opens of them is complete",
             Visibility::Forever => {
@@ -149,18 +178,18 @@ impl Upload {
         })
     }
 
-    fn mark(&self, mark: &str, interrupt: &AtomicBool) -> Result<()> {
+    fn mark(&self, mark: &str) -> Result<()> {
         if !self.has_mark() {
             return Ok(());
         }
-        self.objects.put(MARK, mark.to_owned().into_bytes(), interrupt)
+        self.put(MARK, mark.to_owned().into_bytes())
     }
 
     fn unmark(&self) -> Result<()> {
         if !self.has_mark() {
             return Ok(());
         }
-        self.objects.remove(&[MARK.to_owned()])
+        self.remove(&[MARK.to_owned()])
     }
 
     /// Whether the mark there is this one.
@@ -168,31 +197,25 @@ impl Upload {
         if !self.has_mark() {
             return Ok(true);
         }
-        let found = Location::new(Path::new(&self.url))?.bytes(MARK)?;
-        Ok(found.as_deref() == Some(mark.as_bytes()))
+        Ok(self.location.bytes(MARK)?.as_deref() == Some(mark.as_bytes()))
     }
 
-    fn upload(
-        &self,
-        directory: &Path,
-        mark: &str,
-        replaces: bool,
-        runtime: &Runtime,
-    ) -> Result<()> {
-        let files = Local::new(directory)?.files()?;
-        let is_metadata = |key: &str| key.rsplit('/').next() == Some(ZARR_JSON);
-        let (mut metadata, chunks): (Vec<_>, Vec<_>) =
-            files.into_iter().partition(|(key, _)| is_metadata(key));
+    fn upload(&self, directory: &Path, mark: &str, replaces: bool) -> Result<()> {
+        let mut keys = Location::new(directory)?.keys()?.unwrap_or_default();
+        keys.sort_unstable();
+        let is_metadata = |key: &String| key.rsplit('/').next() == Some(ZARR_JSON);
+        let (mut metadata, chunks): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_metadata);
         // Lower nodes come first, so that a group opens only when everything in it does.
-        metadata.sort_by_key(|(key, _)| Reverse(key.matches('/').count()));
+        metadata.sort_by_key(|key| Reverse(key.matches('/').count()));
         if replaces {
             self.remove_objects()?;
         }
-        let put = |(key, file): &(String, PathBuf)| -> Result<()> {
-            let bytes = fs::read(file).with_context(|| file.display().to_string())?;
-            self.objects.put(key, bytes, &runtime.interrupt)
+        let put = |key: &String| -> Result<()> {
+            let file = directory.join(key);
+            let bytes = fs::read(&file).with_context(|| file.display().to_string())?;
+            self.put(key, bytes)
         };
-        let is_transaction = self.objects.visibility() == Visibility::OnCommit;
+        let is_transaction = self.visibility == Visibility::OnCommit;
         if is_transaction {
             metadata.iter().rev().try_for_each(put)?;
         }
@@ -200,7 +223,7 @@ impl Upload {
             let chunk = chunks.get(number as usize);
             put(chunk.ok_or_else(|| anyhow!("there is no file {number}"))?)
         };
-        Workers::new(runtime)?.run("upload", chunks.len() as u64, work, |()| Ok(()))?;
+        Workers::new(&self.runtime)?.run("upload", chunks.len() as u64, work, |()| Ok(()))?;
         if is_transaction {
             return Ok(());
         }
@@ -217,25 +240,25 @@ impl Upload {
             let name = key.rsplit('/').next().unwrap_or_default();
             DOCUMENTS.contains(&name)
         };
-        let mut keys = self.objects.keys()?;
+        let mut keys = self.keys()?;
         keys.retain(|key| key != MARK);
         let (mut metadata, others): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_metadata);
         metadata.sort_by_key(|key| Reverse(key.matches('/').count()));
-        let both = match self.objects.visibility() {
+        let both = match self.visibility {
             Visibility::OnCommit => [others, metadata],
             Visibility::AtOnce | Visibility::Forever => [metadata, others],
         };
         for keys in both {
             if !keys.is_empty() {
-                self.objects.remove(&keys)?;
+                self.remove(&keys)?;
             }
         }
         Ok(())
     }
 }
 
-/// A place at a URL of an object store.
-fn remote(place: &str) -> Result<Box<dyn Objects>> {
+/// The storage of a URL of an object store.
+fn remote(place: &str, runtime: &Runtime) -> Result<Arc<dyn WritableStorageTraits>> {
     let (scheme, rest) = Scheme::of(place)?;
     if !scheme.is_object_store() {
         bail!("cannot be written to; write to a directory, or to {WRITABLE}");
@@ -245,9 +268,16 @@ fn remote(place: &str) -> Result<Box<dyn Objects>> {
         let (holder, form) = (scheme.holder(), scheme.form());
         bail!("OUTPUT must end in a name in the {holder}; write {form}");
     }
-    #[cfg(feature = "object-store")]
-    return Ok(Box::new(Remote::new(place)?));
-    #[cfg(not(feature = "object-store"))]
+    connected(place, runtime)
+}
+
+#[cfg(feature = "object-store")]
+fn connected(place: &str, runtime: &Runtime) -> Result<Arc<dyn WritableStorageTraits>> {
+    Ok(Arc::new(super::remote::Remote::new(place)?.interrupted_by(&runtime.interrupt)))
+}
+
+#[cfg(not(feature = "object-store"))]
+fn connected(_: &str, _: &Runtime) -> Result<Arc<dyn WritableStorageTraits>> {
     bail!(
         "this recast cannot write to URLs; build it with --features object-store, or write to \
          a directory"

@@ -304,9 +304,9 @@ impl<'a> Written<'a> {
 
     fn done(self) -> Result<Sample> {
         let metadata = self.array.metadata().clone();
-        let location = Location::of(self.store);
+        let location = Location::of(self.path, self.store, true);
         // The fill value of the input was checked when it was opened.
-        let source = Source::in_memory(self.path, location, metadata, FillCheck::ReportOnly)?;
+        let source = Source::in_memory(location, metadata, FillCheck::ReportOnly)?;
         Ok(Sample { source, sampled: self.sampled })
     }
 }

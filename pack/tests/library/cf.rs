@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    Sample, Trial, bytes, chunks, codec_names, contents, data, integers, metadata, one_thread,
-    options, read_by_zarrs, repository, text, told, within,
+    Sample, Trial, bytes, chunks, codec_names, contents, create_v2, data, f64s, integers,
+    little_endian, metadata, one_thread, options, read_by_zarrs, repository, sharding, text, told,
+    within,
 };
 use recast_kernels::ElementType;
 use recast_pack::{
@@ -56,12 +57,8 @@ fn back(trial: &Trial) -> std::path::PathBuf {
 
 /// All elements of an array of float32 or float64.
 fn values(path: &Path) -> Vec<f64> {
-    let bytes = read_by_zarrs(path);
-    if metadata(path)["data_type"] == "float32" {
-        bytes.as_chunks().0.iter().map(|&bytes| f64::from(f32::from_ne_bytes(bytes))).collect()
-    } else {
-        bytes.as_chunks().0.iter().map(|&bytes| f64::from_ne_bytes(bytes)).collect()
-    }
+    let data_type = metadata(path)["data_type"].as_str().unwrap().parse().unwrap();
+    f64s(&read_by_zarrs(path), data_type)
 }
 
 #[test]
@@ -366,12 +363,8 @@ fn zero_keeps_the_sign_that_cf_gives_it() {
 fn the_fill_value_of_zarr_v2_is_a_missing_value() {
     let trial = Trial::empty();
     let input = trial.input();
-    fs::create_dir_all(&input).unwrap();
-    let document = json!({
-        "zarr_format": 2, "shape": [3, 1], "chunks": [3, 1], "dtype": ">i2", "fill_value": -5,
-        "order": "C", "compressor": null, "filters": null,
-    });
-    fs::write(input.join(".zarray"), document.to_string()).unwrap();
+    let members = json!({"shape": [3, 1], "chunks": [3, 1], "dtype": ">i2", "fill_value": -5});
+    create_v2(&input, members);
     let attributes = json!({"scale_factor": 0.5, "_ARRAY_DIMENSIONS": ["time", "x"], "units": "m"});
     fs::write(input.join(".zattrs"), attributes.to_string()).unwrap();
     let stored: Vec<u8> = [1_i16, -5, -300].iter().flat_map(|code| code.to_be_bytes()).collect();
@@ -468,11 +461,7 @@ fn a_dry_run_of_cf_writes_nothing_and_says_what_would_be() {
 
 #[test]
 fn codes_in_shards_get_codecs_inside_and_go_back_to_the_same_files() {
-    let little = crate::common::little_endian();
-    let codecs = json!([{"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [8, 8], "codecs": [little], "index_location": "end",
-        "index_codecs": [little, {"name": "crc32c"}],
-    }}]);
+    let codecs = json!([sharding(&[8, 8], json!([little_endian()]))]);
     let sample = Sample::new("int16", &[100, 90], &[32, 32], json!(-1))
         .with("codecs", codecs)
         .with("attributes", json!({"scale_factor": 0.01, "add_offset": 5.0, "_FillValue": -1}));

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use crate::common::{
-    Sample, Trial, bytes, chunks, codec_names, configuration, little_endian, metadata, one_thread,
-    open, options, read, read_f32, told, weather, within,
+    Random, Sample, Trial, assert_within, bytes, chunks, codec_names, configuration, f32s,
+    integers, little_endian, metadata, one_thread, open, options, read, read_f32, sharding, told,
+    weather, within,
 };
 use recast_pack::{
     ArrayInfo, ArrayRule, ChunkAdvice, DryRun, GroupJob, Job, PackJob, PackOptions, ToCfJob,
@@ -12,15 +13,10 @@ use recast_pack::{
 use serde_json::json;
 use zarrs::array::{ArrayBytes, ArraySubset};
 
-/// Random numbers from 0 to 1, by Marsaglia's xorshift.
+/// Random numbers below 1.
 fn random() -> impl FnMut() -> f32 {
-    let mut state = 2_463_534_242_u32;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        (state >> 8) as f32 / (1 << 24) as f32
-    }
+    let mut random = Random(2_463_534_242);
+    move || random.number() as f32
 }
 
 /// A smooth field with noise and, if `with_nan`, a patch of NaN; 120 × 100.
@@ -60,15 +56,6 @@ fn for_readers(readers: &[&str]) -> PackOptions {
     options(json!({"max-abs-error": 0.002, "compressor": "smallest", "readers": readers}))
 }
 
-fn assert_within(bound: f32, path: &Path, values: &[f32]) {
-    for (found, value) in read_f32(path).iter().zip(values) {
-        assert!(
-            (found - value).abs() <= bound || (found.is_nan() && value.is_nan()),
-            "{found} for {value}"
-        );
-    }
-}
-
 #[test]
 fn smallest_stores_differences_of_smooth_values_and_auto_takes_the_best_common_compressor() {
     for with_nan in [false, true] {
@@ -106,7 +93,7 @@ fn smallest_stores_differences_of_smooth_values_and_auto_takes_the_best_common_c
         assert_eq!(codecs[6]["configuration"], json!({"offset": -128}));
         assert!(smallest.compression.starts_with("delta (axes 1, 0) + 128, "));
         assert_eq!(*codecs, trial.metadata()["codecs"]);
-        assert_within(0.002_001, &trial.output(), &values);
+        assert_within(0.002_001, &values, &read_f32(&trial.output()));
         assert_eq!(zstd.error.errors.max, smallest.error.errors.max);
     }
 }
@@ -122,7 +109,7 @@ fn zarrita_gets_no_differences_of_transposed_chunks() {
     assert!(fewer.compression.starts_with("delta (ax"), "{fewer:?}");
     assert!(!codec_names(&fewer.codecs).contains(&"transpose"), "{fewer:?}");
     assert!(all.bytes.stored < fewer.bytes.stored, "{fewer:?}");
-    assert_within(0.002_001, &trial.output(), &values);
+    assert_within(0.002_001, &values, &read_f32(&trial.output()));
 }
 
 #[test]
@@ -145,7 +132,7 @@ fn arrays_of_any_shape_come_back() {
             Trial::of(&Sample::new("float32", shape, chunks, json!("NaN")), &bytes(&values));
         for compressor in ["auto", "smallest"] {
             let report = trial.pack(by(compressor)).unwrap();
-            assert_within(0.002_001, &trial.output(), &values);
+            assert_within(0.002_001, &values, &read_f32(&trial.output()));
             assert_eq!(read_f32(&trial.output()).len(), count, "{report:?}");
         }
     }
@@ -195,11 +182,7 @@ fn codes_whose_differences_leave_no_room_for_the_bias_come_back_too() {
 #[test]
 fn shards_keep_their_parts_and_parts_of_them_are_read() {
     let values = smooth(true);
-    let codecs = json!([{"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [20, 50],
-        "codecs": [little_endian()],
-        "index_codecs": [little_endian(), {"name": "crc32c"}],
-    }}]);
+    let codecs = json!([sharding(&[20, 50], json!([little_endian()]))]);
     let sample =
         Sample::new("float32", &[120, 100], &[80, 100], json!("NaN")).with("codecs", codecs);
     let trial = Trial::of(&sample, &bytes(&values));
@@ -209,15 +192,15 @@ fn shards_keep_their_parts_and_parts_of_them_are_read() {
         let inner = report.codecs.as_array().unwrap().last().unwrap();
         let inner = &inner["configuration"]["codecs"];
         assert!(codec_names(inner).contains(&"numcodecs.delta"), "{place}: {inner}");
-        assert_within(0.002_001, &trial.output(), &values);
+        assert_within(0.002_001, &values, &read_f32(&trial.output()));
         let array = open(&trial.output());
         let part: ArrayBytes<'static> =
             array.retrieve_array_subset(&ArraySubset::from([33..47, 41..63])).unwrap();
         let part = part.into_fixed().unwrap();
         let whole = read_f32(&trial.output());
         let expected = (33..47).flat_map(|row| &whole[row * 100 + 41..row * 100 + 63]);
-        let found = part.as_chunks().0.iter().map(|&bytes| f32::from_ne_bytes(bytes));
-        assert!(found.zip(expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{place}");
+        let found = f32s(&part);
+        assert!(found.iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{place}");
     }
 }
 
@@ -232,8 +215,7 @@ fn differences_stay_where_the_codecs_before_them_become_attributes() {
     assert_eq!(codec_names(&metadata(&cf)["codecs"]), names[2..], "{names:?}");
     assert_eq!(chunks(&packed), chunks(&cf));
     // The codes are those that the value codecs store.
-    let codes = read(&cf);
-    let codes = codes.as_chunks().0.iter().map(|&bytes| f32::from(i16::from_le_bytes(bytes)));
+    let codes = integers(&read(&cf), "int16").into_iter().map(|code| code as f32);
     let affine = configuration(&document, "scale_offset").unwrap();
     let [scale, offset] = ["scale", "offset"].map(|key| affine[key].as_f64().unwrap() as f32);
     for (code, value) in codes.zip(read_f32(&packed)) {
@@ -326,6 +308,6 @@ fn smallest_takes_pcodec_for_noise_and_says_what_readers_need() {
         let document = metadata(&cf);
         assert_eq!(codec_names(&document["codecs"]), ["numcodecs.pcodec"]);
         told(FromCfJob::new(&cf, &back).run(&one_thread())).unwrap();
-        assert_eq!(crate::common::f32s(&read(&back)), values);
+        assert_eq!(f32s(&read(&back)), values);
     }
 }

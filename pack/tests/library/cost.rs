@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Trial, bytes, create_group, metadata, one_thread, read_f32, store, within};
+use crate::common::{
+    Random, Trial, bytes, create_group, metadata, one_thread, read_f32, store, within,
+};
 use recast_pack::{
     ArrayReport, DryRun, GroupEntry, GroupJob, Job, MigrateJob, PackJob, PackOptions, Pass,
     Progress, Runtime,
@@ -162,11 +164,8 @@ fn an_array_that_is_encoded_again_on_request_is_compared_once() {
 fn a_dry_run_estimates_the_size_from_several_chunks_however_long_they_are() {
     // Three chunks of 40 MiB: two of one value, and noise between them.
     const CHUNK: usize = 10 << 20;
-    let mut state = 7_u32;
-    let mut noise = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 20) as f32 / 4.0
-    };
+    let mut random = Random(7);
+    let mut noise = || random.below(1 << 12) as f32 / 4.0;
     let values: Vec<f32> = (0..3 * CHUNK)
         .map(|place| if (CHUNK..2 * CHUNK).contains(&place) { noise() } else { 1.5 })
         .collect();

@@ -3,7 +3,8 @@
 use std::fs;
 
 use crate::common::{
-    Sample, Trial, bytes, contents, f32s, little_endian, names, one_thread, read, told, within,
+    Sample, Trial, bytes, contents, f32s, fraction, little_endian, names, one_thread, read, told,
+    within,
 };
 use recast_pack::Job;
 use serde_json::{Value, json};
@@ -36,11 +37,6 @@ fn fails_or_is_right(trial: &Trial, what: &str) -> bool {
     }
     assert_eq!(names(trial.path()), ["in.zarr"]);
     outcome.is_err()
-}
-
-/// Numbers below 1 from a seed: the golden ratio's multiples.
-fn fraction(n: u32) -> f64 {
-    (f64::from(n) * 0.618_033_988_749_894_9).fract()
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::common::{
-    Sample, Trial, bytes, codec_names, configuration, field, kelvin, metadata, names, numbers,
-    one_thread, options, read_f32, stored_codes, told, trial, within,
+    Sample, Trial, assert_within, bytes, codec_names, configuration, field, kelvin, metadata,
+    names, numbers, one_thread, options, read_f32, relative, stored_codes, told, trial, within,
 };
 use recast_kernels::ElementType;
 use recast_pack::{DryRun, ErrorKind, Job, PackJob, PackOptions, PackReport, UnpackJob};
@@ -125,7 +125,6 @@ fn a_relative_error_is_for_floating_point_types() {
     let values: Vec<f32> =
         (0..4000).map(|i| (i as f32 * 0.01).sin() * (0.002 * i as f32).exp()).collect();
     let trial = trial(&values, json!("NaN"));
-    let relative = |bound: f64| options(json!({"max-rel-error": bound}));
     for (bound, data_type) in
         [(0.063, None), (0.0005, Some(ElementType::Float16)), (0.004, Some(ElementType::Float16))]
     {
@@ -249,8 +248,7 @@ fn chunks_are_compressed_as_asked() {
         trial.pack(options(json!({"max-abs-error": 0.01, "compressor": compressor}))).unwrap();
         let document = trial.metadata();
         assert_eq!(codec_names(&document["codecs"]).last(), Some(&name), "{compressor}");
-        let decoded = read_f32(&trial.output());
-        assert!(values.iter().zip(decoded).all(|(a, b)| (a - b).abs() <= 0.010_01));
+        assert_within(0.010_01, &values, &read_f32(&trial.output()));
     }
     for wrong in ["lz4", "none:1", "zstd:99", "gzip:x"] {
         let json = json!({"max-abs-error": 1, "compressor": wrong});

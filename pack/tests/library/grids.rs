@@ -1,45 +1,14 @@
 //! Values on a grid: what is stored for them alone, and for values to come.
 
-use crate::common::{Trial, bytes, f32s, one_thread, store, within};
-use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use crate::common::{
+    Random, Trial, bytes, element, elements, f32s, f64s, one_thread, store, within,
+};
+use recast_kernels::{ElementType, Scalar};
 use recast_pack::{
     ArrayInfo, Choice, Compressor, DryRun, Lattice, PackJob, PackOptions, Surveyor, choose_checked,
     scalar,
 };
 use serde_json::{Value, json};
-
-struct Random(u64);
-
-impl Random {
-    /// Below 1.
-    fn number(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn below(&mut self, most: usize) -> usize {
-        (self.number() * most as f64) as usize
-    }
-
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-}
-
-/// The element of a type that is nearest to a number.
-fn element(number: f64, element_type: ElementType) -> Scalar {
-    Scalar::from(number).cast(element_type, Rounding::NearestEven, OutOfRange::Clamp).unwrap()
-}
-
-fn elements(numbers: &[f64], element_type: ElementType) -> Vec<u8> {
-    numbers.iter().flat_map(|&number| element(number, element_type).to_ne_bytes()).collect()
-}
-
-fn numbers(bytes: &[u8], element_type: ElementType) -> Vec<f64> {
-    let elements = bytes.chunks_exact(element_type.size());
-    elements.map(|one| Scalar::from_ne_bytes(element_type, one).unwrap().to_f64()).collect()
-}
 
 fn chosen(values: &[u8], fill: Scalar, options: &PackOptions) -> Result<Choice, String> {
     let count = (values.len() / fill.element_type().size()) as u64;
@@ -139,8 +108,8 @@ impl Case {
 
     /// Values and what they are read as, if that is missing or off by more than the bound.
     fn wrong(&self, values: &[u8], read: &[u8]) -> Option<(f64, f64)> {
-        let read = numbers(read, self.element_type);
-        let mut pairs = numbers(values, self.element_type).into_iter().zip(read);
+        let read = f64s(read, self.element_type);
+        let mut pairs = f64s(values, self.element_type).into_iter().zip(read);
         pairs.find(|&(value, read)| {
             let is_off = (value - read).abs() > self.bound || read.is_nan();
             Some(value) != self.marker && (is_off || Some(read) == self.marker)
@@ -186,8 +155,8 @@ fn values_to_come_keep_the_bound_or_are_refused() {
         {
             gridded += 1;
             let error = |choice: &Choice| {
-                let read = numbers(&decoded(choice, fill, &values).unwrap(), case.element_type);
-                let pairs = numbers(&values, case.element_type).into_iter().zip(read);
+                let read = f64s(&decoded(choice, fill, &values).unwrap(), case.element_type);
+                let pairs = f64s(&values, case.element_type).into_iter().zip(read);
                 pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
             };
             let rounding = case.ends.0.abs().max(case.ends.1.abs()) * 1e-6;

@@ -1,6 +1,6 @@
 //! Choosing codecs from Rust: a survey of blocks, merged and sent about, leads to what `recast pack` chooses.
 
-use crate::common::{Trial, bytes, metadata, one_thread, within};
+use crate::common::{Random, Trial, bytes, metadata, one_thread, relative, within};
 use recast_kernels::Scalar;
 use recast_pack::{
     Compressor, ErrorKind, Job, PackJob, PackOptions, Survey, Surveyor, choose, choose_checked,
@@ -10,11 +10,8 @@ use serde_json::{Value, json};
 
 /// Numbers that look random, below 1.
 fn noise(count: usize) -> impl Iterator<Item = f64> {
-    let mut state = 77_u64;
-    (0..count).map(move |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    })
+    let mut random = Random(77);
+    (0..count).map(move |_| random.number())
 }
 
 /// The survey of an array whose blocks are these chunks, merged in another order than they come in.
@@ -109,7 +106,7 @@ fn the_choice_is_the_one_of_the_command() {
         PackOptions { compressor: Compressor::None, ..within(0.01) },
         PackOptions { range: Some("200,350".parse().unwrap()), ..within(0.01) },
         PackOptions { precision: Some(0.05), ..PackOptions::default() },
-        PackOptions { max_rel_error: Some(0.001), ..PackOptions::default() },
+        relative(0.001),
         PackOptions { pow2: true, ..within(0.01) },
         PackOptions { src_min: Some(280.0), ..within(0.01) },
     ] {
@@ -219,12 +216,10 @@ fn the_choice_is_the_one_of_the_command_if_a_chunk_is_not_stored() {
 /// Nobody needs to compare the elements then.
 #[test]
 fn of_codecs_that_take_as_many_bytes_those_are_chosen_that_are_proven() {
-    let mut state = 1_u64;
+    let mut random = Random(1);
     let mut value = |index: u32| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let parts = [8, 20, 32, 44].map(|bit| ((state >> bit) & 0xfff) as f32 / 4096.0 - 0.5);
-        280.0 + 15.0 * (index as f32 / 5000.0).sin() + parts.iter().sum::<f32>()
+        let noise: f64 = (0..4).map(|_| random.number() - 0.5).sum();
+        280.0 + 15.0 * (index as f32 / 5000.0).sin() + noise as f32
     };
     let values: Vec<f32> = (0..1 << 21).map(&mut value).collect();
     let choice = choose(&surveyed(&values, 1 << 18, f32::NAN.into(), &[]), &within(0.005)).unwrap();

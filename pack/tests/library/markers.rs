@@ -3,7 +3,10 @@
 
 use std::path::Path;
 
-use crate::common::{Sample, Trial, bytes, f32s, integers, metadata, one_thread, options, read};
+use crate::common::{
+    Sample, Trial, bytes, create_v2, f32s, integers, little_endian, metadata, one_thread, options,
+    read, relative, sharding, within,
+};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
     AllClose, ArrayInfo, CompareJob, CompareReport, Job, MigrateJob, PackOptions, ToCfJob,
@@ -25,10 +28,9 @@ fn values() -> Vec<f32> {
 /// An array of Zarr v2 whose fill value is the marker, which xarray masks without an attribute.
 #[allow(clippy::needless_pass_by_value)] // what callers write with json!
 fn zarr_v2(path: &Path, filters: Value, stored: &[u8]) {
-    std::fs::create_dir_all(path).unwrap();
-    let document = json!({"zarr_format": 2, "shape": [300], "chunks": [300], "dtype": "<f4",
-        "compressor": null, "filters": filters, "order": "C", "fill_value": -9999.0});
-    std::fs::write(path.join(".zarray"), document.to_string()).unwrap();
+    let members = json!({"shape": [300], "chunks": [300], "dtype": "<f4", "filters": filters,
+        "fill_value": MARKER});
+    create_v2(path, members);
     std::fs::write(path.join("0"), stored).unwrap();
 }
 
@@ -97,7 +99,7 @@ fn markers_of_a_packed_array_become_codes_that_cf_masks() {
     let mut values = values();
     values[9] = -1e30;
     let trial = Trial::new(&values, 100, json!({"fill_value": "NaN", "attributes": attributes}));
-    trial.pack(PackOptions { max_abs_error: Some(0.01), ..PackOptions::default() }).unwrap();
+    trial.pack(within(0.01)).unwrap();
     let cf = trial.path().join("cf.zarr");
     let report = ToCfJob::new(trial.output(), &cf).run(&one_thread()).unwrap();
     assert!(report.differences.is_none(), "{report:?}");
@@ -119,7 +121,7 @@ fn what_looks_missing_and_is_packed_as_data_is_counted_in_the_report() {
     let mut values: Vec<f32> = (0..300).map(|step| step as f32 / 10.0).collect();
     (values[3], values[200]) = (1e20, 1e20);
     let trial = Trial::new(&values, 100, json!({}));
-    let wide = PackOptions { max_abs_error: Some(1e18), ..PackOptions::default() };
+    let wide = within(1e18);
     let auto = PackOptions {
         auto: true,
         data_type: Some(recast_kernels::ElementType::UInt16),
@@ -135,7 +137,7 @@ fn what_looks_missing_and_is_packed_as_data_is_counted_in_the_report() {
     }
     // An end that its neighbours lead to is none.
     let values: Vec<f32> = (-999..500).map(|step| step as f32).collect();
-    let options = PackOptions { max_abs_error: Some(0.5), ..PackOptions::default() };
+    let options = within(0.5);
     assert!(Trial::new(&values, 100, json!({})).pack(options).unwrap().suspects.is_empty());
 }
 
@@ -143,13 +145,13 @@ fn what_looks_missing_and_is_packed_as_data_is_counted_in_the_report() {
 fn a_relative_bound_has_relative_errors() {
     let values: Vec<f32> = (0..2000).map(|step| 1.01_f32.powi(step % 900) - 1.0).collect();
     let trial = Trial::new(&values, 500, json!({}));
-    let options = PackOptions { max_rel_error: Some(0.001), ..PackOptions::default() };
+    let options = relative(0.001);
     let errors = trial.pack(options).unwrap().error.errors;
     let decoded = f32s(&trial.decoded());
-    let relative = |(&x, &y): (&f32, &f32)| f64::from((y - x).abs()) / f64::from(x);
+    let error = |(&x, &y): (&f32, &f32)| f64::from((y - x).abs()) / f64::from(x);
     let pairs = values.iter().zip(&decoded).filter(|(x, _)| **x != 0.0);
     let (worst, most) = pairs
-        .map(|pair| (*pair.0, relative(pair)))
+        .map(|pair| (*pair.0, error(pair)))
         .fold((0.0, 0.0), |a: (f32, f64), b| if b.1 > a.1 { b } else { a });
     assert_eq!(errors.max_relative, Some(most));
     assert_eq!(errors.worst_relative.unwrap().before.to_f64(), f64::from(worst));
@@ -159,7 +161,7 @@ fn a_relative_bound_has_relative_errors() {
     let report = job.run(&one_thread()).unwrap();
     assert_eq!(report.error.max_relative, Some(most));
     assert!(report.failure().unwrap().contains(&format!("off by {most:?} of the value")));
-    let absolute = trial.pack(PackOptions { max_abs_error: Some(1.0), ..PackOptions::default() });
+    let absolute = trial.pack(within(1.0));
     assert_eq!(absolute.unwrap().error.errors.max_relative, None);
 }
 
@@ -172,10 +174,9 @@ fn info_knows_the_precision_of_each_codec_in_the_type_of_the_values() {
     let precision = |path: &Path| ArrayInfo::read(path).unwrap().precision.unwrap();
     assert_eq!(precision(&input).to_string(), "0.01");
     let cast = |data_type| json!({"name": "cast_value", "configuration": {"data_type": data_type}});
-    let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
     for (scale, expected) in [("0.1", "10.0"), ("100", "0.01"), ("3", "0.33333334")] {
         let scale: Value = serde_json::from_str(scale).unwrap();
-        let codecs = json!([{"name": "scale_offset", "configuration": {"scale": scale}}, cast("int16"), bytes]);
+        let codecs = json!([{"name": "scale_offset", "configuration": {"scale": scale}}, cast("int16"), little_endian()]);
         let trial = Trial::new(&[0.0_f32], 1, json!({"codecs": codecs}));
         assert_eq!(precision(&trial.input()).to_string(), expected);
         let info = serde_json::to_value(ArrayInfo::read(trial.input()).unwrap()).unwrap();
@@ -186,9 +187,7 @@ fn info_knows_the_precision_of_each_codec_in_the_type_of_the_values() {
 #[test]
 fn bytes_without_an_endian_behind_several_bytes_are_refused_by_the_name_of_the_field() {
     let bare = json!({"name": "bytes"});
-    let shard = json!({"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [1], "codecs": [bare],
-        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]}});
+    let shard = sharding(&[1], json!([bare]));
     let read = |data_type: &str, codecs: Value| {
         let folder = tempfile::tempdir().unwrap();
         let document = json!({"zarr_format": 3, "node_type": "array", "shape": [1], "data_type": data_type,
@@ -234,7 +233,7 @@ fn many_markers_do_not_make_the_type_wider_while_codes_are_left() {
         values[7..7 + count].copy_from_slice(markers);
         let more = json!({"fill_value": -5.5, "attributes": {"missing_value": markers}});
         let trial = Trial::new(&values, 100, more);
-        let options = PackOptions { max_abs_error: Some(0.4713 / 2.0), ..PackOptions::default() };
+        let options = within(0.4713 / 2.0);
         let report = trial.pack(options).unwrap();
         assert_eq!(report.data_type.size(), 1, "{count}: {report:?}");
         for (before, after) in values.iter().zip(f32s(&trial.decoded())) {

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{codec_names, contents, copy, metadata, one_thread, repository, told};
+use crate::common::{
+    codec_names, contents, copy, create_v2, f32s, metadata, one_thread, repository, told,
+};
 use recast_pack::{
     ArrayMigration, CatFormat, GroupMigration, MigrateJob, MigrateReport, MigratedArray, Runtime,
     cat,
@@ -73,12 +75,9 @@ fn chunks(path: &Path) -> Vec<Vec<u8>> {
 
 /// A Zarr v2 array of 6 elements in chunks of 4.
 fn v2(folder: &Path, dtype: &str, fill: &Value, filters: &Value, chunks: [Option<Vec<u8>>; 2]) {
-    fs::create_dir_all(folder).unwrap();
-    let document = json!({
-        "zarr_format": 2, "shape": [6], "chunks": [4], "dtype": dtype, "fill_value": fill,
-        "order": "C", "compressor": null, "filters": filters,
-    });
-    fs::write(folder.join(".zarray"), document.to_string()).unwrap();
+    let members = json!({"shape": [6], "chunks": [4], "dtype": dtype, "fill_value": fill,
+        "filters": filters});
+    create_v2(folder, members);
     fs::write(folder.join(".zattrs"), r#"{"units": "K", "_ARRAY_DIMENSIONS": ["time"]}"#).unwrap();
     for (key, bytes) in chunks.into_iter().enumerate() {
         if let Some(bytes) = bytes {
@@ -254,10 +253,7 @@ fn zarr_v1_becomes_zarr_v3() {
     let chunk: Vec<u8> = [1.0_f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_be_bytes()).collect();
     fs::write(input.join("0.0"), &chunk).unwrap();
     assert!(array(&job(&input, Some(&output))).metadata_only);
-    let found = values(&output);
-    let found: Vec<f32> =
-        found.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
-    assert_eq!(found, [1.0, 3.0, 42.0, 2.0, 4.0, 42.0]);
+    assert_eq!(f32s(&values(&output)), [1.0, 3.0, 42.0, 2.0, 4.0, 42.0]);
     assert_eq!(metadata(&output)["attributes"]["units"], "K");
     assert!(array(&job(&input, None)).metadata_only);
     assert_eq!(values(&input), values(&output));

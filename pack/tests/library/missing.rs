@@ -4,50 +4,40 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Sample, Trial, within};
+use crate::common::{Random, Sample, Trial, create_v2, elements, f64s, within};
+use recast_kernels::ElementType;
 use recast_pack::{PackOptions, PackReport, Reader, scalar};
 use serde_json::{Value, json};
 
 const ELEMENTS: usize = 600;
 const CHUNK: usize = 200;
 
-/// A generator that gives the same numbers everywhere; each below 1.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Roughly a normal deviate.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.next()).sum::<f64>() - 6.0
-    }
+/// Roughly a normal deviate.
+fn normal(random: &mut Random) -> f64 {
+    (0..12).map(|_| random.number()).sum::<f64>() - 6.0
 }
 
 /// A kind of data: its name, and its element at a place between 0 and 1.
 type Kind = (&'static str, fn(f64, &mut Random) -> f64);
 
 const KINDS: [Kind; 14] = [
-    ("temperature", |x, random| 285.0 + 20.0 * (7.0 * x).sin() + random.normal()),
+    ("temperature", |x, random| 285.0 + 20.0 * (7.0 * x).sin() + normal(random)),
     (
         "precipitation",
-        |_, random| if random.next() < 0.7 { 0.0 } else { 3e-3 * -random.next().ln() },
+        |_, random| if random.number() < 0.7 { 0.0 } else { 3e-3 * -random.number().ln() },
     ),
-    ("humidity", |x, random| 1e-3 + 1e-2 * (1.0 + (5.0 * x).cos()) * (0.5 + random.next())),
-    ("mixing ratio", |_, random| 1e-7 * (0.2 + random.next())),
-    ("chlorophyll", |_, random| (0.8 * random.normal() - 1.0).exp()),
-    ("counts", |_, random| (40.0 * random.next()).floor()),
-    ("log-normal", |_, random| (2.0 * random.normal()).exp()),
+    ("humidity", |x, random| 1e-3 + 1e-2 * (1.0 + (5.0 * x).cos()) * (0.5 + random.number())),
+    ("mixing ratio", |_, random| 1e-7 * (0.2 + random.number())),
+    ("chlorophyll", |_, random| (0.8 * normal(random) - 1.0).exp()),
+    ("counts", |_, random| (40.0 * random.number()).floor()),
+    ("log-normal", |_, random| (2.0 * normal(random)).exp()),
     ("constant", |_, _| 3.25),
-    ("fraction", |_, random| random.next().powi(3)),
-    ("anomaly", |_, random| 2.0 * random.normal()),
-    ("wind", |x, random| 12.0 * (11.0 * x).sin() + 3.0 * random.normal()),
-    ("pressure", |x, random| 101_325.0 + 2500.0 * (3.0 * x).sin() + 10.0 * random.normal()),
-    ("elevation", |_, random| -400.0 + 9000.0 * random.next()),
-    ("all negative", |_, random| -5.0 - random.next()),
+    ("fraction", |_, random| random.number().powi(3)),
+    ("anomaly", |_, random| 2.0 * normal(random)),
+    ("wind", |x, random| 12.0 * (11.0 * x).sin() + 3.0 * normal(random)),
+    ("pressure", |x, random| 101_325.0 + 2500.0 * (3.0 * x).sin() + 10.0 * normal(random)),
+    ("elevation", |_, random| -400.0 + 9000.0 * random.number()),
+    ("all negative", |_, random| -5.0 - random.number()),
 ];
 
 /// A way of writing what is missing.
@@ -94,63 +84,41 @@ const WAYS: [Way; 9] = [
     Way { name: "--missing", missing: &[NC_FILL, 1e30], named: "9.969209968386869e36 1e30", ..WAY },
 ];
 
-/// A floating-point type of the arrays.
-#[derive(Clone, Copy, PartialEq)]
-enum Float {
-    Single,
-    Double,
-}
+/// The floating-point types of the arrays.
+const FLOATS: [ElementType; 2] = [ElementType::Float32, ElementType::Float64];
 
-impl Float {
-    fn bytes(self, values: &[f64]) -> Vec<u8> {
-        match self {
-            Self::Single => values.iter().flat_map(|&value| (value as f32).to_ne_bytes()).collect(),
-            Self::Double => values.iter().flat_map(|&value| value.to_ne_bytes()).collect(),
-        }
-    }
-
-    fn values(self, bytes: &[u8]) -> Vec<f64> {
-        match self {
-            Self::Single => {
-                bytes.as_chunks().0.iter().map(|&one| f32::from_ne_bytes(one).into()).collect()
-            }
-            Self::Double => {
-                bytes.as_chunks().0.iter().map(|&one| f64::from_ne_bytes(one)).collect()
-            }
-        }
-    }
+/// Numbers as elements of a type have them.
+fn rounded(numbers: &[f64], float: ElementType) -> Vec<f64> {
+    f64s(&elements(numbers, float), float)
 }
 
 /// The elements; about every seventh is missing.
-fn elements(kind: Kind, way: &Way, float: Float) -> Vec<f64> {
+fn values(kind: Kind, way: &Way, float: ElementType) -> Vec<f64> {
     let mut random = Random(kind.0.len() as u64 * 977 + way.name.len() as u64);
     let mut missing = way.missing.iter().cycle();
     let values: Vec<f64> = (0..ELEMENTS)
         .map(|index| {
             let value = kind.1(index as f64 / ELEMENTS as f64, &mut random);
-            if random.next() < 0.15 { missing.next().copied().unwrap_or(value) } else { value }
+            if random.number() < 0.15 { missing.next().copied().unwrap_or(value) } else { value }
         })
         .collect();
-    float.values(&float.bytes(&values))
+    rounded(&values, float)
 }
 
-fn write(path: &Path, way: &Way, float: Float, values: &[f64]) {
+fn write(path: &Path, way: &Way, float: ElementType, values: &[f64]) {
     let fill: Value = serde_json::from_str(way.fill_value).unwrap();
     let attributes: Value = serde_json::from_str(way.attributes).unwrap();
-    let size = if float == Float::Single { 4 } else { 8 };
-    let elements = float.bytes(values);
+    let (size, elements) = (float.size(), elements(values, float));
     if !way.is_v2 {
-        let data_type = format!("float{}", 8 * size);
-        return Sample::new(&data_type, &[ELEMENTS as u64], &[CHUNK as u64], fill)
+        return Sample::new(float.name(), &[ELEMENTS as u64], &[CHUNK as u64], fill)
             .with("attributes", attributes)
             .write(path, &elements);
     }
-    fs::create_dir(path).unwrap();
-    let metadata = json!({
-        "zarr_format": 2, "shape": [ELEMENTS], "chunks": [CHUNK], "dtype": format!("<f{size}"),
-        "compressor": null, "filters": null, "order": "C", "fill_value": fill,
-    });
-    fs::write(path.join(".zarray"), metadata.to_string()).unwrap();
+    let dtype = format!("<f{size}");
+    create_v2(
+        path,
+        json!({"shape": [ELEMENTS], "chunks": [CHUNK], "dtype": dtype, "fill_value": fill}),
+    );
     fs::write(path.join(".zattrs"), attributes.to_string()).unwrap();
     for (number, chunk) in elements.chunks(CHUNK * size).enumerate() {
         fs::write(path.join(number.to_string()), chunk).unwrap();
@@ -160,7 +128,7 @@ fn write(path: &Path, way: &Way, float: Float, values: &[f64]) {
 /// Packs elements, and returns the report and what they decode to.
 fn pack(
     way: &Way,
-    float: Float,
+    float: ElementType,
     values: &[f64],
     bound: f64,
     readers: &[Reader],
@@ -169,16 +137,15 @@ fn pack(
     write(&trial.input(), way, float, values);
     let missing = way.named.split_whitespace().map(|text| scalar(text).unwrap()).collect();
     let report = trial.pack(PackOptions { missing, readers: readers.to_vec(), ..within(bound) })?;
-    Ok((report, float.values(&trial.decoded())))
+    Ok((report, f64s(&trial.decoded(), float)))
 }
 
-fn is_missing(way: &Way, float: Float, value: f64) -> bool {
-    let markers = float.values(&float.bytes(way.missing));
-    value.is_nan() || markers.contains(&value)
+fn is_missing(way: &Way, float: ElementType, value: f64) -> bool {
+    value.is_nan() || rounded(way.missing, float).contains(&value)
 }
 
 /// The smallest and the largest value.
-fn range(way: &Way, float: Float, values: &[f64]) -> (f64, f64) {
+fn range(way: &Way, float: ElementType, values: &[f64]) -> (f64, f64) {
     let valid = values.iter().copied().filter(|&value| !is_missing(way, float, value));
     valid.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)))
 }
@@ -186,11 +153,11 @@ fn range(way: &Way, float: Float, values: &[f64]) -> (f64, f64) {
 fn judge(
     kind: Kind,
     way: &Way,
-    float: Float,
+    float: ElementType,
     share: f64,
     readers: &[Reader],
 ) -> Result<(), String> {
-    let values = elements(kind, way, float);
+    let values = values(kind, way, float);
     let (least, greatest) = range(way, float, &values);
     let extent = if greatest > least { greatest - least } else { 1.0 };
     let bound = share * extent;
@@ -233,13 +200,12 @@ fn assert_all_are_packed(readers: &[Reader]) {
     let mut count = 0;
     for kind in KINDS {
         for way in &WAYS {
-            for float in [Float::Single, Float::Double] {
+            for float in FLOATS {
                 for share in [1e-2, 1e-3] {
                     count += 1;
                     if let Err(error) = judge(kind, way, float, share, readers) {
-                        let double = float == Float::Double;
-                        failures
-                            .push(format!("{}, {}, {double}, {share}: {error}", kind.0, way.name));
+                        let (kind, way) = (kind.0, way.name);
+                        failures.push(format!("{kind}, {way}, {float}, {share}: {error}"));
                     }
                 }
             }
@@ -254,9 +220,9 @@ fn assert_all_are_packed(readers: &[Reader]) {
 #[test]
 fn what_looks_missing_and_makes_the_bound_impossible_is_named_and_counted() {
     for suspect in [NC_FILL, 1e20, 1e15, 9.999e20, -1e34] {
-        for float in [Float::Single, Float::Double] {
-            let mut values = elements(KINDS[0], &WAYS[0], float);
-            let suspect = float.values(&float.bytes(&[suspect]))[0];
+        for float in FLOATS {
+            let mut values = values(KINDS[0], &WAYS[0], float);
+            let suspect = rounded(&[suspect], float)[0];
             for index in [5, 6, 450] {
                 values[index] = suspect;
             }
@@ -278,8 +244,8 @@ fn what_looks_missing_and_makes_the_bound_impossible_is_named_and_counted() {
 /// The arithmetic of the type stands in the way: only a larger bound helps.
 #[test]
 fn a_bound_that_is_too_small_is_to_be_larger() {
-    let values = elements(KINDS[0], &WAYS[0], Float::Double);
-    let error = pack(&WAYS[0], Float::Double, &values, 1e-17, &[]).unwrap_err();
+    let values = values(KINDS[0], &WAYS[0], ElementType::Float64);
+    let error = pack(&WAYS[0], ElementType::Float64, &values, 1e-17, &[]).unwrap_err();
     assert!(error.contains("allow a larger --max-abs-error"), "{error}");
     assert!(!error.contains("looks like"), "{error}");
 }

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::{
-    Trial, contents, create_group, kelvin, names, one_thread, open, told, weather, within,
+    Trial, contents, create_group, create_v2, kelvin, names, one_thread, open, told, weather,
+    within,
 };
 use recast_pack::{DryRun, GroupJob, Job, MigrateJob, PackJob, UnpackGroupJob, UnpackJob};
 use serde_json::json;
@@ -70,11 +71,9 @@ fn overwrite_replaces_groups_as_it_replaces_arrays_in_every_job() {
     weather(&trial.input());
     let (packed, old) = (trial.place("packed.zarr"), trial.place("old.zarr"));
     told(GroupJob::new(trial.input(), &packed, within(0.1)).run(&one_thread())).unwrap();
-    fs::create_dir_all(old.join("one")).unwrap();
+    let members = json!({"shape": [4], "chunks": [4], "dtype": "<f4", "fill_value": 0});
+    create_v2(&old.join("one"), members);
     fs::write(old.join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
-    let document = json!({"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "<f4",
-        "fill_value": 0, "order": "C", "compressor": null, "filters": null});
-    fs::write(old.join("one/.zarray"), document.to_string()).unwrap();
     fs::write(old.join("one/0"), crate::common::quarters(4)).unwrap();
     let jobs: [(&PathBuf, Run); 5] = [
         (&trial.input(), |input, output, overwrite| {

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    Sample, Trial, bytes, configuration, contents, field, kelvin, metadata, numbers, one_thread,
-    options, read_by_zarrs, read_f32, repository, stored_codes, told, trial, within,
+    Sample, Trial, assert_within, bytes, configuration, contents, field, kelvin, metadata, numbers,
+    one_thread, options, read_f32, repository, stored_codes, told, trial, within,
 };
 use recast_kernels::{ElementType, Scalar};
 use recast_pack::{ArrayInfo, CatFormat, DryRun, Job, PackJob, PackOptions, Runtime, cat};
@@ -43,15 +43,6 @@ fn decoded_by_hand(path: &Path) -> Vec<f32> {
         if has("offset") { value + offset as f32 } else { value }
     };
     stored_codes(path).into_iter().map(decode).collect()
-}
-
-fn assert_within(bound: f64, before: &[f32], after: &[f32]) {
-    assert_eq!(before.len(), after.len());
-    for (index, (&before, &after)) in before.iter().zip(after).enumerate() {
-        let error = (f64::from(before) - f64::from(after)).abs();
-        let is_nan = before.is_nan() && after.is_nan();
-        assert!(error <= bound || is_nan, "element {index}: {before} {after}, bound {bound}");
-    }
 }
 
 #[test]
@@ -176,13 +167,6 @@ fn a_bound_below_the_arithmetic_of_the_type_is_refused() {
     let error = trial(&values, json!(0.0)).refuses(within(1e-9));
     assert!(error.contains("within 1e-9") && error.contains("--max-abs-error"), "{error}");
     assert!(error.contains("in.zarr"), "{error}");
-}
-
-#[test]
-fn a_type_too_small_for_the_bound_is_refused() {
-    let trial = trial(&kelvin(3000), json!("NaN"));
-    let error = trial.refuses(options(json!({"max-abs-error": 0.001, "data-type": "uint8"})));
-    assert!(error.contains("uint8") && error.contains("wider --data-type"), "{error}");
 }
 
 #[test]
@@ -577,25 +561,6 @@ fn memory_is_limited() {
     let refused = told(trial.job(within(0.01)).run(&limited(159_999)));
     let error = refused.map(|report| report.codecs).unwrap_err();
     assert!(error.contains("[10000]") && error.contains("--max-memory"), "{error}");
-}
-
-#[test]
-fn shards_stay_shards() {
-    let values = kelvin(64 * 64);
-    let codecs = json!([{"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [8, 16],
-        "codecs": [{"name": "bytes", "configuration": {"endian": "big"}}],
-        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
-        "index_location": "end",
-    }}]);
-    let sample = Sample::new("float32", &[64, 64], &[32, 32], json!("NaN")).with("codecs", codecs);
-    let trial = Trial::of(&sample, &bytes(&values));
-    trial.pack(within(0.01)).unwrap();
-    let document = trial.metadata();
-    let sharding = configuration(&document, "sharding_indexed").unwrap();
-    assert_eq!(sharding["chunk_shape"], json!([8, 16]));
-    assert_within(0.01, &values, &read_f32(&trial.output()));
-    assert_eq!(read_by_zarrs(&trial.output()), trial.decoded());
 }
 
 #[test]

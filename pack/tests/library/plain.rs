@@ -7,16 +7,13 @@ use recast_pack::{PackOptions, PackReport, Reader, Rounded, Rounder};
 use serde_json::{Value, json};
 
 use crate::common::{
-    Sample, Trial, bytes, codec_names, contents, create_group, f32s, metadata, one_thread, options,
-    packed, read_by_zarrs, told, within,
+    Random, Sample, Trial, bytes, codec_names, contents, create_group, f32s, little_endian,
+    metadata, one_thread, options, packed, read_by_zarrs, relative, scalars, sharding, told,
+    within,
 };
 
 fn any(options: PackOptions) -> PackOptions {
     PackOptions { readers: vec![Reader::Any], ..options }
-}
-
-fn relative(bound: f64) -> PackOptions {
-    PackOptions { max_rel_error: Some(bound), ..PackOptions::default() }
 }
 
 /// What each element becomes.
@@ -67,20 +64,9 @@ fn elements(element_type: ElementType, numbers: &[f64]) -> Vec<u8> {
 
 /// Numbers of many magnitudes, the same in every run.
 fn noise(count: u64, scale: f64) -> Vec<f64> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = move || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    (0..count).map(|index| (next() - 0.5) * scale * 2_f64.powi((index % 41) as i32 - 20)).collect()
-}
-
-fn scalars(element_type: ElementType, bytes: &[u8]) -> Vec<Scalar> {
-    bytes
-        .chunks_exact(element_type.size())
-        .map(|one| Scalar::from_ne_bytes(element_type, one).unwrap())
-        .collect()
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let magnitude = |index| 2_f64.powi((index % 41) as i32 - 20);
+    (0..count).map(|index| (random.number() - 0.5) * scale * magnitude(index)).collect()
 }
 
 const FLOATS: [ElementType; 4] =
@@ -115,7 +101,7 @@ fn an_absolute_bound_gives_the_nearest_multiples_of_the_largest_power_of_two_tha
             let after = rounded(&values, Scalar::zero(element_type), &[], &within(bound));
             let step = 2.0_f64.powi((2.0 * bound).log2().floor() as i32);
             for (x, y) in
-                scalars(element_type, &values).into_iter().zip(scalars(element_type, &after))
+                scalars(&values, element_type).into_iter().zip(scalars(&after, element_type))
             {
                 let what = format!("{element_type} {bound:?}: {x} became {y}");
                 let (number, after) = (x.to_f64(), y.to_f64());
@@ -154,7 +140,7 @@ fn a_relative_bound_gives_the_fewest_bits_of_the_mantissa_that_keep_it() {
             assert_eq!(rounder.rounded(), expected, "{element_type} {bound}");
             let after = rounded(&values, Scalar::zero(element_type), &[], &options);
             for (x, y) in
-                scalars(element_type, &values).into_iter().zip(scalars(element_type, &after))
+                scalars(&values, element_type).into_iter().zip(scalars(&after, element_type))
             {
                 let what = format!("{element_type} {bound:?}: {x} became {y}");
                 if !x.is_finite() || x.is_zero() {
@@ -179,7 +165,7 @@ fn integers_stay_or_become_multiples_and_never_leave_their_type() {
             let options = any(within(bound));
             let after = rounded(&before, Scalar::zero(element_type), &[], &options);
             for (x, y) in
-                scalars(element_type, &before).into_iter().zip(scalars(element_type, &after))
+                scalars(&before, element_type).into_iter().zip(scalars(&after, element_type))
             {
                 let [x, y] = [x, y].map(|one| one.to_string().parse::<i128>().unwrap());
                 assert!(
@@ -313,10 +299,7 @@ fn shards_missing_chunks_and_groups_work_as_with_codes() {
     let trial = Trial::empty();
     create_group(&trial.input());
     let values: Vec<f32> = noise(64 * 64, 100.0).into_iter().map(|x| x as f32).collect();
-    let shard = json!([{"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [8, 8], "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
-    }}]);
+    let shard = json!([sharding(&[8, 8], json!([little_endian()]))]);
     let sample = Sample::new("float32", &[64, 64], &[32, 32], json!(-1.5)).with("codecs", shard);
     sample.write(&trial.input().join("t"), &bytes(&values));
     let sparse = Sample::new("float32", &[64, 64], &[32, 32], json!(-1.5));

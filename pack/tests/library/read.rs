@@ -7,7 +7,7 @@ use crate::common::{
     Sample, Trial, bytes, codec_names, little_endian, metadata, names, npy, one_thread, read,
     repository, text, told, within,
 };
-use recast_pack::{ArrayInfo, CatFormat, Job, Runtime, UnpackJob, cat};
+use recast_pack::{CatFormat, Job, Runtime, UnpackJob, cat};
 use serde_json::json;
 
 /// What `cat` writes of an array, whatever its fill value.
@@ -96,22 +96,6 @@ fn unpack_gives_plain_values_back() {
 }
 
 #[test]
-fn a_fill_value_that_does_not_survive_is_a_warning_and_is_read_on_request() {
-    let codecs =
-        json!([{"name": "cast_value", "configuration": {"data_type": "int32"}}, little_endian()]);
-    let trial = Trial::empty();
-    let sample = Sample::new("float32", &[4], &[2], json!(0.5)).with("codecs", codecs);
-    sample.create_metadata(&trial.input());
-    let warnings = ArrayInfo::read(trial.input()).unwrap().warnings;
-    assert!(warnings.iter().any(|warning| warning.contains("0.5")), "{warnings:?}");
-    let error = cat(trial.input(), CatFormat::Raw, &one_thread(), &mut Vec::new()).unwrap_err();
-    let error = text(error);
-    assert!(error.contains("fill_value") && error.contains("--accept-fill-value"), "{error}");
-    let read = cat_any(&trial.input(), CatFormat::Raw).unwrap();
-    assert_eq!(read, bytes(&[0.5_f32; 4]));
-}
-
-#[test]
 fn a_shard_whose_index_points_nowhere_is_an_error() {
     let codecs = json!([{"name": "sharding_indexed", "configuration": {
         "chunk_shape": [2], "codecs": [little_endian()], "index_codecs": [little_endian()],
@@ -138,26 +122,4 @@ fn a_shard_whose_index_points_nowhere_is_an_error() {
             assert_eq!(names(trial.path()), ["in.zarr"]);
         }
     }
-}
-
-/// What tells more than the codecs themselves: the types and fill values between them, and what the last can hold.
-#[test]
-fn info_explains_every_step() {
-    let codecs = json!([
-        {"name": "scale_offset", "configuration": {"offset": -10, "scale": 4}},
-        {"name": "transpose", "configuration": {"order": [1, 0]}},
-        {"name": "cast_value", "configuration": {"data_type": "uint8",
-            "scalar_map": {"encode": [["NaN", 255]], "decode": [[255, "NaN"]]}}},
-        {"name": "bytes"},
-        {"name": "gzip", "configuration": {"level": 5}},
-    ]);
-    let trial = Trial::empty();
-    let sample = Sample::new("float32", &[4, 6], &[2, 3], json!("NaN")).with("codecs", codecs);
-    sample.create(&trial.input());
-    let info = ArrayInfo::read(trial.input()).unwrap();
-    assert_eq!(info.encoded_data_type.as_deref(), Some("uint8"));
-    assert_eq!(info.precision, Some(0.25_f32.into()));
-    // 255 is NaN, so 254 stands for the largest value.
-    assert_eq!(crate::common::numbers(info.range), (-10.0, 53.5));
-    assert_eq!(info.codecs[2].fill_value, Some(255_u8.into()));
 }

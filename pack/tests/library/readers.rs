@@ -4,7 +4,7 @@ use recast_kernels::ElementType;
 use recast_pack::{PackOptions, Reader, scalar};
 use serde_json::json;
 
-use crate::common::{Trial, codec_names, options, within};
+use crate::common::{Trial, codec_names, options, relative, within};
 
 const GDAL: &str = "main branch, September 2026";
 
@@ -35,7 +35,7 @@ fn gdal_gets_types_and_codecs_that_it_has() {
 fn types_that_gdal_lacks_are_neither_chosen_nor_taken() {
     let values: Vec<f64> = (1..2000).map(f64::from).collect();
     let trial = Trial::new(&values, 500, json!({"fill_value": "NaN"}));
-    let relative = PackOptions { max_rel_error: Some(0.01), ..PackOptions::default() };
+    let relative = relative(0.01);
     let report = trial.pack(relative.clone()).unwrap();
     assert_eq!((report.data_type.size(), report.readers.unwrap().gdal), (2, None));
     let report = trial.pack(for_gdal(relative)).unwrap();

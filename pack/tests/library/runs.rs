@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use crate::common::{Trial, bytes, create_group, names, one_thread, options, store, text, within};
+use crate::common::{
+    Trial, bytes, create_group, little_endian, names, one_thread, options, store, text, within,
+};
 use recast_pack::{
     GroupJob, Job, MigrateJob, PackJob, Pass, Progress, Runtime, UnpackGroupJob, UnpackJob,
 };
@@ -237,7 +239,7 @@ fn every_job_that_writes_notices_that_its_input_changes() {
         let codecs = match name {
             "unpack" | "unpack group" => codecs.clone(),
             "pack group" | "scale from" => {
-                json!([{"name": "bytes", "configuration": {"endian": "little"}}])
+                json!([little_endian()])
             }
             _ => legacy.clone(),
         };

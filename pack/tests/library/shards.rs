@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::common::{
-    Sample, Trial, bytes, chunks, codec_names, create_group, f32s, metadata, one_thread, options,
-    read, told, within,
+    Random, Sample, Trial, assert_within, bytes, chunks, codec_names, create_group, f32s,
+    little_endian, metadata, one_thread, options, read, read_by_zarrs, sharding, told, within,
 };
 use recast_pack::{ArrayInfo, Job, PackOptions, PackReport, Reading, ShardCodecs, UnpackJob};
 use serde_json::json;
@@ -19,25 +19,21 @@ const FILL: f32 = 2.0;
 
 /// An array of shards of 4 × 4 parts: one shard is not stored, and another lacks some of its parts.
 fn sharded(index_location: &str) -> Sample {
-    let codecs = json!([{"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [8, 8],
-        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}},
-                   {"name": "zstd", "configuration": {"level": 1, "checksum": false}}],
-        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
-        "index_location": index_location,
-    }}]);
-    Sample::new("float32", &SHAPE, &[32, 32], json!(FILL)).with("codecs", codecs)
+    let zstd = json!({"name": "zstd", "configuration": {"level": 1, "checksum": false}});
+    let mut shard = sharding(&[8, 8], json!([little_endian(), zstd]));
+    shard["configuration"]["index_location"] = index_location.into();
+    Sample::new("float32", &SHAPE, &[32, 32], json!(FILL)).with("codecs", json!([shard]))
 }
 
 /// Values from `offset` to `offset` + 3.
 fn values(offset: f32) -> Vec<f32> {
-    let mut state = 1_u32;
+    let mut random = Random(1);
     (0..SHAPE[0] * SHAPE[1])
         .map(|index| {
             let (row, column) = (index / SHAPE[1], index % SHAPE[1]);
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let noise = random.number() as f32;
             let is_absent = row < 32 && (32..64).contains(&column) || (40..64).contains(&row);
-            if is_absent { FILL } else { offset + (state >> 8) as f32 / (1 << 24) as f32 * 3.0 }
+            if is_absent { FILL } else { offset + noise * 3.0 }
         })
         .collect()
 }
@@ -88,12 +84,18 @@ fn assert_parts_are_read_alone(path: &Path, original: &[f32]) {
 
 #[test]
 fn codecs_that_encode_zero_go_inside_and_zarrs_reads_parts_alone() {
-    for location in ["start", "end"] {
+    for (location, endian) in [("start", "big"), ("end", "little")] {
         let original = values(1.0);
-        let trial = Trial::of(&sharded(location), &bytes(&original));
+        let mut sample = sharded(location);
+        sample.metadata["codecs"][0]["configuration"]["codecs"][0]["configuration"]["endian"] =
+            endian.into();
+        let trial = Trial::of(&sample, &bytes(&original));
         let report = trial.pack(within(0.01)).unwrap();
         assert_eq!(names(&trial.output()), ["sharding_indexed"]);
         assert_eq!(report.codecs, trial.metadata()["codecs"]);
+        assert_eq!(report.codecs[0]["configuration"]["chunk_shape"], json!([8, 8]));
+        assert_within(0.01, &original, &f32s(&trial.decoded()));
+        assert_eq!(read_by_zarrs(&trial.output()), trial.decoded());
         assert_eq!(report.readers.unwrap().zarr_python, Reading::PartsOfShards);
         assert_parts_are_read_alone(&trial.output(), &original);
     }
@@ -121,7 +123,8 @@ fn the_place_changes_metadata_only() {
         let (inside, _) = packed(offset, ShardCodecs::Inside);
         let (outside, report) = packed(offset, ShardCodecs::Outside);
         assert_eq!(names(&inside.output()), ["sharding_indexed"]);
-        assert_eq!(names(&outside.output()).last().unwrap(), "sharding_indexed");
+        let expected = ["scale_offset", "cast_value", "sharding_indexed"];
+        assert_eq!(names(&outside.output()), expected);
         assert_eq!(report.readers.unwrap().zarr_python, Reading::WholeShards);
         assert_eq!(chunks(&inside.output()), chunks(&outside.output()));
         assert_eq!(inside.decoded(), outside.decoded());
@@ -131,12 +134,14 @@ fn the_place_changes_metadata_only() {
 }
 
 #[test]
-fn types_that_numpy_lacks_need_ml_dtypes() {
+fn arrays_without_shards_are_read_by_chunks_and_types_that_numpy_lacks_need_ml_dtypes() {
     let trial = Trial::new(&[1.5_f32; 8], 8, json!({}));
     let float8 = options(json!({"data-type": "float8_e4m3", "max-abs-error": 0.01}));
     let readers = trial.pack(float8).unwrap().readers.unwrap();
     assert!(readers.needs_ml_dtypes);
-    assert_eq!(readers.zarr_python, Reading::Chunks);
+    let readers = trial.pack(within(0.01)).unwrap().readers.unwrap();
+    assert!(!readers.needs_ml_dtypes);
+    assert_eq!((readers.zarr_python, readers.zarrs), (Reading::Chunks, Reading::Chunks));
 }
 
 #[test]

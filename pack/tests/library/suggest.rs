@@ -1,6 +1,8 @@
 //! Suggestions: what they find, what packing then stores, and what they say of arrays that need no bound.
 
-use crate::common::{Sample, Trial, bytes, f32s, one_thread, told, within};
+use crate::common::{
+    Sample, Trial, bytes, f32s, little_endian, one_thread, sharding, told, within,
+};
 use recast_pack::{
     CompareJob, Compressor, Known, Mark, PackOptions, Rung, SuggestJob, SuggestReport,
 };
@@ -231,14 +233,9 @@ fn integers_of_cf_are_sent_to_from_cf() {
 /// The dry run of each bound reads every kind of chunk: shards, parts of chunks, and chunks that are not stored.
 #[test]
 fn shards_and_chunks_that_are_not_stored_are_sampled_too() {
-    let inner = json!([{"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [25, 100],
-        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "gzip", "configuration": {"level": 1}}],
-        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
-    }}]);
-    let sample =
-        Sample::new("float32", &[200, 300], &[50, 300], json!("NaN")).with("codecs", inner);
-    let trial = Trial::of(&sample, &bytes(&climate()));
+    let gzip = json!({"name": "gzip", "configuration": {"level": 1}});
+    let shard = sharding(&[25, 100], json!([little_endian(), gzip]));
+    let trial = plane(&climate(), &[("codecs", json!([shard]))]);
     for rung in suggest(&trial).ladder {
         let packed = trial.pack(within(rung.max_abs_error)).unwrap();
         assert_eq!(packed.bytes.stored, rung.stored_bytes, "{rung:?}");

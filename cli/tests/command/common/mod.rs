@@ -7,7 +7,7 @@ mod fixture;
 
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use serde_json::Value;
 
@@ -57,6 +57,12 @@ impl Recast {
         Self { stdin: bytes.to_vec(), piece, ..self }
     }
 
+    /// Begins to run it.
+    pub(crate) fn start(mut self) -> Child {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.spawn().unwrap()
+    }
+
     /// Runs it.
     pub(crate) fn run(self) -> Run {
         self.reading(usize::MAX)
@@ -64,13 +70,13 @@ impl Recast {
 
     /// Runs it, and closes its standard output after so many bytes.
     pub(crate) fn reading(mut self, limit: usize) -> Run {
-        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = self.command.spawn().unwrap();
+        let (input, piece) = (std::mem::take(&mut self.stdin), self.piece);
+        let mut child = self.start();
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let mut stderr = child.stderr.take().unwrap();
         let writer = std::thread::spawn(move || {
-            for piece in self.stdin.chunks(self.piece) {
+            for piece in input.chunks(piece) {
                 // The command may end without reading everything.
                 if stdin.write_all(piece).and_then(|()| stdin.flush()).is_err() {
                     break;
@@ -127,6 +133,12 @@ impl Recast {
     pub(crate) fn reports(self) -> Value {
         serde_json::from_slice(&self.succeeds()).unwrap()
     }
+}
+
+/// Runs a line of bash, in which `"$0"` is the command and `"$1"` and so on are the arguments.
+pub(crate) fn bash(line: &str, arguments: &[&str]) -> Output {
+    let mut bash = Command::new("bash");
+    bash.args(["-c", line, env!("CARGO_BIN_EXE_recast")]).args(arguments).output().unwrap()
 }
 
 /// A path as an argument.

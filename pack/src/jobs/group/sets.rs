@@ -147,7 +147,7 @@ impl<'a> Sets<'a> {
         let mut tasks: Vec<(&PackJob, Option<Destination>)> = Vec::new();
         for array in set {
             let (job, place) = (job(array)?, place(array));
-            let destination = place.map(|place| Destination::new(&job.input, &place, false));
+            let destination = place.map(|place| Destination::new(&job.input, &place, false, runtime));
             tasks.push((job, destination.transpose()?));
         }
         let requests = tasks.iter().map(|(job, destination)| {
@@ -158,7 +158,7 @@ impl<'a> Sets<'a> {
         let mut reports = Vec::new();
         for ((_, destination), (report, staged)) in tasks.iter().zip(packed) {
             if let Some((destination, staged)) = destination.as_ref().zip(staged) {
-                destination.commit(staged, runtime)?;
+                destination.commit(staged)?;
             }
             reports.push(ArrayReport::Packed(Box::new(report)));
         }

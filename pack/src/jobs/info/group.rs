@@ -11,7 +11,7 @@ use super::array::ArrayInfo;
 use crate::array::source::Source;
 use crate::error::{Error, Result};
 use crate::metadata::tree::{Node, nodes};
-use crate::store::location::{Kind, Location, below};
+use crate::store::location::{Kind, Location};
 
 /// A group and its contents.
 #[derive(Clone, Debug, Serialize)]
@@ -76,18 +76,17 @@ impl GroupInfo {
             attributes: attributes.cloned().unwrap_or_default(),
             consolidated: root.is_consolidated,
             groups: groups.map(|node| node.path.clone()).collect(),
-            arrays: arrays.map(|node| listed(path, node)).collect(),
+            arrays: arrays.map(listed).collect(),
         })
     }
 }
 
-fn listed(group: &Path, node: &Node) -> ListedArray {
+fn listed(node: &Node) -> ListedArray {
     let path = node.path.clone();
     if let Some(name) = node.type_without_numbers() {
         return ListedArray::Unknown { path, error: format!("{name} has no numbers to show") };
     }
-    let place = below(group, &path);
-    match Source::open_at(&place, node.location.clone(), FillCheck::ReportOnly) {
+    match Source::open_at(node.location.clone(), FillCheck::ReportOnly) {
         Ok(source) => {
             let (stored, info) = (node.location.chunk_bytes(), ArrayInfo::of(&source));
             ListedArray::Known { path, stored, info: Box::new(info) }

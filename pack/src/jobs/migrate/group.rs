@@ -18,7 +18,7 @@ use crate::error::{Result, unwritten};
 use crate::metadata::document::text;
 use crate::metadata::tree::{self, Format, Node};
 use crate::runtime::{Runtime, Workers};
-use crate::store::location::{Kind, Location, below, refuse_outdated_copy};
+use crate::store::location::{Kind, Location, refuse_outdated_copy};
 use crate::store::transfer::Transfer;
 use crate::store::unchanged::while_unchanged;
 use crate::text::arrays;
@@ -68,11 +68,10 @@ enum Task {
     Keep(String),
 }
 
-fn task(job: &MigrateJob, node: &Node, runtime: &Runtime) -> Result<Task> {
+fn task(node: &Node, runtime: &Runtime) -> Result<Task> {
     if let Some(caveat) = node.caveat() {
         return Ok(Task::Keep(caveat));
     }
-    let path = below(&job.input, &node.path);
     let data_type = node.document.get("data_type").unwrap_or(&Value::Null);
     if data_type::from_json(data_type).is_err() {
         return Ok(Task::Keep("its type is not numeric".to_owned()));
@@ -80,8 +79,8 @@ fn task(job: &MigrateJob, node: &Node, runtime: &Runtime) -> Result<Task> {
     if let Err(reason) = array_at(&node.location) {
         return Ok(Task::Keep(format!("{reason:#}")));
     }
-    let open = || Source::open_at(&path, node.location.clone(), fill_check(runtime));
-    let source = open().with_context(|| path.display().to_string())?;
+    let source = Source::open_at(node.location.clone(), fill_check(runtime));
+    let source = source.with_context(|| node.location.path().display().to_string())?;
     Ok(if is_up_to_date(&source) {
         let hint = cf_hint(&source).map(|hint| format!("; {hint}")).unwrap_or_default();
         Task::Keep(format!("nothing to migrate{hint}"))
@@ -130,9 +129,8 @@ pub(super) fn write(
     let transfer = job.transfer();
     let done = tree::each_array(nodes, Some(directory), runtime, |node| {
         let place = directory.join(&node.path);
-        let path = below(&job.input, &node.path);
-        let shown = || path.display().to_string();
-        match task(job, node, runtime)? {
+        let shown = || node.location.path().display().to_string();
+        match task(node, runtime)? {
             Task::Keep(reason) => {
                 node.copy(&place, transfer, runtime).with_context(shown)?;
                 let how = match transfer {
@@ -173,7 +171,7 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
 
     let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
     let tasks = arrays
-        .map(|node| Ok((node.path.as_str(), (node, task(job, node, runtime)?))))
+        .map(|node| Ok((node.path.as_str(), (node, task(node, runtime)?))))
         .collect::<Result<BTreeMap<&str, _>>>()?;
     let mut kept_arrays: BTreeMap<&str, MigratedArray> = BTreeMap::new();
     let migrations = while_unchanged(&[&job.input], || {

@@ -16,7 +16,6 @@ use crate::jobs::group::properties::{coordinates, properties};
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
-use crate::store::location::below;
 use crate::text::{arrays, bytes};
 
 /// The suggestions for a group.
@@ -85,8 +84,7 @@ impl SuggestJob {
             if let Some(reason) = known.unfit.or(coordinate).or(integers) {
                 return Ok(SuggestedArray::Skipped { array, reason });
             }
-            let place = below(&self.input, &array);
-            let source = Source::open_at(&place, node.location.clone(), fill_check(runtime));
+            let source = Source::open_at(node.location.clone(), fill_check(runtime));
             let report = source.and_then(|source| suggest_for(&source, &self.options, runtime));
             match report {
                 Ok(report) => Ok(SuggestedArray::Suggested { array, report: Box::new(report) }),

@@ -6,6 +6,7 @@ use zarr_recast::data_type::{ByteOrder, from_numpy};
 
 use super::data_type::DataType;
 use crate::error::Result;
+use crate::metadata::codecs::codec;
 
 /// The kinds of codecs of Zarr v3, in the order in which they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +59,7 @@ pub(super) fn codecs(
             (has_order, order) = stored;
         }
         last = kind;
-        codecs.push(codec(id, configuration, data_type)?);
+        codecs.push(counterpart(id, configuration, data_type)?);
     }
     if last == Kind::ArrayToArray {
         codecs.push(bytes(has_order, order));
@@ -115,8 +116,12 @@ fn stored(
     Ok(is_named.then_some((element_type.size() > 1, order)))
 }
 
-/// A codec of Zarr v3.
-fn codec(id: &str, mut configuration: Map<String, Value>, data_type: &DataType) -> Result<Value> {
+/// The codec of Zarr v3 for a filter or a compressor.
+fn counterpart(
+    id: &str,
+    mut configuration: Map<String, Value>,
+    data_type: &DataType,
+) -> Result<Value> {
     // Elements are in this machine's order when they reach a filter; `bytes` says how they are stored.
     for name in ["dtype", "astype", "encode_dtype", "decode_dtype"] {
         if let Some(Value::String(text)) = configuration.get_mut(name)
@@ -128,7 +133,7 @@ fn codec(id: &str, mut configuration: Map<String, Value>, data_type: &DataType) 
     let number = |name: &str, or: i64| {
         configuration.get(name).filter(|value| !value.is_null()).cloned().unwrap_or(or.into())
     };
-    let name = match id {
+    Ok(match id {
         "blosc" => {
             let (size, wide) = (data_type.size(), data_type.size() != Some(1));
             let shuffle = match number("shuffle", 1).as_i64() {
@@ -139,35 +144,30 @@ fn codec(id: &str, mut configuration: Map<String, Value>, data_type: &DataType) 
                 _ => bail!("blosc: shuffle is {}", number("shuffle", 1)),
             };
             let cname = configuration.get("cname").cloned().unwrap_or_else(|| "lz4".into());
-            return Ok(json!({"name": "blosc", "configuration": {
+            let configuration = json!({
                 // zarr-python takes no 0, and only what encodes asks for it.
                 "typesize": size.filter(|size| (1..=255).contains(size)).unwrap_or(1),
                 "cname": cname, "clevel": number("clevel", 5), "shuffle": shuffle,
                 "blocksize": number("blocksize", 0),
-            }}));
+            });
+            codec("blosc", configuration)
         }
         "zstd" => {
             let checksum = configuration.get("checksum").is_some_and(|value| value == true);
-            let level = number("level", 0);
-            return Ok(json!({"name": "zstd", "configuration": {
-                "level": level, "checksum": checksum,
-            }}));
+            codec("zstd", json!({"level": number("level", 0), "checksum": checksum}))
         }
-        "gzip" => {
-            let level = number("level", 1);
-            return Ok(json!({"name": "gzip", "configuration": {"level": level}}));
-        }
+        "gzip" => codec("gzip", json!({"level": number("level", 1)})),
         "crc32c" if configuration.get("location").is_none_or(|place| place == "end") => {
-            return Ok(json!({"name": "crc32c"}));
+            json!({"name": "crc32c"})
         }
-        "vlen-utf8" | "vlen-bytes" => return Ok(json!({"name": id, "configuration": {}})),
-        // In Zarr v3, zarr-python would take the size of the array's elements.
-        "shuffle" => {
-            let size = number("elementsize", 4);
-            configuration.insert("elementsize".into(), size);
-            "shuffle"
+        "vlen-utf8" | "vlen-bytes" => codec(id, json!({})),
+        other => {
+            // In Zarr v3, zarr-python would take the size of the array's elements.
+            if other == "shuffle" {
+                let size = number("elementsize", 4);
+                configuration.insert("elementsize".into(), size);
+            }
+            codec(&format!("numcodecs.{other}"), configuration.into())
         }
-        other => other,
-    };
-    Ok(json!({"name": format!("numcodecs.{name}"), "configuration": configuration}))
+    })
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recast_kernels::{ElementType, Scalar};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
     CatFormat, GroupEntry, GroupJob, GroupReport, Job, PackJob, PackOptions, PackReport, Runtime,
     cat,
@@ -149,6 +149,34 @@ pub(crate) fn little_endian() -> Value {
     json!({"name": "bytes", "configuration": {"endian": "little"}})
 }
 
+/// The codec of shards whose parts have this shape and these codecs, with the index at the end.
+#[allow(clippy::needless_pass_by_value)] // what callers write with json!
+pub(crate) fn sharding(chunk_shape: &[u64], codecs: Value) -> Value {
+    json!({"name": "sharding_indexed", "configuration": {
+        "chunk_shape": chunk_shape, "codecs": codecs,
+        "index_codecs": [little_endian(), {"name": "crc32c"}], "index_location": "end",
+    }})
+}
+
+/// Writes the metadata of an array of Zarr v2 with these members, in C order and not compressed.
+#[allow(clippy::needless_pass_by_value)] // what callers write with json!
+pub(crate) fn create_v2(path: &Path, members: Value) {
+    fs::create_dir_all(path).unwrap();
+    let mut document = json!({"zarr_format": 2, "order": "C", "compressor": null, "filters": null});
+    document.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    fs::write(path.join(".zarray"), document.to_string()).unwrap();
+}
+
+/// An array of two texts, for which no job has numbers.
+pub(crate) fn create_texts(path: &Path) {
+    Sample::new("string", &[2], &[2], json!(""))
+        .with("codecs", json!([{"name": "vlen-utf8"}]))
+        .with("attributes", json!({}))
+        .create_metadata(path);
+    fs::create_dir(path.join("c")).unwrap();
+    fs::write(path.join("c/0"), b"\x02\0\0\0\x01\0\0\0a\x01\0\0\0b").unwrap();
+}
+
 /// Makes a group of Zarr v3.
 pub(crate) fn create_group(path: &Path) {
     fs::create_dir_all(path).unwrap();
@@ -162,6 +190,11 @@ pub(crate) fn one_thread() -> Runtime {
 /// The largest allowed error.
 pub(crate) fn within(bound: f64) -> PackOptions {
     PackOptions { max_abs_error: Some(bound), ..PackOptions::default() }
+}
+
+/// The largest allowed error, as a part of each value.
+pub(crate) fn relative(bound: f64) -> PackOptions {
+    PackOptions { max_rel_error: Some(bound), ..PackOptions::default() }
 }
 
 /// Options by their names, as in `recast.toml`.
@@ -188,6 +221,10 @@ pub(crate) fn packed(report: &GroupReport) -> Vec<&str> {
     packed.collect()
 }
 
+pub(crate) fn list(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
 /// The ends of a range.
 pub(crate) fn numbers(range: Option<(Scalar, Scalar)>) -> (f64, f64) {
     let (least, greatest) = range.unwrap();
@@ -199,8 +236,38 @@ pub(crate) fn bytes<T: Copy + Into<Scalar>>(values: &[T]) -> Vec<u8> {
     values.iter().flat_map(|&value| value.into().to_ne_bytes()).collect()
 }
 
+/// The elements of a type that are nearest to numbers, in native byte order.
+pub(crate) fn elements(numbers: &[f64], element_type: ElementType) -> Vec<u8> {
+    numbers.iter().flat_map(|&number| element(number, element_type).to_ne_bytes()).collect()
+}
+
+/// The element of a type that is nearest to a number.
+pub(crate) fn element(number: f64, element_type: ElementType) -> Scalar {
+    Scalar::from(number).cast(element_type, Rounding::NearestEven, OutOfRange::Clamp).unwrap()
+}
+
+/// Elements in native byte order, read.
+pub(crate) fn scalars(bytes: &[u8], element_type: ElementType) -> Vec<Scalar> {
+    let elements = bytes.chunks_exact(element_type.size());
+    elements.map(|one| Scalar::from_ne_bytes(element_type, one).unwrap()).collect()
+}
+
+pub(crate) fn f64s(bytes: &[u8], element_type: ElementType) -> Vec<f64> {
+    scalars(bytes, element_type).into_iter().map(Scalar::to_f64).collect()
+}
+
 pub(crate) fn f32s(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&one| f32::from_ne_bytes(one)).collect()
+}
+
+/// Each value is within the bound; NaN is so of NaN.
+pub(crate) fn assert_within(bound: f64, before: &[f32], after: &[f32]) {
+    assert_eq!(before.len(), after.len());
+    for (index, (&before, &after)) in before.iter().zip(after).enumerate() {
+        let error = (f64::from(before) - f64::from(after)).abs();
+        let is_nan = before.is_nan() && after.is_nan();
+        assert!(error <= bound || is_nan, "element {index}: {before} {after}, bound {bound}");
+    }
 }
 
 /// Opens an array with zarrs.
@@ -276,14 +343,8 @@ pub(crate) fn stored_codes(path: &Path) -> Vec<i64> {
 
 /// Elements of an integer type, in native byte order.
 pub(crate) fn integers(bytes: &[u8], data_type: &str) -> Vec<i64> {
-    let element_type = ElementType::from_name(data_type).unwrap();
-    let elements = bytes.chunks_exact(element_type.size());
-    elements
-        .map(|one| {
-            let text = Scalar::from_ne_bytes(element_type, one).unwrap().to_string();
-            text.parse().unwrap()
-        })
-        .collect()
+    let scalars = scalars(bytes, data_type.parse().unwrap());
+    scalars.into_iter().map(|one| one.to_string().parse().unwrap()).collect()
 }
 
 /// The code of the fill value, if a map of the last cast has one; chunks that are not stored hold it.
@@ -348,16 +409,36 @@ pub(crate) fn quarters(count: usize) -> Vec<u8> {
     (0..count).flat_map(|i| (i as f32 / 4.0).to_ne_bytes()).collect()
 }
 
+/// Numbers that look random, the same in every run, from a seed.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// Below 1.
+    pub(crate) fn number(&mut self) -> f64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    pub(crate) fn below(&mut self, most: usize) -> usize {
+        (self.number() * most as f64) as usize
+    }
+
+    pub(crate) fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+}
+
+/// Numbers below 1 from a number: the golden ratio's multiples.
+pub(crate) fn fraction(n: u32) -> f64 {
+    (f64::from(n) * 0.618_033_988_749_894_9).fract()
+}
+
 /// A reproducible stand-in for measured values: waves, a slope, and noise.
 pub(crate) fn field(count: usize) -> Vec<f64> {
-    let mut state = 12_345_u64;
-    (0..count)
-        .map(|i| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
-            let noise = (state >> 11) as f64 / (1_u64 << 53) as f64;
-            288.7 + 11.3 * (i as f64 * 0.013).sin() + 1e-3 * i as f64 + noise
-        })
-        .collect()
+    let mut random = Random(12_345);
+    let value = |i| 288.7 + 11.3 * (i as f64 * 0.013).sin() + 1e-3 * i as f64 + random.number();
+    (0..count).map(value).collect()
 }
 
 /// The same as float32.
