@@ -147,7 +147,8 @@ impl<'a> Sets<'a> {
         let mut tasks: Vec<(&PackJob, Option<Destination>)> = Vec::new();
         for array in set {
             let (job, place) = (job(array)?, place(array));
-            let destination = place.map(|place| Destination::new(&job.input, &place, false, runtime));
+            let destination =
+                place.map(|place| Destination::new(&job.input, &place, false, runtime));
             tasks.push((job, destination.transpose()?));
         }
         let requests = tasks.iter().map(|(job, destination)| {
