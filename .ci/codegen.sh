@@ -1,7 +1,8 @@
 #!/bin/bash
 # Fails when a kernel is no longer vectorised. Counts the instructions per element of some kernels, which unlike
 # times are repeatable, and compares them with kernels/instructions.csv; a loop without vectors takes several
-# times as many.
+# times as many. And looks through the calls in all kernels for operations on registers that stayed functions: those
+# lack the level's features, and take some fifty times as long.
 #
 #   .ci/codegen.sh           compares
 #   .ci/codegen.sh --write   writes the table anew
@@ -41,12 +42,24 @@ count_kernels() {
     done
 }
 
+# Fails where a kernel of the program calls an operation on registers, instead of containing it. The argument: objdump.
+check_inlined() {
+    "$1" --disassemble --no-show-raw-insn "$program" | awk '
+        /^[0-9a-f]+ <.*>:$/ { kernel = /simd.*vectorize/; kernels += kernel }
+        kernel && /call|bl / && /core5array|kernels3ops|kernels4simd/ && !/try_new|detect/ { print "a call in a kernel: " $NF; calls++ }
+        END {
+            print kernels " kernels, " calls + 0 " operations in them that are functions"
+            exit !kernels || calls
+        }'
+}
+
 if grep -qw avx2 /proc/cpuinfo; then
     command -v valgrind > /dev/null || sh .ci/install.sh valgrind
     # Without -p, so that dependencies have the same features as in other builds.
     cargo build --quiet --profile bench --example run_kernel
     run='' program="${CARGO_TARGET_DIR:-target}/release/examples/run_kernel"
     count_kernels avx2
+    check_inlined objdump
 else
     echo "no AVX2 here: its instructions are not compared"
 fi
@@ -57,6 +70,7 @@ run=qemu-aarch64 program="${CARGO_TARGET_DIR:-target}/$target/release/examples/r
 one_by_one=-singlestep # as it was named up to qemu 8
 qemu-aarch64 --help | grep -q one-insn-per-tb && one_by_one=-one-insn-per-tb
 count_kernels neon
+check_inlined aarch64-linux-gnu-objdump
 
 if [ "${1:-}" = --write ]; then
     [ -f "$counted/avx2" ] || { echo "the table is written where AVX2 is" >&2; exit 1; }

@@ -10,7 +10,7 @@ use crate::common::{
 };
 use recast_kernels::ElementType;
 use recast_pack::{
-    Differences, DryRun, FromCfJob, FromCfReport, Job, PackOptions, ToCfJob, ToCfReport,
+    Differences, DryRun, ErrorKind, FromCfJob, FromCfReport, Job, PackOptions, ToCfJob, ToCfReport,
     codecs_from_cf,
 };
 use serde_json::{Value, json};
@@ -33,6 +33,17 @@ fn job(trial: &Trial) -> FromCfJob {
 fn job_for(decoded_type: Option<ElementType>, trial: &Trial) -> FromCfJob {
     let options = PackOptions { from_cf: true, decoded_type, ..PackOptions::default() };
     FromCfJob { pack: trial.job(options) }
+}
+
+#[test]
+fn a_job_that_packs_values_refuses_to_ignore_from_cf() {
+    let trial = int16(&[1, 2, 3], -1, json!({"scale_factor": 0.5}));
+    let pack = job(&trial).pack;
+    for error in [pack.run(&one_thread()).unwrap_err(), pack.dry_run(&one_thread()).unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::Options);
+        assert!(text(error).contains("FromCfJob"));
+    }
+    assert!(!trial.output().exists());
 }
 
 fn from_cf(trial: &Trial) -> FromCfReport {
