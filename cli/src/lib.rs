@@ -11,6 +11,7 @@ mod progress;
 mod raw;
 mod render;
 mod standard_output;
+mod stream;
 
 use std::ffi::OsString;
 
