@@ -46,7 +46,7 @@ count_kernels() {
 check_inlined() {
     "$1" --disassemble --no-show-raw-insn "$program" | awk '
         /^[0-9a-f]+ <.*>:$/ { kernel = /simd.*vectorize/; kernels += kernel }
-        kernel && /call|bl / && /core5array|kernels3ops|kernels4simd/ && !/try_new|detect/ { print "a call in a kernel: " $NF; calls++ }
+        kernel && /\t(call|bl)[ \t]/ && /core5array|kernels3ops|kernels4simd/ && !/try_new|detect/ { print "a call in a kernel: " $NF; calls++ }
         END {
             print kernels " kernels, " calls + 0 " operations in them that are functions"
             exit !kernels || calls
