@@ -9,7 +9,7 @@ use crate::Rounding;
 use crate::pipeline::{Each, gathers, infallible, lanewise};
 use crate::simd::{
     F32s, F64s, Float, FloatElement, FloatLanes, I32s, I64, I64s, Int, IntElement, Mask,
-    NearestEven, Pair, Register, Round, Simd,
+    NearestEven, Pair, Register, Round, Simd, TWO_P63,
 };
 
 /// Rounds, for targets of at most 16 bits. What does not fit 32 bits, and NaN, becomes a value that does not
@@ -116,6 +116,13 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32Fitting<R> {
     }
 }
 
+/// Bits in which either register of a [`rounding_sum`] differs from [`MAGIC`].
+#[inline(always)]
+fn not_of_magic<S: Simd>(sum: I64s<S>) -> I64<S> {
+    let magic = MAGIC.to_bits() as i64;
+    (sum.0 ^ magic) | (sum.1 ^ magic)
+}
+
 /// Rounds what is within ±2^31, or for float64 within ±2^51, into the low bits of 32; what is beyond fails, and NaN.
 #[derive(Clone, Copy)]
 pub(crate) struct LowBits;
@@ -152,8 +159,7 @@ impl<S: Simd> Each<S, F64s<S>> for LowBits {
     #[inline(always)]
     fn apply(self, simd: S, x: F64s<S>, fail: &mut I64<S>) -> I32s<S> {
         let sum = rounding_sum(x);
-        let magic = MAGIC.to_bits() as i64;
-        *fail = *fail | ((sum.0 ^ magic) | (sum.1 ^ magic));
+        *fail = *fail | not_of_magic(sum);
         simd.low_i64_to_i32(sum)
     }
     #[inline(always)]
@@ -210,8 +216,8 @@ impl<S: Simd> Each<S, F64s<S>> for BelowP51 {
     #[inline(always)]
     fn apply(self, _: S, x: F64s<S>, fail: &mut I64<S>) -> I64s<S> {
         let sum = rounding_sum(x);
+        *fail = *fail | not_of_magic(sum);
         let magic = MAGIC.to_bits() as i64;
-        *fail = *fail | ((sum.0 ^ magic) | (sum.1 ^ magic));
         Pair(sum.0 - magic, sum.1 - magic)
     }
     #[inline(always)]
@@ -257,10 +263,9 @@ infallible! {
     [] Widened: F64s<S> => F64s<S>, |self, simd, x| x;
 }
 
-/// 2^31 and 2^32, 2^63 and 2^64.
+/// 2^31 and 2^32, and 2^64.
 const TWO_P31: f32 = 2_147_483_648.0;
 const TWO_P32: f32 = 4_294_967_296.0;
-const TWO_P63: f64 = 9_223_372_036_854_775_808.0;
 const TWO_P64: f64 = 18_446_744_073_709_551_616.0;
 
 /// What an [`Each`] gathers in a mask of lanes: all at the start, and one that is missing fails.

@@ -3,7 +3,9 @@
 use super::float_to_float::fold;
 use crate::Rounding;
 use crate::pipeline::infallible;
-use crate::simd::{F32s, F64, F64s, Float, I32s, I64, I64s, Int, Round, Simd};
+use crate::simd::{
+    F32s, F64, F64s, Float, I32s, I64, I64s, Int, Round, Simd, TWO_P52, TWO_P63, TWO_P84,
+};
 
 /// 32 bits to float32, to nearest-even; integers of at most 24 bits exactly.
 #[derive(Clone, Copy)]
@@ -28,11 +30,6 @@ pub(crate) struct I32ToOddF32<const SIGNED: bool>;
 /// 64 bits, signed or not, to a float64 that rounds to float32 and to narrower floats as they do.
 #[derive(Clone, Copy)]
 pub(crate) struct I64ToOddF64<const SIGNED: bool>;
-
-/// 2^52 and 2^84: numbers whose mantissas count in units of 1 and 2^32.
-const TWO_P52: f64 = 4_503_599_627_370_496.0;
-const TWO_P84: f64 = 4_294_967_296.0 * TWO_P52;
-const TWO_P63: f64 = 9_223_372_036_854_775_808.0;
 
 /// The upper and the lower half of 64 bits, exactly: put under an exponent at which the mantissa counts in their
 /// unit. 2^84 + 2^63 makes a signed half positive.

@@ -351,6 +351,13 @@ impl<const VBMI: bool> Avx512<VBMI> {
         f._mm512_inserti64x4::<1>(f._mm512_castsi256_si512(low), high)
     }
 
+    /// Puts what was packed once in order.
+    #[inline(always)]
+    fn order(self, a: I) -> I {
+        let order: [u64; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
+        self.avx512f._mm512_permutexvar_epi64(bytemuck::cast(order), a)
+    }
+
     #[inline(always)]
     fn halves(self, a: I) -> Pair<__m256i> {
         let f = self.avx512f;
@@ -536,14 +543,12 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
 
     #[inline(always)]
     fn order_i16(self, a: I16s<Self>) -> I16s<Self> {
-        let order: [u64; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
-        Register::new(self, self.avx512f._mm512_permutexvar_epi64(bytemuck::cast(order), a.raw))
+        Register::new(self, self.order(a.raw))
     }
 
     #[inline(always)]
     fn order_i8(self, a: I8s<Self>) -> I8s<Self> {
-        let order: [u64; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
-        Register::new(self, self.avx512f._mm512_permutexvar_epi64(bytemuck::cast(order), a.raw))
+        Register::new(self, self.order(a.raw))
     }
 
     #[inline(always)]

@@ -58,9 +58,9 @@ where
 }
 
 /// 2^52, and 2^84 for upper halves: numbers whose mantissas count in units of 1 and 2^32.
-pub(super) const TWO_P52: f64 = 4_503_599_627_370_496.0;
-const TWO_P84: f64 = 4_294_967_296.0 * TWO_P52;
-const TWO_P63: f64 = 9_223_372_036_854_775_808.0;
+pub(crate) const TWO_P52: f64 = 4_503_599_627_370_496.0;
+pub(crate) const TWO_P84: f64 = 4_294_967_296.0 * TWO_P52;
+pub(crate) const TWO_P63: f64 = 9_223_372_036_854_775_808.0;
 
 /// [`Simd::i64_to_f64`]: the halves as mantissas under exponents at which they count in their unit. `blend` takes the
 /// lower halves of its first lanes and the upper ones of its second.
