@@ -14,14 +14,14 @@ fn kernels() -> Vec<(&'static str, PlanBuilder)> {
     let nan_to_0 = [(Scalar::from(f32::NAN), Scalar::from(0_u8))];
     let sentinels = (0..8_u8).map(|i| (Scalar::from(-9999.0 - f32::from(i)), Scalar::from(i)));
     let codes = (0..8_u8).map(|i| (Scalar::from(-9999 - i16::from(i)), Scalar::from(i)));
-    let upwards = Cast::new(E::Float32).rounding(Rounding::TowardsPositive);
+    let upwards = |target| Cast::new(target).rounding(Rounding::TowardsPositive);
     vec![
         ("int16-uint8", cast(E::Int16, Cast::new(E::UInt8))),
         ("int16-uint8-8-entries", cast(E::Int16, Cast::new(E::UInt8).map(codes))),
         ("int64-uint8", cast(E::Int64, Cast::new(E::UInt8))),
         ("uint8-float32", cast(E::UInt8, Cast::new(E::Float32))),
-        ("int64-float32-towards-positive", cast(E::Int64, upwards.clone())),
-        ("float64-float32-towards-positive", cast(E::Float64, upwards)),
+        ("int64-float32-towards-positive", cast(E::Int64, upwards(E::Float32))),
+        ("float64-float32-towards-positive", cast(E::Float64, upwards(E::Float32))),
         ("float32-uint8", cast(E::Float32, Cast::new(E::UInt8))),
         ("float32-uint8-nan-to-0", cast(E::Float32, Cast::new(E::UInt8).map(nan_to_0))),
         ("float32-uint8-8-entries", cast(E::Float32, Cast::new(E::UInt8).map(sentinels))),
@@ -31,6 +31,7 @@ fn kernels() -> Vec<(&'static str, PlanBuilder)> {
         ("float16-float32", cast(E::Float16, Cast::new(E::Float32))),
         ("float16-uint8", cast(E::Float16, Cast::new(E::UInt8))),
         ("float32-bfloat16", cast(E::Float32, Cast::new(E::BFloat16))),
+        ("float32-bfloat16-towards-positive", cast(E::Float32, upwards(E::BFloat16))),
         ("float64-bfloat16", cast(E::Float64, Cast::new(E::BFloat16))),
         ("int64-bfloat16", cast(E::Int64, Cast::new(E::BFloat16))),
         ("bfloat16-int8", cast(E::BFloat16, Cast::new(E::Int8))),

@@ -5,8 +5,8 @@ use super::{nan_entry, retry_infinities, with_nan, with_rounding};
 use crate::element::{BFLOAT16, BINARY16, BINARY32};
 use crate::ops::float::{FloatUnit, NumberWithin, ReplaceNan};
 use crate::ops::float_to_float::{
-    AsF16, BeforeF16, Below, BelowInfinity, ClampedToF32, OddForShort, Quiet, ToBf16, ToF32,
-    UpperHalves,
+    AsF16, BeforeF16, Below, BelowInfinity, Bf16Carry, ClampedToF32, OddForShort, Quiet, ToBf16,
+    ToF32, UpperHalves,
 };
 use crate::ops::float_to_int::Widened;
 use crate::ops::load;
@@ -245,14 +245,17 @@ where
     L: Load<S, Unit: FloatUnit<S>>,
     N: Each<S, L::Unit, Out = F32s<S>>,
 {
-    let rounded = Then(narrow, ToBf16(rounding));
+    let rounded = Then(narrow, ToBf16(Bf16Carry::new(rounding)));
     if !fails {
         return stage(simd, Units(load, rounded, UpperHalves));
     }
     let fast = stage(simd, Units(load, Then(rounded, BelowInfinity), UpperHalves));
     retry_infinities(fast, || {
         let within = within::<S, L::Unit, _>(BFLOAT16, rounding);
-        stage(simd, Units(load, Then(Then(within, narrow), ToBf16(rounding)), UpperHalves))
+        stage(
+            simd,
+            Units(load, Then(Then(within, narrow), ToBf16(Bf16Carry::new(rounding))), UpperHalves),
+        )
     })
 }
 

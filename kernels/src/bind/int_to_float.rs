@@ -4,7 +4,7 @@ use super::class::{FloatType, IntType, Width};
 use super::float_to_float::{Float16Target, to_bf16, to_f16};
 use super::{TWO_KERNELS, number_entry, with_bool, with_rounding};
 use crate::exact::integer;
-use crate::ops::float_to_float::{AsF16, Bits, FiniteToBf16, OddF32, UpperHalves};
+use crate::ops::float_to_float::{AsF16, Bf16Carry, Bits, FiniteToBf16, OddF32, UpperHalves};
 use crate::ops::int::{AtMost, ClampedInt, IntUnit, Low32, Saturated32, Within};
 use crate::ops::int_to_float::{
     I32ToF32, I32ToF64, I32ToOddF32, I64ToF64, I64ToOddF64, IntegralToF32, U32ToF32,
@@ -244,7 +244,7 @@ where
             to_bf16(simd, replaced, Same, rounding, target.fails)
         }
         None | Some(_) => with_entry!(entry, each = convert => {
-            stage(simd, Units(load, Then(each, FiniteToBf16(rounding)), UpperHalves))
+            stage(simd, Units(load, Then(each, FiniteToBf16(Bf16Carry::new(rounding))), UpperHalves))
         }),
     })
 }

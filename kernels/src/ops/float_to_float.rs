@@ -141,25 +141,44 @@ pub(crate) struct BeforeF16<R>(pub(crate) R);
 /// float32 as bits whose upper half is the `bfloat16` that it rounds to in the direction of `R`; what rounds
 /// beyond the greatest value becomes infinite.
 #[derive(Clone, Copy)]
-pub(crate) struct ToBf16<R>(pub(crate) R);
+pub(crate) struct ToBf16<R>(pub(crate) Bf16Carry<R>);
 
 /// As [`ToBf16`], of finite numbers.
 #[derive(Clone, Copy)]
-pub(crate) struct FiniteToBf16<R>(pub(crate) R);
+pub(crate) struct FiniteToBf16<R>(pub(crate) Bf16Carry<R>);
 
 /// The bits of float32.
 #[derive(Clone, Copy)]
 pub(crate) struct Bits;
 
-/// What is added to the bits of a float32 so that their upper half is rounded in the direction of `R`.
-#[inline(always)]
-fn bf16_carry<S: Simd>(bits: I32s<S>, rounding: impl Round) -> I32s<S> {
-    match rounding.rounding() {
-        Rounding::NearestEven => (bits.shr::<16>() & 1) + 0x7fff,
-        Rounding::NearestAway => bits.low(0x8000),
-        Rounding::TowardsPositive => bits.low(0xffff).and_not(bits.lt(0).to_int()),
-        Rounding::TowardsNegative => bits.lt(0).to_int() & 0xffff,
-        Rounding::TowardsZero => bits.low(0),
+/// What is added to the bits of a float32 so that their upper half is rounded in the direction of `R`. Infinity stays:
+/// its lower half is zero, and what is added is less than one unit of the upper.
+#[derive(Clone, Copy)]
+pub(crate) struct Bf16Carry<R> {
+    rounding: R,
+    /// For roundings other than to nearest-even: what is added to a positive number, and where the bits of that differ
+    /// for a negative one.
+    positive: i32,
+    differing: i32,
+}
+
+impl<R: Round> Bf16Carry<R> {
+    pub(crate) fn new(rounding: R) -> Self {
+        let (positive, negative) = match rounding.rounding() {
+            Rounding::NearestEven | Rounding::TowardsZero => (0, 0),
+            Rounding::NearestAway => (0x8000, 0x8000),
+            Rounding::TowardsPositive => (0xffff, 0),
+            Rounding::TowardsNegative => (0, 0xffff),
+        };
+        Self { rounding, positive, differing: positive ^ negative }
+    }
+
+    #[inline(always)]
+    fn of<S: Simd>(self, bits: I32s<S>) -> I32s<S> {
+        if self.rounding.rounding() == Rounding::NearestEven {
+            return (bits.shr::<16>() & 1) + 0x7fff;
+        }
+        (bits.lt(0).to_int() & self.differing) ^ self.positive
     }
 }
 
@@ -186,7 +205,7 @@ lanewise! {
 infallible! {
     [R: Round] FiniteToBf16<R>: F32s<S> => I32s<S>, |self, simd, x| {
         let bits = x.to_bits();
-        bits + bf16_carry(bits, self.0)
+        bits + self.0.of(bits)
     };
     [] Bits: F32s<S> => I32s<S>, |self, simd, x| x.to_bits();
     [R: Round] ToF32<R>: F64s<S> => F32s<S>, |self, simd, x| narrowed(simd, x, self.0);
@@ -202,13 +221,7 @@ infallible! {
     };
     [R: Round] ToBf16<R>: F32s<S> => I32s<S>, |self, simd, x| {
         let bits = x.to_bits();
-        let rounded = bits + bf16_carry(bits, self.0);
-        // A carry leaves infinity as it is: its lower half is zero, but for directed roundings.
-        let infinite = (bits & i32::MAX).eq(INFINITY_F32);
-        let rounded = match self.0.rounding() {
-            Rounding::TowardsPositive | Rounding::TowardsNegative => infinite.select(bits, rounded),
-            Rounding::NearestEven | Rounding::NearestAway | Rounding::TowardsZero => rounded,
-        };
+        let rounded = bits + self.0.of(bits);
         x.is_nan().select(bits | QUIET_F32, rounded)
     };
 }
