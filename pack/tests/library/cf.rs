@@ -46,6 +46,19 @@ fn a_job_that_packs_values_refuses_to_ignore_from_cf() {
     assert!(!trial.output().exists());
 }
 
+/// The codecs come from one array's attributes, whatever the values of others are.
+#[test]
+fn a_job_for_attributes_refuses_to_ignore_scale_from() {
+    let trial = int16(&[1, 2, 3], -1, json!({"scale_factor": 0.5}));
+    let mut job = job(&trial);
+    job.pack.scale_from = vec![trial.input()];
+    for error in [job.run(&one_thread()).unwrap_err(), job.dry_run(&one_thread()).unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::Options);
+        assert!(text(error).contains("scale_from"));
+    }
+    assert!(!trial.output().exists());
+}
+
 fn from_cf(trial: &Trial) -> FromCfReport {
     told(job(trial).run(&one_thread())).unwrap()
 }

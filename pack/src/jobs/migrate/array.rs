@@ -9,7 +9,7 @@ use serde_json::Value;
 use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
 
 use super::in_place;
-use super::metadata::{compare, new_codecs, rewritten};
+use super::metadata::{Rewritten, compare, new_codecs, rewritten};
 use super::migrate_job::MigrateJob;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
@@ -72,8 +72,8 @@ pub(super) fn cf_hint(source: &Source) -> Option<String> {
 }
 
 /// An array and its new form.
-pub(super) struct Migration<'a> {
-    pub(super) source: &'a Source,
+pub(super) struct Migration {
+    pub(super) source: Source,
     /// The value codecs, all of them in their order.
     codecs: Vec<Codec>,
     /// The new metadata over the same chunks, or why there are none.
@@ -92,32 +92,24 @@ pub(super) enum Outcome {
     Encoded(u64),
 }
 
-impl<'a> Migration<'a> {
+impl Migration {
     /// Finds the new metadata. In place, the elements are compared, read with these and with the old ones; those of an
     /// output, once they are written.
-    pub(super) fn new(job: &MigrateJob, source: &'a Source, workers: &Workers) -> Result<Self> {
-        let mut migration = Self::with(source, rewritten(source, workers))?;
+    pub(super) fn new(job: &MigrateJob, source: Source, workers: &Workers) -> Result<Self> {
+        let mut found = rewritten(&source, workers);
+        let codecs = codecs(&source, found.as_ref().ok().map(|found| &found.metadata))?;
+        let mut differences = Differences::default();
         if job.reencode {
-            migration.rewritten = Err(anyhow!("--reencode asks for it"));
+            found = Err(anyhow!("--reencode asks for it"));
         }
-        if let (None, Ok(rewritten)) = (&job.output, &migration.rewritten) {
-            let document = rewritten.document().clone().into();
-            let result = source.with_document(document, FillCheck::Open);
-            match result.and_then(|result| compare(source, &result, workers)) {
-                Ok(differences) => migration.differences = differences,
+        if let (None, Ok(Rewritten { result, .. })) = (&job.output, &found) {
+            match compare(&source, result, workers) {
+                Ok(compared) => differences = compared,
                 Err(error) if error.is::<Interrupted>() => return Err(error),
-                Err(reason) => migration.rewritten = Err(reason),
+                Err(reason) => found = Err(reason),
             }
         }
-        Ok(migration)
-    }
-
-    fn with(source: &'a Source, rewritten: Result<RewrittenMetadata>) -> Result<Self> {
-        let codecs = match &rewritten {
-            Ok(rewritten) => rewritten.value_codecs()?,
-            Err(_) => new_codecs(source)?,
-        };
-        Ok(Self { source, codecs, rewritten, differences: Differences::default() })
+        Ok(Self { source, codecs, rewritten: found.map(|found| found.metadata), differences })
     }
 
     /// Writes the array into a directory.
@@ -131,16 +123,17 @@ impl<'a> Migration<'a> {
         if let Ok(rewritten) = &self.rewritten {
             let mut rewritten = rewritten.clone();
             rewritten.use_default_keys();
-            let transferred = rewritten.write(self.source, directory, transfer, workers)?;
+            let transferred = rewritten.write(&self.source, directory, transfer, workers)?;
             let result = Source::written(directory, FillCheck::Open)?;
-            match compare(self.source, &result, workers) {
+            match compare(&self.source, &result, workers) {
                 Ok(differences) => {
                     self.differences = differences;
                     return Ok(Outcome::Rewritten(transferred));
                 }
                 Err(error) if error.is::<Interrupted>() => return Err(error),
                 Err(reason) => {
-                    *self = Self::with(self.source, Err(reason))?;
+                    self.codecs = codecs(&self.source, None)?;
+                    self.rewritten = Err(reason);
                     for entry in fs::read_dir(directory)? {
                         let path = entry?.path();
                         if path.is_dir() {
@@ -164,7 +157,7 @@ impl<'a> Migration<'a> {
         compressor: Compressor,
         workers: &Workers,
     ) -> Result<(u64, Differences)> {
-        let source = self.source;
+        let source = &self.source;
         let (element_type, fill) = (source.element_type(), source.fill_value());
         let chain = Chain::bind(element_type, Some(fill), &self.codecs, &BindOptions::default())?;
         let encoding = Encoding {
@@ -269,10 +262,15 @@ impl<'a> Migration<'a> {
             how: self.how(outcome),
             bit_identical: differences.is_none(),
             elements: differences,
-            hint: cf_hint(self.source),
+            hint: cf_hint(&self.source),
             place: place.display().to_string(),
             source_codecs: old.iter().map(Codec::to_json).collect(),
             compared: differences.describe("elements"),
         }
     }
+}
+
+/// The value codecs of an array's new metadata, or else those with which its elements are encoded again.
+fn codecs(source: &Source, rewritten: Option<&RewrittenMetadata>) -> Result<Vec<Codec>> {
+    rewritten.map_or_else(|| new_codecs(source), RewrittenMetadata::value_codecs)
 }

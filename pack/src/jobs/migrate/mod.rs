@@ -55,7 +55,7 @@ impl MigrateJob {
             return Ok(MigrateReport::Group(group::in_place(self, runtime)?));
         }
         let (source, workers) = self.open(runtime)?;
-        let migration = while_unchanged(&[&self.input], || self.migration(&source, &workers))?;
+        let migration = while_unchanged(&[&self.input], || self.migration(source, &workers))?;
         let outcome = migration.in_place()?;
         Ok(MigrateReport::Array(Box::new(migration.report(&outcome, &self.input))))
     }
@@ -76,7 +76,7 @@ impl MigrateJob {
         Ok((source, workers))
     }
 
-    fn migration<'a>(&self, source: &'a Source, workers: &Workers) -> Result<Migration<'a>> {
+    fn migration(&self, source: Source, workers: &Workers) -> Result<Migration> {
         Migration::new(self, source, workers).with_context(|| self.input.display().to_string())
     }
 }
@@ -108,7 +108,7 @@ impl Job for ToOutput<'_> {
         }
         let (source, workers) = job.open(runtime)?;
         let staged = destination.stage()?;
-        let mut migration = job.migration(&source, &workers)?;
+        let mut migration = job.migration(source, &workers)?;
         let outcome = migration.write(staged.path(), job.transfer(), job.compressor, &workers)?;
         Ok((MigrateReport::Array(Box::new(migration.report(&outcome, output))), staged))
     }
