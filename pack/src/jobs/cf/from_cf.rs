@@ -15,7 +15,7 @@ use crate::array::region::Region;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
 use crate::check::difference::Differences;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, usage};
 use crate::jobs::pack::PackJob;
 use crate::jobs::runner::{DryRun, Job};
 use crate::json as scalars;
@@ -172,7 +172,12 @@ impl DryRun for FromCfJob {
 impl FromCfJob {
     /// Opens the array, and finds its new codecs.
     fn convert(&self, runtime: &Runtime) -> Result<(Source, Workers, Conversion)> {
-        let PackJob { input, options, .. } = &self.pack;
+        let PackJob { input, options, scale_from, .. } = &self.pack;
+        if !scale_from.is_empty() {
+            return usage(
+                "scale_from cannot be used with from_cf, which takes the codecs from attributes; leave one of them out",
+            );
+        }
         PackOptions { from_cf: true, ..options.clone() }.checked()?;
         let source = Source::open_for(runtime, input)?;
         source.refuse_place(options.shard_codecs)?;

@@ -118,7 +118,7 @@ impl GroupJob {
             let treatment = treatment.with_context(|| shown.to_string())?;
             treatments.insert(node.path.as_str(), treatment);
         }
-        let packed = treatments.iter().filter(|(_, one)| matches!(one, Treatment::Pack(_)));
+        let packed = treatments.iter().filter(|(_, one)| one.packs_values());
         let packed: Vec<&str> = packed.map(|(path, _)| *path).collect();
         let named = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
         let staged = destination.map(Destination::stage).transpose()?;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::group_job::GroupJob;
-use crate::error::{Error, Interrupted, OptionsError, Result};
+use crate::error::{Error, Result, is_of_array};
 use crate::jobs::cf::{FromCfJob, FromCfReport};
 use crate::jobs::pack::{PackJob, PackReport, Request, pack_together};
 use crate::jobs::runner::{DryRun, run_inside};
@@ -65,7 +65,10 @@ impl<'a> Sets<'a> {
         }
         let PackJob { input, output, .. } = &group.pack;
         let (input, output) = (below(input, array), output.join(array));
-        self.jobs.insert(array, PackJob { input, output, options, ..group.pack.clone() });
+        // Those of one scale are packed together.
+        let scale_from = Vec::new();
+        let job = PackJob { input, output, options, scale_from, ..group.pack.clone() };
+        self.jobs.insert(array, job);
     }
 
     /// Gives one scale to those of some arrays that have none with others.
@@ -99,8 +102,7 @@ impl<'a> Sets<'a> {
             Err(error) => error,
         };
         // An error that is not about the arrays would come back with the next one.
-        let is_of_arrays = !failure.is::<Interrupted>() && !failure.is::<OptionsError>();
-        if !self.group.keep_going || !is_of_arrays {
+        if !self.group.keep_going || !is_of_array(&failure) {
             let hint = format!(
                 "--exclude {array:?} leaves it as it is, and --keep-going every array that fails"
             );

@@ -21,7 +21,7 @@ use crate::check::comparison::{Tolerance, Violation};
 use crate::choose::candidate::Candidate;
 use crate::choose::chooser::Chooser;
 use crate::choose::compression::TrialBlocks;
-use crate::error::{Error, OptionsError, Result};
+use crate::error::{Error, Result, usage};
 use crate::jobs::runner;
 use crate::metadata::byte_codecs::{Coder, Storage};
 use crate::options::PackOptions;
@@ -73,8 +73,7 @@ impl PackJob {
         runtime: &Runtime,
     ) -> Result<(PackReport, Option<Staged>)> {
         if self.options.from_cf {
-            let text = "from_cf takes the codecs from attributes: run a FromCfJob of this job";
-            return Err(OptionsError(text.to_owned()).into());
+            return usage("from_cf takes the codecs from attributes: run a FromCfJob of this job");
         }
         let request = Request { job: self, destination };
         pack_together(&[request], &self.scale_from, runtime)?.pop().context("no array")

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::array::{SuggestJob, check, packed_beside, suggest_for};
 use super::report::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
-use crate::error::{Error, Interrupted, OptionsError, Result};
+use crate::error::{Error, Result, is_of_array};
 use crate::jobs::group::group_job::GroupJob;
 use crate::jobs::group::properties::{coordinates, properties};
 use crate::metadata::tree;
@@ -88,8 +88,10 @@ impl SuggestJob {
             let report = source.and_then(|source| suggest_for(&source, &self.options, runtime));
             match report {
                 Ok(report) => Ok(SuggestedArray::Suggested { array, report: Box::new(report) }),
-                Err(error) if error.is::<Interrupted>() || error.is::<OptionsError>() => Err(error),
-                Err(error) => Ok(SuggestedArray::Failed { array, reason: format!("{error:#}") }),
+                Err(error) if is_of_array(&error) => {
+                    Ok(SuggestedArray::Failed { array, reason: format!("{error:#}") })
+                }
+                Err(error) => Err(error),
             }
         })?;
         if arrays.is_empty() {
