@@ -9,8 +9,7 @@ use super::report::Report;
 use super::table::Table;
 
 impl Report for GroupReport {
-    fn table(&self) -> Table {
-        let mut table = Table::default();
+    fn rows(&self, table: &mut Table) {
         let clamped = format!("{}{}", clamped(self), coarse(self));
         if self.dry_run {
             let of = "sizes and errors are estimated from some chunks of each array";
@@ -43,7 +42,6 @@ impl Report for GroupReport {
         if after > 0 {
             table.row("stored", stored(before, after));
         }
-        table
     }
 
     fn to_copy(&self) -> Option<String> {

@@ -7,14 +7,21 @@ use recast_pack::Charts;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::page::Section;
+use super::page::{PagePlace, Section};
 use super::table::Table;
 use crate::args::Show;
 use crate::standard_output::standard_output;
 
 /// A report of a job.
 pub(crate) trait Report {
-    fn table(&self) -> Table;
+    /// Adds its rows to a table.
+    fn rows(&self, table: &mut Table);
+
+    fn table(&self) -> Table {
+        let mut table = Table::default();
+        self.rows(&mut table);
+        table
+    }
 
     /// What people copy: codecs from a dry run, or commands.
     fn to_copy(&self) -> Option<String> {
@@ -43,6 +50,17 @@ pub(crate) trait Report {
     fn failure(&self) -> Option<String> {
         None
     }
+}
+
+/// Writes the page of a report to its place, if it has one.
+pub(crate) fn write_page(
+    place: Option<PagePlace>,
+    title: &str,
+    report: &impl Report,
+) -> Result<()> {
+    let Some(mut place) = place else { return Ok(()) };
+    place.write(title, report.sections()?)?;
+    place.commit()
 }
 
 /// Prints a report: as JSON with `--json`, else as text unless `--quiet` is given. What failed is an error, whether or

@@ -10,8 +10,8 @@ use crate::common::{
     Random, Trial, bytes, create_group, create_v2, metadata, one_thread, read_f32, store, within,
 };
 use recast_pack::{
-    ArrayReport, DryRun, GroupEntry, GroupJob, Job, MigrateJob, MigrateReport, PackJob, PackOptions, Pass,
-    Progress, Runtime,
+    ArrayReport, DryRun, GroupEntry, GroupJob, Job, MigrateJob, MigrateReport, PackJob,
+    PackOptions, Pass, Progress, Runtime,
 };
 use serde_json::json;
 use zarrs::array::codec::api::{CodecRuntimePluginV3, register_codec_v3};

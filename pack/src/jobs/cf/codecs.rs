@@ -1,6 +1,6 @@
 //! CF's attributes as codecs, without an array.
 
-use anyhow::bail;
+use anyhow::anyhow;
 use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use zarr_recast::Codec;
 use super::attributes::{ADD_OFFSET, Attributes, Codes, SCALE_FACTOR};
 use super::decoding::{CodeDifferences, Decoding};
 use super::invert::{Inversion, way_out};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::json as scalars;
 use crate::metadata::fill_attribute::FILL_VALUE;
 
@@ -69,19 +69,14 @@ pub fn codecs_from_cf(
     stored: ElementType,
     attributes: &Map<String, Value>,
     decoded: Option<ElementType>,
-) -> std::result::Result<CfCodecs, Error> {
-    Ok(choose(stored, attributes, decoded)?)
-}
-
-fn choose(
-    stored: ElementType,
-    attributes: &Map<String, Value>,
-    decoded: Option<ElementType>,
-) -> Result<CfCodecs> {
+) -> Result<CfCodecs, Error> {
     if let Some(other) =
         decoded.filter(|one| !matches!(one, ElementType::Float32 | ElementType::Float64))
     {
-        bail!("the values are {other}, and CF decodes to float32 or float64; choose one of these");
+        return Err(anyhow!(
+            "the values are {other}, and CF decodes to float32 or float64; choose one of these"
+        )
+        .into());
     }
     let mut rule = Attributes::read(attributes, stored)?;
     let fill = rule.missing.first().filter(|_| attributes.contains_key(FILL_VALUE));
@@ -92,11 +87,12 @@ fn choose(
     let decoded = arithmetic.decoded_type();
     // An array may never use such codes; here any may follow.
     if inversion.differences.not_finite > 0 {
-        bail!(
+        return Err(anyhow!(
             "{SCALE_FACTOR} and {ADD_OFFSET} say {}, and codecs do not give all of these values finite in {decoded}; {}",
             rule.formula(),
             way_out(decoded)
-        );
+        )
+        .into());
     }
     let attributes = rule.of_values(attributes, stored, &arithmetic)?;
     let Inversion { codecs, differences, .. } = inversion;

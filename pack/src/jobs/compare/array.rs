@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
 use serde::Serialize;
 
@@ -113,19 +113,16 @@ impl CompareJob {
     /// # Errors
     /// An array that cannot be read; shapes that differ.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<CompareReport, Error> {
-        Ok(self.compare(runtime)?)
-    }
-
-    pub(crate) fn compare(&self, runtime: &Runtime) -> Result<CompareReport> {
         let (a, b) = (Source::open_for(runtime, &self.a)?, Source::open_for(runtime, &self.b)?);
         if a.array().shape() != b.array().shape() {
-            bail!(
+            return Err(anyhow!(
                 "{}: the shape is {:?}, that of {} is {:?}; only arrays of one shape can be compared",
                 self.b.display(),
                 b.array().shape(),
                 self.a.display(),
                 a.array().shape()
-            );
+            )
+            .into());
         }
         let workers = Workers::within(runtime, [a.chunk_memory(), b.chunk_memory()])?;
         let markers = Markers::of(&a);

@@ -44,13 +44,9 @@ impl MigrateJob {
     /// # Errors
     /// Nothing to migrate; chunks that change; an output that cannot be written. Everything stays as it was.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<MigrateReport, Error> {
-        match &self.output {
-            Some(output) => ToOutput { job: self, output }.run(runtime),
-            None => Ok(self.in_place(runtime)?),
+        if let Some(output) = &self.output {
+            return ToOutput { job: self, output }.run(runtime);
         }
-    }
-
-    fn in_place(&self, runtime: &Runtime) -> Result<MigrateReport> {
         if is_group(&self.input) {
             return Ok(MigrateReport::Group(group::in_place(self, runtime)?));
         }

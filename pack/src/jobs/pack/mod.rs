@@ -88,8 +88,7 @@ pub(crate) fn pack_together(
     runtime: &Runtime,
 ) -> Result<Vec<(PackReport, Option<Staged>)>> {
     let started = Instant::now();
-    let first = *requests.first().context("no array")?;
-    let options = &first.job.options;
+    let options = &requests.first().context("no array")?.job.options;
     options.checked()?;
     let mut sources: Vec<Source> = Vec::new();
     for Request { job, .. } in requests {
@@ -110,16 +109,7 @@ pub(crate) fn pack_together(
         Member { source, survey, request }
     });
     let together: Vec<Member<'_>> = members.collect();
-    let member = together.first().context("no array")?;
-    let context = PackContext {
-        request: first,
-        source: member.source,
-        survey: member.survey,
-        options: &options,
-        together: &together,
-        all: &all,
-        workers: &workers,
-    };
+    let context = PackContext::of_first(&together, &options, &all, &workers)?;
     let all = context.with_first_candidate(started)?;
     let all = context.packed().zip(all);
     all.map(|(one, (encoded, seconds))| one.done(encoded, seconds)).collect()

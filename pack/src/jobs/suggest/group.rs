@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::anyhow;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::jobs::group::properties::{coordinates, properties};
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
-use crate::text::{arrays, bytes};
+use crate::text::{arrays, bytes, with_reasons};
 
 /// The suggestions for a group.
 #[derive(Clone, Debug, Serialize)]
@@ -66,10 +66,6 @@ impl SuggestJob {
     /// Options that say what to keep; a group that cannot be read. An array for which nothing can be suggested is in the
     /// report, with the reason.
     pub fn run_group(&self, runtime: &Runtime) -> std::result::Result<SuggestGroupReport, Error> {
-        Ok(self.suggest_group(runtime)?)
-    }
-
-    fn suggest_group(&self, runtime: &Runtime) -> Result<SuggestGroupReport> {
         check(&self.options)?;
         let nodes = tree::nodes_at(&self.input)?;
         let coordinates = coordinates(&nodes);
@@ -95,7 +91,7 @@ impl SuggestJob {
             }
         })?;
         if arrays.is_empty() {
-            bail!("{}: a group without arrays", self.input.display());
+            return Err(anyhow!("{}: a group without arrays", self.input.display()).into());
         }
         let group = self.input.display().to_string();
         let suggestions = self.suggestions();
@@ -190,10 +186,10 @@ impl SuggestGroupReport {
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         let failed = self.arrays.iter().filter_map(|one| match one {
-            SuggestedArray::Failed { array, reason } => Some(format!("{array} ({reason})")),
+            SuggestedArray::Failed { array, reason } => Some((array, reason)),
             SuggestedArray::Suggested { .. } | SuggestedArray::Skipped { .. } => None,
         });
-        let failed: Vec<String> = failed.collect();
+        let failed = with_reasons(failed);
         let of = arrays(self.arrays.len());
         let text = || {
             format!(
