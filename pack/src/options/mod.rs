@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use zarr_recast::JsonScalar;
 
 use crate::error::{Error, Result, usage};
+use crate::json;
 
 #[cfg(feature = "clap")]
 use arguments::{data_types, decoded_types, marker, number, out_of_range_modes, roundings};
@@ -45,23 +46,23 @@ pub use values::{Compressor, NanTo, Reader, ShardCodecs, ValueRange, scalar};
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub struct PackOptions {
     /// The largest allowed |decoded − original| of any element.
-    #[serde(with = "names::optional")]
+    #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, short = 'e', value_name = "E"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_hyphen_values = true))]
     pub max_abs_error: Option<f64>,
     /// The same in units of each array's range: 1e-4 is a ten-thousandth of it. For groups whose arrays have
     /// different units.
-    #[serde(with = "names::optional")]
+    #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_hyphen_values = true))]
     pub error_over_range: Option<f64>,
     /// The largest allowed |decoded − original| / |original|; for floating-point types only.
-    #[serde(with = "names::optional")]
+    #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "R"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_hyphen_values = true))]
     pub max_rel_error: Option<f64>,
     /// Rounds to multiples of this, for example 0.01; the scale is its inverse.
-    #[serde(with = "names::optional")]
+    #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "Q"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(Positive), allow_hyphen_values = true))]
     pub precision: Option<f64>,
@@ -88,7 +89,7 @@ pub struct PackOptions {
     )]
     pub grid: Option<bool>,
     /// The type of the stored elements; by default the smallest that keeps the bound.
-    #[serde(with = "names::optional")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, short = 't', value_name = "T", value_parser = data_types()))]
     pub data_type: Option<ElementType>,
     /// The stored value that stands for NaN: a number, min or max of the type, or auto.
@@ -97,7 +98,7 @@ pub struct PackOptions {
     pub nan_to: NanTo,
     /// Values that mean "missing", besides NaN and those that the attributes _FillValue and missing_value
     /// name. Each gets a stored code of its own and comes back bit for bit.
-    #[serde(with = "names::list")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::list")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "V", num_args = 1..))]
     #[cfg_attr(feature = "clap", arg(value_parser = marker, allow_negative_numbers = true))]
     pub missing: Vec<JsonScalar>,
@@ -111,12 +112,12 @@ pub struct PackOptions {
     #[cfg_attr(feature = "clap", arg(long))]
     pub allow_collisions: bool,
     /// Clamps smaller values to MIN and counts them.
-    #[serde(with = "names::optional")]
+    #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "MIN"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(Finite), allow_hyphen_values = true))]
     pub src_min: Option<f64>,
     /// Clamps larger values to MAX and counts them.
-    #[serde(with = "names::optional")]
+    #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "MAX"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(Finite), allow_hyphen_values = true))]
     pub src_max: Option<f64>,
@@ -125,22 +126,22 @@ pub struct PackOptions {
     #[cfg_attr(feature = "clap", command(flatten))]
     pub range: Option<ValueRange>,
     /// How values between two stored ones are rounded.
-    #[serde(with = "names")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::value")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "R", default_value = "nearest-even"))]
     #[cfg_attr(feature = "clap", arg(value_parser = roundings()))]
     pub rounding: Rounding,
     /// What to do with values outside the range of the stored type.
-    #[serde(with = "names")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::value")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODE", default_value = "error"))]
     #[cfg_attr(feature = "clap", arg(value_parser = out_of_range_modes()))]
     pub out_of_range: OutOfRange,
     /// Multiplies (value − offset) by this; the inverse of CF's scale_factor.
-    #[serde(with = "names::optional")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S"))]
     #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_hyphen_values = true))]
     pub scale: Option<JsonScalar>,
     /// Subtracts this from every value; CF's add_offset.
-    #[serde(with = "names::optional")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "O"))]
     #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_hyphen_values = true))]
     pub offset: Option<JsonScalar>,
@@ -180,7 +181,7 @@ pub struct PackOptions {
     pub from_cf: bool,
     /// The type of the values with --from-cf, float32 or float64; by default the one that reproduces CF's
     /// values bit for bit.
-    #[serde(with = "names::optional")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "T", requires = "from_cf"))]
     #[cfg_attr(feature = "clap", arg(value_parser = decoded_types()))]
     pub decoded_type: Option<ElementType>,

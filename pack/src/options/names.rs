@@ -2,24 +2,24 @@
 //! text, as in flags.
 
 use recast_kernels::{ElementType, OutOfRange, Rounding};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use zarr_recast::JsonScalar;
 
 use super::values::scalar_in;
+use crate::json::ToJson;
 
-/// A value in TOML and JSON.
-pub(super) trait InOptions: Sized {
+/// A value that TOML and JSON may also have as text.
+pub(super) trait FromJson: Sized {
     /// The text that stands for no value, if any does.
     const NONE: Option<&'static str> = None;
 
-    fn read(value: &Value) -> Result<Self, String>;
-
-    fn write(&self) -> Value;
+    fn from_json(value: &Value) -> Result<Self, String>;
 }
 
-impl InOptions for f64 {
-    fn read(value: &Value) -> Result<Self, String> {
+impl FromJson for f64 {
+    fn from_json(value: &Value) -> Result<Self, String> {
         let number = match value {
             Value::String(text) => text.trim().parse().ok(),
             other => other.as_f64(),
@@ -27,20 +27,18 @@ impl InOptions for f64 {
         let number = number.filter(|number: &f64| number.is_finite());
         number.ok_or_else(|| format!("{value}: a finite number is needed"))
     }
-
-    fn write(&self) -> Value {
-        (*self).into()
-    }
 }
 
 /// A number that keeps its digits.
-impl InOptions for JsonScalar {
-    fn read(value: &Value) -> Result<Self, String> {
+impl FromJson for JsonScalar {
+    fn from_json(value: &Value) -> Result<Self, String> {
         scalar_in(value)
     }
+}
 
-    fn write(&self) -> Value {
-        self.to_json()
+impl ToJson for JsonScalar {
+    fn to_json(&self) -> Value {
+        JsonScalar::to_json(self)
     }
 }
 
@@ -55,10 +53,10 @@ pub(super) trait Named: Copy + Send + Sync + 'static {
     }
 }
 
-impl<T: Named> InOptions for T {
+impl<T: Named> FromJson for T {
     const NONE: Option<&'static str> = Some("");
 
-    fn read(value: &Value) -> Result<Self, String> {
+    fn from_json(value: &Value) -> Result<Self, String> {
         let text = Option::<String>::deserialize(value).map_err(|error| error.to_string())?;
         let text = text.unwrap_or_default();
         Self::from_name(&text).ok_or_else(|| {
@@ -66,8 +64,10 @@ impl<T: Named> InOptions for T {
             format!("{text:?} is none of {}", all.join(", "))
         })
     }
+}
 
-    fn write(&self) -> Value {
+impl<T: Named> ToJson for T {
+    fn to_json(&self) -> Value {
         self.name().into()
     }
 }
@@ -96,62 +96,32 @@ impl Named for OutOfRange {
     }
 }
 
-pub(super) fn serialize<T: InOptions, S: Serializer>(
-    value: &T,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    value.write().serialize(serializer)
-}
-
-pub(super) fn deserialize<'de, T: InOptions, D: Deserializer<'de>>(
+/// For serde's attribute `deserialize_with`.
+pub(super) fn value<'de, T: FromJson, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
-    T::read(&Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    T::from_json(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 /// The same of a value that need not be given.
-pub(super) mod optional {
-    use super::{Deserialize as _, Deserializer, InOptions, Serialize as _, Serializer, Value};
-
-    // Serde calls it so.
-    #[allow(clippy::ref_option)]
-    pub(crate) fn serialize<T: InOptions, S: Serializer>(
-        value: &Option<T>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        value.as_ref().map(T::write).serialize(serializer)
-    }
-
-    pub(crate) fn deserialize<'de, T: InOptions, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<T>, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Null => Ok(None),
-            Value::String(text) if Some(text.as_str()) == T::NONE => Ok(None),
-            value => T::read(&value).map(Some).map_err(serde::de::Error::custom),
-        }
+pub(super) fn optional<'de, T: FromJson, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(None),
+        Value::String(text) if Some(text.as_str()) == T::NONE => Ok(None),
+        value => T::from_json(&value).map(Some).map_err(D::Error::custom),
     }
 }
 
 /// The same of several values, or of one.
-pub(super) mod list {
-    use super::{Deserialize as _, Deserializer, InOptions, Serializer, Value};
-
-    pub(crate) fn serialize<T: InOptions, S: Serializer>(
-        values: &[T],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(values.iter().map(T::write))
-    }
-
-    pub(crate) fn deserialize<'de, T: InOptions, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<T>, D::Error> {
-        let values = match Value::deserialize(deserializer)? {
-            Value::Null => Ok(Vec::new()),
-            Value::Array(values) => values.iter().map(T::read).collect(),
-            value => T::read(&value).map(|one| vec![one]),
-        };
-        values.map_err(serde::de::Error::custom)
-    }
+pub(super) fn list<'de, T: FromJson, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let values = match Value::deserialize(deserializer)? {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(values) => values.iter().map(T::from_json).collect(),
+        value => T::from_json(&value).map(|one| vec![one]),
+    };
+    values.map_err(D::Error::custom)
 }

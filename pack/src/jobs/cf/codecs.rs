@@ -10,7 +10,7 @@ use super::attributes::{ADD_OFFSET, Attributes, Codes, SCALE_FACTOR};
 use super::decoding::{CodeDifferences, Decoding};
 use super::invert::{Inversion, way_out};
 use crate::error::Error;
-use crate::json as scalars;
+use crate::json;
 use crate::metadata::fill_attribute::FILL_VALUE;
 
 /// Codecs that decode integers as CF's attributes say, and what else the metadata of such an array need.
@@ -20,10 +20,10 @@ pub struct CfCodecs {
     /// The value codecs, in front of `bytes` and compressors. The stored integers stay as they are.
     pub codecs: Vec<Codec>,
     /// The type of the values: float32 or float64.
-    #[serde(serialize_with = "scalars::element_type")]
+    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The value of the code in `_FillValue`, which is NaN; without that attribute, the value of code 0.
-    #[serde(serialize_with = "scalars::scalar")]
+    #[serde(serialize_with = "json::written")]
     pub fill_value: Scalar,
     /// The attributes that stay: all but those that readers would apply again. `valid_min`, `valid_max` and
     /// `valid_range` are decoded.

@@ -45,7 +45,7 @@ pub struct CompareReport {
     /// Extents of both arrays.
     pub shape: Vec<u64>,
     /// Their types.
-    #[serde(serialize_with = "data_types")]
+    #[serde(serialize_with = "json::written")]
     pub data_types: [ElementType; 2],
     /// The tolerance for each element.
     pub tolerance: Option<AllClose>,
@@ -54,7 +54,7 @@ pub struct CompareReport {
     /// The errors of `b` against `a`.
     pub error: Errors,
     /// Missing markers of `a` in the data that no attribute of `b` names: readers would take them for data.
-    #[serde(serialize_with = "json::list")]
+    #[serde(serialize_with = "json::written")]
     pub unnamed: Vec<Scalar>,
     /// The first element over the tolerance.
     pub first_over: Option<Found>,
@@ -90,15 +90,6 @@ pub struct CompareCounts {
     pub became_missing: u64,
     /// Over the tolerance, if there is one.
     pub over: Option<u64>,
-}
-
-// Serde passes a reference to the field.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn data_types<S: serde::Serializer>(
-    types: &[ElementType; 2],
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    types.map(ElementType::name).serialize(serializer)
 }
 
 impl CompareJob {

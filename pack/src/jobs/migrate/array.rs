@@ -64,8 +64,7 @@ pub(super) fn is_up_to_date(source: &Source) -> bool {
 
 /// The hint for an array that CF's attributes pack.
 pub(super) fn cf_hint(source: &Source) -> Option<String> {
-    let attributes = source.array().attributes();
-    (source.element_type().is_integer() && is_packed(attributes)).then(|| {
+    is_packed(source.element_type(), source.array().attributes()).then(|| {
         "CF attributes pack it (scale_factor, add_offset); recast pack --from-cf makes codecs of them"
             .to_owned()
     })

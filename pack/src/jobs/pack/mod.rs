@@ -96,7 +96,7 @@ pub(crate) fn pack_together(
         let source = Source::open_for(runtime, &job.input)
             .or_else(|error| options.check_goal().and(Err(error)))?;
         source.refuse_place(options.shard_codecs)?;
-        sources.extend(of_same_type(source, sources.first())?);
+        add(source, &mut sources)?;
     }
     add_others(&mut sources, others, runtime)?;
     let workers = Workers::within(runtime, sources.iter().map(Source::chunk_memory))?;
@@ -132,18 +132,18 @@ fn add_others(sources: &mut Vec<Source>, paths: &[PathBuf], runtime: &Runtime) -
     };
     for path in paths {
         if !sources.iter().any(|one| is_same(path, one.path())) {
-            let other = Source::open_for(runtime, path).context("--scale-from")?;
-            sources.extend(of_same_type(other, sources.first())?);
+            add(Source::open_for(runtime, path).context("--scale-from")?, sources)?;
         }
     }
     Ok(())
 }
 
-/// An array, if its type is that of the first one.
-fn of_same_type(array: Source, first: Option<&Source>) -> Result<Option<Source>> {
-    let Some(first) = first else { return Ok(Some(array)) };
-    let (theirs, ours) = (array.element_type(), first.element_type());
-    if theirs != ours {
+/// Adds an array, if its type is that of the first one.
+fn add(array: Source, sources: &mut Vec<Source>) -> Result<()> {
+    if let Some(first) = sources.first()
+        && let (theirs, ours) = (array.element_type(), first.element_type())
+        && theirs != ours
+    {
         bail!(
             "--scale-from: {} is {theirs}, and {} is {ours}; only arrays of one type can have the \
              same codecs",
@@ -151,7 +151,8 @@ fn of_same_type(array: Source, first: Option<&Source>) -> Result<Option<Source>>
             first.path().display()
         );
     }
-    Ok(Some(array))
+    sources.push(array);
+    Ok(())
 }
 
 /// Surveys arrays. Returns the surveys of each, and of all together.

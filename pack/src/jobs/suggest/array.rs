@@ -326,7 +326,7 @@ impl Whole<'_> {
     }
 
     fn is_cf(&self, survey: &Survey) -> bool {
-        survey.element_type.is_integer() && is_packed(self.attributes)
+        is_packed(survey.element_type, self.attributes)
     }
 
     /// Commands for the marked bounds; without any, one for a thousandth of the range.
