@@ -19,10 +19,10 @@ use crate::error::{Interrupted, Result};
 use crate::jobs::cf::attributes::is_packed;
 use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::text;
-use crate::options::{Compressor, ShardCodecs};
+use crate::options::ShardCodecs;
 use crate::runtime::Workers;
 use crate::store::location::refuse_outdated_copy;
-use crate::store::transfer::{Transfer, Transferred};
+use crate::store::transfer::Transferred;
 use crate::text::{bytes, count};
 
 /// The report of a migrated array.
@@ -71,7 +71,8 @@ pub(super) fn cf_hint(source: &Source) -> Option<String> {
 }
 
 /// An array and its new form.
-pub(super) struct Migration {
+pub(super) struct Migration<'a> {
+    job: &'a MigrateJob,
     pub(super) source: Source,
     /// The value codecs, all of them in their order.
     codecs: Vec<Codec>,
@@ -91,10 +92,10 @@ pub(super) enum Outcome {
     Encoded(u64),
 }
 
-impl Migration {
+impl<'a> Migration<'a> {
     /// Finds the new metadata. In place, the elements are compared, read with these and with the old ones; those of an
     /// output, once they are written.
-    pub(super) fn new(job: &MigrateJob, source: Source, workers: &Workers) -> Result<Self> {
+    pub(super) fn new(job: &'a MigrateJob, source: Source, workers: &Workers) -> Result<Self> {
         let mut found = rewritten(&source, workers);
         let codecs = codecs(&source, found.as_ref().ok().map(|found| &found.metadata))?;
         let mut differences = Differences::default();
@@ -108,20 +109,16 @@ impl Migration {
                 Err(reason) => found = Err(reason),
             }
         }
-        Ok(Self { source, codecs, rewritten: found.map(|found| found.metadata), differences })
+        let rewritten = found.map(|found| found.metadata);
+        Ok(Self { job, source, codecs, rewritten, differences })
     }
 
     /// Writes the array into a directory.
-    pub(super) fn write(
-        &mut self,
-        directory: &Path,
-        transfer: Transfer,
-        compressor: Compressor,
-        workers: &Workers,
-    ) -> Result<Outcome> {
+    pub(super) fn write(&mut self, directory: &Path, workers: &Workers) -> Result<Outcome> {
         if let Ok(rewritten) = &self.rewritten {
             let mut rewritten = rewritten.clone();
             rewritten.use_default_keys();
+            let transfer = self.job.transfer();
             let transferred = rewritten.write(&self.source, directory, transfer, workers)?;
             let result = Source::written(directory, FillCheck::Open)?;
             match compare(&self.source, &result, workers) {
@@ -144,18 +141,13 @@ impl Migration {
                 }
             }
         }
-        let (stored, differences) = self.encode(directory, compressor, workers)?;
+        let (stored, differences) = self.encode(directory, workers)?;
         self.differences = differences;
         Ok(Outcome::Encoded(stored))
     }
 
     /// Decodes all elements, and encodes them with the new codecs. Returns the stored bytes, and how the elements come back.
-    fn encode(
-        &self,
-        directory: &Path,
-        compressor: Compressor,
-        workers: &Workers,
-    ) -> Result<(u64, Differences)> {
+    fn encode(&self, directory: &Path, workers: &Workers) -> Result<(u64, Differences)> {
         let source = &self.source;
         let (element_type, fill) = (source.element_type(), source.fill_value());
         let chain = Chain::bind(element_type, Some(fill), &self.codecs, &BindOptions::default())?;
@@ -163,7 +155,7 @@ impl Migration {
             element_type: chain.encoded_type(),
             fill_value: chain.encoded_fill_value().context("the fill value was not encoded")?,
             codecs: &self.codecs,
-            storage: Storage::named(compressor)?,
+            storage: Storage::named(self.job.compressor)?,
             shard_codecs: ShardCodecs::Auto,
         };
         let attributes = source.array().attributes().clone();

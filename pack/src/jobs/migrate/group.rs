@@ -90,8 +90,8 @@ fn task(node: &Node, runtime: &Runtime) -> Result<Task> {
 }
 
 /// An array in place, before any metadata are replaced.
-enum Planned {
-    New(Box<Migration>),
+enum Planned<'a> {
+    New(Box<Migration<'a>>),
     Kept(MigratedArray),
 }
 
@@ -115,7 +115,7 @@ impl MigratedArray {
         Ok(Self::Kept { array: node.path.clone(), reason })
     }
 
-    fn migrated(node: &Node, migration: &Migration, outcome: &Outcome) -> Self {
+    fn migrated(node: &Node, migration: &Migration<'_>, outcome: &Outcome) -> Self {
         let report = migration.report(outcome, migration.source.path());
         Self::Migrated { array: node.path.clone(), report: Box::new(report) }
     }
@@ -154,7 +154,7 @@ pub(super) fn write(
                 let migrate = || -> Result<MigratedArray> {
                     let workers = Workers::within(runtime, [source.chunk_memory()])?;
                     let mut migration = Migration::new(job, *source, &workers)?;
-                    let outcome = migration.write(&place, transfer, job.compressor, &workers)?;
+                    let outcome = migration.write(&place, &workers)?;
                     Ok(MigratedArray::migrated(node, &migration, &outcome))
                 };
                 migrate().with_context(shown)
@@ -195,7 +195,7 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
     let planned = arrays().map(|node| (node.path.as_str(), node)).zip(planned);
     // In the order of their paths.
     let planned = planned.map(|((path, node), one)| (path, (node, one)));
-    let planned: BTreeMap<&str, (&Node, Planned)> = planned.collect();
+    let planned: BTreeMap<&str, (&Node, Planned<'_>)> = planned.collect();
 
     let document = |node: &Node| -> Result<Map<String, Value>> {
         Ok(match planned.get(node.path.as_str()) {

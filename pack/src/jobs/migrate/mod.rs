@@ -72,7 +72,7 @@ impl MigrateJob {
         Ok((source, workers))
     }
 
-    fn migration(&self, source: Source, workers: &Workers) -> Result<Migration> {
+    fn migration(&self, source: Source, workers: &Workers) -> Result<Migration<'_>> {
         Migration::new(self, source, workers).with_context(|| self.input.display().to_string())
     }
 }
@@ -105,7 +105,7 @@ impl Job for ToOutput<'_> {
         let (source, workers) = job.open(runtime)?;
         let staged = destination.stage()?;
         let mut migration = job.migration(source, &workers)?;
-        let outcome = migration.write(staged.path(), job.transfer(), job.compressor, &workers)?;
+        let outcome = migration.write(staged.path(), &workers)?;
         Ok((MigrateReport::Array(Box::new(migration.report(&outcome, output))), staged))
     }
 }
