@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::args::{Cat, Compare, Info, Migrate, Pack, Suggest, Unpack, Verify};
 use crate::failure::UsageError;
 use crate::render::page::PagePlace;
-use crate::render::report::{Report, print, write_page};
+use crate::render::report::{Report, finish, print};
 use crate::standard_output::standard_output;
 
 pub(crate) fn pack(arguments: &Pack) -> Result<()> {
@@ -72,9 +72,7 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
                 "is not a group, and --write is for groups; copy a command from the last lines";
             return Err(UsageError(format!("{} {text}", input.display())).into());
         }
-        let report = job.run(&runtime)?;
-        write_page(place, &title, &report)?;
-        return print(&report, *show);
+        return finish(place, &title, &job.run(&runtime)?, *show);
     }
     if let Some(path) = write.as_ref().filter(|path| path.exists() && !*overwrite) {
         bail!("--write {}: exists; --overwrite replaces it", path.display());
@@ -84,8 +82,7 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
         let written = fs::write(path, report.to_toml()?);
         written.with_context(|| format!("--write {}", path.display()))?;
     }
-    write_page(place, &title, &report)?;
-    print(&report, *show)
+    finish(place, &title, &report, *show)
 }
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
@@ -125,16 +122,12 @@ fn compare_within(tolerance: Option<AllClose>, arguments: &Compare) -> Result<()
     let charts = place.is_some();
     let runtime = resources.runtime(*show)?;
     let job = CompareJob { tolerance, charts, ..CompareJob::new(a, b) };
-    let title = |a: &str, b: &str| format!("{b} compared with {a}");
+    let title = format!("{} compared with {}", b.display(), a.display());
     // Comparing a group with an array is an error that names both.
     if is_group(a) || is_group(b) {
-        let report = job.run_group(&runtime)?;
-        write_page(place, &title(&report.a, &report.b), &report)?;
-        return print(&report, *show);
+        return finish(place, &title, &job.run_group(&runtime)?, *show);
     }
-    let report = job.run(&runtime)?;
-    write_page(place, &title(&report.a, &report.b), &report)?;
-    print(&report, *show)
+    finish(place, &title, &job.run(&runtime)?, *show)
 }
 
 pub(crate) fn info(arguments: &Info) -> Result<()> {

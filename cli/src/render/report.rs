@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::page::{PagePlace, Section};
+use super::plots::figures;
 use super::table::Table;
 use crate::args::Show;
 use crate::standard_output::standard_output;
@@ -39,7 +40,8 @@ pub(crate) trait Report {
 
     /// The sections of a page: one for all, and one for each array.
     fn sections(&self) -> Result<Vec<Section>> {
-        let mut sections = vec![Section::new(&self.table(), self.charts())?];
+        let figures = self.charts().map_or_else(|| Ok(Vec::new()), figures)?;
+        let mut sections = vec![Section::new(&self.table(), None, figures)];
         for (array, report) in self.arrays() {
             sections.extend(report.sections()?.into_iter().map(|section| section.named(array)));
         }
@@ -52,15 +54,18 @@ pub(crate) trait Report {
     }
 }
 
-/// Writes the page of a report to its place, if it has one.
-pub(crate) fn write_page(
+/// Writes the page of a report, if it has a place, and prints the report.
+pub(crate) fn finish(
     place: Option<PagePlace>,
     title: &str,
-    report: &impl Report,
+    report: &(impl Report + Serialize),
+    show: Show,
 ) -> Result<()> {
-    let Some(mut place) = place else { return Ok(()) };
-    place.write(title, report.sections()?)?;
-    place.commit()
+    if let Some(mut place) = place {
+        place.write(title, report.sections()?)?;
+        place.commit()?;
+    }
+    print(report, show)
 }
 
 /// Prints a report: as JSON with `--json`, else as text unless `--quiet` is given. What failed is an error, whether or

@@ -57,13 +57,13 @@ pub fn suggestion_text_and_html(report: &SuggestReport) -> Result<(String, Strin
 /// A table, the ladder below it, and the curve of its sizes.
 fn with_ladder(table: &Table, ladder: &[Rung]) -> Result<Section> {
     let rows = ladder.iter().map(|rung| cells(rung).to_vec()).collect();
-    let section = Section::new(table, None)?.with_grid(COLUMNS.to_vec(), rows);
     let points: Vec<(f64, f64, bool)> = ladder
         .iter()
         .filter(|rung| rung.max_abs_error > 0.0)
         .map(|rung| (rung.max_abs_error, rung.stored_bytes as f64, rung.mark.is_some()))
         .collect();
-    Ok(if points.len() > 1 { section.with_figure(curve_of_sizes(&points)?) } else { section })
+    let figures = if points.len() > 1 { vec![curve_of_sizes(&points)?] } else { Vec::new() };
+    Ok(Section::new(table, Some((COLUMNS.to_vec(), rows)), figures))
 }
 
 /// Adds the rows above the ladder.
