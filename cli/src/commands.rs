@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use crate::args::{Cat, Compare, Info, Migrate, Pack, Suggest, Unpack, Verify};
 use crate::failure::UsageError;
-use crate::render::page::{PagePlace, Section};
-use crate::render::report::{Report, print};
+use crate::render::page::PagePlace;
+use crate::render::report::{Report, finish, print};
 use crate::standard_output::standard_output;
 
 pub(crate) fn pack(arguments: &Pack) -> Result<()> {
@@ -63,12 +63,8 @@ fn rules(arguments: &Pack) -> Result<Vec<ArrayRule>> {
 pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
     let Suggest { input, write, report: page, overwrite, show, .. } = arguments;
     let (runtime, options) = (arguments.resources.runtime(*show)?, arguments.options());
-    let mut place = PagePlace::of(page.as_deref(), *overwrite)?;
-    let mut finish = |sections: Vec<Section>| -> Result<()> {
-        let Some(mut place) = place.take() else { return Ok(()) };
-        place.write(&format!("Bounds for {}", input.display()), sections)?;
-        place.commit()
-    };
+    let place = PagePlace::of(page.as_deref(), *overwrite)?;
+    let title = format!("Bounds for {}", input.display());
     let job = SuggestJob { options, config: write.clone(), ..SuggestJob::new(input) };
     if !is_group(input) {
         if write.is_some() {
@@ -76,9 +72,7 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
                 "is not a group, and --write is for groups; copy a command from the last lines";
             return Err(UsageError(format!("{} {text}", input.display())).into());
         }
-        let report = job.run(&runtime)?;
-        finish(report.sections()?)?;
-        return print(&report, *show);
+        return finish(place, &title, &job.run(&runtime)?, *show);
     }
     if let Some(path) = write.as_ref().filter(|path| path.exists() && !*overwrite) {
         bail!("--write {}: exists; --overwrite replaces it", path.display());
@@ -88,8 +82,7 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
         let written = fs::write(path, report.to_toml()?);
         written.with_context(|| format!("--write {}", path.display()))?;
     }
-    finish(report.sections()?)?;
-    print(&report, *show)
+    finish(place, &title, &report, *show)
 }
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
@@ -129,21 +122,12 @@ fn compare_within(tolerance: Option<AllClose>, arguments: &Compare) -> Result<()
     let charts = place.is_some();
     let runtime = resources.runtime(*show)?;
     let job = CompareJob { tolerance, charts, ..CompareJob::new(a, b) };
+    let title = format!("{} compared with {}", b.display(), a.display());
     // Comparing a group with an array is an error that names both.
     if is_group(a) || is_group(b) {
-        let report = job.run_group(&runtime)?;
-        write_page(place, [&report.a, &report.b], &report)?;
-        return print(&report, *show);
+        return finish(place, &title, &job.run_group(&runtime)?, *show);
     }
-    let report = job.run(&runtime)?;
-    write_page(place, [&report.a, &report.b], &report)?;
-    print(&report, *show)
-}
-
-fn write_page(place: Option<PagePlace>, [a, b]: [&str; 2], report: &impl Report) -> Result<()> {
-    let Some(mut place) = place else { return Ok(()) };
-    place.write(&format!("{b} compared with {a}"), report.sections()?)?;
-    place.commit()
+    finish(place, &title, &job.run(&runtime)?, *show)
 }
 
 pub(crate) fn info(arguments: &Info) -> Result<()> {

@@ -57,6 +57,16 @@ impl fmt::Debug for Error {
 #[error("{0}")]
 pub(crate) struct OptionsError(pub(crate) String);
 
+/// Refuses options.
+pub(crate) fn usage<T>(text: impl Into<String>) -> Result<T> {
+    Err(OptionsError(text.into()).into())
+}
+
+/// Whether an error is about the array at hand, so that others may be worked on: not the options', nor an interruption.
+pub(crate) fn is_of_array(error: &anyhow::Error) -> bool {
+    !error.is::<Interrupted>() && !error.is::<OptionsError>()
+}
+
 /// The caller asked the job to stop.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]

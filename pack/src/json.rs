@@ -1,40 +1,51 @@
-//! Writes scalars in reports like fill values in Zarr metadata.
+//! Writes values in reports and options: scalars like fill values in Zarr metadata, and what has a name by its name.
 
-use recast_kernels::{ElementType, Scalar};
-use serde::ser::{Serialize, Serializer};
-use zarr_recast::fill_value::to_json;
+use recast_kernels::Scalar;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use zarr_recast::fill_value;
 
-pub(crate) fn scalar<S: Serializer>(scalar: &Scalar, serializer: S) -> Result<S::Ok, S::Error> {
-    to_json(*scalar).serialize(serializer)
+/// A value that JSON has no own form for.
+pub(crate) trait ToJson {
+    fn to_json(&self) -> Value;
 }
 
-// Serde passes a reference to the field.
-#[allow(clippy::ref_option)]
-pub(crate) fn optional<S: Serializer>(
-    scalar: &Option<Scalar>,
+/// For serde's attribute `serialize_with`.
+pub(crate) fn written<T: ToJson, S: Serializer>(
+    value: &T,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    scalar.map(to_json).serialize(serializer)
+    value.to_json().serialize(serializer)
 }
 
-pub(crate) fn list<S: Serializer>(scalars: &[Scalar], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(scalars.iter().copied().map(to_json))
+impl ToJson for Scalar {
+    fn to_json(&self) -> Value {
+        fill_value::to_json(*self)
+    }
 }
 
-/// Two ends as an array of two; null without them.
-#[allow(clippy::ref_option)]
-pub(crate) fn range<S: Serializer>(
-    range: &Option<(Scalar, Scalar)>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    range.map(|(least, greatest)| [to_json(least), to_json(greatest)]).serialize(serializer)
+/// Null without a value.
+impl<T: ToJson> ToJson for Option<T> {
+    fn to_json(&self) -> Value {
+        self.as_ref().map_or(Value::Null, T::to_json)
+    }
 }
 
-// Serde passes a reference to the field.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-pub(crate) fn element_type<S: Serializer>(
-    element_type: &ElementType,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    element_type.name().serialize(serializer)
+impl<T: ToJson> ToJson for Vec<T> {
+    fn to_json(&self) -> Value {
+        self.iter().map(T::to_json).collect()
+    }
+}
+
+impl<T: ToJson> ToJson for [T; 2] {
+    fn to_json(&self) -> Value {
+        self.iter().map(T::to_json).collect()
+    }
+}
+
+/// Two ends, as an array of two.
+impl<T: ToJson> ToJson for (T, T) {
+    fn to_json(&self) -> Value {
+        [self.0.to_json(), self.1.to_json()].into_iter().collect()
+    }
 }

@@ -102,20 +102,16 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// A pass whose units are chunks; their number is known when it begins.
-    pub(crate) fn over_chunks(name: &'static str) -> Self {
-        Self { name, is_in_bytes: false, total: 0 }
-    }
-
     /// A pass over this many bytes.
     pub(crate) fn over_bytes(name: &'static str, bytes: u64) -> Self {
         Self { name, is_in_bytes: bytes > 0, total: bytes }
     }
 }
 
+/// A pass whose units are chunks; their number is known when it begins.
 impl From<&'static str> for Pass {
     fn from(name: &'static str) -> Self {
-        Self::over_chunks(name)
+        Self { name, is_in_bytes: false, total: 0 }
     }
 }
 
@@ -153,7 +149,7 @@ impl Drop for Running<'_> {
 impl Workers {
     /// Starts the threads.
     pub(crate) fn new(runtime: &Runtime) -> Result<Self> {
-        Self::with_threads(runtime, runtime.threads)
+        Self::within(runtime, [])
     }
 
     /// As [`Self::new`], with at most as many threads as can each hold a chunk of any of these arrays in the
@@ -168,10 +164,6 @@ impl Workers {
                 threads = Some(chunk?.map_or(Ok(1), |chunk| affordable(most, threads, &chunk))?);
             }
         }
-        Self::with_threads(runtime, threads)
-    }
-
-    fn with_threads(runtime: &Runtime, threads: Option<u16>) -> Result<Self> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.map_or(0, usize::from))
             .build()

@@ -9,8 +9,7 @@ use super::table::Table;
 
 /// Codecs in place of attributes.
 impl Report for FromCfReport {
-    fn table(&self) -> Table {
-        let mut table = Table::default();
+    fn rows(&self, table: &mut Table) {
         let decoded = self.data_type;
         if self.dry_run {
             table.row("dry run", "nothing written; every element was decoded");
@@ -67,7 +66,6 @@ impl Report for FromCfReport {
                 table.detail("warning", warning);
             }
         }
-        table
     }
 
     fn to_copy(&self) -> Option<String> {
@@ -81,8 +79,7 @@ impl Report for FromCfReport {
 
 /// Attributes in place of codecs.
 impl Report for ToCfReport {
-    fn table(&self) -> Table {
-        let mut table = Table::default();
+    fn rows(&self, table: &mut Table) {
         table.row("unpacked", &self.output);
         table.row("type", format!("{} in place of {}", self.stored_data_type, self.data_type));
         for (name, value) in &self.attributes {
@@ -91,6 +88,5 @@ impl Report for ToCfReport {
         let decoding = self.differences.describe(&self.which);
         table.row("decoding", format!("{decoding}, with CF in {}", self.data_type));
         table.row("chunks", format!("{} copied as they are", count(self.chunks)));
-        table
     }
 }

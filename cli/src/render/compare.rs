@@ -9,8 +9,7 @@ use super::report::Report;
 use super::table::Table;
 
 impl Report for CompareReport {
-    fn table(&self) -> Table {
-        let mut table = Table::default();
+    fn rows(&self, table: &mut Table) {
         table.row("shape", format!("{:?}", self.shape));
         table.row("types", types(self));
         if let Some((least, greatest)) = self.range {
@@ -29,11 +28,10 @@ impl Report for CompareReport {
         for (label, number) in only_in_b.into_iter().filter(|(_, number)| *number > 0) {
             table.row(label, count(number));
         }
-        errors::rows(&self.error, &mut table, "");
+        errors::rows(&self.error, table, "");
         if let Some(over) = counts.over {
             table.row("over", count(over));
         }
-        table
     }
 
     fn charts(&self) -> Option<&Charts> {
@@ -47,8 +45,7 @@ impl Report for CompareReport {
 
 /// How far the arrays of two groups differ: a line for each, and one for all.
 impl Report for GroupComparison {
-    fn table(&self) -> Table {
-        let mut table = Table::default();
+    fn rows(&self, table: &mut Table) {
         let rows = self.arrays.iter().map(|one| {
             let text = match one {
                 ComparedArray::Compared { report, .. } => line(report),
@@ -82,7 +79,6 @@ impl Report for GroupComparison {
             let text = format!("{} elements, in {} arrays", count(over), count(arrays));
             table.row("over", text);
         }
-        table
     }
 
     fn arrays(&self) -> Vec<(&str, &dyn Report)> {

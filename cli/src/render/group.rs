@@ -9,8 +9,7 @@ use super::report::Report;
 use super::table::Table;
 
 impl Report for GroupReport {
-    fn table(&self) -> Table {
-        let mut table = Table::default();
+    fn rows(&self, table: &mut Table) {
         let clamped = format!("{}{}", clamped(self), coarse(self));
         if self.dry_run {
             let of = "sizes and errors are estimated from some chunks of each array";
@@ -18,7 +17,7 @@ impl Report for GroupReport {
         } else {
             table.row("packed", format!("{}{clamped}", self.output));
         }
-        for (array, report) in named_reports(self) {
+        for (array, report) in reports(self) {
             if let Some(coarse) = report.coarse {
                 table.row("coarse", format!("{array}: {coarse}"));
             }
@@ -38,12 +37,11 @@ impl Report for GroupReport {
             if failed > 0 { format!(", {failed} failed and copied") } else { String::new() };
         table.row("arrays", format!("{packed} packed, {copied} copied{failed}"));
         table.list(self.arrays.iter().map(entry).collect());
-        let before = reports(self).map(|report| report.bytes.source_stored).sum();
-        let after = reports(self).map(|report| report.bytes.stored).sum();
+        let before = reports(self).map(|(_, report)| report.bytes.source_stored).sum();
+        let after = reports(self).map(|(_, report)| report.bytes.stored).sum();
         if after > 0 {
             table.row("stored", stored(before, after));
         }
-        table
     }
 
     fn to_copy(&self) -> Option<String> {
@@ -73,13 +71,8 @@ fn of_array(report: &ArrayReport) -> &dyn Report {
     }
 }
 
-/// The reports of arrays whose values were packed.
-fn reports(report: &GroupReport) -> impl Iterator<Item = &PackReport> {
-    named_reports(report).map(|(_, report)| report)
-}
-
-/// The same, each with the path of its array.
-fn named_reports(report: &GroupReport) -> impl Iterator<Item = (&str, &PackReport)> {
+/// The reports of arrays whose values were packed, each with the path of its array.
+fn reports(report: &GroupReport) -> impl Iterator<Item = (&str, &PackReport)> {
     report.arrays.iter().filter_map(|entry| match entry {
         GroupEntry::Packed { array, report: ArrayReport::Packed(report) } => {
             Some((array.as_str(), &**report))
@@ -92,7 +85,8 @@ fn named_reports(report: &GroupReport) -> impl Iterator<Item = (&str, &PackRepor
 
 /// The part of the headline about clamped elements.
 fn clamped(report: &GroupReport) -> String {
-    let clamped = || reports(report).filter(|report| report.counts.clamped > 0);
+    let clamped =
+        || reports(report).map(|(_, report)| report).filter(|report| report.counts.clamped > 0);
     let elements: u64 = clamped().map(|report| report.counts.clamped).sum();
     if elements == 0 {
         return String::new();
@@ -108,7 +102,7 @@ fn clamped(report: &GroupReport) -> String {
 
 /// The part of the headline about arrays of which a bound leaves little.
 fn coarse(report: &GroupReport) -> String {
-    match reports(report).filter(|report| report.coarse.is_some()).count() as u64 {
+    match reports(report).filter(|(_, report)| report.coarse.is_some()).count() as u64 {
         0 => String::new(),
         1 => "; the bound is coarse for 1 array".to_owned(),
         number => format!("; the bound is coarse for {} arrays", count(number)),

@@ -9,8 +9,7 @@ use super::report::Report;
 use super::table::Table;
 
 impl Report for ArrayInfo {
-    fn table(&self) -> Table {
-        let mut table = Table::default();
+    fn rows(&self, table: &mut Table) {
         table.row("array", &self.array);
         table.row("shape", format!("{:?}", self.shape));
         let chunk = self.chunk_shape.as_ref().map(|shape| format!("{shape:?}"));
@@ -44,14 +43,12 @@ impl Report for ArrayInfo {
         for warning in &self.warnings {
             table.row("warning", warning);
         }
-        table
     }
 }
 
 /// The arrays of a group: a line for each, and one for all.
 impl Report for GroupInfo {
-    fn table(&self) -> Table {
-        let mut table = Table::default();
+    fn rows(&self, table: &mut Table) {
         let consolidated = if self.consolidated { ", with consolidated metadata" } else { "" };
         table.row("group", format!("{}{consolidated}", self.group));
         let mut total = Some(0);
@@ -73,7 +70,6 @@ impl Report for GroupInfo {
         };
         let arrays = count(self.arrays.len() as u64);
         table.row("total", format!("{arrays} arrays{groups}{}", stored.unwrap_or_default()));
-        table
     }
 }
 

@@ -7,16 +7,15 @@ use super::report::Report;
 use super::table::Table;
 
 impl Report for MigrateReport {
-    fn table(&self) -> Table {
+    fn rows(&self, table: &mut Table) {
         match self {
-            Self::Array(report) => array(report),
-            Self::Group(report) => group(report),
+            Self::Array(report) => array(report, table),
+            Self::Group(report) => group(report, table),
         }
     }
 }
 
-fn array(report: &ArrayMigration) -> Table {
-    let mut table = Table::default();
+fn array(report: &ArrayMigration, table: &mut Table) {
     table.row("migrated", &report.place);
     table.row("how", &report.how);
     let names = |codecs: &[Value]| {
@@ -35,11 +34,9 @@ fn array(report: &ArrayMigration) -> Table {
     if let Some(hint) = &report.hint {
         table.row("hint", hint);
     }
-    table
 }
 
-fn group(report: &GroupMigration) -> Table {
-    let mut table = Table::default();
+fn group(report: &GroupMigration, table: &mut Table) {
     let migrated =
         report.arrays.iter().filter(|one| matches!(one, MigratedArray::Migrated { .. })).count();
     table.row("migrated", report.output.as_ref().unwrap_or(&report.input));
@@ -52,5 +49,4 @@ fn group(report: &GroupMigration) -> Table {
         MigratedArray::Kept { array, reason } => (array.clone(), reason.clone()),
     });
     table.list(rows.collect());
-    table
 }

@@ -11,12 +11,11 @@ use super::report::{Report, member};
 use super::table::Table;
 
 impl Report for PackReport {
-    fn table(&self) -> Table {
-        let mut table = Table::default();
-        rows_of_choice(self, &mut table);
-        rows_of_counts(self, &mut table);
-        rows_of_errors(self, &mut table);
-        rows_of_sizes(self, &mut table);
+    fn rows(&self, table: &mut Table) {
+        rows_of_choice(self, table);
+        rows_of_counts(self, table);
+        rows_of_errors(self, table);
+        rows_of_sizes(self, table);
         let rate = bytes(self.bytes.source as f64 / self.seconds.max(1e-9));
         table.detail("time", format!("{:.2} s, {rate}/s", self.seconds));
         match self.readers {
@@ -28,7 +27,6 @@ impl Report for PackReport {
             }
             Some(_) | None => {}
         }
-        table
     }
 
     fn to_copy(&self) -> Option<String> {

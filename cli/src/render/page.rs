@@ -6,12 +6,11 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use recast_pack::Charts;
 use tempfile::NamedTempFile;
 
 use crate::command_line::arguments;
 
-use super::plots::{Figure, figures};
+use super::plots::Figure;
 use super::table::Table;
 
 /// A checked place for the page.
@@ -78,28 +77,20 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// A table with plots of its arrays.
-    pub(crate) fn new(table: &Table, charts: Option<&Charts>) -> Result<Self> {
+    /// A table, another one of several columns below it, and figures.
+    pub(super) fn new(
+        table: &Table,
+        grid: Option<(Vec<&'static str>, Vec<Vec<String>>)>,
+        figures: Vec<Figure>,
+    ) -> Self {
         let rows = table.rows().map(|(label, text)| {
             (label.to_owned(), text.lines().map(str::to_owned).collect::<Vec<_>>())
         });
-        let figures = charts.map_or_else(|| Ok(Vec::new()), figures)?;
-        Ok(Self { name: None, rows: rows.collect(), grid: None, figures })
-    }
-
-    /// The same with a table of several columns.
-    pub(crate) fn with_grid(self, columns: Vec<&'static str>, rows: Vec<Vec<String>>) -> Self {
-        Self { grid: Some((columns, rows)), ..self }
-    }
-
-    /// The same with another figure.
-    pub(crate) fn with_figure(mut self, figure: Figure) -> Self {
-        self.figures.push(figure);
-        self
+        Self { name: None, rows: rows.collect(), grid, figures }
     }
 
     /// The same with a heading.
-    pub(crate) fn named(self, name: &str) -> Self {
+    pub(super) fn named(self, name: &str) -> Self {
         Self { name: Some(name.to_owned()), ..self }
     }
 

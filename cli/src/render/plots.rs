@@ -16,6 +16,13 @@ pub(crate) struct Figure {
     pub(crate) svg: String,
 }
 
+impl Figure {
+    /// A plot whose text follows the colours of the page.
+    fn new(caption: String, svg: &str) -> Self {
+        Self { caption, svg: svg.replace("\"#000000\"", "\"currentColor\"") }
+    }
+}
+
 /// Width and height of a plot, in its own units; the page scales it. In a wide window its text is as large as the
 /// page's; on a telephone it is still legible.
 const SIZE: (u32, u32) = (460, 270);
@@ -34,11 +41,7 @@ pub(super) fn figures(charts: &Charts) -> Result<Vec<Figure>> {
     let scale = ends(numbers).unwrap_or_default();
     let largest = largest_errors.cells().map(|(_, _, error)| error).fold(0.0, f64::max);
     let mut figures = Vec::new();
-    let mut figure = |caption: String, svg: String| {
-        // The text of a plot follows the colours of the page.
-        let svg = svg.replace("\"#000000\"", "\"currentColor\"");
-        figures.push(Figure { caption, svg });
-    };
+    let mut figure = |caption: String, svg: String| figures.push(Figure::new(caption, &svg));
     for (name, map) in [("Before", before), ("After", after)] {
         figure(format!("{name}{units}{cut}"), map_or_curve(grid, map, labels, scale, &value)?);
     }
@@ -178,11 +181,7 @@ pub(super) fn curve_of_sizes(points: &[(f64, f64, bool)]) -> Result<Figure> {
         drawn(chart.draw_series(marked.map(|point| Circle::new(at(point), 4, INK.filled()))))
             .map(drop)
     })?;
-    let svg = svg.replace("\"#000000\"", "\"currentColor\"");
-    Ok(Figure {
-        caption: "Estimated size over the bound; dots are the marked bounds".to_owned(),
-        svg,
-    })
+    Ok(Figure::new("Estimated size over the bound; dots are the marked bounds".to_owned(), &svg))
 }
 
 fn histogram(histogram: &Histogram, label: &str) -> Result<String> {

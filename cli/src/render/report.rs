@@ -7,14 +7,22 @@ use recast_pack::Charts;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::page::Section;
+use super::page::{PagePlace, Section};
+use super::plots::figures;
 use super::table::Table;
 use crate::args::Show;
 use crate::standard_output::standard_output;
 
 /// A report of a job.
 pub(crate) trait Report {
-    fn table(&self) -> Table;
+    /// Adds its rows to a table.
+    fn rows(&self, table: &mut Table);
+
+    fn table(&self) -> Table {
+        let mut table = Table::default();
+        self.rows(&mut table);
+        table
+    }
 
     /// What people copy: codecs from a dry run, or commands.
     fn to_copy(&self) -> Option<String> {
@@ -32,7 +40,8 @@ pub(crate) trait Report {
 
     /// The sections of a page: one for all, and one for each array.
     fn sections(&self) -> Result<Vec<Section>> {
-        let mut sections = vec![Section::new(&self.table(), self.charts())?];
+        let figures = self.charts().map_or_else(|| Ok(Vec::new()), figures)?;
+        let mut sections = vec![Section::new(&self.table(), None, figures)];
         for (array, report) in self.arrays() {
             sections.extend(report.sections()?.into_iter().map(|section| section.named(array)));
         }
@@ -43,6 +52,20 @@ pub(crate) trait Report {
     fn failure(&self) -> Option<String> {
         None
     }
+}
+
+/// Writes the page of a report, if it has a place, and prints the report.
+pub(crate) fn finish(
+    place: Option<PagePlace>,
+    title: &str,
+    report: &(impl Report + Serialize),
+    show: Show,
+) -> Result<()> {
+    if let Some(mut place) = place {
+        place.write(title, report.sections()?)?;
+        place.commit()?;
+    }
+    print(report, show)
 }
 
 /// Prints a report: as JSON with `--json`, else as text unless `--quiet` is given. What failed is an error, whether or

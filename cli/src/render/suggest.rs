@@ -17,8 +17,8 @@ const COLUMNS: [&str; 9] =
     ["bound", "bits", "type", "stored", "ratio", "error/range", "SNR", "information", ""];
 
 impl Report for SuggestReport {
-    fn table(&self) -> Table {
-        let mut table = what_is_known(self);
+    fn rows(&self, table: &mut Table) {
+        what_is_known(self, table);
         if !self.ladder.is_empty() {
             table.row("bounds", aligned(&self.ladder));
         }
@@ -27,7 +27,6 @@ impl Report for SuggestReport {
                 table.row(mark.name(), reason);
             }
         }
-        table
     }
 
     fn to_copy(&self) -> Option<String> {
@@ -35,7 +34,8 @@ impl Report for SuggestReport {
     }
 
     fn sections(&self) -> Result<Vec<Section>> {
-        let mut table = what_is_known(self);
+        let mut table = Table::default();
+        what_is_known(self, &mut table);
         for suggestion in &self.suggestions {
             table.row("command", commands(std::slice::from_ref(suggestion)).trim_end());
         }
@@ -48,25 +48,26 @@ impl Report for SuggestReport {
 /// # Errors
 /// A curve that cannot be drawn.
 pub fn suggestion_text_and_html(report: &SuggestReport) -> Result<(String, String)> {
-    let section = with_ladder(&what_is_known(report), &report.ladder)?;
+    let mut table = Table::default();
+    what_is_known(report, &mut table);
+    let section = with_ladder(&table, &report.ladder)?;
     Ok((report.table().text(false), section.markup().into_string()))
 }
 
 /// A table, the ladder below it, and the curve of its sizes.
 fn with_ladder(table: &Table, ladder: &[Rung]) -> Result<Section> {
     let rows = ladder.iter().map(|rung| cells(rung).to_vec()).collect();
-    let section = Section::new(table, None)?.with_grid(COLUMNS.to_vec(), rows);
     let points: Vec<(f64, f64, bool)> = ladder
         .iter()
         .filter(|rung| rung.max_abs_error > 0.0)
         .map(|rung| (rung.max_abs_error, rung.stored_bytes as f64, rung.mark.is_some()))
         .collect();
-    Ok(if points.len() > 1 { section.with_figure(curve_of_sizes(&points)?) } else { section })
+    let figures = if points.len() > 1 { vec![curve_of_sizes(&points)?] } else { Vec::new() };
+    Ok(Section::new(table, Some((COLUMNS.to_vec(), rows)), figures))
 }
 
-/// The rows above the ladder.
-fn what_is_known(report: &SuggestReport) -> Table {
-    let mut table = Table::default();
+/// Adds the rows above the ladder.
+fn what_is_known(report: &SuggestReport, table: &mut Table) {
     table.row("array", format!("{}, {} {:?}", report.input, report.data_type, report.shape));
     table.row("read", read(&report.sampled));
     let known = &report.known;
@@ -93,7 +94,6 @@ fn what_is_known(report: &SuggestReport) -> Table {
     for note in &report.notes {
         table.row("note", note);
     }
-    table
 }
 
 /// How much was read.
@@ -170,8 +170,7 @@ fn commands(suggestions: &[Suggestion]) -> String {
 
 /// The arrays of a group: a line for each.
 impl Report for SuggestGroupReport {
-    fn table(&self) -> Table {
-        let mut table = Table::default();
+    fn rows(&self, table: &mut Table) {
         table.row("group", &self.group);
         for array in &self.arrays {
             match array {
@@ -184,7 +183,6 @@ impl Report for SuggestGroupReport {
                 }
             };
         }
-        table
     }
 
     fn to_copy(&self) -> Option<String> {

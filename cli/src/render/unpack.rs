@@ -7,19 +7,16 @@ use super::report::Report;
 use super::table::Table;
 
 impl Report for UnpackReport {
-    fn table(&self) -> Table {
-        let mut table = Table::default();
+    fn rows(&self, table: &mut Table) {
         table.row("unpacked", &self.output);
         table.row("shape", format!("{:?}", self.shape));
         table.row("type", self.data_type.to_string());
         table.row("stored", stored(self.source_stored, self.stored));
-        table
     }
 }
 
 impl Report for UnpackGroupReport {
-    fn table(&self) -> Table {
-        let mut table = Table::default();
+    fn rows(&self, table: &mut Table) {
         let copied = self.arrays.iter().filter(|one| matches!(one, UnpackedArray::Copied { .. }));
         let copied = copied.count();
         table.row("unpacked", &self.output);
@@ -40,6 +37,5 @@ impl Report for UnpackGroupReport {
             }
         });
         table.list(rows.collect());
-        table
     }
 }

@@ -40,10 +40,10 @@ pub struct Found {
     /// Its place in the array.
     pub element: Vec<u64>,
     /// The original value.
-    #[serde(rename = "original", serialize_with = "json::scalar")]
+    #[serde(rename = "original", serialize_with = "json::written")]
     pub before: Scalar,
     /// The decoded value.
-    #[serde(rename = "decoded", serialize_with = "json::scalar")]
+    #[serde(rename = "decoded", serialize_with = "json::written")]
     pub after: Scalar,
 }
 

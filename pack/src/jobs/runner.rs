@@ -30,10 +30,6 @@ impl<R> Pending<R> {
     /// The place cannot be written to, or something has appeared there meanwhile; [`Runtime::interrupt`] was set
     /// while chunks were uploaded. Uploaded chunks are then removed.
     pub fn commit(self) -> std::result::Result<R, Error> {
-        Ok(self.committed()?)
-    }
-
-    fn committed(self) -> Result<R> {
         self.destination.commit(self.staged)?;
         Ok(self.report)
     }
@@ -98,7 +94,8 @@ pub trait DryRun: Job {
 /// Runs a job for one array of a group that is being written to `place`.
 pub(crate) fn run_inside<J: Job>(job: &J, place: &Path, runtime: &Runtime) -> Result<J::Report> {
     let (input, ..) = job.places();
-    pending(job, Destination::new(input, place, false, runtime)?, runtime)?.committed()
+    let pending = pending(job, Destination::new(input, place, false, runtime)?, runtime)?;
+    pending.commit().map_err(Error::into_inner)
 }
 
 fn destination<J: Job + ?Sized>(job: &J, runtime: &Runtime) -> Result<Destination> {

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use zarr_recast::JsonScalar;
 
-use crate::error::{Error, OptionsError, Result};
+use crate::error::{Error, Result, usage};
+use crate::json;
 
 #[cfg(feature = "clap")]
 use arguments::{data_types, decoded_types, marker, number, out_of_range_modes, roundings};
@@ -45,23 +46,23 @@ pub use values::{Compressor, NanTo, Reader, ShardCodecs, ValueRange, scalar};
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub struct PackOptions {
     /// The largest allowed |decoded − original| of any element.
-    #[serde(deserialize_with = "names::number::deserialize")]
+    #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, short = 'e', value_name = "E"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_hyphen_values = true))]
     pub max_abs_error: Option<f64>,
     /// The same in units of each array's range: 1e-4 is a ten-thousandth of it. For groups whose arrays have
     /// different units.
-    #[serde(deserialize_with = "names::number::deserialize")]
+    #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_hyphen_values = true))]
     pub error_over_range: Option<f64>,
     /// The largest allowed |decoded − original| / |original|; for floating-point types only.
-    #[serde(deserialize_with = "names::number::deserialize")]
+    #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "R"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_hyphen_values = true))]
     pub max_rel_error: Option<f64>,
     /// Rounds to multiples of this, for example 0.01; the scale is its inverse.
-    #[serde(deserialize_with = "names::number::deserialize")]
+    #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "Q"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(Positive), allow_hyphen_values = true))]
     pub precision: Option<f64>,
@@ -88,7 +89,7 @@ pub struct PackOptions {
     )]
     pub grid: Option<bool>,
     /// The type of the stored elements; by default the smallest that keeps the bound.
-    #[serde(with = "names::optional_name")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, short = 't', value_name = "T", value_parser = data_types()))]
     pub data_type: Option<ElementType>,
     /// The stored value that stands for NaN: a number, min or max of the type, or auto.
@@ -97,7 +98,7 @@ pub struct PackOptions {
     pub nan_to: NanTo,
     /// Values that mean "missing", besides NaN and those that the attributes _FillValue and missing_value
     /// name. Each gets a stored code of its own and comes back bit for bit.
-    #[serde(with = "names::scalars")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::list")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "V", num_args = 1..))]
     #[cfg_attr(feature = "clap", arg(value_parser = marker, allow_negative_numbers = true))]
     pub missing: Vec<JsonScalar>,
@@ -111,12 +112,12 @@ pub struct PackOptions {
     #[cfg_attr(feature = "clap", arg(long))]
     pub allow_collisions: bool,
     /// Clamps smaller values to MIN and counts them.
-    #[serde(deserialize_with = "names::number::deserialize")]
+    #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "MIN"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(Finite), allow_hyphen_values = true))]
     pub src_min: Option<f64>,
     /// Clamps larger values to MAX and counts them.
-    #[serde(deserialize_with = "names::number::deserialize")]
+    #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "MAX"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(Finite), allow_hyphen_values = true))]
     pub src_max: Option<f64>,
@@ -125,22 +126,22 @@ pub struct PackOptions {
     #[cfg_attr(feature = "clap", command(flatten))]
     pub range: Option<ValueRange>,
     /// How values between two stored ones are rounded.
-    #[serde(with = "names::name")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::value")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "R", default_value = "nearest-even"))]
     #[cfg_attr(feature = "clap", arg(value_parser = roundings()))]
     pub rounding: Rounding,
     /// What to do with values outside the range of the stored type.
-    #[serde(with = "names::name")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::value")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODE", default_value = "error"))]
     #[cfg_attr(feature = "clap", arg(value_parser = out_of_range_modes()))]
     pub out_of_range: OutOfRange,
     /// Multiplies (value − offset) by this; the inverse of CF's scale_factor.
-    #[serde(with = "names::scalar")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S"))]
     #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_hyphen_values = true))]
     pub scale: Option<JsonScalar>,
     /// Subtracts this from every value; CF's add_offset.
-    #[serde(with = "names::scalar")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "O"))]
     #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_hyphen_values = true))]
     pub offset: Option<JsonScalar>,
@@ -180,7 +181,7 @@ pub struct PackOptions {
     pub from_cf: bool,
     /// The type of the values with --from-cf, float32 or float64; by default the one that reproduces CF's
     /// values bit for bit.
-    #[serde(with = "names::optional_name")]
+    #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "T", requires = "from_cf"))]
     #[cfg_attr(feature = "clap", arg(value_parser = decoded_types()))]
     pub decoded_type: Option<ElementType>,
@@ -296,25 +297,21 @@ impl PackOptions {
     fn check_conflicts(&self) -> Result<()> {
         let given = self.given()?;
         let is_given = |option: &str| given.contains_key(&option.replace('_', "-"));
-        for (option, others) in Self::CONFLICTS {
+        // Without a bound, or with room for any value, there is nothing for which values must be on a grid.
+        let others = &["max_rel_error", "precision", "auto", "scale", "offset", "range", "from_cf"];
+        let of_grid = [("grid", others.as_slice())];
+        let of_grid = of_grid.iter().filter(|_| self.grid == Some(true));
+        for (option, others) in Self::CONFLICTS.iter().chain(of_grid) {
             if let Some(other) = others.iter().find(|other| is_given(option) && is_given(other)) {
                 let (one, other) = (flag(option), flag(other));
                 return usage(format!("{one} cannot be used with {other}; leave one of them out"));
             }
         }
-        // Without a bound, or with room for any value, there is nothing for which values must be on a grid.
-        let others = ["max_rel_error", "precision", "auto", "scale", "offset", "range", "from_cf"];
-        if self.grid == Some(true)
-            && let Some(other) = others.into_iter().find(|other| is_given(other))
-        {
-            let other = flag(other);
-            return usage(format!("--grid cannot be used with {other}; leave one of them out"));
-        }
         if self.auto && self.data_type.is_none() {
-            return usage("--auto needs --data-type, whose whole range it uses".to_owned());
+            return usage("--auto needs --data-type, whose whole range it uses");
         }
         if self.decoded_type.is_some() && !self.from_cf {
-            return usage("--decoded-type is for --from-cf".to_owned());
+            return usage("--decoded-type is for --from-cf");
         }
         Ok(())
     }
@@ -372,8 +369,7 @@ impl PackOptions {
                  not equally far apart; leave --data-type out or name an integer type"
             ));
         }
-        if let Some(step) = self.precision.filter(|&step| self.pow2 && !is_power_of_two(step)) {
-            let near = 2_f64.powi(step.log2().floor() as i32);
+        if let Some((step, near)) = self.step_beside_power_of_two().filter(|_| self.pow2) {
             return usage(format!(
                 "--precision {step:?} is not a power of two, which --pow2 needs; {near:?} is"
             ));
@@ -425,8 +421,7 @@ impl PackOptions {
                  leave one of them out"
             ));
         }
-        if let Some(step) = self.precision.filter(|&step| !is_power_of_two(step)) {
-            let near = 2_f64.powi(step.log2().floor() as i32);
+        if let Some((step, near)) = self.step_beside_power_of_two() {
             return usage(format!(
                 "--precision {step:?} is not a power of two, but plain numbers are exact multiples of \
                  such steps only; with --readers any use --precision {near:?}, or --max-abs-error {:?}",
@@ -434,6 +429,12 @@ impl PackOptions {
             ));
         }
         Ok(())
+    }
+
+    /// A step that is no power of two, and the next one below it.
+    fn step_beside_power_of_two(&self) -> Option<(f64, f64)> {
+        let step = self.precision.filter(|&step| !is_power_of_two(step))?;
+        Some((step, 2_f64.powi(step.log2().floor() as i32)))
     }
 
     /// The options for an array of a type: integers are kept exactly unless the options say otherwise.
@@ -499,10 +500,6 @@ impl PackOptions {
 /// The flag of an option.
 fn flag(option: &str) -> String {
     format!("--{}", option.replace('_', "-"))
-}
-
-fn usage(text: String) -> Result<()> {
-    Err(OptionsError(text).into())
 }
 
 /// Whether a number is a power of two.

@@ -1,80 +1,44 @@
-//! Reads and writes values of other crates in options: numbers, and values that have names.
+//! Reads and writes values of other crates in options: numbers, and values that have names. In TOML and JSON they may be
+//! text, as in flags.
 
 use recast_kernels::{ElementType, OutOfRange, Rounding};
-use serde::de::{Deserialize, Deserializer};
-use serde::ser::Serializer;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use zarr_recast::JsonScalar;
 
 use super::values::scalar_in;
+use crate::json::ToJson;
 
-/// A number; in TOML and JSON also as text, as in flags.
-pub(super) mod number {
-    use super::{Deserialize as _, Deserializer, Value};
-    use serde::de::Error as _;
+/// A value that TOML and JSON may also have as text.
+pub(super) trait FromJson: Sized {
+    /// The text that stands for no value, if any does.
+    const NONE: Option<&'static str> = None;
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<f64>, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        let number = match &value {
-            Value::Null => return Ok(None),
+    fn from_json(value: &Value) -> Result<Self, String>;
+}
+
+impl FromJson for f64 {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let number = match value {
             Value::String(text) => text.trim().parse().ok(),
             other => other.as_f64(),
         };
         let number = number.filter(|number: &f64| number.is_finite());
-        number
-            .map(Some)
-            .ok_or_else(|| D::Error::custom(format!("{value}: a finite number is needed")))
+        number.ok_or_else(|| format!("{value}: a finite number is needed"))
     }
 }
 
 /// A number that keeps its digits.
-pub(super) mod scalar {
-    use super::{Deserialize as _, Deserializer, JsonScalar, Serializer, Value, scalar_in};
-    use serde::de::Error as _;
-    use serde::ser::Serialize as _;
-
-    // Serde calls it so.
-    #[allow(clippy::ref_option)]
-    pub(crate) fn serialize<S: Serializer>(
-        scalar: &Option<JsonScalar>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        scalar.as_ref().map(JsonScalar::to_json).serialize(serializer)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<JsonScalar>, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Null => Ok(None),
-            value => scalar_in(&value).map(Some).map_err(D::Error::custom),
-        }
+impl FromJson for JsonScalar {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        scalar_in(value)
     }
 }
 
-/// A number that keeps its digits, or several.
-pub(super) mod scalars {
-    use super::{Deserialize as _, Deserializer, JsonScalar, Serializer, Value, scalar_in};
-    use serde::de::Error as _;
-
-    pub(crate) fn serialize<S: Serializer>(
-        scalars: &[JsonScalar],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(scalars.iter().map(JsonScalar::to_json))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<JsonScalar>, D::Error> {
-        let scalars = match Value::deserialize(deserializer)? {
-            Value::Null => Ok(Vec::new()),
-            Value::Array(values) => values.iter().map(scalar_in).collect(),
-            value => scalar_in(&value).map(|scalar| vec![scalar]),
-        };
-        scalars.map_err(D::Error::custom)
+impl ToJson for JsonScalar {
+    fn to_json(&self) -> Value {
+        JsonScalar::to_json(self)
     }
 }
 
@@ -86,6 +50,25 @@ pub(super) trait Named: Copy + Send + Sync + 'static {
 
     fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|one| one.name() == name)
+    }
+}
+
+impl<T: Named> FromJson for T {
+    const NONE: Option<&'static str> = Some("");
+
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let text = Option::<String>::deserialize(value).map_err(|error| error.to_string())?;
+        let text = text.unwrap_or_default();
+        Self::from_name(&text).ok_or_else(|| {
+            let all: Vec<&str> = Self::ALL.iter().map(|one| one.name()).collect();
+            format!("{text:?} is none of {}", all.join(", "))
+        })
+    }
+}
+
+impl<T: Named> ToJson for T {
+    fn to_json(&self) -> Value {
+        self.name().into()
     }
 }
 
@@ -113,51 +96,32 @@ impl Named for OutOfRange {
     }
 }
 
-/// A value as its name.
-pub(super) mod name {
-    use super::{Deserialize as _, Deserializer, Named, Serializer, read};
+/// For serde's attribute `deserialize_with`.
+pub(super) fn value<'de, T: FromJson, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    T::from_json(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
+}
 
-    pub(crate) fn serialize<T: Named, S: Serializer>(
-        value: &T,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(value.name())
-    }
-
-    pub(crate) fn deserialize<'de, T: Named, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<T, D::Error> {
-        read(&Option::<String>::deserialize(deserializer)?.unwrap_or_default())
+/// The same of a value that need not be given.
+pub(super) fn optional<'de, T: FromJson, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(None),
+        Value::String(text) if Some(text.as_str()) == T::NONE => Ok(None),
+        value => T::from_json(&value).map(Some).map_err(D::Error::custom),
     }
 }
 
-/// The same of an optional value; an empty name is none.
-pub(super) mod optional_name {
-    use super::{Deserialize as _, Deserializer, Named, Serializer, read};
-    use serde::ser::Serialize as _;
-
-    // Serde calls it so.
-    #[allow(clippy::ref_option)]
-    pub(crate) fn serialize<T: Named, S: Serializer>(
-        value: &Option<T>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        value.map(T::name).serialize(serializer)
-    }
-
-    pub(crate) fn deserialize<'de, T: Named, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<T>, D::Error> {
-        match Option::<String>::deserialize(deserializer)?.as_deref() {
-            None | Some("") => Ok(None),
-            Some(text) => read(text).map(Some),
-        }
-    }
-}
-
-fn read<T: Named, E: serde::de::Error>(text: &str) -> Result<T, E> {
-    T::from_name(text).ok_or_else(|| {
-        let all: Vec<&str> = T::ALL.iter().map(|one| one.name()).collect();
-        E::custom(format!("{text:?} is none of {}", all.join(", ")))
-    })
+/// The same of several values, or of one.
+pub(super) fn list<'de, T: FromJson, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let values = match Value::deserialize(deserializer)? {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(values) => values.iter().map(T::from_json).collect(),
+        value => T::from_json(&value).map(|one| vec![one]),
+    };
+    values.map_err(D::Error::custom)
 }

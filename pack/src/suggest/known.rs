@@ -28,7 +28,7 @@ const LEAST_VALUES: usize = 2000;
 #[derive(Clone, Debug, Serialize)]
 pub struct Known {
     /// Smallest and largest value, without NaN, infinities, missing values and the fill value.
-    #[serde(serialize_with = "json::range")]
+    #[serde(serialize_with = "json::written")]
     pub range: Option<(Scalar, Scalar)>,
     /// The range without a thousandth of the values at each end, if these make it at least four times as long.
     pub range_without_outliers: Option<(f64, f64)>,

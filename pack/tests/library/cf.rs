@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    Sample, Trial, bytes, chunks, codec_names, contents, create_v2, data, f64s, integers,
-    little_endian, metadata, one_thread, options, read_by_zarrs, repository, sharding, text, told,
-    within,
+    Sample, Trial, bytes, chunks, codec_names, contents, copy, create_group, create_v2, data, f64s,
+    integers, little_endian, metadata, one_thread, options, read_by_zarrs, repository, sharding,
+    text, told, within,
 };
 use recast_kernels::ElementType;
 use recast_pack::{
-    Differences, DryRun, ErrorKind, FromCfJob, FromCfReport, Job, PackOptions, ToCfJob, ToCfReport,
-    codecs_from_cf,
+    ArrayRule, Differences, DryRun, ErrorKind, FromCfJob, FromCfReport, GroupJob, Job, PackJob,
+    PackOptions, ToCfJob, ToCfReport, codecs_from_cf,
 };
 use serde_json::{Value, json};
 
@@ -44,6 +44,40 @@ fn a_job_that_packs_values_refuses_to_ignore_from_cf() {
         assert!(text(error).contains("FromCfJob"));
     }
     assert!(!trial.output().exists());
+}
+
+/// The codecs come from one array's attributes, whatever the values of others are.
+#[test]
+fn a_job_for_attributes_refuses_to_ignore_scale_from() {
+    let trial = int16(&[1, 2, 3], -1, json!({"scale_factor": 0.5}));
+    let mut job = job(&trial);
+    job.pack.scale_from = vec![trial.input()];
+    for error in [job.run(&one_thread()).unwrap_err(), job.dry_run(&one_thread()).unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::Options);
+        assert!(text(error).contains("scale_from"));
+    }
+    assert!(!trial.output().exists());
+}
+
+/// Its codecs come from its attributes, so it has no part in the others' scale.
+#[test]
+fn an_array_with_attributes_may_be_in_a_group_of_one_scale() {
+    let trial = int16(&[1, 2, 3], -1, json!({"scale_factor": 0.5}));
+    let group = trial.place("group.zarr");
+    create_group(&group);
+    copy(&trial.input(), &group.join("packed"));
+    for (name, values) in [("a", [0.0_f32, 1.0]), ("b", [0.0, 100.0])] {
+        copy(&Trial::new(&values, 2, json!({})).input(), &group.join(name));
+    }
+    let pack = PackJob::new(&group, trial.output(), within(0.01));
+    let from_cf = PackOptions { from_cf: true, ..PackOptions::default() };
+    let rule = ArrayRule { name: "packed".to_owned(), is_path: true, options: Some(from_cf) };
+    let pack = PackJob { scale_from: vec!["*".into()], ..pack };
+    let job = GroupJob { rules: vec![rule], ..pack.into() };
+    told(job.run(&one_thread())).unwrap();
+    assert_eq!(values(&trial.output().join("packed")), [0.5, 1.0, 1.5]);
+    let codecs = |name: &str| metadata(&trial.output().join(name))["codecs"].clone();
+    assert_eq!(codecs("a"), codecs("b"));
 }
 
 fn from_cf(trial: &Trial) -> FromCfReport {

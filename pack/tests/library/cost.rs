@@ -1,18 +1,22 @@
 //! What jobs go through, counted by the passes that they report: no pass is for nothing.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use crate::common::{
-    Random, Trial, bytes, create_group, metadata, one_thread, read_f32, store, within,
+    Random, Trial, bytes, create_group, create_v2, metadata, one_thread, read_f32, store, within,
 };
 use recast_pack::{
-    ArrayReport, DryRun, GroupEntry, GroupJob, Job, MigrateJob, PackJob, PackOptions, Pass,
-    Progress, Runtime,
+    ArrayReport, DryRun, GroupEntry, GroupJob, Job, MigrateJob, MigrateReport, PackJob,
+    PackOptions, Pass, Progress, Runtime,
 };
 use serde_json::json;
+use zarrs::array::codec::api::{CodecRuntimePluginV3, register_codec_v3};
+use zarrs::metadata::v3::MetadataV3;
+use zarrs::plugin::PluginCreateError;
 
 /// Counts passes by their names.
 #[derive(Default)]
@@ -177,4 +181,37 @@ fn a_dry_run_estimates_the_size_from_several_chunks_however_long_they_are() {
     let stored = job.run(&one_thread()).unwrap().bytes.stored as f64;
     let ratio = planned.bytes.stored as f64 / stored;
     assert!((0.9..1.1).contains(&ratio), "{ratio}");
+}
+
+thread_local! {
+    /// How often this thread has opened an array with a codec that only one test has.
+    static OPENED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts lookups of Zlib, which zarrs makes whenever it opens an array that has it.
+fn count_opened_arrays() {
+    let is_counted = |name: &str| {
+        OPENED.set(OPENED.get() + usize::from(name == "numcodecs.zlib"));
+        false
+    };
+    let never = |_: &MetadataV3| Err(PluginCreateError::from("zarrs has this codec"));
+    register_codec_v3(CodecRuntimePluginV3::new(is_counted, never));
+}
+
+#[test]
+fn a_migration_in_place_opens_its_result_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let array = folder.path().join("array");
+    let filters = json!([{"id": "fixedscaleoffset", "scale": 10, "offset": 0, "dtype": "<f4", "astype": "<i2"}]);
+    create_v2(
+        &array,
+        json!({"shape": [6], "chunks": [4], "dtype": "<f4", "fill_value": 0, "filters": filters,
+            "compressor": {"id": "zlib", "level": 1}}),
+    );
+    count_opened_arrays();
+    let report = MigrateJob::new(&array, None).run(&one_thread()).unwrap();
+    let MigrateReport::Array(report) = report else { panic!("{report:?}") };
+    assert!(report.metadata_only && report.bit_identical);
+    // The array as it was, and as it is.
+    assert_eq!(OPENED.get(), 2);
 }

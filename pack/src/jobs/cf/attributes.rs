@@ -125,9 +125,10 @@ impl Attributes {
     }
 }
 
-/// Whether CF's attributes change the elements' values.
-pub(crate) fn is_packed(attributes: &Map<String, Value>) -> bool {
-    [SCALE_FACTOR, ADD_OFFSET].into_iter().any(|name| attributes.contains_key(name))
+/// Whether CF's attributes change the values of elements of a type.
+pub(crate) fn is_packed(element_type: ElementType, attributes: &Map<String, Value>) -> bool {
+    element_type.is_integer()
+        && [SCALE_FACTOR, ADD_OFFSET].into_iter().any(|name| attributes.contains_key(name))
 }
 
 /// CF's decoding in one float type: the code times `scale_factor`, rounded, plus `add_offset`, rounded;
@@ -137,18 +138,25 @@ pub(crate) struct Arithmetic {
     to_float: Plan,
     scale_factor: Option<f64>,
     add_offset: Option<f64>,
-    missing: Vec<Scalar>,
+    /// The codes of missing values, in native byte order.
+    missing: Vec<Vec<u8>>,
 }
 
 impl Arithmetic {
     pub(crate) fn new(attributes: &Attributes, decoded: ElementType) -> Result<Self> {
         let to_float = Plan::builder(attributes.code_type).cast(Cast::new(decoded)).build()?;
         let (scale_factor, add_offset) = (attributes.scale_factor, attributes.add_offset);
-        Ok(Self { to_float, scale_factor, add_offset, missing: attributes.missing.clone() })
+        let missing = attributes.missing.iter().map(|code| code.to_ne_bytes()).collect();
+        Ok(Self { to_float, scale_factor, add_offset, missing })
     }
 
     pub(crate) fn decoded_type(&self) -> ElementType {
         self.to_float.target()
+    }
+
+    /// Whether a code is that of a missing value.
+    pub(super) fn is_missing(&self, code: &[u8]) -> bool {
+        self.missing.iter().any(|missing| missing == code)
     }
 
     /// Decodes codes.
@@ -156,10 +164,9 @@ impl Arithmetic {
         let mut values = self.decode_present(codes)?;
         let size = self.decoded_type().size();
         let nan = Scalar::nan(self.decoded_type()).context("a type without NaN")?.to_ne_bytes();
-        let missing: Vec<Vec<u8>> = self.missing.iter().map(|code| code.to_ne_bytes()).collect();
         let codes = codes.chunks_exact(self.to_float.source().size());
         for (value, code) in values.chunks_exact_mut(size).zip(codes) {
-            if missing.iter().any(|missing| missing == code) {
+            if self.is_missing(code) {
                 value.copy_from_slice(&nan);
             }
         }

@@ -1,6 +1,6 @@
 //! CF's attributes as codecs, without an array.
 
-use anyhow::bail;
+use anyhow::anyhow;
 use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -9,8 +9,8 @@ use zarr_recast::Codec;
 use super::attributes::{ADD_OFFSET, Attributes, Codes, SCALE_FACTOR};
 use super::decoding::{CodeDifferences, Decoding};
 use super::invert::{Inversion, way_out};
-use crate::error::{Error, Result};
-use crate::json as scalars;
+use crate::error::Error;
+use crate::json;
 use crate::metadata::fill_attribute::FILL_VALUE;
 
 /// Codecs that decode integers as CF's attributes say, and what else the metadata of such an array need.
@@ -20,10 +20,10 @@ pub struct CfCodecs {
     /// The value codecs, in front of `bytes` and compressors. The stored integers stay as they are.
     pub codecs: Vec<Codec>,
     /// The type of the values: float32 or float64.
-    #[serde(serialize_with = "scalars::element_type")]
+    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The value of the code in `_FillValue`, which is NaN; without that attribute, the value of code 0.
-    #[serde(serialize_with = "scalars::scalar")]
+    #[serde(serialize_with = "json::written")]
     pub fill_value: Scalar,
     /// The attributes that stay: all but those that readers would apply again. `valid_min`, `valid_max` and
     /// `valid_range` are decoded.
@@ -69,19 +69,14 @@ pub fn codecs_from_cf(
     stored: ElementType,
     attributes: &Map<String, Value>,
     decoded: Option<ElementType>,
-) -> std::result::Result<CfCodecs, Error> {
-    Ok(choose(stored, attributes, decoded)?)
-}
-
-fn choose(
-    stored: ElementType,
-    attributes: &Map<String, Value>,
-    decoded: Option<ElementType>,
-) -> Result<CfCodecs> {
+) -> Result<CfCodecs, Error> {
     if let Some(other) =
         decoded.filter(|one| !matches!(one, ElementType::Float32 | ElementType::Float64))
     {
-        bail!("the values are {other}, and CF decodes to float32 or float64; choose one of these");
+        return Err(anyhow!(
+            "the values are {other}, and CF decodes to float32 or float64; choose one of these"
+        )
+        .into());
     }
     let mut rule = Attributes::read(attributes, stored)?;
     let fill = rule.missing.first().filter(|_| attributes.contains_key(FILL_VALUE));
@@ -92,11 +87,12 @@ fn choose(
     let decoded = arithmetic.decoded_type();
     // An array may never use such codes; here any may follow.
     if inversion.differences.not_finite > 0 {
-        bail!(
+        return Err(anyhow!(
             "{SCALE_FACTOR} and {ADD_OFFSET} say {}, and codecs do not give all of these values finite in {decoded}; {}",
             rule.formula(),
             way_out(decoded)
-        );
+        )
+        .into());
     }
     let attributes = rule.of_values(attributes, stored, &arithmetic)?;
     let Inversion { codecs, differences, .. } = inversion;

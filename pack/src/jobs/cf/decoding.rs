@@ -46,7 +46,7 @@ impl Decoding {
                  --decoded-type float64"
             );
         }
-        let not_encoded = not_encoded(rule, codes, &inversion)?;
+        let not_encoded = not_encoded(&arithmetic, codes, &inversion)?;
         Ok(Self { arithmetic, inversion, fill_value, not_encoded })
     }
 
@@ -82,14 +82,15 @@ impl Decoding {
 
 /// The number of codes, without missing ones, that encoding does not reproduce; `None` if one cannot be
 /// encoded.
-fn not_encoded(rule: &Attributes, codes: &Codes, inversion: &Inversion) -> Result<Option<u64>> {
+fn not_encoded(
+    arithmetic: &Arithmetic,
+    codes: &Codes,
+    inversion: &Inversion,
+) -> Result<Option<u64>> {
     let decoded = inversion.chain.decode(&codes.bytes)?;
     let Ok(encoded) = inversion.chain.encode(&decoded) else { return Ok(None) };
-    let size = rule.code_type.size();
-    let missing: Vec<Vec<u8>> = rule.missing.iter().map(|code| code.to_ne_bytes()).collect();
+    let size = inversion.chain.encoded_type().size();
     let pairs = codes.bytes.chunks_exact(size).zip(encoded.chunks_exact(size));
-    let changed = pairs.filter(|(before, after)| {
-        before != after && !missing.iter().any(|missing| missing == before)
-    });
+    let changed = pairs.filter(|(code, again)| code != again && !arithmetic.is_missing(code));
     Ok(Some(changed.count() as u64))
 }

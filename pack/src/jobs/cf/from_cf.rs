@@ -15,10 +15,10 @@ use crate::array::region::Region;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
 use crate::check::difference::Differences;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, usage};
 use crate::jobs::pack::PackJob;
 use crate::jobs::runner::{DryRun, Job};
-use crate::json as scalars;
+use crate::json;
 use crate::metadata::document::PROVENANCE;
 use crate::metadata::shard_codecs::{Readers, readers};
 use crate::options::PackOptions;
@@ -53,13 +53,13 @@ pub struct FromCfReport {
     /// Extents of the array.
     pub shape: Vec<u64>,
     /// The type of the stored codes, as `_Unsigned` says.
-    #[serde(serialize_with = "scalars::element_type")]
+    #[serde(serialize_with = "json::written")]
     pub stored_data_type: ElementType,
     /// The type of the values.
-    #[serde(serialize_with = "scalars::element_type")]
+    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The fill value.
-    #[serde(serialize_with = "scalars::scalar")]
+    #[serde(serialize_with = "json::written")]
     pub fill_value: Scalar,
     /// All codecs, as in zarr.json.
     pub codecs: Value,
@@ -76,7 +76,7 @@ pub struct FromCfReport {
     /// Missing elements.
     pub missing: u64,
     /// Their codes.
-    #[serde(serialize_with = "scalars::list")]
+    #[serde(serialize_with = "json::written")]
     pub missing_codes: Vec<Scalar>,
     /// Entries of the decode map that only correct the last bits.
     pub patched_codes: usize,
@@ -172,7 +172,12 @@ impl DryRun for FromCfJob {
 impl FromCfJob {
     /// Opens the array, and finds its new codecs.
     fn convert(&self, runtime: &Runtime) -> Result<(Source, Workers, Conversion)> {
-        let PackJob { input, options, .. } = &self.pack;
+        let PackJob { input, options, scale_from, .. } = &self.pack;
+        if !scale_from.is_empty() {
+            return usage(
+                "scale_from cannot be used with from_cf, which takes the codecs from attributes; leave one of them out",
+            );
+        }
         PackOptions { from_cf: true, ..options.clone() }.checked()?;
         let source = Source::open_for(runtime, input)?;
         source.refuse_place(options.shard_codecs)?;

@@ -16,7 +16,7 @@ use crate::array::source::Source;
 use crate::check::difference::Differences;
 use crate::error::Result;
 use crate::jobs::runner::Job;
-use crate::json as scalars;
+use crate::json;
 use crate::metadata::codecs::configured;
 use crate::metadata::document::PROVENANCE;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
@@ -58,10 +58,10 @@ pub struct ToCfReport {
     /// The array that was written.
     pub output: String,
     /// The type of the values.
-    #[serde(serialize_with = "scalars::element_type")]
+    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The type of the stored integers.
-    #[serde(serialize_with = "scalars::element_type")]
+    #[serde(serialize_with = "json::written")]
     pub stored_data_type: ElementType,
     /// The attributes that readers apply.
     pub attributes: Map<String, Value>,

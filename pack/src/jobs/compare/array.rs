@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ pub struct CompareReport {
     /// Extents of both arrays.
     pub shape: Vec<u64>,
     /// Their types.
-    #[serde(serialize_with = "data_types")]
+    #[serde(serialize_with = "json::written")]
     pub data_types: [ElementType; 2],
     /// The tolerance for each element.
     pub tolerance: Option<AllClose>,
@@ -54,7 +54,7 @@ pub struct CompareReport {
     /// The errors of `b` against `a`.
     pub error: Errors,
     /// Missing markers of `a` in the data that no attribute of `b` names: readers would take them for data.
-    #[serde(serialize_with = "json::list")]
+    #[serde(serialize_with = "json::written")]
     pub unnamed: Vec<Scalar>,
     /// The first element over the tolerance.
     pub first_over: Option<Found>,
@@ -92,15 +92,6 @@ pub struct CompareCounts {
     pub over: Option<u64>,
 }
 
-// Serde passes a reference to the field.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn data_types<S: serde::Serializer>(
-    types: &[ElementType; 2],
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    types.map(ElementType::name).serialize(serializer)
-}
-
 impl CompareJob {
     /// Compares `b` with `a` without a tolerance.
     #[must_use]
@@ -113,19 +104,16 @@ impl CompareJob {
     /// # Errors
     /// An array that cannot be read; shapes that differ.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<CompareReport, Error> {
-        Ok(self.compare(runtime)?)
-    }
-
-    pub(crate) fn compare(&self, runtime: &Runtime) -> Result<CompareReport> {
         let (a, b) = (Source::open_for(runtime, &self.a)?, Source::open_for(runtime, &self.b)?);
         if a.array().shape() != b.array().shape() {
-            bail!(
+            return Err(anyhow!(
                 "{}: the shape is {:?}, that of {} is {:?}; only arrays of one shape can be compared",
                 self.b.display(),
                 b.array().shape(),
                 self.a.display(),
                 a.array().shape()
-            );
+            )
+            .into());
         }
         let workers = Workers::within(runtime, [a.chunk_memory(), b.chunk_memory()])?;
         let markers = Markers::of(&a);

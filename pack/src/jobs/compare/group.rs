@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 
 use super::array::{CompareJob, CompareReport};
@@ -93,10 +93,6 @@ impl CompareJob {
     /// # Errors
     /// A path that is not a group; groups without arrays.
     pub fn run_group(&self, runtime: &Runtime) -> std::result::Result<GroupComparison, Error> {
-        Ok(self.compare_group(runtime)?)
-    }
-
-    fn compare_group(&self, runtime: &Runtime) -> Result<GroupComparison> {
         let (a, b) = (group(&self.a)?, group(&self.b)?);
         let mut pairs: BTreeMap<&str, [Option<&Node>; 2]> = BTreeMap::new();
         for (side, nodes) in [&a, &b].into_iter().enumerate() {
@@ -107,7 +103,8 @@ impl CompareJob {
             }
         }
         if pairs.is_empty() {
-            bail!("{} and {}: groups without arrays", self.a.display(), self.b.display());
+            let (a, b) = (self.a.display(), self.b.display());
+            return Err(anyhow!("{a} and {b}: groups without arrays").into());
         }
         let progress = runtime.arrays(pairs.len());
         let mut compared = Vec::new();
@@ -138,7 +135,7 @@ impl CompareJob {
         let compared = if is_decoded(a) && is_decoded(b) {
             let (a, b) = (below(&self.a, &array), below(&self.b, &array));
             let job = Self { a, b, ..self.clone() };
-            let report = job.compare(runtime).map(Box::new);
+            let report = job.run(runtime).map(Box::new).map_err(Error::into_inner);
             report.map(|report| ComparedArray::Compared { array: array.clone(), report })
         } else {
             nodes::compare(a, b, runtime).map(|same| {

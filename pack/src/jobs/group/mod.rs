@@ -21,7 +21,7 @@ use crate::store::destination::Destination;
 use crate::store::location::Kind;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
-use crate::text::arrays;
+use crate::text::{arrays, with_reasons};
 
 use multiscales::pyramids;
 use properties::{coordinates, properties};
@@ -118,7 +118,7 @@ impl GroupJob {
             let treatment = treatment.with_context(|| shown.to_string())?;
             treatments.insert(node.path.as_str(), treatment);
         }
-        let packed = treatments.iter().filter(|(_, one)| matches!(one, Treatment::Pack(_)));
+        let packed = treatments.iter().filter(|(_, one)| one.packs_values());
         let packed: Vec<&str> = packed.map(|(path, _)| *path).collect();
         let named = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
         let staged = destination.map(Destination::stage).transpose()?;
@@ -180,10 +180,10 @@ impl GroupReport {
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         let failed = self.arrays.iter().filter_map(|entry| match entry {
-            GroupEntry::Failed { array, reason } => Some(format!("{array} ({reason})")),
+            GroupEntry::Failed { array, reason } => Some((array, reason)),
             GroupEntry::Packed { .. } | GroupEntry::Copied { .. } => None,
         });
-        let failed: Vec<String> = failed.collect();
+        let failed = with_reasons(failed);
         if failed.is_empty() {
             return None;
         }
@@ -200,10 +200,10 @@ impl GroupReport {
 fn reasons(entries: &[GroupEntry]) -> String {
     let reasons = entries.iter().filter_map(|entry| match entry {
         GroupEntry::Copied { array, reason } | GroupEntry::Failed { array, reason } => {
-            Some(format!("{array} ({reason})"))
+            Some((array, reason))
         }
         GroupEntry::Packed { .. } => None,
     });
-    let reasons: Vec<String> = reasons.collect();
+    let reasons = with_reasons(reasons);
     if reasons.is_empty() { "there are none".to_owned() } else { reasons.join(", ") }
 }

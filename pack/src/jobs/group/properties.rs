@@ -59,9 +59,8 @@ pub(crate) fn properties(node: &Node, job: &GroupJob, is_coordinate: bool) -> Pr
         }
         Ok(element_type) if from_cf => {
             let attributes = node.document.get("attributes").and_then(Value::as_object);
-            let is_packed = attributes.is_some_and(is_packed);
-            (!element_type.is_integer() || !is_packed)
-                .then(|| "no integers with scale_factor or add_offset".to_owned())
+            let is_packed = attributes.is_some_and(|all| is_packed(element_type, all));
+            (!is_packed).then(|| "no integers with scale_factor or add_offset".to_owned())
         }
         Ok(_) if node.has_value_codecs() && !job.repack => {
             Some("has value codecs already; pack it again with --repack".to_owned())

@@ -18,6 +18,11 @@ pub(super) enum Treatment {
 }
 
 impl Treatment {
+    /// Whether the codecs follow from values and options, and not from CF's attributes.
+    pub(super) fn packs_values(&self) -> bool {
+        matches!(self, Self::Pack(options) if !options.from_cf)
+    }
+
     /// Whether a scale is chosen from the values.
     pub(super) fn chooses_scale(&self) -> bool {
         matches!(self, Self::Pack(options) if !options.from_cf && !options.is_explicit())

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::Context;
 use serde::Serialize;
 
 use super::group_job::GroupJob;
-use crate::error::{Error, Interrupted, OptionsError, Result};
+use crate::error::{Error, Result, is_of_array};
 use crate::jobs::cf::{FromCfJob, FromCfReport};
 use crate::jobs::pack::{PackJob, PackReport, Request, pack_together};
 use crate::jobs::runner::{DryRun, run_inside};
@@ -32,10 +33,8 @@ pub(super) struct Sets<'a> {
     group: &'a GroupJob,
     /// Where the group is written, unless this is a dry run.
     directory: Option<&'a Path>,
-    /// Arrays with one scale.
-    of_one_scale: Vec<Vec<&'a str>>,
-    /// Which of those an array is in.
-    set_of_array: BTreeMap<&'a str, usize>,
+    /// For each array that shares its scale, all with that scale.
+    of_one_scale: BTreeMap<&'a str, Rc<[&'a str]>>,
     jobs: BTreeMap<&'a str, PackJob>,
     /// What came of arrays that were packed together with another one.
     done: BTreeMap<&'a str, Outcome>,
@@ -49,8 +48,7 @@ impl<'a> Sets<'a> {
         Self {
             group,
             directory,
-            of_one_scale: Vec::new(),
-            set_of_array: BTreeMap::new(),
+            of_one_scale: BTreeMap::new(),
             jobs: BTreeMap::new(),
             done: BTreeMap::new(),
         }
@@ -65,21 +63,22 @@ impl<'a> Sets<'a> {
         }
         let PackJob { input, output, .. } = &group.pack;
         let (input, output) = (below(input, array), output.join(array));
-        self.jobs.insert(array, PackJob { input, output, options, ..group.pack.clone() });
+        // Those of one scale are packed together.
+        let scale_from = Vec::new();
+        let job = PackJob { input, output, options, scale_from, ..group.pack.clone() };
+        self.jobs.insert(array, job);
     }
 
     /// Gives one scale to those of some arrays that have none with others.
     pub(super) fn give_one_scale(&mut self, mut arrays: Vec<&'a str>) {
-        arrays.retain(|array| !self.set_of_array.contains_key(array));
-        let number = self.of_one_scale.len();
-        self.set_of_array.extend(arrays.iter().map(|&array| (array, number)));
-        self.of_one_scale.push(arrays);
+        arrays.retain(|array| !self.of_one_scale.contains_key(array));
+        let all: Rc<[&str]> = arrays.into();
+        self.of_one_scale.extend(all.iter().map(|&array| (array, Rc::clone(&all))));
     }
 
     /// All arrays that have one scale with an array, which is among them; none if it has its own.
     fn with_one_scale(&self, array: &str) -> &[&'a str] {
-        let set = self.set_of_array.get(array).and_then(|&number| self.of_one_scale.get(number));
-        set.map_or(&[], Vec::as_slice)
+        self.of_one_scale.get(array).map_or(&[], |all| &**all)
     }
 
     /// Packs an array, and all others that get its codecs.
@@ -99,8 +98,7 @@ impl<'a> Sets<'a> {
             Err(error) => error,
         };
         // An error that is not about the arrays would come back with the next one.
-        let is_of_arrays = !failure.is::<Interrupted>() && !failure.is::<OptionsError>();
-        if !self.group.keep_going || !is_of_arrays {
+        if !self.group.keep_going || !is_of_array(&failure) {
             let hint = format!(
                 "--exclude {array:?} leaves it as it is, and --keep-going every array that fails"
             );

@@ -28,22 +28,22 @@ pub struct ArrayInfo {
     /// The extents of its first chunk, if it has any.
     pub chunk_shape: Option<Vec<u64>>,
     /// The type of the values.
-    #[serde(serialize_with = "json::element_type")]
+    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The fill value.
-    #[serde(serialize_with = "json::scalar")]
+    #[serde(serialize_with = "json::written")]
     pub fill_value: Scalar,
     /// All codecs, in the order in which elements pass them.
     pub codecs: Vec<CodecInfo>,
     /// The type of the stored elements, if there are value codecs.
     pub encoded_data_type: Option<String>,
     /// The range of values that the codecs can store.
-    #[serde(serialize_with = "json::range")]
+    #[serde(serialize_with = "json::written")]
     pub range: Option<(Scalar, Scalar)>,
     /// The grid on which values must be to keep the bound with which the array was packed, as provenance says it.
     pub grid: Option<Lattice>,
     /// The distance of two neighbouring values, in their type, or in float64 for integers.
-    #[serde(serialize_with = "json::optional")]
+    #[serde(serialize_with = "json::written")]
     pub precision: Option<Scalar>,
     /// What the values have in common if they were rounded and have no value codecs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ pub struct CodecInfo {
     /// The type of the elements after it, for a value codec.
     pub data_type: Option<String>,
     /// The fill value after it, for a value codec that can encode it.
-    #[serde(serialize_with = "json::optional")]
+    #[serde(serialize_with = "json::written")]
     pub fill_value: Option<Scalar>,
 }
 

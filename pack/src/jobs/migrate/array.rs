@@ -9,7 +9,7 @@ use serde_json::Value;
 use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
 
 use super::in_place;
-use super::metadata::{compare, new_codecs, rewritten};
+use super::metadata::{Rewritten, compare, new_codecs, rewritten};
 use super::migrate_job::MigrateJob;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
@@ -19,10 +19,10 @@ use crate::error::{Interrupted, Result};
 use crate::jobs::cf::attributes::is_packed;
 use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::text;
-use crate::options::{Compressor, ShardCodecs};
+use crate::options::ShardCodecs;
 use crate::runtime::Workers;
 use crate::store::location::refuse_outdated_copy;
-use crate::store::transfer::{Transfer, Transferred};
+use crate::store::transfer::Transferred;
 use crate::text::{bytes, count};
 
 /// The report of a migrated array.
@@ -64,8 +64,7 @@ pub(super) fn is_up_to_date(source: &Source) -> bool {
 
 /// The hint for an array that CF's attributes pack.
 pub(super) fn cf_hint(source: &Source) -> Option<String> {
-    let attributes = source.array().attributes();
-    (source.element_type().is_integer() && is_packed(attributes)).then(|| {
+    is_packed(source.element_type(), source.array().attributes()).then(|| {
         "CF attributes pack it (scale_factor, add_offset); recast pack --from-cf makes codecs of them"
             .to_owned()
     })
@@ -73,7 +72,8 @@ pub(super) fn cf_hint(source: &Source) -> Option<String> {
 
 /// An array and its new form.
 pub(super) struct Migration<'a> {
-    pub(super) source: &'a Source,
+    job: &'a MigrateJob,
+    pub(super) source: Source,
     /// The value codecs, all of them in their order.
     codecs: Vec<Codec>,
     /// The new metadata over the same chunks, or why there are none.
@@ -95,52 +95,41 @@ pub(super) enum Outcome {
 impl<'a> Migration<'a> {
     /// Finds the new metadata. In place, the elements are compared, read with these and with the old ones; those of an
     /// output, once they are written.
-    pub(super) fn new(job: &MigrateJob, source: &'a Source, workers: &Workers) -> Result<Self> {
-        let mut migration = Self::with(source, rewritten(source, workers))?;
+    pub(super) fn new(job: &'a MigrateJob, source: Source, workers: &Workers) -> Result<Self> {
+        let mut found = rewritten(&source, workers);
+        let codecs = codecs(&source, found.as_ref().ok().map(|found| &found.metadata))?;
+        let mut differences = Differences::default();
         if job.reencode {
-            migration.rewritten = Err(anyhow!("--reencode asks for it"));
+            found = Err(anyhow!("--reencode asks for it"));
         }
-        if let (None, Ok(rewritten)) = (&job.output, &migration.rewritten) {
-            let document = rewritten.document().clone().into();
-            let result = source.with_document(document, FillCheck::Open);
-            match result.and_then(|result| compare(source, &result, workers)) {
-                Ok(differences) => migration.differences = differences,
+        if let (None, Ok(Rewritten { result, .. })) = (&job.output, &found) {
+            match compare(&source, result, workers) {
+                Ok(compared) => differences = compared,
                 Err(error) if error.is::<Interrupted>() => return Err(error),
-                Err(reason) => migration.rewritten = Err(reason),
+                Err(reason) => found = Err(reason),
             }
         }
-        Ok(migration)
-    }
-
-    fn with(source: &'a Source, rewritten: Result<RewrittenMetadata>) -> Result<Self> {
-        let codecs = match &rewritten {
-            Ok(rewritten) => rewritten.value_codecs()?,
-            Err(_) => new_codecs(source)?,
-        };
-        Ok(Self { source, codecs, rewritten, differences: Differences::default() })
+        let rewritten = found.map(|found| found.metadata);
+        Ok(Self { job, source, codecs, rewritten, differences })
     }
 
     /// Writes the array into a directory.
-    pub(super) fn write(
-        &mut self,
-        directory: &Path,
-        transfer: Transfer,
-        compressor: Compressor,
-        workers: &Workers,
-    ) -> Result<Outcome> {
+    pub(super) fn write(&mut self, directory: &Path, workers: &Workers) -> Result<Outcome> {
         if let Ok(rewritten) = &self.rewritten {
             let mut rewritten = rewritten.clone();
             rewritten.use_default_keys();
-            let transferred = rewritten.write(self.source, directory, transfer, workers)?;
+            let transfer = self.job.transfer();
+            let transferred = rewritten.write(&self.source, directory, transfer, workers)?;
             let result = Source::written(directory, FillCheck::Open)?;
-            match compare(self.source, &result, workers) {
+            match compare(&self.source, &result, workers) {
                 Ok(differences) => {
                     self.differences = differences;
                     return Ok(Outcome::Rewritten(transferred));
                 }
                 Err(error) if error.is::<Interrupted>() => return Err(error),
                 Err(reason) => {
-                    *self = Self::with(self.source, Err(reason))?;
+                    self.codecs = codecs(&self.source, None)?;
+                    self.rewritten = Err(reason);
                     for entry in fs::read_dir(directory)? {
                         let path = entry?.path();
                         if path.is_dir() {
@@ -152,26 +141,21 @@ impl<'a> Migration<'a> {
                 }
             }
         }
-        let (stored, differences) = self.encode(directory, compressor, workers)?;
+        let (stored, differences) = self.encode(directory, workers)?;
         self.differences = differences;
         Ok(Outcome::Encoded(stored))
     }
 
     /// Decodes all elements, and encodes them with the new codecs. Returns the stored bytes, and how the elements come back.
-    fn encode(
-        &self,
-        directory: &Path,
-        compressor: Compressor,
-        workers: &Workers,
-    ) -> Result<(u64, Differences)> {
-        let source = self.source;
+    fn encode(&self, directory: &Path, workers: &Workers) -> Result<(u64, Differences)> {
+        let source = &self.source;
         let (element_type, fill) = (source.element_type(), source.fill_value());
         let chain = Chain::bind(element_type, Some(fill), &self.codecs, &BindOptions::default())?;
         let encoding = Encoding {
             element_type: chain.encoded_type(),
             fill_value: chain.encoded_fill_value().context("the fill value was not encoded")?,
             codecs: &self.codecs,
-            storage: Storage::named(compressor)?,
+            storage: Storage::named(self.job.compressor)?,
             shard_codecs: ShardCodecs::Auto,
         };
         let attributes = source.array().attributes().clone();
@@ -269,10 +253,15 @@ impl<'a> Migration<'a> {
             how: self.how(outcome),
             bit_identical: differences.is_none(),
             elements: differences,
-            hint: cf_hint(self.source),
+            hint: cf_hint(&self.source),
             place: place.display().to_string(),
             source_codecs: old.iter().map(Codec::to_json).collect(),
             compared: differences.describe("elements"),
         }
     }
+}
+
+/// The value codecs of an array's new metadata, or else those with which its elements are encoded again.
+fn codecs(source: &Source, rewritten: Option<&RewrittenMetadata>) -> Result<Vec<Codec>> {
+    rewritten.map_or_else(|| new_codecs(source), RewrittenMetadata::value_codecs)
 }

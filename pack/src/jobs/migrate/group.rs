@@ -89,6 +89,12 @@ fn task(node: &Node, runtime: &Runtime) -> Result<Task> {
     })
 }
 
+/// An array in place, before any metadata are replaced.
+enum Planned<'a> {
+    New(Box<Migration<'a>>),
+    Kept(MigratedArray),
+}
+
 impl MigratedArray {
     /// An array that stays as it is, except for metadata of Zarr v3, with which `read` is read.
     fn kept(
@@ -147,8 +153,8 @@ pub(super) fn write(
                 made.map_err(|error| unwritten(error.into(), &node.path))?;
                 let migrate = || -> Result<MigratedArray> {
                     let workers = Workers::within(runtime, [source.chunk_memory()])?;
-                    let mut migration = Migration::new(job, &source, &workers)?;
-                    let outcome = migration.write(&place, transfer, job.compressor, &workers)?;
+                    let mut migration = Migration::new(job, *source, &workers)?;
+                    let outcome = migration.write(&place, &workers)?;
                     Ok(MigratedArray::migrated(node, &migration, &outcome))
                 };
                 migrate().with_context(shown)
@@ -169,66 +175,61 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
     let root = root.context(NO_DIRECTORY).with_context(shown)?;
     refuse_outdated_copy(&root, in_place::WAY_OUT).with_context(shown)?;
 
-    let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
-    let tasks = arrays
-        .map(|node| Ok((node.path.as_str(), (node, task(node, runtime)?))))
-        .collect::<Result<BTreeMap<&str, _>>>()?;
-    let mut kept_arrays: BTreeMap<&str, MigratedArray> = BTreeMap::new();
-    let migrations = while_unchanged(&[&job.input], || {
-        let progress = runtime.arrays(tasks.len());
-        let mut migrations: BTreeMap<&str, Migration<'_>> = BTreeMap::new();
-        for (path, (node, task)) in &tasks {
-            progress.next(path);
-            let source = match task {
-                Task::Migrate(source) => source,
+    let planned = while_unchanged(&[&job.input], || {
+        tree::each_array(nodes, None, runtime, |node| {
+            Ok(match task(node, runtime)? {
                 Task::Keep(reason) => {
-                    let kept = MigratedArray::kept(node, node, reason, "as it was", runtime);
-                    kept_arrays.insert(path, kept.with_context(|| node.path.clone())?);
-                    continue;
+                    let kept = MigratedArray::kept(node, node, &reason, "as it was", runtime);
+                    Planned::Kept(kept.with_context(|| node.path.clone())?)
                 }
-            };
-            let workers = Workers::within(runtime, [source.chunk_memory()])?;
-            let migration = Migration::new(job, source, &workers);
-            let shown = || source.path().display().to_string();
-            migrations.insert(path, migration.with_context(shown)?);
-        }
-        Ok(migrations)
+                Task::Migrate(source) => {
+                    let shown = source.path().display().to_string();
+                    let workers = Workers::within(runtime, [source.chunk_memory()])?;
+                    let migration = Migration::new(job, *source, &workers).context(shown)?;
+                    Planned::New(Box::new(migration))
+                }
+            })
+        })
     })?;
+    let arrays = || nodes.iter().filter(|node| node.kind == Kind::Array);
+    let planned = arrays().map(|node| (node.path.as_str(), node)).zip(planned);
+    // In the order of their paths.
+    let planned = planned.map(|((path, node), one)| (path, (node, one)));
+    let planned: BTreeMap<&str, (&Node, Planned<'_>)> = planned.collect();
 
     let document = |node: &Node| -> Result<Map<String, Value>> {
-        Ok(match migrations.get(node.path.as_str()) {
-            Some(migration) => migration.rewritten_or_refusal()?.document().clone(),
-            None => node.document.clone(),
+        Ok(match planned.get(node.path.as_str()) {
+            Some((_, Planned::New(new))) => new.rewritten_or_refusal()?.document().clone(),
+            Some((_, Planned::Kept(_))) | None => node.document.clone(),
         })
     };
     let mut documents = tree::group_documents(nodes, |node| Ok(document(node)?.into()))?;
     documents.retain(|(node, _)| !node.is_v3() || node.is_consolidated);
-    for (node, _) in tasks.values() {
-        if matches!(node.format, Format::Older) || migrations.contains_key(node.path.as_str()) {
+    for (node, one) in planned.values() {
+        if matches!((&node.format, one), (Format::Older, _) | (_, Planned::New(_))) {
             documents.push((node, document(node)?));
         }
     }
-    if nodes.iter().all(Node::is_v3) && migrations.is_empty() {
-        return Err(nothing(job, tasks.len()));
+    let has_new = planned.values().any(|(_, one)| matches!(one, Planned::New(_)));
+    if nodes.iter().all(Node::is_v3) && !has_new {
+        return Err(nothing(job, planned.len()));
     }
     let folder = |(node, document): &(&Node, Map<String, Value>)| {
         Ok((root.join(&node.path), text(document)?))
     };
     let folders = documents.iter().map(folder).collect::<Result<Vec<_>>>()?;
-    let mut kept = in_place::replace(&folders).with_context(shown)?;
+    let kept = in_place::replace(&folders).with_context(shown)?;
 
-    let mut done = Vec::new();
-    for (path, (node, _)) in &tasks {
-        let index = documents.iter().position(|(one, _)| one.path == *path);
-        let kept = index.and_then(|index| kept.get_mut(index)).map(std::mem::take);
-        let migrated = migrations.get(path).map(|migration| {
-            let outcome = Outcome::InPlace(kept.unwrap_or_default());
-            MigratedArray::migrated(node, migration, &outcome)
-        });
-        let one = migrated.or_else(|| kept_arrays.remove(path));
-        done.push(one.with_context(|| format!("{path}: not migrated"))?);
-    }
-    Ok(GroupMigration::new(job, done))
+    let mut kept: BTreeMap<&str, Vec<String>> =
+        documents.iter().map(|(node, _)| node.path.as_str()).zip(kept).collect();
+    let done = planned.into_iter().map(|(path, (node, one))| match one {
+        Planned::Kept(kept) => kept,
+        Planned::New(migration) => {
+            let outcome = Outcome::InPlace(kept.remove(path).unwrap_or_default());
+            MigratedArray::migrated(node, &migration, &outcome)
+        }
+    });
+    Ok(GroupMigration::new(job, done.collect()))
 }
 
 /// The error for a group with nothing to migrate.

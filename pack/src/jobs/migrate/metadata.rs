@@ -29,8 +29,22 @@ fn replace_all(run: &[Codec], element_type: &mut ElementType) -> Result<Vec<Code
     Ok(codecs)
 }
 
+/// New metadata over the same chunks.
+pub(super) struct Rewritten {
+    pub(super) metadata: RewrittenMetadata,
+    /// The array that readers of these metadata get.
+    pub(super) result: Source,
+}
+
+impl Rewritten {
+    fn new(source: &Source, metadata: RewrittenMetadata) -> Result<Self> {
+        let document = metadata.document().clone().into();
+        Ok(Self { result: source.with_document(document, FillCheck::Create)?, metadata })
+    }
+}
+
 /// The new metadata, if they can be read over the same chunks.
-pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenMetadata> {
+pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<Rewritten> {
     let mut rewritten = RewrittenMetadata::new(source)?;
     let mut element_type = source.element_type();
     let mut fill = source.fill_value();
@@ -44,10 +58,10 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenM
         }
         Ok(codecs)
     })?;
-    let fits = |rewritten: &RewrittenMetadata| {
-        source.with_document(rewritten.document().clone().into(), FillCheck::Create).map(|_| ())
+    let refusal = match Rewritten::new(source, rewritten.clone()) {
+        Ok(found) => return Ok(found),
+        Err(refusal) => refusal,
     };
-    let Err(refusal) = fits(&rewritten) else { return Ok(rewritten) };
     let legacy = source.codecs().value_codecs();
     if !legacy.iter().any(Codec::is_legacy) {
         return Err(refusal);
@@ -65,8 +79,8 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenM
             }
             Ok(codecs)
         })?;
-        if is_done && fits(&mapped).is_ok() {
-            return Ok(mapped);
+        if is_done && let Ok(found) = Rewritten::new(source, mapped) {
+            return Ok(found);
         }
     }
     Err(refusal.context(format!(

@@ -44,18 +44,14 @@ impl MigrateJob {
     /// # Errors
     /// Nothing to migrate; chunks that change; an output that cannot be written. Everything stays as it was.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<MigrateReport, Error> {
-        match &self.output {
-            Some(output) => ToOutput { job: self, output }.run(runtime),
-            None => Ok(self.in_place(runtime)?),
+        if let Some(output) = &self.output {
+            return ToOutput { job: self, output }.run(runtime);
         }
-    }
-
-    fn in_place(&self, runtime: &Runtime) -> Result<MigrateReport> {
         if is_group(&self.input) {
             return Ok(MigrateReport::Group(group::in_place(self, runtime)?));
         }
         let (source, workers) = self.open(runtime)?;
-        let migration = while_unchanged(&[&self.input], || self.migration(&source, &workers))?;
+        let migration = while_unchanged(&[&self.input], || self.migration(source, &workers))?;
         let outcome = migration.in_place()?;
         Ok(MigrateReport::Array(Box::new(migration.report(&outcome, &self.input))))
     }
@@ -76,7 +72,7 @@ impl MigrateJob {
         Ok((source, workers))
     }
 
-    fn migration<'a>(&self, source: &'a Source, workers: &Workers) -> Result<Migration<'a>> {
+    fn migration(&self, source: Source, workers: &Workers) -> Result<Migration<'_>> {
         Migration::new(self, source, workers).with_context(|| self.input.display().to_string())
     }
 }
@@ -108,8 +104,8 @@ impl Job for ToOutput<'_> {
         }
         let (source, workers) = job.open(runtime)?;
         let staged = destination.stage()?;
-        let mut migration = job.migration(&source, &workers)?;
-        let outcome = migration.write(staged.path(), job.transfer(), job.compressor, &workers)?;
+        let mut migration = job.migration(source, &workers)?;
+        let outcome = migration.write(staged.path(), &workers)?;
         Ok((MigrateReport::Array(Box::new(migration.report(&outcome, output))), staged))
     }
 }

@@ -89,6 +89,18 @@ pub(super) struct Member<'a> {
 }
 
 impl<'a> PackContext<'a> {
+    /// The context of the first of some arrays, which is to be packed.
+    pub(super) fn of_first(
+        together: &'a [Member<'a>],
+        options: &'a PackOptions,
+        all: &'a Survey,
+        workers: &'a Workers,
+    ) -> Result<Self> {
+        let Member { source, survey, request } = together.first().context("no array")?;
+        let request = request.context("no array to be packed")?;
+        Ok(Self { request, source, survey, options, together, all, workers })
+    }
+
     pub(super) fn is_dry_run(&self) -> bool {
         self.request.destination.is_none()
     }

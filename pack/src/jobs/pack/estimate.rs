@@ -42,15 +42,8 @@ pub(crate) fn estimate(
     let job = PackJob::new(source.path(), "", options);
     let request = Request { job: &job, destination: None };
     let member = Member { source, survey, request: Some(request) };
-    let context = PackContext {
-        request,
-        source,
-        survey,
-        options: &job.options,
-        together: slice::from_ref(&member),
-        all: survey,
-        workers,
-    };
+    let together = slice::from_ref(&member);
+    let context = PackContext::of_first(together, &job.options, survey, workers)?;
     let mut encoded = context.with_first_candidate(Instant::now())?;
     let (encoded, _) = encoded.pop().context("no array")?;
     Ok(Estimate {

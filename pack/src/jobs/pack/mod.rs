@@ -21,7 +21,7 @@ use crate::check::comparison::{Tolerance, Violation};
 use crate::choose::candidate::Candidate;
 use crate::choose::chooser::Chooser;
 use crate::choose::compression::TrialBlocks;
-use crate::error::{Error, OptionsError, Result};
+use crate::error::{Error, Result, usage};
 use crate::jobs::runner;
 use crate::metadata::byte_codecs::{Coder, Storage};
 use crate::options::PackOptions;
@@ -73,8 +73,7 @@ impl PackJob {
         runtime: &Runtime,
     ) -> Result<(PackReport, Option<Staged>)> {
         if self.options.from_cf {
-            let text = "from_cf takes the codecs from attributes: run a FromCfJob of this job";
-            return Err(OptionsError(text.to_owned()).into());
+            return usage("from_cf takes the codecs from attributes: run a FromCfJob of this job");
         }
         let request = Request { job: self, destination };
         pack_together(&[request], &self.scale_from, runtime)?.pop().context("no array")
@@ -89,8 +88,7 @@ pub(crate) fn pack_together(
     runtime: &Runtime,
 ) -> Result<Vec<(PackReport, Option<Staged>)>> {
     let started = Instant::now();
-    let first = *requests.first().context("no array")?;
-    let options = &first.job.options;
+    let options = &requests.first().context("no array")?.job.options;
     options.checked()?;
     let mut sources: Vec<Source> = Vec::new();
     for Request { job, .. } in requests {
@@ -98,7 +96,7 @@ pub(crate) fn pack_together(
         let source = Source::open_for(runtime, &job.input)
             .or_else(|error| options.check_goal().and(Err(error)))?;
         source.refuse_place(options.shard_codecs)?;
-        sources.extend(of_same_type(source, sources.first())?);
+        add(source, &mut sources)?;
     }
     add_others(&mut sources, others, runtime)?;
     let workers = Workers::within(runtime, sources.iter().map(Source::chunk_memory))?;
@@ -111,16 +109,7 @@ pub(crate) fn pack_together(
         Member { source, survey, request }
     });
     let together: Vec<Member<'_>> = members.collect();
-    let member = together.first().context("no array")?;
-    let context = PackContext {
-        request: first,
-        source: member.source,
-        survey: member.survey,
-        options: &options,
-        together: &together,
-        all: &all,
-        workers: &workers,
-    };
+    let context = PackContext::of_first(&together, &options, &all, &workers)?;
     let all = context.with_first_candidate(started)?;
     let all = context.packed().zip(all);
     all.map(|(one, (encoded, seconds))| one.done(encoded, seconds)).collect()
@@ -143,18 +132,18 @@ fn add_others(sources: &mut Vec<Source>, paths: &[PathBuf], runtime: &Runtime) -
     };
     for path in paths {
         if !sources.iter().any(|one| is_same(path, one.path())) {
-            let other = Source::open_for(runtime, path).context("--scale-from")?;
-            sources.extend(of_same_type(other, sources.first())?);
+            add(Source::open_for(runtime, path).context("--scale-from")?, sources)?;
         }
     }
     Ok(())
 }
 
-/// An array, if its type is that of the first one.
-fn of_same_type(array: Source, first: Option<&Source>) -> Result<Option<Source>> {
-    let Some(first) = first else { return Ok(Some(array)) };
-    let (theirs, ours) = (array.element_type(), first.element_type());
-    if theirs != ours {
+/// Adds an array, if its type is that of the first one.
+fn add(array: Source, sources: &mut Vec<Source>) -> Result<()> {
+    if let Some(first) = sources.first()
+        && let (theirs, ours) = (array.element_type(), first.element_type())
+        && theirs != ours
+    {
         bail!(
             "--scale-from: {} is {theirs}, and {} is {ours}; only arrays of one type can have the \
              same codecs",
@@ -162,7 +151,8 @@ fn of_same_type(array: Source, first: Option<&Source>) -> Result<Option<Source>>
             first.path().display()
         );
     }
-    Ok(Some(array))
+    sources.push(array);
+    Ok(())
 }
 
 /// Surveys arrays. Returns the surveys of each, and of all together.

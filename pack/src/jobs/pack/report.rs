@@ -28,25 +28,25 @@ pub struct PackReport {
     /// Extents of the array.
     pub shape: Vec<u64>,
     /// The type of the values.
-    #[serde(serialize_with = "json::element_type")]
+    #[serde(serialize_with = "json::written")]
     pub source_data_type: ElementType,
     /// The type of the stored elements.
-    #[serde(serialize_with = "json::element_type")]
+    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The offset, which `scale_offset` subtracts.
-    #[serde(serialize_with = "json::optional")]
+    #[serde(serialize_with = "json::written")]
     pub offset: Option<Scalar>,
     /// The scale, by which `scale_offset` multiplies.
-    #[serde(serialize_with = "json::optional")]
+    #[serde(serialize_with = "json::written")]
     pub scale: Option<Scalar>,
     /// The stored code of NaN, if a map gives it one.
-    #[serde(serialize_with = "json::optional")]
+    #[serde(serialize_with = "json::written")]
     pub nan: Option<Scalar>,
     /// The fill value.
-    #[serde(serialize_with = "json::scalar")]
+    #[serde(serialize_with = "json::written")]
     pub fill_value: Scalar,
     /// The stored code of the fill value.
-    #[serde(serialize_with = "json::optional")]
+    #[serde(serialize_with = "json::written")]
     pub encoded_fill_value: Option<Scalar>,
     /// The missing markers besides NaN.
     pub missing: Vec<Missing>,
@@ -58,14 +58,14 @@ pub struct PackReport {
     /// All codecs, as in zarr.json.
     pub codecs: Value,
     /// Smallest and largest value, without NaN, infinities and missing values.
-    #[serde(serialize_with = "json::range")]
+    #[serde(serialize_with = "json::written")]
     pub range: Option<(Scalar, Scalar)>,
     /// The same, or the range that values were clamped to.
-    #[serde(serialize_with = "json::range")]
+    #[serde(serialize_with = "json::written")]
     pub kept_range: Option<(Scalar, Scalar)>,
     /// The range of values that the codecs can store, seen or not; `None` without value codecs. With differences of
     /// neighbours it is that of the data, or the promised one.
-    #[serde(serialize_with = "json::range")]
+    #[serde(serialize_with = "json::written")]
     pub storable_range: Option<(Scalar, Scalar)>,
     /// The grid on which values must be to keep the bound, if other values would be off by more; those of this array are
     /// on it. See [`PackOptions::grid`].
@@ -120,7 +120,7 @@ pub struct ScaleFrom {
     /// The arrays, the packed one first.
     pub arrays: Vec<String>,
     /// Smallest and largest value in all of them.
-    #[serde(serialize_with = "json::range")]
+    #[serde(serialize_with = "json::written")]
     pub range: Option<(Scalar, Scalar)>,
 }
 
@@ -128,12 +128,12 @@ pub struct ScaleFrom {
 #[derive(Clone, Debug, Serialize)]
 pub struct Missing {
     /// The value.
-    #[serde(serialize_with = "json::scalar")]
+    #[serde(serialize_with = "json::written")]
     pub value: Scalar,
     /// The number of elements with it.
     pub count: u64,
     /// Its stored code.
-    #[serde(serialize_with = "json::optional")]
+    #[serde(serialize_with = "json::written")]
     pub code: Option<Scalar>,
 }
 
@@ -141,7 +141,7 @@ pub struct Missing {
 #[derive(Clone, Debug, Serialize)]
 pub struct Suspect {
     /// The value.
-    #[serde(serialize_with = "json::scalar")]
+    #[serde(serialize_with = "json::written")]
     pub value: Scalar,
     /// The number of elements with it.
     pub count: u64,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::ladder::Tried;
 use super::report::{Mark, Rung, SuggestReport, Suggestion};
 use crate::array::source::Source;
-use crate::error::{Error, OptionsError, Result};
+use crate::error::{Error, Result, usage};
 use crate::jobs::cf::attributes::is_packed;
 use crate::options::{Compressor, PackOptions};
 use crate::runtime::{Runtime, Workers};
@@ -76,8 +76,9 @@ impl SuggestJob {
 pub(super) fn check(options: &PackOptions) -> Result<()> {
     options.checked()?;
     if options.says_how() {
-        let text = "a suggestion is for arrays whose bound is not known; leave the bound, the step or the scale out";
-        return Err(OptionsError(text.to_owned()).into());
+        return usage(
+            "a suggestion is for arrays whose bound is not known; leave the bound, the step or the scale out",
+        );
     }
     Ok(())
 }
@@ -325,7 +326,7 @@ impl Whole<'_> {
     }
 
     fn is_cf(&self, survey: &Survey) -> bool {
-        survey.element_type.is_integer() && is_packed(self.attributes)
+        is_packed(survey.element_type, self.attributes)
     }
 
     /// Commands for the marked bounds; without any, one for a thousandth of the range.

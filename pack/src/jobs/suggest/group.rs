@@ -3,20 +3,20 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::anyhow;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::array::{SuggestJob, check, packed_beside, suggest_for};
 use super::report::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
-use crate::error::{Error, Interrupted, OptionsError, Result};
+use crate::error::{Error, Result, is_of_array};
 use crate::jobs::group::group_job::GroupJob;
 use crate::jobs::group::properties::{coordinates, properties};
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
-use crate::text::{arrays, bytes};
+use crate::text::{arrays, bytes, with_reasons};
 
 /// The suggestions for a group.
 #[derive(Clone, Debug, Serialize)]
@@ -66,10 +66,6 @@ impl SuggestJob {
     /// Options that say what to keep; a group that cannot be read. An array for which nothing can be suggested is in the
     /// report, with the reason.
     pub fn run_group(&self, runtime: &Runtime) -> std::result::Result<SuggestGroupReport, Error> {
-        Ok(self.suggest_group(runtime)?)
-    }
-
-    fn suggest_group(&self, runtime: &Runtime) -> Result<SuggestGroupReport> {
         check(&self.options)?;
         let nodes = tree::nodes_at(&self.input)?;
         let coordinates = coordinates(&nodes);
@@ -88,12 +84,14 @@ impl SuggestJob {
             let report = source.and_then(|source| suggest_for(&source, &self.options, runtime));
             match report {
                 Ok(report) => Ok(SuggestedArray::Suggested { array, report: Box::new(report) }),
-                Err(error) if error.is::<Interrupted>() || error.is::<OptionsError>() => Err(error),
-                Err(error) => Ok(SuggestedArray::Failed { array, reason: format!("{error:#}") }),
+                Err(error) if is_of_array(&error) => {
+                    Ok(SuggestedArray::Failed { array, reason: format!("{error:#}") })
+                }
+                Err(error) => Err(error),
             }
         })?;
         if arrays.is_empty() {
-            bail!("{}: a group without arrays", self.input.display());
+            return Err(anyhow!("{}: a group without arrays", self.input.display()).into());
         }
         let group = self.input.display().to_string();
         let suggestions = self.suggestions();
@@ -188,10 +186,10 @@ impl SuggestGroupReport {
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         let failed = self.arrays.iter().filter_map(|one| match one {
-            SuggestedArray::Failed { array, reason } => Some(format!("{array} ({reason})")),
+            SuggestedArray::Failed { array, reason } => Some((array, reason)),
             SuggestedArray::Suggested { .. } | SuggestedArray::Skipped { .. } => None,
         });
-        let failed: Vec<String> = failed.collect();
+        let failed = with_reasons(failed);
         let of = arrays(self.arrays.len());
         let text = || {
             format!(

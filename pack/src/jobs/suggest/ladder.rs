@@ -4,7 +4,7 @@ use anyhow::Context;
 use recast_kernels::ElementType;
 
 use super::report::{Mark, Rung};
-use crate::error::{Interrupted, OptionsError, Result};
+use crate::error::{Result, is_of_array};
 use crate::jobs::pack::{Estimate, estimate};
 use crate::options::PackOptions;
 use crate::runtime::Workers;
@@ -59,10 +59,8 @@ impl Tried<'_> {
         workers.run("estimate", bounds.len() as u64, work, |(bound, outcome)| {
             match outcome {
                 Ok(estimate) => rungs.push(self.rung(bound, &estimate)),
-                Err(error) if error.is::<Interrupted>() || error.is::<OptionsError>() => {
-                    return Err(error);
-                }
-                Err(error) => refusal = refusal.take().or(Some(error)),
+                Err(error) if is_of_array(&error) => refusal = refusal.take().or(Some(error)),
+                Err(error) => return Err(error),
             }
             Ok(())
         })?;

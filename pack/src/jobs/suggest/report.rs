@@ -1,7 +1,7 @@
 //! The report of a suggestion.
 
 use recast_kernels::ElementType;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::json;
 use crate::suggest::information::Information;
@@ -16,7 +16,7 @@ pub struct SuggestReport {
     /// Its extents.
     pub shape: Vec<u64>,
     /// The type of its values.
-    #[serde(serialize_with = "json::element_type")]
+    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The bytes of all its elements.
     pub bytes: u64,
@@ -54,7 +54,7 @@ pub struct Rung {
     /// The bits that the values need with steps of twice the bound, or of their grid.
     pub bits: u32,
     /// The type of the stored elements.
-    #[serde(serialize_with = "json::element_type")]
+    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The estimated bytes of the stored chunks.
     pub stored_bytes: u64,
@@ -75,19 +75,15 @@ pub struct Rung {
 }
 
 /// What makes a bound stand out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Every value of the sample comes back as it was.
-    #[serde(rename = "loses nothing")]
     LosesNothing,
     /// Every value comes back as the multiple of the step that it was given as; only the rounding of its type differs.
-    #[serde(rename = "keeps every step")]
     KeepsSteps,
     /// It keeps 99.9 % of the information.
-    #[serde(rename = "99.9 %")]
     MostInformation,
     /// It keeps 99 % of the information.
-    #[serde(rename = "99 %")]
     Information,
 }
 
@@ -101,6 +97,12 @@ impl Mark {
             Self::MostInformation => "99.9 %",
             Self::Information => "99 %",
         }
+    }
+}
+
+impl Serialize for Mark {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

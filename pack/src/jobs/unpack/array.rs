@@ -42,7 +42,7 @@ pub struct UnpackReport {
     /// Extents of the array.
     pub shape: Vec<u64>,
     /// The type of the values.
-    #[serde(serialize_with = "json::element_type")]
+    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The stored chunks of the input, if they can be counted.
     pub source_stored: Option<u64>,
