@@ -101,8 +101,7 @@ impl<'a> Migration<'a> {
             migration.rewritten = Err(anyhow!("--reencode asks for it"));
         }
         if let (None, Ok(rewritten)) = (&job.output, &migration.rewritten) {
-            let document = rewritten.document().clone().into();
-            let result = source.with_document(document, FillCheck::Open);
+            let result = rewritten.over(source, FillCheck::Open);
             match result.and_then(|result| compare(source, &result, workers)) {
                 Ok(differences) => migration.differences = differences,
                 Err(error) if error.is::<Interrupted>() => return Err(error),
@@ -114,7 +113,7 @@ impl<'a> Migration<'a> {
 
     fn with(source: &'a Source, rewritten: Result<RewrittenMetadata>) -> Result<Self> {
         let codecs = match &rewritten {
-            Ok(rewritten) => rewritten.value_codecs()?,
+            Ok(rewritten) => rewritten.over(source, FillCheck::Create)?.codecs().value_codecs(),
             Err(_) => new_codecs(source)?,
         };
         Ok(Self { source, codecs, rewritten, differences: Differences::default() })
@@ -129,8 +128,6 @@ impl<'a> Migration<'a> {
         workers: &Workers,
     ) -> Result<Outcome> {
         if let Ok(rewritten) = &self.rewritten {
-            let mut rewritten = rewritten.clone();
-            rewritten.use_default_keys();
             let transferred = rewritten.write(self.source, directory, transfer, workers)?;
             let result = Source::written(directory, FillCheck::Open)?;
             match compare(self.source, &result, workers) {

@@ -44,9 +44,7 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<RewrittenM
         }
         Ok(codecs)
     })?;
-    let fits = |rewritten: &RewrittenMetadata| {
-        source.with_document(rewritten.document().clone().into(), FillCheck::Create).map(|_| ())
-    };
+    let fits = |rewritten: &RewrittenMetadata| rewritten.over(source, FillCheck::Create).map(drop);
     let Err(refusal) = fits(&rewritten) else { return Ok(rewritten) };
     let legacy = source.codecs().value_codecs();
     if !legacy.iter().any(Codec::is_legacy) {
@@ -103,7 +101,7 @@ fn used_codes(
     let mut plain = rewritten.clone();
     plain.replace_value_codecs(|_| Ok(Vec::new()))?;
     plain.set_values(stored, Scalar::zero(stored));
-    let codes = source.with_document(plain.document().clone().into(), FillCheck::ReportOnly)?;
+    let codes = plain.over(source, FillCheck::ReportOnly)?;
     let work = |number| -> Result<Vec<Scalar>> {
         let region = codes.region(number)?;
         let Some(elements) = codes.read(&region)? else { return Ok(Vec::new()) };
