@@ -66,6 +66,12 @@ fn groups_that_differ_fail_a_check_and_the_report_is_printed() {
     let report: Value = serde_json::from_slice(&run.stdout).unwrap();
     let members = ["over", "arrays_over", "compared"].map(|member| &report["total"][member]);
     assert_eq!(members, [1, 1, 8]);
+    // To see how far they differ is no failure.
+    let report = recast(&["compare", "--json", &input, &packed]).reports();
+    assert!(report["total"]["over"].is_null(), "{report}");
+    let mut arrays = report["arrays"].as_array().unwrap().iter();
+    let one = arrays.find(|one| one["array"] == "wind").unwrap();
+    assert_eq!(one["report"]["error"]["max"], 7.25, "{one}");
     // Whoever reads the table, or nobody.
     #[cfg(unix)]
     for (way, expected) in [
@@ -77,16 +83,20 @@ fn groups_that_differ_fail_a_check_and_the_report_is_printed() {
         let line = way.replace("CHECK", "\"$0\" verify \"$1\" \"$2\"");
         assert_eq!(bash(&line, &[&input, &packed]).status.code(), Some(expected), "{way}");
     }
-    // To see how far they differ is no failure, but what cannot be compared is.
+    // Nor are arrays of one side, but what cannot be compared is.
     fs::remove_dir_all(&wind).unwrap();
     fs::remove_dir_all(trial.input().join("deep/t2m")).unwrap();
     let table = recast(&["compare", &input, &packed]).prints();
     assert!(table.contains("6 arrays compared, 1 only in A, 1 only in B"), "{table}");
     let report = recast(&["compare", "--json", &input, &packed]).reports();
     let arrays = report["arrays"].as_array().unwrap().iter();
-    let outcomes = arrays.filter_map(|one| one["outcome"].as_str());
-    let outcomes: Vec<&str> = outcomes.filter(|outcome| outcome.starts_with("only")).collect();
-    assert_eq!(outcomes, ["only_in_b", "only_in_a"]);
+    let outcomes = arrays.map(|one| (one["array"].as_str().unwrap(), &one["outcome"]));
+    let outcomes = outcomes.filter(|one| one.1.as_str().is_some_and(|it| it.starts_with("only")));
+    let expected = [("deep/t2m", &json!("only_in_b")), ("wind", &json!("only_in_a"))];
+    assert_eq!(outcomes.collect::<Vec<_>>(), expected);
+    let run = recast(&["verify", "--atol", "0.01", &input, &packed]).run();
+    assert_eq!(run.status.code(), Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("2 of 8 arrays fail: deep/t2m, wind"), "{}", run.stderr);
     fs::write(trial.output().join("names/c/0"), "other bytes").unwrap();
     let run = recast(&["compare", "--json", &input, &packed]).run();
     assert_eq!(run.status.code(), Some(1), "{}", run.stderr);

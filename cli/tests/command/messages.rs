@@ -402,4 +402,7 @@ fn migrate_points_to_from_cf_where_cf_attributes_pack() {
     assert!(report.contains("recast pack --from-cf"), "{report}");
     let json = recast(&["migrate", &input, &output, "--overwrite", "--json"]).reports();
     assert!(json["hint"].as_str().unwrap().contains("--from-cf"), "{json}");
+    // Zarr v3 needs no migration, and that is what the error says besides.
+    let error = recast(&["migrate", &output, &path(&trial.place("again.zarr"))]).fails(1);
+    assert!(error.contains("nothing to migrate") && error.contains("--from-cf"), "{error}");
 }

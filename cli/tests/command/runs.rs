@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Child;
 
 use crate::common::{
-    Sample, Trial, contents, little_endian, names, path, quarters, recast, weather,
+    Sample, Trial, contents, little_endian, names, path, quarters, quarters_as, recast, weather,
 };
 use serde_json::json;
 
@@ -94,12 +94,7 @@ fn what_killed_runs_left_is_removed_by_any_later_run_in_that_folder() {
         little_endian(),
     ]);
     endless("packed.zarr", json!({"codecs": cast, "fill_value": 1.0}));
-    let legacy = json!([
-        {"name": "numcodecs.fixedscaleoffset", "configuration": {
-            "scale": 4.0, "offset": 0.0, "dtype": "<f4", "astype": "<i2"}},
-        little_endian(),
-    ]);
-    endless("old.zarr", json!({"codecs": legacy}));
+    endless("old.zarr", json!({"codecs": [quarters_as("<i2"), little_endian()]}));
     let place = |name: &str| path(&trial.place(name));
     let before = names(trial.path());
     for (command, input, more) in [

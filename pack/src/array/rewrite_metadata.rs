@@ -3,19 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::anyhow;
 use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value};
-use zarr_recast::{Codec, fill_value};
+use zarr_recast::{Codec, FillCheck, fill_value};
 use zarrs::array::{Array, ArrayMetadata};
 
 use super::source::Source;
 use crate::error::{Result, unwritten};
 use crate::metadata::codecs::CodecList;
-use crate::metadata::document::{default_keys, name_dimensions, write_document};
+use crate::metadata::document::{default_keys, name_dimensions, object, write_document};
 use crate::metadata::shard_codecs::with_value_codecs;
 use crate::options::ShardCodecs;
 use crate::runtime::Workers;
+use crate::store::names::ZARR_JSON;
 use crate::store::transfer::{Transfer, Transferred, transferred};
 
 /// The metadata of an array as Zarr v3, to be changed and written over the same chunks.
@@ -27,10 +27,7 @@ pub(crate) struct RewrittenMetadata {
 impl RewrittenMetadata {
     /// The array's own metadata; Zarr v1 and v2 are translated. The chunks keep their keys.
     pub(crate) fn new(source: &Source) -> Result<Self> {
-        let document = serde_json::to_value(source.array().metadata())?;
-        let Value::Object(mut document) = document else {
-            return Err(anyhow!("the metadata are not a JSON object"));
-        };
+        let mut document = object(serde_json::to_value(source.array().metadata())?, ZARR_JSON)?;
         name_dimensions(&mut document);
         let mut codecs = CodecList::of(&document);
         codecs.make_objects();
@@ -85,22 +82,14 @@ impl RewrittenMetadata {
         Ok(())
     }
 
-    /// The value codecs, in the order in which elements pass them.
-    pub(crate) fn value_codecs(&self) -> Result<Vec<Codec>> {
-        let mut all = Vec::new();
-        self.clone().replace_value_codecs(|run| {
-            all.extend_from_slice(run);
-            Ok(run.to_vec())
-        })?;
-        Ok(all)
+    /// The chunks of `source` with these metadata, which are not stored.
+    pub(crate) fn over(&self, source: &Source, fill_check: FillCheck) -> Result<Source> {
+        let metadata = serde_json::from_value(self.document.clone().into())?;
+        Source::in_memory(source.location().clone(), metadata, fill_check)
     }
 
-    /// Gives the chunks the keys that Zarr v3 has by default.
-    pub(crate) fn use_default_keys(&mut self) {
-        self.document.insert("chunk_key_encoding".into(), default_keys());
-    }
-
-    /// Writes the array into a directory: the chunks of `source`, then the metadata.
+    /// Writes the array into a directory: the chunks of `source` under the keys that Zarr v3 has by default, then the
+    /// metadata.
     pub(crate) fn write(
         &self,
         source: &Source,
@@ -108,7 +97,9 @@ impl RewrittenMetadata {
         transfer: Transfer,
         workers: &Workers,
     ) -> Result<Transferred> {
-        let metadata: ArrayMetadata = serde_json::from_value(self.document.clone().into())?;
+        let mut document = self.document.clone();
+        document.insert("chunk_key_encoding".into(), default_keys());
+        let metadata: ArrayMetadata = serde_json::from_value(document.clone().into())?;
         let target = Array::new_with_metadata(Arc::new(()), "/", metadata)?;
         let work = |number| -> Result<Transferred> {
             let chunk = source.region(number)?.chunk;
@@ -122,7 +113,7 @@ impl RewrittenMetadata {
             linked: all.linked + one.linked,
             bytes: all.bytes + one.bytes,
         })?;
-        write_document(directory, &self.document)?;
+        write_document(directory, &document)?;
         Ok(total)
     }
 }

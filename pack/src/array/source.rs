@@ -87,11 +87,6 @@ impl Source {
         Ok(Self { is_older, ..Self::of(location, array, fill_check)? })
     }
 
-    /// The same chunks with other metadata, which are not stored.
-    pub(crate) fn with_document(&self, document: Value, fill_check: FillCheck) -> Result<Self> {
-        Self::in_memory(self.location.clone(), serde_json::from_value(document)?, fill_check)
-    }
-
     /// An array with metadata that are not stored.
     pub(crate) fn in_memory(
         location: Location,
@@ -201,11 +196,15 @@ impl Source {
 
     /// The shape in which elements are encoded: of the chunks, or of those inside shards; none without chunks.
     pub(crate) fn encoded_chunk_shape(&self) -> Result<Option<Vec<u64>>> {
+        let first = self.first_chunk_shape()?;
+        Ok(first.map(|whole| self.inner_chunk_shape().unwrap_or(whole)))
+    }
+
+    fn first_chunk_shape(&self) -> Result<Option<Vec<u64>>> {
         if self.chunks == 0 {
             return Ok(None);
         }
-        let whole = || Ok(self.region(0)?.chunk_shape);
-        self.inner_chunk_shape().map_or_else(whole, Ok).map(Some)
+        Ok(Some(self.region(0)?.chunk_shape))
     }
 
     /// The number of chunks.
@@ -226,10 +225,7 @@ impl Source {
 
     /// The memory for its first chunk; `None` without chunks.
     pub(crate) fn chunk_memory(&self) -> Result<Option<ChunkMemory>> {
-        if self.chunks == 0 {
-            return Ok(None);
-        }
-        let shape = self.region(0)?.chunk_shape;
+        let Some(shape) = self.first_chunk_shape()? else { return Ok(None) };
         let decoded = shape.iter().product::<u64>() * self.element_type.size() as u64;
         Ok(Some(ChunkMemory { array: self.path().to_owned(), shape, decoded }))
     }
@@ -422,8 +418,7 @@ fn is_plain(metadata: &Value, codecs: &BoundCodecs, element_type: ElementType) -
     let is_native = element_type.size() == 1
         || endian == Some(if cfg!(target_endian = "little") { "little" } else { "big" });
     let transformers = metadata.get("storage_transformers").and_then(Value::as_array);
-    metadata.get("zarr_format").is_some_and(|format| format == 3)
-        && transformers.is_none_or(Vec::is_empty)
+    transformers.is_none_or(Vec::is_empty)
         && only.name == "bytes"
         && is_native
         // Smaller types have unused bits in a byte.

@@ -8,6 +8,7 @@ use std::path::Path;
 use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value, json};
 use zarr_recast::Codec;
+use zarr_recast::data_type::ByteOrder;
 use zarrs::array::ArrayBytes;
 
 use super::byte_encoder::ByteEncoder;
@@ -15,7 +16,7 @@ use super::region::Region;
 use super::source::Source;
 use crate::error::{Result, unwritten};
 use crate::metadata::byte_codecs::Storage;
-use crate::metadata::codecs::SHARDING;
+use crate::metadata::codecs::{SHARDING, bytes_codec};
 use crate::metadata::document::{array_document, name_dimensions, write_document};
 use crate::metadata::shard_codecs::with_value_codecs;
 use crate::options::ShardCodecs;
@@ -54,10 +55,7 @@ impl Writer {
             Some(shape) => json!([{"name": SHARDING, "configuration": {
                 "chunk_shape": shape,
                 "codecs": inner,
-                "index_codecs": [
-                    {"name": "bytes", "configuration": {"endian": "little"}},
-                    {"name": "crc32c"},
-                ],
+                "index_codecs": [bytes_codec(Some(ByteOrder::Little)), {"name": "crc32c"}],
                 "index_location": "end",
             }}]),
             None => inner.into(),

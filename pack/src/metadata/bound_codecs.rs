@@ -59,10 +59,14 @@ impl BoundCodecs {
         Ok(bound)
     }
 
-    /// The value codecs in order; codecs between them change no value.
+    /// The value codecs in order, each with its output; codecs between them change no value.
+    pub(crate) fn values(&self) -> impl DoubleEndedIterator<Item = &Values> {
+        self.codecs.iter().filter_map(|one| one.values.as_ref())
+    }
+
+    /// The value codecs alone.
     pub(crate) fn value_codecs(&self) -> Vec<Codec> {
-        let values = self.codecs.iter().filter_map(|one| one.values.as_ref());
-        values.map(|values| values.codec.clone()).collect()
+        self.values().map(|values| values.codec.clone()).collect()
     }
 
     fn list(

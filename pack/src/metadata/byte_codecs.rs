@@ -5,8 +5,9 @@ use std::iter::repeat_n;
 
 use recast_kernels::ElementType;
 use serde_json::{Value, json};
+use zarr_recast::data_type::ByteOrder;
 
-use super::codecs::codec;
+use super::codecs::{bytes_codec, codec};
 use super::element_types::{numpy_name, with_sign};
 use crate::error::{OptionsError, Result};
 use crate::options::Compressor;
@@ -93,10 +94,7 @@ impl Storage {
     /// The codecs, for chunks with elements of a type and this many dimensions.
     pub(crate) fn codecs(&self, element_type: ElementType, dimensions: usize) -> Vec<Value> {
         let size = element_type.size();
-        let bytes = match size {
-            1 => json!({"name": "bytes"}),
-            _ => codec("bytes", json!({"endian": "little"})),
-        };
+        let bytes = bytes_codec((size > 1).then_some(ByteOrder::Little));
         let zstd = |level| codec("zstd", json!({"level": level, "checksum": false}));
         let coder = match self.coder {
             Coder::None => vec![bytes],

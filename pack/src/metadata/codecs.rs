@@ -3,8 +3,10 @@
 use std::iter::once;
 
 use serde_json::{Map, Value, json};
+use zarr_recast::data_type::ByteOrder;
 use zarr_recast::{Codec, MetadataError};
 
+use super::document::name_of;
 use crate::error::Result;
 
 pub(crate) const SHARDING: &str = "sharding_indexed";
@@ -77,7 +79,7 @@ impl CodecEntry {
 
 impl From<Value> for CodecEntry {
     fn from(mut json: Value) -> Self {
-        let name = json.get("name").unwrap_or(&json).as_str().unwrap_or_default().to_owned();
+        let name = name_of(&json).to_owned();
         let inner = json.pointer_mut(INNER).filter(|inner| inner.is_array());
         let inner = inner.map(|inner| CodecList::from(inner.take()));
         Self { name, json, inner }
@@ -194,6 +196,15 @@ impl CodecList {
 #[allow(clippy::needless_pass_by_value)] // what callers write with json!
 pub(crate) fn codec(name: &str, configuration: Value) -> Value {
     json!({"name": name, "configuration": configuration})
+}
+
+/// The codec that stores elements as they are. `order` is that of their bytes; `None` if they have one each.
+pub(crate) fn bytes_codec(order: Option<ByteOrder>) -> Value {
+    match order {
+        None => json!({"name": "bytes"}),
+        Some(ByteOrder::Little) => codec("bytes", json!({"endian": "little"})),
+        Some(ByteOrder::Big) => codec("bytes", json!({"endian": "big"})),
+    }
 }
 
 /// A member of the configuration of a value codec, such as its scale.

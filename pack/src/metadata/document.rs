@@ -66,6 +66,11 @@ pub(crate) fn default_keys() -> Value {
     json!({"name": "default", "configuration": {"separator": "/"}})
 }
 
+/// The name of a codec or a type, which stands alone or has a configuration.
+pub(crate) fn name_of(json: &Value) -> &str {
+    json.get("name").unwrap_or(json).as_str().unwrap_or_default()
+}
+
 /// A document as an object; errors call it `name`.
 pub(crate) fn object(document: Value, name: &str) -> Result<Map<String, Value>> {
     match document {

@@ -6,6 +6,8 @@ use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value};
 use zarr_recast::{JsonScalar, data_type, fill_value};
 
+use super::document::name_of;
+
 /// CF's attribute with the value that readers mask.
 pub(crate) const FILL_VALUE: &str = "_FillValue";
 /// The attribute with one or more further such values.
@@ -27,8 +29,7 @@ pub(crate) fn name_fill_value(
         return;
     }
     let Some(fill) = fill else { return };
-    let name = data_type.get("name").unwrap_or(data_type).as_str().unwrap_or_default();
-    let (attribute, value) = match name {
+    let (attribute, value) = match name_of(data_type) {
         "bool" => (FILL_VALUE, fill.clone()),
         "complex64" | "complex128" => {
             let part = |json| Some(to_attribute(marker(json, ElementType::Float64)?));

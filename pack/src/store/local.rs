@@ -33,12 +33,12 @@ impl Local {
         Ok(Self { files: FilesystemStore::new(root)?, root: root.to_owned() })
     }
 
-    /// Visits all files below a prefix in the order of their names, with their keys.
-    fn walk(
+    /// All files below a prefix in the order of their names, with their keys.
+    fn below(
         &self,
         prefix: &StorePrefix,
-        visit: &mut impl FnMut(StoreKey, &Path) -> std::result::Result<(), StorageError>,
-    ) -> std::result::Result<(), StorageError> {
+    ) -> std::result::Result<Vec<(StoreKey, PathBuf)>, StorageError> {
+        let mut files = Vec::new();
         let mut todo = vec![(self.root.join(prefix.as_str()), prefix.as_str().to_owned())];
         while let Some((directory, prefix)) = todo.pop() {
             let mut below = Vec::new();
@@ -47,12 +47,12 @@ impl Local {
                     refuse_circle(&path)?;
                     below.push((path, format!("{prefix}{name}/")));
                 } else {
-                    visit(StoreKey::new(format!("{prefix}{name}"))?, &path)?;
+                    files.push((StoreKey::new(format!("{prefix}{name}"))?, path));
                 }
             }
             todo.extend(below.into_iter().rev());
         }
-        Ok(())
+        Ok(files)
     }
 }
 
@@ -178,12 +178,7 @@ impl ListableStorageTraits for Local {
     }
 
     fn list_prefix(&self, prefix: &StorePrefix) -> std::result::Result<StoreKeys, StorageError> {
-        let mut keys = Vec::new();
-        self.walk(prefix, &mut |key, _| {
-            keys.push(key);
-            Ok(())
-        })?;
-        Ok(keys)
+        Ok(self.below(prefix)?.into_iter().map(|(key, _)| key).collect())
     }
 
     fn list_dir(
@@ -204,11 +199,7 @@ impl ListableStorageTraits for Local {
     }
 
     fn size_prefix(&self, prefix: &StorePrefix) -> std::result::Result<u64, StorageError> {
-        let mut size = 0;
-        self.walk(prefix, &mut |_, path| {
-            size += fs::metadata(path)?.len();
-            Ok(())
-        })?;
-        Ok(size)
+        let files = self.below(prefix)?;
+        files.iter().map(|(_, path)| Ok(fs::metadata(path)?.len())).sum()
     }
 }

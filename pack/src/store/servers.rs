@@ -41,6 +41,20 @@ pub(super) fn server(scheme: Scheme, url: &str, rest: &str) -> Result<(Server, P
 // Without one of the settings that the functions below look for, a client would ask the machine's cloud for credentials, and most
 // machines have none.
 
+/// The server of a cloud's builder, whose keys for settings have this type.
+macro_rules! built {
+    ($builder:expr, $keys:ident) => {{
+        let mut builder = $builder.with_retry(retries());
+        for (key, value) in TIMEOUTS {
+            let key = $keys::Client(key);
+            if builder.get_config_value(&key).is_none() {
+                builder = builder.with_config(key, value);
+            }
+        }
+        shared(builder.build())
+    }};
+}
+
 fn s3(bucket: &str) -> Result<Server> {
     const CREDENTIALS: [AmazonS3ConfigKey; 6] = [
         AmazonS3ConfigKey::AccessKeyId,
@@ -50,20 +64,14 @@ fn s3(bucket: &str) -> Result<Server> {
         AmazonS3ConfigKey::MetadataEndpoint,
         AmazonS3ConfigKey::SkipSignature,
     ];
-    let mut builder = AmazonS3Builder::from_env();
+    let builder = AmazonS3Builder::from_env();
     let setting = |key| builder.get_config_value(&key);
     if !CREDENTIALS.into_iter().any(|key| is_on(setting(key))) {
         bail!("no credentials; set {}", credentials(Scheme::S3));
     }
     let allow_http = setting(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp));
     refuse_plain("AWS", "ENDPOINT_URL", setting(AmazonS3ConfigKey::Endpoint), allow_http)?;
-    for (key, value) in TIMEOUTS {
-        let key = AmazonS3ConfigKey::Client(key);
-        if builder.get_config_value(&key).is_none() {
-            builder = builder.with_config(key, value);
-        }
-    }
-    shared(builder.with_bucket_name(bucket).with_retry(retries()).build())
+    built!(builder.with_bucket_name(bucket), AmazonS3ConfigKey)
 }
 
 fn gs(bucket: &str) -> Result<Server> {
@@ -106,13 +114,7 @@ fn gs(bucket: &str) -> Result<Server> {
         let none = StaticCredentialProvider::new(GcpCredential { bearer: String::new() });
         builder = builder.with_credentials(Arc::new(none));
     }
-    for (key, value) in TIMEOUTS {
-        let key = GoogleConfigKey::Client(key);
-        if builder.get_config_value(&key).is_none() {
-            builder = builder.with_config(key, value);
-        }
-    }
-    shared(builder.with_bucket_name(bucket).with_retry(retries()).build())
+    built!(builder.with_bucket_name(bucket), GoogleConfigKey)
 }
 
 /// Whether `gcloud auth application-default login` has left credentials, which the client reads.
@@ -165,13 +167,7 @@ fn az(container: &str) -> Result<Server> {
     }
     let allow_http = setting(AzureConfigKey::Client(ClientConfigKey::AllowHttp));
     refuse_plain("AZURE", "STORAGE_ENDPOINT", setting(AzureConfigKey::Endpoint), allow_http)?;
-    for (key, value) in TIMEOUTS {
-        let key = AzureConfigKey::Client(key);
-        if builder.get_config_value(&key).is_none() {
-            builder = builder.with_config(key, value);
-        }
-    }
-    shared(builder.with_container_name(container).with_retry(retries()).build())
+    built!(builder.with_container_name(container), AzureConfigKey)
 }
 
 fn http(url: &str) -> Result<Server> {

@@ -203,10 +203,7 @@ impl Upload {
     fn upload(&self, directory: &Path, mark: &str, replaces: bool) -> Result<()> {
         let mut keys = Location::new(directory)?.keys()?.unwrap_or_default();
         keys.sort_unstable();
-        let is_metadata = |key: &String| key.rsplit('/').next() == Some(ZARR_JSON);
-        let (mut metadata, chunks): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_metadata);
-        // Lower nodes come first, so that a group opens only when everything in it does.
-        metadata.sort_by_key(|key| Reverse(key.matches('/').count()));
+        let (metadata, chunks) = split(keys, &[ZARR_JSON]);
         if replaces {
             self.remove_objects()?;
         }
@@ -236,14 +233,9 @@ impl Upload {
 
     /// Removes everything there except the mark: metadata first, or in a transaction last.
     fn remove_objects(&self) -> Result<()> {
-        let is_metadata = |key: &String| {
-            let name = key.rsplit('/').next().unwrap_or_default();
-            DOCUMENTS.contains(&name)
-        };
         let mut keys = self.keys()?;
         keys.retain(|key| key != MARK);
-        let (mut metadata, others): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_metadata);
-        metadata.sort_by_key(|key| Reverse(key.matches('/').count()));
+        let (metadata, others) = split(keys, &DOCUMENTS);
         let both = match self.visibility {
             Visibility::OnCommit => [others, metadata],
             Visibility::AtOnce | Visibility::Forever => [metadata, others],
@@ -255,6 +247,16 @@ impl Upload {
         }
         Ok(())
     }
+}
+
+/// The keys of metadata with these names, and all others. Lower nodes come first, so that a group opens only when everything
+/// in it does.
+fn split(keys: Vec<String>, documents: &[&str]) -> (Vec<String>, Vec<String>) {
+    let is_metadata =
+        |key: &String| documents.contains(&key.rsplit('/').next().unwrap_or_default());
+    let (mut metadata, others): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_metadata);
+    metadata.sort_by_key(|key| Reverse(key.matches('/').count()));
+    (metadata, others)
 }
 
 /// The storage of a URL of an object store.

@@ -2,20 +2,14 @@
 
 use std::fs;
 
-use crate::common::{Sample, Trial, bytes, kelvin, one_thread, quarters, text, told, within};
-use recast_pack::{AllClose, CompareJob, CompareReport, PackOptions, Runtime};
+use crate::common::{Sample, Trial, bytes, comparison, kelvin, one_thread, text, told, within};
+use recast_pack::{CompareJob, CompareReport, PackOptions};
 use serde_json::{Value, json};
 use zarrs::array::{ArrayBytes, CodecOptions};
 
 /// `in.zarr` and `out.zarr` of a folder.
-fn compared(trial: &Trial, tolerance: impl Into<Option<AllClose>>) -> CompareReport {
-    let tolerance = tolerance.into();
-    let job = CompareJob { tolerance, ..CompareJob::new(trial.input(), trial.output()) };
-    told(job.run(&one_thread())).unwrap()
-}
-
-fn absolute(atol: f64) -> AllClose {
-    AllClose { atol, rtol: 0.0 }
+fn compared(trial: &Trial, atol: impl Into<Option<f64>>) -> CompareReport {
+    told(comparison(&trial.input(), &trial.output(), atol).run(&one_thread())).unwrap()
 }
 
 #[test]
@@ -69,7 +63,7 @@ fn an_error_above_the_tolerance_by_less_than_its_rounding_is_found() {
         let sample = Sample::new("float64", &[3], &[3], json!(0.0));
         let trial = Trial::of(&sample, &bytes(&[0.5, before, 2.0]));
         sample.write(&trial.output(), &bytes(&[0.5, 1.0, 2.0]));
-        let failure = compared(&trial, absolute(1.0)).failure();
+        let failure = compared(&trial, 1.0).failure();
         assert_eq!(failure.is_none(), is_within, "{before}: {failure:?}");
     }
 }
@@ -79,8 +73,8 @@ fn what_was_packed_verifies_within_its_bound_and_not_below() {
     let trial = Trial::new(&kelvin(3000), 700, json!({"fill_value": "NaN"}));
     let report = trial.pack(PackOptions { verify: true, ..within(0.01) }).unwrap();
     assert!(report.verified);
-    assert_eq!(compared(&trial, absolute(0.01)).failure(), None);
-    let compared = compared(&trial, absolute(0.009));
+    assert_eq!(compared(&trial, 0.01).failure(), None);
+    let compared = compared(&trial, 0.009);
     assert!(compared.failure().is_some());
     // The errors in both reports are the same.
     let json = |errors| -> Value { serde_json::to_value(errors).unwrap() };
@@ -92,8 +86,8 @@ fn integers_of_64_bits_are_compared_exactly() {
     let trial = Trial::new(&[1_u64 << 60], 1, json!({}));
     Sample::new("uint64", &[1], &[1], json!(0))
         .write(&trial.output(), &bytes(&[(1_u64 << 60) + 1]));
-    assert!(compared(&trial, absolute(0.0)).failure().is_some());
-    assert_eq!(compared(&trial, absolute(1.0)).failure(), None);
+    assert!(compared(&trial, 0.0).failure().is_some());
+    assert_eq!(compared(&trial, 1.0).failure(), None);
     assert_eq!(compared(&trial, None).error.max, 1.0);
     for (shape, expected) in [(&[1][..], "uint64 and int8"), (&[1, 1], "shape")] {
         fs::remove_dir_all(trial.output()).unwrap();
@@ -125,22 +119,10 @@ fn chunks_that_are_not_stored_count_as_those_that_are() {
                 }
                 array.store_chunk(&[2, 1], ArrayBytes::new_flen(bytes(&[7.0_f32; 16]))).unwrap();
             }
-            let report = compared(&trial, absolute(tolerance));
+            let report = compared(&trial, tolerance);
             (serde_json::to_value(&report).unwrap(), report.failure())
         });
         assert_eq!(first, second);
         assert_eq!(first.1.is_some(), tolerance == 0.0 && fills[0] != fills[1], "{first:?}");
     }
-}
-
-#[test]
-fn memory_is_limited() {
-    let trial = Trial::of(&Sample::new("float32", &[64], &[32], json!(0)), &quarters(64));
-    let run = |max_memory| {
-        let runtime = Runtime { max_memory: Some(max_memory), ..one_thread() };
-        told(CompareJob::new(trial.input(), trial.input()).run(&runtime))
-    };
-    run(1000).unwrap();
-    let error = run(500).map(|report| report.b).unwrap_err();
-    assert!(error.contains("more than --max-memory"), "{error}");
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::common::{contents, copy, data, metadata, one_thread, told, within};
-use recast_pack::{AllClose, ArrayInfo, CompareJob, GroupJob, Job, MigrateJob, UnpackGroupJob};
+use crate::common::{comparison, contents, copy, data, metadata, one_thread, told, within};
+use recast_pack::{ArrayInfo, CompareJob, GroupJob, Job, MigrateJob, UnpackGroupJob};
 
 fn kinds() -> PathBuf {
     data().join("kinds/kinds.zarr")
@@ -46,9 +46,7 @@ impl Way {
 
 /// How a group differs from another by more than a tolerance, if it does.
 fn difference(a: &Path, b: &Path, atol: f64) -> Option<String> {
-    let tolerance = Some(AllClose { atol, rtol: 0.0 });
-    let job = CompareJob { tolerance, ..CompareJob::new(a, b) };
-    job.run_group(&one_thread()).unwrap().failure()
+    comparison(a, b, atol).run_group(&one_thread()).unwrap().failure()
 }
 
 #[test]

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use crate::common::{
-    Random, Trial, bytes, create_group, create_v2, metadata, one_thread, read_f32, store, within,
+    Random, Trial, bytes, create_group, create_v2, metadata, one_thread, packed, quarters_as,
+    read_f32, reports, store, within,
 };
 use recast_pack::{
-    ArrayReport, DryRun, GroupEntry, GroupJob, Job, MigrateJob, MigrateReport, PackJob,
-    PackOptions, Pass, Progress, Runtime,
+    DryRun, GroupJob, Job, MigrateJob, MigrateReport, PackJob, PackOptions, Pass, Progress, Runtime,
 };
 use serde_json::json;
 use zarrs::array::codec::api::{CodecRuntimePluginV3, register_codec_v3};
@@ -77,13 +77,10 @@ fn arrays_of_one_scale_are_read_once_for_it_and_once_to_be_written() {
         let job = of_one_scale(&group, &trial.output());
         let found = passes(|runtime| {
             let report = if dry { job.dry_run(runtime) } else { job.run(runtime) }.unwrap();
-            for entry in &report.arrays {
-                let GroupEntry::Packed { array, report: ArrayReport::Packed(report) } = entry
-                else {
-                    panic!("{entry:?}")
-                };
+            assert_eq!(packed(&report), names);
+            for (name, report) in names.iter().zip(reports(&report)) {
                 assert_eq!(report.scale_from.as_ref().unwrap().arrays.len(), names.len());
-                assert!(report.input.ends_with(array.as_str()));
+                assert!(report.input.ends_with(name));
             }
         });
         let last = if dry { "sample" } else { "write" };
@@ -105,10 +102,8 @@ fn arrays_of_one_scale_with_options_of_their_own_still_share_the_range() {
     let job = GroupJob { rules: vec![rule], ..of_one_scale(&group, &trial.output()) };
     let found = passes(|runtime| {
         let report = job.run(runtime).unwrap();
-        for entry in &report.arrays {
-            let GroupEntry::Packed { report: ArrayReport::Packed(report), .. } = entry else {
-                panic!("{entry:?}")
-            };
+        assert_eq!(packed(&report), ["a", "b", "c"]);
+        for report in reports(&report) {
             let (_, greatest) = report.scale_from.as_ref().unwrap().range.unwrap();
             assert_eq!(greatest.to_f64(), 63.0 * 0.75);
         }
@@ -141,11 +136,7 @@ fn arrays_of_one_scale_keep_their_own_fill_values() {
 
 #[test]
 fn an_array_that_is_encoded_again_on_request_is_compared_once() {
-    let legacy = json!([
-        {"name": "numcodecs.fixedscaleoffset", "configuration": {
-            "scale": 4.0, "offset": 0.0, "dtype": "<f4", "astype": "|u1"}},
-        {"name": "bytes"},
-    ]);
+    let legacy = json!([quarters_as("|u1"), {"name": "bytes"}]);
     let values: Vec<f32> = (0..64_u16).map(|i| f32::from(i) * 0.25).collect();
     let trial = Trial::new(&values, 16, json!({"codecs": legacy}));
     fs::remove_file(trial.input().join("c/2")).unwrap();

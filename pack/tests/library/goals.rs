@@ -7,7 +7,7 @@ use crate::common::{
     names, numbers, one_thread, options, read_f32, relative, stored_codes, told, trial, within,
 };
 use recast_kernels::ElementType;
-use recast_pack::{DryRun, ErrorKind, Job, PackJob, PackOptions, PackReport, UnpackJob};
+use recast_pack::{DryRun, ErrorKind, Job, PackJob, PackOptions, PackReport};
 use serde_json::{Value, json};
 
 /// The error of options that make no sense, whatever the array.
@@ -254,10 +254,6 @@ fn chunks_are_compressed_as_asked() {
         let json = json!({"max-abs-error": 1, "compressor": wrong});
         serde_json::from_value::<PackOptions>(json).unwrap_err();
     }
-    let job = UnpackJob::new(trial.output(), trial.place("plain.zarr"));
-    let none = "none".parse().unwrap();
-    told(UnpackJob { compressor: none, ..job }.run(&one_thread())).unwrap();
-    assert_eq!(codec_names(&metadata(&trial.place("plain.zarr"))["codecs"]), ["bytes"]);
 }
 
 /// Three arrays of one kind: each has its own range, fill value, chunks, and a few odd elements, which

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    Sample, Trial, bytes, chunks, contents, copy, create_group, create_texts, create_v2, list,
-    metadata, names, one_thread, options, packed, quarters, read, told, weather, within,
+    Sample, Trial, bytes, chunks, comparison, contents, copy, create_group, create_texts,
+    create_v2, list, metadata, names, one_thread, options, packed, quarters, read, reports, told,
+    weather, within,
 };
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayReport, ArrayRule, CompareJob, ComparedArray, DryRun, FromCfReport,
-    GroupComparison, GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray, PackJob,
-    PackOptions, PackReport, UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray,
+    ArrayInfo, ArrayReport, ArrayRule, ComparedArray, DryRun, FromCfReport, GroupComparison,
+    GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray, PackJob, PackOptions,
+    UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray,
 };
 use serde_json::{Value, json};
 
@@ -42,15 +43,6 @@ fn refuses(trial: &Trial, job: &GroupJob) -> String {
 
 fn is_packed(path: &Path) -> bool {
     metadata(path)["codecs"].to_string().contains("cast_value")
-}
-
-/// The reports of the arrays that were packed, but not from CF.
-fn reports(report: &GroupReport) -> Vec<&PackReport> {
-    let reports = report.arrays.iter().filter_map(|entry| match entry {
-        GroupEntry::Packed { report: ArrayReport::Packed(report), .. } => Some(&**report),
-        _ => None,
-    });
-    reports.collect()
 }
 
 #[test]
@@ -509,8 +501,7 @@ fn unpack(job: &UnpackGroupJob) -> Result<UnpackGroupReport, String> {
 }
 
 fn compare(a: &Path, b: &Path, atol: Option<f64>) -> GroupComparison {
-    let tolerance = atol.map(|atol| AllClose { atol, rtol: 0.0 });
-    told(CompareJob { tolerance, ..CompareJob::new(a, b) }.run_group(&one_thread())).unwrap()
+    told(comparison(a, b, atol).run_group(&one_thread())).unwrap()
 }
 
 #[test]
@@ -588,53 +579,6 @@ fn groups_within_the_tolerance_pass_and_every_array_is_compared() {
 }
 
 #[test]
-fn a_group_with_one_array_over_the_tolerance_fails_and_it_is_named() {
-    let trial = packed_weather();
-    let mut elements = quarters(12);
-    elements[4..8].copy_from_slice(&7.5_f32.to_ne_bytes());
-    let wind = trial.output().join("wind");
-    fs::remove_dir_all(&wind).unwrap();
-    Sample::new("float32", &[3, 4], &[3, 4], json!(0)).write(&wind, &elements);
-    let report = compare(&trial.input(), &trial.output(), Some(0.01));
-    let failure = report.failure().unwrap();
-    for part in ["1 of 8 arrays fail: wind;", "1 of 12 elements differ", "[0, 1]"] {
-        assert!(failure.contains(part), "{failure}");
-    }
-    let total = &report.total;
-    assert_eq!((total.over, total.arrays_over, total.compared), (Some(1), Some(1), 8));
-    // To see how far they differ is no failure.
-    let report = compare(&trial.input(), &trial.output(), None);
-    assert_eq!((report.failure(), report.total.over), (None, None));
-    let wind = report.arrays.iter().find_map(|one| match one {
-        ComparedArray::Compared { array, report } if array == "wind" => Some(report.error.max),
-        _ => None,
-    });
-    assert_eq!(wind, Some(7.25));
-}
-
-#[test]
-fn arrays_of_one_side_are_named_and_fail_only_a_check() {
-    let trial = packed_weather();
-    fs::remove_dir_all(trial.output().join("wind")).unwrap();
-    fs::remove_dir_all(trial.input().join("deep/t2m")).unwrap();
-    let report = compare(&trial.input(), &trial.output(), None);
-    let only_in_a = with_outcome(&report, |one| match one {
-        ComparedArray::OnlyInA { array } => Some(array),
-        _ => None,
-    });
-    let only_in_b = with_outcome(&report, |one| match one {
-        ComparedArray::OnlyInB { array } => Some(array),
-        _ => None,
-    });
-    assert_eq!((only_in_a, only_in_b), (vec!["wind"], vec!["deep/t2m"]));
-    let total = &report.total;
-    assert_eq!((total.only_in_a, total.only_in_b, total.compared), (1, 1, 6));
-    assert_eq!(report.failure(), None);
-    let failure = compare(&trial.input(), &trial.output(), Some(0.01)).failure().unwrap();
-    assert!(failure.contains("2 of 8 arrays fail: deep/t2m, wind"), "{failure}");
-}
-
-#[test]
 fn an_array_that_cannot_be_compared_fails_and_the_others_are_compared() {
     let trial = packed_weather();
     let lat = trial.output().join("lat");
@@ -659,19 +603,9 @@ fn an_array_that_cannot_be_compared_fails_and_the_others_are_compared() {
 fn info_lists_the_arrays_of_a_group_and_their_sizes() {
     let trial = packed_weather();
     let packed = trial.output();
-    let info = GroupInfo::read(&packed).unwrap();
-    assert_eq!(Value::Object(info.attributes), json!({"title": "weather"}));
-    assert!(info.consolidated);
-    assert_eq!(info.groups, ["deep"]);
-    assert_eq!(info.arrays.len(), 8);
-    for one in info.arrays {
+    for one in GroupInfo::read(&packed).unwrap().arrays {
         match one {
-            ListedArray::Unknown { path, error } => {
-                assert_eq!(
-                    (path.as_str(), error.as_str()),
-                    ("names", "string has no numbers to show")
-                );
-            }
+            ListedArray::Unknown { path, .. } => assert_eq!(path, "names"),
             ListedArray::Known { path, stored, info } => {
                 let alone = ArrayInfo::read(packed.join(&path)).unwrap();
                 assert_eq!(json!(info.codecs), json!(alone.codecs), "{path}");

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use crate::common::{
-    Sample, Trial, bytes, create_v2, f32s, integers, little_endian, metadata, one_thread, options,
-    read, relative, sharding, within,
+    Sample, Trial, bytes, comparison, create_v2, f32s, integers, little_endian, metadata,
+    one_thread, options, read, relative, sharding, within,
 };
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
@@ -35,8 +35,7 @@ fn zarr_v2(path: &Path, filters: Value, stored: &[u8]) {
 }
 
 fn verified(a: &Path, b: &Path) -> CompareReport {
-    let tolerance = Some(AllClose { atol: 0.01, rtol: 0.0 });
-    CompareJob { tolerance, ..CompareJob::new(a, b) }.run(&one_thread()).unwrap()
+    comparison(a, b, 0.01).run(&one_thread()).unwrap()
 }
 
 #[test]

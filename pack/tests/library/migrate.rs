@@ -86,6 +86,11 @@ fn v2(folder: &Path, dtype: &str, fill: &Value, filters: &Value, chunks: [Option
     }
 }
 
+/// The filter of Zarr v2 that stores float32 as int16.
+fn scaled(scale: u8, offset: f64) -> Value {
+    json!([{"id": "fixedscaleoffset", "scale": scale, "offset": offset, "dtype": "<f4", "astype": "<i2"}])
+}
+
 fn int16s(codes: [i16; 4]) -> Vec<u8> {
     codes.iter().flat_map(|code| code.to_le_bytes()).collect()
 }
@@ -125,12 +130,8 @@ fn arrays_of_zarr_python_keep_their_chunks_and_their_values() {
 fn integers_are_decoded_through_float64_where_that_makes_a_difference() {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("in"), folder.path().join("out"));
-    let filter = |offset| {
-        json!([{"id": "fixedscaleoffset", "scale": 100, "offset": offset, "dtype": "<f4",
-                "astype": "<i2"}])
-    };
     let codes = [Some(int16s([-48, 1, 2, 3])), Some(int16s([i16::MAX, i16::MIN, 0, 0]))];
-    v2(&input, "<f4", &json!(0), &filter(273.15), codes.clone());
+    v2(&input, "<f4", &json!(0), &scaled(100, 273.15), codes.clone());
     let report = array(&job(&input, Some(&output)));
     assert!(report.bit_identical);
     let found = values(&output);
@@ -148,8 +149,7 @@ fn integers_are_decoded_through_float64_where_that_makes_a_difference() {
 
     // Powers of two are exact in float32.
     let (input, output) = (folder.path().join("in2"), folder.path().join("out2"));
-    let filter = json!([{"id": "fixedscaleoffset", "scale": 64, "offset": 0, "dtype": "<f4",
-                         "astype": "<i2"}]);
+    let filter = scaled(64, 0.0);
     v2(&input, "<f4", &json!(0), &filter, codes);
     array(&job(&input, Some(&output)));
     assert_eq!(codec_names(&metadata(&output)["codecs"]), ["scale_offset", "cast_value", "bytes"]);
@@ -158,8 +158,7 @@ fn integers_are_decoded_through_float64_where_that_makes_a_difference() {
 
 #[test]
 fn a_fill_value_that_the_codecs_lose_gets_a_code_that_no_element_has() {
-    let filter = json!([{"id": "fixedscaleoffset", "scale": 10, "offset": 0, "dtype": "<f4",
-                         "astype": "<i2"}]);
+    let filter = scaled(10, 0.0);
     for fill in [json!("NaN"), json!(1e20), json!(0.25)] {
         let folder = tempfile::tempdir().unwrap();
         let (input, output) = (folder.path().join("in"), folder.path().join("out"));
@@ -274,8 +273,7 @@ fn what_needs_no_migration_is_refused() {
 /// Zarr v1, one of no numbers.
 fn group(folder: &Path) {
     fs::create_dir_all(folder.join("inner/deep")).unwrap();
-    let filter = json!([{"id": "fixedscaleoffset", "scale": 64, "offset": 0, "dtype": "<f4",
-                         "astype": "<i2"}]);
+    let filter = scaled(64, 0.0);
     let codes = |first| [Some(int16s([first, 1, 2, 3])), None];
     v2(&folder.join("scaled"), "<f4", &json!(0), &filter, codes(-9));
     let filter = json!([{"id": "astype", "encode_dtype": "<i2", "decode_dtype": "<f8"}]);
@@ -404,8 +402,7 @@ fn a_group_of_which_one_array_cannot_stay_is_left_as_it_was() {
     let input = folder.path().join("in");
     group(&input);
     // No code is left for the fill value, and so no metadata fit these chunks.
-    let filter = json!([{"id": "fixedscaleoffset", "scale": 10, "offset": 0, "dtype": "<f4",
-                         "astype": "<i2"}]);
+    let filter = scaled(10, 0.0);
     let all = int16s([i16::MIN, i16::MIN + 1, i16::MAX - 1, i16::MAX]);
     v2(&input.join("full"), "<f4", &json!("NaN"), &filter, [Some(all), None]);
     let error = stays(&input);
@@ -416,17 +413,4 @@ fn a_group_of_which_one_array_cannot_stay_is_left_as_it_was() {
     fs::create_dir(input.join("mask/zarr.json")).unwrap();
     let error = stays(&input);
     assert!(error.contains("writing") && error.contains("mask/zarr.json"), "{error}");
-}
-
-/// Zarr v3 needs no migration, and that is what the error says besides.
-#[test]
-fn where_cf_attributes_pack_there_is_a_hint() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
-    v2(&input, "<i2", &json!(-1), &Value::Null, [Some(int16s([1, 2, 3, 4])), None]);
-    fs::write(input.join(".zattrs"), r#"{"scale_factor": 0.01}"#).unwrap();
-    let hint = array(&job(&input, Some(&output))).hint;
-    assert!(hint.as_ref().is_some_and(|hint| hint.contains("--from-cf")), "{hint:?}");
-    let error = refuses(&job(&output, Some(&folder.path().join("again"))));
-    assert!(error.contains("nothing to migrate") && error.contains("--from-cf"), "{error}");
 }

@@ -247,7 +247,6 @@ fn convert(source: &Source, job: &PackJob, workers: &Workers) -> Result<Conversi
             }),
         );
     }
-    rewritten.use_default_keys();
     rewritten.set_attributes(kept);
     let decoded = decoding.arithmetic.decoded_type();
     rewritten.set_values(decoded, decoding.fill_value);

@@ -97,7 +97,6 @@ impl Job for ToCfJob {
             convert(&source, &chain).with_context(|| self.input.display().to_string())?;
 
         let mut rewritten = RewrittenMetadata::new(&source)?;
-        rewritten.use_default_keys();
         rewritten.replace_value_codecs(|_| Ok(Vec::new()))?;
         let fill = chain.encoded_fill_value().context("the fill value cannot be encoded")?;
         let stored = Scalar::from_bits(conversion.code_type, fill.bits());
@@ -195,7 +194,7 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
 
 /// The codes that the codecs give: a cast to a wider type, such as the one in front of pcodec, gives no others.
 fn given_codes(source: &Source, code_type: ElementType) -> Codes {
-    let casts = source.codecs().codecs.iter().rev().filter_map(|one| one.values.as_ref());
+    let casts = source.codecs().values().rev();
     let casts = casts.take_while(|values| {
         matches!(values.codec, Codec::CastValue(_)) && values.element_type.is_integer()
     });

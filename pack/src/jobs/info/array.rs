@@ -128,9 +128,7 @@ fn precision(chain: &Chain, source: &Source) -> Option<Scalar> {
     }
     let mut element_type = source.element_type();
     let mut precision = 1.0;
-    for Values { codec, element_type: next, .. } in
-        source.codecs().codecs.iter().filter_map(|one| one.values.as_ref())
-    {
+    for Values { codec, element_type: next, .. } in source.codecs().values() {
         if let Some(scale) = configured(codec, "scale") {
             let scale = JsonScalar::from_json(&scale).ok()?;
             // For integer values, numcodecs computes with a float64.

@@ -97,7 +97,11 @@ impl<'a> Migration<'a> {
     /// output, once they are written.
     pub(super) fn new(job: &'a MigrateJob, source: Source, workers: &Workers) -> Result<Self> {
         let mut found = rewritten(&source, workers);
-        let codecs = codecs(&source, found.as_ref().ok().map(|found| &found.metadata))?;
+        // Without new metadata, those with which the elements are encoded again.
+        let codecs = match &found {
+            Ok(found) => found.result.codecs().value_codecs(),
+            Err(_) => new_codecs(&source)?,
+        };
         let mut differences = Differences::default();
         if job.reencode {
             found = Err(anyhow!("--reencode asks for it"));
@@ -116,8 +120,6 @@ impl<'a> Migration<'a> {
     /// Writes the array into a directory.
     pub(super) fn write(&mut self, directory: &Path, workers: &Workers) -> Result<Outcome> {
         if let Ok(rewritten) = &self.rewritten {
-            let mut rewritten = rewritten.clone();
-            rewritten.use_default_keys();
             let transfer = self.job.transfer();
             let transferred = rewritten.write(&self.source, directory, transfer, workers)?;
             let result = Source::written(directory, FillCheck::Open)?;
@@ -128,7 +130,7 @@ impl<'a> Migration<'a> {
                 }
                 Err(error) if error.is::<Interrupted>() => return Err(error),
                 Err(reason) => {
-                    self.codecs = codecs(&self.source, None)?;
+                    self.codecs = new_codecs(&self.source)?;
                     self.rewritten = Err(reason);
                     for entry in fs::read_dir(directory)? {
                         let path = entry?.path();
@@ -259,9 +261,4 @@ impl<'a> Migration<'a> {
             compared: differences.describe("elements"),
         }
     }
-}
-
-/// The value codecs of an array's new metadata, or else those with which its elements are encoded again.
-fn codecs(source: &Source, rewritten: Option<&RewrittenMetadata>) -> Result<Vec<Codec>> {
-    rewritten.map_or_else(|| new_codecs(source), RewrittenMetadata::value_codecs)
 }

@@ -38,8 +38,7 @@ pub(super) struct Rewritten {
 
 impl Rewritten {
     fn new(source: &Source, metadata: RewrittenMetadata) -> Result<Self> {
-        let document = metadata.document().clone().into();
-        Ok(Self { result: source.with_document(document, FillCheck::Create)?, metadata })
+        Ok(Self { result: metadata.over(source, FillCheck::Create)?, metadata })
     }
 }
 
@@ -117,7 +116,7 @@ fn used_codes(
     let mut plain = rewritten.clone();
     plain.replace_value_codecs(|_| Ok(Vec::new()))?;
     plain.set_values(stored, Scalar::zero(stored));
-    let codes = source.with_document(plain.document().clone().into(), FillCheck::ReportOnly)?;
+    let codes = plain.over(source, FillCheck::ReportOnly)?;
     let work = |number| -> Result<Vec<Scalar>> {
         let region = codes.region(number)?;
         let Some(elements) = codes.read(&region)? else { return Ok(Vec::new()) };

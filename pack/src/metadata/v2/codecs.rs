@@ -6,7 +6,7 @@ use zarr_recast::data_type::{ByteOrder, from_numpy};
 
 use super::data_type::DataType;
 use crate::error::Result;
-use crate::metadata::codecs::codec;
+use crate::metadata::codecs::{bytes_codec, codec};
 
 /// The kinds of codecs of Zarr v3, in the order in which they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +42,9 @@ pub(super) fn codecs(
     let mut codecs = Vec::new();
     let mut last = Kind::ArrayToArray;
     let mut has_order = data_type.has_order();
+    let bytes = |has_order: bool, order: Option<ByteOrder>| {
+        bytes_codec(has_order.then_some(order.unwrap_or(ByteOrder::Little)))
+    };
     for step in steps {
         let id = id(step).with_context(|| format!("{step} is not a codec"))?;
         let mut configuration = step.as_object().cloned().unwrap_or_default();
@@ -65,15 +68,6 @@ pub(super) fn codecs(
         codecs.push(bytes(has_order, order));
     }
     Ok(codecs)
-}
-
-/// The codec that stores elements as they are.
-fn bytes(has_order: bool, order: Option<ByteOrder>) -> Value {
-    match order.unwrap_or(ByteOrder::Little) {
-        _ if !has_order => json!({"name": "bytes"}),
-        ByteOrder::Little => json!({"name": "bytes", "configuration": {"endian": "little"}}),
-        ByteOrder::Big => json!({"name": "bytes", "configuration": {"endian": "big"}}),
-    }
 }
 
 fn id(step: &Value) -> Option<&str> {

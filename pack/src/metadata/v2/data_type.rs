@@ -9,6 +9,7 @@ use zarr_recast::data_type::{ByteOrder, from_numpy};
 use zarr_recast::fill_value;
 
 use crate::error::Result;
+use crate::metadata::document::name_of;
 
 /// More than any element takes that is worth to be stored.
 const LARGEST_ELEMENT: u64 = 1 << 24;
@@ -228,11 +229,7 @@ impl DataType {
             }
             Self::Raw(_) | Self::Struct(_) => bytes().and_then(|bytes| self.element(&bytes, order)),
         };
-        value.with_context(|| {
-            let data_type = self.to_json();
-            let name = data_type.get("name").unwrap_or(&data_type).as_str().unwrap_or_default();
-            format!("the fill value {json} is no {name}")
-        })
+        value.with_context(|| format!("the fill value {json} is no {}", name_of(&self.to_json())))
     }
 
     /// The bytes of an element as a fill value.

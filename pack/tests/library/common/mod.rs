@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
-    CatFormat, GroupEntry, GroupJob, GroupReport, Job, PackJob, PackOptions, PackReport, Runtime,
-    cat,
+    AllClose, ArrayReport, CatFormat, CompareJob, GroupEntry, GroupJob, GroupReport, Job, PackJob,
+    PackOptions, PackReport, Runtime, cat,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -149,6 +149,12 @@ pub(crate) fn little_endian() -> Value {
     json!({"name": "bytes", "configuration": {"endian": "little"}})
 }
 
+/// The codec of numcodecs that stores quarters as integers of a type.
+pub(crate) fn quarters_as(astype: &str) -> Value {
+    json!({"name": "numcodecs.fixedscaleoffset", "configuration": {
+        "scale": 4.0, "offset": 0.0, "dtype": "<f4", "astype": astype}})
+}
+
 /// The codec of shards whose parts have this shape and these codecs, with the index at the end.
 #[allow(clippy::needless_pass_by_value)] // what callers write with json!
 pub(crate) fn sharding(chunk_shape: &[u64], codecs: Value) -> Value {
@@ -210,6 +216,21 @@ pub(crate) fn told<T>(outcome: Result<T, recast_pack::Error>) -> Result<T, Strin
 /// An error with its causes.
 pub(crate) fn text(error: recast_pack::Error) -> String {
     format!("{:#}", anyhow::Error::from(error))
+}
+
+/// The comparison of two arrays or groups, which may differ by so much.
+pub(crate) fn comparison(a: &Path, b: &Path, atol: impl Into<Option<f64>>) -> CompareJob {
+    let tolerance = atol.into().map(|atol| AllClose { atol, rtol: 0.0 });
+    CompareJob { tolerance, ..CompareJob::new(a, b) }
+}
+
+/// The reports of the arrays of a group that were packed, but not from CF.
+pub(crate) fn reports(report: &GroupReport) -> Vec<&PackReport> {
+    let reports = report.arrays.iter().filter_map(|entry| match entry {
+        GroupEntry::Packed { report: ArrayReport::Packed(report), .. } => Some(&**report),
+        _ => None,
+    });
+    reports.collect()
 }
 
 /// The arrays of a group that were packed.
