@@ -3,7 +3,7 @@
 //! A value is sign, integer magnitude and power of two, in which every value of all 26 types is exact. No conversion of the
 //! language or of a library takes part.
 
-use crate::{FloatFormat, Format, OutOfRange, Reason, Rounding, Scalar, Specials};
+use crate::{ElementType, FloatFormat, Format, OutOfRange, Reason, Rounding, Scalar, Specials};
 
 /// The value of an element, exactly.
 #[derive(Clone, Copy, Debug)]
@@ -310,4 +310,9 @@ pub(crate) fn integer(value: Scalar) -> i128 {
         Format::Integer { bits, signed } => Integer { bits, signed }.value(value.bits()),
         Format::Float(_) => 0,
     }
+}
+
+/// The least and the greatest value of an integer type.
+pub(crate) fn range(element: ElementType) -> [i128; 2] {
+    [Scalar::min(element), Scalar::max(element)].map(integer)
 }

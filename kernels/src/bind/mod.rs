@@ -12,6 +12,7 @@ mod float_to_int;
 mod int_to_float;
 mod int_to_int;
 mod maps;
+mod narrow;
 mod portable;
 mod scale;
 mod small_float;
@@ -29,13 +30,15 @@ use scale::bind_scale;
 
 use crate::level::HAS_SCALAR;
 use crate::pipeline::Retry;
-use crate::reference::Reference;
+use crate::reference::{self, Reference};
 use crate::stages::bytes::{Copy, Table};
-use crate::stages::scale::{InverseScale, Scale};
 use crate::stages::{Stage, bind_loop};
-use crate::{Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step};
+use crate::{Affine, Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step};
 
 type Stages = Vec<Stage>;
+
+/// An entry of a map: a key and its output.
+type Entry = (Scalar, Scalar);
 
 /// Evaluates `$body` with `$name` standing for a rounding: the default as a type of its own, and the others
 /// together, so that two kernels serve five roundings.
@@ -146,15 +149,11 @@ fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
         Class::Int(_) | Class::Float(_) => false,
     };
     match step {
-        Step::Cast(cast) if is_narrow => match cast.map[..] {
-            [] => vector::cast(source, None, cast, level),
-            [entry] => vector::cast(source, Some(entry), cast, level),
-            [_, _, ..] => None,
-        },
+        Step::Cast(cast) if is_narrow => vector::cast(source, only_entry(cast)?, cast, level),
         Step::Scale(_) | Step::InverseScale(_) if is_narrow => None,
         Step::Cast(cast) => bind_cast(source, cast, level),
-        Step::Scale(parameters) => bind_scale::<Scale>(source, parameters, level),
-        Step::InverseScale(parameters) => bind_scale::<InverseScale>(source, parameters, level),
+        Step::Scale(parameters) => bind_scale::<true>(source, parameters, level),
+        Step::InverseScale(parameters) => bind_scale::<false>(source, parameters, level),
     }
 }
 
@@ -355,12 +354,31 @@ fn retry_infinities(fast: Stage, general: impl FnOnce() -> Stage) -> Stage {
     if TWO_KERNELS { Retry::of(fast, general()) } else { fast }
 }
 
+/// The entry of a cast's map, if it has one; none of a longer map.
+#[allow(clippy::option_option)] // as it says
+fn only_entry(cast: &Cast) -> Option<Option<Entry>> {
+    match cast.map[..] {
+        [] => Some(None),
+        [entry] => Some(Some(entry)),
+        [_, _, ..] => None,
+    }
+}
+
+/// Whether every integer of a type is finite as a float of another, unscaled.
+fn stays_finite(from: ElementType, to: ElementType, parameters: &Affine) -> bool {
+    // Every operation is monotonic, so the ends of the range tell.
+    [Scalar::min(from), Scalar::max(from)].into_iter().all(|end| {
+        let steps = [Step::Cast(Cast::new(to)), Step::InverseScale(*parameters)];
+        reference::run(end, &steps, 0).is_ok_and(Scalar::is_finite)
+    })
+}
+
 /// An entry of a cast: the key, and the number of type `domain` that becomes the output. None where there is no such
 /// number.
 #[allow(clippy::option_option)] // no entry, and none that can be had
 #[cfg_attr(target_feature = "simd128", inline(always))] // shows that there never is one where none joins
 fn number_entry(
-    entry: Option<(Scalar, Scalar)>,
+    entry: Option<Entry>,
     domain: ElementType,
     cast: &Cast,
 ) -> Option<Option<(Scalar, f64)>> {
@@ -374,11 +392,7 @@ fn number_entry(
 /// As [`number_entry`], of which NaN is the only key.
 #[allow(clippy::option_option)] // as above
 #[cfg_attr(target_feature = "simd128", inline(always))]
-fn nan_entry(
-    entry: Option<(Scalar, Scalar)>,
-    domain: ElementType,
-    cast: &Cast,
-) -> Option<Option<f64>> {
+fn nan_entry(entry: Option<Entry>, domain: ElementType, cast: &Cast) -> Option<Option<f64>> {
     match number_entry(entry, domain, cast)? {
         None => Some(None),
         Some((key, value)) => key.is_nan().then_some(Some(value)),

@@ -11,8 +11,8 @@ use num_traits::AsPrimitive;
 
 use super::class::{Class, FloatType, IntType, Width};
 use super::scale::bind_int;
-use super::{copy, exactly, nan_entry, native, wide};
-use crate::exact::integer;
+use super::{Entry, copy, exactly, nan_entry, native, only_entry, stays_finite, wide};
+use crate::exact::range;
 use crate::stages::by_reference::ByReference;
 use crate::stages::bytes::{ClearUnused, SwapBytes};
 use crate::stages::convert::{
@@ -21,7 +21,7 @@ use crate::stages::convert::{
 use crate::stages::element_op::{ElementOp, Flags, Loop, Same, Then};
 use crate::stages::fused::{IntUnscale, ScaleForInt};
 use crate::stages::map::ReplaceNan;
-use crate::stages::scale::{Direction, InverseScale, Scale, ScaleFloat};
+use crate::stages::scale::ScaleFloat;
 use crate::stages::{Stage, bind_loop};
 use crate::{
     Affine, Cast, Element, ElementType, FloatOverflow, Level, OutOfRange, Rounding, Scalar, Step,
@@ -72,9 +72,9 @@ macro_rules! with_int {
 pub(super) fn step(source: ElementType, step: &Step) -> Option<Vec<Stage>> {
     let stages = match step {
         Step::Cast(cast) => self::cast(source, cast),
-        Step::Scale(parameters) => scale::<Scale>(source, parameters).map(|stage| vec![stage]),
+        Step::Scale(parameters) => scale::<true>(source, parameters).map(|stage| vec![stage]),
         Step::InverseScale(parameters) => {
-            scale::<InverseScale>(source, parameters).map(|stage| vec![stage])
+            scale::<false>(source, parameters).map(|stage| vec![stage])
         }
     };
     stages.or_else(|| (source.size() > 1).then(|| vec![ByReference::stage(source, step)]))
@@ -106,14 +106,11 @@ pub(super) fn clear_unused(element: ElementType) -> Stage {
 
 /// The cast, with a map of at most one entry, if it is in the list.
 fn cast(source: ElementType, cast: &Cast) -> Option<Vec<Stage>> {
-    let class = Class::of(source);
-    let entry = match cast.map[..] {
-        [] if source == cast.target => return Some(vec![copy(source, Level::Scalar)]),
-        [] => None,
-        [entry] => Some(entry),
-        [_, _, ..] => return None,
-    };
-    match class {
+    let entry = only_entry(cast)?;
+    if source == cast.target && entry.is_none() {
+        return Some(vec![copy(source, Level::Scalar)]);
+    }
+    match Class::of(source) {
         Class::Int(int) if entry.is_none() => with_int!(int, S => from_int::<S>(cast)),
         Class::Float(FloatType::Float32) => Some(vec![from_f32(cast, entry)?]),
         Class::Float(FloatType::Float64) => Some(vec![from_f64(cast, entry)?]),
@@ -138,7 +135,7 @@ fn from_decoded(decode: Stage, cast: &Cast) -> Option<Vec<Stage>> {
     Some(vec![decode, from_f32(cast, None)?])
 }
 
-fn from_f32(cast: &Cast, entry: Option<(Scalar, Scalar)>) -> Option<Stage> {
+fn from_f32(cast: &Cast, entry: Option<Entry>) -> Option<Stage> {
     match Class::of(cast.target) {
         Class::Int(_) | Class::SubByte => float_to_short(Same::<f32>(PhantomData), cast, entry),
         Class::Float(FloatType::Float64) if entry.is_none() => {
@@ -148,7 +145,7 @@ fn from_f32(cast: &Cast, entry: Option<(Scalar, Scalar)>) -> Option<Stage> {
     }
 }
 
-fn from_f64(cast: &Cast, entry: Option<(Scalar, Scalar)>) -> Option<Stage> {
+fn from_f64(cast: &Cast, entry: Option<Entry>) -> Option<Stage> {
     match Class::of(cast.target) {
         Class::Int(_) | Class::SubByte => float_to_short(Same::<f64>(PhantomData), cast, entry),
         Class::Float(FloatType::Float32)
@@ -165,7 +162,7 @@ fn from_f64(cast: &Cast, entry: Option<(Scalar, Scalar)>) -> Option<Stage> {
 
 /// What `before` gives, to an integer of at most 16 bits to nearest-even, checked or clamped to the range; `entry` may give a
 /// value for NaN.
-fn float_to_short<F, P>(before: P, cast: &Cast, entry: Option<(Scalar, Scalar)>) -> Option<Stage>
+fn float_to_short<F, P>(before: P, cast: &Cast, entry: Option<Entry>) -> Option<Stage>
 where
     F: Real<Bits: AsPrimitive<u8> + AsPrimitive<u16>> + Element,
     P: ElementOp<Target = F>,
@@ -190,7 +187,7 @@ where
         P: ElementOp<Target = F>,
         T: Int,
     {
-        let [min, max] = [Scalar::min(cast.target), Scalar::max(cast.target)].map(integer);
+        let [min, max] = range(cast.target);
         match cast.out_of_range {
             OutOfRange::Error => {
                 let to_int = RoundToInt::<F, T, false>::new(min, max);
@@ -228,12 +225,7 @@ fn scale_to_short(source: ElementType, parameters: &Affine, cast: &Cast) -> Opti
             scale: parameters.scale.map_or(F::one(), native),
         };
         // With any other key than NaN the order of map and overflow would matter.
-        let entry = match cast.map[..] {
-            [] => None,
-            [entry] => Some(entry),
-            [_, _, ..] => return None,
-        };
-        float_to_short(scaled, cast, entry)
+        float_to_short(scaled, cast, only_entry(cast)?)
     }
     if !cast.target.is_integer() {
         return None;
@@ -255,25 +247,19 @@ fn short_to_unscaled(source: ElementType, cast: &Cast, parameters: &Affine) -> O
         S: Int + Element + AsPrimitive<F>,
         F: Real + Element,
     {
-        // Every operation is monotonic, so the ends of the range tell whether an element overflows.
-        let finite = [Scalar::min(S::TYPE), Scalar::max(S::TYPE)].into_iter().all(|end| {
-            let steps = [Step::Cast(Cast::new(F::TYPE)), Step::InverseScale(*parameters)];
-            reference::run(end, &steps, 0).is_ok_and(Scalar::is_finite)
-        });
-        if !finite {
+        if !stays_finite(S::TYPE, F::TYPE, parameters) {
             return None;
         }
         let scale = parameters.scale.map_or(F::one(), native);
         let offset = parameters.offset.map_or(-F::zero(), native);
         let entry = (S::zero(), F::zero());
-        match cast.map[..] {
-            [] => Some(bind_loop(Loop(IntUnscale::<S, F, false> { scale, offset, entry }))),
-            [(key, output)] => {
+        Some(match only_entry(cast)? {
+            None => bind_loop(Loop(IntUnscale::<S, F, false> { scale, offset, entry })),
+            Some((key, output)) => {
                 let entry = (native(key), native(reference::unscale(output, parameters).ok()?));
-                Some(bind_loop(Loop(IntUnscale::<S, F, true> { scale, offset, entry })))
+                bind_loop(Loop(IntUnscale::<S, F, true> { scale, offset, entry }))
             }
-            [_, _, ..] => None,
-        }
+        })
     }
     fn to_target<S>(cast: &Cast, parameters: &Affine) -> Option<Stage>
     where
@@ -299,19 +285,18 @@ fn short_to_unscaled(source: ElementType, cast: &Cast, parameters: &Affine) -> O
 }
 
 /// Scale and offset, if they are in the list.
-fn scale<D: Direction>(element: ElementType, parameters: &Affine) -> Option<Stage> {
-    fn of_type<F: Real + Element, D: Direction>(parameters: &Affine) -> Stage {
-        bind_loop(ScaleFloat::<F, D> {
+fn scale<const ENCODES: bool>(element: ElementType, parameters: &Affine) -> Option<Stage> {
+    fn of_type<F: Real + Element, const ENCODES: bool>(parameters: &Affine) -> Stage {
+        bind_loop(ScaleFloat::<F, ENCODES> {
             offset: parameters.offset.map(native),
             scale: parameters.scale.map(native),
             strict: parameters.overflow == FloatOverflow::Error,
-            direction: PhantomData,
         })
     }
     match Class::of(element) {
-        Class::Float(FloatType::Float32) => Some(of_type::<f32, D>(parameters)),
-        Class::Float(FloatType::Float64) => Some(of_type::<f64, D>(parameters)),
-        Class::Int(int) => bind_int::<D>(int, parameters, Level::Scalar),
+        Class::Float(FloatType::Float32) => Some(of_type::<f32, ENCODES>(parameters)),
+        Class::Float(FloatType::Float64) => Some(of_type::<f64, ENCODES>(parameters)),
+        Class::Int(int) => bind_int::<ENCODES>(int, parameters, Level::Scalar),
         Class::Float(FloatType::Float16 | FloatType::BFloat16)
         | Class::SubByte
         | Class::SmallFloat => None,
@@ -356,7 +341,6 @@ where
     S: Int + Flags + Element + AsPrimitive<T>,
     T: Int,
 {
-    let range = |element| [Scalar::min(element), Scalar::max(element)].map(integer);
     let ([source_min, source_max], [target_min, target_max]) = (range(S::TYPE), range(target));
     let fits = target_min <= source_min && source_max <= target_max;
     if mode == OutOfRange::Wrap || fits {

@@ -3,7 +3,7 @@
 use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::{Beyond, within};
 use super::{
-    TWO_KERNELS, affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int,
+    Entry, TWO_KERNELS, affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int,
     small_float, substitute, unscaled, wide,
 };
 use crate::level::{with_level, with_look_up_bytes};
@@ -11,7 +11,7 @@ use crate::ops::bytes::{FailsOn, LookUp, SwapBytes};
 use crate::pipeline::{Bytes, Retry, Then, stage};
 use crate::simd::{F64s, LookUpBytes, Simd};
 use crate::stages::Stage;
-use crate::{Affine, Cast, ElementType, Entries, Format, Level, OutOfRange, Scalar, Step};
+use crate::{Affine, Cast, ElementType, Entries, Format, Level, OutOfRange, Step};
 use alloc::vec::Vec;
 
 /// Returns if this build leaves out the small types: behind a constant condition their kernels are not compiled.
@@ -28,7 +28,7 @@ fn bind_cast<S: Simd>(
     simd: S,
     source: ElementType,
     cast: &Cast,
-    entry: Option<(Scalar, Scalar)>,
+    entry: Option<Entry>,
 ) -> Option<Vec<Stage>> {
     match (Class::of(source), Class::of(cast.target)) {
         (Class::Int(from), Class::Int(to)) => int_to_int::bind(simd, from, to, cast, entry),
@@ -161,7 +161,7 @@ fn bind_byte_table<S: LookUpBytes>(simd: S, values: &[u8; 256], fails_on: Option
 /// The stages of a cast whose map has at most one entry, as [`bind_cast`]; none if the level has no vectors.
 pub(super) fn cast(
     source: ElementType,
-    entry: Option<(Scalar, Scalar)>,
+    entry: Option<Entry>,
     cast: &Cast,
     level: Level,
 ) -> Option<Vec<Stage>> {
@@ -171,7 +171,7 @@ pub(super) fn cast(
 /// The stage of a cast behind a map among elements of the source type, if the level has vectors and a loop for both.
 pub(super) fn cast_but(
     source: ElementType,
-    entries: &[(Scalar, Scalar)],
+    entries: &[Entry],
     cast: &Cast,
     level: Level,
 ) -> Option<Stage> {
@@ -214,11 +214,7 @@ pub(super) fn canonical(element: ElementType, level: Level) -> Option<Stage> {
 }
 
 /// The stage that puts values in place of keys, among elements of one type, if the level has vectors for it.
-pub(super) fn substitution(
-    domain: ElementType,
-    entries: &[(Scalar, Scalar)],
-    level: Level,
-) -> Option<Stage> {
+pub(super) fn substitution(domain: ElementType, entries: &[Entry], level: Level) -> Option<Stage> {
     with_level!(level, simd => substitute::bind(simd, domain, entries))?
 }
 
