@@ -143,11 +143,12 @@ impl Integer {
 
     /// The low bits as they are kept in memory, where those of less than a byte are extended to one.
     #[inline(always)]
-    pub(crate) fn in_memory(self, bits: u64) -> u64 {
+    pub(crate) const fn in_memory(self, bits: u64) -> u64 {
         let unused = 64 - self.bits;
         if self.signed {
             let extended = ((bits << unused) as i64 >> unused) as u64;
-            extended & u64::MAX >> unused.min(64 - 8)
+            // An element has a byte at least.
+            extended & u64::MAX >> if unused < 64 - 8 { unused } else { 64 - 8 }
         } else {
             bits << unused >> unused
         }
