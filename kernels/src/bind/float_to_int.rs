@@ -19,7 +19,7 @@ use crate::ops::float_to_int::{
     SignedRemainder, ToI32, ToI32Fitting, Widened,
 };
 use crate::ops::load;
-use crate::ops::store::StoreFull;
+use crate::ops::store::{LowI8, LowI16, StoreFull};
 use crate::ops::substitute::SubstituteFloats;
 use crate::pipeline::{Each, Load, LoadThen, Retry, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, FloatElement, I32s, I64s, NearestEven, Round, Simd, Unit};
@@ -375,27 +375,39 @@ where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
 {
-    let (width, to_i32) = (target.int.width, ClampedToI32(NearestEven));
     let is_f32 = const { size_of::<<L::Unit as Unit<S>>::Scalar>() == 4 };
-    if width == Width::W8 && S::INVALID_IS_MIN && is_f32 {
+    Some(match target.int.width {
         // From 2^31 on, the low bits are 0: those of the float32, and those of the integer that it becomes.
-        return narrow::low(simd, load, Then(Finite, to_i32), width);
-    }
+        Width::W8 if S::INVALID_IS_MIN && is_f32 => {
+            stage(simd, Units(load, Then(Finite, ClampedToI32(NearestEven)), LowI8))
+        }
+        Width::W8 => wrapped(simd, load, LowI8),
+        Width::W16 => wrapped(simd, load, LowI16),
+        Width::W32 | Width::W64 => return None,
+    })
+}
+
+/// Modulo 2^16, of which `store` keeps the low bits.
+fn wrapped<S, L, T>(simd: S, load: L, store: T) -> Stage
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+    T: Store<S, I32s<S>>,
+{
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
-    // Modulo 2^16, of which the low bits are kept.
     let remainder = Remainder { modulus: scalar(65_536.0), inverse: scalar(1.0 / 65_536.0) };
-    let remainder = Then(Finite, Then(remainder, to_i32));
-    let general = narrow::low(simd, load, remainder, width)?;
+    let remainder = Then(Finite, Then(remainder, ClampedToI32(NearestEven)));
+    let general = stage(simd, Units(load, remainder, store));
     if !TWO_KERNELS {
-        return Some(general);
+        return general;
     }
     let fast = if S::INVALID_IS_MIN {
         let fits = ToI32Fitting { takes_negative: true, rounding: NearestEven };
-        narrow::low(simd, load, fits, width)?
+        stage(simd, Units(load, fits, store))
     } else {
-        narrow::low(simd, load, L::Unit::small_low_bits(), width)?
+        stage(simd, Units(load, L::Unit::small_low_bits(), store))
     };
-    Some(Retry::of(fast, general))
+    Retry::of(fast, general)
 }
 
 /// To 64 bits, in every range mode.

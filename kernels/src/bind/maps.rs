@@ -5,9 +5,10 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use super::class::{Class, FloatType, Width};
-use super::substitute::REPLACED;
-use super::{Entry, Stages, copy, exactly, filled_up, native, preimage, vector};
+use super::substitute::{self, REPLACED};
+use super::{Entry, Stages, copy, exactly, filled_up, native, preimage};
 use crate::key_table::{DenseTable, KeyTable};
+use crate::level::with_level;
 use crate::stages::Stage;
 use crate::stages::map::{Comparable, Find, Finder, Lookup};
 use crate::{Cast, ElementType, Format, Level, Scalar};
@@ -132,7 +133,7 @@ pub(super) fn replace_bits(element: ElementType, entries: &[Entry], level: Level
     let nan = entries.iter().find(|(key, _)| key.is_nan());
     let nan = nan.map_or((0x7fff, 0), |(_, output)| (infinity, bits(*output)));
     if patterns.len() <= REPLACED {
-        return vector::replace_bits(&patterns, nan, level);
+        return with_level!(level, simd => substitute::bind_bits(simd, &patterns, nan));
     }
     // Bits as integers, each NaN a key of its own.
     let nans = (nan.0..0x7fff).map(|below| below + 1);

@@ -28,7 +28,7 @@ use class::{Class, FloatType, IntType, Width};
 use maps::{distinct, lookup, preimages, replace_bits};
 use scale::bind_scale;
 
-use crate::level::HAS_SCALAR;
+use crate::level::{HAS_SCALAR, with_level, with_look_up_bytes};
 use crate::pipeline::Retry;
 use crate::reference::{self, Reference};
 use crate::stages::bytes::{Copy, Table};
@@ -195,23 +195,24 @@ fn byte_table(results: &[Option<Scalar>], level: Level) -> Option<Stage> {
     let unused = (0..=u8::MAX).find(|byte| !outputs.contains(&Some(*byte)));
     let fails_on = if outputs.contains(&None) { Some(unused?) } else { None };
     let values = core::array::from_fn(|byte| outputs[byte].or(fails_on).unwrap_or_default());
-    vector::byte_table(&values, fails_on, level)
+    with_look_up_bytes!(level, simd => vector::byte_table(simd, &values, fails_on))
 }
 
 /// Reverses the bytes of elements; nothing for one byte.
 pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Stage> {
     let size = element.size();
-    (size > 1)
-        .then(|| vector::swap_bytes(size, level).unwrap_or_else(|| portable::swap_bytes(size)))
+    (size > 1).then(|| {
+        with_level!(level, simd => vector::swap_bytes(simd, size))
+            .unwrap_or_else(|| portable::swap_bytes(size))
+    })
 }
 
 /// Elements as they are, but for the unused bits of sub-byte types.
 fn copy(element: ElementType, level: Level) -> Stage {
     match (element.size(), element.bits()) {
         (1, 8) => bind_loop(Copy::<1>),
-        (1, _) => {
-            vector::canonical(element, level).unwrap_or_else(|| portable::clear_unused(element))
-        }
+        (1, _) => with_level!(level, simd => int_to_int::canonical(simd, element))
+            .unwrap_or_else(|| portable::clear_unused(element)),
         (2, _) => bind_loop(Copy::<2>),
         (4, _) => bind_loop(Copy::<4>),
         _ => bind_loop(Copy::<8>),
@@ -306,7 +307,7 @@ fn bind_fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<St
     if is_scalar(level) {
         return portable::fused(source, steps);
     }
-    vector::fused(source, steps, level)
+    with_level!(level, simd => vector::fused(simd, source, steps))?
 }
 
 /// The type of whole bytes in which a narrow type's values are worked on.

@@ -28,46 +28,6 @@ use crate::{
     reference,
 };
 
-/// Evaluates `$body` with `$T` standing for the native type of an integer type.
-macro_rules! with_int {
-    ($int:expr, $T:ident => $body:expr) => {
-        match ($int.width, $int.signed) {
-            (Width::W8, true) => {
-                type $T = i8;
-                $body
-            }
-            (Width::W16, true) => {
-                type $T = i16;
-                $body
-            }
-            (Width::W32, true) => {
-                type $T = i32;
-                $body
-            }
-            (Width::W64, true) => {
-                type $T = i64;
-                $body
-            }
-            (Width::W8, false) => {
-                type $T = u8;
-                $body
-            }
-            (Width::W16, false) => {
-                type $T = u16;
-                $body
-            }
-            (Width::W32, false) => {
-                type $T = u32;
-                $body
-            }
-            (Width::W64, false) => {
-                type $T = u64;
-                $body
-            }
-        }
-    };
-}
-
 /// The stages of a step; `None` for elements of one byte that have no loop, which a table serves better than the reference.
 pub(super) fn step(source: ElementType, step: &Step) -> Option<Vec<Stage>> {
     let stages = match step {
@@ -111,7 +71,16 @@ fn cast(source: ElementType, cast: &Cast) -> Option<Vec<Stage>> {
         return Some(vec![copy(source, Level::Scalar)]);
     }
     match Class::of(source) {
-        Class::Int(int) if entry.is_none() => with_int!(int, S => from_int::<S>(cast)),
+        Class::Int(IntType { width, signed }) if entry.is_none() => match (width, signed) {
+            (Width::W8, true) => from_int::<i8>(cast),
+            (Width::W16, true) => from_int::<i16>(cast),
+            (Width::W32, true) => from_int::<i32>(cast),
+            (Width::W64, true) => from_int::<i64>(cast),
+            (Width::W8, false) => from_int::<u8>(cast),
+            (Width::W16, false) => from_int::<u16>(cast),
+            (Width::W32, false) => from_int::<u32>(cast),
+            (Width::W64, false) => from_int::<u64>(cast),
+        },
         Class::Float(FloatType::Float32) => Some(vec![from_f32(cast, entry)?]),
         Class::Float(FloatType::Float64) => Some(vec![from_f64(cast, entry)?]),
         Class::Float(FloatType::Float16) if entry.is_none() => {

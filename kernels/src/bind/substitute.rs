@@ -128,7 +128,8 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[Entry]) -> Option<Stage> {
 /// which may be a zero with its two.
 pub(super) const REPLACED: usize = 16;
 
-/// The stage of bit patterns of a 16-bit float, at most [`REPLACED`].
+/// The stage of bit patterns of a 16-bit float, at most [`REPLACED`]; `nan` is the greatest magnitude that is none, and what
+/// takes its place.
 pub(super) fn bind_bits<S: Simd>(simd: S, patterns: &[(u16, u16)], nan: (u16, u16)) -> Stage {
     fn padded<S: Simd, const N: usize>(simd: S, patterns: &[(u16, u16)], nan: (u16, u16)) -> Stage {
         // Zero as itself, where there is no key but NaN.

@@ -11,7 +11,7 @@ use core::arch::x86_64::{
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
 use super::shared::{self, TWO_P52};
 use super::x86::{
-    by_halves, instructions, int_lanes, lanes, packing, product_and_shifts, rounded, widening_loads,
+    instructions, int_lanes, lanes, packing, product_and_shifts, rounded, widening_loads,
 };
 use super::{
     F32s, F64, F64s, Float, I8s, I16s, I32s, I64, I64s, LookUpBytes, Pair, Register, Round, Simd,
@@ -291,20 +291,13 @@ impl Avx2 {
         self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(a)
     }
 
-    /// One register, as [`Simd::f64_to_i32`].
+    /// As [`Simd::f64_to_i32`], to nearest-even, in halves.
     #[inline(always)]
-    fn half_to_i32(self, a: F64<Self>, rounding: impl Round) -> __m128i {
-        match rounding.rounding() {
-            Rounding::NearestEven => self.avx._mm256_cvtpd_epi32(a.raw),
-            Rounding::TowardsZero => self.avx._mm256_cvttpd_epi32(a.raw),
-            Rounding::TowardsPositive | Rounding::TowardsNegative => {
-                self.avx._mm256_cvtpd_epi32(a.round(rounding).raw)
-            }
-            // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
-            Rounding::NearestAway => {
-                self.avx._mm256_cvtpd_epi32(F64::from_bits(a.to_bits() | 1).raw)
-            }
-        }
+    fn to_nearest_i32(self, a: F64s<Self>) -> Pair<__m128i> {
+        a.map(
+            #[inline(always)]
+            |a| self.avx._mm256_cvtpd_epi32(a.raw),
+        )
     }
 
     /// One register, as [`Simd::f32_to_f16`].
@@ -381,12 +374,32 @@ impl Simd for Avx2 {
             Rounding::TowardsPositive | Rounding::TowardsNegative => {
                 self.avx._mm256_cvtps_epi32(a.round(rounding).raw)
             }
-            // As in `half_to_i32`.
+            // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
             Rounding::NearestAway => {
                 self.avx._mm256_cvtps_epi32(F32s::from_bits(a.to_bits() | 1).raw)
             }
         };
         Register::new(self, converted)
+    }
+
+    #[inline(always)]
+    fn f64_to_i32(self, a: F64s<Self>, rounding: impl Round) -> I32s<Self> {
+        let Pair(low, high) = match rounding.rounding() {
+            Rounding::NearestEven => self.to_nearest_i32(a),
+            Rounding::TowardsZero => a.map(
+                #[inline(always)]
+                |a| self.avx._mm256_cvttpd_epi32(a.raw),
+            ),
+            Rounding::TowardsPositive | Rounding::TowardsNegative => self.to_nearest_i32(a.map(
+                #[inline(always)]
+                |a| a.round(rounding),
+            )),
+            Rounding::NearestAway => self.to_nearest_i32(a.map(
+                #[inline(always)]
+                |a| F64::from_bits(a.to_bits() | 1), // as above
+            )),
+        };
+        Register::new(self, self.join(low, high))
     }
 
     #[inline(always)]
@@ -480,8 +493,6 @@ impl Simd for Avx2 {
         let saturated = high.eq(extension).select(low, bound);
         Register::new(self, self.order(saturated.raw))
     }
-
-    by_halves!();
 
     packing!(avx2 _mm256_packs_epi32 _mm256_packus_epi32 _mm256_packs_epi16 _mm256_packus_epi16);
 

@@ -12,7 +12,7 @@ use core::ops::Deref;
 
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
 use super::x86::{
-    NEAREST_EVEN, by_halves, instructions, int_lanes, lanes, packing, product_and_shifts, rounded,
+    NEAREST_EVEN, instructions, int_lanes, lanes, packing, product_and_shifts, rounded,
     widening_loads,
 };
 use super::{
@@ -384,6 +384,12 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     }
 
     #[inline(always)]
+    fn f64_to_i32(self, a: F64s<Self>, rounding: impl Round) -> I32s<Self> {
+        let low = self.half_to_i32(a.0, rounding);
+        Register::new(self, self.join(low, self.half_to_i32(a.1, rounding)))
+    }
+
+    #[inline(always)]
     fn i32_to_f32(self, a: I32s<Self>) -> F32s<Self> {
         Register::new(self, self.avx512f._mm512_cvtepi32_ps(a.raw))
     }
@@ -463,8 +469,6 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
         );
         Register::new(self, self.join(low, high))
     }
-
-    by_halves!();
 
     packing!(avx512bw _mm512_packs_epi32 _mm512_packus_epi32 _mm512_packs_epi16 _mm512_packus_epi16);
 

@@ -131,24 +131,8 @@ macro_rules! widening_loads {
     )*};
 }
 
-/// Conversions that halve the width of lanes, one register after the other.
-macro_rules! by_halves {
-    () => {
-        #[inline(always)]
-        fn f64_to_i32(self, a: F64s<Self>, rounding: impl Round) -> I32s<Self> {
-            let low = self.half_to_i32(a.0, rounding);
-            Register::new(self, self.join(low, self.half_to_i32(a.1, rounding)))
-        }
-
-        #[inline(always)]
-        fn f32_to_f16(self, a: F32s<Self>, b: F32s<Self>, rounding: impl Round) -> I16s<Self> {
-            let low = self.half_to_f16(a.raw, rounding);
-            Register::new(self, self.join(low, self.half_to_f16(b.raw, rounding)))
-        }
-    };
-}
-
-/// Narrowing by the packing instructions: signed and unsigned, from 32 to 16 bits, and from 16 to 8.
+/// Narrowing: integers by the packing instructions, signed and unsigned, from 32 to 16 bits, and from 16 to 8; floats by
+/// halves.
 macro_rules! packing {
     ($token:ident $pack_32:ident $pack_32_u:ident $pack_16:ident $pack_16_u:ident) => {
         #[inline(always)]
@@ -190,6 +174,12 @@ macro_rules! packing {
         }
 
         #[inline(always)]
+        fn f32_to_f16(self, a: F32s<Self>, b: F32s<Self>, rounding: impl Round) -> I16s<Self> {
+            let low = self.half_to_f16(a.raw, rounding);
+            Register::new(self, self.join(low, self.half_to_f16(b.raw, rounding)))
+        }
+
+        #[inline(always)]
         fn order_i16(self, a: I16s<Self>) -> I16s<Self> {
             Register::new(self, self.order(a.raw))
         }
@@ -202,5 +192,5 @@ macro_rules! packing {
 }
 
 pub(super) use {
-    by_halves, instructions, int_lanes, lanes, packing, product_and_shifts, rounded, widening_loads,
+    instructions, int_lanes, lanes, packing, product_and_shifts, rounded, widening_loads,
 };
