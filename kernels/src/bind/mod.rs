@@ -194,7 +194,8 @@ fn byte_table(results: &[Option<Scalar>], level: Level) -> Option<Stage> {
     let outputs: Vec<Option<u8>> = results.iter().map(|result| result.map(native)).collect();
     let unused = (0..=u8::MAX).find(|byte| !outputs.contains(&Some(*byte)));
     let fails_on = if outputs.contains(&None) { Some(unused?) } else { None };
-    let values = core::array::from_fn(|byte| outputs[byte].or(fails_on).unwrap_or_default());
+    let values: [_; 256] =
+        core::array::from_fn(|byte| outputs[byte].or(fails_on).unwrap_or_default());
     with_look_up_bytes!(level, simd => vector::byte_table(simd, &values, fails_on))
 }
 
