@@ -1,9 +1,6 @@
 //! The 26 element types and their facts.
 
-use core::fmt;
-use core::str::FromStr;
-
-use crate::ParseError;
+use crate::error::named;
 
 /// One of the 26 numeric data types that the codecs work on.
 ///
@@ -343,18 +340,4 @@ impl FloatFormat {
     }
 }
 
-impl fmt::Display for ElementType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// Reads the Zarr v3 name.
-impl FromStr for ElementType {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let names = Self::ALL.iter().map(|each| each.name());
-        Self::from_name(text).ok_or_else(|| ParseError::none_of(text, names))
-    }
-}
+named!(ElementType);

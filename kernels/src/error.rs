@@ -208,3 +208,25 @@ impl ParseError {
         &self.expected
     }
 }
+
+/// Shows and reads values of a type by their names.
+macro_rules! named {
+    ($t:ty) => {
+        impl core::fmt::Display for $t {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        /// Reads the name.
+        impl core::str::FromStr for $t {
+            type Err = $crate::ParseError;
+
+            fn from_str(text: &str) -> Result<Self, $crate::ParseError> {
+                let names = Self::ALL.iter().map(|each| each.name());
+                Self::from_name(text).ok_or_else(|| $crate::ParseError::none_of(text, names))
+            }
+        }
+    };
+}
+pub(crate) use named;

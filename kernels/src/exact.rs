@@ -3,7 +3,7 @@
 //! A value is sign, integer magnitude and power of two, in which every value of all 26 types is exact. No conversion of the
 //! language or of a library takes part.
 
-use crate::{FloatFormat, Format, OutOfRange, Reason, Rounding, Scalar, Specials};
+use crate::{ElementType, FloatFormat, Format, OutOfRange, Reason, Rounding, Scalar, Specials};
 
 /// The value of an element, exactly.
 #[derive(Clone, Copy, Debug)]
@@ -143,11 +143,12 @@ impl Integer {
 
     /// The low bits as they are kept in memory, where those of less than a byte are extended to one.
     #[inline(always)]
-    pub(crate) fn in_memory(self, bits: u64) -> u64 {
+    pub(crate) const fn in_memory(self, bits: u64) -> u64 {
         let unused = 64 - self.bits;
         if self.signed {
             let extended = ((bits << unused) as i64 >> unused) as u64;
-            extended & u64::MAX >> unused.min(64 - 8)
+            // An element has a byte at least.
+            extended & u64::MAX >> if unused < 64 - 8 { unused } else { 64 - 8 }
         } else {
             bits << unused >> unused
         }
@@ -310,4 +311,9 @@ pub(crate) fn integer(value: Scalar) -> i128 {
         Format::Integer { bits, signed } => Integer { bits, signed }.value(value.bits()),
         Format::Float(_) => 0,
     }
+}
+
+/// The least and the greatest value of an integer type.
+pub(crate) fn range(element: ElementType) -> [i128; 2] {
+    [Scalar::min(element), Scalar::max(element)].map(integer)
 }

@@ -7,15 +7,14 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-use core::fmt;
 use core::mem::MaybeUninit;
-use core::str::FromStr;
 #[cfg(feature = "std")]
 use std::sync::OnceLock;
 
+use crate::BuildError;
+use crate::error::named;
 use crate::simd::Simd;
 use crate::stages::{self, Kernel, Run, Stage};
-use crate::{BuildError, ParseError};
 
 /// Bytes that a cache holds together, on most CPUs.
 pub(crate) const CACHE_LINE: usize = 64;
@@ -170,6 +169,13 @@ impl Level {
     }
 
     /// The level with this name.
+    ///
+    /// ```
+    /// use recast_kernels::Level;
+    /// assert_eq!(Level::from_name("avx2"), Some(Level::Avx2));
+    /// let error = "sse2".parse::<Level>().unwrap_err().to_string();
+    /// assert_eq!(error, r#""sse2" is not one of scalar, avx2, avx512, neon, simd128"#);
+    /// ```
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|level| level.name() == name)
@@ -238,25 +244,4 @@ unsafe impl<S: Simd, K: Kernel> Run for Vectorized<S, K> {
     }
 }
 
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// Reads the name.
-///
-/// ```
-/// use recast_kernels::Level;
-/// assert_eq!("avx2".parse(), Ok(Level::Avx2));
-/// let error = "sse2".parse::<Level>().unwrap_err().to_string();
-/// assert_eq!(error, r#""sse2" is not one of scalar, avx2, avx512, neon, simd128"#);
-/// ```
-impl FromStr for Level {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let names = Self::ALL.iter().map(|level| level.name());
-        Self::from_name(text).ok_or_else(|| ParseError::none_of(text, names))
-    }
-}
+named!(Level);

@@ -8,7 +8,7 @@ use core::str::FromStr;
 
 use half::{bf16, f16};
 
-use crate::exact::Exact;
+use crate::exact::{Exact, Integer};
 use crate::float_environment::in_default_environment;
 use crate::reference;
 use crate::{ElementType, Format, OutOfRange, ParseError, Reason, Rounding, Specials};
@@ -38,13 +38,14 @@ impl Scalar {
     /// integer made canonical.
     #[must_use]
     pub const fn from_bits(element_type: ElementType, bits: u64) -> Self {
-        let unused = 64 - element_type.bits();
         let bits = match element_type.format() {
-            Format::Integer { signed: true, .. } => {
-                let in_memory = 64 - 8 * element_type.size() as u32;
-                (((bits << unused) as i64 >> unused) as u64) << in_memory >> in_memory
+            Format::Integer { bits: width, signed } => {
+                Integer { bits: width, signed }.in_memory(bits)
             }
-            _ => bits << unused >> unused,
+            Format::Float(format) => {
+                let unused = 64 - format.bits();
+                bits << unused >> unused
+            }
         };
         Self { element_type, bits }
     }

@@ -8,6 +8,7 @@ use core::ops::Deref;
 use core::slice;
 use core::str::FromStr;
 
+use crate::error::named;
 use crate::{ElementType, ParseError, Scalar};
 
 /// How a value between two representable ones is rounded.
@@ -56,21 +57,7 @@ impl Rounding {
     }
 }
 
-impl fmt::Display for Rounding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// Reads the name.
-impl FromStr for Rounding {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let names = Self::ALL.iter().map(|rounding| rounding.name());
-        Self::from_name(text).ok_or_else(|| ParseError::none_of(text, names))
-    }
-}
+named!(Rounding);
 
 /// What becomes of a rounded value beyond the target's largest or smallest finite value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

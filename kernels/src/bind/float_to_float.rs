@@ -1,7 +1,7 @@
 //! Casts among `float16`, `bfloat16`, `float32` and `float64`.
 
 use super::class::FloatType;
-use super::{nan_entry, retry_infinities, with_nan, with_rounding};
+use super::{Entry, nan_entry, retry_infinities, with_nan, with_rounding};
 use crate::element::{BFLOAT16, BINARY16, BINARY32};
 use crate::ops::float::{FloatUnit, NumberWithin, ReplaceNan};
 use crate::ops::float_to_float::{
@@ -15,7 +15,7 @@ use crate::ops::store::{LowI16, StoreFull};
 use crate::pipeline::{Each, Load, LoadThen, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, FloatElement, NearestEven, Round, Simd};
 use crate::stages::Stage;
-use crate::{Cast, ElementType, FloatFormat, OutOfRange, Rounding, Scalar};
+use crate::{Cast, ElementType, FloatFormat, OutOfRange, Rounding};
 use alloc::vec::Vec;
 use num_traits::Float;
 
@@ -25,7 +25,7 @@ pub(super) fn bind<S: Simd>(
     source: FloatType,
     target: FloatType,
     cast: &Cast,
-    entry: Option<(Scalar, Scalar)>,
+    entry: Option<Entry>,
 ) -> Option<Vec<Stage>> {
     let fails = cast.out_of_range != OutOfRange::Clamp;
     let domain = match target {

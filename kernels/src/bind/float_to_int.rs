@@ -7,8 +7,11 @@
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::kept;
-use super::{FUSES_MAP_ENTRY, TWO_KERNELS, nan_entry, number, with_bool, with_nan, with_rounding};
-use crate::exact::integer;
+use super::{
+    Entry, FUSES_MAP_ENTRY, TWO_KERNELS, nan_entry, narrow, number, only_entry, with_bool,
+    with_nan, with_rounding,
+};
+use crate::exact::range;
 use crate::ops::float::{AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, Scale};
 use crate::ops::float_to_int::{
     BelowP51, Checked64, CheckedF32, CheckedI32, CheckedU32, Clamped64, ClampedI32, ClampedLowBits,
@@ -16,12 +19,10 @@ use crate::ops::float_to_int::{
     SignedRemainder, ToI32, ToI32Fitting, Widened,
 };
 use crate::ops::load;
-use crate::ops::store::{
-    CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, StoreFull,
-};
+use crate::ops::store::{LowI8, LowI16, StoreFull};
 use crate::ops::substitute::SubstituteFloats;
 use crate::pipeline::{Each, Load, LoadThen, Retry, Store, Then, Units, stage};
-use crate::simd::{F32s, F64s, FloatElement, I32s, NearestEven, Round, Simd, Unit};
+use crate::simd::{F32s, F64s, FloatElement, I32s, I64s, NearestEven, Round, Simd, Unit};
 use crate::stages::Stage;
 use crate::{Affine, Cast, OutOfRange, Rounding, Scalar};
 use alloc::vec::Vec;
@@ -32,10 +33,10 @@ pub(super) fn bind<S: Simd>(
     source: FloatType,
     target: IntType,
     cast: &Cast,
-    entry: Option<(Scalar, Scalar)>,
+    entry: Option<Entry>,
 ) -> Option<Vec<Stage>> {
     let nan = nan_entry(entry, source.domain(), cast)?;
-    let target = Target { int: target, out_of_range: cast.out_of_range, rounding: cast.rounding };
+    let target = Target::new(target, cast);
     if let Some(value) = nan {
         let least = with_rounding!(target.rounding, rounding => match source {
             FloatType::Float32 => to_short_nan_least(simd, load::Float32, target, value, rounding),
@@ -76,7 +77,7 @@ pub(super) fn bind_but<S: Simd>(
     source: FloatType,
     target: IntType,
     cast: &Cast,
-    entries: &[(Scalar, Scalar)],
+    entries: &[Entry],
 ) -> Option<Stage> {
     let (nan, (key, value)) = match *entries {
         [entry] => (None, entry),
@@ -87,7 +88,7 @@ pub(super) fn bind_but<S: Simd>(
         return None;
     }
     let entry = (key.to_f64(), number(value)?);
-    let target = Target { int: target, out_of_range: cast.out_of_range, rounding: cast.rounding };
+    let target = Target::new(target, cast);
     match source {
         FloatType::Float32 => replaced_to_short(simd, load::Float32, entry, nan, target),
         FloatType::Float64 => replaced_to_short(simd, load::Float64, entry, nan, target),
@@ -121,15 +122,11 @@ pub(super) fn bind_scaled<S: Simd>(
     cast: &Cast,
 ) -> Option<Stage> {
     // With any other key than NaN the order of map and overflow would matter.
-    let nan = match cast.map[..] {
-        [] => None,
-        [entry] => nan_entry(Some(entry), source.domain(), cast)?,
-        [_, _, ..] => return None,
-    };
+    let nan = nan_entry(only_entry(cast)?, source.domain(), cast)?;
     if cast.rounding != Rounding::NearestEven {
         return None;
     }
-    let target = Target { int: target, out_of_range: cast.out_of_range, rounding: cast.rounding };
+    let target = Target::new(target, cast);
     match source {
         FloatType::Float32 => scaled(simd, load::Float32, parameters, target, nan),
         FloatType::Float64 => scaled(simd, load::Float64, parameters, target, nan),
@@ -146,10 +143,13 @@ struct Target {
 }
 
 impl Target {
+    fn new(int: IntType, cast: &Cast) -> Self {
+        Self { int, out_of_range: cast.out_of_range, rounding: cast.rounding }
+    }
+
     /// The bounds of the integer type.
     fn range(self) -> [i128; 2] {
-        let element = self.int.element();
-        [Scalar::min(element), Scalar::max(element)].map(integer)
+        range(self.int.element())
     }
 }
 
@@ -240,15 +240,15 @@ where
         (true, _) | (false, OutOfRange::Wrap) => (f32::MIN, f32::MIN),
     };
     let in_range = Then(Then(Finite, AtLeastOrNan { min, limit }), ClampedToI32(target.rounding));
-    vec![match (target.int.width, target.out_of_range) {
-        (Width::W8, OutOfRange::Wrap) => stage(simd, Units(load, to_i32, LowI8)),
-        (Width::W16, OutOfRange::Wrap) => stage(simd, Units(load, to_i32, LowI16)),
-        (Width::W32, _) => stage(simd, Units(load, in_range, StoreFull)),
-        (Width::W64, _) => stage(simd, Units(load, Then(in_range, I32ToI64), StoreFull)),
-        (Width::W8 | Width::W16, OutOfRange::Error | OutOfRange::Clamp) => {
-            return from_short(simd, load, target);
+    let direct = match (target.int.width, target.out_of_range) {
+        (width @ (Width::W8 | Width::W16), OutOfRange::Wrap) => {
+            narrow::low(simd, load, to_i32, width)
         }
-    }]
+        (Width::W32, _) => Some(stage(simd, Units(load, in_range, StoreFull))),
+        (Width::W64, _) => Some(stage(simd, Units(load, Then(in_range, I32ToI64), StoreFull))),
+        (Width::W8 | Width::W16, OutOfRange::Error | OutOfRange::Clamp) => None,
+    };
+    direct.map_or_else(|| from_short(simd, load, target), |direct| vec![direct])
 }
 
 /// Every target and range mode, to nearest-even.
@@ -261,8 +261,11 @@ where
         .or_else(|| wrapped_to_short(simd, load, target))
         .or_else(|| L::Unit::to_32(simd, load, target))
         .unwrap_or_else(|| match target.int.width {
-            Width::W8 | Width::W16 | Width::W32 => L::Unit::wrapped_to_32(simd, load),
-            Width::W64 => L::Unit::to_64(simd, load, target),
+            Width::W8 | Width::W16 | Width::W32 => {
+                let small = stage(simd, Units(load, L::Unit::small_low_bits(), StoreFull));
+                Retry::of(small, stage(simd, Units(load, L::Unit::wrapped_32(), StoreFull)))
+            }
+            Width::W64 => to_64(simd, load, target),
         })
 }
 
@@ -283,7 +286,7 @@ where
             simd,
             Units(load, ToI32Fitting { takes_negative, rounding: NearestEven }, StoreFull),
         ),
-        (Width::W64, _) => L::Unit::small_to_64(simd, load, takes_negative),
+        (Width::W64, _) => stage(simd, Units(load, L::Unit::small_64(takes_negative), StoreFull)),
         (Width::W8 | Width::W16 | Width::W32, _) => return None,
     })
 }
@@ -297,26 +300,22 @@ where
     let max = <L::Unit as FloatUnit<S>>::scalar(target.range()[1] as f64);
     match target.out_of_range {
         OutOfRange::Error => {
-            let general = checked(simd, load, ToI32(rounding), target.int)?;
-            Some(match (target.int.width, target.int.signed) {
-                (Width::W8, false) => positive_first(general, || {
-                    L::Unit::from_zero(simd, load, LowI8, target, rounding)
-                }),
-                (Width::W16, false) => positive_first(general, || {
-                    L::Unit::from_zero(simd, load, LowI16, target, rounding)
-                }),
-                (Width::W8 | Width::W16 | Width::W32 | Width::W64, _) => general,
+            let general = checked(simd, load, ToI32(rounding), target)?;
+            Some(match L::Unit::from_zero(simd, load, target, rounding) {
+                Some(positive) => Retry::of(positive, general),
+                None => general,
             })
         }
         // The conversion clamps, and the store.
         OutOfRange::Clamp if !S::INVALID_IS_MIN => {
-            saturated(simd, load, Then(Finite, ClampedToI32(rounding)), target.int)
+            let clamped = Then(Finite, ClampedToI32(rounding));
+            narrow::saturated(simd, load, clamped, target.int)
         }
         OutOfRange::Clamp => {
             let fits = ToI32Fitting { takes_negative: true, rounding };
             let clamped = Then(Finite, Then(ClampedBelow { max }, ClampedToI32(rounding)));
-            let fast = saturated(simd, load, fits, target.int)?;
-            Some(Retry::of(fast, saturated(simd, load, clamped, target.int)?))
+            let fast = narrow::saturated(simd, load, fits, target.int)?;
+            Some(Retry::of(fast, narrow::saturated(simd, load, clamped, target.int)?))
         }
         OutOfRange::Wrap => None,
     }
@@ -343,7 +342,7 @@ where
     }
     let limit = lower_limit::<S, L::Unit>(min, rounding.rounding());
     let least = AtLeastOrNan { min: scalar(min), limit };
-    checked(simd, load, Then(least, ClampedToI32(rounding)), target.int)
+    checked(simd, load, Then(least, ClampedToI32(rounding)), target)
 }
 
 /// The least number that rounds to at least `min`, an even one of at most 16 bits.
@@ -360,39 +359,14 @@ fn lower_limit<S: Simd, U: FloatUnit<S>>(min: f64, rounding: Rounding) -> U::Sca
 }
 
 /// To 8 and 16 bits; what does not fit fails.
-fn checked<S, L, E>(simd: S, load: L, each: E, int: IntType) -> Option<Stage>
+fn checked<S, L, E>(simd: S, load: L, each: E, target: Target) -> Option<Stage>
 where
     S: Simd,
     L: Load<S>,
     E: Each<S, L::Unit, Out = I32s<S>>,
 {
-    with_bool!(int.signed, SIGNED => Some(match int.width {
-        Width::W8 => stage(simd, Units(load, each, CheckedI8::<SIGNED> { outside: !0xff })),
-        Width::W16 => stage(simd, Units(load, each, CheckedI16::<SIGNED> { outside: !0xffff })),
-        Width::W32 | Width::W64 => return None,
-    }))
-}
-
-/// To 8 and 16 bits, clamped to the range.
-fn saturated<S, L, E>(simd: S, load: L, each: E, int: IntType) -> Option<Stage>
-where
-    S: Simd,
-    L: Load<S>,
-    E: Each<S, L::Unit, Out = I32s<S>>,
-{
-    with_bool!(int.signed, SIGNED => Some(match int.width {
-        Width::W8 => stage(simd, Units(load, each, SaturatedI8::<SIGNED>)),
-        Width::W16 => stage(simd, Units(load, each, SaturatedI16::<SIGNED>)),
-        Width::W32 | Width::W64 => return None,
-    }))
-}
-
-/// The stage for positive numbers before the one for all, where there is one.
-fn positive_first(general: Stage, positive: impl FnOnce() -> Option<Stage>) -> Stage {
-    match positive() {
-        Some(fast) => Retry::of(fast, general),
-        None => general,
-    }
+    let [min, max] = target.range();
+    narrow::checked(simd, load, each, target.int, !(max - min) as i64)
 }
 
 /// Modulo 2^8 and 2^16.
@@ -428,63 +402,74 @@ where
         return general;
     }
     let fast = if S::INVALID_IS_MIN {
-        stage(
-            simd,
-            Units(load, ToI32Fitting { takes_negative: true, rounding: NearestEven }, store),
-        )
+        let fits = ToI32Fitting { takes_negative: true, rounding: NearestEven };
+        stage(simd, Units(load, fits, store))
     } else {
-        L::Unit::small_to_low_bits(simd, load, store)
+        stage(simd, Units(load, L::Unit::small_low_bits(), store))
     };
     Retry::of(fast, general)
+}
+
+/// To 64 bits, in every range mode.
+fn to_64<S, L>(simd: S, load: L, target: Target) -> Stage
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+{
+    match target.out_of_range {
+        OutOfRange::Error => with_bool!(target.int.signed, SIGNED => {
+            stage(simd, Units(load, L::Unit::checked_64::<SIGNED>(), StoreFull))
+        }),
+        OutOfRange::Clamp => with_bool!(target.int.signed, SIGNED => {
+            let clamped = Then(L::Unit::integral_f64(), Clamped64::<SIGNED>);
+            stage(simd, Units(load, clamped, StoreFull))
+        }),
+        OutOfRange::Wrap => {
+            let half = 9_223_372_036_854_775_808.0;
+            let rest = Then(L::Unit::integral_f64(), SignedRemainder { half, inverse: 0.5 / half });
+            stage(simd, Units(load, Then(rest, InRange64::<true>), StoreFull))
+        }
+    }
 }
 
 /// The ways of a float's units to wide integers, of values rounded to nearest-even.
 trait ToWide<S: Simd>: FloatUnit<S> {
     /// To unsigned integers of 8 and 16 bits, in error mode, where the level has to look for NaN: positive
     /// numbers take one operation to look at.
-    fn from_zero<L, T>(
+    fn from_zero<L: Load<S, Unit = Self>>(
         simd: S,
         load: L,
-        store: T,
         target: Target,
         rounding: impl Round,
-    ) -> Option<Stage>
-    where
-        L: Load<S, Unit = Self>,
-        T: Store<S, I32s<S>>;
+    ) -> Option<Stage>;
 
     /// To 32 bits, checked or clamped to the range.
     fn to_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage>;
 
-    /// The low bits of numbers of small magnitude, of which `store` keeps some; others fail.
-    fn small_to_low_bits<L, T>(simd: S, load: L, store: T) -> Stage
-    where
-        L: Load<S, Unit = Self>,
-        T: Store<S, I32s<S>>;
+    /// The low bits of numbers of small magnitude; others fail.
+    fn small_low_bits() -> impl Each<S, Self, Out = I32s<S>>;
 
     /// Modulo 2^32.
-    fn wrapped_to_32<L: Load<S, Unit = Self>>(simd: S, load: L) -> Stage;
+    fn wrapped_32() -> impl Each<S, Self, Out = I32s<S>>;
 
     /// To 64 bits, of numbers of small magnitude; others fail.
-    fn small_to_64<L: Load<S, Unit = Self>>(simd: S, load: L, takes_negative: bool) -> Stage;
+    fn small_64(takes_negative: bool) -> impl Each<S, Self, Out = I64s<S>>;
 
-    /// To 64 bits, in every range mode.
-    fn to_64<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Stage;
+    /// To 64 bits; what is out of range fails.
+    fn checked_64<const SIGNED: bool>() -> impl Each<S, Self, Out = I64s<S>>;
+
+    /// Integral float64; NaN and infinities fail.
+    fn integral_f64() -> impl Each<S, Self, Out = F64s<S>>;
 }
 
 impl<S: Simd> ToWide<S> for F32s<S> {
-    fn from_zero<L, T>(
+    fn from_zero<L: Load<S, Unit = Self>>(
         simd: S,
         load: L,
-        store: T,
         target: Target,
         rounding: impl Round,
-    ) -> Option<Stage>
-    where
-        L: Load<S, Unit = Self>,
-        T: Store<S, I32s<S>>,
-    {
-        if S::INVALID_IS_MIN {
+    ) -> Option<Stage> {
+        if S::INVALID_IS_MIN || target.int.signed {
             return None;
         }
         let max = target.range()[1] as f32;
@@ -494,7 +479,7 @@ impl<S: Simd> ToWide<S> for F32s<S> {
             Rounding::TowardsZero | Rounding::TowardsNegative => (max + 1.0).next_down(),
             Rounding::TowardsPositive => max,
         };
-        Some(stage(simd, Units(load, FromZero { last, rounding }, store)))
+        narrow::low(simd, load, FromZero { last, rounding }, target.int.width)
     }
 
     fn to_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage> {
@@ -516,48 +501,35 @@ impl<S: Simd> ToWide<S> for F32s<S> {
         })
     }
 
-    fn small_to_low_bits<L, T>(simd: S, load: L, store: T) -> Stage
-    where
-        L: Load<S, Unit = Self>,
-        T: Store<S, I32s<S>>,
-    {
-        stage(simd, Units(load, LowBits, store))
+    fn small_low_bits() -> impl Each<S, Self, Out = I32s<S>> {
+        LowBits
     }
 
-    fn wrapped_to_32<L: Load<S, Unit = Self>>(simd: S, load: L) -> Stage {
+    fn wrapped_32() -> impl Each<S, Self, Out = I32s<S>> {
         let half = 2_147_483_648.0;
         let rest = Then(Finite, SignedRemainder { half, inverse: 0.5 / half });
-        let general = stage(simd, Units(load, Then(rest, ClampedToI32(NearestEven)), StoreFull));
-        Retry::of(Self::small_to_low_bits(simd, load, StoreFull), general)
+        Then(rest, ClampedToI32(NearestEven))
     }
 
-    fn small_to_64<L: Load<S, Unit = Self>>(simd: S, load: L, takes_negative: bool) -> Stage {
-        let fits = ToI32Fitting { takes_negative, rounding: NearestEven };
-        stage(simd, Units(load, Then(fits, I32ToI64), StoreFull))
+    fn small_64(takes_negative: bool) -> impl Each<S, Self, Out = I64s<S>> {
+        Then(ToI32Fitting { takes_negative, rounding: NearestEven }, I32ToI64)
     }
 
-    fn to_64<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Stage {
-        // Rounded, and looked at, where a register has twice as many.
-        let integral = Integral(NearestEven);
-        match target.out_of_range {
-            OutOfRange::Error => with_bool!(target.int.signed, SIGNED => {
-                let checked = Then(Then(integral, CheckedF32::<SIGNED>), Widened);
-                stage(simd, Units(load, Then(checked, InRange64::<SIGNED>), StoreFull))
-            }),
-            OutOfRange::Clamp | OutOfRange::Wrap => {
-                clamped_or_wrapped_to_64(simd, load, Then(Then(integral, Finite), Widened), target)
-            }
-        }
+    // Rounded, and looked at, where a register has twice as many.
+
+    fn checked_64<const SIGNED: bool>() -> impl Each<S, Self, Out = I64s<S>> {
+        let checked = Then(Integral(NearestEven), CheckedF32::<SIGNED>);
+        Then(Then(checked, Widened), InRange64::<SIGNED>)
+    }
+
+    fn integral_f64() -> impl Each<S, Self, Out = F64s<S>> {
+        Then(Then(Integral(NearestEven), Finite), Widened)
     }
 }
 
 impl<S: Simd> ToWide<S> for F64s<S> {
     /// Registers of float64 are looked at by their sums.
-    fn from_zero<L, T>(_: S, _: L, _: T, _: Target, _: impl Round) -> Option<Stage>
-    where
-        L: Load<S, Unit = Self>,
-        T: Store<S, I32s<S>>,
-    {
+    fn from_zero<L: Load<S, Unit = Self>>(_: S, _: L, _: Target, _: impl Round) -> Option<Stage> {
         None
     }
 
@@ -576,53 +548,24 @@ impl<S: Simd> ToWide<S> for F64s<S> {
         })
     }
 
-    fn small_to_low_bits<L, T>(simd: S, load: L, store: T) -> Stage
-    where
-        L: Load<S, Unit = Self>,
-        T: Store<S, I32s<S>>,
-    {
-        stage(simd, Units(load, LowBits, store))
+    fn small_low_bits() -> impl Each<S, Self, Out = I32s<S>> {
+        LowBits
     }
 
-    fn wrapped_to_32<L: Load<S, Unit = Self>>(simd: S, load: L) -> Stage {
+    fn wrapped_32() -> impl Each<S, Self, Out = I32s<S>> {
         let modulus = 4_294_967_296.0;
-        let rest = Then(Finite, Remainder { modulus, inverse: 1.0 / modulus });
-        let general = stage(simd, Units(load, Then(rest, ClampedLowBits), StoreFull));
-        Retry::of(Self::small_to_low_bits(simd, load, StoreFull), general)
+        Then(Then(Finite, Remainder { modulus, inverse: 1.0 / modulus }), ClampedLowBits)
     }
 
-    fn small_to_64<L: Load<S, Unit = Self>>(simd: S, load: L, takes_negative: bool) -> Stage {
-        stage(simd, Units(load, BelowP51 { takes_negative }, StoreFull))
+    fn small_64(takes_negative: bool) -> impl Each<S, Self, Out = I64s<S>> {
+        BelowP51 { takes_negative }
     }
 
-    fn to_64<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Stage {
-        let integral = Integral(NearestEven);
-        match target.out_of_range {
-            OutOfRange::Error => with_bool!(target.int.signed, SIGNED => {
-                stage(simd, Units(load, Then(integral, Checked64::<SIGNED>), StoreFull))
-            }),
-            OutOfRange::Clamp | OutOfRange::Wrap => {
-                clamped_or_wrapped_to_64(simd, load, Then(integral, Finite), target)
-            }
-        }
+    fn checked_64<const SIGNED: bool>() -> impl Each<S, Self, Out = I64s<S>> {
+        Then(Integral(NearestEven), Checked64::<SIGNED>)
     }
-}
 
-/// Integral float64, which `finite` gives, to 64 bits: clamped to the range, or modulo 2^64.
-fn clamped_or_wrapped_to_64<S, L, E>(simd: S, load: L, finite: E, target: Target) -> Stage
-where
-    S: Simd,
-    L: Load<S>,
-    E: Each<S, L::Unit, Out = F64s<S>>,
-{
-    match target.out_of_range {
-        OutOfRange::Error | OutOfRange::Clamp => with_bool!(target.int.signed, SIGNED => {
-            stage(simd, Units(load, Then(finite, Clamped64::<SIGNED>), StoreFull))
-        }),
-        OutOfRange::Wrap => {
-            let half = 9_223_372_036_854_775_808.0;
-            let rest = Then(finite, SignedRemainder { half, inverse: 0.5 / half });
-            stage(simd, Units(load, Then(rest, InRange64::<true>), StoreFull))
-        }
+    fn integral_f64() -> impl Each<S, Self, Out = F64s<S>> {
+        Then(Integral(NearestEven), Finite)
     }
 }

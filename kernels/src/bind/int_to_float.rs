@@ -2,7 +2,7 @@
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::{Float16Target, to_bf16, to_f16};
-use super::{TWO_KERNELS, number_entry, with_bool, with_rounding};
+use super::{Entry, TWO_KERNELS, number_entry, with_bool, with_rounding};
 use crate::exact::integer;
 use crate::ops::float_to_float::{AsF16, Bf16Carry, Bits, FiniteToBf16, OddF32, UpperHalves};
 use crate::ops::int::{AtMost, ClampedInt, IntUnit, Low32, Saturated32, Within};
@@ -15,11 +15,11 @@ use crate::ops::substitute::{OfInt, ReplaceKey};
 use crate::pipeline::{Each, Load, LoadThen, NeverFails, Retry, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, I32s, NearestEven, Simd};
 use crate::stages::Stage;
-use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar};
+use crate::{Cast, ElementType, OutOfRange, Rounding};
 use alloc::vec::Vec;
 
 /// A key of a map, and the number that becomes its output.
-type Entry = Option<(i64, f64)>;
+type Replacement = Option<(i64, f64)>;
 
 /// Evaluates `$body` with `$name` standing for a conversion: `$convert`, or that but for the key of an entry.
 macro_rules! with_entry {
@@ -43,7 +43,7 @@ pub(super) fn bind<S: Simd>(
     source: IntType,
     target: FloatType,
     cast: &Cast,
-    entry: Option<(Scalar, Scalar)>,
+    entry: Option<Entry>,
 ) -> Option<Vec<Stage>> {
     let domain = match (target, source.width) {
         (FloatType::Float64, _) | (FloatType::Float32, Width::W32 | Width::W64) => {
@@ -67,7 +67,7 @@ pub(super) fn bind<S: Simd>(
     })
 }
 
-fn to_double<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry) -> Stage {
+fn to_double<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Replacement) -> Stage {
     with_bool!(source.signed, SIGNED => match source.width {
         Width::W8 => converted(simd, load::Int8::<SIGNED>, I32ToF64::<true>, Same, entry),
         Width::W16 => converted(simd, load::Int16::<SIGNED>, I32ToF64::<true>, Same, entry),
@@ -78,7 +78,7 @@ fn to_double<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry
     })
 }
 
-fn to_single<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry) -> Stage {
+fn to_single<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Replacement) -> Stage {
     let signed = source.signed;
     with_bool!(signed, SIGNED => match source.width {
         Width::W8 => converted(simd, load::Int8::<SIGNED>, I32ToF32, Same, entry),
@@ -114,7 +114,7 @@ fn to_single<S: Simd>(simd: S, source: IntType, rounding: Rounding, entry: Entry
 }
 
 /// A float32 that rounds to narrower floats as the integer does.
-pub(super) fn to_odd_f32<S: Simd>(simd: S, source: IntType, entry: Entry) -> Stage {
+pub(super) fn to_odd_f32<S: Simd>(simd: S, source: IntType, entry: Replacement) -> Stage {
     with_bool!(source.signed, SIGNED => match source.width {
         Width::W8 => converted(simd, load::Int8::<SIGNED>, I32ToF32, Same, entry),
         Width::W16 => converted(simd, load::Int16::<SIGNED>, I32ToF32, Same, entry),
@@ -124,7 +124,7 @@ pub(super) fn to_odd_f32<S: Simd>(simd: S, source: IntType, entry: Entry) -> Sta
 }
 
 /// Integers as `convert` makes them floats, but for the key, and `narrow` narrows those.
-fn converted<S, L, E, N>(simd: S, load: L, convert: E, narrow: N, entry: Entry) -> Stage
+fn converted<S, L, E, N>(simd: S, load: L, convert: E, narrow: N, entry: Replacement) -> Stage
 where
     S: Simd,
     L: Load<S, Unit: IntUnit<S>>,
@@ -143,7 +143,7 @@ fn to_short<S: Simd>(
     source: IntType,
     target: Float16Target,
     rounding: Rounding,
-    entry: Entry,
+    entry: Replacement,
 ) -> Vec<Stage> {
     // No other integer of 64 bits becomes the key when they are saturated to 32.
     let kept = if source.signed { i64::from(i32::MIN) + 1 } else { 0 }..i64::from(i32::MAX);
@@ -158,25 +158,25 @@ fn to_short<S: Simd>(
         }
         // Beyond 2^17 it makes no difference by how much it is out of range.
         (Width::W32, true) if SIGNED => {
-            let clamped = ClampedInt::<true> { min: -BEYOND_F16, max: BEYOND_F16 };
+            let clamped = ClampedInt { min: -BEYOND_F16, max: BEYOND_F16 };
             let convert = Then(clamped, I32ToF32);
             converted_to_f16(simd, load::Int32, convert, target, rounding, entry)
         }
         (Width::W32, true) => {
-            let convert = Then(AtMost::<false> { max: BEYOND_F16 }, I32ToF32);
+            let convert = Then(AtMost { max: BEYOND_F16 }, I32ToF32);
             converted_to_f16(simd, load::Int32, convert, target, rounding, entry)
         }
         (Width::W32, false) => {
             converted_to_bf16(simd, load::Int32, I32ToOddF32::<SIGNED>, target, rounding, entry)
         }
         (Width::W64, true) if SIGNED && is_key_kept => {
-            let clamped = ClampedInt::<true> { min: -BEYOND_F16, max: BEYOND_F16 };
+            let clamped = ClampedInt { min: -BEYOND_F16, max: BEYOND_F16 };
             let (load, convert) =
                 (LoadThen(load::Int64, Saturated32::<true>), Then(clamped, I32ToF32));
             converted_to_f16(simd, load, convert, target, rounding, entry)
         }
         (Width::W64, true) if is_key_kept => {
-            let convert = Then(AtMost::<false> { max: BEYOND_F16 }, I32ToF32);
+            let convert = Then(AtMost { max: BEYOND_F16 }, I32ToF32);
             let load = LoadThen(load::Int64, Saturated32::<false>);
             converted_to_f16(simd, load, convert, target, rounding, entry)
         }
@@ -193,7 +193,7 @@ fn to_short<S: Simd>(
 const BEYOND_F16: i64 = 1 << 17;
 
 /// 8 bits, which both formats have exactly.
-fn byte_to_short<S, L>(simd: S, load: L, target: Float16Target, entry: Entry) -> Stage
+fn byte_to_short<S, L>(simd: S, load: L, target: Float16Target, entry: Replacement) -> Stage
 where
     S: Simd,
     L: Load<S, Unit = I32s<S>>,
@@ -212,7 +212,7 @@ fn converted_to_f16<S, L, E>(
     convert: E,
     target: Float16Target,
     rounding: Rounding,
-    entry: Entry,
+    entry: Replacement,
 ) -> Stage
 where
     S: Simd,
@@ -231,7 +231,7 @@ fn converted_to_bf16<S, L, E>(
     convert: E,
     target: Float16Target,
     rounding: Rounding,
-    entry: Entry,
+    entry: Replacement,
 ) -> Stage
 where
     S: Simd,

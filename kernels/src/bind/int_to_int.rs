@@ -1,21 +1,19 @@
 //! Casts from integers to integers of whole bytes.
 
 use super::class::{IntType, Width};
-use super::{FUSES_MAP_ENTRY, preimage, with_bool};
-use crate::exact::integer;
+use super::{Entry, FUSES_MAP_ENTRY, narrow, preimage, with_bool};
+use crate::exact::{integer, range};
 use crate::ops::int::{
-    AtLeast, AtMost, Canonical, ClampedInt, Int16Register, IntUnit, Low32, LowByte, Saturated32,
+    AtLeastZero, AtMost, Canonical, ClampedInt, Int16Register, Low32, LowByte, Saturated32,
     SaturatedByte, WidenedByte, Within,
 };
 use crate::ops::load::{Int8, Int8To64, Int16, Int16To64, Int32, Int32To64, Int64};
-use crate::ops::store::{
-    CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16, StoreFull,
-};
+use crate::ops::store::StoreFull;
 use crate::ops::substitute::ReplaceKey;
-use crate::pipeline::{Bytes, Each, Load, LoadShort, Same, Shorts, Store, Then, Units, stage};
+use crate::pipeline::{Bytes, Each, Same, Shorts, Then, Units, stage};
 use crate::simd::{I8s, I16s, I32s, I64s, Simd};
 use crate::stages::Stage;
-use crate::{Cast, ElementType, OutOfRange, Scalar};
+use crate::{Cast, ElementType, OutOfRange};
 use alloc::vec::Vec;
 
 /// What a cast does with the values of its source, besides changing their width.
@@ -46,6 +44,10 @@ impl Policy {
     fn within<const FROM_ZERO: bool>(self) -> Within<FROM_ZERO> {
         Within { least: self.min as i64, outside: self.outside() }
     }
+
+    fn at_most(self) -> AtMost {
+        AtMost { max: self.max as i64 }
+    }
 }
 
 /// The cast, with an entry; no stage where nothing changes. None where the entry has to be looked up.
@@ -54,11 +56,10 @@ pub(super) fn bind<S: Simd>(
     source: IntType,
     target: IntType,
     cast: &Cast,
-    entry: Option<(Scalar, Scalar)>,
+    entry: Option<Entry>,
 ) -> Option<Vec<Stage>> {
-    let range =
-        |int: IntType| [Scalar::min(int.element()), Scalar::max(int.element())].map(integer);
-    let ([source_min, source_max], [target_min, target_max]) = (range(source), range(target));
+    let [source_min, source_max] = range(source.element());
+    let [target_min, target_max] = range(target.element());
     let mode = match cast.out_of_range {
         _ if target_min <= source_min && source_max <= target_max => Mode::Low,
         OutOfRange::Wrap => Mode::Low,
@@ -69,13 +70,13 @@ pub(super) fn bind<S: Simd>(
     let policy = Policy { source, target, mode, min, max };
     Some(match entry {
         None if mode == Mode::Low && source.width == target.width => vec![],
-        None => vec![by_width(simd, Same, policy)],
+        None => vec![by_width(simd, Same, policy)?],
         Some(_) if !FUSES_MAP_ENTRY => return None,
         Some((key, output)) => {
             let [key, value] = [key, output].map(|x| integer(x) as i64);
             // In `Low`, the registers have the wider type, and nothing is checked behind the replacement.
             if mode == Mode::Low || preimage(output, source.element(), cast).is_some() {
-                vec![by_width(simd, ReplaceKey { key, value, each: Same }, policy)]
+                vec![by_width(simd, ReplaceKey { key, value, each: Same }, policy)?]
             } else {
                 vec![keyed(simd, key, value, policy)?]
             }
@@ -87,35 +88,28 @@ pub(super) fn bind<S: Simd>(
 fn keyed<S: Simd>(simd: S, key: i64, value: i64, policy: Policy) -> Option<Stage> {
     use Width::{W8, W16, W32, W64};
     /// Whatever its width, a value stands in the registers as its low bits.
-    fn narrowed<S: Simd, E: Front<S>>(simd: S, each: E, policy: Policy) -> Option<Stage> {
+    fn narrowed<S: Simd, E: EachInt<S>>(simd: S, each: E, policy: Policy) -> Option<Stage> {
         Some(match (policy.source.width, policy.target.width) {
             // Only a signed type has values that a wider one has not.
             (W16, W8) => stage(simd, Shorts(Int16Register, each, SaturatedByte::<true>)),
-            (W32, W8 | W16) => saturated(simd, Int32, each, policy),
-            (W64, W8 | W16 | W32) => saturated(simd, Int64, Then(each, Low32), policy),
-            (W8, W8) | (W16, W16) | (W32, W32) | (W64, W64) => kept(simd, each, policy),
+            (W32, W8 | W16) => return narrow::saturated(simd, Int32, each, policy.target),
+            (W64, W8 | W16 | W32) => saturated(simd, Then(each, Low32), policy.target),
+            (W8, W8) | (W16, W16) | (W32, W32) | (W64, W64) => {
+                same_width(simd, policy.source.width, each)
+            }
             (W8, W16 | W32 | W64) | (W16, W32 | W64) | (W32, W64) => return None,
         })
-    }
-    /// The width stays.
-    fn kept<S: Simd, E: Front<S>>(simd: S, each: E, policy: Policy) -> Stage {
-        match policy.source.width {
-            W8 => Width8(simd).stage(each),
-            W16 => Width16(simd).stage(each),
-            W32 => Width32(simd).stage(each),
-            W64 => Width64(simd).stage(each),
-        }
     }
     match (policy.mode, policy.source.signed) {
         (Mode::Error, _) => {
             narrowed(simd, ReplaceKey { key, value, each: policy.within::<true>() }, policy)
         }
         (Mode::Clamp, false) => {
-            let each = AtMost::<false> { max: policy.max as i64 };
-            narrowed(simd, ReplaceKey { key, value, each }, policy)
+            narrowed(simd, ReplaceKey { key, value, each: policy.at_most() }, policy)
         }
         (Mode::Clamp, true) if policy.source.width == policy.target.width => {
-            Some(kept(simd, ReplaceKey { key, value, each: AtLeast { min: 0 } }, policy))
+            let each = ReplaceKey { key, value, each: AtLeastZero };
+            Some(same_width(simd, policy.source.width, each))
         }
         // A narrower type has no such value.
         (Mode::Low, _) | (Mode::Clamp, true) => None,
@@ -136,20 +130,19 @@ pub(super) fn canonical<S: Simd>(simd: S, element: ElementType) -> Stage {
 
 /// Integers of a whole byte to a sub-byte type of the same sign.
 pub(super) fn within_byte<S: Simd>(simd: S, cast: &Cast) -> Stage {
-    let [min, max] =
-        [Scalar::min(cast.target), Scalar::max(cast.target)].map(|x| integer(x) as i64);
+    let [min, max] = range(cast.target).map(|x| x as i64);
     match (cast.out_of_range, cast.target.is_signed()) {
         (OutOfRange::Error, _) => {
             stage(simd, Bytes(Within::<false> { least: min, outside: !(max - min) }))
         }
-        (OutOfRange::Clamp, true) => stage(simd, Bytes(ClampedInt::<true> { min, max })),
-        (OutOfRange::Clamp, false) => stage(simd, Bytes(AtMost::<false> { max })),
+        (OutOfRange::Clamp, true) => stage(simd, Bytes(ClampedInt { min, max })),
+        (OutOfRange::Clamp, false) => stage(simd, Bytes(AtMost { max })),
         (OutOfRange::Wrap, _) => stage(simd, Bytes(canonical_bits(cast.target))),
     }
 }
 
-/// What stands in front of a cast: nothing, or a replacement.
-trait Front<S: Simd>:
+/// What is done with integers of every width.
+pub(super) trait EachInt<S: Simd>:
     Each<S, I8s<S>, Out = I8s<S>>
     + Each<S, I16s<S>, Out = I16s<S>>
     + Each<S, I32s<S>, Out = I32s<S>>
@@ -157,27 +150,74 @@ trait Front<S: Simd>:
 {
 }
 
-impl<S: Simd, F> Front<S> for F where
-    F: Each<S, I8s<S>, Out = I8s<S>>
+impl<S: Simd, E> EachInt<S> for E where
+    E: Each<S, I8s<S>, Out = I8s<S>>
         + Each<S, I16s<S>, Out = I16s<S>>
         + Each<S, I32s<S>, Out = I32s<S>>
         + Each<S, I64s<S>, Out = I64s<S>>
 {
 }
 
-fn by_width<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
+/// Integers that keep their width.
+pub(super) fn same_width<S: Simd, E: EachInt<S>>(simd: S, width: Width, each: E) -> Stage {
+    match width {
+        Width::W8 => stage(simd, Bytes(each)),
+        Width::W16 => stage(simd, Shorts(Int16Register, each, Int16Register)),
+        Width::W32 => stage(simd, Units(Int32, each, StoreFull)),
+        Width::W64 => stage(simd, Units(Int64, each, StoreFull)),
+    }
+}
+
+/// The body with what stands in front of the store of a type in which signed values below zero alone do not fit.
+macro_rules! from_signed {
+    ($policy:expr, $front:expr, $each:ident => $body:expr) => {
+        match $policy.mode {
+            Mode::Low => {
+                let $each = $front;
+                $body
+            }
+            Mode::Error => {
+                let $each = Then($front, $policy.within::<true>());
+                $body
+            }
+            Mode::Clamp => {
+                let $each = Then($front, AtLeastZero);
+                $body
+            }
+        }
+    };
+}
+
+/// `front` is nothing, or a replacement.
+fn by_width<S: Simd, F: EachInt<S>>(simd: S, front: F, policy: Policy) -> Option<Stage> {
     use Width::{W8, W16, W32, W64};
-    match (policy.source.width, policy.target.width, policy.source.signed) {
-        (W8, W8, _) => in_place::<S, _, I8s<S>>(policy, front, Width8(simd)),
-        (W16, W16, _) => in_place::<S, _, I16s<S>>(policy, front, Width16(simd)),
-        (W32, W32, _) => in_place::<S, _, I32s<S>>(policy, front, Width32(simd)),
-        (W64, W64, _) => in_place::<S, _, I64s<S>>(policy, front, Width64(simd)),
-        (W8, W16, true) => widen_byte(simd, WidenedByte::<true>, front, policy),
-        (W8, W32, true) => widen(simd, Int8::<true>, front, policy),
-        (W8, W64, true) => widen(simd, Int8To64::<true>, front, policy),
-        (W16, W32, true) => widen(simd, Int16::<true>, front, policy),
-        (W16, W64, true) => widen(simd, Int16To64::<true>, front, policy),
-        (W32, W64, true) => widen(simd, Int32To64::<true>, front, policy),
+    Some(match (policy.source.width, policy.target.width, policy.source.signed) {
+        // Another sign, or none: one half of the values fits, and is from zero on.
+        (W8, W8, signed) | (W16, W16, signed) | (W32, W32, signed) | (W64, W64, signed) => {
+            let width = policy.source.width;
+            if policy.mode == Mode::Clamp && !signed {
+                return Some(same_width(simd, width, Then(front, policy.at_most())));
+            }
+            from_signed!(policy, front, each => same_width(simd, width, each))
+        }
+        (W8, W16, true) => from_signed!(policy, front, each => {
+            stage(simd, Shorts(WidenedByte::<true>, each, Int16Register))
+        }),
+        (W8, W32, true) => from_signed!(policy, front, each => {
+            stage(simd, Units(Int8::<true>, each, StoreFull))
+        }),
+        (W8, W64, true) => from_signed!(policy, front, each => {
+            stage(simd, Units(Int8To64::<true>, each, StoreFull))
+        }),
+        (W16, W32, true) => from_signed!(policy, front, each => {
+            stage(simd, Units(Int16::<true>, each, StoreFull))
+        }),
+        (W16, W64, true) => from_signed!(policy, front, each => {
+            stage(simd, Units(Int16To64::<true>, each, StoreFull))
+        }),
+        (W32, W64, true) => from_signed!(policy, front, each => {
+            stage(simd, Units(Int32To64::<true>, each, StoreFull))
+        }),
         // A wider type has every unsigned value.
         (W8, W16, false) => stage(simd, Shorts(WidenedByte::<false>, front, Int16Register)),
         (W8, W32, false) => stage(simd, Units(Int8::<false>, front, StoreFull)),
@@ -186,97 +226,12 @@ fn by_width<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
         (W16, W64, false) => stage(simd, Units(Int16To64::<false>, front, StoreFull)),
         (W32, W64, false) => stage(simd, Units(Int32To64::<false>, front, StoreFull)),
         (W16, W8, _) => short_to_byte(simd, front, policy),
-        (W32, W8 | W16, _) => narrow_32(simd, front, policy),
+        (W32, W8 | W16, _) => return narrow_32(simd, front, policy),
         (W64, W8 | W16 | W32, _) => narrow_64(simd, front, policy),
-    }
+    })
 }
 
-/// The stage of what keeps the width of its elements.
-trait SameWidth<S: Simd, U> {
-    fn stage<E: Each<S, U, Out = U>>(self, each: E) -> Stage;
-}
-
-struct Width8<S>(S);
-struct Width16<S>(S);
-struct Width32<S>(S);
-struct Width64<S>(S);
-
-impl<S: Simd> SameWidth<S, I8s<S>> for Width8<S> {
-    fn stage<E: Each<S, I8s<S>, Out = I8s<S>>>(self, each: E) -> Stage {
-        stage(self.0, Bytes(each))
-    }
-}
-
-impl<S: Simd> SameWidth<S, I16s<S>> for Width16<S> {
-    fn stage<E: Each<S, I16s<S>, Out = I16s<S>>>(self, each: E) -> Stage {
-        stage(self.0, Shorts(Int16Register, each, Int16Register))
-    }
-}
-
-impl<S: Simd> SameWidth<S, I32s<S>> for Width32<S> {
-    fn stage<E: Each<S, I32s<S>, Out = I32s<S>>>(self, each: E) -> Stage {
-        stage(self.0, Units(Int32, each, StoreFull))
-    }
-}
-
-impl<S: Simd> SameWidth<S, I64s<S>> for Width64<S> {
-    fn stage<E: Each<S, I64s<S>, Out = I64s<S>>>(self, each: E) -> Stage {
-        stage(self.0, Units(Int64, each, StoreFull))
-    }
-}
-
-/// Another sign, or none: one half of the values fits, and is from zero on.
-fn in_place<S, F, U>(policy: Policy, front: F, width: impl SameWidth<S, U>) -> Stage
-where
-    S: Simd,
-    F: Each<S, U, Out = U>,
-    U: IntUnit<S>,
-{
-    match policy.mode {
-        Mode::Low => width.stage(front),
-        Mode::Error => width.stage(Then(front, policy.within::<true>())),
-        Mode::Clamp if policy.source.signed => width.stage(Then(front, AtLeast { min: 0 })),
-        Mode::Clamp => width.stage(Then(front, AtMost::<false> { max: policy.max as i64 })),
-    }
-}
-
-/// 8 to 16 bits; only negative values may not fit.
-fn widen_byte<S: Simd, L: LoadShort<S>, F: Front<S>>(
-    simd: S,
-    load: L,
-    front: F,
-    policy: Policy,
-) -> Stage {
-    match policy.mode {
-        Mode::Low => stage(simd, Shorts(load, front, Int16Register)),
-        Mode::Error => {
-            let within = Within::<true> { least: 0, outside: 1 << 15 };
-            stage(simd, Shorts(load, Then(front, within), Int16Register))
-        }
-        Mode::Clamp => stage(simd, Shorts(load, Then(front, AtLeast { min: 0 }), Int16Register)),
-    }
-}
-
-/// To 32 and 64 bits, as [`widen_byte`].
-fn widen<S, L, F>(simd: S, load: L, front: F, policy: Policy) -> Stage
-where
-    S: Simd,
-    L: Load<S, Unit: IntUnit<S>>,
-    F: Each<S, L::Unit, Out = L::Unit>,
-    StoreFull: Store<S, L::Unit>,
-{
-    match policy.mode {
-        Mode::Low => stage(simd, Units(load, front, StoreFull)),
-        Mode::Error => {
-            // Values from the source's at most 32 bits set none of these unless they are negative.
-            let within = Within::<true> { least: 0, outside: i64::from(i32::MIN) };
-            stage(simd, Units(load, Then(front, within), StoreFull))
-        }
-        Mode::Clamp => stage(simd, Units(load, Then(front, AtLeast { min: 0 }), StoreFull)),
-    }
-}
-
-fn short_to_byte<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
+fn short_to_byte<S: Simd, F: EachInt<S>>(simd: S, front: F, policy: Policy) -> Stage {
     let from_signed = policy.source.signed;
     with_bool!(policy.target.signed, SIGNED => match policy.mode {
         Mode::Low => stage(simd, Shorts(Int16Register, front, LowByte)),
@@ -288,93 +243,77 @@ fn short_to_byte<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Sta
             stage(simd, Shorts(Int16Register, front, SaturatedByte::<SIGNED>))
         }
         Mode::Clamp => {
-            let clamped = Then(front, AtMost::<false> { max: policy.max as i64 });
+            let clamped = Then(front, policy.at_most());
             stage(simd, Shorts(Int16Register, clamped, SaturatedByte::<false>))
         }
     })
 }
 
 /// 32 bits to 8 or 16.
-fn narrow_32<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
-    let (to_byte, outside) = (policy.target.width == Width::W8, policy.outside());
-    // From `uint32`, what the target does not have has upper bits as a signed integer, too.
-    let both_signed = policy.source.signed && policy.target.signed;
-    match (policy.mode, to_byte) {
-        (Mode::Low, true) => stage(simd, Units(Int32, front, LowI8)),
-        (Mode::Low, false) => stage(simd, Units(Int32, front, LowI16)),
-        (Mode::Error, true) => with_bool!(both_signed, SIGNED => {
-            stage(simd, Units(Int32, front, CheckedI8::<SIGNED> { outside: outside as i16 }))
-        }),
-        (Mode::Error, false) => with_bool!(both_signed, SIGNED => {
-            stage(simd, Units(Int32, front, CheckedI16::<SIGNED> { outside: outside as i32 }))
-        }),
-        (Mode::Clamp, _) if policy.source.signed => saturated(simd, Int32, front, policy),
-        (Mode::Clamp, _) => {
-            let clamped = Then(front, AtMost::<false> { max: policy.max as i64 });
-            saturated_unsigned(simd, Int32, clamped, policy)
+fn narrow_32<S: Simd, F: EachInt<S>>(simd: S, front: F, policy: Policy) -> Option<Stage> {
+    let Policy { source, target, .. } = policy;
+    match policy.mode {
+        Mode::Low => narrow::low(simd, Int32, front, target.width),
+        Mode::Error => {
+            // From `uint32`, what the target does not have has upper bits as a signed integer, too.
+            let signed = source.signed && target.signed;
+            narrow::checked(simd, Int32, front, IntType { signed, ..target }, policy.outside())
+        }
+        Mode::Clamp if source.signed => narrow::saturated(simd, Int32, front, target),
+        Mode::Clamp => {
+            let clamped = Then(front, policy.at_most());
+            narrow::saturated_to::<_, _, _, false>(simd, Int32, clamped, target.width)
         }
     }
 }
 
-/// What signed 32-bit integers saturate to.
-fn saturated<S, L, E>(simd: S, load: L, each: E, policy: Policy) -> Stage
+/// What 64-bit integers, which `each` makes signed ones of 32 bits, saturate to.
+fn saturated<S, E>(simd: S, each: E, target: IntType) -> Stage
 where
     S: Simd,
-    L: Load<S>,
-    E: Each<S, L::Unit, Out = I32s<S>>,
+    E: Each<S, I64s<S>, Out = I32s<S>>,
 {
-    with_bool!(policy.target.signed, SIGNED => match policy.target.width {
-        Width::W8 => stage(simd, Units(load, each, SaturatedI8::<SIGNED>)),
-        Width::W16 => stage(simd, Units(load, each, SaturatedI16::<SIGNED>)),
-        Width::W32 | Width::W64 => stage(simd, Units(load, each, StoreFull)),
-    })
+    narrow::saturated(simd, Int64, each, target)
+        .unwrap_or_else(|| stage(simd, Units(Int64, each, StoreFull)))
 }
 
-/// Unsigned integers that fit the target, whatever its sign.
-fn saturated_unsigned<S, L, E>(simd: S, load: L, each: E, policy: Policy) -> Stage
+/// As [`saturated`], of unsigned integers that fit the target, whatever its sign.
+fn fitting<S, E>(simd: S, each: E, width: Width) -> Stage
 where
     S: Simd,
-    L: Load<S>,
-    E: Each<S, L::Unit, Out = I32s<S>>,
+    E: Each<S, I64s<S>, Out = I32s<S>>,
 {
-    match policy.target.width {
-        Width::W8 => stage(simd, Units(load, each, SaturatedI8::<false>)),
-        Width::W16 => stage(simd, Units(load, each, SaturatedI16::<false>)),
-        Width::W32 | Width::W64 => stage(simd, Units(load, each, StoreFull)),
-    }
+    narrow::saturated_to::<_, _, _, false>(simd, Int64, each, width)
+        .unwrap_or_else(|| stage(simd, Units(Int64, each, StoreFull)))
 }
 
 /// 64 bits to fewer.
-fn narrow_64<S: Simd, F: Front<S>>(simd: S, front: F, policy: Policy) -> Stage {
+fn narrow_64<S: Simd, F: EachInt<S>>(simd: S, front: F, policy: Policy) -> Stage {
+    let target = policy.target;
+    let to_u32 = target.width == Width::W32 && !target.signed;
     match (policy.mode, policy.source.signed) {
         (Mode::Low, _) => {
             let low = Then(front, Low32);
-            match policy.target.width {
-                Width::W8 => stage(simd, Units(Int64, low, LowI8)),
-                Width::W16 => stage(simd, Units(Int64, low, LowI16)),
-                Width::W32 | Width::W64 => stage(simd, Units(Int64, low, StoreFull)),
-            }
+            narrow::low(simd, Int64, low, target.width)
+                .unwrap_or_else(|| stage(simd, Units(Int64, low, StoreFull)))
         }
-        (Mode::Error, true) if policy.target.signed => {
-            let checked = Then(Then(front, policy.within::<false>()), Low32);
-            saturated(simd, Int64, checked, policy)
+        (Mode::Error, true) if target.signed => {
+            saturated(simd, Then(Then(front, policy.within::<false>()), Low32), target)
         }
         (Mode::Error, _) => {
-            let checked = Then(Then(front, policy.within::<true>()), Low32);
-            saturated_unsigned(simd, Int64, checked, policy)
+            fitting(simd, Then(Then(front, policy.within::<true>()), Low32), target.width)
         }
-        (Mode::Clamp, true) if policy.target.width == Width::W32 && !policy.target.signed => {
-            let clamped = Then(Then(front, AtLeast { min: 0 }), Saturated32::<false>);
+        (Mode::Clamp, true) if to_u32 => {
+            let clamped = Then(Then(front, AtLeastZero), Saturated32::<false>);
             stage(simd, Units(Int64, clamped, StoreFull))
         }
-        (Mode::Clamp, true) => saturated(simd, Int64, Then(front, Saturated32::<true>), policy),
-        (Mode::Clamp, false) if policy.target.width == Width::W32 && !policy.target.signed => {
+        (Mode::Clamp, true) => saturated(simd, Then(front, Saturated32::<true>), target),
+        (Mode::Clamp, false) if to_u32 => {
             stage(simd, Units(Int64, Then(front, Saturated32::<false>), StoreFull))
         }
         (Mode::Clamp, false) => {
-            let max = policy.max as i64;
-            let clamped = Then(Then(front, Saturated32::<false>), AtMost::<false> { max });
-            saturated_unsigned(simd, Int64, clamped, policy)
+            let clamped = Then(Then(front, Saturated32::<false>), policy.at_most());
+            fitting(simd, clamped, target.width)
         }
     }
 }

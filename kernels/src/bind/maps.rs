@@ -5,9 +5,10 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use super::class::{Class, FloatType, Width};
-use super::substitute::REPLACED;
-use super::{Stages, copy, exactly, filled_up, native, preimage, vector};
+use super::substitute::{self, REPLACED};
+use super::{Entry, Stages, copy, exactly, filled_up, native, preimage};
 use crate::key_table::{DenseTable, KeyTable};
+use crate::level::with_level;
 use crate::stages::Stage;
 use crate::stages::map::{Comparable, Find, Finder, Lookup};
 use crate::{Cast, ElementType, Format, Level, Scalar};
@@ -16,7 +17,7 @@ use crate::{Cast, ElementType, Format, Level, Scalar};
 const COMPARED: usize = 8;
 
 /// The entries that can match: of equal keys the first.
-pub(super) fn distinct(map: &[(Scalar, Scalar)]) -> Cow<'_, [(Scalar, Scalar)]> {
+pub(super) fn distinct(map: &[Entry]) -> Cow<'_, [Entry]> {
     if map.len() < 2 {
         return Cow::Borrowed(map);
     }
@@ -30,23 +31,18 @@ pub(super) fn distinct(map: &[(Scalar, Scalar)]) -> Cow<'_, [(Scalar, Scalar)]> 
 }
 
 /// The map of `cast` as one among elements of the wide type `domain`, if each output is what some value there casts to.
-pub(super) fn preimages(
-    entries: &[(Scalar, Scalar)],
-    domain: ElementType,
-    cast: &Cast,
-) -> Option<Vec<(Scalar, Scalar)>> {
+pub(super) fn preimages(entries: &[Entry], domain: ElementType, cast: &Cast) -> Option<Vec<Entry>> {
     if entries.len() > COMPARED + 1 {
         return None;
     }
-    let preimage = |(key, output): &(Scalar, Scalar)| {
-        Some((exactly(*key, domain)?, preimage(*output, domain, cast)?))
-    };
+    let preimage =
+        |(key, output): &Entry| Some((exactly(*key, domain)?, preimage(*output, domain, cast)?));
     entries.iter().map(preimage).collect()
 }
 
 /// The map around a cast from the wide type `domain`.
 pub(super) fn lookup(
-    entries: &[(Scalar, Scalar)],
+    entries: &[Entry],
     domain: ElementType,
     target: ElementType,
     cast: Stages,
@@ -54,7 +50,7 @@ pub(super) fn lookup(
 ) -> Option<Stage> {
     /// Elements as words of their size: floats, for which 0 equals −0, or the bits of integers.
     fn of_type<T: Comparable>(
-        entries: &[(Scalar, Scalar)],
+        entries: &[Entry],
         domain: ElementType,
         target: ElementType,
         cast: Stages,
@@ -119,11 +115,7 @@ fn finder<T: Comparable>(
 }
 
 /// The map around a copy of `float16` or `bfloat16`: by bits, which a zero has two of and NaN many.
-pub(super) fn replace_bits(
-    element: ElementType,
-    entries: &[(Scalar, Scalar)],
-    level: Level,
-) -> Option<Stage> {
+pub(super) fn replace_bits(element: ElementType, entries: &[Entry], level: Level) -> Option<Stage> {
     let bits = |scalar: Scalar| scalar.bits() as u16;
     let patterns: Vec<(u16, u16)> = entries
         .iter()
@@ -141,7 +133,7 @@ pub(super) fn replace_bits(
     let nan = entries.iter().find(|(key, _)| key.is_nan());
     let nan = nan.map_or((0x7fff, 0), |(_, output)| (infinity, bits(*output)));
     if patterns.len() <= REPLACED {
-        return vector::replace_bits(&patterns, nan, level);
+        return with_level!(level, simd => substitute::bind_bits(simd, &patterns, nan));
     }
     // Bits as integers, each NaN a key of its own.
     let nans = (nan.0..0x7fff).map(|below| below + 1);

@@ -12,6 +12,7 @@ mod float_to_int;
 mod int_to_float;
 mod int_to_int;
 mod maps;
+mod narrow;
 mod portable;
 mod scale;
 mod small_float;
@@ -27,15 +28,17 @@ use class::{Class, FloatType, IntType, Width};
 use maps::{distinct, lookup, preimages, replace_bits};
 use scale::bind_scale;
 
-use crate::level::HAS_SCALAR;
+use crate::level::{HAS_SCALAR, with_level, with_look_up_bytes};
 use crate::pipeline::Retry;
-use crate::reference::Reference;
+use crate::reference::{self, Reference};
 use crate::stages::bytes::{Copy, Table};
-use crate::stages::scale::{InverseScale, Scale};
 use crate::stages::{Stage, bind_loop};
-use crate::{Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step};
+use crate::{Affine, Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step};
 
 type Stages = Vec<Stage>;
+
+/// An entry of a map: a key and its output.
+type Entry = (Scalar, Scalar);
 
 /// Evaluates `$body` with `$name` standing for a rounding: the default as a type of its own, and the others
 /// together, so that two kernels serve five roundings.
@@ -146,15 +149,11 @@ fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
         Class::Int(_) | Class::Float(_) => false,
     };
     match step {
-        Step::Cast(cast) if is_narrow => match cast.map[..] {
-            [] => vector::cast(source, None, cast, level),
-            [entry] => vector::cast(source, Some(entry), cast, level),
-            [_, _, ..] => None,
-        },
+        Step::Cast(cast) if is_narrow => vector::cast(source, only_entry(cast)?, cast, level),
         Step::Scale(_) | Step::InverseScale(_) if is_narrow => None,
         Step::Cast(cast) => bind_cast(source, cast, level),
-        Step::Scale(parameters) => bind_scale::<Scale>(source, parameters, level),
-        Step::InverseScale(parameters) => bind_scale::<InverseScale>(source, parameters, level),
+        Step::Scale(parameters) => bind_scale::<true>(source, parameters, level),
+        Step::InverseScale(parameters) => bind_scale::<false>(source, parameters, level),
     }
 }
 
@@ -195,24 +194,26 @@ fn byte_table(results: &[Option<Scalar>], level: Level) -> Option<Stage> {
     let outputs: Vec<Option<u8>> = results.iter().map(|result| result.map(native)).collect();
     let unused = (0..=u8::MAX).find(|byte| !outputs.contains(&Some(*byte)));
     let fails_on = if outputs.contains(&None) { Some(unused?) } else { None };
-    let values = core::array::from_fn(|byte| outputs[byte].or(fails_on).unwrap_or_default());
-    vector::byte_table(&values, fails_on, level)
+    let values: [_; 256] =
+        core::array::from_fn(|byte| outputs[byte].or(fails_on).unwrap_or_default());
+    with_look_up_bytes!(level, simd => vector::byte_table(simd, &values, fails_on))
 }
 
 /// Reverses the bytes of elements; nothing for one byte.
 pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Stage> {
     let size = element.size();
-    (size > 1)
-        .then(|| vector::swap_bytes(size, level).unwrap_or_else(|| portable::swap_bytes(size)))
+    (size > 1).then(|| {
+        with_level!(level, simd => vector::swap_bytes(simd, size))
+            .unwrap_or_else(|| portable::swap_bytes(size))
+    })
 }
 
 /// Elements as they are, but for the unused bits of sub-byte types.
 fn copy(element: ElementType, level: Level) -> Stage {
     match (element.size(), element.bits()) {
         (1, 8) => bind_loop(Copy::<1>),
-        (1, _) => {
-            vector::canonical(element, level).unwrap_or_else(|| portable::clear_unused(element))
-        }
+        (1, _) => with_level!(level, simd => int_to_int::canonical(simd, element))
+            .unwrap_or_else(|| portable::clear_unused(element)),
         (2, _) => bind_loop(Copy::<2>),
         (4, _) => bind_loop(Copy::<4>),
         _ => bind_loop(Copy::<8>),
@@ -307,7 +308,7 @@ fn bind_fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<St
     if is_scalar(level) {
         return portable::fused(source, steps);
     }
-    vector::fused(source, steps, level)
+    with_level!(level, simd => vector::fused(simd, source, steps))?
 }
 
 /// The type of whole bytes in which a narrow type's values are worked on.
@@ -355,12 +356,31 @@ fn retry_infinities(fast: Stage, general: impl FnOnce() -> Stage) -> Stage {
     if TWO_KERNELS { Retry::of(fast, general()) } else { fast }
 }
 
+/// The entry of a cast's map, if it has one; none of a longer map.
+#[allow(clippy::option_option)] // as it says
+fn only_entry(cast: &Cast) -> Option<Option<Entry>> {
+    match cast.map[..] {
+        [] => Some(None),
+        [entry] => Some(Some(entry)),
+        [_, _, ..] => None,
+    }
+}
+
+/// Whether every integer of a type is finite as a float of another, unscaled.
+fn stays_finite(from: ElementType, to: ElementType, parameters: &Affine) -> bool {
+    // Every operation is monotonic, so the ends of the range tell.
+    [Scalar::min(from), Scalar::max(from)].into_iter().all(|end| {
+        let steps = [Step::Cast(Cast::new(to)), Step::InverseScale(*parameters)];
+        reference::run(end, &steps, 0).is_ok_and(Scalar::is_finite)
+    })
+}
+
 /// An entry of a cast: the key, and the number of type `domain` that becomes the output. None where there is no such
 /// number.
 #[allow(clippy::option_option)] // no entry, and none that can be had
 #[cfg_attr(target_feature = "simd128", inline(always))] // shows that there never is one where none joins
 fn number_entry(
-    entry: Option<(Scalar, Scalar)>,
+    entry: Option<Entry>,
     domain: ElementType,
     cast: &Cast,
 ) -> Option<Option<(Scalar, f64)>> {
@@ -374,11 +394,7 @@ fn number_entry(
 /// As [`number_entry`], of which NaN is the only key.
 #[allow(clippy::option_option)] // as above
 #[cfg_attr(target_feature = "simd128", inline(always))]
-fn nan_entry(
-    entry: Option<(Scalar, Scalar)>,
-    domain: ElementType,
-    cast: &Cast,
-) -> Option<Option<f64>> {
+fn nan_entry(entry: Option<Entry>, domain: ElementType, cast: &Cast) -> Option<Option<f64>> {
     match number_entry(entry, domain, cast)? {
         None => Some(None),
         Some((key, value)) => key.is_nan().then_some(Some(value)),

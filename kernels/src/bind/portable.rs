@@ -11,8 +11,8 @@ use num_traits::AsPrimitive;
 
 use super::class::{Class, FloatType, IntType, Width};
 use super::scale::bind_int;
-use super::{copy, exactly, nan_entry, native, wide};
-use crate::exact::integer;
+use super::{Entry, copy, exactly, nan_entry, native, only_entry, stays_finite, wide};
+use crate::exact::range;
 use crate::stages::by_reference::ByReference;
 use crate::stages::bytes::{ClearUnused, SwapBytes};
 use crate::stages::convert::{
@@ -21,60 +21,20 @@ use crate::stages::convert::{
 use crate::stages::element_op::{ElementOp, Flags, Loop, Same, Then};
 use crate::stages::fused::{IntUnscale, ScaleForInt};
 use crate::stages::map::ReplaceNan;
-use crate::stages::scale::{Direction, InverseScale, Scale, ScaleFloat};
+use crate::stages::scale::ScaleFloat;
 use crate::stages::{Stage, bind_loop};
 use crate::{
     Affine, Cast, Element, ElementType, FloatOverflow, Level, OutOfRange, Rounding, Scalar, Step,
     reference,
 };
 
-/// Evaluates `$body` with `$T` standing for the native type of an integer type.
-macro_rules! with_int {
-    ($int:expr, $T:ident => $body:expr) => {
-        match ($int.width, $int.signed) {
-            (Width::W8, true) => {
-                type $T = i8;
-                $body
-            }
-            (Width::W16, true) => {
-                type $T = i16;
-                $body
-            }
-            (Width::W32, true) => {
-                type $T = i32;
-                $body
-            }
-            (Width::W64, true) => {
-                type $T = i64;
-                $body
-            }
-            (Width::W8, false) => {
-                type $T = u8;
-                $body
-            }
-            (Width::W16, false) => {
-                type $T = u16;
-                $body
-            }
-            (Width::W32, false) => {
-                type $T = u32;
-                $body
-            }
-            (Width::W64, false) => {
-                type $T = u64;
-                $body
-            }
-        }
-    };
-}
-
 /// The stages of a step; `None` for elements of one byte that have no loop, which a table serves better than the reference.
 pub(super) fn step(source: ElementType, step: &Step) -> Option<Vec<Stage>> {
     let stages = match step {
         Step::Cast(cast) => self::cast(source, cast),
-        Step::Scale(parameters) => scale::<Scale>(source, parameters).map(|stage| vec![stage]),
+        Step::Scale(parameters) => scale::<true>(source, parameters).map(|stage| vec![stage]),
         Step::InverseScale(parameters) => {
-            scale::<InverseScale>(source, parameters).map(|stage| vec![stage])
+            scale::<false>(source, parameters).map(|stage| vec![stage])
         }
     };
     stages.or_else(|| (source.size() > 1).then(|| vec![ByReference::stage(source, step)]))
@@ -106,15 +66,21 @@ pub(super) fn clear_unused(element: ElementType) -> Stage {
 
 /// The cast, with a map of at most one entry, if it is in the list.
 fn cast(source: ElementType, cast: &Cast) -> Option<Vec<Stage>> {
-    let class = Class::of(source);
-    let entry = match cast.map[..] {
-        [] if source == cast.target => return Some(vec![copy(source, Level::Scalar)]),
-        [] => None,
-        [entry] => Some(entry),
-        [_, _, ..] => return None,
-    };
-    match class {
-        Class::Int(int) if entry.is_none() => with_int!(int, S => from_int::<S>(cast)),
+    let entry = only_entry(cast)?;
+    if source == cast.target && entry.is_none() {
+        return Some(vec![copy(source, Level::Scalar)]);
+    }
+    match Class::of(source) {
+        Class::Int(IntType { width, signed }) if entry.is_none() => match (width, signed) {
+            (Width::W8, true) => from_int::<i8>(cast),
+            (Width::W16, true) => from_int::<i16>(cast),
+            (Width::W32, true) => from_int::<i32>(cast),
+            (Width::W64, true) => from_int::<i64>(cast),
+            (Width::W8, false) => from_int::<u8>(cast),
+            (Width::W16, false) => from_int::<u16>(cast),
+            (Width::W32, false) => from_int::<u32>(cast),
+            (Width::W64, false) => from_int::<u64>(cast),
+        },
         Class::Float(FloatType::Float32) => Some(vec![from_f32(cast, entry)?]),
         Class::Float(FloatType::Float64) => Some(vec![from_f64(cast, entry)?]),
         Class::Float(FloatType::Float16) if entry.is_none() => {
@@ -138,7 +104,7 @@ fn from_decoded(decode: Stage, cast: &Cast) -> Option<Vec<Stage>> {
     Some(vec![decode, from_f32(cast, None)?])
 }
 
-fn from_f32(cast: &Cast, entry: Option<(Scalar, Scalar)>) -> Option<Stage> {
+fn from_f32(cast: &Cast, entry: Option<Entry>) -> Option<Stage> {
     match Class::of(cast.target) {
         Class::Int(_) | Class::SubByte => float_to_short(Same::<f32>(PhantomData), cast, entry),
         Class::Float(FloatType::Float64) if entry.is_none() => {
@@ -148,7 +114,7 @@ fn from_f32(cast: &Cast, entry: Option<(Scalar, Scalar)>) -> Option<Stage> {
     }
 }
 
-fn from_f64(cast: &Cast, entry: Option<(Scalar, Scalar)>) -> Option<Stage> {
+fn from_f64(cast: &Cast, entry: Option<Entry>) -> Option<Stage> {
     match Class::of(cast.target) {
         Class::Int(_) | Class::SubByte => float_to_short(Same::<f64>(PhantomData), cast, entry),
         Class::Float(FloatType::Float32)
@@ -165,7 +131,7 @@ fn from_f64(cast: &Cast, entry: Option<(Scalar, Scalar)>) -> Option<Stage> {
 
 /// What `before` gives, to an integer of at most 16 bits to nearest-even, checked or clamped to the range; `entry` may give a
 /// value for NaN.
-fn float_to_short<F, P>(before: P, cast: &Cast, entry: Option<(Scalar, Scalar)>) -> Option<Stage>
+fn float_to_short<F, P>(before: P, cast: &Cast, entry: Option<Entry>) -> Option<Stage>
 where
     F: Real<Bits: AsPrimitive<u8> + AsPrimitive<u16>> + Element,
     P: ElementOp<Target = F>,
@@ -190,7 +156,7 @@ where
         P: ElementOp<Target = F>,
         T: Int,
     {
-        let [min, max] = [Scalar::min(cast.target), Scalar::max(cast.target)].map(integer);
+        let [min, max] = range(cast.target);
         match cast.out_of_range {
             OutOfRange::Error => {
                 let to_int = RoundToInt::<F, T, false>::new(min, max);
@@ -228,12 +194,7 @@ fn scale_to_short(source: ElementType, parameters: &Affine, cast: &Cast) -> Opti
             scale: parameters.scale.map_or(F::one(), native),
         };
         // With any other key than NaN the order of map and overflow would matter.
-        let entry = match cast.map[..] {
-            [] => None,
-            [entry] => Some(entry),
-            [_, _, ..] => return None,
-        };
-        float_to_short(scaled, cast, entry)
+        float_to_short(scaled, cast, only_entry(cast)?)
     }
     if !cast.target.is_integer() {
         return None;
@@ -255,25 +216,19 @@ fn short_to_unscaled(source: ElementType, cast: &Cast, parameters: &Affine) -> O
         S: Int + Element + AsPrimitive<F>,
         F: Real + Element,
     {
-        // Every operation is monotonic, so the ends of the range tell whether an element overflows.
-        let finite = [Scalar::min(S::TYPE), Scalar::max(S::TYPE)].into_iter().all(|end| {
-            let steps = [Step::Cast(Cast::new(F::TYPE)), Step::InverseScale(*parameters)];
-            reference::run(end, &steps, 0).is_ok_and(Scalar::is_finite)
-        });
-        if !finite {
+        if !stays_finite(S::TYPE, F::TYPE, parameters) {
             return None;
         }
         let scale = parameters.scale.map_or(F::one(), native);
         let offset = parameters.offset.map_or(-F::zero(), native);
         let entry = (S::zero(), F::zero());
-        match cast.map[..] {
-            [] => Some(bind_loop(Loop(IntUnscale::<S, F, false> { scale, offset, entry }))),
-            [(key, output)] => {
+        Some(match only_entry(cast)? {
+            None => bind_loop(Loop(IntUnscale::<S, F, false> { scale, offset, entry })),
+            Some((key, output)) => {
                 let entry = (native(key), native(reference::unscale(output, parameters).ok()?));
-                Some(bind_loop(Loop(IntUnscale::<S, F, true> { scale, offset, entry })))
+                bind_loop(Loop(IntUnscale::<S, F, true> { scale, offset, entry }))
             }
-            [_, _, ..] => None,
-        }
+        })
     }
     fn to_target<S>(cast: &Cast, parameters: &Affine) -> Option<Stage>
     where
@@ -299,19 +254,18 @@ fn short_to_unscaled(source: ElementType, cast: &Cast, parameters: &Affine) -> O
 }
 
 /// Scale and offset, if they are in the list.
-fn scale<D: Direction>(element: ElementType, parameters: &Affine) -> Option<Stage> {
-    fn of_type<F: Real + Element, D: Direction>(parameters: &Affine) -> Stage {
-        bind_loop(ScaleFloat::<F, D> {
+fn scale<const ENCODES: bool>(element: ElementType, parameters: &Affine) -> Option<Stage> {
+    fn of_type<F: Real + Element, const ENCODES: bool>(parameters: &Affine) -> Stage {
+        bind_loop(ScaleFloat::<F, ENCODES> {
             offset: parameters.offset.map(native),
             scale: parameters.scale.map(native),
             strict: parameters.overflow == FloatOverflow::Error,
-            direction: PhantomData,
         })
     }
     match Class::of(element) {
-        Class::Float(FloatType::Float32) => Some(of_type::<f32, D>(parameters)),
-        Class::Float(FloatType::Float64) => Some(of_type::<f64, D>(parameters)),
-        Class::Int(int) => bind_int::<D>(int, parameters, Level::Scalar),
+        Class::Float(FloatType::Float32) => Some(of_type::<f32, ENCODES>(parameters)),
+        Class::Float(FloatType::Float64) => Some(of_type::<f64, ENCODES>(parameters)),
+        Class::Int(int) => bind_int::<ENCODES>(int, parameters, Level::Scalar),
         Class::Float(FloatType::Float16 | FloatType::BFloat16)
         | Class::SubByte
         | Class::SmallFloat => None,
@@ -356,7 +310,6 @@ where
     S: Int + Flags + Element + AsPrimitive<T>,
     T: Int,
 {
-    let range = |element| [Scalar::min(element), Scalar::max(element)].map(integer);
     let ([source_min, source_max], [target_min, target_max]) = (range(S::TYPE), range(target));
     let fits = target_min <= source_min && source_max <= target_max;
     if mode == OutOfRange::Wrap || fits {

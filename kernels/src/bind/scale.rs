@@ -9,11 +9,12 @@ use super::{Stages, native, vector, without_map};
 use crate::exact::integer;
 use crate::stages::Stage;
 use crate::stages::convert::Int;
-use crate::stages::scale::{Direction, Overflowing, ScaleInt, ScaleLong};
+use crate::stages::scale::{Overflowing, ScaleInt, ScaleLong};
 use crate::{Affine, Cast, Element, ElementType, FloatOverflow, Level, OutOfRange, Scalar};
 
-/// The stages of scale and offset on elements of two bytes and more; none for those of one byte, which have tables.
-pub(super) fn bind_scale<D: Direction>(
+/// The stages of scale and offset on elements of two bytes and more; none for those of one byte, which have tables. With
+/// `ENCODES` as [`Step::Scale`](crate::Step::Scale), else back.
+pub(super) fn bind_scale<const ENCODES: bool>(
     element: ElementType,
     parameters: &Affine,
     level: Level,
@@ -21,7 +22,7 @@ pub(super) fn bind_scale<D: Direction>(
     let Affine { offset, scale, overflow } = *parameters;
     Some(match Class::of(element) {
         Class::Float(FloatType::Float32 | FloatType::Float64) => {
-            vec![vector::affine(element, parameters, D::ENCODES, level)?]
+            vec![vector::affine(element, parameters, ENCODES, level)?]
         }
         Class::Float(FloatType::Float16 | FloatType::BFloat16) => {
             // Each operation in f32, rounded to the type.
@@ -32,39 +33,39 @@ pub(super) fn bind_scale<D: Direction>(
                 let parameters = Affine { offset, scale, overflow };
                 let widen = without_map(element, &Cast::new(ElementType::Float32), level)?;
                 let narrow = without_map(ElementType::Float32, &narrow, level)?;
-                let scaled = vector::affine(ElementType::Float32, &parameters, D::ENCODES, level)?;
+                let scaled = vector::affine(ElementType::Float32, &parameters, ENCODES, level)?;
                 Some(widen.into_iter().chain([scaled]).chain(narrow))
             };
             let shift = offset.and_then(|offset| operation(Some(offset), None));
             let stretch = scale.and_then(|scale| operation(None, Some(scale)));
-            let (first, second) = if D::ENCODES { (shift, stretch) } else { (stretch, shift) };
+            let (first, second) = if ENCODES { (shift, stretch) } else { (stretch, shift) };
             first.into_iter().chain(second).flatten().collect()
         }
-        Class::Int(int) => vec![bind_int::<D>(int, parameters, level)?],
+        Class::Int(int) => vec![bind_int::<ENCODES>(int, parameters, level)?],
         Class::SubByte | Class::SmallFloat => return None,
     })
 }
 
 /// The stage of scale and offset on integers of two bytes and more.
-pub(super) fn bind_int<D: Direction>(
+pub(super) fn bind_int<const ENCODES: bool>(
     int: IntType,
     parameters: &Affine,
     level: Level,
 ) -> Option<Stage> {
     let (element, Affine { offset, scale, .. }) = (int.element(), *parameters);
     match (int.width, int.signed) {
-        (Width::W16, true) => narrow::<i16, i32, D>(element, offset, scale, level),
-        (Width::W16, false) => narrow::<u16, i64, D>(element, offset, scale, level),
-        (Width::W32, true) => narrow::<i32, i64, D>(element, offset, scale, level),
-        (Width::W32, false) => Some(long::<u32, D>(offset, scale, level)),
-        (Width::W64, true) => Some(long::<i64, D>(offset, scale, level)),
-        (Width::W64, false) => Some(long::<u64, D>(offset, scale, level)),
+        (Width::W16, true) => narrow::<i16, i32, ENCODES>(element, offset, scale, level),
+        (Width::W16, false) => narrow::<u16, i64, ENCODES>(element, offset, scale, level),
+        (Width::W32, true) => narrow::<i32, i64, ENCODES>(element, offset, scale, level),
+        (Width::W32, false) => Some(long::<u32, ENCODES>(offset, scale, level)),
+        (Width::W64, true) => Some(long::<i64, ENCODES>(offset, scale, level)),
+        (Width::W64, false) => Some(long::<u64, ENCODES>(offset, scale, level)),
         (Width::W8, _) => None,
     }
 }
 
 /// On integers of up to 32 bits, in the wider `W`.
-fn narrow<T: Int + AsPrimitive<W>, W, D: Direction>(
+fn narrow<T: Int + AsPrimitive<W>, W, const ENCODES: bool>(
     element: ElementType,
     offset: Option<Scalar>,
     scale: Option<Scalar>,
@@ -75,22 +76,22 @@ where
     f64: AsPrimitive<W>,
 {
     let value = |scalar: Scalar| W::from(integer(scalar));
-    Some(level.bind_vectorized(ScaleInt::<T, W, D> {
+    Some(level.bind_vectorized(ScaleInt::<T, W, ENCODES> {
         offset: offset.map_or(Some(W::zero()), value)?,
         scale: scale.map_or(Some(W::one()), value)?,
         min: value(Scalar::min(element))?,
         max: value(Scalar::max(element))?,
-        types: PhantomData,
+        element: PhantomData,
     }))
 }
 
 /// On integers whose products may not fit 64 bits.
-fn long<T: Int + Element + Overflowing, D: Direction>(
+fn long<T: Int + Element + Overflowing, const ENCODES: bool>(
     offset: Option<Scalar>,
     scale: Option<Scalar>,
     level: Level,
 ) -> Stage {
     let offset = offset.map_or(T::zero(), native);
     let scale = scale.map_or(T::one(), native);
-    level.bind_vectorized(ScaleLong::<T, D> { offset, scale, direction: PhantomData })
+    level.bind_vectorized(ScaleLong::<T, ENCODES> { offset, scale })
 }

@@ -1,7 +1,8 @@
 //! Maps as a stage among elements of one type: values in place of keys.
 
 use super::class::{Class, FloatType, Width};
-use super::filled_up;
+use super::int_to_int::same_width;
+use super::{Entry, filled_up};
 use crate::exact::integer;
 use crate::ops::float::FloatUnit;
 use crate::ops::int::Int16Register;
@@ -10,18 +11,14 @@ use crate::ops::store::StoreFull;
 use crate::ops::substitute::{
     HashedFloats, HashedInts, PerfectHash, SubstituteFloats, SubstituteInts, SubstituteShorts,
 };
-use crate::pipeline::{Bytes, Load, Shorts, Store, Units, stage};
+use crate::pipeline::{Load, Shorts, Store, Units, stage};
 use crate::simd::Simd;
 use crate::stages::Stage;
 use crate::{ElementType, Scalar};
 use alloc::vec::Vec;
 
 /// The stage, for up to eight keys besides NaN; keys and values are of type `domain`.
-pub(super) fn bind<S: Simd>(
-    simd: S,
-    domain: ElementType,
-    entries: &[(Scalar, Scalar)],
-) -> Option<Stage> {
+pub(super) fn bind<S: Simd>(simd: S, domain: ElementType, entries: &[Entry]) -> Option<Stage> {
     match Class::of(domain) {
         Class::Float(FloatType::Float32) => floats(simd, load::Float32, entries, |numbers, nan| {
             let bits = |x: f64| ((x as f32) + 0.0).to_bits() as i32;
@@ -44,7 +41,7 @@ pub(super) fn bind<S: Simd>(
 fn floats<S, L>(
     simd: S,
     load: L,
-    entries: &[(Scalar, Scalar)],
+    entries: &[Entry],
     hashed: impl FnOnce(&[(f64, f64)], Option<f64>) -> Option<Stage>,
 ) -> Option<Stage>
 where
@@ -86,7 +83,7 @@ where
     }
 }
 
-fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<Stage> {
+fn ints<S: Simd>(simd: S, width: Width, entries: &[Entry]) -> Option<Stage> {
     fn padded<S: Simd, const N: usize>(
         simd: S,
         width: Width,
@@ -97,13 +94,7 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
         let unused = N - entries.len();
         let entry = |place: usize| entries.get(place.wrapping_sub(unused)).copied();
         let entries = core::array::from_fn(|place| entry(place).unwrap_or((itself, itself)));
-        let each = SubstituteInts::<N> { entries };
-        Some(match width {
-            Width::W8 => stage(simd, Bytes(each)),
-            Width::W16 => stage(simd, Shorts(Int16Register, each, Int16Register)),
-            Width::W32 => stage(simd, Units(load::Int32, each, StoreFull)),
-            Width::W64 => stage(simd, Units(load::Int64, each, StoreFull)),
-        })
+        Some(same_width(simd, width, SubstituteInts::<N> { entries }))
     }
     /// By a hash, where there is one.
     fn hashed<S: Simd>(simd: S, width: Width, entries: &[(i64, i64)]) -> Option<Stage> {
@@ -137,7 +128,8 @@ fn ints<S: Simd>(simd: S, width: Width, entries: &[(Scalar, Scalar)]) -> Option<
 /// which may be a zero with its two.
 pub(super) const REPLACED: usize = 16;
 
-/// The stage of bit patterns of a 16-bit float, at most [`REPLACED`].
+/// The stage of bit patterns of a 16-bit float, at most [`REPLACED`]; `nan` is the greatest magnitude that is none, and what
+/// takes its place.
 pub(super) fn bind_bits<S: Simd>(simd: S, patterns: &[(u16, u16)], nan: (u16, u16)) -> Stage {
     fn padded<S: Simd, const N: usize>(simd: S, patterns: &[(u16, u16)], nan: (u16, u16)) -> Stage {
         // Zero as itself, where there is no key but NaN.

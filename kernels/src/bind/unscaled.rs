@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use num_traits::Float;
 
 use super::class::{FloatType, IntType, Width};
-use super::{number, with_bool};
-use crate::exact::integer;
+use super::{number, only_entry, stays_finite, with_bool};
+use crate::exact::range;
 use crate::ops::float::{
     FloatUnit, InverseScale, ReplaceAndInverseScale, ReplaceByNanAndInverseScale,
 };
@@ -15,7 +15,7 @@ use crate::ops::store::StoreFull;
 use crate::pipeline::{Each, Load, Store, Then, Units, stage};
 use crate::simd::{FloatElement, I32s, Simd};
 use crate::stages::{Stage, as_output, run_all};
-use crate::{Affine, Cast, Scalar, Step, reference};
+use crate::{Affine, Cast, Scalar, reference};
 
 /// The stage of both; none where an element may overflow, the map has several entries, or the division is
 /// not what [`InverseScale`] makes of it.
@@ -71,22 +71,15 @@ struct Unscaled {
 
 impl Unscaled {
     fn new(source: IntType, cast: &Cast, parameters: &Affine) -> Option<Self> {
-        // Every operation is monotonic, so the ends of the range tell whether an element overflows.
-        let element = source.element();
-        let finite = [Scalar::min(element), Scalar::max(element)].into_iter().all(|end| {
-            let steps = [Step::Cast(Cast::new(cast.target)), Step::InverseScale(*parameters)];
-            reference::run(end, &steps, 0).is_ok_and(Scalar::is_finite)
-        });
-        let entry = match cast.map[..] {
-            [] => None,
-            [(key, output)] => {
+        let entry = match only_entry(cast)? {
+            None => None,
+            Some((key, output)) => {
                 let value = reference::unscale(output, parameters).ok()?;
                 Some((key.to_f64(), number(value)?))
             }
-            [_, _, ..] => return None,
         };
         // A missing offset or scale stands here as its neutral element.
-        finite.then(|| Self {
+        stays_finite(source.element(), cast.target, parameters).then(|| Self {
             source,
             scale: parameters.scale.map_or(1.0, Scalar::to_f64),
             offset: parameters.offset.map_or(-0.0, Scalar::to_f64),
@@ -111,14 +104,13 @@ impl Unscaled {
         }
         let unscale = InverseScale { scale, reciprocal, rest: rest(scale, reciprocal), offset };
         let bound = stage(simd, Units(load, Then(convert, unscale), StoreFull));
-        let element = self.source.element();
-        let [min, max] = [Scalar::min(element), Scalar::max(element)].map(integer);
+        let [min, max] = range(self.source.element()).map(|end| end as i32);
         // In pieces that stay in the first-level cache, and by numbers of the CPU: who chooses codecs binds a plan for each
         // candidate.
         let (mut bytes, mut shorts) = (Vec::new(), Vec::new());
         let (mut divided, mut decoded) = (Vec::new(), Vec::new());
-        for least in (min as i32..=max as i32).step_by(CHECKED) {
-            let piece = least..(least + CHECKED as i32).min(max as i32 + 1);
+        for least in (min..=max).step_by(CHECKED) {
+            let piece = least..(least + CHECKED as i32).min(max + 1);
             let codes: &[u8] = match self.source.width {
                 Width::W8 => {
                     bytes.clear();

@@ -3,15 +3,15 @@
 use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::{Beyond, within};
 use super::{
-    TWO_KERNELS, affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int,
+    Entry, TWO_KERNELS, affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int,
     small_float, substitute, unscaled, wide,
 };
-use crate::level::{with_level, with_look_up_bytes};
+use crate::level::with_level;
 use crate::ops::bytes::{FailsOn, LookUp, SwapBytes};
 use crate::pipeline::{Bytes, Retry, Then, stage};
 use crate::simd::{F64s, LookUpBytes, Simd};
 use crate::stages::Stage;
-use crate::{Affine, Cast, ElementType, Entries, Format, Level, OutOfRange, Scalar, Step};
+use crate::{Affine, Cast, ElementType, Entries, Format, Level, OutOfRange, Step};
 use alloc::vec::Vec;
 
 /// Returns if this build leaves out the small types: behind a constant condition their kernels are not compiled.
@@ -28,7 +28,7 @@ fn bind_cast<S: Simd>(
     simd: S,
     source: ElementType,
     cast: &Cast,
-    entry: Option<(Scalar, Scalar)>,
+    entry: Option<Entry>,
 ) -> Option<Vec<Stage>> {
     match (Class::of(source), Class::of(cast.target)) {
         (Class::Int(from), Class::Int(to)) => int_to_int::bind(simd, from, to, cast, entry),
@@ -127,7 +127,7 @@ fn widen<S: Simd>(simd: S, source: ElementType) -> Option<(Stage, ElementType)> 
 }
 
 /// Two steps in one loop: scale and offset beside a cast.
-fn bind_scaled<S: Simd>(simd: S, source: ElementType, steps: [&Step; 2]) -> Option<Stage> {
+pub(super) fn fused<S: Simd>(simd: S, source: ElementType, steps: [&Step; 2]) -> Option<Stage> {
     match (Class::of(source), steps) {
         (Class::Float(from), [Step::Scale(scale), Step::Cast(cast)]) => {
             let Class::Int(to) = Class::of(cast.target) else { return None };
@@ -142,7 +142,8 @@ fn bind_scaled<S: Simd>(simd: S, source: ElementType, steps: [&Step; 2]) -> Opti
     }
 }
 
-fn bind_swap_bytes<S: Simd>(simd: S, size: usize) -> Stage {
+/// Reverses the bytes of elements of 2, 4 or 8 bytes.
+pub(super) fn swap_bytes<S: Simd>(simd: S, size: usize) -> Stage {
     match size {
         2 => stage(simd, SwapBytes::<2>),
         4 => stage(simd, SwapBytes::<4>),
@@ -150,7 +151,12 @@ fn bind_swap_bytes<S: Simd>(simd: S, size: usize) -> Stage {
     }
 }
 
-fn bind_byte_table<S: LookUpBytes>(simd: S, values: &[u8; 256], fails_on: Option<u8>) -> Stage {
+/// A table of bytes, in which one byte stands for those that fail.
+pub(super) fn byte_table<S: LookUpBytes>(
+    simd: S,
+    values: &[u8; 256],
+    fails_on: Option<u8>,
+) -> Stage {
     let look_up = LookUp::new(simd, values);
     match fails_on {
         None => stage(simd, Bytes(look_up)),
@@ -161,7 +167,7 @@ fn bind_byte_table<S: LookUpBytes>(simd: S, values: &[u8; 256], fails_on: Option
 /// The stages of a cast whose map has at most one entry, as [`bind_cast`]; none if the level has no vectors.
 pub(super) fn cast(
     source: ElementType,
-    entry: Option<(Scalar, Scalar)>,
+    entry: Option<Entry>,
     cast: &Cast,
     level: Level,
 ) -> Option<Vec<Stage>> {
@@ -171,7 +177,7 @@ pub(super) fn cast(
 /// The stage of a cast behind a map among elements of the source type, if the level has vectors and a loop for both.
 pub(super) fn cast_but(
     source: ElementType,
-    entries: &[(Scalar, Scalar)],
+    entries: &[Entry],
     cast: &Cast,
     level: Level,
 ) -> Option<Stage> {
@@ -181,11 +187,6 @@ pub(super) fn cast_but(
         }
         (Class::Int(_) | Class::Float(_) | Class::SubByte | Class::SmallFloat, _) => None,
     }
-}
-
-/// The stage of two steps, if the level has vectors and a loop for both.
-pub(super) fn fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<Stage> {
-    with_level!(level, simd => bind_scaled(simd, source, steps))?
 }
 
 /// The stage of scale and offset of float32 or float64, if the level has vectors; `encodes` says in which direction.
@@ -198,36 +199,7 @@ pub(super) fn affine(
     with_level!(level, simd => affine::bind(simd, element, parameters, encodes))?
 }
 
-/// The stage that reverses the bytes of elements of 2, 4 or 8 bytes, if the level has vectors.
-pub(super) fn swap_bytes(size: usize, level: Level) -> Option<Stage> {
-    with_level!(level, simd => bind_swap_bytes(simd, size))
-}
-
-/// The stage of a table of bytes, in which one byte stands for those that fail, if the level has vectors.
-pub(super) fn byte_table(values: &[u8; 256], fails_on: Option<u8>, level: Level) -> Option<Stage> {
-    with_look_up_bytes!(level, simd => bind_byte_table(simd, values, fails_on))
-}
-
-/// The stage that makes the unused bits of elements of less than a byte canonical, if the level has vectors.
-pub(super) fn canonical(element: ElementType, level: Level) -> Option<Stage> {
-    with_level!(level, simd => int_to_int::canonical(simd, element))
-}
-
 /// The stage that puts values in place of keys, among elements of one type, if the level has vectors for it.
-pub(super) fn substitution(
-    domain: ElementType,
-    entries: &[(Scalar, Scalar)],
-    level: Level,
-) -> Option<Stage> {
+pub(super) fn substitution(domain: ElementType, entries: &[Entry], level: Level) -> Option<Stage> {
     with_level!(level, simd => substitute::bind(simd, domain, entries))?
-}
-
-/// The stage that puts at most [`REPLACED`](substitute::REPLACED) patterns of a 16-bit float in place of others, if the level
-/// has vectors; `nan` is the greatest magnitude that is none, and what takes its place.
-pub(super) fn replace_bits(
-    patterns: &[(u16, u16)],
-    nan: (u16, u16),
-    level: Level,
-) -> Option<Stage> {
-    with_level!(level, simd => substitute::bind_bits(simd, patterns, nan))
 }

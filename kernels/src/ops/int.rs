@@ -8,24 +8,22 @@ pub(crate) trait IntUnit<S: Simd>: Unit<S, Register: Int<S>, Scalar: IntElement>
 
 impl<S: Simd, U: Unit<S, Register: Int<S>, Scalar: IntElement>> IntUnit<S> for U {}
 
-/// Clamped to a range, as signed or unsigned integers.
+/// Clamped to a range, as signed integers.
 #[derive(Clone, Copy)]
-pub(crate) struct ClampedInt<const SIGNED: bool> {
+pub(crate) struct ClampedInt {
     pub(crate) min: i64,
     pub(crate) max: i64,
 }
 
-/// Clamped to a greatest value, as signed or unsigned integers.
+/// Clamped to a greatest value, as unsigned integers.
 #[derive(Clone, Copy)]
-pub(crate) struct AtMost<const SIGNED: bool> {
+pub(crate) struct AtMost {
     pub(crate) max: i64,
 }
 
-/// Clamped to a least value, as signed integers.
+/// Zero in place of negative integers.
 #[derive(Clone, Copy)]
-pub(crate) struct AtLeast {
-    pub(crate) min: i64,
-}
+pub(crate) struct AtLeastZero;
 
 /// Makes the unused upper bits of a sub-byte integer canonical: extends the sign, or clears them.
 #[derive(Clone, Copy)]
@@ -37,13 +35,11 @@ pub(crate) struct Canonical {
 }
 
 lanewise! {
-    [U: IntUnit<S>, const SIGNED: bool] ClampedInt<SIGNED>: U, |self, x| {
-        x.max::<SIGNED>(x.low(self.min)).min::<SIGNED>(x.low(self.max))
+    [U: IntUnit<S>] ClampedInt: U, |self, x| {
+        x.max::<true>(x.low(self.min)).min::<true>(x.low(self.max))
     };
-    [U: IntUnit<S>, const SIGNED: bool] AtMost<SIGNED>: U, |self, x| {
-        x.min::<SIGNED>(x.low(self.max))
-    };
-    [U: IntUnit<S>] AtLeast: U, |self, x| x.max::<true>(x.low(self.min));
+    [U: IntUnit<S>] AtMost: U, |self, x| x.min::<false>(x.low(self.max));
+    [U: IntUnit<S>] AtLeastZero: U, |self, x| x.max::<true>(x.low(0));
     [] Canonical: I8s<S>, |self, x| {
         let sign = x.low(self.sign);
         ((x & x.low(self.mask)) ^ sign) - sign

@@ -2,24 +2,21 @@
 
 use core::arch::x86_64::{
     __m128i, __m256, __m256d, __m256i, _CMP_EQ_OQ, _CMP_LE_OQ, _CMP_LT_OQ, _CMP_UNORD_Q,
-    _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF,
-    _MM_FROUND_TO_ZERO, _mm_loadl_epi64, _mm_loadu_si32, _mm_loadu_si128, _mm256_cvtph_ps,
-    _mm256_cvtps_ph, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_storeu_pd,
-    _mm256_storeu_ps, _mm256_storeu_si256,
+    _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF, _MM_FROUND_TO_ZERO,
+    _mm_loadl_epi64, _mm_loadu_si32, _mm_loadu_si128, _mm256_cvtph_ps, _mm256_cvtps_ph,
+    _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_storeu_pd, _mm256_storeu_ps,
+    _mm256_storeu_si256,
 };
 
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
 use super::shared::{self, TWO_P52};
-use super::x86::{instructions, lanes, packing, signed_or_not, widening_loads};
+use super::x86::{
+    instructions, int_lanes, lanes, packing, product_and_shifts, rounded, widening_loads,
+};
 use super::{
     F32s, F64, F64s, Float, I8s, I16s, I32s, I64, I64s, LookUpBytes, Pair, Register, Round, Simd,
 };
 use crate::Rounding;
-
-const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-const TOWARDS_ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-const TOWARDS_POSITIVE: i32 = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
-const TOWARDS_NEGATIVE: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
 
 // Each feature here brings those before it: AVX2 has SSE to AVX.
 pulp::simd_type!({
@@ -70,31 +67,11 @@ macro_rules! bitwise {
     };
 }
 
-impl IntLanes<i8> for Avx2 {
-    bitwise!();
-    signed_or_not! {
-        I:
-        min = avx2 _mm256_min_epi8 _mm256_min_epu8;
-        max = avx2 _mm256_max_epi8 _mm256_max_epu8;
-    }
-}
-
-impl IntLanes<i16> for Avx2 {
-    bitwise!();
-    signed_or_not! {
-        I:
-        min = avx2 _mm256_min_epi16 _mm256_min_epu16;
-        max = avx2 _mm256_max_epi16 _mm256_max_epu16;
-    }
-}
-
-impl IntLanes<i32> for Avx2 {
-    bitwise!();
-    signed_or_not! {
-        I:
-        min = avx2 _mm256_min_epi32 _mm256_min_epu32;
-        max = avx2 _mm256_max_epi32 _mm256_max_epu32;
-    }
+int_lanes! {
+    ([] Avx2):
+    i8 avx2 _mm256_min_epi8 _mm256_min_epu8 _mm256_max_epi8 _mm256_max_epu8;
+    i16 avx2 _mm256_min_epi16 _mm256_min_epu16 _mm256_max_epi16 _mm256_max_epu16;
+    i32 avx2 _mm256_min_epi32 _mm256_min_epu32 _mm256_max_epi32 _mm256_max_epu32;
 }
 
 impl IntLanes<i64> for Avx2 {
@@ -111,17 +88,7 @@ impl IntLanes<i64> for Avx2 {
 
 impl TableLanes<i16> for Avx2 {
     type Table = I;
-    instructions! {
-        mul(a: I, b: I) -> I = avx2._mm256_mullo_epi16;
-    }
-    #[inline(always)]
-    fn shl_by(self, a: I, count: u32) -> I {
-        self.avx2._mm256_sll_epi16(a, self.sse2._mm_cvtsi32_si128(count as i32))
-    }
-    #[inline(always)]
-    fn shr_by(self, a: I, count: u32) -> I {
-        self.avx2._mm256_srl_epi16(a, self.sse2._mm_cvtsi32_si128(count as i32))
-    }
+    product_and_shifts!(avx2 _mm256_mullo_epi16 _mm256_sll_epi16 _mm256_srl_epi16);
     #[inline(always)]
     fn table(self, values: [i16; 8]) -> I {
         bytemuck::cast([values; 2])
@@ -137,17 +104,9 @@ impl TableLanes<i16> for Avx2 {
 
 impl TableLanes<i32> for Avx2 {
     type Table = I;
+    product_and_shifts!(avx2 _mm256_mullo_epi32 _mm256_sll_epi32 _mm256_srl_epi32);
     instructions! {
-        mul(a: I, b: I) -> I = avx2._mm256_mullo_epi32;
         look_up(table: I, numbers: I) -> I = avx2._mm256_permutevar8x32_epi32;
-    }
-    #[inline(always)]
-    fn shl_by(self, a: I, count: u32) -> I {
-        self.avx2._mm256_sll_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
-    }
-    #[inline(always)]
-    fn shr_by(self, a: I, count: u32) -> I {
-        self.avx2._mm256_srl_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
     }
     #[inline(always)]
     fn table(self, v: [i32; 8]) -> I {
@@ -281,13 +240,7 @@ macro_rules! floats {
             }
             #[inline(always)]
             fn round(self, a: $raw, rounding: impl Round) -> $raw {
-                match rounding.rounding() {
-                    Rounding::NearestEven => self.avx.$round::<NEAREST_EVEN>(a),
-                    Rounding::TowardsZero => self.avx.$round::<TOWARDS_ZERO>(a),
-                    Rounding::TowardsPositive => self.avx.$round::<TOWARDS_POSITIVE>(a),
-                    Rounding::TowardsNegative => self.avx.$round::<TOWARDS_NEGATIVE>(a),
-                    Rounding::NearestAway => shared::round_away::<_, $t>(self, a),
-                }
+                rounded!(rounding, self.avx, $round, a, shared::round_away::<_, $t>(self, a))
             }
         }
     )*};
@@ -516,12 +469,6 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn f32_to_f16(self, a: F32s<Self>, b: F32s<Self>, rounding: impl Round) -> I16s<Self> {
-        let low = self.half_to_f16(a.raw, rounding);
-        Register::new(self, self.join(low, self.half_to_f16(b.raw, rounding)))
-    }
-
-    #[inline(always)]
     fn i32_to_i64(self, a: I32s<Self>) -> I64s<Self> {
         let [low, high] = self.halves(a.raw);
         let (low, high) =
@@ -548,16 +495,6 @@ impl Simd for Avx2 {
     }
 
     packing!(avx2 _mm256_packs_epi32 _mm256_packus_epi32 _mm256_packs_epi16 _mm256_packus_epi16);
-
-    #[inline(always)]
-    fn order_i16(self, a: I16s<Self>) -> I16s<Self> {
-        Register::new(self, self.order(a.raw))
-    }
-
-    #[inline(always)]
-    fn order_i8(self, a: I8s<Self>) -> I8s<Self> {
-        Register::new(self, self.order(a.raw))
-    }
 
     #[inline(always)]
     fn unscramble_two_packs(self, a: I8s<Self>) -> I8s<Self> {

@@ -3,24 +3,22 @@
 
 use core::arch::x86_64::{
     __m256i, __m512, __m512d, __m512i, __mmask8, __mmask16, __mmask32, __mmask64, _CMP_UNORD_Q,
-    _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF,
-    _MM_FROUND_TO_ZERO, _mm_loadl_epi64, _mm_loadu_si128, _mm256_loadu_si256, _mm512_loadu_pd,
-    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_permutex2var_epi8, _mm512_storeu_pd,
-    _mm512_storeu_ps, _mm512_storeu_si512,
+    _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF, _MM_FROUND_TO_ZERO,
+    _mm_loadl_epi64, _mm_loadu_si128, _mm256_loadu_si256, _mm512_loadu_pd, _mm512_loadu_ps,
+    _mm512_loadu_si512, _mm512_permutex2var_epi8, _mm512_storeu_pd, _mm512_storeu_ps,
+    _mm512_storeu_si512,
 };
 use core::ops::Deref;
 
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
-use super::x86::{instructions, lanes, packing, signed_or_not, widening_loads};
+use super::x86::{
+    NEAREST_EVEN, instructions, int_lanes, lanes, packing, product_and_shifts, rounded,
+    widening_loads,
+};
 use super::{
     F32s, F64, F64s, I8s, I16s, I32s, I64s, LookUpBytes, Pair, Register, Round, Simd, shared,
 };
 use crate::Rounding;
-
-const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-const TOWARDS_ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-const TOWARDS_POSITIVE: i32 = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
-const TOWARDS_NEGATIVE: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
 
 pulp::simd_type!({
     /// The proof that the CPU has the level's features.
@@ -105,55 +103,17 @@ macro_rules! bitwise {
     };
 }
 
-impl<const VBMI: bool> IntLanes<i8> for Avx512<VBMI> {
-    bitwise!();
-    signed_or_not! {
-        I:
-        min = avx512bw _mm512_min_epi8 _mm512_min_epu8;
-        max = avx512bw _mm512_max_epi8 _mm512_max_epu8;
-    }
-}
-
-impl<const VBMI: bool> IntLanes<i16> for Avx512<VBMI> {
-    bitwise!();
-    signed_or_not! {
-        I:
-        min = avx512bw _mm512_min_epi16 _mm512_min_epu16;
-        max = avx512bw _mm512_max_epi16 _mm512_max_epu16;
-    }
-}
-
-impl<const VBMI: bool> IntLanes<i32> for Avx512<VBMI> {
-    bitwise!();
-    signed_or_not! {
-        I:
-        min = avx512f _mm512_min_epi32 _mm512_min_epu32;
-        max = avx512f _mm512_max_epi32 _mm512_max_epu32;
-    }
-}
-
-impl<const VBMI: bool> IntLanes<i64> for Avx512<VBMI> {
-    bitwise!();
-    signed_or_not! {
-        I:
-        min = avx512f _mm512_min_epi64 _mm512_min_epu64;
-        max = avx512f _mm512_max_epi64 _mm512_max_epu64;
-    }
+int_lanes! {
+    ([const VBMI: bool] Avx512<VBMI>):
+    i8 avx512bw _mm512_min_epi8 _mm512_min_epu8 _mm512_max_epi8 _mm512_max_epu8;
+    i16 avx512bw _mm512_min_epi16 _mm512_min_epu16 _mm512_max_epi16 _mm512_max_epu16;
+    i32 avx512f _mm512_min_epi32 _mm512_min_epu32 _mm512_max_epi32 _mm512_max_epu32;
+    i64 avx512f _mm512_min_epi64 _mm512_min_epu64 _mm512_max_epi64 _mm512_max_epu64;
 }
 
 impl<const VBMI: bool> TableLanes<i16> for Avx512<VBMI> {
     type Table = I;
-    instructions! {
-        mul(a: I, b: I) -> I = avx512bw._mm512_mullo_epi16;
-    }
-    #[inline(always)]
-    fn shl_by(self, a: I, count: u32) -> I {
-        self.avx512bw._mm512_sll_epi16(a, self.sse2._mm_cvtsi32_si128(count as i32))
-    }
-    #[inline(always)]
-    fn shr_by(self, a: I, count: u32) -> I {
-        self.avx512bw._mm512_srl_epi16(a, self.sse2._mm_cvtsi32_si128(count as i32))
-    }
+    product_and_shifts!(avx512bw _mm512_mullo_epi16 _mm512_sll_epi16 _mm512_srl_epi16);
     #[inline(always)]
     fn table(self, values: [i16; 8]) -> I {
         bytemuck::cast([values; 4])
@@ -166,17 +126,7 @@ impl<const VBMI: bool> TableLanes<i16> for Avx512<VBMI> {
 
 impl<const VBMI: bool> TableLanes<i32> for Avx512<VBMI> {
     type Table = I;
-    instructions! {
-        mul(a: I, b: I) -> I = avx512f._mm512_mullo_epi32;
-    }
-    #[inline(always)]
-    fn shl_by(self, a: I, count: u32) -> I {
-        self.avx512f._mm512_sll_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
-    }
-    #[inline(always)]
-    fn shr_by(self, a: I, count: u32) -> I {
-        self.avx512f._mm512_srl_epi32(a, self.sse2._mm_cvtsi32_si128(count as i32))
-    }
+    product_and_shifts!(avx512f _mm512_mullo_epi32 _mm512_sll_epi32 _mm512_srl_epi32);
     #[inline(always)]
     fn table(self, v: [i32; 8]) -> I {
         let f = self.avx512f;
@@ -253,19 +203,6 @@ masks! {
     i16 __mmask32 avx512bw _mm512_cmpeq_epi16_mask _mm512_cmplt_epi16_mask _mm512_mask_blend_epi16 avx512bw _mm512_movm_epi16;
     i32 __mmask16 avx512f _mm512_cmpeq_epi32_mask _mm512_cmplt_epi32_mask _mm512_mask_blend_epi32 avx512dq _mm512_movm_epi32;
     i64 __mmask8 avx512f _mm512_cmpeq_epi64_mask _mm512_cmplt_epi64_mask _mm512_mask_blend_epi64 avx512dq _mm512_movm_epi64;
-}
-
-/// An instruction with its own rounding, for each that the CPU has; `$away` for the fifth.
-macro_rules! rounded {
-    ($rounding:expr, $token:expr, $instruction:ident, $a:expr, $away:expr) => {
-        match $rounding.rounding() {
-            Rounding::NearestEven => $token.$instruction::<NEAREST_EVEN>($a),
-            Rounding::TowardsZero => $token.$instruction::<TOWARDS_ZERO>($a),
-            Rounding::TowardsPositive => $token.$instruction::<TOWARDS_POSITIVE>($a),
-            Rounding::TowardsNegative => $token.$instruction::<TOWARDS_NEGATIVE>($a),
-            Rounding::NearestAway => $away,
-        }
-    };
 }
 
 /// Floats of one width.
@@ -503,12 +440,6 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     }
 
     #[inline(always)]
-    fn f32_to_f16(self, a: F32s<Self>, b: F32s<Self>, rounding: impl Round) -> I16s<Self> {
-        let low = self.half_to_f16(a.raw, rounding);
-        Register::new(self, self.join(low, self.half_to_f16(b.raw, rounding)))
-    }
-
-    #[inline(always)]
     fn i32_to_i64(self, a: I32s<Self>) -> I64s<Self> {
         self.halves(a.raw).map(
             #[inline(always)]
@@ -540,16 +471,6 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     }
 
     packing!(avx512bw _mm512_packs_epi32 _mm512_packus_epi32 _mm512_packs_epi16 _mm512_packus_epi16);
-
-    #[inline(always)]
-    fn order_i16(self, a: I16s<Self>) -> I16s<Self> {
-        Register::new(self, self.order(a.raw))
-    }
-
-    #[inline(always)]
-    fn order_i8(self, a: I8s<Self>) -> I8s<Self> {
-        Register::new(self, self.order(a.raw))
-    }
 
     #[inline(always)]
     fn unscramble_two_packs(self, a: I8s<Self>) -> I8s<Self> {

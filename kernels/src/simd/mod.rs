@@ -12,6 +12,8 @@
 pub(crate) mod avx2;
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
 pub(crate) mod avx512;
+#[cfg(any(target_arch = "aarch64", all(target_arch = "wasm32", target_feature = "simd128")))]
+mod bytes16;
 mod lanes;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;

@@ -10,6 +10,7 @@ use core::arch::aarch64::{
 /// The token.
 pub(crate) use pulp::aarch64::Neon;
 
+use super::bytes16::{WidenHalf, widening_by_halves};
 use super::lanes::{
     CompareLanes, Element, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes,
 };
@@ -344,48 +345,50 @@ fn f32_to_f16(a: float32x4_t, b: float32x4_t) -> I16 {
     vreinterpretq_u16_f16(vcvt_high_f16_f32(vcvt_f16_f32(a), b))
 }
 
-/// One half of 8-bit lanes, widened to 16 bits, signed or not.
-#[inline(always)]
-fn widen_i8<const SIGNED: bool, const HIGH: bool>(simd: Neon, a: I8) -> I16 {
-    let neon = simd.neon;
-    if SIGNED {
-        let a = neon.vreinterpretq_s8_u8(a);
-        let wide = if HIGH { neon.vmovl_high_s8(a) } else { neon.vmovl_s8(neon.vget_low_s8(a)) };
-        neon.vreinterpretq_u16_s16(wide)
-    } else if HIGH {
-        neon.vmovl_high_u8(a)
-    } else {
-        neon.vmovl_u8(neon.vget_low_u8(a))
+impl WidenHalf for Neon {
+    #[inline(always)]
+    fn widen_i8<const SIGNED: bool, const HIGH: bool>(self, a: I8) -> I16 {
+        let neon = self.neon;
+        if SIGNED {
+            let a = neon.vreinterpretq_s8_u8(a);
+            let wide =
+                if HIGH { neon.vmovl_high_s8(a) } else { neon.vmovl_s8(neon.vget_low_s8(a)) };
+            neon.vreinterpretq_u16_s16(wide)
+        } else if HIGH {
+            neon.vmovl_high_u8(a)
+        } else {
+            neon.vmovl_u8(neon.vget_low_u8(a))
+        }
     }
-}
 
-/// As [`widen_i8`], of 16-bit lanes to 32 bits.
-#[inline(always)]
-fn widen_i16<const SIGNED: bool, const HIGH: bool>(simd: Neon, a: I16) -> I32 {
-    let neon = simd.neon;
-    if SIGNED {
-        let a = neon.vreinterpretq_s16_u16(a);
-        let wide = if HIGH { neon.vmovl_high_s16(a) } else { neon.vmovl_s16(neon.vget_low_s16(a)) };
-        neon.vreinterpretq_u32_s32(wide)
-    } else if HIGH {
-        neon.vmovl_high_u16(a)
-    } else {
-        neon.vmovl_u16(neon.vget_low_u16(a))
+    #[inline(always)]
+    fn widen_i16<const SIGNED: bool, const HIGH: bool>(self, a: I16) -> I32 {
+        let neon = self.neon;
+        if SIGNED {
+            let a = neon.vreinterpretq_s16_u16(a);
+            let wide =
+                if HIGH { neon.vmovl_high_s16(a) } else { neon.vmovl_s16(neon.vget_low_s16(a)) };
+            neon.vreinterpretq_u32_s32(wide)
+        } else if HIGH {
+            neon.vmovl_high_u16(a)
+        } else {
+            neon.vmovl_u16(neon.vget_low_u16(a))
+        }
     }
-}
 
-/// As [`widen_i8`], of 32-bit lanes to 64 bits.
-#[inline(always)]
-fn widen_i32<const SIGNED: bool, const HIGH: bool>(simd: Neon, a: I32) -> uint64x2_t {
-    let neon = simd.neon;
-    if SIGNED {
-        let a = neon.vreinterpretq_s32_u32(a);
-        let wide = if HIGH { neon.vmovl_high_s32(a) } else { neon.vmovl_s32(neon.vget_low_s32(a)) };
-        neon.vreinterpretq_u64_s64(wide)
-    } else if HIGH {
-        neon.vmovl_high_u32(a)
-    } else {
-        neon.vmovl_u32(neon.vget_low_u32(a))
+    #[inline(always)]
+    fn widen_i32<const SIGNED: bool, const HIGH: bool>(self, a: I32) -> uint64x2_t {
+        let neon = self.neon;
+        if SIGNED {
+            let a = neon.vreinterpretq_s32_u32(a);
+            let wide =
+                if HIGH { neon.vmovl_high_s32(a) } else { neon.vmovl_s32(neon.vget_low_s32(a)) };
+            neon.vreinterpretq_u64_s64(wide)
+        } else if HIGH {
+            neon.vmovl_high_u32(a)
+        } else {
+            neon.vmovl_u32(neon.vget_low_u32(a))
+        }
     }
 }
 
@@ -417,12 +420,14 @@ impl Simd for Neon {
         unsafe { with_features(f) }
     }
 
+    widening_by_halves!();
+
     #[inline(always)]
     unsafe fn load_i8_to_i16<const SIGNED: bool>(self, p: *const u8) -> I16s<Self> {
         // SAFETY: the caller vouches for the memory; any bytes are a register's.
         let narrow = unsafe { p.cast::<uint8x8_t>().read_unaligned() };
         let narrow = self.neon.vcombine_u8(narrow, narrow);
-        Register::new(self, widen_i8::<SIGNED, false>(self, narrow))
+        Register::new(self, self.widen_i8::<SIGNED, false>(narrow))
     }
 
     #[inline(always)]
@@ -430,8 +435,8 @@ impl Simd for Neon {
         // SAFETY: the caller vouches for the memory.
         let narrow = unsafe { p.cast::<u16>().read_unaligned() };
         let narrow = self.neon.vreinterpretq_u8_u16(self.neon.vdupq_n_u16(narrow));
-        let wider = widen_i16::<SIGNED, false>(self, widen_i8::<SIGNED, false>(self, narrow));
-        Register::new(self, widen_i32::<SIGNED, false>(self, wider))
+        let wider = self.widen_i16::<SIGNED, false>(self.widen_i8::<SIGNED, false>(narrow));
+        Register::new(self, self.widen_i32::<SIGNED, false>(wider))
     }
 
     #[inline(always)]
@@ -439,8 +444,8 @@ impl Simd for Neon {
         // SAFETY: the caller vouches for the memory.
         let narrow = unsafe { p.cast::<u32>().read_unaligned() };
         let narrow = self.neon.vreinterpretq_u16_u32(self.neon.vdupq_n_u32(narrow));
-        let wider = widen_i16::<SIGNED, false>(self, narrow);
-        Register::new(self, widen_i32::<SIGNED, false>(self, wider))
+        let wider = self.widen_i16::<SIGNED, false>(narrow);
+        Register::new(self, self.widen_i32::<SIGNED, false>(wider))
     }
 
     #[inline(always)]
@@ -448,45 +453,12 @@ impl Simd for Neon {
         // SAFETY: the caller vouches for the memory; any bytes are a register's.
         let narrow = unsafe { p.cast::<uint32x2_t>().read_unaligned() };
         let narrow = self.neon.vcombine_u32(narrow, narrow);
-        Register::new(self, widen_i32::<SIGNED, false>(self, narrow))
-    }
-
-    // One load for the units that share a register: the compiler sees that they are the same.
-
-    #[inline(always)]
-    unsafe fn load_i8_to_i32<const SIGNED: bool, const UNIT: usize>(
-        self,
-        p: *const u8,
-    ) -> I32s<Self> {
-        // SAFETY: the caller vouches for the group, which is one register.
-        let group = unsafe { Lanes::<i8>::load(self, p) };
-        let wide = match UNIT {
-            0 => widen_i16::<SIGNED, false>(self, widen_i8::<SIGNED, false>(self, group)),
-            1 => widen_i16::<SIGNED, true>(self, widen_i8::<SIGNED, false>(self, group)),
-            2 => widen_i16::<SIGNED, false>(self, widen_i8::<SIGNED, true>(self, group)),
-            _ => widen_i16::<SIGNED, true>(self, widen_i8::<SIGNED, true>(self, group)),
-        };
-        Register::new(self, wide)
-    }
-
-    #[inline(always)]
-    unsafe fn load_i16_to_i32<const SIGNED: bool, const UNIT: usize>(
-        self,
-        p: *const u8,
-    ) -> I32s<Self> {
-        // SAFETY: the caller vouches for the group, which is two registers.
-        let half = unsafe { Lanes::<i16>::load(self, p.wrapping_add(UNIT / 2 * Self::BYTES)) };
-        let wide = if UNIT.is_multiple_of(2) {
-            widen_i16::<SIGNED, false>(self, half)
-        } else {
-            widen_i16::<SIGNED, true>(self, half)
-        };
-        Register::new(self, wide)
+        Register::new(self, self.widen_i32::<SIGNED, false>(narrow))
     }
 
     #[inline(always)]
     unsafe fn load_f16_to_f32<const UNIT: usize>(self, p: *const u8) -> F32s<Self> {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the group, which is two registers.
         let half = unsafe { Lanes::<i16>::load(self, p.wrapping_add(UNIT / 2 * Self::BYTES)) };
         let wide = if UNIT.is_multiple_of(2) {
             // SAFETY: the token is proof of NEON.
@@ -543,8 +515,8 @@ impl Simd for Neon {
 
     #[inline(always)]
     fn i32_to_f64<const SIGNED: bool>(self, a: I32s<Self>) -> F64s<Self> {
-        let low = widen_i32::<SIGNED, false>(self, a.raw);
-        let high = widen_i32::<SIGNED, true>(self, a.raw);
+        let low = self.widen_i32::<SIGNED, false>(a.raw);
+        let high = self.widen_i32::<SIGNED, true>(a.raw);
         Pair(low, high).map(
             #[inline(always)]
             |half| self.i64_to_f64::<SIGNED>(Register::new(self, half)),
@@ -587,12 +559,6 @@ impl Simd for Neon {
     fn f32_to_f16(self, a: F32s<Self>, b: F32s<Self>, _: impl Round) -> I16s<Self> {
         // SAFETY: the token is proof of NEON.
         Register::new(self, unsafe { f32_to_f16(a.raw, b.raw) })
-    }
-
-    #[inline(always)]
-    fn i32_to_i64(self, a: I32s<Self>) -> I64s<Self> {
-        let low = widen_i32::<true, false>(self, a.raw);
-        Pair(Register::new(self, low), Register::new(self, widen_i32::<true, true>(self, a.raw)))
     }
 
     #[inline(always)]
@@ -668,21 +634,6 @@ impl Simd for Neon {
             neon.vqmovun_high_s16(neon.vqmovun_s16(a), b)
         };
         Register::new(self, packed)
-    }
-
-    #[inline(always)]
-    fn order_i16(self, a: I16s<Self>) -> I16s<Self> {
-        a
-    }
-
-    #[inline(always)]
-    fn order_i8(self, a: I8s<Self>) -> I8s<Self> {
-        a
-    }
-
-    #[inline(always)]
-    fn unscramble_two_packs(self, a: I8s<Self>) -> I8s<Self> {
-        a
     }
 }
 

@@ -22,11 +22,12 @@ use core::arch::wasm32::{
     i64x2_load_extend_u32x2, i64x2_lt, i64x2_shl, i64x2_shuffle, i64x2_splat, i64x2_sub, u8x16_max,
     u8x16_min, u8x16_narrow_i16x8, u16x8_extend_high_u8x16, u16x8_extend_low_u8x16, u16x8_max,
     u16x8_min, u16x8_narrow_i32x4, u16x8_shr, u32x4_extend_high_u16x8, u32x4_extend_low_u16x8,
-    u32x4_max, u32x4_min, u32x4_shr, u64x2_extend_low_u32x4, u64x2_shr, v128, v128_and,
-    v128_andnot, v128_any_true, v128_load, v128_load16_splat, v128_load32_zero, v128_or,
-    v128_store, v128_xor,
+    u32x4_max, u32x4_min, u32x4_shr, u64x2_extend_high_u32x4, u64x2_extend_low_u32x4, u64x2_shr,
+    v128, v128_and, v128_andnot, v128_any_true, v128_load, v128_load16_splat, v128_load32_zero,
+    v128_or, v128_store, v128_xor,
 };
 
+use super::bytes16::{WidenHalf, widening_by_halves};
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
 use super::{
     F32s, F64, F64s, Float, I8s, I16s, I32s, I64, I64s, LookUpBytes, Pair, Register, Round, Simd,
@@ -355,32 +356,36 @@ fn narrow_to_f16(x: v128) -> v128 {
     v128_or(sign, select(is_special, special, finite))
 }
 
-/// One half of 8-bit lanes, widened to 16 bits, signed or not.
-#[inline(always)]
-fn widen_i8<const SIGNED: bool, const HIGH: bool>(a: v128) -> v128 {
-    match (SIGNED, HIGH) {
-        (true, false) => i16x8_extend_low_i8x16(a),
-        (true, true) => i16x8_extend_high_i8x16(a),
-        (false, false) => u16x8_extend_low_u8x16(a),
-        (false, true) => u16x8_extend_high_u8x16(a),
+impl WidenHalf for Simd128 {
+    #[inline(always)]
+    fn widen_i8<const SIGNED: bool, const HIGH: bool>(self, a: v128) -> v128 {
+        match (SIGNED, HIGH) {
+            (true, false) => i16x8_extend_low_i8x16(a),
+            (true, true) => i16x8_extend_high_i8x16(a),
+            (false, false) => u16x8_extend_low_u8x16(a),
+            (false, true) => u16x8_extend_high_u8x16(a),
+        }
     }
-}
 
-/// As [`widen_i8`], of 16-bit lanes to 32 bits.
-#[inline(always)]
-fn widen_i16<const SIGNED: bool, const HIGH: bool>(a: v128) -> v128 {
-    match (SIGNED, HIGH) {
-        (true, false) => i32x4_extend_low_i16x8(a),
-        (true, true) => i32x4_extend_high_i16x8(a),
-        (false, false) => u32x4_extend_low_u16x8(a),
-        (false, true) => u32x4_extend_high_u16x8(a),
+    #[inline(always)]
+    fn widen_i16<const SIGNED: bool, const HIGH: bool>(self, a: v128) -> v128 {
+        match (SIGNED, HIGH) {
+            (true, false) => i32x4_extend_low_i16x8(a),
+            (true, true) => i32x4_extend_high_i16x8(a),
+            (false, false) => u32x4_extend_low_u16x8(a),
+            (false, true) => u32x4_extend_high_u16x8(a),
+        }
     }
-}
 
-/// As [`widen_i8`], the lower half of 32-bit lanes to 64 bits.
-#[inline(always)]
-fn widen_i32<const SIGNED: bool>(a: v128) -> v128 {
-    if SIGNED { i64x2_extend_low_i32x4(a) } else { u64x2_extend_low_u32x4(a) }
+    #[inline(always)]
+    fn widen_i32<const SIGNED: bool, const HIGH: bool>(self, a: v128) -> v128 {
+        match (SIGNED, HIGH) {
+            (true, false) => i64x2_extend_low_i32x4(a),
+            (true, true) => i64x2_extend_high_i32x4(a),
+            (false, false) => u64x2_extend_low_u32x4(a),
+            (false, true) => u64x2_extend_high_u32x4(a),
+        }
+    }
 }
 
 impl Simd for Simd128 {
@@ -399,6 +404,8 @@ impl Simd for Simd128 {
         f()
     }
 
+    widening_by_halves!();
+
     #[inline(always)]
     unsafe fn load_i8_to_i16<const SIGNED: bool>(self, p: *const u8) -> I16s<Self> {
         let wide = if SIGNED {
@@ -415,15 +422,18 @@ impl Simd for Simd128 {
     unsafe fn load_i8_to_i64<const SIGNED: bool>(self, p: *const u8) -> I64<Self> {
         // SAFETY: the caller vouches for the memory, and any alignment will do.
         let narrow = unsafe { v128_load16_splat(p.cast()) };
-        let wider = widen_i16::<SIGNED, false>(widen_i8::<SIGNED, false>(narrow));
-        Register::new(self, widen_i32::<SIGNED>(wider))
+        let wider = self.widen_i16::<SIGNED, false>(self.widen_i8::<SIGNED, false>(narrow));
+        Register::new(self, self.widen_i32::<SIGNED, false>(wider))
     }
 
     #[inline(always)]
     unsafe fn load_i16_to_i64<const SIGNED: bool>(self, p: *const u8) -> I64<Self> {
         // SAFETY: as above.
         let narrow = unsafe { v128_load32_zero(p.cast()) };
-        Register::new(self, widen_i32::<SIGNED>(widen_i16::<SIGNED, false>(narrow)))
+        Register::new(
+            self,
+            self.widen_i32::<SIGNED, false>(self.widen_i16::<SIGNED, false>(narrow)),
+        )
     }
 
     #[inline(always)]
@@ -434,39 +444,6 @@ impl Simd for Simd128 {
         } else {
             // SAFETY: as above.
             unsafe { i64x2_load_extend_u32x2(p.cast()) }
-        };
-        Register::new(self, wide)
-    }
-
-    // One load for the units that share a register: the compiler sees that they are the same.
-
-    #[inline(always)]
-    unsafe fn load_i8_to_i32<const SIGNED: bool, const UNIT: usize>(
-        self,
-        p: *const u8,
-    ) -> I32s<Self> {
-        // SAFETY: the caller vouches for the group, which is one register.
-        let group = unsafe { Lanes::<i8>::load(self, p) };
-        let wide = match UNIT {
-            0 => widen_i16::<SIGNED, false>(widen_i8::<SIGNED, false>(group)),
-            1 => widen_i16::<SIGNED, true>(widen_i8::<SIGNED, false>(group)),
-            2 => widen_i16::<SIGNED, false>(widen_i8::<SIGNED, true>(group)),
-            _ => widen_i16::<SIGNED, true>(widen_i8::<SIGNED, true>(group)),
-        };
-        Register::new(self, wide)
-    }
-
-    #[inline(always)]
-    unsafe fn load_i16_to_i32<const SIGNED: bool, const UNIT: usize>(
-        self,
-        p: *const u8,
-    ) -> I32s<Self> {
-        // SAFETY: the caller vouches for the group, which is two registers.
-        let half = unsafe { Lanes::<i16>::load(self, p.wrapping_add(UNIT / 2 * Self::BYTES)) };
-        let wide = if UNIT.is_multiple_of(2) {
-            widen_i16::<SIGNED, false>(half)
-        } else {
-            widen_i16::<SIGNED, true>(half)
         };
         Register::new(self, wide)
     }
@@ -585,12 +562,6 @@ impl Simd for Simd128 {
     }
 
     #[inline(always)]
-    fn i32_to_i64(self, a: I32s<Self>) -> I64s<Self> {
-        let (low, high) = (i64x2_extend_low_i32x4(a.raw), i64x2_extend_high_i32x4(a.raw));
-        Pair(Register::new(self, low), Register::new(self, high))
-    }
-
-    #[inline(always)]
     fn low_i64_to_i32(self, Pair(a, b): I64s<Self>) -> I32s<Self> {
         Register::new(self, low_halves(a.raw, b.raw))
     }
@@ -652,21 +623,6 @@ impl Simd for Simd128 {
             u8x16_narrow_i16x8(a.raw, b.raw)
         };
         Register::new(self, packed)
-    }
-
-    #[inline(always)]
-    fn order_i16(self, a: I16s<Self>) -> I16s<Self> {
-        a
-    }
-
-    #[inline(always)]
-    fn order_i8(self, a: I8s<Self>) -> I8s<Self> {
-        a
-    }
-
-    #[inline(always)]
-    fn unscramble_two_packs(self, a: I8s<Self>) -> I8s<Self> {
-        a
     }
 }
 

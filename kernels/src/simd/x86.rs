@@ -1,5 +1,10 @@
 //! What AVX2 and AVX-512 share: how instructions become operations. pulp's safe instructions are methods of the tokens of
-//! features, `$token`, which a level's token has.
+//! features, `$token`, which a level's token has; `I` is a level's register of integers.
+
+use core::arch::x86_64::{
+    _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _MM_FROUND_TO_NEG_INF, _MM_FROUND_TO_POS_INF,
+    _MM_FROUND_TO_ZERO,
+};
 
 /// Operations that are one instruction.
 macro_rules! instructions {
@@ -11,14 +16,63 @@ macro_rules! instructions {
     )*};
 }
 
-/// Operations on two registers of a type that are one instruction for signed integers and one for unsigned ones.
-macro_rules! signed_or_not {
-    ($t:ty: $($name:ident = $token:ident $signed:ident $unsigned:ident;)*) => {$(
-        #[inline(always)]
-        fn $name<const SIGNED: bool>(self, a: $t, b: $t) -> $t {
-            if SIGNED { self.$token.$signed(a, b) } else { self.$token.$unsigned(a, b) }
+/// Integers of each width that has instructions for the lesser and the greater; `bitwise!` has the other operations.
+macro_rules! int_lanes {
+    ($level:tt: $($t:ident $token:ident $min:ident $min_u:ident $max:ident $max_u:ident;)*) => {
+        $(int_lanes! {@$level $t $token $min $min_u $max $max_u})*
+    };
+    (@([$($generics:tt)*] $level:ty) $t:ident $token:ident $min:ident $min_u:ident $max:ident $max_u:ident) => {
+        impl<$($generics)*> IntLanes<$t> for $level {
+            bitwise!();
+            #[inline(always)]
+            fn min<const SIGNED: bool>(self, a: I, b: I) -> I {
+                if SIGNED { self.$token.$min(a, b) } else { self.$token.$min_u(a, b) }
+            }
+            #[inline(always)]
+            fn max<const SIGNED: bool>(self, a: I, b: I) -> I {
+                if SIGNED { self.$token.$max(a, b) } else { self.$token.$max_u(a, b) }
+            }
         }
-    )*};
+    };
+}
+
+/// Products of integers, and shifts by the same count in every lane.
+macro_rules! product_and_shifts {
+    ($token:ident $mul:ident $shl:ident $shr:ident) => {
+        instructions! {
+            mul(a: I, b: I) -> I = $token.$mul;
+        }
+        #[inline(always)]
+        fn shl_by(self, a: I, count: u32) -> I {
+            self.$token.$shl(a, self.sse2._mm_cvtsi32_si128(count as i32))
+        }
+        #[inline(always)]
+        fn shr_by(self, a: I, count: u32) -> I {
+            self.$token.$shr(a, self.sse2._mm_cvtsi32_si128(count as i32))
+        }
+    };
+}
+
+pub(super) const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+pub(super) const TOWARDS_ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+pub(super) const TOWARDS_POSITIVE: i32 = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
+pub(super) const TOWARDS_NEGATIVE: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+
+/// An instruction with its own rounding, for each that the CPU has; `$away` for the fifth.
+macro_rules! rounded {
+    ($rounding:expr, $token:expr, $instruction:ident, $a:expr, $away:expr) => {
+        match $rounding.rounding() {
+            Rounding::NearestEven => $token.$instruction::<{ $crate::simd::x86::NEAREST_EVEN }>($a),
+            Rounding::TowardsZero => $token.$instruction::<{ $crate::simd::x86::TOWARDS_ZERO }>($a),
+            Rounding::TowardsPositive => {
+                $token.$instruction::<{ $crate::simd::x86::TOWARDS_POSITIVE }>($a)
+            }
+            Rounding::TowardsNegative => {
+                $token.$instruction::<{ $crate::simd::x86::TOWARDS_NEGATIVE }>($a)
+            }
+            Rounding::NearestAway => $away,
+        }
+    };
 }
 
 /// Lanes of each type: their register, and how it is read, written, filled, added and subtracted. `$level` is the
@@ -77,7 +131,8 @@ macro_rules! widening_loads {
     )*};
 }
 
-/// Narrowing by the packing instructions: signed and unsigned, from 32 to 16 bits, and from 16 to 8.
+/// Narrowing: integers by the packing instructions, signed and unsigned, from 32 to 16 bits, and from 16 to 8; floats by
+/// halves.
 macro_rules! packing {
     ($token:ident $pack_32:ident $pack_32_u:ident $pack_16:ident $pack_16_u:ident) => {
         #[inline(always)]
@@ -117,7 +172,25 @@ macro_rules! packing {
         fn low_i16_to_i8(self, a: I16s<Self>, b: I16s<Self>) -> I8s<Self> {
             shared::low_i16_to_i8(self, a, b)
         }
+
+        #[inline(always)]
+        fn f32_to_f16(self, a: F32s<Self>, b: F32s<Self>, rounding: impl Round) -> I16s<Self> {
+            let low = self.half_to_f16(a.raw, rounding);
+            Register::new(self, self.join(low, self.half_to_f16(b.raw, rounding)))
+        }
+
+        #[inline(always)]
+        fn order_i16(self, a: I16s<Self>) -> I16s<Self> {
+            Register::new(self, self.order(a.raw))
+        }
+
+        #[inline(always)]
+        fn order_i8(self, a: I8s<Self>) -> I8s<Self> {
+            Register::new(self, self.order(a.raw))
+        }
     };
 }
 
-pub(super) use {instructions, lanes, packing, signed_or_not, widening_loads};
+pub(super) use {
+    instructions, int_lanes, lanes, packing, product_and_shifts, rounded, widening_loads,
+};

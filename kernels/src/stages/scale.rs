@@ -1,4 +1,5 @@
-//! Scale and offset on the wide types, each operation in the type's own arithmetic.
+//! Scale and offset on the wide types, each operation in the type's own arithmetic: with `ENCODES` `(x − offset) · scale`,
+//! else `x / scale + offset`.
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -8,38 +9,17 @@ use num_traits::{AsPrimitive, PrimInt, Zero};
 use super::convert::{Int, Real};
 use super::{Kernel, for_each};
 
-/// The operations of one direction, as a type.
-pub(crate) trait Direction: Copy + Send + Sync + 'static {
-    /// True for `(x − offset) · scale`, false for `x / scale + offset`.
-    const ENCODES: bool;
-}
-
-/// `(x − offset) · scale`.
-#[derive(Clone, Copy)]
-pub(crate) struct Scale;
-/// `x / scale + offset`.
-#[derive(Clone, Copy)]
-pub(crate) struct InverseScale;
-
-impl Direction for Scale {
-    const ENCODES: bool = true;
-}
-impl Direction for InverseScale {
-    const ENCODES: bool = false;
-}
-
 /// On floats. A missing parameter is skipped, not replaced by 0 or 1, so that NaN payloads pass.
 #[derive(Clone)]
-pub(crate) struct ScaleFloat<F, D> {
+pub(crate) struct ScaleFloat<F, const ENCODES: bool> {
     pub(crate) offset: Option<F>,
     pub(crate) scale: Option<F>,
     /// Whether finite input that becomes infinite needs the reference.
     pub(crate) strict: bool,
-    pub(crate) direction: PhantomData<D>,
 }
 
 // SAFETY: each branch is one `for_each`, which initialises the output.
-unsafe impl<F: Real, D: Direction> Kernel for ScaleFloat<F, D> {
+unsafe impl<F: Real, const ENCODES: bool> Kernel for ScaleFloat<F, ENCODES> {
     const SIZES: (usize, usize) = (size_of::<F>(), size_of::<F>());
 
     #[inline(always)]
@@ -51,7 +31,7 @@ unsafe impl<F: Real, D: Direction> Kernel for ScaleFloat<F, D> {
             fail = fail | (y.zero_if_finite().to_bits() & !x.zero_if_finite().to_bits());
             y
         };
-        match (self.offset, self.scale, D::ENCODES) {
+        match (self.offset, self.scale, ENCODES) {
             (None, None, _) => for_each(input, output, |x: F| x),
             (Some(o), None, true) => for_each(input, output, |x: F| watch(x, x - o)),
             (Some(o), None, false) => for_each(input, output, |x: F| watch(x, x + o)),
@@ -67,16 +47,16 @@ unsafe impl<F: Real, D: Direction> Kernel for ScaleFloat<F, D> {
 /// On integers of up to 32 bits, in the wider integer `W`, which holds every sum, difference and
 /// product of two of them.
 #[derive(Clone)]
-pub(crate) struct ScaleInt<T, W, D> {
+pub(crate) struct ScaleInt<T, W, const ENCODES: bool> {
     pub(crate) offset: W,
     pub(crate) scale: W,
     pub(crate) min: W,
     pub(crate) max: W,
-    pub(crate) types: PhantomData<(T, D)>,
+    pub(crate) element: PhantomData<T>,
 }
 
 // SAFETY: each branch is one `for_each`, which initialises the output.
-unsafe impl<T, W, D: Direction> Kernel for ScaleInt<T, W, D>
+unsafe impl<T, W, const ENCODES: bool> Kernel for ScaleInt<T, W, ENCODES>
 where
     T: Int + AsPrimitive<W>,
     W: PrimInt + AsPrimitive<T> + AsPrimitive<f64> + Send + Sync,
@@ -90,7 +70,7 @@ where
         let within = |x: W| x.max(min).min(max);
         // The bits in which a result differs from its truncation to the type.
         let mut fail = W::zero();
-        if D::ENCODES {
+        if ENCODES {
             for_each(input, output, |x: T| {
                 let shifted: W = x.as_() - offset;
                 // Clamped to the type's range, so that the product fits W for any offset.
@@ -119,14 +99,13 @@ where
 
 /// On integers whose products may not fit 64 bits, checked operation by operation.
 #[derive(Clone)]
-pub(crate) struct ScaleLong<T, D> {
+pub(crate) struct ScaleLong<T, const ENCODES: bool> {
     pub(crate) offset: T,
     pub(crate) scale: T,
-    pub(crate) direction: PhantomData<D>,
 }
 
 // SAFETY: `for_each` initialises the output.
-unsafe impl<T: Int + Overflowing, D: Direction> Kernel for ScaleLong<T, D> {
+unsafe impl<T: Int + Overflowing, const ENCODES: bool> Kernel for ScaleLong<T, ENCODES> {
     const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
 
     #[inline(always)]
@@ -134,7 +113,7 @@ unsafe impl<T: Int + Overflowing, D: Direction> Kernel for ScaleLong<T, D> {
         let Self { offset, scale, .. } = *self;
         let mut fail = false;
         for_each(input, output, |x: T| {
-            let (result, first, second) = if D::ENCODES {
+            let (result, first, second) = if ENCODES {
                 let (shifted, first) = x.overflowing_sub(offset);
                 let (scaled, second) = shifted.overflowing_mul(scale);
                 (scaled, first, second)
