@@ -13,7 +13,7 @@ pub(crate) struct Limits {
     pub(crate) least: Scalar,
     pub(crate) greatest: Scalar,
     /// Values that are not clamped: missing markers and the fill value.
-    reserved_values: Markers,
+    pub(super) reserved_values: Markers,
 }
 
 /// Elements outside the range.
@@ -31,11 +31,6 @@ impl ClampStats {
 }
 
 impl Limits {
-    /// The range from `least` to `greatest`, for arrays with these special values.
-    pub(crate) fn new(least: Scalar, greatest: Scalar, reserved_values: &Markers) -> Self {
-        Self { least, greatest, reserved_values: reserved_values.clone() }
-    }
-
     /// Clamps the elements outside. NaN, infinities and special values stay.
     pub(crate) fn apply(&self, elements: &mut [u8]) -> Result<ClampStats> {
         if is_wide(self.least.element_type()) {

@@ -1,9 +1,10 @@
 //! Elements as numbers whose comparison and difference are exact.
 
+use std::cmp::Ordering;
 use std::marker::PhantomData;
 
 use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
-use zarr_recast::JsonScalar;
+use zarr_recast::{Chain, JsonScalar};
 
 use crate::error::Result;
 
@@ -28,6 +29,11 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
 
     fn is_nan(self) -> bool;
     fn is_infinite(self) -> bool;
+
+    /// Whether it is neither NaN nor infinite.
+    fn is_finite(self) -> bool {
+        !(self.is_nan() || self.is_infinite())
+    }
 
     /// self − other, rounded to the nearest f64.
     fn minus(self, other: Self) -> f64;
@@ -123,9 +129,7 @@ impl Number for f64 {
     }
 
     fn to_scalar(self, element_type: ElementType) -> Option<Scalar> {
-        let exact = Scalar::from(self);
-        let cast = exact.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()?;
-        cast.equals(exact).then_some(cast)
+        exactly(self.into(), element_type)
     }
 
     fn is_nan(self) -> bool {
@@ -225,12 +229,17 @@ pub(crate) fn integer_range(element_type: ElementType) -> Option<(i128, i128)> {
     integer(Scalar::min(element_type)).zip(integer(Scalar::max(element_type)))
 }
 
+/// The order of two scalars of one type; NaN is equal to every value.
+pub(crate) fn order(a: Scalar, b: Scalar) -> Ordering {
+    match integer(a).zip(integer(b)) {
+        Some((a, b)) => a.cmp(&b),
+        None => a.to_f64().partial_cmp(&b.to_f64()).unwrap_or(Ordering::Equal),
+    }
+}
+
 /// Whether a scalar is less than another one of its type.
 pub(crate) fn is_less(a: Scalar, b: Scalar) -> bool {
-    match integer(a).zip(integer(b)) {
-        Some((a, b)) => a < b,
-        None => a.to_f64() < b.to_f64(),
-    }
+    order(a, b).is_lt()
 }
 
 /// An integer as a scalar of a type, if the type has it.
@@ -239,8 +248,40 @@ pub(crate) fn scalar(value: i128, element_type: ElementType) -> Option<Scalar> {
         .map(Scalar::from)
         .or_else(|_| i64::try_from(value).map(Scalar::from))
         .ok()?;
-    let cast = wide.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()?;
-    cast.equals(wide).then_some(cast)
+    exactly(wide, element_type)
+}
+
+/// A value in another type, if the type has it.
+fn exactly(value: Scalar, element_type: ElementType) -> Option<Scalar> {
+    let cast = value.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()?;
+    cast.equals(value).then_some(cast)
+}
+
+/// The largest magnitude in a range.
+pub(crate) fn magnitude((least, greatest): (Scalar, Scalar)) -> f64 {
+    least.to_f64().abs().max(greatest.to_f64().abs())
+}
+
+/// The greatest less the least value of a range.
+pub(crate) fn extent((least, greatest): (Scalar, Scalar)) -> f64 {
+    greatest.to_f64() - least.to_f64()
+}
+
+/// The stored code of a value; `None` if codecs refuse it.
+pub(crate) fn encoded(chain: &Chain, value: Scalar) -> Option<Scalar> {
+    let code = chain.encode(&value.to_ne_bytes()).ok()?;
+    Scalar::from_ne_bytes(chain.encoded_type(), &code)
+}
+
+/// The value of a stored code; `None` if codecs refuse it.
+pub(crate) fn decoded(chain: &Chain, code: Scalar) -> Option<Scalar> {
+    let value = chain.decode(&code.to_ne_bytes()).ok()?;
+    Scalar::from_ne_bytes(chain.decoded_type(), &value)
+}
+
+/// Whether codecs return a value bit for bit.
+pub(crate) fn comes_back(chain: &Chain, value: Scalar) -> bool {
+    encoded(chain, value).and_then(|code| decoded(chain, code)) == Some(value)
 }
 
 /// The values of a type next to a number, nearest first, as f64; only finite values other than 0.

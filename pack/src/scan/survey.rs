@@ -226,7 +226,8 @@ impl Survey {
         if least.to_f64() > greatest.to_f64() {
             bail!("the range to keep, from {least} to {greatest}, is empty");
         }
-        let limits = Limits::new(least, greatest, &self.reserved_values);
+        let reserved_values = self.reserved_values.clone();
+        let limits = Limits { least, greatest, reserved_values };
         self.sample = limits.inside(&self.sample);
         self.limits = Some(limits);
         Ok(())

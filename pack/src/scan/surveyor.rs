@@ -61,8 +61,8 @@ impl Surveyor {
         elements: u64,
     ) -> std::result::Result<Self, Error> {
         let element_type = fill_value.element_type();
-        let mut markers = Markers::in_attributes(attributes, element_type);
-        markers.extend(Markers::named(element_type, options)?.values().iter().copied());
+        let markers = Markers::in_attributes(attributes, element_type);
+        let markers = markers.and_named(element_type, options)?;
         Ok(Self::with_markers(fill_value, markers, elements))
     }
 
@@ -367,7 +367,7 @@ impl<'a, N: Number> Block<'a, N> {
         }
         let numbers = reader.read(&taken)?.into_iter();
         for (number, element) in numbers.zip(taken.chunks_exact(element_type.size())) {
-            if !number.is_nan() && !number.is_infinite() && !reserved.contains(&number) {
+            if number.is_finite() && !reserved.contains(&number) {
                 survey.sample.extend_from_slice(element);
             }
         }
