@@ -3,9 +3,9 @@
 //! the bound.
 
 use anyhow::{Context, bail};
-use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use recast_kernels::{ElementType, Rounding, Scalar};
 
-use super::candidate::{Placement, Promise, Special, SpecialLost, refused};
+use super::candidate::{Placement, Promise, Special, SpecialLost, in_working};
 use super::chooser::Chooser;
 use crate::error::Result;
 use crate::options::NanTo;
@@ -55,13 +55,12 @@ impl<'a> CodeAllocator<'a> {
 
     /// The stored code of a scaled value, if the type has one.
     fn code(&self, scaled: Scalar) -> Option<Scalar> {
-        scaled.cast(self.placement.target, self.chooser.options.rounding, OutOfRange::Error).ok()
+        self.placement.code(scaled, self.chooser.options.rounding)
     }
 
     /// The value in the working type that a code decodes to.
     fn decoded(&self, code: Scalar) -> Option<Scalar> {
-        let scaled = code.cast(self.chooser.working, Rounding::NearestEven, OutOfRange::Error);
-        self.placement.unscaled(scaled.ok()?)
+        self.placement.unscaled(self.chooser.working(code)?)
     }
 
     /// Whether the data leave a code free.
@@ -174,12 +173,11 @@ impl<'a> CodeAllocator<'a> {
     /// Whether a code of data decodes to a marker: values next to the marker, if there are any, would become
     /// missing.
     pub(super) fn is_hit(&self, marker: Scalar) -> bool {
-        let working = self.chooser.working;
-        let working = marker.cast(working, Rounding::NearestEven, OutOfRange::Error).ok();
+        let working = self.chooser.working(marker);
         let scaled = working.and_then(|value| Some((value, self.placement.scaled(value).ok()?)));
         let Some((working, scaled)) = scaled else { return false };
         [Rounding::TowardsNegative, Rounding::TowardsPositive].into_iter().any(|rounding| {
-            let code = scaled.cast(self.placement.target, rounding, OutOfRange::Error).ok();
+            let code = self.placement.code(scaled, rounding);
             // Values to come may have any code.
             let may_come = self.placement.promise == Promise::Storable;
             let is_used = |&code: &Scalar| may_come || !self.is_free(code);
@@ -191,10 +189,8 @@ impl<'a> CodeAllocator<'a> {
 
     /// Finds a code for a marker or a fill value.
     pub(super) fn add(&mut self, value: Scalar, is_marker: bool) -> Result<()> {
-        let working = self.chooser.working;
-        let in_working = value.cast(working, Rounding::NearestEven, OutOfRange::Clamp);
-        let in_working = in_working.map_err(|reason| refused(value, working, reason))?;
-        let special = self.encoded(in_working, value, is_marker).with_context(|| {
+        let working = in_working(value, self.chooser.working)?;
+        let special = self.encoded(working, value, is_marker).with_context(|| {
             let what = if is_marker { "missing value" } else { "fill value" };
             SpecialLost(format!(
                 "the {what} {value} cannot be kept exactly in {}; use another --data-type, --scale \
@@ -202,7 +198,7 @@ impl<'a> CodeAllocator<'a> {
                 self.placement.target
             ))
         })?;
-        let natural = special.stand_in.unwrap_or(in_working);
+        let natural = special.stand_in.unwrap_or(working);
         let natural = || self.code(self.placement.scaled(natural).ok()?);
         // A code that may be shared must not belong to another special value.
         let code = special.entry.map_or_else(natural, |(_, code)| Some(code));

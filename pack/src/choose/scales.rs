@@ -9,9 +9,8 @@ use super::candidate::{Promise, ScaleCandidate};
 use super::chooser::{Chooser, unit_roundoff};
 use crate::error::Result;
 use crate::options::is_power_of_two;
-use crate::scan::grid::{Distance, round_scales};
+use crate::scan::grid::Distance;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::Reader;
 
 /// The floating-point types for a relative error: smallest first, and of one size the most precise
 /// first.
@@ -185,11 +184,10 @@ impl Chooser<'_> {
     /// The grids that the surveyed values may be on, coarsest first: round ones, and the one that the sample tells.
     pub(super) fn grids(&self, bound: f64) -> Result<Vec<Lattice>> {
         let is_allowed = |scale: &f64| !self.options.pow2 || is_power_of_two(*scale);
-        let round = round_scales(self.extent().max(self.magnitude())).filter(is_allowed);
+        let round = self.round_scales().filter(is_allowed);
         let mut grids: Vec<Lattice> =
             round.map(|scale| Lattice::multiples_of(1.0 / scale)).collect();
-        let numbers = Reader::<f64>::new(self.survey.element_type)?.read(&self.survey.sample)?;
-        let other = Lattice::of(&numbers, self.rounding(1.0, 0.0), bound);
+        let other = Lattice::of(&self.survey.sample_numbers()?, self.rounding(1.0, 0.0), bound);
         if let Some(other) = other.filter(|_| !self.options.pow2) {
             let is_it =
                 |grid: &Lattice| other.origin == 0.0 && (grid.step / other.step - 1.0).abs() < 1e-6;
@@ -234,7 +232,7 @@ impl Chooser<'_> {
     pub(super) fn round_scale(&self, grid: &Lattice) -> Option<f64> {
         // The inverse of an inverse need not be the same number.
         let is_it = |scale: &f64| grid.origin == 0.0 && (scale * grid.step - 1.0).abs() < 1e-12;
-        round_scales(self.extent().max(self.magnitude())).find(is_it)
+        self.round_scales().find(is_it)
     }
 
     /// The coarsest scale that is not coarser than one and whose step is a whole fraction of a grid's, so that values on

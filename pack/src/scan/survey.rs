@@ -12,7 +12,7 @@ use zarr_recast::JsonScalar;
 use super::grid::Grids;
 use super::limits::{ClampStats, Limits};
 use super::missing::Markers;
-use super::number::is_less;
+use super::number::{Reader, is_less};
 use crate::error::{Error, Result};
 use crate::options::{PackOptions, ValueRange};
 
@@ -176,6 +176,11 @@ impl Survey {
     #[must_use]
     pub fn data_range(&self) -> Option<(Scalar, Scalar)> {
         self.data_range
+    }
+
+    /// The numbers of the sample, as the nearest f64.
+    pub(crate) fn sample_numbers(&self) -> Result<Vec<f64>> {
+        Reader::new(self.element_type)?.read(&self.sample)
     }
 
     /// The number of elements with special values.
