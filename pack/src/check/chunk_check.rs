@@ -6,7 +6,7 @@ use super::comparison::{Comparison, Found, Tolerance, Violation};
 use crate::array::region::Region;
 use crate::error::Result;
 use crate::scan::missing::Markers;
-use crate::scan::number::{BLOCK, Number, Reader, is_wide};
+use crate::scan::number::{BLOCK, Number, Reader, with_numbers};
 use crate::scan::simd_stats;
 use crate::scan::sums::Sums;
 use crate::scan::survey::Survey;
@@ -75,11 +75,7 @@ impl Expected {
 
     /// What checks the elements, read as numbers in which they are exact.
     pub(crate) fn checker(&self) -> Result<Box<dyn ElementChecker>> {
-        Ok(if is_wide(self.element_type) {
-            Box::new(Checker::<i128>::new(self)?)
-        } else {
-            Box::new(Checker::<f64>::new(self)?)
-        })
+        with_numbers!(self.element_type, N => Ok(Box::new(Checker::<N>::new(self)?)))
     }
 }
 
@@ -91,7 +87,7 @@ fn relative_error(distance: f64, magnitude: f64) -> f64 {
 /// Checks elements that are read as one kind of numbers.
 struct Checker<N> {
     expected: Expected,
-    reader: Reader<N>,
+    reader: Reader,
     /// The missing markers.
     markers: Vec<N>,
     /// Missing markers among decoded elements only.
@@ -156,8 +152,8 @@ impl<N: Number> ElementChecker for Checker<N> {
     }
 
     fn largest_excess(&self, before: &[u8], after: &[u8]) -> Result<Option<f64>> {
-        let pairs = self.reader.read(before)?.into_iter().zip(self.reader.read(after)?);
-        let distances = pairs.filter_map(|(x, y)| {
+        let (xs, ys): (Vec<N>, Vec<N>) = (self.reader.read(before)?, self.reader.read(after)?);
+        let distances = xs.into_iter().zip(ys).filter_map(|(x, y)| {
             if y.is_nan() || self.is_marker(y) {
                 return (!self.expected.tolerance.allow_collisions).then_some(f64::INFINITY);
             }
@@ -169,7 +165,7 @@ impl<N: Number> ElementChecker for Checker<N> {
 
 impl<N: Number> Checker<N> {
     fn new(expected: &Expected) -> Result<Self> {
-        let reader = Reader::<N>::new(expected.element_type)?;
+        let reader = Reader::new(expected.element_type)?;
         let markers = expected.markers.numbers(&reader)?;
         let reserved = expected.reserved_values.numbers(&reader)?;
         let mut masked_after = expected.masked.numbers(&reader)?;

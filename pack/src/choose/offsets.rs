@@ -123,10 +123,9 @@ impl Chooser<'_> {
         self.bind(placement).ok().filter(|other| !other.has_remapped())
     }
 
-    /// Whether the values of a candidate may move inside a type.
-    fn may_move(&self, candidate: &Candidate) -> bool {
+    /// Whether a candidate has a scale, and it and the offset may be any numbers.
+    pub(super) fn is_free(&self, candidate: &Candidate) -> bool {
         let is_fixed = self.options.is_explicit()
-            || self.options.auto
             || self.options.pow2
             || self.working.is_integer()
             || candidate.placement.target.is_float();
@@ -134,7 +133,7 @@ impl Chooser<'_> {
     }
 
     /// Whether decoded values must be multiples of a step.
-    fn takes_multiples(&self, candidate: &Candidate) -> bool {
+    pub(super) fn takes_multiples(&self, candidate: &Candidate) -> bool {
         candidate.placement.grid.is_some() || self.options.precision.is_some()
     }
 
@@ -142,7 +141,7 @@ impl Chooser<'_> {
     /// leaves room on both sides of the data for the same bytes, then its own position. For a small array, the
     /// excerpts cover all of it, and coarser scales are tried too.
     pub(super) fn best_offsets_first(&self, candidate: Candidate) -> Result<Vec<Candidate>> {
-        if !self.may_move(&candidate) {
+        if self.options.auto || !self.is_free(&candidate) {
             return Ok(vec![candidate]);
         }
         if self.options.compressor == Compressor::None || self.excerpts.is_empty() {

@@ -62,18 +62,11 @@ impl Chooser<'_> {
     /// place when the fill value then needs no first cast.
     fn finer_or_own(&self, own: ScaleCandidate) -> Result<Candidate> {
         let candidate = self.fitted(own)?;
-        let Some(scale) = own.scale.filter(|_| !self.options.is_explicit()) else {
+        let may_be_finer = self.is_free(&candidate) && !self.takes_multiples(&candidate);
+        let Some(scale) = own.scale.filter(|_| may_be_finer && candidate.has_remapped()) else {
             return Ok(candidate);
         };
         let target = candidate.placement.target;
-        let is_fixed = own.grid.is_some()
-            || self.options.pow2
-            || self.options.precision.is_some()
-            || scale.element_type().is_integer()
-            || target.is_float();
-        if is_fixed || !candidate.has_remapped() {
-            return Ok(candidate);
-        }
         let mut finer = (1..=FINER_SCALES).filter_map(|units| {
             // A computed scale is positive, so the next bits are the next greater number.
             let scale = Scalar::from_bits(scale.element_type(), scale.bits() + units);

@@ -12,7 +12,7 @@ use super::chooser::Chooser;
 use crate::error::Result;
 use crate::options::Reader;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::{Reader as Elements, neighbours};
+use crate::scan::number::neighbours;
 
 /// Scales that are tried, in units in the last place from the inverse of the step.
 const UNITS: i64 = 64;
@@ -41,8 +41,7 @@ impl Chooser<'_> {
         if !is_asked || options.readers.contains(&Reader::Gdal) {
             return Ok(None);
         }
-        let elements = Elements::<f64>::new(survey.element_type)?;
-        let values = survey.reserved_values.others(&elements, &self.sample)?;
+        let values = survey.reserved_values.others(survey.element_type, &self.sample)?;
         let values: Vec<f32> = values.into_iter().map(|number| number as f32).collect();
         for Lattice { step, origin } in self.grids(0.0)? {
             let (step, scale) = (step as f32, (1.0 / step) as f32);

@@ -10,7 +10,6 @@ use crate::array::region::spread;
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::scan::missing::Markers;
-use crate::scan::number::Reader;
 
 /// The approximate bytes that are looked at.
 const SAMPLE: u64 = 4 << 20;
@@ -71,7 +70,7 @@ fn rounded(
     markers: &Markers,
 ) -> Result<Option<Rounded>> {
     let Format::Float(format) = element_type.format() else { return Ok(None) };
-    let numbers = markers.others(&Reader::<f64>::new(element_type)?, elements)?.into_iter();
+    let numbers = markers.others(element_type, elements)?.into_iter();
     let ends: Vec<(i32, i32)> = numbers.filter(|x| *x != 0.0).map(ends).collect();
     let Some(step) = ends.iter().map(|(_, last)| *last).min() else { return Ok(None) };
     let mantissa = format.mantissa_bits as i32;

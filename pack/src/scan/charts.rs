@@ -7,7 +7,7 @@ use serde_json::Value;
 use zarr_recast::Chain;
 
 use super::missing::Markers;
-use super::number::{Number, Reader, encoded, is_wide, magnitude};
+use super::number::{Number, Reader, encoded, magnitude, with_numbers};
 use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::error::Result;
@@ -297,25 +297,21 @@ impl Charts {
     ) -> Result<Self> {
         let one = |number| -> Result<()> {
             let Some((region, pieces)) = read(number)? else { return Ok(()) };
-            if is_wide(self.element_type) {
-                self.add::<i128>(&region, &pieces)
-            } else {
-                self.add::<f64>(&region, &pieces)
-            }
+            with_numbers!(self.element_type, N => self.add::<N>(&region, &pieces))
         };
         workers.run("report", chunks, one, Ok)?;
         Ok(self)
     }
 
     fn add<N: Number>(&self, region: &Region, pieces: &Pieces) -> Result<()> {
-        let reader = Reader::<N>::new(self.element_type)?;
+        let reader = Reader::new(self.element_type)?;
         let markers = self.markers.numbers(&reader)?;
         let codes = match self.code_type.zip(pieces.codes.as_ref()) {
-            Some((code_type, codes)) => Reader::<f64>::new(code_type)?.read(codes)?,
+            Some((code_type, codes)) => Reader::new(code_type)?.read::<f64>(codes)?,
             None => Vec::new(),
         };
-        let before = reader.read(&pieces.before)?;
-        let after = reader.read(&pieces.after)?;
+        let before: Vec<N> = reader.read(&pieces.before)?;
+        let after: Vec<N> = reader.read(&pieces.after)?;
         let mut place = region.origin.clone();
         for (index, (&x, &y)) in before.iter().zip(&after).enumerate() {
             let cell = self.grid.cell(self.grid.coordinates(&place));

@@ -137,20 +137,21 @@ impl Markers {
         element_type: ElementType,
         elements: &[u8],
     ) -> Result<Option<(f64, f64)>> {
-        let numbers = self.others(&Reader::<f64>::new(element_type)?, elements)?.into_iter();
+        let numbers = self.others(element_type, elements)?.into_iter();
         Ok(numbers.map(|one| (one, one)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))))
     }
 
     /// Elements as numbers, without NaN, infinities and those that are markers.
-    pub(crate) fn others<N: Number>(&self, reader: &Reader<N>, elements: &[u8]) -> Result<Vec<N>> {
-        let markers = self.numbers(reader)?;
+    pub(crate) fn others(&self, element_type: ElementType, elements: &[u8]) -> Result<Vec<f64>> {
+        let reader = Reader::new(element_type)?;
+        let markers = self.numbers(&reader)?;
         let mut numbers = reader.read(elements)?;
-        numbers.retain(|number| number.is_finite() && !markers.contains(number));
+        numbers.retain(|number: &f64| number.is_finite() && !markers.contains(number));
         Ok(numbers)
     }
 
     /// The markers as numbers.
-    pub(crate) fn numbers<N: Number>(&self, reader: &Reader<N>) -> Result<Vec<N>> {
+    pub(crate) fn numbers<N: Number>(&self, reader: &Reader) -> Result<Vec<N>> {
         let bytes: Vec<u8> = self.0.iter().flat_map(|marker| marker.to_ne_bytes()).collect();
         reader.read(&bytes)
     }

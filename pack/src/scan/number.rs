@@ -1,7 +1,6 @@
 //! Elements as numbers whose comparison and difference are exact.
 
 use std::cmp::Ordering;
-use std::marker::PhantomData;
 
 use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
 use zarr_recast::{Chain, JsonScalar};
@@ -13,13 +12,8 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     /// Less and greater than every element: the start of a search for the range.
     const EXTREMES: (Self, Self);
 
-    /// Appends the elements to `numbers`; `plan` casts them to float64.
-    fn read(
-        element_type: ElementType,
-        plan: &Plan,
-        bytes: &[u8],
-        numbers: &mut Vec<Self>,
-    ) -> Result<()>;
+    /// Appends the elements of a reader's type to `numbers`.
+    fn read(reader: &Reader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()>;
 
     /// Elements of a floating-point type, if those are read as these numbers.
     fn from_floats(pair: (f64, f64)) -> Option<(Self, Self)>;
@@ -59,17 +53,16 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
 pub(crate) const BLOCK: usize = 2048;
 
 /// Reads elements of a type as numbers.
-pub(crate) struct Reader<N> {
+pub(crate) struct Reader {
     element_type: ElementType,
     to_float64: Plan,
-    number: PhantomData<N>,
 }
 
-impl<N: Number> Reader<N> {
+impl Reader {
     pub(crate) fn new(element_type: ElementType) -> Result<Self> {
         let to_float64 = Cast::new(ElementType::Float64);
         let to_float64 = Plan::builder(element_type).cast(to_float64).build()?;
-        Ok(Self { element_type, to_float64, number: PhantomData })
+        Ok(Self { element_type, to_float64 })
     }
 
     /// The type of the elements.
@@ -77,19 +70,32 @@ impl<N: Number> Reader<N> {
         self.element_type
     }
 
-    pub(crate) fn read(&self, bytes: &[u8]) -> Result<Vec<N>> {
+    pub(crate) fn read<N: Number>(&self, bytes: &[u8]) -> Result<Vec<N>> {
         let mut numbers = Vec::with_capacity(bytes.len() / self.element_type.size());
         self.read_into(bytes, &mut numbers)?;
         Ok(numbers)
     }
 
     /// As [`Reader::read`], replacing the contents of `numbers`.
-    pub(crate) fn read_into(&self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
+    pub(crate) fn read_into<N: Number>(&self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
         numbers.clear();
-        N::read(self.element_type, &self.to_float64, bytes, numbers)?;
-        Ok(())
+        N::read(self, bytes, numbers)
     }
 }
+
+/// Calls something generic with the numbers as which elements of a type are read.
+macro_rules! with_numbers {
+    ($element_type:expr, $numbers:ident => $call:expr) => {
+        if $crate::scan::number::is_wide($element_type) {
+            type $numbers = i128;
+            $call
+        } else {
+            type $numbers = f64;
+            $call
+        }
+    };
+}
+pub(crate) use with_numbers;
 
 /// Whether elements of a type are read as i128.
 pub(crate) fn is_wide(element_type: ElementType) -> bool {
@@ -99,13 +105,8 @@ pub(crate) fn is_wide(element_type: ElementType) -> bool {
 impl Number for f64 {
     const EXTREMES: (Self, Self) = (Self::NEG_INFINITY, Self::INFINITY);
 
-    fn read(
-        element_type: ElementType,
-        plan: &Plan,
-        bytes: &[u8],
-        numbers: &mut Vec<Self>,
-    ) -> Result<()> {
-        match element_type {
+    fn read(reader: &Reader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()> {
+        match reader.element_type {
             ElementType::Float32 => {
                 let (elements, _) = bytes.as_chunks();
                 numbers.extend(elements.iter().map(|&bytes| Self::from(f32::from_ne_bytes(bytes))));
@@ -115,8 +116,9 @@ impl Number for f64 {
                 numbers.extend(elements.iter().map(|&bytes| Self::from_ne_bytes(bytes)));
             }
             _ => {
-                let mut converted = vec![0; bytes.len() / element_type.size() * size_of::<Self>()];
-                plan.run(bytes, &mut converted)?;
+                let count = bytes.len() / reader.element_type.size();
+                let mut converted = vec![0; count * size_of::<Self>()];
+                reader.to_float64.run(bytes, &mut converted)?;
                 let (elements, _) = converted.as_chunks();
                 numbers.extend(elements.iter().map(|&bytes| Self::from_ne_bytes(bytes)));
             }
@@ -164,14 +166,9 @@ impl Number for f64 {
 impl Number for i128 {
     const EXTREMES: (Self, Self) = (Self::MIN, Self::MAX);
 
-    fn read(
-        element_type: ElementType,
-        _: &Plan,
-        bytes: &[u8],
-        numbers: &mut Vec<Self>,
-    ) -> Result<()> {
+    fn read(reader: &Reader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()> {
         let (elements, _) = bytes.as_chunks();
-        if element_type.is_signed() {
+        if reader.element_type.is_signed() {
             numbers.extend(elements.iter().map(|&bytes| Self::from(i64::from_ne_bytes(bytes))));
         } else {
             numbers.extend(elements.iter().map(|&bytes| Self::from(u64::from_ne_bytes(bytes))));

@@ -110,13 +110,13 @@ pub(crate) fn look(
 ) -> Result<(Known, std::result::Result<Information, String>)> {
     let (least, greatest) =
         survey.range().map_or((0.0, 0.0), |(least, greatest)| (least.to_f64(), greatest.to_f64()));
-    let reader = Reader::<f64>::new(survey.element_type)?;
+    let reader = Reader::new(survey.element_type)?;
     let mut typical = survey.sample_numbers()?;
     typical.sort_by(f64::total_cmp);
     let inner = without_tails(&typical)
         .filter(|inner| (inner.1 - inner.0) * STRETCHED <= greatest - least && inner.1 > inner.0);
     let range = inner.unwrap_or((least, greatest));
-    let reserved = survey.reserved_values.numbers(&reader)?;
+    let reserved: Vec<f64> = survey.reserved_values.numbers(&reader)?;
     let middle = least / 2.0 + greatest / 2.0;
     let work = |number: u64| -> Result<Statistics> {
         let region = sample.region(number)?;
