@@ -105,15 +105,6 @@ struct Lane {
     is_suspicious: bool,
 }
 
-impl Lane {
-    fn merge(self, other: Self) -> Self {
-        Self {
-            sums: self.sums.merge(other.sums),
-            is_suspicious: self.is_suspicious | other.is_suspicious,
-        }
-    }
-}
-
 impl<N: Number> ElementChecker for Checker<N> {
     fn add(
         &self,
@@ -239,7 +230,8 @@ impl<N: Number> Checker<N> {
         for (lane, (&x, &y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
             self.add_to(lane, x, y);
         }
-        let Lane { sums, is_suspicious } = lanes.into_iter().fold(Lane::default(), Lane::merge);
+        let is_suspicious = lanes.iter().any(|lane| lane.is_suspicious);
+        let sums = lanes.map(|lane| lane.sums).into_iter().fold(Sums::default(), Sums::merge);
         let pairs = || xs.iter().copied().zip(ys.iter().copied()).enumerate();
         if is_suspicious {
             let wrong = pairs().filter_map(|(index, (x, y))| Some((index, self.wrong(x, y)?)));

@@ -85,9 +85,10 @@ impl<'a> CodeAllocator<'a> {
     }
 
     /// A free code. In a floating-point type, an infinity is free if the data have none.
-    fn open_code(&self, may_be_infinite: bool) -> Option<Scalar> {
+    fn open_code(&self) -> Option<Scalar> {
         let count = 4 + 2 * self.taken.len();
-        let infinities = [false, true].into_iter().filter(|_| may_be_infinite);
+        let is_free = self.chooser.survey.infinite == 0;
+        let infinities = [false, true].into_iter().filter(|_| is_free);
         let infinities =
             infinities.filter_map(|sign| Scalar::infinity(self.placement.target, sign));
         let codes = self.spare_codes(count).into_iter().chain(infinities);
@@ -213,7 +214,6 @@ impl<'a> CodeAllocator<'a> {
         let Placement { offset, scale, .. } = self.placement;
         let is_one_to_one = self.chooser.is_one_to_one(scale);
         let is_within = self.chooser.is_within(value);
-        let may_be_infinite = self.chooser.survey.infinite == 0;
         let scaled = self.placement.scaled(working).ok();
         if let Some(scaled) = scaled.filter(|&scaled| self.survives(working, scaled)) {
             let code = self.code(scaled).filter(|code| code.equals(scaled));
@@ -228,12 +228,12 @@ impl<'a> CodeAllocator<'a> {
                 || (!is_within && self.scaled_ends.iter().any(|end| end.equals(scaled)));
             // Values close to a special value inside the data may reach the last cast with the same value.
             let is_close = is_marker && is_within && (offset.is_some() || !working.is_zero());
-            let code = self.open_code(may_be_infinite).filter(|_| !collides);
+            let code = self.open_code().filter(|_| !collides);
             if let Some(code) = code.filter(|_| !is_close) {
                 return Ok(Special { entry: Some((scaled, code)), ..natural });
             }
         }
-        let Some((stand_in, entry)) = self.stand_in(may_be_infinite) else {
+        let Some((stand_in, entry)) = self.stand_in() else {
             bail!("there is no stored value that decodes to it and is left free by the data");
         };
         Ok(Special { stand_in: Some(stand_in), entry, ..natural })
@@ -241,21 +241,21 @@ impl<'a> CodeAllocator<'a> {
 
     /// A value in the working type that no element has, by which a first cast replaces a special value; and its entry in
     /// the map of the last cast, if it needs one.
-    fn stand_in(&self, may_be_infinite: bool) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
+    fn stand_in(&self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
         let Chooser { survey, working, least, greatest, .. } = *self.chooser;
         let Placement { promise, target, .. } = self.placement;
         let has_infinite = |special: &Scalar| !special.is_finite();
         // One that comes is refused by an integer type, and must not become a marker.
         let may_come = promise != Promise::Surveyed && target.is_integer();
         let may_be_infinite =
-            may_be_infinite && !may_come && !survey.markers.values().iter().any(has_infinite);
+            survey.infinite == 0 && !may_come && !survey.markers.values().iter().any(has_infinite);
         // Infinities, which scale and offset do not change.
         for sign in [false, true].into_iter().filter(|_| may_be_infinite) {
             let Some(infinity) = Scalar::infinity(working, sign) else { continue };
             let scaled = self.placement.scaled(infinity).ok();
             let scaled = scaled
                 .filter(|&scaled| !scaled.is_finite() && !scaled.is_nan() && !self.is_key(scaled));
-            if let Some((scaled, code)) = scaled.zip(self.open_code(may_be_infinite))
+            if let Some((scaled, code)) = scaled.zip(self.open_code())
                 && !self.is_stand_in(infinity)
             {
                 return Some((infinity, Some((scaled, code))));

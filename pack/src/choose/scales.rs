@@ -210,8 +210,7 @@ impl Chooser<'_> {
     fn is_off(&self, grid: &Lattice, bound: f64) -> bool {
         let near = self.rounding(2.0, 0.0).max(bound / 2.0);
         // Values outside the limits are clamped, and say nothing.
-        let round = self.round_scale(grid).filter(|_| self.survey.limits.is_none());
-        let found = round.and_then(|round| self.survey.grids.distance(round, self.magnitude()));
+        let found = self.distance_from_grid(grid).filter(|_| self.survey.limits.is_none());
         self.exceeds_bound(grid.step) && found.is_some_and(|Distance { least, .. }| least > near)
     }
 
@@ -219,13 +218,13 @@ impl Chooser<'_> {
     /// not round, the sample's.
     fn is_on(&self, grid: &Lattice, bound: f64) -> bool {
         let near = self.rounding(2.0, 0.0).max(bound / 16.0);
-        match self.round_scale(grid) {
-            Some(round) => {
-                let found = self.survey.grids.distance(round, self.magnitude());
-                found.is_some_and(|Distance { greatest, .. }| greatest <= near)
-            }
-            None => true,
-        }
+        let found = self.distance_from_grid(grid);
+        found.is_none_or(|Distance { greatest, .. }| greatest <= near)
+    }
+
+    /// The distance of the surveyed values from a grid; none if that is not round.
+    fn distance_from_grid(&self, grid: &Lattice) -> Option<Distance> {
+        self.survey.grids.distance(self.round_scale(grid)?, self.magnitude())
     }
 
     /// The round scale of a grid.

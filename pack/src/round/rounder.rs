@@ -2,11 +2,12 @@
 
 use anyhow::Context;
 use num_traits::Float;
+use recast_kernels::half::{bf16, f16};
 use recast_kernels::{ElementType, Format, Scalar};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::floats::{self, BFloat16, Float16, Float32, Float64, power_of_two};
+use super::floats::{self, power_of_two};
 use super::loops::Pass;
 use super::{integers, mantissas};
 use crate::error::{Error, Result};
@@ -152,10 +153,10 @@ impl Rounder {
             Some(Rounded::MultiplesOf(step)) => exponent_of(step),
         };
         match self.element_type {
-            ElementType::Float16 => floats::to_multiples::<Float16, 2>(step, pass),
-            ElementType::BFloat16 => floats::to_multiples::<BFloat16, 2>(step, pass),
-            ElementType::Float32 => floats::to_multiples::<Float32, 4>(step, pass),
-            ElementType::Float64 => floats::to_multiples::<Float64, 8>(step, pass),
+            ElementType::Float16 => floats::to_multiples::<f16, 2>(step, pass),
+            ElementType::BFloat16 => floats::to_multiples::<bf16, 2>(step, pass),
+            ElementType::Float32 => floats::to_multiples::<f32, 4>(step, pass),
+            ElementType::Float64 => floats::to_multiples::<f64, 8>(step, pass),
             _ => self.round_integers(step, pass),
         }
     }
