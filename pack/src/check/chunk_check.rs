@@ -6,7 +6,7 @@ use super::comparison::{Comparison, Found, Tolerance, Violation};
 use crate::array::region::Region;
 use crate::error::Result;
 use crate::scan::missing::Markers;
-use crate::scan::number::{BLOCK, Number, Reader, is_wide};
+use crate::scan::number::{BLOCK, Number, Reader, with_numbers};
 use crate::scan::simd_stats;
 use crate::scan::sums::Sums;
 use crate::scan::survey::Survey;
@@ -75,11 +75,7 @@ impl Expected {
 
     /// What checks the elements, read as numbers in which they are exact.
     pub(crate) fn checker(&self) -> Result<Box<dyn ElementChecker>> {
-        Ok(if is_wide(self.element_type) {
-            Box::new(Checker::<i128>::new(self)?)
-        } else {
-            Box::new(Checker::<f64>::new(self)?)
-        })
+        with_numbers!(self.element_type, N => Ok(Box::new(Checker::<N>::new(self)?)))
     }
 }
 
@@ -90,8 +86,8 @@ fn relative_error(distance: f64, magnitude: f64) -> f64 {
 
 /// Checks elements that are read as one kind of numbers.
 struct Checker<N> {
-    reader: Reader<N>,
-    element_type: ElementType,
+    expected: Expected,
+    reader: Reader,
     /// The missing markers.
     markers: Vec<N>,
     /// Missing markers among decoded elements only.
@@ -100,9 +96,6 @@ struct Checker<N> {
     reserved: Vec<N>,
     /// Those and `masked_after`: blocks without them need no check of each element.
     special: Vec<N>,
-    tolerance: Tolerance,
-    /// Whether wrong elements are counted instead of being an error.
-    counts: bool,
 }
 
 /// Sums over some elements, and whether one of them may be wrong. If so, a second look finds out which one is.
@@ -110,15 +103,6 @@ struct Checker<N> {
 struct Lane {
     sums: Sums,
     is_suspicious: bool,
-}
-
-impl Lane {
-    fn merge(self, other: Self) -> Self {
-        Self {
-            sums: self.sums.merge(other.sums),
-            is_suspicious: self.is_suspicious | other.is_suspicious,
-        }
-    }
 }
 
 impl<N: Number> ElementChecker for Checker<N> {
@@ -130,7 +114,7 @@ impl<N: Number> ElementChecker for Checker<N> {
         after: &[u8],
         total: &mut Comparison,
     ) -> Result<()> {
-        let size = self.element_type.size();
+        let size = self.expected.element_type.size();
         let (mut xs, mut ys) = (Vec::new(), Vec::new());
         let pairs = before.chunks(BLOCK * size).zip(after.chunks(BLOCK * size));
         for (number, (before, after)) in pairs.enumerate() {
@@ -143,8 +127,8 @@ impl<N: Number> ElementChecker for Checker<N> {
                 let element = |bytes: &[u8]| {
                     let mut elements = bytes.chunks_exact(size);
                     let bytes = elements.nth(index).unwrap_or_default();
-                    Scalar::from_ne_bytes(self.element_type, bytes)
-                        .unwrap_or_else(|| Scalar::zero(self.element_type))
+                    Scalar::from_ne_bytes(self.expected.element_type, bytes)
+                        .unwrap_or_else(|| Scalar::zero(self.expected.element_type))
                 };
                 Found {
                     chunk: region.chunk.clone(),
@@ -159,10 +143,10 @@ impl<N: Number> ElementChecker for Checker<N> {
     }
 
     fn largest_excess(&self, before: &[u8], after: &[u8]) -> Result<Option<f64>> {
-        let pairs = self.reader.read(before)?.into_iter().zip(self.reader.read(after)?);
-        let distances = pairs.filter_map(|(x, y)| {
+        let (xs, ys): (Vec<N>, Vec<N>) = (self.reader.read(before)?, self.reader.read(after)?);
+        let distances = xs.into_iter().zip(ys).filter_map(|(x, y)| {
             if y.is_nan() || self.is_marker(y) {
-                return (!self.tolerance.allow_collisions).then_some(f64::INFINITY);
+                return (!self.expected.tolerance.allow_collisions).then_some(f64::INFINITY);
             }
             self.is_far(x, y).then(|| x.distance(y))
         });
@@ -172,23 +156,14 @@ impl<N: Number> ElementChecker for Checker<N> {
 
 impl<N: Number> Checker<N> {
     fn new(expected: &Expected) -> Result<Self> {
-        let Expected { element_type, tolerance, counts, .. } = *expected;
-        let reader = Reader::<N>::new(element_type)?;
+        let reader = Reader::new(expected.element_type)?;
         let markers = expected.markers.numbers(&reader)?;
         let reserved = expected.reserved_values.numbers(&reader)?;
         let mut masked_after = expected.masked.numbers(&reader)?;
         masked_after.retain(|number| !markers.contains(number));
         let special = [reserved.as_slice(), &masked_after].concat();
-        Ok(Self {
-            reader,
-            element_type,
-            markers,
-            masked_after,
-            reserved,
-            special,
-            tolerance,
-            counts,
-        })
+        let expected = expected.clone();
+        Ok(Self { expected, reader, markers, masked_after, reserved, special })
     }
 
     fn is_marker(&self, number: N) -> bool {
@@ -211,17 +186,18 @@ impl<N: Number> Checker<N> {
         let became_nan = counts & y.is_nan();
         let difference = if counts & !became_nan & !became_missing { y.minus(x) } else { 0.0 };
         let distance = difference.abs();
-        let bound = self.tolerance.absolute + self.tolerance.relative * x.magnitude();
+        let bound =
+            self.expected.tolerance.absolute + self.expected.tolerance.relative * x.magnitude();
         // Exactly at the bound, the rounding error of the distance decides.
         let is_far =
             counts & !became_missing & ((distance > bound) | ((distance == bound) & (bound > 0.0)));
         lane.is_suspicious |= (!counts & !((x == y) | (is_nan & y.is_nan())))
-            | ((became_nan | became_missing) & !self.tolerance.allow_collisions)
+            | ((became_nan | became_missing) & !self.expected.tolerance.allow_collisions)
             | is_far;
         let sums = &mut lane.sums;
         sums.elements += u64::from(counts);
         sums.max = if distance > sums.max { distance } else { sums.max };
-        if self.tolerance.relative > 0.0 {
+        if self.expected.tolerance.relative > 0.0 {
             sums.max_relative = sums.max_relative.max(relative_error(distance, x.magnitude()));
         }
         sums.distances += distance;
@@ -254,13 +230,14 @@ impl<N: Number> Checker<N> {
         for (lane, (&x, &y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
             self.add_to(lane, x, y);
         }
-        let Lane { sums, is_suspicious } = lanes.into_iter().fold(Lane::default(), Lane::merge);
+        let is_suspicious = lanes.iter().any(|lane| lane.is_suspicious);
+        let sums = lanes.map(|lane| lane.sums).into_iter().fold(Sums::default(), Sums::merge);
         let pairs = || xs.iter().copied().zip(ys.iter().copied()).enumerate();
         if is_suspicious {
             let wrong = pairs().filter_map(|(index, (x, y))| Some((index, self.wrong(x, y)?)));
             for (index, wrong) in wrong {
                 let found = found(index);
-                if !self.counts {
+                if !self.expected.counts {
                     let text = format!("{found}: {}", self.why(&wrong));
                     let is_collision = matches!(wrong, Wrong::BecameNan | Wrong::BecameMissing);
                     return Err(Violation { text, is_collision }.into());
@@ -289,11 +266,12 @@ impl<N: Number> Checker<N> {
 
     /// Adds a block of plain elements that does not contain a new worst one; false for other blocks.
     fn simd_block(&self, before: &[u8], after: &[u8], total: &mut Comparison) -> bool {
-        let Tolerance { absolute, relative, .. } = self.tolerance;
+        let Tolerance { absolute, relative, .. } = self.expected.tolerance;
         if relative != 0.0 {
             return false;
         }
-        let sums = simd_stats::differences(self.element_type, before, after, &self.special);
+        let sums =
+            simd_stats::differences(self.expected.element_type, before, after, &self.special);
         let Some(sums) = sums else { return false };
         // Exactly at the bound, only the exact test decides.
         if sums.max > total.sums.max
@@ -308,7 +286,7 @@ impl<N: Number> Checker<N> {
 
     /// Whether |x − y| is more than allowed, exactly if the bound is absolute or relative alone.
     fn is_far(&self, x: N, y: N) -> bool {
-        let Tolerance { absolute, relative, .. } = self.tolerance;
+        let Tolerance { absolute, relative, .. } = self.expected.tolerance;
         if relative == 0.0 {
             return x.is_farther(y, absolute);
         }
@@ -332,14 +310,14 @@ impl<N: Number> Checker<N> {
         if x.is_infinite() {
             return (x != y).then_some(Wrong::Infinite);
         }
-        let allowed = self.tolerance.allow_collisions;
+        let allowed = self.expected.tolerance.allow_collisions;
         if y.is_nan() {
             return (!allowed).then_some(Wrong::BecameNan);
         }
         if self.is_masked(y) {
             return (!allowed).then_some(Wrong::BecameMissing);
         }
-        let Tolerance { absolute, relative, .. } = self.tolerance;
+        let Tolerance { absolute, relative, .. } = self.expected.tolerance;
         let bound = absolute + relative * x.magnitude();
         self.is_far(x, y).then(|| Wrong::Far(x.distance(y), bound))
     }
@@ -347,18 +325,25 @@ impl<N: Number> Checker<N> {
     /// Describes the problem with an element.
     fn why(&self, wrong: &Wrong) -> String {
         match wrong {
-            Wrong::BecameNan | Wrong::Nan if self.counts => "only one is NaN".to_owned(),
-            Wrong::Infinite if self.counts => "only one is this infinity".to_owned(),
+            Wrong::BecameNan | Wrong::Nan if self.expected.counts => "only one is NaN".to_owned(),
+            Wrong::Infinite if self.expected.counts => "only one is this infinity".to_owned(),
             Wrong::Far(distance, bound) => {
-                format!("an error of {distance:?}, {} allows {bound:?}", self.tolerance.name)
+                format!(
+                    "an error of {distance:?}, {} allows {bound:?}",
+                    self.expected.tolerance.name
+                )
             }
             Wrong::BecameNan => {
                 "its stored value is that of NaN; choose another with --nan-to, or \
                                  accept it with --allow-collisions"
                     .to_owned()
             }
-            Wrong::Missing if self.counts => "a missing value has become another value".to_owned(),
-            Wrong::BecameMissing if self.counts => "it has become a missing value".to_owned(),
+            Wrong::Missing if self.expected.counts => {
+                "a missing value has become another value".to_owned()
+            }
+            Wrong::BecameMissing if self.expected.counts => {
+                "it has become a missing value".to_owned()
+            }
             Wrong::BecameMissing => "its stored value is that of a missing value; use a wider \
                                      --data-type or another --scale or --offset, or accept it \
                                      with --allow-collisions"

@@ -1,9 +1,9 @@
 //! Whether a bound leaves anything of the values.
 
-use recast_kernels::Scalar;
 use serde::Serialize;
 
 use crate::options::PackOptions;
+use crate::scan::number::{extent, magnitude};
 use crate::scan::survey::Survey;
 use crate::text::measured;
 
@@ -26,9 +26,9 @@ impl CoarseBound {
     pub(crate) fn of(options: &PackOptions, survey: &Survey) -> Option<Self> {
         let step = options.precision.map(|step| step / options.errors_in_a_step());
         let bound = options.max_abs_error.or(step)?;
-        let (least, greatest) = survey.range()?;
-        let unit = match greatest.to_f64() - least.to_f64() {
-            0.0 => greatest.to_f64().abs(),
+        let range = survey.range()?;
+        let unit = match extent(range) {
+            0.0 => magnitude(range),
             extent => extent,
         };
         // Integers that an error below 1 keeps exactly, and an array of zeros.
@@ -44,15 +44,10 @@ impl CoarseBound {
 
 /// The standard deviation of the sample, if its elements are not all equal.
 fn deviation(survey: &Survey) -> Option<f64> {
-    let size = survey.element_type.size();
-    let numbers = || {
-        let elements = survey.sample.chunks_exact(size);
-        elements
-            .filter_map(|bytes| Some(Scalar::from_ne_bytes(survey.element_type, bytes)?.to_f64()))
-    };
-    let count = numbers().count() as f64;
-    let mean = numbers().sum::<f64>() / count;
-    let variance = numbers().map(|number| (number - mean).powi(2)).sum::<f64>() / count;
+    let numbers = survey.sample_numbers().ok()?;
+    let count = numbers.len() as f64;
+    let mean = numbers.iter().sum::<f64>() / count;
+    let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / count;
     Some(variance.sqrt()).filter(|deviation| deviation.is_normal())
 }
 

@@ -4,13 +4,13 @@ use anyhow::bail;
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use zarr_recast::{BindOptions, CastValue, Chain, Codec, ScalarMap, ScaleOffset, fill_value};
 
-use super::candidate::{Candidate, Placement, Special, SpecialLost, bound};
+use super::candidate::{Candidate, Placement, Special, SpecialLost, bound, factor};
 use super::chooser::Chooser;
 use super::codes::CodeAllocator;
 use crate::error::Result;
 use crate::metadata::shard_codecs::unread_by_gdal;
 use crate::options::{PackOptions, Reader};
-use crate::scan::number::integer;
+use crate::scan::number::{comes_back, integer};
 
 impl Chooser<'_> {
     /// The lowest and the highest code of the data, none for a floating-point type, and whether elements wrap. Every
@@ -94,7 +94,7 @@ impl Chooser<'_> {
         let chain = bound(source, self.survey.fill_value, &codecs)?;
         self.check_markers(&chain)?;
         let range_checked = self.range_checked(&codecs)?;
-        let step = 1.0 / scale.map_or(1.0, Scalar::to_f64);
+        let step = 1.0 / factor(scale);
         Ok(Candidate {
             placement,
             codecs,
@@ -127,9 +127,7 @@ impl Chooser<'_> {
     /// Refuses a chain that does not return a marker bit for bit.
     fn check_markers(&self, chain: &Chain) -> Result<()> {
         for marker in self.survey.markers.values() {
-            let bytes = marker.to_ne_bytes();
-            let decoded = chain.encode(&bytes).and_then(|code| chain.decode(&code));
-            if !decoded.is_ok_and(|decoded| decoded == bytes) {
+            if !comes_back(chain, *marker) {
                 let target = chain.encoded_type();
                 let text = format!(
                     "{marker}, which marks missing values, does not come back from {target}"

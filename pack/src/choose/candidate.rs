@@ -1,13 +1,15 @@
 //! Codecs that may pack an array, bound to its type and fill value.
 
 use anyhow::bail;
-use recast_kernels::{Affine, ElementType, Reason, RunError, Scalar, Step, reference};
+use recast_kernels::{
+    Affine, ElementType, OutOfRange, Reason, Rounding, RunError, Scalar, Step, reference,
+};
 use zarr_recast::{BindOptions, Chain, Codec};
 
 use crate::error::Result;
 use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::integer;
+use crate::scan::number::{encoded, integer};
 
 /// The values that keep the bound, besides those surveyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,11 @@ impl Placement {
     pub(super) fn scaled(&self, value: Scalar) -> Result<Scalar> {
         let scaled = reference::run(value, &[Step::Scale(self.affine())], 0);
         scaled.map_err(|error| refused(value, value.element_type(), error.reason))
+    }
+
+    /// The stored code of a scaled value, if the type has one.
+    pub(super) fn code(&self, scaled: Scalar, rounding: Rounding) -> Option<Scalar> {
+        scaled.cast(self.target, rounding, OutOfRange::Error).ok()
     }
 
     /// The value in the working type that becomes a scaled one.
@@ -158,6 +165,11 @@ impl Candidate {
         self.chain.encode(&plain)
     }
 
+    /// Elements, encoded and decoded.
+    pub(super) fn decoded(&self, elements: &[u8]) -> std::result::Result<Vec<u8>, RunError> {
+        self.chain.decode(&self.encode(elements)?)
+    }
+
     /// The same codecs for an array with another of the fill values.
     pub(crate) fn with_fill_value(&self, fill_value: Scalar) -> Result<Self> {
         let chain = bound(self.chain.decoded_type(), fill_value, &self.codecs)?;
@@ -167,11 +179,7 @@ impl Candidate {
     /// The lowest and the highest code of all elements: data, NaN, special values and the fill value; none for a
     /// floating-point type, or if values wrap.
     pub(super) fn all_codes(&self) -> Option<(i128, i128)> {
-        let encoded = self.chain.encoded_type();
-        let special = |special: &Special| {
-            let code = self.encode(&special.value.to_ne_bytes()).ok()?;
-            integer(Scalar::from_ne_bytes(encoded, &code)?)
-        };
+        let special = |special: &Special| integer(encoded(&self.chain, special.value)?);
         let (lowest, highest) = self.code_range?;
         let others = self.nan.into_iter().chain(self.chain.encoded_fill_value()).map(integer);
         let others = others.chain(self.specials.iter().map(special));
@@ -197,8 +205,19 @@ impl Candidate {
     }
 }
 
+/// A value in the type in which scale and offset are computed.
+pub(super) fn in_working(value: Scalar, working: ElementType) -> Result<Scalar> {
+    let cast = value.cast(working, Rounding::NearestEven, OutOfRange::Clamp);
+    cast.map_err(|reason| refused(value, working, reason))
+}
+
+/// What a scale multiplies by; 1 without one.
+pub(super) fn factor(scale: Option<Scalar>) -> f64 {
+    scale.map_or(1.0, Scalar::to_f64)
+}
+
 /// Why a value has no scaled one, or none in the working type.
-pub(super) fn refused(value: Scalar, working: ElementType, reason: Reason) -> anyhow::Error {
+fn refused(value: Scalar, working: ElementType, reason: Reason) -> anyhow::Error {
     let why = match reason {
         Reason::Overflow | Reason::OutOfRange => "leaves the range of",
         Reason::InexactDivision => "is no multiple of the scale in",

@@ -156,7 +156,7 @@ impl Choice {
         if let Some(limits) = &self.limits {
             limits.apply(&mut elements)?;
         }
-        let decoded = self.candidate.chain.decode(&self.candidate.encode(&elements)?)?;
+        let decoded = self.candidate.decoded(&elements)?;
         let size = self.fill_value.element_type().size();
         let region = Region::line((elements.len() / size) as u64);
         self.expected.checker()?.compared(&region, &elements, &decoded).map(drop)

@@ -3,12 +3,13 @@
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Format, OutOfRange, Rounding, Scalar, Specials};
 
-use super::candidate::{ScaleCandidate, refused};
+use super::candidate::{ScaleCandidate, in_working};
 use crate::check::comparison::Tolerance;
 use crate::error::Result;
 use crate::options::{NanTo, PackOptions};
 use crate::runtime::Workers;
-use crate::scan::number::{integer, is_less, scalar};
+use crate::scan::grid::round_scales;
+use crate::scan::number::{extent, integer, is_less, magnitude, scalar};
 use crate::scan::survey::Survey;
 
 /// Chooses codecs for an array, or for several that share a survey.
@@ -96,12 +97,7 @@ impl<'a> Chooser<'a> {
         let nothing = some.into_iter().find(|&value| !survey.markers.contains(value));
         let nothing = nothing.unwrap_or_else(|| Scalar::zero(source));
         let (least, greatest) = survey.to_store().unwrap_or((nothing, nothing));
-        let work = |value: Scalar| {
-            value
-                .cast(working, Rounding::NearestEven, OutOfRange::Clamp)
-                .map_err(|reason| refused(value, working, reason))
-        };
-        Ok((working, work(least)?, work(greatest)?))
+        Ok((working, in_working(least, working)?, in_working(greatest, working)?))
     }
 
     /// Runs work in the threads of the job.
@@ -143,9 +139,7 @@ impl<'a> Chooser<'a> {
     /// From this bound on, integers are rounded in float64. For smaller bounds, float64's own rounding is too large,
     /// so integers are kept exactly.
     fn least_of_float64(survey: &Survey) -> f64 {
-        let magnitude = survey
-            .to_store()
-            .map_or(0.0, |(least, greatest)| least.to_f64().abs().max(greatest.to_f64().abs()));
+        let magnitude = survey.to_store().map_or(0.0, magnitude);
         (magnitude * 1024.0 * unit_roundoff(ElementType::Float64)).max(1.0)
     }
 
@@ -169,7 +163,7 @@ impl<'a> Chooser<'a> {
     }
 
     pub(super) fn magnitude(&self) -> f64 {
-        self.least.to_f64().abs().max(self.greatest.to_f64().abs())
+        magnitude((self.least, self.greatest))
     }
 
     /// The largest total rounding error of a value. Every operation rounds by at most half a unit in the last place
@@ -180,7 +174,17 @@ impl<'a> Chooser<'a> {
     }
 
     pub(super) fn extent(&self) -> f64 {
-        self.greatest.to_f64() - self.least.to_f64()
+        extent((self.least, self.greatest))
+    }
+
+    /// The round scales with which the values are at least one step and have no more steps than codes can tell apart.
+    pub(super) fn round_scales(&self) -> impl Iterator<Item = f64> {
+        round_scales(self.extent().max(self.magnitude()))
+    }
+
+    /// A value in the working type; none if that lacks it.
+    pub(super) fn working(&self, value: Scalar) -> Option<Scalar> {
+        value.cast(self.working, Rounding::NearestEven, OutOfRange::Error).ok()
     }
 
     /// A finite number other than 0 in the working type.

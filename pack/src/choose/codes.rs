@@ -3,9 +3,9 @@
 //! the bound.
 
 use anyhow::{Context, bail};
-use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use recast_kernels::{ElementType, Rounding, Scalar};
 
-use super::candidate::{Placement, Promise, Special, SpecialLost, refused};
+use super::candidate::{Placement, Promise, Special, SpecialLost, in_working};
 use super::chooser::Chooser;
 use crate::error::Result;
 use crate::options::NanTo;
@@ -55,13 +55,12 @@ impl<'a> CodeAllocator<'a> {
 
     /// The stored code of a scaled value, if the type has one.
     fn code(&self, scaled: Scalar) -> Option<Scalar> {
-        scaled.cast(self.placement.target, self.chooser.options.rounding, OutOfRange::Error).ok()
+        self.placement.code(scaled, self.chooser.options.rounding)
     }
 
     /// The value in the working type that a code decodes to.
     fn decoded(&self, code: Scalar) -> Option<Scalar> {
-        let scaled = code.cast(self.chooser.working, Rounding::NearestEven, OutOfRange::Error);
-        self.placement.unscaled(scaled.ok()?)
+        self.placement.unscaled(self.chooser.working(code)?)
     }
 
     /// Whether the data leave a code free.
@@ -86,9 +85,10 @@ impl<'a> CodeAllocator<'a> {
     }
 
     /// A free code. In a floating-point type, an infinity is free if the data have none.
-    fn open_code(&self, may_be_infinite: bool) -> Option<Scalar> {
+    fn open_code(&self) -> Option<Scalar> {
         let count = 4 + 2 * self.taken.len();
-        let infinities = [false, true].into_iter().filter(|_| may_be_infinite);
+        let is_free = self.chooser.survey.infinite == 0;
+        let infinities = [false, true].into_iter().filter(|_| is_free);
         let infinities =
             infinities.filter_map(|sign| Scalar::infinity(self.placement.target, sign));
         let codes = self.spare_codes(count).into_iter().chain(infinities);
@@ -174,12 +174,11 @@ impl<'a> CodeAllocator<'a> {
     /// Whether a code of data decodes to a marker: values next to the marker, if there are any, would become
     /// missing.
     pub(super) fn is_hit(&self, marker: Scalar) -> bool {
-        let working = self.chooser.working;
-        let working = marker.cast(working, Rounding::NearestEven, OutOfRange::Error).ok();
+        let working = self.chooser.working(marker);
         let scaled = working.and_then(|value| Some((value, self.placement.scaled(value).ok()?)));
         let Some((working, scaled)) = scaled else { return false };
         [Rounding::TowardsNegative, Rounding::TowardsPositive].into_iter().any(|rounding| {
-            let code = scaled.cast(self.placement.target, rounding, OutOfRange::Error).ok();
+            let code = self.placement.code(scaled, rounding);
             // Values to come may have any code.
             let may_come = self.placement.promise == Promise::Storable;
             let is_used = |&code: &Scalar| may_come || !self.is_free(code);
@@ -191,10 +190,8 @@ impl<'a> CodeAllocator<'a> {
 
     /// Finds a code for a marker or a fill value.
     pub(super) fn add(&mut self, value: Scalar, is_marker: bool) -> Result<()> {
-        let working = self.chooser.working;
-        let in_working = value.cast(working, Rounding::NearestEven, OutOfRange::Clamp);
-        let in_working = in_working.map_err(|reason| refused(value, working, reason))?;
-        let special = self.encoded(in_working, value, is_marker).with_context(|| {
+        let working = in_working(value, self.chooser.working)?;
+        let special = self.encoded(working, value, is_marker).with_context(|| {
             let what = if is_marker { "missing value" } else { "fill value" };
             SpecialLost(format!(
                 "the {what} {value} cannot be kept exactly in {}; use another --data-type, --scale \
@@ -202,7 +199,7 @@ impl<'a> CodeAllocator<'a> {
                 self.placement.target
             ))
         })?;
-        let natural = special.stand_in.unwrap_or(in_working);
+        let natural = special.stand_in.unwrap_or(working);
         let natural = || self.code(self.placement.scaled(natural).ok()?);
         // A code that may be shared must not belong to another special value.
         let code = special.entry.map_or_else(natural, |(_, code)| Some(code));
@@ -217,7 +214,6 @@ impl<'a> CodeAllocator<'a> {
         let Placement { offset, scale, .. } = self.placement;
         let is_one_to_one = self.chooser.is_one_to_one(scale);
         let is_within = self.chooser.is_within(value);
-        let may_be_infinite = self.chooser.survey.infinite == 0;
         let scaled = self.placement.scaled(working).ok();
         if let Some(scaled) = scaled.filter(|&scaled| self.survives(working, scaled)) {
             let code = self.code(scaled).filter(|code| code.equals(scaled));
@@ -232,12 +228,12 @@ impl<'a> CodeAllocator<'a> {
                 || (!is_within && self.scaled_ends.iter().any(|end| end.equals(scaled)));
             // Values close to a special value inside the data may reach the last cast with the same value.
             let is_close = is_marker && is_within && (offset.is_some() || !working.is_zero());
-            let code = self.open_code(may_be_infinite).filter(|_| !collides);
+            let code = self.open_code().filter(|_| !collides);
             if let Some(code) = code.filter(|_| !is_close) {
                 return Ok(Special { entry: Some((scaled, code)), ..natural });
             }
         }
-        let Some((stand_in, entry)) = self.stand_in(may_be_infinite) else {
+        let Some((stand_in, entry)) = self.stand_in() else {
             bail!("there is no stored value that decodes to it and is left free by the data");
         };
         Ok(Special { stand_in: Some(stand_in), entry, ..natural })
@@ -245,21 +241,21 @@ impl<'a> CodeAllocator<'a> {
 
     /// A value in the working type that no element has, by which a first cast replaces a special value; and its entry in
     /// the map of the last cast, if it needs one.
-    fn stand_in(&self, may_be_infinite: bool) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
+    fn stand_in(&self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
         let Chooser { survey, working, least, greatest, .. } = *self.chooser;
         let Placement { promise, target, .. } = self.placement;
         let has_infinite = |special: &Scalar| !special.is_finite();
         // One that comes is refused by an integer type, and must not become a marker.
         let may_come = promise != Promise::Surveyed && target.is_integer();
         let may_be_infinite =
-            may_be_infinite && !may_come && !survey.markers.values().iter().any(has_infinite);
+            survey.infinite == 0 && !may_come && !survey.markers.values().iter().any(has_infinite);
         // Infinities, which scale and offset do not change.
         for sign in [false, true].into_iter().filter(|_| may_be_infinite) {
             let Some(infinity) = Scalar::infinity(working, sign) else { continue };
             let scaled = self.placement.scaled(infinity).ok();
             let scaled = scaled
                 .filter(|&scaled| !scaled.is_finite() && !scaled.is_nan() && !self.is_key(scaled));
-            if let Some((scaled, code)) = scaled.zip(self.open_code(may_be_infinite))
+            if let Some((scaled, code)) = scaled.zip(self.open_code())
                 && !self.is_stand_in(infinity)
             {
                 return Some((infinity, Some((scaled, code))));

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use recast_kernels::{ElementType, Rounding, Scalar};
 
-use super::candidate::{Candidate, Placement};
+use super::candidate::{Candidate, Placement, factor};
 use super::chooser::Chooser;
 use crate::check::comparison::Tolerance;
 use crate::error::Result;
@@ -44,7 +44,7 @@ impl Chooser<'_> {
     /// Other positions of the values in a type of the same size. The position decides how often the high byte of
     /// neighbouring values changes, and so how well they compress.
     fn positions(&self, candidate: &Candidate, is_precise: bool) -> Vec<Position> {
-        let count = self.extent() * candidate.placement.scale.map_or(1.0, Scalar::to_f64);
+        let count = self.extent() * factor(candidate.placement.scale);
         // At the low end; with a change of the high byte in the middle of the range; and between.
         let centred = (128.0 - count / 2.0).rem_euclid(256.0).round();
         let steps = (0..8).map(|eighth| f64::from(eighth * 32)).chain([centred]);
@@ -123,10 +123,9 @@ impl Chooser<'_> {
         self.bind(placement).ok().filter(|other| !other.has_remapped())
     }
 
-    /// Whether the values of a candidate may move inside a type.
-    fn may_move(&self, candidate: &Candidate) -> bool {
+    /// Whether a candidate has a scale, and it and the offset may be any numbers.
+    pub(super) fn is_free(&self, candidate: &Candidate) -> bool {
         let is_fixed = self.options.is_explicit()
-            || self.options.auto
             || self.options.pow2
             || self.working.is_integer()
             || candidate.placement.target.is_float();
@@ -134,7 +133,7 @@ impl Chooser<'_> {
     }
 
     /// Whether decoded values must be multiples of a step.
-    fn takes_multiples(&self, candidate: &Candidate) -> bool {
+    pub(super) fn takes_multiples(&self, candidate: &Candidate) -> bool {
         candidate.placement.grid.is_some() || self.options.precision.is_some()
     }
 
@@ -142,7 +141,7 @@ impl Chooser<'_> {
     /// leaves room on both sides of the data for the same bytes, then its own position. For a small array, the
     /// excerpts cover all of it, and coarser scales are tried too.
     pub(super) fn best_offsets_first(&self, candidate: Candidate) -> Result<Vec<Candidate>> {
-        if !self.may_move(&candidate) {
+        if self.options.auto || !self.is_free(&candidate) {
             return Ok(vec![candidate]);
         }
         if self.options.compressor == Compressor::None || self.excerpts.is_empty() {
@@ -154,12 +153,12 @@ impl Chooser<'_> {
         };
         let is_precise = self.is_precise(&candidate, own_error);
         let allowed = own_error.max(self.rounding(4.0, 0.0));
-        let keeps_zero = self.keeps_zero(&candidate);
+        let has_background = self.has_background(&candidate);
         let measured = |other: Candidate, excerpts: &[Vec<u8>]| -> Option<Trial> {
             self.try_sample(&other).ok()?;
             let (size, error) = self.tried(&other, excerpts).ok()?;
             let is_as_good =
-                (!is_precise || error <= allowed) && (!keeps_zero || self.keeps_zero(&other));
+                (!is_precise || error <= allowed) && (!has_background || self.keeps_zero(&other));
             is_as_good.then_some(Trial { size, error, candidate: other })
         };
         let excerpts = all.iter().map(Vec::len).sum::<usize>() as u64;
@@ -226,10 +225,11 @@ impl Chooser<'_> {
         let moved = position.and_then(|position| {
             candidate.placement.scale.and_then(|scale| self.moved(&candidate, scale, position))
         });
+        let has_background = self.has_background(&candidate);
         let is_as_good = |other: &Candidate| {
             self.try_sample(other).is_ok()
                 && (!is_precise || error(other).is_ok_and(|error| error <= own_error))
-                && (!self.keeps_zero(&candidate) || self.keeps_zero(other))
+                && (!has_background || self.keeps_zero(other))
         };
         let first = self.with_other_sign(&candidate).into_iter().chain(moved).find(is_as_good);
         Ok(first.into_iter().chain([candidate]).collect())

@@ -3,9 +3,9 @@
 use std::iter;
 
 use anyhow::{Context, bail};
-use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use recast_kernels::{ElementType, Rounding, Scalar};
 
-use super::candidate::{Candidate, Placement, Promise, ScaleCandidate};
+use super::candidate::{Candidate, Placement, Promise, ScaleCandidate, factor};
 use super::chooser::Chooser;
 use crate::error::Result;
 use crate::options::NanTo;
@@ -62,18 +62,11 @@ impl Chooser<'_> {
     /// place when the fill value then needs no first cast.
     fn finer_or_own(&self, own: ScaleCandidate) -> Result<Candidate> {
         let candidate = self.fitted(own)?;
-        let Some(scale) = own.scale.filter(|_| !self.options.is_explicit()) else {
+        let may_be_finer = self.is_free(&candidate) && !self.takes_multiples(&candidate);
+        let Some(scale) = own.scale.filter(|_| may_be_finer && candidate.has_remapped()) else {
             return Ok(candidate);
         };
         let target = candidate.placement.target;
-        let is_fixed = own.grid.is_some()
-            || self.options.pow2
-            || self.options.precision.is_some()
-            || scale.element_type().is_integer()
-            || target.is_float();
-        if is_fixed || !candidate.has_remapped() {
-            return Ok(candidate);
-        }
         let mut finer = (1..=FINER_SCALES).filter_map(|units| {
             // A computed scale is positive, so the next bits are the next greater number.
             let scale = Scalar::from_bits(scale.element_type(), scale.bits() + units);
@@ -156,8 +149,7 @@ impl Chooser<'_> {
         if self.options.is_explicit() || !target.is_integer() {
             return Ok(());
         }
-        let scale = scale.map_or(1.0, Scalar::to_f64).abs();
-        let steps = self.extent() * scale;
+        let steps = self.extent() * factor(scale).abs();
         let values = 2_f64.powi(target.bits() as i32);
         if steps >= values {
             bail!("it takes {steps:.0} steps, and {target} has {values} values");
@@ -188,16 +180,13 @@ impl Chooser<'_> {
         let is_value =
             |fill: &&Scalar| self.is_within(**fill) && !self.survey.markers.contains(**fill);
         // With steps that are a fraction of a grid's, or a grid that does not begin at 0, the offset is on the grid.
-        let coarse = |grid: &Lattice| {
-            grid.origin != 0.0 || grid.step * scale.map_or(1.0, Scalar::to_f64) > 1.5
-        };
+        let coarse = |grid: &Lattice| grid.origin != 0.0 || grid.step * factor(scale) > 1.5;
         let grid = grid.filter(coarse);
         if grid.is_some_and(|grid| grid.origin != 0.0) {
             offsets.clear();
         }
         for fill in self.survey.fill_values.iter().filter(is_value).filter(|_| grid.is_none()) {
-            let fill = fill.cast(self.working, Rounding::NearestEven, OutOfRange::Error).ok();
-            offsets.extend(fill.map(Some));
+            offsets.extend(self.working(*fill).map(Some));
         }
         let taken = match &self.options.nan_to {
             NanTo::Value(value) => value.to_scalar(target).ok().and_then(integer),
@@ -230,7 +219,7 @@ impl Chooser<'_> {
             offsets.extend(starts.into_iter().filter_map(offset));
         } else {
             let least = self.least.to_f64();
-            let scale = scale.map_or(1.0, Scalar::to_f64);
+            let scale = factor(scale);
             // If decoded values must be multiples of a step, the offset is one too.
             let is_multiple = self.options.pow2 || self.options.precision.is_some();
             let offset = |number: f64| {

@@ -5,14 +5,14 @@
 //! same float32, unless the product is halfway between two. A scale some units in the last place away then rounds to the
 //! right side.
 
-use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use recast_kernels::ElementType;
 
-use super::candidate::{Promise, ScaleCandidate, refused};
+use super::candidate::{Promise, ScaleCandidate, in_working};
 use super::chooser::Chooser;
 use crate::error::Result;
 use crate::options::Reader;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::{Reader as Elements, neighbours};
+use crate::scan::number::neighbours;
 
 /// Scales that are tried, in units in the last place from the inverse of the step.
 const UNITS: i64 = 64;
@@ -24,11 +24,8 @@ impl Chooser<'_> {
     pub(crate) fn through_float64(self) -> Result<Self> {
         let Some(products) = self.products()? else { return Ok(self) };
         let working = ElementType::Float64;
-        let work = |value: Scalar| {
-            let cast = value.cast(working, Rounding::NearestEven, OutOfRange::Error);
-            cast.map_err(|reason| refused(value, working, reason))
-        };
-        let (least, greatest) = (work(self.least)?, work(self.greatest)?);
+        let (least, greatest) =
+            (in_working(self.least, working)?, in_working(self.greatest, working)?);
         Ok(Self { working, least, greatest, products: Some(products), ..self })
     }
 
@@ -44,11 +41,8 @@ impl Chooser<'_> {
         if !is_asked || options.readers.contains(&Reader::Gdal) {
             return Ok(None);
         }
-        let numbers = Elements::<f64>::new(survey.element_type)?.read(&self.sample)?;
-        let special = survey.reserved_values.numbers(&Elements::new(survey.element_type)?)?;
-        let is_value = |number: &f64| number.is_finite() && !special.contains(number);
-        let values: Vec<f32> =
-            numbers.into_iter().filter(is_value).map(|number| number as f32).collect();
+        let values = survey.reserved_values.others(survey.element_type, &self.sample)?;
+        let values: Vec<f32> = values.into_iter().map(|number| number as f32).collect();
         for Lattice { step, origin } in self.grids(0.0)? {
             let (step, scale) = (step as f32, (1.0 / step) as f32);
             let count = |value: f32| (value / step).round();

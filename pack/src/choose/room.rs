@@ -2,15 +2,15 @@
 //! range.
 
 use anyhow::bail;
-use recast_kernels::{ElementType, Format, OutOfRange, Rounding, Scalar};
+use recast_kernels::{ElementType, Format, Rounding, Scalar};
 use zarr_recast::{BindOptions, Chain, Codec};
 
-use super::candidate::{Candidate, Placement, Promise};
+use super::candidate::{Candidate, Placement, Promise, factor};
 use super::chooser::{Chooser, unit_roundoff};
 use crate::error::Result;
 use crate::options::is_power_of_two;
-use crate::scan::grid::{Distance, round_scales};
-use crate::scan::number::{integer, integer_range, is_less, scalar};
+use crate::scan::grid::Distance;
+use crate::scan::number::{comes_back, decoded, integer, integer_range, order, scalar};
 use crate::text::measured;
 
 /// The range of values that codecs can store: the decoded ends of the stored type, without the codes that maps
@@ -30,31 +30,23 @@ pub(crate) fn storable(source: ElementType, codecs: &[Codec]) -> Option<(Scalar,
     let bind = |codecs: &[Codec]| Chain::bind(source, None, codecs, &BindOptions::default()).ok();
     let (chain, plain) = (bind(codecs)?, bind(&without_maps)?);
     let encoded = chain.encoded_type();
-    let decode = |chain: &Chain, code: Scalar| {
-        let value = chain.decode(&code.to_ne_bytes()).ok()?;
-        Scalar::from_ne_bytes(source, &value)
-    };
     // A map may use the codes at an end.
     let from_end = |end: Scalar, inward: i128| {
         let inner = (0..=entries as i128)
             .filter_map(|steps| scalar(integer(end)? + steps * inward, encoded));
         let stored = inner.chain([end].into_iter().filter(|end| !end.element_type().is_integer()));
         let value = |code: Scalar| {
-            let value = decode(&plain, code).filter(|value| value.is_finite())?;
-            (decode(&chain, code) == Some(value)).then_some(value)
+            let value = decoded(&plain, code).filter(|value| value.is_finite())?;
+            (decoded(&chain, code) == Some(value)).then_some(value)
         };
         stored.into_iter().find_map(value)
     };
     // If the stored type reaches beyond the array's type, the ends of the array's type count.
-    let own_end = |value: Scalar| {
-        let code = plain.encode(&value.to_ne_bytes()).ok()?;
-        let back = plain.decode(&code).ok()?;
-        (back == value.to_ne_bytes()).then_some(value)
-    };
+    let own_ends = [Scalar::min(source), Scalar::max(source)];
+    let own_ends = own_ends.into_iter().filter(|&end| comes_back(&plain, end));
     let ends = [from_end(Scalar::min(encoded), 1), from_end(Scalar::max(encoded), -1)];
-    let own_ends = [own_end(Scalar::min(source)), own_end(Scalar::max(source))];
-    let mut values: Vec<Scalar> = ends.into_iter().chain(own_ends).flatten().collect();
-    values.sort_by(|&a, &b| is_less(b, a).cmp(&is_less(a, b)));
+    let mut values: Vec<Scalar> = ends.into_iter().flatten().chain(own_ends).collect();
+    values.sort_by(|&a, &b| order(a, b));
     // A negative scale reverses the range.
     match *values.as_slice() {
         [least, .., greatest] => Some((least, greatest)),
@@ -142,7 +134,7 @@ impl Chooser<'_> {
     /// arithmetic.
     pub(super) fn excess_anywhere(&self, placement: &Placement) -> Option<String> {
         let Placement { offset, scale, target, promise, .. } = *placement;
-        let factor = scale.map_or(1.0, |scale| scale.to_f64().abs());
+        let factor = factor(scale).abs();
         let unit = unit_roundoff(self.working);
         let (mut distance, mut magnitude) = (self.distance_from(offset), self.magnitude());
         if promise == Promise::Storable && target.is_integer() {
@@ -183,7 +175,7 @@ impl Chooser<'_> {
     /// The largest rounding error of a value at most so far from the offset and from 0, encoded and decoded.
     fn arithmetic(&self, placement: &Placement, distance: f64, magnitude: f64) -> f64 {
         let Placement { offset, scale, .. } = *placement;
-        let factor = scale.map_or(1.0, |scale| scale.to_f64().abs());
+        let factor = factor(scale).abs();
         // Encoding computes a difference and a product, decoding a quotient and a sum.
         let of_offset = if offset.is_some() { distance + magnitude } else { 0.0 };
         let of_scale = if is_power_of_two(factor) { 0.0 } else { 2.0 * distance };
@@ -195,8 +187,8 @@ impl Chooser<'_> {
         let Placement { offset, scale, grid, .. } = candidate.placement;
         let factor = scale.filter(|_| grid.is_some())?.to_f64();
         // In the working type, the scale may differ from the round number.
-        let round = round_scales(self.extent().max(self.magnitude()))
-            .find(|&round| self.working_scalar(round, Rounding::NearestEven) == scale)?;
+        let is_it = |&round: &f64| self.working_scalar(round, Rounding::NearestEven) == scale;
+        let round = self.round_scales().find(is_it)?;
         let Distance { least, greatest } = self.survey.grids.distance(round, self.magnitude())?;
         let from_grid = |number: f64| (number - (number * round).round() / round).abs();
         let of_offset = from_grid(offset.map_or(0.0, Scalar::to_f64));
@@ -220,10 +212,8 @@ impl Chooser<'_> {
         let Some((least, greatest)) = self.survey.promised else { return Ok(()) };
         let (target, rounding) = (placement.target, self.options.rounding);
         for end in [least, greatest] {
-            let working = end.cast(self.working, Rounding::NearestEven, OutOfRange::Error);
-            let scaled = working.ok().and_then(|end| placement.scaled(end).ok());
-            let code =
-                scaled.and_then(|scaled| scaled.cast(target, rounding, OutOfRange::Error).ok());
+            let scaled = self.working(end).and_then(|end| placement.scaled(end).ok());
+            let code = scaled.and_then(|scaled| placement.code(scaled, rounding));
             if code.is_none() {
                 bail!(
                     "--range: {end} is out of range for {target}; use a wider --data-type, another \

@@ -11,6 +11,7 @@ use crate::check::chunk_check::Expected;
 use crate::check::comparison::{Tolerance, Violation};
 use crate::error::Result;
 use crate::metadata::byte_codecs::{Coder, Storage};
+use crate::scan::number::comes_back;
 use crate::text::scalar_text;
 
 /// With one zero in this many elements, zero is a background.
@@ -40,7 +41,7 @@ impl Chooser<'_> {
         candidate: &Candidate,
         tolerance: Tolerance,
     ) -> Result<Option<f64>> {
-        let decoded = candidate.chain.decode(&candidate.encode(&self.sample)?)?;
+        let decoded = candidate.decoded(&self.sample)?;
         Expected::of(self.survey, tolerance).checker()?.largest_excess(&self.sample, &decoded)
     }
 
@@ -74,15 +75,16 @@ impl Chooser<'_> {
             && self.options.max_abs_error.is_some_and(|bound| error < bound / 2.0)
     }
 
-    /// Whether zeros come back as zeros; many zeros are a background.
-    pub(super) fn keeps_zero(&self, candidate: &Candidate) -> bool {
+    /// Whether zeros are a background, which comes back as zeros, and must do so with other offsets too.
+    pub(super) fn has_background(&self, candidate: &Candidate) -> bool {
         let zero = Scalar::zero(self.survey.element_type).to_ne_bytes();
         let size = zero.len();
         let zeros = self.sample.chunks_exact(size).filter(|element| *element == zero).count();
-        if zeros * BACKGROUND < self.sample.len() / size {
-            return true;
-        }
-        let decoded = candidate.encode(&zero).and_then(|code| candidate.chain.decode(&code));
-        decoded.is_ok_and(|decoded| decoded == zero)
+        zeros * BACKGROUND >= self.sample.len() / size && self.keeps_zero(candidate)
+    }
+
+    /// Whether zero comes back as zero.
+    pub(super) fn keeps_zero(&self, candidate: &Candidate) -> bool {
+        comes_back(&candidate.chain, Scalar::zero(self.survey.element_type))
     }
 }

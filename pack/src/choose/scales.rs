@@ -9,9 +9,8 @@ use super::candidate::{Promise, ScaleCandidate};
 use super::chooser::{Chooser, unit_roundoff};
 use crate::error::Result;
 use crate::options::is_power_of_two;
-use crate::scan::grid::{Distance, round_scales};
+use crate::scan::grid::Distance;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::Reader;
 
 /// The floating-point types for a relative error: smallest first, and of one size the most precise
 /// first.
@@ -185,11 +184,10 @@ impl Chooser<'_> {
     /// The grids that the surveyed values may be on, coarsest first: round ones, and the one that the sample tells.
     pub(super) fn grids(&self, bound: f64) -> Result<Vec<Lattice>> {
         let is_allowed = |scale: &f64| !self.options.pow2 || is_power_of_two(*scale);
-        let round = round_scales(self.extent().max(self.magnitude())).filter(is_allowed);
+        let round = self.round_scales().filter(is_allowed);
         let mut grids: Vec<Lattice> =
             round.map(|scale| Lattice::multiples_of(1.0 / scale)).collect();
-        let numbers = Reader::<f64>::new(self.survey.element_type)?.read(&self.survey.sample)?;
-        let other = Lattice::of(&numbers, self.rounding(1.0, 0.0), bound);
+        let other = Lattice::of(&self.survey.sample_numbers()?, self.rounding(1.0, 0.0), bound);
         if let Some(other) = other.filter(|_| !self.options.pow2) {
             let is_it =
                 |grid: &Lattice| other.origin == 0.0 && (grid.step / other.step - 1.0).abs() < 1e-6;
@@ -212,8 +210,7 @@ impl Chooser<'_> {
     fn is_off(&self, grid: &Lattice, bound: f64) -> bool {
         let near = self.rounding(2.0, 0.0).max(bound / 2.0);
         // Values outside the limits are clamped, and say nothing.
-        let round = self.round_scale(grid).filter(|_| self.survey.limits.is_none());
-        let found = round.and_then(|round| self.survey.grids.distance(round, self.magnitude()));
+        let found = self.distance_from_grid(grid).filter(|_| self.survey.limits.is_none());
         self.exceeds_bound(grid.step) && found.is_some_and(|Distance { least, .. }| least > near)
     }
 
@@ -221,20 +218,20 @@ impl Chooser<'_> {
     /// not round, the sample's.
     fn is_on(&self, grid: &Lattice, bound: f64) -> bool {
         let near = self.rounding(2.0, 0.0).max(bound / 16.0);
-        match self.round_scale(grid) {
-            Some(round) => {
-                let found = self.survey.grids.distance(round, self.magnitude());
-                found.is_some_and(|Distance { greatest, .. }| greatest <= near)
-            }
-            None => true,
-        }
+        let found = self.distance_from_grid(grid);
+        found.is_none_or(|Distance { greatest, .. }| greatest <= near)
+    }
+
+    /// The distance of the surveyed values from a grid; none if that is not round.
+    fn distance_from_grid(&self, grid: &Lattice) -> Option<Distance> {
+        self.survey.grids.distance(self.round_scale(grid)?, self.magnitude())
     }
 
     /// The round scale of a grid.
     pub(super) fn round_scale(&self, grid: &Lattice) -> Option<f64> {
         // The inverse of an inverse need not be the same number.
         let is_it = |scale: &f64| grid.origin == 0.0 && (scale * grid.step - 1.0).abs() < 1e-12;
-        round_scales(self.extent().max(self.magnitude())).find(is_it)
+        self.round_scales().find(is_it)
     }
 
     /// The coarsest scale that is not coarser than one and whose step is a whole fraction of a grid's, so that values on

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use recast_kernels::{ElementType, Scalar};
 
-use super::candidate::{Candidate, Promise, ScaleCandidate};
+use super::candidate::{Candidate, Promise, ScaleCandidate, factor};
 use super::chooser::Chooser;
 use super::compression::{Level, TrialBlocks};
 use super::room::storable;
@@ -12,6 +12,7 @@ use crate::array::region::Block;
 use crate::check::comparison::Violation;
 use crate::metadata::byte_codecs::{Coder, Storage};
 use crate::options::{Compressor, NanTo, PackOptions, ValueRange, scalar};
+use crate::scan::number;
 use crate::scan::survey::Survey;
 use crate::scan::surveyor::Surveyor;
 
@@ -59,15 +60,12 @@ fn first(survey: &Survey, options: &PackOptions) -> Candidate {
     found.into_iter().next().expect(&reason)
 }
 
-fn encoded<T: Copy + Into<Scalar>>(candidate: &Candidate, value: T) -> Scalar {
-    let code = candidate.chain.encode(&value.into().to_ne_bytes()).unwrap();
-    Scalar::from_ne_bytes(candidate.chain.encoded_type(), &code).unwrap()
+fn encoded(candidate: &Candidate, value: impl Into<Scalar>) -> Scalar {
+    number::encoded(&candidate.chain, value.into()).unwrap()
 }
 
-fn decoded<T: Copy + Into<Scalar>>(candidate: &Candidate, value: T) -> Scalar {
-    let code = encoded(candidate, value).to_ne_bytes();
-    let value = candidate.chain.decode(&code).unwrap();
-    Scalar::from_ne_bytes(candidate.chain.decoded_type(), &value).unwrap()
+fn decoded(candidate: &Candidate, value: impl Into<Scalar>) -> Scalar {
+    number::decoded(&candidate.chain, encoded(candidate, value)).unwrap()
 }
 
 fn largest_error(candidate: &Candidate, values: &[f32]) -> f64 {
@@ -76,7 +74,7 @@ fn largest_error(candidate: &Candidate, values: &[f32]) -> f64 {
 }
 
 fn scale(candidate: &Candidate) -> f64 {
-    candidate.placement.scale.map_or(1.0, Scalar::to_f64)
+    factor(candidate.placement.scale)
 }
 
 /// Temperatures without a step, and with a step of a tenth.

@@ -6,6 +6,7 @@
 //! that of 0; those that would round beyond the largest one of their type stay, as do NaN and infinities.
 
 use num_traits::{Float, cast};
+use recast_kernels::half::{bf16, f16};
 
 use super::loops::{Pass, each};
 
@@ -33,13 +34,8 @@ pub(super) trait Format<const SIZE: usize> {
     fn store(number: Self::Work) -> [u8; SIZE];
 }
 
-pub(super) struct Float64;
-pub(super) struct Float32;
-pub(super) struct BFloat16;
-pub(super) struct Float16;
-
-impl Format<8> for Float64 {
-    type Work = f64;
+impl Format<8> for f64 {
+    type Work = Self;
     const MANTISSA_BITS: i32 = 52;
     const MAX: f64 = f64::MAX;
 
@@ -54,7 +50,7 @@ impl Format<8> for Float64 {
     }
 }
 
-impl Format<4> for Float32 {
+impl Format<4> for f32 {
     type Work = f32;
     const MANTISSA_BITS: i32 = 23;
     const MAX: f32 = f32::MAX;
@@ -71,7 +67,7 @@ impl Format<4> for Float32 {
 }
 
 /// The upper half of a `float32`.
-impl Format<2> for BFloat16 {
+impl Format<2> for bf16 {
     type Work = f32;
     const MANTISSA_BITS: i32 = 23;
     const MAX: f32 = f32::from_bits(0x7f7f << 16);
@@ -91,7 +87,7 @@ impl Format<2> for BFloat16 {
 const BIAS: f32 = f32::from_bits((112 + 127) << 23);
 
 /// As a `float32`, where infinities and NaN are numbers from 65536 on: beyond the largest, so they stay.
-impl Format<2> for Float16 {
+impl Format<2> for f16 {
     type Work = f32;
     const MANTISSA_BITS: i32 = 23;
     const MAX: f32 = 65504.0;

@@ -1,38 +1,30 @@
 //! Rounds floating-point numbers to a number of bits of their mantissa, ties to even.
 
-use num_traits::{PrimInt, WrappingAdd};
+use num_traits::{FromBytes, PrimInt, ToBytes, WrappingAdd};
+use recast_kernels::FloatFormat;
 
 use super::loops::{Pass, each};
 
-/// A floating-point type by its bits.
-#[derive(Clone, Copy)]
-pub(super) struct Layout<T> {
-    pub(super) sign: T,
-    /// Infinity, below which are all finite magnitudes.
-    pub(super) infinity: T,
-    /// The least magnitude that is not subnormal.
-    pub(super) normal: T,
-}
-
-/// Clears the last `dropped` bits of the mantissa, at least one. Numbers that would become infinite stay, as do NaN,
-/// infinities, and subnormal numbers, which have fewer bits.
-pub(super) fn to_bits<T: PrimInt + WrappingAdd, const SIZE: usize>(
-    layout: Layout<T>,
-    dropped: usize,
-    pass: Pass<'_>,
-    load: impl Fn([u8; SIZE]) -> T + Copy,
-    store: impl Fn(T) -> [u8; SIZE] + Copy,
-) {
-    let Layout { sign, infinity, normal } = layout;
+/// Leaves `bits` bits of the mantissa, fewer than the format has. Numbers that would become infinite stay, as do NaN,
+/// infinities, and subnormal numbers, which have fewer bits. `T` are the bits of a number.
+pub(super) fn to_bits<T, const SIZE: usize>(format: FloatFormat, bits: u32, pass: Pass<'_>)
+where
+    T: PrimInt + WrappingAdd + FromBytes<Bytes = [u8; SIZE]> + ToBytes<Bytes = [u8; SIZE]>,
+{
     let one = T::one();
+    let sign = one << (format.bits() as usize - 1);
+    // All finite magnitudes are below infinity, and those from `normal` on are not subnormal.
+    let infinity = T::from(format.infinity_bits()).unwrap_or(sign);
+    let normal = one << format.mantissa_bits as usize;
+    let dropped = (format.mantissa_bits - bits) as usize;
     let below_half = (one << (dropped - 1)) - one;
     let kept = !((one << dropped) - one);
     each(pass, |bytes| {
-        let x = load(bytes);
+        let x = T::from_ne_bytes(&bytes);
         let magnitude = x & !sign;
         let odd = (x >> dropped) & one;
         let y = magnitude.wrapping_add(&below_half).wrapping_add(&odd) & kept;
         let may_round = magnitude >= normal && magnitude < infinity && y < infinity;
-        store(if may_round { y | (x & sign) } else { x })
+        (if may_round { y | (x & sign) } else { x }).to_ne_bytes()
     });
 }

@@ -1,17 +1,19 @@
 //! Rounds the elements of an array within a bound; missing markers and the fill value come back bit for bit.
 
 use anyhow::Context;
+use num_traits::Float;
+use recast_kernels::half::{bf16, f16};
 use recast_kernels::{ElementType, Format, Scalar};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::floats::{self, BFloat16, Float16, Float32, Float64, power_of_two};
-use super::integers;
+use super::floats::{self, power_of_two};
 use super::loops::Pass;
-use super::mantissas::{self, Layout};
+use super::{integers, mantissas};
 use crate::error::{Error, Result};
 use crate::options::PackOptions;
 use crate::scan::missing::Markers;
+use crate::scan::number::integer_range;
 
 /// What rounded elements have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -93,11 +95,11 @@ impl Rounder {
         Ok(Self::with_markers(fill_value, markers, options)?)
     }
 
-    fn with_markers(fill: Scalar, mut markers: Markers, options: &PackOptions) -> Result<Self> {
+    fn with_markers(fill: Scalar, markers: Markers, options: &PackOptions) -> Result<Self> {
         let element_type = fill.element_type();
         options.checked_for_rounding()?;
         let options = options.for_type(element_type)?;
-        markers.extend(Markers::named(element_type, &options)?.values().iter().copied());
+        let markers = markers.and_named(element_type, &options)?;
         let first = Self::candidates(element_type, &options, &markers, &[fill]).next();
         first.context("there is no way to round")
     }
@@ -151,63 +153,34 @@ impl Rounder {
             Some(Rounded::MultiplesOf(step)) => exponent_of(step),
         };
         match self.element_type {
-            ElementType::Float16 => floats::to_multiples::<Float16, 2>(step, pass),
-            ElementType::BFloat16 => floats::to_multiples::<BFloat16, 2>(step, pass),
-            ElementType::Float32 => floats::to_multiples::<Float32, 4>(step, pass),
-            ElementType::Float64 => floats::to_multiples::<Float64, 8>(step, pass),
+            ElementType::Float16 => floats::to_multiples::<f16, 2>(step, pass),
+            ElementType::BFloat16 => floats::to_multiples::<bf16, 2>(step, pass),
+            ElementType::Float32 => floats::to_multiples::<f32, 4>(step, pass),
+            ElementType::Float64 => floats::to_multiples::<f64, 8>(step, pass),
             _ => self.round_integers(step, pass),
         }
     }
 
     fn round_integers(&self, exponent: i32, pass: Pass<'_>) {
-        let bits = |end: Scalar| end.bits();
-        let (least, greatest) =
-            (bits(Scalar::min(self.element_type)), bits(Scalar::max(self.element_type)));
-        macro_rules! round {
-            ($integer:ty) => {
-                integers::to_multiples(
-                    exponent as usize,
-                    (least as $integer, greatest as $integer),
-                    pass,
-                    <$integer>::from_ne_bytes,
-                    <$integer>::to_ne_bytes,
-                )
-            };
-        }
+        let Some(range) = integer_range(self.element_type) else { return };
         match (self.element_type.size(), self.element_type.is_signed()) {
-            (1, true) => round!(i8),
-            (1, false) => round!(u8),
-            (2, true) => round!(i16),
-            (2, false) => round!(u16),
-            (4, true) => round!(i32),
-            (4, false) => round!(u32),
-            (_, true) => round!(i64),
-            (_, false) => round!(u64),
+            (1, true) => integers::to_multiples::<i8, 1>(exponent, range, pass),
+            (1, false) => integers::to_multiples::<u8, 1>(exponent, range, pass),
+            (2, true) => integers::to_multiples::<i16, 2>(exponent, range, pass),
+            (2, false) => integers::to_multiples::<u16, 2>(exponent, range, pass),
+            (4, true) => integers::to_multiples::<i32, 4>(exponent, range, pass),
+            (4, false) => integers::to_multiples::<u32, 4>(exponent, range, pass),
+            (_, true) => integers::to_multiples::<i64, 8>(exponent, range, pass),
+            (_, false) => integers::to_multiples::<u64, 8>(exponent, range, pass),
         }
     }
 
     fn round_mantissas(&self, bits: u32, pass: Pass<'_>) {
-        let Some(mantissa) = mantissa_bits(self.element_type) else { return };
-        let Some(infinity) = Scalar::infinity(self.element_type, false) else { return };
-        macro_rules! round {
-            ($bits:ty) => {
-                mantissas::to_bits(
-                    Layout {
-                        sign: 1 << (<$bits>::BITS - 1),
-                        infinity: infinity.bits() as $bits,
-                        normal: 1 << mantissa,
-                    },
-                    (mantissa - bits) as usize,
-                    pass,
-                    <$bits>::from_ne_bytes,
-                    <$bits>::to_ne_bytes,
-                )
-            };
-        }
+        let Format::Float(format) = self.element_type.format() else { return };
         match self.element_type.size() {
-            2 => round!(u16),
-            4 => round!(u32),
-            _ => round!(u64),
+            2 => mantissas::to_bits::<u16, 2>(format, bits, pass),
+            4 => mantissas::to_bits::<u32, 4>(format, bits, pass),
+            _ => mantissas::to_bits::<u64, 8>(format, bits, pass),
         }
     }
 }
@@ -277,10 +250,7 @@ fn mantissas_within(element_type: ElementType, bound: f64) -> Vec<Option<Rounded
 }
 
 /// The greatest exponent whose power of two is not above a positive number.
-pub(super) fn exponent_of(number: f64) -> i32 {
-    let bits = number.to_bits();
-    match (bits >> 52 & 0x7ff) as i32 {
-        0 => bits.max(1).ilog2() as i32 - 1074,
-        biased => biased - 1023,
-    }
+fn exponent_of(number: f64) -> i32 {
+    let (mantissa, exponent, _) = number.integer_decode();
+    mantissa.max(1).ilog2() as i32 + i32::from(exponent)
 }

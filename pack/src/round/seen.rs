@@ -1,15 +1,15 @@
 //! Finds out from elements how they were rounded.
 
+use num_traits::Float;
 use recast_kernels::{ElementType, Format};
 use serde::Serialize;
 
 use super::floats::power_of_two;
-use super::rounder::{Rounded, exponent_of, is_rounded};
+use super::rounder::{Rounded, is_rounded};
 use crate::array::region::spread;
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::scan::missing::Markers;
-use crate::scan::number::Reader;
 
 /// The approximate bytes that are looked at.
 const SAMPLE: u64 = 4 << 20;
@@ -56,11 +56,11 @@ impl SeenRounding {
     }
 }
 
-/// The exponents of a number's first bit and of its last one that is not 0.
+/// The exponents of the first bit of a number, which is finite and not 0, and of its last one that is not 0.
 fn ends(number: f64) -> (i32, i32) {
-    let first = exponent_of(number.abs());
-    let last = (first - 52).max(-1074) + number.to_bits().trailing_zeros().min(52) as i32;
-    (first, last.min(first))
+    let (mantissa, exponent, _) = number.integer_decode();
+    let exponent_of = |bit: u32| bit as i32 + i32::from(exponent);
+    (exponent_of(mantissa.ilog2()), exponent_of(mantissa.trailing_zeros()))
 }
 
 /// What elements of a floating-point type have in common.
@@ -70,11 +70,8 @@ fn rounded(
     markers: &Markers,
 ) -> Result<Option<Rounded>> {
     let Format::Float(format) = element_type.format() else { return Ok(None) };
-    let reader = Reader::<f64>::new(element_type)?;
-    let markers = markers.numbers(&reader)?;
-    let numbers = reader.read(elements)?.into_iter();
-    let numbers = numbers.filter(|x| x.is_finite() && *x != 0.0 && !markers.contains(x));
-    let ends: Vec<(i32, i32)> = numbers.map(ends).collect();
+    let numbers = markers.others(element_type, elements)?.into_iter();
+    let ends: Vec<(i32, i32)> = numbers.filter(|x| *x != 0.0).map(ends).collect();
     let Some(step) = ends.iter().map(|(_, last)| *last).min() else { return Ok(None) };
     let mantissa = format.mantissa_bits as i32;
     // Of numbers that were not rounded, about half use the last bit of their mantissa.

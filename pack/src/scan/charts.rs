@@ -7,7 +7,7 @@ use serde_json::Value;
 use zarr_recast::Chain;
 
 use super::missing::Markers;
-use super::number::{Number, Reader, is_wide};
+use super::number::{Number, Reader, encoded, magnitude, with_numbers};
 use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::error::Result;
@@ -133,11 +133,7 @@ impl Grid {
         let extending = shape.iter().enumerate().filter(|(_, extent)| **extent > 1);
         let mut dimensions: Vec<usize> = extending.map(|(dimension, _)| dimension).collect();
         dimensions = dimensions.split_off(dimensions.len().saturating_sub(2));
-        let extent = |from_last: usize| {
-            let dimension = dimensions.iter().rev().nth(from_last);
-            dimension.and_then(|&dimension| shape.get(dimension)).copied().unwrap_or(1)
-        };
-        let extents = [extent(1), extent(0)];
+        let extents = rows_and_columns(&dimensions, shape, 1);
         let cells = [extents[0].min(MAP[0]), extents[1].min(MAP[1])];
         let at = shape.iter().map(|extent| extent / 2).collect();
         Self { dimensions, extents, cells, at }
@@ -145,11 +141,7 @@ impl Grid {
 
     /// Row and column of an element in the array.
     fn coordinates(&self, place: &[u64]) -> [u64; 2] {
-        let coordinate = |from_last: usize| {
-            let dimension = self.dimensions.iter().rev().nth(from_last);
-            dimension.and_then(|&dimension| place.get(dimension)).copied().unwrap_or(0)
-        };
-        [coordinate(1), coordinate(0)]
+        rows_and_columns(&self.dimensions, place, 0)
     }
 
     /// The cell of an element.
@@ -173,6 +165,14 @@ impl Grid {
             && (column == 0 || self.cell([row, column - 1]) != cell);
         is_first.then_some(cell)
     }
+}
+
+/// The numbers of the last two of some dimensions, or another one for a missing dimension.
+fn rows_and_columns(dimensions: &[usize], numbers: &[u64], missing: u64) -> [u64; 2] {
+    [1, 0].map(|from_last| {
+        let dimension = dimensions.iter().rev().nth(from_last);
+        dimension.and_then(|&dimension| numbers.get(dimension)).copied().unwrap_or(missing)
+    })
 }
 
 /// A number for each cell of a [`Grid`] that has one.
@@ -258,7 +258,7 @@ impl Charts {
         let [before, after, largest_errors] = [(); 3].map(|()| CellMap::new(&grid));
         let ends = range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
         let ends = ends.unwrap_or_default();
-        let magnitude = ends.0.abs().max(ends.1.abs());
+        let magnitude = range.map_or(0.0, magnitude);
         Self {
             labels: Labels::of(source),
             grid,
@@ -277,10 +277,7 @@ impl Charts {
     /// The same with the codes that a chain gives elements of a range.
     pub(crate) fn with_codes(self, chain: &Chain, range: Option<(Scalar, Scalar)>) -> Self {
         let element_type = chain.encoded_type();
-        let code = |value: Scalar| {
-            let code = chain.encode(&value.to_ne_bytes()).ok()?;
-            Some(Scalar::from_ne_bytes(element_type, &code)?.to_f64())
-        };
+        let code = |value: Scalar| encoded(chain, value).map(Scalar::to_f64);
         let ends = range.and_then(|(least, greatest)| code(least).zip(code(greatest)));
         let ends = ends.map(|(a, b)| (a.min(b), a.max(b))).unwrap_or_default();
         let codes = if element_type.is_integer() {
@@ -300,38 +297,33 @@ impl Charts {
     ) -> Result<Self> {
         let one = |number| -> Result<()> {
             let Some((region, pieces)) = read(number)? else { return Ok(()) };
-            if is_wide(self.element_type) {
-                self.add::<i128>(&region, &pieces)
-            } else {
-                self.add::<f64>(&region, &pieces)
-            }
+            with_numbers!(self.element_type, N => self.add::<N>(&region, &pieces))
         };
         workers.run("report", chunks, one, Ok)?;
         Ok(self)
     }
 
     fn add<N: Number>(&self, region: &Region, pieces: &Pieces) -> Result<()> {
-        let reader = Reader::<N>::new(self.element_type)?;
+        let reader = Reader::new(self.element_type)?;
         let markers = self.markers.numbers(&reader)?;
         let codes = match self.code_type.zip(pieces.codes.as_ref()) {
-            Some((code_type, codes)) => Reader::<f64>::new(code_type)?.read(codes)?,
+            Some((code_type, codes)) => Reader::new(code_type)?.read::<f64>(codes)?,
             None => Vec::new(),
         };
-        let before = reader.read(&pieces.before)?;
-        let after = reader.read(&pieces.after)?;
+        let before: Vec<N> = reader.read(&pieces.before)?;
+        let after: Vec<N> = reader.read(&pieces.after)?;
         let mut place = region.origin.clone();
         for (index, (&x, &y)) in before.iter().zip(&after).enumerate() {
             let cell = self.grid.cell(self.grid.coordinates(&place));
             let sampled = self.grid.sampled_cell(&place);
             for (map, number) in [(&self.before, x), (&self.after, y)] {
-                let is_value =
-                    !number.is_nan() && !number.is_infinite() && !markers.contains(&number);
+                let is_value = number.is_finite() && !markers.contains(&number);
                 if let Some(cell) = sampled.filter(|_| is_value) {
                     map.set(cell, number.to_f64());
                 }
             }
             let is_marker = markers.contains(&x) && x == y;
-            if !(x.is_nan() || x.is_infinite() || y.is_nan() || y.is_infinite() || is_marker) {
+            if x.is_finite() && y.is_finite() && !is_marker {
                 let error = y.minus(x);
                 self.values.add(x.to_f64());
                 self.errors.add(error);

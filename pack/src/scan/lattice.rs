@@ -128,33 +128,34 @@ fn farthest(points: &[(f64, f64)], point: impl Fn(f64) -> f64) -> f64 {
     points.iter().fold(0.0, |most: f64, (count, value)| most.max((point(*count) - value).abs()))
 }
 
+/// The slope of the line that is nearest to the points, by least squares, of all through one point.
+fn slope(points: &[(f64, f64)], (count, value): (f64, f64)) -> f64 {
+    let sums = points.iter().fold((0.0, 0.0), |(products, squares), point| {
+        let steps = point.0 - count;
+        (products + steps * (point.1 - value), squares + steps * steps)
+    });
+    sums.0 / sums.1
+}
+
 /// The step whose multiples are next to the values, if one's are.
 fn through_zero(points: &[(f64, f64)], step: f64, near: Near) -> Option<Lattice> {
     let (_, first) = *points.first()?;
     let start = (first / step).round();
-    let sums = points.iter().fold((0.0, 0.0), |(products, squares), (count, value)| {
-        let count = count + start;
-        (products + count * value, squares + count * count)
-    });
-    let step = sums.0 / sums.1;
+    let step = slope(points, (-start, 0.0));
     let off = |step: f64| farthest(points, |count| (count + start) * step);
     let most = off(step) + near.rounding;
     let step = Some(step).filter(|step| step.is_finite() && off(*step) <= 2.0 * near.tolerance)?;
     Some(Lattice::multiples_of(shortest(step, |step| off(step) <= most)))
 }
 
-/// As [`through_zero`], but from any origin: the line through the values, by least squares.
+/// As [`through_zero`], but from any origin: the line through the values.
 fn fitted(points: &[(f64, f64)], near: Near) -> Option<Lattice> {
     let number = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / number;
     let (count, value) = (mean(|point| point.0), mean(|point| point.1));
-    let sums = points.iter().fold((0.0, 0.0), |(products, squares), point| {
-        let steps = point.0 - count;
-        (products + steps * (point.1 - value), squares + steps * steps)
-    });
     let start = |step: f64| value - step * count;
     let off = |step: f64, start: f64| farthest(points, |count| count * step + start);
-    let step = sums.0 / sums.1;
+    let step = slope(points, (count, value));
     let most = off(step, start(step)) + near.rounding;
     if !step.is_finite() || most > 2.0 * near.tolerance + near.rounding {
         return None;

@@ -4,7 +4,7 @@ use anyhow::bail;
 use recast_kernels::Scalar;
 
 use super::missing::Markers;
-use super::number::{BLOCK, Number, Reader, is_less, is_wide};
+use super::number::{BLOCK, Number, Reader, is_less, with_numbers};
 use crate::error::Result;
 
 /// The ends of the range to which values are clamped.
@@ -13,7 +13,7 @@ pub(crate) struct Limits {
     pub(crate) least: Scalar,
     pub(crate) greatest: Scalar,
     /// Values that are not clamped: missing markers and the fill value.
-    reserved_values: Markers,
+    pub(super) reserved_values: Markers,
 }
 
 /// Elements outside the range.
@@ -31,22 +31,13 @@ impl ClampStats {
 }
 
 impl Limits {
-    /// The range from `least` to `greatest`, for arrays with these special values.
-    pub(crate) fn new(least: Scalar, greatest: Scalar, reserved_values: &Markers) -> Self {
-        Self { least, greatest, reserved_values: reserved_values.clone() }
-    }
-
     /// Clamps the elements outside. NaN, infinities and special values stay.
     pub(crate) fn apply(&self, elements: &mut [u8]) -> Result<ClampStats> {
-        if is_wide(self.least.element_type()) {
-            self.apply_as::<i128>(elements)
-        } else {
-            self.apply_as::<f64>(elements)
-        }
+        with_numbers!(self.least.element_type(), N => self.apply_as::<N>(elements))
     }
 
     fn apply_as<N: Number>(&self, elements: &mut [u8]) -> Result<ClampStats> {
-        let reader = Reader::<N>::new(self.least.element_type())?;
+        let reader = Reader::new(self.least.element_type())?;
         let ends = [self.least, self.greatest].map(Scalar::to_ne_bytes);
         let &[least, greatest] = reader.read(&ends.concat())?.as_slice() else {
             bail!("an element has no bytes");

@@ -3,9 +3,8 @@
 use anyhow::anyhow;
 use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value};
-use zarr_recast::JsonScalar;
 
-use super::number::{Number, Reader, is_less};
+use super::number::{Number, Reader, order, rounded};
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
@@ -37,11 +36,8 @@ const CUSTOMARY: [f64; 17] = [
 pub(crate) fn customary_markers(range: Option<(Scalar, Scalar)>) -> Vec<Scalar> {
     let (least, greatest) = range.unzip();
     let is_customary = |end: &Scalar| {
-        let one = |&number: &f64| {
-            let number = JsonScalar::from(Scalar::from(number));
-            number.to_scalar(end.element_type()).is_ok_and(|value| value.equals(*end))
-        };
-        CUSTOMARY.iter().any(one)
+        let values = CUSTOMARY.iter().filter_map(|&number| rounded(number, end.element_type()));
+        values.into_iter().any(|value| value.equals(*end))
     };
     let mut ends: Vec<Scalar> = least.into_iter().chain(greatest).filter(is_customary).collect();
     ends.dedup_by(|a, b| a.equals(*b));
@@ -72,9 +68,17 @@ impl Markers {
 
     /// As [`Self::of`], with the values that options name.
     pub(crate) fn with(source: &Source, options: &PackOptions) -> Result<Self> {
-        let mut markers = Self::of(source);
-        markers.extend(Self::named(source.element_type(), options)?.0);
-        Ok(markers)
+        Self::of(source).and_named(source.element_type(), options)
+    }
+
+    /// These, and the values that options name, in a type.
+    pub(crate) fn and_named(
+        mut self,
+        element_type: ElementType,
+        options: &PackOptions,
+    ) -> Result<Self> {
+        self.extend(Self::named(element_type, options)?.0);
+        Ok(self)
     }
 
     /// The values that options name, in a type.
@@ -114,7 +118,7 @@ impl Markers {
                 self.0.push(value);
             }
         }
-        self.0.sort_by(|&a, &b| is_less(b, a).cmp(&is_less(a, b)));
+        self.0.sort_by(|&a, &b| order(a, b));
     }
 
     /// All of them, in ascending order.
@@ -127,21 +131,27 @@ impl Markers {
         self.0.iter().any(|marker| marker.equals(value))
     }
 
-    /// The range of some elements, none of them NaN or infinite, without those that are markers.
+    /// The range of the elements that are [`Self::others`].
     pub(crate) fn range_of_others(
         &self,
         element_type: ElementType,
         elements: &[u8],
     ) -> Result<Option<(f64, f64)>> {
-        let reader = Reader::<f64>::new(element_type)?;
+        let numbers = self.others(element_type, elements)?.into_iter();
+        Ok(numbers.map(|one| (one, one)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))))
+    }
+
+    /// Elements as numbers, without NaN, infinities and those that are markers.
+    pub(crate) fn others(&self, element_type: ElementType, elements: &[u8]) -> Result<Vec<f64>> {
+        let reader = Reader::new(element_type)?;
         let markers = self.numbers(&reader)?;
-        let numbers = reader.read(elements)?.into_iter().filter(|one| !markers.contains(one));
-        let range = numbers.map(|one| (one, one)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        Ok(range)
+        let mut numbers = reader.read(elements)?;
+        numbers.retain(|number: &f64| number.is_finite() && !markers.contains(number));
+        Ok(numbers)
     }
 
     /// The markers as numbers.
-    pub(crate) fn numbers<N: Number>(&self, reader: &Reader<N>) -> Result<Vec<N>> {
+    pub(crate) fn numbers<N: Number>(&self, reader: &Reader) -> Result<Vec<N>> {
         let bytes: Vec<u8> = self.0.iter().flat_map(|marker| marker.to_ne_bytes()).collect();
         reader.read(&bytes)
     }

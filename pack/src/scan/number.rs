@@ -1,9 +1,9 @@
 //! Elements as numbers whose comparison and difference are exact.
 
-use std::marker::PhantomData;
+use std::cmp::Ordering;
 
 use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
-use zarr_recast::JsonScalar;
+use zarr_recast::{Chain, JsonScalar};
 
 use crate::error::Result;
 
@@ -12,13 +12,8 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     /// Less and greater than every element: the start of a search for the range.
     const EXTREMES: (Self, Self);
 
-    /// Appends the elements to `numbers`; `plan` casts them to float64.
-    fn read(
-        element_type: ElementType,
-        plan: &Plan,
-        bytes: &[u8],
-        numbers: &mut Vec<Self>,
-    ) -> Result<()>;
+    /// Appends the elements of a reader's type to `numbers`.
+    fn read(reader: &Reader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()>;
 
     /// Elements of a floating-point type, if those are read as these numbers.
     fn from_floats(pair: (f64, f64)) -> Option<(Self, Self)>;
@@ -28,6 +23,11 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
 
     fn is_nan(self) -> bool;
     fn is_infinite(self) -> bool;
+
+    /// Whether it is neither NaN nor infinite.
+    fn is_finite(self) -> bool {
+        !(self.is_nan() || self.is_infinite())
+    }
 
     /// self − other, rounded to the nearest f64.
     fn minus(self, other: Self) -> f64;
@@ -53,17 +53,16 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
 pub(crate) const BLOCK: usize = 2048;
 
 /// Reads elements of a type as numbers.
-pub(crate) struct Reader<N> {
+pub(crate) struct Reader {
     element_type: ElementType,
     to_float64: Plan,
-    number: PhantomData<N>,
 }
 
-impl<N: Number> Reader<N> {
+impl Reader {
     pub(crate) fn new(element_type: ElementType) -> Result<Self> {
         let to_float64 = Cast::new(ElementType::Float64);
         let to_float64 = Plan::builder(element_type).cast(to_float64).build()?;
-        Ok(Self { element_type, to_float64, number: PhantomData })
+        Ok(Self { element_type, to_float64 })
     }
 
     /// The type of the elements.
@@ -71,19 +70,32 @@ impl<N: Number> Reader<N> {
         self.element_type
     }
 
-    pub(crate) fn read(&self, bytes: &[u8]) -> Result<Vec<N>> {
+    pub(crate) fn read<N: Number>(&self, bytes: &[u8]) -> Result<Vec<N>> {
         let mut numbers = Vec::with_capacity(bytes.len() / self.element_type.size());
         self.read_into(bytes, &mut numbers)?;
         Ok(numbers)
     }
 
     /// As [`Reader::read`], replacing the contents of `numbers`.
-    pub(crate) fn read_into(&self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
+    pub(crate) fn read_into<N: Number>(&self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
         numbers.clear();
-        N::read(self.element_type, &self.to_float64, bytes, numbers)?;
-        Ok(())
+        N::read(self, bytes, numbers)
     }
 }
+
+/// Calls something generic with the numbers as which elements of a type are read.
+macro_rules! with_numbers {
+    ($element_type:expr, $numbers:ident => $call:expr) => {
+        if $crate::scan::number::is_wide($element_type) {
+            type $numbers = i128;
+            $call
+        } else {
+            type $numbers = f64;
+            $call
+        }
+    };
+}
+pub(crate) use with_numbers;
 
 /// Whether elements of a type are read as i128.
 pub(crate) fn is_wide(element_type: ElementType) -> bool {
@@ -93,13 +105,8 @@ pub(crate) fn is_wide(element_type: ElementType) -> bool {
 impl Number for f64 {
     const EXTREMES: (Self, Self) = (Self::NEG_INFINITY, Self::INFINITY);
 
-    fn read(
-        element_type: ElementType,
-        plan: &Plan,
-        bytes: &[u8],
-        numbers: &mut Vec<Self>,
-    ) -> Result<()> {
-        match element_type {
+    fn read(reader: &Reader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()> {
+        match reader.element_type {
             ElementType::Float32 => {
                 let (elements, _) = bytes.as_chunks();
                 numbers.extend(elements.iter().map(|&bytes| Self::from(f32::from_ne_bytes(bytes))));
@@ -109,8 +116,9 @@ impl Number for f64 {
                 numbers.extend(elements.iter().map(|&bytes| Self::from_ne_bytes(bytes)));
             }
             _ => {
-                let mut converted = vec![0; bytes.len() / element_type.size() * size_of::<Self>()];
-                plan.run(bytes, &mut converted)?;
+                let count = bytes.len() / reader.element_type.size();
+                let mut converted = vec![0; count * size_of::<Self>()];
+                reader.to_float64.run(bytes, &mut converted)?;
                 let (elements, _) = converted.as_chunks();
                 numbers.extend(elements.iter().map(|&bytes| Self::from_ne_bytes(bytes)));
             }
@@ -123,9 +131,7 @@ impl Number for f64 {
     }
 
     fn to_scalar(self, element_type: ElementType) -> Option<Scalar> {
-        let exact = Scalar::from(self);
-        let cast = exact.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()?;
-        cast.equals(exact).then_some(cast)
+        exactly(self.into(), element_type)
     }
 
     fn is_nan(self) -> bool {
@@ -160,14 +166,9 @@ impl Number for f64 {
 impl Number for i128 {
     const EXTREMES: (Self, Self) = (Self::MIN, Self::MAX);
 
-    fn read(
-        element_type: ElementType,
-        _: &Plan,
-        bytes: &[u8],
-        numbers: &mut Vec<Self>,
-    ) -> Result<()> {
+    fn read(reader: &Reader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()> {
         let (elements, _) = bytes.as_chunks();
-        if element_type.is_signed() {
+        if reader.element_type.is_signed() {
             numbers.extend(elements.iter().map(|&bytes| Self::from(i64::from_ne_bytes(bytes))));
         } else {
             numbers.extend(elements.iter().map(|&bytes| Self::from(u64::from_ne_bytes(bytes))));
@@ -225,12 +226,17 @@ pub(crate) fn integer_range(element_type: ElementType) -> Option<(i128, i128)> {
     integer(Scalar::min(element_type)).zip(integer(Scalar::max(element_type)))
 }
 
+/// The order of two scalars of one type; NaN is equal to every value.
+pub(crate) fn order(a: Scalar, b: Scalar) -> Ordering {
+    match integer(a).zip(integer(b)) {
+        Some((a, b)) => a.cmp(&b),
+        None => a.to_f64().partial_cmp(&b.to_f64()).unwrap_or(Ordering::Equal),
+    }
+}
+
 /// Whether a scalar is less than another one of its type.
 pub(crate) fn is_less(a: Scalar, b: Scalar) -> bool {
-    match integer(a).zip(integer(b)) {
-        Some((a, b)) => a < b,
-        None => a.to_f64() < b.to_f64(),
-    }
+    order(a, b).is_lt()
 }
 
 /// An integer as a scalar of a type, if the type has it.
@@ -239,8 +245,40 @@ pub(crate) fn scalar(value: i128, element_type: ElementType) -> Option<Scalar> {
         .map(Scalar::from)
         .or_else(|_| i64::try_from(value).map(Scalar::from))
         .ok()?;
-    let cast = wide.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()?;
-    cast.equals(wide).then_some(cast)
+    exactly(wide, element_type)
+}
+
+/// A value in another type, if the type has it.
+fn exactly(value: Scalar, element_type: ElementType) -> Option<Scalar> {
+    let cast = value.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()?;
+    cast.equals(value).then_some(cast)
+}
+
+/// The largest magnitude in a range.
+pub(crate) fn magnitude((least, greatest): (Scalar, Scalar)) -> f64 {
+    least.to_f64().abs().max(greatest.to_f64().abs())
+}
+
+/// The greatest less the least value of a range.
+pub(crate) fn extent((least, greatest): (Scalar, Scalar)) -> f64 {
+    greatest.to_f64() - least.to_f64()
+}
+
+/// The stored code of a value; `None` if codecs refuse it.
+pub(crate) fn encoded(chain: &Chain, value: Scalar) -> Option<Scalar> {
+    let code = chain.encode(&value.to_ne_bytes()).ok()?;
+    Scalar::from_ne_bytes(chain.encoded_type(), &code)
+}
+
+/// The value of a stored code; `None` if codecs refuse it.
+pub(crate) fn decoded(chain: &Chain, code: Scalar) -> Option<Scalar> {
+    let value = chain.decode(&code.to_ne_bytes()).ok()?;
+    Scalar::from_ne_bytes(chain.decoded_type(), &value)
+}
+
+/// Whether codecs return a value bit for bit.
+pub(crate) fn comes_back(chain: &Chain, value: Scalar) -> bool {
+    encoded(chain, value).and_then(|code| decoded(chain, code)) == Some(value)
 }
 
 /// The values of a type next to a number, nearest first, as f64; only finite values other than 0.

@@ -12,7 +12,7 @@ use zarr_recast::JsonScalar;
 use super::grid::Grids;
 use super::limits::{ClampStats, Limits};
 use super::missing::Markers;
-use super::number::is_less;
+use super::number::{Reader, is_less};
 use crate::error::{Error, Result};
 use crate::options::{PackOptions, ValueRange};
 
@@ -178,6 +178,11 @@ impl Survey {
         self.data_range
     }
 
+    /// The numbers of the sample, as the nearest f64.
+    pub(crate) fn sample_numbers(&self) -> Result<Vec<f64>> {
+        Reader::new(self.element_type)?.read(&self.sample)
+    }
+
     /// The number of elements with special values.
     pub(crate) fn count(&self, value: Scalar) -> u64 {
         let mut counts = self.reserved_values.values().iter().zip(&self.reserved_counts);
@@ -226,7 +231,8 @@ impl Survey {
         if least.to_f64() > greatest.to_f64() {
             bail!("the range to keep, from {least} to {greatest}, is empty");
         }
-        let limits = Limits::new(least, greatest, &self.reserved_values);
+        let reserved_values = self.reserved_values.clone();
+        let limits = Limits { least, greatest, reserved_values };
         self.sample = limits.inside(&self.sample);
         self.limits = Some(limits);
         Ok(())

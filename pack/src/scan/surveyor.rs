@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::grid::Grids;
 use super::missing::Markers;
-use super::number::{BLOCK, Number, Reader, is_wide};
+use super::number::{BLOCK, Number, Reader, with_numbers};
 use super::simd_stats::{Elements, Plain};
 use super::survey::{EXCERPTS, SAMPLE, Survey};
 use crate::array::source::{READ_SIZE, Source};
@@ -61,8 +61,8 @@ impl Surveyor {
         elements: u64,
     ) -> std::result::Result<Self, Error> {
         let element_type = fill_value.element_type();
-        let mut markers = Markers::in_attributes(attributes, element_type);
-        markers.extend(Markers::named(element_type, options)?.values().iter().copied());
+        let markers = Markers::in_attributes(attributes, element_type);
+        let markers = markers.and_named(element_type, options)?;
         Ok(Self::with_markers(fill_value, markers, elements))
     }
 
@@ -83,11 +83,7 @@ impl Surveyor {
                 format!("{length} bytes are not a whole number of elements of {element_type}");
             return Err(anyhow!(text).into());
         }
-        Ok(if is_wide(element_type) {
-            self.survey_as::<i128>(elements)?
-        } else {
-            self.survey_as::<f64>(elements)?
-        })
+        Ok(with_numbers!(element_type, N => self.survey_as::<N>(elements))?)
     }
 
     fn survey_as<N: Number>(&self, elements: &[u8]) -> Result<Survey> {
@@ -103,11 +99,7 @@ impl Surveyor {
 
 /// Goes through all elements of an array. Markers and the fill value count in no range.
 pub(crate) fn survey(source: &Source, markers: &Markers, workers: &Workers) -> Result<Survey> {
-    if is_wide(source.element_type()) {
-        survey_as::<i128>(source, markers, workers)
-    } else {
-        survey_as::<f64>(source, markers, workers)
-    }
+    with_numbers!(source.element_type(), N => survey_as::<N>(source, markers, workers))
 }
 
 fn survey_as<N: Number>(source: &Source, markers: &Markers, workers: &Workers) -> Result<Survey> {
@@ -176,7 +168,7 @@ impl<N: Number> Tally<N> {
 /// State that all blocks share.
 struct Prepared<'a, N> {
     surveyor: &'a Surveyor,
-    reader: Reader<N>,
+    reader: Reader,
     /// The special values, which count in no range.
     reserved: Vec<N>,
     /// One of this many elements is in the sample.
@@ -192,7 +184,7 @@ struct Prepared<'a, N> {
 impl<'a, N: Number> Prepared<'a, N> {
     fn new(surveyor: &'a Surveyor) -> Result<Self> {
         let element_type = surveyor.nothing.element_type;
-        let reader = Reader::<N>::new(element_type)?;
+        let reader = Reader::new(element_type)?;
         let reserved = surveyor.nothing.reserved_values.numbers(&reader)?;
         let bytes = surveyor.elements.saturating_mul(element_type.size() as u64);
         let greatest_key = u64::MAX.checked_div(bytes.div_ceil(EXCERPTS)).unwrap_or(u64::MAX);
@@ -365,9 +357,9 @@ impl<'a, N: Number> Block<'a, N> {
                 bail!("an element is not of type {element_type}");
             }
         }
-        let numbers = reader.read(&taken)?.into_iter();
+        let numbers = reader.read::<N>(&taken)?.into_iter();
         for (number, element) in numbers.zip(taken.chunks_exact(element_type.size())) {
-            if !number.is_nan() && !number.is_infinite() && !reserved.contains(&number) {
+            if number.is_finite() && !reserved.contains(&number) {
                 survey.sample.extend_from_slice(element);
             }
         }

@@ -21,46 +21,45 @@ const BATCH: usize = 4096;
 #[derive(Clone, Debug, Default)]
 struct Pairs {
     count: u64,
-    /// Pairs in which the bit is set in the first code, in the second one, and in both.
-    first: [u64; BITS],
-    second: [u64; BITS],
-    both: [u64; BITS],
+    bits: [PairsOfBits; BITS],
+}
+
+/// Pairs in which a bit is set in the first code, in the second one, and in both.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct PairsOfBits {
+    first: u64,
+    second: u64,
+    both: u64,
 }
 
 impl Pairs {
     fn add(&mut self, first: &[u32], second: &[u32]) {
         self.count += first.len() as u64;
-        let totals = self.first.iter_mut().zip(&mut self.second).zip(&mut self.both);
-        for (shift, ((ones, others), both)) in (0..BITS as u32).rev().zip(totals) {
+        for (shift, total) in (0..BITS as u32).rev().zip(&mut self.bits) {
             let (mut sums, mut product) = ((0_u32, 0_u32), 0_u32);
             for (a, b) in first.iter().zip(second) {
                 let (a, b) = (a >> shift & 1, b >> shift & 1);
                 sums = (sums.0 + a, sums.1 + b);
                 product += a & b;
             }
-            *ones += u64::from(sums.0);
-            *others += u64::from(sums.1);
-            *both += u64::from(product);
+            total.first += u64::from(sums.0);
+            total.second += u64::from(sums.1);
+            total.both += u64::from(product);
         }
     }
 
     fn merge(&mut self, other: &Self) {
         self.count += other.count;
-        for (ours, theirs) in [
-            (&mut self.first, &other.first),
-            (&mut self.second, &other.second),
-            (&mut self.both, &other.both),
-        ] {
-            for (one, more) in ours.iter_mut().zip(theirs) {
-                *one += more;
-            }
+        for (total, more) in self.bits.iter_mut().zip(&other.bits) {
+            total.first += more.first;
+            total.second += more.second;
+            total.both += more.both;
         }
     }
 
     /// The mutual information of each bit, in bits; 0 where it is not significant.
     fn information(&self) -> Vec<f64> {
-        let counts = self.first.iter().zip(&self.second).zip(&self.both);
-        let of_bit = |((&first, &second), &both): ((&u64, &u64), &u64)| {
+        let of_bit = |&PairsOfBits { first, second, both }: &PairsOfBits| {
             let (first, second) = ([self.count - first, first], [self.count - second, second]);
             let pairs = [
                 [self.count + both - first[1] - second[1], second[1] - both],
@@ -69,7 +68,7 @@ impl Pairs {
             let found = mutual_information(pairs, first, second, self.count as f64);
             if found < chance(self.count as f64) { 0.0 } else { found }
         };
-        counts.map(of_bit).collect()
+        self.bits.iter().map(of_bit).collect()
     }
 }
 
@@ -180,7 +179,8 @@ fn best(axes: &[Pairs], range: (f64, f64), only_unequal: bool) -> Result<Informa
 /// The pairs of codes that are a stride apart, in rows of some extent.
 fn along(codes: &[u32], stride: usize, extent: usize, only_unequal: bool) -> Pairs {
     let mut counts = Pairs::default();
-    if extent < 2 {
+    // Without codes, the stride may be 0.
+    if codes.is_empty() || extent < 2 {
         return counts;
     }
     let rows = codes.chunks_exact(stride * extent);
@@ -334,7 +334,7 @@ mod tests {
         let merged = Neighbours::default().merge(of(halves.0)).merge(of(halves.1));
         let whole = Neighbours::of(&values, &[300, 200], range);
         let [merged, whole] = [merged, whole].map(|one| one.all[1].clone());
-        assert_eq!((merged.count, merged.both), (whole.count, whole.both));
+        assert_eq!((merged.count, merged.bits), (whole.count, whole.bits));
     }
 
     /// Noise of 0.5 makes bits below it worthless.
@@ -372,6 +372,7 @@ mod tests {
         let few = told(&[1.0, 2.0, 3.0], &[3]).unwrap_err();
         assert!(few.starts_with("2 pairs of neighbours are too few"), "{few}");
         assert!(told(&[], &[0]).is_err() && told(&[1.0], &[]).is_err());
+        assert!(told(&[], &[3, 0]).is_err() && told(&[], &[0, 3]).is_err());
         let random: Vec<f64> = (0..20_000).map(noise).collect();
         let random = told(&random, &[20_000]).unwrap_err();
         assert!(random.starts_with("no bit tells anything"), "{random}");

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::json;
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::Reader;
+use crate::scan::number::{Reader, extent, magnitude};
 use crate::scan::survey::Survey;
 
 /// A value is on a grid if it is off by no more than its rounding, or by this part of a step.
@@ -52,7 +52,7 @@ pub struct Known {
 impl Known {
     /// Greatest less smallest value.
     pub(crate) fn extent(&self) -> f64 {
-        self.range.map_or(0.0, |(least, greatest)| greatest.to_f64() - least.to_f64())
+        self.range.map_or(0.0, extent)
     }
 }
 
@@ -110,13 +110,13 @@ pub(crate) fn look(
 ) -> Result<(Known, std::result::Result<Information, String>)> {
     let (least, greatest) =
         survey.range().map_or((0.0, 0.0), |(least, greatest)| (least.to_f64(), greatest.to_f64()));
-    let reader = Reader::<f64>::new(survey.element_type)?;
-    let mut typical = reader.read(&survey.sample)?;
+    let reader = Reader::new(survey.element_type)?;
+    let mut typical = survey.sample_numbers()?;
     typical.sort_by(f64::total_cmp);
     let inner = without_tails(&typical)
         .filter(|inner| (inner.1 - inner.0) * STRETCHED <= greatest - least && inner.1 > inner.0);
     let range = inner.unwrap_or((least, greatest));
-    let reserved = survey.reserved_values.numbers(&reader)?;
+    let reserved: Vec<f64> = survey.reserved_values.numbers(&reader)?;
     let middle = least / 2.0 + greatest / 2.0;
     let work = |number: u64| -> Result<Statistics> {
         let region = sample.region(number)?;
@@ -158,16 +158,13 @@ fn without_tails(sorted: &[f64]) -> Option<(f64, f64)> {
 
 /// The step of which all values are multiples: a round one if there is any, and else the one that the sample tells.
 fn grid(survey: &Survey, typical: &[f64]) -> Option<Lattice> {
-    let (least, greatest) = survey.range()?;
-    let (least, greatest) = (least.to_f64(), greatest.to_f64());
-    let rounding = rounding(survey.element_type, least.abs().max(greatest.abs()));
+    let range = survey.range()?;
+    let rounding = rounding(survey.element_type, magnitude(range));
     let is_grid = |step: f64, off: f64| {
-        step >= LEAST_STEP * rounding
-            && step <= greatest - least
-            && off <= rounding.max(NEAR * step)
+        step >= LEAST_STEP * rounding && step <= extent(range) && off <= rounding.max(NEAR * step)
     };
     let round = survey.grids.known().find(|&(scale, off)| is_grid(1.0 / scale, off));
-    let round = round.map(|(scale, _)| Lattice { step: 1.0 / scale, origin: 0.0 });
+    let round = round.map(|(scale, _)| Lattice::multiples_of(1.0 / scale));
     round.or_else(|| {
         let found = Lattice::of(typical, rounding / 2.0, 0.0)?;
         let off = typical.iter().map(|value| (found.nearest(*value) - value).abs());

@@ -105,14 +105,13 @@ impl Layout {
 fn block(extents: &Extents<'_>) -> (Vec<u64>, Option<Vec<u64>>) {
     let Extents { shape, chunk, inner, size } = *extents;
     let bytes = |shape: &[u64]| shape.iter().product::<u64>().saturating_mul(size as u64);
-    let within = |chunk: &[u64]| -> Vec<u64> {
-        chunk.iter().zip(shape).map(|(chunk, all)| *chunk.min(all)).collect()
-    };
-    let mut block = within(chunk);
+    let mut block = within(chunk, shape);
     if bytes(&block) <= BLOCK {
         return (block, inner.map(<[u64]>::to_vec));
     }
-    if let Some(inner) = inner.filter(|inner| bytes(inner) <= BLOCK && **inner == *within(inner)) {
+    if let Some(inner) =
+        inner.filter(|inner| bytes(inner) <= BLOCK && **inner == *within(inner, shape))
+    {
         let mut block = inner.to_vec();
         for axis in (0..block.len()).rev() {
             let room = BLOCK / bytes(&block);
@@ -135,23 +134,22 @@ fn block(extents: &Extents<'_>) -> (Vec<u64>, Option<Vec<u64>>) {
     (block, None)
 }
 
+/// The extents of a chunk that are inside the array, if it is the first one.
+fn within(chunk: &[u64], shape: &[u64]) -> Vec<u64> {
+    chunk.iter().zip(shape).map(|(chunk, all)| *chunk.min(all)).collect()
+}
+
 /// Blocks in chunks that are spread evenly, each at another place of its chunk.
 fn scattered(shape: &[u64], chunk: &[u64], block: &[u64], count: u64) -> Result<Vec<Region>> {
     let pairs = |a: &[u64], b: &[u64]| -> Vec<u64> {
         a.iter().zip(b).map(|(a, b)| (a / b).max(1)).collect()
     };
     // Chunks that reach beyond the array have no room for all blocks.
-    let (chunks, parts) = (pairs(shape, chunk), pairs(chunk, block));
-    let inside: Vec<u64> = chunk.iter().zip(shape).map(|(chunk, all)| *chunk.min(all)).collect();
-    let parts: Vec<u64> =
-        parts.iter().zip(pairs(&inside, block)).map(|(a, b)| *a.min(&b)).collect();
+    let (chunks, parts) = (pairs(shape, chunk), pairs(&within(chunk, shape), block));
     let numbers = spread(chunks.iter().product(), count);
     let all_parts: u64 = parts.iter().product();
     let mut places: Vec<(u64, u64)> = Vec::new();
-    for index in 0..count {
-        let Some(&number) = numbers.get((index % numbers.len().max(1) as u64) as usize) else {
-            break;
-        };
+    for (index, &number) in (0..count).zip(numbers.iter().cycle()) {
         let part = ((index as f64 + 0.5) * SPREAD).fract() * all_parts as f64;
         places.push((number, (part as u64).min(all_parts - 1)));
     }
@@ -201,7 +199,9 @@ impl Sample {
             let Some(regions) = groups.get(group as usize) else { bail!("beyond the sample") };
             // A chunk that cannot be read in parts is decoded once for all of them.
             let whole = regions.first().filter(|_| regions.len() > 1 && !source.reads_parts());
-            let whole = whole.map(|first| whole_chunk(number(first), &chunk, array.shape()));
+            let grid = array.chunk_grid_shape();
+            let whole = whole.map(|first| zarrs::array::ravel_indices(&number(first), grid));
+            let whole = whole.flatten().map(|number| source.region(number)).transpose()?;
             let stored = whole.as_ref().map(|whole| source.read(whole)).transpose()?.flatten();
             for region in *regions {
                 let elements = match (&whole, &stored) {
@@ -239,15 +239,6 @@ impl Sample {
         }
         sample.done()
     }
-}
-
-/// The part of a chunk that is inside the array, by the chunk's place in the grid.
-fn whole_chunk(place: Vec<u64>, chunk: &[u64], all: &[u64]) -> Region {
-    let origin: Vec<u64> =
-        place.iter().zip(chunk).map(|(number, extent)| number * extent).collect();
-    let rest = origin.iter().zip(chunk).zip(all);
-    let shape = rest.map(|((start, one), all)| *one.min(&(all - start))).collect();
-    Region { chunk: place, origin, shape, chunk_shape: chunk.to_vec() }
 }
 
 /// A sample that is being written.
