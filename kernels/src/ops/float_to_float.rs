@@ -175,10 +175,13 @@ impl<R: Round> Bf16Carry<R> {
 
     #[inline(always)]
     fn of<S: Simd>(self, bits: I32s<S>) -> I32s<S> {
-        if self.rounding.rounding() == Rounding::NearestEven {
-            return (bits.shr::<16>() & 1) + 0x7fff;
+        match self.rounding.rounding() {
+            Rounding::NearestEven => (bits.shr::<16>() & 1) + 0x7fff,
+            Rounding::NearestAway | Rounding::TowardsZero => bits.low(self.positive.into()),
+            Rounding::TowardsPositive | Rounding::TowardsNegative => {
+                (bits.lt(0).to_int() & self.differing) ^ self.positive
+            }
         }
-        (bits.lt(0).to_int() & self.differing) ^ self.positive
     }
 }
 

@@ -151,7 +151,8 @@ pub(crate) fn block_len(stages: &[Stage], size: usize) -> usize {
 pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
     let (Some(first), Some(last)) = (stages.first(), stages.last()) else { return true };
     let (from, to) = (first.sizes.0, last.sizes.1);
-    let len = output.len() / to;
+    // A power of two, which the compiler does not know.
+    let len = output.len() >> to.trailing_zeros();
     let whole = len / GRANULE * GRANULE;
     let mut refused = false;
     if whole > 0 {
