@@ -55,7 +55,7 @@ impl fmt::Debug for Error {
 /// Options that make no sense.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct OptionsError(pub(crate) String);
+pub(crate) struct OptionsError(String);
 
 /// Refuses options.
 pub(crate) fn usage<T>(text: impl Into<String>) -> Result<T> {

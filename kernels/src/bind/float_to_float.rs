@@ -245,17 +245,15 @@ where
     L: Load<S, Unit: FloatUnit<S>>,
     N: Each<S, L::Unit, Out = F32s<S>>,
 {
-    let rounded = Then(narrow, ToBf16(Bf16Carry::new(rounding)));
+    let to_bf16 = ToBf16(Bf16Carry::new(rounding));
+    let rounded = Then(narrow, to_bf16);
     if !fails {
         return stage(simd, Units(load, rounded, UpperHalves));
     }
     let fast = stage(simd, Units(load, Then(rounded, BelowInfinity), UpperHalves));
     retry_infinities(fast, || {
         let within = within::<S, L::Unit, _>(BFLOAT16, rounding);
-        stage(
-            simd,
-            Units(load, Then(Then(within, narrow), ToBf16(Bf16Carry::new(rounding))), UpperHalves),
-        )
+        stage(simd, Units(load, Then(Then(within, narrow), to_bf16), UpperHalves))
     })
 }
 

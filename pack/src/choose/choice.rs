@@ -11,7 +11,7 @@ use crate::array::region::Region;
 use crate::check::chunk_check::Expected;
 use crate::check::coarse::CoarseBound;
 use crate::check::comparison::Violation;
-use crate::error::{Error, OptionsError, Result};
+use crate::error::{Error, Result, usage};
 use crate::options::PackOptions;
 use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
@@ -77,9 +77,9 @@ pub fn choose_checked(
     let options = options.for_type(survey.element_type)?;
     let options = PackOptions { grid: Some(options.grid.unwrap_or(false)), ..options };
     if options.from_cf {
-        let text =
-            "--from-cf needs all elements, but a survey has only some of them; use recast pack";
-        return Err(anyhow::Error::from(OptionsError(text.to_owned())).into());
+        return Ok(usage(
+            "--from-cf needs all elements, but a survey has only some of them; use recast pack",
+        )?);
     }
     let mut survey = survey.clone();
     let named = Markers::named(survey.element_type, &options)?;

@@ -9,7 +9,7 @@ use zarr_recast::data_type::ByteOrder;
 
 use super::codecs::{bytes_codec, codec};
 use super::element_types::{numpy_name, with_sign};
-use crate::error::{OptionsError, Result};
+use crate::error::{Result, usage};
 use crate::options::Compressor;
 
 /// What is added to differences, so that small negative ones have the same high byte as small positive ones.
@@ -77,11 +77,10 @@ impl Storage {
             Compressor::Gzip(level) => Coder::Gzip(level),
             Compressor::Blosc(level) => Coder::Blosc(level, Shuffle::Bytes),
             Compressor::Auto | Compressor::Smallest => {
-                let text = format!(
+                return usage(format!(
                     "--compressor {compressor} is for recast pack, which tries several on a sample; name \
                      none, zstd[:LEVEL], gzip[:LEVEL] or blosc[:LEVEL]"
-                );
-                return Err(OptionsError(text).into());
+                ));
             }
         }))
     }

@@ -22,7 +22,7 @@ use crate::metadata::document::PROVENANCE;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::Markers;
-use crate::scan::number::{integer, neighbours};
+use crate::scan::number::{decoded, encoded, integer, neighbours};
 use crate::store::destination::Destination;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
@@ -255,16 +255,13 @@ fn missing(
         .map(|(code, _)| code)
         .collect();
     // The code for new missing values comes first.
-    let nan = Scalar::nan(to).and_then(|nan| chain.encode(&nan.to_ne_bytes()).ok());
-    let nan = nan.and_then(|code| Scalar::from_ne_bytes(from, &code));
+    let nan = Scalar::nan(to).and_then(|nan| encoded(chain, nan));
     missing.sort_by_key(|&code| (Some(code) != nan, Some(code) != chain.encoded_fill_value()));
     missing
 }
 
 fn decodes_to_nan(chain: &Chain, code: Scalar) -> bool {
-    let value = chain.decode(&code.to_ne_bytes()).ok();
-    let value = value.and_then(|value| Scalar::from_ne_bytes(chain.decoded_type(), &value));
-    value.is_some_and(Scalar::is_nan)
+    decoded(chain, code).is_some_and(Scalar::is_nan)
 }
 
 /// The attributes of the packed array.

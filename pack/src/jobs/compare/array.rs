@@ -18,7 +18,7 @@ use crate::options::AllClose;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Pieces};
 use crate::scan::missing::Markers;
-use crate::scan::number::is_wide;
+use crate::scan::number::{extent, is_wide};
 use crate::scan::surveyor::survey;
 use crate::text::count;
 
@@ -135,7 +135,7 @@ impl CompareJob {
         let max_error = comparison.sums.max;
         let charts =
             self.charts.then(|| pair.charts(survey.range(), max_error, &workers)).transpose()?;
-        let extent = survey.range().map(|(least, greatest)| greatest.to_f64() - least.to_f64());
+        let extent = survey.range().map(extent);
         let sums = comparison.sums;
         let (first_over, why) = comparison.first_wrong.clone().unzip();
         Ok(CompareReport {

@@ -11,6 +11,7 @@ use crate::check::difference::Differences;
 use crate::choose::codes::ends;
 use crate::error::Result;
 use crate::runtime::Workers;
+use crate::scan::number::encoded;
 
 /// The new codecs, without checking the fill value.
 pub(super) fn new_codecs(source: &Source) -> Result<Vec<Codec>> {
@@ -94,8 +95,7 @@ fn fill_entry(codecs: &[Codec], fill: Scalar, code: Scalar) -> Option<Vec<Codec>
     let Codec::CastValue(last) = last else { return None };
     let options = BindOptions::default().fill_check(FillCheck::ReportOnly);
     let head_chain = Chain::bind(fill.element_type(), None, head, &options).ok()?;
-    let working = head_chain.encode(&fill.to_ne_bytes()).ok()?;
-    let working = Scalar::from_ne_bytes(head_chain.encoded_type(), &working)?;
+    let working = encoded(&head_chain, fill)?;
     let mut last: CastValue = last.clone();
     last.scalar_map = Some(ScalarMap {
         encode: Some([(working, code)].into_iter().collect()),

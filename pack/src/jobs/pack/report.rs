@@ -16,6 +16,7 @@ use crate::options::PackOptions;
 use crate::round::rounder::{Rounded, Rounder};
 use crate::scan::charts::Charts;
 use crate::scan::lattice::Lattice;
+use crate::scan::number::{self, extent};
 use crate::scan::survey::union;
 
 /// The report of packing an array.
@@ -218,7 +219,7 @@ impl PackReport {
         let elements = context.source.elements() as u64;
         let source_bytes = elements.saturating_mul(survey.element_type.size() as u64);
         let packed_bytes = elements.saturating_mul(candidate.chain.encoded_type().size() as u64);
-        let extent = survey.range().map(|(least, greatest)| greatest.to_f64() - least.to_f64());
+        let extent = survey.range().map(extent);
         let (clamped, wrapped) = match options.out_of_range {
             OutOfRange::Wrap => (stats.clamped.count, stats.out_of_range),
             _ => (stats.clamped.count + stats.out_of_range, 0),
@@ -226,10 +227,7 @@ impl PackReport {
         let mapped_nan = if candidate.nan.is_some() { survey.nan } else { 0 };
         let missing = survey.markers.values().iter().map(|&value| {
             let count = survey.count(value);
-            let code = candidate.chain.encode(&value.to_ne_bytes()).ok();
-            let encoded = candidate.chain.encoded_type();
-            let code = code.and_then(|code| Scalar::from_ne_bytes(encoded, &code));
-            Missing { value, count, code }
+            Missing { value, count, code: number::encoded(&candidate.chain, value) }
         });
         let missing: Vec<Missing> = missing.collect();
         let mapped_missing = missing.iter().filter(|one| candidate.is_mapped(one.value));

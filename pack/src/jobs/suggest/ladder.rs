@@ -9,6 +9,7 @@ use crate::jobs::pack::{Estimate, estimate};
 use crate::options::PackOptions;
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
+use crate::scan::number::magnitude;
 use crate::scan::survey::Survey;
 use crate::suggest::bounds::bounds;
 use crate::suggest::information::Information;
@@ -180,8 +181,7 @@ impl Tried<'_> {
     /// The coarsest bound with which every value comes back as its point of the grid, except for the rounding of its type.
     fn on_grid(&self, rungs: &[Rung]) -> Option<(usize, Lattice)> {
         let grid = self.known.grid?;
-        let (least, greatest) = self.known.range?;
-        let magnitude = least.to_f64().abs().max(greatest.to_f64().abs());
+        let magnitude = magnitude(self.known.range?);
         let near = rounding(self.survey.element_type, magnitude).max(grid.step * NEAR);
         let half = grid.step / 2.0 * (1.0 + 1e-9);
         let is_it = |rung: &Rung| rung.max_abs_error <= half && rung.largest_error <= near;
