@@ -7,7 +7,7 @@ use crate::array::region::Region;
 use crate::error::Result;
 use crate::scan::missing::Markers;
 use crate::scan::number::{BLOCK, Number, Reader, with_numbers};
-use crate::scan::simd_stats;
+use crate::scan::simd_stats::{self, Special};
 use crate::scan::sums::Sums;
 use crate::scan::survey::Survey;
 
@@ -88,14 +88,7 @@ fn relative_error(distance: f64, magnitude: f64) -> f64 {
 struct Checker<N> {
     expected: Expected,
     reader: Reader,
-    /// The missing markers.
-    markers: Vec<N>,
-    /// Missing markers among decoded elements only.
-    masked_after: Vec<N>,
-    /// Values that no statistic counts if they come back: markers and the fill value.
-    reserved: Vec<N>,
-    /// Those and `masked_after`: blocks without them need no check of each element.
-    special: Vec<N>,
+    special: Special<N>,
 }
 
 /// Sums over some elements, and whether one of them may be wrong. If so, a second look finds out which one is.
@@ -118,7 +111,9 @@ impl<N: Number> ElementChecker for Checker<N> {
         let (mut xs, mut ys) = (Vec::new(), Vec::new());
         let pairs = before.chunks(BLOCK * size).zip(after.chunks(BLOCK * size));
         for (number, (before, after)) in pairs.enumerate() {
-            if self.simd_block(before, after, total) {
+            let sums = self.plain_sums(before, after);
+            if let Some(sums) = sums.filter(|sums| sums.max <= total.sums.max) {
+                total.sums = total.sums.merge(sums);
                 continue;
             }
             self.reader.read_into(before, &mut xs)?;
@@ -137,7 +132,28 @@ impl<N: Number> ElementChecker for Checker<N> {
                     after: element(after),
                 }
             };
-            self.block(&xs, &ys, found, total)?;
+            let sums = match sums {
+                Some(sums) => sums,
+                None => self.sums(&xs, &ys, found, total)?,
+            };
+            let pairs = || xs.iter().copied().zip(ys.iter().copied()).enumerate();
+            let counts = |x: N, y: N| {
+                !(x.is_nan() | x.is_infinite() | y.is_nan())
+                    && !self.is_marker(x)
+                    && !self.is_masked(y)
+            };
+            let first = |is_worst: &dyn Fn(N, N) -> bool| {
+                let is_it = |&(_, (x, y)): &(usize, (N, N))| counts(x, y) && is_worst(x, y);
+                pairs().find(is_it).map(|(index, _)| found(index))
+            };
+            let error = |x: N, y: N| relative_error(x.distance(y), x.magnitude());
+            if sums.max > total.sums.max {
+                total.worst = first(&|x, y| x.distance(y) == sums.max);
+            }
+            if sums.max_relative > total.sums.max_relative {
+                total.worst_relative = first(&|x, y| error(x, y) == sums.max_relative);
+            }
+            total.sums = total.sums.merge(sums);
         }
         Ok(())
     }
@@ -158,30 +174,30 @@ impl<N: Number> Checker<N> {
     fn new(expected: &Expected) -> Result<Self> {
         let reader = Reader::new(expected.element_type)?;
         let markers = expected.markers.numbers(&reader)?;
-        let reserved = expected.reserved_values.numbers(&reader)?;
         let mut masked_after = expected.masked.numbers(&reader)?;
         masked_after.retain(|number| !markers.contains(number));
-        let special = [reserved.as_slice(), &masked_after].concat();
-        let expected = expected.clone();
-        Ok(Self { expected, reader, markers, masked_after, reserved, special })
+        let mut fill = expected.reserved_values.numbers(&reader)?;
+        fill.retain(|number| !markers.contains(number) && !masked_after.contains(number));
+        let special = Special { markers, fill, masked_after };
+        Ok(Self { expected: expected.clone(), reader, special })
     }
 
     fn is_marker(&self, number: N) -> bool {
-        self.markers.contains(&number)
+        self.special.markers.contains(&number)
     }
 
     /// Whether a decoded element is treated as missing.
     fn is_masked(&self, number: N) -> bool {
-        self.is_marker(number) || self.masked_after.contains(&number)
+        self.is_marker(number) || self.special.masked_after.contains(&number)
     }
 
     /// Adds an element to a sum.
     #[allow(clippy::needless_bitwise_bool)]
     fn add_to(&self, lane: &mut Lane, x: N, y: N) {
         let (is_nan, is_marker) = (x.is_nan(), self.is_marker(x));
-        let is_infinite = x.is_infinite() & !is_marker;
-        let is_reserved = (x == y) & self.reserved.contains(&x) & !self.masked_after.contains(&y);
-        let counts = !(is_nan | is_infinite | is_marker | is_reserved);
+        let is_fill = (x == y) & self.special.fill.contains(&x);
+        let is_infinite = x.is_infinite() & !is_marker & !is_fill;
+        let counts = !(is_nan | is_infinite | is_marker | is_fill);
         let became_missing = counts & self.is_masked(y);
         let became_nan = counts & y.is_nan();
         let difference = if counts & !became_nan & !became_missing { y.minus(x) } else { 0.0 };
@@ -208,17 +224,17 @@ impl<N: Number> Checker<N> {
         sums.nan += u64::from(is_nan);
         sums.infinite += u64::from(is_infinite);
         sums.missing += u64::from(is_marker);
-        sums.fill += u64::from(is_reserved & !is_marker);
+        sums.fill += u64::from(is_fill);
     }
 
-    /// Adds the elements of a block; `found` names one by its index.
-    fn block(
+    /// The sums of a block; `found` names an element by its index. Wrong elements are counted in `total`.
+    fn sums(
         &self,
         xs: &[N],
         ys: &[N],
         found: impl Fn(usize) -> Found,
         total: &mut Comparison,
-    ) -> Result<()> {
+    ) -> Result<Sums> {
         let mut lanes = [Lane::default(); LANES];
         let (x_rows, x_rest) = xs.as_chunks::<LANES>();
         let (y_rows, y_rest) = ys.as_chunks::<LANES>();
@@ -232,9 +248,9 @@ impl<N: Number> Checker<N> {
         }
         let is_suspicious = lanes.iter().any(|lane| lane.is_suspicious);
         let sums = lanes.map(|lane| lane.sums).into_iter().fold(Sums::default(), Sums::merge);
-        let pairs = || xs.iter().copied().zip(ys.iter().copied()).enumerate();
         if is_suspicious {
-            let wrong = pairs().filter_map(|(index, (x, y))| Some((index, self.wrong(x, y)?)));
+            let pairs = xs.iter().copied().zip(ys.iter().copied()).enumerate();
+            let wrong = pairs.filter_map(|(index, (x, y))| Some((index, self.wrong(x, y)?)));
             for (index, wrong) in wrong {
                 let found = found(index);
                 if !self.expected.counts {
@@ -246,42 +262,20 @@ impl<N: Number> Checker<N> {
                 total.first_wrong.get_or_insert_with(|| (found, self.why(&wrong)));
             }
         }
-        let counts = |x: N, y: N| {
-            !(x.is_nan() | x.is_infinite() | y.is_nan()) && !self.is_marker(x) && !self.is_masked(y)
-        };
-        let first = |is_worst: &dyn Fn(N, N) -> bool| {
-            let is_it = |&(_, (x, y)): &(usize, (N, N))| counts(x, y) && is_worst(x, y);
-            pairs().find(is_it).map(|(index, _)| found(index))
-        };
-        let error = |x: N, y: N| relative_error(x.distance(y), x.magnitude());
-        if sums.max > total.sums.max {
-            total.worst = first(&|x, y| x.distance(y) == sums.max);
-        }
-        if sums.max_relative > total.sums.max_relative {
-            total.worst_relative = first(&|x, y| error(x, y) == sums.max_relative);
-        }
-        total.sums = total.sums.merge(sums);
-        Ok(())
+        Ok(sums)
     }
 
-    /// Adds a block of plain elements that does not contain a new worst one; false for other blocks.
-    fn simd_block(&self, before: &[u8], after: &[u8], total: &mut Comparison) -> bool {
+    /// The sums of a block in which no element is wrong; `None` for other blocks, and where single elements must be
+    /// looked at to know.
+    fn plain_sums(&self, before: &[u8], after: &[u8]) -> Option<Sums> {
         let Tolerance { absolute, relative, .. } = self.expected.tolerance;
         if relative != 0.0 {
-            return false;
+            return None;
         }
-        let sums =
-            simd_stats::differences(self.expected.element_type, before, after, &self.special);
-        let Some(sums) = sums else { return false };
+        let element_type = self.expected.element_type;
+        let sums = simd_stats::differences(element_type, before, after, &self.special)?;
         // Exactly at the bound, only the exact test decides.
-        if sums.max > total.sums.max
-            || sums.max > absolute
-            || (sums.max == absolute && absolute > 0.0)
-        {
-            return false;
-        }
-        total.sums = total.sums.merge(sums);
-        true
+        (sums.max < absolute || sums.max == 0.0).then_some(sums)
     }
 
     /// Whether |x − y| is more than allowed, exactly if the bound is absolute or relative alone.
@@ -363,4 +357,77 @@ enum Wrong {
     BecameNan,
     BecameMissing,
     Far(f64, f64),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks of mostly equal kinds of elements, as maps and images have them: a share of the elements is special.
+    #[test]
+    fn whole_blocks_have_the_sums_of_their_elements() {
+        let tolerance =
+            Tolerance { absolute: 10.0, relative: 0.0, name: "", allow_collisions: false };
+        let float64 = |values: &[f64]| values.iter().copied().map(Scalar::from).collect();
+        let (markers, reserved_values): (Markers, Markers) =
+            (float64(&[-9999.0]), float64(&[-9999.0, 0.0]));
+        let expected = Expected {
+            element_type: ElementType::Float64,
+            markers,
+            reserved_values,
+            masked: float64(&[77.0]),
+            tolerance,
+            counts: true,
+        };
+        let checker = Checker::<f64>::new(&expected).unwrap();
+        let kinds = [f64::NAN, -9999.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, 77.0];
+        let mut state = 1_u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        let (mut whole, mut single) = (0, 0);
+        for _ in 0..3000 {
+            let count = 1 + random(100);
+            let (special, changed) = (1 + random(40), [3, 60, 2000][random(3) as usize]);
+            let mut element = || {
+                let kind = kinds[random(6) as usize];
+                let quarters = random(4000) as f64 / 4.0 + 100.0;
+                let x = if random(special) == 0 { kind } else { quarters };
+                let error = random(60) as f64 / 4.0 - 7.5;
+                let other = kinds[random(6) as usize];
+                (
+                    x,
+                    if random(changed) == 0 {
+                        other
+                    } else if x == quarters {
+                        x + error
+                    } else {
+                        x
+                    },
+                )
+            };
+            let (xs, ys): (Vec<f64>, Vec<f64>) = (0..count).map(|_| element()).unzip();
+            let bytes = |values: &[f64]| -> Vec<u8> {
+                values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+            };
+            let mut total = Comparison::default();
+            let found = |index: usize| Found {
+                chunk: Vec::new(),
+                element: Vec::new(),
+                before: Scalar::from(xs[index]),
+                after: Scalar::from(ys[index]),
+            };
+            let sums = checker.sums(&xs, &ys, found, &mut total).unwrap();
+            match checker.plain_sums(&bytes(&xs), &bytes(&ys)) {
+                // Sums of quarters are exact in any order.
+                Some(whole_sums) => {
+                    assert_eq!((whole_sums, total.wrong), (sums, 0), "{xs:?} {ys:?}");
+                    whole += 1;
+                }
+                None => single += 1,
+            }
+        }
+        assert!(whole > 500 && single > 500, "{whole} {single}");
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::grid::Grids;
 use super::missing::Markers;
 use super::number::{BLOCK, Number, Reader, with_numbers};
-use super::simd_stats::{Elements, Plain};
+use super::simd_stats::{Elements, Kinds};
 use super::survey::{EXCERPTS, SAMPLE, Survey};
 use crate::array::source::{READ_SIZE, Source};
 use crate::error::{Error, Result};
@@ -140,6 +140,27 @@ impl<N: Number> Tally<N> {
         Self { nan: 0, reserved: 0, infinite: 0, least: above, greatest: below }
     }
 
+    /// `None` for elements that are not read as floating-point numbers.
+    fn of(kinds: Kinds) -> Option<Self> {
+        let Kinds { range, nan, marked, infinite } = kinds;
+        let (least, greatest) = N::from_floats(range)?;
+        Some(Self { nan, reserved: marked, infinite, least, greatest })
+    }
+
+    fn of_each(numbers: &[N], reserved: &[N]) -> Self {
+        let mut lanes = [Self::new(); LANES];
+        let (rows, rest) = numbers.as_chunks::<LANES>();
+        for row in rows {
+            for (lane, &number) in lanes.iter_mut().zip(row) {
+                lane.add(number, reserved);
+            }
+        }
+        for (lane, &number) in lanes.iter_mut().zip(rest) {
+            lane.add(number, reserved);
+        }
+        lanes.into_iter().fold(Self::new(), Self::merge)
+    }
+
     /// Counts a number.
     #[allow(clippy::needless_bitwise_bool)]
     fn add(&mut self, number: N, reserved: &[N]) {
@@ -266,31 +287,13 @@ impl<'a, N: Number> Block<'a, N> {
     fn count(&mut self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
         let Prepared { reader, reserved, .. } = self.prepared;
         let Survey { elements: before, reserved_counts, grids, .. } = &mut self.survey;
-        if let Some(plain) = Elements::of(reader.element_type(), bytes)
-            && let Some(Plain { range, nan }) = plain.range(reserved)
-            && let Some((least, greatest)) = N::from_floats(range)
-        {
-            self.tally = self.tally.merge(Tally { nan, least, greatest, ..Tally::new() });
-            if grids.may_change(range.0, range.1) {
-                match plain {
-                    Elements::Float32(elements) => grids.add(elements, range),
-                    Elements::Float64(elements) => grids.add(elements, range),
-                }
-            }
-            return Ok(());
+        let elements = Elements::of(reader.element_type(), bytes);
+        let kinds = elements.and_then(|elements| elements.kinds(reserved));
+        numbers.clear();
+        if kinds.is_none_or(|kinds| kinds.marked > 0 || kinds.infinite > 0) {
+            reader.read_into(bytes, numbers)?;
         }
-        reader.read_into(bytes, numbers)?;
-        let mut lanes = [Tally::new(); LANES];
-        let (rows, rest) = numbers.as_chunks::<LANES>();
-        for row in rows {
-            for (lane, &number) in lanes.iter_mut().zip(row) {
-                lane.add(number, reserved);
-            }
-        }
-        for (lane, &number) in lanes.iter_mut().zip(rest) {
-            lane.add(number, reserved);
-        }
-        let tally = lanes.into_iter().fold(Tally::new(), Tally::merge);
+        let tally = kinds.and_then(Tally::of).unwrap_or_else(|| Tally::of_each(numbers, reserved));
         if tally.reserved > 0 {
             for (count, value) in reserved_counts.iter_mut().zip(reserved) {
                 *count += numbers.iter().filter(|&number| number == value).count() as u64;
@@ -307,9 +310,19 @@ impl<'a, N: Number> Block<'a, N> {
         }
         let range = (tally.least.to_f64(), tally.greatest.to_f64());
         if grids.may_change(range.0, range.1) {
-            let others = numbers.iter().filter(|&number| !reserved.contains(number));
-            let values: Vec<f64> = others.map(|number| number.to_f64()).collect();
-            grids.add(&values, range);
+            match elements {
+                Some(Elements::Float32(elements)) if tally.reserved == 0 => {
+                    grids.add(elements, range);
+                }
+                Some(Elements::Float64(elements)) if tally.reserved == 0 => {
+                    grids.add(elements, range);
+                }
+                _ => {
+                    let others = numbers.iter().filter(|&number| !reserved.contains(number));
+                    let values: Vec<f64> = others.map(|number| number.to_f64()).collect();
+                    grids.add(&values, range);
+                }
+            }
         }
         self.tally = self.tally.merge(tally);
         Ok(())
