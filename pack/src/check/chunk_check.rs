@@ -363,7 +363,7 @@ enum Wrong {
 mod tests {
     use super::*;
 
-    /// Blocks of mostly equal kinds of elements, as maps and images have them: a share of the elements is special.
+    /// In each block, another share of the elements is special, and another share becomes so.
     #[test]
     fn whole_blocks_have_the_sums_of_their_elements() {
         let tolerance =
@@ -396,16 +396,8 @@ mod tests {
                 let x = if random(special) == 0 { kind } else { quarters };
                 let error = random(60) as f64 / 4.0 - 7.5;
                 let other = kinds[random(6) as usize];
-                (
-                    x,
-                    if random(changed) == 0 {
-                        other
-                    } else if x == quarters {
-                        x + error
-                    } else {
-                        x
-                    },
-                )
+                let y = if x == quarters { x + error } else { x };
+                (x, if random(changed) == 0 { other } else { y })
             };
             let (xs, ys): (Vec<f64>, Vec<f64>) = (0..count).map(|_| element()).unzip();
             let bytes = |values: &[f64]| -> Vec<u8> {

@@ -481,6 +481,29 @@ mod tests {
         let expected = Kinds { range: (-30.0, 4.0), marked: 2, ..expected };
         assert_eq!(kinds(&[7.0, 5.0, 9.0, -31.0]), Some(expected));
         assert_eq!(kinds(&[7.0, 8.0, 9.0, 10.0, 11.0]), None);
+        let mut with_nan = values.clone();
+        with_nan[0] = f32::NAN;
+        let with_nan = with_nan.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<_>>();
+        let found = Elements::of(ElementType::Float32, &with_nan).unwrap().kinds(&[77.0]);
+        let expected = Kinds { range: (-31.0, 4.0), nan: 1, marked: 0, infinite: 0 };
+        assert_eq!(found, Some(expected));
+    }
+
+    #[test]
+    fn the_sums_of_a_block_are_those_of_all_its_elements() {
+        let values: Vec<f32> = (0..37).map(|i| 5.0 - i as f32).collect();
+        let shifted: Vec<f32> = values.iter().map(|value| value - 0.5).collect();
+        let expected = Sums {
+            elements: 37,
+            max: 0.5,
+            distances: 18.5,
+            differences: -18.5,
+            squares: 9.25,
+            ..Sums::default()
+        };
+        let special = Special::<f64> { markers: vec![], fill: vec![], masked_after: vec![] };
+        let found = differences(ElementType::Float32, &bytes(&values), &bytes(&shifted), &special);
+        assert_eq!(found, Some(expected));
     }
 
     /// Each value, what it becomes, and whether a block with it has sums.
