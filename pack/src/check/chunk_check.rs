@@ -2,17 +2,14 @@
 
 use recast_kernels::{ElementType, Scalar};
 
+use super::block_sums::{Special, block_sums};
 use super::comparison::{Comparison, Found, Tolerance, Violation};
+use super::sums::{Sums, relative_error};
 use crate::array::region::Region;
 use crate::error::Result;
 use crate::scan::missing::Markers;
 use crate::scan::number::{BLOCK, Number, Reader, with_numbers};
-use crate::scan::simd_stats::{self, Special};
-use crate::scan::sums::Sums;
 use crate::scan::survey::Survey;
-
-/// Independent sums, so that the compiler can compute them side by side.
-const LANES: usize = 8;
 
 /// What a check must know of an array.
 #[derive(Clone, Debug)]
@@ -79,23 +76,11 @@ impl Expected {
     }
 }
 
-/// An error relative to the value; 0 has none.
-fn relative_error(distance: f64, magnitude: f64) -> f64 {
-    if magnitude > 0.0 { distance / magnitude } else { 0.0 }
-}
-
 /// Checks elements that are read as one kind of numbers.
 struct Checker<N> {
     expected: Expected,
     reader: Reader,
     special: Special<N>,
-}
-
-/// Sums over some elements, and whether one of them may be wrong. If so, a second look finds out which one is.
-#[derive(Clone, Copy, Default)]
-struct Lane {
-    sums: Sums,
-    is_suspicious: bool,
 }
 
 impl<N: Number> ElementChecker for Checker<N> {
@@ -111,11 +96,6 @@ impl<N: Number> ElementChecker for Checker<N> {
         let (mut xs, mut ys) = (Vec::new(), Vec::new());
         let pairs = before.chunks(BLOCK * size).zip(after.chunks(BLOCK * size));
         for (number, (before, after)) in pairs.enumerate() {
-            let sums = self.plain_sums(before, after);
-            if let Some(sums) = sums.filter(|sums| sums.max <= total.sums.max) {
-                total.sums = total.sums.merge(sums);
-                continue;
-            }
             self.reader.read_into(before, &mut xs)?;
             self.reader.read_into(after, &mut ys)?;
             let found = |index: usize| {
@@ -132,28 +112,7 @@ impl<N: Number> ElementChecker for Checker<N> {
                     after: element(after),
                 }
             };
-            let sums = match sums {
-                Some(sums) => sums,
-                None => self.sums(&xs, &ys, found, total)?,
-            };
-            let pairs = || xs.iter().copied().zip(ys.iter().copied()).enumerate();
-            let counts = |x: N, y: N| {
-                !(x.is_nan() | x.is_infinite() | y.is_nan())
-                    && !self.is_marker(x)
-                    && !self.is_masked(y)
-            };
-            let first = |is_worst: &dyn Fn(N, N) -> bool| {
-                let is_it = |&(_, (x, y)): &(usize, (N, N))| counts(x, y) && is_worst(x, y);
-                pairs().find(is_it).map(|(index, _)| found(index))
-            };
-            let error = |x: N, y: N| relative_error(x.distance(y), x.magnitude());
-            if sums.max > total.sums.max {
-                total.worst = first(&|x, y| x.distance(y) == sums.max);
-            }
-            if sums.max_relative > total.sums.max_relative {
-                total.worst_relative = first(&|x, y| error(x, y) == sums.max_relative);
-            }
-            total.sums = total.sums.merge(sums);
+            self.add_block(&xs, &ys, found, total)?;
         }
         Ok(())
     }
@@ -161,7 +120,7 @@ impl<N: Number> ElementChecker for Checker<N> {
     fn largest_excess(&self, before: &[u8], after: &[u8]) -> Result<Option<f64>> {
         let (xs, ys): (Vec<N>, Vec<N>) = (self.reader.read(before)?, self.reader.read(after)?);
         let distances = xs.into_iter().zip(ys).filter_map(|(x, y)| {
-            if y.is_nan() || self.is_marker(y) {
+            if y.is_nan() || self.special.is_marker(y) {
                 return (!self.expected.tolerance.allow_collisions).then_some(f64::INFINITY);
             }
             self.is_far(x, y).then(|| x.distance(y))
@@ -173,109 +132,90 @@ impl<N: Number> ElementChecker for Checker<N> {
 impl<N: Number> Checker<N> {
     fn new(expected: &Expected) -> Result<Self> {
         let reader = Reader::new(expected.element_type)?;
-        let markers = expected.markers.numbers(&reader)?;
-        let mut masked_after = expected.masked.numbers(&reader)?;
-        masked_after.retain(|number| !markers.contains(number));
-        let mut fill = expected.reserved_values.numbers(&reader)?;
-        fill.retain(|number| !markers.contains(number) && !masked_after.contains(number));
-        let special = Special { markers, fill, masked_after };
+        let special = Special::new(
+            expected.markers.numbers(&reader)?,
+            expected.masked.numbers(&reader)?,
+            expected.reserved_values.numbers(&reader)?,
+        );
         Ok(Self { expected: expected.clone(), reader, special })
     }
 
-    fn is_marker(&self, number: N) -> bool {
-        self.special.markers.contains(&number)
-    }
-
-    /// Whether a decoded element is treated as missing.
-    fn is_masked(&self, number: N) -> bool {
-        self.is_marker(number) || self.special.masked_after.contains(&number)
-    }
-
-    /// Adds an element to a sum.
-    #[allow(clippy::needless_bitwise_bool)]
-    fn add_to(&self, lane: &mut Lane, x: N, y: N) {
-        let (is_nan, is_marker) = (x.is_nan(), self.is_marker(x));
-        let is_fill = (x == y) & self.special.fill.contains(&x);
-        let is_infinite = x.is_infinite() & !is_marker & !is_fill;
-        let counts = !(is_nan | is_infinite | is_marker | is_fill);
-        let became_missing = counts & self.is_masked(y);
-        let became_nan = counts & y.is_nan();
-        let difference = if counts & !became_nan & !became_missing { y.minus(x) } else { 0.0 };
-        let distance = difference.abs();
-        let bound =
-            self.expected.tolerance.absolute + self.expected.tolerance.relative * x.magnitude();
-        // Exactly at the bound, the rounding error of the distance decides.
-        let is_far =
-            counts & !became_missing & ((distance > bound) | ((distance == bound) & (bound > 0.0)));
-        lane.is_suspicious |= (!counts & !((x == y) | (is_nan & y.is_nan())))
-            | ((became_nan | became_missing) & !self.expected.tolerance.allow_collisions)
-            | is_far;
-        let sums = &mut lane.sums;
-        sums.elements += u64::from(counts);
-        sums.max = if distance > sums.max { distance } else { sums.max };
-        if self.expected.tolerance.relative > 0.0 {
-            sums.max_relative = sums.max_relative.max(relative_error(distance, x.magnitude()));
+    /// Adds a block to `total`; `found` names an element by its index.
+    fn add_block(
+        &self,
+        xs: &[N],
+        ys: &[N],
+        found: impl Fn(usize) -> Found,
+        total: &mut Comparison,
+    ) -> Result<()> {
+        let sums = match block_sums(xs, ys, &self.special, self.expected.tolerance) {
+            Some(sums) => sums,
+            None => self.sums_of_each(xs, ys, &found, total)?,
+        };
+        let first = |is_worst: &dyn Fn(N, N) -> bool| {
+            let mut pairs = xs.iter().zip(ys);
+            pairs.position(|(&x, &y)| self.has_error(x, y) && is_worst(x, y)).map(&found)
+        };
+        if sums.max > total.sums.max {
+            total.worst = first(&|x, y| x.distance(y) == sums.max);
         }
-        sums.distances += distance;
-        sums.differences += difference;
-        sums.squares += distance * distance;
-        sums.became_missing += u64::from(became_missing);
-        sums.became_nan += u64::from(became_nan);
-        sums.nan += u64::from(is_nan);
-        sums.infinite += u64::from(is_infinite);
-        sums.missing += u64::from(is_marker);
-        sums.fill += u64::from(is_fill);
+        if sums.max_relative > total.sums.max_relative {
+            let error = |x: N, y: N| relative_error(x.distance(y), x.magnitude());
+            total.worst_relative = first(&|x, y| error(x, y) == sums.max_relative);
+        }
+        total.sums = total.sums.merge(sums);
+        Ok(())
     }
 
-    /// The sums of a block; `found` names an element by its index. Wrong elements are counted in `total`.
-    fn sums(
+    /// The sums of a block, one element after the other. Wrong elements are counted in `total`.
+    fn sums_of_each(
         &self,
         xs: &[N],
         ys: &[N],
         found: impl Fn(usize) -> Found,
         total: &mut Comparison,
     ) -> Result<Sums> {
-        let mut lanes = [Lane::default(); LANES];
-        let (x_rows, x_rest) = xs.as_chunks::<LANES>();
-        let (y_rows, y_rest) = ys.as_chunks::<LANES>();
-        for (x_row, y_row) in x_rows.iter().zip(y_rows) {
-            for (lane, (&x, &y)) in lanes.iter_mut().zip(x_row.iter().zip(y_row)) {
-                self.add_to(lane, x, y);
+        let mut sums = Sums::default();
+        for (index, (&x, &y)) in xs.iter().zip(ys).enumerate() {
+            self.count(x, y, &mut sums);
+            let Some(wrong) = self.wrong(x, y) else { continue };
+            if !self.expected.counts {
+                let text = format!("{}: {}", found(index), self.why(&wrong));
+                let is_collision = matches!(wrong, Wrong::BecameNan | Wrong::BecameMissing);
+                return Err(Violation { text, is_collision }.into());
             }
-        }
-        for (lane, (&x, &y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
-            self.add_to(lane, x, y);
-        }
-        let is_suspicious = lanes.iter().any(|lane| lane.is_suspicious);
-        let sums = lanes.map(|lane| lane.sums).into_iter().fold(Sums::default(), Sums::merge);
-        if is_suspicious {
-            let pairs = xs.iter().copied().zip(ys.iter().copied()).enumerate();
-            let wrong = pairs.filter_map(|(index, (x, y))| Some((index, self.wrong(x, y)?)));
-            for (index, wrong) in wrong {
-                let found = found(index);
-                if !self.expected.counts {
-                    let text = format!("{found}: {}", self.why(&wrong));
-                    let is_collision = matches!(wrong, Wrong::BecameNan | Wrong::BecameMissing);
-                    return Err(Violation { text, is_collision }.into());
-                }
-                total.wrong += 1;
-                total.first_wrong.get_or_insert_with(|| (found, self.why(&wrong)));
-            }
+            total.wrong += 1;
+            total.first_wrong.get_or_insert_with(|| (found(index), self.why(&wrong)));
         }
         Ok(sums)
     }
 
-    /// The sums of a block in which no element is wrong; `None` for other blocks, and where single elements must be
-    /// looked at to know.
-    fn plain_sums(&self, before: &[u8], after: &[u8]) -> Option<Sums> {
-        let Tolerance { absolute, relative, .. } = self.expected.tolerance;
-        if relative != 0.0 {
-            return None;
+    /// Counts an element before and after.
+    fn count(&self, x: N, y: N, sums: &mut Sums) {
+        if x.is_nan() {
+            sums.nan += 1;
+        } else if self.special.is_marker(x) {
+            sums.missing += 1;
+        } else if x == y && self.special.is_fill(x) {
+            sums.fill += 1;
+        } else if x.is_infinite() {
+            sums.infinite += 1;
+        } else {
+            sums.elements += 1;
+            if y.is_nan() {
+                sums.became_nan += 1;
+            } else if self.special.is_masked(y) {
+                sums.became_missing += 1;
+            } else {
+                let is_relative = self.expected.tolerance.relative > 0.0;
+                sums.add_error(y.minus(x), is_relative.then(|| x.magnitude()));
+            }
         }
-        let element_type = self.expected.element_type;
-        let sums = simd_stats::differences(element_type, before, after, &self.special)?;
-        // Exactly at the bound, only the exact test decides.
-        (sums.max < absolute || sums.max == 0.0).then_some(sums)
+    }
+
+    /// Whether the difference of an element counts as an error.
+    fn has_error(&self, x: N, y: N) -> bool {
+        x.is_finite() && !y.is_nan() && !self.special.is_marker(x) && !self.special.is_masked(y)
     }
 
     /// Whether |x − y| is more than allowed, exactly if the bound is absolute or relative alone.
@@ -298,7 +238,7 @@ impl<N: Number> Checker<N> {
         if x.is_nan() {
             return (!y.is_nan()).then_some(Wrong::Nan);
         }
-        if self.is_marker(x) {
+        if self.special.is_marker(x) {
             return (x != y).then_some(Wrong::Missing);
         }
         if x.is_infinite() {
@@ -308,7 +248,7 @@ impl<N: Number> Checker<N> {
         if y.is_nan() {
             return (!allowed).then_some(Wrong::BecameNan);
         }
-        if self.is_masked(y) {
+        if self.special.is_masked(y) {
             return (!allowed).then_some(Wrong::BecameMissing);
         }
         let Tolerance { absolute, relative, .. } = self.expected.tolerance;
@@ -364,62 +304,98 @@ mod tests {
     use super::*;
 
     /// In each block, another share of the elements is special, and another share becomes so.
-    #[test]
-    fn whole_blocks_have_the_sums_of_their_elements() {
-        let tolerance =
-            Tolerance { absolute: 10.0, relative: 0.0, name: "", allow_collisions: false };
-        let float64 = |values: &[f64]| values.iter().copied().map(Scalar::from).collect();
-        let (markers, reserved_values): (Markers, Markers) =
-            (float64(&[-9999.0]), float64(&[-9999.0, 0.0]));
-        let expected = Expected {
-            element_type: ElementType::Float64,
-            markers,
-            reserved_values,
-            masked: float64(&[77.0]),
-            tolerance,
-            counts: true,
-        };
-        let checker = Checker::<f64>::new(&expected).unwrap();
-        let kinds = [f64::NAN, -9999.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, 77.0];
+    fn whole_blocks_have_the_sums_of_their_elements<N: Number>(
+        element_type: ElementType,
+        quarter: impl Fn(i32) -> N,
+        special: &[N],
+    ) {
         let mut state = 1_u64;
         let mut random = move |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % below
         };
+        let scalars = |values: &[N]| -> Markers {
+            values.iter().filter_map(|value| value.to_scalar(element_type)).collect()
+        };
         let (mut whole, mut single) = (0, 0);
-        for _ in 0..3000 {
+        for _ in 0..6000 {
+            // Of the special values, some are markers, some fill values, and some masked after.
+            let mut rest = special;
+            let mut some = |most: u64| {
+                let (some, others) = rest.split_at(random(most + 1) as usize);
+                rest = others;
+                scalars(some)
+            };
+            let (markers, mut reserved_values, masked) = (some(6), some(2), some(2));
+            reserved_values.extend(markers.values().iter().copied());
+            let relative = [0.0, 0.125][random(2) as usize];
+            let absolute = [8.0, 0.0][usize::from(relative > 0.0 && random(2) == 0)];
+            let tolerance = Tolerance { absolute, relative, name: "", allow_collisions: false };
+            let expected = Expected {
+                element_type,
+                markers,
+                reserved_values,
+                masked,
+                tolerance,
+                counts: true,
+            };
+            let checker = Checker::<N>::new(&expected).unwrap();
             let count = 1 + random(100);
-            let (special, changed) = (1 + random(40), [3, 60, 2000][random(3) as usize]);
+            let (specials, changed) = (1 + random(40), [3, 60, 2000][random(3) as usize]);
             let mut element = || {
-                let kind = kinds[random(6) as usize];
-                let quarters = random(4000) as f64 / 4.0 + 100.0;
-                let x = if random(special) == 0 { kind } else { quarters };
-                let error = random(60) as f64 / 4.0 - 7.5;
-                let other = kinds[random(6) as usize];
-                let y = if x == quarters { x + error } else { x };
+                let one = special[random(special.len() as u64) as usize];
+                let other = special[random(special.len() as u64) as usize];
+                let place = random(4000) as i32 + 400;
+                let is_special = random(specials) == 0;
+                let x = if is_special { one } else { quarter(place) };
+                let y = if is_special { one } else { quarter(place + random(65) as i32 - 32) };
                 (x, if random(changed) == 0 { other } else { y })
             };
-            let (xs, ys): (Vec<f64>, Vec<f64>) = (0..count).map(|_| element()).unzip();
-            let bytes = |values: &[f64]| -> Vec<u8> {
-                values.iter().flat_map(|value| value.to_ne_bytes()).collect()
-            };
-            let mut total = Comparison::default();
-            let found = |index: usize| Found {
+            let (xs, ys): (Vec<N>, Vec<N>) = (0..count).map(|_| element()).unzip();
+            let found = |_| Found {
                 chunk: Vec::new(),
                 element: Vec::new(),
-                before: Scalar::from(xs[index]),
-                after: Scalar::from(ys[index]),
+                before: Scalar::zero(element_type),
+                after: Scalar::zero(element_type),
             };
-            let sums = checker.sums(&xs, &ys, found, &mut total).unwrap();
-            match checker.plain_sums(&bytes(&xs), &bytes(&ys)) {
+            let mut total = Comparison::default();
+            let sums = checker.sums_of_each(&xs, &ys, found, &mut total).unwrap();
+            match block_sums(&xs, &ys, &checker.special, tolerance) {
                 // Sums of quarters are exact in any order.
                 Some(whole_sums) => {
-                    assert_eq!((whole_sums, total.wrong), (sums, 0), "{xs:?} {ys:?}");
+                    assert_eq!((whole_sums, total.wrong), (sums, 0));
                     whole += 1;
                 }
                 None => single += 1,
             }
         }
         assert!(whole > 500 && single > 500, "{whole} {single}");
+    }
+
+    #[test]
+    fn whole_blocks_of_floats_have_the_sums_of_their_elements() {
+        let special = [
+            -9999.0,
+            f64::INFINITY,
+            0.0,
+            77.0,
+            88.0,
+            99.0,
+            -1e30,
+            5.0,
+            6.0,
+            7.0,
+            f64::NAN,
+            f64::NEG_INFINITY,
+        ];
+        let quarter = |place| f64::from(place) / 4.0;
+        whole_blocks_have_the_sums_of_their_elements(ElementType::Float64, quarter, &special);
+    }
+
+    #[test]
+    fn whole_blocks_of_integers_have_the_sums_of_their_elements() {
+        let special = [i128::from(i64::MIN), -1, 0, 77, 88, 99, i128::from(i64::MAX), 5, 6, 7];
+        let integer = |place: i32| i128::from(place / 4);
+        whole_blocks_have_the_sums_of_their_elements(ElementType::Int64, integer, &special);
     }
 }

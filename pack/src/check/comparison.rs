@@ -3,8 +3,8 @@
 use recast_kernels::Scalar;
 use serde::Serialize;
 
+use super::sums::Sums;
 use crate::json;
-use crate::scan::sums::Sums;
 
 /// The tolerance for decoded elements. In any case NaN, infinities and missing values must come back.
 #[derive(Clone, Copy, Debug)]

@@ -3,9 +3,11 @@
 
 use std::sync::LazyLock;
 
+use pulp::{Arch, Simd, WithSimd};
 use recast_kernels::{ElementType, Format};
 
-use super::simd_stats::{self, Value};
+use super::lanes::{LANES, padded};
+use super::number::Number;
 
 /// A grid is given up if a value is farther from it than this part of a step.
 const FARTHEST: f64 = 0.45;
@@ -122,7 +124,7 @@ impl Grids {
     }
 
     /// Adds values, with the smallest and the largest of them; values that are not finite are ignored.
-    pub(crate) fn add<T: Value>(&mut self, values: &[T], (least, greatest): (f64, f64)) {
+    pub(crate) fn add<N: Number>(&mut self, values: &[N], (least, greatest): (f64, f64)) {
         if least > greatest {
             return;
         }
@@ -200,10 +202,47 @@ fn one_point(least: f64, greatest: f64, scale: f64) -> Option<f64> {
 }
 
 /// How many steps the farthest value is from the nearest whole number of them, or more than [`FARTHEST`].
-fn farthest<T: Value>(values: &[T], scale: f64) -> f64 {
+fn farthest<N: Number>(values: &[N], scale: f64) -> f64 {
     let (first, rest) = values.split_at(BATCH.min(values.len()));
-    let most = simd_stats::farthest_from_whole(first, scale);
-    if most > FARTHEST { most } else { most.max(simd_stats::farthest_from_whole(rest, scale)) }
+    let most = farthest_from_whole(first, scale);
+    if most > FARTHEST { most } else { most.max(farthest_from_whole(rest, scale)) }
+}
+
+/// The largest distance of some numbers, multiplied by a factor, from a whole number. The products are below 2^50.
+/// NaN and infinities are ignored.
+fn farthest_from_whole<N: Number>(numbers: &[N], factor: f64) -> f64 {
+    Arch::new().dispatch(FromWhole { numbers, factor })
+}
+
+struct FromWhole<'a, N> {
+    numbers: &'a [N],
+    factor: f64,
+}
+
+impl<N: Number> WithSimd for FromWhole<'_, N> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        /// Adding it to a number leaves no bits for a fraction.
+        const ROUNDS: f64 = 6_755_399_441_055_744.0;
+        let mut most = [0.0_f64; LANES];
+        let (rows, rest) = self.numbers.as_chunks::<LANES>();
+        let mut add = |row: &[N; LANES]| {
+            for lane in 0..LANES {
+                let product = row[lane].to_f64() * self.factor;
+                let distance = (product - ((product + ROUNDS) - ROUNDS)).abs();
+                most[lane] = if distance > most[lane] { distance } else { most[lane] };
+            }
+        };
+        for row in rows {
+            add(row);
+        }
+        if let Some(&one) = rest.first() {
+            add(&padded(rest, one));
+        }
+        most.into_iter().fold(0.0, f64::max)
+    }
 }
 
 #[cfg(test)]
@@ -292,5 +331,18 @@ mod tests {
         assert!(found.may_change(least, 300.0) && found.may_change(-1.0, greatest));
         // On the grid of 1, another value between these would change the distance.
         assert!(grids(&[1.0, 3.0]).may_change(1.5, 1.5));
+    }
+
+    #[test]
+    fn the_number_that_is_farthest_from_a_whole_one_counts_and_what_is_not_finite_does_not() {
+        let mut numbers = [3.0_f64; 70];
+        numbers[7] = f64::NAN;
+        numbers[40] = f64::NEG_INFINITY;
+        for (place, number, expected) in [(0, 2.25, 0.25), (33, -1.75, 0.25), (69, 0.125, 0.125)] {
+            numbers[place] = number;
+            assert_eq!(farthest_from_whole(&numbers, 1.0), expected);
+            assert_eq!(farthest_from_whole(&numbers, 16.0), 0.0);
+            numbers[place] = 3.0;
+        }
     }
 }

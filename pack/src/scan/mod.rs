@@ -2,11 +2,11 @@
 
 pub(crate) mod charts;
 pub(crate) mod grid;
+pub(crate) mod kinds;
+pub(crate) mod lanes;
 pub(crate) mod lattice;
 pub(crate) mod limits;
 pub(crate) mod missing;
 pub(crate) mod number;
-pub(crate) mod simd_stats;
-pub(crate) mod sums;
 pub(crate) mod survey;
 pub(crate) mod surveyor;

@@ -12,11 +12,11 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     /// Less and greater than every element: the start of a search for the range.
     const EXTREMES: (Self, Self);
 
+    /// Equal to no element.
+    const NONE: Self;
+
     /// Appends the elements of a reader's type to `numbers`.
     fn read(reader: &Reader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()>;
-
-    /// Elements of a floating-point type, if those are read as these numbers.
-    fn from_floats(pair: (f64, f64)) -> Option<(Self, Self)>;
 
     /// The element of a type with this value, if the type has it.
     fn to_scalar(self, element_type: ElementType) -> Option<Scalar>;
@@ -104,6 +104,7 @@ pub(crate) fn is_wide(element_type: ElementType) -> bool {
 
 impl Number for f64 {
     const EXTREMES: (Self, Self) = (Self::NEG_INFINITY, Self::INFINITY);
+    const NONE: Self = Self::NAN;
 
     fn read(reader: &Reader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()> {
         match reader.element_type {
@@ -124,10 +125,6 @@ impl Number for f64 {
             }
         }
         Ok(())
-    }
-
-    fn from_floats(pair: (f64, f64)) -> Option<(Self, Self)> {
-        Some(pair)
     }
 
     fn to_scalar(self, element_type: ElementType) -> Option<Scalar> {
@@ -165,6 +162,7 @@ impl Number for f64 {
 
 impl Number for i128 {
     const EXTREMES: (Self, Self) = (Self::MIN, Self::MAX);
+    const NONE: Self = Self::MIN;
 
     fn read(reader: &Reader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()> {
         let (elements, _) = bytes.as_chunks();
@@ -174,10 +172,6 @@ impl Number for i128 {
             numbers.extend(elements.iter().map(|&bytes| Self::from(u64::from_ne_bytes(bytes))));
         }
         Ok(())
-    }
-
-    fn from_floats(_: (f64, f64)) -> Option<(Self, Self)> {
-        None
     }
 
     fn to_scalar(self, element_type: ElementType) -> Option<Scalar> {

@@ -9,17 +9,14 @@ use recast_kernels::Scalar;
 use serde_json::{Map, Value};
 
 use super::grid::Grids;
+use super::kinds::Kinds;
 use super::missing::Markers;
 use super::number::{BLOCK, Number, Reader, with_numbers};
-use super::simd_stats::{Elements, Kinds};
 use super::survey::{EXCERPTS, SAMPLE, Survey};
 use crate::array::source::{READ_SIZE, Source};
 use crate::error::{Error, Result};
 use crate::options::PackOptions;
 use crate::runtime::Workers;
-
-/// Independent searches, so that the compiler can compute them side by side.
-const LANES: usize = 8;
 
 /// Surveys the blocks of one array one by one.
 #[derive(Clone, Debug)]
@@ -124,68 +121,6 @@ fn survey_as<N: Number>(source: &Source, markers: &Markers, workers: &Workers) -
     Ok(total)
 }
 
-/// The counts and the range of some elements.
-#[derive(Clone, Copy, Debug)]
-struct Tally<N> {
-    nan: u64,
-    reserved: u64,
-    infinite: u64,
-    least: N,
-    greatest: N,
-}
-
-impl<N: Number> Tally<N> {
-    fn new() -> Self {
-        let (below, above) = N::EXTREMES;
-        Self { nan: 0, reserved: 0, infinite: 0, least: above, greatest: below }
-    }
-
-    /// `None` for elements that are not read as floating-point numbers.
-    fn of(kinds: Kinds) -> Option<Self> {
-        let Kinds { range, nan, marked, infinite } = kinds;
-        let (least, greatest) = N::from_floats(range)?;
-        Some(Self { nan, reserved: marked, infinite, least, greatest })
-    }
-
-    fn of_each(numbers: &[N], reserved: &[N]) -> Self {
-        let mut lanes = [Self::new(); LANES];
-        let (rows, rest) = numbers.as_chunks::<LANES>();
-        for row in rows {
-            for (lane, &number) in lanes.iter_mut().zip(row) {
-                lane.add(number, reserved);
-            }
-        }
-        for (lane, &number) in lanes.iter_mut().zip(rest) {
-            lane.add(number, reserved);
-        }
-        lanes.into_iter().fold(Self::new(), Self::merge)
-    }
-
-    /// Counts a number.
-    #[allow(clippy::needless_bitwise_bool)]
-    fn add(&mut self, number: N, reserved: &[N]) {
-        let is_nan = number.is_nan();
-        let is_reserved = reserved.contains(&number);
-        let is_infinite = number.is_infinite() & !is_reserved;
-        self.nan += u64::from(is_nan);
-        self.reserved += u64::from(is_reserved);
-        self.infinite += u64::from(is_infinite);
-        let counts = !(is_nan | is_reserved | is_infinite);
-        self.least = if counts & (number < self.least) { number } else { self.least };
-        self.greatest = if counts & (number > self.greatest) { number } else { self.greatest };
-    }
-
-    fn merge(self, other: Self) -> Self {
-        Self {
-            nan: self.nan + other.nan,
-            reserved: self.reserved + other.reserved,
-            infinite: self.infinite + other.infinite,
-            least: if other.least < self.least { other.least } else { self.least },
-            greatest: if other.greatest > self.greatest { other.greatest } else { self.greatest },
-        }
-    }
-}
-
 /// State that all blocks share.
 struct Prepared<'a, N> {
     surveyor: &'a Surveyor,
@@ -235,7 +170,7 @@ fn key(elements: &[u8]) -> u64 {
 struct Block<'a, N> {
     prepared: &'a Prepared<'a, N>,
     survey: Survey,
-    tally: Tally<N>,
+    kinds: Kinds<N>,
     /// The index of the first infinity, and its name.
     first_infinite: Option<Infinite>,
     /// How many elements there are until the next one for the sample.
@@ -252,7 +187,7 @@ impl<'a, N: Number> Block<'a, N> {
         Self {
             prepared,
             survey: Survey { grids, ..prepared.surveyor.nothing.clone() },
-            tally: Tally::new(),
+            kinds: Kinds::none(),
             first_infinite: None,
             until_next: 0,
             taken: Vec::new(),
@@ -287,19 +222,14 @@ impl<'a, N: Number> Block<'a, N> {
     fn count(&mut self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
         let Prepared { reader, reserved, .. } = self.prepared;
         let Survey { elements: before, reserved_counts, grids, .. } = &mut self.survey;
-        let elements = Elements::of(reader.element_type(), bytes);
-        let kinds = elements.and_then(|elements| elements.kinds(reserved));
-        numbers.clear();
-        if kinds.is_none_or(|kinds| kinds.marked > 0 || kinds.infinite > 0) {
-            reader.read_into(bytes, numbers)?;
-        }
-        let tally = kinds.and_then(Tally::of).unwrap_or_else(|| Tally::of_each(numbers, reserved));
-        if tally.reserved > 0 {
+        reader.read_into(bytes, numbers)?;
+        let kinds = Kinds::of(numbers, reserved);
+        if kinds.marked > 0 {
             for (count, value) in reserved_counts.iter_mut().zip(reserved) {
                 *count += numbers.iter().filter(|&number| number == value).count() as u64;
             }
         }
-        if tally.infinite > 0 && self.first_infinite.is_none() {
+        if kinds.infinite > 0 && self.first_infinite.is_none() {
             let is_infinite = |number: &N| number.is_infinite() && !reserved.contains(number);
             let index = numbers.iter().position(is_infinite);
             self.first_infinite = index.and_then(|index| {
@@ -308,23 +238,16 @@ impl<'a, N: Number> Block<'a, N> {
                 Some((*before as usize + index, text))
             });
         }
-        let range = (tally.least.to_f64(), tally.greatest.to_f64());
+        let range = (kinds.range.0.to_f64(), kinds.range.1.to_f64());
         if grids.may_change(range.0, range.1) {
-            match elements {
-                Some(Elements::Float32(elements)) if tally.reserved == 0 => {
-                    grids.add(elements, range);
-                }
-                Some(Elements::Float64(elements)) if tally.reserved == 0 => {
-                    grids.add(elements, range);
-                }
-                _ => {
-                    let others = numbers.iter().filter(|&number| !reserved.contains(number));
-                    let values: Vec<f64> = others.map(|number| number.to_f64()).collect();
-                    grids.add(&values, range);
-                }
+            if kinds.marked == 0 {
+                grids.add(numbers, range);
+            } else {
+                let others = numbers.iter().filter(|&number| !reserved.contains(number));
+                grids.add(&others.copied().collect::<Vec<_>>(), range);
             }
         }
-        self.tally = self.tally.merge(tally);
+        self.kinds = self.kinds.merge(kinds);
         Ok(())
     }
 
@@ -342,7 +265,7 @@ impl<'a, N: Number> Block<'a, N> {
         let Survey { fill_value, reserved_values, reserved_counts, .. } = &mut self.survey;
         let index = reserved_values.values().iter().position(|value| value.equals(*fill_value));
         let count = index.and_then(|index| reserved_counts.get_mut(index));
-        *count.unwrap_or(&mut self.tally.nan) += elements;
+        *count.unwrap_or(&mut self.kinds.nan) += elements;
         self.survey.elements += elements;
         let of_fill = &self.prepared.of_fill;
         if of_fill.lock().unwrap_or_else(PoisonError::into_inner).insert(elements) {
@@ -357,15 +280,16 @@ impl<'a, N: Number> Block<'a, N> {
 
     /// The survey of the block; `place` names an element.
     fn finish(self, place: impl FnOnce(usize, &str) -> String) -> Result<Survey> {
-        let Self { prepared: Prepared { reader, reserved, .. }, mut survey, tally, taken, .. } =
+        let Self { prepared: Prepared { reader, reserved, .. }, mut survey, kinds, taken, .. } =
             self;
         let element_type = reader.element_type();
-        survey.nan = tally.nan;
-        survey.infinite = tally.infinite;
+        survey.nan = kinds.nan;
+        survey.infinite = kinds.infinite;
         survey.first_infinite = self.first_infinite.map(|(index, name)| place(index, name));
-        if tally.least <= tally.greatest {
-            let least = tally.least.to_scalar(element_type);
-            survey.data_range = least.zip(tally.greatest.to_scalar(element_type));
+        let (least, greatest) = kinds.range;
+        if least <= greatest {
+            let least = least.to_scalar(element_type);
+            survey.data_range = least.zip(greatest.to_scalar(element_type));
             if survey.data_range.is_none() {
                 bail!("an element is not of type {element_type}");
             }

@@ -8,11 +8,11 @@ use recast_kernels::ElementType;
 
 use super::context::{Member, PackContext, PackJob, Request};
 use crate::array::source::Source;
+use crate::check::sums::Sums;
 use crate::error::Result;
 use crate::options::PackOptions;
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
-use crate::scan::sums::Sums;
 use crate::scan::survey::Survey;
 
 /// What a dry run finds.

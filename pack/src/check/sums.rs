@@ -28,6 +28,17 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
+    /// Adds decoded − original of an element; relative to a magnitude, if there is a relative tolerance.
+    pub(crate) fn add_error(&mut self, difference: f64, magnitude: Option<f64>) {
+        let distance = difference.abs();
+        self.max = self.max.max(distance);
+        let relative = magnitude.map(|magnitude| relative_error(distance, magnitude));
+        self.max_relative = self.max_relative.max(relative.unwrap_or_default());
+        self.distances += distance;
+        self.differences += difference;
+        self.squares += distance * distance;
+    }
+
     pub(crate) fn merge(self, other: Self) -> Self {
         Self {
             elements: self.elements + other.elements,
@@ -65,4 +76,10 @@ impl Sums {
         let psnr = 20.0 * (extent / self.rmse()).log10();
         psnr.is_finite().then_some(psnr)
     }
+}
+
+/// An error relative to the value; 0 has none.
+#[inline(always)]
+pub(crate) fn relative_error(distance: f64, magnitude: f64) -> f64 {
+    if magnitude > 0.0 { distance / magnitude } else { 0.0 }
 }

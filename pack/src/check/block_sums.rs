@@ -1,0 +1,318 @@
+//! The sums of the errors of a block. NaN, infinities and markers are counted, for whole continents and cloud covers
+//! consist of them; only a block in which something may be wrong needs individual checks.
+
+// Lanes are indexed, conditions are joined without a branch.
+#![allow(clippy::needless_range_loop, clippy::needless_bitwise_bool)]
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::comparison::Tolerance;
+use super::sums::{Sums, relative_error};
+use crate::scan::lanes::{LANES, Values, padded, with_values};
+use crate::scan::number::Number;
+
+/// Values that no error counts, of an array and of what it has become.
+#[derive(Clone, Debug)]
+pub(crate) struct Special<N> {
+    /// The missing markers.
+    markers: Vec<N>,
+    /// Other values that no statistic counts if they come back.
+    fill: Vec<N>,
+    /// Missing markers among decoded elements only.
+    masked_after: Vec<N>,
+    /// All of these.
+    all: Vec<N>,
+}
+
+impl<N: Number> Special<N> {
+    /// A value that is several of these is the first of them.
+    pub(crate) fn new(markers: Vec<N>, mut masked_after: Vec<N>, mut fill: Vec<N>) -> Self {
+        masked_after.retain(|number| !markers.contains(number));
+        fill.retain(|number| !markers.contains(number) && !masked_after.contains(number));
+        let all = [markers.as_slice(), &fill, &masked_after].concat();
+        Self { markers, fill, masked_after, all }
+    }
+
+    pub(crate) fn is_marker(&self, number: N) -> bool {
+        self.markers.contains(&number)
+    }
+
+    pub(crate) fn is_fill(&self, number: N) -> bool {
+        self.fill.contains(&number)
+    }
+
+    /// Whether a decoded element is treated as missing.
+    pub(crate) fn is_masked(&self, number: N) -> bool {
+        self.is_marker(number) || self.masked_after.contains(&number)
+    }
+}
+
+/// The sums of two blocks in which every NaN, infinity and marker comes back, no other element becomes one, and no error
+/// exceeds the tolerance. `None` for other blocks.
+pub(crate) fn block_sums<N: Number>(
+    before: &[N],
+    after: &[N],
+    special: &Special<N>,
+    tolerance: Tolerance,
+) -> Option<Sums> {
+    let Special { markers, fill, masked_after, all } = special;
+    let [markers, fill, masked_after, all] = [markers, fill, masked_after, all].map(Vec::as_slice);
+    // Most blocks need no second look.
+    let plain = with_values!(all, |special| sums_of(before, after, Absent(special), tolerance));
+    if plain.is_some() {
+        return plain;
+    }
+    let few = |values: &[N]| match *values {
+        [] => Some([N::NONE]),
+        [one] => Some([one]),
+        _ => None,
+    };
+    if let Some((fill, masked_after)) = few(fill).zip(few(masked_after)) {
+        with_values!(markers, |markers| {
+            sums_of(before, after, Returning { markers, fill, masked_after }, tolerance)
+        })
+    } else {
+        sums_of(before, after, Returning { markers, fill, masked_after }, tolerance)
+    }
+}
+
+fn sums_of<N: Number>(
+    before: &[N],
+    after: &[N],
+    special: impl Specials<N>,
+    tolerance: Tolerance,
+) -> Option<Sums> {
+    let arch = Arch::new();
+    if tolerance.relative == 0.0 {
+        arch.dispatch(Pairs::<_, _, false> { before, after, special, tolerance })
+    } else {
+        arch.dispatch(Pairs::<_, _, true> { before, after, special, tolerance })
+    }
+}
+
+/// Which elements are special.
+trait Specials<N> {
+    /// Whether an element is special before and after, and comes back.
+    fn comes_back(&self, x: N, y: N) -> bool;
+
+    /// Whether an element that does not come back is or becomes special, other than NaN and infinite.
+    fn is_wrong(&self, x: N, y: N) -> bool;
+
+    /// Counts the elements in `sums`, of which so many come back.
+    fn count(&self, before: &[N], back: u64, sums: &mut Sums);
+}
+
+/// No element is special; blocks with others have no sums.
+struct Absent<V>(V);
+
+impl<N: Number, V: Values<N>> Specials<N> for Absent<V> {
+    #[inline(always)]
+    fn comes_back(&self, _: N, _: N) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn is_wrong(&self, x: N, y: N) -> bool {
+        self.0.has(x) | self.0.has(y)
+    }
+
+    #[inline(always)]
+    fn count(&self, _: &[N], _: u64, _: &mut Sums) {}
+}
+
+/// Special elements come back.
+struct Returning<M, V> {
+    markers: M,
+    fill: V,
+    masked_after: V,
+}
+
+impl<N: Number, M: Values<N>, V: Values<N>> Specials<N> for Returning<M, V> {
+    #[inline(always)]
+    fn comes_back(&self, x: N, y: N) -> bool {
+        let is_special = self.markers.has(x) | self.fill.has(x) | x.is_infinite();
+        (x.is_nan() & y.is_nan()) | ((x == y) & is_special)
+    }
+
+    #[inline(always)]
+    fn is_wrong(&self, x: N, y: N) -> bool {
+        self.markers.has(x) | self.markers.has(y) | self.masked_after.has(y)
+    }
+
+    #[inline(always)]
+    fn count(&self, before: &[N], back: u64, sums: &mut Sums) {
+        let count = |is_it: &dyn Fn(N) -> bool| -> u64 {
+            before.iter().map(|&x| u64::from(is_it(x))).sum()
+        };
+        let is_marker = |x| self.markers.has(x);
+        sums.nan = count(&|x| x.is_nan());
+        sums.missing = count(&is_marker);
+        sums.infinite = count(&|x| x.is_infinite() & !is_marker(x) & !self.fill.has(x));
+        sums.fill = back - sums.nan - sums.missing - sums.infinite;
+    }
+}
+
+/// `RELATIVE`: whether the bound has a relative part.
+struct Pairs<'a, N, P, const RELATIVE: bool> {
+    before: &'a [N],
+    after: &'a [N],
+    special: P,
+    tolerance: Tolerance,
+}
+
+impl<N: Number, P: Specials<N>, const RELATIVE: bool> WithSimd for Pairs<'_, N, P, RELATIVE> {
+    type Output = Option<Sums>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
+        let Self { before, after, special, tolerance } = self;
+        let Tolerance { absolute, relative, .. } = tolerance;
+        let mut max = [0.0; LANES];
+        let mut max_relative = [0.0; LANES];
+        let mut distances = [0.0; LANES];
+        let mut signed = [0.0; LANES];
+        let mut squares = [0.0; LANES];
+        let mut back = [0; LANES];
+        let mut add = |xs: &[N; LANES], ys: &[N; LANES]| {
+            for lane in 0..LANES {
+                let (x, y) = (xs[lane], ys[lane]);
+                let comes_back = special.comes_back(x, y);
+                // NaN or infinite if it is wrong; then the sum is that too.
+                let difference = if special.is_wrong(x, y) { f64::NAN } else { y.minus(x) };
+                let difference = if comes_back { 0.0 } else { difference };
+                let mut distance = difference.abs();
+                if RELATIVE {
+                    let magnitude = x.magnitude();
+                    let error = relative_error(distance, magnitude);
+                    let is_above = error > max_relative[lane];
+                    max_relative[lane] = if is_above { error } else { max_relative[lane] };
+                    // At the bound, only the exact test decides.
+                    let limit = absolute + relative * magnitude;
+                    let reaches = (distance >= limit) & (distance > 0.0);
+                    distance = if reaches { f64::NAN } else { distance };
+                }
+                max[lane] = if distance > max[lane] { distance } else { max[lane] };
+                distances[lane] += distance;
+                signed[lane] += difference;
+                squares[lane] += distance * distance;
+                back[lane] += u64::from(comes_back);
+            }
+        };
+        let (before_rows, before_rest) = before.as_chunks::<LANES>();
+        let (after_rows, after_rest) = after.as_chunks::<LANES>();
+        for (xs, ys) in before_rows.iter().zip(after_rows) {
+            add(xs, ys);
+        }
+        let mut repeated = 0;
+        if let Some(&x) = before_rest.first() {
+            // Copies of an original add no error.
+            add(&padded(before_rest, x), &padded(after_rest, x));
+            let copies = (LANES - before_rest.len()) as u64;
+            repeated = if special.comes_back(x, x) { copies } else { 0 };
+        }
+        let distances: f64 = distances.into_iter().sum();
+        let max = max.into_iter().fold(0.0, f64::max);
+        if !distances.is_finite() {
+            return None;
+        }
+        // A distance that rounds to the bound may exceed it.
+        let is_within = |(&x, &y): (&N, &N)| !x.is_farther(y, absolute);
+        let at_bound = || max == absolute && before.iter().zip(after).all(is_within);
+        if !(RELATIVE || max < absolute || max == 0.0 || at_bound()) {
+            return None;
+        }
+        let back = back.into_iter().sum::<u64>() - repeated;
+        let mut total = Sums {
+            elements: before.len() as u64 - back,
+            max,
+            max_relative: max_relative.into_iter().fold(0.0, f64::max),
+            distances,
+            differences: signed.into_iter().sum(),
+            squares: squares.into_iter().sum(),
+            ..Sums::default()
+        };
+        if back > 0 {
+            special.count(before, back, &mut total);
+        }
+        Some(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDE: Tolerance =
+        Tolerance { absolute: 10.0, relative: 0.0, name: "", allow_collisions: false };
+
+    #[test]
+    fn the_sums_of_a_block_are_those_of_all_its_elements() {
+        let values: Vec<f64> = (0..37).map(|i| 5.0 - f64::from(i)).collect();
+        let shifted: Vec<f64> = values.iter().map(|value| value - 0.5).collect();
+        let expected = Sums {
+            elements: 37,
+            max: 0.5,
+            distances: 18.5,
+            differences: -18.5,
+            squares: 9.25,
+            ..Sums::default()
+        };
+        let special = Special::new(vec![], vec![], vec![]);
+        assert_eq!(block_sums(&values, &shifted, &special, WIDE), Some(expected));
+    }
+
+    /// Each value, what it becomes, and whether a block with it has sums.
+    #[test]
+    fn blocks_have_sums_if_what_is_no_number_comes_back_and_nothing_else_becomes_it() {
+        let special = Special::new(vec![77.0], vec![99.0], vec![-1e30]);
+        let nan = f64::NAN;
+        let infinity = f64::INFINITY;
+        let plain = Sums { elements: 37, ..Sums::default() };
+        let other = Sums { elements: 36, ..Sums::default() };
+        for (x, y, added) in [
+            (
+                2.0,
+                2.5,
+                Some(Sums { max: 0.5, distances: 0.5, differences: 0.5, squares: 0.25, ..plain }),
+            ),
+            (nan, nan, Some(Sums { nan: 1, ..other })),
+            (77.0, 77.0, Some(Sums { missing: 1, ..other })),
+            (-1e30, -1e30, Some(Sums { fill: 1, ..other })),
+            (infinity, infinity, Some(Sums { infinite: 1, ..other })),
+            (-infinity, -infinity, Some(Sums { infinite: 1, ..other })),
+            (nan, 1.0, None),
+            (1.0, nan, None),
+            (77.0, 78.0, None),
+            (78.0, 77.0, None),
+            (nan, 77.0, None),
+            (77.0, nan, None),
+            (1.0, 99.0, None),
+            (99.0, 99.0, None),
+            (infinity, 1.0, None),
+            (1.0, infinity, None),
+            (infinity, -infinity, None),
+        ] {
+            for index in [0, 8, 32, 36] {
+                let mut before = [1.0; 37];
+                let mut after = before;
+                (before[index], after[index]) = (x, y);
+                let found = block_sums(&before, &after, &special, WIDE);
+                assert_eq!(found, added, "{x} to {y} at {index}");
+            }
+        }
+    }
+
+    /// 1 + 2^-60 rounds to 1.
+    #[test]
+    fn a_block_at_the_bound_has_sums_unless_an_error_only_rounds_to_it() {
+        let tolerance = Tolerance { absolute: 1.0, ..WIDE };
+        let special = Special::new(vec![], vec![], vec![]);
+        let tiny = 2_f64.powi(-60);
+        for (x, y, has_sums) in
+            [(0.0, 1.0, true), (tiny, 1.0, true), (-tiny, 1.0, false), (0.0, 1.5, false)]
+        {
+            let found = block_sums(&[0.0, x], &[0.5, y], &special, tolerance);
+            assert_eq!(found.is_some(), has_sums, "{x} to {y}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What the elements of a block are: NaN, markers and infinities, which are counted, and others, whose range is found.
+
+// Lanes are indexed, conditions are joined without a branch.
+#![allow(clippy::needless_range_loop, clippy::needless_bitwise_bool)]
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::lanes::{LANES, Values, padded, with_values};
+use super::number::Number;
+
+/// How many elements are of each kind, and the range of the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Kinds<N> {
+    /// Of elements that are none of the below; without any, the ends are reversed.
+    pub(crate) range: (N, N),
+    pub(crate) nan: u64,
+    pub(crate) marked: u64,
+    /// Infinities that are no markers.
+    pub(crate) infinite: u64,
+}
+
+impl<N: Number> Kinds<N> {
+    /// Of no elements.
+    pub(crate) fn none() -> Self {
+        let (below, above) = N::EXTREMES;
+        Self { range: (above, below), nan: 0, marked: 0, infinite: 0 }
+    }
+
+    /// Of elements, of which these are markers.
+    pub(crate) fn of(numbers: &[N], markers: &[N]) -> Self {
+        with_values!(markers, |markers| {
+            let arch = Arch::new();
+            // Most blocks need no second look.
+            let kinds = arch.dispatch(OfEach::<_, _, false> { numbers, markers });
+            let (below, above) = N::EXTREMES;
+            let is_settled = kinds.marked == 0 && kinds.range.0 != below && kinds.range.1 != above;
+            if is_settled {
+                kinds
+            } else {
+                arch.dispatch(OfEach::<_, _, true> { numbers, markers })
+            }
+        })
+    }
+
+    pub(crate) fn merge(self, other: Self) -> Self {
+        let ((least, greatest), (a, b)) = (self.range, other.range);
+        Self {
+            range: (if a < least { a } else { least }, if b > greatest { b } else { greatest }),
+            nan: self.nan + other.nan,
+            marked: self.marked + other.marked,
+            infinite: self.infinite + other.infinite,
+        }
+    }
+}
+
+/// `OTHERS`: whether elements may be markers and infinities. Otherwise, they are in the range.
+struct OfEach<'a, N, V, const OTHERS: bool> {
+    numbers: &'a [N],
+    markers: V,
+}
+
+impl<N: Number, V: Values<N>, const OTHERS: bool> OfEach<'_, N, V, OTHERS> {
+    /// Whether an element is NaN, a marker, an infinity that is none.
+    #[inline(always)]
+    fn kind(&self, x: N) -> [bool; 3] {
+        let is_marker = self.markers.has(x);
+        [x.is_nan(), is_marker, OTHERS & x.is_infinite() & !is_marker]
+    }
+}
+
+impl<N: Number, V: Values<N>, const OTHERS: bool> WithSimd for OfEach<'_, N, V, OTHERS> {
+    type Output = Kinds<N>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
+        let (below, above) = N::EXTREMES;
+        let mut least = [above; LANES];
+        let mut greatest = [below; LANES];
+        let mut counts = [[0; LANES]; 3];
+        // Only loops over all lanes: others would keep them out of registers.
+        let mut add = |row: &[N; LANES]| {
+            for lane in 0..LANES {
+                let x = row[lane];
+                let kind = self.kind(x);
+                for (count, is_it) in counts.iter_mut().zip(kind) {
+                    count[lane] += u64::from(is_it);
+                }
+                let counts = !(OTHERS & (kind[1] | kind[2]));
+                least[lane] = if counts & (x < least[lane]) { x } else { least[lane] };
+                greatest[lane] = if counts & (x > greatest[lane]) { x } else { greatest[lane] };
+            }
+        };
+        let (rows, rest) = self.numbers.as_chunks::<LANES>();
+        for row in rows {
+            add(row);
+        }
+        let mut repeated = [0; 3];
+        if let Some(&one) = rest.first() {
+            add(&padded(rest, one));
+            let copies = (LANES - rest.len()) as u64;
+            repeated = self.kind(one).map(|is_it| if is_it { copies } else { 0 });
+        }
+        let sums = counts.map(|count| count.into_iter().sum::<u64>());
+        Kinds {
+            range: (
+                least.into_iter().fold(above, |a, b| if b < a { b } else { a }),
+                greatest.into_iter().fold(below, |a, b| if b > a { b } else { a }),
+            ),
+            nan: sums[0] - repeated[0],
+            marked: sums[1] - repeated[1],
+            infinite: sums[2] - repeated[2],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_element_counts_once_as_what_it_is_wherever_it_stands() {
+        let mut values = [2.0; 75];
+        for (count, index) in [74, 64, 5, 33, 70].into_iter().enumerate() {
+            values[index] = f64::NAN;
+            let nan = count as u64 + 1;
+            let expected = Kinds { range: (2.0, 2.0), nan, marked: 0, infinite: 0 };
+            assert_eq!(Kinds::of(&values, &[]), expected);
+        }
+        let range = (f64::INFINITY, f64::NEG_INFINITY);
+        for (value, marker, nan, marked, infinite) in [
+            (f64::NAN, 7.0, 33, 0, 0),
+            (7.0, 7.0, 0, 33, 0),
+            (f64::INFINITY, 7.0, 0, 0, 33),
+            (f64::NEG_INFINITY, f64::NEG_INFINITY, 0, 33, 0),
+        ] {
+            let found = Kinds::of(&[value; 33], &[marker]);
+            assert_eq!(found, Kinds { range, nan, marked, infinite }, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_that_of_the_elements_that_are_no_markers() {
+        let integers: Vec<i128> = (0..37).map(|i| 5 - i).collect();
+        let floats: Vec<f64> = integers.iter().map(|&value| value as f64).collect();
+        let all = [7, 5, 9, -31, 10, 4];
+        for (count, range, marked) in [
+            (0, (-31, 5), 0),
+            (1, (-31, 5), 0),
+            (3, (-31, 4), 1),
+            (4, (-30, 4), 2),
+            (6, (-30, 3), 3),
+        ] {
+            let markers = &all[..count];
+            let expected = Kinds { range, nan: 0, marked, infinite: 0 };
+            assert_eq!(Kinds::of(&integers, markers), expected, "{markers:?}");
+            let markers: Vec<f64> = markers.iter().map(|&marker| marker as f64).collect();
+            let range = (range.0 as f64, range.1 as f64);
+            let expected = Kinds { range, nan: 0, marked, infinite: 0 };
+            assert_eq!(Kinds::of(&floats, &markers), expected, "{markers:?}");
+        }
+        let mut with_nan = floats;
+        with_nan[0] = f64::NAN;
+        let expected = Kinds { range: (-31.0, 4.0), nan: 1, marked: 0, infinite: 0 };
+        assert_eq!(Kinds::of(&with_nan, &[77.0]), expected);
+    }
+}

@@ -1,0 +1,60 @@
+//! Loops over a block's elements that the compiler turns into vector instructions.
+//!
+//! The lanes make the order of the additions the same on every CPU.
+
+use super::number::Number;
+
+/// Elements side by side. The compiler vectorises a loop over this many, but unrolls one over fewer into single
+/// instructions.
+pub(crate) const LANES: usize = 32;
+
+/// Some elements, padded with copies of one of them.
+#[inline(always)]
+pub(crate) fn padded<N: Copy, const M: usize>(elements: &[N], one: N) -> [N; M] {
+    let mut row = [one; M];
+    for (place, &element) in row.iter_mut().zip(elements) {
+        *place = element;
+    }
+    row
+}
+
+/// Values that elements are compared with. Arrays stay in registers.
+pub(crate) trait Values<N>: Copy {
+    fn has(self, x: N) -> bool;
+}
+
+impl<N: Number, const M: usize> Values<N> for [N; M] {
+    #[inline(always)]
+    fn has(self, x: N) -> bool {
+        let mut has = false;
+        for value in self {
+            has |= x == value;
+        }
+        has
+    }
+}
+
+impl<N: Number> Values<N> for &[N] {
+    #[inline(always)]
+    fn has(self, x: N) -> bool {
+        self.contains(&x)
+    }
+}
+
+/// Calls a function with values, which are an array if there are few.
+macro_rules! with_values {
+    ($values:expr, $call:expr) => {
+        match *$values {
+            [] => $call([]),
+            [one] => $call([one]),
+            [one, two] => $call([one, two]),
+            [one, two, three] => $call([one, two, three, three]),
+            [one, two, three, four] => $call([one, two, three, four]),
+            [one, ref rest @ ..] if rest.len() < 8 => {
+                $call($crate::scan::lanes::padded::<_, 8>(rest, one))
+            }
+            _ => $call($values),
+        }
+    };
+}
+pub(crate) use with_values;
