@@ -16,10 +16,10 @@ use crate::scan::number::Number;
 pub(crate) struct Special<N> {
     /// The missing markers.
     markers: Vec<N>,
-    /// Other values that no statistic counts if they come back.
-    fill: Vec<N>,
     /// Missing markers among decoded elements only.
     masked_after: Vec<N>,
+    /// Other values that no statistic counts if they come back.
+    fill: Vec<N>,
     /// All of these.
     all: Vec<N>,
 }
@@ -30,7 +30,7 @@ impl<N: Number> Special<N> {
         masked_after.retain(|number| !markers.contains(number));
         fill.retain(|number| !markers.contains(number) && !masked_after.contains(number));
         let all = [markers.as_slice(), &fill, &masked_after].concat();
-        Self { markers, fill, masked_after, all }
+        Self { markers, masked_after, fill, all }
     }
 
     pub(crate) fn is_marker(&self, number: N) -> bool {
