@@ -48,8 +48,9 @@ macro_rules! with_values {
             [] => $call([]),
             [one] => $call([one]),
             [one, two] => $call([one, two]),
-            [one, two, three] => $call([one, two, three, three]),
-            [one, two, three, four] => $call([one, two, three, four]),
+            [one, ref rest @ ..] if rest.len() < 4 => {
+                $call($crate::scan::lanes::padded::<_, 4>(rest, one))
+            }
             [one, ref rest @ ..] if rest.len() < 8 => {
                 $call($crate::scan::lanes::padded::<_, 8>(rest, one))
             }
