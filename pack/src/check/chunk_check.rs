@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     /// In each block, another share of the elements is special, and another share becomes so.
-    fn whole_blocks_have_the_sums_of_their_elements<N: Number>(
+    fn whole_blocks_have_the_sums_of_their_elements<N: Number + std::fmt::Debug>(
         element_type: ElementType,
         quarter: impl Fn(i32) -> N,
         special: &[N],
@@ -363,7 +363,7 @@ mod tests {
             match block_sums(&xs, &ys, &checker.special, tolerance) {
                 // Sums of quarters are exact in any order.
                 Some(whole_sums) => {
-                    assert_eq!((whole_sums, total.wrong), (sums, 0));
+                    assert_eq!((whole_sums, total.wrong), (sums, 0), "{xs:?} {ys:?}");
                     whole += 1;
                 }
                 None => single += 1,
