@@ -55,6 +55,7 @@ extern crate std;
 mod bind;
 mod element;
 mod error;
+mod evidence;
 mod exact;
 mod float_environment;
 #[cfg(feature = "std")]

@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
+use crate::evidence::Evidence;
 use crate::simd::{I8s, I16s, Simd};
 use crate::stages::{self, GRANULE, Run, Stage, run_whole};
 
@@ -17,10 +18,7 @@ pub(crate) trait Body<S: Simd>: Copy + Send + Sync + 'static {
     /// Size in bytes of an input and of an output element.
     const SIZES: (usize, usize);
     /// What shows, gathered over a block, that an element in it needs the reference.
-    type Fail: Copy;
-
-    /// Nothing gathered.
-    fn start(self, simd: S) -> Self::Fail;
+    type Fail: Evidence<S>;
 
     /// Converts a group.
     ///
@@ -77,7 +75,7 @@ fn run<S: Simd, B: Body<S>>(
     let (from_size, to_size) = (S::BYTES * B::SIZES.0, S::BYTES * B::SIZES.1);
     let groups = (input.len() / from_size).min(output.len() / to_size);
     let (mut from, mut to) = (input.as_ptr(), output.as_mut_ptr().cast::<u8>());
-    let mut fail = body.start(simd);
+    let mut fail = B::Fail::none(simd);
     for _ in 0..groups / S::GROUPS {
         for _ in 0..S::GROUPS {
             // SAFETY: `groups` groups lie within both slices, and this is one of them.
@@ -108,12 +106,9 @@ pub(crate) trait Load<S: Simd>: Copy + Send + Sync + 'static {
 pub(crate) trait Each<S: Simd, In>: Copy + Send + Sync + 'static {
     type Out: Copy;
     /// As [`Body::Fail`]; each of the four units of a group gathers its own, which do not wait for each other.
-    type Fail: Copy;
+    type Fail: Evidence<S>;
 
-    fn start(self, simd: S) -> Self::Fail;
     fn apply(self, simd: S, x: In, fail: &mut Self::Fail) -> Self::Out;
-    /// What both have gathered.
-    fn join(self, simd: S, a: Self::Fail, b: Self::Fail) -> Self::Fail;
     fn failed(self, simd: S, fail: Self::Fail) -> bool;
 }
 
@@ -122,9 +117,7 @@ pub(crate) trait Store<S: Simd, In>: Copy + Send + Sync + 'static {
     /// Size of an element in bytes.
     const SIZE: usize;
     /// As [`Body::Fail`].
-    type Fail: Copy;
-
-    fn start(self, simd: S) -> Self::Fail;
+    type Fail: Evidence<S>;
 
     /// Writes a group to `p`.
     ///
@@ -147,16 +140,11 @@ where
     T: Store<S, E::Out>,
 {
     const SIZES: (usize, usize) = (L::SIZE, T::SIZE);
-    type Fail = ([E::Fail; 4], T::Fail);
-
-    #[inline(always)]
-    fn start(self, simd: S) -> Self::Fail {
-        ([self.1.start(simd); 4], self.2.start(simd))
-    }
+    type Fail = (((E::Fail, E::Fail), (E::Fail, E::Fail)), T::Fail);
 
     #[inline(always)]
     unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut Self::Fail) {
-        let [first, second, third, fourth] = &mut fail.0;
+        let ((first, second), (third, fourth)) = &mut fail.0;
         // SAFETY: one of the four units of the caller's group.
         let a = unsafe { self.unit::<S, 0>(simd, from, first) };
         // SAFETY: as above.
@@ -171,9 +159,8 @@ where
 
     #[inline(always)]
     fn failed(self, simd: S, fail: Self::Fail) -> bool {
-        let ([a, b, c, d], store) = fail;
-        let units = self.1.join(simd, self.1.join(simd, a, b), self.1.join(simd, c, d));
-        self.1.failed(simd, units) | self.2.failed(simd, store)
+        let (((a, b), (c, d)), store) = fail;
+        self.1.failed(simd, a.join(b).join(c.join(d))) | self.2.failed(simd, store)
     }
 }
 
@@ -199,24 +186,7 @@ impl<L, E, T> Units<L, E, T> {
     }
 }
 
-/// What an [`Each`] gathers that never fails.
-pub(crate) trait NeverFails: Copy {
-    fn none() -> Self;
-}
-
-impl NeverFails for () {
-    #[inline(always)]
-    fn none() {}
-}
-
-impl<A: NeverFails, B: NeverFails> NeverFails for (A, B) {
-    #[inline(always)]
-    fn none() -> Self {
-        (A::none(), B::none())
-    }
-}
-
-/// What a load reads, and what becomes of it at once.
+/// What a load reads, and what becomes of it at once, which never fails.
 #[derive(Clone, Copy)]
 pub(crate) struct LoadThen<L, E>(pub(crate) L, pub(crate) E);
 
@@ -224,16 +194,17 @@ impl<S, L, E> Load<S> for LoadThen<L, E>
 where
     S: Simd,
     L: Load<S>,
-    E: Each<S, L::Unit, Fail: NeverFails>,
+    E: Each<S, L::Unit>,
 {
     const SIZE: usize = L::SIZE;
     type Unit = E::Out;
 
     #[inline(always)]
     unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> E::Out {
+        const { assert!(size_of::<E::Fail>() == 0, "nobody looks at what is gathered") };
         // SAFETY: the caller vouches for the group.
         let x = unsafe { self.0.load::<UNIT>(simd, p) };
-        self.1.apply(simd, x, &mut E::Fail::none())
+        self.1.apply(simd, x, &mut E::Fail::none(simd))
     }
 }
 
@@ -244,11 +215,6 @@ pub(crate) struct Bytes<E>(pub(crate) E);
 impl<S: Simd, E: Each<S, I8s<S>, Out = I8s<S>>> Body<S> for Bytes<E> {
     const SIZES: (usize, usize) = (1, 1);
     type Fail = E::Fail;
-
-    #[inline(always)]
-    fn start(self, simd: S) -> E::Fail {
-        self.0.start(simd)
-    }
 
     #[inline(always)]
     unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut E::Fail) {
@@ -301,12 +267,7 @@ where
     T: StoreShort<S>,
 {
     const SIZES: (usize, usize) = (L::SIZE, T::SIZE);
-    type Fail = [E::Fail; 2];
-
-    #[inline(always)]
-    fn start(self, simd: S) -> Self::Fail {
-        [self.1.start(simd); 2]
-    }
+    type Fail = (E::Fail, E::Fail);
 
     #[inline(always)]
     unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut Self::Fail) {
@@ -314,15 +275,15 @@ where
         let low = unsafe { self.0.load(simd, from) };
         // SAFETY: this is its second half.
         let high = unsafe { self.0.load(simd, from.wrapping_add(S::BYTES / 2 * L::SIZE)) };
-        let low = self.1.apply(simd, low, &mut fail[0]);
-        let high = self.1.apply(simd, high, &mut fail[1]);
+        let low = self.1.apply(simd, low, &mut fail.0);
+        let high = self.1.apply(simd, high, &mut fail.1);
         // SAFETY: the caller vouches for a group at `to`.
         unsafe { self.2.store(simd, to, [low, high]) };
     }
 
     #[inline(always)]
-    fn failed(self, simd: S, [low, high]: Self::Fail) -> bool {
-        self.1.failed(simd, self.1.join(simd, low, high))
+    fn failed(self, simd: S, (low, high): Self::Fail) -> bool {
+        self.1.failed(simd, low.join(high))
     }
 }
 
@@ -339,19 +300,9 @@ impl<S: Simd, In, A: Each<S, In>, B: Each<S, A::Out>> Each<S, In> for Then<A, B>
     type Fail = (A::Fail, B::Fail);
 
     #[inline(always)]
-    fn start(self, simd: S) -> Self::Fail {
-        (self.0.start(simd), self.1.start(simd))
-    }
-
-    #[inline(always)]
     fn apply(self, simd: S, x: In, fail: &mut Self::Fail) -> B::Out {
         let between = self.0.apply(simd, x, &mut fail.0);
         self.1.apply(simd, between, &mut fail.1)
-    }
-
-    #[inline(always)]
-    fn join(self, simd: S, a: Self::Fail, b: Self::Fail) -> Self::Fail {
-        (self.0.join(simd, a.0, b.0), self.1.join(simd, a.1, b.1))
     }
 
     #[inline(always)]
@@ -368,14 +319,10 @@ macro_rules! infallible {
             type Out = $out;
             type Fail = ();
             #[inline(always)]
-            fn start(self, _: S) {}
-            #[inline(always)]
             #[allow(unused_variables)] // not each needs the token
             fn apply($self, $simd: S, $x: $in, (): &mut ()) -> $out {
                 $body
             }
-            #[inline(always)]
-            fn join(self, _: S, (): (), (): ()) {}
             #[inline(always)]
             fn failed(self, _: S, (): ()) -> bool {
                 false
@@ -398,23 +345,6 @@ macro_rules! lanewise {
     };
 }
 pub(crate) use lanewise;
-
-/// What an [`Each`] gathers: the type, what it is at the start, and of both.
-macro_rules! gathers {
-    ($(#[$doc:meta])* $fail:ty, |$simd:pat_param| $start:expr, |$a:pat_param, $b:pat_param| $join:expr) => {
-        $(#[$doc])*
-        type Fail = $fail;
-        #[inline(always)]
-        fn start(self, $simd: S) -> $fail {
-            $start
-        }
-        #[inline(always)]
-        fn join(self, _: S, $a: $fail, $b: $fail) -> $fail {
-            $join
-        }
-    };
-}
-pub(crate) use gathers;
 
 infallible! {
     [U: Copy] Same: U => U, |self, simd, x| x;

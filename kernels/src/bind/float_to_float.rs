@@ -5,13 +5,12 @@ use super::{Entry, nan_entry, retry_infinities, with_nan, with_rounding};
 use crate::element::{BFLOAT16, BINARY16, BINARY32};
 use crate::ops::float::{FloatUnit, NumberWithin, ReplaceNan};
 use crate::ops::float_to_float::{
-    AsF16, BeforeF16, Below, BelowInfinity, Bf16Carry, ClampedToF32, OddForShort, Quiet, ToBf16,
-    ToF32, UpperHalves,
+    BeforeF16, Below, BelowInfinity, Bf16Carry, ClampedToF32, OddForShort, Quiet, ToBf16, ToF32,
 };
 use crate::ops::float_to_int::Widened;
 use crate::ops::load;
 use crate::ops::small_float::Encode;
-use crate::ops::store::{LowI16, StoreFull};
+use crate::ops::store::{AsF16, LowI16, StoreFull, UpperHalves};
 use crate::pipeline::{Each, Load, LoadThen, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, FloatElement, NearestEven, Round, Simd};
 use crate::stages::Stage;

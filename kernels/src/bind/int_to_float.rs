@@ -4,15 +4,15 @@ use super::class::{FloatType, IntType, Width};
 use super::float_to_float::{Float16Target, to_bf16, to_f16};
 use super::{Entry, TWO_KERNELS, number_entry, with_bool, with_rounding};
 use crate::exact::integer;
-use crate::ops::float_to_float::{AsF16, Bf16Carry, Bits, FiniteToBf16, OddF32, UpperHalves};
+use crate::ops::float_to_float::{Bf16Carry, Bits, FiniteToBf16, OddF32};
 use crate::ops::int::{AtMost, ClampedInt, IntUnit, Low32, Saturated32, Within};
 use crate::ops::int_to_float::{
     I32ToF32, I32ToF64, I32ToOddF32, I64ToF64, I64ToOddF64, IntegralToF32, U32ToF32,
 };
 use crate::ops::load;
-use crate::ops::store::StoreFull;
+use crate::ops::store::{AsF16, StoreFull, UpperHalves};
 use crate::ops::substitute::{OfInt, ReplaceKey};
-use crate::pipeline::{Each, Load, LoadThen, NeverFails, Retry, Same, Store, Then, Units, stage};
+use crate::pipeline::{Each, Load, LoadThen, Retry, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, I32s, NearestEven, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, OutOfRange, Rounding};
@@ -217,7 +217,7 @@ fn converted_to_f16<S, L, E>(
 where
     S: Simd,
     L: Load<S, Unit = I32s<S>>,
-    E: Each<S, I32s<S>, Out = F32s<S>, Fail: NeverFails>,
+    E: Each<S, I32s<S>, Out = F32s<S>>,
 {
     with_rounding!(rounding, rounding => with_entry!(entry, each = convert => {
         to_f16(simd, LoadThen(load, each), Same, rounding, target.fails)
@@ -236,7 +236,7 @@ fn converted_to_bf16<S, L, E>(
 where
     S: Simd,
     L: Load<S, Unit = I32s<S>>,
-    E: Each<S, I32s<S>, Out = F32s<S>, Fail: NeverFails>,
+    E: Each<S, I32s<S>, Out = F32s<S>>,
 {
     with_rounding!(rounding, rounding => match entry {
         Some((key, value)) if !value.is_finite() => {

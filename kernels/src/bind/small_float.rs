@@ -5,14 +5,14 @@ use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::within;
 use super::{TWO_KERNELS, with_bool, with_rounding};
 use crate::element::BINARY16;
-use crate::ops::float_to_float::{AsF16, Bits, UpperHalves};
+use crate::ops::float_to_float::Bits;
 use crate::ops::int::{Int16Register, WidenedByte};
 use crate::ops::int_to_float::I32ToF32;
 use crate::ops::load;
 use crate::ops::small_float::{
     AsSmallFloat, Decode, DecodeByF16, DecodeE5m2, DecodeE8m0, E5m2ToF16, Encode, EncodeE8m0,
 };
-use crate::ops::store::{SaturatedI8, StoreFull};
+use crate::ops::store::{AsF16, SaturatedI8, StoreFull, UpperHalves};
 use crate::pipeline::{Each, Load, Retry, Same, Shorts, Store, Then, Units, stage};
 use crate::simd::{F32s, NearestEven, Simd};
 use crate::stages::Stage;

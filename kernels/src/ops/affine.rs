@@ -1,7 +1,8 @@
 //! Scale and offset in the elements' own arithmetic.
 
-use super::float::{Finite, FloatUnit, zero};
-use crate::pipeline::{Each, gathers};
+use super::float::{Finite, FloatUnit};
+use crate::evidence::NonFinite;
+use crate::pipeline::Each;
 use crate::simd::{Float, Simd};
 
 /// `(x − offset) · scale` or `x / scale + offset` in the elements' own arithmetic; a missing parameter is a step
@@ -20,15 +21,11 @@ where
     U: FloatUnit<S>,
 {
     type Out = U;
-    gathers! {
-        /// NaN where a finite element became infinite.
-        U::Register,
-        |simd| zero::<S, U>(simd),
-        |a, b| a + b
-    }
+    /// NaN where a finite element became infinite.
+    type Fail = NonFinite<U::Register>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: U, fail: &mut U::Register) -> U {
+    fn apply(self, simd: S, x: U, fail: &mut Self::Fail) -> U {
         let Self { offset, scale, .. } = self;
         let y = x.map(
             #[inline(always)]
@@ -47,7 +44,7 @@ where
         y
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: U::Register) -> bool {
-        self.strict && fail.any_nan()
+    fn failed(self, _: S, fail: Self::Fail) -> bool {
+        self.strict && fail.0.any_nan()
     }
 }

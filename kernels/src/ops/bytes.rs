@@ -1,7 +1,8 @@
 //! The order of bytes, and bytes that are looked up.
 
-use crate::pipeline::{Body, Each, gathers, infallible};
-use crate::simd::{I8s, Int, LookUpBytes, Simd};
+use crate::evidence::Failing;
+use crate::pipeline::{Body, Each, infallible};
+use crate::simd::{I8s, LookUpBytes, Simd};
 
 /// The bytes of each element of `SIZE` bytes in reverse.
 #[derive(Clone, Copy)]
@@ -10,9 +11,6 @@ pub(crate) struct SwapBytes<const SIZE: usize>;
 impl<S: Simd, const SIZE: usize> Body<S> for SwapBytes<SIZE> {
     const SIZES: (usize, usize) = (SIZE, SIZE);
     type Fail = ();
-
-    #[inline(always)]
-    fn start(self, _: S) {}
 
     #[inline(always)]
     unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, (): &mut ()) {
@@ -55,20 +53,15 @@ pub(crate) struct FailsOn(pub(crate) u8);
 
 impl<S: Simd> Each<S, I8s<S>> for FailsOn {
     type Out = I8s<S>;
-    gathers! {
-        /// The least difference from the byte that fails.
-        I8s<S>,
-        |simd| I8s::splat(simd, -1),
-        |a, b| a.min::<false>(b)
-    }
+    type Fail = Failing<S, i8>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: I8s<S>, fail: &mut I8s<S>) -> I8s<S> {
-        *fail = self.join(simd, *fail, x ^ self.0 as i8);
+    fn apply(self, _: S, x: I8s<S>, fail: &mut Self::Fail) -> I8s<S> {
+        fail.add(x.eq(self.0 as i8));
         x
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: I8s<S>) -> bool {
-        fail.eq(0).any()
+    fn failed(self, _: S, fail: Self::Fail) -> bool {
+        fail.0.any()
     }
 }

@@ -1,9 +1,10 @@
 //! Operations on units of float32 and of float64, once for both.
 
-use num_traits::{Float as _, Zero as _};
+use num_traits::Zero as _;
 
 use crate::Rounding;
-use crate::pipeline::{Each, gathers, infallible, lanewise};
+use crate::evidence::{GreatestNumber, LeastNumber, NonFinite};
+use crate::pipeline::{Each, infallible, lanewise};
 use crate::simd::{F32s, F64s, Float, FloatElement, I32s, I64s, Operand, Round, Simd, Unit};
 
 /// A unit of floats.
@@ -105,7 +106,7 @@ pub(crate) struct Clamped<T> {
 #[derive(Clone, Copy)]
 pub(crate) struct AtLeastOrNan<T> {
     pub(crate) min: T,
-    /// At most `min`.
+    /// At most `min` and 0.
     pub(crate) limit: T,
 }
 
@@ -157,104 +158,68 @@ infallible! {
     };
 }
 
-/// Zero in every lane of a register.
-#[inline(always)]
-pub(crate) fn zero<S: Simd, U: FloatUnit<S>>(simd: S) -> U::Register {
-    U::Register::splat(simd, U::Scalar::zero())
-}
-
 /// As it is; NaN and infinities fail.
 #[derive(Clone, Copy)]
 pub(crate) struct Finite;
 
 impl<S: Simd, U: FloatUnit<S>> Each<S, U> for Finite {
     type Out = U;
-    gathers! {
-        /// A sum that is NaN in every lane that was not finite.
-        U::Register,
-        |simd| zero::<S, U>(simd),
-        |a, b| a + b
-    }
+    type Fail = NonFinite<U::Register>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: U, fail: &mut U::Register) -> U {
-        *fail = x.fold(
-            *fail,
-            #[inline(always)]
-            |sum, x| x.mul_add(U::Scalar::zero(), sum),
-        );
+    fn apply(self, _: S, x: U, fail: &mut Self::Fail) -> U {
+        fail.add(x);
         x
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: U::Register) -> bool {
-        fail.any_nan()
+    fn failed(self, _: S, fail: Self::Fail) -> bool {
+        fail.0.any_nan()
     }
 }
 
 impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for NumberWithin<U::Scalar, R> {
     type Out = U;
-    gathers! {
-        /// The least and the greatest numbers, or the greatest magnitudes.
-        [U::Register; 2],
-        |simd| [zero::<S, U>(simd); 2],
-        |a, b| [a[0].min(b[0]), a[1].max(b[1])]
-    }
+    /// The least and the greatest numbers, or the greatest magnitudes.
+    type Fail = (LeastNumber<U::Register>, GreatestNumber<U::Register>);
 
     #[inline(always)]
-    fn apply(self, _: S, x: U, ends: &mut Self::Fail) -> U {
+    fn apply(self, _: S, x: U, fail: &mut Self::Fail) -> U {
         // NaN of infinity.
         let number = x.map(
             #[inline(always)]
             |x| x.mul_add(U::Scalar::zero(), x),
         );
-        let [least, greatest] = *ends;
         match self.rounding.rounding() {
             Rounding::NearestEven | Rounding::NearestAway | Rounding::TowardsZero => {
-                ends[1] = number.fold(
-                    greatest,
-                    #[inline(always)]
-                    |greatest, x| x.abs().max_number(greatest),
-                );
+                fail.1.add(number.map(Float::abs));
             }
             Rounding::TowardsPositive | Rounding::TowardsNegative => {
-                *ends = number.fold(
-                    [least, greatest],
-                    #[inline(always)]
-                    |[least, greatest], x| [x.min_number(least), x.max_number(greatest)],
-                );
+                fail.0.add(number);
+                fail.1.add(number);
             }
         }
         x
     }
     #[inline(always)]
-    fn failed(self, simd: S, [least, greatest]: Self::Fail) -> bool {
-        least.any_lt(self.min) | U::Register::splat(simd, self.max).any_lt(greatest)
+    fn failed(self, simd: S, (least, greatest): Self::Fail) -> bool {
+        least.0.any_lt(self.min) | U::Register::splat(simd, self.max).any_lt(greatest.0)
     }
 }
 
 impl<S: Simd, U: FloatUnit<S>> Each<S, U> for AtLeastOrNan<U::Scalar> {
     type Out = U;
-    gathers! {
-        /// The least numbers.
-        U,
-        |simd| U::splat(simd, U::Scalar::infinity()),
-        |a, b| a.zip(b, Float::min)
-    }
+    type Fail = LeastNumber<U::Register>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: U, fail: &mut U) -> U {
-        *fail = x.zip(*fail, Float::min_number);
+    fn apply(self, _: S, x: U, fail: &mut Self::Fail) -> U {
+        fail.add(x);
         x.map(
             #[inline(always)]
             |x| x.max_number(self.min),
         )
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: U) -> bool {
-        fail.fold(
-            false,
-            #[inline(always)]
-            |failed, least| failed | least.any_lt(self.limit),
-        )
+    fn failed(self, _: S, fail: Self::Fail) -> bool {
+        fail.0.any_lt(self.limit)
     }
 }

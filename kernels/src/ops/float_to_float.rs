@@ -8,7 +8,8 @@
 #![allow(clippy::many_single_char_names)]
 
 use crate::Rounding;
-use crate::pipeline::{Each, Store, gathers, infallible, lanewise};
+use crate::evidence::GreatestNumber;
+use crate::pipeline::{Each, infallible, lanewise};
 use crate::simd::{
     CompareLanes, F32s, F64, F64s, Float, FloatElement, FloatLanes, I32s, Int, IntElement,
     IntLanes, Register, Round, Simd, Unit,
@@ -238,21 +239,16 @@ pub(crate) struct Below {
 
 impl<S: Simd> Each<S, F32s<S>> for Below {
     type Out = F32s<S>;
-    gathers! {
-        /// The greatest magnitude of a number.
-        F32s<S>,
-        |simd| F32s::splat(simd, 0.0),
-        |a, b| a.max(b)
-    }
+    type Fail = GreatestNumber<F32s<S>>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: F32s<S>, fail: &mut F32s<S>) -> F32s<S> {
-        *fail = x.abs().max_number(*fail);
+    fn apply(self, _: S, x: F32s<S>, fail: &mut Self::Fail) -> F32s<S> {
+        fail.add(x.abs());
         x
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: F32s<S>) -> bool {
-        fail.ge(self.limit).any()
+    fn failed(self, _: S, fail: Self::Fail) -> bool {
+        fail.0.ge(self.limit).any()
     }
 }
 
@@ -262,61 +258,15 @@ pub(crate) struct BelowInfinity;
 
 impl<S: Simd> Each<S, I32s<S>> for BelowInfinity {
     type Out = I32s<S>;
-    gathers! { F32s<S>, |simd| F32s::splat(simd, 0.0), |a, b| a.max(b) }
+    type Fail = GreatestNumber<F32s<S>>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: I32s<S>, fail: &mut F32s<S>) -> I32s<S> {
-        *fail = F32s::from_bits(x & 0x7fff_0000).max_number(*fail);
+    fn apply(self, _: S, x: I32s<S>, fail: &mut Self::Fail) -> I32s<S> {
+        fail.add(F32s::from_bits(x & 0x7fff_0000));
         x
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: F32s<S>) -> bool {
-        fail.ge(f32::INFINITY).any()
-    }
-}
-
-/// Writes float32 as `float16`, in the direction of `R`.
-#[derive(Clone, Copy)]
-pub(crate) struct AsF16<R>(pub(crate) R);
-
-impl<S: Simd, R: Round> Store<S, F32s<S>> for AsF16<R> {
-    const SIZE: usize = 2;
-    type Fail = ();
-    #[inline(always)]
-    fn start(self, _: S) {}
-    #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, group: [F32s<S>; 4], (): &mut ()) {
-        let low = simd.f32_to_f16(group[0], group[1], self.0);
-        // SAFETY: the caller vouches for a group at `p`, which is two registers.
-        unsafe { low.store(p) };
-        let high = simd.f32_to_f16(group[2], group[3], self.0);
-        // SAFETY: as above.
-        unsafe { high.store(p.wrapping_add(S::BYTES)) };
-    }
-    #[inline(always)]
-    fn failed(self, _: S, (): ()) -> bool {
-        false
-    }
-}
-
-/// Writes the upper halves of 32 bits.
-#[derive(Clone, Copy)]
-pub(crate) struct UpperHalves;
-
-impl<S: Simd> Store<S, I32s<S>> for UpperHalves {
-    const SIZE: usize = 2;
-    type Fail = ();
-    #[inline(always)]
-    fn start(self, _: S) {}
-    #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [I32s<S>; 4], (): &mut ()) {
-        // SAFETY: the caller vouches for a group at `p`, which is two registers.
-        unsafe { simd.high_i32_to_i16(a, b).store(p) };
-        // SAFETY: as above.
-        unsafe { simd.high_i32_to_i16(c, d).store(p.wrapping_add(S::BYTES)) };
-    }
-    #[inline(always)]
-    fn failed(self, _: S, (): ()) -> bool {
-        false
+    fn failed(self, _: S, fail: Self::Fail) -> bool {
+        fail.0.ge(f32::INFINITY).any()
     }
 }

@@ -4,9 +4,10 @@
 //! that do. To at most 16 bits the check is the store's: whatever does not fit 32 bits becomes the least
 //! integer there ([`Simd::INVALID_IS_MIN`]), which does not fit 16 either.
 
-use super::float::{Finite, FloatUnit, MAGIC, rounding_sum, zero};
+use super::float::{Finite, FloatUnit, MAGIC, rounding_sum};
 use crate::Rounding;
-use crate::pipeline::{Each, gathers, infallible, lanewise};
+use crate::evidence::{Greatest, Least, NonFinite, Passing, SetBits};
+use crate::pipeline::{Each, infallible, lanewise};
 use crate::simd::{
     F32s, F64s, Float, FloatElement, FloatLanes, I32s, I64, I64s, Int, IntElement, Mask,
     NearestEven, Pair, Register, Round, Simd, TWO_P63,
@@ -19,18 +20,18 @@ pub(crate) struct ToI32<R>(pub(crate) R);
 
 impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32<R> {
     type Out = I32s<S>;
-    gathers! { U::Register, |simd| zero::<S, U>(simd), |a, b| a + b }
+    type Fail = NonFinite<U::Register>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: U, fail: &mut U::Register) -> I32s<S> {
+    fn apply(self, simd: S, x: U, fail: &mut Self::Fail) -> I32s<S> {
         if !S::INVALID_IS_MIN {
             Finite.apply(simd, x, fail);
         }
         x.to_i32(simd, self.0)
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: U::Register) -> bool {
-        !S::INVALID_IS_MIN && fail.any_nan()
+    fn failed(self, _: S, fail: Self::Fail) -> bool {
+        !S::INVALID_IS_MIN && fail.0.any_nan()
     }
 }
 
@@ -45,22 +46,17 @@ pub(crate) struct FromZero<R> {
 
 impl<S: Simd, R: Round> Each<S, F32s<S>> for FromZero<R> {
     type Out = I32s<S>;
-    gathers! {
-        /// The greatest bits.
-        I32s<S>,
-        |simd| I32s::splat(simd, 0),
-        |a, b| a.max::<false>(b)
-    }
+    type Fail = Greatest<I32s<S>>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut I32s<S>) -> I32s<S> {
-        *fail = fail.max::<false>(x.to_bits());
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
+        fail.add(x.to_bits());
         x.to_i32(simd, self.rounding)
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: I32s<S>) -> bool {
+    fn failed(self, _: S, Greatest(bits): Self::Fail) -> bool {
         let last = self.last.to_bits() as i32;
-        (fail.max::<false>(last) ^ last).is_nonzero()
+        (bits.max::<false>(last) ^ last).is_nonzero()
     }
 }
 
@@ -96,31 +92,28 @@ pub(crate) struct ToI32Fitting<R> {
 
 impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32Fitting<R> {
     type Out = I32s<S>;
-    gathers! {
-        /// The least integers.
-        I32s<S>,
-        |simd| I32s::splat(simd, i32::MAX),
-        |a, b| a.min::<true>(b)
-    }
+    type Fail = Least<I32s<S>>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: U, fail: &mut I32s<S>) -> I32s<S> {
+    fn apply(self, simd: S, x: U, fail: &mut Self::Fail) -> I32s<S> {
         let converted = x.to_i32(simd, self.rounding);
-        *fail = fail.min::<true>(converted);
+        fail.add(converted);
         converted
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: I32s<S>) -> bool {
+    fn failed(self, _: S, fail: Self::Fail) -> bool {
         let least = if self.takes_negative { i32::MIN + 1 } else { 0 };
-        fail.lt(least).any()
+        fail.0.lt(least).any()
     }
 }
 
-/// Bits in which either register of a [`rounding_sum`] differs from [`MAGIC`].
+/// Bits in which a [`rounding_sum`] differs from [`MAGIC`].
 #[inline(always)]
-fn not_of_magic<S: Simd>(sum: I64s<S>) -> I64<S> {
-    let magic = MAGIC.to_bits() as i64;
-    (sum.0 ^ magic) | (sum.1 ^ magic)
+fn not_of_magic<S: Simd>(sum: I64s<S>) -> I64s<S> {
+    sum.map(
+        #[inline(always)]
+        |sum| sum ^ MAGIC.to_bits() as i64,
+    )
 }
 
 /// Rounds what is within ±2^31, or for float64 within ±2^51, into the low bits of 32; what is beyond fails, and NaN.
@@ -129,43 +122,35 @@ pub(crate) struct LowBits;
 
 impl<S: Simd> Each<S, F32s<S>> for LowBits {
     type Out = I32s<S>;
-    gathers! {
-        /// The greatest magnitude, as bits: NaN's are greater than infinity's.
-        I32s<S>,
-        |simd| I32s::splat(simd, 0),
-        |a, b| a.max::<false>(b)
-    }
+    /// Of magnitudes, as bits: NaN's are greater than infinity's.
+    type Fail = Greatest<I32s<S>>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, greatest: &mut I32s<S>) -> I32s<S> {
-        *greatest = greatest.max::<false>(x.abs().to_bits());
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
+        fail.add(x.abs().to_bits());
         x.to_i32(simd, NearestEven)
     }
     #[inline(always)]
-    fn failed(self, _: S, greatest: I32s<S>) -> bool {
-        greatest.gt(TWO_P31.to_bits() as i32 - 1).any()
+    fn failed(self, _: S, fail: Self::Fail) -> bool {
+        fail.0.gt(TWO_P31.to_bits() as i32 - 1).any()
     }
 }
 
 impl<S: Simd> Each<S, F64s<S>> for LowBits {
     type Out = I32s<S>;
-    gathers! {
-        /// Bits in which a sum differed from [`MAGIC`].
-        I64<S>,
-        |simd| I64::splat(simd, 0),
-        |a, b| a | b
-    }
+    /// Bits in which a sum differed from [`MAGIC`].
+    type Fail = SetBits<I64<S>>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F64s<S>, fail: &mut I64<S>) -> I32s<S> {
+    fn apply(self, simd: S, x: F64s<S>, fail: &mut Self::Fail) -> I32s<S> {
         let sum = rounding_sum(x);
-        *fail = *fail | not_of_magic(sum);
+        fail.add(not_of_magic(sum));
         simd.low_i64_to_i32(sum)
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: I64<S>) -> bool {
+    fn failed(self, _: S, SetBits(bits): Self::Fail) -> bool {
         // Within ±2^51 a sum has the sign and exponent of MAGIC.
-        (fail & (-1 << 52)).is_nonzero()
+        (bits & (-1 << 52)).is_nonzero()
     }
 }
 
@@ -178,23 +163,22 @@ pub(crate) struct F64ToI32Checked {
 
 impl<S: Simd> Each<S, F64s<S>> for F64ToI32Checked {
     type Out = I32s<S>;
-    gathers! {
-        /// Differences to the least value's sum, whose upper halves are 0 within the range.
-        I64<S>,
-        |simd| I64::splat(simd, 0),
-        |a, b| a | b
-    }
+    /// Of differences to the least value's sum, whose upper halves are 0 within the range.
+    type Fail = SetBits<I64<S>>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F64s<S>, fail: &mut I64<S>) -> I32s<S> {
+    fn apply(self, simd: S, x: F64s<S>, fail: &mut Self::Fail) -> I32s<S> {
         let sum = rounding_sum(x);
         let least = MAGIC.to_bits() as i64 + self.least;
-        *fail = *fail | ((sum.0 - least) | (sum.1 - least));
+        fail.add(sum.map(
+            #[inline(always)]
+            |sum| sum - least,
+        ));
         simd.low_i64_to_i32(sum)
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: I64<S>) -> bool {
-        fail.shr::<32>().is_nonzero()
+    fn failed(self, _: S, fail: Self::Fail) -> bool {
+        fail.0.shr::<32>().is_nonzero()
     }
 }
 
@@ -206,25 +190,21 @@ pub(crate) struct BelowP51 {
 
 impl<S: Simd> Each<S, F64s<S>> for BelowP51 {
     type Out = I64s<S>;
-    gathers! {
-        /// Bits in which a sum differed from [`MAGIC`].
-        I64<S>,
-        |simd| I64::splat(simd, 0),
-        |a, b| a | b
-    }
+    /// Bits in which a sum differed from [`MAGIC`].
+    type Fail = SetBits<I64<S>>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: F64s<S>, fail: &mut I64<S>) -> I64s<S> {
+    fn apply(self, _: S, x: F64s<S>, fail: &mut Self::Fail) -> I64s<S> {
         let sum = rounding_sum(x);
-        *fail = *fail | not_of_magic(sum);
+        fail.add(not_of_magic(sum));
         let magic = MAGIC.to_bits() as i64;
         Pair(sum.0 - magic, sum.1 - magic)
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: I64<S>) -> bool {
+    fn failed(self, _: S, SetBits(bits): Self::Fail) -> bool {
         // Negative numbers take the highest bit of the mantissa from it.
         let kept = if self.takes_negative { 52 } else { 51 };
-        (fail & (-1 << kept)).is_nonzero()
+        (bits & (-1 << kept)).is_nonzero()
     }
 }
 
@@ -268,22 +248,6 @@ const TWO_P31: f32 = 2_147_483_648.0;
 const TWO_P32: f32 = 4_294_967_296.0;
 const TWO_P64: f64 = 18_446_744_073_709_551_616.0;
 
-/// What an [`Each`] gathers in a mask of lanes: all at the start, and one that is missing fails.
-macro_rules! passing_lanes {
-    ($t:ident) => {
-        gathers! {
-            /// Lanes in which every value was in range.
-            Mask<S, $t>,
-            |simd| Mask::all(simd),
-            |a, b| a & b
-        }
-        #[inline(always)]
-        fn failed(self, simd: S, fail: Mask<S, $t>) -> bool {
-            Mask::all(simd).and_not(fail).any()
-        }
-    };
-}
-
 /// Where `x` is from `least` to below `beyond`.
 #[inline(always)]
 fn within<S, T>(x: Register<S, T>, least: T, beyond: T) -> Mask<S, T::Bits>
@@ -301,12 +265,16 @@ pub(crate) struct CheckedI32;
 
 impl<S: Simd> Each<S, F32s<S>> for CheckedI32 {
     type Out = I32s<S>;
-    passing_lanes!(i32);
+    type Fail = Passing<S, i32>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut Mask<S, i32>) -> I32s<S> {
-        *fail = *fail & within(x, -TWO_P31, TWO_P31);
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
+        fail.keep(within(x, -TWO_P31, TWO_P31));
         x.to_i32(simd, NearestEven)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: Self::Fail) -> bool {
+        fail.failing(simd).any()
     }
 }
 
@@ -324,26 +292,21 @@ fn to_u32<S: Simd>(simd: S, x: F32s<S>) -> (I32s<S>, I32s<S>) {
 
 impl<S: Simd> Each<S, F32s<S>> for CheckedU32 {
     type Out = I32s<S>;
-    gathers! {
-        /// Converted values, negative where one is out of range; and lanes in which every value was below 2^32,
-        /// where the level needs to be told.
-        (I32s<S>, Mask<S, i32>),
-        |simd| (I32s::splat(simd, 0), Mask::all(simd)),
-        |a, b| (a.0 | b.0, a.1 & b.1)
-    }
+    /// Of converted values, negative where one is out of range; and where all were below 2^32, if the level needs to be told.
+    type Fail = (SetBits<I32s<S>>, Passing<S, i32>);
 
     #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
         let (converted, lower) = to_u32(simd, x);
-        fail.0 = fail.0 | lower;
+        fail.0.add(lower);
         if !S::INVALID_IS_MIN {
-            fail.1 = fail.1 & x.lt(TWO_P32);
+            fail.1.keep(x.lt(TWO_P32));
         }
         converted
     }
     #[inline(always)]
     fn failed(self, simd: S, (converted, below): Self::Fail) -> bool {
-        (converted.lt(0) | Mask::all(simd).and_not(below)).any()
+        (converted.0.lt(0) | below.failing(simd)).any()
     }
 }
 
@@ -418,13 +381,17 @@ pub(crate) struct Checked64<const SIGNED: bool>;
 
 impl<S: Simd, const SIGNED: bool> Each<S, F64s<S>> for Checked64<SIGNED> {
     type Out = I64s<S>;
-    passing_lanes!(i64);
+    type Fail = Passing<S, i64>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F64s<S>, fail: &mut Mask<S, i64>) -> I64s<S> {
+    fn apply(self, simd: S, x: F64s<S>, fail: &mut Self::Fail) -> I64s<S> {
         let (least, beyond) = range_64::<SIGNED>();
-        *fail = *fail & (within(x.0, least, beyond) & within(x.1, least, beyond));
+        fail.keep(within(x.0, least, beyond) & within(x.1, least, beyond));
         InRange64::<SIGNED>.apply(simd, x, &mut ())
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: Self::Fail) -> bool {
+        fail.failing(simd).any()
     }
 }
 
@@ -434,12 +401,16 @@ pub(crate) struct CheckedF32<const SIGNED: bool>;
 
 impl<S: Simd, const SIGNED: bool> Each<S, F32s<S>> for CheckedF32<SIGNED> {
     type Out = F32s<S>;
-    passing_lanes!(i32);
+    type Fail = Passing<S, i32>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: F32s<S>, fail: &mut Mask<S, i32>) -> F32s<S> {
+    fn apply(self, _: S, x: F32s<S>, fail: &mut Self::Fail) -> F32s<S> {
         let (least, beyond) = range_64::<SIGNED>();
-        *fail = *fail & within(x, least as f32, beyond as f32);
+        fail.keep(within(x, least as f32, beyond as f32));
         x
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: Self::Fail) -> bool {
+        fail.failing(simd).any()
     }
 }

@@ -1,6 +1,7 @@
 //! Operations on integers of every width, once for all, and their way to wider and narrower ones.
 
-use crate::pipeline::{Each, LoadShort, StoreShort, gathers, infallible, lanewise};
+use crate::evidence::SetBits;
+use crate::pipeline::{Each, LoadShort, StoreShort, infallible, lanewise};
 use crate::simd::{I8s, I16s, I32s, I64s, Int, IntElement, Simd, Unit};
 
 /// A unit of integers, or a register of shorter ones.
@@ -55,29 +56,19 @@ pub(crate) struct Within<const FROM_ZERO: bool> {
 
 impl<S: Simd, U: IntUnit<S>, const FROM_ZERO: bool> Each<S, U> for Within<FROM_ZERO> {
     type Out = U;
-    gathers! {
-        /// The bits that were set.
-        U,
-        |simd| U::splat(simd, U::Scalar::truncated(0)),
-        |a, b| a.zip(b, #[inline(always)] |a, b| a | b)
-    }
+    type Fail = SetBits<U::Register>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: U, fail: &mut U) -> U {
-        *fail = fail.zip(
-            x,
+    fn apply(self, _: S, x: U, fail: &mut Self::Fail) -> U {
+        fail.add(x.map(
             #[inline(always)]
-            |fail, x| fail | if FROM_ZERO { x } else { x - x.low(self.least) },
-        );
+            |x| if FROM_ZERO { x } else { x - x.low(self.least) },
+        ));
         x
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: U) -> bool {
-        fail.fold(
-            false,
-            #[inline(always)]
-            |failed, bits| failed | (bits & bits.low(self.outside)).is_nonzero(),
-        )
+    fn failed(self, _: S, SetBits(bits): Self::Fail) -> bool {
+        (bits & bits.low(self.outside)).is_nonzero()
     }
 }
 

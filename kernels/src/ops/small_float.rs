@@ -4,8 +4,9 @@
 
 use super::float_to_float::fold;
 use crate::element::BINARY16;
-use crate::pipeline::{Each, Load, Store, gathers, lanewise};
-use crate::simd::{F32s, Float, I16s, I32s, Int, Mask, NearestEven, Round, Simd};
+use crate::evidence::{Failing, Greatest, GreatestNumber};
+use crate::pipeline::{Each, Load, Store, lanewise};
+use crate::simd::{F32s, Float, I16s, I32s, Int, NearestEven, Round, Simd};
 use crate::{FloatFormat, Rounding, Specials};
 
 const MANTISSA_BITS: u32 = 23;
@@ -264,15 +265,10 @@ impl<R: Round, const FAILS: bool> Encode<R, FAILS> {
 
 impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS> {
     type Out = I32s<S>;
-    gathers! {
-        /// Lanes in which a value failed.
-        Mask<S, i32>,
-        |simd| Mask::none(simd),
-        |a, b| a | b
-    }
+    type Fail = Failing<S, i32>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut Mask<S, i32>) -> I32s<S> {
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
         let bits = x.to_bits();
         let negative = bits.lt(0).to_int();
         let magnitude = bits & i32::MAX;
@@ -301,15 +297,15 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS>
         let sign = (bits & i32::MIN).shr_by(self.sign_shift).and_not(signless);
 
         let failing = magnitude.eq(self.failing_infinity) | magnitude.gt(self.greatest);
-        *fail = *fail | failing;
+        fail.add(failing);
         if FAILS {
-            *fail = *fail | (beyond & magnitude.lt(INFINITY));
+            fail.add(beyond & magnitude.lt(INFINITY));
         }
         unsigned | sign
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Mask<S, i32>) -> bool {
-        fail.any()
+    fn failed(self, _: S, fail: Self::Fail) -> bool {
+        fail.0.any()
     }
 }
 
@@ -384,10 +380,10 @@ impl<const FAILS: bool> AsSmallFloat<FAILS> {
         let unsigned = number.select_eq(F16_INFINITY, finite, nan);
         let sign = (half & i16::MIN).shr_by(self.sign_shift);
         let sign = unsigned.select_eq(self.unsigned, 0, sign);
-        seen.magnitude = seen.magnitude.max::<true>(magnitude);
+        let (_, (magnitudes, encoded)) = seen;
+        magnitudes.add(magnitude);
         if FAILS {
-            let rounded = number.select_eq(F16_INFINITY, rounded, 0);
-            seen.rounded = seen.rounded.max::<true>(rounded);
+            encoded.add(number.select_eq(F16_INFINITY, rounded, 0));
         }
         unsigned | sign
     }
@@ -396,32 +392,19 @@ impl<const FAILS: bool> AsSmallFloat<FAILS> {
     #[inline(always)]
     fn fold<S: Simd>(self, x: F32s<S>, seen: &mut Seen<S>) -> F32s<S> {
         if !FAILS {
-            seen.number = x.abs().max_number(seen.number);
+            seen.0.add(x.abs());
         }
         F32s::from_bits(fold(x.to_bits(), self.folded)) * self.scale
     }
 }
 
-/// The greatest that [`AsSmallFloat`] has met.
-#[derive(Clone, Copy)]
-pub(crate) struct Seen<S: Simd> {
-    /// Magnitudes of numbers.
-    number: F32s<S>,
-    /// Magnitudes as `float16`.
-    magnitude: I16s<S>,
-    /// Encoded magnitudes of numbers.
-    rounded: I16s<S>,
-}
+/// Of [`AsSmallFloat`]: magnitudes of numbers; magnitudes as `float16`, and encoded ones of numbers.
+type Seen<S> = (GreatestNumber<F32s<S>>, (Greatest<I16s<S>>, Greatest<I16s<S>>));
 
 impl<S: Simd, const FAILS: bool> Store<S, F32s<S>> for AsSmallFloat<FAILS> {
     const SIZE: usize = 1;
     type Fail = Seen<S>;
 
-    #[inline(always)]
-    fn start(self, simd: S) -> Seen<S> {
-        let zero = I16s::splat(simd, 0);
-        Seen { number: F32s::splat(simd, 0.0), magnitude: zero, rounded: zero }
-    }
     #[inline(always)]
     unsafe fn store(self, simd: S, p: *mut u8, group: [F32s<S>; 4], seen: &mut Seen<S>) {
         let low = self.encode(simd, [group[0], group[1]], seen);
@@ -431,12 +414,13 @@ impl<S: Simd, const FAILS: bool> Store<S, F32s<S>> for AsSmallFloat<FAILS> {
         unsafe { simd.order_i8(packed).store(p) };
     }
     #[inline(always)]
-    fn failed(self, _: S, seen: Seen<S>) -> bool {
-        let beyond =
-            |greatest: I16s<S>, limit: i16| (greatest.max::<true>(limit) ^ limit).is_nonzero();
-        seen.number.ge(self.failing).any()
-            | beyond(seen.magnitude, self.greatest)
-            | beyond(seen.rounded, self.max)
+    fn failed(self, _: S, (numbers, (magnitudes, encoded)): Seen<S>) -> bool {
+        let beyond = |Greatest(all): Greatest<I16s<S>>, limit: i16| {
+            (all.max::<false>(limit) ^ limit).is_nonzero()
+        };
+        numbers.0.ge(self.failing).any()
+            | beyond(magnitudes, self.greatest)
+            | beyond(encoded, self.max)
     }
 }
 
@@ -466,15 +450,10 @@ pub(crate) struct EncodeE8m0<R, const FAILS: bool>(pub(crate) R);
 
 impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FAILS> {
     type Out = I32s<S>;
-    gathers! {
-        /// Lanes in which a value failed.
-        Mask<S, i32>,
-        |simd| Mask::none(simd),
-        |a, b| a | b
-    }
+    type Fail = Failing<S, i32>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut Mask<S, i32>) -> I32s<S> {
+    fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
         let bits = x.to_bits();
         let magnitude = bits & i32::MAX;
         let mantissa = bits & 0x007f_ffff;
@@ -503,11 +482,11 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FA
         if FAILS {
             failing = failing | (below | rounded.gt(0xfe)).and_not(is_nan);
         }
-        *fail = *fail | failing;
+        fail.add(failing);
         is_nan.select(I32s::splat(simd, 0xff), clamped)
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Mask<S, i32>) -> bool {
-        fail.any()
+    fn failed(self, _: S, fail: Self::Fail) -> bool {
+        fail.0.any()
     }
 }

@@ -3,8 +3,9 @@
 // The four units of a group have no better names than letters.
 #![allow(clippy::many_single_char_names)]
 
+use crate::evidence::SetBits;
 use crate::pipeline::Store;
-use crate::simd::{F32s, F64s, I16s, I32s, I64s, Int, Pair, Simd};
+use crate::simd::{F32s, F64s, I16s, I32s, I64s, Int, Pair, Round, Simd};
 
 /// To 8-bit integers, where a value that does not fit fails.
 #[derive(Clone, Copy)]
@@ -15,28 +16,22 @@ pub(crate) struct CheckedI8<const SIGNED: bool> {
 
 impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED> {
     const SIZE: usize = 1;
-    type Fail = I16s<S>;
+    type Fail = SetBits<I16s<S>>;
 
     #[inline(always)]
-    fn start(self, simd: S) -> I16s<S> {
-        I16s::splat(simd, 0)
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [I32s<S>; 4], fail: &mut I16s<S>) {
+    unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [I32s<S>; 4], fail: &mut Self::Fail) {
         // What does not fit 16 bits saturates, and still does not fit 8.
         let low = simd.pack_i32_to_i16::<true>(a, b);
         let high = simd.pack_i32_to_i16::<true>(c, d);
-        let either = if SIGNED { (low + 128) | (high + 128) } else { low | high };
-        *fail = *fail | either;
+        fail.add(if SIGNED { (low + 128) | (high + 128) } else { low | high });
         let packed = simd.pack_i16_to_i8::<SIGNED>(low, high);
         // SAFETY: the caller vouches for a group at `p`, which is one register.
         unsafe { simd.unscramble_two_packs(packed).store(p) };
     }
 
     #[inline(always)]
-    fn failed(self, _: S, fail: I16s<S>) -> bool {
-        (fail & self.outside).is_nonzero()
+    fn failed(self, _: S, SetBits(bits): Self::Fail) -> bool {
+        (bits & self.outside).is_nonzero()
     }
 }
 
@@ -49,21 +44,16 @@ pub(crate) struct CheckedI16<const SIGNED: bool> {
 
 impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED> {
     const SIZE: usize = 2;
-    type Fail = I32s<S>;
+    type Fail = SetBits<I32s<S>>;
 
     #[inline(always)]
-    fn start(self, simd: S) -> I32s<S> {
-        I32s::splat(simd, 0)
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, group: [I32s<S>; 4], fail: &mut I32s<S>) {
+    unsafe fn store(self, simd: S, p: *mut u8, group: [I32s<S>; 4], fail: &mut Self::Fail) {
         // Less the least value.
         let [e, f, g, h] = group.map_each(
             #[inline(always)]
             |x| if SIGNED { x + (1 << 15) } else { x },
         );
-        *fail = *fail | ((e | f) | (g | h));
+        fail.add((e | f) | (g | h));
         let [a, b, c, d] = group;
         let low = simd.pack_i32_to_i16::<SIGNED>(a, b);
         let high = simd.pack_i32_to_i16::<SIGNED>(c, d);
@@ -72,22 +62,20 @@ impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED> {
     }
 
     #[inline(always)]
-    fn failed(self, _: S, fail: I32s<S>) -> bool {
-        (fail & self.outside).is_nonzero()
+    fn failed(self, _: S, SetBits(bits): Self::Fail) -> bool {
+        (bits & self.outside).is_nonzero()
     }
 }
 
 /// Stores that do not fail.
 macro_rules! infallible_stores {
-    ($([$($generics:tt)*] $type:ty: $in:ident $size:literal, |$simd:ident, $p:ident, $group:pat_param| $body:expr;)*) => {$(
+    ($([$($generics:tt)*] $type:ty: $in:ident $size:literal, |$self:ident, $simd:ident, $p:ident, $group:pat_param| $body:expr;)*) => {$(
         impl<S: Simd, $($generics)*> Store<S, $in<S>> for $type {
             const SIZE: usize = $size;
             type Fail = ();
             #[inline(always)]
-            fn start(self, _: S) {}
-            #[inline(always)]
             #[allow(unused_variables)] // not each needs the token
-            unsafe fn store(self, $simd: S, $p: *mut u8, $group: [$in<S>; 4], (): &mut ()) {
+            unsafe fn store($self, $simd: S, $p: *mut u8, $group: [$in<S>; 4], (): &mut ()) {
                 $body
             }
             #[inline(always)]
@@ -114,47 +102,67 @@ pub(crate) struct LowI8;
 #[derive(Clone, Copy)]
 pub(crate) struct LowI16;
 
+/// To the upper 16 bits.
+#[derive(Clone, Copy)]
+pub(crate) struct UpperHalves;
+
+/// To `float16`, in the direction of `R`.
+#[derive(Clone, Copy)]
+pub(crate) struct AsF16<R>(pub(crate) R);
+
 /// As they are.
 #[derive(Clone, Copy)]
 pub(crate) struct StoreFull;
 
 infallible_stores! {
-    [const SIGNED: bool] SaturatedI8<SIGNED>: I32s 1, |simd, p, [a, b, c, d]| {
+    [const SIGNED: bool] SaturatedI8<SIGNED>: I32s 1, |self, simd, p, [a, b, c, d]| {
         let low = simd.pack_i32_to_i16::<true>(a, b);
         let high = simd.pack_i32_to_i16::<true>(c, d);
         let packed = simd.pack_i16_to_i8::<SIGNED>(low, high);
         // SAFETY: the caller vouches for a group at `p`, which is one register.
         unsafe { simd.unscramble_two_packs(packed).store(p) };
     };
-    [const SIGNED: bool] SaturatedI16<SIGNED>: I32s 2, |simd, p, [a, b, c, d]| {
+    [const SIGNED: bool] SaturatedI16<SIGNED>: I32s 2, |self, simd, p, [a, b, c, d]| {
         let low = simd.pack_i32_to_i16::<SIGNED>(a, b);
         let high = simd.pack_i32_to_i16::<SIGNED>(c, d);
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
         unsafe { store_i16s(simd, p, low, high) };
     };
-    [] LowI8: I32s 1, |simd, p, group| {
+    [] LowI8: I32s 1, |self, simd, p, group| {
         // SAFETY: the caller vouches for a group at `p`, which is one register.
         unsafe { simd.low_i32_to_i8(group).store(p) };
     };
-    [] LowI16: I32s 2, |simd, p, [a, b, c, d]| {
+    [] LowI16: I32s 2, |self, simd, p, [a, b, c, d]| {
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
         unsafe { simd.low_i32_to_i16(a, b).store(p) };
         // SAFETY: as above.
         unsafe { simd.low_i32_to_i16(c, d).store(p.wrapping_add(S::BYTES)) };
     };
-    [] StoreFull: I32s 4, |simd, p, group| {
+    [] UpperHalves: I32s 2, |self, simd, p, [a, b, c, d]| {
+        // SAFETY: the caller vouches for a group at `p`, which is two registers.
+        unsafe { simd.high_i32_to_i16(a, b).store(p) };
+        // SAFETY: as above.
+        unsafe { simd.high_i32_to_i16(c, d).store(p.wrapping_add(S::BYTES)) };
+    };
+    [R: Round] AsF16<R>: F32s 2, |self, simd, p, [a, b, c, d]| {
+        // SAFETY: the caller vouches for a group at `p`, which is two registers.
+        unsafe { simd.f32_to_f16(a, b, self.0).store(p) };
+        // SAFETY: as above.
+        unsafe { simd.f32_to_f16(c, d, self.0).store(p.wrapping_add(S::BYTES)) };
+    };
+    [] StoreFull: I32s 4, |self, simd, p, group| {
         for_each_place(group, p, S::BYTES, #[inline(always)] |p, x| {
             // SAFETY: the caller vouches for a group at `p`, which is four registers.
             unsafe { x.store(p) };
         });
     };
-    [] StoreFull: F32s 4, |simd, p, group| {
+    [] StoreFull: F32s 4, |self, simd, p, group| {
         for_each_place(group, p, S::BYTES, #[inline(always)] |p, x| {
             // SAFETY: as above.
             unsafe { x.store(p) };
         });
     };
-    [] StoreFull: I64s 8, |simd, p, group| {
+    [] StoreFull: I64s 8, |self, simd, p, group| {
         for_each_place(group, p, 2 * S::BYTES, #[inline(always)] |p, Pair(low, high)| {
             // SAFETY: the caller vouches for a group at `p`, which is eight registers.
             unsafe { low.store(p) };
@@ -162,7 +170,7 @@ infallible_stores! {
             unsafe { high.store(p.wrapping_add(S::BYTES)) };
         });
     };
-    [] StoreFull: F64s 8, |simd, p, group| {
+    [] StoreFull: F64s 8, |self, simd, p, group| {
         for_each_place(group, p, 2 * S::BYTES, #[inline(always)] |p, Pair(low, high)| {
             // SAFETY: the caller vouches for a group at `p`, which is eight registers.
             unsafe { low.store(p) };

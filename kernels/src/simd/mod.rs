@@ -28,7 +28,9 @@ mod unit;
 mod x86;
 
 use lanes::ShiftLanes;
-pub(crate) use lanes::{CompareLanes, FloatElement, FloatLanes, IntElement, IntLanes, TableLanes};
+pub(crate) use lanes::{
+    CompareLanes, FloatElement, FloatLanes, IntElement, IntLanes, MaskLanes, TableLanes,
+};
 pub(crate) use register::{Float, Int, Mask, Operand, Register};
 pub(crate) use shared::{TWO_P52, TWO_P63, TWO_P84};
 pub(crate) use unit::{F32s, F64, F64s, I8s, I16s, I32s, I64, I64s, Pair, Unit};

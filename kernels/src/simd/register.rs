@@ -2,6 +2,8 @@
 
 use core::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Sub};
 
+use num_traits::Zero as _;
+
 use super::Round;
 use super::lanes::{
     CompareLanes, Element, FloatElement, FloatLanes, IntElement, IntLanes, Lanes, MaskLanes,
@@ -103,6 +105,7 @@ pub(crate) trait Int<S>:
     + BitOr<Output = Self>
     + BitXor<Output = Self>
 {
+    fn zero(simd: S) -> Self;
     /// The low bits of `x` in every lane of another.
     fn low(self, x: i64) -> Self;
     /// This `& !b`.
@@ -122,6 +125,10 @@ pub(crate) trait Int<S>:
 }
 
 impl<S: IntLanes<T> + CompareLanes<T>, T: IntElement> Int<S> for Register<S, T> {
+    #[inline(always)]
+    fn zero(simd: S) -> Self {
+        Self::splat(simd, T::truncated(0))
+    }
     #[inline(always)]
     fn low(self, x: i64) -> Self {
         Self::splat(self.simd, T::truncated(x))
@@ -230,6 +237,9 @@ pub(crate) trait Float<S>:
 
     /// A value in every lane.
     fn splat(simd: S, x: Self::Scalar) -> Self;
+    fn zero(simd: S) -> Self {
+        Self::splat(simd, Self::Scalar::zero())
+    }
     /// This `· b + c`, rounded once where the level [fuses](super::Simd::FUSES).
     fn mul_add(self, b: impl Operand<Self>, c: impl Operand<Self>) -> Self;
     /// `c −` this `· b`, as above.
