@@ -262,7 +262,8 @@ pub(crate) struct Unpack {
 
 /// Checks that every element of B is within a tolerance of the same element of A.
 ///
-/// |B − A| must not exceed --atol + --rtol · |A|. NaN must be NaN, and infinities the same.
+/// |B − A| must not exceed --atol + --rtol · |A|. NaN must be NaN, and infinities the same; missing values of A must be the
+/// same, and no other value of B may equal one of them.
 /// Exit status 1 if an element is over; the error names the first and the worst. If A and B are groups,
 /// each array is checked with the one of the same path, and an array that only one of them has fails.
 #[derive(Args, Debug)]

@@ -57,12 +57,42 @@ pub fn run(arguments: &[OsString]) -> u8 {
     }
 }
 
-/// An argument; a negative number such as `-1e+20` without the plus sign, behind which clap looks for a flag.
+/// An argument; a negative number such as `-1e+20` or `-1e-5` without a sign behind the `e`, where clap takes it for a flag.
 fn negative_number(argument: &OsString) -> OsString {
-    match argument.to_str() {
-        Some(text) if text.starts_with('-') && text.parse::<f64>().is_ok() => {
-            text.replace('E', "e").replace("e+", "e").into()
+    let text =
+        argument.to_str().filter(|text| text.starts_with('-') && text.parse::<f64>().is_ok());
+    let Some(text) = text else { return argument.clone() };
+    let text = text.replace('E', "e").replace("e+", "e");
+    text.split_once("e-")
+        .map_or(text.clone(), |(mantissa, places)| divided(mantissa, places))
+        .into()
+}
+
+/// A decimal fraction with its point so many places further left, digit by digit.
+fn divided(number: &str, places: &str) -> String {
+    let places: usize = places.parse().unwrap_or_default();
+    let (sign, number) = number.split_at(usize::from(number.starts_with('-')));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let whole = format!("{}{whole}", "0".repeat((places + 1).saturating_sub(whole.len())));
+    let (whole, moved) = whole.split_at(whole.len() - places);
+    format!("{sign}{whole}.{moved}{fraction}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn negative_numbers_keep_their_value_and_have_no_second_sign() {
+        for text in
+            ["-1e-5", "-2E-05", "-4.9e-310", "-12345.678e-2", "-.5e-1", "-5.e-3", "-1e-0", "-1E+20"]
+        {
+            let number = negative_number(&text.into()).into_string().unwrap();
+            assert_eq!(number.parse(), text.parse::<f64>(), "{text} as {number}");
+            assert!(!number.get(1..).unwrap().contains(['-', '+', 'E']), "{text} as {number}");
         }
-        _ => argument.clone(),
+        for text in ["--missing", "-e", "-", "-1e-", "1e-5", "-e-5"] {
+            assert_eq!(negative_number(&text.into()), text);
+        }
     }
 }

@@ -94,10 +94,11 @@ fn drawn<T, E: std::fmt::Display>(result: std::result::Result<T, E>) -> Result<T
 }
 
 /// A label of an axis: enough digits to distinguish it from its neighbours.
-fn tick(number: f64, extent: f64) -> String {
+fn tick(number: f64, extent: f64, unit: f64) -> String {
     if number == 0.0 || number.abs() < extent * 1e-9 {
         return "0".to_owned();
     }
+    let (number, extent) = (number * unit, extent * unit);
     let magnitude = number.abs().log10().floor();
     if !(-4.0..7.0).contains(&magnitude) {
         let text = format!("{number:.2e}");
@@ -184,25 +185,34 @@ pub(super) fn curve_of_sizes(points: &[(f64, f64, bool)]) -> Result<Figure> {
     Ok(Figure::new("Estimated size over the bound; dots are the marked bounds".to_owned(), &svg))
 }
 
+/// The unit of an axis for numbers of this magnitude: near the largest f64, the library looks for ticks for ever.
+fn unit(magnitude: f64) -> f64 {
+    if magnitude > 1e300 { 1e300 } else { 1.0 }
+}
+
+/// The room on both sides of a number that is all there is: enough for the number to differ from the ends.
+fn room_around(number: f64) -> f64 {
+    f64::max(0.5, number.abs() * 1e-3)
+}
+
 fn histogram(histogram: &Histogram, label: &str) -> Result<String> {
     let highest = histogram.bins().map(|(_, _, count)| count).max().unwrap_or(0).max(1);
-    let is_constant = histogram.greatest <= histogram.least;
-    let x = if is_constant {
-        histogram.least - 0.5..histogram.least + 0.5
-    } else {
-        histogram.least..histogram.greatest
-    };
+    let unit = unit(histogram.least.abs().max(histogram.greatest.abs()));
+    let (least, greatest) = (histogram.least / unit, histogram.greatest / unit);
+    let is_constant = greatest <= least;
+    let room = if is_constant { room_around(least) } else { 0.0 };
+    let x = least - room..greatest + room;
     let extent = x.end - x.start;
     let bars = histogram.bins().filter(|(_, _, count)| *count > 0).map(|(start, end, count)| {
-        let constant = (histogram.least - 0.01, histogram.least + 0.01);
-        let (start, end) = if is_constant { constant } else { (start, end) };
+        let constant = (least - room / 50.0, least + room / 50.0);
+        let (start, end) = if is_constant { constant } else { (start / unit, end / unit) };
         Rectangle::new([(start, 0.0), (end, count as f64)], INK.filled())
     });
     let axes = Axes {
         x,
         y: 0.0..highest as f64 * 1.05,
         labels: [label, "elements"],
-        x_tick: &|number| tick(*number, extent),
+        x_tick: &|number| tick(*number, extent, unit),
         y_tick: &whole,
     };
     axes.with(|chart| drawn(chart.draw_series(bars)).map(drop))
@@ -221,15 +231,17 @@ fn map_or_curve(
     }
     let [_, columns] = grid.extents.map(|extent| extent as f64);
     let width = columns / grid.cells[1] as f64;
-    let extent = scale.1 - scale.0;
-    let room = if extent > 0.0 { extent * 0.05 } else { 0.5 };
+    let unit = unit(scale.0.abs().max(scale.1.abs()));
+    let (least, greatest) = (scale.0 / unit, scale.1 / unit);
+    let extent = greatest - least;
+    let room = if extent > 0.0 { extent * 0.05 } else { room_around(least) };
     let name = grid.dimensions.last().map(|&number| dimension(labels, number));
     let axes = Axes {
         x: 0.0..columns,
-        y: scale.0 - room..scale.1 + room,
+        y: least - room..greatest + room,
         labels: [&name.unwrap_or_else(|| "index".to_owned()), label],
         x_tick: &whole,
-        y_tick: &|number| tick(*number, extent.max(f64::MIN_POSITIVE)),
+        y_tick: &|number| tick(*number, extent.max(f64::MIN_POSITIVE), unit),
     };
     // Flat over each cell; a cell without a number breaks the curve.
     let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
@@ -241,7 +253,7 @@ fn map_or_curve(
         next = Some(column + 1);
         let start = column as f64 * width;
         if let Some(piece) = pieces.last_mut() {
-            piece.extend([(start, number), (start + width, number)]);
+            piece.extend([(start, number / unit), (start + width, number / unit)]);
         }
     }
     axes.with(|chart| {

@@ -202,3 +202,24 @@ fn arrays_of_any_shape_have_a_page() {
         }
     }
 }
+
+/// Near the largest float64, and where all values are equal, an axis has room without overflowing.
+#[test]
+fn numbers_of_every_magnitude_have_a_page() {
+    let most = f64::MAX;
+    for values in [
+        vec![1.0, 2.0, 3.0, most],
+        vec![-most, 0.0, most],
+        vec![most; 4],
+        vec![1e17; 4],
+        vec![5e-324, 0.0, 1e-323],
+        vec![1e300, 1e300 * (1.0 + f64::EPSILON)],
+    ] {
+        let sample = Sample::new("float64", &[values.len() as u64], &[4], json!("NaN"));
+        let trial = Trial::of(&sample, &bytes(&values));
+        let [input, _] = trial.places();
+        let page = path(&trial.place("page.html"));
+        recast(&["compare", &input, &input, "--report", &page, "--overwrite"]).succeeds();
+        assert_eq!(fs::read_to_string(&page).unwrap().matches("<svg ").count(), 5, "{values:?}");
+    }
+}

@@ -84,17 +84,20 @@ fn compare_values(a: &AnyArray, b: &AnyArray, runtime: &Runtime) -> Result<()> {
         let chunk = zarrs::array::unravel_index(number, grid);
         let chunk = chunk.with_context(|| format!("there is no chunk {number}"))?;
         let compare = || -> Result<()> {
-            let part = a.chunk_subset_bounded(&chunk)?;
-            // zarrs 0.23 cannot read a part of a transposed chunk of texts.
-            let is_whole = b.chunk_grid().metadata() == a.chunk_grid().metadata();
-            let read = |array: &AnyArray| -> Result<ArrayBytes<'static>> {
-                Ok(if is_whole {
-                    array.retrieve_chunk_opt(&chunk, &options)?
-                } else {
-                    array.retrieve_array_subset_opt(&part, &options)?
-                })
+            let whole = |array: &AnyArray| -> Result<ArrayBytes<'static>> {
+                Ok(array.retrieve_chunk_opt(&chunk, &options)?)
             };
-            if read(a)? != read(b)? {
+            // zarrs 0.23 cannot read a part of a transposed chunk of texts.
+            let is_same_grid = b.chunk_grid().metadata() == a.chunk_grid().metadata();
+            if is_same_grid && whole(a)? == whole(b)? {
+                return Ok(());
+            }
+            // What lies beyond the edge of the array does not count.
+            let part = a.chunk_subset_bounded(&chunk)?;
+            let inside = |array: &AnyArray| -> Result<ArrayBytes<'static>> {
+                Ok(array.retrieve_array_subset_opt(&part, &options)?)
+            };
+            if inside(a)? != inside(b)? {
                 bail!("the values differ");
             }
             Ok(())

@@ -91,7 +91,7 @@ pub fn choose_checked(
         .into());
     }
     survey.narrow(&options)?;
-    let options = options.for_range(survey.range());
+    let options = options.for_range(survey.range_of_error());
     let chooser =
         Chooser::new("the array".to_owned(), &options, &survey, None)?.through_float64()?;
     let mut candidates = chooser.candidates();

@@ -91,10 +91,9 @@ impl<'a> Chooser<'a> {
                 || Self::spreads_integers(options, survey);
         let fractions = source.is_integer() && coarse && !options.is_explicit();
         let working = if fractions { ElementType::Float64 } else { source };
-        // In an array without values, any value that is not a marker.
-        let small = (0..100).filter_map(|number| scalar(number, source));
-        let some = survey.fill_values.iter().copied().filter(|fill| fill.is_finite()).chain(small);
-        let nothing = some.into_iter().find(|&value| !survey.markers.contains(value));
+        // In an array without values, any value that is not a marker; not the fill value, which says nothing about others.
+        let mut small = (0..100).filter_map(|number| scalar(number, source));
+        let nothing = small.find(|&value| !survey.markers.contains(value));
         let nothing = nothing.unwrap_or_else(|| Scalar::zero(source));
         let (least, greatest) = survey.to_store().unwrap_or((nothing, nothing));
         Ok((working, in_working(least, working)?, in_working(greatest, working)?))

@@ -242,25 +242,37 @@ impl<'a> CodeAllocator<'a> {
     /// A value in the working type that no element has, by which a first cast replaces a special value; and its entry in
     /// the map of the last cast, if it needs one.
     fn stand_in(&self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
-        let Chooser { survey, working, least, greatest, .. } = *self.chooser;
         let Placement { promise, target, .. } = self.placement;
-        let has_infinite = |special: &Scalar| !special.is_finite();
-        // One that comes is refused by an integer type, and must not become a marker.
-        let may_come = promise != Promise::Surveyed && target.is_integer();
-        let may_be_infinite =
-            survey.infinite == 0 && !may_come && !survey.markers.values().iter().any(has_infinite);
-        // Infinities, which scale and offset do not change.
-        for sign in [false, true].into_iter().filter(|_| may_be_infinite) {
-            let Some(infinity) = Scalar::infinity(working, sign) else { continue };
-            let scaled = self.placement.scaled(infinity).ok();
-            let scaled = scaled
-                .filter(|&scaled| !scaled.is_finite() && !scaled.is_nan() && !self.is_key(scaled));
-            if let Some((scaled, code)) = scaled.zip(self.open_code())
-                && !self.is_stand_in(infinity)
-            {
-                return Some((infinity, Some((scaled, code))));
-            }
+        if !target.is_integer() || self.chooser.options.auto {
+            return self.infinite_stand_in().or_else(|| self.finite_stand_in());
         }
+        // An infinity that is written later is refused by an integer type, and must not become a marker; where the data leave
+        // no number, there may be none.
+        let may_be_infinite = promise == Promise::Surveyed;
+        let infinite = || self.infinite_stand_in().filter(|_| may_be_infinite);
+        self.finite_stand_in().or_else(infinite)
+    }
+
+    /// An infinity, which scale and offset do not change.
+    fn infinite_stand_in(&self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
+        let Chooser { survey, working, .. } = *self.chooser;
+        let has_infinite = |special: &Scalar| !special.is_finite();
+        if survey.infinite > 0 || survey.markers.values().iter().any(has_infinite) {
+            return None;
+        }
+        [false, true].into_iter().find_map(|sign| {
+            let infinity = Scalar::infinity(working, sign)?;
+            let scaled = self.placement.scaled(infinity).ok()?;
+            let is_new = !self.is_key(scaled) && !self.is_stand_in(infinity);
+            let is_infinite = !scaled.is_finite() && !scaled.is_nan();
+            let code = self.open_code().filter(|_| is_new && is_infinite)?;
+            Some((infinity, Some((scaled, code))))
+        })
+    }
+
+    /// A number outside the data.
+    fn finite_stand_in(&self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
+        let Chooser { working, least, greatest, .. } = *self.chooser;
         let natural = |value: Scalar| {
             let scaled = self.placement.scaled(value).ok();
             let scaled = scaled.filter(|&scaled| self.survives(value, scaled));

@@ -2,7 +2,7 @@
 //! range.
 
 use anyhow::bail;
-use recast_kernels::{ElementType, Format, Rounding, Scalar};
+use recast_kernels::{ElementType, Format, OutOfRange, Rounding, Scalar};
 use zarr_recast::{BindOptions, Chain, Codec};
 
 use super::candidate::{Candidate, Placement, Promise, factor};
@@ -10,7 +10,7 @@ use super::chooser::{Chooser, unit_roundoff};
 use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::Distance;
-use crate::scan::number::{comes_back, decoded, integer, integer_range, order, scalar};
+use crate::scan::number::{comes_back, decoded, integer, integer_range, neighbours, order, scalar};
 use crate::text::measured;
 
 /// The range of values that codecs can store: the decoded ends of the stored type, without the codes that maps
@@ -35,9 +35,17 @@ pub(crate) fn storable(source: ElementType, codecs: &[Codec]) -> Option<(Scalar,
         let inner = (0..=entries as i128)
             .filter_map(|steps| scalar(integer(end)? + steps * inward, encoded));
         let stored = inner.chain([end].into_iter().filter(|end| !end.element_type().is_integer()));
+        // Nearest to the end's value, one that codes are found for: that value may be rounded outwards.
+        let with_code = |value: Scalar| {
+            let near = neighbours(value.to_f64(), source, 4).into_iter().map(Scalar::from);
+            let near = near.filter_map(|near| {
+                near.cast(source, Rounding::NearestEven, OutOfRange::Error).ok()
+            });
+            [value].into_iter().chain(near).find(|&value| comes_back(&chain, value))
+        };
         let value = |code: Scalar| {
             let value = decoded(&plain, code).filter(|value| value.is_finite())?;
-            (decoded(&chain, code) == Some(value)).then_some(value)
+            (decoded(&chain, code) == Some(value)).then(|| with_code(value)).flatten()
         };
         stored.into_iter().find_map(value)
     };
@@ -155,8 +163,14 @@ impl Chooser<'_> {
         }
         let bound = self.options.max_abs_error?;
         if self.survey.element_type.is_integer() {
-            // Steps are whole numbers, so it suffices that the arithmetic does not round to the next one.
-            return (arithmetic >= 0.25).then(|| measured(arithmetic));
+            // Steps are whole numbers, so it suffices that the arithmetic does not round to the next one. Directed rounding
+            // takes what is just beside a code a whole step away, unless the arithmetic is exact: powers of two of whole numbers.
+            let step = 1.0 / factor;
+            let is_exact = share == 2.0 || is_power_of_two(factor);
+            if arithmetic < 0.25 && (is_exact || step <= bound.floor()) {
+                return None;
+            }
+            return Some(measured(arithmetic.max(step)));
         }
         let of_code = match target.format() {
             Format::Float(_) => relative * distance,

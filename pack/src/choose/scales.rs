@@ -137,11 +137,18 @@ impl Chooser<'_> {
     /// The scales that keep an absolute error.
     fn within_error(&self, bound: f64, promise: Promise) -> Result<Vec<ScaleCandidate>> {
         if self.survey.element_type.is_integer() {
-            // Steps of a whole number decode to whole numbers.
-            let coarsest = self.options.errors_in_a_step() * bound.floor() + 1.0;
+            // Steps of a whole number decode to whole numbers. Beyond 2^53 these are rounded to float64 first, and directed
+            // rounding may take what the arithmetic moves a whole step away.
+            let step_within = |bound: f64| self.options.errors_in_a_step() * bound.floor() + 1.0;
+            let coarsest = step_within(bound);
+            let is_directed = self.options.errors_in_a_step() == 1.0;
+            let lost = self.rounding(1.0, 1.0) + f64::from(u8::from(is_directed));
+            let without_lost = (lost >= 1.0).then(|| step_within((bound - lost).max(0.0)));
             let finer =
                 |step: &f64| (*step > 1.0 && self.has_markers()).then(|| (step / 2.0).floor());
-            let scales = successors(Some(coarsest), finer).map(|step| self.power(1.0 / step));
+            let steps = [coarsest].into_iter().chain(without_lost);
+            let steps = steps.chain(successors(finer(&coarsest), finer));
+            let scales = steps.map(|step| self.power(1.0 / step));
             let scales = scales.map(|scale| self.working_scalar(scale, Rounding::TowardsPositive));
             return Ok(scales.map(ScaleCandidate::of).collect());
         }
@@ -183,6 +190,10 @@ impl Chooser<'_> {
 
     /// The grids that the surveyed values may be on, coarsest first: round ones, and the one that the sample tells.
     pub(super) fn grids(&self, bound: f64) -> Result<Vec<Lattice>> {
+        // Without values, nothing shows a grid.
+        if self.survey.data_range.is_none() {
+            return Ok(Vec::new());
+        }
         let is_allowed = |scale: &f64| !self.options.pow2 || is_power_of_two(*scale);
         let round = self.round_scales().filter(is_allowed);
         let mut grids: Vec<Lattice> =

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use recast_kernels::{ElementType, Scalar};
+use recast_kernels::{ElementType, Rounding, Scalar};
 
 use super::candidate::{Candidate, Promise, ScaleCandidate, factor};
 use super::chooser::Chooser;
@@ -44,7 +44,7 @@ fn within(bound: f64) -> PackOptions {
 fn all(survey: &Survey, options: &PackOptions) -> (Vec<Candidate>, String) {
     let mut survey = survey.clone();
     survey.narrow(options).unwrap();
-    let options = options.for_type(survey.element_type).unwrap().for_range(survey.range());
+    let options = options.for_type(survey.element_type).unwrap().for_range(survey.range_of_error());
     let chooser = Chooser::new("a.zarr".to_owned(), &options, &survey, None).unwrap();
     let mut candidates = chooser.candidates();
     let mut found = Vec::new();
@@ -349,6 +349,26 @@ fn offsets_leave_room_on_both_sides_of_the_data() {
     }
 }
 
+/// Near the end of a type, neighbouring codes decode to one value, which is rounded outwards.
+#[test]
+fn the_ends_of_what_can_be_stored_have_codes() {
+    for (bound, spread) in [(1e-5, 40.0), (1e-3, 1e4), (0.01, 3.0), (2e-6, 1.0), (1e-4, 7e3)] {
+        for mean in [0.0, 280.0, -7e3] {
+            let values: Vec<f32> = noise(3000).map(|x| mean + spread * x).collect();
+            let (found, _) = all(&surveyed(&values, f32::NAN, &[]), &within(bound));
+            for candidate in found {
+                let Some((least, greatest)) = storable(ElementType::Float32, &candidate.codecs)
+                else {
+                    continue;
+                };
+                for end in [least, greatest] {
+                    assert!(number::comes_back(&candidate.chain, end), "{end} {bound} {mean}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_promised_range_has_codes_within_the_bound() {
     let values: Vec<f32> = noise(300).map(|x| 10.0 * x).collect();
@@ -363,6 +383,56 @@ fn a_promised_range_has_codes_within_the_bound() {
     let (found, reason) =
         all(&survey, &PackOptions { data_type: Some(ElementType::UInt8), ..options });
     assert!(found.is_empty() && reason.contains("or a narrower --range"), "{reason}");
+}
+
+/// What rounding takes a whole step away lies just beside a code: only every value of the range shows it.
+#[test]
+fn every_integer_of_a_promised_range_is_within_the_bound_in_every_rounding() {
+    let values = [5804_i16, 7214, 7026, 7168, 6663];
+    let number = |text: &str| scalar(text).unwrap();
+    let later: Vec<i16> = (5753..=7446).collect();
+    for &rounding in Rounding::ALL {
+        for bound in 0..12 {
+            let range = Some(ValueRange { least: number("5753"), greatest: number("7446") });
+            let options = PackOptions { range, rounding, ..within(bound.into()) };
+            let candidate = first(&surveyed(&values, 5804, &[]), &options);
+            let off = |&value: &i16| (decoded(&candidate, value).to_f64() - f64::from(value)).abs();
+            let most = later.iter().map(off).fold(0.0, f64::max);
+            assert!(most <= bound.into(), "{most} above {bound}, {rounding:?}");
+        }
+    }
+}
+
+#[test]
+fn without_values_nothing_shows_a_grid() {
+    for fill in [3.25_f32, -9999.0, 1e20, 0.0] {
+        for values in [vec![], vec![fill; 20]] {
+            let candidate = first(&surveyed(&values, fill, &[]), &within(0.01));
+            assert_eq!(candidate.only, None, "{fill} {}", values.len());
+            // A value that comes is refused or kept.
+            let later = 1.503_f32;
+            if number::encoded(&candidate.chain, later.into()).is_some() {
+                assert!(largest_error(&candidate, &[later]) <= 0.01, "{fill}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_infinity_that_is_written_later_becomes_no_marker() {
+    for (seed, fill) in (0..40).flat_map(|seed| [(seed, -999.9_f32), (seed, 7e-3)]) {
+        let values: Vec<f32> =
+            noise(200 + seed).map(|x| 99_990.0 + (x * 2000.0).floor() / 100.0).collect();
+        for missing in [&[][..], &[fill]] {
+            let candidate = first(&surveyed(&values, fill, missing), &within(0.01));
+            if candidate.chain.encoded_type().is_integer() {
+                for infinity in [f32::INFINITY, f32::NEG_INFINITY] {
+                    let code = candidate.chain.encode(&infinity.to_ne_bytes());
+                    assert!(code.is_err(), "{fill} {seed}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

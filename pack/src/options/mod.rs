@@ -21,7 +21,8 @@ use crate::json;
 use arguments::{data_types, decoded_types, marker, number, out_of_range_modes, roundings};
 use numbers::Numbers;
 #[cfg(feature = "clap")]
-use numbers::Numbers::{Finite, Fraction, NotNegative, Positive};
+use numbers::Numbers::{Fraction, NotNegative, Positive};
+pub(crate) use values::finite;
 pub use values::{Compressor, NanTo, Reader, ShardCodecs, ValueRange, scalar};
 
 /// How an array is packed. Say what to keep with one of `max_abs_error`, `error_over_range`, `max_rel_error`,
@@ -111,16 +112,16 @@ pub struct PackOptions {
     /// Allow valid values to share a stored code with NaN or a missing value; they are counted.
     #[cfg_attr(feature = "clap", arg(long))]
     pub allow_collisions: bool,
-    /// Clamps smaller values to MIN and counts them.
-    #[serde(deserialize_with = "names::optional")]
+    /// Clamps smaller values to MIN and counts them. NaN, infinities, missing values and the fill value stay.
+    #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "MIN"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = number(Finite), allow_hyphen_values = true))]
-    pub src_min: Option<f64>,
-    /// Clamps larger values to MAX and counts them.
-    #[serde(deserialize_with = "names::optional")]
+    #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_hyphen_values = true))]
+    pub src_min: Option<JsonScalar>,
+    /// Clamps larger values to MAX and counts them. NaN, infinities, missing values and the fill value stay.
+    #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "MAX"))]
-    #[cfg_attr(feature = "clap", arg(value_parser = number(Finite), allow_hyphen_values = true))]
-    pub src_max: Option<f64>,
+    #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_hyphen_values = true))]
+    pub src_max: Option<JsonScalar>,
     /// Reserves room for data to be appended later: every value from MIN to MAX can be stored within the
     /// bound. By default, spare codes are split between both sides of the data.
     #[cfg_attr(feature = "clap", command(flatten))]
@@ -280,12 +281,15 @@ impl PackOptions {
             ("--error-over-range", self.error_over_range, Numbers::Fraction),
             ("--max-rel-error", self.max_rel_error, Numbers::Fraction),
             ("--precision", self.precision, Numbers::Positive),
-            ("--src-min", self.src_min, Numbers::Finite),
-            ("--src-max", self.src_max, Numbers::Finite),
         ];
         for (flag, number, numbers) in numbers {
             if let Some(number) = number.filter(|&number| !numbers.contain(number)) {
                 return usage(format!("{flag} is {number:?}, and {}", numbers.needed()));
+            }
+        }
+        for (flag, end) in [("--src-min", &self.src_min), ("--src-max", &self.src_max)] {
+            if let Some(end) = end.as_ref().filter(|end| finite(end).is_none()) {
+                return usage(format!("{flag} is {end}, and a finite number is needed"));
             }
         }
         if let Some(Err(wrong)) = self.range.as_ref().map(ValueRange::check) {
@@ -458,7 +462,8 @@ impl PackOptions {
         let Some(share) = self.error_over_range else { return self };
         let unit = range.map_or(1.0, |(least, greatest)| {
             let (least, greatest) = (least.to_f64(), greatest.to_f64());
-            if least == greatest { greatest.abs() } else { (greatest - least).min(f64::MAX) }
+            let extent = (greatest - least).min(f64::MAX);
+            [extent, greatest.abs(), 1.0].into_iter().find(|&unit| unit > 0.0).unwrap_or(1.0)
         });
         Self { max_abs_error: Some(share * unit), ..self }
     }

@@ -3,7 +3,6 @@
 /// Which numbers an option takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Numbers {
-    Finite,
     NotNegative,
     Positive,
     /// From 0 to below 1.
@@ -14,7 +13,6 @@ impl Numbers {
     pub(crate) fn contain(self, number: f64) -> bool {
         number.is_finite()
             && match self {
-                Self::Finite => true,
                 Self::NotNegative => number >= 0.0,
                 Self::Positive => number > 0.0,
                 Self::Fraction => (0.0..1.0).contains(&number),
@@ -24,7 +22,6 @@ impl Numbers {
     /// The end of an error about another number.
     pub(crate) fn needed(self) -> &'static str {
         match self {
-            Self::Finite => "a finite number is needed",
             Self::NotNegative => "a finite number that is not negative is needed",
             Self::Positive => "a finite number above 0 is needed",
             Self::Fraction => "a number from 0 to below 1 is needed, 0.01 for 1 %",

@@ -161,6 +161,11 @@ fn by_name<T: DeserializeOwned>(name: &str, needed: &str) -> Result<T, String> {
     T::deserialize(StrDeserializer::<Unnamed>::new(name)).map_err(|_| needed.to_owned())
 }
 
+/// The nearest f64 of a finite number.
+pub(crate) fn finite(number: &JsonScalar) -> Option<f64> {
+    number.text().parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
 /// Two numbers, the first not above the second. As text: `-40,55`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueRange {
@@ -179,8 +184,7 @@ impl ValueRange {
     /// Refuses numbers that are not finite, and a second one below the first.
     pub(super) fn check(&self) -> Result<(), String> {
         let Self { least, greatest } = self;
-        let number = |end: &JsonScalar| end.text().parse::<f64>().ok().filter(|x| x.is_finite());
-        match number(least).zip(number(greatest)) {
+        match finite(least).zip(finite(greatest)) {
             Some((low, high)) if low <= high => Ok(()),
             Some(_) => Err(format!("{least} is above {greatest}; the smaller number comes first")),
             None => Err(format!("from {least} to {greatest}: two finite numbers are needed")),

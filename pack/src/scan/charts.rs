@@ -96,8 +96,9 @@ impl Histogram {
     }
 
     fn add(&self, number: f64) {
-        let extent = self.greatest - self.least;
-        let place = (number - self.least) / extent * self.bins.len() as f64;
+        // Halves, for a range of f64 may be twice as long as its largest number.
+        let extent = self.greatest / 2.0 - self.least / 2.0;
+        let place = (number / 2.0 - self.least / 2.0) / extent * self.bins.len() as f64;
         // The cast saturates; an extent of 0 gives NaN, which becomes 0.
         let bin = self.bins.get((place as usize).min(self.bins.len() - 1));
         if let Some(bin) = bin {
@@ -107,7 +108,8 @@ impl Histogram {
 
     /// The bins: where each begins and ends, and its count.
     pub fn bins(&self) -> impl Iterator<Item = (f64, f64, u64)> {
-        let width = (self.greatest - self.least) / self.bins.len() as f64;
+        let bins = self.bins.len() as f64;
+        let width = self.greatest / bins - self.least / bins;
         self.bins.iter().enumerate().map(move |(number, bin)| {
             let start = self.least + number as f64 * width;
             (start, start + width, bin.load(Ordering::Relaxed))

@@ -14,7 +14,7 @@ use super::limits::{ClampStats, Limits};
 use super::missing::Markers;
 use super::number::{Reader, is_less};
 use crate::error::{Error, Result};
-use crate::options::{PackOptions, ValueRange};
+use crate::options::{PackOptions, ValueRange, finite};
 
 /// The approximate number of elements in the sample.
 pub(super) const SAMPLE: u64 = 1 << 16;
@@ -178,6 +178,21 @@ impl Survey {
         self.data_range
     }
 
+    /// The same with a fill value of 0 that elements have and that marks nothing: a number like any other, although the
+    /// codecs keep it whatever the range.
+    pub(crate) fn range_of_values(&self) -> Option<(Scalar, Scalar)> {
+        let is_value = |fill: &&Scalar| {
+            fill.is_zero() && self.count(**fill) > 0 && !self.markers.contains(**fill)
+        };
+        let fills = self.fill_values.iter().filter(is_value);
+        fills.fold(self.data_range, |range, &fill| union(range, Some((fill, fill))))
+    }
+
+    /// The range in whose units an error may be given: that of the values, or the one to keep.
+    pub(crate) fn range_of_error(&self) -> Option<(Scalar, Scalar)> {
+        if self.limits.is_some() { self.range() } else { self.range_of_values() }
+    }
+
     /// The numbers of the sample, as the nearest f64.
     pub(crate) fn sample_numbers(&self) -> Result<Vec<f64>> {
         Reader::new(self.element_type)?.read(&self.sample)
@@ -207,19 +222,18 @@ impl Survey {
 
     /// Narrows the range to the ends that options name, with the sample, and promises room for the range that they name.
     pub(crate) fn narrow(&mut self, options: &PackOptions) -> Result<()> {
-        if options.src_min.is_some() || options.src_max.is_some() {
-            self.clamp(options.src_min, options.src_max)?;
-        }
+        self.clamp(options.src_min.as_ref(), options.src_max.as_ref())?;
         options.range.as_ref().map_or(Ok(()), |range| self.promise(range))
     }
 
-    fn clamp(&mut self, src_min: Option<f64>, src_max: Option<f64>) -> Result<()> {
+    fn clamp(&mut self, src_min: Option<&JsonScalar>, src_max: Option<&JsonScalar>) -> Result<()> {
         let Some((mut least, mut greatest)) = self.data_range else { return Ok(()) };
-        // The next value inside the limit, if the type lacks the value itself.
-        let end = |number: f64, rounding, flag: &str| {
-            let end = Scalar::from(number).cast(self.element_type, rounding, OutOfRange::Clamp);
-            end.ok().filter(|end| end.is_finite()).with_context(|| {
-                format!("{flag} {number:?} has no counterpart in {}", self.element_type)
+        if src_min.or(src_max).is_none() {
+            return Ok(());
+        }
+        let end = |number: &JsonScalar, inward, flag: &str| {
+            self.limit(number, inward, OutOfRange::Clamp).with_context(|| {
+                format!("{flag} {number} has no counterpart in {}", self.element_type)
             })
         };
         if let Some(number) = src_min {
@@ -228,7 +242,7 @@ impl Survey {
         if let Some(number) = src_max {
             greatest = end(number, Rounding::TowardsNegative, "--src-max")?;
         }
-        if least.to_f64() > greatest.to_f64() {
+        if is_less(greatest, least) {
             bail!("the range to keep, from {least} to {greatest}, is empty");
         }
         let reserved_values = self.reserved_values.clone();
@@ -238,18 +252,18 @@ impl Survey {
         Ok(())
     }
 
+    /// A number in the type of the elements; the next value inside the limit, if the type lacks the number itself.
+    fn limit(&self, number: &JsonScalar, inward: Rounding, mode: OutOfRange) -> Option<Scalar> {
+        let exact = number.to_scalar(self.element_type).ok();
+        let near = || Scalar::from(finite(number)?).cast(self.element_type, inward, mode).ok();
+        exact.or_else(near).filter(|limit| limit.is_finite())
+    }
+
     /// Promises room for a range.
     fn promise(&mut self, range: &ValueRange) -> Result<()> {
         let end = |number: &JsonScalar, inward| {
             let element_type = self.element_type;
-            let exact = number.to_scalar(element_type).ok();
-            // The next value inside the limit, if the type lacks the value itself.
-            let near = || {
-                let number = Scalar::from(number.text().parse::<f64>().ok()?);
-                number.cast(element_type, inward, OutOfRange::Error).ok()
-            };
-            let end = exact.or_else(near).filter(|end| end.is_finite());
-            end.with_context(|| {
+            self.limit(number, inward, OutOfRange::Error).with_context(|| {
                 format!(
                     "--range: {number} is outside {element_type} ({} to {}), the type of the values",
                     Scalar::min(element_type),

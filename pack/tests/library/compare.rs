@@ -126,3 +126,24 @@ fn chunks_that_are_not_stored_count_as_those_that_are() {
         assert_eq!(first.1.is_some(), tolerance == 0.0 && fills[0] != fills[1], "{first:?}");
     }
 }
+
+/// float64 has no number between 2^53 and 2^53 + 2, so such a difference would be 0.
+#[test]
+fn integers_that_float64_does_not_have_are_not_compared_with_floats() {
+    let odd = (1_i64 << 53) + 1;
+    for (integers, is_exact) in [([odd, 5, 7], false), ([odd - 1, 5, 7], true), ([0, 1, 5], true)] {
+        let trial = Trial::new(&integers, 2, json!({}));
+        let floats = integers.map(|integer| integer as f64);
+        Sample::new("float64", &[3], &[3], json!(0.0)).write(&trial.output(), &bytes(&floats));
+        let [a, b] = [trial.input(), trial.output()];
+        for (a, b) in [(&a, &b), (&b, &a)] {
+            let compared = told(comparison(a, b, 0.0).run(&one_thread()));
+            if is_exact {
+                assert_eq!(compared.unwrap().failure(), None);
+            } else {
+                let error = compared.unwrap_err();
+                assert!(error.contains("element [0] (chunk [0]) is 9007199254740993"), "{error}");
+            }
+        }
+    }
+}

@@ -7,7 +7,7 @@ use crate::common::{
     names, numbers, one_thread, options, read_f32, relative, stored_codes, told, trial, within,
 };
 use recast_kernels::ElementType;
-use recast_pack::{DryRun, ErrorKind, Job, PackJob, PackOptions, PackReport};
+use recast_pack::{DryRun, ErrorKind, Job, PackJob, PackOptions, PackReport, scalar};
 use serde_json::{Value, json};
 
 /// The error of options that make no sense, whatever the array.
@@ -213,8 +213,8 @@ fn values_outside_the_source_range_are_clamped_and_counted() {
         json!({"precision": 0.01}),
     ] {
         let range = PackOptions {
-            src_min: Some(280.0),
-            src_max: Some(300.0),
+            src_min: scalar("280").ok(),
+            src_max: scalar("300").ok(),
             verify: true,
             ..options(goal)
         };
@@ -229,7 +229,8 @@ fn values_outside_the_source_range_are_clamped_and_counted() {
             assert!(is_near || before.is_nan() && after.is_nan(), "{before} {after}");
         }
     }
-    let empty = PackOptions { src_min: Some(10.0), src_max: Some(5.0), ..within(1.0) };
+    let empty =
+        PackOptions { src_min: scalar("10").ok(), src_max: scalar("5").ok(), ..within(1.0) };
     let error = trial.refuses(empty);
     assert!(error.contains("empty"), "{error}");
 }
@@ -372,4 +373,32 @@ fn a_stored_value_for_nan_is_refused_where_there_is_no_nan() {
     let trial = Trial::new(&(0..10).collect::<Vec<i32>>(), 10, json!({}));
     let error = trial.refuses(options(json!({"max-abs-error": 0, "nan-to": 200})));
     assert!(error.contains("int32 has no NaN") && error.contains("--nan-to"), "{error}");
+}
+
+/// zarr-python's default fill value, 0, is a value like any other.
+#[test]
+fn a_fill_value_that_elements_have_counts_in_the_range() {
+    let values: Vec<f32> =
+        (0..600).map(|index| (index % 2) as f32 + 100.0 * (index % 3) as f32).collect();
+    let over_range = options(json!({"error-over-range": 1e-3}));
+    let bounds = [json!(0.0), json!("NaN"), json!(1e20)].map(|fill| {
+        let report = trial(&values, fill).pack(over_range.clone()).unwrap();
+        assert_eq!(numbers(report.range), (0.0, 201.0));
+        report.error.bound
+    });
+    assert_eq!(bounds, [Some(0.201); 3]);
+    // If it marks missing values it does not count, nor if no element has it.
+    let missing = PackOptions { missing: vec![scalar("0").unwrap()], ..over_range };
+    let report = trial(&values, json!(0.0)).pack(missing).unwrap();
+    assert_eq!(numbers(report.range), (1.0, 201.0));
+    let report = trial(&[0.0, 1.0, 0.0], json!(0.0)).pack(within(0.01)).unwrap();
+    assert!(report.ratio.is_some(), "two values");
+}
+
+#[test]
+fn infinities_that_get_codes_are_counted_as_infinite() {
+    let values = [1.0, 2.0, f32::INFINITY, f32::NEG_INFINITY, 5.0, f32::NAN];
+    let report = trial(&values, json!("NaN")).pack(PackOptions { infinity: true, ..within(0.5) });
+    let counts = report.unwrap().counts;
+    assert_eq!([counts.nan, counts.infinite, counts.missing], [1, 2, 0]);
 }

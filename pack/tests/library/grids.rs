@@ -161,7 +161,8 @@ fn values_to_come_keep_the_bound_or_are_refused() {
             };
             let rounding = case.ends.0.abs().max(case.ends.1.abs()) * 1e-6;
             let (fine, coarse) = (error(&choice), error(&grid));
-            let is_plain = case.is_round && case.marker.is_none();
+            // Values that are off by more than a small part of the bound are on no grid.
+            let is_plain = case.is_round && case.marker.is_none() && coarse <= case.bound / 16.0;
             if case.element_type == ElementType::Float32 && is_plain {
                 assert!(fine <= coarse + rounding, "{what}: {fine} {coarse} {:?}", grid.codecs);
             }

@@ -1,6 +1,8 @@
 //! Integer arrays: exactly into the narrowest type, or to a step; markers and fill values bit for bit.
 
-use crate::common::{Trial, bytes, create_group, integers, one_thread, packed, store, within};
+use crate::common::{
+    Random, Trial, bytes, create_group, integers, one_thread, packed, store, within,
+};
 use recast_kernels::{ElementType, Scalar};
 use recast_pack::{ArrayRule, GroupJob, Job, PackOptions, scalar};
 use serde_json::{Value, json};
@@ -183,4 +185,29 @@ fn integers_within_a_bound_take_fewer_codes() {
     assert_eq!(trial.pack(within(10.0)).unwrap().data_type, ElementType::Int8);
     let decoded = integers(&trial.decoded(), "int32");
     assert!(wide.iter().zip(decoded).all(|(&a, b)| (i64::from(a) - b).abs() <= 10));
+}
+
+#[test]
+fn integers_beyond_two_to_the_53_keep_every_bound() {
+    let mut random = Random(3);
+    let start = 1_u64 << 53;
+    let values: Vec<u64> = (0..500).map(|_| start + random.below(100_000) as u64).collect();
+    for bound in [0.0, 1.0, 2.0, 500.0, 1000.0, 1100.0, 9980.0, 1e5] {
+        let trial = Trial::new(&values, 100, json!({"fill_value": 7}));
+        let report = trial.pack(within(bound)).unwrap();
+        let pairs = values.iter().zip(integers(&trial.decoded(), "uint64"));
+        let most = pairs.map(|(&before, after)| before.abs_diff(after as u64)).max().unwrap();
+        assert!(most as f64 <= bound, "{most} {bound}: {report:?}");
+    }
+}
+
+#[test]
+fn the_ends_of_the_range_to_keep_are_exact() {
+    let start = 1_i64 << 53;
+    let values = [start, start + 1, start + 2, start + 5];
+    let trial = Trial::new(&values, 4, json!({"fill_value": 7}));
+    let src_min = scalar(&(start + 1).to_string()).ok();
+    let report = trial.pack(PackOptions { src_min, ..PackOptions::default() }).unwrap();
+    assert_eq!(report.counts.clamped, 1);
+    assert_eq!(integers(&trial.decoded(), "int64"), [start + 1, start + 1, start + 2, start + 5]);
 }

@@ -108,7 +108,7 @@ fn the_choice_is_the_one_of_the_command() {
         PackOptions { precision: Some(0.05), ..PackOptions::default() },
         relative(0.001),
         PackOptions { pow2: true, ..within(0.01) },
-        PackOptions { src_min: Some(280.0), ..within(0.01) },
+        PackOptions { src_min: scalar("280").ok(), ..within(0.01) },
     ] {
         for values in [&waves, &hundredths, &tenths] {
             are_the_same(values, &json!({"fill_value": "NaN"}), &[], &options);

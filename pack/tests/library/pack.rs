@@ -8,7 +8,7 @@ use crate::common::{
     one_thread, options, read_f32, repository, stored_codes, told, trial, within,
 };
 use recast_kernels::{ElementType, Scalar};
-use recast_pack::{ArrayInfo, CatFormat, DryRun, Job, PackJob, PackOptions, Runtime, cat};
+use recast_pack::{ArrayInfo, CatFormat, DryRun, Job, PackJob, PackOptions, Runtime, cat, scalar};
 use serde_json::{Value, json};
 use zarrs::array::{ArrayBytes, ArraySubset};
 
@@ -203,7 +203,8 @@ fn fill_values_survive_exactly() {
             stored.push(fill_value);
             let first = ArraySubset::new_with_shape(vec![1000]);
             array.store_array_subset(&first, ArrayBytes::new_flen(bytes(&stored))).unwrap();
-            let report = trial.pack(options(goal)).unwrap();
+            let report = trial.pack(options(goal.clone()));
+            let report = report.unwrap_or_else(|error| panic!("{fill} {goal}: {error}"));
             let decoded = read_f32(&trial.output());
             for index in [7, 999, 1000, 1999] {
                 let (before, after) = (fill_value, decoded[index]);
@@ -308,7 +309,7 @@ fn missing_values_are_no_part_of_the_range() {
     values[6] = 65_535.0;
     let trial = trial(&values, json!(1e20));
     let coarse = trial.pack(uint8.clone()).unwrap().error.errors.mean;
-    let report = trial.pack(PackOptions { src_max: Some(400.0), ..uint8 }).unwrap();
+    let report = trial.pack(PackOptions { src_max: scalar("400").ok(), ..uint8 }).unwrap();
     assert!(report.error.errors.mean < coarse / 100.0);
     assert_eq!(report.counts.clamped, 1);
 }

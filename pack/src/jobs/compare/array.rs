@@ -20,7 +20,7 @@ use crate::scan::charts::{Charts, Pieces};
 use crate::scan::missing::Markers;
 use crate::scan::number::{extent, is_wide};
 use crate::scan::surveyor::survey;
-use crate::text::count;
+use crate::text::{count, scalar_text};
 
 /// Compares two arrays of the same shape, or the arrays of two groups, each with the one of the same path.
 #[derive(Clone, Debug)]
@@ -228,11 +228,33 @@ impl<'a> Side<'a> {
     }
 
     /// The elements of a region; if none are stored, fill values.
+    ///
+    /// # Errors
+    /// A 64-bit integer between two numbers of float64, whose differences from floats would be wrong.
     fn elements(&self, region: &Region, stored: Option<Vec<u8>>) -> Result<Vec<u8>> {
         let elements = self.source.or_fill(region, stored);
         let Some(cast) = &self.cast else { return Ok(elements) };
-        let mut converted = vec![0; elements.len() / cast.source().size() * cast.target().size()];
+        let (own, common) = (cast.source(), cast.target());
+        let mut converted = vec![0; elements.len() / own.size() * common.size()];
         cast.run(&elements, &mut converted)?;
+        if !is_wide(own) || common != ElementType::Float64 {
+            return Ok(converted);
+        }
+        let back = Cast::new(own).out_of_range(OutOfRange::Clamp);
+        let mut again = vec![0; elements.len()];
+        Plan::builder(common).cast(back).build()?.run(&converted, &mut again)?;
+        let mut pairs = elements.chunks_exact(own.size()).zip(again.chunks_exact(own.size()));
+        if let Some(index) = pairs.position(|(element, again)| element != again) {
+            let bytes = elements.get(index * own.size()..).unwrap_or_default();
+            let value = Scalar::from_ne_bytes(own, bytes.get(..own.size()).unwrap_or_default());
+            bail!(
+                "{}: {} is {}, which float64 does not have, so its difference from a float cannot be told; compare \
+                 it with an array of {own}",
+                self.source.path().display(),
+                region.element(index),
+                scalar_text(value)
+            );
+        }
         Ok(converted)
     }
 }

@@ -16,6 +16,7 @@ use crate::options::PackOptions;
 use crate::round::rounder::{Rounded, Rounder};
 use crate::scan::charts::Charts;
 use crate::scan::lattice::Lattice;
+use crate::scan::missing::Markers;
 use crate::scan::number::{self, extent};
 use crate::scan::survey::union;
 
@@ -220,6 +221,14 @@ impl PackReport {
         let source_bytes = elements.saturating_mul(survey.element_type.size() as u64);
         let packed_bytes = elements.saturating_mul(candidate.chain.encoded_type().size() as u64);
         let extent = survey.range().map(extent);
+        // `infinity` gives them codes as if they were markers.
+        let named = Markers::of(context.source);
+        let infinities = survey
+            .markers
+            .values()
+            .iter()
+            .filter(|value| options.infinity && !value.is_finite() && !named.contains(**value));
+        let infinities: u64 = infinities.map(|&value| survey.count(value)).sum();
         let (clamped, wrapped) = match options.out_of_range {
             OutOfRange::Wrap => (stats.clamped.count, stats.out_of_range),
             _ => (stats.clamped.count + stats.out_of_range, 0),
@@ -236,10 +245,11 @@ impl PackReport {
         let fill_is_mapped = !fill_is_marker && candidate.is_mapped(survey.fill_value);
         let fill = survey.count(survey.fill_value);
         let mapped_fill = if fill_is_mapped { fill } else { 0 };
-        let varies = survey.data_range.is_some_and(|(least, greatest)| !least.equals(greatest));
+        let range = survey.range_of_values();
+        let varies = range.is_some_and(|(least, greatest)| !least.equals(greatest));
         let scale_from = (context.together.len() > 1).then(|| {
             let arrays = context.members().map(|member| member.input()).collect();
-            ScaleFrom { arrays, range: context.all.data_range }
+            ScaleFrom { arrays, range: context.all.range_of_values() }
         });
         Self {
             input: context.request.job.input.display().to_string(),
@@ -258,7 +268,7 @@ impl PackReport {
             suspects,
             compression: storage.to_string(),
             codecs,
-            range: survey.data_range,
+            range,
             kept_range: survey.range(),
             storable_range: storable(survey.element_type, &candidate.codecs).and_then(|storable| {
                 // Beyond the data lie the codes of missing values, and differences that do not fit.
@@ -271,9 +281,9 @@ impl PackReport {
             counts: Counts {
                 elements,
                 nan: survey.nan,
-                missing: survey.missing(),
+                missing: survey.missing() - infinities,
                 fill,
-                infinite: survey.infinite,
+                infinite: survey.infinite + infinities,
                 mapped: mapped_nan + mapped_missing + mapped_fill,
                 clamped,
                 wrapped,
