@@ -21,6 +21,7 @@ use crate::error::{Result, guarded};
 use crate::metadata::bound_codecs::BoundCodecs;
 use crate::metadata::byte_codecs::PCODEC;
 use crate::metadata::codecs::CodecList;
+use crate::metadata::document::object;
 use crate::metadata::v2::{document_of_v2, older_array};
 use crate::options::ShardCodecs;
 use crate::runtime::{ChunkMemory, Pass, Runtime};
@@ -378,12 +379,14 @@ impl Source {
 pub(crate) fn array_at(location: &Location) -> Result<Array<dyn ReadableListableStorageTraits>> {
     zarrs_recast::register();
     let (storage, node) = (Arc::clone(location.storage()), location.node());
-    if location.document(ZARR_JSON)?.is_some() {
-        return Array::open(storage, node).map_err(explained);
-    }
-    let (array, attributes) = older_array(location)?;
-    let document = Value::Object(document_of_v2(&array, attributes)?);
-    let metadata: ArrayMetadata = serde_json::from_value(document)?;
+    let document = if let Some(document) = location.document(ZARR_JSON)? {
+        object(document, ZARR_JSON)?
+    } else {
+        let (array, attributes) = older_array(location)?;
+        document_of_v2(&array, attributes)?
+    };
+    let metadata: ArrayMetadata =
+        serde_json::from_value(document.into()).context("invalid metadata")?;
     Array::new_with_metadata(storage, node, metadata).map_err(explained)
 }
 

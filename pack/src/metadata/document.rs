@@ -75,10 +75,7 @@ pub(crate) fn name_of(json: &Value) -> &str {
 pub(crate) fn object(document: Value, name: &str) -> Result<Map<String, Value>> {
     match document {
         Value::Object(object) => Ok(object),
-        _ => bail!(
-            "{name} is not a JSON object; NaN and Infinity are not JSON either, write \"NaN\" and \
-             \"Infinity\""
-        ),
+        _ => bail!("{name} is not a JSON object; correct it, or write the data again"),
     }
 }
 

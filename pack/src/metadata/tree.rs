@@ -266,7 +266,8 @@ pub(crate) fn each_array<T>(
 /// Writes the metadata of all groups over arrays that have been written.
 fn write_groups(nodes: &[Node], root: &Path) -> Result<()> {
     let documents = group_documents(nodes, |node| {
-        Ok(serde_json::from_slice(&fs::read(root.join(&node.path).join(ZARR_JSON))?)?)
+        let written = Location::new(&root.join(&node.path))?.document(ZARR_JSON)?;
+        written.with_context(|| format!("{} has no {ZARR_JSON}", node.path))
     })?;
     for (node, document) in documents {
         write_document(&root.join(&node.path), &document)?;

@@ -14,6 +14,7 @@ use zarrs_zip::ZipStorageAdapter;
 use super::local::{Local, not_utf8};
 use super::mount::mounted;
 use super::names::{ATTRS, META, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
+use super::parse::parse;
 #[cfg(not(feature = "object-store"))]
 use super::schemes::Scheme;
 use super::staging::is_beside;
@@ -162,7 +163,7 @@ impl Location {
         StoreKey::new(key).context("the path cannot be a key of a store")
     }
 
-    /// A document at this place, as JSON; `None` if there is none, null if it is not JSON.
+    /// A document at this place, as [`parse`] reads it; `None` if there is none.
     pub(crate) fn document(&self, name: &str) -> Result<Option<Value>> {
         let key = self.key(name)?;
         let is_other = |file: PathBuf| fs::metadata(file).is_ok_and(|one| !one.is_file());
@@ -170,7 +171,7 @@ impl Location {
             return Ok(None);
         }
         let text = self.storage.get(&key)?;
-        Ok(text.map(|text| serde_json::from_slice(&text).unwrap_or_default()))
+        Ok(text.map(|text| parse(&text)))
     }
 
     /// A place inside this one.

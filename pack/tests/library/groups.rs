@@ -10,8 +10,8 @@ use crate::common::{
 };
 use recast_pack::{
     ArrayInfo, ArrayReport, ArrayRule, ComparedArray, DryRun, FromCfReport, GroupComparison,
-    GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray, PackJob, PackOptions,
-    UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray,
+    GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray, MigrateJob, PackJob,
+    PackOptions, UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray,
 };
 use serde_json::{Value, json};
 
@@ -624,4 +624,55 @@ fn temporary_directories_inside_a_group_are_no_arrays_of_it() {
     }
     assert_eq!(pack(&trial, within(0.1)).arrays.len(), 7);
     assert!(!trial.output().join("t2m.recast-tmp-abcdef").exists());
+}
+
+/// Python's json writes NaN and infinities bare, which is not JSON. zarr-python does so in attributes, for instance
+/// where xarray's encoding has a `missing_value`.
+#[test]
+fn bare_nan_and_infinities_are_read_and_become_texts() {
+    let attributes = json!({"missing_value": "NaN", "valid_range": ["-Infinity", "Infinity"], "note": "\\\"NaN\\"});
+    let bare = |path: &Path| {
+        let mut text = fs::read_to_string(path).unwrap();
+        for word in ["NaN", "-Infinity", "Infinity"] {
+            text = text.replace(&format!(":\"{word}\""), &format!(":{word}"));
+            text = text.replace(&format!("[\"{word}\""), &format!("[{word}"));
+            text = text.replace(&format!(",\"{word}\"]"), &format!(",{word}]"));
+        }
+        assert!(serde_json::from_str::<Value>(&text).is_err());
+        fs::write(path, text).unwrap();
+    };
+    let trial = Trial::empty();
+    let input = trial.input();
+    group_with(&input, &attributes);
+    bare(&input.join("zarr.json"));
+    let values: Vec<f32> = (0..300).map(|step| step as f32 / 8.0).collect();
+    for name in ["field", "kept"] {
+        Sample::new("float32", &[300], &[100], json!("NaN"))
+            .with("attributes", attributes.clone())
+            .write(&input.join(name), &bytes(&values));
+        bare(&input.join(name).join("zarr.json"));
+    }
+    let old = json!({"shape": [300], "chunks": [300], "dtype": "<f4", "fill_value": "NaN"});
+    create_v2(&input.join("old"), old);
+    fs::write(input.join("old/0"), bytes(&values)).unwrap();
+    fs::write(input.join("old/.zattrs"), attributes.to_string()).unwrap();
+    for document in [".zarray", ".zattrs"] {
+        bare(&input.join("old").join(document));
+    }
+
+    let job = GroupJob { exclude: list(&["kept"]), ..trial.group_job(within(0.01)) };
+    assert_eq!(packed(&run(&job)), ["field", "old"]);
+    assert_eq!(trial.metadata()["attributes"], attributes);
+    assert_eq!(told(GroupInfo::read(&input)).unwrap().arrays.len(), 3);
+    let migrated = trial.place("migrated.zarr");
+    told(MigrateJob::new(&input, Some(migrated.clone())).run(&one_thread())).unwrap();
+    for array in [trial.output().join("field"), trial.output().join("old"), migrated.join("old")] {
+        let found = &metadata(&array)["attributes"];
+        for (name, value) in attributes.as_object().unwrap() {
+            assert_eq!(found[name], *value, "{array:?}");
+        }
+        assert!(compare(&trial.output(), &input, Some(0.01)).failure().is_none());
+    }
+    let alone = PackJob::new(input.join("kept"), trial.place("alone.zarr"), within(0.01));
+    assert_eq!(told(alone.run(&one_thread())).unwrap().counts.missing, 0);
 }
