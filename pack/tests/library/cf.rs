@@ -451,6 +451,17 @@ fn what_pack_wrote_becomes_cf_with_its_differences() {
 }
 
 #[test]
+fn integers_of_64_bits_go_back_to_cf_although_their_ends_round() {
+    let codes: Vec<i64> = (0..100).chain([10_i64.pow(17)]).collect();
+    let attributes = json!({"scale_factor": 0.01, "add_offset": -3.0});
+    let trial = Trial::new(&codes, 40, json!({"attributes": attributes}));
+    from_cf(&trial);
+    let back = back(&trial);
+    assert_eq!(metadata(&back)["attributes"], attributes);
+    assert_eq!(read_by_zarrs(&back), bytes(&codes));
+}
+
+#[test]
 fn what_is_not_packed_as_cf_does_it_is_refused_with_the_reason() {
     let refuses = |trial: &Trial| {
         let before = contents(trial.path());

@@ -139,7 +139,7 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
     let fill = source.fill_value();
     let missing = missing(chain, &codes, &values, (fill, &markers), (slope, shift));
 
-    let mut best: Option<(Differences, Attributes)> = None;
+    let mut best: Option<(Differences, Attributes, Vec<u8>)> = None;
     let given = original(source.array().attributes());
     let from_given = given.as_ref().and_then(|given| {
         let stored = source_type(source).unwrap_or(code_type);
@@ -155,24 +155,24 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
     });
     for rule in from_given.into_iter().chain(computed) {
         let arithmetic = Arithmetic::new(&rule, decoded)?;
-        let differences =
-            Differences::between(decoded, &values, &arithmetic.decode(&codes.bytes)?)?;
+        let found = arithmetic.decode(&codes.bytes)?;
+        let differences = Differences::between(decoded, &values, &found)?;
         let rank = |d: &Differences| (d.not_finite, d.differing, d.max_ulps);
-        if best.as_ref().is_none_or(|(best, _)| rank(&differences) < rank(best)) {
+        if best.as_ref().is_none_or(|(best, ..)| rank(&differences) < rank(best)) {
             let is_perfect = differences.is_none();
-            best = Some((differences, rule));
+            best = Some((differences, rule, found));
             if is_perfect {
                 break;
             }
         }
     }
-    let (mut differences, rule) =
+    let (mut differences, rule, found) =
         best.context("no finite scale_factor is the inverse of the scale")?;
     // A numeric fill value becomes missing, and so NaN.
     let lost = missing.iter().filter(|code| !decodes_to_nan(chain, **code)).count() as u64;
     differences.differing -= lost.min(differences.differing);
     differences.not_finite -= lost.min(differences.not_finite);
-    if differences.not_finite > 0 || differences.max > slope.abs() / 2.0 {
+    if differences.not_finite > 0 || are_far((&values, &found), decoded, (slope, shift)) {
         bail!(
             "the scalar_map gives some codes values that CF attributes cannot express ({}); use \
              recast unpack",
@@ -258,6 +258,21 @@ fn missing(
     let nan = Scalar::nan(to).and_then(|nan| encoded(chain, nan));
     missing.sort_by_key(|&code| (Some(code) != nan, Some(code) != chain.encoded_fill_value()));
     missing
+}
+
+/// Whether some values are farther apart than half a step and what rounding explains: where values are large, the type's
+/// own steps are wider than those of the codes.
+fn are_far(values: (&[u8], &[u8]), element_type: ElementType, (slope, shift): (f64, f64)) -> bool {
+    let epsilon = match element_type {
+        ElementType::Float32 => f64::from(f32::EPSILON),
+        _ => f64::EPSILON,
+    };
+    let size = element_type.size();
+    let numbers = |bytes| Scalar::from_ne_bytes(element_type, bytes).map(Scalar::to_f64);
+    let pairs = values.0.chunks_exact(size).zip(values.1.chunks_exact(size));
+    pairs
+        .filter_map(|(x, y)| numbers(x).zip(numbers(y)))
+        .any(|(x, y)| (x - y).abs() > slope.abs() / 2.0 + 2.0 * epsilon * (x.abs() + shift.abs()))
 }
 
 fn decodes_to_nan(chain: &Chain, code: Scalar) -> bool {
