@@ -450,6 +450,47 @@ fn what_pack_wrote_becomes_cf_with_its_differences() {
     }
 }
 
+/// Where values are large, neighbouring codes round to one value, here to the fill value.
+#[test]
+fn codes_that_only_round_to_the_fill_value_are_not_missing() {
+    let (trial, back) = (Trial::empty(), |trial: &Trial| trial.place("back.zarr"));
+    let codecs = json!([
+        {"name": "scale_offset", "configuration": {"offset": 300_000.0, "scale": 100}},
+        {"name": "cast_value", "configuration": {"data_type": "int16"}},
+        little_endian(),
+    ]);
+    let sample =
+        Sample::new("float32", &[6], &[6], json!(300_000.0)).with("codecs", codecs.clone());
+    sample.create(&trial.output());
+    let stored = [-2_i16, -1, 0, 1, 2, 100].map(i16::to_le_bytes).concat();
+    fs::create_dir(trial.output().join("c")).unwrap();
+    fs::write(trial.output().join("c/0"), stored).unwrap();
+    let report = to_cf(&trial.output(), &back(&trial));
+    assert_eq!(
+        report.attributes,
+        *json!({"scale_factor": 0.01_f32, "add_offset": 300_000.0}).as_object().unwrap()
+    );
+    assert_eq!(report.differences.not_finite, 0);
+
+    // A map that names one of them means that one.
+    let trial = Trial::empty();
+    let mut codecs = codecs;
+    codecs[1]["configuration"]["scalar_map"] =
+        json!({"encode": [[30_000_000.0, 5000]], "decode": [[5000, 30_000_000.0]]});
+    codecs[0]["configuration"]["offset"] = json!(0);
+    sample.with("codecs", codecs).create(&trial.output());
+    let report = to_cf(&trial.output(), &back(&trial));
+    assert_eq!(report.attributes["_FillValue"], 5000);
+    assert!(!report.attributes.contains_key("missing_value"));
+
+    // All codes.
+    let attributes = json!({"scale_factor": 0.01, "add_offset": 1e10});
+    let trial = int16(&[0, 1, 2, 3, -4], 0, attributes.clone());
+    decoded_as(ElementType::Float32, &trial);
+    let report = to_cf(&trial.output(), &back(&trial));
+    assert_eq!(Value::from(report.attributes), attributes);
+}
+
 #[test]
 fn integers_of_64_bits_go_back_to_cf_although_their_ends_round() {
     let codes: Vec<i64> = (0..100).chain([10_i64.pow(17)]).collect();

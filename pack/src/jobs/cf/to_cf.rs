@@ -7,7 +7,7 @@ use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use zarr_recast::fill_value::to_json;
-use zarr_recast::{Chain, Codec, FillCheck};
+use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
 
 use super::attributes::{self, Arithmetic, Attributes, Codes};
 use super::from_cf::original;
@@ -137,7 +137,8 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
     let (slope, shift) = line(source);
     let markers = Markers::of(source);
     let fill = source.fill_value();
-    let missing = missing(chain, &codes, &values, (fill, &markers), (slope, shift));
+    let plain = without_maps(source)?;
+    let missing = missing(chain, &plain, &codes, &values, (fill, &markers), slope);
 
     let mut best: Option<(Differences, Attributes, Vec<u8>)> = None;
     let given = original(source.array().attributes());
@@ -230,23 +231,36 @@ fn line(source: &Source) -> (f64, f64) {
     (slope, shift)
 }
 
+/// The value codecs alone, without what their maps say.
+fn without_maps(source: &Source) -> Result<Chain> {
+    let mut codecs = source.codecs().value_codecs();
+    for codec in &mut codecs {
+        if let Codec::CastValue(cast) = codec {
+            cast.scalar_map = None;
+        }
+    }
+    Ok(Chain::bind(source.element_type(), None, &codecs, &BindOptions::default())?)
+}
+
 /// The codes that are missing for CF: those of NaN and of missing markers, and one that a map gives the fill
 /// value.
 fn missing(
     chain: &Chain,
+    plain: &Chain,
     codes: &Codes,
     values: &[u8],
     (fill, markers): (Scalar, &Markers),
-    (slope, shift): (f64, f64),
+    slope: f64,
 ) -> Vec<Scalar> {
     let (from, to) = (chain.encoded_type(), chain.decoded_type());
     let pairs = codes.bytes.chunks_exact(from.size()).zip(values.chunks_exact(to.size()));
     let pairs = pairs.filter_map(|(code, value)| {
         Some((Scalar::from_ne_bytes(from, code)?, Scalar::from_ne_bytes(to, value)?))
     });
+    // A map may also correct the last bits of a code that has the fill value without it.
     let is_mapped = |code: Scalar, value: Scalar| {
-        let expected = code.to_f64() * slope + shift;
-        value.equals(fill) && (value.to_f64() - expected).abs() > slope.abs() / 2.0
+        let is_far = |other: Scalar| (value.to_f64() - other.to_f64()).abs() > slope.abs() / 2.0;
+        value.equals(fill) && decoded(plain, code).is_none_or(is_far)
     };
     let mut missing: Vec<Scalar> = pairs
         .filter(|&(code, value)| {
