@@ -14,37 +14,41 @@ pub(crate) const FILL_VALUE: &str = "_FillValue";
 pub(crate) const MISSING_VALUE: &str = "missing_value";
 
 /// Names the fill value of a Zarr v2 array in the attributes of a Zarr v3 array with the same values. In Zarr v2,
-/// xarray masks the fill value itself; in Zarr v3, only these attributes, and it reads floats in base64 alone. Both the
-/// type and the fill value are those of Zarr v3; `None` if the array has no fill value.
+/// xarray masks the fill value itself, whatever `_FillValue` says; in Zarr v3, only these attributes, and it reads floats
+/// in base64 alone. Both the type and the fill value are those of Zarr v3; `None` if the array has no fill value.
 pub(crate) fn name_fill_value(
     attributes: &mut Map<String, Value>,
     data_type: &Value,
     fill: Option<&Value>,
 ) {
     let scalar = |json: &Value| marker(json, data_type::from_json(data_type).ok()?);
-    if let Some(given) = attributes.get_mut(FILL_VALUE) {
-        if let Some(scalar) = scalar(given) {
-            *given = to_attribute(scalar);
-        }
-        return;
+    if let Some(given) = attributes.get_mut(FILL_VALUE)
+        && let Some(scalar) = scalar(given)
+    {
+        *given = to_attribute(scalar);
     }
     let Some(fill) = fill else { return };
-    let (attribute, value) = match name_of(data_type) {
-        "bool" => (FILL_VALUE, fill.clone()),
+    let value = match name_of(data_type) {
+        "bool" => fill.clone(),
         "complex64" | "complex128" => {
             let part = |json| Some(to_attribute(marker(json, ElementType::Float64)?));
             let parts = fill.as_array().into_iter().flatten().map(part);
             let Some(parts) = parts.collect() else { return };
-            (FILL_VALUE, Value::Array(parts))
+            Value::Array(parts)
         }
-        // xarray refuses the other attribute.
-        "string" | "fixed_length_utf32" => (MISSING_VALUE, fill.clone()),
+        "string" | "fixed_length_utf32" => {
+            // xarray refuses the other attribute.
+            if !attributes.contains_key(FILL_VALUE) {
+                attributes.entry(MISSING_VALUE).or_insert_with(|| fill.clone());
+            }
+            return;
+        }
         _ => match scalar(fill) {
-            Some(scalar) => (FILL_VALUE, to_attribute(scalar)),
+            Some(scalar) => to_attribute(scalar),
             None => return,
         },
     };
-    attributes.entry(attribute).or_insert(value);
+    attributes.insert(FILL_VALUE.into(), value);
 }
 
 /// `_FillValue` as xarray writes it for Zarr v3: for floats the bytes of a float64, little-endian, in

@@ -410,7 +410,9 @@ fn the_fill_value_of_zarr_v2_is_a_missing_value() {
     let input = trial.input();
     let members = json!({"shape": [3, 1], "chunks": [3, 1], "dtype": ">i2", "fill_value": -5});
     create_v2(&input, members);
-    let attributes = json!({"scale_factor": 0.5, "_ARRAY_DIMENSIONS": ["time", "x"], "units": "m"});
+    // xarray reads no `_FillValue` beside it.
+    let attributes = json!({"scale_factor": 0.5, "_ARRAY_DIMENSIONS": ["time", "x"], "units": "m",
+        "_FillValue": -300});
     fs::write(input.join(".zattrs"), attributes.to_string()).unwrap();
     let stored: Vec<u8> = [1_i16, -5, -300].iter().flat_map(|code| code.to_be_bytes()).collect();
     fs::write(input.join("0.0"), &stored).unwrap();

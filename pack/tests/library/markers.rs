@@ -54,13 +54,21 @@ fn the_fill_value_of_zarr_v2_stays_a_marker_where_it_is_unpacked_or_migrated() {
         let report = verified(&input, output);
         assert_eq!((report.failure(), report.counts.missing), (None, 2), "{output:?}");
     }
-    // An attribute that says something else stays what it is; in Zarr v3, xarray reads it in base64 only.
-    std::fs::write(input.join(".zattrs"), r#"{"_FillValue": 7}"#).unwrap();
-    let other = folder.path().join("other");
-    MigrateJob::new(&input, Some(other.clone())).run(&one_thread()).unwrap();
-    assert_eq!(metadata(&other)["attributes"]["_FillValue"], "AAAAAAAAHEA=");
-    MigrateJob::new(&input, None).run(&one_thread()).unwrap();
-    assert_eq!(metadata(&input)["attributes"]["_FillValue"], "AAAAAAAAHEA=");
+    // As in xarray, an attribute beside it says nothing, and one alone does; in Zarr v3, xarray reads it in base64 only.
+    for (fill, expected) in [(json!(MARKER), IN_BASE64), (Value::Null, "AAAAAAAAHEA=")] {
+        let input = folder.path().join(format!("with {fill}"));
+        zarr_v2(&input, Value::Null, &bytes(&values()));
+        let mut array: Value =
+            serde_json::from_slice(&std::fs::read(input.join(".zarray")).unwrap()).unwrap();
+        array["fill_value"] = fill;
+        std::fs::write(input.join(".zarray"), array.to_string()).unwrap();
+        std::fs::write(input.join(".zattrs"), r#"{"_FillValue": 7}"#).unwrap();
+        let other = input.with_extension("other");
+        MigrateJob::new(&input, Some(other.clone())).run(&one_thread()).unwrap();
+        assert_eq!(metadata(&other)["attributes"]["_FillValue"], expected);
+        MigrateJob::new(&input, None).run(&one_thread()).unwrap();
+        assert_eq!(metadata(&input)["attributes"]["_FillValue"], expected);
+    }
 }
 
 #[test]
