@@ -275,9 +275,11 @@ pub(crate) fn comes_back(chain: &Chain, value: Scalar) -> bool {
     encoded(chain, value).and_then(|code| decoded(chain, code)) == Some(value)
 }
 
-/// The values of a type next to a number, nearest first, as f64; only finite values other than 0.
+/// The values of a type next to a number, nearest first, as f64; only finite values other than 0, and none for a number
+/// that rounds to infinity.
 pub(crate) fn neighbours(number: f64, element_type: ElementType, steps: i64) -> Vec<f64> {
-    let Some(nearest) = rounded(number, element_type) else { return Vec::new() };
+    let nearest = rounded(number, element_type).filter(|nearest| nearest.is_finite());
+    let Some(nearest) = nearest else { return Vec::new() };
     let order = (0..=steps).flat_map(|step| [step, -step]).skip(1);
     order
         .filter_map(|step| {

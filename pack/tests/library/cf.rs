@@ -279,6 +279,11 @@ fn attributes_that_no_codecs_replace_are_named_with_their_values_and_a_way_out()
             refused(int16, json!({"scale_factor": 1e38}), float32),
             ["code · 1e38", "decode to float64"],
         ),
+        // The inverse overflows.
+        (
+            refused(int16, json!({"scale_factor": 1e-310}), Some(ElementType::Float64)),
+            ["no finite scale of float64", "correct the attributes"],
+        ),
         (
             refused(int16, json!({"scale_factor": 2, "add_offset": 1e300}), float32),
             ["code · 2.0 + 1e300", "decode to float64"],
