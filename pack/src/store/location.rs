@@ -171,7 +171,7 @@ impl Location {
             return Ok(None);
         }
         let text = self.storage.get(&key)?;
-        Ok(text.map(|text| parse(&text)))
+        text.map(|text| parse(&text)).transpose().with_context(|| name.to_owned())
     }
 
     /// A place inside this one.

@@ -1,20 +1,46 @@
 //! Reads the text of metadata documents.
 
+use anyhow::bail;
 use serde_json::Value;
+
+use crate::error::Result;
 
 /// A document as JSON; null if it is not JSON. NaN and infinities may be bare, as Python's json writes and reads them,
 /// and become strings, as which Zarr has them.
-pub(crate) fn parse(text: &[u8]) -> Value {
+///
+/// # Errors
+/// An integer that would change, because it has more than 64 bits and is no float64 either.
+pub(crate) fn parse(text: &[u8]) -> Result<Value> {
     let mut rest = std::str::from_utf8(text).unwrap_or_default();
     let mut json = String::with_capacity(rest.len());
+    let mut changed = None;
     while let Some((token, after)) = first_token(rest) {
         match token {
             "NaN" | "Infinity" | "-Infinity" => json.extend(["\"", token, "\""]),
             _ => json.push_str(token),
         }
+        changed = changed.or_else(|| (!is_kept(token)).then_some(token));
         rest = after;
     }
-    serde_json::from_str(&json).unwrap_or_default()
+    // Other files may have the name of a document.
+    let Ok(document) = serde_json::from_str(&json) else { return Ok(Value::Null) };
+    if let Some(integer) = changed {
+        bail!("the integer {integer} has more than 64 bits and would change; write it as a string");
+    }
+    Ok(document)
+}
+
+/// Whether a number stays what it is: not an integer of more than 64 bits, unless it is a float64, all of whose digits
+/// may be there, or the shortest that name it.
+fn is_kept(token: &str) -> bool {
+    let digits = token.strip_prefix('-').unwrap_or(token);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return true;
+    }
+    let is_float = |float: f64| float.to_string() == token || format!("{float:.0}") == token;
+    token.parse::<i64>().is_ok()
+        || token.parse::<u64>().is_ok()
+        || token.parse().is_ok_and(is_float)
 }
 
 /// The first token of a text, and what is after it: a string, a number or a word, or all that is before the next of these.
@@ -48,8 +74,8 @@ mod tests {
         let text =
             r#"{"a": NaN, "b": [Infinity,-Infinity], "NaN": "NaN, \"NaN\\", "c": "\\", "d": NaN}"#;
         let expected = json!({"a": "NaN", "b": ["Infinity", "-Infinity"], "NaN": "NaN, \"NaN\\", "c": "\\", "d": "NaN"});
-        assert_eq!(parse(text.as_bytes()), expected);
-        assert_eq!(parse("[\"µ\", NaN]".as_bytes()), json!(["µ", "NaN"]));
+        assert_eq!(parse(text.as_bytes()).unwrap(), expected);
+        assert_eq!(parse("[\"µ\", NaN]".as_bytes()).unwrap(), json!(["µ", "NaN"]));
         for invalid in [
             "{\"a\": nan}",
             "[NaN1]",
@@ -60,8 +86,33 @@ mod tests {
             "{NaN: 1",
             "from 18446744073709551617",
         ] {
-            assert_eq!(parse(invalid.as_bytes()), Value::Null, "{invalid}");
+            assert_eq!(parse(invalid.as_bytes()).unwrap(), Value::Null, "{invalid}");
         }
-        assert_eq!(parse(b"\"\xff\""), Value::Null);
+        assert_eq!(parse(b"\"\xff\"").unwrap(), Value::Null);
+    }
+
+    #[test]
+    fn integers_stay_what_they_are_or_are_refused() {
+        let kept = [
+            "18446744073709551615",
+            "-9223372036854775808",
+            "18446744073709551616",
+            "100000000000000000000",
+            "123456789012345680000",
+            "-0",
+            "0.12345678901234567890",
+            "1e25",
+            "\"18446744073709551617\"",
+        ];
+        for text in kept {
+            assert_eq!(
+                parse(text.as_bytes()).unwrap(),
+                serde_json::from_str::<Value>(text).unwrap()
+            );
+        }
+        for text in ["18446744073709551617", "-9223372036854775809", "123456789012345678901"] {
+            let error = parse(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(text) && error.contains("write it as a string"), "{error}");
+        }
     }
 }

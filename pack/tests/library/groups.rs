@@ -676,3 +676,37 @@ fn bare_nan_and_infinities_are_read_and_become_texts() {
     let alone = PackJob::new(input.join("kept"), trial.place("alone.zarr"), within(0.01));
     assert_eq!(told(alone.run(&one_thread())).unwrap().counts.missing, 0);
 }
+
+#[test]
+fn an_integer_that_would_change_is_refused_with_the_document_that_has_it() {
+    let exact = json!({"least": i64::MIN, "greatest": u64::MAX, "zero": -0.0, "float": 1.5e300});
+    let with = |big: &str| {
+        let trial = Trial::empty();
+        group_with(&trial.input(), &exact);
+        let array = trial.input().join("field");
+        Sample::new("float32", &[2], &[2], json!(0))
+            .with("attributes", json!({"big": "BIG"}))
+            .create_metadata(&array);
+        let document = array.join("zarr.json");
+        let text = fs::read_to_string(&document).unwrap().replace("\"BIG\"", big);
+        fs::write(document, text).unwrap();
+        trial
+    };
+    for big in ["18446744073709551617", "-9223372036854775809"] {
+        let trial = with(big);
+        let error = refuses(&trial, &trial.group_job(within(0.01)));
+        assert!(error.contains("field: zarr.json") && error.contains(big), "{error}");
+        let alone = PackJob::new(trial.input().join("field"), trial.output(), within(0.01));
+        let error = told(alone.run(&one_thread())).map(|report| report.output).unwrap_err();
+        assert!(error.contains("zarr.json") && error.contains(big), "{error}");
+    }
+    // JavaScript writes floats like integers.
+    for (big, value) in
+        [("100000000000000000000", 1e20), ("123456789012345680000", 123_456_789_012_345_680_000.0)]
+    {
+        let trial = with(big);
+        pack(&trial, within(0.01));
+        assert_eq!(trial.metadata()["attributes"], exact);
+        assert_eq!(metadata(&trial.output().join("field"))["attributes"]["big"], json!(value));
+    }
+}
