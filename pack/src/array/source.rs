@@ -14,6 +14,7 @@ use zarr_recast::{FillCheck, data_type};
 use zarrs::array::{
     Array, ArrayBytes, ArrayCreateError, ArrayMetadata, ArrayShardedExt, ArraySubset, CodecOptions,
 };
+use zarrs::plugin::PluginCreateError;
 use zarrs::storage::ReadableListableStorageTraits;
 
 use super::region::Region;
@@ -438,6 +439,12 @@ fn explained(error: ArrayCreateError) -> anyhow::Error {
         return anyhow!(
             "this recast has no codec {PCODEC}; build it with --features pcodec, or pack the array with another \
              --compressor"
+        );
+    }
+    if let ArrayCreateError::CodecsCreateError(PluginCreateError::Unsupported(error)) = error {
+        return anyhow!(
+            "{error}; write the array again with another compressor or filter, for instance with zarr-python, or \
+             correct the name; a program that links recast-pack can register the codec"
         );
     }
     anyhow!("{text}")

@@ -186,6 +186,26 @@ fn astype_becomes_one_cast_as_numpy_does_it() {
     assert_eq!(json!(report.codecs), expected);
 }
 
+#[test]
+fn codecs_without_a_counterpart_are_refused_with_the_reason_and_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    // NumPy decodes large integers to infinity.
+    let filter = json!([{"id": "astype", "encode_dtype": "<i4", "decode_dtype": "<f2"}]);
+    v2(&input, "<f2", &json!(7), &filter, [None, None]);
+    let error = refuses(&job(&input, Some(&output)));
+    let parts = ["numcodecs.astype", "int32", "float16", "zarr-python"];
+    assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    assert!(!error.contains("offset and scale"), "{error}");
+
+    let members = json!({"shape": [6], "chunks": [4], "dtype": "<i2", "fill_value": 0,
+        "compressor": {"id": "lz4", "acceleration": 1}});
+    create_v2(&input, members);
+    let error = refuses(&job(&input, Some(&output)));
+    let parts = ["numcodecs.lz4", "another compressor", "zarr-python"];
+    assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+}
+
 #[cfg(unix)]
 #[test]
 fn chunks_are_linked_unless_copies_are_asked_for() {

@@ -1,6 +1,6 @@
 //! Replaces codecs of numcodecs by `scale_offset` and `cast_value`.
 
-use anyhow::Context;
+use anyhow::anyhow;
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use zarr_recast::{BindOptions, CastValue, Chain, Codec, JsonScalar, ScaleOffset};
 
@@ -27,8 +27,18 @@ pub(super) fn replace_legacy(codec: &Codec, source: ElementType) -> Result<Vec<C
     let mut best: Option<(Differences, Vec<Codec>)> = None;
     let encoded = patterns(target, &legacy);
     let expected = legacy.decode(&encoded)?;
+    let mut refusal = None;
     for candidate in candidates {
-        let Ok(Ok(found)) = bind(&candidate).map(|chain| chain.decode(&encoded)) else { continue };
+        let found = bind(&candidate)
+            .map_err(anyhow::Error::from)
+            .and_then(|chain| Ok(chain.decode(&encoded)?));
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                refusal.get_or_insert(error);
+                continue;
+            }
+        };
         let differences = Differences::between(source, &expected, &found)?;
         if best.as_ref().is_none_or(|(best, _)| differences.differing < best.differing) {
             let is_perfect = differences.is_none();
@@ -38,13 +48,15 @@ pub(super) fn replace_legacy(codec: &Codec, source: ElementType) -> Result<Vec<C
             }
         }
     }
-    let (_, codecs) = best.with_context(|| {
-        format!(
-            "{} has no counterpart: its offset and scale are not values of {source}",
-            codec.name()
-        )
-    })?;
-    Ok(codecs)
+    if let Some((_, codecs)) = best {
+        return Ok(codecs);
+    }
+    let refusal = refusal.unwrap_or_else(|| anyhow!("no codecs were tried"));
+    Err(refusal.context(format!(
+        "{} between {source} and {target} has no counterpart, so write the array again without it, for instance with \
+         zarr-python; decoding all codes that it decodes fails",
+        codec.name()
+    )))
 }
 
 /// Scale and offset in the array's type (the shortest); in float64, in which numcodecs decodes integers; in the stored
