@@ -32,7 +32,7 @@ def test_arrays_without_the_codecs_are_written_and_read_without_a_warning(tmp_pa
         "array = zarr.open(sys.argv[1], mode='w', shape=(4,), chunks=(2,), dtype='f4')\n"
         "array[:] = np.arange(4)\n"
         "assert zarr.open(sys.argv[1], mode='r')[:].tolist() == [0, 1, 2, 3]\n"
-        "assert 'zarr_recast' not in sys.modules\n"
+        "assert 'zarr_recast.zarr' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.zarr")], check=True)
 

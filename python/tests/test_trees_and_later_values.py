@@ -218,8 +218,9 @@ SPAWN = """
 import multiprocessing, sys, zarr_recast
 
 def classes(_):
-    import zarr.registry
+    import zarr
     from zarr.core.config import config
+    assert zarr.create_array({}, shape=2, dtype="f4", fill_value=3)[:].tolist() == [3, 3]
     names = [zarr.registry.get_codec_class(name).__module__ for name in ("cast_value", "scale_offset")]
     return [*names, config.get("ndbuffer")]
 

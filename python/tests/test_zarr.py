@@ -466,6 +466,22 @@ def test_selection_by_function_and_by_environment():
     assert run_python(SHOW, **environment) == ours
 
 
+BUFFER = """
+import zarr
+from zarr.core.buffer import default_buffer_prototype
+array = zarr.create_array({}, shape=2, dtype="f4")
+array[:] = 3
+assert array[:].tolist() == [3, 3]
+print(default_buffer_prototype().nd_buffer.__module__)
+"""
+
+
+def test_a_buffer_is_selected_by_the_environment_alone():
+    assert run_python(BUFFER, ZARR_NDBUFFER="zarr_recast.zarr.NDBuffer") == ["zarr_recast.zarr"]
+    for environment in ({}, {"ZARR_NDBUFFER": DEFAULT}):
+        assert run_python(BUFFER, **environment) == ["zarr.core.buffer.cpu"]
+
+
 def test_casting_needs_neither_zarr_nor_ml_dtypes():
     code = "import zarr_recast, sys; print('zarr' in sys.modules, 'ml_dtypes' in sys.modules)"
     assert run_python(code) == ["False", "False"]
