@@ -57,11 +57,15 @@ impl Number {
         }
     }
 
-    /// The JSON text.
+    /// The JSON text. It is read exactly, so a large float is not its shortest decimal, which may be another
+    /// whole number.
     pub(crate) fn json(&self) -> String {
         match self {
             Self::Integer(integer) => integer.to_string(),
             Self::Float(bits) => match f64::from_bits(*bits) {
+                float if (2_f64.powi(53)..2_f64.powi(64)).contains(&float.abs()) => {
+                    format!("{float:.1}")
+                }
                 float if float.is_finite() => format!("{float:?}"),
                 float if float.is_nan() => r#""NaN""#.to_owned(),
                 float if float > 0.0 => r#""Infinity""#.to_owned(),

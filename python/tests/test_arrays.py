@@ -76,6 +76,19 @@ def test_map_entries_of_64_bits_are_exact():
     ]
 
 
+def test_large_floats_are_the_whole_numbers_that_they_are():
+    last = np.array([2**64 - 1], "uint64")
+    assert zr.scale_offset_encode(last, offset=2.0**63, scale=1.0).tolist() == [2**63 - 1]
+    zero = np.array([0], "int64")
+    assert zr.scale_offset_decode(zero, offset=np.float64(2**60)).tolist() == [2**60]
+    assert zr.scale_offset_decode(zero, offset=-(2.0**63)).tolist() == [-(2**63)]
+    entries = {np.nan: 2.0**60, 1.0: -(2.0**63)}
+    mapped = cast(np.array([np.nan, 1]), "int64", scalar_map_entries=entries)
+    assert mapped.tolist() == [2**60, -(2**63)]
+    keys = cast(np.array([2**60, 3]), "int8", scalar_map_entries={2.0**60: 1})
+    assert keys.tolist() == [1, 3]
+
+
 @pytest.mark.parametrize("target", [np.uint8, "uint8", "u1", np.dtype("uint8"), "|u1"])
 def test_target_dtype_in_every_form(target):
     assert cast(np.array([3.0]), target).dtype == np.uint8

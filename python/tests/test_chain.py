@@ -69,6 +69,7 @@ def test_fill_values_are_exact():
     cast = [{"name": "cast_value", "configuration": {"data_type": "uint64"}}]
     assert zr.Chain("int64", cast, 2**53 + 1).encoded_fill_value == 2**53 + 1
     assert zr.Chain("uint64", [], 2**64 - 1).encoded_fill_value == 2**64 - 1
+    assert zr.Chain("int64", [], 2.0**60).fill_value == 2**60
     nan = np.array([0x7FC01234], "uint32").view("float32")[0]
     assert zr.Chain("float32", [], nan).fill_value.tobytes() == nan.tobytes()
     assert zr.Chain("float32", [], "0x7fc01234").fill_value.tobytes() == nan.tobytes()

@@ -127,6 +127,16 @@ def test_missing_values_come_back_bit_for_bit():
     np.testing.assert_allclose(read, data, rtol=0, atol=0.1)
 
 
+@pytest.mark.parametrize("marker", [2.0**60, np.float64(2**60), 2**60])
+def test_large_floats_mark_the_whole_number_that_they_are(marker):
+    xr = pytest.importorskip("xarray")
+    data = np.array([1, 2, 2**60, 4])
+    for obj, missing in [(data, marker), (xr.DataArray(data, attrs={"_FillValue": marker}), None)]:
+        encoding = encoding_for(obj, max_abs_error=0, missing=missing)
+        assert encoding["filters"][-1].data_type.to_native_dtype().itemsize == 1
+        np.testing.assert_array_equal(round_trip(encoding, data), data)
+
+
 def test_masked_elements_are_what_filled_makes_of_them():
     data = np.ma.masked_invalid(temperatures())
     encoding = encoding_for(data, max_abs_error=0.1)

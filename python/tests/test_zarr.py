@@ -286,6 +286,28 @@ def test_the_parameters_are_of_the_type_that_reaches_the_codec():
         create(dtype="int16", filters=[ScaleOffset(scale=0.5)])
 
 
+def test_large_floats_are_stored_as_the_whole_numbers_that_they_are():
+    store = {}
+    numbers = {"encode": {2.0**60: 2.0**61 + 2**10}, "decode": {2.0**61 + 2**10: 2.0**60}}
+    filters = [ScaleOffset(offset=2.0**60), CastValue(data_type="int64", scalar_map=numbers)]
+    array = create(store, dtype="int64", filters=filters, shape=(2,), chunks=(2,), fill_value=2**60)
+    array[:] = [2**60 + 1, 2**61]
+    assert zarr.open_array(store)[:].tolist() == [2**60 + 1, 2**61]
+    assert np.frombuffer(store["c/0"].to_bytes(), "<i8").tolist() == [1, 2**61 + 2**10]
+    scale, cast = json.loads(store["zarr.json"].to_bytes())["codecs"][:2]
+    assert scale["configuration"] == {"offset": 2**60}
+    assert cast["configuration"]["scalar_map"]["encode"] == [[2**60, 2**61 + 2**10]]
+
+
+def test_a_decimal_in_metadata_is_the_whole_number_that_is_written():
+    text = '{"name": "scale_offset", "configuration": {"offset": 1.152921504606847e18}}'
+    expected = zarr_recast.Chain("int64", f"[{text}]").decode([0]).tolist()
+    assert expected == [1152921504606847000]
+    codec = ScaleOffset.from_dict(json.loads(text))
+    for one in (codec, ScaleOffset.from_dict(codec.to_dict())):
+        assert zarr_recast.Chain("int64", [one]).decode([0]).tolist() == expected
+
+
 def test_fill_values_propagate():
     codec = ScaleOffset(offset=5, scale=2)
     resolved = codec.resolve_metadata(spec("float64", 10.0))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from ._core import DATA_TYPES, Chain, check_codec, scalar_from_json
-from ._json import codec_json, scalar_json
+from ._json import as_written, codec_json, scalar_json
 
 from ._errors import CastError
 from ._zarr_version import require_zarr
@@ -271,7 +271,7 @@ class _RecastCodec(ArrayArrayCodec):
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Create a codec from its JSON metadata."""
         check_codec(codec_json(data))
-        codec = cls(**data.get("configuration", {}))
+        codec = cls(**as_written(data).get("configuration", {}))
         codec._set(_fill_check="report-only")
         return codec
 
