@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -209,6 +210,60 @@ def test_places_that_cannot_be_written(source):
     assert zarr.open_array(target, path="t").filters
 
 
+class Named(LocalStore):
+    """A store in a folder that is no plain LocalStore."""
+
+
+def of_fsspec(url, **options):
+    pytest.importorskip("fsspec")
+    from zarr.storage import FsspecStore
+
+    return FsspecStore.from_url(url, storage_options=options)
+
+
+def in_memory(tmp_path):
+    return of_fsspec(f"memory://{tmp_path.name}/some/in.zarr")
+
+
+# Each gives the input, and an output that is the same place by way of another object.
+TWICE = {
+    "a subclass of LocalStore": lambda path: (path / "in.zarr", Named(path / "in.zarr")),
+    "a link": lambda path: (path / "link.zarr", Named(path / "in.zarr")),
+    "a URL of a file": lambda path: (
+        path / "in.zarr",
+        of_fsspec(f"file://{path}/in.zarr", auto_mkdir=True),
+    ),
+    "another root": lambda path: (
+        of_fsspec(f"memory://{path.name}/some/in.zarr"),
+        StorePath(of_fsspec(f"memory://{path.name}"), "some/in.zarr"),
+    ),
+    "a wrapper": lambda path: (source := MemoryStore(), WrapperStore(source)),
+    "a wrapper that is read": lambda path: (WrapperStore(LocalStore(path / "in.zarr")), path / "in.zarr"),
+    "another store over a dictionary": lambda path: (
+        source := MemoryStore(),
+        type("Other", (MemoryStore,), {})(source._store_dict),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", TWICE)
+def test_an_output_that_is_the_input_by_another_object_is_refused(way, tmp_path):
+    (tmp_path / "link.zarr").symlink_to("in.zarr")
+    source, target = TWICE[way](tmp_path)
+    stored = LocalStore(tmp_path / "in.zarr") if isinstance(source, Path) else source
+    before = objects(filled(stored))
+    with pytest.raises(ValueError, match="OUTPUT is INPUT; write to another place"):
+        zarr_recast.pack(source, target, max_abs_error=BOUND, overwrite=True)
+    inside = zarr.open_group(target).store_path / "new"
+    with pytest.raises(ValueError, match="OUTPUT lies inside INPUT; write to another place"):
+        zarr_recast.pack(source, inside, max_abs_error=BOUND)
+    array = zarr.open_group(source, mode="r")["t"]
+    with pytest.raises(ValueError, match="INPUT lies inside OUTPUT; write to another place"):
+        zarr_recast.pack(array, target, max_abs_error=BOUND, overwrite=True)
+    assert objects(stored) == before
+    zarr_recast.pack(array, zarr.open_group(target).store_path / "beside", max_abs_error=BOUND)
+
+
 def test_a_zip_store(source, tmp_path):
     with ZipStore(tmp_path / "out.zip", mode="w") as target:
         zarr_recast.pack(source, target, max_abs_error=BOUND)
@@ -246,12 +301,6 @@ def test_progress_is_told(source):
 
 
 def test_stores_of_fsspec_and_obstore(source, tmp_path):
-    def of_fsspec():
-        pytest.importorskip("fsspec")
-        from zarr.storage import FsspecStore
-
-        return FsspecStore.from_url(f"memory://{tmp_path.name}/some")
-
     def of_obstore():
         obstore = pytest.importorskip("obstore")
         from zarr.storage import ObjectStore
@@ -260,7 +309,7 @@ def test_stores_of_fsspec_and_obstore(source, tmp_path):
 
     expected = MemoryStore()
     zarr_recast.pack(source, expected, max_abs_error=BOUND)
-    for new in (of_fsspec, of_obstore):
+    for new in (lambda: of_fsspec(f"memory://{tmp_path.name}/some"), of_obstore):
         target = new()
         zarr_recast.pack(source, target, max_abs_error=BOUND)
         assert objects(target) == objects(expected)

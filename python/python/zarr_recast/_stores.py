@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import wait
 from contextlib import ExitStack
+from pathlib import PurePath
 from typing import Any, Self, TypeAlias, TypeVar
 
 from ._core import Mounts, run_job
@@ -19,6 +20,8 @@ from ._trees import is_of_xarray, is_tree
 
 # A path or a URL, or an object of zarr-python.
 Place: TypeAlias = Any
+# What holds the objects of a place, and the path in it.
+_Whereabouts: TypeAlias = tuple[Any, PurePath]
 _T = TypeVar("_T")
 
 # Names that are no child of a node.
@@ -35,6 +38,8 @@ class Job:
         # What reports call the places that only this job knows.
         self._names: dict[str, str] = {}
         self._mounted: list[tuple[Any, str]] = []
+        # The places that are read, and those that are written.
+        self._known: tuple[list[_Whereabouts], list[_Whereabouts]] = ([], [])
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -64,6 +69,7 @@ class Job:
         return json.loads(self._named(report, lambda name: json.dumps(name)[1:-1]))
 
     def _place(self, place: Any, *, is_written: bool) -> str:
+        self._refuse_overlap(_whereabouts(place), is_written)
         if isinstance(place, (str, os.PathLike)):
             return os.fspath(place)
         store, path = _store_and_path(place)
@@ -74,6 +80,20 @@ class Job:
         if _is_local(store):
             return os.path.join(store.root, path) if path else os.fspath(store.root)
         return f"{self._url(store)}/{path}".rstrip("/")
+
+    def _refuse_overlap(self, new: _Whereabouts, is_written: bool) -> None:
+        """Refuse a place that is written and read by different objects, whose overlap the job does not see."""
+        for known in self._known[not is_written]:
+            (source, read), (target, written) = (known, new) if is_written else (new, known)
+            if source != target:
+                continue
+            if written == read:
+                raise ValueError("OUTPUT is INPUT; write to another place")
+            if written.is_relative_to(read):
+                raise ValueError("OUTPUT lies inside INPUT; write to another place")
+            if read.is_relative_to(written):
+                raise ValueError("INPUT lies inside OUTPUT; write to another place")
+        self._known[is_written].append(new)
 
     def _written(self, obj: Any) -> str:
         """The path of an object of xarray in a temporary directory, for which each of its blocks is computed once."""
@@ -155,6 +175,28 @@ def _is_local(store: Any) -> bool:
     from zarr.storage import LocalStore
 
     return type(store) is LocalStore
+
+
+def _whereabouts(place: Place) -> _Whereabouts:
+    """Where a place is, whatever objects lead there."""
+    if isinstance(place, (str, os.PathLike)):
+        path = os.fspath(place).removeprefix("file://")
+        return ("" if "://" in path else "file"), PurePath(os.path.realpath(path))
+    from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore
+
+    store, path = _store_and_path(place)
+    while isinstance(store, WrapperStore):
+        store = store._store
+    if isinstance(store, LocalStore):
+        return "file", PurePath(os.path.realpath(store.root / path))
+    if isinstance(store, FsspecStore):
+        path = f"{store.path}/{path}"
+        files = getattr(store.fs, "sync_fs", store.fs)
+        if "file" in files.protocol:
+            return "file", PurePath(os.path.realpath(path))
+        return files, PurePath("/", path)
+    # The text of a store in memory says which dictionary it has.
+    return (str(store) if isinstance(store, MemoryStore) else store), PurePath("/", path)
 
 
 def _is_same(store: Any, other: Any) -> bool:
