@@ -2,6 +2,7 @@
 
 import pickle
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -146,6 +147,23 @@ def test_masked_elements_are_what_filled_makes_of_them():
     read = np.ma.masked_values(array[...], 1e20)
     np.testing.assert_array_equal(read.mask, data.mask)
     assert abs(read - data).max() <= 0.1
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "float16", ml_dtypes.bfloat16])
+def test_masked_elements_of_types_without_numpys_fill_value_get_one_that_no_element_has(dtype):
+    data = np.ma.masked_array(np.array([1, 2, 63, 127], dtype), [False, True, False, False])
+    encoding = encoding_for(data, max_abs_error=0, grid=True)
+    fill = encoding["fill_value"]
+    read = round_trip(encoding, data.filled(fill))
+    np.testing.assert_array_equal(read[~data.mask], data.compressed())
+    assert (read[1] == fill or np.isnan(fill) and np.isnan(read[1])) and fill not in (1, 63, 127)
+    assert zarr_recast.suggest(data).details["known"]["range"] == [1, 127]
+
+
+def test_a_masked_array_whose_elements_take_all_numbers_needs_a_wider_type():
+    data = np.ma.masked_array(np.arange(257) % 256, np.arange(257) == 256, dtype="uint8")
+    with pytest.raises(ValueError, match="fill value 999999 is not of type uint8, .* no element has"):
+        encoding_for(data, max_abs_error=0)
 
 
 def test_attributes_name_missing_values():

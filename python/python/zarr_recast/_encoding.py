@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Choice, Survey, Surveyor, choose
+from ._core import Choice, Survey, Surveyor, choose, scalar_from_json
 from ._errors import outside
 from ._json import scalar_json
 from ._options import by_name, options_json
@@ -54,7 +54,8 @@ def encoding_for(
         The values; none if ``dtype`` and ``range`` are given in its place. For a dataset, a number as a bound
         applies to all floating-point data variables, and a dictionary to the variables that it names; other
         variables are not packed. Each of the parameters below may be such a dictionary. In a tree, variables are named by their paths, such as
-        ``"ocean/t"``. Masked elements are replaced by ``filled()``.
+        ``"ocean/t"``. Masked elements are those of ``filled(fill_value)``, with the ``fill_value`` that is
+        returned: the array's own, unless it is not of its type.
     dtype : dtype, optional
         In place of ``obj``: the type of the values that will be written. (``data_type`` is that of stored elements.)
     max_abs_error : float, optional
@@ -221,9 +222,10 @@ class _Values:
             self.data = np.asarray(self.data)
         self.dtype = np.dtype(self.data.dtype).newbyteorder("=")
         self.shape = tuple(self.data.shape)
-        if isinstance(self.data, np.ma.MaskedArray):
-            self.attributes.setdefault("_FillValue", self.data.fill_value)
-            fill = self.data.fill_value if fill is None else fill
+        self.mask_value = _mask_value(self.data, self.dtype)
+        if self.mask_value is not None:
+            self.attributes.setdefault("_FillValue", self.mask_value)
+            fill = self.mask_value if fill is None else fill
         if fill is None:
             # Chunks that are never written read as missing, if there is a code for it.
             fill = np.nan if _is_float(self.dtype) and nan is not None else 0
@@ -264,12 +266,32 @@ class _Values:
     def block(self, part: Any) -> np.ndarray[Any, Any]:
         """A part as a contiguous array in native byte order."""
         part = getattr(part, "values", part)  # of an xarray variable
-        if isinstance(part, np.ma.MaskedArray):
-            part = part.filled()
-        array = np.asarray(part, dtype=self.dtype)
+        array = np.asarray(np.ma.filled(part, self.mask_value), dtype=self.dtype)
         if array.flags.c_contiguous or array.flags.f_contiguous:
             return array
         return np.ascontiguousarray(array)
+
+
+def _mask_value(data: Any, dtype: np.dtype[Any]) -> Any:
+    """What stands for masked elements: the fill value, or another if that is not of the type; None without a mask."""
+    if not isinstance(data, np.ma.MaskedArray):
+        return None
+    try:
+        return scalar_from_json(dtype, data.fill_value)
+    except (TypeError, ValueError):  # NumPy's own, which is the same for types of all sizes
+        pass
+    nan = np.asarray(np.nan).astype(dtype)[()] if _is_float(dtype) else 0
+    if nan != nan:
+        return nan
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        free = np.setdiff1d(np.arange(limits.min, limits.max + 1), data.compressed())
+        if free.size:
+            return dtype.type(free[-1])
+    raise ValueError(
+        f"the fill value {data.fill_value} is not of type {dtype}, as the elements are; set fill_value to a number that "
+        "no element has, in a wider type if there is none"
+    )
 
 
 def _encoding(values: _Values, options: str, name: str) -> dict[str, Any]:
