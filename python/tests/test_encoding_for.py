@@ -149,6 +149,30 @@ def test_masked_elements_are_what_filled_makes_of_them():
     assert abs(read - data).max() <= 0.1
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_masked_dask_arrays_get_the_codecs_of_masked_arrays(dtype):
+    da = pytest.importorskip("dask.array")
+    data = np.ma.masked_array(np.array([1, 2, 63, 127], dtype), [False, True, False, False])
+    lazy = da.from_array(data, chunks=2)
+    expected = encoding_for(data, max_abs_error=0.4)
+    found = encoding_for(lazy, max_abs_error=0.4)
+    assert codecs(found) == codecs(expected)
+    np.testing.assert_array_equal(found["fill_value"], expected["fill_value"])
+    assert zarr_recast.suggest(lazy).details["known"]["range"] == [1, 127]
+
+
+def test_a_mask_that_dask_does_not_know_of_is_an_error_that_says_what_to_do():
+    da = pytest.importorskip("dask.array")
+    data = np.ma.masked_array(np.array([1, 2, 63, 127]), [False, True, False, False])
+    plain = np.empty(0, data.dtype)
+    unknown = da.from_array(data, chunks=2).map_blocks(np.copy, subok=True, meta=plain)
+    with pytest.raises(ValueError, match="give it meta=np.ma.empty"):
+        encoding_for(unknown, max_abs_error=0)
+    narrow = da.from_array(data.astype("int8"), chunks=2)
+    with pytest.raises(ValueError, match="fill value 999999 is not of type int8"):
+        encoding_for(narrow, max_abs_error=0)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "float16", ml_dtypes.bfloat16])
 def test_masked_elements_of_types_without_numpys_fill_value_get_one_that_no_element_has(dtype):
     data = np.ma.masked_array(np.array([1, 2, 63, 127], dtype), [False, True, False, False])

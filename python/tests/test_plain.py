@@ -77,6 +77,29 @@ def test_dask_arrays_stay_lazy_and_give_the_same():
     np.testing.assert_array_equal(rounded.compute(), round_to(data, max_abs_error=BOUND))
 
 
+def test_masked_dask_arrays_stay_masked():
+    dask_array = pytest.importorskip("dask.array")
+    data = np.float32([1.53, 5, 9999, 2.25])
+    for options in ({"fill_value": -7}, {}):
+        masked = np.ma.masked_array(data, [False, True, True, False], **options)
+        rounded = round_to(dask_array.from_array(masked, chunks=2), max_abs_error=BOUND)
+        found, expected = rounded.compute(), round_to(masked, max_abs_error=BOUND)
+        np.testing.assert_array_equal(found.mask, masked.mask)
+        np.testing.assert_array_equal(found.compressed(), expected.compressed())
+        np.testing.assert_array_equal(found.filled(), expected.filled())
+        assert found.filled()[1] == np.float32(masked.fill_value)
+        assert isinstance(rounded._meta, np.ma.MaskedArray)
+
+
+def test_masked_arrays_of_a_type_without_numpys_fill_value_stay_masked():
+    dask_array = pytest.importorskip("dask.array")
+    masked = np.ma.masked_array(np.array([1, 5, 99, 2], "int8"), [False, True, True, False])
+    lazy = round_to(dask_array.from_array(masked, chunks=4), max_abs_error=0.25)
+    for rounded in (round_to(masked, max_abs_error=0.25), lazy.compute()):
+        np.testing.assert_array_equal(rounded.mask, masked.mask)
+        assert rounded.compressed().tolist() == [1, 2]
+
+
 def test_rounders_can_be_sent_to_other_processes():
     from zarr_recast._core import Rounder
 

@@ -55,7 +55,7 @@ def encoding_for(
         applies to all floating-point data variables, and a dictionary to the variables that it names; other
         variables are not packed. Each of the parameters below may be such a dictionary. In a tree, variables are named by their paths, such as
         ``"ocean/t"``. Masked elements are those of ``filled(fill_value)``, with the ``fill_value`` that is
-        returned: the array's own, unless it is not of its type.
+        returned: the array's own, unless it is not of its type. Those of Dask arrays too.
     dtype : dtype, optional
         In place of ``obj``: the type of the values that will be written. (``data_type`` is that of stored elements.)
     max_abs_error : float, optional
@@ -266,7 +266,7 @@ class _Values:
     def block(self, part: Any) -> np.ndarray[Any, Any]:
         """A part as a contiguous array in native byte order."""
         part = getattr(part, "values", part)  # of an xarray variable
-        array = np.asarray(np.ma.filled(part, self.mask_value), dtype=self.dtype)
+        array = np.asarray(_filled(part, self.mask_value), dtype=self.dtype)
         if array.flags.c_contiguous or array.flags.f_contiguous:
             return array
         return np.ascontiguousarray(array)
@@ -274,22 +274,23 @@ class _Values:
 
 def _mask_value(data: Any, dtype: np.dtype[Any]) -> Any:
     """What stands for masked elements: the fill value, or another if that is not of the type; None without a mask."""
-    if not isinstance(data, np.ma.MaskedArray):
+    masked = getattr(data, "_meta", data)  # of Dask
+    if not isinstance(masked, np.ma.MaskedArray):
         return None
     try:
-        return scalar_from_json(dtype, data.fill_value)
+        return scalar_from_json(dtype, masked.fill_value)
     except (TypeError, ValueError):  # NumPy's own, which is the same for types of all sizes
         pass
     nan = np.asarray(np.nan).astype(dtype)[()] if _is_float(dtype) else 0
     if nan != nan:
         return nan
-    if dtype.kind in "iu":
+    if dtype.kind in "iu" and masked is data:
         limits = np.iinfo(dtype)
         free = np.setdiff1d(np.arange(limits.min, limits.max + 1), data.compressed())
         if free.size:
             return dtype.type(free[-1])
     raise ValueError(
-        f"the fill value {data.fill_value} is not of type {dtype}, as the elements are; set fill_value to a number that "
+        f"the fill value {masked.fill_value} is not of type {dtype}, as the elements are; set fill_value to a number that "
         "no element has, in a wider type if there is none"
     )
 
@@ -300,7 +301,7 @@ def _encoding(values: _Values, options: str, name: str) -> dict[str, Any]:
         values.dtype, values.fill_value, scalars_json(values.attributes), options, size
     )
     if hasattr(values.data, "dask"):
-        survey, check = _survey_dask(values.data, values.dtype, surveyor_for)
+        survey, check = _survey_dask(values, surveyor_for)
     else:
         survey = _survey_blocks(values, surveyor_for(int(np.prod(values.shape, dtype=np.int64))))
 
@@ -354,11 +355,12 @@ def _survey_blocks(values: _Values, surveyor: Surveyor) -> Survey:
 
 
 def _survey_dask(
-    data: Any, dtype: np.dtype[Any], surveyor_for: Callable[[int], Surveyor]
+    values: _Values, surveyor_for: Callable[[int], Surveyor]
 ) -> tuple[Survey, Callable[[Choice], str | None]]:
     """Surveys a Dask array on the workers; also returns a function that checks a choice there."""
     import dask
 
+    data, dtype, mask_value = values.data, values.dtype, values.mask_value
     size = data.size
     if size != size:
         raise ValueError(
@@ -368,7 +370,7 @@ def _survey_dask(
     surveyor = surveyor_for(int(size))
     # One node of the graph, so that it is sent only once.
     shared = dask.delayed(surveyor)
-    parts = [dask.delayed(_survey_block)(shared, block, dtype) for block in blocks]
+    parts = [dask.delayed(_survey_block)(shared, block, dtype, mask_value) for block in blocks]
     while len(parts) > 1:
         groups = [parts[start : start + _MERGED] for start in range(0, len(parts), _MERGED)]
         parts = [dask.delayed(_merge)(group) for group in groups]
@@ -376,7 +378,7 @@ def _survey_dask(
 
     def check(choice: Choice) -> str | None:
         shared = dask.delayed(choice)
-        wrong = [dask.delayed(_check_block)(shared, block, dtype) for block in blocks]
+        wrong = [dask.delayed(_check_block)(shared, block, dtype, mask_value) for block in blocks]
         return next((text for text in dask.compute(*wrong) if text is not None), None)
 
     return survey, check
@@ -385,12 +387,22 @@ def _survey_dask(
 # Tasks for workers, which import them by name.
 
 
+def _filled(block: Any, mask_value: Any) -> Any:
+    """A block without its mask."""
+    if mask_value is None and np.ma.is_masked(block):
+        raise ValueError(
+            "a block of the Dask array is masked, and the array does not know that; give it meta=np.ma.empty(…), where it "
+            "is made by map_blocks"
+        )
+    return np.ma.filled(block, mask_value)
+
+
 def _native(block: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    return np.ascontiguousarray(np.ma.filled(block), dtype=dtype)
+    return np.ascontiguousarray(block, dtype=dtype)
 
 
-def _survey_block(surveyor: Surveyor, block: Any, dtype: np.dtype[Any]) -> Survey:
-    return surveyor.survey(_native(block, dtype))
+def _survey_block(surveyor: Surveyor, block: Any, dtype: np.dtype[Any], mask_value: Any) -> Survey:
+    return surveyor.survey(_native(_filled(block, mask_value), dtype))
 
 
 def _merge(surveys: list[Survey]) -> Survey:
@@ -400,5 +412,5 @@ def _merge(surveys: list[Survey]) -> Survey:
     return merged
 
 
-def _check_block(choice: Choice, block: Any, dtype: np.dtype[Any]) -> str | None:
-    return choice.check(_native(block, dtype))
+def _check_block(choice: Choice, block: Any, dtype: np.dtype[Any], mask_value: Any) -> str | None:
+    return choice.check(_native(_filled(block, mask_value), dtype))

@@ -94,22 +94,25 @@ def _rounded(data: Any, attributes: dict[str, Any], fill: Any, arguments: dict[s
     if not hasattr(data, "dtype"):
         data = np.asarray(data)
     dtype = np.dtype(data.dtype).newbyteorder("=")
-    if isinstance(data, np.ma.MaskedArray):
-        attributes = {"_FillValue": data.fill_value, **attributes}
+    template = getattr(data, "_meta", data)  # of Dask
+    is_masked = isinstance(template, np.ma.MaskedArray)
+    if is_masked:
+        attributes = {"_FillValue": template.fill_value, **attributes}
     if fill is None:
         fill = np.nan if _is_float(dtype) else 0
     rounder = Rounder(dtype, fill, scalars_json(attributes), options_json(**arguments))
     if hasattr(data, "dask"):
-        return data.map_blocks(
-            _round_block, rounder, dtype, dtype=dtype, meta=np.empty((0,) * data.ndim, dtype)
-        )
-    rounded = _round_block(data, rounder, dtype)
-    if isinstance(data, np.ma.MaskedArray):
-        return np.ma.MaskedArray(rounded, data.mask, fill_value=data.fill_value)
-    return rounded
+        meta = template.astype(dtype) if is_masked else np.empty((0,) * data.ndim, dtype)
+        return data.map_blocks(_round_block, rounder, dtype, dtype=dtype, meta=meta)
+    return _round_block(data, rounder, dtype)
 
 
 def _round_block(block: Any, rounder: Rounder, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A rounded block; workers of Dask import this by name."""
-    block = _native(block, dtype) if np.ndim(block) else np.asarray(np.ma.filled(block), dtype)
-    return rounder.round(block)
+    values = np.ma.getdata(block)
+    rounded = rounder.round(_native(values, dtype) if np.ndim(values) else np.asarray(values, dtype))
+    if not isinstance(block, np.ma.MaskedArray):
+        return rounded
+    masked = block.astype(dtype)
+    np.ma.getdata(masked)[...] = rounded
+    return masked
