@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -145,6 +146,21 @@ def test_big_endian_and_zero_dimensional_arrays(pipeline):
         assert zero[...] == 512
         stored = (500).to_bytes(2, endian)
         assert zero.store_path.store._store_dict["c"].to_bytes() == stored
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_missing_chunks_of_bfloat16_hold_the_fill_value_in_every_byte_order(pipeline, order):
+    store = {}
+    dtype = np.dtype(ml_dtypes.bfloat16).newbyteorder(order)
+    serializer = zarr.codecs.BytesCodec(endian={"<": "little", ">": "big"}[order])
+    options = {"shape": (4,), "chunks": (2,), "fill_value": 1, "serializer": serializer}
+    array = create(store, dtype=dtype, filters=None, **options)
+    # NumPy itself fills this byte order wrongly, so it is cast.
+    elements = np.array([1, 2], ml_dtypes.bfloat16).astype(dtype)
+    array[:2] = elements
+    for one in (array, zarr.open_array(store)):
+        assert one[:].astype("float32").tolist() == [1, 2, 1, 1]
+    assert store["c/0"].to_bytes() == elements.tobytes()
 
 
 @pytest.mark.parametrize("buffer", ["zarr_recast.zarr.NDBuffer", "zarr.buffer.cpu.NDBuffer"])

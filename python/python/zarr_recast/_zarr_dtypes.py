@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import ml_dtypes
 import numpy as np
 from zarr.core.dtype.common import HasEndianness, HasItemSize
-from zarr.core.dtype.npy.common import endianness_to_numpy_str, get_endianness_from_numpy_dtype
+from zarr.core.dtype.npy.common import endianness_to_numpy_str
 from zarr.core.dtype.wrapper import ZDType
 from zarr.errors import DataTypeValidationError
 
@@ -84,7 +85,9 @@ class BFloat16(_MlDataType, HasEndianness):
     @classmethod
     def from_native_dtype(cls, dtype: np.dtype[Any]) -> Self:
         if cls._check_native_dtype(dtype):
-            return cls(endianness=get_endianness_from_numpy_dtype(dtype))
+            # Elements are in native byte order whatever the dtype's, because ml_dtypes does not swap the bytes of a fill
+            # value. Those of stored elements have the order of the codec `bytes`.
+            return cls(endianness=sys.byteorder)
         raise DataTypeValidationError(f"Invalid data type: {dtype}. Expected {cls._native}")
 
     def to_native_dtype(self) -> np.dtype[Any]:
