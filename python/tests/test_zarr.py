@@ -347,6 +347,13 @@ def test_a_fill_value_that_does_not_come_back_is_refused_for_a_new_array_only():
     assert array[0, 0] == 0.5
 
 
+def test_every_array_with_a_fill_value_that_changes_gives_a_warning():
+    codec = CastValue.from_dict({"name": "cast_value", "configuration": {"data_type": "int32"}})
+    for _ in range(2):
+        with pytest.warns(ZarrUserWarning, match="0.5"):
+            codec.evolve_from_array_spec(spec("float32", 0.5))
+
+
 @pytest.mark.parametrize(
     "codec",
     [

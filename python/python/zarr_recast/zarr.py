@@ -81,13 +81,18 @@ def _chain(data_type: str, *codecs: str) -> Chain:
     return Chain(data_type, f"[{','.join(codecs)}]")
 
 
-@lru_cache(maxsize=256)
 def _check_fill(dtype: np.dtype[Any], codecs: tuple[str, ...], fill: bytes, check: str) -> None:
     """Raise an error for a fill value that does not survive the codecs, or warn of it."""
-    value = np.frombuffer(fill, dtype)[0]
-    chain = Chain(dtype, f"[{','.join(codecs)}]", value, fill_check=check)
-    for message in chain.warnings:
+    for message in _fill_warnings(dtype, codecs, fill, check):
         warnings.warn(message, ZarrUserWarning, stacklevel=4)
+
+
+@lru_cache(maxsize=256)
+def _fill_warnings(
+    dtype: np.dtype[Any], codecs: tuple[str, ...], fill: bytes, check: str
+) -> tuple[str, ...]:
+    value = np.frombuffer(fill, dtype)[0]
+    return tuple(Chain(dtype, f"[{','.join(codecs)}]", value, fill_check=check).warnings)
 
 
 @lru_cache(maxsize=256)
