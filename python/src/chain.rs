@@ -12,7 +12,7 @@ use zarr_recast::{
 };
 
 use crate::arrays::{self, Memory};
-use crate::dtypes::{Elements, descr, elements, metadata_error};
+use crate::dtypes::{Elements, descr, elements, metadata_error, read_descr};
 use crate::plans::{self, Number, with_bytes};
 
 /// A sequence of codecs bound to a data type and a fill value.
@@ -229,7 +229,7 @@ pub(crate) fn read_data_type(object: &Bound<'_, PyAny>) -> PyResult<ElementType>
                 .map(|(element_type, _)| element_type)
                 .map_err(|_| metadata_error(&error)),
         },
-        Err(_) => Ok(elements(&PyArrayDescr::new(object.py(), object)?)?.element_type),
+        Err(_) => Ok(elements(&read_descr(object)?)?.element_type),
     }
 }
 

@@ -70,6 +70,16 @@ fn unsupported(name: &Bound<'_, PyString>) -> PyErr {
     })
 }
 
+/// What `NumPy` makes of an object that is no name; it reads `None` as no data type, without an error.
+pub(crate) fn read_descr<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDescr>> {
+    if object.is_none() {
+        return Err(PyTypeError::new_err(
+            "None is not a data type; give its Zarr or NumPy name, or a dtype",
+        ));
+    }
+    PyArrayDescr::new(object.py(), object)
+}
+
 /// Reads a data type given as its Zarr name, a `NumPy` string, a dtype or a scalar type.
 pub(crate) fn resolve<'py>(data_type: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDescr>> {
     if let Ok(descr) = data_type.cast::<PyArrayDescr>() {
@@ -77,7 +87,7 @@ pub(crate) fn resolve<'py>(data_type: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     }
     let py = data_type.py();
     let Ok(name) = data_type.cast::<PyString>() else {
-        return PyArrayDescr::new(py, data_type);
+        return read_descr(data_type);
     };
     if let Some(element_type) = ElementType::from_name(name.to_str()?) {
         return descr(py, element_type);

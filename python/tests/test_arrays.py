@@ -210,6 +210,7 @@ def test_float8_e4m3fn_is_refused_and_the_nearest_named():
         ({"rounding_mode": "up"}, ValueError, "rounding_mode is \"up\"; it must be one of near"),
         ({"rounding_mode": None}, TypeError, "rounding_mode"),
         ({"out_of_range_mode": "error"}, ValueError, "clamp, wrap"),
+        ({"target_dtype": None}, TypeError, "None is not a data type"),
         ({"target_dtype": "float32", "out_of_range_mode": "wrap"}, ValueError, "integer target"),
         ({"scalar_map_entries": {"x": 1}}, ValueError, r"scalar_map_entries\[0\]\[0\]"),
         ({"scalar_map_entries": {1: 256}}, ValueError, r"scalar_map_entries\[0\]\[1\].*256"),

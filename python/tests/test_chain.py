@@ -106,6 +106,8 @@ def test_arrays_of_another_type_are_refused():
         chain.encode(np.zeros(3))
     with pytest.raises(TypeError, match="output is an array of int8"):
         chain.encode_into(np.zeros(3, "float32"), np.zeros(3, "int8"))
+    with pytest.raises(TypeError, match="None is not a data type"):
+        zr.Chain(None, CODECS)
 
 
 def test_errors_of_a_later_step_name_the_element_that_was_given():
