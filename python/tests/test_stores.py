@@ -264,6 +264,25 @@ def test_an_output_that_is_the_input_by_another_object_is_refused(way, tmp_path)
     zarr_recast.pack(array, zarr.open_group(target).store_path / "beside", max_abs_error=BOUND)
 
 
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"atol": np.nan}, "atol is nan; it must be a finite number"),
+        ({"rtol": np.inf}, "rtol is inf; it must be a finite number"),
+        ({"atol": -1}, "atol is -1; it must not be negative"),
+        ({"threads": 0}, "threads is 0; it must be from 1 to 1024"),
+        ({"threads": 70_000}, "threads is 70000; it must be from 1 to 1024"),
+    ],
+)
+def test_numbers_that_the_command_refuses_are_refused(options, match, source):
+    jobs = [zarr_recast.verify]
+    if "threads" in options:
+        jobs += [zarr_recast.compare, lambda a, b, **own: zarr_recast.pack(a, MemoryStore(), max_abs_error=1, **own)]
+    for job in jobs:
+        with pytest.raises(ValueError, match=match):
+            job(source, source, **options)
+
+
 def test_a_zip_store(source, tmp_path):
     with ZipStore(tmp_path / "out.zip", mode="w") as target:
         zarr_recast.pack(source, target, max_abs_error=BOUND)

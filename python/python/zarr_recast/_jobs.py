@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeAlias, TypeVar
 
-from ._options import for_all, of_one, options_json
+from ._options import for_all, number, of_one, options_json
 from ._progress import Show
 from ._stores import Job, Place
 
@@ -305,7 +305,7 @@ def pack(
         "repack": repack,
         "overwrite": overwrite,
         "dry_run": dry_run,
-        "threads": threads,
+        "threads": _threads(threads),
         "max_memory": max_memory,
     }
     with Job() as job:
@@ -357,7 +357,7 @@ def verify(
     ValueError
         An array or group that cannot be read or compared.
     """
-    answer = _compared(a, b, (float(atol), float(rtol)), threads, progress)
+    answer = _compared(a, b, (_tolerance("atol", atol), _tolerance("rtol", rtol)), threads, progress)
     return VerifyReport(answer["report"], failure=answer["failure"])
 
 
@@ -389,6 +389,19 @@ def compare(
     return CompareReport._of(answer["report"])
 
 
+def _tolerance(argument: str, value: float) -> float:
+    tolerance = number(argument, value)
+    if tolerance < 0:
+        raise ValueError(f"{argument} is {value!r}; it must not be negative")
+    return tolerance
+
+
+def _threads(threads: int | None) -> int | None:
+    if threads is not None and not 1 <= threads <= 1024:
+        raise ValueError(f"threads is {threads!r}; it must be from 1 to 1024")
+    return threads
+
+
 def _compared(
     a: Place,
     b: Place,
@@ -396,6 +409,6 @@ def _compared(
     threads: int | None,
     progress: bool | Show,
 ) -> dict[str, Any]:
-    request = {"job": "compare", "tolerance": tolerance, "threads": threads}
+    request = {"job": "compare", "tolerance": tolerance, "threads": _threads(threads)}
     with Job() as job:
         return job.run({"a": job.source(a), "b": job.source(b), **request}, progress)

@@ -92,7 +92,7 @@ def options_json(**arguments: Any) -> str:
         if value is None and argument != "nan":
             continue
         if argument in GOALS:
-            options[argument] = _number(argument, value)
+            options[argument] = number(argument, value)
         elif argument == "range":
             options["range"] = [_scalar("range", end) for end in _pair(value)]
         elif argument == "missing":
@@ -107,7 +107,7 @@ def options_json(**arguments: Any) -> str:
         elif argument in ("scale", "offset"):
             options[argument] = _scalar(argument, value)
         elif argument in ("src_min", "src_max"):
-            options[argument] = _number(argument, value)
+            options[argument] = number(argument, value)
         elif isinstance(value, (np.bool, bool)):
             options[argument] = bool(value)
         else:
@@ -115,13 +115,14 @@ def options_json(**arguments: Any) -> str:
     return json.dumps({name.replace("_", "-"): value for name, value in options.items()})
 
 
-def _number(argument: str, value: Any) -> float:
+def number(argument: str, value: Any) -> float:
+    """A finite number, of any type that is one."""
     if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
         raise TypeError(f"{argument} is {value!r}; it must be a number")
-    number = float(value)
-    if not math.isfinite(number):
+    finite = float(value)
+    if not math.isfinite(finite):
         raise ValueError(f"{argument} is {value!r}; it must be a finite number")
-    return number
+    return finite
 
 
 def _scalar(argument: str, value: Any) -> int | float | str:
