@@ -12,6 +12,7 @@ use zarrs::array::{DataType, FillValue, Indexer, unravel_index};
 use zarrs::metadata::v3::MetadataV3;
 use zarrs::plugin::ExtensionName;
 
+use crate::byte_order::{self, FilterOrders};
 use crate::element_error::{ElementError, Operation};
 
 /// Where the elements of a run are in their chunk, for error messages.
@@ -41,14 +42,19 @@ impl Place<'_> {
 pub(crate) struct Settings {
     /// The user's choice, if there is one.
     pub(crate) options: Option<BindOptions>,
-    /// Whether encoded elements have the other byte order than this machine's.
-    pub(crate) swap_encoded_bytes: bool,
+    /// The byte orders of a filter of Zarr v2.
+    pub(crate) orders: Option<FilterOrders>,
 }
 
 impl Settings {
-    /// Whether codecs bound like this, followed by codecs bound like `next`, can be bound together, like `next`.
-    pub(crate) fn can_precede(&self, next: &Self) -> bool {
-        !self.swap_encoded_bytes && self.options == next.options
+    /// How codecs bound like this, followed by codecs bound like `next`, are bound together; `None` if they cannot.
+    pub(crate) fn followed_by(&self, next: &Self) -> Option<Self> {
+        let orders = match (self.orders, next.orders) {
+            (None, None) => None,
+            (first, second) => Some(first?.followed_by(second?)?),
+        };
+        let options = self.options.clone();
+        (self.options == next.options).then_some(Self { options, orders })
     }
 }
 
@@ -83,10 +89,7 @@ impl Bound {
             CodecError::Other(format!("fill_value: {found} bytes; {element_type} has {expected}"))
         })?;
         let report = || BindOptions::default().fill_check(FillCheck::ReportOnly);
-        let mut options = settings.options.clone().unwrap_or_else(report);
-        if settings.swap_encoded_bytes {
-            options.encoded_byte_order = options.encoded_byte_order.reversed();
-        }
+        let options = settings.options.clone().unwrap_or_else(report);
         let chain = Chain::bind(element_type, Some(scalar), &codecs, &options)
             .map_err(|error| CodecError::Other(format!("{}: {error}", names(&codecs))))?;
 
@@ -125,9 +128,7 @@ impl Bound {
 
     /// These codecs and then `next`, bound together to run in one pass; `None` if that is impossible.
     pub(crate) fn followed_by(&self, next: &Arc<Self>) -> Option<Arc<Self>> {
-        if !self.settings.can_precede(&next.settings) {
-            return None;
-        }
+        let settings = self.settings.followed_by(&next.settings)?;
         let mut followed_by = self.followed_by.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, both)) = &*followed_by
             && Arc::ptr_eq(known, next)
@@ -135,7 +136,6 @@ impl Bound {
             return Some(both.clone());
         }
         let codecs = self.codecs.iter().chain(&next.codecs).cloned().collect();
-        let settings = next.settings.clone();
         let both = Self::new(codecs, &self.data_type, &self.fill_value, settings).ok()?;
         let both = Arc::new(both);
         *followed_by = Some((next.clone(), both.clone()));
@@ -235,17 +235,22 @@ fn run(plan: &Plan, elements: Cow<'_, [u8]>) -> Result<Vec<u8>, RunError> {
 pub(crate) fn encoded_data_type(
     codecs: &[Codec],
     data_type: &DataType,
+    orders: Option<FilterOrders>,
 ) -> Result<DataType, CodecError> {
     let other = |error: String| CodecError::Other(format!("{}: {error}", names(codecs)));
     let chain = Chain::bind(element_type(data_type)?, None, codecs, &BindOptions::default())
         .map_err(|error| other(error.to_string()))?;
-    DataType::from_metadata(&MetadataV3::new(chain.encoded_type().name()))
-        .map_err(|error| other(error.to_string()))
+    let encoded = DataType::from_metadata(&MetadataV3::new(chain.encoded_type().name()))
+        .map_err(|error| other(error.to_string()))?;
+    match orders {
+        Some(orders) => orders.stored(&names(codecs), data_type, encoded),
+        None => Ok(encoded),
+    }
 }
 
 /// The element type of a data type of zarrs.
 pub(crate) fn element_type(data_type: &DataType) -> Result<ElementType, CodecError> {
-    let name = data_type.name_v3().unwrap_or_default();
+    let name = byte_order::plain(data_type).name_v3().unwrap_or_default();
     data_type::from_json(&Value::from(&*name)).map_err(|error| CodecError::Other(error.to_string()))
 }
 

@@ -285,13 +285,17 @@ impl ArrayToArrayCodecTraits for RecastCodec {
     }
 
     fn encoded_data_type(&self, decoded_data_type: &DataType) -> Result<DataType, CodecError> {
+        if self.codecs.is_empty() {
+            return Ok(decoded_data_type.clone());
+        }
         let known = self.encoded_data_type.read().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((decoded, encoded)) = known
             && decoded == *decoded_data_type
         {
             return Ok(encoded);
         }
-        let encoded = bound::encoded_data_type(&self.codecs, decoded_data_type)?;
+        let encoded =
+            bound::encoded_data_type(&self.codecs, decoded_data_type, self.settings.orders)?;
         let mut known = self.encoded_data_type.write().unwrap_or_else(PoisonError::into_inner);
         *known = Some((decoded_data_type.clone(), encoded.clone()));
         Ok(encoded)

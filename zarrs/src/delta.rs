@@ -23,6 +23,7 @@ use zarrs::plugin::{ExtensionName, PluginCreateError, ZarrVersion};
 use zarrs::storage::StorageError;
 
 use crate::bound::element_type;
+use crate::byte_order::FilterOrders;
 
 /// The codec's name in Zarr v3.
 pub(crate) const NAME: &str = "numcodecs.delta";
@@ -38,6 +39,8 @@ pub(crate) const NAME_V2: &str = "delta";
 pub(crate) struct Delta {
     decoded: ElementType,
     encoded: ElementType,
+    /// In Zarr v2 only.
+    orders: Option<FilterOrders>,
     configuration: Configuration,
 }
 
@@ -67,15 +70,10 @@ impl Delta {
             refused("dtype is missing; it is the type of the elements".to_owned())
         })?;
         let encoded = read("astype")?.unwrap_or(decoded);
-        let orders = [decoded, encoded].map(|(element_type, order)| {
-            order.filter(|_| element_type.size() > 1).unwrap_or(ByteOrder::NATIVE)
-        });
-        // In Zarr v2, the array's own data type says the order of the stored bytes.
-        let is_foreign = match version {
-            ZarrVersion::V3 => orders.iter().any(|&order| order != ByteOrder::NATIVE),
-            ZarrVersion::V2 => orders[0] != orders[1],
-        };
-        if is_foreign {
+        let orders = (version == ZarrVersion::V2).then(|| FilterOrders::of(&configuration));
+        let is_foreign =
+            [decoded.1, encoded.1].into_iter().flatten().any(|order| order != ByteOrder::NATIVE);
+        if orders.is_none() && is_foreign {
             return Err(refused(
                 "dtype or astype has another byte order than the elements; leave the order to the \
                  codec bytes"
@@ -89,7 +87,7 @@ impl Delta {
                  (uint64 only unsigned ones), and float32 and float64 stay what they are"
             )));
         }
-        Ok(Self { decoded, encoded, configuration })
+        Ok(Self { decoded, encoded, orders, configuration })
     }
 
     /// Refuses elements of another type than `dtype`.
@@ -303,8 +301,12 @@ impl ArrayToArrayCodecTraits for Delta {
 
     fn encoded_data_type(&self, decoded_data_type: &DataType) -> Result<DataType, CodecError> {
         self.check(decoded_data_type)?;
-        DataType::from_metadata(&MetadataV3::new(self.encoded.name()))
-            .map_err(|error| CodecError::Other(format!("{NAME}: {error}")))
+        let encoded = DataType::from_metadata(&MetadataV3::new(self.encoded.name()))
+            .map_err(|error| CodecError::Other(format!("{NAME}: {error}")))?;
+        match self.orders {
+            Some(orders) => orders.stored(NAME, decoded_data_type, encoded),
+            None => Ok(encoded),
+        }
     }
 
     /// The fill value itself, as in zarr-python; zero if it is out of range for `astype`, for no chunk is made of it.

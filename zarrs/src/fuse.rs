@@ -60,28 +60,28 @@ pub fn fused<TStorage: ?Sized>(array: Array<TStorage>) -> Array<TStorage> {
 fn replacements(codecs: &[Arc<dyn ArrayToArrayCodecTraits>]) -> Option<Replacements> {
     let ours: Vec<Option<&RecastCodec>> =
         codecs.iter().map(|codec| codec.as_any().downcast_ref()).collect();
-    let can_join = |pair: &[Option<&RecastCodec>]| match pair {
-        [Some(first), Some(second)] => first.settings().can_precede(second.settings()),
-        _ => false,
-    };
     let mut replacements = Vec::new();
-    let mut rest = ours.as_slice();
-    while !rest.is_empty() {
-        let joined = rest.windows(2).take_while(|pair| can_join(pair)).count();
-        let (group, behind) = rest.split_at(joined + 1);
-        let group: Vec<&RecastCodec> = group.iter().copied().flatten().collect();
+    let mut rest = ours.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let Some(first) = first else { continue };
+        let (mut group, mut settings) = (vec![first], first.settings().clone());
+        while let Some(Some(next)) = rest.peek()
+            && let Some(both) = settings.followed_by(next.settings())
+        {
+            settings = both;
+            group.extend(rest.next().flatten());
+        }
         if let [first, others @ ..] = group.as_slice()
-            && let [.., last] = others
+            && !others.is_empty()
         {
             let codecs = group.iter().flat_map(|codec| codec.codecs()).cloned().collect();
-            let all = first.running(codecs, last.settings().clone());
+            let all = first.running(codecs, settings);
             replacements.push((first.id(), Arc::new(all)));
             let nothing = |codec: &&RecastCodec| {
                 (codec.id(), Arc::new(codec.running(Vec::new(), <_>::default())))
             };
             replacements.extend(others.iter().map(nothing));
         }
-        rest = behind;
     }
     Replacements::new(replacements)
 }

@@ -56,6 +56,12 @@
 //! [`register`] to be independent of the linker, to replace other codecs with the same names, and to read
 //! `numcodecs.fixedscaleoffset` exactly, which zarrs has too.
 //!
+//! In Zarr v2, elements are stored in the byte order that the last filter names. A filter whose `dtype` has another
+//! order than the elements of the filter before is an error, because zarr-python takes their bytes for other numbers.
+//! zarrs does not tell filters the array's order, so the first one's `dtype` must have it. A codec of zarrs
+//! (`bitround`) behind a filter that changes the order is an error too: convert the array to Zarr v3 with
+//! `recast migrate`.
+//!
 //! # Fill values
 //! zarrs does not tell codecs whether an array is created or opened, or which codecs surround them. So each codec
 //! checks the fill value that reaches it:
@@ -108,6 +114,7 @@
 #![forbid(unsafe_code)]
 
 mod bound;
+mod byte_order;
 mod check;
 mod codec;
 mod delta;

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Once};
 
 use serde_json::{Value, json};
-use zarr_recast::data_type::ByteOrder;
 #[cfg(feature = "transpose")]
 use zarrs::array::codec::TransposeCodecConfiguration;
 use zarrs::array::codec::api::{
@@ -16,6 +15,7 @@ use zarrs::metadata::v3::MetadataV3;
 use zarrs::plugin::{PluginCreateError, ZarrVersion, impl_extension_aliases};
 
 use crate::bound::Settings;
+use crate::byte_order::FilterOrders;
 use crate::codec::{Names, RecastCodec};
 use crate::delta::{self, Delta};
 #[cfg(feature = "transpose")]
@@ -160,28 +160,8 @@ fn create(
     let codec = zarr_recast::Codec::from_json(&json)
         .map_err(|error| PluginCreateError::Other(format!("{}: {error}", names.v3)))?;
     let configuration = configuration.unwrap_or_default();
-    let swap_encoded_bytes = version == ZarrVersion::V2 && byte_orders_differ(&configuration);
-    let settings = Settings { options: None, swap_encoded_bytes };
+    let orders = (version == ZarrVersion::V2).then(|| FilterOrders::of(&configuration));
+    let settings = Settings { options: None, orders };
     let codec = RecastCodec::new(vec![codec], names, configuration, settings);
     Ok(api::Codec::ArrayToArray(Arc::new(codec)))
-}
-
-/// Whether a filter of Zarr v2 stores another byte order than the array's.
-///
-/// zarrs swaps the bytes that leave the filters by the byte order of the array's data type. In Zarr v2 each data
-/// type has a byte order of its own, and the filter's is the stored one.
-fn byte_orders_differ(configuration: &Configuration) -> bool {
-    let order = |names: [&str; 2]| {
-        let text = names.iter().find_map(|name| configuration.get(*name))?.as_str()?;
-        zarr_recast::data_type::from_numpy(text).ok()
-    };
-    let decoded = order(["dtype", "decode_dtype"]);
-    let encoded = order(["astype", "encode_dtype"]);
-    match (decoded, encoded) {
-        (Some((_, decoded)), Some((element_type, encoded))) => {
-            element_type.size() > 1
-                && decoded.unwrap_or(ByteOrder::NATIVE) != encoded.unwrap_or(ByteOrder::NATIVE)
-        }
-        _ => false,
-    }
 }

@@ -7,21 +7,9 @@ use serde_json::{Value, json};
 use zarr_recast::data_type::from_numpy;
 use zarrs::array::ArraySubset;
 
-use crate::common::{create, empty_store, goldens, json_file, metadata, read, read_all, write_all};
-
-fn bytes(hex: &Value) -> Vec<u8> {
-    let digits = hex.as_str().expect("digits").as_bytes().chunks(2);
-    let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16);
-    digits.map(|pair| byte(pair).expect("a hexadecimal byte")).collect()
-}
-
-/// The same elements in this machine's byte order.
-fn native(little: &[u8], size: usize) -> Vec<u8> {
-    if cfg!(target_endian = "little") {
-        return little.to_vec();
-    }
-    little.chunks(size).flat_map(|element| element.iter().rev().copied()).collect()
-}
+use crate::common::{
+    bytes, create, empty_store, goldens, json_file, metadata, native, read, read_all, write_all,
+};
 
 fn delta(configuration: &Value) -> Value {
     json!([

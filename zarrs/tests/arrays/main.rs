@@ -12,3 +12,4 @@ mod read;
 mod transpose;
 mod typed;
 mod v1;
+mod v2_filters;

@@ -113,6 +113,21 @@ pub fn assert_same(what: &str, element_type: ElementType, found: &[u8], expected
     }
 }
 
+/// Bytes given as hexadecimal digits.
+pub fn bytes(hex: &Value) -> Vec<u8> {
+    let digits = hex.as_str().expect("digits").as_bytes().chunks(2);
+    let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16);
+    digits.map(|pair| byte(pair).expect("a hexadecimal byte")).collect()
+}
+
+/// The same elements in this machine's byte order.
+pub fn native(little: &[u8], size: usize) -> Vec<u8> {
+    if cfg!(target_endian = "little") {
+        return little.to_vec();
+    }
+    little.chunks(size).flat_map(|element| element.iter().rev().copied()).collect()
+}
+
 /// Shape and elements of a `.npy` file, the elements in native byte order.
 pub fn npy(path: &Path) -> (Vec<u64>, Vec<u8>) {
     let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
