@@ -68,7 +68,6 @@ pub(crate) struct Bound {
     fill_value: FillValue,
     encoded_fill_value: FillValue,
     fill_value_survives_bitwise: bool,
-    refused_for_writing: Option<String>,
     /// The last codecs that followed these, and both fused.
     followed_by: Mutex<Option<(Arc<Bound>, Arc<Bound>)>>,
 }
@@ -92,20 +91,6 @@ impl Bound {
         let options = settings.options.clone().unwrap_or_else(report);
         let chain = Chain::bind(element_type, Some(scalar), &codecs, &options)
             .map_err(|error| CodecError::Other(format!("{}: {error}", names(&codecs))))?;
-
-        let legacy = |codec: &Codec| matches!(codec, Codec::FixedScaleOffset(_) | Codec::AsType(_));
-        let refused_for_writing = if settings.options.is_some() || codecs.iter().any(legacy) {
-            None
-        } else {
-            let mut warnings = chain.warnings().iter();
-            warnings.find(|warning| warning.kind == WarningKind::FillChanged).map(|d| {
-                format!(
-                    "{}: fill_value: {d}; zarrs_recast::fused checks it together with the codecs \
-                     next to this one, and BindOptions::fill_check = Report lets it pass",
-                    names(&codecs)
-                )
-            })
-        };
         // Only legacy codecs bind with a fill value that they cannot encode.
         let encoded_fill_value = chain
             .encode(fill_value.as_ne_bytes())
@@ -121,7 +106,6 @@ impl Bound {
             fill_value: fill_value.clone(),
             encoded_fill_value: FillValue::new(encoded_fill_value),
             fill_value_survives_bitwise,
-            refused_for_writing,
             followed_by: Mutex::new(None),
         })
     }
@@ -166,8 +150,29 @@ impl Bound {
     /// Refuses a fill value that a cast changes: an unwritten element would read differently in a
     /// written chunk and in a missing one.
     pub(crate) fn check_for_writing(&self) -> Result<(), CodecError> {
-        match &self.refused_for_writing {
-            Some(problem) => Err(CodecError::Other(problem.clone())),
+        self.refuse(
+            WarningKind::FillChanged,
+            "zarrs_recast::fused checks it together with the codecs next to this one, and \
+             BindOptions::fill_check = ReportOnly lets it pass",
+        )
+    }
+
+    /// Refuses a fill value that `scale_offset` returns with a rounding error, for an array that does not exist yet.
+    pub(crate) fn check_for_creation(&self) -> Result<(), CodecError> {
+        self.refuse(WarningKind::FillInexact, "BindOptions::fill_check = Open lets it pass")
+    }
+
+    /// Refuses such a change of the fill value, unless the user has chosen what is refused, or legacy codecs, which
+    /// are for existing arrays, make it.
+    fn refuse(&self, change: WarningKind, way_out: &str) -> Result<(), CodecError> {
+        if self.settings.options.is_some() || self.codecs.iter().any(Codec::is_legacy) {
+            return Ok(());
+        }
+        match self.chain.warnings().iter().find(|warning| warning.kind == change) {
+            Some(warning) => {
+                let codecs = names(&self.codecs);
+                Err(CodecError::Other(format!("{codecs}: fill_value: {warning}; {way_out}")))
+            }
             None => Ok(()),
         }
     }

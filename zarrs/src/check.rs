@@ -7,10 +7,13 @@ use zarrs::array::codec::api::{ArrayToBytesCodecTraits, CodecError};
 use zarrs::array::{Array, ArrayBuilder, ArrayCreateError, CodecChain, DataType, FillValue};
 use zarrs::plugin::PluginCreateError;
 
+use crate::bound::Bound;
 use crate::codec::RecastCodec;
 use crate::fuse::configuration;
 
-/// Builds an array as `ArrayBuilder::build` does, and checks it as [`check`] does.
+/// Builds an array as `ArrayBuilder::build` does, and checks it as [`check`] does. A fill value that `scale_offset`,
+/// together with the codecs next to it, returns with a rounding error is refused too: elements that were never written
+/// would read differently in a stored chunk and in a missing one.
 ///
 /// ```
 /// use zarrs::array::{ArrayBuilder, data_type};
@@ -28,14 +31,14 @@ use crate::fuse::configuration;
 /// ```
 ///
 /// # Errors
-/// Those of `ArrayBuilder::build` and of [`check`].
+/// Those of `ArrayBuilder::build` and of [`check`], and a fill value that does not come back exactly.
 pub fn build<TStorage: ?Sized>(
     builder: &ArrayBuilder,
     storage: Arc<TStorage>,
     path: &str,
 ) -> Result<Array<TStorage>, ArrayCreateError> {
     let array = builder.build(storage, path)?;
-    check(&array)?;
+    check_codecs(&array, Bound::check_for_creation)?;
     Ok(array)
 }
 
@@ -46,29 +49,54 @@ pub fn build<TStorage: ?Sized>(
 /// The error of the first write: a data type that a codec does not accept, a parameter that is not a value of
 /// the type that reaches its codec, a fill value that cannot be encoded or that a cast changes.
 pub fn check<TStorage: ?Sized>(array: &Array<TStorage>) -> Result<(), ArrayCreateError> {
+    check_codecs(array, |_| Ok(()))
+}
+
+/// A check of neighbouring codecs that are bound together.
+type CheckNeighbours = fn(&Bound) -> Result<(), CodecError>;
+
+fn check_codecs<TStorage: ?Sized>(
+    array: &Array<TStorage>,
+    check: CheckNeighbours,
+) -> Result<(), ArrayCreateError> {
     let refused = |error: CodecError| {
         ArrayCreateError::CodecsCreateError(PluginCreateError::Other(error.to_string()))
     };
-    check_chain(&array.codecs(), array.data_type(), array.fill_value()).map_err(refused)
+    check_chain(&array.codecs(), array.data_type(), array.fill_value(), check).map_err(refused)
 }
 
 fn check_chain(
     chain: &CodecChain,
     data_type: &DataType,
     fill_value: &FillValue,
+    check: CheckNeighbours,
 ) -> Result<(), CodecError> {
     let (mut data_type, mut fill_value) = (data_type.clone(), fill_value.clone());
+    let mut neighbours: Option<Arc<Bound>> = None;
     for codec in chain.array_to_array_codecs() {
+        let mut joined = None;
         if let Some(codec) = codec.as_any().downcast_ref::<RecastCodec>()
             && !codec.codecs().is_empty()
         {
-            codec.bound(&data_type, &fill_value)?.check_for_writing()?;
+            let bound = codec.bound(&data_type, &fill_value)?;
+            bound.check_for_writing()?;
+            let both = neighbours.as_ref().and_then(|before| before.followed_by(&bound));
+            if both.is_some() {
+                neighbours = None;
+            }
+            joined = Some(both.unwrap_or(bound));
+        }
+        if let Some(before) = std::mem::replace(&mut neighbours, joined) {
+            check(&before)?;
         }
         fill_value = codec.encoded_fill_value(&data_type, &fill_value)?;
         data_type = codec.encoded_data_type(&data_type)?;
     }
+    if let Some(neighbours) = neighbours {
+        check(&neighbours)?;
+    }
     inner_chain(chain.array_to_bytes_codec())
-        .map_or(Ok(()), |inner| check_chain(&inner, &data_type, &fill_value))
+        .map_or(Ok(()), |inner| check_chain(&inner, &data_type, &fill_value, check))
 }
 
 /// The codecs inside the shards of a sharding codec, rebuilt from their metadata.

@@ -70,9 +70,10 @@
 //!   opened or a missing chunk is read);
 //! - one that `cast_value` changes is refused for writing and accepted for reading, because zarr-python writes such
 //!   arrays;
-//! - one that `scale_offset` changes by a rounding error is accepted.
+//! - one that `scale_offset` changes by a rounding error is accepted, because the array may exist.
 //!
-//! [`build`] and [`check`] return the error of the first write before anything is written.
+//! [`build`] and [`check`] return the error of the first write before anything is written. [`build`], which is for new
+//! arrays, also refuses a rounding error.
 //!
 //! A missing chunk always reads as the array's fill value, bit for bit. To change the checks, give [`BindOptions`]
 //! to an array; zarrs does not pass them to the codecs inside a shard:

@@ -111,6 +111,32 @@ fn a_fill_value_that_cannot_be_encoded_is_refused_when_the_array_is_built() {
 }
 
 #[test]
+fn a_fill_value_that_scale_offset_does_not_return_is_refused_when_the_array_is_built() {
+    let scale = || RecastCodec::from(ScaleOffset::default().offset(273.15).scale(0.3)).into();
+    for shards in [false, true] {
+        let mut builder = ArrayBuilder::new([4], [4], data_type::float64(), 0.1);
+        builder.array_to_array_codecs(vec![scale()]);
+        if shards {
+            builder.subchunk_shape(vec![2]);
+        }
+        let error = zarrs_recast::build(&builder, memory(), "/").expect_err("0.1").to_string();
+        assert!(
+            error.contains("fill_value: float64 0.1 comes back from scale_offset as"),
+            "{error}"
+        );
+        assert!(error.contains("fill_check = Open lets it pass"), "{error}");
+        // An array that exists is read and written.
+        let array = builder.build(memory(), "/").expect("an array");
+        zarrs_recast::check(&array).expect("as the first write");
+    }
+    // The cast next to it rounds to the fill value again.
+    let mut builder = ArrayBuilder::new([4], [4], data_type::float32(), 0.1_f32);
+    let cast = RecastCodec::from(CastValue::new(ElementType::Float64)).into();
+    builder.array_to_array_codecs(vec![cast, scale()]);
+    zarrs_recast::build(&builder, memory(), "/").expect("0.1 comes back from both");
+}
+
+#[test]
 fn a_type_that_a_codec_cannot_take_is_refused_when_the_array_is_built() {
     let codec = RecastCodec::from(ScaleOffset::default().scale(0.1));
     let mut builder = ArrayBuilder::new([4], [2], data_type::int16(), 0_i16);
