@@ -25,17 +25,15 @@ pub(super) fn replace_legacy(codec: &Codec, source: ElementType) -> Result<Vec<C
         _ => cast(target),
     };
     let mut best: Option<(Differences, Vec<Codec>)> = None;
+    let mut failure = anyhow!("no codecs decode like it");
     let encoded = patterns(target, &legacy);
     let expected = legacy.decode(&encoded)?;
-    let mut refusal = None;
     for candidate in candidates {
-        let found = bind(&candidate)
-            .map_err(anyhow::Error::from)
-            .and_then(|chain| Ok(chain.decode(&encoded)?));
-        let found = match found {
+        let decode = || -> Result<Vec<u8>> { Ok(bind(&candidate)?.decode(&encoded)?) };
+        let found = match decode() {
             Ok(found) => found,
             Err(error) => {
-                refusal.get_or_insert(error);
+                failure = error;
                 continue;
             }
         };
@@ -48,19 +46,18 @@ pub(super) fn replace_legacy(codec: &Codec, source: ElementType) -> Result<Vec<C
             }
         }
     }
-    if let Some((_, codecs)) = best {
-        return Ok(codecs);
+    match best {
+        Some((_, codecs)) => Ok(codecs),
+        None => Err(failure.context(format!(
+            "{} between {source} and {target} has no counterpart, so write the array again without it, for instance with \
+             zarr-python; decoding all codes that it decodes fails",
+            codec.name()
+        ))),
     }
-    let refusal = refusal.unwrap_or_else(|| anyhow!("no codecs were tried"));
-    Err(refusal.context(format!(
-        "{} between {source} and {target} has no counterpart, so write the array again without it, for instance with \
-         zarr-python; decoding all codes that it decodes fails",
-        codec.name()
-    )))
 }
 
 /// Scale and offset in the array's type (the shortest); in float64, in which numcodecs decodes integers; in the stored
-/// type, in which it decodes floats.
+/// type, in which it decodes floats. Numbers that the array's type does not hold are clamped if there are such codes.
 fn scaled(codec: &Codec, source: ElementType, target: ElementType) -> Result<Vec<Vec<Codec>>> {
     let number = |name| -> Result<JsonScalar> {
         Ok(JsonScalar::from_json(&configured(codec, name).unwrap_or_default())?)
@@ -71,8 +68,9 @@ fn scaled(codec: &Codec, source: ElementType, target: ElementType) -> Result<Vec
         last.out_of_range = OutOfRange::Wrap;
     }
     let last: Codec = last.into();
-    let first = |element_type: ElementType| -> Codec {
+    let first = |element_type: ElementType, out_of_range: OutOfRange| -> Codec {
         let mut first = CastValue::new(element_type);
+        first.out_of_range = out_of_range;
         if source.is_integer() {
             // NumPy drops the fraction when it casts floats to integers.
             first.rounding = Some(Rounding::TowardsZero);
@@ -84,8 +82,11 @@ fn scaled(codec: &Codec, source: ElementType, target: ElementType) -> Result<Vec
         candidates.push(vec![affine.clone()]);
     }
     candidates.push(vec![affine.clone(), last.clone()]);
-    candidates.push(vec![first(ElementType::Float64), affine.clone(), last]);
-    candidates.push(vec![first(target), affine]);
+    for out_of_range in [OutOfRange::Error, OutOfRange::Clamp] {
+        let wide = first(ElementType::Float64, out_of_range);
+        candidates.push(vec![wide, affine.clone(), last.clone()]);
+        candidates.push(vec![first(target, out_of_range), affine.clone()]);
+    }
     Ok(candidates)
 }
 
@@ -97,13 +98,20 @@ fn cast(target: ElementType) -> Vec<Vec<Codec>> {
     } else {
         [None, Some(Rounding::TowardsZero)]
     };
-    let codec = |rounding| -> Vec<Codec> {
+    // Integers out of range for a float array are infinite, and wrap does not apply.
+    let modes = if target.is_integer() {
+        vec![OutOfRange::Wrap, OutOfRange::Clamp]
+    } else {
+        vec![OutOfRange::Clamp]
+    };
+    let codec = |(out_of_range, rounding)| -> Vec<Codec> {
         let mut codec = CastValue::new(target);
         codec.rounding = rounding;
-        codec.out_of_range = if target.is_integer() { OutOfRange::Wrap } else { OutOfRange::Clamp };
+        codec.out_of_range = out_of_range;
         vec![codec.into()]
     };
-    roundings.map(codec).into_iter().collect()
+    let all = modes.into_iter().flat_map(|mode| roundings.map(|rounding| (mode, rounding)));
+    all.map(codec).collect()
 }
 
 /// Elements of a type, all of up to 16 bits, that a chain can decode.
