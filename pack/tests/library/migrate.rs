@@ -225,6 +225,20 @@ fn stored_types_with_values_out_of_range_for_the_array_are_migrated() {
     }
 }
 
+#[test]
+fn integers_of_64_bits_are_decoded_through_float64_as_numcodecs_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    // float64 does not hold these numbers.
+    let codes = [1_u64, 2, 3, 4].map(|number| (number << 58) + 3).map(u64::to_le_bytes).concat();
+    v2(&input, "<u8", &json!(0), &filter(0, 1, "<u8", "<u8"), [Some(codes), None]);
+    let report = array(&job(&input, Some(&output)));
+    assert!(report.bit_identical, "{report:?}");
+    assert_eq!(values(&output), values(&input));
+    let names = ["cast_value", "scale_offset", "cast_value", "bytes"];
+    assert_eq!(codec_names(&metadata(&output)["codecs"]), names);
+}
+
 #[cfg(unix)]
 #[test]
 fn chunks_are_linked_unless_copies_are_asked_for() {

@@ -11,6 +11,9 @@ use crate::metadata::codecs::configured;
 /// The number of bit patterns of a wide type that are tried, spread over all.
 const SOME: u64 = 1 << 16;
 
+/// Multiples of this odd number, 2^64 over the golden ratio, are spread over all patterns and vary in every bit.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
 /// The codecs that decode like a legacy codec whose decoded elements have the given type; any other codec is returned
 /// unchanged.
 pub(super) fn replace_legacy(codec: &Codec, source: ElementType) -> Result<Vec<Codec>> {
@@ -117,9 +120,11 @@ fn cast(target: ElementType) -> Vec<Vec<Codec>> {
 /// Elements of a type, all of up to 16 bits, that a chain can decode.
 fn patterns(element_type: ElementType, chain: &Chain) -> Vec<u8> {
     let bits = element_type.bits();
-    let (count, step) =
-        if bits <= 16 { (1 << bits, 1) } else { (SOME, (1 << (bits - 1)) / SOME * 2) };
-    let scalar = |number: u64| Scalar::from_bits(element_type, number.wrapping_mul(step));
+    let count = if bits <= 16 { 1 << bits } else { SOME };
+    let scalar = |number: u64| {
+        let spread = number.wrapping_mul(SPREAD) >> (64 - bits);
+        Scalar::from_bits(element_type, if bits <= 16 { number } else { spread })
+    };
     let all: Vec<u8> = (0..count).flat_map(|number| scalar(number).to_ne_bytes()).collect();
     if chain.decode(&all).is_ok() {
         return all;
