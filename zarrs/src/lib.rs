@@ -67,7 +67,7 @@
 //! checks the fill value that reaches it:
 //!
 //! - one that cannot be encoded is an error whenever elements are read or written (no codec runs when an array is
-//!   opened or a missing chunk is read);
+//!   opened or a whole missing chunk is read);
 //! - one that `cast_value` changes is refused for writing and accepted for reading, because zarr-python writes such
 //!   arrays;
 //! - one that `scale_offset` changes by a rounding error is accepted, because the array may exist.
