@@ -92,7 +92,9 @@
 //! Both codecs work element by element. Reading a part of a chunk decodes only its elements, and reads only their
 //! bytes if the codecs that follow can do so (`bytes`, `sharding_indexed`). Writing a part does the same with
 //! `CodecOptions::experimental_partial_encoding`; otherwise zarrs reads, changes and writes the whole chunk, so a
-//! lossy chain encodes the elements around the part again. Neighbouring codecs run in one pass when parts are
+//! lossy chain encodes the elements around the part again. (In shards with the index at the end, zarrs 0.23 then writes
+//! a wrong checksum of the index if it overwrites inner chunks with fill values, also without codecs of this crate.)
+//! Neighbouring codecs run in one pass when parts are
 //! read; [`fused`] does the same for whole chunks, inside shards and outside.
 //!
 //! `numcodecs.delta` stores differences, so a part of a chunk needs all of it: the whole chunk is decoded.
