@@ -239,6 +239,24 @@ fn integers_of_64_bits_are_decoded_through_float64_as_numcodecs_does() {
     assert_eq!(codec_names(&metadata(&output)["codecs"]), names);
 }
 
+/// numcodecs takes the bytes of such elements for other numbers.
+#[test]
+fn a_filter_in_another_byte_order_than_its_elements_is_refused() {
+    let delta = |dtype: &str| json!({"id": "delta", "dtype": dtype});
+    let as_big = json!({"id": "astype", "encode_dtype": ">i2", "decode_dtype": "<i4"});
+    for (dtype, filters, named) in
+        [(">i4", json!([delta("<i4")]), "<i4"), ("<i4", json!([as_big, delta("<i2")]), "<i2")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        v2(&folder.path().join("in"), dtype, &json!(0), &filters, [None, None]);
+        let error = refuses(&job(&folder.path().join("in"), Some(&folder.path().join("out"))));
+        assert!(
+            error.contains(&format!("no counterpart of delta with the dtype {named}")),
+            "{error}"
+        );
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn chunks_are_linked_unless_copies_are_asked_for() {

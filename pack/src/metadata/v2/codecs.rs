@@ -56,6 +56,9 @@ pub(super) fn codecs(
         if kind == Kind::BytesToBytes && last == Kind::ArrayToArray {
             codecs.push(bytes(has_order, order));
         }
+        if has_order {
+            check_order(id, &configuration, order)?;
+        }
         if kind == Kind::ArrayToArray
             && let Some(stored) = stored(id, &configuration, data_type, has_order)?
         {
@@ -84,6 +87,27 @@ fn kind(id: &str) -> Result<Kind> {
         | "jenkins_lookup3" | "lz4" | "lzma" | "shuffle" | "zlib" | "zstd" => Kind::BytesToBytes,
         other => bail!("Zarr v3 has no counterpart of the codec {other}"),
     })
+}
+
+/// Refuses a filter whose elements are in another byte order than it names: numcodecs takes their bytes for other
+/// numbers, and no codec of Zarr v3 does.
+fn check_order(
+    id: &str,
+    configuration: &Map<String, Value>,
+    order: Option<ByteOrder>,
+) -> Result<()> {
+    let names = ["dtype", "decode_dtype"];
+    let Some(name) = names.iter().find_map(|name| configuration.get(*name)?.as_str()) else {
+        return Ok(());
+    };
+    let (_, own) = from_numpy(name).map_err(|error| anyhow!("{id}: {error}"))?;
+    if own.zip(order).is_some_and(|(own, order)| own != order) {
+        bail!(
+            "Zarr v3 has no counterpart of {id} with the dtype {name}, because the elements that reach it have the \
+             other byte order; write the array anew with one byte order"
+        );
+    }
+    Ok(())
 }
 
 /// Whether the elements behind a filter have an order of bytes, and which; `None` if it keeps their type.
