@@ -40,6 +40,9 @@ fn group(report: &GroupMigration, table: &mut Table) {
     let migrated =
         report.arrays.iter().filter(|one| matches!(one, MigratedArray::Migrated { .. })).count();
     table.row("migrated", report.output.as_ref().unwrap_or(&report.input));
+    for warning in &report.warnings {
+        table.row("warning", warning);
+    }
     table.row("arrays", format!("{migrated} migrated, {} kept", report.arrays.len() - migrated));
     let rows = report.arrays.iter().map(|one| match one {
         MigratedArray::Migrated { array, report } => {

@@ -20,6 +20,9 @@ impl Report for UnpackGroupReport {
         let copied = self.arrays.iter().filter(|one| matches!(one, UnpackedArray::Copied { .. }));
         let copied = copied.count();
         table.row("unpacked", &self.output);
+        for warning in &self.warnings {
+            table.row("warning", warning);
+        }
         table.row("arrays", format!("{} unpacked, {copied} copied", self.arrays.len() - copied));
         let rows = self.arrays.iter().map(|one| match one {
             UnpackedArray::Unpacked { array, report } => {

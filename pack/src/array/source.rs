@@ -400,8 +400,7 @@ impl fmt::Debug for Source {
 /// Some of the arrays in a group, for an error.
 fn named(group: &Location) -> String {
     const MOST: usize = 8;
-    let mut names = group.children().unwrap_or_default();
-    names.sort_unstable();
+    let mut names = group.below().unwrap_or_default().folders;
     if names.is_empty() {
         return String::new();
     }

@@ -13,13 +13,17 @@ use super::document::{name_dimensions, object, write_document};
 use super::v2::{document_of_v2, older_array, older_attributes};
 use crate::error::{Result, unwritten};
 use crate::runtime::Runtime;
-use crate::store::location::{Kind, Location};
-use crate::store::names::{DOCUMENTS, ZARR_JSON, ZMETADATA};
+use crate::store::destination::Destination;
+use crate::store::location::{Below, Kind, Location};
+use crate::store::names::{DOCUMENTS, GROUP_DOCUMENTS, ZARR_JSON, ZMETADATA, is_content};
 use crate::store::transfer::{Transfer, transferred};
 
 /// The version of a node's metadata.
 pub(crate) enum Format {
     V3,
+    /// A folder without a document, with nodes in it. As a group of an output it has one, because readers of consolidated
+    /// metadata look for it.
+    Implicit,
     /// Zarr v1 or v2, as Zarr v3 in the node's document.
     Older,
     /// Zarr v1 or v2 that Zarr v3 cannot express, with the reason. The array is only copied.
@@ -38,17 +42,20 @@ pub(crate) struct Node {
     pub(crate) format: Format,
     /// Whether the group has consolidated metadata.
     pub(crate) is_consolidated: bool,
+    /// The paths of a group's files that belong to no node, relative to it.
+    files: Vec<String>,
 }
 
 impl Node {
+    /// Whether its metadata are of no older version.
     pub(crate) fn is_v3(&self) -> bool {
-        matches!(self.format, Format::V3)
+        matches!(self.format, Format::V3 | Format::Implicit)
     }
 
     /// What a report must say of an array that stays Zarr v2.
     pub(crate) fn caveat(&self) -> Option<String> {
         match &self.format {
-            Format::V3 | Format::Older => None,
+            Format::V3 | Format::Implicit | Format::Older => None,
             Format::Inexpressible(reason) => Some(format!(
                 "it stays Zarr v2, so readers of the group do not see it and it must be opened by itself: {reason}"
             )),
@@ -81,7 +88,7 @@ impl Node {
         }
         // An array of bytes on the same grid has the same keys, and a type and codecs that zarrs knows.
         let mut stand_in = match self.format {
-            Format::V3 | Format::Older => self.document.clone(),
+            Format::V3 | Format::Implicit | Format::Older => self.document.clone(),
             Format::Inexpressible(_) => {
                 let mut array = Value::from(self.document.clone());
                 array["dtype"] = "|u1".into();
@@ -104,11 +111,7 @@ impl Node {
     /// The keys of an array's chunks, relative to it, in order.
     pub(crate) fn chunk_keys(&self) -> Result<Vec<String>> {
         let mut keys = self.keys()?;
-        keys.retain(|key| {
-            // What `migrate --in-place` leaves of older metadata.
-            let name = key.strip_suffix(".bak").unwrap_or(key);
-            !DOCUMENTS.contains(&name)
-        });
+        keys.retain(|key| !DOCUMENTS.contains(&without_bak(key)));
         keys.sort_unstable();
         Ok(keys)
     }
@@ -137,34 +140,62 @@ impl Node {
 
 /// The nodes of the group at a path.
 pub(crate) fn nodes_at(path: &Path) -> Result<Vec<Node>> {
-    Location::new(path).and_then(nodes).with_context(|| path.display().to_string())
+    Location::new(path).and_then(|root| nodes(&root)).with_context(|| path.display().to_string())
 }
 
 /// The group itself and everything below it; each group comes before its contents.
-pub(crate) fn nodes(root: Location) -> Result<Vec<Node>> {
+pub(crate) fn nodes(root: &Location) -> Result<Vec<Node>> {
     let mut nodes = Vec::new();
-    let mut todo = vec![(String::new(), root)];
-    while let Some((path, location)) = todo.pop() {
-        let shown = || if path.is_empty() { "/".to_owned() } else { path.clone() };
-        let kind = location.kind().with_context(shown)?;
-        if kind == Kind::Other {
-            continue;
-        }
-        let node = node(path.clone(), location.clone(), kind).with_context(shown)?;
-        if kind == Kind::Group {
-            let mut below: Vec<String> = location.children()?;
-            below.sort_unstable_by(|a, b| b.cmp(a));
-            let inside = |name: &str| {
-                if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
-            };
-            todo.extend(below.iter().map(|name| (inside(name), location.child(name))));
-        }
-        nodes.push(node);
-    }
+    add("", root, &mut nodes)?;
     Ok(nodes)
 }
 
-/// A node by itself.
+/// Adds the nodes at a place and below it. If there are none, returns the paths of all files there.
+fn add(path: &str, location: &Location, nodes: &mut Vec<Node>) -> Result<Vec<String>> {
+    let shown = || if path.is_empty() { "/".to_owned() } else { path.to_owned() };
+    let kind = location.kind().with_context(shown)?;
+    let keys = if kind == Kind::Other { location.keys()? } else { None };
+    let content: Vec<String> =
+        keys.iter().flatten().filter(|key| is_content(key)).cloned().collect();
+    let is_document_below = |key: &String| {
+        let name = key.rsplit('/').next().unwrap_or(key);
+        DOCUMENTS.contains(&name)
+    };
+    if keys.is_some() && !content.iter().any(is_document_below) {
+        return Ok(content);
+    }
+    let index = nodes.len();
+    nodes.push(node(path.to_owned(), location.clone(), kind).with_context(shown)?);
+    if kind == Kind::Array {
+        return Ok(Vec::new());
+    }
+    let Below { folders, mut files } = location.below()?;
+    files.retain(|name| !GROUP_DOCUMENTS.contains(&without_bak(name)));
+    for name in folders {
+        let below = add(&path_in(path, &name), &location.child(&name), nodes)?;
+        files.extend(below.iter().map(|file| format!("{name}/{file}")));
+    }
+    if kind == Kind::Other && nodes.len() == index + 1 {
+        nodes.pop();
+        return Ok(content);
+    }
+    if let Some(group) = nodes.get_mut(index) {
+        group.files = files;
+    }
+    Ok(Vec::new())
+}
+
+/// The path of what is in a group.
+pub(crate) fn path_in(group: &str, name: &str) -> String {
+    if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") }
+}
+
+/// The name of a file before `migrate --in-place` kept it.
+fn without_bak(name: &str) -> &str {
+    name.strip_suffix(".bak").unwrap_or(name)
+}
+
+/// A node by itself; a group of a folder without a document.
 pub(crate) fn node(path: String, location: Location, kind: Kind) -> Result<Node> {
     const COPY: &str = "consolidated_metadata";
     let (mut format, mut is_consolidated) = (Format::V3, false);
@@ -173,22 +204,23 @@ pub(crate) fn node(path: String, location: Location, kind: Kind) -> Result<Node>
         is_consolidated = document.remove(COPY).is_some_and(|copy| !copy.is_null());
         document
     } else {
-        format = Format::Older;
-        if kind == Kind::Group {
-            let attributes = older_attributes(&location)?;
-            is_consolidated = location.document(ZMETADATA)?.is_some();
-            let mut group = object(json!({"zarr_format": 3, "node_type": "group"}), "")?;
-            group.insert("attributes".into(), attributes.into());
-            group
-        } else {
+        format = if kind == Kind::Other { Format::Implicit } else { Format::Older };
+        if kind == Kind::Array {
             let (array, attributes) = older_array(&location)?;
             document_of_v2(&array, attributes.clone()).unwrap_or_else(|error| {
                 format = Format::Inexpressible(format!("{error:#}"));
                 inexpressible(&array, attributes)
             })
+        } else {
+            let attributes = older_attributes(&location)?;
+            is_consolidated = location.document(ZMETADATA)?.is_some();
+            let mut group = object(json!({"zarr_format": 3, "node_type": "group"}), "")?;
+            group.insert("attributes".into(), attributes.into());
+            group
         }
     };
-    Ok(Node { path, location, kind, document, format, is_consolidated })
+    let kind = if kind == Kind::Other { Kind::Group } else { kind };
+    Ok(Node { path, location, kind, document, format, is_consolidated, files: Vec::new() })
 }
 
 /// The document of an array that Zarr v3 cannot express.
@@ -261,6 +293,39 @@ pub(crate) fn each_array<T>(
         write_groups(nodes, directory)?;
     }
     Ok(done)
+}
+
+/// Copies the files that belong to no node, or warns that the place takes none.
+pub(crate) fn copy_files(
+    nodes: &[Node],
+    destination: &Destination,
+    directory: &Path,
+    transfer: Transfer,
+    runtime: &Runtime,
+) -> Result<Option<String>> {
+    let files = nodes.iter().flat_map(|node| node.files.iter().map(move |file| (node, file)));
+    if !destination.takes_files() {
+        let names: Vec<_> = files.map(|(node, file)| Path::new(&node.path).join(file)).collect();
+        let names: Vec<_> = names.iter().map(|name| name.display().to_string()).collect();
+        return Ok((!names.is_empty()).then(|| {
+            format!(
+                "not copied, because this store takes arrays and groups only: {}",
+                names.join(", ")
+            )
+        }));
+    }
+    for (node, name) in files {
+        runtime.check_interrupt()?;
+        let key = node.location.key(name)?;
+        // Nothing comes out of a socket or a pipe.
+        if node.location.file(&key).is_none_or(|file| file.is_file()) {
+            let place = directory.join(&node.path).join(name);
+            transferred(&node.location, &key, &place, transfer)
+                .map_err(|error| unwritten(error, name))
+                .with_context(|| node.location.path().display().to_string())?;
+        }
+    }
+    Ok(None)
 }
 
 /// Writes the metadata of all groups over arrays that have been written.

@@ -81,6 +81,14 @@ impl Destination {
         Ok(Self { target: Target::Url(upload), parent: std::env::temp_dir(), name })
     }
 
+    /// Whether it takes files that are no part of an array or a group.
+    pub(crate) fn takes_files(&self) -> bool {
+        match &self.target {
+            Target::Directory { .. } => true,
+            Target::Url(upload) => upload.takes_files(),
+        }
+    }
+
     /// A new temporary directory beside the place, removed when the value is dropped. Directories of killed
     /// runs are removed first.
     pub(crate) fn stage(&self) -> Result<Staged> {

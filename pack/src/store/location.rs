@@ -1,5 +1,6 @@
 //! Where arrays and groups are.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,11 +14,10 @@ use zarrs_zip::ZipStorageAdapter;
 
 use super::local::{Local, not_utf8};
 use super::mount::mounted;
-use super::names::{ATTRS, META, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
+use super::names::{ATTRS, META, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, is_content};
 use super::parse::parse;
 #[cfg(not(feature = "object-store"))]
 use super::schemes::Scheme;
-use super::staging::is_beside;
 use crate::error::{Error, Result};
 
 /// The kind of node at a place.
@@ -26,6 +26,13 @@ pub(crate) enum Kind {
     Array,
     Group,
     Other,
+}
+
+/// What is directly below a place, by name.
+#[derive(Default)]
+pub(crate) struct Below {
+    pub(crate) folders: Vec<String>,
+    pub(crate) files: Vec<String>,
 }
 
 /// The error for an output that exists, without `--overwrite`.
@@ -186,23 +193,28 @@ impl Location {
         StorePrefix::new(prefix).context("the path cannot be a prefix of a store")
     }
 
-    /// The names directly below.
-    pub(crate) fn children(&self) -> Result<Vec<String>> {
+    /// What is directly below, in order. Of a storage that cannot list it, the folders that lead to nodes.
+    pub(crate) fn below(&self) -> Result<Below> {
         let prefix = self.prefix()?;
         let direct = |path: &str| -> Option<String> {
-            let name = path.strip_prefix(prefix.as_str())?.trim_end_matches('/');
-            let is_node = !name.is_empty() && !name.contains('/') && !is_beside(name);
-            is_node.then(|| name.to_owned())
+            let name = path.strip_prefix(prefix.as_str())?.split('/').next()?;
+            (!name.is_empty() && is_content(name)).then(|| name.to_owned())
         };
         if !self.is_listable {
             let all = self.consolidated()?.context(
                 "a web server or a store without listing does not say what is in a group, and the group has no \
                  consolidated metadata; name one of its arrays",
             )?;
-            return Ok(all.iter().filter_map(|path| direct(path)).collect());
+            let folders: BTreeSet<_> = all.iter().filter_map(|path| direct(path)).collect();
+            return Ok(Below { folders: folders.into_iter().collect(), files: Vec::new() });
         }
         let below = self.storage.list_dir(&prefix)?;
-        Ok(below.prefixes().iter().filter_map(|child| direct(child.as_str())).collect())
+        let folders = below.prefixes().iter().filter_map(|folder| direct(folder.as_str()));
+        let files = below.keys().iter().filter_map(|file| direct(file.as_str()));
+        let mut below = Below { folders: folders.collect(), files: files.collect() };
+        below.folders.sort_unstable();
+        below.files.sort_unstable();
+        Ok(below)
     }
 
     /// The paths of all nodes in the storage, from the consolidated metadata at its root.

@@ -12,13 +12,10 @@ use super::location::{
     EXISTS, Kind, Location, OUTSIDE, kind, refuse_outdated_copy, refuse_overlap, url,
 };
 use super::mount::{Visibility, mounted};
-use super::names::{DOCUMENTS, ZARR_JSON};
+use super::names::{DOCUMENTS, UNFINISHED, ZARR_JSON};
 use super::schemes::{Scheme, WRITABLE};
 use crate::error::Result;
 use crate::runtime::{Runtime, Workers};
-
-/// The object beside the chunks of an unfinished output.
-const MARK: &str = ".recast-unfinished";
 
 /// A checked place at a URL for an array or a group.
 pub(super) struct Upload {
@@ -72,7 +69,7 @@ impl Upload {
         if self.visibility == Visibility::Forever {
             bail!("exists, and this store can remove nothing; name another OUTPUT");
         }
-        match (keys.iter().any(|key| key == MARK), self.overwrite) {
+        match (keys.iter().any(|key| key == UNFINISHED), self.overwrite) {
             (true, true) => {}
             (true, false) => bail!(
                 "holds the objects of an unfinished run; if that run has ended, --overwrite \
@@ -89,6 +86,11 @@ impl Upload {
     /// The last part of the URL.
     pub(super) fn name(&self) -> &str {
         self.url.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Whether it takes keys that are no part of an array or a group.
+    pub(super) fn takes_files(&self) -> bool {
+        self.visibility != Visibility::OnCommit
     }
 
     /// The keys of all objects there, relative to it.
@@ -124,14 +126,14 @@ impl Upload {
         }
         let probe = || {
             // That one could be stored is known then, and only it says what the objects beside it are.
-            if self.keys()?.iter().any(|key| key == MARK) {
+            if self.keys()?.iter().any(|key| key == UNFINISHED) {
                 return Ok(());
             }
             let text = b"recast writes here soon\n".to_vec();
-            let stored = self.put(MARK, text);
+            let stored = self.put(UNFINISHED, text);
             let removed = self.unmark();
             stored?;
-            removed.with_context(|| format!("nothing can be removed there; {MARK} is left"))
+            removed.with_context(|| format!("nothing can be removed there; {UNFINISHED} is left"))
         };
         probe().with_context(|| format!("{}: cannot be written to", self.url))
     }
@@ -152,7 +154,10 @@ impl Upload {
         }
         let Err(error) = self.upload(directory, &mark, replaces) else {
             return self.unmark().with_context(|| {
-                format!("{}: written, but {MARK} could not be removed there; remove it", self.url)
+                format!(
+                    "{}: written, but {UNFINISHED} could not be removed there; remove it",
+                    self.url
+                )
             });
         };
         if !self.is_marked(&mark).unwrap_or(true) {
@@ -182,14 +187,14 @@ impl Upload {
         if !self.has_mark() {
             return Ok(());
         }
-        self.put(MARK, mark.to_owned().into_bytes())
+        self.put(UNFINISHED, mark.to_owned().into_bytes())
     }
 
     fn unmark(&self) -> Result<()> {
         if !self.has_mark() {
             return Ok(());
         }
-        self.remove(&[MARK.to_owned()])
+        self.remove(&[UNFINISHED.to_owned()])
     }
 
     /// Whether the mark there is this one.
@@ -197,7 +202,7 @@ impl Upload {
         if !self.has_mark() {
             return Ok(true);
         }
-        Ok(self.location.bytes(MARK)?.as_deref() == Some(mark.as_bytes()))
+        Ok(self.location.bytes(UNFINISHED)?.as_deref() == Some(mark.as_bytes()))
     }
 
     fn upload(&self, directory: &Path, mark: &str, replaces: bool) -> Result<()> {
@@ -234,7 +239,7 @@ impl Upload {
     /// Removes everything there except the mark: metadata first, or in a transaction last.
     fn remove_objects(&self) -> Result<()> {
         let mut keys = self.keys()?;
-        keys.retain(|key| key != MARK);
+        keys.retain(|key| key != UNFINISHED);
         let (metadata, others) = split(keys, &DOCUMENTS);
         let both = match self.visibility {
             Visibility::OnCommit => [others, metadata],

@@ -1,12 +1,22 @@
-//! What is not packed: arrays of all types that zarr-python writes, links, and names that are not UTF-8.
+//! What is not packed: arrays of all types that zarr-python writes, files that are not Zarr, links, and names that are not
+//! UTF-8.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use recast_pack::storage::store::MemoryStore;
+use recast_pack::storage::{ReadableStorageTraits, StoreKey, WritableStorageTraits};
 use serde_json::{Value, json};
 
-use crate::common::{comparison, contents, copy, data, metadata, one_thread, told, within};
-use recast_pack::{ArrayInfo, CompareJob, GroupJob, Job, MigrateJob, UnpackGroupJob};
+use crate::common::{
+    Sample, comparison, contents, copy, create_group, create_v2, data, metadata, one_thread,
+    quarters, told, within,
+};
+use recast_pack::{
+    ArrayInfo, CompareJob, GroupInfo, GroupJob, Job, ListedArray, MigrateJob, MigrateReport, Mount,
+    UnpackGroupJob, Visibility,
+};
 
 fn kinds() -> PathBuf {
     data().join("kinds/kinds.zarr")
@@ -117,6 +127,140 @@ fn groups_are_compared_by_what_readers_get_of_any_type() {
         fs::write(&place, before).unwrap();
     }
     assert_eq!(difference(&kinds(), &output, 0.0), None);
+}
+
+/// A group of Zarr v2 or v3 with an array in a folder without a document, and files that are not Zarr.
+fn with_more(group: &Path, is_v2: bool) {
+    if is_v2 {
+        fs::create_dir_all(group).unwrap();
+        fs::write(group.join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
+    } else {
+        create_group(group);
+    }
+    for array in ["t", "sub/deeper/u"] {
+        let place = group.join(array);
+        if is_v2 {
+            let members = json!({"shape": [4], "chunks": [4], "dtype": "<f4", "fill_value": 0});
+            create_v2(&place, members);
+            fs::write(place.join("0"), quarters(4)).unwrap();
+        } else {
+            Sample::new("float32", &[4], &[4], json!(0)).write(&place, &quarters(4));
+        }
+    }
+    let files = FILES.iter().chain(&[".git/objects/4a", "notes/x.recast-tmp-abcdef/y"]);
+    for name in files.chain(&["zarr.json.bak", ".zattrs.bak"]) {
+        let place = group.join(name);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(place, *name).unwrap();
+    }
+}
+
+const FILES: [&str; 4] = ["README.txt", "OME/METADATA.ome.xml", "notes/a/meta", "sub/attrs"];
+
+/// The paths of the arrays of a group.
+fn arrays(group: impl AsRef<Path>) -> Vec<String> {
+    let info = told(GroupInfo::read(group)).unwrap();
+    let paths = info.arrays.into_iter().map(|one| match one {
+        ListedArray::Known { path, .. } | ListedArray::Unknown { path, .. } => path,
+    });
+    paths.collect()
+}
+
+#[test]
+fn arrays_in_folders_without_documents_and_files_that_are_not_zarr_are_in_every_output() {
+    for (is_v2, way) in [false, true].into_iter().flat_map(|v2| WAYS.map(|way| (v2, way))) {
+        let folder = tempfile::tempdir().unwrap();
+        let (input, output) = (folder.path().join("in.zarr"), folder.path().join("out.zarr"));
+        with_more(&input, is_v2);
+        assert_eq!(arrays(&input), ["sub/deeper/u", "t"]);
+        if way == Way::InPlace {
+            // What another migration has left.
+            for name in ["zarr.json.bak", ".zattrs.bak"] {
+                fs::remove_file(input.join(name)).unwrap();
+            }
+        }
+        let outcome = way.run(&input, &output);
+        if !is_v2 && way != Way::Pack {
+            let error = outcome.unwrap_err();
+            assert!(error.contains("none of 2 arrays") && error.contains("to migrate"), "{error}");
+            continue;
+        }
+        outcome.unwrap();
+        for group in ["", "sub", "sub/deeper"] {
+            assert_eq!(metadata(&output.join(group))["node_type"], "group", "{way:?} {group}");
+        }
+        assert_eq!(difference(&input, &output, 0.01), None);
+        let unpacked = folder.path().join("unpacked.zarr");
+        told(UnpackGroupJob::new(&output, &unpacked).run(&one_thread())).unwrap();
+        for written in [&output, &unpacked] {
+            assert_eq!(arrays(written), ["sub/deeper/u", "t"]);
+            for name in FILES {
+                assert_eq!(fs::read(written.join(name)).unwrap(), name.as_bytes(), "{way:?}");
+            }
+        }
+        let others = ["zarr.json.bak", ".git", "notes/x.recast-tmp-abcdef"];
+        assert!(!others.iter().any(|name| unpacked.join(name).exists()));
+        fs::remove_dir_all(output.join("sub")).unwrap();
+        let failure = difference(&input, &output, 0.01).unwrap();
+        assert!(failure.contains("sub/deeper/u"), "{failure}");
+    }
+}
+
+#[test]
+fn a_copy_of_metadata_leads_to_arrays_in_folders_without_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    with_more(folder.path(), false);
+    let storage = MemoryStore::new();
+    let set = |key: &str, bytes: Vec<u8>| {
+        storage.set(&StoreKey::new(key).unwrap(), bytes.into()).unwrap();
+    };
+    let mut root = metadata(folder.path());
+    for array in ["t", "sub/deeper/u"] {
+        let place = folder.path().join(array);
+        root["consolidated_metadata"]["metadata"][array] = metadata(&place);
+        for name in ["zarr.json", "c/0"] {
+            set(&format!("{array}/{name}"), fs::read(place.join(name)).unwrap());
+        }
+    }
+    set("zarr.json", root.to_string().into());
+    let mount = Mount::read_only(Arc::new(storage), false);
+    assert_eq!(arrays(mount.at("")), ["sub/deeper/u", "t"]);
+    let output = folder.path().join("out.zarr");
+    told(GroupJob::new(mount.at(""), &output, within(0.01)).run(&one_thread())).unwrap();
+    let copies = &metadata(&output)["consolidated_metadata"]["metadata"];
+    for path in ["sub", "sub/deeper", "sub/deeper/u", "t"] {
+        assert_eq!(copies[path], metadata(&output.join(path)), "{path}");
+    }
+}
+
+#[test]
+fn a_store_that_takes_no_files_gets_none_and_the_report_names_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for way in [Way::Pack, Way::Migrate] {
+        let input = folder.path().join(format!("{way:?}"));
+        with_more(&input, way == Way::Migrate);
+        for visibility in [Visibility::AtOnce, Visibility::OnCommit] {
+            let storage = Arc::new(MemoryStore::new());
+            let mount = Mount::new(storage.clone(), visibility);
+            let warnings = if way == Way::Pack {
+                let job = GroupJob::new(&input, mount.at("out"), within(0.01));
+                told(job.run(&one_thread())).unwrap().warnings
+            } else {
+                let job = MigrateJob::new(&input, Some(mount.at("out").into()));
+                match told(job.run(&one_thread())).unwrap() {
+                    MigrateReport::Group(report) => report.warnings,
+                    MigrateReport::Array(report) => panic!("{report:?}"),
+                }
+            };
+            let key = StoreKey::new("out/README.txt").unwrap();
+            let is_there = storage.get(&key).unwrap().is_some();
+            assert_eq!(is_there, visibility == Visibility::AtOnce);
+            assert_eq!(warnings.len(), usize::from(!is_there), "{warnings:?}");
+            for warning in warnings {
+                assert!(FILES.iter().all(|name| warning.contains(name)), "{warning}");
+            }
+        }
+    }
 }
 
 /// A group of Zarr v2 with texts and numbers, and the chunks of both behind links, also to a folder.

@@ -157,7 +157,7 @@ fn group(path: &Path) -> Result<Vec<Node>> {
     let all = || -> Result<Vec<Node>> {
         let location = Location::new(path)?;
         match location.kind()? {
-            Kind::Group => tree::nodes(location),
+            Kind::Group => tree::nodes(&location),
             Kind::Array => bail!(
                 "an array, and the other is a group; name an array in it, or another group here"
             ),

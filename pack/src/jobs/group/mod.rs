@@ -40,7 +40,7 @@ pub struct GroupReport {
     pub output: String,
     /// Whether nothing was written.
     pub dry_run: bool,
-    /// Patterns that match no array.
+    /// Patterns that match no array, and what the output lacks.
     pub warnings: Vec<String>,
     /// Its arrays.
     pub arrays: Vec<GroupEntry>,
@@ -108,7 +108,7 @@ impl GroupJob {
         let rules = Rules::new(self)?;
         let shown = input.display();
         let nodes = tree::nodes_at(input)?;
-        let warnings = rules.check_names(&nodes).with_context(|| shown.to_string())?;
+        let mut warnings = rules.check_names(&nodes).with_context(|| shown.to_string())?;
         let coordinates = coordinates(&nodes);
         let mut treatments = BTreeMap::new();
         for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
@@ -163,6 +163,15 @@ impl GroupJob {
             let has_failed = entries.iter().any(|one| matches!(one, GroupEntry::Failed { .. }));
             let is = if has_failed { "could be" } else { "is to be" };
             bail!("{shown}: a group in which none of {arrays} {is} packed: {reasons}");
+        }
+        if let Some((destination, directory)) = destination.zip(directory) {
+            warnings.extend(tree::copy_files(
+                &nodes,
+                destination,
+                directory,
+                Transfer::Copy,
+                runtime,
+            )?);
         }
         let report = GroupReport {
             input: shown.to_string(),

@@ -66,7 +66,7 @@ impl GroupInfo {
         if location.kind()? != Kind::Group {
             bail!("no group here: neither a zarr.json that says so nor .zgroup");
         }
-        let nodes = nodes(location)?;
+        let nodes = nodes(&location)?;
         let (root, below) = nodes.split_first().context("no group here")?;
         let attributes = root.document.get("attributes").and_then(Value::as_object);
         let groups = below.iter().filter(|node| node.kind == Kind::Group);

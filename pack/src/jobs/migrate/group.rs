@@ -30,6 +30,8 @@ pub struct GroupMigration {
     pub input: String,
     /// The group that was written; `None` if in place.
     pub output: Option<String>,
+    /// What the output lacks.
+    pub warnings: Vec<String>,
     /// Its arrays.
     pub arrays: Vec<MigratedArray>,
 }
@@ -57,7 +59,7 @@ pub enum MigratedArray {
 impl GroupMigration {
     fn new(job: &MigrateJob, arrays: Vec<MigratedArray>) -> Self {
         let output = job.output.as_ref().map(|output| output.display().to_string());
-        Self { input: job.input.display().to_string(), output, arrays }
+        Self { input: job.input.display().to_string(), output, warnings: Vec::new(), arrays }
     }
 }
 
@@ -105,7 +107,7 @@ impl MigratedArray {
         runtime: &Runtime,
     ) -> Result<Self> {
         let metadata = match node.format {
-            Format::V3 | Format::Inexpressible(_) => "",
+            Format::V3 | Format::Implicit | Format::Inexpressible(_) => "",
             Format::Older => match nodes::compare(node, read, runtime)? {
                 Same::Values => "; new metadata, the same values",
                 Same::StoredBytes => "; new metadata over the same bytes, not decoded",
@@ -204,7 +206,7 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
         })
     };
     let mut documents = tree::group_documents(nodes, |node| Ok(document(node)?.into()))?;
-    documents.retain(|(node, _)| !node.is_v3() || node.is_consolidated);
+    documents.retain(|(node, _)| !matches!(node.format, Format::V3) || node.is_consolidated);
     for (node, one) in planned.values() {
         if matches!((&node.format, one), (Format::Older, _) | (_, Planned::New(_))) {
             documents.push((node, document(node)?));

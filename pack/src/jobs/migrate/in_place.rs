@@ -9,7 +9,8 @@ use anyhow::{Context, bail};
 use tempfile::NamedTempFile;
 
 use crate::error::Result;
-use crate::store::names::{DOCUMENTS, ZARR_JSON};
+use crate::store::location::{Kind, kind};
+use crate::store::names::{DOCUMENTS, GROUP_DOCUMENTS, ZARR_JSON};
 
 /// For a folder below a group whose consolidated metadata would become outdated.
 pub(super) const WAY_OUT: &str = "migrate that group as a whole";
@@ -28,8 +29,11 @@ struct Replacement<'a> {
 pub(super) fn replace(folders: &[(PathBuf, String)]) -> Result<Vec<Vec<String>>> {
     let mut replacements = Vec::new();
     for (folder, text) in folders {
+        // Other files of a group may have the names of Zarr v1.
+        let documents =
+            if kind(folder) == Kind::Array { &DOCUMENTS[..] } else { &GROUP_DOCUMENTS[..] };
         let is_there = |name: &&str| folder.join(name).is_file();
-        let old: Vec<&str> = DOCUMENTS.into_iter().filter(is_there).collect();
+        let old: Vec<&str> = documents.iter().copied().filter(is_there).collect();
         let replacement = Replacement { folder, text, old, is_written: false };
         for name in &replacement.old {
             if replacement.backup(name).symlink_metadata().is_ok() {

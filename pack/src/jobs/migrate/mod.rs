@@ -99,7 +99,10 @@ impl Job for ToOutput<'_> {
         if is_group(&job.input) {
             let nodes = tree::nodes_at(&job.input)?;
             let staged = destination.stage()?;
-            let report = group::write(job, &nodes, staged.path(), runtime)?;
+            let mut report = group::write(job, &nodes, staged.path(), runtime)?;
+            let (directory, transfer) = (staged.path(), job.transfer());
+            let warning = tree::copy_files(&nodes, destination, directory, transfer, runtime)?;
+            report.warnings.extend(warning);
             return Ok((MigrateReport::Group(report), staged));
         }
         let (source, workers) = job.open(runtime)?;

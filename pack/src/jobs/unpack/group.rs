@@ -34,6 +34,8 @@ pub struct UnpackGroupReport {
     pub input: String,
     /// The group that was written.
     pub output: String,
+    /// What the output lacks.
+    pub warnings: Vec<String>,
     /// Its arrays.
     pub arrays: Vec<UnpackedArray>,
 }
@@ -101,8 +103,11 @@ impl Job for UnpackGroupJob {
                 undecoded.map(|error| format!("it keeps its codecs, because {error:#}"));
             Ok(UnpackedArray::Copied { array, caveat: node.caveat().or(undecoded) })
         })?;
+        let warning =
+            tree::copy_files(&nodes, destination, staged.path(), Transfer::Copy, runtime)?;
+        let warnings = warning.into_iter().collect();
         let (input, output) = (input.display().to_string(), output.display().to_string());
-        Ok((UnpackGroupReport { input, output, arrays }, staged))
+        Ok((UnpackGroupReport { input, output, warnings, arrays }, staged))
     }
 }
 
