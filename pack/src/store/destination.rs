@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use super::local::visit_below;
 use super::location::{
     EXISTS, Kind, OUTSIDE, archive, kind, refuse_outdated_copy, refuse_overlap, url,
 };
@@ -63,6 +64,15 @@ impl Destination {
         if let Ok(input) = file.as_deref().unwrap_or(input).canonicalize() {
             let output = path.canonicalize().unwrap_or_else(|_| path.clone());
             refuse_overlap(&input, &output)?;
+            visit_below(&input, |path, _, kind| {
+                if !kind.is_symlink() {
+                    return Ok(());
+                }
+                // Readers tell of a link to nothing.
+                let Ok(real) = path.canonicalize() else { return Ok(()) };
+                refuse_overlap(&real, &output)
+                    .with_context(|| format!("INPUT has a link to {}", real.display()))
+            })?;
         }
         if is_there(&path)? {
             if !overwrite {

@@ -1,7 +1,8 @@
 //! A directory as a store. Links are followed, and what a link has lost, or what cannot be listed, is an error: in Zarr, a
 //! missing file is a chunk of fill values.
 
-use std::fs;
+use std::collections::HashSet;
+use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,7 @@ use zarrs::storage::{
     StoreKeys, StoreKeysPrefixes, StorePrefix,
 };
 
+use super::staging::is_beside;
 use crate::error::Result;
 
 /// A directory.
@@ -93,6 +95,41 @@ fn entries(directory: &Path) -> std::result::Result<Vec<Entry>, StorageError> {
     }
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(entries)
+}
+
+/// Visits each file and each link below a directory, with a name that tells it from the others. A folder that links lead to
+/// is entered once, under its real path. What cannot be listed is left out.
+pub(super) fn visit_below(
+    root: &Path,
+    mut visit: impl FnMut(&Path, &str, FileType) -> Result<()>,
+) -> Result<()> {
+    let mut entered: HashSet<PathBuf> = root.canonicalize().into_iter().collect();
+    let mut todo = vec![(root.to_owned(), String::new())];
+    while let Some((directory, prefix)) = todo.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            let Ok(kind) = entry.file_type() else { continue };
+            if is_beside(&name) {
+                continue;
+            }
+            let name = format!("{prefix}/{name}");
+            if !kind.is_dir() {
+                visit(&path, &name, kind)?;
+            }
+            if kind.is_dir() {
+                todo.push((path, name));
+            } else if kind.is_symlink()
+                && path.is_dir()
+                && refuse_circle(&path).is_ok()
+                && let Ok(real) = path.canonicalize()
+                && entered.insert(real.clone())
+            {
+                todo.push((path, real.to_string_lossy().into_owned()));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The error for a name that no key of a store can be.

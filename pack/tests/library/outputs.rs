@@ -180,3 +180,33 @@ fn an_output_that_would_harm_the_input_is_refused_however_it_is_spelled() {
     assert!(error.contains("none/out.zarr"), "{error}");
     assert_eq!(contents(&trial.input()), before);
 }
+
+#[cfg(unix)]
+#[test]
+fn an_output_is_refused_that_would_harm_what_links_in_the_input_lead_to() {
+    for (linked, place) in [("deep", "more"), ("wind/c/0/0", "more/chunk")] {
+        let trial = Trial::empty();
+        weather(&trial.input());
+        create_group(&trial.place("other.zarr"));
+        create_group(&trial.place("other.zarr/more"));
+        let (link, real) = (trial.input().join(linked), trial.place("other.zarr").join(place));
+        if linked == "deep" {
+            fs::remove_dir_all(&real).unwrap();
+        }
+        fs::rename(&link, &real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let before = contents(trial.path());
+        for output in ["other.zarr/more", "other.zarr", "other.zarr/more/new"] {
+            // A file has no place in it.
+            if output.ends_with("new") && linked != "deep" {
+                continue;
+            }
+            let job = PackJob::new(trial.input(), trial.place(output), within(0.1));
+            let job = GroupJob::from(PackJob { overwrite: true, ..job });
+            let error = told(job.run(&one_thread())).map(drop).unwrap_err();
+            let expected = ["a link to ", "other.zarr/more", "write to another place"];
+            assert!(expected.iter().all(|part| error.contains(part)), "{output}: {error}");
+        }
+        assert_eq!(contents(trial.path()), before);
+    }
+}
