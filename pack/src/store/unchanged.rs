@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::anyhow;
 
+use super::local::visit_below;
 use super::location::{archive, url};
-use super::staging::is_beside;
 use crate::error::{Interrupted, Result};
 
 /// Does work that reads some inputs. If one of them changes meanwhile, that is the error, whatever else it leads to: the
@@ -36,8 +36,17 @@ fn state(path: &Path) -> Option<u64> {
     if let Some((archive, _)) = archive(path) {
         return Some(state_of_file("", &fs::metadata(archive).ok()?));
     }
-    let mut state = 0;
-    add_directory(path, "", &mut state);
+    let mut state = 0_u64;
+    // Their order does not matter.
+    let add = |path: &Path, name: &str, _| {
+        if let Ok(metadata) = fs::metadata(path)
+            && !metadata.is_dir()
+        {
+            state = state.wrapping_add(state_of_file(name, &metadata));
+        }
+        Ok(())
+    };
+    visit_below(path, add).ok()?;
     Some(state)
 }
 
@@ -53,22 +62,6 @@ fn state_of_url(url: &str) -> Option<u64> {
 #[cfg(not(feature = "object-store"))]
 fn state_of_url(_: &str) -> Option<u64> {
     None
-}
-
-/// Adds a number for each file, so that their order does not matter.
-fn add_directory(directory: &Path, prefix: &str, state: &mut u64) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        let name = format!("{prefix}/{}", name.to_string_lossy());
-        if is_beside(&name) {
-            continue;
-        }
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            add_directory(&path, &name, state);
-        } else if let Ok(metadata) = fs::metadata(&path) {
-            *state = state.wrapping_add(state_of_file(&name, &metadata));
-        }
-    }
 }
 
 fn state_of_file(name: &str, metadata: &Metadata) -> u64 {

@@ -160,10 +160,16 @@ fn an_input_that_changes_during_the_run_is_named_and_nothing_is_written() {
         ("longer", |input| store(input, 64, &bytes(&[1.0_f32]))),
     ];
     for (name, change) in changes {
-        for pass in ["range", "write"] {
+        for (pass, is_linked) in [("range", false), ("write", false), ("write", true)] {
             let trial = Trial::new(&values(), 16, json!({}));
             let input = trial.input();
             age(&input);
+            let elsewhere = Trial::empty();
+            #[cfg(unix)]
+            if is_linked {
+                fs::rename(input.join("c"), elsewhere.place("c")).unwrap();
+                std::os::unix::fs::symlink(elsewhere.place("c"), input.join("c")).unwrap();
+            }
             let (runtime, progress) = disturbed(pass, move || change(&input));
             let job = PackJob::new(trial.input(), trial.output(), within(0.001));
             let error = text(job.run(&runtime).unwrap_err());
