@@ -120,13 +120,17 @@ fn migrate_reports_what_it_did() {
     let text = recast(&arguments).prints();
     assert!(text.contains("encoded again, because --reencode asks for it"), "{text}");
     assert_eq!(codec_names(&metadata(&trial.output())["codecs"]).last(), Some(&"gzip"));
-    // An array of Zarr v2 in place, and a group.
+    // A group of Zarr v2, and an array in place.
     crate::common::copy(Path::new(&input), &trial.place("group/one"));
     std::fs::write(trial.place("group/.zgroup"), r#"{"zarr_format": 2}"#).unwrap();
     let text =
         recast(&["migrate", &path(&trial.place("group")), &path(&trial.place("new"))]).prints();
     assert!(text.contains("1 migrated"), "{text}");
+    // In the group it would be hidden.
     let array = path(&trial.place("group/one"));
+    let error = recast(&["migrate", "--in-place", &array]).fails(1);
+    assert!(error.contains("migrate that group as a whole"), "{error}");
+    std::fs::remove_file(trial.place("group/.zgroup")).unwrap();
     assert_eq!(
         recast(&["migrate", "--in-place", "--json", &array]).reports()["metadata_only"],
         true

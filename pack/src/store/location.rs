@@ -386,6 +386,27 @@ pub(crate) fn refuse_outdated_copy(place: &Path, way_out: &str) -> Result<()> {
     Ok(())
 }
 
+/// Refuses to give Zarr v3 to an older node in a folder that is an older group: readers see nodes of the group's own version
+/// only.
+pub(crate) fn refuse_hidden(place: &Path, way_out: &str) -> Result<()> {
+    let has = |folder: &Path, name: &str| folder.join(name).is_file();
+    if has(place, ZARR_JSON) {
+        return Ok(());
+    }
+    // A link may lead from one group to another.
+    for place in [std::path::absolute(place)?, place.canonicalize()?] {
+        if let Some(group) =
+            place.parent().filter(|above| has(above, ZGROUP) && !has(above, ZARR_JSON))
+        {
+            bail!(
+                "the group {} is Zarr v2, and its readers would not see a node of Zarr v3; {way_out}",
+                group.display()
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Whether there is a group at a path; false if that cannot be determined.
 pub fn is_group(path: impl AsRef<Path>) -> bool {
     kind(path.as_ref()) == Kind::Group

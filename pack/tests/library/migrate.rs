@@ -468,6 +468,20 @@ fn a_group_is_migrated_in_place_and_the_old_metadata_are_kept() {
 }
 
 #[test]
+fn nothing_in_a_group_of_zarr_v2_becomes_zarr_v3_without_the_group() {
+    let folder = tempfile::tempdir().unwrap();
+    group(folder.path());
+    // Without consolidated metadata.
+    fs::remove_file(folder.path().join(".zmetadata")).unwrap();
+    for inside in ["scaled", "inner/plain", "inner/deep", "inner"] {
+        let error = stays(&folder.path().join(inside));
+        assert!(error.contains("is Zarr v2, and its readers would not see"), "{inside}: {error}");
+        assert!(error.contains("migrate that group as a whole"), "{inside}: {error}");
+    }
+    of_group(&job(folder.path(), None));
+}
+
+#[test]
 fn a_group_of_which_one_array_cannot_stay_is_left_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("in");

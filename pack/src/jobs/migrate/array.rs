@@ -21,7 +21,7 @@ use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::text;
 use crate::options::ShardCodecs;
 use crate::runtime::Workers;
-use crate::store::location::refuse_outdated_copy;
+use crate::store::location::{refuse_hidden, refuse_outdated_copy};
 use crate::store::transfer::Transferred;
 use crate::text::{bytes, count};
 
@@ -196,6 +196,7 @@ impl<'a> Migration<'a> {
         let replace = || -> Result<Vec<Vec<String>>> {
             let folder = self.source.location().directory().context(NO_DIRECTORY)?;
             refuse_outdated_copy(&folder, in_place::WAY_OUT)?;
+            refuse_hidden(&folder, in_place::WAY_OUT)?;
             in_place::replace(&[(folder, text(rewritten.document())?)])
         };
         let kept = replace().with_context(|| shown.to_string())?;

@@ -18,7 +18,7 @@ use crate::error::{Result, unwritten};
 use crate::metadata::document::text;
 use crate::metadata::tree::{self, Format, Node};
 use crate::runtime::{Runtime, Workers};
-use crate::store::location::{Kind, Location, refuse_outdated_copy};
+use crate::store::location::{Kind, Location, refuse_hidden, refuse_outdated_copy};
 use crate::store::transfer::Transfer;
 use crate::store::unchanged::while_unchanged;
 use crate::text::arrays;
@@ -176,6 +176,7 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
     let root = nodes.first().and_then(|root| root.location.directory());
     let root = root.context(NO_DIRECTORY).with_context(shown)?;
     refuse_outdated_copy(&root, in_place::WAY_OUT).with_context(shown)?;
+    refuse_hidden(&root, in_place::WAY_OUT).with_context(shown)?;
 
     let planned = while_unchanged(&[&job.input], || {
         tree::each_array(nodes, None, runtime, |node| {

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::store::location::{Kind, kind};
 use crate::store::names::{DOCUMENTS, GROUP_DOCUMENTS, ZARR_JSON};
 
-/// For a folder below a group whose consolidated metadata would become outdated.
+/// For a folder below a group that stays as it is and would no longer match.
 pub(super) const WAY_OUT: &str = "migrate that group as a whole";
 
 /// A folder whose documents are replaced.
