@@ -467,6 +467,24 @@ fn a_group_is_migrated_in_place_and_the_old_metadata_are_kept() {
     assert_eq!(contents(folder.path()), before.0);
 }
 
+#[cfg(unix)]
+#[test]
+fn an_array_and_a_group_that_a_link_names_again_are_migrated_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    group(folder.path());
+    for (link, to) in [("again", "scaled"), ("inner/again", "plain"), ("all", "inner")] {
+        std::os::unix::fs::symlink(to, folder.path().join(link)).unwrap();
+    }
+    let before = all_values(folder.path());
+    let report = of_group(&job(folder.path(), None));
+    assert_eq!(report.arrays.len(), 11);
+    assert_eq!(all_values(folder.path()), before);
+    for path in ["scaled", "again", "inner/again", "all/again", "all/deep/cast"] {
+        let copies = &metadata(folder.path())["consolidated_metadata"]["metadata"];
+        assert_eq!(copies[path], metadata(&folder.path().join(path)), "{path}");
+    }
+}
+
 #[test]
 fn nothing_in_a_group_of_zarr_v2_becomes_zarr_v3_without_the_group() {
     let folder = tempfile::tempdir().unwrap();

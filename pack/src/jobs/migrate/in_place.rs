@@ -1,6 +1,7 @@
 //! Replaces metadata in place; the chunks stay. At every moment there are metadata that match the chunks, the old ones
 //! or the new ones.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,10 +26,17 @@ struct Replacement<'a> {
 }
 
 /// Writes a new `zarr.json` into each folder, and renames the old documents to names that readers ignore. Returns
-/// these names. If anything fails, all folders are restored.
+/// these names. If anything fails, all folders are restored. A folder that links name again is replaced once.
 pub(super) fn replace(folders: &[(PathBuf, String)]) -> Result<Vec<Vec<String>>> {
-    let mut replacements = Vec::new();
+    let mut replacements: Vec<Replacement<'_>> = Vec::new();
+    let (mut places, mut numbers) = (HashMap::new(), Vec::new());
     for (folder, text) in folders {
+        let real = folder.canonicalize().with_context(|| folder.display().to_string())?;
+        let number = *places.entry(real).or_insert(replacements.len());
+        numbers.push(number);
+        if number < replacements.len() {
+            continue;
+        }
         // Other files of a group may have the names of Zarr v1.
         let documents =
             if kind(folder) == Kind::Array { &DOCUMENTS[..] } else { &GROUP_DOCUMENTS[..] };
@@ -50,7 +58,8 @@ pub(super) fn replace(folders: &[(PathBuf, String)]) -> Result<Vec<Vec<String>>>
         }
         return Err(error);
     }
-    Ok(replacements.iter().map(Replacement::kept).collect())
+    let kept = |&number: &usize| replacements.get(number).map_or_else(Vec::new, Replacement::kept);
+    Ok(numbers.iter().map(kept).collect())
 }
 
 /// Each step is done in all folders before the next one begins.
