@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use crate::common::{
-    Trial, bytes, contents, create_group, little_endian, names, one_thread, options, quarters_as,
-    store, text, within,
+    Sample, Trial, bytes, contents, create_group, little_endian, names, one_thread, options,
+    quarters_as, store, text, within,
 };
 use recast_pack::{
     GroupJob, Job, MigrateJob, PackJob, Pass, Progress, Runtime, UnpackGroupJob, UnpackJob,
@@ -179,6 +180,22 @@ fn an_input_that_changes_during_the_run_is_named_and_nothing_is_written() {
             assert_eq!(names(trial.path()), ["in.zarr"], "{name}");
         }
     }
+}
+
+#[test]
+fn an_interrupted_group_says_so_and_blames_no_array() {
+    let trial = Trial::empty();
+    create_group(&trial.input());
+    Sample::new("float32", &[64], &[16], json!(0))
+        .write(&trial.input().join("one"), &bytes(&values()));
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&interrupt);
+    let (runtime, progress) = disturbed("range", move || set.store(true, Ordering::Relaxed));
+    let runtime = Runtime { interrupt, ..runtime };
+    let error = trial.group_job(within(0.001)).run(&runtime).unwrap_err();
+    assert!(progress.disturb.lock().unwrap().is_none());
+    assert_eq!(text(error), "interrupted");
+    assert_eq!(names(trial.path()), ["in.zarr"]);
 }
 
 /// What has changed on the disk since it was written is found by `verify`, and does not appear.

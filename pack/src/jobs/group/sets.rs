@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::group_job::GroupJob;
-use crate::error::{Error, Result, is_of_array};
+use crate::error::{Error, Interrupted, Result, is_of_array};
 use crate::jobs::cf::{FromCfJob, FromCfReport};
 use crate::jobs::pack::{PackJob, PackReport, Request, pack_together};
 use crate::jobs::runner::{DryRun, run_inside};
@@ -97,6 +97,9 @@ impl<'a> Sets<'a> {
             }
             Err(error) => error,
         };
+        if failure.is::<Interrupted>() {
+            return Err(failure);
+        }
         // An error that is not about the arrays would come back with the next one.
         if !self.group.keep_going || !is_of_array(&failure) {
             let hint = format!(
