@@ -114,6 +114,25 @@ fn coordinates_are_packed_only_on_request() {
 }
 
 #[test]
+fn the_name_of_a_coordinate_leads_to_the_nearest_group_that_has_it() {
+    let trial = Trial::empty();
+    for group in ["", "forecast", "forecast/deep"] {
+        create_group(&trial.input().join(group));
+    }
+    let array = |path: &str, coordinates: &str| {
+        Sample::new("float32", &[4], &[4], json!(0))
+            .with("attributes", json!({"coordinates": coordinates}))
+            .write(&trial.input().join(path), &quarters(4));
+    };
+    for path in ["lat2d", "lon2d", "forecast/lon2d", "height", "forecast/height"] {
+        array(path, "");
+    }
+    array("forecast/deep/t", "lat2d lon2d /height none");
+    let report = pack(&trial, within(0.01));
+    assert_eq!(packed(&report), ["forecast/deep/t", "forecast/height", "lon2d"]);
+}
+
+#[test]
 fn a_bound_over_the_range_is_coarse_for_no_array() {
     let trial = of_weather();
     let report = pack(&trial, options(json!({"error-over-range": 1e-3})));

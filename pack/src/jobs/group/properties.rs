@@ -1,12 +1,15 @@
 //! The properties of the arrays of a group before any rule applies.
 
+use std::collections::BTreeSet;
+use std::iter;
+
 use recast_kernels::ElementType;
 use serde_json::Value;
 use zarr_recast::data_type;
 
 use super::group_job::GroupJob;
 use crate::jobs::cf::attributes::is_packed;
-use crate::metadata::tree::Node;
+use crate::metadata::tree::{Node, path_in};
 use crate::store::location::Kind;
 
 /// The properties of an array before any rule applies.
@@ -19,8 +22,11 @@ pub(crate) struct Properties {
 }
 
 /// Coordinates: one-dimensional arrays named like their dimension, and arrays that attributes of others name as
-/// coordinates or bounds.
+/// coordinates or bounds. As CF says, a name leads to the array in the nearest group that has one, from the one where the
+/// attribute stands up to the root; with a slash before it, to that of the root.
 pub(crate) fn coordinates(nodes: &[Node]) -> Vec<String> {
+    let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
+    let arrays: BTreeSet<&str> = arrays.map(|node| node.path.as_str()).collect();
     let mut coordinates = Vec::new();
     for node in nodes {
         let (folder, name) = match node.path.rsplit_once('/') {
@@ -36,16 +42,24 @@ pub(crate) fn coordinates(nodes: &[Node]) -> Vec<String> {
             let attributes = node.document.get("attributes");
             let names = attributes.and_then(|all| all.get(attribute)?.as_str()).unwrap_or_default();
             for name in names.split_whitespace() {
-                let is_root = folder.is_empty();
-                coordinates.push(if is_root {
-                    name.to_owned()
-                } else {
-                    format!("{folder}/{name}")
-                });
+                let (folder, name) = match name.strip_prefix('/') {
+                    Some(name) => ("", name),
+                    None => (folder, name),
+                };
+                let mut paths = from_below(folder).map(|folder| path_in(folder, name));
+                coordinates.extend(paths.find(|path| arrays.contains(path.as_str())));
             }
         }
     }
     coordinates
+}
+
+/// A group and those around it, the root last.
+fn from_below(group: &str) -> impl Iterator<Item = &str> {
+    iter::successors(Some(group), |group| match group.rsplit_once('/') {
+        Some((above, _)) => Some(above),
+        None => (!group.is_empty()).then_some(""),
+    })
 }
 
 /// Whether an array can be packed at all, and if not, why.
