@@ -11,7 +11,7 @@ use crate::common::{
 use recast_pack::{
     ArrayInfo, ArrayReport, ArrayRule, ComparedArray, DryRun, FromCfReport, GroupComparison,
     GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray, MigrateJob, PackJob,
-    PackOptions, UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray,
+    PackOptions, UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray, scalar,
 };
 use serde_json::{Value, json};
 
@@ -171,12 +171,25 @@ fn a_configuration_says_how_for_each() {
         ),
         ("[[array]]\nmax-abs-error = 1", "array 1: name is missing"),
         ("[[array]]\nname = \"x\"\nmax-abs-error = \"many\"", "a finite number"),
+        ("[[array]]\nname = \"x\"\nmax-abs-error = nan", "a finite number"),
+        ("[[array]]\nname = \"x\"\nmax-abs-error = 1\nsrc-min = -inf", "a finite number"),
+        ("[[array]]\nname = \"x\"\nmax-abs-error = 1\nrange = [1, inf]", "two finite numbers"),
+        ("[[array]]\nname = \"x\"\nskip = 1\nmax-abs-error = 1", "skip is 1; it must be true or"),
         ("[arrays]", "no [[array]] in it"),
         ("= 1", "TOML parse error at line 1"),
     ] {
         let error = told(ArrayRule::list_from_toml(text)).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
+    let missing = told(ArrayRule::list_from_toml(
+        "[[array]]\nname = \"x\"\nmax-abs-error = 1\nmissing = [nan, inf, -9.0]",
+    ));
+    let missing = missing.unwrap().remove(0).options.unwrap().missing;
+    let as_flags = ["nan", "inf", "-9.0"].map(|text| scalar(text).unwrap());
+    assert_eq!(missing, as_flags);
+    let error =
+        refuses(&trial, &rules("[[array]]\nname = \"t2m\"\nscale = inf\ndata-type = \"int8\""));
+    assert!(error.contains("scale"), "{error}");
     let strings =
         json!({"zarr_format": 3, "node_type": "array", "data_type": "string", "shape": [1]});
     fs::create_dir(trial.input().join("names")).unwrap();

@@ -108,16 +108,33 @@ impl ArrayRule {
             .remove("name")
             .context("name is missing; it is the path of an array, or a pattern")?;
         let name = name.as_str().context("name must be a string")?.to_owned();
-        let skip = table.remove("skip").is_some_and(|skip| skip.as_bool() == Some(true));
+        let skip = table.remove("skip").unwrap_or(false.into());
+        let Some(skip) = skip.as_bool() else {
+            let skip = serde_json::to_value(&skip).unwrap_or_default();
+            bail!("skip is {skip}; it must be true or false");
+        };
         if skip {
             if let Some(key) = table.keys().next() {
                 bail!("{key} and skip exclude each other");
             }
             return Ok(Self { name, is_path: false, options: None });
         }
+        let table: toml::Table =
+            table.into_iter().map(|(key, value)| (key, as_in_flags(value))).collect();
         let options: PackOptions = table.try_into()?;
         // The file is wrong, not the usage.
         options.checked().map_err(|error| anyhow!("{error}"))?;
         Ok(Self { name, is_path: false, options: Some(options) })
+    }
+}
+
+/// TOML has numbers for NaN and infinities. In options they are text, as in flags and in JSON.
+fn as_in_flags(value: toml::Value) -> toml::Value {
+    match value {
+        toml::Value::Float(number) if !number.is_finite() => number.to_string().into(),
+        toml::Value::Array(values) => {
+            toml::Value::Array(values.into_iter().map(as_in_flags).collect())
+        }
+        other => other,
     }
 }
