@@ -74,6 +74,10 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
         }
         return finish(place, &title, &job.run(&runtime)?, *show);
     }
+    if write.as_deref().zip(page.as_deref()).is_some_and(|(write, page)| is_same(write, page)) {
+        let text = "--write and --report name one file; name two";
+        return Err(UsageError(text.to_owned()).into());
+    }
     if let Some(path) = write.as_ref().filter(|path| path.exists() && !*overwrite) {
         bail!("--write {}: exists; --overwrite replaces it", path.display());
     }
@@ -83,6 +87,17 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
         written.with_context(|| format!("--write {}", path.display()))?;
     }
     finish(place, &title, &report, *show)
+}
+
+/// Whether two paths lead to one file, which need not be there yet.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let free =
+            || Some(parent.unwrap_or(Path::new(".")).canonicalize().ok()?.join(path.file_name()?));
+        path.canonicalize().ok().or_else(free)
+    };
+    real(one).is_some_and(|one| real(other) == Some(one))
 }
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {

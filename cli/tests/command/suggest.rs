@@ -142,6 +142,16 @@ fn the_file_for_a_group_is_what_packing_takes() {
     );
     let error = recast(&["suggest", &input, "--write", &file]).fails(1);
     assert!(error.contains("exists; --overwrite"), "{error}");
+    // A page would replace it.
+    for (name, page) in [("recast.toml", "recast.toml"), ("new.toml", "in.zarr/../new.toml")] {
+        let [file, page] = [name, page].map(|name| path(&trial.place(name)));
+        let run =
+            recast(&["suggest", &input, "--write", &file, "--report", &page, "--overwrite"]).run();
+        assert_eq!(run.status.code(), Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains("name two"), "{}", run.stderr);
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), tables);
+    assert!(!trial.place("new.toml").exists());
 }
 
 #[test]

@@ -367,9 +367,9 @@ impl Whole<'_> {
     /// The arguments of `recast pack`, with the options of the suggestion.
     fn arguments(&self, more: &[&str]) -> Vec<String> {
         let PackOptions { compressor, missing, infinity, readers, .. } = self.options;
-        let input = self.path;
-        let mut arguments =
-            vec!["pack".to_owned(), input.display().to_string(), packed_beside(input)];
+        let input = argument(self.path);
+        let output = packed_beside(&input);
+        let mut arguments = vec!["pack".to_owned(), input, output];
         arguments.extend(more.iter().map(|&one| one.to_owned()));
         if *compressor != Compressor::default() {
             arguments.extend(["--compressor".to_owned(), compressor.to_string()]);
@@ -389,14 +389,36 @@ impl Whole<'_> {
     }
 }
 
+/// A path as an argument of a command, which takes no dash at its beginning for that of a flag.
+pub(super) fn argument(path: &Path) -> String {
+    let shown = path.display();
+    if shown.to_string().starts_with('-') { format!("./{shown}") } else { shown.to_string() }
+}
+
 /// The name of a packed array or group next to its input.
-pub(super) fn packed_beside(input: &Path) -> String {
-    let name = input.display().to_string();
-    let name = name.trim_end_matches('/');
+pub(super) fn packed_beside(input: &str) -> String {
+    let name = input.trim_end_matches('/');
     let name = name.split_once('?').map_or(name, |(name, _)| name);
     // What is behind a URL or in a zip file is packed in the present folder.
     let is_elsewhere = name.contains("://") || name.contains(".zip");
     let name = if is_elsewhere { name.rsplit('/').next().unwrap_or(name) } else { name };
     let name = name.strip_suffix(".zarr").or_else(|| name.strip_suffix(".zip")).unwrap_or(name);
-    format!("{name}_packed.zarr")
+    argument(Path::new(&format!("{name}_packed.zarr")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_is_taken_for_a_flag() {
+        for (path, input, output) in [
+            ("-a.zarr", "./-a.zarr", "./-a_packed.zarr"),
+            ("deep/-a", "deep/-a", "deep/-a_packed.zarr"),
+            ("https://host/-a.zarr?k=1", "https://host/-a.zarr?k=1", "./-a_packed.zarr"),
+        ] {
+            assert_eq!(argument(Path::new(path)), input);
+            assert_eq!(packed_beside(input), output);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::array::{SuggestJob, check, packed_beside, suggest_for};
+use super::array::{SuggestJob, argument, check, packed_beside, suggest_for};
 use super::report::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Result, is_of_array};
@@ -99,14 +99,13 @@ impl SuggestJob {
     }
 
     fn suggestions(&self) -> Vec<Suggestion> {
-        let config =
-            self.config.as_deref().unwrap_or(Path::new("recast.toml")).display().to_string();
-        let input = self.input.display().to_string();
+        let config = argument(self.config.as_deref().unwrap_or(Path::new("recast.toml")));
+        let input = argument(&self.input);
         let suggestion = |arguments: &[&str], reason: &str| Suggestion {
             arguments: arguments.iter().map(|&one| one.to_owned()).collect(),
             reason: reason.to_owned(),
         };
-        let packed = packed_beside(&self.input);
+        let packed = packed_beside(&input);
         let pack = suggestion(
             &["pack", &input, &packed, "--config", &config],
             "packs the group by that file",
