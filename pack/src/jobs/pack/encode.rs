@@ -259,7 +259,7 @@ fn out_of_range(plan: &Plan, elements: &[u8]) -> u64 {
     let mut count = 0;
     for piece in elements.chunks(PIECE * source.size()) {
         let output = output.get_mut(..piece.len() / source.size() * plan.target().size());
-        if !output.is_some_and(|output| plan.run(piece, output).is_ok()) {
+        if output.is_none_or(|output| plan.run(piece, output).is_err()) {
             count += piece.chunks_exact(source.size()).filter(|bytes| is_outside(bytes)).count();
         }
     }

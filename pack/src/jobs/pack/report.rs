@@ -207,6 +207,15 @@ pub struct PackErrors {
     pub largest_clamping: f64,
 }
 
+/// The number of infinities that the option gives codes, as if they were markers.
+fn infinities_with_codes(context: &PackContext<'_>) -> u64 {
+    let (survey, named) = (context.survey, Markers::of(context.source));
+    let is_one = |value: &&Scalar| {
+        context.options.infinity && !value.is_finite() && !named.contains(**value)
+    };
+    survey.markers.values().iter().filter(is_one).map(|&value| survey.count(value)).sum()
+}
+
 impl PackReport {
     pub(super) fn new(
         context: &PackContext<'_>,
@@ -221,14 +230,7 @@ impl PackReport {
         let source_bytes = elements.saturating_mul(survey.element_type.size() as u64);
         let packed_bytes = elements.saturating_mul(candidate.chain.encoded_type().size() as u64);
         let extent = survey.range().map(extent);
-        // `infinity` gives them codes as if they were markers.
-        let named = Markers::of(context.source);
-        let infinities = survey
-            .markers
-            .values()
-            .iter()
-            .filter(|value| options.infinity && !value.is_finite() && !named.contains(**value));
-        let infinities: u64 = infinities.map(|&value| survey.count(value)).sum();
+        let infinities = infinities_with_codes(context);
         let (clamped, wrapped) = match options.out_of_range {
             OutOfRange::Wrap => (stats.clamped.count, stats.out_of_range),
             _ => (stats.clamped.count + stats.out_of_range, 0),
