@@ -7,20 +7,25 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All Rust files of tests.
+/// All files of tests, in Rust and in Python.
 fn test_files() -> Vec<PathBuf> {
     fn add(folder: &Path, files: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 add(&path, files);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "rs" || extension == "py")
+            {
                 files.push(path);
             }
         }
     }
     let mut files = Vec::new();
-    for folder in ["tests", "kernels/tests", "zarrs/tests", "pack/tests", "cli/tests"] {
+    for folder in
+        ["tests", "kernels/tests", "zarrs/tests", "pack/tests", "cli/tests", "python/tests"]
+    {
         add(&root().join(folder), &mut files);
     }
     files
@@ -40,13 +45,17 @@ fn every_test_that_the_tables_name_exists() {
         .flat_map(|source| source.lines())
         .filter_map(|line| {
             let line = line.trim();
-            line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ")?.split('(').next()
+            let line = line.strip_prefix("async ").unwrap_or(line);
+            line.strip_prefix("fn ").or_else(|| line.strip_prefix("def "))?.split('(').next()
         })
         .collect();
     let is_there = |name: &str| {
         if let Some(document) = name.strip_prefix("metadata/") {
             root().join("tests/metadata").join(document).with_extension("json").is_file()
-        } else if Path::new(name).extension().is_some_and(|extension| extension == "rs") {
+        } else if Path::new(name)
+            .extension()
+            .is_some_and(|extension| extension == "rs" || extension == "py")
+        {
             files.iter().any(|file| file.ends_with(name))
         } else {
             let name = name.rsplit("::").next().unwrap_or(name);
