@@ -237,6 +237,7 @@ pub(crate) trait Float<S>:
 
     /// A value in every lane.
     fn splat(simd: S, x: Self::Scalar) -> Self;
+    #[inline(always)]
     fn zero(simd: S) -> Self {
         Self::splat(simd, Self::Scalar::zero())
     }
