@@ -10,7 +10,7 @@ use recast_pack::storage::{ReadableStorageTraits, StoreKey, WritableStorageTrait
 use serde_json::{Value, json};
 
 use crate::common::{
-    Sample, comparison, contents, copy, create_group, create_v2, data, metadata, one_thread,
+    Sample, Trial, comparison, contents, copy, create_group, create_v2, data, metadata, one_thread,
     quarters, told, within,
 };
 use recast_pack::{
@@ -359,4 +359,18 @@ fn names_that_are_not_utf8_get_a_sentence() {
         let error = outcome.unwrap_err();
         assert!(error.contains("not UTF-8"), "{error}");
     }
+}
+
+/// The last chunk is stored whole, with the fill value of its array beyond the edge.
+#[test]
+fn what_lies_beyond_the_edge_of_an_array_is_not_compared() {
+    let trial = Trial::empty();
+    let groups = [trial.input(), trial.output()];
+    for (group, fill) in groups.iter().zip([false, true]) {
+        create_group(group);
+        let sample = Sample::new("bool", &[5], &[4], json!(fill));
+        sample.write(&group.join("mask"), &[1, 0, 1, 1, 0]);
+    }
+    let [a, b] = &groups;
+    assert_eq!(difference(a, b, 0.0), None);
 }
