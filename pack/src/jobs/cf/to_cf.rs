@@ -14,6 +14,7 @@ use super::from_cf::original;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
 use crate::check::difference::Differences;
+use crate::choose::chooser::unit_roundoff;
 use crate::error::Result;
 use crate::jobs::runner::Job;
 use crate::json;
@@ -277,16 +278,13 @@ fn missing(
 /// Whether some values are farther apart than half a step and what rounding explains: where values are large, the type's
 /// own steps are wider than those of the codes.
 fn are_far(values: (&[u8], &[u8]), element_type: ElementType, (slope, shift): (f64, f64)) -> bool {
-    let epsilon = match element_type {
-        ElementType::Float32 => f64::from(f32::EPSILON),
-        _ => f64::EPSILON,
-    };
+    let unit = unit_roundoff(element_type);
     let size = element_type.size();
     let numbers = |bytes| Scalar::from_ne_bytes(element_type, bytes).map(Scalar::to_f64);
     let pairs = values.0.chunks_exact(size).zip(values.1.chunks_exact(size));
     pairs
         .filter_map(|(x, y)| numbers(x).zip(numbers(y)))
-        .any(|(x, y)| (x - y).abs() > slope.abs() / 2.0 + 2.0 * epsilon * (x.abs() + shift.abs()))
+        .any(|(x, y)| (x - y).abs() > slope.abs() / 2.0 + 4.0 * unit * (x.abs() + shift.abs()))
 }
 
 fn decodes_to_nan(chain: &Chain, code: Scalar) -> bool {
