@@ -165,6 +165,18 @@ def test_an_array_is_packed_and_verified(group, tmp_path):
     assert dry.dry_run and not (tmp_path / "dry.zarr").exists()
 
 
+def test_ends_of_the_range_are_integers_of_64_bits(tmp_path):
+    values = 2**53 + np.arange(8)
+    source = tmp_path / "in.zarr"
+    zarr.create_array(source, data=values, fill_value=0)
+    ends = {"src_min": 2**53 + 1, "src_max": np.int64(2**53 + 5)}
+    zarr_recast.pack(source, tmp_path / "packed.zarr", max_abs_error=0, **ends)
+    packed = zarr.open_array(tmp_path / "packed.zarr")
+    assert (packed[...] == values.clip(2**53 + 1, 2**53 + 5)).all()
+    with pytest.raises(ValueError, match="src_min is inf"):
+        zarr_recast.pack(source, tmp_path / "not.zarr", max_abs_error=0, src_min=np.inf)
+
+
 def test_a_group_is_packed_with_a_bound_for_each_variable(group, tmp_path):
     out = tmp_path / "out.zarr"
     report = zarr_recast.pack(group, out, max_abs_error={"t": 0.01, "p": 1.0})

@@ -107,7 +107,9 @@ def options_json(**arguments: Any) -> str:
         elif argument in ("scale", "offset"):
             options[argument] = _scalar(argument, value)
         elif argument in ("src_min", "src_max"):
-            options[argument] = number(argument, value)
+            # An integer of 64 bits may be no float.
+            end = value if isinstance(value, (int, np.integer)) else number(argument, value)
+            options[argument] = _scalar(argument, end)
         elif isinstance(value, (np.bool, bool)):
             options[argument] = bool(value)
         else:
