@@ -136,12 +136,17 @@ impl<'a> CodeAllocator<'a> {
                 let spare = self.spare_codes(2 * (1 + self.chooser.survey.reserved_codes()));
                 let open = spare.iter().copied().find(|&code| self.is_open(code));
                 // For later writes, a code is reserved if scale and type leave one.
-                let may_lack = options.is_explicit() || target.is_float();
+                let may_lack =
+                    options.is_explicit() || target.is_float() || options.allow_collisions;
                 if !has_nan && open.is_none() && may_lack {
                     return Ok(None);
                 }
-                let open =
-                    open.or_else(|| spare.first().copied().filter(|_| options.allow_collisions));
+                // With --auto, another scale leaves one.
+                let shared = || {
+                    let first = spare.first().copied();
+                    first.filter(|_| options.allow_collisions && !options.auto)
+                };
+                let open = open.or_else(shared);
                 return Ok(Some(open.with_context(|| {
                     if target.is_float() {
                         return format!(

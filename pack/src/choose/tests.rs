@@ -221,6 +221,22 @@ fn nan_without_a_code_is_refused_with_the_reason() {
 }
 
 #[test]
+fn values_share_the_code_of_nan_only_where_no_other_way_is_left() {
+    let mut values: Vec<f32> = (0..=255_u8).map(f32::from).collect();
+    let data_type = Some(ElementType::UInt8);
+    let bounded = PackOptions { allow_collisions: true, data_type, ..within(0.1) };
+    let spread = PackOptions { auto: true, max_abs_error: None, ..bounded.clone() };
+    let lost = |values: &[f32], fill: f32, options: &PackOptions| {
+        let candidate = first(&surveyed(values, fill, &[]), options);
+        values.iter().filter(|&&value| decoded(&candidate, value).is_nan()).count()
+    };
+    assert_eq!(lost(&values, 7.0, &bounded), 0);
+    assert_eq!([lost(&values, 7.0, &spread), lost(&values, f32::NAN, &spread)], [0, 0]);
+    values.push(f32::NAN);
+    assert_eq!([lost(&values, 7.0, &spread), lost(&values, 7.0, &bounded)], [1, 2]);
+}
+
+#[test]
 fn nan_gets_the_code_that_is_named_for_it_and_one_for_later_writes() {
     let values: Vec<f32> = noise(300).map(|x| 10.0 * x).collect();
     let survey = surveyed(&values, 0.0, &[]);
