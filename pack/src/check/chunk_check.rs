@@ -120,10 +120,11 @@ impl<N: Number> ElementChecker for Checker<N> {
     fn largest_excess(&self, before: &[u8], after: &[u8]) -> Result<Option<f64>> {
         let (xs, ys): (Vec<N>, Vec<N>) = (self.reader.read(before)?, self.reader.read(after)?);
         let distances = xs.into_iter().zip(ys).filter_map(|(x, y)| {
-            if y.is_nan() || self.special.is_marker(y) {
-                return (!self.expected.tolerance.allow_collisions).then_some(f64::INFINITY);
+            let allowed = self.expected.tolerance.allow_collisions;
+            if !allowed && (y.is_nan() || self.special.is_marker(y)) {
+                return Some(f64::INFINITY);
             }
-            self.is_far(x, y).then(|| x.distance(y))
+            (!y.is_nan() && self.is_far(x, y)).then(|| x.distance(y))
         });
         Ok(distances.reduce(f64::max))
     }
@@ -248,8 +249,9 @@ impl<N: Number> Checker<N> {
         if y.is_nan() {
             return (!allowed).then_some(Wrong::BecameNan);
         }
-        if self.special.is_masked(y) {
-            return (!allowed).then_some(Wrong::BecameMissing);
+        // A marker is a number, too, and no number may be farther away than the tolerance.
+        if !allowed && self.special.is_masked(y) {
+            return Some(Wrong::BecameMissing);
         }
         let Tolerance { absolute, relative, .. } = self.expected.tolerance;
         let bound = absolute + relative * x.magnitude();

@@ -237,6 +237,19 @@ fn values_share_the_code_of_nan_only_where_no_other_way_is_left() {
 }
 
 #[test]
+fn values_that_may_become_missing_keep_the_bound() {
+    let mut values: Vec<f32> = noise(300).map(|x| 10_f32.powf(14.0 * x - 8.0)).collect();
+    values.push(1e20);
+    let survey = surveyed(&values, f32::NAN, &[0.0]);
+    let bound = PackOptions { max_rel_error: Some(0.01), max_abs_error: None, ..within(0.0) };
+    let candidate = first(&survey, &PackOptions { allow_collisions: true, ..bound });
+    for value in values {
+        let error = largest_error(&candidate, &[value]);
+        assert!(error <= 0.01 * f64::from(value), "{value} is off by {error}");
+    }
+}
+
+#[test]
 fn nan_gets_the_code_that_is_named_for_it_and_one_for_later_writes() {
     let values: Vec<f32> = noise(300).map(|x| 10.0 * x).collect();
     let survey = surveyed(&values, 0.0, &[]);

@@ -109,7 +109,7 @@ pub struct PackOptions {
     /// Give infinities stored codes of their own.
     #[cfg_attr(feature = "clap", arg(long))]
     pub infinity: bool,
-    /// Allow valid values to share a stored code with NaN or a missing value; they are counted.
+    /// Allow valid values to share a stored code with NaN, or with a missing value within the bound; they are counted.
     #[cfg_attr(feature = "clap", arg(long))]
     pub allow_collisions: bool,
     /// Clamps smaller values to MIN and counts them. NaN, infinities, missing values and the fill value stay.
