@@ -19,6 +19,7 @@ mod names;
 mod outputs;
 mod pack;
 mod plain;
+mod promises;
 mod read;
 mod readers;
 mod room;
