@@ -67,7 +67,7 @@ pub(crate) struct Layout {
     inner: Option<Vec<u64>>,
     all: u64,
     /// For each block its place in the array, with its chunk in the sample.
-    regions: Vec<Region>,
+    pub(crate) regions: Vec<Region>,
 }
 
 impl Layout {
@@ -88,11 +88,6 @@ impl Layout {
             *first *= regions.len() as u64;
         }
         Ok(Self { shape: sample, block, inner, all, regions })
-    }
-
-    /// Where the blocks are.
-    pub(crate) fn regions(&self) -> &[Region] {
-        &self.regions
     }
 
     fn elements(&self) -> u64 {
@@ -172,6 +167,8 @@ fn scattered(shape: &[u64], chunk: &[u64], block: &[u64], count: u64) -> Result<
 pub(crate) struct Sample {
     pub(crate) source: Source,
     pub(crate) sampled: Sampled,
+    /// The array of [`Self::source`], to be written to.
+    array: Array<MemoryStore>,
 }
 
 impl Sample {
@@ -189,7 +186,7 @@ impl Sample {
         let extents =
             Extents { shape: array.shape(), chunk: &chunk, inner: inner.as_deref(), size };
         let layout = Layout::new(&extents)?;
-        let sample = Written::new(source.path(), &layout, source.fill_value(), array.attributes())?;
+        let sample = Self::empty(source.path(), &layout, source.fill_value(), array.attributes())?;
         let number = |region: &Region| -> Vec<u64> {
             region.origin.iter().zip(&chunk).map(|(start, extent)| start / extent).collect()
         };
@@ -220,39 +217,29 @@ impl Sample {
             Ok(())
         };
         workers.run("read", groups.len() as u64, work, Ok)?;
-        sample.done()
+        Ok(sample)
     }
 
     /// A sample of elements that the caller has read, a block for each region of the layout.
-    pub(crate) fn of_blocks<'b>(
+    pub(crate) fn of_blocks(
         path: &Path,
         layout: &Layout,
         fill: Scalar,
         attributes: &Map<String, Value>,
-        blocks: impl IntoIterator<Item = &'b [u8]>,
+        blocks: &[Vec<u8>],
     ) -> Result<Self> {
-        let sample = Written::new(path, layout, fill, attributes)?;
-        let mut blocks = blocks.into_iter();
+        let sample = Self::empty(path, layout, fill, attributes)?;
+        let mut blocks = blocks.iter();
         for region in &layout.regions {
             let elements = blocks.next().context("fewer blocks than the sample has places")?;
             sample.write(region, elements)?;
         }
-        sample.done()
+        Ok(sample)
     }
-}
 
-/// A sample that is being written.
-struct Written<'a> {
-    path: &'a Path,
-    array: Array<MemoryStore>,
-    store: Arc<MemoryStore>,
-    fill: Scalar,
-    sampled: Sampled,
-}
-
-impl<'a> Written<'a> {
-    fn new(
-        path: &'a Path,
+    /// A sample before its blocks are written.
+    fn empty(
+        path: &Path,
         layout: &Layout,
         fill: Scalar,
         attributes: &Map<String, Value>,
@@ -274,14 +261,17 @@ impl<'a> Written<'a> {
         let metadata: ArrayMetadata = serde_json::from_value(document.into())?;
         zarrs_recast::register();
         let store = Arc::new(MemoryStore::new());
-        let array = Array::new_with_metadata(Arc::clone(&store), "/", metadata)?;
+        let array = Array::new_with_metadata(Arc::clone(&store), "/", metadata.clone())?;
         let (elements, all) = (layout.elements(), layout.all);
         let sampled = Sampled { elements, all, blocks: layout.regions.len() as u64 };
-        Ok(Self { path, array, store, fill, sampled })
+        let location = Location::of(path, store, true);
+        // The fill value of the input was checked when it was opened.
+        let source = Source::in_memory(location, metadata, FillCheck::ReportOnly)?;
+        Ok(Self { source, sampled, array })
     }
 
     fn write(&self, region: &Region, elements: &[u8]) -> Result<()> {
-        let expected = region.elements() as usize * self.fill.element_type().size();
+        let expected = region.elements() as usize * self.source.element_type().size();
         if elements.len() != expected {
             bail!(
                 "a block of shape {:?} has {} bytes, not {expected}",
@@ -289,16 +279,8 @@ impl<'a> Written<'a> {
                 elements.len()
             );
         }
-        let whole = region.pad(elements, self.fill)?;
+        let whole = region.pad(elements, self.source.fill_value())?;
         Ok(self.array.store_chunk(&region.chunk, ArrayBytes::new_flen(whole))?)
-    }
-
-    fn done(self) -> Result<Sample> {
-        let metadata = self.array.metadata().clone();
-        let location = Location::of(self.path, self.store, true);
-        // The fill value of the input was checked when it was opened.
-        let source = Source::in_memory(location, metadata, FillCheck::ReportOnly)?;
-        Ok(Sample { source, sampled: self.sampled })
     }
 }
 

@@ -15,10 +15,8 @@ use crate::jobs::cf::attributes::is_packed;
 use crate::options::{Compressor, PackOptions};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
-use crate::scan::survey::Survey;
 use crate::scan::surveyor::survey;
-use crate::suggest::information::Information;
-use crate::suggest::known::{Known, look};
+use crate::suggest::known::look;
 use crate::suggest::sample::{Extents, Layout, Sample, without_chunks};
 use crate::text::{measured, scalar_text};
 
@@ -91,9 +89,7 @@ pub(super) fn suggest_for(
 ) -> Result<SuggestReport> {
     let workers = Workers::within(runtime, [source.chunk_memory()])?;
     let sample = Sample::read(source, &workers)?;
-    let (shape, attributes) = (source.array().shape(), source.array().attributes());
-    let whole = Whole { path: source.path(), shape, attributes, options };
-    whole.suggest(&sample, &workers, runtime)
+    suggest(&sample, source.array().shape(), options, &workers, runtime)
 }
 
 /// Suggests a bound for elements that the caller reads, such as an array of another library: this says which parts of it to
@@ -156,7 +152,7 @@ impl SuggestFromBlocks {
 
     /// The blocks to read: where each begins, and its extents.
     pub fn blocks(&self) -> impl Iterator<Item = (&[u64], &[u64])> {
-        let regions = self.layout.regions().iter();
+        let regions = self.layout.regions.iter();
         regions.map(|region| (region.origin.as_slice(), region.shape.as_slice()))
     }
 
@@ -172,12 +168,9 @@ impl SuggestFromBlocks {
         blocks: Vec<Vec<u8>>,
         runtime: &Runtime,
     ) -> std::result::Result<SuggestReport, Error> {
-        let path = Path::new(name);
-        let blocks = blocks.iter().map(Vec::as_slice);
         let Self { shape, fill_value, attributes, options, layout } = self;
-        let sample = Sample::of_blocks(path, layout, *fill_value, attributes, blocks)?;
-        let workers = Workers::new(runtime)?;
-        Ok(Whole { path, shape, attributes, options }.suggest(&sample, &workers, runtime)?)
+        let sample = Sample::of_blocks(Path::new(name), layout, *fill_value, attributes, &blocks)?;
+        Ok(suggest(&sample, shape, options, &Workers::new(runtime)?, runtime)?)
     }
 }
 
@@ -193,83 +186,60 @@ fn shorten(excerpts: &mut BTreeMap<u64, Vec<u8>>) {
     });
 }
 
-/// The array that a sample stands for.
-struct Whole<'a> {
-    path: &'a Path,
-    shape: &'a [u64],
-    attributes: &'a Map<String, Value>,
-    options: &'a PackOptions,
+/// Suggests a bound for the array of this shape that a sample stands for.
+fn suggest(
+    sample: &Sample,
+    shape: &[u64],
+    options: &PackOptions,
+    workers: &Workers,
+    runtime: &Runtime,
+) -> Result<SuggestReport> {
+    let input = sample.source.path().display().to_string();
+    let markers = Markers::with(&sample.source, options)?;
+    let mut survey = survey(&sample.source, &markers, workers)?;
+    if let Some(first) = &survey.first_infinite {
+        bail!(
+            "{input}: {first}, and an error bound says nothing about infinities; replace them, or use --infinity, which \
+             keeps them as they are"
+        );
+    }
+    let (known, information) = look(&sample.source, &survey, workers)?;
+    // An integer's own step is 1, and it is kept.
+    let (information, no_information) = match information {
+        _ if survey.element_type.is_integer() => (None, None),
+        Ok(found) => (Some(found), None),
+        Err(why) => (None, Some(why)),
+    };
+    // Most of a dry run's time goes into offsets, which a few excerpts choose nearly as well.
+    shorten(&mut survey.excerpts);
+    let tried = Tried { sample, survey: &survey, known, information, options };
+    let (mut ladder, mut recommended, mut suggestions) = (Vec::new(), None, Vec::new());
+    if tried.known.range.is_some() {
+        let quiet = Workers::new(&Runtime { progress: None, ..runtime.clone() })?;
+        (ladder, recommended) = tried.ladder(workers, &quiet)?;
+        suggestions = tried.suggestions(&ladder);
+    }
+    Ok(SuggestReport {
+        input,
+        shape: shape.to_vec(),
+        data_type: survey.element_type,
+        bytes: tried.bytes(),
+        sampled: sample.sampled.clone(),
+        notes: tried.notes(),
+        known: tried.known,
+        information: tried.information,
+        no_information,
+        ladder,
+        recommended,
+        suggestions,
+    })
 }
 
-impl Whole<'_> {
-    fn suggest(
-        &self,
-        sample: &Sample,
-        workers: &Workers,
-        runtime: &Runtime,
-    ) -> Result<SuggestReport> {
-        let markers = Markers::with(&sample.source, self.options)?;
-        let survey = survey(&sample.source, &markers, workers)?;
-        if let Some(first) = &survey.first_infinite {
-            bail!(
-                "{}: {first}, and an error bound says nothing about infinities; replace them, or use \
-                 --infinity, which keeps them as they are",
-                self.path.display()
-            );
-        }
-        let (known, information) = look(&sample.source, &survey, workers)?;
-        // An integer's own step is 1, and it is kept.
-        let is_integer = survey.element_type.is_integer();
-        let (information, no_information) = match information {
-            _ if is_integer => (None, None),
-            Ok(found) => (Some(found), None),
-            Err(why) => (None, Some(why)),
-        };
-        let notes = self.notes(&survey, &known, information.as_ref());
-        let size = survey.element_type.size() as u64;
-        let mut report = SuggestReport {
-            input: self.path.display().to_string(),
-            shape: self.shape.to_vec(),
-            data_type: survey.element_type,
-            bytes: sample.sampled.all.saturating_mul(size),
-            sampled: sample.sampled.clone(),
-            known,
-            information,
-            no_information,
-            notes,
-            ladder: Vec::new(),
-            recommended: None,
-            suggestions: Vec::new(),
-        };
-        if report.known.range.is_none() {
-            return Ok(report);
-        }
-        // Most of a dry run's time goes into offsets, which a few excerpts choose nearly as well.
-        let mut survey = survey;
-        shorten(&mut survey.excerpts);
-        let tried = Tried {
-            sample,
-            survey: &survey,
-            known: &report.known,
-            information: report.information.as_ref(),
-            options: self.options,
-            bytes: report.bytes,
-        };
-        let quiet = Workers::new(&Runtime { progress: None, ..runtime.clone() })?;
-        let (ladder, recommended) = tried.ladder(workers, &quiet)?;
-        report.suggestions = self.suggestions(&ladder, &survey, &report.known);
-        report.ladder = ladder;
-        report.recommended = recommended;
-        Ok(report)
-    }
-
+impl Tried<'_> {
     /// What to know before the ladder.
-    fn notes(
-        &self,
-        survey: &Survey,
-        known: &Known,
-        information: Option<&Information>,
-    ) -> Vec<String> {
+    fn notes(&self) -> Vec<String> {
+        let Self { survey, known, .. } = self;
+        let information = self.information.as_ref();
         let mut notes = Vec::new();
         let mut note = |text: String| notes.push(text);
         let element_type = survey.element_type;
@@ -287,7 +257,7 @@ impl Whole<'_> {
                 "{element_type} needs no bound: integers are kept exactly, in the narrowest type that holds them"
             ));
         }
-        if self.is_cf(survey) {
+        if self.is_cf() {
             note(
                 "the integers are packed by the CF conventions; pack --from-cf keeps their bits, and the values they \
                  stand for"
@@ -325,22 +295,22 @@ impl Whole<'_> {
         notes
     }
 
-    fn is_cf(&self, survey: &Survey) -> bool {
-        is_packed(survey.element_type, self.attributes)
+    fn is_cf(&self) -> bool {
+        is_packed(self.survey.element_type, self.sample.source.array().attributes())
     }
 
     /// Commands for the marked bounds; without any, one for a thousandth of the range.
-    fn suggestions(&self, ladder: &[Rung], survey: &Survey, known: &Known) -> Vec<Suggestion> {
+    fn suggestions(&self, ladder: &[Rung]) -> Vec<Suggestion> {
         let with = |more: &[&str], reason: String| {
             let arguments = self.arguments(more);
             Suggestion { arguments, reason }
         };
-        if self.is_cf(survey) {
+        if self.is_cf() {
             let reason =
                 "keeps the stored integers and what they stand for, bit for bit".to_owned();
             return vec![with(&["--from-cf"], reason)];
         }
-        let is_integer = survey.element_type.is_integer();
+        let is_integer = self.survey.element_type.is_integer();
         let mut suggestions = Vec::new();
         for rung in ladder {
             let Some(mark) = rung.mark else { continue };
@@ -356,7 +326,7 @@ impl Whole<'_> {
         }
         let has_evidence =
             ladder.iter().any(|rung| rung.mark.is_some_and(|mark| mark != Mark::LosesNothing));
-        if !has_evidence && known.extent() > 0.0 && !is_integer && ladder.len() > 1 {
+        if !has_evidence && self.known.extent() > 0.0 && !is_integer && ladder.len() > 1 {
             let share = ["--error-over-range", "0.001"];
             suggestions
                 .push(with(&share, "no evidence, but a common choice for pictures".to_owned()));
@@ -367,7 +337,7 @@ impl Whole<'_> {
     /// The arguments of `recast pack`, with the options of the suggestion.
     fn arguments(&self, more: &[&str]) -> Vec<String> {
         let PackOptions { compressor, missing, infinity, readers, .. } = self.options;
-        let input = argument(self.path);
+        let input = argument(self.sample.source.path());
         let output = packed_beside(&input);
         let mut arguments = vec!["pack".to_owned(), input, output];
         arguments.extend(more.iter().map(|&one| one.to_owned()));

@@ -31,15 +31,18 @@ const NEAR: f64 = 1e-3;
 pub(super) struct Tried<'a> {
     pub(super) sample: &'a Sample,
     pub(super) survey: &'a Survey,
-    pub(super) known: &'a Known,
-    pub(super) information: Option<&'a Information>,
+    pub(super) known: Known,
+    pub(super) information: Option<Information>,
     /// How to pack, without a bound.
     pub(super) options: &'a PackOptions,
-    /// The bytes of all elements of the array.
-    pub(super) bytes: u64,
 }
 
 impl Tried<'_> {
+    /// The bytes of all elements of the array.
+    pub(super) fn bytes(&self) -> u64 {
+        self.sample.sampled.all.saturating_mul(self.survey.element_type.size() as u64)
+    }
+
     /// The bounds with their dry runs, coarse to fine, and the index of the one that the values suggest. A bound that no
     /// codecs keep is left out. The dry runs have their own threads, which report no progress.
     ///
@@ -83,7 +86,7 @@ impl Tried<'_> {
             return vec![0.0];
         }
         let keeps_enough = |bound: f64| {
-            self.information.is_none_or(|found| found.share(bound) >= MOST_INFORMATION)
+            self.information.as_ref().is_none_or(|found| found.share(bound) >= MOST_INFORMATION)
         };
         let mut bounds = bounds(extent, keeps_enough);
         if let Some(grid) = self.known.grid {
@@ -116,11 +119,11 @@ impl Tried<'_> {
             bits: bits(extent, step, data_type),
             data_type,
             stored_bytes: stored.round() as u64,
-            ratio: self.bytes as f64 / stored.round().max(1.0),
+            ratio: self.bytes() as f64 / stored.round().max(1.0),
             largest_error: sums.max,
             error_over_range: if extent > 0.0 { sums.max / extent } else { 0.0 },
             snr_db: snr.is_finite().then_some(snr),
-            information: self.information.map(|found| found.share(bound)),
+            information: self.information.as_ref().map(|found| found.share(bound)),
             mark: None,
             reason: None,
         }
