@@ -124,14 +124,22 @@ impl CompareJob {
             Tolerance { absolute, relative, name: "the tolerance", allow_collisions: false };
         let types = [a.element_type(), b.element_type()];
         let common = common(types)?;
-        let theirs = Markers::of(&b);
-        let pair = Pair::new(&a, &b, common, [&markers, &survey.reserved_values, &theirs])?;
+        let expected = Expected {
+            element_type: common,
+            markers: in_type(&markers, common)?,
+            reserved_values: in_type(&survey.reserved_values, common)?,
+            masked: in_type(&Markers::of(&b), common)?,
+            tolerance,
+            counts: true,
+        };
+        let pair = Pair { a: Side::new(&a, common)?, b: Side::new(&b, common)?, expected };
         let is_unnamed = |marker: &&Scalar| {
             let there = marker.cast(common, Rounding::NearestEven, OutOfRange::Error);
-            survey.count(**marker) > 0 && !there.is_ok_and(|there| pair.masked.contains(there))
+            let masked = &pair.expected.masked;
+            survey.count(**marker) > 0 && !there.is_ok_and(|there| masked.contains(there))
         };
         let unnamed = markers.values().iter().filter(is_unnamed).copied().collect();
-        let comparison = pair.compare(tolerance, &workers)?;
+        let comparison = pair.compare(&workers)?;
         let max_error = comparison.sums.max;
         let charts =
             self.charts.then(|| pair.charts(survey.range(), max_error, &workers)).transpose()?;
@@ -262,41 +270,26 @@ impl<'a> Side<'a> {
 /// The stored elements of a chunk of one array and of those at its place in another, if they are stored.
 type Stored = [Option<Vec<u8>>; 2];
 
+/// The values in a type that has them all.
+fn in_type(values: &Markers, element_type: ElementType) -> Result<Markers> {
+    let cast = |&value: &Scalar| {
+        value
+            .cast(element_type, Rounding::NearestEven, OutOfRange::Error)
+            .ok()
+            .with_context(|| format!("{value} has no counterpart in the type of both"))
+    };
+    values.values().iter().map(cast).collect()
+}
+
 /// Two arrays whose elements are read in a common type.
 struct Pair<'a> {
     a: Side<'a>,
     b: Side<'a>,
-    /// The type.
-    common: ElementType,
-    /// The missing markers of the first array in that type, and all its special values.
-    markers: Markers,
-    reserved_values: Markers,
-    /// The missing markers of the second in that type.
-    masked: Markers,
+    /// What is expected in that type: the special values are those of the first array, and `masked` of the second.
+    expected: Expected,
 }
 
-impl<'a> Pair<'a> {
-    /// `values` are the missing markers of `a`, all special values of `a`, and the missing markers of `b`.
-    fn new(
-        a: &'a Source,
-        b: &'a Source,
-        common: ElementType,
-        values: [&Markers; 3],
-    ) -> Result<Self> {
-        let (a, b) = (Side::new(a, common)?, Side::new(b, common)?);
-        let cast = |&value: &Scalar| {
-            value
-                .cast(common, Rounding::NearestEven, OutOfRange::Error)
-                .ok()
-                .with_context(|| format!("{value} has no counterpart in the type of both"))
-        };
-        let in_common =
-            |values: &Markers| -> Result<Markers> { values.values().iter().map(cast).collect() };
-        let [markers, reserved_values, masked] = values.map(in_common);
-        let (markers, reserved_values, masked) = (markers?, reserved_values?, masked?);
-        Ok(Self { a, b, common, markers, reserved_values, masked })
-    }
-
+impl Pair<'_> {
     /// The elements of both in a chunk of the first.
     fn read(&self, region: &Region, [before, after]: Stored) -> Result<(Vec<u8>, Vec<u8>)> {
         Ok((self.a.elements(region, before)?, self.b.elements(region, after)?))
@@ -309,16 +302,8 @@ impl<'a> Pair<'a> {
         Ok((region, stored))
     }
 
-    fn compare(&self, tolerance: Tolerance, workers: &Workers) -> Result<Comparison> {
-        let expected = Expected {
-            element_type: self.common,
-            markers: self.markers.clone(),
-            reserved_values: self.reserved_values.clone(),
-            masked: self.masked.clone(),
-            tolerance,
-            counts: true,
-        };
-        let checker = expected.checker()?;
+    fn compare(&self, workers: &Workers) -> Result<Comparison> {
+        let checker = self.expected.checker()?;
         // What the fill values come to, by the number of elements.
         let of_fill: Mutex<BTreeMap<u64, Comparison>> = Mutex::default();
         let known = || of_fill.lock().unwrap_or_else(PoisonError::into_inner);
@@ -347,7 +332,8 @@ impl<'a> Pair<'a> {
         workers: &Workers,
     ) -> Result<Charts> {
         let a = self.a.source;
-        let charts = Charts::new(a, self.common, range, &self.reserved_values, max_error);
+        let Expected { element_type, reserved_values, .. } = &self.expected;
+        let charts = Charts::new(a, *element_type, range, reserved_values, max_error);
         charts.gather(workers, a.chunks(), |number| {
             let (region, stored) = self.stored(number)?;
             let (before, after) = self.read(&region, stored)?;
