@@ -30,7 +30,7 @@ fn array(report: &ArrayMigration, table: &mut Table) {
             table.detail(label, lines.join("\n"));
         }
     }
-    table.row("decoding", &report.compared);
+    table.row("decoding", report.elements.describe("elements"));
     if let Some(hint) = &report.hint {
         table.row("hint", hint);
     }
@@ -47,7 +47,8 @@ fn group(report: &GroupMigration, table: &mut Table) {
     let rows = report.arrays.iter().map(|one| match one {
         MigratedArray::Migrated { array, report } => {
             let hint = report.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            (array.clone(), format!("{}; {}{hint}", report.how, report.compared))
+            let decoding = report.elements.describe("elements");
+            (array.clone(), format!("{}; {decoding}{hint}", report.how))
         }
         MigratedArray::Kept { array, reason } => (array.clone(), reason.clone()),
     });

@@ -48,9 +48,6 @@ pub struct ArrayMigration {
     /// The value codecs that it had.
     #[serde(skip)]
     pub source_codecs: Vec<Value>,
-    /// The differences, for people.
-    #[serde(skip)]
-    pub compared: String,
 }
 
 /// The error for a zip file or a URL in place.
@@ -73,23 +70,13 @@ pub(super) fn cf_hint(source: &Source) -> Option<String> {
 /// An array and its new form.
 pub(super) struct Migration<'a> {
     job: &'a MigrateJob,
-    pub(super) source: Source,
+    source: Source,
     /// The value codecs, all of them in their order.
     codecs: Vec<Codec>,
     /// The new metadata over the same chunks, or why there are none.
     rewritten: Result<RewrittenMetadata>,
     /// How the elements come back, once that is known.
     differences: Differences,
-}
-
-/// The outcome.
-pub(super) enum Outcome {
-    /// New metadata, and the same chunks.
-    Rewritten(Transferred),
-    /// New metadata in place; the old ones are now in these files.
-    InPlace(Vec<String>),
-    /// Everything was decoded and encoded again; the number of stored bytes.
-    Encoded(u64),
 }
 
 impl<'a> Migration<'a> {
@@ -117,8 +104,13 @@ impl<'a> Migration<'a> {
         Ok(Self { job, source, codecs, rewritten, differences })
     }
 
-    /// Writes the array into a directory.
-    pub(super) fn write(&mut self, directory: &Path, workers: &Workers) -> Result<Outcome> {
+    /// Writes the array into a directory; it is reported at `place`.
+    pub(super) fn write(
+        mut self,
+        directory: &Path,
+        place: &Path,
+        workers: &Workers,
+    ) -> Result<ArrayMigration> {
         if let Ok(rewritten) = &self.rewritten {
             let transfer = self.job.transfer();
             let transferred = rewritten.write(&self.source, directory, transfer, workers)?;
@@ -126,7 +118,7 @@ impl<'a> Migration<'a> {
             match compare(&self.source, &result, workers) {
                 Ok(differences) => {
                     self.differences = differences;
-                    return Ok(Outcome::Rewritten(transferred));
+                    return Ok(self.report(true, metadata_only(&transferred), place));
                 }
                 Err(error) if error.is::<Interrupted>() => return Err(error),
                 Err(reason) => {
@@ -143,13 +135,20 @@ impl<'a> Migration<'a> {
                 }
             }
         }
-        let (stored, differences) = self.encode(directory, workers)?;
-        self.differences = differences;
-        Ok(Outcome::Encoded(stored))
+        let stored = bytes(self.encode(directory, workers)? as f64);
+        // Otherwise it would have been an error.
+        let elements = self.source.elements() as u64;
+        self.differences = Differences { elements, ..Differences::default() };
+        let reason = self.rewritten.as_ref().err();
+        let reason = reason.map(|reason| format!(", because {reason:#}")).unwrap_or_default();
+        Ok(self.report(false, format!("encoded again{reason}; {stored}"), place))
     }
 
-    /// Decodes all elements, and encodes them with the new codecs. Returns the stored bytes, and how the elements come back.
-    fn encode(&self, directory: &Path, workers: &Workers) -> Result<(u64, Differences)> {
+    /// Decodes all elements, and encodes them with the new codecs. Returns the stored bytes.
+    ///
+    /// # Errors
+    /// Elements that do not come back as they were.
+    fn encode(&self, directory: &Path, workers: &Workers) -> Result<u64> {
         let source = &self.source;
         let (element_type, fill) = (source.element_type(), source.fill_value());
         let chain = Chain::bind(element_type, Some(fill), &self.codecs, &BindOptions::default())?;
@@ -162,13 +161,10 @@ impl<'a> Migration<'a> {
         };
         let attributes = source.array().attributes().clone();
         let writer = Writer::new(source, &encoding, attributes)?;
-        let work = |number| -> Result<(u64, Differences)> {
+        let work = |number| -> Result<u64> {
             let region = source.region(number)?;
-            let Some(elements) = source.read(&region)? else {
-                // The fill value, whose way back is checked with the codecs.
-                let elements = region.elements();
-                return Ok((0, Differences { elements, ..Differences::default() }));
-            };
+            // The way back of the fill value is checked with the codecs.
+            let Some(elements) = source.read(&region)? else { return Ok(0) };
             let encoded = chain.encode(&elements)?;
             let decoded = chain.decode(&encoded)?;
             let differences = Differences::between(element_type, &elements, &decoded)?;
@@ -179,19 +175,16 @@ impl<'a> Migration<'a> {
                     region.chunk
                 );
             }
-            Ok((writer.write(directory, &region, &encoded)?, differences))
+            writer.write(directory, &region, &encoded)
         };
-        let merge =
-            |all: (u64, Differences), one: (u64, Differences)| (all.0 + one.0, all.1.merge(one.1));
-        let encoded = workers.merge("encode", source.chunks(), work, merge)?;
+        let stored = workers.merge("encode", source.chunks(), work, |all, one| all + one)?;
         writer.finish(directory)?;
         Source::written(directory, FillCheck::Create)?;
-        Ok(encoded)
+        Ok(stored)
     }
 
     /// Writes the new metadata over the old ones.
-    pub(super) fn in_place(&self) -> Result<Outcome> {
-        let shown = self.source.path().display();
+    pub(super) fn in_place(self) -> Result<ArrayMigration> {
         let rewritten = self.rewritten_or_refusal()?;
         let replace = || -> Result<Vec<Vec<String>>> {
             let folder = self.source.location().directory().context(NO_DIRECTORY)?;
@@ -199,8 +192,15 @@ impl<'a> Migration<'a> {
             refuse_hidden(&folder, in_place::WAY_OUT)?;
             in_place::replace(&[(folder, text(rewritten.document())?)])
         };
-        let kept = replace().with_context(|| shown.to_string())?;
-        Ok(Outcome::InPlace(kept.concat()))
+        let kept = replace().with_context(|| self.source.path().display().to_string())?;
+        Ok(self.replaced(&kept.concat()))
+    }
+
+    /// The report, once the new metadata are in place; the old ones are in these files.
+    pub(super) fn replaced(self, kept: &[String]) -> ArrayMigration {
+        let how = format!("metadata only, in place; the old ones are in {}", kept.join(", "));
+        let place = self.source.path().to_owned();
+        self.report(true, how, &place)
     }
 
     /// The new metadata for the chunks as they are.
@@ -214,52 +214,30 @@ impl<'a> Migration<'a> {
         })
     }
 
-    fn how(&self, outcome: &Outcome) -> String {
-        match outcome {
-            Outcome::Rewritten(Transferred { copied, linked, bytes: size }) => {
-                let size = bytes(*size as f64);
-                match (copied, linked) {
-                    (copied, 0) => {
-                        format!("metadata only; {} chunks copied, {size}", count(*copied))
-                    }
-                    (0, linked) => format!(
-                        "metadata only; {} chunks are the same files in both arrays, {size}",
-                        count(*linked)
-                    ),
-                    (copied, linked) => format!(
-                        "metadata only; {} chunks copied and {} the same files in both, {size}",
-                        count(*copied),
-                        count(*linked)
-                    ),
-                }
-            }
-            Outcome::InPlace(kept) => {
-                format!("metadata only, in place; the old ones are in {}", kept.join(", "))
-            }
-            Outcome::Encoded(size) => {
-                let reason = self.rewritten.as_ref().err();
-                let reason =
-                    reason.map(|reason| format!(", because {reason:#}")).unwrap_or_default();
-                format!("encoded again{reason}; {}", bytes(*size as f64))
-            }
-        }
-    }
-
-    /// The report, once the outcome is known.
-    pub(super) fn report(&self, outcome: &Outcome, place: &Path) -> ArrayMigration {
-        let differences = self.differences;
+    fn report(self, metadata_only: bool, how: String, place: &Path) -> ArrayMigration {
         let old = self.source.codecs().value_codecs();
         ArrayMigration {
             input: self.source.path().display().to_string(),
             codecs: self.codecs.iter().map(Codec::to_json).collect(),
-            metadata_only: !matches!(outcome, Outcome::Encoded(_)),
-            how: self.how(outcome),
-            bit_identical: differences.is_none(),
-            elements: differences,
+            metadata_only,
+            how,
+            bit_identical: self.differences.is_none(),
+            elements: self.differences,
             hint: cf_hint(&self.source),
             place: place.display().to_string(),
             source_codecs: old.iter().map(Codec::to_json).collect(),
-            compared: differences.describe("elements"),
         }
     }
+}
+
+/// How an array got new metadata over the same chunks.
+fn metadata_only(Transferred { copied, linked, bytes: size }: &Transferred) -> String {
+    let chunks = match (*copied, *linked) {
+        (copied, 0) => format!("{} chunks copied", count(copied)),
+        (0, linked) => format!("{} chunks are the same files in both arrays", count(linked)),
+        (copied, linked) => {
+            format!("{} chunks copied and {} the same files in both", count(copied), count(linked))
+        }
+    };
+    format!("metadata only; {chunks}, {}", bytes(*size as f64))
 }

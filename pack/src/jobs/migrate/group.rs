@@ -7,9 +7,8 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use zarr_recast::data_type;
 
-use super::array::{ArrayMigration, Migration, NO_DIRECTORY, Outcome, cf_hint, is_up_to_date};
+use super::array::{ArrayMigration, Migration, NO_DIRECTORY, cf_hint, is_up_to_date};
 use super::in_place;
 use super::migrate_job::MigrateJob;
 use crate::array::source::{Source, array_at, fill_check};
@@ -64,18 +63,17 @@ impl GroupMigration {
 }
 
 /// The plan for an array of a group.
-enum Task {
-    Migrate(Box<Source>),
+enum Task<T> {
+    Migrate(Box<T>),
     /// Its files stay unchanged, and it gets metadata of Zarr v3 if it has none; with the reason.
     Keep(String),
 }
 
-fn task(node: &Node, runtime: &Runtime) -> Result<Task> {
+fn task(node: &Node, runtime: &Runtime) -> Result<Task<Source>> {
     if let Some(caveat) = node.caveat() {
         return Ok(Task::Keep(caveat));
     }
-    let data_type = node.document.get("data_type").unwrap_or(&Value::Null);
-    if data_type::from_json(data_type).is_err() {
+    if node.type_without_numbers().is_some() {
         return Ok(Task::Keep("its type is not numeric".to_owned()));
     }
     if let Err(reason) = array_at(&node.location) {
@@ -91,40 +89,16 @@ fn task(node: &Node, runtime: &Runtime) -> Result<Task> {
     })
 }
 
-/// An array in place, before any metadata are replaced.
-enum Planned<'a> {
-    New(Box<Migration<'a>>),
-    Kept(MigratedArray),
-}
-
-impl MigratedArray {
-    /// An array that stays as it is, except for metadata of Zarr v3, with which `read` is read.
-    fn kept(
-        node: &Node,
-        read: &Node,
-        reason: &str,
-        place: &str,
-        runtime: &Runtime,
-    ) -> Result<Self> {
-        let metadata = match node.format {
-            Format::V3 | Format::Implicit | Format::Inexpressible(_) => "",
-            Format::Older => match nodes::compare(node, read, runtime)? {
-                Same::Values => "; new metadata, the same values",
-                Same::StoredBytes => "; new metadata over the same bytes, not decoded",
-            },
-        };
-        let reason = format!("{place}: {reason}{metadata}");
-        Ok(Self::Kept { array: node.path.clone(), reason })
-    }
-
-    fn migrated(node: &Node, migration: &Migration<'_>, outcome: &Outcome) -> Self {
-        let report = migration.report(outcome, migration.source.path());
-        Self::Migrated { array: node.path.clone(), report: Box::new(report) }
-    }
-
-    fn is_migrated(&self) -> bool {
-        matches!(self, Self::Migrated { .. })
-    }
+/// What to say of an array that stays as it is, except for metadata of Zarr v3, with which `read` is read.
+fn kept(node: &Node, read: &Node, reason: &str, place: &str, runtime: &Runtime) -> Result<String> {
+    let metadata = match node.format {
+        Format::V3 | Format::Implicit | Format::Inexpressible(_) => "",
+        Format::Older => match nodes::compare(node, read, runtime)? {
+            Same::Values => "; new metadata, the same values",
+            Same::StoredBytes => "; new metadata over the same bytes, not decoded",
+        },
+    };
+    Ok(format!("{place}: {reason}{metadata}"))
 }
 
 /// Writes the whole group into a directory.
@@ -136,7 +110,7 @@ pub(super) fn write(
 ) -> Result<GroupMigration> {
     let transfer = job.transfer();
     let done = tree::each_array(nodes, Some(directory), runtime, |node| {
-        let place = directory.join(&node.path);
+        let (array, place) = (node.path.clone(), directory.join(&node.path));
         let shown = || node.location.path().display().to_string();
         match task(node, runtime)? {
             Task::Keep(reason) => {
@@ -145,25 +119,27 @@ pub(super) fn write(
                     Transfer::Copy => "copied",
                     Transfer::Link => "the same files",
                 };
-                let copy = || tree::node(node.path.clone(), Location::new(&place)?, Kind::Array);
-                let kept = || MigratedArray::kept(node, &copy()?, &reason, how, runtime);
-                kept().with_context(shown)
+                let copy = || tree::node(array.clone(), Location::new(&place)?, Kind::Array);
+                let kept = || kept(node, &copy()?, &reason, how, runtime);
+                let reason = kept().with_context(shown)?;
+                Ok(MigratedArray::Kept { array, reason })
             }
             Task::Migrate(source) => {
                 // The array may have no chunks.
                 let made = fs::create_dir_all(&place);
                 made.map_err(|error| unwritten(error.into(), &node.path))?;
-                let migrate = || -> Result<MigratedArray> {
+                let migrate = || {
                     let workers = Workers::within(runtime, [source.chunk_memory()])?;
-                    let mut migration = Migration::new(job, *source, &workers)?;
-                    let outcome = migration.write(&place, &workers)?;
-                    Ok(MigratedArray::migrated(node, &migration, &outcome))
+                    let migration = Migration::new(job, *source, &workers)?;
+                    migration.write(&place, node.location.path(), &workers)
                 };
-                migrate().with_context(shown)
+                let report = Box::new(migrate().with_context(shown)?);
+                Ok(MigratedArray::Migrated { array, report })
             }
         }
     })?;
-    if nodes.iter().all(Node::is_v3) && !done.iter().any(MigratedArray::is_migrated) {
+    let has_new = done.iter().any(|one| matches!(one, MigratedArray::Migrated { .. }));
+    if nodes.iter().all(Node::is_v3) && !has_new {
         return Err(nothing(job, done.len()));
     }
     Ok(GroupMigration::new(job, done))
@@ -182,14 +158,14 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
         tree::each_array(nodes, None, runtime, |node| {
             Ok(match task(node, runtime)? {
                 Task::Keep(reason) => {
-                    let kept = MigratedArray::kept(node, node, &reason, "as it was", runtime);
-                    Planned::Kept(kept.with_context(|| node.path.clone())?)
+                    let kept = kept(node, node, &reason, "as it was", runtime);
+                    Task::Keep(kept.with_context(|| node.path.clone())?)
                 }
                 Task::Migrate(source) => {
                     let shown = source.path().display().to_string();
                     let workers = Workers::within(runtime, [source.chunk_memory()])?;
                     let migration = Migration::new(job, *source, &workers).context(shown)?;
-                    Planned::New(Box::new(migration))
+                    Task::Migrate(Box::new(migration))
                 }
             })
         })
@@ -198,22 +174,22 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
     let planned = arrays().map(|node| (node.path.as_str(), node)).zip(planned);
     // In the order of their paths.
     let planned = planned.map(|((path, node), one)| (path, (node, one)));
-    let planned: BTreeMap<&str, (&Node, Planned<'_>)> = planned.collect();
+    let planned: BTreeMap<&str, (&Node, Task<Migration<'_>>)> = planned.collect();
 
     let document = |node: &Node| -> Result<Map<String, Value>> {
         Ok(match planned.get(node.path.as_str()) {
-            Some((_, Planned::New(new))) => new.rewritten_or_refusal()?.document().clone(),
-            Some((_, Planned::Kept(_))) | None => node.document.clone(),
+            Some((_, Task::Migrate(new))) => new.rewritten_or_refusal()?.document().clone(),
+            Some((_, Task::Keep(_))) | None => node.document.clone(),
         })
     };
     let mut documents = tree::group_documents(nodes, |node| Ok(document(node)?.into()))?;
     documents.retain(|(node, _)| !matches!(node.format, Format::V3) || node.is_consolidated);
     for (node, one) in planned.values() {
-        if matches!((&node.format, one), (Format::Older, _) | (_, Planned::New(_))) {
+        if matches!((&node.format, one), (Format::Older, _) | (_, Task::Migrate(_))) {
             documents.push((node, document(node)?));
         }
     }
-    let has_new = planned.values().any(|(_, one)| matches!(one, Planned::New(_)));
+    let has_new = planned.values().any(|(_, one)| matches!(one, Task::Migrate(_)));
     if nodes.iter().all(Node::is_v3) && !has_new {
         return Err(nothing(job, planned.len()));
     }
@@ -225,11 +201,14 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
 
     let mut kept: BTreeMap<&str, Vec<String>> =
         documents.iter().map(|(node, _)| node.path.as_str()).zip(kept).collect();
-    let done = planned.into_iter().map(|(path, (node, one))| match one {
-        Planned::Kept(kept) => kept,
-        Planned::New(migration) => {
-            let outcome = Outcome::InPlace(kept.remove(path).unwrap_or_default());
-            MigratedArray::migrated(node, &migration, &outcome)
+    let done = planned.into_iter().map(|(path, (_, one))| {
+        let array = path.to_owned();
+        match one {
+            Task::Keep(reason) => MigratedArray::Kept { array, reason },
+            Task::Migrate(migration) => {
+                let report = migration.replaced(&kept.remove(path).unwrap_or_default());
+                MigratedArray::Migrated { array, report: Box::new(report) }
+            }
         }
     });
     Ok(GroupMigration::new(job, done.collect()))

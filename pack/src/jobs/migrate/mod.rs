@@ -52,8 +52,7 @@ impl MigrateJob {
         }
         let (source, workers) = self.open(runtime)?;
         let migration = while_unchanged(&[&self.input], || self.migration(source, &workers))?;
-        let outcome = migration.in_place()?;
-        Ok(MigrateReport::Array(Box::new(migration.report(&outcome, &self.input))))
+        Ok(MigrateReport::Array(Box::new(migration.in_place()?)))
     }
 
     /// Opens the array, which has something to migrate.
@@ -107,8 +106,7 @@ impl Job for ToOutput<'_> {
         }
         let (source, workers) = job.open(runtime)?;
         let staged = destination.stage()?;
-        let mut migration = job.migration(source, &workers)?;
-        let outcome = migration.write(staged.path(), &workers)?;
-        Ok((MigrateReport::Array(Box::new(migration.report(&outcome, output))), staged))
+        let report = job.migration(source, &workers)?.write(staged.path(), output, &workers)?;
+        Ok((MigrateReport::Array(Box::new(report)), staged))
     }
 }
