@@ -67,8 +67,8 @@ pub trait Job {
     /// # Errors
     /// As [`Self::run`].
     fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<Self::Report>, Error> {
-        let work = || pending(self, destination(self, runtime)?, runtime);
-        Ok(while_unchanged(&self.reads(), work)?)
+        let (_, output, overwrite) = self.places();
+        Ok(while_unchanged(&self.reads(), || pending(self, output, overwrite, runtime))?)
     }
 }
 
@@ -86,28 +86,25 @@ pub trait DryRun: Job {
     /// # Errors
     /// As [`Job::run`], as far as the sample shows them.
     fn dry_run(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
-        destination(self, runtime)?;
+        let (input, output, overwrite) = self.places();
+        Destination::new(input, output, overwrite, runtime)?;
         self.preview(runtime)
     }
 }
 
 /// Runs a job for one array of a group that is being written to `place`.
 pub(crate) fn run_inside<J: Job>(job: &J, place: &Path, runtime: &Runtime) -> Result<J::Report> {
-    let (input, ..) = job.places();
-    let pending = pending(job, Destination::new(input, place, false, runtime)?, runtime)?;
-    pending.commit().map_err(Error::into_inner)
+    pending(job, place, false, runtime)?.commit().map_err(Error::into_inner)
 }
 
-fn destination<J: Job + ?Sized>(job: &J, runtime: &Runtime) -> Result<Destination> {
-    let (input, output, overwrite) = job.places();
-    Destination::new(input, output, overwrite, runtime)
-}
-
+/// Runs a job, with its output at `place`.
 fn pending<J: Job + ?Sized>(
     job: &J,
-    destination: Destination,
+    place: &Path,
+    overwrite: bool,
     runtime: &Runtime,
 ) -> Result<Pending<J::Report>> {
+    let destination = Destination::new(job.places().0, place, overwrite, runtime)?;
     let (report, staged) = job.write(&destination, runtime)?;
     Ok(Pending { report, destination, staged })
 }
