@@ -8,7 +8,7 @@ use zarr_recast::JsonScalar;
 use crate::error::Result;
 use crate::metadata::element_types::with_sign;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
-use crate::scan::number::integer;
+use crate::scan::number::integer_range;
 use crate::text::count;
 
 pub(crate) const SCALE_FACTOR: &str = "scale_factor";
@@ -102,15 +102,49 @@ impl Attributes {
     }
 
     /// The attributes of decoded values, from those of the stored elements: without those that readers would apply
-    /// again, and with those in the stored elements' type decoded.
+    /// again, and with those in the stored elements' type decoded. One in another type is kept with a warning; a negative
+    /// `scale_factor` swaps the ends.
     pub(super) fn of_values(
         &mut self,
         given: &Map<String, Value>,
         stored: ElementType,
         arithmetic: &Arithmetic,
     ) -> Result<Map<String, Value>> {
+        let turns = self.scale_factor.is_some_and(|factor| factor < 0.0);
         let mut kept = given.clone();
-        decode_valid(&mut kept, stored, self, arithmetic)?;
+        let mut decoded = Map::new();
+        for name in VALID {
+            let Some(attribute) = given.get(name) else { continue };
+            let codes = values(Some(attribute)).into_iter();
+            let codes = codes.map(|value| code(value, stored, self.code_type));
+            let Some(codes) = codes.collect::<Option<Vec<Scalar>>>() else {
+                let warning = format!("{name} is {attribute}, not of {stored}: left as it is");
+                self.warnings.push(warning);
+                continue;
+            };
+            let mut numbers = Vec::new();
+            for code in codes {
+                let bytes = arithmetic.decode_present(&code.to_ne_bytes())?;
+                let value = Scalar::from_ne_bytes(arithmetic.decoded_type(), &bytes);
+                numbers.push(zarr_recast::fill_value::to_json(value.context("no element")?));
+            }
+            let name_of_values = match name {
+                "valid_min" if turns => "valid_max",
+                "valid_max" if turns => "valid_min",
+                name => name,
+            };
+            if turns {
+                numbers.reverse();
+            }
+            let value = match numbers.as_slice() {
+                [] => continue,
+                [one] if name != "valid_range" => one.clone(),
+                _ => json!(numbers),
+            };
+            kept.remove(name);
+            decoded.insert(name_of_values.into(), value);
+        }
+        kept.extend(decoded);
         for name in APPLIED {
             kept.remove(name);
         }
@@ -219,8 +253,7 @@ impl Codes {
     /// All codes of a type of up to 16 bits; for a wider type, those between two codes, or some of them if there are
     /// too many.
     pub(crate) fn new(code_type: ElementType, range: Option<(i128, i128)>) -> Self {
-        let end = |scalar: Scalar| integer(scalar).unwrap_or(0);
-        let all = (end(Scalar::min(code_type)), end(Scalar::max(code_type)));
+        let all = integer_range(code_type).unwrap_or_default();
         if code_type.bits() <= 16 {
             return Self { what: format!("codes of {code_type}"), ..Self::between(code_type, all) };
         }
@@ -231,9 +264,7 @@ impl Codes {
     pub(crate) fn between(code_type: ElementType, (least, greatest): (i128, i128)) -> Self {
         let extent = greatest - least + 1;
         let step = if extent <= MOST_CODES { 1 } else { (extent + SOME_CODES - 1) / SOME_CODES };
-        let size = code_type.size();
-        let count = extent / step + 2;
-        let mut bytes = Vec::with_capacity(count as usize * size);
+        let mut bytes = Vec::with_capacity((extent / step + 2) as usize * code_type.size());
         let mut push = |value: i128| {
             // Two's complement: the low bytes are the element in every integer type.
             let bits = Scalar::from_bits(code_type, value as u64);
@@ -245,70 +276,11 @@ impl Codes {
             value += step;
         }
         push(greatest);
-        let what = match step {
-            1 => format!("codes of {code_type} from {least} to {greatest}"),
-            _ => format!(
-                "codes of {code_type} out of the {} from {least} to {greatest}",
-                count_of(extent)
-            ),
-        };
+        let all = u64::try_from(extent).map_or_else(|_| extent.to_string(), count);
+        let some = if step == 1 { String::new() } else { format!(" out of the {all}") };
+        let what = format!("codes of {code_type}{some} from {least} to {greatest}");
         Self { bytes, what }
     }
-}
-
-fn count_of(number: i128) -> String {
-    u64::try_from(number).map_or_else(|_| number.to_string(), count)
-}
-
-/// The attributes in the packed elements' type, decoded. An attribute in another type is kept with a warning; a
-/// negative `scale_factor` swaps the ends.
-fn decode_valid(
-    attributes: &mut Map<String, Value>,
-    stored: ElementType,
-    rule: &mut Attributes,
-    arithmetic: &Arithmetic,
-) -> Result<()> {
-    let mut decoded = Vec::new();
-    for name in VALID {
-        let given = values(attributes.get(name));
-        if given.is_empty() {
-            continue;
-        }
-        let codes: Option<Vec<Scalar>> =
-            given.iter().map(|value| code(value, stored, rule.code_type)).collect();
-        let Some(codes) = codes else {
-            let given = attributes.get(name).cloned().unwrap_or_default();
-            rule.warnings.push(format!("{name} is {given}, not of {stored}: left as it is"));
-            continue;
-        };
-        let mut numbers = Vec::new();
-        for code in codes {
-            let bytes = arithmetic.decode_present(&code.to_ne_bytes())?;
-            let value = Scalar::from_ne_bytes(arithmetic.decoded_type(), &bytes);
-            numbers.push(zarr_recast::fill_value::to_json(value.context("no element")?));
-        }
-        decoded.push((name, numbers));
-    }
-    let turns = rule.scale_factor.is_some_and(|factor| factor < 0.0);
-    for (name, _) in &decoded {
-        attributes.remove(*name);
-    }
-    for (name, mut numbers) in decoded {
-        let name = match name {
-            "valid_min" if turns => "valid_max",
-            "valid_max" if turns => "valid_min",
-            name => name,
-        };
-        if turns {
-            numbers.reverse();
-        }
-        let value = match numbers.as_slice() {
-            [one] if name != "valid_range" => one.clone(),
-            _ => json!(numbers),
-        };
-        attributes.insert(name.into(), value);
-    }
-    Ok(())
 }
 
 /// The attributes with these names.

@@ -23,7 +23,7 @@ use crate::metadata::document::PROVENANCE;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::Markers;
-use crate::scan::number::{decoded, encoded, integer, neighbours};
+use crate::scan::number::{decoded, encoded, integer_range, neighbours};
 use crate::store::destination::Destination;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
@@ -201,10 +201,8 @@ fn given_codes(source: &Source, code_type: ElementType) -> Codes {
         matches!(values.codec, Codec::CastValue(_)) && values.element_type.is_integer()
     });
     let narrowest = casts.map(|values| values.element_type).min_by_key(|narrow| narrow.bits());
-    let ends = narrowest
-        .filter(|narrow| narrow.bits() < code_type.bits())
-        .and_then(|narrow| Some((integer(Scalar::min(narrow))?, integer(Scalar::max(narrow))?)));
-    match ends {
+    let narrowest = narrowest.filter(|narrow| narrow.bits() < code_type.bits());
+    match narrowest.and_then(integer_range) {
         Some(ends) => Codes::between(code_type, ends),
         None => Codes::new(code_type, None),
     }
