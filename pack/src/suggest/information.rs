@@ -21,20 +21,16 @@ const BATCH: usize = 4096;
 #[derive(Clone, Debug, Default)]
 struct Pairs {
     count: u64,
-    bits: [PairsOfBits; BITS],
+    bits: [PairsOfBit; BITS],
 }
 
-/// Pairs in which a bit is set in the first code, in the second one, and in both.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct PairsOfBits {
-    first: u64,
-    second: u64,
-    both: u64,
-}
+/// Pairs by a bit of the first code, and then by that of the second.
+type PairsOfBit = [[u64; 2]; 2];
 
 impl Pairs {
     fn add(&mut self, first: &[u32], second: &[u32]) {
-        self.count += first.len() as u64;
+        let count = first.len() as u64;
+        self.count += count;
         for (shift, total) in (0..BITS as u32).rev().zip(&mut self.bits) {
             let (mut sums, mut product) = ((0_u32, 0_u32), 0_u32);
             for (a, b) in first.iter().zip(second) {
@@ -42,40 +38,39 @@ impl Pairs {
                 sums = (sums.0 + a, sums.1 + b);
                 product += a & b;
             }
-            total.first += u64::from(sums.0);
-            total.second += u64::from(sums.1);
-            total.both += u64::from(product);
+            let [first, second, both] = [sums.0, sums.1, product].map(u64::from);
+            merge(total, &[[count + both - first - second, second - both], [first - both, both]]);
         }
     }
 
     fn merge(&mut self, other: &Self) {
         self.count += other.count;
         for (total, more) in self.bits.iter_mut().zip(&other.bits) {
-            total.first += more.first;
-            total.second += more.second;
-            total.both += more.both;
+            merge(total, more);
         }
     }
 
     /// The mutual information of each bit, in bits; 0 where it is not significant.
     fn information(&self) -> Vec<f64> {
-        let of_bit = |&PairsOfBits { first, second, both }: &PairsOfBits| {
-            let (first, second) = ([self.count - first, first], [self.count - second, second]);
-            let pairs = [
-                [self.count + both - first[1] - second[1], second[1] - both],
-                [first[1] - both, both],
-            ];
-            let found = mutual_information(pairs, first, second, self.count as f64);
-            if found < chance(self.count as f64) { 0.0 } else { found }
-        };
-        self.bits.iter().map(of_bit).collect()
+        let chance = chance(self.count as f64);
+        let found = self.bits.iter().map(|pairs| mutual_information(pairs, self.count as f64));
+        found.map(|found| if found < chance { 0.0 } else { found }).collect()
+    }
+}
+
+fn merge(total: &mut PairsOfBit, more: &PairsOfBit) {
+    for (total, more) in total.iter_mut().flatten().zip(more.iter().flatten()) {
+        *total += more;
     }
 }
 
 /// The sum of p · log2(p / expected p) over the four kinds of pairs.
-fn mutual_information(pairs: [[u64; 2]; 2], first: [u64; 2], second: [u64; 2], all: f64) -> f64 {
+fn mutual_information(pairs: &PairsOfBit, all: f64) -> f64 {
+    let [[neither, only_second], [only_first, both]] = *pairs;
+    let second = [neither + only_first, only_second + both];
     let mut sum = 0.0;
-    for (row, first) in pairs.iter().zip(first) {
+    for row in pairs {
+        let first: u64 = row.iter().sum();
         for (&both, second) in row.iter().zip(second) {
             if both > 0 {
                 let expected = first as f64 / all * (second as f64 / all);
