@@ -96,16 +96,12 @@ fn scaled(codec: &Codec, source: ElementType, target: ElementType) -> Result<Vec
 /// `NumPy` rounds to nearest for floats and towards zero for integers. `cast_value` has one rounding for both
 /// directions, so the one that decodes correctly is chosen.
 fn cast(target: ElementType) -> Vec<Vec<Codec>> {
-    let roundings = if target.is_integer() {
-        [Some(Rounding::TowardsZero), None]
+    let (nearest, to_zero) = (None, Some(Rounding::TowardsZero));
+    let (modes, roundings) = if target.is_integer() {
+        ([OutOfRange::Wrap, OutOfRange::Clamp].as_slice(), [to_zero, nearest])
     } else {
-        [None, Some(Rounding::TowardsZero)]
-    };
-    // Integers out of range for a float array are infinite, and wrap does not apply.
-    let modes = if target.is_integer() {
-        vec![OutOfRange::Wrap, OutOfRange::Clamp]
-    } else {
-        vec![OutOfRange::Clamp]
+        // Integers out of range for a float array are infinite, and wrap does not apply.
+        ([OutOfRange::Clamp].as_slice(), [nearest, to_zero])
     };
     let codec = |(out_of_range, rounding)| -> Vec<Codec> {
         let mut codec = CastValue::new(target);
@@ -113,7 +109,7 @@ fn cast(target: ElementType) -> Vec<Vec<Codec>> {
         codec.out_of_range = out_of_range;
         vec![codec.into()]
     };
-    let all = modes.into_iter().flat_map(|mode| roundings.map(|rounding| (mode, rounding)));
+    let all = modes.iter().flat_map(|&mode| roundings.map(|rounding| (mode, rounding)));
     all.map(codec).collect()
 }
 
