@@ -90,30 +90,26 @@ impl<'a> Sets<'a> {
             return Ok(done);
         }
         let set = self.set_of(array)?;
-        let failure = match self.pack_set(&set, runtime) {
-            Ok(reports) => {
-                self.done.extend(set.into_iter().zip(reports.into_iter().map(Ok)));
-                return self.done.remove(array).context("an array was not packed");
+        let outcomes: Vec<Outcome> = match self.pack_set(&set, runtime) {
+            Ok(reports) => reports.into_iter().map(Ok).collect(),
+            Err(failure) if failure.is::<Interrupted>() => return Err(failure),
+            Err(failure) if self.group.keep_going && is_of_array(&failure) => {
+                set.iter().map(|_| Err(format!("{failure:#}"))).collect()
             }
-            Err(error) => error,
+            // An error that is not about the arrays would come back with the next one.
+            Err(failure) => {
+                let hint = format!(
+                    "--exclude {array:?} leaves it as it is, and --keep-going every array that fails"
+                );
+                let others = match set.len() {
+                    1 => String::new(),
+                    more => format!(" (with {} more of one scale)", more - 1),
+                };
+                let shown = self.group.pack.input.display();
+                return Err(failure.context(format!("{shown}: {array}{others}: {hint}")));
+            }
         };
-        if failure.is::<Interrupted>() {
-            return Err(failure);
-        }
-        // An error that is not about the arrays would come back with the next one.
-        if !self.group.keep_going || !is_of_array(&failure) {
-            let hint = format!(
-                "--exclude {array:?} leaves it as it is, and --keep-going every array that fails"
-            );
-            let others = match set.len() {
-                1 => String::new(),
-                more => format!(" (with {} more of one scale)", more - 1),
-            };
-            let shown = self.group.pack.input.display();
-            return Err(failure.context(format!("{shown}: {array}{others}: {hint}")));
-        }
-        let reason = format!("{failure:#}");
-        self.done.extend(set.into_iter().map(|array| (array, Err(reason.clone()))));
+        self.done.extend(set.into_iter().zip(outcomes));
         self.done.remove(array).context("an array was not packed")
     }
 
