@@ -211,8 +211,7 @@ fn common([a, b]: [ElementType; 2]) -> Result<ElementType> {
     if !a.is_integer() || !b.is_integer() || !(is_wide(a) || is_wide(b)) {
         return Ok(ElementType::Float64);
     }
-    let unsigned = [a, b].into_iter().filter(|one| *one == ElementType::UInt64).count();
-    if unsigned == 0 {
+    if ![a, b].contains(&ElementType::UInt64) {
         return Ok(ElementType::Int64);
     }
     if a.is_signed() || b.is_signed() {
@@ -267,9 +266,6 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The stored elements of a chunk of one array and of those at its place in another, if they are stored.
-type Stored = [Option<Vec<u8>>; 2];
-
 /// The values in a type that has them all.
 fn in_type(values: &Markers, element_type: ElementType) -> Result<Markers> {
     let cast = |&value: &Scalar| {
@@ -290,13 +286,8 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// The elements of both in a chunk of the first.
-    fn read(&self, region: &Region, [before, after]: Stored) -> Result<(Vec<u8>, Vec<u8>)> {
-        Ok((self.a.elements(region, before)?, self.b.elements(region, after)?))
-    }
-
-    /// A chunk of the first, and what both have stored in it.
-    fn stored(&self, number: u64) -> Result<(Region, Stored)> {
+    /// A chunk of the first, and the elements that each has stored there, if any.
+    fn stored(&self, number: u64) -> Result<(Region, [Option<Vec<u8>>; 2])> {
         let region = self.a.source.region(number)?;
         let stored = [self.a.source.read(&region)?, self.b.source.read_at(&region)?];
         Ok((region, stored))
@@ -308,12 +299,13 @@ impl Pair<'_> {
         let of_fill: Mutex<BTreeMap<u64, Comparison>> = Mutex::default();
         let known = || of_fill.lock().unwrap_or_else(PoisonError::into_inner);
         let work = |number| {
-            let (region, stored) = self.stored(number)?;
-            let is_fill = stored.iter().all(Option::is_none);
+            let (region, [before, after]) = self.stored(number)?;
+            let is_fill = before.is_none() && after.is_none();
             if is_fill && let Some(comparison) = known().get(&region.elements()) {
                 return Ok(comparison.clone());
             }
-            let (before, after) = self.read(&region, stored)?;
+            let before = self.a.elements(&region, before)?;
+            let after = self.b.elements(&region, after)?;
             let comparison = checker.compared(&region, &before, &after)?;
             // A place that it names is in this chunk only.
             if is_fill && !comparison.names_an_element() {
@@ -335,8 +327,9 @@ impl Pair<'_> {
         let Expected { element_type, reserved_values, .. } = &self.expected;
         let charts = Charts::new(a, *element_type, range, reserved_values, max_error);
         charts.gather(workers, a.chunks(), |number| {
-            let (region, stored) = self.stored(number)?;
-            let (before, after) = self.read(&region, stored)?;
+            let (region, [before, after]) = self.stored(number)?;
+            let before = self.a.elements(&region, before)?;
+            let after = self.b.elements(&region, after)?;
             Ok(Some((region, Pieces { before, after, codes: None })))
         })
     }
