@@ -59,7 +59,8 @@ impl Attributes {
         for name in [FILL_VALUE, MISSING_VALUE] {
             for value in values(attributes.get(name)) {
                 match code(value, stored, code_type) {
-                    Some(code) => result.add_missing(code),
+                    Some(code) if result.missing.contains(&code) => {}
+                    Some(code) => result.missing.push(code),
                     None if name == FILL_VALUE => bail!(
                         "{FILL_VALUE} is {value}, which is not a value of {stored}, so no element \
                          can have it; correct or remove the attribute"
@@ -80,13 +81,6 @@ impl Attributes {
             );
         }
         Ok(result)
-    }
-
-    /// Adds a code for missing values.
-    pub(crate) fn add_missing(&mut self, code: Scalar) {
-        if !self.missing.contains(&code) {
-            self.missing.push(code);
-        }
     }
 
     /// The type in which xarray decodes: that of the attributes, if it is wide enough for the integers. JSON

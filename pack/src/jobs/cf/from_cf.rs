@@ -261,11 +261,9 @@ fn range(source: &Source, rule: &Attributes, workers: &Workers) -> Result<Option
     }
     let survey = survey(source, &Markers::default(), workers)?;
     // Chunks that are not stored hold the fill value.
-    let fill = integer(source.fill_value());
-    let ends = survey.range().map(|(least, greatest)| [integer(least), integer(greatest)]);
-    let ends = ends.into_iter().flatten().flatten().chain(fill);
-    let ends: Vec<i128> = ends.collect();
-    Ok(ends.iter().min().copied().zip(ends.iter().max().copied()))
+    let fill = source.fill_value();
+    let range = union(survey.range(), Some((fill, fill)));
+    Ok(range.and_then(|(least, greatest)| integer(least).zip(integer(greatest))))
 }
 
 /// Compares every decoded element with CF's arithmetic on the codes of the input.

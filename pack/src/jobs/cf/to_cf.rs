@@ -182,7 +182,7 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
         );
     }
     Ok(Conversion {
-        attributes: written(source, &rule, &missing, given.as_ref())?,
+        attributes: written(source, &rule, given.as_ref())?,
         code_type: match &given {
             Some(given) if given.contains_key(attributes::UNSIGNED) => {
                 source_type(source).unwrap_or(code_type)
@@ -293,7 +293,6 @@ fn decodes_to_nan(chain: &Chain, code: Scalar) -> bool {
 fn written(
     source: &Source,
     rule: &Attributes,
-    missing: &[Scalar],
     given: Option<&Map<String, Value>>,
 ) -> Result<Map<String, Value>> {
     let mut attributes = source.array().attributes().clone();
@@ -326,7 +325,7 @@ fn written(
     // They named values before, and now name codes.
     attributes.remove(FILL_VALUE);
     attributes.remove(MISSING_VALUE);
-    if let Some((&first, others)) = missing.split_first() {
+    if let Some((&first, others)) = rule.missing.split_first() {
         attributes.insert(FILL_VALUE.into(), to_json(first));
         if !others.is_empty() {
             let others: Vec<Value> = others.iter().map(|&code| to_json(code)).collect();
