@@ -1,6 +1,5 @@
 //! Suggests a bound for one array.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
@@ -177,15 +176,6 @@ impl SuggestFromBlocks {
 /// The bytes of the excerpts on which the offsets of each bound are tried.
 const EXCERPTS: usize = 512 << 10;
 
-/// Leaves as many excerpts as are needed.
-fn shorten(excerpts: &mut BTreeMap<u64, Vec<u8>>) {
-    let mut bytes = 0;
-    excerpts.retain(|_, elements| {
-        bytes += elements.len();
-        bytes <= EXCERPTS
-    });
-}
-
 /// Suggests a bound for the array of this shape that a sample stands for.
 fn suggest(
     sample: &Sample,
@@ -211,7 +201,11 @@ fn suggest(
         Err(why) => (None, Some(why)),
     };
     // Most of a dry run's time goes into offsets, which a few excerpts choose nearly as well.
-    shorten(&mut survey.excerpts);
+    let mut bytes = 0;
+    survey.excerpts.retain(|_, elements| {
+        bytes += elements.len();
+        bytes <= EXCERPTS
+    });
     let tried = Tried { sample, survey: &survey, known, information, options };
     let (mut ladder, mut recommended, mut suggestions) = (Vec::new(), None, Vec::new());
     if tried.known.range.is_some() {
