@@ -48,17 +48,6 @@ impl Sampled {
     }
 }
 
-/// The extents of an array, and the chunks in which it is stored.
-#[derive(Clone, Debug)]
-pub(crate) struct Extents<'a> {
-    pub(crate) shape: &'a [u64],
-    /// The extents of a chunk, or of a shard.
-    pub(crate) chunk: &'a [u64],
-    /// Of the chunks inside a shard.
-    pub(crate) inner: Option<&'a [u64]>,
-    pub(crate) size: usize,
-}
-
 /// Where the blocks of a sample are, and the array that they make.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
@@ -71,16 +60,20 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn new(extents: &Extents<'_>) -> Result<Self> {
-        let Extents { shape, chunk, inner, size } = *extents;
+    /// For an array of this shape in chunks, or in shards with inner chunks, with elements of a size.
+    pub(crate) fn new(
+        shape: &[u64],
+        chunk: &[u64],
+        inner: Option<&[u64]>,
+        size: usize,
+    ) -> Result<Self> {
         let count = |shape: &[u64]| shape.iter().try_fold(1_u64, |all, one| all.checked_mul(*one));
         let all = count(shape).context("the array has more elements than can be counted")?;
-        let inner = inner.map(<[u64]>::to_vec);
         if all.saturating_mul(size as u64) <= WHOLE {
-            let regions = Region::tiles(shape, chunk)?;
+            let (regions, inner) = (Region::tiles(shape, chunk)?, inner.map(<[u64]>::to_vec));
             return Ok(Self { shape: shape.to_vec(), block: chunk.to_vec(), inner, all, regions });
         }
-        let (block, inner) = block(extents);
+        let (block, inner) = block(shape, chunk, inner, size);
         let bytes = block.iter().product::<u64>() * size as u64;
         let regions = scattered(shape, chunk, &block, (SAMPLE / bytes).max(1))?;
         let mut sample = block.clone();
@@ -97,8 +90,12 @@ impl Layout {
 
 /// The extents of a block: of a chunk, or of a part of one whose rows are whole, so that it compresses like the chunk; and of
 /// the chunks inside it, if it is a part of a shard.
-fn block(extents: &Extents<'_>) -> (Vec<u64>, Option<Vec<u64>>) {
-    let Extents { shape, chunk, inner, size } = *extents;
+fn block(
+    shape: &[u64],
+    chunk: &[u64],
+    inner: Option<&[u64]>,
+    size: usize,
+) -> (Vec<u64>, Option<Vec<u64>>) {
     let bytes = |shape: &[u64]| shape.iter().product::<u64>().saturating_mul(size as u64);
     let mut block = within(chunk, shape);
     if bytes(&block) <= BLOCK {
@@ -183,9 +180,7 @@ impl Sample {
             source.region(0)?.chunk_shape
         };
         let size = source.element_type().size();
-        let extents =
-            Extents { shape: array.shape(), chunk: &chunk, inner: inner.as_deref(), size };
-        let layout = Layout::new(&extents)?;
+        let layout = Layout::new(array.shape(), &chunk, inner.as_deref(), size)?;
         let sample = Self::empty(source.path(), &layout, source.fill_value(), array.attributes())?;
         let number = |region: &Region| -> Vec<u64> {
             region.origin.iter().zip(&chunk).map(|(start, extent)| start / extent).collect()
@@ -287,10 +282,9 @@ impl Sample {
 /// The extents of blocks for elements of a type that are not in chunks.
 pub(crate) fn without_chunks(shape: &[u64], element_type: ElementType) -> Vec<u64> {
     let chunk: Vec<u64> = shape.iter().map(|&extent| extent.max(1)).collect();
-    let extents = Extents { shape: &chunk, chunk: &chunk, inner: None, size: element_type.size() };
-    let all = chunk.iter().fold(1_u64, |all, one| all.saturating_mul(*one));
-    let is_short = all.saturating_mul(element_type.size() as u64) <= WHOLE;
-    if is_short { chunk } else { block(&extents).0 }
+    let size = element_type.size();
+    let all = chunk.iter().fold(size as u64, |all, one| all.saturating_mul(*one));
+    if all <= WHOLE { chunk } else { block(&chunk, &chunk, None, size).0 }
 }
 
 #[cfg(test)]
@@ -298,7 +292,7 @@ mod tests {
     use super::*;
 
     fn layout(shape: &[u64], chunk: &[u64], inner: Option<&[u64]>) -> Layout {
-        Layout::new(&Extents { shape, chunk, inner, size: 4 }).unwrap()
+        Layout::new(shape, chunk, inner, 4).unwrap()
     }
 
     #[test]

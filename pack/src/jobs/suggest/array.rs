@@ -16,7 +16,7 @@ use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::surveyor::survey;
 use crate::suggest::known::look;
-use crate::suggest::sample::{Extents, Layout, Sample, without_chunks};
+use crate::suggest::sample::{Layout, Sample, without_chunks};
 use crate::text::{measured, scalar_text};
 
 /// Looks at a sample of an array (all of it up to 16 MiB, and else some 8 MiB), and lists bounds from coarse to fine with what they would cost and lose: the
@@ -139,7 +139,7 @@ impl SuggestFromBlocks {
             .into());
         }
         let size = fill_value.element_type().size();
-        let layout = Layout::new(&Extents { shape, chunk: &chunk, inner: None, size })?;
+        let layout = Layout::new(shape, &chunk, None, size)?;
         Ok(Self {
             shape: shape.to_vec(),
             fill_value,
