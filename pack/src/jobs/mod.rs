@@ -2,6 +2,7 @@
 
 pub(crate) mod cat;
 pub(crate) mod cf;
+mod closest;
 pub(crate) mod compare;
 pub(crate) mod group;
 pub(crate) mod info;

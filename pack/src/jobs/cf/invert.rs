@@ -21,6 +21,7 @@ use zarr_recast::{
 use super::attributes::{ADD_OFFSET, Arithmetic, Attributes, Codes, SCALE_FACTOR};
 use crate::check::difference::Differences;
 use crate::error::Result;
+use crate::jobs::closest::closest;
 use crate::scan::number::{neighbours, rounded};
 
 /// Codecs, and how they decode.
@@ -129,21 +130,12 @@ pub(crate) fn invert(
         Ok(Inversion { codecs: list, chain, differences, patched: map.patches.len() })
     };
     let mut map = Map { missing, nan_code, fill: None, patches: Vec::new() };
-    let mut best: Option<(Arrangement, Inversion)> = None;
-    for arrangement in arrangements(attributes, decoded) {
-        let Ok(inversion) = try_one(&arrangement, &map) else { continue };
-        let rank = |inversion: &Inversion| {
-            (inversion.differences.differing, inversion.differences.max_ulps)
-        };
-        if best.as_ref().is_none_or(|(_, best)| rank(&inversion) < rank(best)) {
-            let is_perfect = inversion.differences.is_none();
-            best = Some((arrangement, inversion));
-            if is_perfect {
-                break;
-            }
-        }
-    }
-    let (arrangement, mut inversion) = best.with_context(|| {
+    let tried = arrangements(attributes, decoded).into_iter().filter_map(|arrangement| {
+        let inversion = try_one(&arrangement, &map).ok()?;
+        Some(Ok((inversion.differences, (arrangement, inversion))))
+    });
+    let best = closest(tried, |d| (d.differing, d.max_ulps))?;
+    let (_, (arrangement, mut inversion)) = best.with_context(|| {
         format!(
             "{SCALE_FACTOR} and {ADD_OFFSET} say {}, and no finite scale of {decoded} gives these values; {}",
             attributes.formula(),

@@ -16,6 +16,7 @@ use crate::array::source::Source;
 use crate::check::difference::Differences;
 use crate::choose::chooser::unit_roundoff;
 use crate::error::Result;
+use crate::jobs::closest::closest;
 use crate::jobs::runner::Job;
 use crate::json;
 use crate::metadata::codecs::configured;
@@ -141,7 +142,6 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
     let plain = without_maps(source)?;
     let missing = missing(chain, &plain, &codes, &values, (fill, &markers), slope);
 
-    let mut best: Option<(Differences, Attributes, Vec<u8>)> = None;
     let given = original(source.array().attributes());
     let from_given = given.as_ref().and_then(|given| {
         let stored = source_type(source).unwrap_or(code_type);
@@ -155,20 +155,12 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
         missing: missing.clone(),
         warnings: Vec::new(),
     });
-    for rule in from_given.into_iter().chain(computed) {
-        let arithmetic = Arithmetic::new(&rule, decoded)?;
-        let found = arithmetic.decode(&codes.bytes)?;
-        let differences = Differences::between(decoded, &values, &found)?;
-        let rank = |d: &Differences| (d.not_finite, d.differing, d.max_ulps);
-        if best.as_ref().is_none_or(|(best, ..)| rank(&differences) < rank(best)) {
-            let is_perfect = differences.is_none();
-            best = Some((differences, rule, found));
-            if is_perfect {
-                break;
-            }
-        }
-    }
-    let (mut differences, rule, found) =
+    let tried = from_given.into_iter().chain(computed).map(|rule| {
+        let found = Arithmetic::new(&rule, decoded)?.decode(&codes.bytes)?;
+        Ok((Differences::between(decoded, &values, &found)?, (rule, found)))
+    });
+    let best = closest(tried, |d| (d.not_finite, d.differing, d.max_ulps))?;
+    let (mut differences, (rule, found)) =
         best.context("no finite scale_factor is the inverse of the scale")?;
     // A numeric fill value becomes missing, and so NaN.
     let lost = missing.iter().filter(|code| !decodes_to_nan(chain, **code)).count() as u64;

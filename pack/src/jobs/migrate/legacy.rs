@@ -6,6 +6,7 @@ use zarr_recast::{BindOptions, CastValue, Chain, Codec, JsonScalar, ScaleOffset}
 
 use crate::check::difference::Differences;
 use crate::error::Result;
+use crate::jobs::closest::closest;
 use crate::metadata::codecs::configured;
 
 /// The number of bit patterns of a wide type that are tried, spread over all.
@@ -27,29 +28,21 @@ pub(super) fn replace_legacy(codec: &Codec, source: ElementType) -> Result<Vec<C
         Codec::FixedScaleOffset(_) => scaled(codec, source, target)?,
         _ => cast(target),
     };
-    let mut best: Option<(Differences, Vec<Codec>)> = None;
-    let mut failure = anyhow!("no codecs decode like it");
     let encoded = patterns(target, &legacy);
     let expected = legacy.decode(&encoded)?;
-    for candidate in candidates {
-        let decode = || -> Result<Vec<u8>> { Ok(bind(&candidate)?.decode(&encoded)?) };
-        let found = match decode() {
-            Ok(found) => found,
-            Err(error) => {
-                failure = error;
-                continue;
-            }
-        };
-        let differences = Differences::between(source, &expected, &found)?;
-        if best.as_ref().is_none_or(|(best, _)| differences.differing < best.differing) {
-            let is_perfect = differences.is_none();
-            best = Some((differences, candidate));
-            if is_perfect {
-                break;
-            }
+    let decode = |codecs: &[Codec]| -> Result<Vec<u8>> { Ok(bind(codecs)?.decode(&encoded)?) };
+    let mut failure = anyhow!("no codecs decode like it");
+    let tried = candidates.into_iter().filter_map(|candidate| match decode(&candidate) {
+        Ok(found) => {
+            let differences = Differences::between(source, &expected, &found);
+            Some(differences.map(|differences| (differences, candidate)))
         }
-    }
-    match best {
+        Err(error) => {
+            failure = error;
+            None
+        }
+    });
+    match closest(tried, |differences| differences.differing)? {
         Some((_, codecs)) => Ok(codecs),
         None => Err(failure.context(format!(
             "{} between {source} and {target} has no counterpart, so write the array again without it, for instance with \
