@@ -54,13 +54,17 @@ pub struct ArrayMigration {
 pub(super) const NO_DIRECTORY: &str =
     "not a directory, so it cannot be changed in place; name an OUTPUT";
 
-/// Whether an array has nothing to migrate.
-pub(super) fn is_up_to_date(source: &Source) -> bool {
-    !source.is_older() && !source.codecs().value_codecs().iter().any(Codec::is_legacy)
+/// That there is nothing to migrate in an array, if so.
+pub(super) fn nothing_to_migrate(source: &Source) -> Option<String> {
+    if source.is_older() || source.codecs().value_codecs().iter().any(Codec::is_legacy) {
+        return None;
+    }
+    let hint = cf_hint(source).map(|hint| format!("; {hint}")).unwrap_or_default();
+    Some(format!("nothing to migrate{hint}"))
 }
 
 /// The hint for an array that CF's attributes pack.
-pub(super) fn cf_hint(source: &Source) -> Option<String> {
+fn cf_hint(source: &Source) -> Option<String> {
     is_packed(source.element_type(), source.array().attributes()).then(|| {
         "CF attributes pack it (scale_factor, add_offset); recast pack --from-cf makes codecs of them"
             .to_owned()

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::array::{ArrayMigration, Migration, NO_DIRECTORY, cf_hint, is_up_to_date};
+use super::array::{ArrayMigration, Migration, NO_DIRECTORY, nothing_to_migrate};
 use super::in_place;
 use super::migrate_job::MigrateJob;
 use crate::array::source::{Source, array_at, fill_check};
@@ -81,12 +81,7 @@ fn task(node: &Node, runtime: &Runtime) -> Result<Task<Source>> {
     }
     let source = Source::open_at(node.location.clone(), fill_check(runtime));
     let source = source.with_context(|| node.location.path().display().to_string())?;
-    Ok(if is_up_to_date(&source) {
-        let hint = cf_hint(&source).map(|hint| format!("; {hint}")).unwrap_or_default();
-        Task::Keep(format!("nothing to migrate{hint}"))
-    } else {
-        Task::Migrate(Box::new(source))
-    })
+    Ok(nothing_to_migrate(&source).map_or_else(|| Task::Migrate(Box::new(source)), Task::Keep))
 }
 
 /// What to say of an array that stays as it is, except for metadata of Zarr v3, with which `read` is read.

@@ -22,7 +22,7 @@ use crate::store::location::is_group;
 use crate::store::staging::Staged;
 use crate::store::unchanged::while_unchanged;
 
-use array::{Migration, cf_hint, is_up_to_date};
+use array::{Migration, nothing_to_migrate};
 
 pub use array::ArrayMigration;
 pub use group::{GroupMigration, MigratedArray};
@@ -60,11 +60,10 @@ impl MigrateJob {
         // Legacy codecs only report anyway; existing arrays are read as they are.
         let source = Source::open_for(runtime, &self.input)?;
         let workers = Workers::within(runtime, [source.chunk_memory()])?;
-        if is_up_to_date(&source) {
-            let hint = cf_hint(&source).map(|hint| format!("; {hint}")).unwrap_or_default();
+        if let Some(nothing) = nothing_to_migrate(&source) {
             bail!(
                 "{}: already Zarr v3 without numcodecs.fixedscaleoffset and numcodecs.astype, so \
-                 there is nothing to migrate{hint}",
+                 there is {nothing}",
                 self.input.display()
             );
         }
