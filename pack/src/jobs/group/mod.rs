@@ -1,6 +1,6 @@
 //! Packs a group: every array that a rule picks is packed, everything else is copied.
 
-pub(crate) mod group_job;
+mod group_job;
 mod multiscales;
 pub(crate) mod properties;
 mod rules;
@@ -112,8 +112,7 @@ impl GroupJob {
         let coordinates = coordinates(&nodes);
         let mut treatments = BTreeMap::new();
         for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
-            let is_coordinate = coordinates.contains(&node.path);
-            let properties = properties(node, self, is_coordinate);
+            let properties = properties(node, &coordinates, options.from_cf, self.repack);
             let treatment = rules.treatment(&node.path, &properties);
             let treatment = treatment.with_context(|| shown.to_string())?;
             treatments.insert(node.path.as_str(), treatment);

@@ -7,7 +7,6 @@ use recast_kernels::ElementType;
 use serde_json::Value;
 use zarr_recast::data_type;
 
-use super::group_job::GroupJob;
 use crate::jobs::cf::attributes::is_packed;
 use crate::metadata::tree::{Node, path_in};
 use crate::store::location::Kind;
@@ -62,25 +61,30 @@ fn from_below(group: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether an array can be packed at all, and if not, why.
-pub(crate) fn properties(node: &Node, job: &GroupJob, is_coordinate: bool) -> Properties {
-    let from_cf = job.pack.options.from_cf;
+/// Whether an array can be packed at all, and if not, why; if it has value codecs, it can if it is to be packed again.
+pub(crate) fn properties(
+    node: &Node,
+    coordinates: &[String],
+    from_cf: bool,
+    repack: bool,
+) -> Properties {
     let name = node.document.get("data_type").cloned().unwrap_or_default();
-    let unfit = match data_type::from_json(&name) {
-        Err(_) => {
+    let element_type = data_type::from_json(&name).ok();
+    let unfit = match element_type {
+        None => {
             let name = node.type_without_numbers();
             name.map(|name| format!("{name} is not a type that can be packed"))
         }
-        Ok(element_type) if from_cf => {
+        Some(element_type) if from_cf => {
             let attributes = node.document.get("attributes").and_then(Value::as_object);
             let is_packed = attributes.is_some_and(|all| is_packed(element_type, all));
             (!is_packed).then(|| "no integers with scale_factor or add_offset".to_owned())
         }
-        Ok(_) if node.has_value_codecs() && !job.repack => {
+        Some(_) if node.has_value_codecs() && !repack => {
             Some("has value codecs already; pack it again with --repack".to_owned())
         }
-        Ok(_) => None,
+        Some(_) => None,
     };
-    let integers = data_type::from_json(&name).ok().filter(|one| one.is_integer() && !from_cf);
-    Properties { unfit, integers, is_coordinate: is_coordinate && !from_cf }
+    let integers = element_type.filter(|one| one.is_integer() && !from_cf);
+    Properties { unfit, integers, is_coordinate: !from_cf && coordinates.contains(&node.path) }
 }

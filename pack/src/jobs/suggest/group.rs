@@ -11,7 +11,6 @@ use super::array::{SuggestJob, argument, check, packed_beside, suggest_for};
 use super::report::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Result, is_of_array};
-use crate::jobs::group::group_job::GroupJob;
 use crate::jobs::group::properties::{coordinates, properties};
 use crate::metadata::tree;
 use crate::options::PackOptions;
@@ -69,10 +68,9 @@ impl SuggestJob {
         check(&self.options)?;
         let nodes = tree::nodes_at(&self.input)?;
         let coordinates = coordinates(&nodes);
-        let as_packed = GroupJob::new(&self.input, "", self.options.clone());
         let arrays = tree::each_array(&nodes, None, runtime, |node| {
             let array = node.path.clone();
-            let known = properties(node, &as_packed, coordinates.contains(&array));
+            let known = properties(node, &coordinates, self.options.from_cf, false);
             let integers = known
                 .integers
                 .map(|integers| format!("{integers}: integers are kept exactly, without a bound"));

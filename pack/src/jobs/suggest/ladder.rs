@@ -56,7 +56,8 @@ impl Tried<'_> {
         let bounds = self.bounds();
         let work = |number: u64| -> Result<(f64, Result<Estimate>)> {
             let bound = *bounds.get(number as usize).context("no such bound")?;
-            Ok((bound, self.estimate(bound, quiet)))
+            let options = PackOptions { max_abs_error: Some(bound), ..self.options.clone() };
+            Ok((bound, estimate(&self.sample.source, self.survey, &options, quiet)))
         };
         let mut rungs = Vec::new();
         let mut refusal = None;
@@ -100,11 +101,6 @@ impl Tried<'_> {
         }
         bounds.push(0.0);
         bounds
-    }
-
-    fn estimate(&self, bound: f64, workers: &Workers) -> Result<Estimate> {
-        let options = PackOptions { max_abs_error: Some(bound), ..self.options.clone() };
-        estimate(&self.sample.source, self.survey, &options, workers)
     }
 
     fn rung(&self, bound: f64, estimate: &Estimate) -> Rung {
