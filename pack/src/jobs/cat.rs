@@ -40,13 +40,10 @@ pub fn cat(
     let array = array.as_ref();
     let source = Source::open_for(runtime, array)?;
     let workers = Workers::new(runtime)?;
-    match format {
-        CatFormat::Raw => {}
-        CatFormat::Npy => {
-            let header = npy_header(source.element_type(), source.array().shape())
-                .with_context(|| array.display().to_string())?;
-            output.write_all(&header).context("standard output")?;
-        }
+    if format == CatFormat::Npy {
+        let header = npy_header(source.element_type(), source.array().shape())
+            .with_context(|| array.display().to_string())?;
+        output.write_all(&header).context("standard output")?;
     }
     if source.elements() > 0 {
         write(&source, &workers, &source.array().subset_all(), MOST_BYTES, output)?;

@@ -9,13 +9,14 @@ use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use zarr_recast::FillCheck;
+use zarr_recast::data_type::ByteOrder;
 use zarrs::array::{Array, ArrayBytes, ArrayMetadata};
 use zarrs::storage::store::MemoryStore;
 
 use crate::array::region::{Block, Region, spread};
 use crate::array::source::Source;
 use crate::error::Result;
-use crate::metadata::codecs::SHARDING;
+use crate::metadata::codecs::{SHARDING, bytes_codec};
 use crate::metadata::document::array_document;
 use crate::runtime::Workers;
 use crate::store::location::Location;
@@ -239,14 +240,13 @@ impl Sample {
         fill: Scalar,
         attributes: &Map<String, Value>,
     ) -> Result<Self> {
-        let endian = if cfg!(target_endian = "little") { "little" } else { "big" };
-        let bytes = json!({"name": "bytes", "configuration": {"endian": endian}});
+        let bytes = bytes_codec(Some(ByteOrder::NATIVE));
         let codecs = match &layout.inner {
             None => json!([bytes]),
             Some(inner) => json!([{"name": SHARDING, "configuration": {
                 "chunk_shape": inner,
                 "codecs": [bytes],
-                "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+                "index_codecs": [bytes_codec(Some(ByteOrder::Little))],
             }}]),
         };
         let grid = json!({"name": "regular", "configuration": {"chunk_shape": layout.block}});
