@@ -109,7 +109,7 @@ impl Attributes {
         let mut decoded = Map::new();
         for name in VALID {
             let Some(attribute) = given.get(name) else { continue };
-            let codes = values(Some(attribute)).into_iter();
+            let codes = values(Some(attribute)).iter();
             let codes = codes.map(|value| code(value, stored, self.code_type));
             let Some(codes) = codes.collect::<Option<Vec<Scalar>>>() else {
                 let warning = format!("{name} is {attribute}, not of {stored}: left as it is");
@@ -283,18 +283,18 @@ pub(super) fn picked(attributes: &Map<String, Value>, names: &[&str]) -> Map<Str
     names.iter().filter_map(pick).collect()
 }
 
-/// The values of an attribute; netCDF may store one value as an array.
-fn values(attribute: Option<&Value>) -> Vec<&Value> {
+/// The values of an attribute: one by itself, or an array of them; netCDF may store one value as an array.
+pub(crate) fn values(attribute: Option<&Value>) -> &[Value] {
     match attribute {
-        None => Vec::new(),
-        Some(Value::Array(values)) => values.iter().collect(),
-        Some(value) => vec![value],
+        None => &[],
+        Some(Value::Array(values)) => values,
+        Some(value) => std::slice::from_ref(value),
     }
 }
 
 fn number(attributes: &Map<String, Value>, name: &str) -> Result<Option<f64>> {
     let Some(value) = attributes.get(name) else { return Ok(None) };
-    match values(Some(value)).as_slice() {
+    match values(Some(value)) {
         [one] => {
             let number = one.as_f64().filter(|number| number.is_finite());
             number.map(Some).with_context(|| {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::jobs::cf::attributes::values;
 use crate::metadata::tree::Node;
 use crate::store::location::Kind;
 
@@ -44,13 +45,8 @@ pub(super) fn pyramids(nodes: &[Node]) -> Vec<Vec<&str>> {
 fn levels_of_images(document: &Map<String, Value>) -> Vec<Vec<String>> {
     let Some(attributes) = document.get("attributes") else { return Vec::new() };
     // OME-Zarr 0.5 has a member of its own for it.
-    let all = attributes.pointer("/ome/multiscales").or_else(|| attributes.get("multiscales"));
-    let images = match all {
-        Some(Value::Array(images)) => images.as_slice(),
-        Some(image) => std::slice::from_ref(image),
-        None => &[],
-    };
-    images.iter().map(levels).collect()
+    let images = attributes.pointer("/ome/multiscales").or_else(|| attributes.get("multiscales"));
+    values(images).iter().map(levels).collect()
 }
 
 fn levels(image: &Value) -> Vec<String> {
