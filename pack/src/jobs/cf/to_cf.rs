@@ -137,14 +137,10 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
     let codes = given_codes(source, code_type);
     let values = chain.decode(&codes.bytes).context("a code that the codecs do not decode")?;
     let (slope, shift) = line(source);
-    let markers = Markers::of(source);
-    let fill = source.fill_value();
-    let plain = without_maps(source)?;
-    let missing = missing(chain, &plain, &codes, &values, (fill, &markers), slope);
-
+    let missing = missing(source, chain, &codes, &values, slope)?;
     let given = original(source.array().attributes());
+    let stored = source_type(source).unwrap_or(code_type);
     let from_given = given.as_ref().and_then(|given| {
-        let stored = source_type(source).unwrap_or(code_type);
         let rule = Attributes::read(given, stored).ok()?;
         (rule.code_type == code_type).then(|| Attributes { missing: missing.clone(), ..rule })
     });
@@ -176,9 +172,7 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
     Ok(Conversion {
         attributes: written(source, &rule, given.as_ref())?,
         code_type: match &given {
-            Some(given) if given.contains_key(attributes::UNSIGNED) => {
-                source_type(source).unwrap_or(code_type)
-            }
+            Some(given) if given.contains_key(attributes::UNSIGNED) => stored,
             _ => code_type,
         },
         differences,
@@ -236,13 +230,13 @@ fn without_maps(source: &Source) -> Result<Chain> {
 /// The codes that are missing for CF: those of NaN and of missing markers, and one that a map gives the fill
 /// value.
 fn missing(
+    source: &Source,
     chain: &Chain,
-    plain: &Chain,
     codes: &Codes,
     values: &[u8],
-    (fill, markers): (Scalar, &Markers),
     slope: f64,
-) -> Vec<Scalar> {
+) -> Result<Vec<Scalar>> {
+    let (markers, fill, plain) = (Markers::of(source), source.fill_value(), without_maps(source)?);
     let (from, to) = (chain.encoded_type(), chain.decoded_type());
     let pairs = codes.bytes.chunks_exact(from.size()).zip(values.chunks_exact(to.size()));
     let pairs = pairs.filter_map(|(code, value)| {
@@ -251,7 +245,7 @@ fn missing(
     // A map may also correct the last bits of a code that has the fill value without it.
     let is_mapped = |code: Scalar, value: Scalar| {
         let is_far = |other: Scalar| (value.to_f64() - other.to_f64()).abs() > slope.abs() / 2.0;
-        value.equals(fill) && decoded(plain, code).is_none_or(is_far)
+        value.equals(fill) && decoded(&plain, code).is_none_or(is_far)
     };
     let mut missing: Vec<Scalar> = pairs
         .filter(|&(code, value)| {
@@ -262,7 +256,7 @@ fn missing(
     // The code for new missing values comes first.
     let nan = Scalar::nan(to).and_then(|nan| encoded(chain, nan));
     missing.sort_by_key(|&code| (Some(code) != nan, Some(code) != chain.encoded_fill_value()));
-    missing
+    Ok(missing)
 }
 
 /// Whether some values are farther apart than half a step and what rounding explains: where values are large, the type's
@@ -289,10 +283,8 @@ fn written(
 ) -> Result<Map<String, Value>> {
     let mut attributes = source.array().attributes().clone();
     attributes.remove(PROVENANCE);
-    let valid: Vec<&str> =
-        attributes::VALID.into_iter().filter(|name| attributes.contains_key(*name)).collect();
     if let Some(given) = given {
-        for name in valid {
+        for name in attributes::VALID {
             attributes.remove(name);
         }
         attributes.extend(given.clone());
@@ -307,7 +299,7 @@ fn written(
         }
         return Ok(attributes);
     }
-    if let [name, ..] = valid.as_slice() {
+    if let Some(name) = attributes::VALID.iter().find(|name| attributes.contains_key(**name)) {
         bail!(
             "attribute {name} would have to be packed, too; remove it first, and add it afterwards"
         );
