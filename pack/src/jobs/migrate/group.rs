@@ -17,6 +17,7 @@ use crate::error::{Result, unwritten};
 use crate::metadata::document::text;
 use crate::metadata::tree::{self, Format, Node};
 use crate::runtime::{Runtime, Workers};
+use crate::store::destination::Destination;
 use crate::store::location::{Kind, Location, refuse_hidden, refuse_outdated_copy};
 use crate::store::transfer::Transfer;
 use crate::store::unchanged::while_unchanged;
@@ -96,10 +97,11 @@ fn kept(node: &Node, read: &Node, reason: &str, place: &str, runtime: &Runtime) 
     Ok(format!("{place}: {reason}{metadata}"))
 }
 
-/// Writes the whole group into a directory.
+/// Writes the whole group into a directory of the destination.
 pub(super) fn write(
     job: &MigrateJob,
     nodes: &[Node],
+    destination: &Destination,
     directory: &Path,
     runtime: &Runtime,
 ) -> Result<GroupMigration> {
@@ -137,7 +139,9 @@ pub(super) fn write(
     if nodes.iter().all(Node::is_v3) && !has_new {
         return Err(nothing(job, done.len()));
     }
-    Ok(GroupMigration::new(job, done))
+    let warning = tree::copy_files(nodes, destination, directory, transfer, runtime)?;
+    let warnings = warning.into_iter().collect();
+    Ok(GroupMigration { warnings, ..GroupMigration::new(job, done) })
 }
 
 /// Replaces the metadata of all nodes that need new ones.

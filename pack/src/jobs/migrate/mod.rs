@@ -97,10 +97,7 @@ impl Job for ToOutput<'_> {
         if is_group(&job.input) {
             let nodes = tree::nodes_at(&job.input)?;
             let staged = destination.stage()?;
-            let mut report = group::write(job, &nodes, staged.path(), runtime)?;
-            let (directory, transfer) = (staged.path(), job.transfer());
-            let warning = tree::copy_files(&nodes, destination, directory, transfer, runtime)?;
-            report.warnings.extend(warning);
+            let report = group::write(job, &nodes, destination, staged.path(), runtime)?;
             return Ok((MigrateReport::Group(report), staged));
         }
         let (source, workers) = job.open(runtime)?;
