@@ -21,7 +21,6 @@ use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::text;
 use crate::options::ShardCodecs;
 use crate::runtime::Workers;
-use crate::store::location::{refuse_hidden, refuse_outdated_copy};
 use crate::store::transfer::Transferred;
 use crate::text::{bytes, count};
 
@@ -49,10 +48,6 @@ pub struct ArrayMigration {
     #[serde(skip)]
     pub source_codecs: Vec<Value>,
 }
-
-/// The error for a zip file or a URL in place.
-pub(super) const NO_DIRECTORY: &str =
-    "not a directory, so it cannot be changed in place; name an OUTPUT";
 
 /// That there is nothing to migrate in an array, if so.
 pub(super) fn nothing_to_migrate(source: &Source) -> Option<String> {
@@ -191,9 +186,7 @@ impl<'a> Migration<'a> {
     pub(super) fn in_place(self) -> Result<ArrayMigration> {
         let rewritten = self.rewritten_or_refusal()?;
         let replace = || -> Result<Vec<Vec<String>>> {
-            let folder = self.source.location().directory().context(NO_DIRECTORY)?;
-            refuse_outdated_copy(&folder, in_place::WAY_OUT)?;
-            refuse_hidden(&folder, in_place::WAY_OUT)?;
+            let folder = in_place::folder(self.source.location())?;
             in_place::replace(&[(folder, text(rewritten.document())?)])
         };
         let kept = replace().with_context(|| self.source.path().display().to_string())?;

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::array::{ArrayMigration, Migration, NO_DIRECTORY, nothing_to_migrate};
+use super::array::{ArrayMigration, Migration, nothing_to_migrate};
 use super::in_place;
 use super::migrate_job::MigrateJob;
 use crate::array::source::{Source, array_at, fill_check};
@@ -18,7 +18,7 @@ use crate::metadata::document::text;
 use crate::metadata::tree::{self, Format, Node};
 use crate::runtime::{Runtime, Workers};
 use crate::store::destination::Destination;
-use crate::store::location::{Kind, Location, refuse_hidden, refuse_outdated_copy};
+use crate::store::location::{Kind, Location};
 use crate::store::transfer::Transfer;
 use crate::store::unchanged::while_unchanged;
 use crate::text::arrays;
@@ -148,10 +148,8 @@ pub(super) fn write(
 pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigration> {
     let nodes = &tree::nodes_at(&job.input)?;
     let shown = || job.input.display().to_string();
-    let root = nodes.first().and_then(|root| root.location.directory());
-    let root = root.context(NO_DIRECTORY).with_context(shown)?;
-    refuse_outdated_copy(&root, in_place::WAY_OUT).with_context(shown)?;
-    refuse_hidden(&root, in_place::WAY_OUT).with_context(shown)?;
+    let root = nodes.first().context("no group here").with_context(shown)?;
+    let root = in_place::folder(&root.location).with_context(shown)?;
 
     let planned = while_unchanged(&[&job.input], || {
         tree::each_array(nodes, None, runtime, |node| {

@@ -10,11 +10,22 @@ use anyhow::{Context, bail};
 use tempfile::NamedTempFile;
 
 use crate::error::Result;
-use crate::store::location::{Kind, kind};
+use crate::store::location::{Kind, Location, kind, refuse_hidden, refuse_outdated_copy};
 use crate::store::names::{DOCUMENTS, GROUP_DOCUMENTS, ZARR_JSON};
 
-/// For a folder below a group that stays as it is and would no longer match.
-pub(super) const WAY_OUT: &str = "migrate that group as a whole";
+/// The folder of an array or a group.
+///
+/// # Errors
+/// A zip file or a URL; a group around it that stays as it is and would no longer match.
+pub(super) fn folder(location: &Location) -> Result<PathBuf> {
+    const WAY_OUT: &str = "migrate that group as a whole";
+    let folder = location
+        .directory()
+        .context("not a directory, so it cannot be changed in place; name an OUTPUT")?;
+    refuse_outdated_copy(&folder, WAY_OUT)?;
+    refuse_hidden(&folder, WAY_OUT)?;
+    Ok(folder)
+}
 
 /// A folder whose documents are replaced.
 struct Replacement<'a> {
