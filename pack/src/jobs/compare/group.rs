@@ -1,6 +1,6 @@
 //! Compares two groups: each array with the one of the same path.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
@@ -94,27 +94,24 @@ impl CompareJob {
     /// A path that is not a group; groups without arrays.
     pub fn run_group(&self, runtime: &Runtime) -> std::result::Result<GroupComparison, Error> {
         let (a, b) = (group(&self.a)?, group(&self.b)?);
-        let mut pairs: BTreeMap<&str, [Option<&Node>; 2]> = BTreeMap::new();
-        for (side, nodes) in [&a, &b].into_iter().enumerate() {
-            for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
-                if let Some(place) = pairs.entry(&node.path).or_default().get_mut(side) {
-                    *place = Some(node);
-                }
-            }
-        }
-        if pairs.is_empty() {
+        let [of_a, of_b] = [&a, &b].map(|nodes| -> BTreeMap<&str, &Node> {
+            let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
+            arrays.map(|node| (node.path.as_str(), node)).collect()
+        });
+        let paths: BTreeSet<&str> = of_a.keys().chain(of_b.keys()).copied().collect();
+        if paths.is_empty() {
             let (a, b) = (self.a.display(), self.b.display());
             return Err(anyhow!("{a} and {b}: groups without arrays").into());
         }
-        let progress = runtime.arrays(pairs.len());
+        let progress = runtime.arrays(paths.len());
         let mut compared = Vec::new();
-        for (path, pair) in pairs {
+        for path in paths {
             progress.next(path);
             let array = path.to_owned();
-            compared.push(match pair {
-                [Some(a), Some(b)] => self.pair(a, b, runtime)?,
-                [Some(_), None] => ComparedArray::OnlyInA { array },
-                [None, _] => ComparedArray::OnlyInB { array },
+            compared.push(match (of_a.get(path), of_b.get(path)) {
+                (Some(a), Some(b)) => self.pair(a, b, runtime)?,
+                (Some(_), None) => ComparedArray::OnlyInA { array },
+                (None, _) => ComparedArray::OnlyInB { array },
             });
         }
         drop(progress);
@@ -129,23 +126,22 @@ impl CompareJob {
 
     /// Compares an array that both groups have. Only an interruption is an error.
     fn pair(&self, a: &Node, b: &Node, runtime: &Runtime) -> Result<ComparedArray> {
-        let array = a.path.clone();
         let is_number = |node: &Node| node.type_without_numbers().is_none();
         let is_decoded = |node: &Node| is_number(node) && array_at(&node.location).is_ok();
-        let compared = if is_decoded(a) && is_decoded(b) {
+        let compare = || -> Result<ComparedArray> {
+            let array = a.path.clone();
+            if !is_decoded(a) || !is_decoded(b) {
+                let decoded = nodes::compare(a, b, runtime)? == Same::Values;
+                return Ok(ComparedArray::Identical { array, decoded });
+            }
             let (a, b) = (below(&self.a, &array), below(&self.b, &array));
-            let job = Self { a, b, ..self.clone() };
-            let report = job.run(runtime).map(Box::new).map_err(Error::into_inner);
-            report.map(|report| ComparedArray::Compared { array: array.clone(), report })
-        } else {
-            nodes::compare(a, b, runtime).map(|same| {
-                let decoded = same == Same::Values;
-                ComparedArray::Identical { array: array.clone(), decoded }
-            })
+            let report = Self { a, b, ..self.clone() }.run(runtime).map_err(Error::into_inner)?;
+            Ok(ComparedArray::Compared { array, report: Box::new(report) })
         };
-        match compared {
+        match compare() {
             Err(error) if !error.is::<Interrupted>() => {
-                Ok(ComparedArray::Failed { array, reason: format!("{error:#}") })
+                let (array, reason) = (a.path.clone(), format!("{error:#}"));
+                Ok(ComparedArray::Failed { array, reason })
             }
             compared => compared,
         }
