@@ -92,15 +92,14 @@ impl Job for UnpackGroupJob {
         let staged = destination.stage()?;
         let arrays = tree::each_array(&nodes, Some(staged.path()), runtime, |node| {
             let place = staged.path().join(&node.path);
-            let undecoded = array_at(&node.location).err().filter(|_| node.has_value_codecs());
-            if node.has_value_codecs() && undecoded.is_none() {
-                return self.unpack(node, &place, runtime);
-            }
+            let undecoded = match node.has_value_codecs().then(|| array_at(&node.location)) {
+                Some(Ok(_)) => return self.unpack(node, &place, runtime),
+                Some(Err(error)) => Some(format!("it keeps its codecs, because {error:#}")),
+                None => None,
+            };
             let array = node.path.clone();
             let copied = node.copy(&place, Transfer::Copy, runtime);
             copied.with_context(|| format!("{}: {array}", input.display()))?;
-            let undecoded =
-                undecoded.map(|error| format!("it keeps its codecs, because {error:#}"));
             Ok(UnpackedArray::Copied { array, caveat: node.caveat().or(undecoded) })
         })?;
         let warning =
