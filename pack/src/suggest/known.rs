@@ -148,12 +148,8 @@ pub(crate) fn look(
 /// The range of sorted values without the outermost ones; none of few values.
 fn without_tails(sorted: &[f64]) -> Option<(f64, f64)> {
     let tail = (sorted.len() as f64 * TAIL) as usize;
-    let last = sorted.len().checked_sub(tail + 1)?;
-    sorted
-        .get(tail)
-        .copied()
-        .zip(sorted.get(last).copied())
-        .filter(|_| sorted.len() >= LEAST_VALUES)
+    let inner = sorted.get(tail..sorted.len() - tail)?;
+    inner.first().copied().zip(inner.last().copied()).filter(|_| sorted.len() >= LEAST_VALUES)
 }
 
 /// The step of which all values are multiples: a round one if there is any, and else the one that the sample tells.

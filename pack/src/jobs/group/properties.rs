@@ -28,10 +28,7 @@ pub(crate) fn coordinates(nodes: &[Node]) -> Vec<String> {
     let arrays: BTreeSet<&str> = arrays.map(|node| node.path.as_str()).collect();
     let mut coordinates = Vec::new();
     for node in nodes {
-        let (folder, name) = match node.path.rsplit_once('/') {
-            Some((folder, name)) => (folder, name),
-            None => ("", node.path.as_str()),
-        };
+        let (folder, name) = node.path.rsplit_once('/').unwrap_or(("", &node.path));
         let dimensions = node.document.get("dimension_names").and_then(Value::as_array);
         if dimensions.is_some_and(|names| names.len() == 1 && names.iter().all(|n| n == name)) {
             coordinates.push(node.path.clone());
@@ -41,10 +38,8 @@ pub(crate) fn coordinates(nodes: &[Node]) -> Vec<String> {
             let attributes = node.document.get("attributes");
             let names = attributes.and_then(|all| all.get(attribute)?.as_str()).unwrap_or_default();
             for name in names.split_whitespace() {
-                let (folder, name) = match name.strip_prefix('/') {
-                    Some(name) => ("", name),
-                    None => (folder, name),
-                };
+                let of_root = name.strip_prefix('/').map(|name| ("", name));
+                let (folder, name) = of_root.unwrap_or((folder, name));
                 let mut paths = from_below(folder).map(|folder| path_in(folder, name));
                 coordinates.extend(paths.find(|path| arrays.contains(path.as_str())));
             }

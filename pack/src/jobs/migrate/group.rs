@@ -167,10 +167,9 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
             })
         })
     })?;
-    let arrays = || nodes.iter().filter(|node| node.kind == Kind::Array);
-    let planned = arrays().map(|node| (node.path.as_str(), node)).zip(planned);
     // In the order of their paths.
-    let planned = planned.map(|((path, node), one)| (path, (node, one)));
+    let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
+    let planned = arrays.zip(planned).map(|(node, one)| (node.path.as_str(), (node, one)));
     let planned: BTreeMap<&str, (&Node, Task<Migration<'_>>)> = planned.collect();
 
     let document = |node: &Node| -> Result<Map<String, Value>> {
