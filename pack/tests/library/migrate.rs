@@ -239,6 +239,16 @@ fn integers_of_64_bits_are_decoded_through_float64_as_numcodecs_does() {
     assert_eq!(codec_names(&metadata(&output)["codecs"]), names);
 }
 
+#[test]
+fn a_fill_value_that_no_code_stands_for_is_refused_by_the_name_of_the_array() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    v2(&input, "<u4", &json!(0), &filter(3, 1, "<u4", "<i4"), [None, None]);
+    let error = refuses(&job(&input, Some(&output)));
+    assert!(error.contains("fill_value: uint32 0 cannot be encoded"), "{error}");
+    assert!(error.starts_with(input.to_str().unwrap()) && !output.exists(), "{error}");
+}
+
 /// numcodecs takes the bytes of such elements for other numbers.
 #[test]
 fn a_filter_in_another_byte_order_than_its_elements_is_refused() {

@@ -102,7 +102,8 @@ impl Job for ToOutput<'_> {
         }
         let (source, workers) = job.open(runtime)?;
         let staged = destination.stage()?;
-        let report = job.migration(source, &workers)?.write(staged.path(), output, &workers)?;
+        let report = job.migration(source, &workers)?.write(staged.path(), output, &workers);
+        let report = report.with_context(|| job.input.display().to_string())?;
         Ok((MigrateReport::Array(Box::new(report)), staged))
     }
 }
