@@ -22,12 +22,10 @@ use crate::error::{Result, guarded};
 use crate::metadata::bound_codecs::BoundCodecs;
 use crate::metadata::byte_codecs::PCODEC;
 use crate::metadata::codecs::CodecList;
-use crate::metadata::document::object;
-use crate::metadata::v2::{document_of_v2, older_array};
+use crate::metadata::tree::{Format, Node, node};
 use crate::options::ShardCodecs;
 use crate::runtime::{ChunkMemory, Pass, Runtime};
 use crate::store::location::{Kind, Location};
-use crate::store::names::ZARR_JSON;
 
 /// More chunks than this would take hours even if none were stored.
 const MOST_CHUNKS: u64 = 100_000_000;
@@ -42,9 +40,12 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
+/// An array of any type.
+pub(crate) type AnyArray = Array<dyn ReadableListableStorageTraits>;
+
 /// An array opened for reading.
 pub(crate) struct Source {
-    array: Array<dyn ReadableListableStorageTraits>,
+    array: AnyArray,
     location: Location,
     element_type: ElementType,
     fill_value: Scalar,
@@ -76,17 +77,21 @@ impl Source {
 
     /// Opens the array at a place.
     pub(crate) fn open_at(location: Location, fill_check: FillCheck) -> Result<Self> {
-        zarrs_recast::register();
-        match location.kind()? {
-            Kind::Array => {}
-            Kind::Group => {
-                bail!("a group, not an array; name one of the arrays in it{}", named(&location))
+        let node = node(String::new(), location)?;
+        match (node.kind, &node.format) {
+            (Kind::Array, _) => Self::of_node(&node, fill_check),
+            (_, Format::Implicit) => bail!("no array here: none of zarr.json, .zarray and meta"),
+            _ => {
+                let some = named(&node.location);
+                bail!("a group, not an array; name one of the arrays in it{some}")
             }
-            Kind::Other => bail!("no array here: none of zarr.json, .zarray and meta"),
         }
-        let array = array_at(&location)?;
-        let is_older = location.document(ZARR_JSON)?.is_none();
-        Ok(Self { is_older, ..Self::of(location, array, fill_check)? })
+    }
+
+    /// Opens an array of a group.
+    pub(crate) fn of_node(node: &Node, fill_check: FillCheck) -> Result<Self> {
+        let source = Self::of(node.location.clone(), array_of(node)?, fill_check)?;
+        Ok(Self { is_older: !node.is_v3(), ..source })
     }
 
     /// An array with metadata that are not stored.
@@ -95,16 +100,11 @@ impl Source {
         metadata: ArrayMetadata,
         fill_check: FillCheck,
     ) -> Result<Self> {
-        let (storage, node) = (Arc::clone(location.storage()), location.node());
-        let array = Array::new_with_metadata(storage, node, metadata).map_err(explained)?;
+        let array = array_with(&location, metadata)?;
         Self::of(location, array, fill_check)
     }
 
-    fn of(
-        location: Location,
-        array: Array<dyn ReadableListableStorageTraits>,
-        fill_check: FillCheck,
-    ) -> Result<Self> {
+    fn of(location: Location, array: AnyArray, fill_check: FillCheck) -> Result<Self> {
         let name = array
             .data_type()
             .name_v3()
@@ -163,7 +163,7 @@ impl Source {
         self.location.path()
     }
 
-    pub(crate) fn array(&self) -> &Array<dyn ReadableListableStorageTraits> {
+    pub(crate) fn array(&self) -> &AnyArray {
         &self.array
     }
 
@@ -373,21 +373,22 @@ impl Source {
     }
 }
 
-/// Opens the array at a place, whatever its type is; one of Zarr v1 or v2 with its metadata as Zarr v3.
+/// Opens an array, whatever its type is.
 ///
 /// # Errors
 /// A type or a codec that is not decoded here; invalid metadata.
-pub(crate) fn array_at(location: &Location) -> Result<Array<dyn ReadableListableStorageTraits>> {
+pub(crate) fn array_of(node: &Node) -> Result<AnyArray> {
+    if let Format::Inexpressible(reason) = &node.format {
+        bail!("{reason}");
+    }
+    let metadata = serde_json::from_value(node.document.clone().into());
+    array_with(&node.location, metadata.context("invalid metadata")?)
+}
+
+/// The array at a place, with these metadata.
+fn array_with(location: &Location, metadata: ArrayMetadata) -> Result<AnyArray> {
     zarrs_recast::register();
     let (storage, node) = (Arc::clone(location.storage()), location.node());
-    let document = if let Some(document) = location.document(ZARR_JSON)? {
-        object(document, ZARR_JSON)?
-    } else {
-        let (array, attributes) = older_array(location)?;
-        document_of_v2(&array, attributes)?
-    };
-    let metadata: ArrayMetadata =
-        serde_json::from_value(document.into()).context("invalid metadata")?;
     Array::new_with_metadata(storage, node, metadata).map_err(explained)
 }
 

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use zarrs::array::{Array, ArrayBytes, CodecOptions};
-use zarrs::storage::ReadableListableStorageTraits;
+use zarrs::array::{ArrayBytes, CodecOptions};
 
-use crate::array::source::array_at;
+use crate::array::source::{AnyArray, array_of};
 use crate::error::{Result, guarded};
 use crate::metadata::tree::Node;
 use crate::runtime::{Runtime, Workers};
@@ -38,10 +37,8 @@ const MEANING: [&str; 12] = [
     "dimension_separator",
 ];
 
-type AnyArray = Array<dyn ReadableListableStorageTraits>;
-
 fn open(node: &Node) -> Result<AnyArray> {
-    node.caveat().map_or_else(|| array_at(&node.location), |caveat| bail!(caveat))
+    node.caveat().map_or_else(|| array_of(node), |caveat| bail!(caveat))
 }
 
 /// Compares two arrays.

@@ -15,7 +15,9 @@ use crate::error::{Result, unwritten};
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
 use crate::store::location::{Below, Kind, Location};
-use crate::store::names::{DOCUMENTS, GROUP_DOCUMENTS, ZARR_JSON, ZMETADATA, is_content};
+use crate::store::names::{
+    ATTRS, DOCUMENTS, GROUP_DOCUMENTS, META, ZARR_JSON, ZATTRS, ZMETADATA, is_content,
+};
 use crate::store::transfer::{Transfer, transferred};
 
 /// The version of a node's metadata.
@@ -153,8 +155,9 @@ pub(crate) fn nodes(root: &Location) -> Result<Vec<Node>> {
 /// Adds the nodes at a place and below it. If there are none, returns the paths of all files there.
 fn add(path: &str, location: &Location, nodes: &mut Vec<Node>) -> Result<Vec<String>> {
     let shown = || if path.is_empty() { "/".to_owned() } else { path.to_owned() };
-    let kind = location.kind().with_context(shown)?;
-    let keys = if kind == Kind::Other { location.keys()? } else { None };
+    let node = node(path.to_owned(), location.clone()).with_context(shown)?;
+    let (kind, is_implicit) = (node.kind, matches!(node.format, Format::Implicit));
+    let keys = if is_implicit { location.keys()? } else { None };
     let content: Vec<String> =
         keys.iter().flatten().filter(|key| is_content(key)).cloned().collect();
     let is_document_below = |key: &String| {
@@ -165,7 +168,7 @@ fn add(path: &str, location: &Location, nodes: &mut Vec<Node>) -> Result<Vec<Str
         return Ok(content);
     }
     let index = nodes.len();
-    nodes.push(node(path.to_owned(), location.clone(), kind).with_context(shown)?);
+    nodes.push(node);
     if kind == Kind::Array {
         return Ok(Vec::new());
     }
@@ -175,7 +178,7 @@ fn add(path: &str, location: &Location, nodes: &mut Vec<Node>) -> Result<Vec<Str
         let below = add(&path_in(path, &name), &location.child(&name), nodes)?;
         files.extend(below.iter().map(|file| format!("{name}/{file}")));
     }
-    if kind == Kind::Other && nodes.len() == index + 1 {
+    if is_implicit && nodes.len() == index + 1 {
         nodes.pop();
         return Ok(content);
     }
@@ -196,30 +199,34 @@ fn without_bak(name: &str) -> &str {
 }
 
 /// A node by itself; a group of a folder without a document.
-pub(crate) fn node(path: String, location: Location, kind: Kind) -> Result<Node> {
+pub(crate) fn node(path: String, location: Location) -> Result<Node> {
     const COPY: &str = "consolidated_metadata";
-    let (mut format, mut is_consolidated) = (Format::V3, false);
-    let document = if let Some(document) = location.document(ZARR_JSON)? {
-        let mut document = object(document, ZARR_JSON)?;
-        is_consolidated = document.remove(COPY).is_some_and(|copy| !copy.is_null());
-        document
-    } else {
-        format = if kind == Kind::Other { Format::Implicit } else { Format::Older };
-        if kind == Kind::Array {
-            let (array, attributes) = older_array(&location)?;
+    let found = location.node_document()?;
+    let kind = found.as_ref().map_or(Kind::Group, |(kind, ..)| *kind);
+    let mut format = if found.is_some() { Format::Older } else { Format::Implicit };
+    let mut is_consolidated = false;
+    let document = match found {
+        Some((_, ZARR_JSON, document)) => {
+            format = Format::V3;
+            let mut document = object(document, ZARR_JSON)?;
+            is_consolidated = document.remove(COPY).is_some_and(|copy| !copy.is_null());
+            document
+        }
+        Some((Kind::Array, name, document)) => {
+            let array = older_array(name, document)?;
+            let attributes =
+                older_attributes(&location, if name == META { ATTRS } else { ZATTRS })?;
             document_of_v2(&array, attributes.clone()).unwrap_or_else(|error| {
                 format = Format::Inexpressible(format!("{error:#}"));
                 inexpressible(&array, attributes)
             })
-        } else {
-            let attributes = older_attributes(&location)?;
+        }
+        _ => {
+            let attributes = older_attributes(&location, ZATTRS)?;
             is_consolidated = location.document(ZMETADATA)?.is_some();
-            let mut group = object(json!({"zarr_format": 3, "node_type": "group"}), "")?;
-            group.insert("attributes".into(), attributes.into());
-            group
+            object(json!({"zarr_format": 3, "node_type": "group", "attributes": attributes}), "")?
         }
     };
-    let kind = if kind == Kind::Other { Kind::Group } else { kind };
     Ok(Node { path, location, kind, document, format, is_consolidated, files: Vec::new() })
 }
 

@@ -276,21 +276,24 @@ impl Location {
 
     /// The kind of node here, without checking whether it is valid.
     pub(crate) fn kind(&self) -> Result<Kind> {
-        if let Some(document) = self.document(ZARR_JSON)? {
-            let is_group = document.get("node_type").is_some_and(|node| node == "group");
-            return Ok(if is_group { Kind::Group } else { Kind::Array });
+        Ok(self.node_document()?.map_or(Kind::Other, |(kind, ..)| kind))
+    }
+
+    /// The same with the document that makes it one, and the name of that; `None` if there is no node.
+    pub(crate) fn node_document(&self) -> Result<Option<(Kind, &'static str, Value)>> {
+        let has = |document: &Value, name: &str, value: Value| document.get(name) == Some(&value);
+        for name in [ZARR_JSON, ZARRAY, META, ZGROUP] {
+            let Some(document) = self.document(name)? else { continue };
+            let kind = match name {
+                ZARR_JSON if has(&document, "node_type", "group".into()) => Kind::Group,
+                ZGROUP => Kind::Group,
+                // Other files may be called `meta`, too.
+                META if !has(&document, "zarr_format", 1.into()) => continue,
+                _ => Kind::Array,
+            };
+            return Ok(Some((kind, name, document)));
         }
-        // Other files may be called `meta`, too.
-        let is_v1 = |meta: &Value| meta.get("zarr_format").is_some_and(|format| format == 1);
-        let is_array =
-            self.document(ZARRAY)?.is_some() || self.document(META)?.as_ref().is_some_and(is_v1);
-        Ok(if is_array {
-            Kind::Array
-        } else if self.document(ZGROUP)?.is_some() {
-            Kind::Group
-        } else {
-            Kind::Other
-        })
+        Ok(None)
     }
 }
 

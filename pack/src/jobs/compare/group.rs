@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 
 use super::array::{CompareJob, CompareReport};
-use crate::array::source::array_at;
+use crate::array::source::array_of;
 use crate::check::nodes::{self, Same};
 use crate::error::{Error, Interrupted, Result};
 use crate::metadata::tree::{self, Node};
@@ -127,7 +127,7 @@ impl CompareJob {
     /// Compares an array that both groups have. Only an interruption is an error.
     fn pair(&self, a: &Node, b: &Node, runtime: &Runtime) -> Result<ComparedArray> {
         let is_number = |node: &Node| node.type_without_numbers().is_none();
-        let is_decoded = |node: &Node| is_number(node) && array_at(&node.location).is_ok();
+        let is_decoded = |node: &Node| is_number(node) && array_of(node).is_ok();
         let compare = || -> Result<ComparedArray> {
             let array = a.path.clone();
             if !is_decoded(a) || !is_decoded(b) {

@@ -86,7 +86,7 @@ fn listed(node: &Node) -> ListedArray {
     if let Some(name) = node.type_without_numbers() {
         return ListedArray::Unknown { path, error: format!("{name} has no numbers to show") };
     }
-    match Source::open_at(node.location.clone(), FillCheck::ReportOnly) {
+    match Source::of_node(node, FillCheck::ReportOnly) {
         Ok(source) => {
             let (stored, info) = (node.location.chunk_bytes(), ArrayInfo::of(&source));
             ListedArray::Known { path, stored, info: Box::new(info) }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::array::{ArrayMigration, Migration, nothing_to_migrate};
 use super::in_place;
 use super::migrate_job::MigrateJob;
-use crate::array::source::{Source, array_at, fill_check};
+use crate::array::source::{Source, array_of, fill_check};
 use crate::check::nodes::{self, Same};
 use crate::error::{Result, unwritten};
 use crate::metadata::document::text;
@@ -77,10 +77,10 @@ fn task(node: &Node, runtime: &Runtime) -> Result<Task<Source>> {
     if node.type_without_numbers().is_some() {
         return Ok(Task::Keep("its type is not numeric".to_owned()));
     }
-    if let Err(reason) = array_at(&node.location) {
+    if let Err(reason) = array_of(node) {
         return Ok(Task::Keep(format!("{reason:#}")));
     }
-    let source = Source::open_at(node.location.clone(), fill_check(runtime));
+    let source = Source::of_node(node, fill_check(runtime));
     let source = source.with_context(|| node.location.path().display().to_string())?;
     Ok(nothing_to_migrate(&source).map_or_else(|| Task::Migrate(Box::new(source)), Task::Keep))
 }
@@ -116,7 +116,7 @@ pub(super) fn write(
                     Transfer::Copy => "copied",
                     Transfer::Link => "the same files",
                 };
-                let copy = || tree::node(array.clone(), Location::new(&place)?, Kind::Array);
+                let copy = || tree::node(array.clone(), Location::new(&place)?);
                 let kept = || kept(node, &copy()?, &reason, how, runtime);
                 let reason = kept().with_context(shown)?;
                 Ok(MigratedArray::Kept { array, reason })

@@ -78,7 +78,7 @@ impl SuggestJob {
             if let Some(reason) = known.unfit.or(coordinate).or(integers) {
                 return Ok(SuggestedArray::Skipped { array, reason });
             }
-            let source = Source::open_at(node.location.clone(), fill_check(runtime));
+            let source = Source::of_node(node, fill_check(runtime));
             let report = source.and_then(|source| suggest_for(&source, &self.options, runtime));
             match report {
                 Ok(report) => Ok(SuggestedArray::Suggested { array, report: Box::new(report) }),

@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::array::{UnpackJob, UnpackReport};
-use crate::array::source::array_at;
+use crate::array::source::array_of;
 use crate::error::Result;
 use crate::jobs::cf::{ToCfJob, ToCfReport};
 use crate::jobs::runner::{Job, run_inside};
@@ -92,7 +92,7 @@ impl Job for UnpackGroupJob {
         let staged = destination.stage()?;
         let arrays = tree::each_array(&nodes, Some(staged.path()), runtime, |node| {
             let place = staged.path().join(&node.path);
-            let undecoded = match node.has_value_codecs().then(|| array_at(&node.location)) {
+            let undecoded = match node.has_value_codecs().then(|| array_of(node)) {
                 Some(Ok(_)) => return self.unpack(node, &place, runtime),
                 Some(Err(error)) => Some(format!("it keeps its codecs, because {error:#}")),
                 None => None,

@@ -11,25 +11,22 @@ use super::document::{name_dimensions, object};
 use super::fill_attribute::name_fill_value;
 use crate::error::Result;
 use crate::store::location::Location;
-use crate::store::names::{ATTRS, META, ZARRAY, ZATTRS};
+use crate::store::names::META;
 
 use codecs::{codecs, object_codec};
 use data_type::DataType;
 
-/// The attributes of a node of Zarr v2.
-pub(crate) fn older_attributes(location: &Location) -> Result<Map<String, Value>> {
-    object(location.document(ZATTRS)?.unwrap_or_else(|| json!({})), ZATTRS)
+/// The attributes of a node of Zarr v1 or v2, from the document with this name.
+pub(crate) fn older_attributes(location: &Location, name: &str) -> Result<Map<String, Value>> {
+    object(location.document(name)?.unwrap_or_else(|| json!({})), name)
 }
 
-/// `.zarray` of an array of Zarr v2, or what stands for it in Zarr v1, and the attributes.
-pub(crate) fn older_array(location: &Location) -> Result<(Value, Map<String, Value>)> {
-    if let Some(array) = location.document(ZARRAY)? {
-        return Ok((object(array, ZARRAY)?.into(), older_attributes(location)?));
+/// `.zarray` of an array of Zarr v2, or what stands for it in Zarr v1.
+pub(crate) fn older_array(name: &str, document: Value) -> Result<Value> {
+    if name == META {
+        return Ok(serde_json::to_value(zarrs_recast::metadata_v2_from_v1(&document)?)?);
     }
-    let meta = location.document(META)?.unwrap_or_default();
-    let metadata = zarrs_recast::metadata_v2_from_v1(&meta)?;
-    let attributes = location.document(ATTRS)?.unwrap_or_else(|| json!({}));
-    Ok((serde_json::to_value(metadata)?, object(attributes, ATTRS)?))
+    Ok(object(document, name)?.into())
 }
 
 /// The metadata of a Zarr v2 array as Zarr v3, from `.zarray` and its attributes.
