@@ -67,8 +67,8 @@ pub trait Job {
     /// # Errors
     /// As [`Self::run`].
     fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<Self::Report>, Error> {
-        let (_, output, overwrite) = self.places();
-        Ok(while_unchanged(&self.reads(), || pending(self, output, overwrite, runtime))?)
+        let work = || pending(self, destination(self, runtime)?, runtime);
+        Ok(while_unchanged(&self.reads(), work)?)
     }
 }
 
@@ -86,25 +86,26 @@ pub trait DryRun: Job {
     /// # Errors
     /// As [`Job::run`], as far as the sample shows them.
     fn dry_run(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
-        let (input, output, overwrite) = self.places();
-        Destination::new(input, output, overwrite, runtime)?;
+        destination(self, runtime)?;
         self.preview(runtime)
     }
 }
 
 /// Runs a job for one array of a group that is being written to `place`.
 pub(crate) fn run_inside<J: Job>(job: &J, place: &Path, runtime: &Runtime) -> Result<J::Report> {
-    pending(job, place, false, runtime)?.commit().map_err(Error::into_inner)
+    pending(job, Destination::free(place)?, runtime)?.commit().map_err(Error::into_inner)
 }
 
-/// Runs a job, with its output at `place`.
+fn destination<J: Job + ?Sized>(job: &J, runtime: &Runtime) -> Result<Destination> {
+    let (input, output, overwrite) = job.places();
+    Destination::new(input, output, overwrite, runtime)
+}
+
 fn pending<J: Job + ?Sized>(
     job: &J,
-    place: &Path,
-    overwrite: bool,
+    destination: Destination,
     runtime: &Runtime,
 ) -> Result<Pending<J::Report>> {
-    let destination = Destination::new(job.places().0, place, overwrite, runtime)?;
     let (report, staged) = job.write(&destination, runtime)?;
     Ok(Pending { report, destination, staged })
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 
 use super::local::visit_below;
 use super::location::{
-    EXISTS, Kind, OUTSIDE, archive, kind, refuse_outdated_copy, refuse_overlap, url,
+    EXISTS, Kind, OUTSIDE, archive, folder_of, kind, refuse_outdated_copy, refuse_overlap, url,
 };
 use super::staging::{self, ASIDE, Staged};
 use super::upload::Upload;
@@ -27,7 +27,7 @@ pub struct Destination {
 
 #[derive(Debug)]
 enum Target {
-    Directory { path: PathBuf, overwrite: bool },
+    Directory { overwrite: bool },
     Url(Upload),
 }
 
@@ -51,14 +51,8 @@ impl Destination {
         if is_zip || archive(output).is_some() {
             bail!("zip files can only be read; write to a directory");
         }
-        let name = output.file_name().context("OUTPUT must end in the name of a directory")?;
-        let name = name.to_str().context("the name is not UTF-8")?.to_owned();
-        let parent = match output.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let parent = parent.canonicalize().context("the directory above it cannot be found")?;
-        let path = parent.join(&name);
+        let place = Self::free(output)?;
+        let path = place.parent.join(&place.name);
         // A zip file lies in the directories that its path begins with.
         let file = archive(input).map(|(archive, _)| archive);
         if let Ok(input) = file.as_deref().unwrap_or(input).canonicalize() {
@@ -81,7 +75,16 @@ impl Destination {
             refuse_other(&path, kind(input))?;
         }
         refuse_outdated_copy(&path, OUTSIDE)?;
-        Ok(Self { target: Target::Directory { path, overwrite }, parent, name })
+        Ok(Self { target: Target::Directory { overwrite }, ..place })
+    }
+
+    /// A directory where nothing is, and to which nothing leads that is read.
+    pub(crate) fn free(path: &Path) -> Result<Self> {
+        let name = path.file_name().context("OUTPUT must end in the name of a directory")?;
+        let name = name.to_str().context("the name is not UTF-8")?.to_owned();
+        let parent = folder_of(path).canonicalize();
+        let parent = parent.context("the directory above it cannot be found")?;
+        Ok(Self { target: Target::Directory { overwrite: false }, parent, name })
     }
 
     /// A place at a URL.
@@ -117,8 +120,9 @@ impl Destination {
     pub(crate) fn commit(&self, staged: Staged) -> Result<()> {
         staged.refuse_if_gone()?;
         match &self.target {
-            Target::Directory { path, overwrite } => {
-                put(staged, path, *overwrite).with_context(|| path.display().to_string())
+            Target::Directory { overwrite } => {
+                let path = self.parent.join(&self.name);
+                put(staged, &path, *overwrite).with_context(|| path.display().to_string())
             }
             Target::Url(upload) => upload.commit(staged.path()),
         }

@@ -131,13 +131,9 @@ impl Location {
 
     /// A place in a zip file.
     fn zip(path: &Path, archive: &Path, inside: &str) -> Result<Self> {
-        let folder = match archive.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
         let name = archive.file_name().and_then(|name| name.to_str());
         let key = StoreKey::new(name.context("the name is not UTF-8")?)?;
-        let folder = Arc::new(FilesystemStore::new(folder)?);
+        let folder = Arc::new(FilesystemStore::new(folder_of(archive))?);
         let storage = ZipStorageAdapter::new(folder, key).context("not a readable zip file")?;
         Ok(Self::of(path, Arc::new(storage), true).inside(inside))
     }
@@ -311,6 +307,14 @@ pub(crate) fn below(path: &Path, name: &str) -> PathBuf {
         return path.join(name);
     };
     format!("{}/{name}?{query}", place.trim_end_matches('/')).into()
+}
+
+/// The folder that a path is in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
 }
 
 /// The path of an array in a group: `array` below `store`, which may be a directory, a zip file or a URL.

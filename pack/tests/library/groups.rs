@@ -742,3 +742,14 @@ fn an_integer_that_would_change_is_refused_with_the_document_that_has_it() {
         assert_eq!(metadata(&trial.output().join("field"))["attributes"]["big"], json!(value));
     }
 }
+
+#[test]
+fn an_array_of_a_group_may_have_a_name_like_that_of_a_zip_file() {
+    let trial = of_weather();
+    fs::rename(trial.input().join("wind"), trial.input().join("wind.zip")).unwrap();
+    let report = pack(&trial, within(0.01));
+    assert_eq!(packed(&report), ["deep/t2m", "t2m", "wind.zip"]);
+    let unpacked = trial.path().join("unpacked.zarr");
+    told(UnpackGroupJob::new(trial.output(), &unpacked).run(&one_thread())).unwrap();
+    assert_eq!(read(&unpacked.join("wind.zip")), read(&trial.output().join("wind.zip")));
+}

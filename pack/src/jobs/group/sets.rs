@@ -141,10 +141,8 @@ impl<'a> Sets<'a> {
             others.map(|other| below(&self.group.pack.input, other)).collect();
         let mut tasks: Vec<(&PackJob, Option<Destination>)> = Vec::new();
         for array in set {
-            let (job, place) = (job(array)?, place(array));
-            let destination =
-                place.map(|place| Destination::new(&job.input, &place, false, runtime));
-            tasks.push((job, destination.transpose()?));
+            let destination = place(array).map(|place| Destination::free(&place));
+            tasks.push((job(array)?, destination.transpose()?));
         }
         let requests = tasks.iter();
         let requests = requests.map(|(job, to)| Request { job, destination: to.as_ref() });
