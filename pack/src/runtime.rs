@@ -34,13 +34,25 @@ impl Runtime {
         if self.interrupt.load(Ordering::Relaxed) { Err(Interrupted.into()) } else { Ok(()) }
     }
 
-    /// A job begins to go through so many arrays of a group.
-    pub(crate) fn arrays(&self, count: usize) -> Arrays<'_> {
-        let progress = self.progress.as_deref();
-        if let Some(progress) = progress {
-            progress.begin_group(count as u64);
-        }
-        Arrays(progress)
+    /// Does `work` for each array of a group, with its path, in order.
+    pub(crate) fn each_array<'a, A, T>(
+        &self,
+        arrays: impl ExactSizeIterator<Item = (&'a str, A)>,
+        mut work: impl FnMut(&'a str, A) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let progress = self.progress();
+        progress.begin_group(arrays.len() as u64);
+        let one = |(path, array)| {
+            progress.next_array(path);
+            work(path, array)
+        };
+        let done = arrays.map(one).collect();
+        progress.end_group();
+        done
+    }
+
+    fn progress(&self) -> &dyn Progress {
+        self.progress.as_deref().unwrap_or(&Unseen)
     }
 }
 
@@ -70,24 +82,13 @@ pub trait Progress: Send + Sync {
     fn end_group(&self) {}
 }
 
-/// Tells the receiver of progress which array of a group is worked on, until it goes out of scope.
-pub(crate) struct Arrays<'a>(Option<&'a dyn Progress>);
+/// Progress that nobody gets.
+struct Unseen;
 
-impl Arrays<'_> {
-    /// The next array begins.
-    pub(crate) fn next(&self, path: &str) {
-        if let Some(progress) = self.0 {
-            progress.next_array(path);
-        }
-    }
-}
-
-impl Drop for Arrays<'_> {
-    fn drop(&mut self) {
-        if let Some(progress) = self.0 {
-            progress.end_group();
-        }
-    }
+impl Progress for Unseen {
+    fn begin(&self, _: &Pass) {}
+    fn advance(&self, _: u64) {}
+    fn end(&self) {}
 }
 
 /// A pass over chunks.
@@ -128,22 +129,10 @@ pub(crate) struct ChunkMemory {
 /// Chunks per thread that are processed before their results are folded.
 const BATCH: u64 = 64;
 
-/// The threads, and the receiver of progress.
+/// The threads of a job.
 pub(crate) struct Workers {
     pool: rayon::ThreadPool,
-    progress: Option<Arc<dyn Progress>>,
-    interrupt: Arc<AtomicBool>,
-}
-
-/// Ends a pass when it goes out of scope.
-struct Running<'a>(Option<&'a dyn Progress>);
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        if let Some(progress) = self.0 {
-            progress.end();
-        }
-    }
+    runtime: Runtime,
 }
 
 impl Workers {
@@ -168,8 +157,7 @@ impl Workers {
             .num_threads(threads.map_or(0, usize::from))
             .build()
             .context("the threads cannot be started; try --threads 1")?;
-        let (progress, interrupt) = (runtime.progress.clone(), Arc::clone(&runtime.interrupt));
-        Ok(Self { pool, progress, interrupt })
+        Ok(Self { pool, runtime: runtime.clone() })
     }
 
     /// Runs something inside the thread pool.
@@ -184,17 +172,27 @@ impl Workers {
         pass: impl Into<Pass>,
         count: u64,
         work: impl Fn(u64) -> Result<T> + Sync,
-        mut fold: impl FnMut(T) -> Result<()>,
+        fold: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
         let mut pass = pass.into();
         if !pass.is_in_bytes {
             pass.total = count;
         }
-        let progress = self.progress.as_deref();
-        let running = Running(progress);
-        if let Some(progress) = progress {
-            progress.begin(&pass);
-        }
+        let progress = self.runtime.progress();
+        progress.begin(&pass);
+        let result = self.in_batches(&pass, count, work, fold);
+        progress.end();
+        result
+    }
+
+    fn in_batches<T: Send>(
+        &self,
+        pass: &Pass,
+        count: u64,
+        work: impl Fn(u64) -> Result<T> + Sync,
+        mut fold: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
+        let progress = self.runtime.progress();
         let done = |chunks: u64| {
             (u128::from(pass.total) * u128::from(chunks) / u128::from(count.max(1))) as u64
         };
@@ -204,9 +202,7 @@ impl Workers {
         while start < count {
             let end = count.min(start.saturating_add(batch));
             let one = |number| -> Result<T> {
-                if self.interrupt.load(Ordering::Relaxed) {
-                    return Err(Interrupted.into());
-                }
+                self.runtime.check_interrupt()?;
                 // After a failure only chunks before it still matter.
                 if failed.load(Ordering::Relaxed) < number {
                     bail!("not reached");
@@ -215,9 +211,7 @@ impl Workers {
                 if result.is_err() {
                     failed.fetch_min(number, Ordering::Relaxed);
                 }
-                if let Some(progress) = progress {
-                    progress.advance(done(number + 1) - done(number));
-                }
+                progress.advance(done(number + 1) - done(number));
                 result
             };
             let results: Vec<_> = (start..end).map(|_| Mutex::new(None)).collect();
@@ -233,7 +227,6 @@ impl Workers {
             }
             start = end;
         }
-        drop(running);
         Ok(())
     }
 

@@ -289,13 +289,8 @@ pub(crate) fn each_array<T>(
             made.map_err(|error| unwritten(error.into(), &node.path))?;
         }
     }
-    let progress = runtime.arrays(of_kind(Kind::Array).count());
-    let mut done = Vec::new();
-    for node in of_kind(Kind::Array) {
-        progress.next(&node.path);
-        done.push(work(node)?);
-    }
-    drop(progress);
+    let arrays: Vec<_> = of_kind(Kind::Array).map(|node| (node.path.as_str(), node)).collect();
+    let done = runtime.each_array(arrays.into_iter(), |_, node| work(node))?;
     if let Some(directory) = directory {
         write_groups(nodes, directory)?;
     }

@@ -103,18 +103,15 @@ impl CompareJob {
             let (a, b) = (self.a.display(), self.b.display());
             return Err(anyhow!("{a} and {b}: groups without arrays").into());
         }
-        let progress = runtime.arrays(paths.len());
-        let mut compared = Vec::new();
-        for path in paths {
-            progress.next(path);
+        let pairs = paths.into_iter().map(|path| (path, (of_a.get(path), of_b.get(path))));
+        let compared = runtime.each_array(pairs, |path, pair| {
             let array = path.to_owned();
-            compared.push(match (of_a.get(path), of_b.get(path)) {
-                (Some(a), Some(b)) => self.pair(a, b, runtime)?,
-                (Some(_), None) => ComparedArray::OnlyInA { array },
-                (None, _) => ComparedArray::OnlyInB { array },
-            });
-        }
-        drop(progress);
+            match pair {
+                (Some(a), Some(b)) => self.pair(a, b, runtime),
+                (Some(_), None) => Ok(ComparedArray::OnlyInA { array }),
+                (None, _) => Ok(ComparedArray::OnlyInB { array }),
+            }
+        })?;
         Ok(GroupComparison {
             a: self.a.display().to_string(),
             b: self.b.display().to_string(),
