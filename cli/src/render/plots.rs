@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -88,11 +88,6 @@ fn cut(labels: &Labels, grid: &Grid) -> String {
     if others.is_empty() { String::new() } else { format!(", at {}", others.join(", ")) }
 }
 
-/// Turns the plotting library's error types into one.
-fn drawn<T, E: std::fmt::Display>(result: std::result::Result<T, E>) -> Result<T> {
-    result.map_err(|error| anyhow!("drawing a plot: {error}"))
-}
-
 /// A label of an axis: enough digits to distinguish it from its neighbours.
 fn tick(number: f64, extent: f64, unit: f64) -> String {
     if number == 0.0 || number.abs() < extent * 1e-9 {
@@ -135,15 +130,15 @@ impl Axes<'_> {
         let mut svg = String::new();
         {
             let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-            let chart = ChartBuilder::on(&area)
+            let mut chart = ChartBuilder::on(&area)
                 .margin(8)
                 .margin_right(24)
                 .x_label_area_size(44)
                 .y_label_area_size(80)
-                .build_cartesian_2d(self.x.clone(), self.y.clone());
-            let mut chart = drawn(chart)?;
-            let mut mesh = chart.configure_mesh();
-            mesh.disable_x_mesh()
+                .build_cartesian_2d(self.x.clone(), self.y.clone())?;
+            chart
+                .configure_mesh()
+                .disable_x_mesh()
                 .x_labels(7)
                 .y_labels(5)
                 .x_desc(self.labels[0])
@@ -153,10 +148,10 @@ impl Axes<'_> {
                 .label_style(("sans-serif", 13))
                 .axis_desc_style(("sans-serif", 14))
                 .x_label_formatter(self.x_tick)
-                .y_label_formatter(self.y_tick);
-            drawn(mesh.draw())?;
+                .y_label_formatter(self.y_tick)
+                .draw()?;
             draw(&mut chart)?;
-            drawn(area.present())?;
+            area.present()?;
         }
         Ok(svg)
     }
@@ -177,10 +172,10 @@ pub(super) fn curve_of_sizes(points: &[(f64, f64, bool)]) -> Result<Figure> {
     let at = |&(bound, size, _): &(f64, f64, bool)| (bound.log10(), size);
     let svg = axes.with(|chart| {
         let line = PathElement::new(points.iter().map(at).collect::<Vec<_>>(), INK);
-        drawn(chart.draw_series([line]))?;
+        chart.draw_series([line])?;
         let marked = points.iter().filter(|(.., is_marked)| *is_marked);
-        drawn(chart.draw_series(marked.map(|point| Circle::new(at(point), 4, INK.filled()))))
-            .map(drop)
+        chart.draw_series(marked.map(|point| Circle::new(at(point), 4, INK.filled())))?;
+        Ok(())
     })?;
     Ok(Figure::new("Estimated size over the bound; dots are the marked bounds".to_owned(), &svg))
 }
@@ -215,7 +210,7 @@ fn histogram(histogram: &Histogram, label: &str) -> Result<String> {
         x_tick: &|number| tick(*number, extent, unit),
         y_tick: &whole,
     };
-    axes.with(|chart| drawn(chart.draw_series(bars)).map(drop))
+    axes.with(|chart| Ok(chart.draw_series(bars).map(drop)?))
 }
 
 /// Numbers over two dimensions as a map, along one as a curve; both span the range of `scale`.
@@ -258,7 +253,7 @@ fn map_or_curve(
     }
     axes.with(|chart| {
         let lines = pieces.into_iter().map(|piece| PathElement::new(piece, INK));
-        drawn(chart.draw_series(lines)).map(drop)
+        Ok(chart.draw_series(lines).map(drop)?)
     })
 }
 
@@ -283,16 +278,16 @@ fn heat_map(
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         let (plot, legend) = area.split_horizontally(SIZE.0 - 100);
-        let chart = ChartBuilder::on(&plot)
+        let mut chart = ChartBuilder::on(&plot)
             .margin(8)
             .x_label_area_size(44)
             .y_label_area_size(60)
             // Rows run downwards, as arrays are printed.
-            .build_cartesian_2d(0.0..columns, rows..0.0);
-        let mut chart = drawn(chart)?;
+            .build_cartesian_2d(0.0..columns, rows..0.0)?;
         let name = |index: usize| grid.dimensions.get(index).map(|&n| dimension(labels, n));
-        let mut mesh = chart.configure_mesh();
-        mesh.disable_mesh()
+        chart
+            .configure_mesh()
+            .disable_mesh()
             .x_labels(7)
             .y_labels(6)
             .x_desc(name(1).unwrap_or_default())
@@ -300,8 +295,8 @@ fn heat_map(
             .label_style(("sans-serif", 13))
             .axis_desc_style(("sans-serif", 14))
             .x_label_formatter(&whole)
-            .y_label_formatter(&whole);
-        drawn(mesh.draw())?;
+            .y_label_formatter(&whole)
+            .draw()?;
         (x, y) = chart.plotting_area().get_pixel_range();
         // The colours, from the greatest number down to the least.
         let (top, bottom) = (16, SIZE.1 as i32 - 60);
@@ -310,12 +305,12 @@ fn heat_map(
             let share = 1.0 - (f64::from(step) + 0.5) / 32.0;
             let corners = [(4, at(step)), (20, at(step + 1))];
             let colour = colour((share * f64::from(COLOURS - 1)) as u8);
-            drawn(legend.draw(&Rectangle::new(corners, colour.filled())))?;
+            legend.draw(&Rectangle::new(corners, colour.filled()))?;
         }
         let style = ("sans-serif", 13).into_text_style(&legend);
-        drawn(legend.draw_text(&measured(greatest), &style, (26, top)))?;
-        drawn(legend.draw_text(&measured(least), &style, (26, bottom - 12)))?;
-        drawn(area.present())?;
+        legend.draw_text(&measured(greatest), &style, (26, top))?;
+        legend.draw_text(&measured(least), &style, (26, bottom - 12))?;
+        area.present()?;
     }
     let png = BASE64_STANDARD.encode(png(grid, map, (least, greatest))?);
     let image = format!(

@@ -40,7 +40,8 @@ pub(crate) trait Report {
 
     /// The sections of a page: one for all, and one for each array.
     fn sections(&self) -> Result<Vec<Section>> {
-        let figures = self.charts().map_or_else(|| Ok(Vec::new()), figures)?;
+        let figures = self.charts().map_or_else(|| Ok(Vec::new()), figures);
+        let figures = figures.context("drawing a plot")?;
         let mut sections = vec![Section::new(&self.table(), None, figures)];
         for (array, report) in self.arrays() {
             sections.extend(report.sections()?.into_iter().map(|section| section.named(array)));

@@ -1,6 +1,6 @@
 //! Suggestions of a bound, for people.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use recast_pack::text::{bytes, count, measured};
 use recast_pack::{
     Information, Rung, Sampled, SuggestGroupReport, SuggestReport, SuggestedArray, Suggestion,
@@ -62,7 +62,8 @@ fn with_ladder(table: &Table, ladder: &[Rung]) -> Result<Section> {
         .filter(|rung| rung.max_abs_error > 0.0)
         .map(|rung| (rung.max_abs_error, rung.stored_bytes as f64, rung.mark.is_some()))
         .collect();
-    let figures = if points.len() > 1 { vec![curve_of_sizes(&points)?] } else { Vec::new() };
+    let curve = (points.len() > 1).then(|| curve_of_sizes(&points).context("drawing a plot"));
+    let figures = curve.transpose()?.into_iter().collect();
     Ok(Section::new(table, Some((COLUMNS.to_vec(), rows)), figures))
 }
 
