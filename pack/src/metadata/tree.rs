@@ -247,8 +247,10 @@ pub(crate) fn group_documents(
     mut array: impl FnMut(&Node) -> Result<Value>,
 ) -> Result<Vec<(&Node, Map<String, Value>)>> {
     let mut documents: BTreeMap<&str, Value> = BTreeMap::new();
+    // Only consolidated metadata need those of arrays.
+    let is_needed = nodes.iter().any(|node| node.is_consolidated);
     let expressed = |node: &&Node| !matches!(node.format, Format::Inexpressible(_));
-    for node in nodes.iter().filter(expressed) {
+    for node in nodes.iter().filter(|_| is_needed).filter(expressed) {
         let document = match node.kind {
             Kind::Group => node.document.clone().into(),
             _ => array(node)?,
@@ -307,8 +309,7 @@ pub(crate) fn copy_files(
 ) -> Result<Option<String>> {
     let files = nodes.iter().flat_map(|node| node.files.iter().map(move |file| (node, file)));
     if !destination.takes_files() {
-        let names: Vec<_> = files.map(|(node, file)| Path::new(&node.path).join(file)).collect();
-        let names: Vec<_> = names.iter().map(|name| name.display().to_string()).collect();
+        let names: Vec<_> = files.map(|(node, file)| path_in(&node.path, file)).collect();
         return Ok((!names.is_empty()).then(|| {
             format!(
                 "not copied, because this store takes arrays and groups only: {}",
