@@ -1,6 +1,7 @@
 //! The place of an output. It is written to a temporary directory beside it, which is moved there when it is
 //! complete. For a URL, the system's temporary directory is used and uploaded.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,10 +20,9 @@ use crate::runtime::Runtime;
 /// A checked place for an array or a group.
 #[derive(Debug)]
 pub struct Destination {
+    /// As errors show it; of a directory, without links above it.
+    place: PathBuf,
     target: Target,
-    /// Where the temporary directory goes, and how its name begins.
-    parent: PathBuf,
-    name: String,
 }
 
 #[derive(Debug)]
@@ -51,12 +51,11 @@ impl Destination {
         if is_zip || archive(output).is_some() {
             bail!("zip files can only be read; write to a directory");
         }
-        let place = Self::free(output)?;
-        let path = place.parent.join(&place.name);
+        let Self { place, .. } = Self::free(output)?;
         // A zip file lies in the directories that its path begins with.
         let file = archive(input).map(|(archive, _)| archive);
         if let Ok(input) = file.as_deref().unwrap_or(input).canonicalize() {
-            let output = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let output = place.canonicalize().unwrap_or_else(|_| place.clone());
             refuse_overlap(&input, &output)?;
             visit_below(&input, |path, _, kind| {
                 if !kind.is_symlink() {
@@ -68,30 +67,29 @@ impl Destination {
                     .with_context(|| format!("INPUT has a link to {}", real.display()))
             })?;
         }
-        if is_there(&path)? {
+        if is_there(&place)? {
             if !overwrite {
                 bail!(EXISTS);
             }
-            refuse_other(&path, kind(input))?;
+            refuse_other(&place, kind(input))?;
         }
-        refuse_outdated_copy(&path, OUTSIDE)?;
-        Ok(Self { target: Target::Directory { overwrite }, ..place })
+        refuse_outdated_copy(&place, OUTSIDE)?;
+        Ok(Self { place, target: Target::Directory { overwrite } })
     }
 
     /// A directory where nothing is, and to which nothing leads that is read.
     pub(crate) fn free(path: &Path) -> Result<Self> {
         let name = path.file_name().context("OUTPUT must end in the name of a directory")?;
-        let name = name.to_str().context("the name is not UTF-8")?.to_owned();
+        let name = name.to_str().context("the name is not UTF-8")?;
         let parent = folder_of(path).canonicalize();
         let parent = parent.context("the directory above it cannot be found")?;
-        Ok(Self { target: Target::Directory { overwrite: false }, parent, name })
+        Ok(Self { place: parent.join(name), target: Target::Directory { overwrite: false } })
     }
 
     /// A place at a URL.
     fn remote(input: &Path, url: &str, overwrite: bool, runtime: &Runtime) -> Result<Self> {
         let upload = Upload::new(input, url, overwrite, runtime)?;
-        let name = upload.name().to_owned();
-        Ok(Self { target: Target::Url(upload), parent: std::env::temp_dir(), name })
+        Ok(Self { place: url.trim_end_matches('/').into(), target: Target::Url(upload) })
     }
 
     /// Whether it takes files that are no part of an array or a group.
@@ -105,27 +103,29 @@ impl Destination {
     /// A new temporary directory beside the place, removed when the value is dropped. Directories of killed
     /// runs are removed first.
     pub(crate) fn stage(&self) -> Result<Staged> {
-        if let Target::Url(upload) = &self.target {
-            upload.probe()?;
-        }
-        // With the user's umask, as for every directory; by default only the user would have access.
-        let is_shared = matches!(self.target, Target::Directory { .. });
-        staging::clear(&self.parent, &self.name);
-        let staged = Staged::new(&self.parent, &self.name, is_shared);
-        staged.map_err(|error| unwritten(error, &self.parent.display()))
+        let (parent, is_shared) = match &self.target {
+            // With the user's umask, as for every directory; by default only the user would have access.
+            Target::Directory { .. } => (folder_of(&self.place).to_owned(), true),
+            Target::Url(upload) => {
+                upload.probe().with_context(|| self.place.display().to_string())?;
+                (std::env::temp_dir(), false)
+            }
+        };
+        let name = self.place.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        staging::clear(&parent, name);
+        let staged = Staged::new(&parent, name, is_shared);
+        staged.map_err(|error| unwritten(error, &parent.display()))
     }
 
     /// Moves what is staged to its place. At every moment, a directory holds either the complete output or the old
     /// content.
     pub(crate) fn commit(&self, staged: Staged) -> Result<()> {
         staged.refuse_if_gone()?;
-        match &self.target {
-            Target::Directory { overwrite } => {
-                let path = self.parent.join(&self.name);
-                put(staged, &path, *overwrite).with_context(|| path.display().to_string())
-            }
+        let committed = match &self.target {
+            Target::Directory { overwrite } => put(staged, &self.place, *overwrite),
             Target::Url(upload) => upload.commit(staged.path()),
-        }
+        };
+        committed.with_context(|| self.place.display().to_string())
     }
 }
 

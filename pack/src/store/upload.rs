@@ -23,14 +23,13 @@ pub(super) struct Upload {
     /// The storage of the location.
     writable: Arc<dyn WritableStorageTraits>,
     visibility: Visibility,
-    url: String,
     overwrite: bool,
     runtime: Runtime,
 }
 
 impl std::fmt::Debug for Upload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Upload").field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("Upload").field("place", &self.location.path()).finish_non_exhaustive()
     }
 }
 
@@ -53,8 +52,7 @@ impl Upload {
         if url(input).is_some() {
             refuse_overlap(input, Path::new(place))?;
         }
-        let (url, runtime) = (place.to_owned(), runtime.clone());
-        let upload = Self { location, writable, visibility, url, overwrite, runtime };
+        let upload = Self { location, writable, visibility, overwrite, runtime: runtime.clone() };
         upload.refuse_present(|| kind(input))?;
         refuse_outdated_copy(Path::new(place), OUTSIDE)?;
         Ok(upload)
@@ -81,11 +79,6 @@ impl Upload {
             }
         }
         Ok(true)
-    }
-
-    /// The last part of the URL.
-    pub(super) fn name(&self) -> &str {
-        self.url.rsplit('/').next().unwrap_or_default()
     }
 
     /// Whether it takes keys that are no part of an array or a group.
@@ -135,12 +128,12 @@ impl Upload {
             stored?;
             removed.with_context(|| format!("nothing can be removed there; {UNFINISHED} is left"))
         };
-        probe().with_context(|| format!("{}: cannot be written to", self.url))
+        probe().context("cannot be written to")
     }
 
     /// Uploads all files of a directory. After a failure nothing is left, or the error says what is left.
     pub(super) fn commit(&self, directory: &Path) -> Result<()> {
-        let replaces = self.refuse_present(|| kind(directory)).with_context(|| self.url.clone())?;
+        let replaces = self.refuse_present(|| kind(directory))?;
         // The name of the directory is that of this run.
         let mark = format!(
             "recast {} has not finished writing here: {}\n",
@@ -150,19 +143,16 @@ impl Upload {
         if let Err(error) = self.mark(&mark) {
             // Nothing else has changed; readers ignore a mark that cannot be removed.
             let _ = self.unmark();
-            return Err(error.context(format!("{}: not written", self.url)));
+            return Err(error.context("not written"));
         }
         let Err(error) = self.upload(directory, &mark, replaces) else {
             return self.unmark().with_context(|| {
-                format!(
-                    "{}: written, but {UNFINISHED} could not be removed there; remove it",
-                    self.url
-                )
+                format!("written, but {UNFINISHED} could not be removed there; remove it")
             });
         };
         if !self.is_marked(&mark).unwrap_or(true) {
             let text = "not written: another run has begun to write there, and its objects stay";
-            return Err(error.context(format!("{}: {text}", self.url)));
+            return Err(error.context(text));
         }
         let lost = if replaces { "; what was there is already removed" } else { "" };
         let left = match self.visibility {
@@ -175,10 +165,9 @@ impl Upload {
         };
         let removed = self.remove_objects().and_then(|()| self.unmark());
         Err(match removed {
-            Ok(()) => error.context(format!("{}: not written{lost}", self.url)),
+            Ok(()) => error.context(format!("not written{lost}")),
             Err(reason) => error.context(format!(
-                "{}: not written{lost}; objects that could not be removed {left} ({reason:#})",
-                self.url
+                "not written{lost}; objects that could not be removed {left} ({reason:#})"
             )),
         })
     }
