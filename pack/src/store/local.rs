@@ -23,78 +23,10 @@ pub(crate) struct Local {
     root: PathBuf,
 }
 
-/// What is in a directory.
-struct Entry {
-    path: PathBuf,
-    name: String,
-    is_directory: bool,
-}
-
 impl Local {
-    pub(crate) fn new(root: &Path) -> std::result::Result<Self, FilesystemStoreCreateError> {
+    pub(crate) fn new(root: &Path) -> Result<Self, FilesystemStoreCreateError> {
         Ok(Self { files: FilesystemStore::new(root)?, root: root.to_owned() })
     }
-
-    /// All files below a prefix in the order of their names, with their keys.
-    fn below(
-        &self,
-        prefix: &StorePrefix,
-    ) -> std::result::Result<Vec<(StoreKey, PathBuf)>, StorageError> {
-        let mut files = Vec::new();
-        let mut todo = vec![(self.root.join(prefix.as_str()), prefix.as_str().to_owned())];
-        while let Some((directory, prefix)) = todo.pop() {
-            let mut below = Vec::new();
-            for Entry { path, name, is_directory } in entries(&directory)? {
-                if is_directory {
-                    refuse_circle(&path)?;
-                    below.push((path, format!("{prefix}{name}/")));
-                } else {
-                    files.push((StoreKey::new(format!("{prefix}{name}"))?, path));
-                }
-            }
-            todo.extend(below.into_iter().rev());
-        }
-        Ok(files)
-    }
-}
-
-/// What is in a directory, by name; nothing if it does not exist.
-fn entries(directory: &Path) -> std::result::Result<Vec<Entry>, StorageError> {
-    let unlisted = |error: io::Error| {
-        let shown = directory.display();
-        StorageError::Other(format!("{shown}: cannot be listed: {error}"))
-    };
-    let list = match fs::read_dir(directory) {
-        Ok(list) => list,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            refuse_lost(directory)?;
-            return Ok(Vec::new());
-        }
-        Err(error) => return Err(unlisted(error)),
-    };
-    let mut entries = Vec::new();
-    for entry in list {
-        let path = entry.map_err(unlisted)?.path();
-        let is_directory = match fs::metadata(&path) {
-            Ok(metadata) => metadata.is_dir(),
-            Err(error) => {
-                refuse_lost(&path)?;
-                // It is gone since it was listed.
-                if error.kind() == io::ErrorKind::NotFound {
-                    continue;
-                }
-                return Err(unlisted(error));
-            }
-        };
-        let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-        let Some(name) = name else {
-            let problem = not_utf8(&path);
-            return Err(StorageError::Other(problem));
-        };
-        entries.push(Entry { path, name, is_directory });
-    }
-    entries.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(entries)
 }
 
 /// Visits each file and each link below a directory, with a name that tells it from the others. A folder that links lead to
@@ -138,7 +70,7 @@ pub(crate) fn not_utf8(path: &Path) -> String {
 }
 
 /// Refuses a link to a directory around itself.
-fn refuse_circle(directory: &Path) -> std::result::Result<(), StorageError> {
+fn refuse_circle(directory: &Path) -> Result<(), StorageError> {
     if !directory.is_symlink() {
         return Ok(());
     }
@@ -152,7 +84,7 @@ fn refuse_circle(directory: &Path) -> std::result::Result<(), StorageError> {
 }
 
 /// Refuses a path that exists as a link only, or lies behind such a link.
-fn refuse_lost(path: &Path) -> std::result::Result<(), StorageError> {
+fn refuse_lost(path: &Path) -> Result<(), StorageError> {
     for place in path.ancestors() {
         let Ok(metadata) = fs::symlink_metadata(place) else { continue };
         if metadata.is_symlink() && fs::metadata(place).is_err() {
@@ -188,7 +120,7 @@ impl ReadableStorageTraits for Local {
         &'a self,
         key: &StoreKey,
         byte_ranges: ByteRangeIterator<'a>,
-    ) -> std::result::Result<MaybeBytesIterator<'a>, StorageError> {
+    ) -> Result<MaybeBytesIterator<'a>, StorageError> {
         let parts = self.files.get_partial_many(key, byte_ranges)?;
         if parts.is_none() {
             refuse_lost(&self.root.join(key.as_str()))?;
@@ -196,7 +128,7 @@ impl ReadableStorageTraits for Local {
         Ok(parts)
     }
 
-    fn size_key(&self, key: &StoreKey) -> std::result::Result<Option<u64>, StorageError> {
+    fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
         let size = self.files.size_key(key)?;
         if size.is_none() {
             refuse_lost(&self.root.join(key.as_str()))?;
@@ -210,23 +142,56 @@ impl ReadableStorageTraits for Local {
 }
 
 impl ListableStorageTraits for Local {
-    fn list(&self) -> std::result::Result<StoreKeys, StorageError> {
+    fn list(&self) -> Result<StoreKeys, StorageError> {
         self.list_prefix(&StorePrefix::root())
     }
 
-    fn list_prefix(&self, prefix: &StorePrefix) -> std::result::Result<StoreKeys, StorageError> {
-        Ok(self.below(prefix)?.into_iter().map(|(key, _)| key).collect())
+    fn list_prefix(&self, prefix: &StorePrefix) -> Result<StoreKeys, StorageError> {
+        let mut keys = Vec::new();
+        let mut todo = vec![prefix.clone()];
+        while let Some(prefix) = todo.pop() {
+            let below = self.list_dir(&prefix)?;
+            keys.extend_from_slice(below.keys());
+            todo.extend(below.prefixes().iter().rev().cloned());
+        }
+        Ok(keys)
     }
 
-    fn list_dir(
-        &self,
-        prefix: &StorePrefix,
-    ) -> std::result::Result<StoreKeysPrefixes, StorageError> {
+    /// By name; nothing if there is no such directory.
+    fn list_dir(&self, prefix: &StorePrefix) -> Result<StoreKeysPrefixes, StorageError> {
+        let directory = &self.root.join(prefix.as_str().trim_end_matches('/'));
+        let unlisted = |error: io::Error| {
+            let shown = directory.display();
+            StorageError::Other(format!("{shown}: cannot be listed: {error}"))
+        };
         let (mut keys, mut prefixes) = (Vec::new(), Vec::new());
-        for entry in entries(&self.root.join(prefix.as_str()))? {
-            let name = format!("{}{}", prefix.as_str(), entry.name);
-            if entry.is_directory {
-                refuse_circle(&entry.path)?;
+        let list = match fs::read_dir(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                refuse_lost(directory)?;
+                return Ok(StoreKeysPrefixes::new(keys, prefixes));
+            }
+            list => list.map_err(unlisted)?,
+        };
+        let paths = list.map(|entry| Ok(entry.map_err(unlisted)?.path()));
+        let mut paths = paths.collect::<Result<Vec<PathBuf>, StorageError>>()?;
+        paths.sort_unstable();
+        for path in paths {
+            let is_directory = match fs::metadata(&path) {
+                Ok(metadata) => metadata.is_dir(),
+                Err(error) => {
+                    refuse_lost(&path)?;
+                    // It is gone since it was listed.
+                    if error.kind() == io::ErrorKind::NotFound {
+                        continue;
+                    }
+                    return Err(unlisted(error));
+                }
+            };
+            let name = path.file_name().and_then(|name| name.to_str());
+            let name = name.ok_or_else(|| StorageError::Other(not_utf8(&path)))?;
+            let name = format!("{}{name}", prefix.as_str());
+            if is_directory {
+                refuse_circle(&path)?;
                 prefixes.push(StorePrefix::new(format!("{name}/"))?);
             } else {
                 keys.push(StoreKey::new(name)?);
@@ -235,8 +200,8 @@ impl ListableStorageTraits for Local {
         Ok(StoreKeysPrefixes::new(keys, prefixes))
     }
 
-    fn size_prefix(&self, prefix: &StorePrefix) -> std::result::Result<u64, StorageError> {
-        let files = self.below(prefix)?;
-        files.iter().map(|(_, path)| Ok(fs::metadata(path)?.len())).sum()
+    fn size_prefix(&self, prefix: &StorePrefix) -> Result<u64, StorageError> {
+        let keys = self.list_prefix(prefix)?;
+        keys.iter().map(|key| Ok(fs::metadata(self.root.join(key.as_str()))?.len())).sum()
     }
 }
