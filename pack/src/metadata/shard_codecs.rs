@@ -93,27 +93,19 @@ pub(crate) fn readers(
 /// The part of value codecs that GDAL lacks, if there is one.
 pub(crate) fn unread_by_gdal(element_type: ElementType, value_codecs: &[Codec]) -> Option<String> {
     let mut before = element_type;
-    for codec in value_codecs {
-        let unread = match codec {
-            Codec::CastValue(cast) => {
-                let types = [before, cast.data_type].into_iter();
-                before = cast.data_type;
-                types
-                    .filter(|&one| !Reader::gdal_casts(one))
-                    .map(|one| format!("cast_value of {one}"))
-                    .next()
-            }
-            Codec::ScaleOffset(_) => {
-                let is_known = before == ElementType::Float16 || Reader::gdal_casts(before);
-                (!is_known).then(|| format!("scale_offset of {before}"))
-            }
-            _ => Some("codecs of numcodecs".to_owned()),
-        };
-        if unread.is_some() {
-            return unread;
+    value_codecs.iter().find_map(|codec| match codec {
+        Codec::CastValue(cast) => {
+            let mut types = [before, cast.data_type].into_iter();
+            before = cast.data_type;
+            let unread = types.find(|&one| !Reader::gdal_casts(one))?;
+            Some(format!("cast_value of {unread}"))
         }
-    }
-    None
+        Codec::ScaleOffset(_) => {
+            let is_known = before == ElementType::Float16 || Reader::gdal_casts(before);
+            (!is_known).then(|| format!("scale_offset of {before}"))
+        }
+        _ => Some("codecs of numcodecs".to_owned()),
+    })
 }
 
 /// Whether value codecs can encode 0, with which zarr-python tests them inside shards.

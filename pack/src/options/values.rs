@@ -266,9 +266,7 @@ impl<'de> Deserialize<'de> for NanTo {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let result = match Value::deserialize(deserializer)? {
             Value::String(text) => text.parse(),
-            other => {
-                JsonScalar::from_json(&other).map(Self::Value).map_err(|error| error.to_string())
-            }
+            other => scalar_in(&other).map(Self::Value),
         };
         result.map_err(D::Error::custom)
     }
