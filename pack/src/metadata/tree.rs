@@ -118,20 +118,35 @@ impl Node {
         Ok(keys)
     }
 
+    /// Transfers one of its files to a directory.
+    fn transfer(
+        &self,
+        name: &str,
+        directory: &Path,
+        transfer: Transfer,
+        runtime: &Runtime,
+    ) -> Result<()> {
+        runtime.check_interrupt()?;
+        let key = self.location.key(name)?;
+        // Nothing comes out of a socket or a pipe.
+        if self.location.file(&key).is_none_or(|file| file.is_file()) {
+            transferred(&self.location, &key, &directory.join(name), transfer)
+                .map_err(|error| unwritten(error, &name))?;
+        }
+        Ok(())
+    }
+
     /// Transfers an array to a place: its files unchanged, and its metadata as Zarr v3, if that can express them.
     pub(crate) fn copy(&self, place: &Path, transfer: Transfer, runtime: &Runtime) -> Result<()> {
         // Old versions of the metadata are not transferred; the new one may be written to.
         fs::create_dir_all(place)?;
         for name in self.keys()? {
-            runtime.check_interrupt()?;
             let is_document = DOCUMENTS.contains(&name.as_str());
             if is_document && name != ZARR_JSON && matches!(self.format, Format::Older) {
                 continue;
             }
             let transfer = if is_document { Transfer::Copy } else { transfer };
-            let key = self.location.key(&name)?;
-            transferred(&self.location, &key, &place.join(&name), transfer)
-                .map_err(|error| unwritten(error, &name))?;
+            self.transfer(&name, place, transfer, runtime)?;
         }
         if matches!(self.format, Format::Older) {
             write_document(place, &self.document)?;
@@ -318,15 +333,8 @@ pub(crate) fn copy_files(
         }));
     }
     for (node, name) in files {
-        runtime.check_interrupt()?;
-        let key = node.location.key(name)?;
-        // Nothing comes out of a socket or a pipe.
-        if node.location.file(&key).is_none_or(|file| file.is_file()) {
-            let place = directory.join(&node.path).join(name);
-            transferred(&node.location, &key, &place, transfer)
-                .map_err(|error| unwritten(error, name))
-                .with_context(|| node.location.path().display().to_string())?;
-        }
+        node.transfer(name, &directory.join(&node.path), transfer, runtime)
+            .with_context(|| node.location.path().display().to_string())?;
     }
     Ok(None)
 }

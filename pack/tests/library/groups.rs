@@ -753,3 +753,18 @@ fn an_array_of_a_group_may_have_a_name_like_that_of_a_zip_file() {
     told(UnpackGroupJob::new(trial.output(), &unpacked).run(&one_thread())).unwrap();
     assert_eq!(read(&unpacked.join("wind.zip")), read(&trial.output().join("wind.zip")));
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_copied() {
+    use std::os::unix::net::UnixListener;
+
+    let trial = of_weather();
+    for folder in [trial.input(), trial.input().join("flag")] {
+        UnixListener::bind(folder.join("socket")).unwrap();
+    }
+    pack(&trial, within(0.01));
+    for name in ["socket", "flag/socket"] {
+        assert!(!trial.output().join(name).exists(), "{name}");
+    }
+}
