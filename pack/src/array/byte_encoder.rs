@@ -52,11 +52,11 @@ impl ByteEncoder {
     ) -> Result<Cow<'a, [u8]>> {
         let (data_type, fill) = (self.array.data_type(), self.array.fill_value());
         let (codecs, options) = (self.array.codecs(), &self.options);
-        if !self.is_checked {
-            return Ok(codecs.encode(elements, shape, data_type, fill, options)?);
-        }
-        let encoded = codecs.encode(elements.clone(), shape, data_type, fill, options)?;
-        if codecs.decode(encoded.clone(), shape, data_type, fill, options)? != elements {
+        let kept = self.is_checked.then(|| elements.clone());
+        let encoded = codecs.encode(elements, shape, data_type, fill, options)?;
+        if let Some(kept) = kept
+            && codecs.decode(encoded.clone(), shape, data_type, fill, options)? != kept
+        {
             bail!("its differences do not add up to its codes again; use --compressor auto");
         }
         Ok(encoded)
