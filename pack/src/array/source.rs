@@ -1,7 +1,6 @@
 //! Reads arrays chunk by chunk.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -390,12 +389,6 @@ fn array_with(location: &Location, metadata: ArrayMetadata) -> Result<AnyArray> 
     zarrs_recast::register();
     let (storage, node) = (Arc::clone(location.storage()), location.node());
     Array::new_with_metadata(storage, node, metadata).map_err(explained)
-}
-
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").field("path", &self.path()).finish_non_exhaustive()
-    }
 }
 
 /// Some of the arrays in a group, for an error.

@@ -155,6 +155,7 @@ mod tests {
         let counting = Arc::new(PerformanceMetricsStorageAdapter::new(storage));
         let location = Location::of(Path::new("x"), Arc::clone(&counting) as Arc<_>, true);
         let source = Source::open_at(location, FillCheck::Create).unwrap();
+        assert_eq!(counting.reads(), 1, "the metadata are read once");
         let workers = Workers::new(&Runtime::default()).unwrap();
         counting.reset();
         let mut output = Vec::new();
