@@ -23,10 +23,7 @@ pub(crate) struct PagePlace {
 impl PagePlace {
     /// Checks that a file may be written to the path of `--report`, if there is one.
     pub(crate) fn of(report: Option<&Path>, overwrite: bool) -> Result<Option<Self>> {
-        report.map(|path| Self::new(path, overwrite)).transpose()
-    }
-
-    fn new(path: &Path, overwrite: bool) -> Result<Self> {
+        let Some(path) = report else { return Ok(None) };
         let place = || -> Result<Self> {
             if path.symlink_metadata().is_ok() && !overwrite {
                 bail!("exists; --overwrite replaces it");
@@ -42,7 +39,7 @@ impl PagePlace {
             let staged = builder.tempfile_in(parent.unwrap_or(Path::new(".")))?;
             Ok(Self { path: path.to_owned(), staged })
         };
-        place().with_context(|| format!("--report {}", path.display()))
+        place().map(Some).with_context(|| format!("--report {}", path.display()))
     }
 
     /// Writes the page to a temporary file.
