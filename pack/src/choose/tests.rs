@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use recast_kernels::{ElementType, Rounding, Scalar};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use zarr_recast::Codec;
 
 use super::candidate::{Candidate, Promise, ScaleCandidate, factor};
 use super::chooser::Chooser;
@@ -462,6 +463,21 @@ fn an_infinity_that_is_written_later_becomes_no_marker() {
             }
         }
     }
+}
+
+/// A decoded float may exceed an integer type by less than the bound; a float that stands in for another exceeds nothing.
+#[test]
+fn only_what_is_decoded_to_integers_is_clamped() {
+    let mode_of_first = |candidate: &Candidate| match candidate.codecs.first() {
+        Some(Codec::CastValue(first)) => Some(first.out_of_range),
+        _ => None,
+    };
+    let integers = first(&surveyed(&[-32_768_i16, 5, 32_767], 0, &[]), &within(3.0));
+    assert_eq!(mode_of_first(&integers), Some(OutOfRange::Clamp));
+    let values: Vec<f32> = noise(200).map(|x| 99_990.0 + (x * 2000.0).floor() / 100.0).collect();
+    let floats = first(&surveyed(&values, -999.9, &[-999.9]), &within(0.01));
+    assert!(floats.specials.iter().any(|special| special.stand_in.is_some()));
+    assert_eq!(mode_of_first(&floats), Some(OutOfRange::Error));
 }
 
 #[test]
