@@ -71,6 +71,15 @@ pub(crate) fn name_of(json: &Value) -> &str {
     json.get("name").unwrap_or(json).as_str().unwrap_or_default()
 }
 
+/// The values of an attribute: one by itself, or an array of them; netCDF may store one value as an array.
+pub(crate) fn values(attribute: Option<&Value>) -> &[Value] {
+    match attribute {
+        None => &[],
+        Some(Value::Array(values)) => values,
+        Some(value) => std::slice::from_ref(value),
+    }
+}
+
 /// A document as an object; errors call it `name`.
 pub(crate) fn object(document: Value, name: &str) -> Result<Map<String, Value>> {
     match document {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::number::{Number, Reader, order, rounded};
 use crate::array::source::Source;
 use crate::error::Result;
+use crate::metadata::document::values;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
 use crate::options::PackOptions;
 use crate::text::scalar_text;
@@ -102,12 +103,8 @@ impl Markers {
         attributes: &Map<String, Value>,
         element_type: ElementType,
     ) -> Self {
-        let values =
-            [FILL_VALUE, MISSING_VALUE].into_iter().flat_map(|name| match attributes.get(name) {
-                None => &[],
-                Some(Value::Array(values)) => values.as_slice(),
-                Some(value) => std::slice::from_ref(value),
-            });
+        let names = [FILL_VALUE, MISSING_VALUE].into_iter();
+        let values = names.flat_map(|name| values(attributes.get(name)));
         values.filter_map(|value| marker(value, element_type)).collect()
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use zarr_recast::JsonScalar;
 
 use crate::error::Result;
+use crate::metadata::document::values;
 use crate::metadata::element_types::with_sign;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::scan::number::integer_range;
@@ -281,15 +282,6 @@ impl Codes {
 pub(super) fn picked(attributes: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
     let pick = |name: &&str| Some(((*name).to_owned(), attributes.get(*name)?.clone()));
     names.iter().filter_map(pick).collect()
-}
-
-/// The values of an attribute: one by itself, or an array of them; netCDF may store one value as an array.
-pub(crate) fn values(attribute: Option<&Value>) -> &[Value] {
-    match attribute {
-        None => &[],
-        Some(Value::Array(values)) => values,
-        Some(value) => std::slice::from_ref(value),
-    }
 }
 
 fn number(attributes: &Map<String, Value>, name: &str) -> Result<Option<f64>> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::jobs::cf::attributes::values;
+use crate::metadata::document::values;
 use crate::metadata::tree::Node;
 use crate::store::location::Kind;
 
