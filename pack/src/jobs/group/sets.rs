@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::Context;
 use serde::Serialize;
@@ -32,8 +33,8 @@ pub(super) struct Sets<'a> {
     group: &'a GroupJob,
     /// Where the group is written, unless this is a dry run.
     directory: Option<&'a Path>,
-    /// Arrays that share a scale.
-    of_one_scale: Vec<Vec<&'a str>>,
+    /// For each array that shares its scale, all with that scale.
+    of_one_scale: BTreeMap<&'a str, Rc<[&'a str]>>,
     jobs: BTreeMap<&'a str, PackJob>,
     /// What came of arrays that were packed together with another one.
     done: BTreeMap<&'a str, Outcome>,
@@ -47,7 +48,7 @@ impl<'a> Sets<'a> {
         Self {
             group,
             directory,
-            of_one_scale: Vec::new(),
+            of_one_scale: BTreeMap::new(),
             jobs: BTreeMap::new(),
             done: BTreeMap::new(),
         }
@@ -70,13 +71,14 @@ impl<'a> Sets<'a> {
 
     /// Gives one scale to those of some arrays that have none with others.
     pub(super) fn give_one_scale(&mut self, mut arrays: Vec<&'a str>) {
-        arrays.retain(|array| self.with_one_scale(array).is_empty());
-        self.of_one_scale.push(arrays);
+        arrays.retain(|array| !self.of_one_scale.contains_key(array));
+        let all: Rc<[&str]> = arrays.into();
+        self.of_one_scale.extend(all.iter().map(|&array| (array, Rc::clone(&all))));
     }
 
     /// All arrays that have one scale with an array, which is among them; none if it has its own.
     fn with_one_scale(&self, array: &str) -> &[&'a str] {
-        self.of_one_scale.iter().find(|all| all.contains(&array)).map_or(&[], Vec::as_slice)
+        self.of_one_scale.get(array).map_or(&[], |all| &**all)
     }
 
     /// Packs an array, and all others that get its codecs.
@@ -147,8 +149,10 @@ impl<'a> Sets<'a> {
             let destination = place(array).map(free);
             tasks.push((job(array)?, destination.transpose()?));
         }
-        let requests = tasks.iter();
-        let requests = requests.map(|(job, to)| Request { job, destination: to.as_ref() });
+        let requests = tasks.iter().map(|(job, destination)| {
+            let destination = destination.as_ref();
+            Request { job, destination }
+        });
         let packed = pack_together(&requests.collect::<Vec<_>>(), &others, runtime)?;
         let mut reports = Vec::new();
         for ((_, destination), (report, staged)) in tasks.iter().zip(packed) {
