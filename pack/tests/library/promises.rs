@@ -4,10 +4,10 @@ use std::cell::Cell;
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
-use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use recast_kernels::{ElementType, Rounding, Scalar};
 use serde_json::{Map, Value, json};
 
-use crate::common::{Sample, Trial, options};
+use crate::common::{Sample, Trial, bytes, element, options, scalars};
 
 /// An array, and what is asked for.
 #[derive(Clone, Debug)]
@@ -110,11 +110,10 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// The value of a type that is nearest to a number; 0 in place of NaN that it lacks.
+/// The element of a type that is nearest to a number; of integers, 0 in place of NaN.
 fn value(number: f64, data_type: ElementType) -> Scalar {
-    let number = if data_type.is_float() { number } else { number.clamp(-1e30, 1e30) };
-    let number = if number.is_nan() && !data_type.has_nan() { 0.0 } else { number };
-    Scalar::from(number).cast(data_type, Rounding::NearestEven, OutOfRange::Clamp).unwrap()
+    let finite = if number.is_nan() { 0.0 } else { number.clamp(-1e30, 1e30) };
+    element(if data_type.is_float() { number } else { finite }, data_type)
 }
 
 impl Case {
@@ -122,12 +121,11 @@ impl Case {
     fn is_packed(&self) -> Result<bool, TestCaseError> {
         let Self { data_type, numbers, fill, markers, goal, flags } = self;
         let values: Vec<Scalar> = numbers.iter().map(|&one| value(one, *data_type)).collect();
-        let bytes: Vec<u8> = values.iter().flat_map(|one| one.to_ne_bytes()).collect();
         let fill = zarr_recast::fill_value::to_json(value(*fill, *data_type));
         let count = values.len() as u64;
         let sample = Sample::new(data_type.name(), &[count], &[count.div_ceil(2)], fill)
             .with("attributes", json!({"missing_value": markers}));
-        let trial = Trial::of(&sample, &bytes);
+        let trial = Trial::of(&sample, &bytes(&values));
 
         let mut asked = json!({"compressor": "none"});
         for members in [goal.as_object().unwrap(), flags] {
@@ -138,8 +136,7 @@ impl Case {
             trial.refuses(asked_options);
             return Ok(false);
         };
-        let decoded = trial.decoded();
-        let decoded = decoded.chunks_exact(data_type.size());
+        let decoded = scalars(&trial.decoded(), *data_type);
         let number = |name: &str| asked.get(name).and_then(Value::as_f64);
         let may_collide = flags.contains_key("allow-collisions");
         let has_nan = flags.contains_key("nan-to") || values.iter().any(|one| one.is_nan());
@@ -149,7 +146,6 @@ impl Case {
             markers.iter().any(|&marker| is_near(marker) && one.equals(value(marker, *data_type)))
         };
         for (&before, after) in values.iter().zip(decoded) {
-            let after = Scalar::from_ne_bytes(*data_type, after).unwrap();
             let what = format!("{before} became {after}: {asked} {:?}", report.codecs);
             if before.is_nan() || is_marker(before) || !before.is_finite() {
                 let is_same = before.equals(after) || before.is_nan() && after.is_nan();
