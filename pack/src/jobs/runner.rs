@@ -3,8 +3,6 @@
 
 use std::path::Path;
 
-use anyhow::Context;
-
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
@@ -95,8 +93,7 @@ pub trait DryRun: Job {
 
 /// Runs a job for one array of a group that is being written to `place`.
 pub(crate) fn run_inside<J: Job>(job: &J, place: &Path, runtime: &Runtime) -> Result<J::Report> {
-    let destination = Destination::free(place).with_context(|| place.display().to_string())?;
-    pending(job, destination, runtime)?.commit().map_err(Error::into_inner)
+    pending(job, Destination::free(place)?, runtime)?.commit().map_err(Error::into_inner)
 }
 
 fn destination<J: Job + ?Sized>(job: &J, runtime: &Runtime) -> Result<Destination> {

@@ -51,7 +51,7 @@ impl Destination {
         if is_zip || archive(output).is_some() {
             bail!("zip files can only be read; write to a directory");
         }
-        let Self { place, .. } = Self::free(output)?;
+        let place = real_place(output)?;
         // A zip file lies in the directories that its path begins with.
         let file = archive(input).map(|(archive, _)| archive);
         if let Ok(input) = file.as_deref().unwrap_or(input).canonicalize() {
@@ -79,11 +79,8 @@ impl Destination {
 
     /// A directory where nothing is, and to which nothing leads that is read.
     pub(crate) fn free(path: &Path) -> Result<Self> {
-        let name = path.file_name().context("OUTPUT must end in the name of a directory")?;
-        let name = name.to_str().context("the name is not UTF-8")?;
-        let parent = folder_of(path).canonicalize();
-        let parent = parent.context("the directory above it cannot be found")?;
-        Ok(Self { place: parent.join(name), target: Target::Directory { overwrite: false } })
+        let place = real_place(path).with_context(|| path.display().to_string())?;
+        Ok(Self { place, target: Target::Directory { overwrite: false } })
     }
 
     /// A place at a URL.
@@ -127,6 +124,14 @@ impl Destination {
         };
         committed.with_context(|| self.place.display().to_string())
     }
+}
+
+/// The path of a directory that need not be there, without links above it.
+fn real_place(path: &Path) -> Result<PathBuf> {
+    let name = path.file_name().context("OUTPUT must end in the name of a directory")?;
+    let name = name.to_str().context("the name is not UTF-8")?;
+    let parent = folder_of(path).canonicalize();
+    Ok(parent.context("the directory above it cannot be found")?.join(name))
 }
 
 /// Moves what is staged to a place, which another run may fill or empty at any moment.

@@ -143,10 +143,7 @@ impl<'a> Sets<'a> {
             others.map(|other| below(&self.group.pack.input, other)).collect();
         let mut tasks: Vec<(&PackJob, Option<Destination>)> = Vec::new();
         for array in set {
-            let free = |place: PathBuf| {
-                Destination::free(&place).with_context(|| place.display().to_string())
-            };
-            let destination = place(array).map(free);
+            let destination = place(array).map(|place| Destination::free(&place));
             tasks.push((job(array)?, destination.transpose()?));
         }
         let requests = tasks.iter().map(|(job, destination)| {
