@@ -91,7 +91,7 @@ fn is_same(_: &fs::Metadata, _: &fs::Metadata) -> bool {
 
 /// A new directory, not yet locked.
 fn temporary(parent: &Path, name: &str, is_shared: bool) -> io::Result<TempDir> {
-    let prefix = format!("{name}{}", mark_of_machine());
+    let prefix = prefix(name);
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix);
     #[cfg(unix)]
@@ -99,6 +99,11 @@ fn temporary(parent: &Path, name: &str, is_shared: bool) -> io::Result<TempDir> 
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
     }
     builder.tempdir_in(parent)
+}
+
+/// What the names of the temporary directories of an output begin with, on this machine.
+fn prefix(name: &str) -> String {
+    format!("{name}{}", mark_of_machine())
 }
 
 /// [`MARK`], and a number for this machine. Locks of some cluster filesystems hold on one machine only, so another machine
@@ -125,9 +130,14 @@ pub(super) fn clear(parent: &Path, name: &str) {
         if handle.try_lock().is_err() {
             continue;
         }
-        // It goes away whole. If a run still writes there after all, it notices.
-        let Ok(aside) = temporary(parent, name, false) else { continue };
-        let _ = fs::rename(entry.path(), aside.path().join("old"));
+        // It goes away whole, so that a run that still writes there after all notices, and without a directory made for it,
+        // so that a run that is killed here leaves no more than it found.
+        let moved = tempfile::Builder::new()
+            .prefix(&prefix(name))
+            .make_in(parent, |aside| fs::rename(entry.path(), aside));
+        if let Ok(aside) = moved.and_then(|moved| Ok(moved.into_temp_path().keep()?)) {
+            let _ = fs::remove_dir_all(aside);
+        }
     }
 }
 
