@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
@@ -73,6 +73,8 @@ pub(crate) struct Location {
     node: String,
     /// Whether the storage can list its keys.
     is_listable: bool,
+    /// The paths of all nodes in a storage that cannot list its keys, once they are read.
+    nodes: Arc<OnceLock<Vec<String>>>,
 }
 
 impl Location {
@@ -104,7 +106,15 @@ impl Location {
         storage: Arc<dyn ReadableListableStorageTraits>,
         is_listable: bool,
     ) -> Self {
-        Self { path: path.to_owned(), storage, root: None, node: "/".to_owned(), is_listable }
+        let nodes = Arc::default();
+        Self {
+            path: path.to_owned(),
+            storage,
+            root: None,
+            node: "/".to_owned(),
+            is_listable,
+            nodes,
+        }
     }
 
     /// A place in the storage of this one, under the same path.
@@ -197,11 +207,8 @@ impl Location {
             (!name.is_empty() && is_content(name)).then(|| name.to_owned())
         };
         if !self.is_listable {
-            let all = self.consolidated()?.context(
-                "a web server or a store without listing does not say what is in a group, and the group has no \
-                 consolidated metadata; name one of its arrays",
-            )?;
-            let folders: BTreeSet<_> = all.iter().filter_map(|path| direct(path)).collect();
+            let folders: BTreeSet<_> =
+                self.all_nodes()?.iter().filter_map(|path| direct(path)).collect();
             return Ok(Below { folders: folders.into_iter().collect(), files: Vec::new() });
         }
         let below = self.storage.list_dir(&prefix)?;
@@ -211,6 +218,18 @@ impl Location {
         below.folders.sort_unstable();
         below.files.sort_unstable();
         Ok(below)
+    }
+
+    /// The paths of all nodes in a storage that cannot list its keys. They are read once, also for places inside this one.
+    fn all_nodes(&self) -> Result<&[String]> {
+        if let Some(all) = self.nodes.get() {
+            return Ok(all);
+        }
+        let all = self.consolidated()?.context(
+            "a web server or a store without listing does not say what is in a group, and the group has no \
+             consolidated metadata; name one of its arrays",
+        )?;
+        Ok(self.nodes.get_or_init(|| all))
     }
 
     /// The paths of all nodes in the storage, from the consolidated metadata at its root.

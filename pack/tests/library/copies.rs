@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use recast_pack::storage::storage_adapter::performance_metrics::PerformanceMetricsStorageAdapter;
 use recast_pack::storage::store::MemoryStore;
 use recast_pack::storage::{ReadableStorageTraits, StoreKey, WritableStorageTraits};
 use serde_json::{Value, json};
@@ -231,6 +232,27 @@ fn a_copy_of_metadata_leads_to_arrays_in_folders_without_documents() {
     for path in ["sub", "sub/deeper", "sub/deeper/u", "t"] {
         assert_eq!(copies[path], metadata(&output.join(path)), "{path}");
     }
+}
+
+#[test]
+fn a_copy_of_metadata_is_read_once_however_many_groups_it_leads_to() {
+    let storage = Arc::new(MemoryStore::new());
+    let set = |key: &str, document: Value| {
+        storage.set(&StoreKey::new(key).unwrap(), document.to_string().into()).unwrap();
+    };
+    let long = "long ".repeat(10_000);
+    let mut root = json!({"zarr_format": 3, "node_type": "group", "attributes": {"title": long}});
+    for group in ["a", "a/b", "c", "d"] {
+        let document = json!({"zarr_format": 3, "node_type": "group", "attributes": {}});
+        root["consolidated_metadata"]["metadata"][group] = document.clone();
+        set(&format!("{group}/zarr.json"), document);
+    }
+    set("zarr.json", root);
+    let counted = Arc::new(PerformanceMetricsStorageAdapter::new(storage));
+    let mount = Mount::read_only(counted.clone(), false);
+    assert!(arrays(mount.at("")).is_empty());
+    // Twice as the document of a group, and once for the copy.
+    assert!(counted.bytes_read() < 4 * long.len(), "{}", counted.bytes_read());
 }
 
 #[test]
