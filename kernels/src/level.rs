@@ -3,18 +3,16 @@
 //! A level with vectors is a file in [`simd`](crate::simd), whose token is the proof that the CPU has its features; an
 //! arm of [`with_level`] hands it to what binds kernels.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-use core::mem::MaybeUninit;
 #[cfg(feature = "std")]
 use std::sync::OnceLock;
 
 use crate::BuildError;
 use crate::error::named;
-use crate::simd::Simd;
-use crate::stages::{self, Kernel, Run, Stage};
+use crate::pipeline::vectorized;
+use crate::stages::{self, Kernel, Stage};
 
 /// Bytes that a cache holds together, on most CPUs.
 pub(crate) const CACHE_LINE: usize = 64;
@@ -204,8 +202,7 @@ impl Level {
             return stages::bind_loop(kernel);
         }
         with_level!(self, simd => {
-            let work = Box::new(Vectorized { simd, kernel: kernel.clone() });
-            Stage { work, sizes: K::SIZES, can_fail: K::CAN_FAIL }
+            vectorized(simd, kernel.clone())
         })
         .unwrap_or_else(|| stages::bind_loop(kernel))
     }
@@ -226,22 +223,6 @@ fn forced() -> Option<Result<Level, BuildError>> {
 #[cfg(not(feature = "std"))]
 fn forced() -> Option<Result<Level, BuildError>> {
     None
-}
-
-/// A loop for a level's features.
-struct Vectorized<S, K> {
-    simd: S,
-    kernel: K,
-}
-
-// SAFETY: the kernel keeps the promise.
-unsafe impl<S: Simd, K: Kernel> Run for Vectorized<S, K> {
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        self.simd.vectorize(
-            #[inline(always)]
-            || self.kernel.run(input, output),
-        )
-    }
 }
 
 named!(Level);

@@ -11,7 +11,7 @@ use core::mem::MaybeUninit;
 
 use crate::evidence::Evidence;
 use crate::simd::{I8s, I16s, Simd};
-use crate::stages::{self, GRANULE, Run, Stage, run_whole};
+use crate::stages::{self, GRANULE, Kernel, Run, Stage, run_whole};
 
 /// What becomes of a group of elements.
 pub(crate) trait Body<S: Simd>: Copy + Send + Sync + 'static {
@@ -31,62 +31,67 @@ pub(crate) trait Body<S: Simd>: Copy + Send + Sync + 'static {
     fn failed(self, simd: S, fail: Self::Fail) -> bool;
 }
 
-/// A body bound to a level.
+/// A loop that is compiled with the features of a level.
+struct Vectorized<S, K> {
+    simd: S,
+    kernel: K,
+}
+
+// SAFETY: the kernel keeps the promise.
+unsafe impl<S: Simd, K: Kernel> Run for Vectorized<S, K> {
+    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        self.simd.vectorize(&self.kernel, input, output)
+    }
+}
+
+/// The stage of a loop at a level.
+pub(crate) fn vectorized<S: Simd, K: Kernel>(simd: S, kernel: K) -> Stage {
+    Stage { work: Box::new(Vectorized { simd, kernel }), sizes: K::SIZES, can_fail: K::CAN_FAIL }
+}
+
+/// The stage of a body.
+pub(crate) fn stage<S: Simd, B: Body<S>>(simd: S, body: B) -> Stage {
+    vectorized(simd, Pipeline { simd, body })
+}
+
+/// The loop of a body.
 struct Pipeline<S, B> {
     simd: S,
     body: B,
 }
 
-/// The stage of a body.
-pub(crate) fn stage<S: Simd, B: Body<S>>(simd: S, body: B) -> Stage {
-    Stage {
-        work: Box::new(Pipeline { simd, body }),
-        sizes: B::SIZES,
-        can_fail: size_of::<B::Fail>() > 0,
-    }
-}
-
 // SAFETY: `run` passes every group of the output to the body, which initialises it; output of another length
-// than the input's is cut to it, which the contract of `Run` rules out.
-unsafe impl<S: Simd, B: Body<S>> Run for Pipeline<S, B> {
+// than the input's is cut to it, which the contract of `Kernel` rules out.
+unsafe impl<S: Simd, B: Body<S>> Kernel for Pipeline<S, B> {
+    const SIZES: (usize, usize) = B::SIZES;
+    const CAN_FAIL: bool = size_of::<B::Fail>() > 0;
+
+    #[inline(always)]
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        const {
+            assert!(
+                GRANULE.is_multiple_of(S::GROUPS * S::BYTES),
+                "a run is a whole number of iterations"
+            );
+        };
         // Copies: the local ones cannot alias the output, so they stay in registers.
         let (simd, body) = (self.simd, self.body);
-        simd.vectorize(
-            #[inline(always)]
-            || run(simd, body, input, output),
-        )
-    }
-}
-
-#[inline(always)]
-fn run<S: Simd, B: Body<S>>(
-    simd: S,
-    body: B,
-    input: &[u8],
-    output: &mut [MaybeUninit<u8>],
-) -> bool {
-    const {
-        assert!(
-            GRANULE.is_multiple_of(S::GROUPS * S::BYTES),
-            "a run is a whole number of iterations"
-        );
-    };
-    let (from_size, to_size) = (S::BYTES * B::SIZES.0, S::BYTES * B::SIZES.1);
-    let groups = (input.len() / from_size).min(output.len() / to_size);
-    let (mut from, mut to) = (input.as_ptr(), output.as_mut_ptr().cast::<u8>());
-    let mut fail = B::Fail::none(simd);
-    for _ in 0..groups / S::GROUPS {
-        for _ in 0..S::GROUPS {
-            // SAFETY: `groups` groups lie within both slices, and this is one of them.
-            unsafe { body.group(simd, from, to, &mut fail) };
-            // SAFETY: at most one past the last group.
-            from = unsafe { from.add(from_size) };
-            // SAFETY: as above.
-            to = unsafe { to.add(to_size) };
+        let (from_size, to_size) = (S::BYTES * B::SIZES.0, S::BYTES * B::SIZES.1);
+        let groups = (input.len() / from_size).min(output.len() / to_size);
+        let (mut from, mut to) = (input.as_ptr(), output.as_mut_ptr().cast::<u8>());
+        let mut fail = B::Fail::none(simd);
+        for _ in 0..groups / S::GROUPS {
+            for _ in 0..S::GROUPS {
+                // SAFETY: `groups` groups lie within both slices, and this is one of them.
+                unsafe { body.group(simd, from, to, &mut fail) };
+                // SAFETY: at most one past the last group.
+                from = unsafe { from.add(from_size) };
+                // SAFETY: as above.
+                to = unsafe { to.add(to_size) };
+            }
         }
+        body.failed(simd, fail)
     }
-    body.failed(simd, fail)
 }
 
 /// Reads elements and widens them to units.

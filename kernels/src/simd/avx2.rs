@@ -7,9 +7,10 @@ use core::arch::x86_64::{
     _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_storeu_pd, _mm256_storeu_ps,
     _mm256_storeu_si256,
 };
+use core::mem::MaybeUninit;
 
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
-use super::shared::{self, TWO_P52};
+use super::shared::{self, TWO_P52, vectorize_with};
 use super::x86::{
     instructions, int_lanes, lanes, packing, product_and_shifts, rounded, widening_loads,
 };
@@ -17,6 +18,7 @@ use super::{
     F32s, F64, F64s, Float, I8s, I16s, I32s, I64, I64s, LookUpBytes, Pair, Register, Round, Simd,
 };
 use crate::Rounding;
+use crate::stages::Kernel;
 
 // Each feature here brings those before it: AVX2 has SSE to AVX.
 pulp::simd_type!({
@@ -329,13 +331,13 @@ impl Simd for Avx2 {
     const MAX_NUMBER_IN_ONE: bool = true;
 
     #[inline(always)]
-    fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
-        #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,f16c")]
-        fn with_features<R>(f: impl FnOnce() -> R) -> R {
-            f()
-        }
-        // SAFETY: the token is proof of the features.
-        unsafe { with_features(f) }
+    fn vectorize<K: Kernel>(
+        self,
+        kernel: &K,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+    ) -> bool {
+        vectorize_with!("avx2,bmi1,bmi2,fma,lzcnt,f16c", kernel, input, output)
     }
 
     widening_loads! {

@@ -8,9 +8,11 @@ use core::arch::x86_64::{
     _mm512_loadu_si512, _mm512_permutex2var_epi8, _mm512_storeu_pd, _mm512_storeu_ps,
     _mm512_storeu_si512,
 };
+use core::mem::MaybeUninit;
 use core::ops::Deref;
 
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
+use super::shared::vectorize_with;
 use super::x86::{
     NEAREST_EVEN, instructions, int_lanes, lanes, packing, product_and_shifts, rounded,
     widening_loads,
@@ -19,6 +21,7 @@ use super::{
     F32s, F64, F64s, I8s, I16s, I32s, I64s, LookUpBytes, Pair, Register, Round, Simd, shared,
 };
 use crate::Rounding;
+use crate::stages::Kernel;
 
 pulp::simd_type!({
     /// The proof that the CPU has the level's features.
@@ -323,25 +326,26 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     const MAX_NUMBER_IN_ONE: bool = true;
 
     #[inline(always)]
-    fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
-        #[target_feature(
-            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt,f16c"
-        )]
-        fn with_features<R>(f: impl FnOnce() -> R) -> R {
-            f()
-        }
-        #[target_feature(
-            enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,bmi1,bmi2,lzcnt,f16c"
-        )]
-        fn with_vbmi<R>(f: impl FnOnce() -> R) -> R {
-            f()
-        }
+    fn vectorize<K: Kernel>(
+        self,
+        kernel: &K,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+    ) -> bool {
         if VBMI {
-            // SAFETY: the token is proof of the features, VBMI too.
-            unsafe { with_vbmi(f) }
+            vectorize_with!(
+                "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,bmi1,bmi2,lzcnt,f16c",
+                kernel,
+                input,
+                output
+            )
         } else {
-            // SAFETY: the token is proof of the features.
-            unsafe { with_features(f) }
+            vectorize_with!(
+                "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt,f16c",
+                kernel,
+                input,
+                output
+            )
         }
     }
 

@@ -6,6 +6,7 @@ use core::arch::aarch64::{
     vcvt_high_f32_f16, vget_low_u16, vreinterpret_f16_u16, vreinterpretq_f16_u16,
     vreinterpretq_u16_f16,
 };
+use core::mem::MaybeUninit;
 
 /// The token.
 pub(crate) use pulp::aarch64::Neon;
@@ -14,10 +15,12 @@ use super::bytes16::{WidenHalf, widening_by_halves};
 use super::lanes::{
     CompareLanes, Element, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes,
 };
+use super::shared::vectorize_with;
 use super::{
     F32s, F64, F64s, I8s, I16s, I32s, I64, I64s, LookUpBytes, Pair, Register, Round, Simd, shared,
 };
 use crate::Rounding;
+use crate::stages::Kernel;
 
 type I8 = uint8x16_t;
 type I16 = uint16x8_t;
@@ -411,13 +414,13 @@ impl Simd for Neon {
     const MAX_NUMBER_IN_ONE: bool = false;
 
     #[inline(always)]
-    fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
-        #[target_feature(enable = "neon")]
-        fn with_features<R>(f: impl FnOnce() -> R) -> R {
-            f()
-        }
-        // SAFETY: the token is proof of the feature.
-        unsafe { with_features(f) }
+    fn vectorize<K: Kernel>(
+        self,
+        kernel: &K,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+    ) -> bool {
+        vectorize_with!("neon", kernel, input, output)
     }
 
     widening_by_halves!();

@@ -6,6 +6,27 @@ use super::lanes::{
 use super::{F64, Float, I8s, I16s, I32s, I64, Register, Simd};
 use crate::Rounding;
 
+/// [`Simd::vectorize`] of a token that is proof of these features. The slices pass as pointers: where a loop copies what it
+/// checks, LLVM would make a copy and a second loop of it if it knew that they do not overlap.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! vectorize_with {
+    ($features:literal, $kernel:expr, $input:expr, $output:expr) => {{
+        #[target_feature(enable = $features)]
+        unsafe fn with_features<K: Kernel>(
+            kernel: &K,
+            input: *const [u8],
+            output: *mut [MaybeUninit<u8>],
+        ) -> bool {
+            // SAFETY: both point to slices that the caller borrows, the output exclusively.
+            unsafe { kernel.run(&*input, &mut *output) }
+        }
+        // SAFETY: the CPU has the features, and both are references.
+        unsafe { with_features($kernel, $input, $output) }
+    }};
+}
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(super) use vectorize_with;
+
 /// Where `a` is below `b`, as signed or unsigned integers.
 #[inline(always)]
 fn lt_i64<S: Simd, const SIGNED: bool>(

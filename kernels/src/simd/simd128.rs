@@ -26,6 +26,7 @@ use core::arch::wasm32::{
     v128, v128_and, v128_andnot, v128_any_true, v128_load, v128_load16_splat, v128_load32_zero,
     v128_or, v128_store, v128_xor,
 };
+use core::mem::MaybeUninit;
 
 use super::bytes16::{WidenHalf, widening_by_halves};
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
@@ -34,6 +35,7 @@ use super::{
     shared,
 };
 use crate::Rounding;
+use crate::stages::Kernel;
 
 /// The token.
 #[derive(Clone, Copy)]
@@ -399,9 +401,14 @@ impl Simd for Simd128 {
     const MAX_NUMBER_IN_ONE: bool = true;
 
     #[inline(always)]
-    fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
+    fn vectorize<K: Kernel>(
+        self,
+        kernel: &K,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+    ) -> bool {
         // The whole program is compiled with the level's features.
-        f()
+        kernel.run(input, output)
     }
 
     widening_by_halves!();

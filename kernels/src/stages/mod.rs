@@ -123,6 +123,11 @@ pub(crate) fn for_each<S: Pod, T: Pod>(
     }
 }
 
+/// A buffer on the stack that begins a cache line. Elsewhere, vectors in it would straddle two lines or not, as the stack
+/// happens to lie.
+#[repr(align(64))]
+struct Aligned<T>(T);
+
 /// Bytes of a block between two stages. Two blocks, with their input and output, fit the first-level cache; a
 /// call per stage and block costs little.
 const BLOCK_BYTES: usize = 8192;
@@ -163,22 +168,31 @@ pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<
             refused |= run_whole(stages, &input[last * from..], &mut output[last * to..]);
         }
     } else if len > 0 {
-        // The padding repeats real elements, so it fails only if they do.
-        let mut filled = [MaybeUninit::uninit(); GRANULE * 8];
-        let filled = &mut filled[..GRANULE * from];
-        let mut ready = len * from;
-        filled[..ready].write_copy_of_slice(&input[..ready]);
-        while ready < filled.len() {
-            let copied = ready.min(filled.len() - ready);
-            filled.copy_within(..copied, ready);
-            ready += copied;
-        }
-        let mut converted = [MaybeUninit::uninit(); GRANULE * 8];
-        let converted = &mut converted[..GRANULE * to];
-        // SAFETY: all of `filled` was written above, `ready` bytes of it.
-        refused = run_whole(stages, unsafe { assume_init(filled) }, converted);
-        output.copy_from_slice(&converted[..len * to]);
+        refused = run_padded(stages, &input[..len * from], &mut output[..len * to]);
     }
+    refused
+}
+
+/// As [`run_all`], of one to [`GRANULE`] elements. Not inlined: to align the stack takes time, and longer runs need no
+/// buffers.
+#[inline(never)]
+fn run_padded(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    let (Some(first), Some(last)) = (stages.first(), stages.last()) else { return true };
+    // The padding repeats real elements, so it fails only if they do.
+    let mut filled = Aligned([MaybeUninit::uninit(); GRANULE * 8]);
+    let filled = &mut filled.0[..GRANULE * first.sizes.0];
+    let mut ready = input.len();
+    filled[..ready].write_copy_of_slice(input);
+    while ready < filled.len() {
+        let copied = ready.min(filled.len() - ready);
+        filled.copy_within(..copied, ready);
+        ready += copied;
+    }
+    let mut converted = Aligned([MaybeUninit::uninit(); GRANULE * 8]);
+    let converted = &mut converted.0[..GRANULE * last.sizes.1];
+    // SAFETY: all of `filled` was written above, `ready` bytes of it.
+    let refused = run_whole(stages, unsafe { assume_init(filled) }, converted);
+    output.copy_from_slice(&converted[..output.len()]);
     refused
 }
 
@@ -201,11 +215,9 @@ fn run_buffered(
     output: &mut [MaybeUninit<u8>],
 ) -> bool {
     let elements = output.len() / last.sizes.1;
-    let mut buffers = [[MaybeUninit::<u8>::uninit(); BLOCK_BYTES]; 2];
-    let [mut to, mut from] = {
-        let [first, second] = &mut buffers;
-        [first.as_mut_slice(), second.as_mut_slice()]
-    };
+    let mut buffers = Aligned([[MaybeUninit::<u8>::uninit(); BLOCK_BYTES]; 2]);
+    let [to, from] = &mut buffers.0;
+    let (mut to, mut from) = (to.as_mut_slice(), from.as_mut_slice());
     let mut fail = false;
     let mut ready = 0;
     for stage in before {
