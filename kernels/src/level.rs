@@ -201,10 +201,8 @@ impl Level {
             // All loops are.
             return stages::bind_loop(kernel);
         }
-        with_level!(self, simd => {
-            vectorized(simd, kernel.clone())
-        })
-        .unwrap_or_else(|| stages::bind_loop(kernel))
+        with_level!(self, simd => vectorized(simd, kernel.clone()))
+            .unwrap_or_else(|| stages::bind_loop(kernel))
     }
 }
 
