@@ -27,7 +27,7 @@ pub(crate) struct RewrittenMetadata {
 impl RewrittenMetadata {
     /// The array's own metadata; Zarr v1 and v2 are translated. The chunks keep their keys.
     pub(crate) fn new(source: &Source) -> Result<Self> {
-        let mut document = object(serde_json::to_value(source.array().metadata())?, ZARR_JSON)?;
+        let mut document = object(serde_json::to_value(source.array().metadata()), ZARR_JSON)?;
         name_dimensions(&mut document);
         let mut codecs = CodecList::of(&document);
         codecs.make_objects();

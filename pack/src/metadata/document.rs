@@ -10,6 +10,7 @@ use zarr_recast::fill_value;
 
 use crate::error::{Result, unwritten};
 use crate::store::names::ZARR_JSON;
+use crate::store::parse::Document;
 
 /// The attribute with the provenance.
 pub(crate) const PROVENANCE: &str = "recast";
@@ -81,10 +82,11 @@ pub(crate) fn values(attribute: Option<&Value>) -> &[Value] {
 }
 
 /// A document as an object; errors call it `name`.
-pub(crate) fn object(document: Value, name: &str) -> Result<Map<String, Value>> {
+pub(crate) fn object(document: Document, name: &str) -> Result<Map<String, Value>> {
     match document {
-        Value::Object(object) => Ok(object),
-        _ => bail!("{name} is not a JSON object; correct it, or write the data again"),
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => bail!("{name} is not a JSON object; correct it, or write the data again"),
+        Err(error) => bail!("{name} is not JSON: {error}; correct it, or write the data again"),
     }
 }
 

@@ -239,7 +239,8 @@ pub(crate) fn node(path: String, location: Location) -> Result<Node> {
         _ => {
             let attributes = older_attributes(&location, ZATTRS)?;
             is_consolidated = location.document(ZMETADATA)?.is_some();
-            object(json!({"zarr_format": 3, "node_type": "group", "attributes": attributes}), "")?
+            let group = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+            object(Ok(group), "")?
         }
     };
     Ok(Node { path, location, kind, document, format, is_consolidated, files: Vec::new() })
@@ -343,7 +344,7 @@ pub(crate) fn copy_files(
 fn write_groups(nodes: &[Node], root: &Path) -> Result<()> {
     let documents = group_documents(nodes, |node| {
         let written = Location::new(&root.join(&node.path))?.document(ZARR_JSON)?;
-        written.with_context(|| format!("{} has no {ZARR_JSON}", node.path))
+        Ok(written.with_context(|| format!("{} has no {ZARR_JSON}", node.path))??)
     })?;
     for (node, document) in documents {
         write_document(&root.join(&node.path), &document)?;

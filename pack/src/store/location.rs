@@ -15,7 +15,7 @@ use zarrs_zip::ZipStorageAdapter;
 use super::local::{Local, not_utf8};
 use super::mount::mounted;
 use super::names::{ATTRS, META, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, is_content};
-use super::parse::parse;
+use super::parse::{Document, parse};
 #[cfg(not(feature = "object-store"))]
 use super::schemes::Scheme;
 use crate::error::{Error, Result};
@@ -177,7 +177,7 @@ impl Location {
     }
 
     /// A document at this place, as [`parse`] reads it; `None` if there is none.
-    pub(crate) fn document(&self, name: &str) -> Result<Option<Value>> {
+    pub(crate) fn document(&self, name: &str) -> Result<Option<Document>> {
         let key = self.key(name)?;
         let is_other = |file: PathBuf| fs::metadata(file).is_ok_and(|one| !one.is_file());
         if self.file(&key).is_some_and(is_other) {
@@ -235,12 +235,15 @@ impl Location {
     /// The paths of all nodes in the storage, from the consolidated metadata at its root.
     fn consolidated(&self) -> Result<Option<Vec<String>>> {
         let root = Self { node: "/".to_owned(), ..self.clone() };
-        let document = root.document(ZARR_JSON)?.unwrap_or_default();
+        let json = |name| -> Result<Value> {
+            Ok(root.document(name)?.and_then(Document::ok).unwrap_or_default())
+        };
+        let document = json(ZARR_JSON)?;
         let copy = document.pointer("/consolidated_metadata/metadata").and_then(Value::as_object);
         if let Some(copy) = copy {
             return Ok(Some(copy.keys().cloned().collect()));
         }
-        let document = root.document(ZMETADATA)?.unwrap_or_default();
+        let document = json(ZMETADATA)?;
         let copy = document.get("metadata").and_then(Value::as_object);
         let is_node = |name: &str| [ZARRAY, ZGROUP].contains(&name);
         let node = |key: &String| {
@@ -295,8 +298,10 @@ impl Location {
     }
 
     /// The same with the document that makes it one, and the name of that; `None` if there is no node.
-    pub(crate) fn node_document(&self) -> Result<Option<(Kind, &'static str, Value)>> {
-        let has = |document: &Value, name: &str, value: Value| document.get(name) == Some(&value);
+    pub(crate) fn node_document(&self) -> Result<Option<(Kind, &'static str, Document)>> {
+        let has = |document: &Document, name: &str, value: Value| {
+            document.as_ref().is_ok_and(|document| document.get(name) == Some(&value))
+        };
         for name in [ZARR_JSON, ZARRAY, META, ZGROUP] {
             let Some(document) = self.document(name)? else { continue };
             let kind = match name {

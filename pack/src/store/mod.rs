@@ -5,7 +5,7 @@ pub(crate) mod local;
 pub(crate) mod location;
 pub(crate) mod mount;
 pub(crate) mod names;
-mod parse;
+pub(crate) mod parse;
 #[cfg(feature = "object-store")]
 mod remote;
 mod schemes;

@@ -5,13 +5,16 @@ use serde_json::Value;
 
 use crate::error::Result;
 
-/// A document as JSON; null if it is not JSON. NaN and infinities may be bare, as Python's json writes and reads them,
-/// and become strings, as which Zarr has them.
+/// A document as JSON, or why it is none: other files may have its name.
+pub(crate) type Document = serde_json::Result<Value>;
+
+/// Reads a document. NaN and infinities may be bare, as Python's json writes and reads them, and become strings, as which
+/// Zarr has them.
 ///
 /// # Errors
 /// An integer that would change, because it has more than 64 bits and is no float64 either.
-pub(crate) fn parse(text: &[u8]) -> Result<Value> {
-    let mut rest = std::str::from_utf8(text).unwrap_or_default();
+pub(crate) fn parse(text: &[u8]) -> Result<Document> {
+    let Ok(mut rest) = std::str::from_utf8(text) else { return Ok(serde_json::from_slice(text)) };
     let mut json = String::with_capacity(rest.len());
     let mut changed = None;
     while let Some((token, after)) = first_token(rest) {
@@ -22,12 +25,13 @@ pub(crate) fn parse(text: &[u8]) -> Result<Value> {
         changed = changed.or_else(|| (!is_kept(token)).then_some(token));
         rest = after;
     }
-    // Other files may have the name of a document.
-    let Ok(document) = serde_json::from_str(&json) else { return Ok(Value::Null) };
-    if let Some(integer) = changed {
-        bail!("the integer {integer} has more than 64 bits and would change; write it as a string");
+    let document = serde_json::from_str(&json);
+    match changed {
+        Some(integer) if document.is_ok() => bail!(
+            "the integer {integer} has more than 64 bits and would change; write it as a string"
+        ),
+        _ => Ok(document),
     }
-    Ok(document)
 }
 
 /// Whether a number stays what it is: not an integer of more than 64 bits, unless it is a float64, all of whose digits
@@ -74,8 +78,8 @@ mod tests {
         let text =
             r#"{"a": NaN, "b": [Infinity,-Infinity], "NaN": "NaN, \"NaN\\", "c": "\\", "d": NaN}"#;
         let expected = json!({"a": "NaN", "b": ["Infinity", "-Infinity"], "NaN": "NaN, \"NaN\\", "c": "\\", "d": "NaN"});
-        assert_eq!(parse(text.as_bytes()).unwrap(), expected);
-        assert_eq!(parse("[\"µ\", NaN]".as_bytes()).unwrap(), json!(["µ", "NaN"]));
+        assert_eq!(parse(text.as_bytes()).unwrap().unwrap(), expected);
+        assert_eq!(parse("[\"µ\", NaN]".as_bytes()).unwrap().unwrap(), json!(["µ", "NaN"]));
         for invalid in [
             "{\"a\": nan}",
             "[NaN1]",
@@ -86,9 +90,10 @@ mod tests {
             "{NaN: 1",
             "from 18446744073709551617",
         ] {
-            assert_eq!(parse(invalid.as_bytes()).unwrap(), Value::Null, "{invalid}");
+            assert!(parse(invalid.as_bytes()).unwrap().is_err(), "{invalid}");
         }
-        assert_eq!(parse(b"\"\xff\"").unwrap(), Value::Null);
+        assert!(parse(b"\"\xff\"").unwrap().is_err());
+        assert!(parse(b"1\xff").unwrap().is_err());
     }
 
     #[test]
@@ -106,7 +111,7 @@ mod tests {
         ];
         for text in kept {
             assert_eq!(
-                parse(text.as_bytes()).unwrap(),
+                parse(text.as_bytes()).unwrap().unwrap(),
                 serde_json::from_str::<Value>(text).unwrap()
             );
         }

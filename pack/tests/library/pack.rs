@@ -518,6 +518,17 @@ fn broken_arrays_are_an_error() {
         format!(r#"{{"zarr_format":3,"node_type":"array","attributes":{}"#, "[".repeat(1 << 20));
     fs::write(&document, nested).unwrap();
     assert!(trial.refuses(within(1.0)).len() < 2000);
+    for (json, why) in [
+        (&b"{\"zarr_format\": 3,\n \"shape\" [1]}"[..], "expected `:` at line 2"),
+        (b"{\"attributes\": {\"limit\": 1e400}}", "number out of range at line 1"),
+        (b"{\"attributes\": {\"name\": \"\\ud800\"}}", "hex escape at line 1"),
+        (b"{\"attributes\": {\"name\": \"\xff\"}}", "invalid unicode code point at line 1"),
+        (b"", "EOF while parsing"),
+    ] {
+        fs::write(&document, json).unwrap();
+        let error = trial.refuses(within(1.0));
+        assert!(error.contains("zarr.json is not JSON: ") && error.contains(why), "{error}");
+    }
     for (data_type, fill) in
         [("bool", json!(false)), ("string", json!("")), ("complex64", json!([0.0, 0.0]))]
     {

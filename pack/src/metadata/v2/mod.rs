@@ -12,19 +12,20 @@ use super::fill_attribute::name_fill_value;
 use crate::error::Result;
 use crate::store::location::Location;
 use crate::store::names::META;
+use crate::store::parse::Document;
 
 use codecs::{codecs, object_codec};
 use data_type::DataType;
 
 /// The attributes of a node of Zarr v1 or v2, from the document with this name.
 pub(crate) fn older_attributes(location: &Location, name: &str) -> Result<Map<String, Value>> {
-    object(location.document(name)?.unwrap_or_else(|| json!({})), name)
+    object(location.document(name)?.unwrap_or_else(|| Ok(json!({}))), name)
 }
 
 /// `.zarray` of an array of Zarr v2, or what stands for it in Zarr v1.
-pub(crate) fn older_array(name: &str, document: Value) -> Result<Value> {
+pub(crate) fn older_array(name: &str, document: Document) -> Result<Value> {
     if name == META {
-        return Ok(serde_json::to_value(zarrs_recast::metadata_v2_from_v1(&document)?)?);
+        return Ok(serde_json::to_value(zarrs_recast::metadata_v2_from_v1(&document?)?)?);
     }
     Ok(object(document, name)?.into())
 }
@@ -81,7 +82,7 @@ pub(crate) fn document_of_v2(
         "fill_value": fill_value,
         "codecs": all,
     });
-    let mut document = object(document, "the array")?;
+    let mut document = object(Ok(document), "the array")?;
     if !attributes.is_empty() {
         document.insert("attributes".into(), attributes.into());
     }
