@@ -7,8 +7,8 @@ use std::path::Path;
 
 use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value, json};
-use zarr_recast::Codec;
 use zarr_recast::data_type::ByteOrder;
+use zarr_recast::{Codec, FillCheck};
 use zarrs::array::ArrayBytes;
 
 use super::byte_encoder::ByteEncoder;
@@ -20,6 +20,7 @@ use crate::metadata::codecs::{SHARDING, bytes_codec};
 use crate::metadata::document::{array_document, name_dimensions, write_document};
 use crate::metadata::shard_codecs::with_value_codecs;
 use crate::options::ShardCodecs;
+use crate::runtime::Workers;
 
 /// Writes the chunks of an array that is modelled on another one.
 pub(crate) struct Writer {
@@ -115,6 +116,28 @@ impl Writer {
         }
         let shape = self.encoder.array.chunk_shape(&region.chunk)?;
         Ok(Some(self.encoder.encode(elements, &shape)?))
+    }
+
+    /// Writes all chunks of the model, whose elements `encode` turns into those to store, and the metadata. Returns the bytes
+    /// stored.
+    pub(crate) fn write_all(
+        &self,
+        model: &Source,
+        directory: &Path,
+        pass: &'static str,
+        workers: &Workers,
+        encode: impl Fn(&Region, Vec<u8>) -> Result<Vec<u8>> + Sync,
+    ) -> Result<u64> {
+        let work = |number| -> Result<u64> {
+            let region = model.region(number)?;
+            // A chunk that is not stored holds the fill value, here too.
+            let Some(elements) = model.read(&region)? else { return Ok(0) };
+            self.write(directory, &region, &encode(&region, elements)?)
+        };
+        let stored = workers.merge(model.pass(pass), model.chunks(), work, |all, one| all + one)?;
+        self.finish(directory)?;
+        Source::written(directory, FillCheck::Create)?;
+        Ok(stored)
     }
 
     /// Writes the metadata, which makes the directory an array.

@@ -11,6 +11,7 @@ use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
 use super::in_place;
 use super::metadata::{Rewritten, compare, new_codecs, rewritten};
 use super::migrate_job::MigrateJob;
+use crate::array::region::Region;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
 use crate::array::writer::{Encoding, Writer};
@@ -160,10 +161,7 @@ impl<'a> Migration<'a> {
         };
         let attributes = source.array().attributes().clone();
         let writer = Writer::new(source, &encoding, attributes)?;
-        let work = |number| -> Result<u64> {
-            let region = source.region(number)?;
-            // The way back of the fill value is checked with the codecs.
-            let Some(elements) = source.read(&region)? else { return Ok(0) };
+        let encode = |region: &Region, elements: Vec<u8>| -> Result<Vec<u8>> {
             let encoded = chain.encode(&elements)?;
             let decoded = chain.decode(&encoded)?;
             let differences = Differences::between(element_type, &elements, &decoded)?;
@@ -174,12 +172,9 @@ impl<'a> Migration<'a> {
                     region.chunk
                 );
             }
-            writer.write(directory, &region, &encoded)
+            Ok(encoded)
         };
-        let stored = workers.merge("encode", source.chunks(), work, |all, one| all + one)?;
-        writer.finish(directory)?;
-        Source::written(directory, FillCheck::Create)?;
-        Ok(stored)
+        writer.write_all(source, directory, "encode", workers, encode)
     }
 
     /// Writes the new metadata over the old ones.

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use recast_kernels::ElementType;
 use serde::Serialize;
-use zarr_recast::FillCheck;
 
+use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::array::writer::{Encoding, Writer};
 use crate::error::Result;
@@ -87,15 +87,8 @@ impl Job for UnpackJob {
             shard_codecs: ShardCodecs::Auto,
         };
         let writer = Writer::new(&source, &encoding, attributes)?;
-        let work = |number| -> Result<u64> {
-            let region = source.region(number)?;
-            let Some(elements) = source.read(&region)? else { return Ok(0) };
-            writer.write(staged.path(), &region, &elements)
-        };
-        let (pass, chunks) = (source.pass("unpack"), source.chunks());
-        let stored = workers.merge(pass, chunks, work, |all, one| all + one)?;
-        writer.finish(staged.path())?;
-        Source::written(staged.path(), FillCheck::Create)?;
+        let as_it_is = |_: &Region, elements| Ok(elements);
+        let stored = writer.write_all(&source, staged.path(), "unpack", &workers, as_it_is)?;
         let report = UnpackReport {
             input: self.input.display().to_string(),
             output: self.output.display().to_string(),
