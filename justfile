@@ -79,7 +79,7 @@ every-f32 filter:
     cargo test --release -p recast-kernels --test every_f32 -- --ignored --nocapture --test-threads 1 {{ filter }}
 
 # Mutation score: changes one thing in each of some 170 places, chosen by their numbers, and runs the crate's tests. Needs `cargo
-# install --locked cargo-mutants` and a checkout that nobody works in; takes hours. Survivors are in FOLDER/*/mutants.out/missed.txt.
+# install --locked cargo-mutants cargo-nextest` and a checkout that nobody works in; takes hours. Survivors are in FOLDER/*/mutants.out/missed.txt.
 mutants folder:
     bash .ci/mutants.sh {{ folder }}
 

@@ -373,6 +373,12 @@ fn a_bound_that_is_coarse_for_the_values_is_said_to_be() {
     for values in [vec![0.0_f32; 9], vec![3.5; 9], vec![f32::NAN; 9], vec![]] {
         assert_eq!(coarse(&values, within(0.01)), None, "{values:?}");
     }
+    // Below 1 an error of integers is none.
+    let classes: Vec<i32> = (0..50).map(|index| index % 5).collect();
+    for (bound, is_coarse) in [(0.9, false), (1.0, true)] {
+        let report = Trial::new(&classes, 10, json!({})).pack(within(bound)).unwrap();
+        assert_eq!(report.coarse.is_some(), is_coarse, "{bound}");
+    }
     let document: Value = serde_json::to_value(found).unwrap();
     assert!(document["of_range"].is_number() && document["bound"] == 0.01);
 }
