@@ -434,11 +434,14 @@ fn explained(error: ArrayCreateError) -> anyhow::Error {
              --compressor"
         );
     }
-    if let ArrayCreateError::CodecsCreateError(PluginCreateError::Unsupported(error)) = error {
-        return anyhow!(
+    match error {
+        ArrayCreateError::CodecsCreateError(PluginCreateError::Unsupported(error)) => anyhow!(
             "{error}; write the array again with another compressor or filter, for instance with zarr-python, or \
              correct the name; a program that links recast-pack can register the codec"
-        );
+        ),
+        ArrayCreateError::DataTypeCreateError(PluginCreateError::Unsupported(error)) => {
+            anyhow!("{error}; only arrays of numbers can be read, so leave this one as it is")
+        }
+        _ => anyhow!("{text}"),
     }
-    anyhow!("{text}")
 }
