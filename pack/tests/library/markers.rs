@@ -254,6 +254,33 @@ fn many_markers_do_not_make_the_type_wider_while_codes_are_left() {
     }
 }
 
+/// Where scale and type are given, codes are left at one end of the type only. NaN gets one, too, if only later values have it.
+#[test]
+fn markers_and_nan_get_the_last_codes_that_values_from_one_end_on_leave() {
+    for (target, least, greatest) in [("uint8", 0_i16, 255), ("int8", -128, 127)] {
+        let given = json!({"scale": 1, "data-type": target});
+        for case in 0..4 * 7 {
+            let (is_from_least, has_nan, count) = (case % 2 == 0, case % 4 < 2, case / 4);
+            let markers: Vec<f32> = (0..count).map(|number| f32::from(-9999 - number)).collect();
+            let left = count + 1;
+            let range =
+                if is_from_least { least..=greatest - left } else { least + left..=greatest };
+            let mut values: Vec<f32> = range.map(f32::from).collect();
+            values.extend_from_slice(&markers);
+            values.extend(has_nan.then_some(f32::NAN));
+            let more = json!({"fill_value": 9, "attributes": {"missing_value": markers}});
+            let trial = Trial::new(&values, 100, more);
+            let what = format!("{target} {is_from_least} {has_nan} {count}");
+            trial.pack(options(given.clone())).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let codecs = metadata(&trial.output())["codecs"].to_string();
+            assert!(codecs.contains("[\"NaN\","), "{what}: {codecs}");
+            let decoded = f32s(&trial.decoded());
+            let is_same = |(a, b): (&f32, &f32)| a == b || (a.is_nan() && b.is_nan());
+            assert!(values.iter().zip(&decoded).all(is_same), "{what}: {decoded:?}");
+        }
+    }
+}
+
 /// A value that the bound's own step would move to the marker needs a finer one.
 #[test]
 fn values_on_both_sides_of_a_marker_are_kept_with_a_coarse_bound() {
