@@ -269,8 +269,7 @@ impl<'a> CodeAllocator<'a> {
             let infinity = Scalar::infinity(working, sign)?;
             let scaled = self.placement.scaled(infinity).ok()?;
             let is_new = !self.is_key(scaled) && !self.is_stand_in(infinity);
-            let is_infinite = !scaled.is_finite() && !scaled.is_nan();
-            let code = self.open_code().filter(|_| is_new && is_infinite)?;
+            let code = self.open_code().filter(|_| is_new)?;
             Some((infinity, Some((scaled, code))))
         })
     }

@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::common::{
     Sample, Trial, bytes, chunks, comparison, contents, copy, create_group, create_texts,
     create_v2, list, metadata, names, one_thread, options, packed, quarters, read, reports, told,
-    weather, within,
+    waves, weather, within,
 };
 use recast_pack::{
-    ArrayInfo, ArrayReport, ArrayRule, ComparedArray, DryRun, FromCfReport, GroupComparison,
-    GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray, MigrateJob, PackJob,
-    PackOptions, UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray, scalar,
+    ArrayInfo, ArrayReport, ArrayRule, ComparedArray, Compressor, DryRun, FromCfReport,
+    GroupComparison, GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray, MigrateJob,
+    PackJob, PackOptions, UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray, scalar,
 };
 use serde_json::{Value, json};
 
@@ -368,6 +368,37 @@ fn the_levels_of_a_pyramid_have_one_scale() {
         assert_eq!(codecs("a/00/t".into()), codecs("b/00/t".into()), "{attributes}");
         assert_ne!(codecs("b/00/t".into()), b, "{attributes}");
     }
+}
+
+/// An array by itself would get the code of NaN next to those of its range, with which differences are smaller. Arrays that
+/// are packed later have to get the same codes.
+#[test]
+fn codes_that_levels_share_are_not_moved_for_smaller_differences() {
+    let shared = |compressor: Compressor| {
+        let trial = Trial::empty();
+        let datasets = json!([{"path": "0"}, {"path": "1"}]);
+        group_with(&trial.input(), &json!({"multiscales": [{"datasets": datasets}]}));
+        for (level, width) in [("0", 30.0), ("1", 20.0)] {
+            let mut values = waves(4000, 288.0, width);
+            values[1000..1400].fill(f32::NAN);
+            Sample::new("float32", &[4000], &[1000], json!(0))
+                .write(&trial.input().join(level), &bytes(&values));
+        }
+        let report = pack(&trial, PackOptions { compressor, ..within(0.01) });
+        let is_smallest = compressor == Compressor::Smallest;
+        for one in reports(&report) {
+            assert_eq!(one.compression.starts_with("delta"), is_smallest, "{}", one.compression);
+        }
+        let [first, second] = ["0", "1"].map(|level| {
+            let codecs = metadata(&trial.output().join(level))["codecs"].clone();
+            json!([codecs[0], codecs[1]])
+        });
+        assert_eq!(first, second);
+        first
+    };
+    let codes = shared(Compressor::Auto);
+    assert_eq!(codes[1]["name"], "cast_value");
+    assert_eq!(shared(Compressor::Smallest), codes);
 }
 
 #[test]

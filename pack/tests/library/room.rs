@@ -1,19 +1,9 @@
 //! Room for values that were not seen: on both sides of the data by default, in a range on request.
 
-use crate::common::{Random, Trial, assert_within, bytes, f32s, numbers, store, within};
+use crate::common::{Trial, assert_within, bytes, f32s, numbers, store, waves, within};
 use recast_kernels::ElementType;
 use recast_pack::{ArrayInfo, Compressor, PackOptions, ValueRange, scalar};
 use serde_json::json;
-
-/// Waves and noise around a mean.
-fn waves(count: usize, mean: f32, extent: f32) -> Vec<f32> {
-    let mut random = Random(9);
-    let wave = |index: usize| {
-        let noise = random.number() as f32 - 0.5;
-        mean + extent * (0.4 * (index as f32 * 0.01).sin() + 0.2 * noise)
-    };
-    (0..count).map(wave).collect()
-}
 
 #[allow(clippy::unnecessary_wraps)] // as the option has it
 fn range(least: &str, greatest: &str) -> Option<ValueRange> {

@@ -450,6 +450,16 @@ impl Random {
     }
 }
 
+/// Waves and noise around a mean.
+pub(crate) fn waves(count: usize, mean: f32, extent: f32) -> Vec<f32> {
+    let mut random = Random(9);
+    let wave = |index: usize| {
+        let noise = random.number() as f32 - 0.5;
+        mean + extent * (0.4 * (index as f32 * 0.01).sin() + 0.2 * noise)
+    };
+    (0..count).map(wave).collect()
+}
+
 /// Numbers below 1 from a number: the golden ratio's multiples.
 pub(crate) fn fraction(n: u32) -> f64 {
     (f64::from(n) * 0.618_033_988_749_894_9).fract()
