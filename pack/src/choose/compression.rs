@@ -316,7 +316,7 @@ fn takes_differences(element_type: ElementType) -> bool {
 /// Whether every difference stays in the signed type of the same size with the bias added, after so many passes: the
 /// first leaves a chunk's first code as it is, and each further one at most doubles. One byte needs no bias.
 /// zarr-python also asks that the bias be a value of the array's own type.
-fn takes_bias(candidate: &Candidate, passes: u32) -> bool {
+pub(super) fn takes_bias(candidate: &Candidate, passes: u32) -> bool {
     let encoded = candidate.chain.encoded_type();
     if encoded.size() == 1 || scalar(-BIAS, candidate.chain.decoded_type()).is_none() {
         return false;

@@ -7,11 +7,11 @@ use zarr_recast::Codec;
 
 use super::candidate::{Candidate, Promise, ScaleCandidate, factor};
 use super::chooser::Chooser;
-use super::compression::{Level, TrialBlocks};
+use super::compression::{Level, TrialBlocks, takes_bias};
 use super::room::storable;
 use crate::array::region::Block;
 use crate::check::comparison::Violation;
-use crate::metadata::byte_codecs::{Coder, Storage};
+use crate::metadata::byte_codecs::{BIAS, Coder, Storage};
 use crate::options::{Compressor, NanTo, PackOptions, ValueRange, scalar};
 use crate::scan::number;
 use crate::scan::survey::Survey;
@@ -519,6 +519,34 @@ fn the_byte_codecs_are_those_named_or_the_smallest_of_some_blocks() {
     assert_eq!(chosen(Compressor::Auto).differences.axes, Vec::<usize>::new());
     // A staircase is nothing but differences along its first axis.
     assert!(!chosen(Compressor::Smallest).differences.axes.is_empty());
+}
+
+/// The differences of n codes in all are at most n, those of differences twice that, and so on.
+#[test]
+fn differences_are_biased_as_long_as_they_stay_in_their_type() {
+    let options = PackOptions { data_type: Some(ElementType::Int16), ..within(0.0) };
+    let with = |lowest: i32, highest: i32| -> Candidate {
+        let candidate = first(&surveyed(&[lowest, highest], lowest, &[]), &options);
+        assert_eq!(candidate.all_codes(), Some((lowest.into(), highest.into())));
+        candidate
+    };
+    let most = i32::from(i16::MAX) - BIAS as i32;
+    for passes in 1..=3 {
+        let most = most >> (passes - 1);
+        // One code is the first one of a chunk, and stays.
+        for (lowest, highest) in [(0, most), (-100, most - 100), (-most, 0), (-most / 2, most / 2)]
+        {
+            assert!(takes_bias(&with(lowest, highest), passes), "{lowest} {highest} {passes}");
+        }
+        for (lowest, highest) in [(0, most + 1), (-100, most - 99), (-most - 1, 0)] {
+            assert!(!takes_bias(&with(lowest, highest), passes), "{lowest} {highest} {passes}");
+        }
+    }
+    // zarr-python reads no negative offset of an unsigned array.
+    let unsigned = first(&surveyed(&[0_u32, 9], 0, &[]), &options);
+    assert!(!takes_bias(&unsigned, 1));
+    let of_bytes = PackOptions { data_type: Some(ElementType::Int8), ..options };
+    assert!(!takes_bias(&first(&surveyed(&[0_i32, 9], 0, &[]), &of_bytes), 1));
 }
 
 #[test]
