@@ -561,6 +561,19 @@ fn the_smallest_is_at_the_slow_level_where_that_finds_more_repeats() {
     assert_ne!(Level::FAST.of(&chosen), chosen);
 }
 
+#[test]
+fn zeros_are_a_background_if_they_are_many() {
+    let has_background = |zeros: usize| {
+        let values: Vec<f32> =
+            (0..800).map(|index| if index < zeros { 0.0 } else { 8.0 + index as f32 }).collect();
+        let survey = surveyed(&values, f32::NAN, &[]);
+        let options = within(0.1);
+        let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
+        chooser.has_background(&chooser.candidates().next().unwrap().unwrap())
+    };
+    assert_eq!([0, 1, 79, 80, 400].map(has_background), [false, false, false, true, true]);
+}
+
 /// 160.7 is no whole number of steps away from the values, so it would need a first cast.
 #[test]
 fn a_scale_is_made_finer_by_some_units_if_that_spares_the_fill_value_a_cast() {
