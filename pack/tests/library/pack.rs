@@ -542,6 +542,18 @@ fn broken_arrays_are_an_error() {
     }
 }
 
+/// Chunks are surveyed piece by piece.
+#[test]
+fn an_element_that_cannot_be_stored_is_named_wherever_it_is_in_its_chunk() {
+    for index in [0, 8191, 8192, 29_999, 30_000, 59_999] {
+        let mut values: Vec<f32> = (0..60_000).map(|number| (number % 100) as f32).collect();
+        values[index] = f32::INFINITY;
+        let trial = Trial::new(&values, 30_000, json!({}));
+        let error = trial.refuses(within(0.5));
+        assert!(error.contains(&format!("element [{index}]")), "{error}");
+    }
+}
+
 #[test]
 fn shapes_that_cannot_be_gone_through_are_refused_at_once() {
     let trial = Trial::empty();
