@@ -49,7 +49,7 @@ pub(crate) fn array_document(
     fill: Scalar,
     codecs: Value,
 ) -> Map<String, Value> {
-    let members = [
+    with_members([
         ("zarr_format", 3.into()),
         ("node_type", "array".into()),
         ("shape", shape.into()),
@@ -58,7 +58,11 @@ pub(crate) fn array_document(
         ("chunk_key_encoding", default_keys()),
         ("fill_value", fill_value::to_json(fill)),
         ("codecs", codecs),
-    ];
+    ])
+}
+
+/// An object with these members.
+pub(crate) fn with_members<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use zarr_recast::data_type;
 
 use super::codecs::{CodecList, SHARDING};
-use super::document::{name_dimensions, object, write_document};
+use super::document::{name_dimensions, object, with_members, write_document};
 use super::v2::{document_of_v2, older_array, older_attributes};
 use crate::error::{Result, unwritten};
 use crate::runtime::Runtime;
@@ -239,8 +239,11 @@ pub(crate) fn node(path: String, location: Location) -> Result<Node> {
         _ => {
             let attributes = older_attributes(&location, ZATTRS)?;
             is_consolidated = location.document(ZMETADATA)?.is_some();
-            let group = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
-            object(Ok(group), "")?
+            with_members([
+                ("zarr_format", 3.into()),
+                ("node_type", "group".into()),
+                ("attributes", attributes.into()),
+            ])
         }
     };
     Ok(Node { path, location, kind, document, format, is_consolidated, files: Vec::new() })

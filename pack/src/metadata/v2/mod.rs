@@ -7,7 +7,7 @@ mod data_type;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
-use super::document::{name_dimensions, object};
+use super::document::{name_dimensions, object, with_members};
 use super::fill_attribute::name_fill_value;
 use crate::error::Result;
 use crate::store::location::Location;
@@ -19,7 +19,8 @@ use data_type::DataType;
 
 /// The attributes of a node of Zarr v1 or v2, from the document with this name.
 pub(crate) fn older_attributes(location: &Location, name: &str) -> Result<Map<String, Value>> {
-    object(location.document(name)?.unwrap_or_else(|| Ok(json!({}))), name)
+    let document = location.document(name)?;
+    document.map_or_else(|| Ok(Map::new()), |document| object(document, name))
 }
 
 /// `.zarray` of an array of Zarr v2, or what stands for it in Zarr v1.
@@ -72,17 +73,18 @@ pub(crate) fn document_of_v2(
         all.push(json!({"name": "transpose", "configuration": {"order": order}}));
     }
     all.extend(codecs(&steps, &data_type, order)?);
-    let document = json!({
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": shape,
-        "data_type": data_type.to_json(),
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
-        "chunk_key_encoding": {"name": "v2", "configuration": {"separator": separator}},
-        "fill_value": fill_value,
-        "codecs": all,
-    });
-    let mut document = object(Ok(document), "the array")?;
+    let grid = json!({"name": "regular", "configuration": {"chunk_shape": chunks}});
+    let keys = json!({"name": "v2", "configuration": {"separator": separator}});
+    let mut document = with_members([
+        ("zarr_format", 3.into()),
+        ("node_type", "array".into()),
+        ("shape", shape.into()),
+        ("data_type", data_type.to_json()),
+        ("chunk_grid", grid),
+        ("chunk_key_encoding", keys),
+        ("fill_value", fill_value),
+        ("codecs", all.into()),
+    ]);
     if !attributes.is_empty() {
         document.insert("attributes".into(), attributes.into());
     }
