@@ -1,22 +1,41 @@
 //! What a block shows of elements that need the reference: gathered without a branch, and looked at once, behind the loop.
+//!
+//! It is gathered in cells, through shared references. For each `&mut` LLVM would note in every instruction that it inlines
+//! that nothing else refers to the same; with a dozen functions one inside the other that took half of the time to compile.
+
+use core::cell::Cell;
 
 use num_traits::Zero as _;
 
 use crate::simd::{CompareLanes, Float, Int, IntElement, Mask, MaskLanes, Unit};
 
 /// What is gathered: nothing of what never fails, and both of two operations.
-pub(crate) trait Evidence<S>: Copy {
+pub(crate) trait Evidence<S> {
     /// Of no element.
     fn none(simd: S) -> Self;
-    /// Of the elements of both.
-    fn join(self, other: Self) -> Self;
+    /// Adds that of other elements.
+    fn join(&self, other: &Self);
 }
 
 impl<S> Evidence<S> for () {
     #[inline(always)]
     fn none(_: S) {}
     #[inline(always)]
-    fn join(self, (): ()) {}
+    fn join(&self, (): &()) {}
+}
+
+/// Of the four units of a group, each its own: they do not wait for each other.
+impl<S: Copy, A: Evidence<S>> Evidence<S> for [A; 4] {
+    #[inline(always)]
+    fn none(simd: S) -> Self {
+        [A::none(simd), A::none(simd), A::none(simd), A::none(simd)]
+    }
+    #[inline(always)]
+    fn join(&self, other: &Self) {
+        for (all, unit) in self.iter().zip(other) {
+            all.join(unit);
+        }
+    }
 }
 
 impl<S: Copy, A: Evidence<S>, B: Evidence<S>> Evidence<S> for (A, B) {
@@ -25,8 +44,9 @@ impl<S: Copy, A: Evidence<S>, B: Evidence<S>> Evidence<S> for (A, B) {
         (A::none(simd), B::none(simd))
     }
     #[inline(always)]
-    fn join(self, other: Self) -> Self {
-        (self.0.join(other.0), self.1.join(other.1))
+    fn join(&self, other: &Self) {
+        self.0.join(&other.0);
+        self.1.join(&other.1);
     }
 }
 
@@ -34,29 +54,34 @@ impl<S: Copy, A: Evidence<S>, B: Evidence<S>> Evidence<S> for (A, B) {
 macro_rules! in_registers {
     ($($(#[$doc:meta])* $name:ident: $kind:ident, |$all:ident, $x:ident| $join:expr;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy)]
-        pub(crate) struct $name<R>(pub(crate) R);
+        pub(crate) struct $name<R>(Cell<R>);
 
-        impl<R> $name<R> {
+        impl<R: Copy> $name<R> {
             /// Adds each register of a unit.
             #[inline(always)]
-            pub(crate) fn add<S, U: Unit<S, Register = R>>(&mut self, unit: U)
+            pub(crate) fn add<S, U: Unit<S, Register = R>>(&self, unit: U)
             where
                 R: $kind<S>,
             {
-                self.0 = unit.fold(self.0, #[inline(always)] |$all, $x| $join);
+                self.0.set(unit.fold(self.0.get(), #[inline(always)] |$all, $x| $join));
+            }
+
+            /// What was gathered.
+            #[inline(always)]
+            pub(crate) fn get(&self) -> R {
+                self.0.get()
             }
         }
 
         impl<S, R: $kind<S>> Evidence<S> for $name<R> {
             #[inline(always)]
             fn none(simd: S) -> Self {
-                Self(R::zero(simd))
+                Self(Cell::new(R::zero(simd)))
             }
             #[inline(always)]
-            fn join(self, other: Self) -> Self {
-                let ($all, $x) = (self.0, other.0);
-                Self($join)
+            fn join(&self, other: &Self) {
+                let ($all, $x) = (self.get(), other.get());
+                self.0.set($join);
             }
         }
     )*};
@@ -78,51 +103,54 @@ in_registers! {
 }
 
 /// Lanes in which an element failed.
-#[derive(Clone, Copy)]
-pub(crate) struct Failing<S: MaskLanes<T>, T>(pub(crate) Mask<S, T>);
+pub(crate) struct Failing<S: MaskLanes<T>, T>(Cell<Mask<S, T>>);
 
 /// Lanes in which no element failed.
-#[derive(Clone, Copy)]
-pub(crate) struct Passing<S: MaskLanes<T>, T>(pub(crate) Mask<S, T>);
+pub(crate) struct Passing<S: MaskLanes<T>, T>(Cell<Mask<S, T>>);
 
 impl<S: CompareLanes<T>, T: IntElement> Evidence<S> for Failing<S, T> {
     #[inline(always)]
     fn none(simd: S) -> Self {
-        Self(Mask::none(simd))
+        Self(Cell::new(Mask::none(simd)))
     }
     #[inline(always)]
-    fn join(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+    fn join(&self, other: &Self) {
+        self.add(other.get());
     }
 }
 
 impl<S: CompareLanes<T>, T: IntElement> Evidence<S> for Passing<S, T> {
     #[inline(always)]
     fn none(simd: S) -> Self {
-        Self(Mask::all(simd))
+        Self(Cell::new(Mask::all(simd)))
     }
     #[inline(always)]
-    fn join(self, other: Self) -> Self {
-        Self(self.0 & other.0)
+    fn join(&self, other: &Self) {
+        self.keep(other.0.get());
     }
 }
 
 impl<S: CompareLanes<T>, T: IntElement> Failing<S, T> {
     #[inline(always)]
-    pub(crate) fn add(&mut self, failing: Mask<S, T>) {
-        self.0 = self.0 | failing;
+    pub(crate) fn add(&self, failing: Mask<S, T>) {
+        self.0.set(self.0.get() | failing);
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Mask<S, T> {
+        self.0.get()
     }
 }
 
 impl<S: CompareLanes<T>, T: IntElement> Passing<S, T> {
     #[inline(always)]
-    pub(crate) fn keep(&mut self, passing: Mask<S, T>) {
-        self.0 = self.0 & passing;
+    pub(crate) fn keep(&self, passing: Mask<S, T>) {
+        self.0.set(self.0.get() & passing);
     }
 
     /// The other lanes.
     #[inline(always)]
-    pub(crate) fn failing(self, simd: S) -> Mask<S, T> {
-        Mask::all(simd).and_not(self.0)
+    pub(crate) fn failing(&self, simd: S) -> Mask<S, T> {
+        Mask::all(simd).and_not(self.0.get())
     }
 }

@@ -196,12 +196,12 @@ impl Level {
     }
 
     /// A loop compiled with the level's features, where the compiler makes vectors of it by itself.
-    pub(crate) fn bind_vectorized<K: Kernel + Clone>(self, kernel: K) -> Stage {
+    pub(crate) fn bind_vectorized<K: Kernel>(self, kernel: K) -> Stage {
         if cfg!(target_feature = "simd128") {
             // All loops are.
             return stages::bind_loop(kernel);
         }
-        with_level!(self, simd => vectorized(simd, kernel.clone()))
+        with_level!(self, simd => vectorized(simd, kernel))
             .unwrap_or_else(|| stages::bind_loop(kernel))
     }
 }

@@ -5,13 +5,12 @@
 //! a time that 64-bit elements fit into AVX2's sixteen. [`Then`] joins two `Each`s. All of it is composed at
 //! compile time and inlined into one function per body and level, [`Simd::vectorize`].
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
 use crate::evidence::Evidence;
 use crate::simd::{I8s, I16s, Simd};
-use crate::stages::{self, GRANULE, Kernel, Run, Stage, run_whole};
+use crate::stages::{self, GRANULE, Input, Kernel, Output, Run, Stage, run_whole};
 
 /// What becomes of a group of elements.
 pub(crate) trait Body<S: Simd>: Copy + Send + Sync + 'static {
@@ -25,28 +24,16 @@ pub(crate) trait Body<S: Simd>: Copy + Send + Sync + 'static {
     /// # Safety
     /// `from` is valid for reading `S::BYTES` input elements, `to` for writing as many output elements. All
     /// of those are initialised then.
-    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut Self::Fail);
+    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &Self::Fail);
 
     /// Whether what was gathered says that an element needs the reference.
-    fn failed(self, simd: S, fail: Self::Fail) -> bool;
-}
-
-/// A loop that is compiled with the features of a level.
-struct Vectorized<S, K> {
-    simd: S,
-    kernel: K,
-}
-
-// SAFETY: the kernel keeps the promise.
-unsafe impl<S: Simd, K: Kernel> Run for Vectorized<S, K> {
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        self.simd.vectorize(&self.kernel, input, output)
-    }
+    fn failed(self, simd: S, fail: &Self::Fail) -> bool;
 }
 
 /// The stage of a loop at a level.
 pub(crate) fn vectorized<S: Simd, K: Kernel>(simd: S, kernel: K) -> Stage {
-    Stage { work: Box::new(Vectorized { simd, kernel }), sizes: K::SIZES, can_fail: K::CAN_FAIL }
+    // SAFETY: `vectorize` gives the kernel's, and the token is proof of the features.
+    unsafe { Stage::of_kernel(kernel, simd.vectorize::<K>()) }
 }
 
 /// The stage of a body.
@@ -55,6 +42,7 @@ pub(crate) fn stage<S: Simd, B: Body<S>>(simd: S, body: B) -> Stage {
 }
 
 /// The loop of a body.
+#[derive(Clone, Copy)]
 struct Pipeline<S, B> {
     simd: S,
     body: B,
@@ -67,7 +55,7 @@ unsafe impl<S: Simd, B: Body<S>> Kernel for Pipeline<S, B> {
     const CAN_FAIL: bool = size_of::<B::Fail>() > 0;
 
     #[inline(always)]
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
         const {
             assert!(
                 GRANULE.is_multiple_of(S::GROUPS * S::BYTES),
@@ -78,19 +66,19 @@ unsafe impl<S: Simd, B: Body<S>> Kernel for Pipeline<S, B> {
         let (simd, body) = (self.simd, self.body);
         let (from_size, to_size) = (S::BYTES * B::SIZES.0, S::BYTES * B::SIZES.1);
         let groups = (input.len() / from_size).min(output.len() / to_size);
-        let (mut from, mut to) = (input.as_ptr(), output.as_mut_ptr().cast::<u8>());
-        let mut fail = B::Fail::none(simd);
+        let (mut from, mut to) = (input.start(), output.start());
+        let fail = B::Fail::none(simd);
         for _ in 0..groups / S::GROUPS {
             for _ in 0..S::GROUPS {
                 // SAFETY: `groups` groups lie within both slices, and this is one of them.
-                unsafe { body.group(simd, from, to, &mut fail) };
+                unsafe { body.group(simd, from, to, &fail) };
                 // SAFETY: at most one past the last group.
                 from = unsafe { from.add(from_size) };
                 // SAFETY: as above.
                 to = unsafe { to.add(to_size) };
             }
         }
-        body.failed(simd, fail)
+        body.failed(simd, &fail)
     }
 }
 
@@ -113,8 +101,8 @@ pub(crate) trait Each<S: Simd, In>: Copy + Send + Sync + 'static {
     /// As [`Body::Fail`]; each of the four units of a group gathers its own, which do not wait for each other.
     type Fail: Evidence<S>;
 
-    fn apply(self, simd: S, x: In, fail: &mut Self::Fail) -> Self::Out;
-    fn failed(self, simd: S, fail: Self::Fail) -> bool;
+    fn apply(self, simd: S, x: In, fail: &Self::Fail) -> Self::Out;
+    fn failed(self, simd: S, fail: &Self::Fail) -> bool;
 }
 
 /// Narrows four units and writes them.
@@ -128,9 +116,9 @@ pub(crate) trait Store<S: Simd, In>: Copy + Send + Sync + 'static {
     ///
     /// # Safety
     /// `p` is valid for writing a group of elements.
-    unsafe fn store(self, simd: S, p: *mut u8, group: [In; 4], fail: &mut Self::Fail);
+    unsafe fn store(self, simd: S, p: *mut u8, group: [In; 4], fail: &Self::Fail);
 
-    fn failed(self, simd: S, fail: Self::Fail) -> bool;
+    fn failed(self, simd: S, fail: &Self::Fail) -> bool;
 }
 
 /// A group as four units, one after the other.
@@ -145,49 +133,34 @@ where
     T: Store<S, E::Out>,
 {
     const SIZES: (usize, usize) = (L::SIZE, T::SIZE);
-    type Fail = (((E::Fail, E::Fail), (E::Fail, E::Fail)), T::Fail);
+    type Fail = ([E::Fail; 4], T::Fail);
 
     #[inline(always)]
-    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut Self::Fail) {
-        let ((first, second), (third, fourth)) = &mut fail.0;
+    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &Self::Fail) {
+        let Self(load, each, store) = self;
+        let ([first, second, third, fourth], last) = fail;
         // SAFETY: one of the four units of the caller's group.
-        let a = unsafe { self.unit::<S, 0>(simd, from, first) };
+        let a = unsafe { load.load::<0>(simd, from) };
+        let a = each.apply(simd, a, first);
         // SAFETY: as above.
-        let b = unsafe { self.unit::<S, 1>(simd, from, second) };
+        let b = unsafe { load.load::<1>(simd, from) };
+        let b = each.apply(simd, b, second);
         // SAFETY: as above.
-        let c = unsafe { self.unit::<S, 2>(simd, from, third) };
+        let c = unsafe { load.load::<2>(simd, from) };
+        let c = each.apply(simd, c, third);
         // SAFETY: as above.
-        let d = unsafe { self.unit::<S, 3>(simd, from, fourth) };
+        let d = unsafe { load.load::<3>(simd, from) };
+        let d = each.apply(simd, d, fourth);
         // SAFETY: the caller vouches for a group at `to`.
-        unsafe { self.2.store(simd, to, [a, b, c, d], &mut fail.1) };
+        unsafe { store.store(simd, to, [a, b, c, d], last) };
     }
 
     #[inline(always)]
-    fn failed(self, simd: S, fail: Self::Fail) -> bool {
-        let (((a, b), (c, d)), store) = fail;
-        self.1.failed(simd, a.join(b).join(c.join(d))) | self.2.failed(simd, store)
-    }
-}
-
-impl<L, E, T> Units<L, E, T> {
-    /// The unit `INDEX` of the group at `from`, loaded and applied to.
-    ///
-    /// # Safety
-    /// `from` is valid for reading a group of elements, `INDEX` is below four.
-    #[inline(always)]
-    unsafe fn unit<S: Simd, const INDEX: usize>(
-        self,
-        simd: S,
-        from: *const u8,
-        fail: &mut E::Fail,
-    ) -> E::Out
-    where
-        L: Load<S>,
-        E: Each<S, L::Unit>,
-    {
-        // SAFETY: the caller vouches for the group.
-        let x = unsafe { self.0.load::<INDEX>(simd, from) };
-        self.1.apply(simd, x, fail)
+    fn failed(self, simd: S, ([a, b, c, d], last): &Self::Fail) -> bool {
+        a.join(b);
+        c.join(d);
+        a.join(c);
+        self.1.failed(simd, a) | self.2.failed(simd, last)
     }
 }
 
@@ -209,7 +182,7 @@ where
         const { assert!(size_of::<E::Fail>() == 0, "nobody looks at what is gathered") };
         // SAFETY: the caller vouches for the group.
         let x = unsafe { self.0.load::<UNIT>(simd, p) };
-        self.1.apply(simd, x, &mut E::Fail::none(simd))
+        self.1.apply(simd, x, &E::Fail::none(simd))
     }
 }
 
@@ -222,7 +195,7 @@ impl<S: Simd, E: Each<S, I8s<S>, Out = I8s<S>>> Body<S> for Bytes<E> {
     type Fail = E::Fail;
 
     #[inline(always)]
-    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut E::Fail) {
+    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &E::Fail) {
         // SAFETY: the caller vouches for a group at `from`, which is one register.
         let x = unsafe { I8s::load(simd, from) };
         let y = self.0.apply(simd, x, fail);
@@ -231,7 +204,7 @@ impl<S: Simd, E: Each<S, I8s<S>, Out = I8s<S>>> Body<S> for Bytes<E> {
     }
 
     #[inline(always)]
-    fn failed(self, simd: S, fail: E::Fail) -> bool {
+    fn failed(self, simd: S, fail: &E::Fail) -> bool {
         self.0.failed(simd, fail)
     }
 }
@@ -275,20 +248,21 @@ where
     type Fail = (E::Fail, E::Fail);
 
     #[inline(always)]
-    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &mut Self::Fail) {
+    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &Self::Fail) {
         // SAFETY: the caller vouches for a group at `from`.
         let low = unsafe { self.0.load(simd, from) };
         // SAFETY: this is its second half.
         let high = unsafe { self.0.load(simd, from.wrapping_add(S::BYTES / 2 * L::SIZE)) };
-        let low = self.1.apply(simd, low, &mut fail.0);
-        let high = self.1.apply(simd, high, &mut fail.1);
+        let low = self.1.apply(simd, low, &fail.0);
+        let high = self.1.apply(simd, high, &fail.1);
         // SAFETY: the caller vouches for a group at `to`.
         unsafe { self.2.store(simd, to, [low, high]) };
     }
 
     #[inline(always)]
-    fn failed(self, simd: S, (low, high): Self::Fail) -> bool {
-        self.1.failed(simd, low.join(high))
+    fn failed(self, simd: S, (low, high): &Self::Fail) -> bool {
+        low.join(high);
+        self.1.failed(simd, low)
     }
 }
 
@@ -305,14 +279,14 @@ impl<S: Simd, In, A: Each<S, In>, B: Each<S, A::Out>> Each<S, In> for Then<A, B>
     type Fail = (A::Fail, B::Fail);
 
     #[inline(always)]
-    fn apply(self, simd: S, x: In, fail: &mut Self::Fail) -> B::Out {
-        let between = self.0.apply(simd, x, &mut fail.0);
-        self.1.apply(simd, between, &mut fail.1)
+    fn apply(self, simd: S, x: In, fail: &Self::Fail) -> B::Out {
+        let between = self.0.apply(simd, x, &fail.0);
+        self.1.apply(simd, between, &fail.1)
     }
 
     #[inline(always)]
-    fn failed(self, simd: S, fail: Self::Fail) -> bool {
-        self.0.failed(simd, fail.0) | self.1.failed(simd, fail.1)
+    fn failed(self, simd: S, fail: &Self::Fail) -> bool {
+        self.0.failed(simd, &fail.0) | self.1.failed(simd, &fail.1)
     }
 }
 
@@ -325,11 +299,11 @@ macro_rules! infallible {
             type Fail = ();
             #[inline(always)]
             #[allow(unused_variables)] // not each needs the token
-            fn apply($self, $simd: S, $x: $in, (): &mut ()) -> $out {
+            fn apply($self, $simd: S, $x: $in, (): &()) -> $out {
                 $body
             }
             #[inline(always)]
-            fn failed(self, _: S, (): ()) -> bool {
+            fn failed(self, _: S, (): &()) -> bool {
                 false
             }
         }
@@ -375,7 +349,7 @@ impl Retry {
     pub(crate) fn stage(self) -> Stage {
         let sizes = self.sizes();
         let can_fail = self.general.iter().any(|stage| stage.can_fail);
-        Stage { work: Box::new(self), sizes, can_fail }
+        Stage::new(self, sizes, can_fail)
     }
 
     fn sizes(&self) -> (usize, usize) {

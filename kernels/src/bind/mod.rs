@@ -20,7 +20,6 @@ mod substitute;
 mod unscaled;
 mod vector;
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use bytemuck::Pod;
@@ -31,7 +30,7 @@ use scale::bind_scale;
 use crate::level::{HAS_SCALAR, with_level, with_look_up_bytes};
 use crate::pipeline::Retry;
 use crate::reference::{self, Reference};
-use crate::stages::bytes::{Copy, Table};
+use crate::stages::bytes::{CopyBytes, Table};
 use crate::stages::{Stage, bind_loop};
 use crate::{Affine, Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step};
 
@@ -160,8 +159,8 @@ fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
 /// One stage for all steps on a one-byte source, filled by the reference.
 fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
     fn table<T: Pod + Send + Sync>(results: &[Option<Scalar>]) -> Stage {
-        let mut outputs = Box::new([T::zeroed(); 256]);
-        let mut fails = Box::new([0; 256]);
+        let mut outputs = [T::zeroed(); 256];
+        let mut fails = [0; 256];
         for ((output, fails), result) in outputs.iter_mut().zip(fails.iter_mut()).zip(results) {
             match result {
                 Some(value) => *output = native(*value),
@@ -211,12 +210,12 @@ pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Stage> {
 /// Elements as they are, but for the unused bits of sub-byte types.
 fn copy(element: ElementType, level: Level) -> Stage {
     match (element.size(), element.bits()) {
-        (1, 8) => bind_loop(Copy::<1>),
+        (1, 8) => bind_loop(CopyBytes::<1>),
         (1, _) => with_level!(level, simd => int_to_int::canonical(simd, element))
             .unwrap_or_else(|| portable::clear_unused(element)),
-        (2, _) => bind_loop(Copy::<2>),
-        (4, _) => bind_loop(Copy::<4>),
-        _ => bind_loop(Copy::<8>),
+        (2, _) => bind_loop(CopyBytes::<2>),
+        (4, _) => bind_loop(CopyBytes::<4>),
+        _ => bind_loop(CopyBytes::<8>),
     }
 }
 

@@ -25,7 +25,7 @@ where
     type Fail = NonFinite<U::Register>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: U, fail: &mut Self::Fail) -> U {
+    fn apply(self, simd: S, x: U, fail: &Self::Fail) -> U {
         let Self { offset, scale, .. } = self;
         let y = x.map(
             #[inline(always)]
@@ -44,7 +44,7 @@ where
         y
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Self::Fail) -> bool {
-        self.strict && fail.0.any_nan()
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        self.strict && fail.get().any_nan()
     }
 }

@@ -13,7 +13,7 @@ impl<S: Simd, const SIZE: usize> Body<S> for SwapBytes<SIZE> {
     type Fail = ();
 
     #[inline(always)]
-    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, (): &mut ()) {
+    unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, (): &()) {
         for register in 0..SIZE {
             let place = register * S::BYTES;
             // SAFETY: the caller vouches for a group, which is `SIZE` registers.
@@ -24,7 +24,7 @@ impl<S: Simd, const SIZE: usize> Body<S> for SwapBytes<SIZE> {
     }
 
     #[inline(always)]
-    fn failed(self, _: S, (): ()) -> bool {
+    fn failed(self, _: S, (): &()) -> bool {
         false
     }
 }
@@ -56,12 +56,12 @@ impl<S: Simd> Each<S, I8s<S>> for FailsOn {
     type Fail = Failing<S, i8>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: I8s<S>, fail: &mut Self::Fail) -> I8s<S> {
+    fn apply(self, _: S, x: I8s<S>, fail: &Self::Fail) -> I8s<S> {
         fail.add(x.eq(self.0 as i8));
         x
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Self::Fail) -> bool {
-        fail.0.any()
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        fail.get().any()
     }
 }

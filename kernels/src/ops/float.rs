@@ -148,12 +148,12 @@ lanewise! {
 
 infallible! {
     [U: FloatUnit<S>] ReplaceAndInverseScale<U::Scalar>: U => U, |self, simd, x| {
-        let y = self.unscale.apply(simd, x, &mut ());
+        let y = self.unscale.apply(simd, x, &());
         x.zip(y, #[inline(always)] |x, y| x.select_eq(self.key, self.value, y))
     };
     [U: FloatUnit<S>] ReplaceByNanAndInverseScale<U::Scalar>: U => U, |self, simd, x| {
         let ReplaceAndInverseScale { unscale, key, value } = self.0;
-        let y = unscale.apply(simd, x, &mut ());
+        let y = unscale.apply(simd, x, &());
         x.zip(y, #[inline(always)] |x, y| y.sub_where_eq(x, key, value))
     };
 }
@@ -167,13 +167,13 @@ impl<S: Simd, U: FloatUnit<S>> Each<S, U> for Finite {
     type Fail = NonFinite<U::Register>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: U, fail: &mut Self::Fail) -> U {
+    fn apply(self, _: S, x: U, fail: &Self::Fail) -> U {
         fail.add(x);
         x
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Self::Fail) -> bool {
-        fail.0.any_nan()
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        fail.get().any_nan()
     }
 }
 
@@ -183,7 +183,7 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for NumberWithin<U::Scalar, 
     type Fail = (LeastNumber<U::Register>, GreatestNumber<U::Register>);
 
     #[inline(always)]
-    fn apply(self, _: S, x: U, fail: &mut Self::Fail) -> U {
+    fn apply(self, _: S, x: U, fail: &Self::Fail) -> U {
         // NaN of infinity.
         let number = x.map(
             #[inline(always)]
@@ -201,8 +201,8 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for NumberWithin<U::Scalar, 
         x
     }
     #[inline(always)]
-    fn failed(self, simd: S, (least, greatest): Self::Fail) -> bool {
-        least.0.any_lt(self.min) | U::Register::splat(simd, self.max).any_lt(greatest.0)
+    fn failed(self, simd: S, (least, greatest): &Self::Fail) -> bool {
+        least.get().any_lt(self.min) | U::Register::splat(simd, self.max).any_lt(greatest.get())
     }
 }
 
@@ -211,7 +211,7 @@ impl<S: Simd, U: FloatUnit<S>> Each<S, U> for AtLeastOrNan<U::Scalar> {
     type Fail = LeastNumber<U::Register>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: U, fail: &mut Self::Fail) -> U {
+    fn apply(self, _: S, x: U, fail: &Self::Fail) -> U {
         fail.add(x);
         x.map(
             #[inline(always)]
@@ -219,7 +219,7 @@ impl<S: Simd, U: FloatUnit<S>> Each<S, U> for AtLeastOrNan<U::Scalar> {
         )
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Self::Fail) -> bool {
-        fail.0.any_lt(self.limit)
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        fail.get().any_lt(self.limit)
     }
 }

@@ -242,13 +242,13 @@ impl<S: Simd> Each<S, F32s<S>> for Below {
     type Fail = GreatestNumber<F32s<S>>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: F32s<S>, fail: &mut Self::Fail) -> F32s<S> {
+    fn apply(self, _: S, x: F32s<S>, fail: &Self::Fail) -> F32s<S> {
         fail.add(x.abs());
         x
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Self::Fail) -> bool {
-        fail.0.ge(self.limit).any()
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        fail.get().ge(self.limit).any()
     }
 }
 
@@ -261,12 +261,12 @@ impl<S: Simd> Each<S, I32s<S>> for BelowInfinity {
     type Fail = GreatestNumber<F32s<S>>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: I32s<S>, fail: &mut Self::Fail) -> I32s<S> {
+    fn apply(self, _: S, x: I32s<S>, fail: &Self::Fail) -> I32s<S> {
         fail.add(F32s::from_bits(x & 0x7fff_0000));
         x
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Self::Fail) -> bool {
-        fail.0.ge(f32::INFINITY).any()
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        fail.get().ge(f32::INFINITY).any()
     }
 }

@@ -23,15 +23,15 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32<R> {
     type Fail = NonFinite<U::Register>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: U, fail: &mut Self::Fail) -> I32s<S> {
+    fn apply(self, simd: S, x: U, fail: &Self::Fail) -> I32s<S> {
         if !S::INVALID_IS_MIN {
             Finite.apply(simd, x, fail);
         }
         x.to_i32(simd, self.0)
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Self::Fail) -> bool {
-        !S::INVALID_IS_MIN && fail.0.any_nan()
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        !S::INVALID_IS_MIN && fail.get().any_nan()
     }
 }
 
@@ -49,12 +49,13 @@ impl<S: Simd, R: Round> Each<S, F32s<S>> for FromZero<R> {
     type Fail = Greatest<I32s<S>>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
+    fn apply(self, simd: S, x: F32s<S>, fail: &Self::Fail) -> I32s<S> {
         fail.add(x.to_bits());
         x.to_i32(simd, self.rounding)
     }
     #[inline(always)]
-    fn failed(self, _: S, Greatest(bits): Self::Fail) -> bool {
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        let bits = fail.get();
         let last = self.last.to_bits() as i32;
         (bits.max::<false>(last) ^ last).is_nonzero()
     }
@@ -95,15 +96,15 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32Fitting<R> {
     type Fail = Least<I32s<S>>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: U, fail: &mut Self::Fail) -> I32s<S> {
+    fn apply(self, simd: S, x: U, fail: &Self::Fail) -> I32s<S> {
         let converted = x.to_i32(simd, self.rounding);
         fail.add(converted);
         converted
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Self::Fail) -> bool {
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
         let least = if self.takes_negative { i32::MIN + 1 } else { 0 };
-        fail.0.lt(least).any()
+        fail.get().lt(least).any()
     }
 }
 
@@ -126,13 +127,13 @@ impl<S: Simd> Each<S, F32s<S>> for LowBits {
     type Fail = Greatest<I32s<S>>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
+    fn apply(self, simd: S, x: F32s<S>, fail: &Self::Fail) -> I32s<S> {
         fail.add(x.abs().to_bits());
         x.to_i32(simd, NearestEven)
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Self::Fail) -> bool {
-        fail.0.gt(TWO_P31.to_bits() as i32 - 1).any()
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        fail.get().gt(TWO_P31.to_bits() as i32 - 1).any()
     }
 }
 
@@ -142,13 +143,14 @@ impl<S: Simd> Each<S, F64s<S>> for LowBits {
     type Fail = SetBits<I64<S>>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F64s<S>, fail: &mut Self::Fail) -> I32s<S> {
+    fn apply(self, simd: S, x: F64s<S>, fail: &Self::Fail) -> I32s<S> {
         let sum = rounding_sum(x);
         fail.add(not_of_magic(sum));
         simd.low_i64_to_i32(sum)
     }
     #[inline(always)]
-    fn failed(self, _: S, SetBits(bits): Self::Fail) -> bool {
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        let bits = fail.get();
         // Within ±2^51 a sum has the sign and exponent of MAGIC.
         (bits & (-1 << 52)).is_nonzero()
     }
@@ -167,7 +169,7 @@ impl<S: Simd> Each<S, F64s<S>> for F64ToI32Checked {
     type Fail = SetBits<I64<S>>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F64s<S>, fail: &mut Self::Fail) -> I32s<S> {
+    fn apply(self, simd: S, x: F64s<S>, fail: &Self::Fail) -> I32s<S> {
         let sum = rounding_sum(x);
         let least = MAGIC.to_bits() as i64 + self.least;
         fail.add(sum.map(
@@ -177,8 +179,8 @@ impl<S: Simd> Each<S, F64s<S>> for F64ToI32Checked {
         simd.low_i64_to_i32(sum)
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Self::Fail) -> bool {
-        fail.0.shr::<32>().is_nonzero()
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        fail.get().shr::<32>().is_nonzero()
     }
 }
 
@@ -194,14 +196,15 @@ impl<S: Simd> Each<S, F64s<S>> for BelowP51 {
     type Fail = SetBits<I64<S>>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: F64s<S>, fail: &mut Self::Fail) -> I64s<S> {
+    fn apply(self, _: S, x: F64s<S>, fail: &Self::Fail) -> I64s<S> {
         let sum = rounding_sum(x);
         fail.add(not_of_magic(sum));
         let magic = MAGIC.to_bits() as i64;
         Pair(sum.0 - magic, sum.1 - magic)
     }
     #[inline(always)]
-    fn failed(self, _: S, SetBits(bits): Self::Fail) -> bool {
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        let bits = fail.get();
         // Negative numbers take the highest bit of the mantissa from it.
         let kept = if self.takes_negative { 52 } else { 51 };
         (bits & (-1 << kept)).is_nonzero()
@@ -268,12 +271,12 @@ impl<S: Simd> Each<S, F32s<S>> for CheckedI32 {
     type Fail = Passing<S, i32>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
+    fn apply(self, simd: S, x: F32s<S>, fail: &Self::Fail) -> I32s<S> {
         fail.keep(within(x, -TWO_P31, TWO_P31));
         x.to_i32(simd, NearestEven)
     }
     #[inline(always)]
-    fn failed(self, simd: S, fail: Self::Fail) -> bool {
+    fn failed(self, simd: S, fail: &Self::Fail) -> bool {
         fail.failing(simd).any()
     }
 }
@@ -296,7 +299,7 @@ impl<S: Simd> Each<S, F32s<S>> for CheckedU32 {
     type Fail = (SetBits<I32s<S>>, Passing<S, i32>);
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
+    fn apply(self, simd: S, x: F32s<S>, fail: &Self::Fail) -> I32s<S> {
         let (converted, lower) = to_u32(simd, x);
         fail.0.add(lower);
         if !S::INVALID_IS_MIN {
@@ -305,8 +308,8 @@ impl<S: Simd> Each<S, F32s<S>> for CheckedU32 {
         converted
     }
     #[inline(always)]
-    fn failed(self, simd: S, (converted, below): Self::Fail) -> bool {
-        (converted.0.lt(0) | below.failing(simd)).any()
+    fn failed(self, simd: S, (converted, below): &Self::Fail) -> bool {
+        (converted.get().lt(0) | below.failing(simd)).any()
     }
 }
 
@@ -384,13 +387,13 @@ impl<S: Simd, const SIGNED: bool> Each<S, F64s<S>> for Checked64<SIGNED> {
     type Fail = Passing<S, i64>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F64s<S>, fail: &mut Self::Fail) -> I64s<S> {
+    fn apply(self, simd: S, x: F64s<S>, fail: &Self::Fail) -> I64s<S> {
         let (least, beyond) = range_64::<SIGNED>();
         fail.keep(within(x.0, least, beyond) & within(x.1, least, beyond));
-        InRange64::<SIGNED>.apply(simd, x, &mut ())
+        InRange64::<SIGNED>.apply(simd, x, &())
     }
     #[inline(always)]
-    fn failed(self, simd: S, fail: Self::Fail) -> bool {
+    fn failed(self, simd: S, fail: &Self::Fail) -> bool {
         fail.failing(simd).any()
     }
 }
@@ -404,13 +407,13 @@ impl<S: Simd, const SIGNED: bool> Each<S, F32s<S>> for CheckedF32<SIGNED> {
     type Fail = Passing<S, i32>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: F32s<S>, fail: &mut Self::Fail) -> F32s<S> {
+    fn apply(self, _: S, x: F32s<S>, fail: &Self::Fail) -> F32s<S> {
         let (least, beyond) = range_64::<SIGNED>();
         fail.keep(within(x, least as f32, beyond as f32));
         x
     }
     #[inline(always)]
-    fn failed(self, simd: S, fail: Self::Fail) -> bool {
+    fn failed(self, simd: S, fail: &Self::Fail) -> bool {
         fail.failing(simd).any()
     }
 }

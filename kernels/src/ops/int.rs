@@ -59,7 +59,7 @@ impl<S: Simd, U: IntUnit<S>, const FROM_ZERO: bool> Each<S, U> for Within<FROM_Z
     type Fail = SetBits<U::Register>;
 
     #[inline(always)]
-    fn apply(self, _: S, x: U, fail: &mut Self::Fail) -> U {
+    fn apply(self, _: S, x: U, fail: &Self::Fail) -> U {
         fail.add(x.map(
             #[inline(always)]
             |x| if FROM_ZERO { x } else { x - x.low(self.least) },
@@ -67,7 +67,8 @@ impl<S: Simd, U: IntUnit<S>, const FROM_ZERO: bool> Each<S, U> for Within<FROM_Z
         x
     }
     #[inline(always)]
-    fn failed(self, _: S, SetBits(bits): Self::Fail) -> bool {
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        let bits = fail.get();
         (bits & bits.low(self.outside)).is_nonzero()
     }
 }

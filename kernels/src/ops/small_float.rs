@@ -268,7 +268,7 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS>
     type Fail = Failing<S, i32>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
+    fn apply(self, simd: S, x: F32s<S>, fail: &Self::Fail) -> I32s<S> {
         let bits = x.to_bits();
         let negative = bits.lt(0).to_int();
         let magnitude = bits & i32::MAX;
@@ -304,8 +304,8 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS>
         unsigned | sign
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Self::Fail) -> bool {
-        fail.0.any()
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        fail.get().any()
     }
 }
 
@@ -367,7 +367,7 @@ impl<const FAILS: bool> AsSmallFloat<FAILS> {
 
     /// Two units as bytes in 16-bit lanes.
     #[inline(always)]
-    fn encode<S: Simd>(self, simd: S, [a, b]: [F32s<S>; 2], seen: &mut Seen<S>) -> I16s<S> {
+    fn encode<S: Simd>(self, simd: S, [a, b]: [F32s<S>; 2], seen: &Seen<S>) -> I16s<S> {
         let (a, b) = (self.fold(a, seen), self.fold(b, seen));
         let half = simd.f32_to_f16(a, b, NearestEven);
         let magnitude = half & i16::MAX;
@@ -390,7 +390,7 @@ impl<const FAILS: bool> AsSmallFloat<FAILS> {
 
     /// A unit on the scale of `float16`, with the bits that it has.
     #[inline(always)]
-    fn fold<S: Simd>(self, x: F32s<S>, seen: &mut Seen<S>) -> F32s<S> {
+    fn fold<S: Simd>(self, x: F32s<S>, seen: &Seen<S>) -> F32s<S> {
         if !FAILS {
             seen.0.add(x.abs());
         }
@@ -406,7 +406,7 @@ impl<S: Simd, const FAILS: bool> Store<S, F32s<S>> for AsSmallFloat<FAILS> {
     type Fail = Seen<S>;
 
     #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, group: [F32s<S>; 4], seen: &mut Seen<S>) {
+    unsafe fn store(self, simd: S, p: *mut u8, group: [F32s<S>; 4], seen: &Seen<S>) {
         let low = self.encode(simd, [group[0], group[1]], seen);
         let high = self.encode(simd, [group[2], group[3]], seen);
         let packed = simd.pack_i16_to_i8::<false>(low, high);
@@ -414,11 +414,11 @@ impl<S: Simd, const FAILS: bool> Store<S, F32s<S>> for AsSmallFloat<FAILS> {
         unsafe { simd.order_i8(packed).store(p) };
     }
     #[inline(always)]
-    fn failed(self, _: S, (numbers, (magnitudes, encoded)): Seen<S>) -> bool {
-        let beyond = |Greatest(all): Greatest<I16s<S>>, limit: i16| {
-            (all.max::<false>(limit) ^ limit).is_nonzero()
+    fn failed(self, _: S, (numbers, (magnitudes, encoded)): &Seen<S>) -> bool {
+        let beyond = |all: &Greatest<I16s<S>>, limit: i16| {
+            (all.get().max::<false>(limit) ^ limit).is_nonzero()
         };
-        numbers.0.ge(self.failing).any()
+        numbers.get().ge(self.failing).any()
             | beyond(magnitudes, self.greatest)
             | beyond(encoded, self.max)
     }
@@ -453,7 +453,7 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FA
     type Fail = Failing<S, i32>;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: F32s<S>, fail: &mut Self::Fail) -> I32s<S> {
+    fn apply(self, simd: S, x: F32s<S>, fail: &Self::Fail) -> I32s<S> {
         let bits = x.to_bits();
         let magnitude = bits & i32::MAX;
         let mantissa = bits & 0x007f_ffff;
@@ -486,7 +486,7 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FA
         is_nan.select(I32s::splat(simd, 0xff), clamped)
     }
     #[inline(always)]
-    fn failed(self, _: S, fail: Self::Fail) -> bool {
-        fail.0.any()
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        fail.get().any()
     }
 }

@@ -19,7 +19,7 @@ impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED> {
     type Fail = SetBits<I16s<S>>;
 
     #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [I32s<S>; 4], fail: &mut Self::Fail) {
+    unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [I32s<S>; 4], fail: &Self::Fail) {
         // What does not fit 16 bits saturates, and still does not fit 8.
         let low = simd.pack_i32_to_i16::<true>(a, b);
         let high = simd.pack_i32_to_i16::<true>(c, d);
@@ -30,7 +30,8 @@ impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED> {
     }
 
     #[inline(always)]
-    fn failed(self, _: S, SetBits(bits): Self::Fail) -> bool {
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        let bits = fail.get();
         (bits & self.outside).is_nonzero()
     }
 }
@@ -47,7 +48,7 @@ impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED> {
     type Fail = SetBits<I32s<S>>;
 
     #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, group: [I32s<S>; 4], fail: &mut Self::Fail) {
+    unsafe fn store(self, simd: S, p: *mut u8, group: [I32s<S>; 4], fail: &Self::Fail) {
         // Less the least value.
         let [e, f, g, h] = group.map_each(
             #[inline(always)]
@@ -62,7 +63,8 @@ impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED> {
     }
 
     #[inline(always)]
-    fn failed(self, _: S, SetBits(bits): Self::Fail) -> bool {
+    fn failed(self, _: S, fail: &Self::Fail) -> bool {
+        let bits = fail.get();
         (bits & self.outside).is_nonzero()
     }
 }
@@ -75,11 +77,11 @@ macro_rules! infallible_stores {
             type Fail = ();
             #[inline(always)]
             #[allow(unused_variables)] // not each needs the token
-            unsafe fn store($self, $simd: S, $p: *mut u8, $group: [$in<S>; 4], (): &mut ()) {
+            unsafe fn store($self, $simd: S, $p: *mut u8, $group: [$in<S>; 4], (): &()) {
                 $body
             }
             #[inline(always)]
-            fn failed(self, _: S, (): ()) -> bool {
+            fn failed(self, _: S, (): &()) -> bool {
                 false
             }
         }
@@ -194,7 +196,12 @@ unsafe fn store_i16s<S: Simd>(simd: S, p: *mut u8, low: I16s<S>, high: I16s<S>) 
 
 /// `f` with each unit and its place, `step` bytes apart.
 #[inline(always)]
-fn for_each_place<U>([a, b, c, d]: [U; 4], p: *mut u8, step: usize, f: impl Fn(*mut u8, U)) {
+fn for_each_place<U: Copy>(
+    [a, b, c, d]: [U; 4],
+    p: *mut u8,
+    step: usize,
+    f: impl Fn(*mut u8, U) + Copy,
+) {
     f(p, a);
     f(p.wrapping_add(step), b);
     f(p.wrapping_add(2 * step), c);
@@ -203,12 +210,12 @@ fn for_each_place<U>([a, b, c, d]: [U; 4], p: *mut u8, step: usize, f: impl Fn(*
 
 /// `map`, written out: the array's own leaves the registers in memory.
 pub(crate) trait MapEach<T> {
-    fn map_each<U>(self, f: impl Fn(T) -> U) -> [U; 4];
+    fn map_each<U: Copy>(self, f: impl Fn(T) -> U + Copy) -> [U; 4];
 }
 
-impl<T> MapEach<T> for [T; 4] {
+impl<T: Copy> MapEach<T> for [T; 4] {
     #[inline(always)]
-    fn map_each<U>(self, f: impl Fn(T) -> U) -> [U; 4] {
+    fn map_each<U: Copy>(self, f: impl Fn(T) -> U + Copy) -> [U; 4] {
         let [a, b, c, d] = self;
         [f(a), f(b), f(c), f(d)]
     }

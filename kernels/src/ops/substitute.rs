@@ -78,13 +78,13 @@ where
     type Fail = E::Fail;
 
     #[inline(always)]
-    fn apply(self, simd: S, x: U, fail: &mut E::Fail) -> E::Out {
+    fn apply(self, simd: S, x: U, fail: &E::Fail) -> E::Out {
         let can_fail = const { size_of::<E::Fail>() > 0 };
         let taken = if can_fail { x.replace_key(simd, x, self.key, 0) } else { x };
         self.each.apply(simd, taken, fail).replace_key(simd, x, self.key, self.value)
     }
     #[inline(always)]
-    fn failed(self, simd: S, fail: E::Fail) -> bool {
+    fn failed(self, simd: S, fail: &E::Fail) -> bool {
         self.each.failed(simd, fail)
     }
 }

@@ -7,7 +7,6 @@ use core::arch::x86_64::{
     _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_storeu_pd, _mm256_storeu_ps,
     _mm256_storeu_si256,
 };
-use core::mem::MaybeUninit;
 
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
 use super::shared::{self, TWO_P52, vectorize_with};
@@ -18,7 +17,7 @@ use super::{
     F32s, F64, F64s, Float, I8s, I16s, I32s, I64, I64s, LookUpBytes, Pair, Register, Round, Simd,
 };
 use crate::Rounding;
-use crate::stages::Kernel;
+use crate::stages::{Input, Kernel, Output, RunKernel, run_kernel};
 
 // Each feature here brings those before it: AVX2 has SSE to AVX.
 pulp::simd_type!({
@@ -330,14 +329,8 @@ impl Simd for Avx2 {
     const SELECTS_IN_ONE: bool = false;
     const MAX_NUMBER_IN_ONE: bool = true;
 
-    #[inline(always)]
-    fn vectorize<K: Kernel>(
-        self,
-        kernel: &K,
-        input: &[u8],
-        output: &mut [MaybeUninit<u8>],
-    ) -> bool {
-        vectorize_with!("avx2,bmi1,bmi2,fma,lzcnt,f16c", kernel, input, output)
+    fn vectorize<K: Kernel>(self) -> RunKernel {
+        vectorize_with!(K, "avx2,bmi1,bmi2,fma,lzcnt,f16c")
     }
 
     widening_loads! {

@@ -8,7 +8,6 @@ use core::arch::x86_64::{
     _mm512_loadu_si512, _mm512_permutex2var_epi8, _mm512_storeu_pd, _mm512_storeu_ps,
     _mm512_storeu_si512,
 };
-use core::mem::MaybeUninit;
 use core::ops::Deref;
 
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
@@ -21,7 +20,7 @@ use super::{
     F32s, F64, F64s, I8s, I16s, I32s, I64s, LookUpBytes, Pair, Register, Round, Simd, shared,
 };
 use crate::Rounding;
-use crate::stages::Kernel;
+use crate::stages::{Input, Kernel, Output, RunKernel, run_kernel};
 
 pulp::simd_type!({
     /// The proof that the CPU has the level's features.
@@ -325,27 +324,14 @@ impl<const VBMI: bool> Simd for Avx512<VBMI> {
     const SELECTS_IN_ONE: bool = true;
     const MAX_NUMBER_IN_ONE: bool = true;
 
-    #[inline(always)]
-    fn vectorize<K: Kernel>(
-        self,
-        kernel: &K,
-        input: &[u8],
-        output: &mut [MaybeUninit<u8>],
-    ) -> bool {
+    fn vectorize<K: Kernel>(self) -> RunKernel {
         if VBMI {
             vectorize_with!(
-                "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,bmi1,bmi2,lzcnt,f16c",
-                kernel,
-                input,
-                output
+                K,
+                "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,bmi1,bmi2,lzcnt,f16c"
             )
         } else {
-            vectorize_with!(
-                "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt,f16c",
-                kernel,
-                input,
-                output
-            )
+            vectorize_with!(K, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt,f16c")
         }
     }
 

@@ -27,8 +27,6 @@ mod unit;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use core::mem::MaybeUninit;
-
 use lanes::ShiftLanes;
 pub(crate) use lanes::{
     CompareLanes, FloatElement, FloatLanes, IntElement, IntLanes, MaskLanes, TableLanes,
@@ -38,7 +36,7 @@ pub(crate) use shared::{TWO_P52, TWO_P63, TWO_P84};
 pub(crate) use unit::{F32s, F64, F64s, I8s, I16s, I32s, I64, I64s, Pair, Unit};
 
 use crate::Rounding;
-use crate::stages::Kernel;
+use crate::stages::{Kernel, RunKernel};
 
 /// A rounding, known when a kernel is compiled or when it runs.
 pub(crate) trait Round: Copy + Send + Sync + 'static {
@@ -99,10 +97,8 @@ pub(crate) trait Simd:
     /// Whether `max_number` and its like take one instruction.
     const MAX_NUMBER_IN_ONE: bool;
 
-    /// [`Kernel::run`] in a function that is compiled with the level's features. The arguments are such that they pass in
-    /// registers.
-    fn vectorize<K: Kernel>(self, kernel: &K, input: &[u8], output: &mut [MaybeUninit<u8>])
-    -> bool;
+    /// [`run_kernel`](crate::stages::run_kernel) of a kernel, compiled with the level's features.
+    fn vectorize<K: Kernel>(self) -> RunKernel;
 
     // Loads of as many narrower integers, signed or not, as widen to one register.
     // SAFETY, for all: the memory that is read, of any alignment, is the caller's.

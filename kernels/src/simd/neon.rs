@@ -6,7 +6,6 @@ use core::arch::aarch64::{
     vcvt_high_f32_f16, vget_low_u16, vreinterpret_f16_u16, vreinterpretq_f16_u16,
     vreinterpretq_u16_f16,
 };
-use core::mem::MaybeUninit;
 
 /// The token.
 pub(crate) use pulp::aarch64::Neon;
@@ -20,7 +19,7 @@ use super::{
     F32s, F64, F64s, I8s, I16s, I32s, I64, I64s, LookUpBytes, Pair, Register, Round, Simd, shared,
 };
 use crate::Rounding;
-use crate::stages::Kernel;
+use crate::stages::{Input, Kernel, Output, RunKernel, run_kernel};
 
 type I8 = uint8x16_t;
 type I16 = uint16x8_t;
@@ -413,14 +412,8 @@ impl Simd for Neon {
     const SELECTS_IN_ONE: bool = true;
     const MAX_NUMBER_IN_ONE: bool = false;
 
-    #[inline(always)]
-    fn vectorize<K: Kernel>(
-        self,
-        kernel: &K,
-        input: &[u8],
-        output: &mut [MaybeUninit<u8>],
-    ) -> bool {
-        vectorize_with!("neon", kernel, input, output)
+    fn vectorize<K: Kernel>(self) -> RunKernel {
+        vectorize_with!(K, "neon")
     }
 
     widening_by_halves!();

@@ -25,18 +25,18 @@ pub(crate) struct Mask<S: MaskLanes<T>, T> {
 }
 
 /// What an operation on a register `R` takes beside it: another, or a value for every lane.
-pub(crate) trait Operand<R> {
+pub(crate) trait Operand<R>: Copy {
     fn like(self, register: R) -> R;
 }
 
-impl<R> Operand<R> for R {
+impl<R: Copy> Operand<R> for R {
     #[inline(always)]
     fn like(self, _: R) -> R {
         self
     }
 }
 
-impl<S: Lanes<T>, T> Operand<Register<S, T>> for T {
+impl<S: Lanes<T>, T: Copy> Operand<Register<S, T>> for T {
     #[inline(always)]
     fn like(self, register: Register<S, T>) -> Register<S, T> {
         Register::splat(register.simd, self)

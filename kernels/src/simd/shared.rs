@@ -6,22 +6,20 @@ use super::lanes::{
 use super::{F64, Float, I8s, I16s, I32s, I64, Register, Simd};
 use crate::Rounding;
 
-/// [`Simd::vectorize`] of a token that is proof of these features. The slices pass as pointers: where a loop copies what it
-/// checks, LLVM would make a copy and a second loop of it if it knew that they do not overlap.
+/// [`Simd::vectorize`] of a token that is proof of these features.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! vectorize_with {
-    ($features:literal, $kernel:expr, $input:expr, $output:expr) => {{
+    ($kernel:ident, $features:literal) => {{
         #[target_feature(enable = $features)]
         unsafe fn with_features<K: Kernel>(
-            kernel: &K,
-            input: *const [u8],
-            output: *mut [MaybeUninit<u8>],
+            kernel: *const u8,
+            input: Input<'_>,
+            output: Output<'_>,
         ) -> bool {
-            // SAFETY: both point to slices that the caller borrows, the output exclusively.
-            unsafe { kernel.run(&*input, &mut *output) }
+            // SAFETY: the caller vouches for it.
+            unsafe { run_kernel::<K>(kernel, input, output) }
         }
-        // SAFETY: the CPU has the features, and both are references.
-        unsafe { with_features($kernel, $input, $output) }
+        with_features::<$kernel>
     }};
 }
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -89,7 +87,7 @@ pub(crate) const TWO_P63: f64 = 9_223_372_036_854_775_808.0;
 pub(super) fn i64_to_f64<S: Simd, const SIGNED: bool>(
     a: I64<S>,
     simd: S,
-    blend: impl Fn(I64<S>, I64<S>) -> I64<S>,
+    blend: impl Fn(I64<S>, I64<S>) -> I64<S> + Copy,
 ) -> F64<S> {
     let low = blend(a, F64::splat(simd, TWO_P52).to_bits());
     // The sign bit of the half meets the bit of 2^63, which it flips.
@@ -103,7 +101,7 @@ pub(super) fn i64_to_f64<S: Simd, const SIGNED: bool>(
 #[inline(always)]
 pub(super) fn integral_f64_to_i64<S: Simd>(
     a: F64<S>,
-    blend: impl Fn(I64<S>, I64<S>) -> I64<S>,
+    blend: impl Fn(I64<S>, I64<S>) -> I64<S> + Copy,
 ) -> I64<S> {
     let high = (a * (1.0 / 4_294_967_296.0)).round(Rounding::TowardsNegative);
     let low = high.neg_mul_add(4_294_967_296.0, a) + TWO_P52;
@@ -156,7 +154,7 @@ pub(super) fn byte_rows(values: &[u8; 256]) -> [u8; 256] {
 pub(super) fn look_up_i8<S: Simd>(
     rows: [I8s<S>; 16],
     numbers: I8s<S>,
-    shuffle: impl Fn(I8s<S>, I8s<S>) -> I8s<S>,
+    shuffle: impl Fn(I8s<S>, I8s<S>) -> I8s<S> + Copy,
 ) -> [I8s<S>; 2] {
     let mut at = numbers & 0x7f;
     let (mut low, mut high) = (shuffle(rows[0], at), shuffle(rows[8], at));

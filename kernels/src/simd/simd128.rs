@@ -26,7 +26,6 @@ use core::arch::wasm32::{
     v128, v128_and, v128_andnot, v128_any_true, v128_load, v128_load16_splat, v128_load32_zero,
     v128_or, v128_store, v128_xor,
 };
-use core::mem::MaybeUninit;
 
 use super::bytes16::{WidenHalf, widening_by_halves};
 use super::lanes::{CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes};
@@ -35,7 +34,7 @@ use super::{
     shared,
 };
 use crate::Rounding;
-use crate::stages::Kernel;
+use crate::stages::{Kernel, RunKernel, run_kernel};
 
 /// The token.
 #[derive(Clone, Copy)]
@@ -400,15 +399,9 @@ impl Simd for Simd128 {
     const SELECTS_IN_ONE: bool = true;
     const MAX_NUMBER_IN_ONE: bool = true;
 
-    #[inline(always)]
-    fn vectorize<K: Kernel>(
-        self,
-        kernel: &K,
-        input: &[u8],
-        output: &mut [MaybeUninit<u8>],
-    ) -> bool {
+    fn vectorize<K: Kernel>(self) -> RunKernel {
         // The whole program is compiled with the level's features.
-        kernel.run(input, output)
+        run_kernel::<K>
     }
 
     widening_by_halves!();

@@ -12,11 +12,15 @@ pub(crate) trait Unit<S>: Copy + 'static {
     /// An element in every lane.
     fn splat(simd: S, x: Self::Scalar) -> Self;
     /// `f` of each register.
-    fn map(self, f: impl Fn(Self::Register) -> Self::Register) -> Self;
+    fn map(self, f: impl Fn(Self::Register) -> Self::Register + Copy) -> Self;
     /// `f` of each register and that of `b`.
-    fn zip(self, b: Self, f: impl Fn(Self::Register, Self::Register) -> Self::Register) -> Self;
+    fn zip(
+        self,
+        b: Self,
+        f: impl Fn(Self::Register, Self::Register) -> Self::Register + Copy,
+    ) -> Self;
     /// `f` of what was gathered, from `start` on, and each register.
-    fn fold<A>(self, start: A, f: impl Fn(A, Self::Register) -> A) -> A;
+    fn fold<A: Copy>(self, start: A, f: impl Fn(A, Self::Register) -> A + Copy) -> A;
 }
 
 impl<S: Lanes<T>, T: Element> Unit<S> for Register<S, T> {
@@ -28,15 +32,15 @@ impl<S: Lanes<T>, T: Element> Unit<S> for Register<S, T> {
         Self::splat(simd, x)
     }
     #[inline(always)]
-    fn map(self, f: impl Fn(Self) -> Self) -> Self {
+    fn map(self, f: impl Fn(Self) -> Self + Copy) -> Self {
         f(self)
     }
     #[inline(always)]
-    fn zip(self, b: Self, f: impl Fn(Self, Self) -> Self) -> Self {
+    fn zip(self, b: Self, f: impl Fn(Self, Self) -> Self + Copy) -> Self {
         f(self, b)
     }
     #[inline(always)]
-    fn fold<A>(self, start: A, f: impl Fn(A, Self) -> A) -> A {
+    fn fold<A: Copy>(self, start: A, f: impl Fn(A, Self) -> A + Copy) -> A {
         f(start, self)
     }
 }
@@ -48,13 +52,13 @@ pub(crate) struct Pair<R>(pub(crate) R, pub(crate) R);
 impl<R: Copy> Pair<R> {
     /// `f` of each register.
     #[inline(always)]
-    pub(crate) fn map<Q>(self, f: impl Fn(R) -> Q) -> Pair<Q> {
+    pub(crate) fn map<Q: Copy>(self, f: impl Fn(R) -> Q + Copy) -> Pair<Q> {
         Pair(f(self.0), f(self.1))
     }
 
     /// `f` of each register and that of `b`.
     #[inline(always)]
-    pub(crate) fn zip<B: Copy, Q>(self, b: Pair<B>, f: impl Fn(R, B) -> Q) -> Pair<Q> {
+    pub(crate) fn zip<B: Copy, Q: Copy>(self, b: Pair<B>, f: impl Fn(R, B) -> Q + Copy) -> Pair<Q> {
         Pair(f(self.0, b.0), f(self.1, b.1))
     }
 }
@@ -69,15 +73,19 @@ impl<S: Lanes<T>, T: Element> Unit<S> for Pair<Register<S, T>> {
         Pair(register, register)
     }
     #[inline(always)]
-    fn map(self, f: impl Fn(Register<S, T>) -> Register<S, T>) -> Self {
+    fn map(self, f: impl Fn(Register<S, T>) -> Register<S, T> + Copy) -> Self {
         Pair(f(self.0), f(self.1))
     }
     #[inline(always)]
-    fn zip(self, b: Self, f: impl Fn(Register<S, T>, Register<S, T>) -> Register<S, T>) -> Self {
+    fn zip(
+        self,
+        b: Self,
+        f: impl Fn(Register<S, T>, Register<S, T>) -> Register<S, T> + Copy,
+    ) -> Self {
         Pair(f(self.0, b.0), f(self.1, b.1))
     }
     #[inline(always)]
-    fn fold<A>(self, start: A, f: impl Fn(A, Register<S, T>) -> A) -> A {
+    fn fold<A: Copy>(self, start: A, f: impl Fn(A, Register<S, T>) -> A + Copy) -> A {
         f(f(start, self.0), self.1)
     }
 }

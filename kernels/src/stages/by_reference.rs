@@ -1,7 +1,6 @@
 //! Steps by the reference, an element after the other: where there is no loop for them, and for the pieces of a block that
 //! a loop has flagged.
 
-use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 
 use bytemuck::Pod;
@@ -36,7 +35,7 @@ impl ByReference {
     pub(crate) fn stage(source: ElementType, step: &Step) -> Stage {
         let work = Self::new(source, core::slice::from_ref(step), [false; 2]);
         let sizes = (source.size(), work.target.size());
-        Stage { work: Box::new(work), sizes, can_fail: true }
+        Stage::new(work, sizes, true)
     }
 
     /// Runs the steps; `start` is the index of the first element. Initialises all of `output` if it holds as many elements as

@@ -1,26 +1,25 @@
 //! Stages that move bytes: byte order, unused bits, and tables for one-byte elements.
 
-use alloc::boxed::Box;
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
 
 use bytemuck::Pod;
 
 use super::convert::Int;
 use super::element_op::ElementOp;
-use super::{Kernel, Unaligned, for_each, output_elements};
+use super::{Input, Kernel, Output, Unaligned, for_each, output_elements};
 
 /// Copies elements of `SIZE` bytes.
-#[derive(Clone)]
-pub(crate) struct Copy<const SIZE: usize>;
+#[derive(Clone, Copy)]
+pub(crate) struct CopyBytes<const SIZE: usize>;
 
 // SAFETY: with as many elements, output and input are of one length.
-unsafe impl<const SIZE: usize> Kernel for Copy<SIZE> {
+unsafe impl<const SIZE: usize> Kernel for CopyBytes<SIZE> {
     const SIZES: (usize, usize) = (SIZE, SIZE);
     const CAN_FAIL: bool = false;
 
     #[inline(always)]
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
+        let (input, output) = (input.bytes(), output.bytes());
         let len = input.len().min(output.len());
         output[..len].write_copy_of_slice(&input[..len]);
         false
@@ -64,11 +63,11 @@ impl ElementOp for ClearUnused {
 }
 
 /// All steps of a plan on a one-byte source, filled by the reference when the plan is built.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct Table<T> {
-    pub(crate) outputs: Box<[T; 256]>,
+    pub(crate) outputs: [T; 256],
     /// Not zero for the elements that fail; `None` if none does.
-    pub(crate) fails: Option<Box<[u8; 256]>>,
+    pub(crate) fails: Option<[u8; 256]>,
 }
 
 // SAFETY: `for_each` initialises the output, and so does `look_up_each`.
@@ -76,8 +75,8 @@ unsafe impl<T: Pod + Send + Sync> Kernel for Table<T> {
     const SIZES: (usize, usize) = (1, size_of::<T>());
 
     #[inline(always)]
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        let outputs = &*self.outputs;
+    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
+        let outputs = &self.outputs;
         if size_of::<T>() > 1 {
             for_each(input, output, |x: u8| outputs[usize::from(x)]);
         } else {
@@ -85,7 +84,7 @@ unsafe impl<T: Pod + Send + Sync> Kernel for Table<T> {
         }
         // Eight at a time: else LLVM builds vectors of flags one element at a time.
         self.fails.as_ref().is_some_and(|fails| {
-            let (chunks, _) = input.as_chunks::<8>();
+            let (chunks, _) = input.bytes().as_chunks::<8>();
             let any = |failed, chunk: &[u8; 8]| {
                 chunk.iter().fold(failed, |failed, x| failed | fails[usize::from(*x)])
             };
@@ -97,9 +96,9 @@ unsafe impl<T: Pod + Send + Sync> Kernel for Table<T> {
 /// As [`for_each`], one element at a time: the CPU has no gather for bytes, and vectors built from single lookups are
 /// three times as slow.
 #[inline(always)]
-fn look_up_each<T: Pod>(outputs: &[T; 256], input: &[u8], output: &mut [MaybeUninit<u8>]) {
-    let (input, _) = input.as_chunks::<8>();
-    let (output, _) = output_elements::<T>(output).as_chunks_mut::<8>();
+fn look_up_each<T: Pod>(outputs: &[T; 256], input: Input<'_>, output: Output<'_>) {
+    let (input, _) = input.bytes().as_chunks::<8>();
+    let (output, _) = output_elements::<T>(output.bytes()).as_chunks_mut::<8>();
     for (from, to) in input.iter().zip(output) {
         for (to, x) in to.iter_mut().zip(from) {
             to.write(Unaligned(outputs[usize::from(*x)]));

@@ -1,11 +1,10 @@
 //! Loops over independent elements, and joining two such loops into one.
 
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
 
 use bytemuck::Pod;
 
-use super::{Kernel, for_each};
+use super::{Input, Kernel, Output, for_each};
 
 /// Converts one element, without branches on data.
 pub(crate) trait ElementOp: Copy + Send + Sync + 'static {
@@ -61,7 +60,7 @@ impl<A: Flags, B: Flags> Flags for (A, B) {
 }
 
 /// The loop over a block.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct Loop<P>(pub(crate) P);
 
 // SAFETY: `for_each` initialises the output, whole or in chunks.
@@ -70,7 +69,7 @@ unsafe impl<P: ElementOp> Kernel for Loop<P> {
     const CAN_FAIL: bool = size_of::<P::Flags>() > 0;
 
     #[inline(always)]
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
         // The local copy cannot alias the output, so it stays in registers.
         let work = self.0;
         let mut flags = P::Flags::NONE;

@@ -5,7 +5,6 @@
 //! `float32` is 0.0 → NaN. One entry joins the loop of the cast; other maps are a pass of their own
 //! (`ops/substitute.rs`). `bind` picks the place; if there is none, or for many entries, [`Lookup`] wraps the cast.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
@@ -13,7 +12,7 @@ use bytemuck::Pod;
 
 use super::convert::Real;
 use super::element_op::ElementOp;
-use super::{Kernel, Run, Stage, Unaligned, elements, for_each, output_elements};
+use super::{Input, Kernel, Output, Run, Stage, Unaligned, elements, for_each, output_elements};
 use crate::key_table::{DenseTable, KeyTable};
 
 /// Replaces NaNs.
@@ -73,7 +72,7 @@ impl Comparable for f64 {
 }
 
 /// Which of `N` keys an element equals: 0 for none, or one more than the index of the key.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct Find<T, const N: usize> {
     /// Keys, none of them NaN, and their results; unused places repeat another entry.
     pub(crate) keys: [(T, u32); N],
@@ -86,7 +85,7 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Find<T, N> {
     const SIZES: (usize, usize) = (size_of::<T>(), 4);
 
     #[inline(always)]
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
         let (keys, nan) = (self.keys, self.nan);
         for_each(input, output, |x: T| {
             #[allow(clippy::eq_op)] // only a NaN differs from itself
@@ -132,7 +131,7 @@ impl<T: Comparable> Finder<T> {
         match self {
             Self::Compare(stage) => {
                 // SAFETY: the stage initialises its output.
-                stage.work.run(input, unsafe { super::as_output(found) });
+                stage.run(input, unsafe { super::as_output(found) });
             }
             Self::Table(table, nan, _) => {
                 let elements = elements::<T>(input);
@@ -219,7 +218,7 @@ impl<T: Comparable> Lookup<T> {
     /// The stage of this lookup.
     pub(crate) fn stage(self) -> Stage {
         let sizes = (size_of::<T>(), self.output_size);
-        Stage { work: Box::new(self), sizes, can_fail: true }
+        Stage::new(self, sizes, true)
     }
 
     /// Writes the outputs of the keys found, which are at `few` places or at any.

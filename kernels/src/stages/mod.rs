@@ -12,6 +12,7 @@
 // See above: a lazy operator is a branch, and vectors cannot branch.
 #![allow(clippy::needless_bitwise_bool)]
 
+mod block;
 pub(crate) mod by_reference;
 pub(crate) mod bytes;
 pub(crate) mod convert;
@@ -22,18 +23,16 @@ pub(crate) mod scale;
 
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
+use core::slice;
 
-use bytemuck::{Pod, Zeroable};
-
-/// Kernels take a multiple of this many elements, as the vectors of a loop hold together, so no loop for a
-/// remainder is compiled or run. [`run_all`] pads shorter runs.
-pub(crate) const GRANULE: usize = 64;
+pub(crate) use block::{GRANULE, Input, Output, Unaligned, elements, for_each, output_elements};
+use bytemuck::Pod;
 
 /// A loop over a block, compiled once per level.
 ///
 /// # Safety
 /// `run` initialises all of `output` if it holds as many elements as `input`, a multiple of [`GRANULE`].
-pub(crate) unsafe trait Kernel: Send + Sync + 'static {
+pub(crate) unsafe trait Kernel: Copy + Send + Sync + 'static {
     /// Size in bytes of an input and of an output element.
     const SIZES: (usize, usize);
 
@@ -42,89 +41,115 @@ pub(crate) unsafe trait Kernel: Send + Sync + 'static {
 
     /// Converts a block. Returns true if the block needs the reference: an element may have failed, and
     /// the output must not be used.
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool;
+    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool;
 }
 
-/// The work of a [`Stage`]: a kernel at a level, or work that needs none.
+/// The work of a [`Stage`] that is more than a kernel.
 ///
 /// # Safety
 /// As [`Kernel`].
-pub(crate) unsafe trait Run: Send + Sync {
+pub(crate) unsafe trait Run: Send + Sync + 'static {
     /// As [`Kernel::run`].
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool;
 }
 
+/// [`run_kernel`] of a kernel, compiled for a level.
+pub(crate) type RunKernel = unsafe fn(kernel: *const u8, Input<'_>, Output<'_>) -> bool;
+
+/// [`Kernel::run`].
+///
+/// # Safety
+/// `kernel` points to a `K`.
+#[inline(always)]
+pub(crate) unsafe fn run_kernel<K: Kernel>(
+    kernel: *const u8,
+    input: Input<'_>,
+    output: Output<'_>,
+) -> bool {
+    // SAFETY: the caller vouches for it.
+    let kernel = unsafe { &*kernel.cast::<K>() };
+    kernel.run(input, output)
+}
+
 /// A loop with its parameters.
 pub(crate) struct Stage {
-    pub(crate) work: Box<dyn Run>,
+    work: Work,
     /// As [`Kernel::SIZES`].
     pub(crate) sizes: (usize, usize),
     /// As [`Kernel::CAN_FAIL`].
     pub(crate) can_fail: bool,
 }
 
+/// A kernel and its loop, their type forgotten: there are thousands, and a type of its own would take each more bytes than
+/// many loops have.
+enum Work {
+    /// `run` may be called with the kernel whose bytes these are.
+    Kernel {
+        bytes: Box<[Line]>,
+        run: RunKernel,
+    },
+    Other(Box<dyn Run>),
+}
+
+/// Bytes of a kernel, which may have registers in it.
+type Line = Aligned<[MaybeUninit<u8>; size_of::<Aligned<u8>>()]>;
+
+impl Stage {
+    /// The stage of a kernel with its loop.
+    ///
+    /// # Safety
+    /// `run` is [`run_kernel`] of `K`, compiled with features that the CPU has.
+    pub(crate) unsafe fn of_kernel<K: Kernel>(kernel: K, run: RunKernel) -> Self {
+        const { assert!(align_of::<K>() <= align_of::<Line>(), "the lines hold a kernel") };
+        // SAFETY: the kernel's bytes, each of which may be uninitialised, borrowed as long as the kernel.
+        let bytes = unsafe { slice::from_raw_parts((&raw const kernel).cast(), size_of::<K>()) };
+        Self::of_bytes(bytes, run, const { &(K::SIZES, K::CAN_FAIL) })
+    }
+
+    /// The stage of a kernel's bytes with its loop, sizes and whether it may fail. Out of line and not generic: so it takes
+    /// some bytes of each of the many places that bind a kernel.
+    #[inline(never)]
+    fn of_bytes(
+        bytes: &[MaybeUninit<u8>],
+        run: RunKernel,
+        (sizes, can_fail): &((usize, usize), bool),
+    ) -> Self {
+        let line = |bytes: &[MaybeUninit<u8>]| {
+            let mut line = Aligned([MaybeUninit::uninit(); size_of::<Line>()]);
+            line.0[..bytes.len()].copy_from_slice(bytes);
+            line
+        };
+        let bytes = bytes.chunks(size_of::<Line>()).map(line).collect();
+        Self { work: Work::Kernel { bytes, run }, sizes: *sizes, can_fail: *can_fail }
+    }
+
+    /// The stage of other work, with the sizes of its elements and whether it may fail.
+    pub(crate) fn new(work: impl Run, sizes: (usize, usize), can_fail: bool) -> Self {
+        Self { work: Work::Other(Box::new(work)), sizes, can_fail }
+    }
+
+    /// As [`Kernel::run`].
+    #[inline]
+    pub(crate) fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        match &self.work {
+            Work::Kernel { bytes, run } => {
+                let (input, output) = (Input::new(input), Output::new(output));
+                // SAFETY: the bytes are those of the kernel that `run` is for, at an address aligned for any; `of_kernel`'s
+                // caller vouched for the features.
+                unsafe { run(bytes.as_ptr().cast(), input, output) }
+            }
+            Work::Other(work) => work.run(input, output),
+        }
+    }
+}
+
 /// The stage of a loop that is compiled for the baseline CPU of the architecture.
 pub(crate) fn bind_loop<K: Kernel>(kernel: K) -> Stage {
-    Stage { work: Box::new(Baseline(kernel)), sizes: K::SIZES, can_fail: K::CAN_FAIL }
+    // SAFETY: the kernel's own, without features.
+    unsafe { Stage::of_kernel(kernel, run_kernel::<K>) }
 }
 
-struct Baseline<K>(K);
-
-// SAFETY: the kernel keeps the promise.
-unsafe impl<K: Kernel> Run for Baseline<K> {
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
-        self.0.run(input, output)
-    }
-}
-
-/// An element at any address.
-#[derive(Clone, Copy)]
-#[repr(C, packed)]
-pub(crate) struct Unaligned<T>(pub(crate) T);
-
-// SAFETY: a packed struct of one field has that field's bytes and no padding.
-unsafe impl<T: Zeroable> Zeroable for Unaligned<T> {}
-// SAFETY: as above; every bit pattern of a `Pod` field is a value.
-unsafe impl<T: Pod> Pod for Unaligned<T> {}
-
-/// Bytes as elements, without a remainder shorter than an element.
-#[inline(always)]
-pub(crate) fn elements<T: Pod>(bytes: &[u8]) -> &[Unaligned<T>] {
-    let whole = bytes.len() / size_of::<T>() * size_of::<T>();
-    bytemuck::cast_slice(&bytes[..whole])
-}
-
-/// As [`elements`], for output.
-#[inline(always)]
-pub(crate) fn output_elements<T: Pod>(
-    bytes: &mut [MaybeUninit<u8>],
-) -> &mut [MaybeUninit<Unaligned<T>>] {
-    let len = bytes.len() / size_of::<T>();
-    // SAFETY: `Unaligned` has alignment 1 and `len` of them fit into `bytes`, which the result
-    // borrows; uninitialised bytes make uninitialised elements.
-    unsafe { core::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) }
-}
-
-/// Applies `f` to every element. Initialises all of `output` if it holds as many elements as
-/// `input`, a multiple of [`GRANULE`].
-#[inline(always)]
-pub(crate) fn for_each<S: Pod, T: Pod>(
-    input: &[u8],
-    output: &mut [MaybeUninit<u8>],
-    mut f: impl FnMut(S) -> T,
-) {
-    let (input, _) = elements::<S>(input).as_chunks::<GRANULE>();
-    let (output, _) = output_elements::<T>(output).as_chunks_mut::<GRANULE>();
-    // Written so that LLVM sees that there is no remainder.
-    let len = input.len().min(output.len());
-    let (input, output) = (input[..len].as_flattened(), output[..len].as_flattened_mut());
-    for (to, from) in output.iter_mut().zip(input) {
-        to.write(Unaligned(f(from.0)));
-    }
-}
-
-/// A buffer on the stack that begins a cache line. Elsewhere, vectors in it would straddle two lines or not, as the stack
-/// happens to lie.
+/// What begins a cache line. Elsewhere, vectors in a buffer would straddle two lines or not, as the stack happens to lie.
 #[repr(align(64))]
 struct Aligned<T>(T);
 
@@ -200,7 +225,7 @@ fn run_padded(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) ->
 pub(crate) fn run_whole(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
     match stages {
         [] => true,
-        [only] => only.work.run(input, output),
+        [only] => only.run(input, output),
         [before @ .., last] => run_buffered(before, last, input, output),
     }
 }
@@ -224,13 +249,13 @@ fn run_buffered(
         // SAFETY: `ready` bytes of `from` were initialised by the stage before.
         let current = if ready == 0 { input } else { unsafe { assume_init(&from[..ready]) } };
         let len = elements * stage.sizes.1;
-        fail |= stage.work.run(current, &mut to[..len]);
+        fail |= stage.run(current, &mut to[..len]);
         ready = len;
         core::mem::swap(&mut to, &mut from);
     }
     // SAFETY: as above.
     let current = if ready == 0 { input } else { unsafe { assume_init(&from[..ready]) } };
-    fail | last.work.run(current, output)
+    fail | last.run(current, output)
 }
 
 /// The bytes of elements, as output of [`Run::run`].
@@ -249,7 +274,7 @@ pub(crate) fn uninit_bytes<T: Pod>(elements: &mut [MaybeUninit<T>]) -> &mut [May
     let len = size_of_val(elements);
     // SAFETY: the elements take `len` bytes, which the result borrows; a byte may be uninitialised, and a `Pod` has
     // every bit pattern, so whatever is written here leaves each element valid or uninitialised.
-    unsafe { core::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), len) }
+    unsafe { slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), len) }
 }
 
 /// The bytes, which are initialised.

@@ -2,15 +2,14 @@
 //! else `x / scale + offset`.
 
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
 
 use num_traits::{AsPrimitive, PrimInt, Zero};
 
 use super::convert::{Int, Real};
-use super::{Kernel, for_each};
+use super::{Input, Kernel, Output, for_each};
 
 /// On floats. A missing parameter is skipped, not replaced by 0 or 1, so that NaN payloads pass.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct ScaleFloat<F, const ENCODES: bool> {
     pub(crate) offset: Option<F>,
     pub(crate) scale: Option<F>,
@@ -23,7 +22,7 @@ unsafe impl<F: Real, const ENCODES: bool> Kernel for ScaleFloat<F, ENCODES> {
     const SIZES: (usize, usize) = (size_of::<F>(), size_of::<F>());
 
     #[inline(always)]
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
         let mut fail = F::Bits::zero();
         // NaN where y is not finite and x is: NaN has bits set besides the sign, +0 has none, and a
         // NaN in x is the same NaN in y.
@@ -46,7 +45,7 @@ unsafe impl<F: Real, const ENCODES: bool> Kernel for ScaleFloat<F, ENCODES> {
 
 /// On integers of up to 32 bits, in the wider integer `W`, which holds every sum, difference and
 /// product of two of them.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct ScaleInt<T, W, const ENCODES: bool> {
     pub(crate) offset: W,
     pub(crate) scale: W,
@@ -65,7 +64,7 @@ where
     const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
 
     #[inline(always)]
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
         let Self { offset, scale, min, max, .. } = *self;
         let within = |x: W| x.max(min).min(max);
         // The bits in which a result differs from its truncation to the type.
@@ -98,7 +97,7 @@ where
 }
 
 /// On integers whose products may not fit 64 bits, checked operation by operation.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct ScaleLong<T, const ENCODES: bool> {
     pub(crate) offset: T,
     pub(crate) scale: T,
@@ -109,7 +108,7 @@ unsafe impl<T: Int + Overflowing, const ENCODES: bool> Kernel for ScaleLong<T, E
     const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
 
     #[inline(always)]
-    fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
         let Self { offset, scale, .. } = *self;
         let mut fail = false;
         for_each(input, output, |x: T| {
