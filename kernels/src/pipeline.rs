@@ -6,7 +6,7 @@
 //! compile time and inlined into one function per body and level, [`Simd::vectorize`].
 
 use alloc::vec::Vec;
-use core::mem::MaybeUninit;
+use core::mem::{ManuallyDrop, MaybeUninit};
 
 use crate::evidence::Evidence;
 use crate::simd::{I8s, I16s, Simd};
@@ -67,7 +67,8 @@ unsafe impl<S: Simd, B: Body<S>> Kernel for Pipeline<S, B> {
         let (from_size, to_size) = (S::BYTES * B::SIZES.0, S::BYTES * B::SIZES.1);
         let groups = (input.len() / from_size).min(output.len() / to_size);
         let (mut from, mut to) = (input.start(), output.start());
-        let fail = B::Fail::none(simd);
+        // Nothing would be dropped, but the compiler would make room for it.
+        let fail = ManuallyDrop::new(B::Fail::none(simd));
         for _ in 0..groups / S::GROUPS {
             for _ in 0..S::GROUPS {
                 // SAFETY: `groups` groups lie within both slices, and this is one of them.
@@ -182,7 +183,7 @@ where
         const { assert!(size_of::<E::Fail>() == 0, "nobody looks at what is gathered") };
         // SAFETY: the caller vouches for the group.
         let x = unsafe { self.0.load::<UNIT>(simd, p) };
-        self.1.apply(simd, x, &E::Fail::none(simd))
+        self.1.apply(simd, x, &ManuallyDrop::new(E::Fail::none(simd)))
     }
 }
 

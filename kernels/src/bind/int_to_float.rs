@@ -1,7 +1,7 @@
 //! Casts from integers of whole bytes to `float16`, `bfloat16`, `float32` and `float64`.
 
 use super::class::{FloatType, IntType, Width};
-use super::float_to_float::{Float16Target, to_bf16, to_f16};
+use super::float_to_float::{Float16Target, to_f16};
 use super::{Entry, TWO_KERNELS, number_entry, with_bool, with_rounding};
 use crate::exact::integer;
 use crate::ops::float_to_float::{Bf16Carry, Bits, FiniteToBf16, OddF32};
@@ -20,22 +20,6 @@ use alloc::vec::Vec;
 
 /// A key of a map, and the number that becomes its output.
 type Replacement = Option<(i64, f64)>;
-
-/// Evaluates `$body` with `$name` standing for a conversion: `$convert`, or that but for the key of an entry.
-macro_rules! with_entry {
-    ($entry:expr, $name:ident = $convert:expr => $body:expr) => {
-        match $entry {
-            None => {
-                let $name = $convert;
-                $body
-            }
-            Some((key, value)) => {
-                let $name = ReplaceKey { key, value, each: $convert };
-                $body
-            }
-        }
-    };
-}
 
 /// The cast, with an entry.
 pub(super) fn bind<S: Simd>(
@@ -132,12 +116,16 @@ where
     N: Each<S, E::Out>,
     StoreFull: Store<S, N::Out>,
 {
-    with_entry!(entry, each = convert => {
-        stage(simd, Units(load, Then(each, narrow), StoreFull))
-    })
+    match entry {
+        None => stage(simd, Units(load, Then(convert, narrow), StoreFull)),
+        Some((key, value)) => {
+            let replaced = ReplaceKey { key, value, each: convert };
+            stage(simd, Units(load, Then(replaced, narrow), StoreFull))
+        }
+    }
 }
 
-/// To floats of 16 bits; 64 bits to `bfloat16` by way of float32.
+/// To floats of 16 bits: 64 bits to `bfloat16`, and integers with an entry, by way of float32.
 fn to_short<S: Simd>(
     simd: S,
     source: IntType,
@@ -145,106 +133,81 @@ fn to_short<S: Simd>(
     rounding: Rounding,
     entry: Replacement,
 ) -> Vec<Stage> {
-    // No other integer of 64 bits becomes the key when they are saturated to 32.
-    let kept = if source.signed { i64::from(i32::MIN) + 1 } else { 0 }..i64::from(i32::MAX);
-    let is_key_kept = entry.is_none_or(|(key, _)| kept.contains(&key));
+    let by_way_of_f32 = || {
+        let narrow = with_rounding!(rounding, rounding => {
+            target.bind(simd, load::Float32, Same, rounding)
+        });
+        vec![to_odd_f32(simd, source, entry), narrow]
+    };
+    if entry.is_some() {
+        return by_way_of_f32();
+    }
     vec![with_bool!(source.signed, SIGNED => match (source.width, target.is_float16) {
-        (Width::W8, _) => byte_to_short(simd, load::Int8::<SIGNED>, target, entry),
+        // Both formats have all of them exactly.
+        (Width::W8, true) => {
+            let load = load::Int8::<SIGNED>;
+            stage(simd, Units(load, I32ToF32, AsF16(NearestEven)))
+        }
+        (Width::W8, false) => {
+            let load = load::Int8::<SIGNED>;
+            stage(simd, Units(load, Then(I32ToF32, Bits), UpperHalves))
+        }
         (Width::W16, true) => {
-            converted_to_f16(simd, load::Int16::<SIGNED>, I32ToF32, target, rounding, entry)
+            let load = LoadThen(load::Int16::<SIGNED>, I32ToF32);
+            converted_to_f16(simd, load, target, rounding)
         }
-        (Width::W16, false) => {
-            converted_to_bf16(simd, load::Int16::<SIGNED>, I32ToF32, target, rounding, entry)
-        }
+        (Width::W16, false) => converted_to_bf16(simd, load::Int16::<SIGNED>, I32ToF32, rounding),
         // Beyond 2^17 it makes no difference by how much it is out of range.
         (Width::W32, true) if SIGNED => {
             let clamped = ClampedInt { min: -BEYOND_F16, max: BEYOND_F16 };
-            let convert = Then(clamped, I32ToF32);
-            converted_to_f16(simd, load::Int32, convert, target, rounding, entry)
+            let load = LoadThen(load::Int32, Then(clamped, I32ToF32));
+            converted_to_f16(simd, load, target, rounding)
         }
         (Width::W32, true) => {
-            let convert = Then(AtMost { max: BEYOND_F16 }, I32ToF32);
-            converted_to_f16(simd, load::Int32, convert, target, rounding, entry)
+            let clamped = AtMost { max: BEYOND_F16 };
+            let load = LoadThen(load::Int32, Then(clamped, I32ToF32));
+            converted_to_f16(simd, load, target, rounding)
         }
         (Width::W32, false) => {
-            converted_to_bf16(simd, load::Int32, I32ToOddF32::<SIGNED>, target, rounding, entry)
+            converted_to_bf16(simd, load::Int32, I32ToOddF32::<SIGNED>, rounding)
         }
-        (Width::W64, true) if SIGNED && is_key_kept => {
+        (Width::W64, true) if SIGNED => {
             let clamped = ClampedInt { min: -BEYOND_F16, max: BEYOND_F16 };
-            let (load, convert) =
-                (LoadThen(load::Int64, Saturated32::<true>), Then(clamped, I32ToF32));
-            converted_to_f16(simd, load, convert, target, rounding, entry)
+            let load = LoadThen(load::Int64, Saturated32::<true>);
+            let load = LoadThen(load, Then(clamped, I32ToF32));
+            converted_to_f16(simd, load, target, rounding)
         }
-        (Width::W64, true) if is_key_kept => {
-            let convert = Then(AtMost { max: BEYOND_F16 }, I32ToF32);
+        (Width::W64, true) => {
+            let clamped = AtMost { max: BEYOND_F16 };
             let load = LoadThen(load::Int64, Saturated32::<false>);
-            converted_to_f16(simd, load, convert, target, rounding, entry)
+            let load = LoadThen(load, Then(clamped, I32ToF32));
+            converted_to_f16(simd, load, target, rounding)
         }
-        (Width::W64, _) => {
-            let narrow = with_rounding!(rounding, rounding => {
-                target.bind(simd, load::Float32, Same, rounding)
-            });
-            return vec![to_odd_f32(simd, source, entry), narrow];
-        }
+        (Width::W64, false) => return by_way_of_f32(),
     })]
 }
 
 /// A magnitude out of the range of `float16`.
 const BEYOND_F16: i64 = 1 << 17;
 
-/// 8 bits, which both formats have exactly.
-fn byte_to_short<S, L>(simd: S, load: L, target: Float16Target, entry: Replacement) -> Stage
+/// To `float16`, of integers that are loaded as float32.
+fn converted_to_f16<S, L>(simd: S, load: L, target: Float16Target, rounding: Rounding) -> Stage
 where
     S: Simd,
-    L: Load<S, Unit = I32s<S>>,
+    L: Load<S, Unit = F32s<S>>,
 {
-    with_entry!(entry, each = I32ToF32 => if target.is_float16 {
-        stage(simd, Units(load, each, AsF16(NearestEven)))
-    } else {
-        stage(simd, Units(load, Then(each, Bits), UpperHalves))
-    })
+    with_rounding!(rounding, rounding => to_f16(simd, load, Same, rounding, target.fails))
 }
 
-/// To `float16`, by way of the float32 that `convert` gives.
-fn converted_to_f16<S, L, E>(
-    simd: S,
-    load: L,
-    convert: E,
-    target: Float16Target,
-    rounding: Rounding,
-    entry: Replacement,
-) -> Stage
+/// To `bfloat16`, in whose range all integers are, by way of the float32 that `convert` gives.
+fn converted_to_bf16<S, L, E>(simd: S, load: L, convert: E, rounding: Rounding) -> Stage
 where
     S: Simd,
     L: Load<S, Unit = I32s<S>>,
     E: Each<S, I32s<S>, Out = F32s<S>>,
 {
-    with_rounding!(rounding, rounding => with_entry!(entry, each = convert => {
-        to_f16(simd, LoadThen(load, each), Same, rounding, target.fails)
-    }))
-}
-
-/// To `bfloat16`, in whose range all integers are, as [`converted_to_f16`].
-fn converted_to_bf16<S, L, E>(
-    simd: S,
-    load: L,
-    convert: E,
-    target: Float16Target,
-    rounding: Rounding,
-    entry: Replacement,
-) -> Stage
-where
-    S: Simd,
-    L: Load<S, Unit = I32s<S>>,
-    E: Each<S, I32s<S>, Out = F32s<S>>,
-{
-    with_rounding!(rounding, rounding => match entry {
-        Some((key, value)) if !value.is_finite() => {
-            let replaced = LoadThen(load, ReplaceKey { key, value, each: convert });
-            to_bf16(simd, replaced, Same, rounding, target.fails)
-        }
-        None | Some(_) => with_entry!(entry, each = convert => {
-            stage(simd, Units(load, Then(each, FiniteToBf16(Bf16Carry::new(rounding))), UpperHalves))
-        }),
+    with_rounding!(rounding, rounding => {
+        let narrow = FiniteToBf16(Bf16Carry::new(rounding));
+        stage(simd, Units(load, Then(convert, narrow), UpperHalves))
     })
 }

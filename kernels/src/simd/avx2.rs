@@ -136,9 +136,9 @@ shifts! {
     i64 _mm256_slli_epi64 _mm256_srli_epi64;
 }
 
-/// Masks of lanes of one width: lanes of zeros and ones.
+/// Masks of lanes of one width: lanes of zeros and ones, as floats where `$as_int` makes them integers.
 macro_rules! masks {
-    ($($t:ident $raw:ident $token:ident $and:ident $or:ident $and_not:ident $bits:ident;)*) => {$(
+    ($($t:ident $raw:ident $token:ident $and:ident $or:ident $and_not:ident $bits:ident $($as_int:ident)?;)*) => {$(
         impl MaskLanes<$t> for Avx2 {
             type Mask = $raw;
             instructions! {
@@ -155,7 +155,7 @@ macro_rules! masks {
             }
             #[inline(always)]
             fn mask_to_int(self, mask: $raw) -> I {
-                bytemuck::cast(mask)
+                $(self.avx.$as_int)?(mask)
             }
         }
     )*};
@@ -164,25 +164,26 @@ macro_rules! masks {
 masks! {
     i8 I avx2 _mm256_and_si256 _mm256_or_si256 _mm256_andnot_si256 _mm256_movemask_epi8;
     i16 I avx2 _mm256_and_si256 _mm256_or_si256 _mm256_andnot_si256 _mm256_movemask_epi8;
-    i32 F avx _mm256_and_ps _mm256_or_ps _mm256_andnot_ps _mm256_movemask_ps;
-    i64 D avx _mm256_and_pd _mm256_or_pd _mm256_andnot_pd _mm256_movemask_pd;
+    i32 F avx _mm256_and_ps _mm256_or_ps _mm256_andnot_ps _mm256_movemask_ps _mm256_castps_si256;
+    i64 D avx _mm256_and_pd _mm256_or_pd _mm256_andnot_pd _mm256_movemask_pd _mm256_castpd_si256;
 }
 
-/// Comparisons of integers of one width.
+/// Comparisons of integers of one width. `$as_mask` and `$as_int` are for masks of floats.
 macro_rules! int_comparisons {
-    ($($t:ident $mask:ident $token:ident $eq:ident $gt:ident $blend:ident;)*) => {$(
+    ($($t:ident $mask:ident $token:ident $eq:ident $gt:ident $blend:ident $($as_mask:ident $as_int:ident)?;)*) => {$(
         impl CompareLanes<$t> for Avx2 {
             #[inline(always)]
             fn eq(self, a: I, b: I) -> $mask {
-                bytemuck::cast(self.avx2.$eq(a, b))
+                $(self.avx.$as_mask)?(self.avx2.$eq(a, b))
             }
             #[inline(always)]
             fn lt(self, a: I, b: I) -> $mask {
-                bytemuck::cast(self.avx2.$gt(b, a))
+                $(self.avx.$as_mask)?(self.avx2.$gt(b, a))
             }
             #[inline(always)]
             fn select(self, mask: $mask, a: I, b: I) -> I {
-                bytemuck::cast(self.$token.$blend(bytemuck::cast(b), bytemuck::cast(a), mask))
+                let (a, b) = ($(self.avx.$as_mask)?(a), $(self.avx.$as_mask)?(b));
+                $(self.avx.$as_int)?(self.$token.$blend(b, a, mask))
             }
         }
     )*};
@@ -191,8 +192,8 @@ macro_rules! int_comparisons {
 int_comparisons! {
     i8 I avx2 _mm256_cmpeq_epi8 _mm256_cmpgt_epi8 _mm256_blendv_epi8;
     i16 I avx2 _mm256_cmpeq_epi16 _mm256_cmpgt_epi16 _mm256_blendv_epi8;
-    i32 F avx _mm256_cmpeq_epi32 _mm256_cmpgt_epi32 _mm256_blendv_ps;
-    i64 D avx _mm256_cmpeq_epi64 _mm256_cmpgt_epi64 _mm256_blendv_pd;
+    i32 F avx _mm256_cmpeq_epi32 _mm256_cmpgt_epi32 _mm256_blendv_ps _mm256_castsi256_ps _mm256_castps_si256;
+    i64 D avx _mm256_cmpeq_epi64 _mm256_cmpgt_epi64 _mm256_blendv_pd _mm256_castsi256_pd _mm256_castpd_si256;
 }
 
 /// Floats of one width. `$cmp` compares as its constant says, `$round` rounds as its own does.
