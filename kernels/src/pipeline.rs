@@ -10,7 +10,7 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 
 use crate::evidence::Evidence;
 use crate::simd::{I8s, I16s, Simd};
-use crate::stages::{self, GRANULE, Input, Kernel, Output, Run, Stage, run_whole};
+use crate::stages::{self, Borrowed, GRANULE, Input, Kernel, Output, Run, Stage, run_whole};
 
 /// What becomes of a group of elements.
 pub(crate) trait Body<S: Simd>: Copy + Send + Sync + 'static {
@@ -55,7 +55,7 @@ unsafe impl<S: Simd, B: Body<S>> Kernel for Pipeline<S, B> {
     const CAN_FAIL: bool = size_of::<B::Fail>() > 0;
 
     #[inline(always)]
-    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
+    fn run(kernel: Borrowed<'_, Self>, input: Input<'_>, output: Output<'_>) -> bool {
         const {
             assert!(
                 GRANULE.is_multiple_of(S::GROUPS * S::BYTES),
@@ -63,10 +63,11 @@ unsafe impl<S: Simd, B: Body<S>> Kernel for Pipeline<S, B> {
             );
         };
         // Copies: the local ones cannot alias the output, so they stay in registers.
-        let (simd, body) = (self.simd, self.body);
+        let Self { simd, body } = *kernel.get();
         let (from_size, to_size) = (S::BYTES * B::SIZES.0, S::BYTES * B::SIZES.1);
+        let (input, output) = (input.get(), output.get());
         let groups = (input.len() / from_size).min(output.len() / to_size);
-        let (mut from, mut to) = (input.start(), output.start());
+        let (mut from, mut to) = (input.as_ptr(), output.as_mut_ptr().cast::<u8>());
         // Nothing would be dropped, but the compiler would make room for it.
         let fail = ManuallyDrop::new(B::Fail::none(simd));
         for _ in 0..groups / S::GROUPS {

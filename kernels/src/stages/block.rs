@@ -10,62 +10,52 @@ use bytemuck::{Pod, Zeroable};
 /// remainder is compiled or run. [`run_all`](super::run_all) pads shorter runs.
 pub(crate) const GRANULE: usize = 64;
 
-/// A borrowed slice that passes as a pointer and a length. A reference would promise LLVM that nothing else is written there,
-/// which it notes in every instruction that it inlines into a kernel, and that takes time to compile; where a loop copies
-/// what it checks, it would also make a copy and a second loop of it.
-#[derive(Clone, Copy)]
-pub(crate) struct Input<'a> {
-    start: *const u8,
-    len: usize,
-    borrowed: PhantomData<&'a [u8]>,
+/// What is borrowed, passed as a pointer. A reference would promise LLVM that nothing else is written there, which it notes
+/// in every instruction that it inlines into a kernel, and that takes time to compile; where a loop copies what it checks, it
+/// would also make a copy and a second loop of it.
+pub(crate) struct Borrowed<'a, T: ?Sized>(*const T, PhantomData<&'a T>);
+
+impl<T: ?Sized> Clone for Borrowed<'_, T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
 }
 
-impl<'a> Input<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { start: bytes.as_ptr(), len: bytes.len(), borrowed: PhantomData }
-    }
+impl<T: ?Sized> Copy for Borrowed<'_, T> {}
 
-    pub(crate) fn start(self) -> *const u8 {
-        self.start
-    }
-
-    pub(crate) fn len(self) -> usize {
-        self.len
+impl<'a, T: ?Sized> Borrowed<'a, T> {
+    pub(crate) fn new(value: &'a T) -> Self {
+        Self(value, PhantomData)
     }
 
     #[inline(always)]
-    pub(crate) fn bytes(self) -> &'a [u8] {
-        // SAFETY: the parts of a slice that is borrowed as long as the result.
-        unsafe { slice::from_raw_parts(self.start, self.len) }
+    pub(crate) fn get(self) -> &'a T {
+        // SAFETY: it was made of a reference that lives as long.
+        unsafe { &*self.0 }
     }
 }
 
-/// As [`Input`], to write to.
-pub(crate) struct Output<'a> {
-    start: *mut MaybeUninit<u8>,
-    len: usize,
-    borrowed: PhantomData<&'a mut [MaybeUninit<u8>]>,
-}
+/// As [`Borrowed`], to write to.
+pub(crate) struct BorrowedMut<'a, T: ?Sized>(*mut T, PhantomData<&'a mut T>);
 
-impl<'a> Output<'a> {
-    pub(crate) fn new(bytes: &'a mut [MaybeUninit<u8>]) -> Self {
-        Self { start: bytes.as_mut_ptr(), len: bytes.len(), borrowed: PhantomData }
-    }
-
-    pub(crate) fn start(&self) -> *mut u8 {
-        self.start.cast()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.len
+impl<'a, T: ?Sized> BorrowedMut<'a, T> {
+    pub(crate) fn new(value: &'a mut T) -> Self {
+        Self(value, PhantomData)
     }
 
     #[inline(always)]
-    pub(crate) fn bytes(self) -> &'a mut [MaybeUninit<u8>] {
-        // SAFETY: the parts of a slice that is borrowed exclusively as long as the result, and used up here.
-        unsafe { slice::from_raw_parts_mut(self.start, self.len) }
+    pub(crate) fn get(self) -> &'a mut T {
+        // SAFETY: it was made of an exclusive reference that lives as long, and is used up here.
+        unsafe { &mut *self.0 }
     }
 }
+
+/// Elements to convert.
+pub(crate) type Input<'a> = Borrowed<'a, [u8]>;
+
+/// Room for as many elements.
+pub(crate) type Output<'a> = BorrowedMut<'a, [MaybeUninit<u8>]>;
 
 /// An element at any address.
 #[derive(Clone, Copy)]
@@ -103,8 +93,8 @@ pub(crate) fn for_each<S: Pod, T: Pod>(
     output: Output<'_>,
     mut f: impl FnMut(S) -> T,
 ) {
-    let (input, _) = elements::<S>(input.bytes()).as_chunks::<GRANULE>();
-    let (output, _) = output_elements::<T>(output.bytes()).as_chunks_mut::<GRANULE>();
+    let (input, _) = elements::<S>(input.get()).as_chunks::<GRANULE>();
+    let (output, _) = output_elements::<T>(output.get()).as_chunks_mut::<GRANULE>();
     // Written so that LLVM sees that there is no remainder.
     let len = input.len().min(output.len());
     let (input, output) = (input[..len].as_flattened(), output[..len].as_flattened_mut());

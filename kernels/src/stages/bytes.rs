@@ -6,7 +6,7 @@ use bytemuck::Pod;
 
 use super::convert::Int;
 use super::element_op::ElementOp;
-use super::{Input, Kernel, Output, Unaligned, for_each, output_elements};
+use super::{Borrowed, Input, Kernel, Output, Unaligned, for_each, output_elements};
 
 /// Copies elements of `SIZE` bytes.
 #[derive(Clone, Copy)]
@@ -18,8 +18,8 @@ unsafe impl<const SIZE: usize> Kernel for CopyBytes<SIZE> {
     const CAN_FAIL: bool = false;
 
     #[inline(always)]
-    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
-        let (input, output) = (input.bytes(), output.bytes());
+    fn run(_: Borrowed<'_, Self>, input: Input<'_>, output: Output<'_>) -> bool {
+        let (input, output) = (input.get(), output.get());
         let len = input.len().min(output.len());
         output[..len].write_copy_of_slice(&input[..len]);
         false
@@ -75,16 +75,16 @@ unsafe impl<T: Pod + Send + Sync> Kernel for Table<T> {
     const SIZES: (usize, usize) = (1, size_of::<T>());
 
     #[inline(always)]
-    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
-        let outputs = &self.outputs;
+    fn run(kernel: Borrowed<'_, Self>, input: Input<'_>, output: Output<'_>) -> bool {
+        let Self { outputs, fails } = kernel.get();
         if size_of::<T>() > 1 {
             for_each(input, output, |x: u8| outputs[usize::from(x)]);
         } else {
             look_up_each(outputs, input, output);
         }
         // Eight at a time: else LLVM builds vectors of flags one element at a time.
-        self.fails.as_ref().is_some_and(|fails| {
-            let (chunks, _) = input.bytes().as_chunks::<8>();
+        fails.as_ref().is_some_and(|fails| {
+            let (chunks, _) = input.get().as_chunks::<8>();
             let any = |failed, chunk: &[u8; 8]| {
                 chunk.iter().fold(failed, |failed, x| failed | fails[usize::from(*x)])
             };
@@ -97,8 +97,8 @@ unsafe impl<T: Pod + Send + Sync> Kernel for Table<T> {
 /// three times as slow.
 #[inline(always)]
 fn look_up_each<T: Pod>(outputs: &[T; 256], input: Input<'_>, output: Output<'_>) {
-    let (input, _) = input.bytes().as_chunks::<8>();
-    let (output, _) = output_elements::<T>(output.bytes()).as_chunks_mut::<8>();
+    let (input, _) = input.get().as_chunks::<8>();
+    let (output, _) = output_elements::<T>(output.get()).as_chunks_mut::<8>();
     for (from, to) in input.iter().zip(output) {
         for (to, x) in to.iter_mut().zip(from) {
             to.write(Unaligned(outputs[usize::from(*x)]));

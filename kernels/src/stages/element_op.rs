@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use bytemuck::Pod;
 
-use super::{Input, Kernel, Output, for_each};
+use super::{Borrowed, Input, Kernel, Output, for_each};
 
 /// Converts one element, without branches on data.
 pub(crate) trait ElementOp: Copy + Send + Sync + 'static {
@@ -69,9 +69,9 @@ unsafe impl<P: ElementOp> Kernel for Loop<P> {
     const CAN_FAIL: bool = size_of::<P::Flags>() > 0;
 
     #[inline(always)]
-    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
+    fn run(kernel: Borrowed<'_, Self>, input: Input<'_>, output: Output<'_>) -> bool {
         // The local copy cannot alias the output, so it stays in registers.
-        let work = self.0;
+        let work = kernel.get().0;
         let mut flags = P::Flags::NONE;
         for_each(input, output, |x: P::Source| {
             let (y, flag) = work.convert(x);

@@ -12,7 +12,9 @@ use bytemuck::Pod;
 
 use super::convert::Real;
 use super::element_op::ElementOp;
-use super::{Input, Kernel, Output, Run, Stage, Unaligned, elements, for_each, output_elements};
+use super::{
+    Borrowed, Input, Kernel, Output, Run, Stage, Unaligned, elements, for_each, output_elements,
+};
 use crate::key_table::{DenseTable, KeyTable};
 
 /// Replaces NaNs.
@@ -85,8 +87,8 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Find<T, N> {
     const SIZES: (usize, usize) = (size_of::<T>(), 4);
 
     #[inline(always)]
-    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
-        let (keys, nan) = (self.keys, self.nan);
+    fn run(kernel: Borrowed<'_, Self>, input: Input<'_>, output: Output<'_>) -> bool {
+        let Self { keys, nan } = *kernel.get();
         for_each(input, output, |x: T| {
             #[allow(clippy::eq_op)] // only a NaN differs from itself
             let mut found = if x == x { 0 } else { nan };

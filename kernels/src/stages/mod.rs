@@ -25,7 +25,9 @@ use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 use core::slice;
 
-pub(crate) use block::{GRANULE, Input, Output, Unaligned, elements, for_each, output_elements};
+pub(crate) use block::{
+    Borrowed, BorrowedMut, GRANULE, Input, Output, Unaligned, elements, for_each, output_elements,
+};
 use bytemuck::Pod;
 
 /// A loop over a block, compiled once per level.
@@ -41,7 +43,7 @@ pub(crate) unsafe trait Kernel: Copy + Send + Sync + 'static {
 
     /// Converts a block. Returns true if the block needs the reference: an element may have failed, and
     /// the output must not be used.
-    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool;
+    fn run(kernel: Borrowed<'_, Self>, input: Input<'_>, output: Output<'_>) -> bool;
 }
 
 /// The work of a [`Stage`] that is more than a kernel.
@@ -68,7 +70,7 @@ pub(crate) unsafe fn run_kernel<K: Kernel>(
 ) -> bool {
     // SAFETY: the caller vouches for it.
     let kernel = unsafe { &*kernel.cast::<K>() };
-    kernel.run(input, output)
+    K::run(Borrowed::new(kernel), input, output)
 }
 
 /// A loop with its parameters.
@@ -80,7 +82,7 @@ pub(crate) struct Stage {
     pub(crate) can_fail: bool,
 }
 
-/// A kernel and its loop, their type forgotten: there are thousands, and a type of its own would take each more bytes than
+/// A kernel and its loop, their type forgotten: there are thousands, and a boxed type of its own would take each more bytes than
 /// many loops have.
 enum Work {
     /// `run` may be called with the kernel whose bytes these are.
@@ -133,7 +135,7 @@ impl Stage {
     pub(crate) fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         match &self.work {
             Work::Kernel { bytes, run } => {
-                let (input, output) = (Input::new(input), Output::new(output));
+                let (input, output) = (Borrowed::new(input), BorrowedMut::new(output));
                 // SAFETY: the bytes are those of the kernel that `run` is for, at an address aligned for any; `of_kernel`'s
                 // caller vouched for the features.
                 unsafe { run(bytes.as_ptr().cast(), input, output) }

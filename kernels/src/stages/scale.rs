@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use num_traits::{AsPrimitive, PrimInt, Zero};
 
 use super::convert::{Int, Real};
-use super::{Input, Kernel, Output, for_each};
+use super::{Borrowed, Input, Kernel, Output, for_each};
 
 /// On floats. A missing parameter is skipped, not replaced by 0 or 1, so that NaN payloads pass.
 #[derive(Clone, Copy)]
@@ -22,7 +22,8 @@ unsafe impl<F: Real, const ENCODES: bool> Kernel for ScaleFloat<F, ENCODES> {
     const SIZES: (usize, usize) = (size_of::<F>(), size_of::<F>());
 
     #[inline(always)]
-    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
+    fn run(kernel: Borrowed<'_, Self>, input: Input<'_>, output: Output<'_>) -> bool {
+        let Self { offset, scale, strict } = *kernel.get();
         let mut fail = F::Bits::zero();
         // NaN where y is not finite and x is: NaN has bits set besides the sign, +0 has none, and a
         // NaN in x is the same NaN in y.
@@ -30,7 +31,7 @@ unsafe impl<F: Real, const ENCODES: bool> Kernel for ScaleFloat<F, ENCODES> {
             fail = fail | (y.zero_if_finite().to_bits() & !x.zero_if_finite().to_bits());
             y
         };
-        match (self.offset, self.scale, ENCODES) {
+        match (offset, scale, ENCODES) {
             (None, None, _) => for_each(input, output, |x: F| x),
             (Some(o), None, true) => for_each(input, output, |x: F| watch(x, x - o)),
             (Some(o), None, false) => for_each(input, output, |x: F| watch(x, x + o)),
@@ -39,7 +40,7 @@ unsafe impl<F: Real, const ENCODES: bool> Kernel for ScaleFloat<F, ENCODES> {
             (Some(o), Some(s), true) => for_each(input, output, |x: F| watch(x, (x - o) * s)),
             (Some(o), Some(s), false) => for_each(input, output, |x: F| watch(x, x / s + o)),
         }
-        self.strict & ((fail << 1) != F::Bits::zero())
+        strict & ((fail << 1) != F::Bits::zero())
     }
 }
 
@@ -64,8 +65,8 @@ where
     const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
 
     #[inline(always)]
-    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
-        let Self { offset, scale, min, max, .. } = *self;
+    fn run(kernel: Borrowed<'_, Self>, input: Input<'_>, output: Output<'_>) -> bool {
+        let Self { offset, scale, min, max, .. } = *kernel.get();
         let within = |x: W| x.max(min).min(max);
         // The bits in which a result differs from its truncation to the type.
         let mut fail = W::zero();
@@ -108,8 +109,8 @@ unsafe impl<T: Int + Overflowing, const ENCODES: bool> Kernel for ScaleLong<T, E
     const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
 
     #[inline(always)]
-    fn run(&self, input: Input<'_>, output: Output<'_>) -> bool {
-        let Self { offset, scale, .. } = *self;
+    fn run(kernel: Borrowed<'_, Self>, input: Input<'_>, output: Output<'_>) -> bool {
+        let Self { offset, scale } = *kernel.get();
         let mut fail = false;
         for_each(input, output, |x: T| {
             let (result, first, second) = if ENCODES {
