@@ -125,7 +125,7 @@ where
     }
 }
 
-/// To floats of 16 bits: 64 bits to `bfloat16`, and integers with an entry, by way of float32.
+/// To floats of 16 bits: 64 bits to `bfloat16`, and integers of more than a byte with an entry, by way of float32.
 fn to_short<S: Simd>(
     simd: S,
     source: IntType,
@@ -139,19 +139,11 @@ fn to_short<S: Simd>(
         });
         vec![to_odd_f32(simd, source, entry), narrow]
     };
-    if entry.is_some() {
+    if entry.is_some() && source.width != Width::W8 {
         return by_way_of_f32();
     }
     vec![with_bool!(source.signed, SIGNED => match (source.width, target.is_float16) {
-        // Both formats have all of them exactly.
-        (Width::W8, true) => {
-            let load = load::Int8::<SIGNED>;
-            stage(simd, Units(load, I32ToF32, AsF16(NearestEven)))
-        }
-        (Width::W8, false) => {
-            let load = load::Int8::<SIGNED>;
-            stage(simd, Units(load, Then(I32ToF32, Bits), UpperHalves))
-        }
+        (Width::W8, _) => byte_to_short(simd, load::Int8::<SIGNED>, target, entry),
         (Width::W16, true) => {
             let load = LoadThen(load::Int16::<SIGNED>, I32ToF32);
             converted_to_f16(simd, load, target, rounding)
@@ -189,6 +181,21 @@ fn to_short<S: Simd>(
 
 /// A magnitude out of the range of `float16`.
 const BEYOND_F16: i64 = 1 << 17;
+
+/// 8 bits, which both formats have exactly.
+fn byte_to_short<S, L>(simd: S, load: L, target: Float16Target, entry: Replacement) -> Stage
+where
+    S: Simd,
+    L: Load<S, Unit = I32s<S>>,
+{
+    let replaced = entry.map(|(key, value)| ReplaceKey { key, value, each: I32ToF32 });
+    match (replaced, target.is_float16) {
+        (None, true) => stage(simd, Units(load, I32ToF32, AsF16(NearestEven))),
+        (None, false) => stage(simd, Units(load, Then(I32ToF32, Bits), UpperHalves)),
+        (Some(each), true) => stage(simd, Units(load, each, AsF16(NearestEven))),
+        (Some(each), false) => stage(simd, Units(load, Then(each, Bits), UpperHalves)),
+    }
+}
 
 /// To `float16`, of integers that are loaded as float32.
 fn converted_to_f16<S, L>(simd: S, load: L, target: Float16Target, rounding: Rounding) -> Stage
