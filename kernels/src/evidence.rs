@@ -24,20 +24,6 @@ impl<S> Evidence<S> for () {
     fn join(&self, (): &()) {}
 }
 
-/// Of the four units of a group, each its own: they do not wait for each other.
-impl<S: Copy, A: Evidence<S>> Evidence<S> for [A; 4] {
-    #[inline(always)]
-    fn none(simd: S) -> Self {
-        [A::none(simd), A::none(simd), A::none(simd), A::none(simd)]
-    }
-    #[inline(always)]
-    fn join(&self, other: &Self) {
-        for (all, unit) in self.iter().zip(other) {
-            all.join(unit);
-        }
-    }
-}
-
 impl<S: Copy, A: Evidence<S>, B: Evidence<S>> Evidence<S> for (A, B) {
     #[inline(always)]
     fn none(simd: S) -> Self {

@@ -135,12 +135,12 @@ where
     T: Store<S, E::Out>,
 {
     const SIZES: (usize, usize) = (L::SIZE, T::SIZE);
-    type Fail = ([E::Fail; 4], T::Fail);
+    type Fail = (((E::Fail, E::Fail), (E::Fail, E::Fail)), T::Fail);
 
     #[inline(always)]
     unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &Self::Fail) {
         let Self(load, each, store) = self;
-        let ([first, second, third, fourth], last) = fail;
+        let (((first, second), (third, fourth)), last) = fail;
         // SAFETY: one of the four units of the caller's group.
         let a = unsafe { load.load::<0>(simd, from) };
         let a = each.apply(simd, a, first);
@@ -158,11 +158,10 @@ where
     }
 
     #[inline(always)]
-    fn failed(self, simd: S, ([a, b, c, d], last): &Self::Fail) -> bool {
-        a.join(b);
-        c.join(d);
-        a.join(c);
-        self.1.failed(simd, a) | self.2.failed(simd, last)
+    fn failed(self, simd: S, ((units, others), last): &Self::Fail) -> bool {
+        units.join(others);
+        units.0.join(&units.1);
+        self.1.failed(simd, &units.0) | self.2.failed(simd, last)
     }
 }
 
