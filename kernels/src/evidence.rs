@@ -1,7 +1,7 @@
 //! What a block shows of elements that need the reference: gathered without a branch, and looked at once, behind the loop.
 //!
 //! It is gathered in cells, through shared references. For each `&mut` LLVM would note in every instruction that it inlines
-//! that nothing else refers to the same; with a dozen functions one inside the other that took half of the time to compile.
+//! that nothing else refers to the same; with a dozen functions one inside the other that takes long to compile.
 
 use core::cell::Cell;
 
