@@ -5,6 +5,9 @@
 
 use crate::{ElementType, FloatFormat, Format, OutOfRange, Reason, Rounding, Scalar, Specials};
 
+/// The [`Exact::key`] of every NaN. No other float has it: as bits, it is a NaN.
+pub(crate) const NAN_KEY: u64 = u64::MAX;
+
 /// The value of an element, exactly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Exact {
@@ -53,7 +56,7 @@ impl Exact {
     #[inline(always)]
     pub(crate) fn key(self, bits: u64) -> u64 {
         match self {
-            Self::Nan { .. } => u64::MAX,
+            Self::Nan { .. } => NAN_KEY,
             // float8_e8m0fnu has no zero; its bits 0 are another value.
             Self::Finite { magnitude: 0, .. } => 0,
             Self::Infinite { .. } | Self::Finite { .. } => bits,

@@ -42,14 +42,14 @@ const DENSE: u64 = 1 << 16;
 
 impl DenseTable {
     /// As [`KeyTable::new`]; none where the keys are not near each other.
-    pub(crate) fn new(keys: impl Iterator<Item = (u64, u32)> + Clone) -> Option<Self> {
-        let least = keys.clone().map(|(key, _)| key as i64).min()? as u64;
-        let range = keys.clone().map(|(key, _)| key.wrapping_sub(least)).max()?;
+    pub(crate) fn new(keys: &[(u64, u32)]) -> Option<Self> {
+        let least = keys.iter().map(|(key, _)| *key as i64).min()? as u64;
+        let range = keys.iter().map(|(key, _)| key.wrapping_sub(least)).max()?;
         if range > DENSE {
             return None;
         }
         let mut numbers = vec![0; range as usize + 2];
-        for (key, number) in keys {
+        for &(key, number) in keys {
             let place = &mut numbers[key.wrapping_sub(least) as usize];
             *place = if *place == 0 { number } else { number.min(*place) };
         }
@@ -102,17 +102,14 @@ pub(crate) struct KeyTable {
 impl KeyTable {
     /// A table of keys and the numbers of their entries, which start at one: 0 stands for none. Of equal
     /// keys, the lowest number counts. Takes time in proportion to the number of keys.
-    pub(crate) fn new(keys: impl Iterator<Item = (u64, u32)> + Clone) -> Self {
+    pub(crate) fn new(keys: &[(u64, u32)]) -> Self {
         Self::with_seed(keys, seed())
     }
 
     /// As [`KeyTable::new`], with a known seed.
-    pub(crate) fn with_seed(
-        keys: impl Iterator<Item = (u64, u32)> + Clone,
-        [a, b, c, d]: [u64; 4],
-    ) -> Self {
+    pub(crate) fn with_seed(keys: &[(u64, u32)], [a, b, c, d]: [u64; 4]) -> Self {
         let words = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
-        let len = keys.clone().count();
+        let len = keys.len();
         let buckets = if len > SPARSE { len } else { 4 * len }.next_power_of_two().max(2);
         let mut table = Self {
             multiplier: words(a, b),
@@ -122,8 +119,8 @@ impl KeyTable {
             entries: vec![Entry::default(); len + COMPARED],
         };
         // A counting sort: lengths of buckets, then their ends, from which each entry steps back.
-        for (key, _) in keys.clone() {
-            let bucket = table.bucket(key);
+        for (key, _) in keys {
+            let bucket = table.bucket(*key);
             table.starts[bucket] += 1;
         }
         let mut end = 0;
@@ -131,7 +128,7 @@ impl KeyTable {
             end += *start;
             *start = end;
         }
-        for (key, number) in keys {
+        for &(key, number) in keys {
             let bucket = table.bucket(key);
             table.starts[bucket] -= 1;
             table.entries[table.starts[bucket] as usize] = Entry { key, number };
@@ -167,11 +164,6 @@ impl KeyTable {
     /// The number of different keys.
     pub(crate) fn len(&self) -> usize {
         self.entries.len() - COMPARED
-    }
-
-    /// The numbers of the entries that count, in no order.
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> {
-        self.entries[..self.len()].iter().map(|entry| entry.number)
     }
 
     #[inline(always)]

@@ -210,8 +210,8 @@ struct Map {
 
 impl Map {
     fn new(entries: &Entries) -> Self {
-        let keys = entries.iter().zip(1..).map(|((key, _), number)| (key.key(), number));
-        Self { entries: entries.clone(), table: KeyTable::new(keys) }
+        let keys: Vec<_> = entries.iter().map(|(key, _)| key.key()).zip(1..).collect();
+        Self { entries: entries.clone(), table: KeyTable::new(&keys) }
     }
 
     fn find(&self, key: u64) -> Option<u64> {

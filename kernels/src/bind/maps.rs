@@ -2,15 +2,14 @@
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
-use core::marker::PhantomData;
 
 use super::class::{Class, FloatType, Width};
 use super::substitute::{self, REPLACED};
-use super::{Entry, Stages, copy, exactly, filled_up, native, preimage};
+use super::{Entry, Stages, copy, exactly, filled_up, preimage};
 use crate::key_table::{DenseTable, KeyTable};
 use crate::level::with_level;
 use crate::stages::Stage;
-use crate::stages::map::{Comparable, Find, Finder, Lookup};
+use crate::stages::map::{Comparable, Find, Finder, Lookup, Table, read_keys};
 use crate::{Cast, ElementType, Format, Level, Scalar};
 
 /// Keys besides NaN that elements are compared with one after the other; more are looked up.
@@ -21,13 +20,13 @@ pub(super) fn distinct(map: &[Entry]) -> Cow<'_, [Entry]> {
     if map.len() < 2 {
         return Cow::Borrowed(map);
     }
-    let table = KeyTable::new(map.iter().zip(1..).map(|((key, _), number)| (key.key(), number)));
+    let keys: Vec<_> = map.iter().map(|(key, _)| key.key()).zip(1..).collect();
+    let table = KeyTable::new(&keys);
     if table.len() == map.len() {
         return Cow::Borrowed(map);
     }
-    let mut numbers: Vec<u32> = table.numbers().collect();
-    numbers.sort_unstable();
-    numbers.into_iter().map(|number| map[number as usize - 1]).collect()
+    let firsts = keys.iter().zip(map).filter(|((key, number), _)| table.find(*key) == *number);
+    firsts.map(|(_, entry)| *entry).collect()
 }
 
 /// The map of `cast` as one among elements of the wide type `domain`, if each output is what some value there casts to.
@@ -48,70 +47,57 @@ pub(super) fn lookup(
     cast: Stages,
     level: Level,
 ) -> Option<Stage> {
-    /// Elements as words of their size: floats, for which 0 equals −0, or the bits of integers.
-    fn of_type<T: Comparable>(
-        entries: &[Entry],
-        domain: ElementType,
-        target: ElementType,
-        cast: Stages,
-        level: Level,
-    ) -> Option<Stage> {
-        let typed = |key: Scalar| exactly(key, domain).map(native::<T>);
-        // One is a value of every type.
-        let placeholder = typed(Scalar::from(1_u8))?;
-        let nan = entries.iter().position(|entry| entry.0.is_nan()).map_or(0, |at| at as u32 + 1);
-        if entries.iter().any(|(key, _)| typed(*key).is_none()) {
-            return None;
-        }
-        let plain = entries.iter().zip(1..).filter(|((key, _), _)| !key.is_nan());
-        let plain = plain.filter_map(|((key, _), number)| Some((typed(*key)?, number)));
-        let mut outputs = vec![0; entries.len() * target.size()];
-        for ((_, output), bytes) in entries.iter().zip(outputs.chunks_exact_mut(target.size())) {
-            let written = output.write_ne_bytes(bytes);
-            debug_assert!(written);
-        }
-        let lookup = Lookup {
-            finder: finder(plain, nan, level),
-            outputs,
-            placeholder,
-            cast,
-            output_size: target.size(),
-        };
-        Some(lookup.stage())
+    let typed = |(key, _): &Entry| Some(exactly(*key, domain)?.key());
+    let keys: Vec<_> = entries.iter().map(typed).collect::<Option<_>>()?;
+    let mut outputs = vec![0; entries.len() * target.size()];
+    for ((_, output), bytes) in entries.iter().zip(outputs.chunks_exact_mut(target.size())) {
+        let written = output.write_ne_bytes(bytes);
+        debug_assert!(written);
     }
-    match Class::of(domain) {
-        Class::Float(FloatType::Float32) => of_type::<f32>(entries, domain, target, cast, level),
-        Class::Float(FloatType::Float64) => of_type::<f64>(entries, domain, target, cast, level),
+    let lookup = Lookup {
+        finder: finder(&keys, domain, level)?,
+        outputs,
+        // One is a value of every type.
+        placeholder: exactly(Scalar::from(1_u8), domain)?.bits(),
+        cast,
+        sizes: (domain.size(), target.size()),
+    };
+    Some(lookup.stage())
+}
+
+/// What finds elements of a wide type by their keys. Up to [`COMPARED`] besides NaN are compared with, more are looked up.
+fn finder(keys: &[u64], domain: ElementType, level: Level) -> Option<Finder> {
+    fn of_type<T: Comparable>(keys: &[(u64, u32)], level: Level) -> Finder {
+        let (mut nan, mut few) = (0, Vec::new());
+        for (key, number) in keys.iter().take(COMPARED + 2) {
+            match T::from_key(*key) {
+                Some(x) => few.push((x, *number)),
+                None => nan = *number,
+            }
+        }
+        if few.len() > COMPARED {
+            let table = DenseTable::new(keys).map(Table::Dense);
+            let table = table.unwrap_or_else(|| Table::Hashed(KeyTable::new(keys)));
+            return Finder::LookUp(read_keys::<T>, table);
+        }
+        // Without a key but NaN, zero is one that gives what no key does.
+        let keys: [_; COMPARED] = filled_up(&few, few.first().copied().unwrap_or((T::zeroed(), 0)));
+        Finder::Compare(level.bind_vectorized(Find { keys, nan }))
+    }
+    let keys: Vec<_> = keys.iter().copied().zip(1..).collect();
+    Some(match Class::of(domain) {
+        Class::Float(FloatType::Float32) => of_type::<f32>(&keys, level),
+        Class::Float(FloatType::Float64) => of_type::<f64>(&keys, level),
         Class::Int(int) => match int.width {
-            Width::W8 => of_type::<u8>(entries, domain, target, cast, level),
-            Width::W16 => of_type::<u16>(entries, domain, target, cast, level),
-            Width::W32 => of_type::<u32>(entries, domain, target, cast, level),
-            Width::W64 => of_type::<u64>(entries, domain, target, cast, level),
+            Width::W8 => of_type::<u8>(&keys, level),
+            Width::W16 => of_type::<u16>(&keys, level),
+            Width::W32 => of_type::<u32>(&keys, level),
+            Width::W64 => of_type::<u64>(&keys, level),
         },
         Class::Float(FloatType::Float16 | FloatType::BFloat16)
         | Class::SubByte
-        | Class::SmallFloat => None,
-    }
-}
-
-/// Up to [`COMPARED`] keys besides NaN are compared with, more are looked up. They may be many, so they
-/// are not gathered first.
-fn finder<T: Comparable>(
-    plain: impl Iterator<Item = (T, u32)> + Clone,
-    nan: u32,
-    level: Level,
-) -> Finder<T> {
-    let few: Vec<(T, u32)> = plain.clone().take(COMPARED + 1).collect();
-    if few.len() > COMPARED {
-        let keys = plain.map(|(key, number)| (key.key(), number));
-        return match DenseTable::new(keys.clone()) {
-            Some(table) => Finder::Dense(table, nan),
-            None => Finder::Table(KeyTable::new(keys), nan, PhantomData),
-        };
-    }
-    // Without a key but NaN, zero is one that gives what no key does.
-    let keys: [_; COMPARED] = filled_up(&few, few.first().copied().unwrap_or((T::zeroed(), 0)));
-    Finder::Compare(level.bind_vectorized(Find { keys, nan }))
+        | Class::SmallFloat => return None,
+    })
 }
 
 /// The map around a copy of `float16` or `bfloat16`: by bits, which a zero has two of and NaN many.
@@ -139,13 +125,13 @@ pub(super) fn replace_bits(element: ElementType, entries: &[Entry], level: Level
     let nans = (nan.0..0x7fff).map(|below| below + 1);
     let nans = nans.flat_map(|bits| [(bits, nan.1), (bits | 0x8000, nan.1)]);
     let all: Vec<(u16, u16)> = patterns.iter().copied().chain(nans).collect();
-    let keys = all.iter().zip(1..).map(|((key, _), number)| (*key, number));
+    let keys: Vec<u64> = all.iter().map(|(key, _)| u64::from(*key)).collect();
     let lookup = Lookup {
-        finder: finder(keys, 0, level),
+        finder: finder(&keys, ElementType::UInt16, level)?,
         outputs: all.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
-        placeholder: 0_u16,
+        placeholder: 0,
         cast: vec![copy(element, level)],
-        output_size: 2,
+        sizes: (2, 2),
     };
     Some(lookup.stage())
 }

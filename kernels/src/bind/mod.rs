@@ -30,6 +30,7 @@ use scale::bind_scale;
 use crate::level::{HAS_SCALAR, with_level, with_look_up_bytes};
 use crate::pipeline::Retry;
 use crate::reference::{self, Reference};
+use crate::stages::by_reference::ByReference;
 use crate::stages::bytes::{CopyBytes, Table};
 use crate::stages::{Stage, bind_loop};
 use crate::{Affine, Cast, ElementType, Format, Level, OutOfRange, Rounding, Scalar, Step};
@@ -112,8 +113,12 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> S
             if source.size() == 1 {
                 return vec![bind_table(source, steps, level)];
             }
-            debug_assert_eq!(current.size(), 1, "every other cast has loops");
-            stages.push(bind_table(current, core::slice::from_ref(step), level));
+            stages.push(if current.size() == 1 {
+                bind_table(current, core::slice::from_ref(step), level)
+            } else {
+                debug_assert!(is_scalar(level), "every other cast has loops");
+                ByReference::stage(current, step)
+            });
             current = step.target(current);
             continue;
         };
@@ -259,14 +264,16 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
     }
     // The map is a stage of its own, among elements of a wide type.
     let (before, after) = (wide(source), wide(target));
-    let widen = without_map(source, &Cast::new(before), level)?;
+    let mut stages = without_map(source, &Cast::new(before), level)?;
     if let Some(map) = preimages(&entries, before, cast) {
         if let Some(joined) = vector::cast_but(before, &map, cast, level) {
-            return Some(widen.into_iter().chain([joined]).collect());
+            stages.push(joined);
+            return Some(stages);
         }
         if let Some(substitute) = vector::substitution(before, &map, level) {
-            let convert = without_map(before, cast, level)?;
-            return Some(widen.into_iter().chain([substitute]).chain(convert).collect());
+            stages.push(substitute);
+            stages.extend(without_map(before, cast, level)?);
+            return Some(stages);
         }
     }
     let behind = if is_exact(before, if target.is_integer() { target } else { after }) {
@@ -280,9 +287,10 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
         && let Some(map) = preimages(&entries, domain, cast)
         && let Some(substitute) = vector::substitution(domain, &map, level)
     {
-        let there = without_map(before, &Cast::new(domain), level)?;
-        let back = without_map(domain, cast, level)?;
-        return Some(widen.into_iter().chain(there).chain([substitute]).chain(back).collect());
+        stages.extend(without_map(before, &Cast::new(domain), level)?);
+        stages.push(substitute);
+        stages.extend(without_map(domain, cast, level)?);
+        return Some(stages);
     }
     if source.size() == 1 {
         return None;
@@ -291,7 +299,8 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Stages> {
     if inner.is_empty() {
         inner.push(copy(before, level));
     }
-    Some(widen.into_iter().chain(lookup(&entries, before, target, inner, level)).collect())
+    stages.push(lookup(&entries, before, target, inner, level)?);
+    Some(stages)
 }
 
 /// A cast, its map left out; no stage where nothing changes.

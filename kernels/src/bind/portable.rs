@@ -13,7 +13,6 @@ use super::class::{Class, FloatType, IntType, Width};
 use super::scale::bind_int;
 use super::{Entry, copy, exactly, nan_entry, native, only_entry, stays_finite, wide};
 use crate::exact::range;
-use crate::stages::by_reference::ByReference;
 use crate::stages::bytes::{ClearUnused, SwapBytes};
 use crate::stages::convert::{
     AsFloat, DecodeBf16, DecodeF16, Int, IntAs, IntInRange, Narrow, Real, RoundToInt,
@@ -28,16 +27,15 @@ use crate::{
     reference,
 };
 
-/// The stages of a step; `None` for elements of one byte that have no loop, which a table serves better than the reference.
+/// The stages of a step, if it is in the list.
 pub(super) fn step(source: ElementType, step: &Step) -> Option<Vec<Stage>> {
-    let stages = match step {
+    match step {
         Step::Cast(cast) => self::cast(source, cast),
         Step::Scale(parameters) => scale::<true>(source, parameters).map(|stage| vec![stage]),
         Step::InverseScale(parameters) => {
             scale::<false>(source, parameters).map(|stage| vec![stage])
         }
-    };
-    stages.or_else(|| (source.size() > 1).then(|| vec![ByReference::stage(source, step)]))
+    }
 }
 
 /// Two steps in one stage: a scale with the cast to an integer, or a cast with the scale back.
@@ -290,7 +288,9 @@ where
             };
             // Within the range, an integer is canonical already; a wrapped one may use too many bits.
             let wraps = out_of_range == OutOfRange::Wrap && target.bits() < 8;
-            Some(converted.into_iter().chain(wraps.then(|| clear_unused(target))).collect())
+            let mut stages: Vec<_> = converted.into_iter().collect();
+            stages.extend(wraps.then(|| clear_unused(target)));
+            Some(stages)
         }
         (Class::Float(FloatType::Float32), _)
             if size_of::<S>() <= 2 || size_of::<S>() == 4 && nearest =>

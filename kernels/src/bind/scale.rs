@@ -31,15 +31,17 @@ pub(super) fn bind_scale<const ENCODES: bool>(
             let narrow = Cast::new(element).out_of_range(out_of_range);
             let operation = |offset, scale| {
                 let parameters = Affine { offset, scale, overflow };
-                let widen = without_map(element, &Cast::new(ElementType::Float32), level)?;
-                let narrow = without_map(ElementType::Float32, &narrow, level)?;
-                let scaled = vector::affine(ElementType::Float32, &parameters, ENCODES, level)?;
-                Some(widen.into_iter().chain([scaled]).chain(narrow))
+                let mut stages = without_map(element, &Cast::new(ElementType::Float32), level)?;
+                stages.push(vector::affine(ElementType::Float32, &parameters, ENCODES, level)?);
+                stages.extend(without_map(ElementType::Float32, &narrow, level)?);
+                Some(stages)
             };
-            let shift = offset.and_then(|offset| operation(Some(offset), None));
-            let stretch = scale.and_then(|scale| operation(None, Some(scale)));
+            let shift = offset.map(|offset| operation(Some(offset), None));
+            let stretch = scale.map(|scale| operation(None, Some(scale)));
             let (first, second) = if ENCODES { (shift, stretch) } else { (stretch, shift) };
-            first.into_iter().chain(second).flatten().collect()
+            let mut stages = first.unwrap_or_else(|| Some(vec![]))?;
+            stages.extend(second.unwrap_or_else(|| Some(vec![]))?);
+            stages
         }
         Class::Int(int) => vec![bind_int::<ENCODES>(int, parameters, level)?],
         Class::SubByte | Class::SmallFloat => return None,

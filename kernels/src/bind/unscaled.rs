@@ -1,6 +1,7 @@
 //! Casts from integers of 8 and 16 bits to `float32` and `float64`, then `x / scale + offset`, in one pass.
 
 use alloc::vec::Vec;
+use core::slice;
 use num_traits::Float;
 
 use super::class::{FloatType, IntType, Width};
@@ -104,37 +105,8 @@ impl Unscaled {
         }
         let unscale = InverseScale { scale, reciprocal, rest: rest(scale, reciprocal), offset };
         let bound = stage(simd, Units(load, Then(convert, unscale), StoreFull));
-        let [min, max] = range(self.source.element()).map(|end| end as i32);
-        // In pieces that stay in the first-level cache, and by numbers of the CPU: who chooses codecs binds a plan for each
-        // candidate.
-        let (mut bytes, mut shorts) = (Vec::new(), Vec::new());
-        let (mut divided, mut decoded) = (Vec::new(), Vec::new());
-        for least in (min..=max).step_by(CHECKED) {
-            let piece = least..(least + CHECKED as i32).min(max + 1);
-            let codes: &[u8] = match self.source.width {
-                Width::W8 => {
-                    bytes.clear();
-                    bytes.extend(piece.clone().map(|x| x as u8));
-                    &bytes
-                }
-                Width::W16 => {
-                    shorts.clear();
-                    shorts.extend(piece.clone().map(|x| x as u16));
-                    bytemuck::cast_slice(&shorts)
-                }
-                Width::W32 | Width::W64 => return None,
-            };
-            divided.clear();
-            divided.extend(piece.map(|x| scalar(f64::from(x)) / scale + offset));
-            decoded.resize(divided.len(), offset);
-            let stages = core::slice::from_ref(&bound);
-            // SAFETY: `run_all` writes what the stage has initialised.
-            let refused = run_all(stages, codes, unsafe { as_output(&mut decoded) });
-            // As bytes, which tell −0 from 0.
-            let equal = bytemuck::cast_slice::<_, u8>(&divided) == bytemuck::cast_slice(&decoded);
-            if refused || !equal {
-                return None;
-            }
+        if !divides(&bound, self.source, &unscale) {
+            return None;
         }
         let Some((key, value)) = self.entry else { return Some(bound) };
         let but = ReplaceAndInverseScale { unscale, key: scalar(key), value: scalar(value) };
@@ -144,4 +116,38 @@ impl Unscaled {
             stage(simd, Units(load, Then(convert, but), StoreFull))
         })
     }
+}
+
+/// Whether a stage gives `x / scale + offset` for every `x` of an integer type.
+fn divides<F: FloatElement>(stage: &Stage, source: IntType, by: &InverseScale<F>) -> bool {
+    let [min, max] = range(source.element()).map(|end| end as i32);
+    // In pieces that stay in the first-level cache, and by numbers of the CPU: who chooses codecs binds a plan for each
+    // candidate.
+    let (mut bytes, mut shorts) = (Vec::new(), Vec::new());
+    let (mut divided, mut decoded) = (Vec::new(), Vec::new());
+    (min..=max).step_by(CHECKED).all(|least| {
+        let piece = least..(least + CHECKED as i32).min(max + 1);
+        let codes: &[u8] = match source.width {
+            Width::W8 => {
+                bytes.clear();
+                bytes.extend(piece.clone().map(|x| x as u8));
+                &bytes
+            }
+            Width::W16 => {
+                shorts.clear();
+                shorts.extend(piece.clone().map(|x| x as u16));
+                bytemuck::cast_slice(&shorts)
+            }
+            Width::W32 | Width::W64 => return false,
+        };
+        divided.clear();
+        divided.extend(piece.map(|x| F::from_f64(x.into()) / by.scale + by.offset));
+        decoded.resize(divided.len(), by.offset);
+        let stages = slice::from_ref(stage);
+        // SAFETY: `run_all` writes what the stage has initialised.
+        let refused = run_all(stages, codes, unsafe { as_output(&mut decoded) });
+        // As bytes, which tell −0 from 0.
+        !refused
+            && bytemuck::cast_slice::<_, u8>(&divided) == bytemuck::cast_slice::<_, u8>(&decoded)
+    })
 }

@@ -51,14 +51,16 @@ fn bind_cast<S: Simd>(
             }
             // Its values as the wider type's, first.
             let (widen, wide) = widen(simd, source)?;
+            let mut stages = vec![widen];
             if wide == cast.target && entry.is_none() {
-                return small_float::is_faster_than_table(source).then(|| vec![widen]);
+                return small_float::is_faster_than_table(source).then_some(stages);
             }
             let entry = match entry {
                 None => None,
                 Some((key, output)) => Some((exactly(key, wide)?, output)),
             };
-            Some(core::iter::once(widen).chain(bind_cast(simd, wide, cast, entry)?).collect())
+            stages.extend(bind_cast(simd, wide, cast, entry)?);
+            Some(stages)
         }
         (Class::Int(_) | Class::Float(_), Class::SubByte) => {
             left_out_small_types!();
@@ -68,8 +70,9 @@ fn bind_cast<S: Simd>(
                 Some((key, output)) => Some((key, exactly(output, wide)?)),
             };
             let to_byte = Cast { target: wide, map: Entries::default(), ..cast.clone() };
-            let stages = bind_cast(simd, source, &to_byte, entry)?;
-            Some(stages.into_iter().chain([int_to_int::within_byte(simd, cast)]).collect())
+            let mut stages = bind_cast(simd, source, &to_byte, entry)?;
+            stages.push(int_to_int::within_byte(simd, cast));
+            Some(stages)
         }
         (Class::Int(_) | Class::Float(_), Class::SmallFloat) if entry.is_some() => None,
         (Class::Int(from), Class::SmallFloat) => {
@@ -88,12 +91,14 @@ fn bind_cast<S: Simd>(
                 return Some(vec![stage]);
             }
             let stages = |cast, beyond| {
-                let odd = float_to_float::to_odd_f32(simd, from, beyond);
+                let mut stages: Vec<_> =
+                    float_to_float::to_odd_f32(simd, from, beyond).into_iter().collect();
                 let infinity_fails =
                     from == FloatType::Float64 && matches!(beyond, Beyond::Infinite);
-                Some(odd.into_iter().chain([small_float::encode(simd, cast, infinity_fails)?]))
+                stages.push(small_float::encode(simd, cast, infinity_fails)?);
+                Some(stages)
             };
-            let fast: Vec<Stage> = stages(cast, Beyond::Infinite)?.collect();
+            let fast = stages(cast, Beyond::Infinite)?;
             if from != FloatType::Float64 || !TWO_KERNELS {
                 return Some(fast);
             }
@@ -110,7 +115,7 @@ fn bind_cast<S: Simd>(
                     return Some(fast);
                 }
             };
-            Some(vec![Retry { fast, general: general.collect(), only_long: false }.stage()])
+            Some(vec![Retry { fast, general, only_long: false }.stage()])
         }
     }
 }

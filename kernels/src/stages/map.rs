@@ -12,9 +12,8 @@ use bytemuck::Pod;
 
 use super::convert::Real;
 use super::element_op::ElementOp;
-use super::{
-    Borrowed, Input, Kernel, Output, Run, Stage, Unaligned, elements, for_each, output_elements,
-};
+use super::{Borrowed, Input, Kernel, Output, Run, Stage, Unaligned, elements, for_each};
+use crate::exact::NAN_KEY;
 use crate::key_table::{DenseTable, KeyTable};
 
 /// Replaces NaNs.
@@ -32,18 +31,13 @@ impl<F: Real> ElementOp for ReplaceNan<F> {
     }
 }
 
-/// Elements that are compared with keys by value: 0 equals −0.
+/// Words of a map's source: floats, for which 0 equals −0, or the bits of integers.
 pub(crate) trait Comparable: Pod + PartialOrd + Send + Sync {
-    /// Equal values have equal keys, except NaN.
+    /// As [`Exact::key`](crate::exact::Exact::key).
     fn key(self) -> u64;
 
-    /// `nan` if this is NaN, else what `find` gives for the key.
-    #[inline(always)]
-    fn unless_nan(self, nan: u32, find: impl FnOnce(u64) -> u32) -> u32 {
-        #[allow(clippy::eq_op)] // only a NaN differs from itself
-        let is_nan = self != self;
-        if is_nan { nan } else { find(self.key()) }
-    }
+    /// The element with a key; none for NaN, which equals nothing.
+    fn from_key(key: u64) -> Option<Self>;
 }
 
 macro_rules! comparable_ints {
@@ -51,27 +45,33 @@ macro_rules! comparable_ints {
         impl Comparable for $t {
             #[inline(always)]
             fn key(self) -> u64 {
-                self as u64
+                self.into()
+            }
+            fn from_key(key: u64) -> Option<Self> {
+                Some(key as $t)
             }
         }
     )*};
 }
 
-comparable_ints! { i8 i16 i32 i64 u8 u16 u32 u64 }
+comparable_ints! { u8 u16 u32 u64 }
 
-impl Comparable for f32 {
-    #[inline(always)]
-    fn key(self) -> u64 {
-        if self == 0.0 { 0 } else { self.to_bits().into() }
-    }
+macro_rules! comparable_floats {
+    ($($t:ident: $bits:ident)*) => {$(
+        impl Comparable for $t {
+            #[inline(always)]
+            fn key(self) -> u64 {
+                let key = if self == 0.0 { 0 } else { self.to_bits().into() };
+                if self.is_nan() { NAN_KEY } else { key }
+            }
+            fn from_key(key: u64) -> Option<Self> {
+                (key != NAN_KEY).then(|| Self::from_bits(key as $bits))
+            }
+        }
+    )*};
 }
 
-impl Comparable for f64 {
-    #[inline(always)]
-    fn key(self) -> u64 {
-        if self == 0.0 { 0 } else { self.to_bits() }
-    }
-}
+comparable_floats! { f32: u32 f64: u64 }
 
 /// Which of `N` keys an element equals: 0 for none, or one more than the index of the key.
 #[derive(Clone, Copy)]
@@ -103,50 +103,67 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Find<T, N> {
 
 /// A cast with a map of any length: finds the elements that are keys, replaces them by a placeholder element for
 /// the cast, and overwrites their outputs.
-pub(crate) struct Lookup<T> {
-    pub(crate) finder: Finder<T>,
+pub(crate) struct Lookup {
+    pub(crate) finder: Finder,
     /// Outputs in native byte order, one after another.
     pub(crate) outputs: Vec<u8>,
-    /// An element that the cast accepts.
-    pub(crate) placeholder: T,
+    /// The bits of an element that the cast accepts.
+    pub(crate) placeholder: u64,
     /// The cast without the map.
     pub(crate) cast: Vec<Stage>,
-    /// Bytes of an output element.
-    pub(crate) output_size: usize,
+    /// Bytes of an input and of an output element.
+    pub(crate) sizes: (usize, usize),
 }
 
-/// How keys are found.
-pub(crate) enum Finder<T> {
+/// How the numbers of elements' entries are found.
+pub(crate) enum Finder {
     /// By a [`Find`].
     Compare(Stage),
-    /// In a table from [`Comparable::key`] to the results of [`Find`], with an own entry for NaN.
-    Table(KeyTable, u32, core::marker::PhantomData<T>),
-    /// As above.
-    Dense(DenseTable, u32),
+    /// In a table, by the keys that the function reads from elements.
+    LookUp(fn(&[u8], &mut [u64]), Table),
+}
+
+/// A table from keys to the numbers of entries.
+pub(crate) enum Table {
+    Dense(DenseTable),
+    Hashed(KeyTable),
 }
 
 /// Elements that [`Lookup`] processes at a time.
 const BLOCK: usize = 512;
 
-impl<T: Comparable> Finder<T> {
+/// The keys of elements, as many as there are places.
+pub(crate) fn read_keys<T: Comparable>(input: &[u8], keys: &mut [u64]) {
+    for (x, key) in elements::<T>(input).iter().zip(keys) {
+        *key = x.0.key();
+    }
+}
+
+impl Finder {
     fn find(&self, input: &[u8], found: &mut [u32]) {
         match self {
             Self::Compare(stage) => {
                 // SAFETY: the stage initialises its output.
                 stage.run(input, unsafe { super::as_output(found) });
             }
-            Self::Table(table, nan, _) => {
-                let elements = elements::<T>(input);
-                for (x, found) in elements.iter().zip(&mut *found) {
-                    *found = table.start(x.0.key());
-                }
-                for (x, found) in elements.iter().zip(found) {
-                    *found = x.0.unless_nan(*nan, |key| table.find_from(*found, key));
-                }
-            }
-            Self::Dense(table, nan) => {
-                for (x, found) in elements::<T>(input).iter().zip(found) {
-                    *found = x.0.unless_nan(*nan, |key| table.find(key));
+            Self::LookUp(read_keys, table) => {
+                let mut keys = [0; BLOCK];
+                let keys = &mut keys[..found.len()];
+                read_keys(input, keys);
+                match table {
+                    Table::Dense(table) => {
+                        for (key, found) in keys.iter().zip(found) {
+                            *found = table.find(*key);
+                        }
+                    }
+                    Table::Hashed(table) => {
+                        for (key, found) in keys.iter().zip(&mut *found) {
+                            *found = table.start(*key);
+                        }
+                        for (key, found) in keys.iter().zip(found) {
+                            *found = table.find_from(*found, *key);
+                        }
+                    }
                 }
             }
         }
@@ -154,15 +171,15 @@ impl<T: Comparable> Finder<T> {
 }
 
 // SAFETY: the cast's stages initialise the output, block by block.
-unsafe impl<T: Comparable> Run for Lookup<T> {
+unsafe impl Run for Lookup {
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+        let (from_size, to_size) = self.sizes;
         let mut fail = false;
         let mut found = [0; BLOCK];
         let mut cleared = [MaybeUninit::uninit(); 8 * BLOCK];
-        let blocks = input.chunks(BLOCK * size_of::<T>());
-        for (input, output) in blocks.zip(output.chunks_mut(BLOCK * self.output_size)) {
-            let from = elements::<T>(input);
-            let found = &mut found[..from.len()];
+        let blocks = input.chunks(BLOCK * from_size);
+        for (input, output) in blocks.zip(output.chunks_mut(BLOCK * to_size)) {
+            let found = &mut found[..input.len() / from_size];
             self.finder.find(input, found);
             let mut places = [0; FEW + 8];
             let few = few_places(found, &mut places);
@@ -170,25 +187,23 @@ unsafe impl<T: Comparable> Run for Lookup<T> {
                 fail |= super::run_all(&self.cast, input, output);
                 continue;
             }
-            let cleared = &mut cleared[..size_of_val(from)];
-            if let Some(few) = few {
-                cleared.write_copy_of_slice(input);
-                let cleared = output_elements::<T>(cleared);
-                for at in few {
-                    cleared[*at].write(Unaligned(self.placeholder));
-                }
-            } else {
-                let cleared = output_elements::<T>(cleared);
-                for ((from, index), to) in from.iter().zip(&*found).zip(cleared) {
-                    to.write(Unaligned(if *index == 0 { from.0 } else { self.placeholder }));
-                }
+            let cleared = cleared[..input.len()].write_copy_of_slice(input);
+            let placeholder = self.placeholder;
+            match from_size {
+                1 => overwrite(cleared, found, few, |_| placeholder as u8),
+                2 => overwrite(cleared, found, few, |_| placeholder as u16),
+                4 => overwrite(cleared, found, few, |_| placeholder as u32),
+                _ => overwrite(cleared, found, few, |_| placeholder),
             }
-            // SAFETY: both branches above have written an element of `cleared` for each of `input`, and
-            // `cleared` is as long as those.
-            let cleared = unsafe { super::assume_init(cleared) };
             fail |= super::run_all(&self.cast, cleared, output);
             // SAFETY: the stages have initialised it.
-            self.overwrite(found, few, unsafe { output.assume_init_mut() });
+            let output = unsafe { output.assume_init_mut() };
+            match to_size {
+                1 => overwrite(output, found, few, self.output::<u8>()),
+                2 => overwrite(output, found, few, self.output::<u16>()),
+                4 => overwrite(output, found, few, self.output::<u32>()),
+                _ => overwrite(output, found, few, self.output::<u64>()),
+            }
         }
         fail
     }
@@ -216,36 +231,37 @@ fn few_places<'a>(found: &[u32], places: &'a mut [usize; FEW + 8]) -> Option<&'a
     places.get(..len).filter(|_| len <= FEW)
 }
 
-impl<T: Comparable> Lookup<T> {
+impl Lookup {
     /// The stage of this lookup.
     pub(crate) fn stage(self) -> Stage {
-        let sizes = (size_of::<T>(), self.output_size);
+        let sizes = self.sizes;
         Stage::new(self, sizes, true)
     }
 
-    /// Writes the outputs of the keys found, which are at `few` places or at any.
-    fn overwrite(&self, found: &[u32], few: Option<&[usize]>, output: &mut [u8]) {
-        match self.output_size {
-            1 => self.overwrite_words::<u8>(found, few, output),
-            2 => self.overwrite_words::<u16>(found, few, output),
-            4 => self.overwrite_words::<u32>(found, few, output),
-            _ => self.overwrite_words::<u64>(found, few, output),
-        }
+    /// The outputs of entries by their numbers.
+    fn output<W: Pod>(&self) -> impl Fn(usize) -> W {
+        let outputs = elements::<W>(&self.outputs);
+        |number| outputs[number - 1].0
     }
+}
 
-    fn overwrite_words<U: Pod>(&self, found: &[u32], few: Option<&[usize]>, output: &mut [u8]) {
-        let outputs = elements::<U>(&self.outputs);
-        let words: &mut [Unaligned<U>] = bytemuck::cast_slice_mut(output);
-        if let Some(few) = few {
-            for at in few {
-                words[*at] = outputs[found[*at] as usize - 1];
-            }
-            return;
+/// Overwrites the words of the keys found, which are at `few` places or at any, with those of their numbers.
+fn overwrite<W: Pod>(
+    words: &mut [u8],
+    found: &[u32],
+    few: Option<&[usize]>,
+    word: impl Fn(usize) -> W,
+) {
+    let words: &mut [Unaligned<W>] = bytemuck::cast_slice_mut(words);
+    if let Some(few) = few {
+        for at in few {
+            words[*at] = Unaligned(word(found[*at] as usize));
         }
-        for (index, word) in found.iter().zip(words) {
-            // A select: a branch would be mispredicted if keys are frequent.
-            let output = outputs.get((*index as usize).saturating_sub(1)).unwrap_or(word);
-            *word = core::hint::select_unpredictable(*index == 0, *word, *output);
-        }
+        return;
+    }
+    for (number, place) in found.iter().zip(words) {
+        // A select: a branch would be mispredicted if keys are frequent.
+        let new = Unaligned(word((*number).max(1) as usize));
+        *place = core::hint::select_unpredictable(*number == 0, *place, new);
     }
 }
