@@ -1,7 +1,7 @@
 //! Casts among `float16`, `bfloat16`, `float32` and `float64`.
 
 use super::class::FloatType;
-use super::{Entry, nan_entry, retry_infinities, with_nan, with_rounding};
+use super::{Entry, nan_entry, retry_infinities, with_nan, with_rounding_or_nan};
 use crate::element::{BFLOAT16, BINARY16, BINARY32};
 use crate::ops::float::{FloatUnit, NumberWithin, ReplaceNan};
 use crate::ops::float_to_float::{
@@ -32,6 +32,18 @@ pub(super) fn bind<S: Simd>(
         FloatType::Float32 | FloatType::Float16 | FloatType::BFloat16 => source.domain(),
     };
     let nan = nan_entry(entry, domain, cast)?;
+    let rounds = match (source, target) {
+        (FloatType::Float64, FloatType::Float32)
+        | (_, FloatType::Float16 | FloatType::BFloat16) => cast.rounding != Rounding::NearestEven,
+        (_, FloatType::Float32 | FloatType::Float64) => false,
+    };
+    if let Some(value) = nan
+        && rounds
+    {
+        let mut stages = vec![replaced(simd, source, value)];
+        stages.extend(bind(simd, source.wide(), target, cast, None)?);
+        return Some(stages);
+    }
     Some(match (source, target) {
         (FloatType::Float16, FloatType::Float64) => {
             with_nan!(nan, load = LoadThen(load::Float16, Widened) => vec![kept(simd, load)])
@@ -42,24 +54,31 @@ pub(super) fn bind<S: Simd>(
         (FloatType::Float32, FloatType::Float64) => {
             with_nan!(nan, load = LoadThen(load::Float32, Widened) => vec![kept(simd, load)])
         }
-        (FloatType::Float64, FloatType::Float64) => {
-            vec![kept(simd, LoadThen(load::Float64, ReplaceNan { value: nan? }))]
-        }
         (FloatType::Float64, FloatType::Float32) => {
-            with_nan!(nan, load = load::Float64 => vec![single(simd, load, cast.rounding, fails)])
+            vec![with_rounding_or_nan!(cast.rounding, nan, rounding, load = load::Float64 => {
+                single(simd, load, rounding, fails)
+            })]
         }
-        (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, FloatType::Float32) => {
-            vec![to_single(simd, source, nan)?]
+        (FloatType::Float64, FloatType::Float64)
+        | (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, FloatType::Float32) => {
+            vec![match nan {
+                None => to_single(simd, source)?,
+                Some(value) => replaced(simd, source, value),
+            }]
         }
         (_, FloatType::Float16 | FloatType::BFloat16) => {
             let short = Float16Target { is_float16: target == FloatType::Float16, fails };
-            vec![with_rounding!(cast.rounding, rounding => match source {
-                FloatType::Float64 => with_nan!(nan, load = load::Float64 => {
-                    short.bind(simd, load, OddForShort(rounding), rounding)
-                }),
-                FloatType::Float32 => with_nan!(nan, load = load::Float32 => {
-                    short.bind(simd, load, Same, rounding)
-                }),
+            vec![match source {
+                FloatType::Float64 => {
+                    with_rounding_or_nan!(cast.rounding, nan, rounding, load = load::Float64 => {
+                        short.bind(simd, load, OddForShort(rounding), rounding)
+                    })
+                }
+                FloatType::Float32 => {
+                    with_rounding_or_nan!(cast.rounding, nan, rounding, load = load::Float32 => {
+                        short.bind(simd, load, Same, rounding)
+                    })
+                }
                 FloatType::Float16 if cast.rounding == Rounding::NearestEven => {
                     with_nan!(nan, load = load::Float16 => {
                         to_bf16(simd, load, Same, NearestEven, fails)
@@ -72,10 +91,10 @@ pub(super) fn bind<S: Simd>(
                 }
                 // By way of float32.
                 FloatType::Float16 | FloatType::BFloat16 => {
-                    let narrow = short.bind(simd, load::Float32, Same, rounding);
-                    return Some(vec![to_single(simd, source, nan)?, narrow]);
+                    let narrow = short.bind(simd, load::Float32, Same, cast.rounding);
+                    return Some(vec![to_single(simd, source)?, narrow]);
                 }
-            })]
+            }]
         }
     })
 }
@@ -114,35 +133,39 @@ pub(super) fn within<S: Simd, U: FloatUnit<S>, R: Round>(
     }
 }
 
-/// float32 of a float of no more bits; none for a copy.
-fn to_single<S: Simd>(simd: S, source: FloatType, nan: Option<f64>) -> Option<Stage> {
+/// float32 of a float of 16 bits; none for others.
+fn to_single<S: Simd>(simd: S, source: FloatType) -> Option<Stage> {
     match source {
-        FloatType::Float16 => with_nan!(nan, load = load::Float16 => Some(kept(simd, load))),
-        FloatType::BFloat16 => Some(match nan {
-            None => kept(simd, LoadThen(load::BFloat16, Quiet)),
-            Some(value) => kept(simd, LoadThen(load::BFloat16, ReplaceNan { value })),
-        }),
-        FloatType::Float32 => Some(kept(simd, LoadThen(load::Float32, ReplaceNan { value: nan? }))),
-        FloatType::Float64 => None,
+        FloatType::Float16 => Some(kept(simd, load::Float16)),
+        FloatType::BFloat16 => Some(kept(simd, LoadThen(load::BFloat16, Quiet))),
+        FloatType::Float32 | FloatType::Float64 => None,
+    }
+}
+
+/// Floats in the type of their registers, with a value in place of NaN.
+pub(super) fn replaced<S: Simd>(simd: S, source: FloatType, value: f64) -> Stage {
+    let replace = ReplaceNan { value };
+    match source {
+        FloatType::Float16 => kept(simd, LoadThen(load::Float16, replace)),
+        FloatType::BFloat16 => kept(simd, LoadThen(load::BFloat16, replace)),
+        FloatType::Float32 => kept(simd, LoadThen(load::Float32, replace)),
+        FloatType::Float64 => kept(simd, LoadThen(load::Float64, replace)),
     }
 }
 
 /// float32 of float64.
-fn single<S, L>(simd: S, load: L, rounding: Rounding, fails: bool) -> Stage
+fn single<S, L>(simd: S, load: L, rounding: impl Round, fails: bool) -> Stage
 where
     S: Simd,
     L: Load<S, Unit = F64s<S>>,
 {
-    with_rounding!(rounding, rounding => {
-        if fails {
-            let below = Then(ToF32(rounding), Below { limit: f32::INFINITY });
-            retry_infinities(stage(simd, Units(load, below, StoreFull)), || {
-                let within = within::<S, F64s<S>, _>(BINARY32, rounding);
-                stage(simd, Units(load, Then(within, ToF32(rounding)), StoreFull))
-            })
-        } else {
-            stage(simd, Units(load, ToF32(rounding), StoreFull))
-        }
+    if !fails {
+        return stage(simd, Units(load, ToF32(rounding), StoreFull));
+    }
+    let below = Then(ToF32(rounding), Below { limit: f32::INFINITY });
+    retry_infinities(stage(simd, Units(load, below, StoreFull)), || {
+        let within = within::<S, F64s<S>, _>(BINARY32, rounding);
+        stage(simd, Units(load, Then(within, ToF32(rounding)), StoreFull))
     })
 }
 
@@ -283,7 +306,7 @@ pub(super) fn to_odd_f32<S: Simd>(simd: S, source: FloatType, beyond: Beyond) ->
             Some(stage(simd, Units(load::Float64, Then(within, odd), StoreFull)))
         }
         (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, _) => {
-            to_single(simd, source, None)
+            to_single(simd, source)
         }
     }
 }

@@ -6,13 +6,15 @@
 //! the loops to nearest-even serve.
 
 use super::class::{FloatType, IntType, Width};
-use super::float_to_float::kept;
+use super::float_to_float::{kept, replaced};
 use super::{
     Entry, FUSES_MAP_ENTRY, TWO_KERNELS, nan_entry, narrow, number, only_entry, with_bool,
     with_nan, with_rounding,
 };
 use crate::exact::range;
-use crate::ops::float::{AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, Scale};
+use crate::ops::float::{
+    AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, ReplaceNan, Scale,
+};
 use crate::ops::float_to_int::{
     BelowP51, Checked64, CheckedF32, CheckedI32, CheckedU32, Clamped64, ClampedI32, ClampedLowBits,
     ClampedToI32, ClampedU32, F64ToI32Checked, FromZero, I32ToI64, InRange64, Integral, LowBits,
@@ -37,37 +39,17 @@ pub(super) fn bind<S: Simd>(
 ) -> Option<Vec<Stage>> {
     let nan = nan_entry(entry, source.domain(), cast)?;
     let target = Target::new(target, cast);
-    if let Some(value) = nan {
-        let least = with_rounding!(target.rounding, rounding => match source {
-            FloatType::Float32 => to_short_nan_least(simd, load::Float32, target, value, rounding),
-            FloatType::Float64 => to_short_nan_least(simd, load::Float64, target, value, rounding),
-            FloatType::Float16 => to_short_nan_least(simd, load::Float16, target, value, rounding),
-            FloatType::BFloat16 => {
-                to_short_nan_least(simd, load::BFloat16, target, value, rounding)
-            }
-        });
-        if let Some(least) = least {
-            return Some(vec![least]);
-        }
-    }
     Some(match source {
-        FloatType::Float32 => {
-            with_nan!(nan, load = load::Float32 => from_unit(simd, load, load::Float32, target))
-        }
-        FloatType::Float64 => {
-            with_nan!(nan, load = load::Float64 => from_unit(simd, load, load::Float64, target))
-        }
-        FloatType::Float16
-            if nan.is_none_or(|value| ClampedToI32(target.rounding).takes(value)) =>
-        {
-            with_nan!(nan, load = load::Float16 => from_float16(simd, load, target))
-        }
-        FloatType::Float16 => {
-            with_nan!(nan, load = load::Float16 => from_short(simd, load, target))
-        }
-        FloatType::BFloat16 => {
-            with_nan!(nan, load = load::BFloat16 => from_short(simd, load, target))
-        }
+        FloatType::Float32 => from_unit(simd, load::Float32, target, nan),
+        FloatType::Float64 => from_unit(simd, load::Float64, target, nan),
+        FloatType::Float16 => match nan {
+            None => from_float16(simd, load::Float16, target),
+            Some(value) => short_but_nan(simd, load::Float16, source, target, value),
+        },
+        FloatType::BFloat16 => match nan {
+            None => from_short(simd, load::BFloat16, target),
+            Some(value) => short_but_nan(simd, load::BFloat16, source, target, value),
+        },
     })
 }
 
@@ -171,41 +153,77 @@ where
         scale: scalar(parameters.scale.map_or(1.0, Scalar::to_f64)),
     };
     let load = LoadThen(load, scaled);
-    nan.and_then(|value| to_short_nan_least(simd, load, target, value, NearestEven)).or_else(|| {
+    nan.and_then(|value| to_short_nan_least(simd, load, target, value)).or_else(|| {
         with_nan!(nan, front = load => to_short(simd, front, target, NearestEven)
                 .or_else(|| wrapped_to_short(simd, front, target)))
     })
 }
 
-/// From `float32` and `float64`; `reload` reads what a first pass has written.
-fn from_unit<S, L, R>(simd: S, load: L, reload: R, target: Target) -> Vec<Stage>
+/// From `float32` and `float64`.
+fn from_unit<S, L>(simd: S, load: L, target: Target, nan: Option<f64>) -> Vec<Stage>
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
-    R: Load<S, Unit = L::Unit>,
     StoreFull: Store<S, L::Unit>,
 {
     match target.rounding {
         Rounding::NearestEven => {
-            let general = nearest_even(simd, load, target);
-            vec![match small_to_wide(simd, load, target) {
-                Some(small) => Retry::of_long(small, general),
-                None => general,
-            }]
+            if let Some(least) = nan.and_then(|value| to_short_nan_least(simd, load, target, value))
+            {
+                return vec![least];
+            }
+            vec![with_nan!(nan, front = load => {
+                let general = nearest_even(simd, front, target);
+                match small_to_wide(simd, front, target) {
+                    Some(small) => Retry::of_long(small, general),
+                    None => general,
+                }
+            })]
         }
         rounding @ (Rounding::TowardsZero
         | Rounding::TowardsPositive
         | Rounding::TowardsNegative
         | Rounding::NearestAway) => {
-            let integral = LoadThen(load, Integral(rounding));
-            let fused = to_short(simd, load, target, rounding)
-                .or_else(|| L::Unit::to_32(simd, integral, target));
+            let integral = Integral(rounding);
+            let fused = with_nan!(nan, front = load => to_short(simd, front, target, rounding));
+            let fused = fused.or_else(|| match nan {
+                None => L::Unit::to_32(simd, LoadThen(load, integral), target),
+                Some(_) => None,
+            });
             match fused {
                 Some(stage) => vec![stage],
-                None => vec![kept(simd, integral), nearest_even(simd, reload, target)],
+                None => vec![
+                    with_nan!(nan, front = load => kept(simd, LoadThen(front, integral))),
+                    nearest_even(simd, load, target),
+                ],
             }
         }
     }
+}
+
+/// From 16-bit floats, with a value in place of NaN: by way of float32 but for the commonest casts.
+fn short_but_nan<S, L>(
+    simd: S,
+    load: L,
+    source: FloatType,
+    target: Target,
+    value: f64,
+) -> Vec<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit = F32s<S>>,
+{
+    if target.rounding == Rounding::NearestEven {
+        let but_nan = LoadThen(load, ReplaceNan { value });
+        let fused = to_short_nan_least(simd, load, target, value)
+            .or_else(|| to_short(simd, but_nan, target, NearestEven));
+        if let Some(fused) = fused {
+            return vec![fused];
+        }
+    }
+    let mut stages = vec![replaced(simd, source, value)];
+    stages.extend(from_unit(simd, load::Float32, target, None));
+    stages
 }
 
 /// From 16-bit floats: by way of float32 but for the commonest casts.
@@ -323,13 +341,7 @@ where
 
 /// As [`to_short`], with the target's least value in place of NaN: a maximum gives that. None where `nan` is another value,
 /// or replacing NaN costs no more.
-fn to_short_nan_least<S, L>(
-    simd: S,
-    load: L,
-    target: Target,
-    nan: f64,
-    rounding: impl Round,
-) -> Option<Stage>
+fn to_short_nan_least<S, L>(simd: S, load: L, target: Target, nan: f64) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
@@ -340,9 +352,9 @@ where
     if !S::MAX_NUMBER_IN_ONE || nan != min || target.out_of_range != OutOfRange::Error {
         return None;
     }
-    let limit = lower_limit::<S, L::Unit>(min, rounding.rounding());
+    let limit = lower_limit::<S, L::Unit>(min, Rounding::NearestEven);
     let least = AtLeastOrNan { min: scalar(min), limit };
-    checked(simd, load, Then(least, ClampedToI32(rounding)), target)
+    checked(simd, load, Then(least, ClampedToI32(NearestEven)), target)
 }
 
 /// The least number that rounds to at least `min`, an even one of at most 16 bits.

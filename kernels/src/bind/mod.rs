@@ -93,6 +93,25 @@ macro_rules! with_nan {
 }
 use with_nan;
 
+/// As [`with_rounding`] and [`with_nan`]. A value takes the place of NaN in the loops to nearest-even alone: returns none for
+/// other roundings with one.
+macro_rules! with_rounding_or_nan {
+    ($rounding:expr, $nan:expr, $name:ident, $front:ident = $load:expr => $body:expr) => {
+        match ($rounding, $nan) {
+            ($crate::Rounding::NearestEven, nan) => {
+                let $name = $crate::simd::NearestEven;
+                $crate::bind::with_nan!(nan, $front = $load => $body)
+            }
+            (directed, None) => {
+                let ($name, $front) = (directed, $load);
+                $body
+            }
+            (_, Some(_)) => return None,
+        }
+    };
+}
+use with_rounding_or_nan;
+
 /// The stages of a plan; at least one.
 pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> Stages {
     let mut stages = Stages::new();
