@@ -92,14 +92,6 @@ impl IntType {
 
 impl FloatType {
     /// The type of the registers that hold its values.
-    pub(crate) const fn wide(self) -> Self {
-        match self {
-            Self::Float16 | Self::BFloat16 | Self::Float32 => Self::Float32,
-            Self::Float64 => Self::Float64,
-        }
-    }
-
-    /// As [`FloatType::wide`].
     pub(crate) const fn domain(self) -> ElementType {
         match self {
             Self::Float16 | Self::BFloat16 | Self::Float32 => ElementType::Float32,

@@ -18,7 +18,8 @@ use crate::{Cast, ElementType, FloatFormat, OutOfRange, Rounding};
 use alloc::vec::Vec;
 use num_traits::Float;
 
-/// The cast, with an entry whose key is NaN; none for a copy.
+/// The cast, with an entry whose key is NaN; none for a copy, and for an entry with another rounding than nearest-even, which
+/// has a pass of its own.
 pub(super) fn bind<S: Simd>(
     simd: S,
     source: FloatType,
@@ -32,18 +33,6 @@ pub(super) fn bind<S: Simd>(
         FloatType::Float32 | FloatType::Float16 | FloatType::BFloat16 => source.domain(),
     };
     let nan = nan_entry(entry, domain, cast)?;
-    let rounds = match (source, target) {
-        (FloatType::Float64, FloatType::Float32)
-        | (_, FloatType::Float16 | FloatType::BFloat16) => cast.rounding != Rounding::NearestEven,
-        (_, FloatType::Float32 | FloatType::Float64) => false,
-    };
-    if let Some(value) = nan
-        && rounds
-    {
-        let mut stages = vec![replaced(simd, source, value)];
-        stages.extend(bind(simd, source.wide(), target, cast, None)?);
-        return Some(stages);
-    }
     Some(match (source, target) {
         (FloatType::Float16, FloatType::Float64) => {
             with_nan!(nan, load = LoadThen(load::Float16, Widened) => vec![kept(simd, load)])
@@ -54,17 +43,16 @@ pub(super) fn bind<S: Simd>(
         (FloatType::Float32, FloatType::Float64) => {
             with_nan!(nan, load = LoadThen(load::Float32, Widened) => vec![kept(simd, load)])
         }
+        (FloatType::Float64, FloatType::Float64) => {
+            vec![kept(simd, LoadThen(load::Float64, ReplaceNan { value: nan? }))]
+        }
         (FloatType::Float64, FloatType::Float32) => {
             vec![with_rounding_or_nan!(cast.rounding, nan, rounding, load = load::Float64 => {
                 single(simd, load, rounding, fails)
             })]
         }
-        (FloatType::Float64, FloatType::Float64)
-        | (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, FloatType::Float32) => {
-            vec![match nan {
-                None => to_single(simd, source)?,
-                Some(value) => replaced(simd, source, value),
-            }]
+        (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, FloatType::Float32) => {
+            vec![to_single(simd, source, nan)?]
         }
         (_, FloatType::Float16 | FloatType::BFloat16) => {
             let short = Float16Target { is_float16: target == FloatType::Float16, fails };
@@ -92,7 +80,7 @@ pub(super) fn bind<S: Simd>(
                 // By way of float32.
                 FloatType::Float16 | FloatType::BFloat16 => {
                     let narrow = short.bind(simd, load::Float32, Same, cast.rounding);
-                    return Some(vec![to_single(simd, source)?, narrow]);
+                    return Some(vec![to_single(simd, source, nan)?, narrow]);
                 }
             }]
         }
@@ -133,23 +121,16 @@ pub(super) fn within<S: Simd, U: FloatUnit<S>, R: Round>(
     }
 }
 
-/// float32 of a float of 16 bits; none for others.
-fn to_single<S: Simd>(simd: S, source: FloatType) -> Option<Stage> {
+/// float32 of a float of no more bits; none for a copy.
+fn to_single<S: Simd>(simd: S, source: FloatType, nan: Option<f64>) -> Option<Stage> {
     match source {
-        FloatType::Float16 => Some(kept(simd, load::Float16)),
-        FloatType::BFloat16 => Some(kept(simd, LoadThen(load::BFloat16, Quiet))),
-        FloatType::Float32 | FloatType::Float64 => None,
-    }
-}
-
-/// Floats in the type of their registers, with a value in place of NaN.
-pub(super) fn replaced<S: Simd>(simd: S, source: FloatType, value: f64) -> Stage {
-    let replace = ReplaceNan { value };
-    match source {
-        FloatType::Float16 => kept(simd, LoadThen(load::Float16, replace)),
-        FloatType::BFloat16 => kept(simd, LoadThen(load::BFloat16, replace)),
-        FloatType::Float32 => kept(simd, LoadThen(load::Float32, replace)),
-        FloatType::Float64 => kept(simd, LoadThen(load::Float64, replace)),
+        FloatType::Float16 => with_nan!(nan, load = load::Float16 => Some(kept(simd, load))),
+        FloatType::BFloat16 => Some(match nan {
+            None => kept(simd, LoadThen(load::BFloat16, Quiet)),
+            Some(value) => kept(simd, LoadThen(load::BFloat16, ReplaceNan { value })),
+        }),
+        FloatType::Float32 => Some(kept(simd, LoadThen(load::Float32, ReplaceNan { value: nan? }))),
+        FloatType::Float64 => None,
     }
 }
 
@@ -306,7 +287,7 @@ pub(super) fn to_odd_f32<S: Simd>(simd: S, source: FloatType, beyond: Beyond) ->
             Some(stage(simd, Units(load::Float64, Then(within, odd), StoreFull)))
         }
         (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, _) => {
-            to_single(simd, source)
+            to_single(simd, source, None)
         }
     }
 }

@@ -6,7 +6,7 @@
 //! the loops to nearest-even serve.
 
 use super::class::{FloatType, IntType, Width};
-use super::float_to_float::{kept, replaced};
+use super::float_to_float::kept;
 use super::{
     Entry, FUSES_MAP_ENTRY, TWO_KERNELS, nan_entry, narrow, number, only_entry, with_bool,
     with_nan, with_rounding,
@@ -42,14 +42,15 @@ pub(super) fn bind<S: Simd>(
     Some(match source {
         FloatType::Float32 => from_unit(simd, load::Float32, target, nan),
         FloatType::Float64 => from_unit(simd, load::Float64, target, nan),
-        FloatType::Float16 => match nan {
-            None => from_float16(simd, load::Float16, target),
-            Some(value) => short_but_nan(simd, load::Float16, source, target, value),
-        },
-        FloatType::BFloat16 => match nan {
-            None => from_short(simd, load::BFloat16, target),
-            Some(value) => short_but_nan(simd, load::BFloat16, source, target, value),
-        },
+        FloatType::Float16 => {
+            let fits = nan.is_none_or(|nan| ClampedToI32(target.rounding).takes(nan));
+            let direct = with_nan!(nan, load = load::Float16 => from_float16(simd, load, target));
+            match direct.filter(|_| fits) {
+                Some(direct) => vec![direct],
+                None => from_short(simd, load::Float16, target, nan),
+            }
+        }
+        FloatType::BFloat16 => from_short(simd, load::BFloat16, target, nan),
     })
 }
 
@@ -186,10 +187,10 @@ where
         | Rounding::NearestAway) => {
             let integral = Integral(rounding);
             let fused = with_nan!(nan, front = load => to_short(simd, front, target, rounding));
-            let fused = fused.or_else(|| match nan {
-                None => L::Unit::to_32(simd, LoadThen(load, integral), target),
-                Some(_) => None,
-            });
+            let fused = match nan {
+                None => fused.or_else(|| L::Unit::to_32(simd, LoadThen(load, integral), target)),
+                Some(_) => fused,
+            };
             match fused {
                 Some(stage) => vec![stage],
                 None => vec![
@@ -201,51 +202,37 @@ where
     }
 }
 
-/// From 16-bit floats, with a value in place of NaN: by way of float32 but for the commonest casts.
-fn short_but_nan<S, L>(
-    simd: S,
-    load: L,
-    source: FloatType,
-    target: Target,
-    value: f64,
-) -> Vec<Stage>
-where
-    S: Simd,
-    L: Load<S, Unit = F32s<S>>,
-{
-    if target.rounding == Rounding::NearestEven {
-        let but_nan = LoadThen(load, ReplaceNan { value });
-        let fused = to_short_nan_least(simd, load, target, value)
-            .or_else(|| to_short(simd, but_nan, target, NearestEven));
-        if let Some(fused) = fused {
-            return vec![fused];
-        }
-    }
-    let mut stages = vec![replaced(simd, source, value)];
-    stages.extend(from_unit(simd, load::Float32, target, None));
-    stages
-}
-
 /// From 16-bit floats: by way of float32 but for the commonest casts.
-fn from_short<S, L>(simd: S, load: L, target: Target) -> Vec<Stage>
+fn from_short<S, L>(simd: S, load: L, target: Target, nan: Option<f64>) -> Vec<Stage>
 where
     S: Simd,
     L: Load<S, Unit = F32s<S>>,
 {
-    let fused = with_rounding!(target.rounding, rounding => {
-        to_short(simd, load, target, rounding)
-    });
+    let fused = match (nan, target.rounding) {
+        (None, rounding) => {
+            with_rounding!(rounding, rounding => to_short(simd, load, target, rounding))
+        }
+        (Some(value), Rounding::NearestEven) => to_short_nan_least(simd, load, target, value)
+            .or_else(|| to_short(simd, LoadThen(load, ReplaceNan { value }), target, NearestEven)),
+        (
+            Some(_),
+            Rounding::TowardsZero
+            | Rounding::TowardsPositive
+            | Rounding::TowardsNegative
+            | Rounding::NearestAway,
+        ) => None,
+    };
     match fused {
         Some(fused) => vec![fused],
         None => vec![
-            kept(simd, LoadThen(load, Integral(target.rounding))),
+            with_nan!(nan, front = load => kept(simd, LoadThen(front, Integral(target.rounding)))),
             nearest_even(simd, load::Float32, target),
         ],
     }
 }
 
-/// From `float16`, whose finite values all fit 32 bits: by way of those.
-fn from_float16<S, L>(simd: S, load: L, target: Target) -> Vec<Stage>
+/// From `float16`, whose finite values all fit 32 bits, by way of those: to 32 and 64 bits, and modulo 2^8 and 2^16.
+fn from_float16<S, L>(simd: S, load: L, target: Target) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit = F32s<S>>,
@@ -258,15 +245,14 @@ where
         (true, _) | (false, OutOfRange::Wrap) => (f32::MIN, f32::MIN),
     };
     let in_range = Then(Then(Finite, AtLeastOrNan { min, limit }), ClampedToI32(target.rounding));
-    let direct = match (target.int.width, target.out_of_range) {
+    match (target.int.width, target.out_of_range) {
         (width @ (Width::W8 | Width::W16), OutOfRange::Wrap) => {
             narrow::low(simd, load, to_i32, width)
         }
         (Width::W32, _) => Some(stage(simd, Units(load, in_range, StoreFull))),
         (Width::W64, _) => Some(stage(simd, Units(load, Then(in_range, I32ToI64), StoreFull))),
         (Width::W8 | Width::W16, OutOfRange::Error | OutOfRange::Clamp) => None,
-    };
-    direct.map_or_else(|| from_short(simd, load, target), |direct| vec![direct])
+    }
 }
 
 /// Every target and range mode, to nearest-even.

@@ -9,7 +9,7 @@ use super::{Entry, Stages, copy, exactly, filled_up, preimage};
 use crate::key_table::{DenseTable, KeyTable};
 use crate::level::with_level;
 use crate::stages::Stage;
-use crate::stages::map::{Comparable, Find, Finder, Lookup, Table, read_keys};
+use crate::stages::map::{Comparable, Find, Finder, Lookup, find_dense, read_keys};
 use crate::{Cast, ElementType, Format, Level, Scalar};
 
 /// Keys besides NaN that elements are compared with one after the other; more are looked up.
@@ -76,9 +76,10 @@ fn finder(keys: &[u64], domain: ElementType, level: Level) -> Option<Finder> {
             }
         }
         if few.len() > COMPARED {
-            let table = DenseTable::new(keys).map(Table::Dense);
-            let table = table.unwrap_or_else(|| Table::Hashed(KeyTable::new(keys)));
-            return Finder::LookUp(read_keys::<T>, table);
+            return match DenseTable::new(keys) {
+                Some(table) => Finder::Dense(table, find_dense::<T>),
+                None => Finder::Hashed(KeyTable::new(keys), read_keys::<T>),
+            };
         }
         // Without a key but NaN, zero is one that gives what no key does.
         let keys: [_; COMPARED] = filled_up(&few, few.first().copied().unwrap_or((T::zeroed(), 0)));

@@ -93,20 +93,21 @@ macro_rules! with_nan {
 }
 use with_nan;
 
-/// As [`with_rounding`] and [`with_nan`]. A value takes the place of NaN in the loops to nearest-even alone: returns none for
-/// other roundings with one.
+/// As [`with_rounding`] and [`with_nan`]; returns none for other roundings than nearest-even with a value.
 macro_rules! with_rounding_or_nan {
     ($rounding:expr, $nan:expr, $name:ident, $front:ident = $load:expr => $body:expr) => {
-        match ($rounding, $nan) {
-            ($crate::Rounding::NearestEven, nan) => {
-                let $name = $crate::simd::NearestEven;
-                $crate::bind::with_nan!(nan, $front = $load => $body)
+        match $nan {
+            None => {
+                let $front = $load;
+                $crate::bind::with_rounding!($rounding, $name => $body)
             }
-            (directed, None) => {
-                let ($name, $front) = (directed, $load);
+            Some(value) if $rounding == $crate::Rounding::NearestEven => {
+                let $name = $crate::simd::NearestEven;
+                let $front =
+                    $crate::pipeline::LoadThen($load, $crate::ops::float::ReplaceNan { value });
                 $body
             }
-            (_, Some(_)) => return None,
+            Some(_) => return None,
         }
     };
 }

@@ -29,18 +29,19 @@ pub(super) fn bind_scale<const ENCODES: bool>(
             let strict = overflow == FloatOverflow::Error;
             let out_of_range = if strict { OutOfRange::Error } else { OutOfRange::Clamp };
             let narrow = Cast::new(element).out_of_range(out_of_range);
-            let operation = |offset, scale| {
-                let parameters = Affine { offset, scale, overflow };
-                let mut stages = without_map(element, &Cast::new(ElementType::Float32), level)?;
-                stages.push(vector::affine(ElementType::Float32, &parameters, ENCODES, level)?);
-                stages.extend(without_map(ElementType::Float32, &narrow, level)?);
-                Some(stages)
-            };
-            let shift = offset.map(|offset| operation(Some(offset), None));
-            let stretch = scale.map(|scale| operation(None, Some(scale)));
-            let (first, second) = if ENCODES { (shift, stretch) } else { (stretch, shift) };
-            let mut stages = first.unwrap_or_else(|| Some(vec![]))?;
-            stages.extend(second.unwrap_or_else(|| Some(vec![]))?);
+            let mut operations = [(offset, None), (None, scale)];
+            if !ENCODES {
+                operations.reverse();
+            }
+            let mut stages = vec![];
+            for (offset, scale) in operations {
+                if offset.is_some() || scale.is_some() {
+                    let operation = Affine { offset, scale, overflow };
+                    stages.extend(without_map(element, &Cast::new(ElementType::Float32), level)?);
+                    stages.push(vector::affine(ElementType::Float32, &operation, ENCODES, level)?);
+                    stages.extend(without_map(ElementType::Float32, &narrow, level)?);
+                }
+            }
             stages
         }
         Class::Int(int) => vec![bind_int::<ENCODES>(int, parameters, level)?],

@@ -5,6 +5,7 @@
 //! integer there ([`Simd::INVALID_IS_MIN`]), which does not fit 16 either.
 
 use super::float::{Finite, FloatUnit, MAGIC, rounding_sum};
+use crate::Rounding;
 use crate::evidence::{Greatest, Least, NonFinite, Passing, SetBits};
 use crate::pipeline::{Each, infallible, lanewise};
 use crate::simd::{
@@ -63,6 +64,20 @@ impl<S: Simd, R: Round> Each<S, F32s<S>> for FromZero<R> {
 /// Rounds what it [takes](ClampedToI32::takes); what does not fit 32 bits is clamped to them, and NaN becomes anything.
 #[derive(Clone, Copy)]
 pub(crate) struct ClampedToI32<R>(pub(crate) R);
+
+impl<R: Round> ClampedToI32<R> {
+    /// Whether [`Simd::f32_to_i32`] rounds this value right.
+    pub(crate) fn takes(self, value: f64) -> bool {
+        let beyond = match self.0.rounding() {
+            Rounding::NearestAway => 4_194_304.0,
+            Rounding::NearestEven
+            | Rounding::TowardsZero
+            | Rounding::TowardsPositive
+            | Rounding::TowardsNegative => f64::from(TWO_P31),
+        };
+        (-beyond..beyond).contains(&value)
+    }
+}
 
 infallible! {
     [U: FloatUnit<S>, R: Round] ClampedToI32<R>: U => I32s<S>, |self, simd, x| x.to_i32(simd, self.0);

@@ -119,14 +119,10 @@ pub(crate) struct Lookup {
 pub(crate) enum Finder {
     /// By a [`Find`].
     Compare(Stage),
-    /// In a table, by the keys that the function reads from elements.
-    LookUp(fn(&[u8], &mut [u64]), Table),
-}
-
-/// A table from keys to the numbers of entries.
-pub(crate) enum Table {
-    Dense(DenseTable),
-    Hashed(KeyTable),
+    /// In a table, by [`read_keys`] of their type.
+    Hashed(KeyTable, fn(&[u8], &mut [u64])),
+    /// In a table, by [`find_dense`] of their type.
+    Dense(DenseTable, fn(&DenseTable, &[u8], &mut [u32])),
 }
 
 /// Elements that [`Lookup`] processes at a time.
@@ -139,33 +135,31 @@ pub(crate) fn read_keys<T: Comparable>(input: &[u8], keys: &mut [u64]) {
     }
 }
 
+/// The numbers of elements' entries.
+pub(crate) fn find_dense<T: Comparable>(table: &DenseTable, input: &[u8], found: &mut [u32]) {
+    for (x, found) in elements::<T>(input).iter().zip(found) {
+        *found = table.find(x.0.key());
+    }
+}
+
 impl Finder {
-    fn find(&self, input: &[u8], found: &mut [u32]) {
+    /// Elements' keys are written to `keys` on the way.
+    fn find(&self, input: &[u8], keys: &mut [u64], found: &mut [u32]) {
         match self {
             Self::Compare(stage) => {
                 // SAFETY: the stage initialises its output.
                 stage.run(input, unsafe { super::as_output(found) });
             }
-            Self::LookUp(read_keys, table) => {
-                let mut keys = [0; BLOCK];
-                let keys = &mut keys[..found.len()];
+            Self::Hashed(table, read_keys) => {
                 read_keys(input, keys);
-                match table {
-                    Table::Dense(table) => {
-                        for (key, found) in keys.iter().zip(found) {
-                            *found = table.find(*key);
-                        }
-                    }
-                    Table::Hashed(table) => {
-                        for (key, found) in keys.iter().zip(&mut *found) {
-                            *found = table.start(*key);
-                        }
-                        for (key, found) in keys.iter().zip(found) {
-                            *found = table.find_from(*found, *key);
-                        }
-                    }
+                for (key, found) in keys.iter().zip(&mut *found) {
+                    *found = table.start(*key);
+                }
+                for (key, found) in keys.iter().zip(found) {
+                    *found = table.find_from(*found, *key);
                 }
             }
+            Self::Dense(table, find_dense) => find_dense(table, input, found),
         }
     }
 }
@@ -175,12 +169,12 @@ unsafe impl Run for Lookup {
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let (from_size, to_size) = self.sizes;
         let mut fail = false;
-        let mut found = [0; BLOCK];
+        let (mut keys, mut found) = ([0; BLOCK], [0; BLOCK]);
         let mut cleared = [MaybeUninit::uninit(); 8 * BLOCK];
         let blocks = input.chunks(BLOCK * from_size);
         for (input, output) in blocks.zip(output.chunks_mut(BLOCK * to_size)) {
             let found = &mut found[..input.len() / from_size];
-            self.finder.find(input, found);
+            self.finder.find(input, &mut keys, found);
             let mut places = [0; FEW + 8];
             let few = few_places(found, &mut places);
             if few == Some(&[]) {
