@@ -2,8 +2,8 @@
 //!
 //! To nearest-even, the default, each target and range mode has a loop of its own, without and with a value in
 //! place of NaN. The other roundings share loops that branch on the rounding; what takes longer than a pass over
-//! a block in the first-level cache, or is rare, is rounded to integral floats in a pass of its own, behind which
-//! the loops to nearest-even serve.
+//! a block in the first-level cache, or is rare, as a value for NaN with them is, is rounded to integral floats in a
+//! pass of its own, behind which the loops to nearest-even serve.
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::kept;

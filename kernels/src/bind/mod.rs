@@ -93,7 +93,7 @@ macro_rules! with_nan {
 }
 use with_nan;
 
-/// As [`with_rounding`] and [`with_nan`]; returns none for other roundings than nearest-even with a value.
+/// As [`with_rounding`] and [`with_nan`]; returns none for other roundings than nearest-even with a value, which is rare.
 macro_rules! with_rounding_or_nan {
     ($rounding:expr, $nan:expr, $name:ident, $front:ident = $load:expr => $body:expr) => {
         match $nan {

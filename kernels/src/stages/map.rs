@@ -2,7 +2,7 @@
 //!
 //! If some value casts to each mapped output, the map becomes a substitution before the cast: NaN → 0 to
 //! `uint8` is NaN → 0.0. If the cast is exact, the substitution can follow it: 0 → NaN from `uint8` to
-//! `float32` is 0.0 → NaN. One entry joins the loop of the cast; other maps are a pass of their own
+//! `float32` is 0.0 → NaN. One entry joins the loop of most casts; other maps are a pass of their own
 //! (`ops/substitute.rs`). `bind` picks the place; if there is none, or for many entries, [`Lookup`] wraps the cast.
 
 use alloc::vec::Vec;
