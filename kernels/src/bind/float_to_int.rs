@@ -3,7 +3,7 @@
 //! To nearest-even, the default, each target and range mode has a loop of its own, without and with a value in
 //! place of NaN. The other roundings share loops that branch on the rounding; what takes longer than a pass over
 //! a block in the first-level cache, or is rare, as a value for NaN with them is, is rounded to integral floats in a
-//! pass of its own, behind which the loops to nearest-even serve.
+//! pass of its own, behind which the loops to nearest-even serve. To 64 bits, a value for NaN has a pass, too.
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::kept;
@@ -130,6 +130,11 @@ impl Target {
         Self { int, out_of_range: cast.out_of_range, rounding: cast.rounding }
     }
 
+    /// Whether negative numbers are in range, or wrap.
+    fn takes_negative(self) -> bool {
+        self.int.signed || self.out_of_range == OutOfRange::Wrap
+    }
+
     /// The bounds of the integer type.
     fn range(self) -> [i128; 2] {
         range(self.int.element())
@@ -173,13 +178,27 @@ where
             {
                 return vec![least];
             }
-            vec![with_nan!(nan, front = load => {
-                let general = nearest_even(simd, front, target);
-                match small_to_wide(simd, front, target) {
+            let fused = with_nan!(nan, front = load => {
+                let general = up_to_32(simd, front, target);
+                general.map(|general| match small_to_32(simd, front, target) {
                     Some(small) => Retry::of_long(small, general),
                     None => general,
-                }
-            })]
+                })
+            });
+            if let Some(fused) = fused {
+                return vec![fused];
+            }
+            let replaced = nan.map(|value| kept(simd, LoadThen(load, ReplaceNan { value })));
+            let mut stages: Vec<_> = replaced.into_iter().collect();
+            let general = to_64(simd, load, target);
+            // The other levels have conversions to 64 bits.
+            stages.push(if S::INVALID_IS_MIN {
+                let small = L::Unit::small_64(target.takes_negative());
+                Retry::of_long(stage(simd, Units(load, small, StoreFull)), general)
+            } else {
+                general
+            });
+            stages
         }
         rounding @ (Rounding::TowardsZero
         | Rounding::TowardsPositive
@@ -261,38 +280,46 @@ where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
 {
-    to_short(simd, load, target, NearestEven)
-        .or_else(|| wrapped_to_short(simd, load, target))
-        .or_else(|| L::Unit::to_32(simd, load, target))
-        .unwrap_or_else(|| match target.int.width {
-            Width::W8 | Width::W16 | Width::W32 => {
-                let small = stage(simd, Units(load, L::Unit::small_low_bits(), StoreFull));
-                Retry::of(small, stage(simd, Units(load, L::Unit::wrapped_32(), StoreFull)))
-            }
-            Width::W64 => to_64(simd, load, target),
-        })
+    up_to_32(simd, load, target).unwrap_or_else(|| to_64(simd, load, target))
 }
 
-/// To 32 and 64 bits, of numbers that are far from the ends of the range; others fail, and negative ones that an unsigned
-/// type does not wrap.
-fn small_to_wide<S, L>(simd: S, load: L, target: Target) -> Option<Stage>
+/// To at most 32 bits in every range mode, to nearest-even.
+fn up_to_32<S, L>(simd: S, load: L, target: Target) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
 {
-    // The other levels' conversions saturate, which does not show, and take 64 bits.
+    to_short(simd, load, target, NearestEven)
+        .or_else(|| wrapped_to_short(simd, load, target))
+        .or_else(|| L::Unit::to_32(simd, load, target))
+        .or_else(|| match target.int.width {
+            Width::W8 | Width::W16 | Width::W32 => {
+                let small = stage(simd, Units(load, L::Unit::small_low_bits(), StoreFull));
+                Some(Retry::of(small, stage(simd, Units(load, L::Unit::wrapped_32(), StoreFull))))
+            }
+            Width::W64 => None,
+        })
+}
+
+/// To 32 bits, checked or clamped to the range, of numbers that are far from its ends; others fail, and negative ones that an
+/// unsigned type does not wrap.
+fn small_to_32<S, L>(simd: S, load: L, target: Target) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+{
+    // The other levels' conversions saturate, which does not show.
     if !S::INVALID_IS_MIN {
         return None;
     }
-    let takes_negative = target.int.signed || target.out_of_range == OutOfRange::Wrap;
-    Some(match (target.int.width, target.out_of_range) {
-        (Width::W32, OutOfRange::Error | OutOfRange::Clamp) => stage(
-            simd,
-            Units(load, ToI32Fitting { takes_negative, rounding: NearestEven }, StoreFull),
-        ),
-        (Width::W64, _) => stage(simd, Units(load, L::Unit::small_64(takes_negative), StoreFull)),
-        (Width::W8 | Width::W16 | Width::W32, _) => return None,
-    })
+    let takes_negative = target.takes_negative();
+    match (target.int.width, target.out_of_range) {
+        (Width::W32, OutOfRange::Error | OutOfRange::Clamp) => {
+            let fitting = ToI32Fitting { takes_negative, rounding: NearestEven };
+            Some(stage(simd, Units(load, fitting, StoreFull)))
+        }
+        (Width::W8 | Width::W16 | Width::W32 | Width::W64, _) => None,
+    }
 }
 
 /// To 8 and 16 bits, checked or clamped to the range.
