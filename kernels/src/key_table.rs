@@ -42,16 +42,16 @@ const DENSE: u64 = 1 << 16;
 
 impl DenseTable {
     /// As [`KeyTable::new`]; none where the keys are not near each other.
-    pub(crate) fn new(keys: &[(u64, u32)]) -> Option<Self> {
-        let least = keys.iter().map(|(key, _)| *key as i64).min()? as u64;
-        let range = keys.iter().map(|(key, _)| key.wrapping_sub(least)).max()?;
+    pub(crate) fn new(len: usize, key: &dyn Fn(usize) -> u64) -> Option<Self> {
+        let least = (0..len).map(|place| key(place) as i64).min()? as u64;
+        let range = (0..len).map(|place| key(place).wrapping_sub(least)).max()?;
         if range > DENSE {
             return None;
         }
         let mut numbers = vec![0; range as usize + 2];
-        for &(key, number) in keys {
-            let place = &mut numbers[key.wrapping_sub(least) as usize];
-            *place = if *place == 0 { number } else { number.min(*place) };
+        for (place, number) in (0..len).zip(1..) {
+            let first = &mut numbers[key(place).wrapping_sub(least) as usize];
+            *first = if *first == 0 { number } else { *first };
         }
         Some(Self { least, numbers })
     }
@@ -100,16 +100,20 @@ pub(crate) struct KeyTable {
 }
 
 impl KeyTable {
-    /// A table of keys and the numbers of their entries, which start at one: 0 stands for none. Of equal
-    /// keys, the lowest number counts. Takes time in proportion to the number of keys.
-    pub(crate) fn new(keys: &[(u64, u32)]) -> Self {
-        Self::with_seed(keys, seed())
+    /// A table of so many keys, which `key` gives by their places, and the numbers of their entries, which start at one: 0
+    /// stands for none. Of equal keys, the lowest number counts. Takes time in proportion to the number of keys. They may be
+    /// many, so they are asked for twice rather than gathered.
+    pub(crate) fn new(len: usize, key: &dyn Fn(usize) -> u64) -> Self {
+        Self::with_seed(len, key, seed())
     }
 
     /// As [`KeyTable::new`], with a known seed.
-    pub(crate) fn with_seed(keys: &[(u64, u32)], [a, b, c, d]: [u64; 4]) -> Self {
+    pub(crate) fn with_seed(
+        len: usize,
+        key: &dyn Fn(usize) -> u64,
+        [a, b, c, d]: [u64; 4],
+    ) -> Self {
         let words = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
-        let len = keys.len();
         let buckets = if len > SPARSE { len } else { 4 * len }.next_power_of_two().max(2);
         let mut table = Self {
             multiplier: words(a, b),
@@ -119,8 +123,8 @@ impl KeyTable {
             entries: vec![Entry::default(); len + COMPARED],
         };
         // A counting sort: lengths of buckets, then their ends, from which each entry steps back.
-        for (key, _) in keys {
-            let bucket = table.bucket(*key);
+        for place in 0..len {
+            let bucket = table.bucket(key(place));
             table.starts[bucket] += 1;
         }
         let mut end = 0;
@@ -128,7 +132,8 @@ impl KeyTable {
             end += *start;
             *start = end;
         }
-        for &(key, number) in keys {
+        for (place, number) in (0..len).zip(1..) {
+            let key = key(place);
             let bucket = table.bucket(key);
             table.starts[bucket] -= 1;
             table.entries[table.starts[bucket] as usize] = Entry { key, number };

@@ -210,8 +210,8 @@ struct Map {
 
 impl Map {
     fn new(entries: &Entries) -> Self {
-        let keys: Vec<_> = entries.iter().map(|(key, _)| key.key()).zip(1..).collect();
-        Self { entries: entries.clone(), table: KeyTable::new(&keys) }
+        let table = KeyTable::new(entries.len(), &|place| entries[place].0.key());
+        Self { entries: entries.clone(), table }
     }
 
     fn find(&self, key: u64) -> Option<u64> {

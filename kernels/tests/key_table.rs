@@ -14,13 +14,9 @@ use key_table::{DenseTable, KeyTable};
 const SEED: [u64; 4] =
     [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344, 0xa409_3822_299f_31d0, 0x082e_fa98_ec4e_6c89];
 
-fn numbered(keys: &[u64]) -> Vec<(u64, u32)> {
-    keys.iter().copied().zip(1..).collect()
-}
-
 /// A table of keys, numbered from one in their order.
 fn table(keys: &[u64], seed: [u64; 4]) -> KeyTable {
-    KeyTable::with_seed(&numbered(keys), seed)
+    KeyTable::with_seed(keys.len(), &|place| keys[place], seed)
 }
 
 /// What a search finds, and how many keys it compares.
@@ -124,7 +120,7 @@ fn of_equal_keys_the_first_counts() {
 fn equal_keys_alone_and_no_keys_make_a_table() {
     let all_equal = table(&vec![5; 100_000], SEED);
     assert_eq!((all_equal.len(), all_equal.find(5), all_equal.find(6)), (1, 1, 0));
-    let empty = KeyTable::new(&[]);
+    let empty = KeyTable::new(0, &|_| 0);
     assert_eq!((empty.len(), empty.find(0)), (0, 0));
 }
 
@@ -140,7 +136,7 @@ fn the_key_0_is_found_in_every_bucket() {
 #[test]
 fn each_table_has_a_seed_of_its_own() {
     let keys: Vec<u64> = (0..1000).collect();
-    let [one, other] = [(); 2].map(|()| KeyTable::new(&numbered(&keys)));
+    let [one, other] = [(); 2].map(|()| KeyTable::new(keys.len(), &|place| keys[place]));
     assert!(keys.iter().any(|&key| one.start(key) != other.start(key)));
 }
 
@@ -149,7 +145,7 @@ fn keys_near_each_other_are_found_without_a_hash() {
     for least in [0, 7, (-40_000_i64) as u64, i64::MIN as u64, i64::MAX as u64 - 65_536] {
         let keys: Vec<u64> =
             (0..2000).map(|i| least.wrapping_add(i * 97 % 65_537)).chain([least; 2]).collect();
-        let table = DenseTable::new(&numbered(&keys)).expect("near each other");
+        let table = DenseTable::new(keys.len(), &|place| keys[place]).expect("near each other");
         let mut numbers: HashMap<u64, u32> = HashMap::new();
         for (key, number) in keys.iter().zip(1..) {
             numbers.entry(*key).or_insert(number);
@@ -159,9 +155,9 @@ fn keys_near_each_other_are_found_without_a_hash() {
             assert_eq!(table.find(key), numbers.get(&key).copied().unwrap_or(0), "{key}");
         }
     }
-    let pair = |difference| DenseTable::new(&[(5, 1), (5 + difference, 2)]);
+    let pair = |difference| DenseTable::new(2, &|place| [5, 5 + difference][place]);
     assert!(pair(65_536).is_some());
     assert!(pair(65_537).is_none());
     assert!(pair(u64::MAX - 5).is_some(), "-1, of signed keys, is near 5");
-    assert!(DenseTable::new(&[]).is_none());
+    assert!(DenseTable::new(0, &|_| 0).is_none());
 }

@@ -20,13 +20,12 @@ pub(super) fn distinct(map: &[Entry]) -> Cow<'_, [Entry]> {
     if map.len() < 2 {
         return Cow::Borrowed(map);
     }
-    let keys: Vec<_> = map.iter().map(|(key, _)| key.key()).zip(1..).collect();
-    let table = KeyTable::new(&keys);
+    let table = KeyTable::new(map.len(), &|place| map[place].0.key());
     if table.len() == map.len() {
         return Cow::Borrowed(map);
     }
-    let firsts = keys.iter().zip(map).filter(|((key, number), _)| table.find(*key) == *number);
-    firsts.map(|(_, entry)| *entry).collect()
+    let firsts = map.iter().zip(1..).filter(|((key, _), number)| table.find(key.key()) == *number);
+    firsts.map(|(entry, _)| *entry).collect()
 }
 
 /// The map of `cast` as one among elements of the wide type `domain`, if each output is what some value there casts to.
@@ -47,15 +46,18 @@ pub(super) fn lookup(
     cast: Stages,
     level: Level,
 ) -> Option<Stage> {
-    let typed = |(key, _): &Entry| Some(exactly(*key, domain)?.key());
-    let keys: Vec<_> = entries.iter().map(typed).collect::<Option<_>>()?;
+    let typed = |place: usize| exactly(entries[place].0, domain);
+    if (0..entries.len()).any(|place| typed(place).is_none()) {
+        return None;
+    }
+    let key = |place| typed(place).map_or(0, Scalar::key);
     let mut outputs = vec![0; entries.len() * target.size()];
     for ((_, output), bytes) in entries.iter().zip(outputs.chunks_exact_mut(target.size())) {
         let written = output.write_ne_bytes(bytes);
         debug_assert!(written);
     }
     let lookup = Lookup {
-        finder: finder(&keys, domain, level)?,
+        finder: finder(entries.len(), &key, domain, level)?,
         outputs,
         // One is a value of every type.
         placeholder: exactly(Scalar::from(1_u8), domain)?.bits(),
@@ -65,35 +67,40 @@ pub(super) fn lookup(
     Some(lookup.stage())
 }
 
-/// What finds elements of a wide type by their keys. Up to [`COMPARED`] besides NaN are compared with, more are looked up.
-fn finder(keys: &[u64], domain: ElementType, level: Level) -> Option<Finder> {
-    fn of_type<T: Comparable>(keys: &[(u64, u32)], level: Level) -> Finder {
+/// What finds elements of a wide type by so many keys, which `key` gives by their places. Up to [`COMPARED`] besides NaN are
+/// compared with, more are looked up.
+fn finder(
+    len: usize,
+    key: &dyn Fn(usize) -> u64,
+    domain: ElementType,
+    level: Level,
+) -> Option<Finder> {
+    fn of_type<T: Comparable>(len: usize, key: &dyn Fn(usize) -> u64, level: Level) -> Finder {
         let (mut nan, mut few) = (0, Vec::new());
-        for (key, number) in keys.iter().take(COMPARED + 2) {
-            match T::from_key(*key) {
-                Some(x) => few.push((x, *number)),
-                None => nan = *number,
+        for (place, number) in (0..len.min(COMPARED + 2)).zip(1..) {
+            match T::from_key(key(place)) {
+                Some(x) => few.push((x, number)),
+                None => nan = number,
             }
         }
         if few.len() > COMPARED {
-            return match DenseTable::new(keys) {
+            return match DenseTable::new(len, key) {
                 Some(table) => Finder::Dense(table, find_dense::<T>),
-                None => Finder::Hashed(KeyTable::new(keys), read_keys::<T>),
+                None => Finder::Hashed(KeyTable::new(len, key), read_keys::<T>),
             };
         }
         // Without a key but NaN, zero is one that gives what no key does.
         let keys: [_; COMPARED] = filled_up(&few, few.first().copied().unwrap_or((T::zeroed(), 0)));
         Finder::Compare(level.bind_vectorized(Find { keys, nan }))
     }
-    let keys: Vec<_> = keys.iter().copied().zip(1..).collect();
     Some(match Class::of(domain) {
-        Class::Float(FloatType::Float32) => of_type::<f32>(&keys, level),
-        Class::Float(FloatType::Float64) => of_type::<f64>(&keys, level),
+        Class::Float(FloatType::Float32) => of_type::<f32>(len, key, level),
+        Class::Float(FloatType::Float64) => of_type::<f64>(len, key, level),
         Class::Int(int) => match int.width {
-            Width::W8 => of_type::<u8>(&keys, level),
-            Width::W16 => of_type::<u16>(&keys, level),
-            Width::W32 => of_type::<u32>(&keys, level),
-            Width::W64 => of_type::<u64>(&keys, level),
+            Width::W8 => of_type::<u8>(len, key, level),
+            Width::W16 => of_type::<u16>(len, key, level),
+            Width::W32 => of_type::<u32>(len, key, level),
+            Width::W64 => of_type::<u64>(len, key, level),
         },
         Class::Float(FloatType::Float16 | FloatType::BFloat16)
         | Class::SubByte
@@ -126,9 +133,9 @@ pub(super) fn replace_bits(element: ElementType, entries: &[Entry], level: Level
     let nans = (nan.0..0x7fff).map(|below| below + 1);
     let nans = nans.flat_map(|bits| [(bits, nan.1), (bits | 0x8000, nan.1)]);
     let all: Vec<(u16, u16)> = patterns.iter().copied().chain(nans).collect();
-    let keys: Vec<u64> = all.iter().map(|(key, _)| u64::from(*key)).collect();
+    let key = |place: usize| all[place].0.into();
     let lookup = Lookup {
-        finder: finder(&keys, ElementType::UInt16, level)?,
+        finder: finder(all.len(), &key, ElementType::UInt16, level)?,
         outputs: all.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
         placeholder: 0,
         cast: vec![copy(element, level)],
