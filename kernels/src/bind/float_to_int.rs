@@ -43,9 +43,12 @@ pub(super) fn bind<S: Simd>(
         FloatType::Float32 => from_unit(simd, load::Float32, target, nan),
         FloatType::Float64 => from_unit(simd, load::Float64, target, nan),
         FloatType::Float16 => {
-            let fits = nan.is_none_or(|nan| ClampedToI32(target.rounding).takes(nan));
-            let direct = with_nan!(nan, load = load::Float16 => from_float16(simd, load, target));
-            match direct.filter(|_| fits) {
+            let direct = if nan.is_none_or(|nan| ClampedToI32(target.rounding).takes(nan)) {
+                with_nan!(nan, load = load::Float16 => from_float16(simd, load, target))
+            } else {
+                None
+            };
+            match direct {
                 Some(direct) => vec![direct],
                 None => from_short(simd, load::Float16, target, nan),
             }
