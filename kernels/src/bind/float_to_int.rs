@@ -18,7 +18,7 @@ use crate::ops::float::{
 use crate::ops::float_to_int::{
     BelowP51, Checked64, CheckedF32, CheckedI32, CheckedU32, Clamped64, ClampedI32, ClampedLowBits,
     ClampedToI32, ClampedU32, F64ToI32Checked, FromZero, I32ToI64, InRange64, Integral, LowBits,
-    SignedRemainder, ToI32, ToI32Fitting, Widened,
+    SignedRemainder, ToI32, ToI32Fitting, ToI32OrLeast, Widened,
 };
 use crate::ops::load;
 use crate::ops::store::{LowI8, LowI16, StoreFull};
@@ -162,7 +162,12 @@ where
         scale: scalar(parameters.scale.map_or(1.0, Scalar::to_f64)),
     };
     let load = LoadThen(load, scaled);
-    nan.and_then(|value| to_short_nan_least(simd, load, target, value)).or_else(|| {
+    let nan_least = nan.and_then(|value| {
+        to_short_nan_least(simd, load, target, value)
+            // Without a scale it takes longer on AVX-512, from float64.
+            .or_else(|| clamped_nan_least(simd, load, target, value))
+    });
+    nan_least.or_else(|| {
         with_nan!(nan, front = load => to_short(simd, front, target, NearestEven)
                 .or_else(|| wrapped_to_short(simd, front, target)))
     })
@@ -331,7 +336,6 @@ where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
 {
-    let max = <L::Unit as FloatUnit<S>>::scalar(target.range()[1] as f64);
     match target.out_of_range {
         OutOfRange::Error => {
             let general = checked(simd, load, ToI32(rounding), target)?;
@@ -347,12 +351,22 @@ where
         }
         OutOfRange::Clamp => {
             let fits = ToI32Fitting { takes_negative: true, rounding };
-            let clamped = Then(Finite, Then(ClampedBelow { max }, ClampedToI32(rounding)));
             let fast = narrow::saturated(simd, load, fits, target.int)?;
-            Some(Retry::of(fast, narrow::saturated(simd, load, clamped, target.int)?))
+            Some(Retry::of(fast, clamped_above(simd, load, target, rounding)?))
         }
         OutOfRange::Wrap => None,
     }
+}
+
+/// To 8 and 16 bits, clamped to the range: from above here, and from below by the conversion and the store.
+fn clamped_above<S, L>(simd: S, load: L, target: Target, rounding: impl Round) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+{
+    let max = <L::Unit as FloatUnit<S>>::scalar(target.range()[1] as f64);
+    let clamped = Then(Finite, Then(ClampedBelow { max }, ClampedToI32(rounding)));
+    narrow::saturated(simd, load, clamped, target.int)
 }
 
 /// As [`to_short`], with the target's least value in place of NaN: a maximum gives that. None where `nan` is another value,
@@ -371,6 +385,24 @@ where
     let limit = lower_limit::<S, L::Unit>(min, Rounding::NearestEven);
     let least = AtLeastOrNan { min: scalar(min), limit };
     checked(simd, load, Then(least, ClampedToI32(NearestEven)), target)
+}
+
+/// As [`to_short_nan_least`], clamped to the range: the conversion gives that value.
+fn clamped_nan_least<S, L>(simd: S, load: L, target: Target, nan: f64) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+{
+    #[allow(clippy::float_cmp)] // both are integers
+    if !S::INVALID_IS_MIN
+        || nan != target.range()[0] as f64
+        || target.out_of_range != OutOfRange::Clamp
+    {
+        return None;
+    }
+    let fast = narrow::saturated(simd, load, ToI32OrLeast, target.int)?;
+    let replaced = LoadThen(load, ReplaceNan { value: nan });
+    Some(Retry::of(fast, clamped_above(simd, replaced, target, NearestEven)?))
 }
 
 /// The least number that rounds to at least `min`, an even one of at most 16 bits.

@@ -6,7 +6,7 @@
 
 use super::float::{Finite, FloatUnit, MAGIC, rounding_sum};
 use crate::Rounding;
-use crate::evidence::{Greatest, Least, NonFinite, Passing, SetBits};
+use crate::evidence::{Greatest, GreatestNumber, Least, NonFinite, Passing, SetBits};
 use crate::pipeline::{Each, infallible, lanewise};
 use crate::simd::{
     F32s, F64s, Float, FloatElement, FloatLanes, I32s, I64, I64s, Int, IntElement, Mask,
@@ -105,6 +105,28 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32Fitting<R> {
     fn failed(self, _: S, fail: &Self::Fail) -> bool {
         let least = if self.takes_negative { i32::MIN + 1 } else { 0 };
         fail.get().lt(least).any()
+    }
+}
+
+/// Rounds, for levels where NaN becomes the least integer ([`Simd::INVALID_IS_MIN`]), which a store then clamps to the target's
+/// least. Numbers beyond 32 bits would, too; they fail.
+#[derive(Clone, Copy)]
+pub(crate) struct ToI32OrLeast;
+
+impl<S: Simd, U: FloatUnit<S>> Each<S, U> for ToI32OrLeast {
+    type Out = I32s<S>;
+    /// Of magnitudes.
+    type Fail = GreatestNumber<U::Register>;
+
+    #[inline(always)]
+    fn apply(self, simd: S, x: U, fail: &Self::Fail) -> I32s<S> {
+        fail.add(x.map(Float::abs));
+        x.to_i32(simd, NearestEven)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: &Self::Fail) -> bool {
+        // Any limit serves that float32 has and that lies between what 16 and 32 bits hold.
+        U::Register::splat(simd, U::scalar(f64::from(TWO_P31 / 2.0))).any_lt(fail.get())
     }
 }
 
