@@ -46,7 +46,15 @@ pub(super) fn bind<S: Simd>(
                 is_float16: target == FloatType::Float16,
                 fails: cast.out_of_range != OutOfRange::Clamp,
             };
-            to_short(simd, source, short, cast.rounding, entry)
+            match to_short(simd, source, short, cast.rounding, entry) {
+                Some(direct) => vec![direct],
+                None => {
+                    let narrow = with_rounding!(cast.rounding, rounding => {
+                        short.bind(simd, load::Float32, Same, rounding)
+                    });
+                    vec![to_odd_f32(simd, source, entry), narrow]
+                }
+            }
         }
     })
 }
@@ -125,58 +133,53 @@ where
     }
 }
 
-/// To floats of 16 bits: 64 bits to `bfloat16`, and integers of more than a byte with an entry, by way of float32.
+/// To floats of 16 bits. None of 64 bits to `bfloat16`, and of more than a byte with an entry: those go by way of float32.
 fn to_short<S: Simd>(
     simd: S,
     source: IntType,
     target: Float16Target,
     rounding: Rounding,
     entry: Replacement,
-) -> Vec<Stage> {
-    let by_way_of_f32 = || {
-        let narrow = with_rounding!(rounding, rounding => {
-            target.bind(simd, load::Float32, Same, rounding)
-        });
-        vec![to_odd_f32(simd, source, entry), narrow]
-    };
-    if entry.is_some() && source.width != Width::W8 {
-        return by_way_of_f32();
-    }
-    vec![with_bool!(source.signed, SIGNED => match (source.width, target.is_float16) {
-        (Width::W8, _) => byte_to_short(simd, load::Int8::<SIGNED>, target, entry),
-        (Width::W16, true) => {
+) -> Option<Stage> {
+    with_bool!(source.signed, SIGNED => Some(match (source.width, target.is_float16, entry) {
+        (Width::W8, _, _) => byte_to_short(simd, load::Int8::<SIGNED>, target, entry),
+        (Width::W16 | Width::W32 | Width::W64, _, Some(_)) | (Width::W64, false, None) => {
+            return None;
+        }
+        (Width::W16, true, None) => {
             let load = LoadThen(load::Int16::<SIGNED>, I32ToF32);
             converted_to_f16(simd, load, target, rounding)
         }
-        (Width::W16, false) => converted_to_bf16(simd, load::Int16::<SIGNED>, I32ToF32, rounding),
+        (Width::W16, false, None) => {
+            converted_to_bf16(simd, load::Int16::<SIGNED>, I32ToF32, rounding)
+        }
         // Beyond 2^17 it makes no difference by how much it is out of range.
-        (Width::W32, true) if SIGNED => {
+        (Width::W32, true, None) if SIGNED => {
             let clamped = ClampedInt { min: -BEYOND_F16, max: BEYOND_F16 };
             let load = LoadThen(load::Int32, Then(clamped, I32ToF32));
             converted_to_f16(simd, load, target, rounding)
         }
-        (Width::W32, true) => {
+        (Width::W32, true, None) => {
             let clamped = AtMost { max: BEYOND_F16 };
             let load = LoadThen(load::Int32, Then(clamped, I32ToF32));
             converted_to_f16(simd, load, target, rounding)
         }
-        (Width::W32, false) => {
+        (Width::W32, false, None) => {
             converted_to_bf16(simd, load::Int32, I32ToOddF32::<SIGNED>, rounding)
         }
-        (Width::W64, true) if SIGNED => {
+        (Width::W64, true, None) if SIGNED => {
             let clamped = ClampedInt { min: -BEYOND_F16, max: BEYOND_F16 };
             let load = LoadThen(load::Int64, Saturated32::<true>);
             let load = LoadThen(load, Then(clamped, I32ToF32));
             converted_to_f16(simd, load, target, rounding)
         }
-        (Width::W64, true) => {
+        (Width::W64, true, None) => {
             let clamped = AtMost { max: BEYOND_F16 };
             let load = LoadThen(load::Int64, Saturated32::<false>);
             let load = LoadThen(load, Then(clamped, I32ToF32));
             converted_to_f16(simd, load, target, rounding)
         }
-        (Width::W64, false) => return by_way_of_f32(),
-    })]
+    }))
 }
 
 /// A magnitude out of the range of `float16`.
