@@ -46,15 +46,13 @@ pub(super) fn bind<S: Simd>(
                 is_float16: target == FloatType::Float16,
                 fails: cast.out_of_range != OutOfRange::Clamp,
             };
-            match to_short(simd, source, short, cast.rounding, entry) {
-                Some(direct) => vec![direct],
-                None => {
-                    let narrow = with_rounding!(cast.rounding, rounding => {
-                        short.bind(simd, load::Float32, Same, rounding)
-                    });
-                    vec![to_odd_f32(simd, source, entry), narrow]
-                }
+            if let Some(direct) = to_short(simd, source, short, cast.rounding, entry) {
+                return Some(vec![direct]);
             }
+            let narrow = with_rounding!(cast.rounding, rounding => {
+                short.bind(simd, load::Float32, Same, rounding)
+            });
+            vec![to_odd_f32(simd, source, entry), narrow]
         }
     })
 }
