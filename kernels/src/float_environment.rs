@@ -38,7 +38,7 @@ mod register {
     /// panic unwinds.
     pub(super) struct DefaultEnvironment {
         /// The register's contents before, if they had to be replaced.
-        caller: Option<control::Register>,
+        caller: Option<control::State>,
         /// The register is the thread's own, so this may not move to another one.
         not_send: PhantomData<*const ()>,
     }
@@ -91,7 +91,7 @@ mod register {
 
         use core::arch::asm;
 
-        pub(super) type Register = u32;
+        pub(super) type State = u32;
 
         /// Bits 6 (denormals are zeros), 7 to 12 (masks of exceptions), 13 and 14 (rounding) and 15 (flush
         /// to zero). Below them are the status flags, which do not change results.
@@ -138,7 +138,7 @@ mod register {
 
         use core::arch::asm;
 
-        pub(super) type Register = u64;
+        pub(super) type State = u64;
 
         /// What the register must hold instead, if it does not hold the default. All of its bits are about
         /// the environment (the status flags are in FPSR), and the default is zero: to nearest, no

@@ -83,7 +83,7 @@ fn seed() -> [u64; 4] {
 /// A key and the number of its entry. Packed: tables may be large.
 #[derive(Clone, Copy, Default)]
 #[repr(C, packed(4))]
-struct Entry {
+struct Slot {
     key: u64,
     number: u32,
 }
@@ -93,10 +93,10 @@ pub(crate) struct KeyTable {
     increment: u128,
     /// Bits of a hash less those of the number of buckets.
     shift: u32,
-    /// Where each bucket starts in `entries`, perhaps with [`IS_LONG`], and where the last one ends.
+    /// Where each bucket starts in `slots`, perhaps with [`IS_LONG`], and where the last one ends.
     starts: Vec<u32>,
-    /// The buckets, and behind them [`COMPARED`] entries of number 0, which stands for none.
-    entries: Vec<Entry>,
+    /// The buckets, and behind them [`COMPARED`] slots of number 0, which stands for none.
+    slots: Vec<Slot>,
 }
 
 impl KeyTable {
@@ -120,7 +120,7 @@ impl KeyTable {
             increment: words(c, d),
             shift: u64::BITS - buckets.ilog2(),
             starts: vec![0; buckets + 1],
-            entries: vec![Entry::default(); len + COMPARED],
+            slots: vec![Slot::default(); len + COMPARED],
         };
         // A counting sort: lengths of buckets, then their ends, from which each entry steps back.
         for place in 0..len {
@@ -136,7 +136,7 @@ impl KeyTable {
             let key = key(place);
             let bucket = table.bucket(key);
             table.starts[bucket] -= 1;
-            table.entries[table.starts[bucket] as usize] = Entry { key, number };
+            table.slots[table.starts[bucket] as usize] = Slot { key, number };
         }
         table.sort_buckets();
         table
@@ -147,12 +147,12 @@ impl KeyTable {
         let mut kept = 0;
         for bucket in 0..self.starts.len() - 1 {
             let range = self.starts[bucket] as usize..self.starts[bucket + 1] as usize;
-            self.entries[range.clone()].sort_unstable_by_key(|entry| (entry.key, entry.number));
+            self.slots[range.clone()].sort_unstable_by_key(|slot| (slot.key, slot.number));
             let start = kept;
             for index in range {
-                let entry = self.entries[index];
-                if kept == start || self.entries[kept - 1].key != entry.key {
-                    self.entries[kept] = entry;
+                let slot = self.slots[index];
+                if kept == start || self.slots[kept - 1].key != slot.key {
+                    self.slots[kept] = slot;
                     kept += 1;
                 }
             }
@@ -162,13 +162,13 @@ impl KeyTable {
         if let Some(end) = self.starts.last_mut() {
             *end = kept as u32;
         }
-        self.entries.truncate(kept);
-        self.entries.extend([Entry::default(); COMPARED]);
+        self.slots.truncate(kept);
+        self.slots.extend([Slot::default(); COMPARED]);
     }
 
     /// The number of different keys.
     pub(crate) fn len(&self) -> usize {
-        self.entries.len() - COMPARED
+        self.slots.len() - COMPARED
     }
 
     #[inline(always)]
@@ -208,7 +208,7 @@ impl KeyTable {
         // whose key is therefore another; or one of number 0, whose key may be any: it comes first.
         let first = (start & !IS_LONG) as usize;
         let mut number = 0;
-        for entry in self.entries[first..first + COMPARED].iter().rev() {
+        for entry in self.slots[first..first + COMPARED].iter().rev() {
             number = select_unpredictable(compare(entry.key).is_eq(), entry.number, number);
         }
         if start & IS_LONG != 0 && number == 0 {
@@ -222,12 +222,12 @@ impl KeyTable {
     fn find_in_long_bucket(&self, key: u64, mut compare: impl FnMut(u64) -> Ordering) -> u32 {
         let bucket = self.bucket(key);
         let [start, end] = [bucket, bucket + 1].map(|at| (self.starts[at] & !IS_LONG) as usize);
-        let entries = &self.entries[start + COMPARED..end];
-        let found = if entries.len() > SCANNED {
-            entries.binary_search_by(|entry| compare(entry.key)).ok()
+        let slots = &self.slots[start + COMPARED..end];
+        let found = if slots.len() > SCANNED {
+            slots.binary_search_by(|entry| compare(entry.key)).ok()
         } else {
-            entries.iter().position(|entry| compare(entry.key).is_eq())
+            slots.iter().position(|entry| compare(entry.key).is_eq())
         };
-        found.map_or(0, |index| entries[index].number)
+        found.map_or(0, |index| slots[index].number)
     }
 }

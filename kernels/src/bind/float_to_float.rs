@@ -9,7 +9,7 @@ use crate::ops::float_to_float::{
 };
 use crate::ops::float_to_int::Widened;
 use crate::ops::load;
-use crate::ops::small_float::Encode;
+use crate::ops::small_float::EncodeSmallFloat;
 use crate::ops::store::{AsF16, LowI16, StoreFull, UpperHalves};
 use crate::pipeline::{Each, Load, LoadThen, Same, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, FloatElement, NearestEven, Round, Simd};
@@ -202,7 +202,7 @@ where
         stage(simd, Units(load, below, AsF16(rounding)))
     } else {
         // As for `Below`: an infinity may stand for a number beyond float32.
-        let encode = Encode::<_, true>::new(BINARY16, rounding, true);
+        let encode = EncodeSmallFloat::<_, true>::new(BINARY16, rounding, true);
         stage(simd, Units(load, Then(narrow, encode), LowI16))
     };
     retry_infinities(fast, || {
@@ -222,7 +222,7 @@ where
         Rounding::TowardsZero | Rounding::TowardsPositive | Rounding::TowardsNegative
             if !S::ROUNDS_F16 =>
         {
-            let encode = Encode::<_, false>::new(BINARY16, rounding, false);
+            let encode = EncodeSmallFloat::<_, false>::new(BINARY16, rounding, false);
             stage(simd, Units(load, Then(each, encode), LowI16))
         }
         Rounding::NearestEven

@@ -4,7 +4,7 @@ use super::class::{FloatType, IntType, Width};
 use super::float_to_float::{Float16Target, to_f16};
 use super::{Entry, TWO_KERNELS, number_entry, with_bool, with_rounding};
 use crate::exact::integer;
-use crate::ops::float_to_float::{Bf16Carry, Bits, FiniteToBf16, OddF32};
+use crate::ops::float_to_float::{Bf16Carry, FiniteToBf16, OddF32, ToBits};
 use crate::ops::int::{AtMost, ClampedInt, IntUnit, Low32, Saturated32, Within};
 use crate::ops::int_to_float::{
     I32ToF32, I32ToF64, I32ToOddF32, I64ToF64, I64ToOddF64, IntegralToF32, U32ToF32,
@@ -192,9 +192,9 @@ where
     let replaced = entry.map(|(key, value)| ReplaceKey { key, value, each: I32ToF32 });
     match (replaced, target.is_float16) {
         (None, true) => stage(simd, Units(load, I32ToF32, AsF16(NearestEven))),
-        (None, false) => stage(simd, Units(load, Then(I32ToF32, Bits), UpperHalves)),
+        (None, false) => stage(simd, Units(load, Then(I32ToF32, ToBits), UpperHalves)),
         (Some(each), true) => stage(simd, Units(load, each, AsF16(NearestEven))),
-        (Some(each), false) => stage(simd, Units(load, Then(each, Bits), UpperHalves)),
+        (Some(each), false) => stage(simd, Units(load, Then(each, ToBits), UpperHalves)),
     }
 }
 

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 
 /// What a cast does with the values of its source, besides changing their width.
 #[derive(Clone, Copy)]
-struct Policy {
+struct Conversion {
     source: IntType,
     target: IntType,
     mode: Mode,
@@ -35,7 +35,7 @@ enum Mode {
     Clamp,
 }
 
-impl Policy {
+impl Conversion {
     /// The bits that a value in range, less the least one, does not set.
     fn outside(self) -> i64 {
         !(self.max - self.min) as i64
@@ -67,49 +67,49 @@ pub(super) fn bind<S: Simd>(
         OutOfRange::Clamp => Mode::Clamp,
     };
     let (min, max) = (source_min.max(target_min), source_max.min(target_max));
-    let policy = Policy { source, target, mode, min, max };
+    let conversion = Conversion { source, target, mode, min, max };
     Some(match entry {
         None if mode == Mode::Low && source.width == target.width => vec![],
-        None => vec![by_width(simd, Same, policy)?],
+        None => vec![by_width(simd, Same, conversion)?],
         Some(_) if !FUSES_MAP_ENTRY => return None,
         Some((key, output)) => {
             let [key, value] = [key, output].map(|x| integer(x) as i64);
             // In `Low`, the registers have the wider type, and nothing is checked behind the replacement.
             if mode == Mode::Low || preimage(output, source.element(), cast).is_some() {
-                vec![by_width(simd, ReplaceKey { key, value, each: Same }, policy)?]
+                vec![by_width(simd, ReplaceKey { key, value, each: Same }, conversion)?]
             } else {
-                vec![keyed(simd, key, value, policy)?]
+                vec![keyed(simd, key, value, conversion)?]
             }
         }
     })
 }
 
 /// A checked or clamped cast to a type that is no wider, whose entry becomes what no value of the source does.
-fn keyed<S: Simd>(simd: S, key: i64, value: i64, policy: Policy) -> Option<Stage> {
+fn keyed<S: Simd>(simd: S, key: i64, value: i64, conversion: Conversion) -> Option<Stage> {
     use Width::{W8, W16, W32, W64};
     /// Whatever its width, a value stands in the registers as its low bits.
-    fn narrowed<S: Simd, E: EachInt<S>>(simd: S, each: E, policy: Policy) -> Option<Stage> {
-        Some(match (policy.source.width, policy.target.width) {
+    fn narrowed<S: Simd, E: EachInt<S>>(simd: S, each: E, conversion: Conversion) -> Option<Stage> {
+        Some(match (conversion.source.width, conversion.target.width) {
             // Only a signed type has values that a wider one has not.
             (W16, W8) => stage(simd, Shorts(Int16Register, each, SaturatedByte::<true>)),
-            (W32, W8 | W16) => return narrow::saturated(simd, Int32, each, policy.target),
-            (W64, W8 | W16 | W32) => saturated(simd, Then(each, Low32), policy.target),
+            (W32, W8 | W16) => return narrow::saturated(simd, Int32, each, conversion.target),
+            (W64, W8 | W16 | W32) => saturated(simd, Then(each, Low32), conversion.target),
             (W8, W8) | (W16, W16) | (W32, W32) | (W64, W64) => {
-                same_width(simd, policy.source.width, each)
+                same_width(simd, conversion.source.width, each)
             }
             (W8, W16 | W32 | W64) | (W16, W32 | W64) | (W32, W64) => return None,
         })
     }
-    match (policy.mode, policy.source.signed) {
+    match (conversion.mode, conversion.source.signed) {
         (Mode::Error, _) => {
-            narrowed(simd, ReplaceKey { key, value, each: policy.within::<true>() }, policy)
+            narrowed(simd, ReplaceKey { key, value, each: conversion.within::<true>() }, conversion)
         }
         (Mode::Clamp, false) => {
-            narrowed(simd, ReplaceKey { key, value, each: policy.at_most() }, policy)
+            narrowed(simd, ReplaceKey { key, value, each: conversion.at_most() }, conversion)
         }
-        (Mode::Clamp, true) if policy.source.width == policy.target.width => {
+        (Mode::Clamp, true) if conversion.source.width == conversion.target.width => {
             let each = ReplaceKey { key, value, each: AtLeastZero };
-            Some(same_width(simd, policy.source.width, each))
+            Some(same_width(simd, conversion.source.width, each))
         }
         // A narrower type has no such value.
         (Mode::Low, _) | (Mode::Clamp, true) => None,
@@ -170,14 +170,14 @@ pub(super) fn same_width<S: Simd, E: EachInt<S>>(simd: S, width: Width, each: E)
 
 /// The body with what stands in front of the store of a type in which signed values below zero alone do not fit.
 macro_rules! from_signed {
-    ($policy:expr, $front:expr, $each:ident => $body:expr) => {
-        match $policy.mode {
+    ($conversion:expr, $front:expr, $each:ident => $body:expr) => {
+        match $conversion.mode {
             Mode::Low => {
                 let $each = $front;
                 $body
             }
             Mode::Error => {
-                let $each = Then($front, $policy.within::<true>());
+                let $each = Then($front, $conversion.within::<true>());
                 $body
             }
             Mode::Clamp => {
@@ -189,33 +189,33 @@ macro_rules! from_signed {
 }
 
 /// `front` is nothing, or a replacement.
-fn by_width<S: Simd, F: EachInt<S>>(simd: S, front: F, policy: Policy) -> Option<Stage> {
+fn by_width<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversion) -> Option<Stage> {
     use Width::{W8, W16, W32, W64};
-    Some(match (policy.source.width, policy.target.width, policy.source.signed) {
+    Some(match (conversion.source.width, conversion.target.width, conversion.source.signed) {
         // Another sign, or none: one half of the values fits, and is from zero on.
         (W8, W8, signed) | (W16, W16, signed) | (W32, W32, signed) | (W64, W64, signed) => {
-            let width = policy.source.width;
-            if policy.mode == Mode::Clamp && !signed {
-                return Some(same_width(simd, width, Then(front, policy.at_most())));
+            let width = conversion.source.width;
+            if conversion.mode == Mode::Clamp && !signed {
+                return Some(same_width(simd, width, Then(front, conversion.at_most())));
             }
-            from_signed!(policy, front, each => same_width(simd, width, each))
+            from_signed!(conversion, front, each => same_width(simd, width, each))
         }
-        (W8, W16, true) => from_signed!(policy, front, each => {
+        (W8, W16, true) => from_signed!(conversion, front, each => {
             stage(simd, Shorts(WidenedByte::<true>, each, Int16Register))
         }),
-        (W8, W32, true) => from_signed!(policy, front, each => {
+        (W8, W32, true) => from_signed!(conversion, front, each => {
             stage(simd, Units(Int8::<true>, each, StoreFull))
         }),
-        (W8, W64, true) => from_signed!(policy, front, each => {
+        (W8, W64, true) => from_signed!(conversion, front, each => {
             stage(simd, Units(Int8To64::<true>, each, StoreFull))
         }),
-        (W16, W32, true) => from_signed!(policy, front, each => {
+        (W16, W32, true) => from_signed!(conversion, front, each => {
             stage(simd, Units(Int16::<true>, each, StoreFull))
         }),
-        (W16, W64, true) => from_signed!(policy, front, each => {
+        (W16, W64, true) => from_signed!(conversion, front, each => {
             stage(simd, Units(Int16To64::<true>, each, StoreFull))
         }),
-        (W32, W64, true) => from_signed!(policy, front, each => {
+        (W32, W64, true) => from_signed!(conversion, front, each => {
             stage(simd, Units(Int32To64::<true>, each, StoreFull))
         }),
         // A wider type has every unsigned value.
@@ -225,43 +225,43 @@ fn by_width<S: Simd, F: EachInt<S>>(simd: S, front: F, policy: Policy) -> Option
         (W16, W32, false) => stage(simd, Units(Int16::<false>, front, StoreFull)),
         (W16, W64, false) => stage(simd, Units(Int16To64::<false>, front, StoreFull)),
         (W32, W64, false) => stage(simd, Units(Int32To64::<false>, front, StoreFull)),
-        (W16, W8, _) => short_to_byte(simd, front, policy),
-        (W32, W8 | W16, _) => return narrow_32(simd, front, policy),
-        (W64, W8 | W16 | W32, _) => narrow_64(simd, front, policy),
+        (W16, W8, _) => short_to_byte(simd, front, conversion),
+        (W32, W8 | W16, _) => return narrow_32(simd, front, conversion),
+        (W64, W8 | W16 | W32, _) => narrow_64(simd, front, conversion),
     })
 }
 
-fn short_to_byte<S: Simd, F: EachInt<S>>(simd: S, front: F, policy: Policy) -> Stage {
-    let from_signed = policy.source.signed;
-    with_bool!(policy.target.signed, SIGNED => match policy.mode {
+fn short_to_byte<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversion) -> Stage {
+    let from_signed = conversion.source.signed;
+    with_bool!(conversion.target.signed, SIGNED => match conversion.mode {
         Mode::Low => stage(simd, Shorts(Int16Register, front, LowByte)),
         Mode::Error => {
-            let checked = Then(front, policy.within::<false>());
+            let checked = Then(front, conversion.within::<false>());
             stage(simd, Shorts(Int16Register, checked, SaturatedByte::<SIGNED>))
         }
         Mode::Clamp if from_signed => {
             stage(simd, Shorts(Int16Register, front, SaturatedByte::<SIGNED>))
         }
         Mode::Clamp => {
-            let clamped = Then(front, policy.at_most());
+            let clamped = Then(front, conversion.at_most());
             stage(simd, Shorts(Int16Register, clamped, SaturatedByte::<false>))
         }
     })
 }
 
 /// 32 bits to 8 or 16.
-fn narrow_32<S: Simd, F: EachInt<S>>(simd: S, front: F, policy: Policy) -> Option<Stage> {
-    let Policy { source, target, .. } = policy;
-    match policy.mode {
+fn narrow_32<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversion) -> Option<Stage> {
+    let Conversion { source, target, .. } = conversion;
+    match conversion.mode {
         Mode::Low => narrow::low(simd, Int32, front, target.width),
         Mode::Error => {
             // From `uint32`, what the target does not have has upper bits as a signed integer, too.
             let signed = source.signed && target.signed;
-            narrow::checked(simd, Int32, front, IntType { signed, ..target }, policy.outside())
+            narrow::checked(simd, Int32, front, IntType { signed, ..target }, conversion.outside())
         }
         Mode::Clamp if source.signed => narrow::saturated(simd, Int32, front, target),
         Mode::Clamp => {
-            let clamped = Then(front, policy.at_most());
+            let clamped = Then(front, conversion.at_most());
             narrow::saturated_to::<_, _, _, false>(simd, Int32, clamped, target.width)
         }
     }
@@ -288,20 +288,20 @@ where
 }
 
 /// 64 bits to fewer.
-fn narrow_64<S: Simd, F: EachInt<S>>(simd: S, front: F, policy: Policy) -> Stage {
-    let target = policy.target;
+fn narrow_64<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversion) -> Stage {
+    let target = conversion.target;
     let to_u32 = target.width == Width::W32 && !target.signed;
-    match (policy.mode, policy.source.signed) {
+    match (conversion.mode, conversion.source.signed) {
         (Mode::Low, _) => {
             let low = Then(front, Low32);
             narrow::low(simd, Int64, low, target.width)
                 .unwrap_or_else(|| stage(simd, Units(Int64, low, StoreFull)))
         }
         (Mode::Error, true) if target.signed => {
-            saturated(simd, Then(Then(front, policy.within::<false>()), Low32), target)
+            saturated(simd, Then(Then(front, conversion.within::<false>()), Low32), target)
         }
         (Mode::Error, _) => {
-            fitting(simd, Then(Then(front, policy.within::<true>()), Low32), target.width)
+            fitting(simd, Then(Then(front, conversion.within::<true>()), Low32), target.width)
         }
         (Mode::Clamp, true) if to_u32 => {
             let clamped = Then(Then(front, AtLeastZero), Saturated32::<false>);
@@ -312,7 +312,7 @@ fn narrow_64<S: Simd, F: EachInt<S>>(simd: S, front: F, policy: Policy) -> Stage
             stage(simd, Units(Int64, Then(front, Saturated32::<false>), StoreFull))
         }
         (Mode::Clamp, false) => {
-            let clamped = Then(Then(front, Saturated32::<false>), policy.at_most());
+            let clamped = Then(Then(front, Saturated32::<false>), conversion.at_most());
             fitting(simd, clamped, target.width)
         }
     }

@@ -181,7 +181,7 @@ fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Stages> {
     }
 }
 
-/// One stage for all steps on a one-byte source, filled by the reference.
+/// One stage for all steps on a one-byte source, filled by the reference; without steps, elements with canonical unused bits.
 fn bind_table(source: ElementType, steps: &[Step], level: Level) -> Stage {
     fn table<T: Pod + Send + Sync>(results: &[Option<Scalar>]) -> Stage {
         let mut outputs = [T::zeroed(); 256];
@@ -237,7 +237,7 @@ fn copy(element: ElementType, level: Level) -> Stage {
     match (element.size(), element.bits()) {
         (1, 8) => bind_loop(CopyBytes::<1>),
         (1, _) => with_level!(level, simd => int_to_int::canonical(simd, element))
-            .unwrap_or_else(|| portable::clear_unused(element)),
+            .unwrap_or_else(|| bind_table(element, &[], level)),
         (2, _) => bind_loop(CopyBytes::<2>),
         (4, _) => bind_loop(CopyBytes::<4>),
         _ => bind_loop(CopyBytes::<8>),

@@ -11,15 +11,16 @@ use num_traits::AsPrimitive;
 
 use super::class::{Class, FloatType, IntType, Width};
 use super::scale::bind_int;
-use super::{Entry, copy, exactly, nan_entry, native, only_entry, stays_finite, wide};
-use crate::exact::range;
-use crate::stages::bytes::{ClearUnused, SwapBytes};
-use crate::stages::convert::{
-    AsFloat, DecodeBf16, DecodeF16, Int, IntAs, IntInRange, Narrow, Real, RoundToInt,
+use super::{
+    bind_table, copy, exactly, nan_entry, native, only_entry, stays_finite, wide, with_bool,
 };
-use crate::stages::element_op::{ElementOp, Flags, Loop, Same, Then};
-use crate::stages::fused::{IntUnscale, ScaleForInt};
-use crate::stages::map::ReplaceNan;
+use crate::exact::range;
+use crate::stages::bytes::ReverseBytes;
+use crate::stages::convert::{
+    AsFloat, DecodeBf16, DecodeF16, IntAs, IntInRange, IntUnscale, MagicRange, Narrow, NativeFloat,
+    NativeInt, RoundToInt,
+};
+use crate::stages::element_op::{Flags, Loop};
 use crate::stages::scale::ScaleFloat;
 use crate::stages::{Stage, bind_loop};
 use crate::{
@@ -50,26 +51,20 @@ pub(super) fn fused(source: ElementType, steps: [&Step; 2]) -> Option<Stage> {
 /// Reverses the bytes of elements of 2, 4 and 8 bytes.
 pub(super) fn swap_bytes(size: usize) -> Stage {
     match size {
-        2 => bind_loop(Loop(SwapBytes::<u16>(PhantomData))),
-        4 => bind_loop(Loop(SwapBytes::<u32>(PhantomData))),
-        _ => bind_loop(Loop(SwapBytes::<u64>(PhantomData))),
+        2 => bind_loop(Loop(ReverseBytes::<u16>(PhantomData))),
+        4 => bind_loop(Loop(ReverseBytes::<u32>(PhantomData))),
+        _ => bind_loop(Loop(ReverseBytes::<u64>(PhantomData))),
     }
-}
-
-/// Makes the unused bits of an element of less than a byte canonical.
-pub(super) fn clear_unused(element: ElementType) -> Stage {
-    let signed = element.is_integer() && element.is_signed();
-    bind_loop(Loop(ClearUnused { bits: element.bits(), signed }))
 }
 
 /// The cast, with a map of at most one entry, if it is in the list.
 fn cast(source: ElementType, cast: &Cast) -> Option<Vec<Stage>> {
-    let entry = only_entry(cast)?;
-    if source == cast.target && entry.is_none() {
+    let has_no_map = cast.map.is_empty();
+    if source == cast.target && has_no_map {
         return Some(vec![copy(source, Level::Scalar)]);
     }
     match Class::of(source) {
-        Class::Int(IntType { width, signed }) if entry.is_none() => match (width, signed) {
+        Class::Int(IntType { width, signed }) if has_no_map => match (width, signed) {
             (Width::W8, true) => from_int::<i8>(cast),
             (Width::W16, true) => from_int::<i16>(cast),
             (Width::W32, true) => from_int::<i32>(cast),
@@ -79,12 +74,12 @@ fn cast(source: ElementType, cast: &Cast) -> Option<Vec<Stage>> {
             (Width::W32, false) => from_int::<u32>(cast),
             (Width::W64, false) => from_int::<u64>(cast),
         },
-        Class::Float(FloatType::Float32) => Some(vec![from_f32(cast, entry)?]),
-        Class::Float(FloatType::Float64) => Some(vec![from_f64(cast, entry)?]),
-        Class::Float(FloatType::Float16) if entry.is_none() => {
+        Class::Float(FloatType::Float32) => Some(vec![from_f32(cast)?]),
+        Class::Float(FloatType::Float64) => Some(vec![from_f64(cast)?]),
+        Class::Float(FloatType::Float16) if has_no_map => {
             from_decoded(bind_loop(Loop(DecodeF16)), cast)
         }
-        Class::Float(FloatType::BFloat16) if entry.is_none() => {
+        Class::Float(FloatType::BFloat16) if has_no_map => {
             from_decoded(bind_loop(Loop(DecodeBf16)), cast)
         }
         Class::Int(_)
@@ -99,24 +94,24 @@ fn from_decoded(decode: Stage, cast: &Cast) -> Option<Vec<Stage>> {
     if cast.target == ElementType::Float32 {
         return Some(vec![decode]);
     }
-    Some(vec![decode, from_f32(cast, None)?])
+    Some(vec![decode, from_f32(cast)?])
 }
 
-fn from_f32(cast: &Cast, entry: Option<Entry>) -> Option<Stage> {
+fn from_f32(cast: &Cast) -> Option<Stage> {
     match Class::of(cast.target) {
-        Class::Int(_) | Class::SubByte => float_to_short(Same::<f32>(PhantomData), cast, entry),
-        Class::Float(FloatType::Float64) if entry.is_none() => {
+        Class::Int(_) | Class::SubByte => float_to_short::<f32>(None, cast),
+        Class::Float(FloatType::Float64) if cast.map.is_empty() => {
             Some(bind_loop(Loop(AsFloat::<f32, f64>(PhantomData))))
         }
         Class::Float(_) | Class::SmallFloat => None,
     }
 }
 
-fn from_f64(cast: &Cast, entry: Option<Entry>) -> Option<Stage> {
+fn from_f64(cast: &Cast) -> Option<Stage> {
     match Class::of(cast.target) {
-        Class::Int(_) | Class::SubByte => float_to_short(Same::<f64>(PhantomData), cast, entry),
+        Class::Int(_) | Class::SubByte => float_to_short::<f64>(None, cast),
         Class::Float(FloatType::Float32)
-            if entry.is_none() && cast.rounding == Rounding::NearestEven =>
+            if cast.map.is_empty() && cast.rounding == Rounding::NearestEven =>
         {
             Some(match cast.out_of_range {
                 OutOfRange::Clamp => bind_loop(Loop(Narrow::<true>)),
@@ -127,52 +122,48 @@ fn from_f64(cast: &Cast, entry: Option<Entry>) -> Option<Stage> {
     }
 }
 
-/// What `before` gives, to an integer of at most 16 bits to nearest-even, checked or clamped to the range; `entry` may give a
-/// value for NaN.
-fn float_to_short<F, P>(before: P, cast: &Cast, entry: Option<Entry>) -> Option<Stage>
+/// Perhaps scale and offset, then the cast to an integer of at most 16 bits to nearest-even, checked or clamped to the range.
+/// An entry of the cast may give a value for NaN; with any other key the order of map and overflow would matter.
+fn float_to_short<F>(parameters: Option<&Affine>, cast: &Cast) -> Option<Stage>
 where
-    F: Real<Bits: AsPrimitive<u8> + AsPrimitive<u16>> + Element,
-    P: ElementOp<Target = F>,
+    F: NativeFloat<Bits: AsPrimitive<u8> + AsPrimitive<u16>> + Element,
 {
-    match nan_entry(entry, F::TYPE, cast)? {
-        None => to_short(before, cast),
-        Some(nan) => {
-            let nan = native::<F>(exactly(nan.into(), F::TYPE)?);
-            to_short(Then(before, ReplaceNan(nan)), cast)
-        }
-    }
-}
-
-fn to_short<F, P>(before: P, cast: &Cast) -> Option<Stage>
-where
-    F: Real<Bits: AsPrimitive<u8> + AsPrimitive<u16>>,
-    P: ElementOp<Target = F>,
-{
-    fn in_mode<F, P, T>(before: P, cast: &Cast) -> Option<Stage>
+    fn to_int<F, T>(scaled: Option<(F, F)>, nan: Option<F>, cast: &Cast) -> Option<Stage>
     where
-        F: Real<Bits: AsPrimitive<T>>,
-        P: ElementOp<Target = F>,
-        T: Int,
+        F: NativeFloat<Bits: AsPrimitive<T>>,
+        T: NativeInt,
     {
-        let [min, max] = range(cast.target);
-        match cast.out_of_range {
-            OutOfRange::Error => {
-                let to_int = RoundToInt::<F, T, false>::new(min, max);
-                Some(bind_loop(Loop(Then(before, to_int))))
-            }
-            OutOfRange::Clamp => {
-                let to_int = RoundToInt::<F, T, true>::new(min, max);
-                Some(bind_loop(Loop(Then(before, to_int))))
-            }
-            OutOfRange::Wrap => None,
-        }
+        let clamps = match cast.out_of_range {
+            OutOfRange::Error => false,
+            OutOfRange::Clamp => true,
+            OutOfRange::Wrap => return None,
+        };
+        let (offset, scale) = scaled.unwrap_or((F::zero(), F::one()));
+        let range = MagicRange::new(range(cast.target));
+        Some(with_bool!(scaled.is_some(), SCALES => with_bool!(nan.is_some(), MAPS => {
+            with_bool!(clamps, CLAMPS => bind_loop(Loop(RoundToInt::<F, T, SCALES, MAPS, CLAMPS> {
+                offset,
+                scale,
+                nan: nan.unwrap_or(F::zero()),
+                range,
+                target: PhantomData,
+            })))
+        })))
     }
     if cast.rounding != Rounding::NearestEven {
         return None;
     }
+    let nan = match nan_entry(only_entry(cast)?, F::TYPE, cast)? {
+        None => None,
+        Some(nan) => Some(native::<F>(exactly(nan.into(), F::TYPE)?)),
+    };
+    // A missing offset or scale stands here as its neutral element: without NaN, x − 0 and x · 1 are x.
+    let scaled = parameters.map(|Affine { offset, scale, .. }| {
+        (offset.map_or(F::zero(), native), scale.map_or(F::one(), native))
+    });
     match Class::of(wide(cast.target)) {
-        Class::Int(IntType { width: Width::W8, .. }) => in_mode::<F, P, u8>(before, cast),
-        Class::Int(IntType { width: Width::W16, .. }) => in_mode::<F, P, u16>(before, cast),
+        Class::Int(IntType { width: Width::W8, .. }) => to_int::<F, u8>(scaled, nan, cast),
+        Class::Int(IntType { width: Width::W16, .. }) => to_int::<F, u16>(scaled, nan, cast),
         Class::Int(IntType { width: Width::W32 | Width::W64, .. })
         | Class::Float(_)
         | Class::SubByte
@@ -182,24 +173,9 @@ where
 
 /// Scale and offset of f32 or f64 in front of a cast to at most 16 bits, in one loop.
 fn scale_to_short(source: ElementType, parameters: &Affine, cast: &Cast) -> Option<Stage> {
-    fn of_type<F>(parameters: &Affine, cast: &Cast) -> Option<Stage>
-    where
-        F: Real<Bits: AsPrimitive<u8> + AsPrimitive<u16>> + Element,
-    {
-        // A missing offset or scale stands here as its neutral element.
-        let scaled = ScaleForInt {
-            offset: parameters.offset.map_or(F::zero(), native),
-            scale: parameters.scale.map_or(F::one(), native),
-        };
-        // With any other key than NaN the order of map and overflow would matter.
-        float_to_short(scaled, cast, only_entry(cast)?)
-    }
-    if !cast.target.is_integer() {
-        return None;
-    }
     match Class::of(source) {
-        Class::Float(FloatType::Float32) => of_type::<f32>(parameters, cast),
-        Class::Float(FloatType::Float64) => of_type::<f64>(parameters, cast),
+        Class::Float(FloatType::Float32) => float_to_short::<f32>(Some(parameters), cast),
+        Class::Float(FloatType::Float64) => float_to_short::<f64>(Some(parameters), cast),
         Class::Float(FloatType::Float16 | FloatType::BFloat16)
         | Class::Int(_)
         | Class::SubByte
@@ -211,8 +187,8 @@ fn scale_to_short(source: ElementType, parameters: &Affine, cast: &Cast) -> Opti
 fn short_to_unscaled(source: ElementType, cast: &Cast, parameters: &Affine) -> Option<Stage> {
     fn of_type<S, F>(cast: &Cast, parameters: &Affine) -> Option<Stage>
     where
-        S: Int + Element + AsPrimitive<F>,
-        F: Real + Element,
+        S: NativeInt + Element + AsPrimitive<F>,
+        F: NativeFloat + Element,
     {
         if !stays_finite(S::TYPE, F::TYPE, parameters) {
             return None;
@@ -230,7 +206,7 @@ fn short_to_unscaled(source: ElementType, cast: &Cast, parameters: &Affine) -> O
     }
     fn to_target<S>(cast: &Cast, parameters: &Affine) -> Option<Stage>
     where
-        S: Int + Element + AsPrimitive<f32> + AsPrimitive<f64>,
+        S: NativeInt + Element + AsPrimitive<f32> + AsPrimitive<f64>,
     {
         match Class::of(cast.target) {
             Class::Float(FloatType::Float32) => of_type::<S, f32>(cast, parameters),
@@ -253,7 +229,7 @@ fn short_to_unscaled(source: ElementType, cast: &Cast, parameters: &Affine) -> O
 
 /// Scale and offset, if they are in the list.
 fn scale<const ENCODES: bool>(element: ElementType, parameters: &Affine) -> Option<Stage> {
-    fn of_type<F: Real + Element, const ENCODES: bool>(parameters: &Affine) -> Stage {
+    fn of_type<F: NativeFloat + Element, const ENCODES: bool>(parameters: &Affine) -> Stage {
         bind_loop(ScaleFloat::<F, ENCODES> {
             offset: parameters.offset.map(native),
             scale: parameters.scale.map(native),
@@ -273,7 +249,7 @@ fn scale<const ENCODES: bool>(element: ElementType, parameters: &Affine) -> Opti
 /// The cast of integers, if it is in the list.
 fn from_int<S>(cast: &Cast) -> Option<Vec<Stage>>
 where
-    S: Int + Flags + Element + AsPrimitive<f32> + AsPrimitive<f64>,
+    S: NativeInt + Flags + Element + AsPrimitive<f32> + AsPrimitive<f64>,
     S: AsPrimitive<u8> + AsPrimitive<u16> + AsPrimitive<u32> + AsPrimitive<u64>,
 {
     let Cast { target, rounding, out_of_range, .. } = *cast;
@@ -289,7 +265,7 @@ where
             // Within the range, an integer is canonical already; a wrapped one may use too many bits.
             let wraps = out_of_range == OutOfRange::Wrap && target.bits() < 8;
             let mut stages: Vec<_> = converted.into_iter().collect();
-            stages.extend(wraps.then(|| clear_unused(target)));
+            stages.extend(wraps.then(|| bind_table(target, &[], Level::Scalar)));
             Some(stages)
         }
         (Class::Float(FloatType::Float32), _)
@@ -307,8 +283,8 @@ where
 /// Integer to integer; an integer of the target's width stands for both of that width. None where nothing changes.
 fn int_to_int<S, T>(target: ElementType, mode: OutOfRange) -> Option<Stage>
 where
-    S: Int + Flags + Element + AsPrimitive<T>,
-    T: Int,
+    S: NativeInt + Flags + Element + AsPrimitive<T>,
+    T: NativeInt,
 {
     let ([source_min, source_max], [target_min, target_max]) = (range(S::TYPE), range(target));
     let fits = target_min <= source_min && source_max <= target_max;

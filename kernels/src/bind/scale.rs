@@ -8,8 +8,8 @@ use super::class::{Class, FloatType, IntType, Width};
 use super::{Stages, native, vector, without_map};
 use crate::exact::integer;
 use crate::stages::Stage;
-use crate::stages::convert::Int;
-use crate::stages::scale::{Overflowing, ScaleInt, ScaleLong};
+use crate::stages::convert::NativeInt;
+use crate::stages::scale::{ScaleInt, ScaleLong};
 use crate::{Affine, Cast, Element, ElementType, FloatOverflow, Level, OutOfRange, Scalar};
 
 /// The stages of scale and offset on elements of two bytes and more; none for those of one byte, which have tables. With
@@ -68,7 +68,7 @@ pub(super) fn bind_int<const ENCODES: bool>(
 }
 
 /// On integers of up to 32 bits, in the wider `W`.
-fn narrow<T: Int + AsPrimitive<W>, W, const ENCODES: bool>(
+fn narrow<T: NativeInt + AsPrimitive<W>, W, const ENCODES: bool>(
     element: ElementType,
     offset: Option<Scalar>,
     scale: Option<Scalar>,
@@ -89,7 +89,7 @@ where
 }
 
 /// On integers whose products may not fit 64 bits.
-fn long<T: Int + Element + Overflowing, const ENCODES: bool>(
+fn long<T: NativeInt + Element, const ENCODES: bool>(
     offset: Option<Scalar>,
     scale: Option<Scalar>,
     level: Level,

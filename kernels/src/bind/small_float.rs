@@ -5,58 +5,38 @@ use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::within;
 use super::{TWO_KERNELS, with_bool, with_rounding};
 use crate::element::BINARY16;
-use crate::ops::float_to_float::Bits;
+use crate::ops::float_to_float::ToBits;
 use crate::ops::int::{Int16Register, WidenedByte};
 use crate::ops::int_to_float::I32ToF32;
 use crate::ops::load;
 use crate::ops::small_float::{
-    AsSmallFloat, Decode, DecodeByF16, DecodeE5m2, DecodeE8m0, E5m2ToF16, Encode, EncodeE8m0,
+    AsSmallFloat, DecodeByF16, DecodeE5m2, DecodeE8m0, DecodeSmallFloat, E5m2ToF16, EncodeE8m0,
+    EncodeSmallFloat,
 };
 use crate::ops::store::{AsF16, SaturatedI8, StoreFull, UpperHalves};
-use crate::pipeline::{Each, Load, Retry, Same, Shorts, Store, Then, Units, stage};
+use crate::pipeline::{Each, Retry, Same, Shorts, Store, Then, Units, stage};
 use crate::simd::{F32s, NearestEven, Simd};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, FloatFormat, Format, OutOfRange, Rounding, Specials};
 
-/// What a decoder is bound to.
-trait Sink<S: Simd> {
-    fn stage<L: Load<S, Unit = F32s<S>>>(self, simd: S, load: L) -> Stage;
-}
-
-struct ToF32;
-struct ToF16;
-struct ToBf16;
-
-impl<S: Simd> Sink<S> for ToF32 {
-    fn stage<L: Load<S, Unit = F32s<S>>>(self, simd: S, load: L) -> Stage {
-        stage(simd, Units(load, Same, StoreFull))
-    }
-}
-
-impl<S: Simd> Sink<S> for ToF16 {
-    fn stage<L: Load<S, Unit = F32s<S>>>(self, simd: S, load: L) -> Stage {
-        stage(simd, Units(load, Same, AsF16(NearestEven)))
-    }
-}
-
-impl<S: Simd> Sink<S> for ToBf16 {
-    fn stage<L: Load<S, Unit = F32s<S>>>(self, simd: S, load: L) -> Stage {
-        stage(simd, Units(load, Bits, UpperHalves))
-    }
-}
-
 /// The upper half of `float16`.
 const E5M2: FloatFormat = FloatFormat { mantissa_bits: 2, ..BINARY16 };
 
-fn decoded<S: Simd>(simd: S, format: FloatFormat, sink: impl Sink<S>) -> Stage {
+/// What `each` and `store` make of a one-byte float as float32.
+fn decoded<S, E, T>(simd: S, format: FloatFormat, each: E, store: T) -> Stage
+where
+    S: Simd,
+    E: Each<S, F32s<S>>,
+    T: Store<S, E::Out>,
+{
     if format == E5M2 {
-        return sink.stage(simd, DecodeE5m2);
+        return stage(simd, Units(DecodeE5m2, each, store));
     }
     match (DecodeByF16::new(format), format.specials) {
-        (Some(decode), _) => sink.stage(simd, decode),
-        (None, Specials::PowersOfTwo) => sink.stage(simd, DecodeE8m0),
+        (Some(decode), _) => stage(simd, Units(decode, each, store)),
+        (None, Specials::PowersOfTwo) => stage(simd, Units(DecodeE8m0, each, store)),
         (None, Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz) => {
-            sink.stage(simd, Decode::new(format))
+            stage(simd, Units(DecodeSmallFloat::new(format), each, store))
         }
     }
 }
@@ -75,7 +55,7 @@ pub(super) fn is_faster_than_table(source: ElementType) -> bool {
 /// float32 of a one-byte float.
 pub(super) fn decode<S: Simd>(simd: S, source: ElementType) -> Option<Stage> {
     let Format::Float(format) = source.format() else { return None };
-    Some(decoded(simd, format, ToF32))
+    Some(decoded(simd, format, Same, StoreFull))
 }
 
 /// `float16` or `bfloat16` of a one-byte float, whose values they have; none for the others.
@@ -90,9 +70,9 @@ pub(super) fn decode_to_short<S: Simd>(
             Some(stage(simd, Shorts(WidenedByte::<false>, E5m2ToF16, Int16Register)))
         }
         FloatType::Float16 if format.specials != Specials::PowersOfTwo => {
-            Some(decoded(simd, format, ToF16))
+            Some(decoded(simd, format, Same, AsF16(NearestEven)))
         }
-        FloatType::BFloat16 => Some(decoded(simd, format, ToBf16)),
+        FloatType::BFloat16 => Some(decoded(simd, format, ToBits, UpperHalves)),
         FloatType::Float16 | FloatType::Float32 | FloatType::Float64 => None,
     }
 }
@@ -158,7 +138,7 @@ pub(super) fn encode<S: Simd>(simd: S, cast: &Cast, infinity_fails: bool) -> Opt
                 stage(simd, Units(load::Float32, encode, SaturatedI8::<false>))
             }
             Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz => {
-                let encode = Encode::<_, FAILS>::new(format, rounding, FAILS && infinity_fails);
+                let encode = EncodeSmallFloat::<_, FAILS>::new(format, rounding, FAILS && infinity_fails);
                 stage(simd, Units(load::Float32, encode, SaturatedI8::<false>))
             }
         }

@@ -150,7 +150,7 @@ pub(crate) struct FiniteToBf16<R>(pub(crate) Bf16Carry<R>);
 
 /// The bits of float32.
 #[derive(Clone, Copy)]
-pub(crate) struct Bits;
+pub(crate) struct ToBits;
 
 /// What is added to the bits of a float32 so that their upper half is rounded in the direction of `R`. Infinity stays:
 /// its lower half is zero, and what is added is less than one unit of the upper.
@@ -211,7 +211,7 @@ infallible! {
         let bits = x.to_bits();
         bits + self.0.of(bits)
     };
-    [] Bits: F32s<S> => I32s<S>, |self, simd, x| x.to_bits();
+    [] ToBits: F32s<S> => I32s<S>, |self, simd, x| x.to_bits();
     [R: Round] ToF32<R>: F64s<S> => F32s<S>, |self, simd, x| narrowed(simd, x, self.0);
     [] OddF32: F64s<S> => F32s<S>, |self, simd, x| simd.f64_to_f32(fold_unit::<S, DROPPED>(x));
     [R: Round] OddForShort<R>: F64s<S> => F32s<S>, |self, simd, x| {

@@ -20,7 +20,7 @@ const F16_QUIET: i16 = 0x0200;
 /// Decodes one-byte floats of sign, exponent and mantissa to float32, which holds them all. NaNs become quiet and
 /// keep their sign and payload.
 #[derive(Clone, Copy)]
-pub(crate) struct Decode {
+pub(crate) struct DecodeSmallFloat {
     /// Places of the mantissa below that of float32.
     shift: u32,
     sign_shift: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Decode {
     nan: i32,
 }
 
-impl Decode {
+impl DecodeSmallFloat {
     pub(crate) fn new(format: FloatFormat) -> Self {
         let FloatFormat { mantissa_bits, bias, specials, .. } = format;
         let magnitude_bits = format.bits() - 1;
@@ -61,7 +61,7 @@ impl Decode {
     }
 }
 
-impl<S: Simd> Load<S> for Decode {
+impl<S: Simd> Load<S> for DecodeSmallFloat {
     const SIZE: usize = 1;
     type Unit = F32s<S>;
 
@@ -85,7 +85,7 @@ impl<S: Simd> Load<S> for Decode {
 }
 
 /// Decodes one-byte floats of at most five bits of exponent by way of `float16`: with exponent and mantissa moved to
-/// their places there, the bits stand for the value times a power of two, subnormals too. NaNs as in [`Decode`].
+/// their places there, the bits stand for the value times a power of two, subnormals too. NaNs as in [`DecodeSmallFloat`].
 #[derive(Clone, Copy)]
 pub(crate) struct DecodeByF16 {
     /// Places of the mantissa, and of the sign, below those of `float16`.
@@ -220,7 +220,7 @@ impl<S: Simd> Load<S> for DecodeE8m0 {
 /// sum says how another rounding differs. With `FAILS`, what rounds out of range fails; else it becomes infinity,
 /// or the greatest finite value.
 #[derive(Clone, Copy)]
-pub(crate) struct Encode<R, const FAILS: bool> {
+pub(crate) struct EncodeSmallFloat<R, const FAILS: bool> {
     /// Places of a mantissa of float32 beyond the format's.
     dropped: u32,
     /// The least normal number, as bits of float32.
@@ -240,7 +240,7 @@ pub(crate) struct Encode<R, const FAILS: bool> {
     rounding: R,
 }
 
-impl<R: Round, const FAILS: bool> Encode<R, FAILS> {
+impl<R: Round, const FAILS: bool> EncodeSmallFloat<R, FAILS> {
     /// `infinity_fails` says that an infinity may stand for a number beyond float32.
     pub(crate) fn new(format: FloatFormat, rounding: R, infinity_fails: bool) -> Self {
         let FloatFormat { mantissa_bits, specials, .. } = format;
@@ -263,7 +263,7 @@ impl<R: Round, const FAILS: bool> Encode<R, FAILS> {
     }
 }
 
-impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for Encode<R, FAILS> {
+impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeSmallFloat<R, FAILS> {
     type Out = I32s<S>;
     type Fail = Failing<S, i32>;
 

@@ -8,20 +8,20 @@
 use super::Round;
 
 /// What a lane holds.
-pub(crate) trait Element: Copy + Send + Sync + 'static {
+pub(crate) trait SimdElement: Copy + Send + Sync + 'static {
     /// The integer of its width, by which masks are told apart.
-    type Bits: Element;
+    type Bits: SimdElement;
 }
 
 /// What an integer lane holds.
-pub(crate) trait IntElement: Element<Bits = Self> {
+pub(crate) trait IntElement: SimdElement<Bits = Self> {
     /// The low bits.
     fn truncated(x: i64) -> Self;
 }
 
 macro_rules! int_elements {
     ($($t:ty)*) => {$(
-        impl Element for $t {
+        impl SimdElement for $t {
             type Bits = $t;
         }
         impl IntElement for $t {
@@ -34,16 +34,16 @@ macro_rules! int_elements {
 }
 int_elements! { i8 i16 i32 i64 }
 
-impl Element for f32 {
+impl SimdElement for f32 {
     type Bits = i32;
 }
 
-impl Element for f64 {
+impl SimdElement for f64 {
     type Bits = i64;
 }
 
 /// What a float lane holds.
-pub(crate) trait FloatElement: Element + bytemuck::Pod + num_traits::Float {
+pub(crate) trait FloatElement: SimdElement + bytemuck::Pod + num_traits::Float {
     /// This value, exactly or to nearest-even.
     fn from_f64(x: f64) -> Self;
     /// The next greater one.
@@ -149,7 +149,7 @@ pub(crate) trait MaskLanes<T>: Lanes<T> {
 }
 
 /// Lanes that are compared, integers as signed ones.
-pub(crate) trait CompareLanes<T: Element>: Lanes<T> + MaskLanes<T::Bits> {
+pub(crate) trait CompareLanes<T: SimdElement>: Lanes<T> + MaskLanes<T::Bits> {
     fn eq(self, a: Raw<Self, T>, b: Raw<Self, T>) -> Self::Mask;
     fn lt(self, a: Raw<Self, T>, b: Raw<Self, T>) -> Self::Mask;
     /// `a` where the mask is set, else `b`.

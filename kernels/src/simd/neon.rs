@@ -12,7 +12,7 @@ pub(crate) use pulp::aarch64::Neon;
 
 use super::bytes16::{WidenHalf, widening_by_halves};
 use super::lanes::{
-    CompareLanes, Element, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, TableLanes,
+    CompareLanes, FloatLanes, IntLanes, Lanes, MaskLanes, ShiftLanes, SimdElement, TableLanes,
 };
 use super::shared::vectorize_with;
 use super::{
@@ -307,8 +307,8 @@ macro_rules! floats {
             }
             #[inline(always)]
             fn is_nan(self, a: $raw) -> $bits {
-                let all = Lanes::<<$t as Element>::Bits>::splat(self, -1);
-                IntLanes::<<$t as Element>::Bits>::and_not(self, all, self.neon.$eq(a, a))
+                let all = Lanes::<<$t as SimdElement>::Bits>::splat(self, -1);
+                IntLanes::<<$t as SimdElement>::Bits>::and_not(self, all, self.neon.$eq(a, a))
             }
             #[inline(always)]
             fn round(self, a: $raw, rounding: impl Round) -> $raw {

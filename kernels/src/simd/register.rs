@@ -6,8 +6,8 @@ use num_traits::Zero as _;
 
 use super::Round;
 use super::lanes::{
-    CompareLanes, Element, FloatElement, FloatLanes, IntElement, IntLanes, Lanes, MaskLanes,
-    ShiftLanes, TableLanes,
+    CompareLanes, FloatElement, FloatLanes, IntElement, IntLanes, Lanes, MaskLanes, ShiftLanes,
+    SimdElement, TableLanes,
 };
 
 /// A register of lanes of type `T`. It has the token of its level, so it exists only where the CPU has the features.
@@ -87,8 +87,8 @@ macro_rules! operators {
 }
 
 operators! {
-    Add add [Lanes, Element] Lanes::<T>::add;
-    Sub sub [Lanes, Element] Lanes::<T>::sub;
+    Add add [Lanes, SimdElement] Lanes::<T>::add;
+    Sub sub [Lanes, SimdElement] Lanes::<T>::sub;
     Mul mul [FloatLanes, FloatElement] FloatLanes::<T>::mul;
     Div div [FloatLanes, FloatElement] FloatLanes::<T>::div;
     BitAnd bitand [IntLanes, IntElement] IntLanes::<T>::and;
@@ -199,7 +199,7 @@ impl<S: ShiftLanes<T>, T: IntElement> Register<S, T> {
     }
 }
 
-impl<S: CompareLanes<T>, T: Element> Register<S, T> {
+impl<S: CompareLanes<T>, T: SimdElement> Register<S, T> {
     #[inline(always)]
     pub(crate) fn eq(self, b: impl Operand<Self>) -> Mask<S, T::Bits> {
         let raw = CompareLanes::<T>::eq(self.simd, self.raw, b.like(self).raw);
@@ -416,7 +416,7 @@ impl<S: MaskLanes<T>, T: IntElement> Mask<S, T> {
 
     /// `a` where the mask is set, else `b`.
     #[inline(always)]
-    pub(crate) fn select<U: Element<Bits = T>>(
+    pub(crate) fn select<U: SimdElement<Bits = T>>(
         self,
         a: Register<S, U>,
         b: impl Operand<Register<S, U>>,

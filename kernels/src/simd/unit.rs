@@ -1,12 +1,12 @@
 //! Units: as many elements as a register has 32-bit lanes.
 
 use super::Register;
-use super::lanes::{Element, Lanes};
+use super::lanes::{Lanes, SimdElement};
 
 /// One register, or two of 64-bit lanes.
 pub(crate) trait Unit<S>: Copy + 'static {
     /// An element.
-    type Scalar: Element;
+    type Scalar: SimdElement;
     type Register: Copy + 'static;
 
     /// An element in every lane.
@@ -23,7 +23,7 @@ pub(crate) trait Unit<S>: Copy + 'static {
     fn fold<A: Copy>(self, start: A, f: impl Fn(A, Self::Register) -> A + Copy) -> A;
 }
 
-impl<S: Lanes<T>, T: Element> Unit<S> for Register<S, T> {
+impl<S: Lanes<T>, T: SimdElement> Unit<S> for Register<S, T> {
     type Scalar = T;
     type Register = Self;
 
@@ -63,7 +63,7 @@ impl<R: Copy> Pair<R> {
     }
 }
 
-impl<S: Lanes<T>, T: Element> Unit<S> for Pair<Register<S, T>> {
+impl<S: Lanes<T>, T: SimdElement> Unit<S> for Pair<Register<S, T>> {
     type Scalar = T;
     type Register = Register<S, T>;
 

@@ -1,10 +1,10 @@
-//! Stages that move bytes: byte order, unused bits, and tables for one-byte elements.
+//! Stages that move bytes: copies, byte order, and tables for one-byte elements.
 
 use core::marker::PhantomData;
 
 use bytemuck::Pod;
 
-use super::convert::Int;
+use super::convert::NativeInt;
 use super::element_op::ElementOp;
 use super::{Borrowed, Input, Kernel, Output, Unaligned, for_each, output_elements};
 
@@ -28,9 +28,9 @@ unsafe impl<const SIZE: usize> Kernel for CopyBytes<SIZE> {
 
 /// Reverses the bytes of each element.
 #[derive(Clone, Copy)]
-pub(crate) struct SwapBytes<T>(pub(crate) PhantomData<T>);
+pub(crate) struct ReverseBytes<T>(pub(crate) PhantomData<T>);
 
-impl<T: Int> ElementOp for SwapBytes<T> {
+impl<T: NativeInt> ElementOp for ReverseBytes<T> {
     type Source = T;
     type Target = T;
     type Flags = ();
@@ -38,27 +38,6 @@ impl<T: Int> ElementOp for SwapBytes<T> {
     #[inline(always)]
     fn convert(&self, x: T) -> (T, ()) {
         (x.swap_bytes(), ())
-    }
-}
-
-/// Makes the unused upper bits of sub-byte elements canonical: extends the sign, or clears them.
-#[derive(Clone, Copy)]
-pub(crate) struct ClearUnused {
-    pub(crate) bits: u32,
-    pub(crate) signed: bool,
-}
-
-impl ElementOp for ClearUnused {
-    type Source = u8;
-    type Target = u8;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: u8) -> (u8, ()) {
-        let mask = u8::MAX >> (8 - self.bits);
-        // Adding and subtracting the sign bit extends it (Hacker's Delight, 2-5).
-        let sign = if self.signed { 1 << (self.bits - 1) } else { 0 };
-        (((x & mask) ^ sign).wrapping_sub(sign), ())
     }
 }
 

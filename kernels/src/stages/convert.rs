@@ -4,20 +4,27 @@
 use core::marker::PhantomData;
 
 use bytemuck::Pod;
+use num_traits::ops::overflowing::{OverflowingAdd, OverflowingMul, OverflowingSub};
 use num_traits::{AsPrimitive, PrimInt, ToPrimitive, WrappingSub, Zero};
 
 use super::element_op::{ElementOp, Flags};
 use crate::element::BINARY16;
 
 /// A native integer type.
-pub(crate) trait Int: Pod + PrimInt + WrappingSub + Send + Sync {}
+pub(crate) trait NativeInt:
+    Pod + PrimInt + WrappingSub + OverflowingAdd + OverflowingSub + OverflowingMul + Send + Sync
+{
+}
 
-impl<T: Pod + PrimInt + WrappingSub + Send + Sync> Int for T {}
+impl<T> NativeInt for T where
+    T: Pod + PrimInt + WrappingSub + OverflowingAdd + OverflowingSub + OverflowingMul + Send + Sync
+{
+}
 
 /// f32 or f64.
-pub(crate) trait Real: Pod + num_traits::Float + Send + Sync {
+pub(crate) trait NativeFloat: Pod + num_traits::Float + Send + Sync {
     /// The bits, as an integer of the same width.
-    type Bits: Int + Flags;
+    type Bits: NativeInt + Flags;
     /// The bits.
     fn to_bits(self) -> Self::Bits;
     /// 1.5 · 2^23 for f32, 1.5 · 2^52 for f64. Adding it to a number of less than a third of its
@@ -33,7 +40,7 @@ pub(crate) trait Real: Pod + num_traits::Float + Send + Sync {
 
 macro_rules! reals {
     ($($t:ident: $bits:ident, $magic:expr;)*) => {$(
-        impl Real for $t {
+        impl NativeFloat for $t {
             type Bits = $bits;
             const MAGIC: Self = $magic;
             #[inline(always)]
@@ -53,7 +60,7 @@ reals! {
 #[derive(Clone, Copy)]
 pub(crate) struct IntAs<S, T>(pub(crate) PhantomData<(S, T)>);
 
-impl<S: Int + AsPrimitive<T>, T: Int> ElementOp for IntAs<S, T> {
+impl<S: NativeInt + AsPrimitive<T>, T: NativeInt> ElementOp for IntAs<S, T> {
     type Source = S;
     type Target = T;
     type Flags = ();
@@ -75,8 +82,8 @@ pub(crate) struct IntInRange<S, T, const CLAMPS: bool> {
 
 impl<S, T, const CLAMPS: bool> ElementOp for IntInRange<S, T, CLAMPS>
 where
-    S: Int + Flags + AsPrimitive<T>,
-    T: Int,
+    S: NativeInt + Flags + AsPrimitive<T>,
+    T: NativeInt,
 {
     type Source = S;
     type Target = T;
@@ -98,25 +105,41 @@ where
     }
 }
 
-/// Float to an integer of at most 16 bits, to nearest-even. What is out of range is clamped, or needs the reference, as NaN
-/// and infinities do.
+/// Float to an integer of at most 16 bits, to nearest-even: with `SCALES` of `(x − offset) · scale`, and with `MAPS` of a
+/// value in place of NaN. What is out of range is clamped, or needs the reference, as NaN and infinities do, which may be
+/// products of finite elements.
 ///
-/// The integer is the low bits of the sum with [`Real::MAGIC`], signed or not, so `T` is unsigned.
+/// The integer is the low bits of the sum with [`NativeFloat::MAGIC`], signed or not, so `T` is unsigned.
 #[derive(Clone, Copy)]
-pub(crate) struct RoundToInt<F: Real, T, const CLAMPS: bool> {
-    /// The target's range.
+pub(crate) struct RoundToInt<
+    F: NativeFloat,
+    T,
+    const SCALES: bool,
+    const MAPS: bool,
+    const CLAMPS: bool,
+> {
+    pub(crate) offset: F,
+    pub(crate) scale: F,
+    /// In place of NaN.
+    pub(crate) nan: F,
+    pub(crate) range: MagicRange<F>,
+    pub(crate) target: PhantomData<T>,
+}
+
+/// The range of an integer type of at most 16 bits.
+#[derive(Clone, Copy)]
+pub(crate) struct MagicRange<F: NativeFloat> {
     min: F,
     max: F,
-    /// The bits of the sum for the least integer.
+    /// The bits of the sum with [`NativeFloat::MAGIC`] for the least integer.
     least: F::Bits,
     /// Bits that the difference from `least` never sets within the range.
     outside: F::Bits,
-    target: PhantomData<T>,
 }
 
-impl<F: Real, T, const CLAMPS: bool> RoundToInt<F, T, CLAMPS> {
-    /// To the range `min..=max` of 2^n integers of at most 16 bits.
-    pub(crate) fn new(min: i128, max: i128) -> Self {
+impl<F: NativeFloat> MagicRange<F> {
+    /// Of the 2^n integers from `min` to `max`.
+    pub(crate) fn new([min, max]: [i128; 2]) -> Self {
         let float = |integer: i128| F::from(integer).unwrap_or(F::zero());
         let bits = |integer: i128| num_traits::cast(integer).unwrap_or(F::Bits::zero());
         let magic = F::MAGIC.to_bits().to_i128().unwrap_or_default();
@@ -125,15 +148,15 @@ impl<F: Real, T, const CLAMPS: bool> RoundToInt<F, T, CLAMPS> {
             max: float(max),
             least: bits(magic + min),
             outside: !bits(max - min),
-            target: PhantomData,
         }
     }
 }
 
-impl<F, T, const CLAMPS: bool> ElementOp for RoundToInt<F, T, CLAMPS>
+impl<F, T, const SCALES: bool, const MAPS: bool, const CLAMPS: bool> ElementOp
+    for RoundToInt<F, T, SCALES, MAPS, CLAMPS>
 where
-    F: Real<Bits: AsPrimitive<T>>,
-    T: Int,
+    F: NativeFloat<Bits: AsPrimitive<T>>,
+    T: NativeInt,
 {
     type Source = F;
     type Target = T;
@@ -141,21 +164,25 @@ where
 
     #[inline(always)]
     fn convert(&self, x: F) -> (T, F::Bits) {
+        let MagicRange { min, max, least, .. } = self.range;
+        let x = if SCALES { (x - self.offset) * self.scale } else { x };
+        let x = if MAPS & x.is_nan() { self.nan } else { x };
         if CLAMPS {
             // Two selects, each one instruction; NaN becomes the least.
-            let clamped = if x > self.min { x } else { self.min };
-            let clamped = if clamped < self.max { clamped } else { self.max };
+            let clamped = if x > min { x } else { min };
+            let clamped = if clamped < max { clamped } else { max };
             ((clamped + F::MAGIC).to_bits().as_(), x.zero_if_finite().to_bits())
         } else {
             // The sum is monotonic, so values out of range, and NaN, have other high bits.
             let sum = (x + F::MAGIC).to_bits();
-            (sum.as_(), sum.wrapping_sub(&self.least))
+            (sum.as_(), sum.wrapping_sub(&least))
         }
     }
 
     #[inline(always)]
     fn failed(&self, flags: F::Bits) -> bool {
-        if CLAMPS { flags != F::Bits::zero() } else { (flags & self.outside) != F::Bits::zero() }
+        let failing = if CLAMPS { flags } else { flags & self.range.outside };
+        failing != F::Bits::zero()
     }
 }
 
@@ -163,7 +190,7 @@ where
 #[derive(Clone, Copy)]
 pub(crate) struct AsFloat<S, F>(pub(crate) PhantomData<(S, F)>);
 
-impl<S: Pod + AsPrimitive<F> + Send + Sync, F: Real> ElementOp for AsFloat<S, F> {
+impl<S: Pod + AsPrimitive<F> + Send + Sync, F: NativeFloat> ElementOp for AsFloat<S, F> {
     type Source = S;
     type Target = F;
     type Flags = ();
@@ -171,6 +198,30 @@ impl<S: Pod + AsPrimitive<F> + Send + Sync, F: Real> ElementOp for AsFloat<S, F>
     #[inline(always)]
     fn convert(&self, x: S) -> (F, ()) {
         (x.as_(), ())
+    }
+}
+
+/// The cast of an integer of at most 16 bits to f32 or f64, then `x / scale + offset`; nothing overflows.
+#[derive(Clone, Copy)]
+pub(crate) struct IntUnscale<S, F, const MAPS: bool> {
+    pub(crate) scale: F,
+    pub(crate) offset: F,
+    /// An element and its replacement.
+    pub(crate) entry: (S, F),
+}
+
+impl<S: NativeInt + AsPrimitive<F>, F: NativeFloat, const MAPS: bool> ElementOp
+    for IntUnscale<S, F, MAPS>
+{
+    type Source = S;
+    type Target = F;
+    type Flags = ();
+
+    #[inline(always)]
+    fn convert(&self, x: S) -> (F, ()) {
+        let (key, value) = self.entry;
+        let decoded = x.as_() / self.scale + self.offset;
+        (if MAPS & (x == key) { value } else { decoded }, ())
     }
 }
 

@@ -1,6 +1,4 @@
-//! Loops over independent elements, and joining two such loops into one.
-
-use core::marker::PhantomData;
+//! Loops over independent elements.
 
 use bytemuck::Pod;
 
@@ -23,7 +21,7 @@ pub(crate) trait ElementOp: Copy + Send + Sync + 'static {
     }
 }
 
-/// One or several words whose bits are gathered.
+/// A word whose bits are gathered, or none.
 pub(crate) trait Flags: Copy + PartialEq {
     /// Nothing gathered.
     const NONE: Self;
@@ -51,14 +49,6 @@ impl Flags for () {
     fn join(self, (): Self) {}
 }
 
-impl<A: Flags, B: Flags> Flags for (A, B) {
-    const NONE: Self = (A::NONE, B::NONE);
-    #[inline(always)]
-    fn join(self, other: Self) -> Self {
-        (self.0.join(other.0), self.1.join(other.1))
-    }
-}
-
 /// The loop over a block.
 #[derive(Clone, Copy)]
 pub(crate) struct Loop<P>(pub(crate) P);
@@ -79,42 +69,5 @@ unsafe impl<P: ElementOp> Kernel for Loop<P> {
             y
         });
         work.failed(flags)
-    }
-}
-
-/// Passes elements through unchanged.
-#[derive(Clone, Copy)]
-pub(crate) struct Same<T>(pub(crate) PhantomData<T>);
-
-impl<T: Pod + Send + Sync> ElementOp for Same<T> {
-    type Source = T;
-    type Target = T;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: T) -> (T, ()) {
-        (x, ())
-    }
-}
-
-/// Two operations, one after the other in one loop.
-#[derive(Clone, Copy)]
-pub(crate) struct Then<A, B>(pub(crate) A, pub(crate) B);
-
-impl<A: ElementOp, B: ElementOp<Source = A::Target>> ElementOp for Then<A, B> {
-    type Source = A::Source;
-    type Target = B::Target;
-    type Flags = (A::Flags, B::Flags);
-
-    #[inline(always)]
-    fn convert(&self, x: A::Source) -> (B::Target, Self::Flags) {
-        let (between, first) = self.0.convert(x);
-        let (y, second) = self.1.convert(between);
-        (y, (first, second))
-    }
-
-    #[inline(always)]
-    fn failed(&self, flags: Self::Flags) -> bool {
-        self.0.failed(flags.0) | self.1.failed(flags.1)
     }
 }

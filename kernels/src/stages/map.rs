@@ -10,26 +10,9 @@ use core::mem::MaybeUninit;
 
 use bytemuck::Pod;
 
-use super::convert::Real;
-use super::element_op::ElementOp;
 use super::{Borrowed, Input, Kernel, Output, Run, Stage, Unaligned, elements, for_each};
 use crate::exact::NAN_KEY;
 use crate::key_table::{DenseTable, KeyTable};
-
-/// Replaces NaNs.
-#[derive(Clone, Copy)]
-pub(crate) struct ReplaceNan<F>(pub(crate) F);
-
-impl<F: Real> ElementOp for ReplaceNan<F> {
-    type Source = F;
-    type Target = F;
-    type Flags = ();
-
-    #[inline(always)]
-    fn convert(&self, x: F) -> (F, ()) {
-        (if x.is_nan() { self.0 } else { x }, ())
-    }
-}
 
 /// Words of a map's source: floats, for which 0 equals −0, or the bits of integers.
 pub(crate) trait Comparable: Pod + PartialOrd + Send + Sync {

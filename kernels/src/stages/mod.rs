@@ -17,7 +17,6 @@ pub(crate) mod by_reference;
 pub(crate) mod bytes;
 pub(crate) mod convert;
 pub(crate) mod element_op;
-pub(crate) mod fused;
 pub(crate) mod map;
 pub(crate) mod scale;
 

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use num_traits::{AsPrimitive, PrimInt, Zero};
 
-use super::convert::{Int, Real};
+use super::convert::{NativeFloat, NativeInt};
 use super::{Borrowed, Input, Kernel, Output, for_each};
 
 /// On floats. A missing parameter is skipped, not replaced by 0 or 1, so that NaN payloads pass.
@@ -18,7 +18,7 @@ pub(crate) struct ScaleFloat<F, const ENCODES: bool> {
 }
 
 // SAFETY: each branch is one `for_each`, which initialises the output.
-unsafe impl<F: Real, const ENCODES: bool> Kernel for ScaleFloat<F, ENCODES> {
+unsafe impl<F: NativeFloat, const ENCODES: bool> Kernel for ScaleFloat<F, ENCODES> {
     const SIZES: (usize, usize) = (size_of::<F>(), size_of::<F>());
 
     #[inline(always)]
@@ -58,7 +58,7 @@ pub(crate) struct ScaleInt<T, W, const ENCODES: bool> {
 // SAFETY: each branch is one `for_each`, which initialises the output.
 unsafe impl<T, W, const ENCODES: bool> Kernel for ScaleInt<T, W, ENCODES>
 where
-    T: Int + AsPrimitive<W>,
+    T: NativeInt + AsPrimitive<W>,
     W: PrimInt + AsPrimitive<T> + AsPrimitive<f64> + Send + Sync,
     f64: AsPrimitive<W>,
 {
@@ -105,7 +105,7 @@ pub(crate) struct ScaleLong<T, const ENCODES: bool> {
 }
 
 // SAFETY: `for_each` initialises the output.
-unsafe impl<T: Int + Overflowing, const ENCODES: bool> Kernel for ScaleLong<T, ENCODES> {
+unsafe impl<T: NativeInt, const ENCODES: bool> Kernel for ScaleLong<T, ENCODES> {
     const SIZES: (usize, usize) = (size_of::<T>(), size_of::<T>());
 
     #[inline(always)]
@@ -114,16 +114,17 @@ unsafe impl<T: Int + Overflowing, const ENCODES: bool> Kernel for ScaleLong<T, E
         let mut fail = false;
         for_each(input, output, |x: T| {
             let (result, first, second) = if ENCODES {
-                let (shifted, first) = x.overflowing_sub(offset);
-                let (scaled, second) = shifted.overflowing_mul(scale);
+                let (shifted, first) = x.overflowing_sub(&offset);
+                let (scaled, second) = shifted.overflowing_mul(&scale);
                 (scaled, first, second)
             } else {
-                // Only −2^63 / −1 overflows. Its wrapped quotient, multiplied back, wraps to −2^63
-                // again, so it needs a check of its own.
-                let (quotient, first) = x.overflowing_div(scale);
-                let (sum, second) = quotient.overflowing_add(offset);
-                let inexact = quotient.overflowing_mul(scale).0 != x;
-                (sum, first | inexact, second)
+                // Only −2^63 / −1 overflows: building a plan refuses a scale of zero.
+                let quotient = x.checked_div(&scale);
+                let fails = quotient.is_none();
+                let quotient = quotient.unwrap_or(T::zero());
+                let (sum, overflows) = quotient.overflowing_add(&offset);
+                let inexact = quotient * scale != x;
+                (sum, fails | inexact, overflows)
             };
             fail |= first | second;
             result
@@ -131,37 +132,3 @@ unsafe impl<T: Int + Overflowing, const ENCODES: bool> Kernel for ScaleLong<T, E
         fail
     }
 }
-
-/// The overflowing operations of the primitive integers.
-pub(crate) trait Overflowing: Sized {
-    fn overflowing_add(self, other: Self) -> (Self, bool);
-    fn overflowing_sub(self, other: Self) -> (Self, bool);
-    fn overflowing_mul(self, other: Self) -> (Self, bool);
-    fn overflowing_div(self, other: Self) -> (Self, bool);
-}
-
-macro_rules! overflowing {
-    ($($t:ident)*) => {$(
-        impl Overflowing for $t {
-            #[inline(always)]
-            fn overflowing_add(self, other: Self) -> (Self, bool) {
-                $t::overflowing_add(self, other)
-            }
-            #[inline(always)]
-            fn overflowing_sub(self, other: Self) -> (Self, bool) {
-                $t::overflowing_sub(self, other)
-            }
-            #[inline(always)]
-            fn overflowing_mul(self, other: Self) -> (Self, bool) {
-                $t::overflowing_mul(self, other)
-            }
-            #[inline(always)]
-            fn overflowing_div(self, other: Self) -> (Self, bool) {
-                // The divisor is not zero: building a plan refuses such a scale.
-                if other == 0 { (0, true) } else { $t::overflowing_div(self, other) }
-            }
-        }
-    )*};
-}
-
-overflowing! { u32 i64 u64 }
