@@ -6,7 +6,7 @@
 //!   strings", section 3.3): the upper bits of `a · key + b` modulo 2^128, with random `a` and `b`. For any
 //!   two keys, however they were chosen, the hashes are independent: no bucket is expected to be long.
 //! - Each bucket is sorted. If one is long after all, it is searched by halving: a search among n keys
-//!   compares at most log2(n) + 4 of them, or [`COMPARED`] + [`SCANNED`] if that is more.
+//!   compares at most log2(n) + 4 of them, or [`ALWAYS_COMPARED`] + [`SCANNED`] if that is more.
 //!
 //! The buckets lie one behind the other in one slice. An entry takes 12 bytes, and its share of the
 //! buckets' starts 4 to 32. There may be 2^31 − 1 entries, whose map would take 64 GiB.
@@ -18,7 +18,7 @@ use core::cmp::Ordering;
 use core::hint::select_unpredictable;
 
 /// Entries from the start of a bucket on that are compared in any case.
-const COMPARED: usize = 2;
+const ALWAYS_COMPARED: usize = 2;
 
 /// Entries behind those up to which all are compared, in order.
 const SCANNED: usize = 8;
@@ -27,7 +27,7 @@ const SCANNED: usize = 8;
 /// in the second-level cache.
 const SPARSE: usize = 1 << 15;
 
-/// What is added to the start of a bucket of more than [`COMPARED`] entries.
+/// What is added to the start of a bucket of more than [`ALWAYS_COMPARED`] entries.
 const IS_LONG: u32 = 1 << 31;
 
 /// Entries whose keys are near each other, by key.
@@ -95,7 +95,7 @@ pub(crate) struct KeyTable {
     shift: u32,
     /// Where each bucket starts in `slots`, perhaps with [`IS_LONG`], and where the last one ends.
     starts: Vec<u32>,
-    /// The buckets, and behind them [`COMPARED`] slots of number 0, which stands for none.
+    /// The buckets, and behind them [`ALWAYS_COMPARED`] slots of number 0, which stands for none.
     slots: Vec<Slot>,
 }
 
@@ -120,7 +120,7 @@ impl KeyTable {
             increment: words(c, d),
             shift: u64::BITS - buckets.ilog2(),
             starts: vec![0; buckets + 1],
-            slots: vec![Slot::default(); len + COMPARED],
+            slots: vec![Slot::default(); len + ALWAYS_COMPARED],
         };
         // A counting sort: lengths of buckets, then their ends, from which each entry steps back.
         for place in 0..len {
@@ -156,19 +156,19 @@ impl KeyTable {
                     kept += 1;
                 }
             }
-            let is_long = if kept - start > COMPARED { IS_LONG } else { 0 };
+            let is_long = if kept - start > ALWAYS_COMPARED { IS_LONG } else { 0 };
             self.starts[bucket] = start as u32 | is_long;
         }
         if let Some(end) = self.starts.last_mut() {
             *end = kept as u32;
         }
         self.slots.truncate(kept);
-        self.slots.extend([Slot::default(); COMPARED]);
+        self.slots.extend([Slot::default(); ALWAYS_COMPARED]);
     }
 
     /// The number of different keys.
     pub(crate) fn len(&self) -> usize {
-        self.slots.len() - COMPARED
+        self.slots.len() - ALWAYS_COMPARED
     }
 
     #[inline(always)]
@@ -208,7 +208,7 @@ impl KeyTable {
         // whose key is therefore another; or one of number 0, whose key may be any: it comes first.
         let first = (start & !IS_LONG) as usize;
         let mut number = 0;
-        for entry in self.slots[first..first + COMPARED].iter().rev() {
+        for entry in self.slots[first..first + ALWAYS_COMPARED].iter().rev() {
             number = select_unpredictable(compare(entry.key).is_eq(), entry.number, number);
         }
         if start & IS_LONG != 0 && number == 0 {
@@ -222,7 +222,7 @@ impl KeyTable {
     fn find_in_long_bucket(&self, key: u64, mut compare: impl FnMut(u64) -> Ordering) -> u32 {
         let bucket = self.bucket(key);
         let [start, end] = [bucket, bucket + 1].map(|at| (self.starts[at] & !IS_LONG) as usize);
-        let slots = &self.slots[start + COMPARED..end];
+        let slots = &self.slots[start + ALWAYS_COMPARED..end];
         let found = if slots.len() > SCANNED {
             slots.binary_search_by(|entry| compare(entry.key)).ok()
         } else {

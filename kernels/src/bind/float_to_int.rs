@@ -24,7 +24,7 @@ use crate::ops::load;
 use crate::ops::store::{LowI8, LowI16, StoreFull};
 use crate::ops::substitute::SubstituteFloats;
 use crate::pipeline::{Each, Load, LoadThen, Retry, Store, Then, Units, stage};
-use crate::simd::{F32s, F64s, FloatElement, I32s, I64s, NearestEven, Round, Simd, Unit};
+use crate::simd::{F32s, F64s, FloatElement, I32s, I64s, NearestEven, Round, Simd, TWO_P63, Unit};
 use crate::stages::Stage;
 use crate::{Affine, Cast, OutOfRange, Rounding, Scalar};
 use alloc::vec::Vec;
@@ -485,8 +485,8 @@ where
             stage(simd, Units(load, clamped, StoreFull))
         }),
         OutOfRange::Wrap => {
-            let half = 9_223_372_036_854_775_808.0;
-            let rest = Then(L::Unit::integral_f64(), SignedRemainder { half, inverse: 0.5 / half });
+            let remainder = SignedRemainder { half: TWO_P63, inverse: 0.5 / TWO_P63 };
+            let rest = Then(L::Unit::integral_f64(), remainder);
             stage(simd, Units(load, Then(rest, InRange64::<true>), StoreFull))
         }
     }

@@ -15,15 +15,15 @@ use crate::simd::{
     IntLanes, Register, Round, Simd, Unit,
 };
 
-const INFINITY_F32: i32 = 0x7f80_0000;
-const QUIET_F32: i32 = 0x0040_0000;
+pub(super) const INFINITY_F32: i32 = 0x7f80_0000;
+pub(super) const QUIET_F32: i32 = 0x0040_0000;
 
 /// float64 to float32 in the direction of `R`; what rounds beyond the greatest value becomes infinite.
 #[derive(Clone, Copy)]
 pub(crate) struct ToF32<R>(pub(crate) R);
 
 /// Bits of a float64 beyond those of a float32.
-const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
+pub(super) const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
 
 /// Where `a` is below `b`, for a unit of float64: −1 in 32-bit lanes, else 0.
 #[inline(always)]

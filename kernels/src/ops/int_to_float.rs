@@ -1,6 +1,6 @@
 //! Integers to floats.
 
-use super::float_to_float::fold;
+use super::float_to_float::{DROPPED, fold};
 use crate::Rounding;
 use crate::pipeline::infallible;
 use crate::simd::{
@@ -131,9 +131,6 @@ infallible! {
 /// has no place for is rounded away first.
 #[derive(Clone, Copy)]
 pub(crate) struct IntegralToF32<R>(pub(crate) R);
-
-/// Bits of a float64 beyond those of a float32.
-const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
 
 #[inline(always)]
 fn rounded_away<S: Simd>(x: F64<S>, rounding: impl Round) -> F64<S> {

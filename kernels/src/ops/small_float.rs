@@ -2,7 +2,7 @@
 //! format's constants from registers. Formats that `float16` has but for a power of two are faster by way of it, in
 //! 16-bit lanes. `float8_e8m0fnu`, which has no mantissa, has its own.
 
-use super::float_to_float::fold;
+use super::float_to_float::{INFINITY_F32, QUIET_F32, fold};
 use crate::element::BINARY16;
 use crate::evidence::{Failing, Greatest, GreatestNumber};
 use crate::pipeline::{Each, Load, Store, lanewise};
@@ -11,9 +11,7 @@ use crate::{FloatFormat, Rounding, Specials};
 
 const MANTISSA_BITS: u32 = 23;
 const BIAS: i32 = 127;
-const INFINITY: i32 = 0x7f80_0000;
-const QUIET: i32 = 0x0040_0000;
-/// The same of `float16`.
+/// As [`INFINITY_F32`] and [`QUIET_F32`], of `float16`.
 const F16_INFINITY: i16 = 0x7c00;
 const F16_QUIET: i16 = 0x0200;
 
@@ -76,11 +74,11 @@ impl<S: Simd> Load<S> for DecodeSmallFloat {
         let subnormal = (simd.i32_to_f32(magnitude) * self.unit).to_bits();
         let finite = magnitude.gt(self.subnormal).select(normal, subnormal);
         let is_nan = magnitude.gt(self.infinity);
-        let special = aligned | INFINITY;
-        let special = is_nan.select(special | QUIET, special);
+        let special = aligned | INFINITY_F32;
+        let special = is_nan.select(special | QUIET_F32, special);
         let value = (is_nan | magnitude.eq(self.infinity)).select(special, finite);
         let value = value | (byte.shl_by(self.sign_shift) & i32::MIN);
-        F32s::from_bits(byte.select_eq(self.nan, INFINITY | QUIET, value))
+        F32s::from_bits(byte.select_eq(self.nan, INFINITY_F32 | QUIET_F32, value))
     }
 }
 
@@ -211,7 +209,7 @@ impl<S: Simd> Load<S> for DecodeE8m0 {
         let byte = unsafe { simd.load_i8_to_i32::<false, UNIT>(p) };
         // 2^−127 is subnormal; the byte that would be infinity is NaN.
         let power = byte.select_eq(0, 0x0040_0000, byte.shl::<23>());
-        F32s::from_bits(byte.select_eq(0xff, INFINITY | QUIET, power))
+        F32s::from_bits(byte.select_eq(0xff, INFINITY_F32 | QUIET_F32, power))
     }
 }
 
@@ -256,8 +254,8 @@ impl<R: Round, const FAILS: bool> EncodeSmallFloat<R, FAILS> {
             nan: nan.unwrap_or_default() as i32,
             payload: if has_infinity { (1 << mantissa_bits) - 1 } else { 0 },
             unsigned_specials: if specials == Specials::Fnuz { -1 } else { 0 },
-            failing_infinity: if !has_infinity || infinity_fails { INFINITY } else { -1 },
-            greatest: if nan.is_none() { INFINITY } else { i32::MAX },
+            failing_infinity: if !has_infinity || infinity_fails { INFINITY_F32 } else { -1 },
+            greatest: if nan.is_none() { INFINITY_F32 } else { i32::MAX },
             rounding,
         }
     }
@@ -273,14 +271,14 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeSmallFloat
         let negative = bits.lt(0).to_int();
         let magnitude = bits & i32::MAX;
         // So that the sum stays finite; it is far out of every format's range.
-        let clamped = magnitude.min::<true>(INFINITY - (24 << MANTISSA_BITS));
+        let clamped = magnitude.min::<true>(INFINITY_F32 - (24 << MANTISSA_BITS));
         let clamped = if self.rounding.rounding() == Rounding::NearestAway {
             // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
             clamped | 1
         } else {
             clamped
         };
-        let place = (clamped & INFINITY).max::<true>(self.min_normal);
+        let place = (clamped & INFINITY_F32).max::<true>(self.min_normal);
         let power = place + (self.dropped << MANTISSA_BITS) as i32;
         let (value, unit) = (F32s::from_bits(clamped), F32s::from_bits(power));
         let sum = value + unit;
@@ -288,7 +286,7 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeSmallFloat
         let units = (sum.to_bits() - power) + correction(simd, error, negative, self.rounding);
         let rounded = (place - self.min_normal).shr_by(self.dropped) + units;
 
-        let is_nan = magnitude.gt(INFINITY);
+        let is_nan = magnitude.gt(INFINITY_F32);
         let beyond = rounded.gt(self.max);
         let nan = (magnitude.shr_by(self.dropped) & self.payload) | self.nan;
         let finite = beyond.select(I32s::splat(simd, self.overflow), rounded);
@@ -299,7 +297,7 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeSmallFloat
         let failing = magnitude.eq(self.failing_infinity) | magnitude.gt(self.greatest);
         fail.add(failing);
         if FAILS {
-            fail.add(beyond & magnitude.lt(INFINITY));
+            fail.add(beyond & magnitude.lt(INFINITY_F32));
         }
         unsigned | sign
     }
@@ -477,8 +475,8 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FA
         let rounded = exponent - mantissa.gt(down).to_int();
         let below = bits.lt(0) | magnitude.lt(least);
         let clamped = below.select(I32s::splat(simd, 0), rounded.min::<true>(0xfe));
-        let is_nan = magnitude.gt(INFINITY);
-        let mut failing = magnitude.eq(INFINITY);
+        let is_nan = magnitude.gt(INFINITY_F32);
+        let mut failing = magnitude.eq(INFINITY_F32);
         if FAILS {
             failing = failing | (below | rounded.gt(0xfe)).and_not(is_nan);
         }
