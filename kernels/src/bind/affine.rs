@@ -6,7 +6,7 @@ use crate::ops::affine::ApplyAffine;
 use crate::ops::float::FloatUnit;
 use crate::ops::load;
 use crate::ops::store::StoreFull;
-use crate::pipeline::{Load, Store, Units, stage};
+use crate::pipeline::{Load, Units, stage};
 use crate::simd::Simd;
 use crate::stages::Stage;
 use crate::{Affine, ElementType, FloatOverflow};
@@ -36,7 +36,6 @@ fn typed<S, L, const ENCODES: bool>(simd: S, load: L, parameters: &Affine) -> Op
 where
     S: Simd,
     L: Load<S, Unit: FloatUnit<S>>,
-    StoreFull: Store<S, L::Unit>,
 {
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
     let strict = parameters.overflow == FloatOverflow::Error;

@@ -11,8 +11,8 @@ use crate::ops::float_to_int::Widened;
 use crate::ops::load;
 use crate::ops::small_float::EncodeSmallFloat;
 use crate::ops::store::{AsF16, LowI16, StoreFull, UpperHalves};
-use crate::pipeline::{Each, Load, LoadThen, Same, Store, Then, Units, stage};
-use crate::simd::{F32s, F64s, FloatElement, NearestEven, Round, Simd};
+use crate::pipeline::{Each, Load, LoadThen, Same, Then, Units, stage};
+use crate::simd::{F32s, F64s, FloatElement, NearestEven, Round, Simd, Unit};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, FloatFormat, OutOfRange, Rounding};
 use alloc::vec::Vec;
@@ -88,10 +88,7 @@ pub(super) fn bind<S: Simd>(
 }
 
 /// What a load gives.
-pub(super) fn kept<S: Simd, L: Load<S>>(simd: S, load: L) -> Stage
-where
-    StoreFull: Store<S, L::Unit>,
-{
+pub(super) fn kept<S: Simd, L: Load<S, Unit: Unit<S>>>(simd: S, load: L) -> Stage {
     stage(simd, Units(load, Same, StoreFull))
 }
 

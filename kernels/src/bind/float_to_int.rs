@@ -178,7 +178,6 @@ fn from_unit<S, L>(simd: S, load: L, target: Target, nan: Option<f64>) -> Vec<St
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
-    StoreFull: Store<S, L::Unit>,
 {
     match target.rounding {
         Rounding::NearestEven => {

@@ -12,8 +12,8 @@ use crate::ops::int_to_float::{
 use crate::ops::load;
 use crate::ops::store::{AsF16, StoreFull, UpperHalves};
 use crate::ops::substitute::{OfInt, ReplaceKey};
-use crate::pipeline::{Each, Load, LoadThen, Retry, Same, Store, Then, Units, stage};
-use crate::simd::{F32s, I32s, NearestEven, Simd};
+use crate::pipeline::{Each, Load, LoadThen, Retry, Same, Then, Units, stage};
+use crate::simd::{F32s, I32s, NearestEven, Simd, Unit};
 use crate::stages::Stage;
 use crate::{Cast, ElementType, OutOfRange, Rounding};
 use alloc::vec::Vec;
@@ -119,8 +119,7 @@ where
     S: Simd,
     L: Load<S, Unit: IntUnit<S>>,
     E: Each<S, L::Unit, Out: OfInt<S, L::Unit, Value = f64>>,
-    N: Each<S, E::Out>,
-    StoreFull: Store<S, N::Out>,
+    N: Each<S, E::Out, Out: Unit<S>>,
 {
     match entry {
         None => stage(simd, Units(load, Then(convert, narrow), StoreFull)),

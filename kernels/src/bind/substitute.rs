@@ -11,7 +11,7 @@ use crate::ops::store::StoreFull;
 use crate::ops::substitute::{
     HashedFloats, HashedInts, PerfectHash, SubstituteFloats, SubstituteInts, SubstituteShorts,
 };
-use crate::pipeline::{Load, Shorts, Store, Units, stage};
+use crate::pipeline::{Load, Shorts, Units, stage};
 use crate::simd::Simd;
 use crate::stages::Stage;
 use crate::{ElementType, Scalar};
@@ -47,7 +47,6 @@ fn floats<S, L>(
 where
     S: Simd,
     L: Load<S, Unit: FloatUnit<S>>,
-    StoreFull: Store<S, L::Unit>,
 {
     fn padded<S, L, const N: usize>(
         simd: S,
@@ -58,7 +57,6 @@ where
     where
         S: Simd,
         L: Load<S, Unit: FloatUnit<S>>,
-        StoreFull: Store<S, L::Unit>,
     {
         let scalar = <L::Unit as FloatUnit<S>>::scalar;
         let typed = |(key, value): (f64, f64)| (scalar(key), scalar(value));

@@ -13,7 +13,7 @@ use crate::ops::float::{
 use crate::ops::int_to_float::{I32ToF32, I32ToF64};
 use crate::ops::load;
 use crate::ops::store::StoreFull;
-use crate::pipeline::{Each, Load, Store, Then, Units, stage};
+use crate::pipeline::{Each, Load, Then, Units, stage};
 use crate::simd::{FloatElement, I32s, Simd};
 use crate::stages::{Stage, as_output, run_all};
 use crate::{Affine, Cast, Scalar, reference};
@@ -94,7 +94,6 @@ impl Unscaled {
         S: Simd,
         L: Load<S, Unit = I32s<S>>,
         E: Each<S, I32s<S>, Out: FloatUnit<S>>,
-        StoreFull: Store<S, E::Out>,
     {
         let scalar = <E::Out as FloatUnit<S>>::scalar;
         let (scale, offset) = (scalar(self.scale), scalar(self.offset));

@@ -5,7 +5,7 @@
 
 use crate::evidence::SetBits;
 use crate::pipeline::Store;
-use crate::simd::{F32s, F64s, I16s, I32s, I64s, Int, Pair, Round, Simd};
+use crate::simd::{F32s, I16s, I32s, Int, Round, Simd, Unit};
 
 /// To 8-bit integers, where a value that does not fit fails.
 #[derive(Clone, Copy)]
@@ -112,10 +112,6 @@ pub(crate) struct UpperHalves;
 #[derive(Clone, Copy)]
 pub(crate) struct AsF16<R>(pub(crate) R);
 
-/// As they are.
-#[derive(Clone, Copy)]
-pub(crate) struct StoreFull;
-
 infallible_stores! {
     [const SIGNED: bool] SaturatedI8<SIGNED>: I32s 1, |self, simd, p, [a, b, c, d]| {
         let low = simd.pack_i32_to_i16::<true>(a, b);
@@ -152,34 +148,35 @@ infallible_stores! {
         // SAFETY: as above.
         unsafe { simd.f32_to_f16(c, d, self.0).store(p.wrapping_add(S::BYTES)) };
     };
-    [] StoreFull: I32s 4, |self, simd, p, group| {
-        for_each_place(group, p, S::BYTES, #[inline(always)] |p, x| {
-            // SAFETY: the caller vouches for a group at `p`, which is four registers.
-            unsafe { x.store(p) };
-        });
-    };
-    [] StoreFull: F32s 4, |self, simd, p, group| {
-        for_each_place(group, p, S::BYTES, #[inline(always)] |p, x| {
-            // SAFETY: as above.
-            unsafe { x.store(p) };
-        });
-    };
-    [] StoreFull: I64s 8, |self, simd, p, group| {
-        for_each_place(group, p, 2 * S::BYTES, #[inline(always)] |p, Pair(low, high)| {
-            // SAFETY: the caller vouches for a group at `p`, which is eight registers.
-            unsafe { low.store(p) };
-            // SAFETY: as above.
-            unsafe { high.store(p.wrapping_add(S::BYTES)) };
-        });
-    };
-    [] StoreFull: F64s 8, |self, simd, p, group| {
-        for_each_place(group, p, 2 * S::BYTES, #[inline(always)] |p, Pair(low, high)| {
-            // SAFETY: the caller vouches for a group at `p`, which is eight registers.
-            unsafe { low.store(p) };
-            // SAFETY: as above.
-            unsafe { high.store(p.wrapping_add(S::BYTES)) };
-        });
-    };
+}
+
+/// As they are.
+#[derive(Clone, Copy)]
+pub(crate) struct StoreFull;
+
+impl<S: Simd, U: Unit<S>> Store<S, U> for StoreFull {
+    const SIZE: usize = size_of::<U::Scalar>();
+    type Fail = ();
+
+    #[inline(always)]
+    unsafe fn store(self, _: S, p: *mut u8, group: [U; 4], (): &()) {
+        let step = S::BYTES / 4 * size_of::<U::Scalar>();
+        for_each_place(
+            group,
+            p,
+            step,
+            #[inline(always)]
+            |p, unit| {
+                // SAFETY: the caller vouches for a group at `p`, which is four units.
+                unsafe { unit.store(p) };
+            },
+        );
+    }
+
+    #[inline(always)]
+    fn failed(self, _: S, (): &()) -> bool {
+        false
+    }
 }
 
 /// Puts packed registers in order and writes them.

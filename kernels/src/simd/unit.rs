@@ -21,6 +21,9 @@ pub(crate) trait Unit<S>: Copy + 'static {
     ) -> Self;
     /// `f` of what was gathered, from `start` on, and each register.
     fn fold<A: Copy>(self, start: A, f: impl Fn(A, Self::Register) -> A + Copy) -> A;
+    /// # Safety
+    /// `p`, of any alignment, is valid for writing a unit.
+    unsafe fn store(self, p: *mut u8);
 }
 
 impl<S: Lanes<T>, T: SimdElement> Unit<S> for Register<S, T> {
@@ -42,6 +45,11 @@ impl<S: Lanes<T>, T: SimdElement> Unit<S> for Register<S, T> {
     #[inline(always)]
     fn fold<A: Copy>(self, start: A, f: impl Fn(A, Self) -> A + Copy) -> A {
         f(start, self)
+    }
+    #[inline(always)]
+    unsafe fn store(self, p: *mut u8) {
+        // SAFETY: the caller vouches for a unit, which is one register.
+        unsafe { self.store(p) };
     }
 }
 
@@ -87,6 +95,13 @@ impl<S: Lanes<T>, T: SimdElement> Unit<S> for Pair<Register<S, T>> {
     #[inline(always)]
     fn fold<A: Copy>(self, start: A, f: impl Fn(A, Register<S, T>) -> A + Copy) -> A {
         f(f(start, self.0), self.1)
+    }
+    #[inline(always)]
+    unsafe fn store(self, p: *mut u8) {
+        // SAFETY: the caller vouches for a unit, which is two registers.
+        unsafe { self.0.store(p) };
+        // SAFETY: as above.
+        unsafe { self.1.store(p.wrapping_add(size_of::<S::Raw>())) };
     }
 }
 
