@@ -126,7 +126,8 @@ impl<S: Simd, U: FloatUnit<S>> Each<S, U> for ToI32OrLeast {
     #[inline(always)]
     fn failed(self, simd: S, fail: &Self::Fail) -> bool {
         // Any limit serves that float32 has and that lies between what 16 and 32 bits hold.
-        U::Register::splat(simd, U::scalar(f64::from(TWO_P31 / 2.0))).any_lt(fail.get())
+        let limit = U::Scalar::from_f64(f64::from(TWO_P31 / 2.0));
+        U::Register::splat(simd, limit).any_lt(fail.get())
     }
 }
 
