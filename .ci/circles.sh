@@ -1,6 +1,6 @@
 #!/bin/bash
-# Fails when modules of zarrs/, pack/ or cli/ import one another in a circle: between files, or between the folders
-# right below src/. A file that declares a module does not import it; one that names a path in it does.
+# Fails when modules of a crate import one another in a circle: between files, or between the folders right below src/.
+# A file that declares a module, or passes its names on, does not import it; one that names a path in it does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec python3 - <<'PYTHON'
@@ -25,7 +25,12 @@ def paths(text):
             lambda found: ", ".join(found[1] + part.strip() for part in found[2].split(",") if part.strip()),
             text,
         )
-    return [path.split("::") for path in re.findall(r"\b(?:\w+::)+\w+", text)]
+    # A name that is only passed on is not used.
+    passed = r"^pub(?:\(\w+\))? use ([^;]*);"
+    rest = re.sub(passed, "", text, flags=re.M)
+    named = [path for found in re.findall(passed, text, flags=re.M) for path in re.findall(r"\b(?:\w+::)+\w+", found)]
+    used = [path for path in named if re.search(rf"\b{path.split('::')[-1]}\b", rest)]
+    return [path.split("::") for path in used + re.findall(r"\b(?:\w+::)+\w+", rest)]
 
 
 def module(path, own, files):
@@ -46,7 +51,7 @@ def module(path, own, files):
 
 
 failed = False
-for root in map(Path, ["pack/src", "cli/src", "zarrs/src"]):
+for root in map(Path, ["kernels/src", "src", "pack/src", "cli/src", "zarrs/src"]):
     sources = {file.relative_to(root).with_suffix("").parts: file.read_text() for file in sorted(root.rglob("*.rs"))}
     sources = {name[:-1] if name[-1] in ("lib", "main", "mod") else name: text for name, text in sources.items()}
     files = {own: {module(path, own, sources) for path in paths(text)} - {own, None} for own, text in sources.items()}

@@ -3,7 +3,8 @@
 use recast_kernels::{Cast, ElementType, OutOfRange, Rounding, Scalar, Step};
 use serde_json::{Map, Value};
 
-use super::{BoundCodec, CAST_VALUE, Codec, Entries, Envelope};
+use super::common::{BoundCodec, CAST_VALUE, Envelope};
+use super::entries::Entries;
 use crate::MetadataError;
 use crate::data_type::{self, Form};
 use crate::fill_value::{self, JsonScalar};
@@ -100,7 +101,7 @@ impl CastValue {
         self
     }
 
-    pub(super) fn read(mut object: Object<'_>, envelope: Envelope) -> Result<Codec, MetadataError> {
+    pub(super) fn read(mut object: Object<'_>, envelope: Envelope) -> Result<Self, MetadataError> {
         let (data_type, data_type_form) = data_type::read(&object.require("data_type")?)?;
         let rounding = object.take(Self::ROUNDING).map(|node| read_rounding(&node)).transpose()?;
         let out_of_range = match object.take(Self::OUT_OF_RANGE) {
@@ -112,7 +113,7 @@ impl CastValue {
         object.finish(&Self::KEYS)?;
         let codec =
             Self { data_type, rounding, out_of_range, scalar_map, data_type_form, envelope };
-        Ok(codec.into())
+        Ok(codec)
     }
 
     pub(super) fn to_json(&self) -> Value {

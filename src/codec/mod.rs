@@ -1,29 +1,26 @@
 //! The codecs' metadata: configurations that are not yet bound to a data type.
 
 mod cast_value;
+mod common;
 mod entries;
 mod numcodecs;
 mod scale_offset;
 
-use recast_kernels::{ElementType, FloatOverflow, Step};
+use recast_kernels::{ElementType, FloatOverflow};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 pub use self::cast_value::{CastValue, ScalarMap};
+pub(crate) use self::common::BoundCodec;
+use self::common::{AS_TYPE, CAST_VALUE, Envelope, FIXED_SCALE_OFFSET, NAMES, SCALE_OFFSET};
 pub use self::entries::Entries;
 pub use self::numcodecs::{AsType, FixedScaleOffset};
 pub use self::scale_offset::ScaleOffset;
+use crate::MetadataError;
 use crate::data_type::ByteOrder;
 use crate::json::{Json, Node, join, list};
-use crate::{MetadataError, Warning};
-
-const CAST_VALUE: &str = "cast_value";
-const SCALE_OFFSET: &str = "scale_offset";
-const FIXED_SCALE_OFFSET: &str = "numcodecs.fixedscaleoffset";
-const AS_TYPE: &str = "numcodecs.astype";
-const NAMES: [&str; 4] = [CAST_VALUE, SCALE_OFFSET, FIXED_SCALE_OFFSET, AS_TYPE];
 
 /// The metadata of one codec. Optional fields stay optional and scalars keep their text, so that metadata are
 /// written as they were read.
@@ -38,66 +35,6 @@ pub enum Codec {
     FixedScaleOffset(FixedScaleOffset),
     /// `numcodecs.astype`, for existing data.
     AsType(AsType),
-}
-
-/// The form of a codec around its configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Envelope {
-    /// Just its name.
-    Name,
-    /// A Zarr v3 object.
-    Object { configuration: bool, must_understand: Option<bool> },
-    /// A Zarr v2 filter: the configuration beside its `id`.
-    Filter,
-}
-
-impl Default for Envelope {
-    fn default() -> Self {
-        Self::Object { configuration: true, must_understand: None }
-    }
-}
-
-impl Envelope {
-    /// The path of the configuration, relative to the codec.
-    fn configuration_path(self) -> &'static str {
-        match self {
-            Self::Filter => "",
-            Self::Name | Self::Object { .. } => "configuration",
-        }
-    }
-
-    fn to_json(self, name: &str, configuration: Map<String, Value>) -> Value {
-        match self {
-            Self::Name if configuration.is_empty() => name.into(),
-            Self::Filter => {
-                let id = name.strip_prefix("numcodecs.").unwrap_or(name);
-                let mut object = Map::from_iter([("id".to_owned(), id.into())]);
-                object.extend(configuration);
-                object.into()
-            }
-            Self::Name | Self::Object { .. } => {
-                let mut object = Map::from_iter([("name".to_owned(), name.into())]);
-                if !matches!(self, Self::Object { configuration: false, .. })
-                    || !configuration.is_empty()
-                {
-                    object.insert("configuration".into(), configuration.into());
-                }
-                if let Self::Object { must_understand: Some(must_understand), .. } = self {
-                    object.insert("must_understand".into(), must_understand.into());
-                }
-                object.into()
-            }
-        }
-    }
-}
-
-/// A codec bound to the type that reaches it.
-pub(crate) struct BoundCodec {
-    pub(crate) target: ElementType,
-    pub(crate) encode: Vec<Step>,
-    pub(crate) decode: Vec<Step>,
-    /// What users of this codec should know.
-    pub(crate) warning: Option<Warning>,
 }
 
 impl Codec {
@@ -143,8 +80,8 @@ impl Codec {
         let mut object = Node::root("", json.text())?.object("a filter: an object with an id")?;
         let id = object.require("id")?;
         match id.string("the id of a filter")?.as_str() {
-            "fixedscaleoffset" => FixedScaleOffset::read(object, Envelope::Filter),
-            "astype" => AsType::read(object, Envelope::Filter),
+            "fixedscaleoffset" => FixedScaleOffset::read(object, Envelope::Filter).map(Self::from),
+            "astype" => AsType::read(object, Envelope::Filter).map(Self::from),
             _ => Err(id.unexpected("\"fixedscaleoffset\" or \"astype\", the filters read here")),
         }
     }
@@ -175,12 +112,15 @@ impl Codec {
             MetadataError::new(path, "missing; it is required")
         };
         match Self::name_of(&name)?.as_str() {
-            CAST_VALUE => CastValue::read(configuration.ok_or_else(required)?, envelope),
-            SCALE_OFFSET => ScaleOffset::read(configuration, envelope),
+            CAST_VALUE => {
+                CastValue::read(configuration.ok_or_else(required)?, envelope).map(Self::from)
+            }
+            SCALE_OFFSET => ScaleOffset::read(configuration, envelope).map(Self::from),
             FIXED_SCALE_OFFSET => {
                 FixedScaleOffset::read(configuration.ok_or_else(required)?, envelope)
+                    .map(Self::from)
             }
-            _ => AsType::read(configuration.ok_or_else(required)?, envelope),
+            _ => AsType::read(configuration.ok_or_else(required)?, envelope).map(Self::from),
         }
     }
 

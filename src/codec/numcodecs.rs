@@ -4,8 +4,8 @@
 use recast_kernels::{Cast, ElementType, FloatOverflow, OutOfRange, Rounding, Step};
 use serde_json::{Map, Value};
 
+use super::common::{AS_TYPE, BoundCodec, Envelope, FIXED_SCALE_OFFSET};
 use super::scale_offset::bind_affine;
-use super::{AS_TYPE, BoundCodec, Codec, Envelope, FIXED_SCALE_OFFSET};
 use crate::data_type::{self, ByteOrder};
 use crate::fill_value::JsonScalar;
 use crate::json::{Node, Object, join};
@@ -103,7 +103,7 @@ impl FixedScaleOffset {
         })
     }
 
-    pub(super) fn read(mut object: Object<'_>, envelope: Envelope) -> Result<Codec, MetadataError> {
+    pub(super) fn read(mut object: Object<'_>, envelope: Envelope) -> Result<Self, MetadataError> {
         let mut number = |name| {
             let node = object.require(name)?;
             if !node.is_number() {
@@ -115,7 +115,7 @@ impl FixedScaleOffset {
         let dtype = NumpyType::read_if_given(&mut object, "dtype")?;
         let astype = NumpyType::read_if_given(&mut object, "astype")?;
         object.finish(&Self::KEYS)?;
-        Ok(Codec::FixedScaleOffset(Self { offset, scale, dtype, astype, envelope }))
+        Ok(Self { offset, scale, dtype, astype, envelope })
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -190,11 +190,11 @@ impl AsType {
         })
     }
 
-    pub(super) fn read(mut object: Object<'_>, envelope: Envelope) -> Result<Codec, MetadataError> {
+    pub(super) fn read(mut object: Object<'_>, envelope: Envelope) -> Result<Self, MetadataError> {
         let encode_dtype = NumpyType::read(&object.require("encode_dtype")?)?;
         let decode_dtype = NumpyType::read_if_given(&mut object, "decode_dtype")?;
         object.finish(&Self::KEYS)?;
-        Ok(Codec::AsType(Self { encode_dtype, decode_dtype, envelope }))
+        Ok(Self { encode_dtype, decode_dtype, envelope })
     }
 
     pub(super) fn to_json(&self) -> Value {

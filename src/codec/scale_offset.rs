@@ -3,7 +3,7 @@
 use recast_kernels::{Affine, ElementType, FloatOverflow, Step};
 use serde_json::{Map, Value};
 
-use super::{BoundCodec, Codec, Envelope, SCALE_OFFSET};
+use super::common::{BoundCodec, Envelope, SCALE_OFFSET};
 use crate::MetadataError;
 use crate::fill_value::JsonScalar;
 use crate::json::{Object, join};
@@ -49,7 +49,7 @@ impl ScaleOffset {
     pub(super) fn read(
         object: Option<Object<'_>>,
         envelope: Envelope,
-    ) -> Result<Codec, MetadataError> {
+    ) -> Result<Self, MetadataError> {
         let (mut offset, mut scale) = (None, None);
         if let Some(mut object) = object {
             let mut scalar =
@@ -57,7 +57,7 @@ impl ScaleOffset {
             (offset, scale) = (scalar("offset")?, scalar("scale")?);
             object.finish(&Self::KEYS)?;
         }
-        Ok(Self { offset, scale, envelope }.into())
+        Ok(Self { offset, scale, envelope })
     }
 
     pub(super) fn to_json(&self) -> Value {

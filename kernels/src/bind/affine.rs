@@ -1,7 +1,7 @@
 //! Scale and offset of float32 and float64.
 
 use super::class::{Class, FloatType};
-use super::with_bool;
+use super::variants::with_bool;
 use crate::ops::affine::ApplyAffine;
 use crate::ops::float::FloatUnit;
 use crate::ops::load;

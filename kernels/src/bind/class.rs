@@ -99,3 +99,14 @@ impl FloatType {
         }
     }
 }
+
+/// The type of whole bytes in which a narrow type's values are worked on.
+pub(super) fn wide(element: ElementType) -> ElementType {
+    match Class::of(element) {
+        Class::SubByte if element.is_signed() => ElementType::Int8,
+        Class::SubByte => ElementType::UInt8,
+        Class::SmallFloat => ElementType::Float32,
+        Class::Float(float) => float.domain(),
+        Class::Int(_) => element,
+    }
+}

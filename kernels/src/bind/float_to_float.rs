@@ -1,7 +1,8 @@
 //! Casts among `float16`, `bfloat16`, `float32` and `float64`.
 
 use super::class::FloatType;
-use super::{Entry, nan_entry, retry_infinities, with_nan, with_rounding_or_nan};
+use super::values::{Entry, nan_entry};
+use super::variants::{retry_infinities, with_nan, with_rounding_or_nan};
 use crate::element::{BFLOAT16, BINARY16, BINARY32};
 use crate::ops::float::{FloatUnit, NumberWithin, ReplaceNan};
 use crate::ops::float_to_float::{

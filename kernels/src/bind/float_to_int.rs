@@ -7,10 +7,9 @@
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::kept;
-use super::{
-    Entry, FUSES_MAP_ENTRY, TWO_KERNELS, nan_entry, narrow, number, only_entry, with_bool,
-    with_nan, with_rounding,
-};
+use super::narrow;
+use super::values::{Entry, nan_entry, number, only_entry};
+use super::variants::{FUSES_MAP_ENTRY, TWO_KERNELS, with_bool, with_nan, with_rounding};
 use crate::exact::range;
 use crate::ops::float::{
     AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, ReplaceNan, Scale,

@@ -2,7 +2,8 @@
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::{Float16Target, to_f16};
-use super::{Entry, TWO_KERNELS, number_entry, with_bool, with_rounding};
+use super::values::{Entry, number_entry};
+use super::variants::{TWO_KERNELS, with_bool, with_rounding};
 use crate::exact::integer;
 use crate::ops::float_to_float::{Bf16Carry, FiniteToBf16, OddF32, ToBits};
 use crate::ops::int::{AtMost, ClampedInt, IntUnit, Low32, Saturated32, Within};

@@ -1,7 +1,9 @@
 //! Casts from integers to integers of whole bytes.
 
 use super::class::{IntType, Width};
-use super::{Entry, FUSES_MAP_ENTRY, narrow, preimage, with_bool};
+use super::narrow;
+use super::values::{Entry, preimage};
+use super::variants::{FUSES_MAP_ENTRY, with_bool};
 use crate::exact::{integer, range};
 use crate::ops::int::{
     AtLeastZero, AtMost, Canonical, ClampedInt, Int16Register, Low32, LowByte, Saturated32,

@@ -1,11 +1,12 @@
 //! Which stages the map of a cast becomes.
 
+use super::tables::copy;
+use super::values::{Entry, exactly, filled_up, preimage};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use super::class::{Class, FloatType, Width};
 use super::substitute::{self, REPLACED};
-use super::{Entry, Stages, copy, exactly, filled_up, preimage};
 use crate::key_table::{DenseTable, KeyTable};
 use crate::level::with_level;
 use crate::stages::Stage;
@@ -43,7 +44,7 @@ pub(super) fn lookup(
     entries: &[Entry],
     domain: ElementType,
     target: ElementType,
-    cast: Stages,
+    cast: Vec<Stage>,
     level: Level,
 ) -> Option<Stage> {
     let typed = |place: usize| exactly(entries[place].0, domain);

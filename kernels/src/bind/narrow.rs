@@ -1,7 +1,7 @@
-//! Stages of what comes to 32-bit lanes and goes to 8 or 16 bits; none for wider targets.
+//! Vec<Stage> of what comes to 32-bit lanes and goes to 8 or 16 bits; none for wider targets.
 
 use super::class::{IntType, Width};
-use super::with_bool;
+use super::variants::with_bool;
 use crate::ops::store::{CheckedI8, CheckedI16, LowI8, LowI16, SaturatedI8, SaturatedI16};
 use crate::pipeline::{Each, Load, Units, stage};
 use crate::simd::{I32s, Simd};

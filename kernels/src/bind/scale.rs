@@ -1,11 +1,14 @@
 //! Which stages scale and offset become, alone.
 
+use super::values::native;
+use super::vector;
+use super::vector::without_map;
+use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use num_traits::{AsPrimitive, PrimInt};
 
 use super::class::{Class, FloatType, IntType, Width};
-use super::{Stages, native, vector, without_map};
 use crate::exact::integer;
 use crate::stages::Stage;
 use crate::stages::convert::NativeInt;
@@ -18,7 +21,7 @@ pub(super) fn bind_scale<const ENCODES: bool>(
     element: ElementType,
     parameters: &Affine,
     level: Level,
-) -> Option<Stages> {
+) -> Option<Vec<Stage>> {
     let Affine { offset, scale, overflow } = *parameters;
     Some(match Class::of(element) {
         Class::Float(FloatType::Float32 | FloatType::Float64) => {

@@ -3,7 +3,7 @@
 
 use super::class::{Class, FloatType, IntType, Width};
 use super::float_to_float::within;
-use super::{TWO_KERNELS, with_bool, with_rounding};
+use super::variants::{TWO_KERNELS, with_bool, with_rounding};
 use crate::element::BINARY16;
 use crate::ops::float_to_float::ToBits;
 use crate::ops::int::{Int16Register, WidenedByte};

@@ -2,7 +2,7 @@
 
 use super::class::{Class, FloatType, Width};
 use super::int_to_int::same_width;
-use super::{Entry, filled_up};
+use super::values::{Entry, filled_up, number};
 use crate::exact::integer;
 use crate::ops::float::FloatUnit;
 use crate::ops::int::Int16Register;
@@ -66,7 +66,7 @@ where
     }
     let entries: Vec<(f64, f64)> = entries
         .iter()
-        .map(|(key, value)| Some((key.to_f64(), super::number(*value)?)))
+        .map(|(key, value)| Some((key.to_f64(), number(*value)?)))
         .collect::<Option<_>>()?;
     let nan = entries.iter().find(|(key, _)| key.is_nan()).map(|(_, value)| *value);
     let numbers: Vec<(f64, f64)> = entries.into_iter().filter(|(key, _)| !key.is_nan()).collect();

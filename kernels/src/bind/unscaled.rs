@@ -1,11 +1,12 @@
 //! Casts from integers of 8 and 16 bits to `float32` and `float64`, then `x / scale + offset`, in one pass.
 
+use super::values::{number, only_entry, stays_finite};
+use super::variants::with_bool;
 use alloc::vec::Vec;
 use core::slice;
 use num_traits::Float;
 
 use super::class::{FloatType, IntType, Width};
-use super::{number, only_entry, stays_finite, with_bool};
 use crate::exact::range;
 use crate::ops::float::{
     FloatUnit, InverseScale, ReplaceAndInverseScale, ReplaceByNanAndInverseScale,

@@ -1,10 +1,12 @@
 //! Which pipelines serve a source, a target and a policy, for the levels that have vector registers.
 
-use super::class::{Class, FloatType, IntType, Width};
+use super::class::{Class, FloatType, IntType, Width, wide};
 use super::float_to_float::{Beyond, within};
+use super::values::{Entry, exactly};
+use super::variants::TWO_KERNELS;
 use super::{
-    Entry, TWO_KERNELS, affine, exactly, float_to_float, float_to_int, int_to_float, int_to_int,
-    small_float, substitute, unscaled, wide,
+    affine, float_to_float, float_to_int, int_to_float, int_to_int, small_float, substitute,
+    unscaled,
 };
 use crate::level::with_level;
 use crate::ops::bytes::{FailsOn, LookUp, SwapBytes};
@@ -207,4 +209,12 @@ pub(super) fn affine(
 /// The stage that puts values in place of keys, among elements of one type, if the level has vectors for it.
 pub(super) fn substitution(domain: ElementType, entries: &[Entry], level: Level) -> Option<Stage> {
     with_level!(level, simd => substitute::bind(simd, domain, entries))?
+}
+
+/// A cast, its map left out; no stage where nothing changes.
+pub(super) fn without_map(source: ElementType, cast: &Cast, level: Level) -> Option<Vec<Stage>> {
+    if source == cast.target {
+        return Some(vec![]);
+    }
+    self::cast(source, None, cast, level)
 }

@@ -6,6 +6,7 @@ use crate::Rounding;
 use crate::evidence::{GreatestNumber, LeastNumber, NonFinite};
 use crate::pipeline::{Each, infallible, lanewise};
 use crate::simd::{F32s, F64s, Float, FloatElement, I32s, I64s, Operand, Round, Simd, Unit};
+use crate::stages::convert::NativeFloat;
 
 /// A unit of floats.
 pub(crate) trait FloatUnit<S: Simd>:
@@ -26,7 +27,7 @@ pub(crate) trait FloatUnit<S: Simd>:
 
 /// 1.5 · 2^52: added to a number of magnitude below 2^51, it rounds that to an integer in the low bits of the
 /// sum.
-pub(crate) const MAGIC: f64 = 6_755_399_441_055_744.0;
+pub(crate) const MAGIC: f64 = <f64 as NativeFloat>::MAGIC;
 
 /// The sum with [`MAGIC`], as bits, of a value rounded to nearest-even, which the addition does.
 #[inline(always)]

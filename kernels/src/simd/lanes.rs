@@ -5,7 +5,7 @@
 //! signed or unsigned integers; where it matters, the operation tells. Algorithms use [`Register`](super::Register),
 //! which has these operations as operators and methods.
 
-use super::Round;
+use super::round::Round;
 
 /// What a lane holds.
 pub(crate) trait SimdElement: Copy + Send + Sync + 'static {

@@ -18,6 +18,7 @@ mod lanes;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;
 mod register;
+mod round;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 // other levels have an instruction for some
 mod shared;
@@ -32,35 +33,11 @@ pub(crate) use lanes::{
     CompareLanes, FloatElement, FloatLanes, IntElement, IntLanes, MaskLanes, TableLanes,
 };
 pub(crate) use register::{Float, Int, Mask, Operand, Register};
+pub(crate) use round::{NearestEven, Round};
 pub(crate) use shared::{TWO_P52, TWO_P63, TWO_P84};
 pub(crate) use unit::{F32s, F64, F64s, I8s, I16s, I32s, I64, I64s, Pair, Unit};
 
-use crate::Rounding;
 use crate::stages::{Kernel, RunKernel};
-
-/// A rounding, known when a kernel is compiled or when it runs.
-pub(crate) trait Round: Copy + Send + Sync + 'static {
-    fn rounding(self) -> Rounding;
-}
-
-/// [`Rounding::NearestEven`], the default, which has kernels of its own.
-#[derive(Clone, Copy)]
-pub(crate) struct NearestEven;
-
-impl Round for NearestEven {
-    #[inline(always)]
-    fn rounding(self) -> Rounding {
-        Rounding::NearestEven
-    }
-}
-
-/// Any rounding: the kernel branches on it, always the same way.
-impl Round for Rounding {
-    #[inline(always)]
-    fn rounding(self) -> Rounding {
-        self
-    }
-}
 
 /// The registers and operations of a level.
 pub(crate) trait Simd:

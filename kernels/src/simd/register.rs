@@ -4,11 +4,11 @@ use core::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Sub};
 
 use num_traits::Zero as _;
 
-use super::Round;
 use super::lanes::{
     CompareLanes, FloatElement, FloatLanes, IntElement, IntLanes, Lanes, MaskLanes, ShiftLanes,
     SimdElement, TableLanes,
 };
+use super::round::Round;
 
 /// A register of lanes of type `T`. It has the token of its level, so it exists only where the CPU has the features.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Units: as many elements as a register has 32-bit lanes.
 
-use super::Register;
 use super::lanes::{Lanes, SimdElement};
+use super::register::Register;
 
 /// One register, or two of 64-bit lanes.
 pub(crate) trait Unit<S>: Copy + 'static {

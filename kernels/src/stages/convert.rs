@@ -9,7 +9,6 @@ use num_traits::{AsPrimitive, PrimInt, ToPrimitive, WrappingSub, Zero};
 
 use super::element_op::{ElementOp, Flags};
 use crate::element::BINARY16;
-use crate::ops;
 
 /// A native integer type.
 pub(crate) trait NativeInt:
@@ -54,7 +53,7 @@ macro_rules! reals {
 
 reals! {
     f32: u32, 12_582_912.0;
-    f64: u64, ops::float::MAGIC;
+    f64: u64, 6_755_399_441_055_744.0;
 }
 
 /// Integer to integer; each value is representable or wraps.
