@@ -51,7 +51,7 @@ def module(path, own, files):
 
 
 failed = False
-for root in map(Path, ["kernels/src", "src", "pack/src", "cli/src", "zarrs/src"]):
+for root in map(Path, ["kernels/src", "src", "zarrs/src", "pack/src", "cli/src", "python/src"]):
     sources = {file.relative_to(root).with_suffix("").parts: file.read_text() for file in sorted(root.rglob("*.rs"))}
     sources = {name[:-1] if name[-1] in ("lib", "main", "mod") else name: text for name, text in sources.items()}
     files = {own: {module(path, own, sources) for path in paths(text)} - {own, None} for own, text in sources.items()}
