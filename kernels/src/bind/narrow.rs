@@ -1,4 +1,4 @@
-//! Vec<Stage> of what comes to 32-bit lanes and goes to 8 or 16 bits; none for wider targets.
+//! Stages of what comes to 32-bit lanes and goes to 8 or 16 bits; none for wider targets.
 
 use super::class::{IntType, Width};
 use super::variants::with_bool;
