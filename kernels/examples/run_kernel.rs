@@ -40,6 +40,10 @@ fn kernels() -> Vec<(&'static str, PlanBuilder)> {
         ("float8_e4m3-uint8", cast(E::Float8E4M3, Cast::new(E::UInt8))),
         ("encode-float32-uint8", Plan::builder(E::Float32).scale(affine).cast(Cast::new(E::UInt8))),
         (
+            "encode-float32-uint8-clamp-nan-to-0",
+            Plan::builder(E::Float32).scale(affine).cast(clamp(E::UInt8).map(nan_to_0)),
+        ),
+        (
             "decode-uint8-float32",
             Plan::builder(E::UInt8).cast(Cast::new(E::Float32)).inverse_scale(affine),
         ),
