@@ -13,8 +13,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use self::cast_value::{CastValue, ScalarMap};
-pub(crate) use self::common::BoundCodec;
-use self::common::{AS_TYPE, CAST_VALUE, Envelope, FIXED_SCALE_OFFSET, NAMES, SCALE_OFFSET};
+use self::common::{
+    AS_TYPE, BoundCodec, CAST_VALUE, Envelope, FIXED_SCALE_OFFSET, NAMES, SCALE_OFFSET,
+};
 pub use self::entries::Entries;
 pub use self::numcodecs::{AsType, FixedScaleOffset};
 pub use self::scale_offset::ScaleOffset;

@@ -141,6 +141,12 @@ impl Target {
     fn range(self) -> [i128; 2] {
         range(self.int.element())
     }
+
+    /// Whether an integer is the least of the type.
+    #[allow(clippy::float_cmp)] // both are integers
+    fn is_least(self, integer: f64) -> bool {
+        integer == self.range()[0] as f64
+    }
 }
 
 fn scaled<S, L>(
@@ -163,7 +169,7 @@ where
     let load = LoadThen(load, scaled);
     let nan_least = nan.and_then(|value| {
         to_short_nan_least(simd, load, target, value)
-            // Without a scale it takes longer on AVX-512, from float64.
+            // Not without a scale: from float64 it takes longer with AVX-512.
             .or_else(|| clamped_nan_least(simd, load, target, value))
     });
     nan_least.or_else(|| {
@@ -376,8 +382,7 @@ where
 {
     let scalar = <L::Unit as FloatUnit<S>>::scalar;
     let min = target.range()[0] as f64;
-    #[allow(clippy::float_cmp)] // both are integers
-    if !S::MAX_NUMBER_IN_ONE || nan != min || target.out_of_range != OutOfRange::Error {
+    if !S::MAX_NUMBER_IN_ONE || !target.is_least(nan) || target.out_of_range != OutOfRange::Error {
         return None;
     }
     let limit = lower_limit::<S, L::Unit>(min, Rounding::NearestEven);
@@ -391,11 +396,7 @@ where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
 {
-    #[allow(clippy::float_cmp)] // both are integers
-    if !S::INVALID_IS_MIN
-        || nan != target.range()[0] as f64
-        || target.out_of_range != OutOfRange::Clamp
-    {
+    if !S::INVALID_IS_MIN || !target.is_least(nan) || target.out_of_range != OutOfRange::Clamp {
         return None;
     }
     let fast = narrow::saturated(simd, load, ToI32OrLeast, target.int)?;

@@ -1,12 +1,12 @@
 //! Which stages the map of a cast becomes.
 
-use super::tables::copy;
-use super::values::{Entry, exactly, filled_up, preimage};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use super::class::{Class, FloatType, Width};
 use super::substitute::{self, REPLACED};
+use super::tables::copy;
+use super::values::{Entry, exactly, filled_up, preimage};
 use crate::key_table::{DenseTable, KeyTable};
 use crate::level::with_level;
 use crate::stages::Stage;

@@ -4,16 +4,16 @@
 //! In the list are casts between integers, casts to float32 and float64 that are exact or that every CPU does, casts of floats
 //! to at most 16 bits to nearest-even, also scaled and with a value for NaN, and scale and offset.
 
-use super::class::{Class, FloatType, IntType, Width, wide};
-use super::tables::{bind_table, copy};
-use super::values::{exactly, nan_entry, native, only_entry, stays_finite};
-use super::variants::with_bool;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use num_traits::AsPrimitive;
 
+use super::class::{Class, FloatType, IntType, Width, wide};
 use super::scale::bind_int;
+use super::tables::{bind_table, copy};
+use super::values::{exactly, nan_entry, native, only_entry, stays_finite};
+use super::variants::with_bool;
 use crate::exact::range;
 use crate::stages::bytes::ReverseBytes;
 use crate::stages::convert::{

@@ -1,14 +1,13 @@
 //! Which stages scale and offset become, alone.
 
-use super::values::native;
-use super::vector;
-use super::vector::without_map;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use num_traits::{AsPrimitive, PrimInt};
 
 use super::class::{Class, FloatType, IntType, Width};
+use super::values::native;
+use super::vector::{self, without_map};
 use crate::exact::integer;
 use crate::stages::Stage;
 use crate::stages::convert::NativeInt;
