@@ -83,6 +83,13 @@ pub use step::{Affine, Cast, Entries, FloatOverflow, OutOfRange, Rounding, Step}
 // Their types and traits are in signatures here: `f16`, `bf16` and `Pod`.
 pub use {bytemuck, half};
 
+#[cfg(recast_poison)]
+std::thread_local! {
+    /// What the bytes of a thread's buffers are before a stage fills them, in builds that test that no plan shows them
+    /// (`.ci/asan.sh`).
+    pub static POISON: core::cell::Cell<u8> = const { core::cell::Cell::new(0) };
+}
+
 /// The README's example, compiled and run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -345,6 +345,11 @@ const LONG: usize = 4096;
 /// block, which takes three calls, about half is converted twice at most.
 const TRIED_FIRST: usize = 1024;
 
+const _: () = assert!(
+    TRIED_FIRST.is_multiple_of(GRANULE) && LONG.is_multiple_of(GRANULE),
+    "each piece is a whole number of granules"
+);
+
 impl Retry {
     /// The stage of both.
     pub(crate) fn stage(self) -> Stage {
@@ -369,24 +374,25 @@ impl Retry {
     }
 }
 
-// SAFETY: of each piece, whichever stages ran last initialise the output, as `run_whole` does; the pieces are all of it.
+// SAFETY: whichever stages run last on a piece initialise its output, also if they fail; the pieces are all of the output.
 unsafe impl Run for Retry {
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let (from, to) = self.sizes();
         let elements = output.len() / to;
         let most = stages::block_len(&self.fast, 1).min(stages::block_len(&self.general, 1));
         let (mut done, mut serves) = (0, elements >= LONG || !self.only_long);
+        let mut refused = false;
         while done < elements {
             let len = if serves { TRIED_FIRST.max(15 * done) } else { elements };
             let ends = done.saturating_add(len.min(most)).min(elements);
             let input = &input[done * from..ends * from];
             let output = &mut output[done * to..ends * to];
             serves = serves && !run_whole(&self.fast, input, output);
-            if !serves && run_whole(&self.general, input, output) {
-                return true;
+            if !serves {
+                refused |= run_whole(&self.general, input, output);
             }
             done = ends;
         }
-        false
+        refused
     }
 }

@@ -286,7 +286,7 @@ impl Plan {
         let (first_input, input) = input.split_at(before * source.size());
         let (first_output, output) = output.split_at_mut(start);
         self.run_blocks(first_input, first_output)?;
-        let mut gathered = [MaybeUninit::uninit(); GATHERED];
+        let mut gathered = [stages::unwritten(); GATHERED];
         let inputs = input.chunks(block * source.size());
         NonTemporalStores::scope(|stores| {
             for (number, (input, output)) in inputs.zip(output.chunks_mut(GATHERED)).enumerate() {

@@ -32,7 +32,8 @@ use bytemuck::Pod;
 /// A loop over a block, compiled once per level.
 ///
 /// # Safety
-/// `run` initialises all of `output` if it holds as many elements as `input`, a multiple of [`GRANULE`].
+/// If `output` holds as many elements as `input`, a multiple of [`GRANULE`], `run` initialises all of `output`, also where it
+/// returns true: the next stage reads it, and a caller's slice may be it.
 pub(crate) unsafe trait Kernel: Copy + Send + Sync + 'static {
     /// Size in bytes of an input and of an output element.
     const SIZES: (usize, usize);
@@ -150,6 +151,15 @@ pub(crate) fn bind_loop<K: Kernel>(kernel: K) -> Stage {
     unsafe { Stage::of_kernel(kernel, run_kernel::<K>) }
 }
 
+/// A byte of a buffer that a stage has yet to fill.
+#[inline(always)]
+pub(crate) fn unwritten() -> MaybeUninit<u8> {
+    #[cfg(recast_poison)]
+    return MaybeUninit::new(crate::POISON.get());
+    #[cfg(not(recast_poison))]
+    MaybeUninit::uninit()
+}
+
 /// What begins a cache line. Elsewhere, vectors in a buffer would straddle two lines or not, as the stack happens to lie.
 #[repr(align(64))]
 struct Aligned<T>(T);
@@ -205,7 +215,7 @@ pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<
 fn run_padded(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
     let (Some(first), Some(last)) = (stages.first(), stages.last()) else { return true };
     // The padding repeats real elements, so it fails only if they do.
-    let mut filled = Aligned([MaybeUninit::uninit(); GRANULE * 8]);
+    let mut filled = Aligned([unwritten(); GRANULE * 8]);
     let filled = &mut filled.0[..GRANULE * first.sizes.0];
     let mut ready = input.len();
     filled[..ready].write_copy_of_slice(input);
@@ -214,7 +224,7 @@ fn run_padded(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) ->
         filled.copy_within(..copied, ready);
         ready += copied;
     }
-    let mut converted = Aligned([MaybeUninit::uninit(); GRANULE * 8]);
+    let mut converted = Aligned([unwritten(); GRANULE * 8]);
     let converted = &mut converted.0[..GRANULE * last.sizes.1];
     // SAFETY: all of `filled` was written above, `ready` bytes of it.
     let refused = run_whole(stages, unsafe { assume_init(filled) }, converted);
@@ -241,7 +251,7 @@ fn run_buffered(
     output: &mut [MaybeUninit<u8>],
 ) -> bool {
     let elements = output.len() / last.sizes.1;
-    let mut buffers = Aligned([[MaybeUninit::<u8>::uninit(); BLOCK_BYTES]; 2]);
+    let mut buffers = Aligned([[unwritten(); BLOCK_BYTES]; 2]);
     let [to, from] = &mut buffers.0;
     let (mut to, mut from) = (to.as_mut_slice(), from.as_mut_slice());
     let mut fail = false;

@@ -173,17 +173,21 @@ impl Subject {
 
         let before = GUARD_LENGTH + random.below(9);
         let length = slice.len() * plan.target().size();
-        let mut output = vec![MaybeUninit::new(GUARD); before + length + GUARD_LENGTH];
-        let result = if random.below(2) == 0 {
-            plan.run_uninit(&input[start..], &mut output[before..before + length])
-        } else {
-            let mut bytes = vec![GUARD; before + length + GUARD_LENGTH];
-            let result = plan.run(&input[start..], &mut bytes[before..before + length]);
-            output = bytes.into_iter().map(MaybeUninit::new).collect();
-            result
+        let mut bytes = vec![GUARD; before + length + GUARD_LENGTH];
+        let uninit = random.below(2) == 0;
+        let run = |bytes: &mut [u8]| {
+            bytes.fill(GUARD);
+            let output = &mut bytes[before..before + length];
+            if uninit {
+                // SAFETY: a `MaybeUninit<u8>` has the layout of a byte, and a plan overwrites bytes by other bytes.
+                let output = unsafe { &mut *(&raw mut *output as *mut [MaybeUninit<u8>]) };
+                plan.run_uninit(&input[start..], output)
+            } else {
+                plan.run(&input[start..], output)
+            }
         };
-        // SAFETY: every byte was initialised above, and a plan may only overwrite it by other bytes.
-        let output: Vec<u8> = output.iter().map(|byte| unsafe { byte.assume_init() }).collect();
+        let result = run(&mut bytes);
+        let output = bytes.clone();
 
         let message = |what: &str| {
             Err(format!(
@@ -194,6 +198,14 @@ impl Subject {
                 self.steps
             ))
         };
+        #[cfg(recast_poison)]
+        {
+            // At the same address, because it says where blocks begin.
+            recast_kernels::POISON.set(!recast_kernels::POISON.get());
+            if run(&mut bytes) != result || bytes != output {
+                return message("the output depends on bytes that nothing was written to");
+            }
+        }
         let guards = output[..before].iter().chain(&output[before + length..]);
         if !guards.copied().all(|byte| byte == GUARD) {
             return message("wrote beyond the output");
