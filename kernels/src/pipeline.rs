@@ -13,7 +13,11 @@ use crate::simd::{I8s, I16s, Simd};
 use crate::stages::{self, Borrowed, GRANULE, Input, Kernel, Output, Run, Stage, run_whole};
 
 /// What becomes of a group of elements.
-pub(crate) trait Body<S: Simd>: Copy + Send + Sync + 'static {
+///
+/// # Safety
+/// `group` reads no more than `S::BYTES` elements of the first size in `SIZES`, and initialises as many of the second size,
+/// and nothing else.
+pub(crate) unsafe trait Body<S: Simd>: Copy + Send + Sync + 'static {
     /// Size in bytes of an input and of an output element.
     const SIZES: (usize, usize);
     /// What shows, gathered over a block, that an element in it needs the reference.
@@ -22,8 +26,7 @@ pub(crate) trait Body<S: Simd>: Copy + Send + Sync + 'static {
     /// Converts a group.
     ///
     /// # Safety
-    /// `from` is valid for reading `S::BYTES` input elements, `to` for writing as many output elements. All
-    /// of those are initialised then.
+    /// `from` is valid for reading `S::BYTES` input elements, `to` for writing as many output elements.
     unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &Self::Fail);
 
     /// Whether what was gathered says that an element needs the reference.
@@ -85,7 +88,10 @@ unsafe impl<S: Simd, B: Body<S>> Kernel for Pipeline<S, B> {
 }
 
 /// Reads elements and widens them to units.
-pub(crate) trait Load<S: Simd>: Copy + Send + Sync + 'static {
+///
+/// # Safety
+/// `load` reads nothing but the group, which has `S::BYTES` elements of `SIZE` bytes.
+pub(crate) unsafe trait Load<S: Simd>: Copy + Send + Sync + 'static {
     /// Size of an element in bytes.
     const SIZE: usize;
     type Unit: Copy;
@@ -108,7 +114,10 @@ pub(crate) trait Each<S: Simd, In>: Copy + Send + Sync + 'static {
 }
 
 /// Narrows four units and writes them.
-pub(crate) trait Store<S: Simd, In>: Copy + Send + Sync + 'static {
+///
+/// # Safety
+/// `store` initialises the group, which has `S::BYTES` elements of `SIZE` bytes, and nothing else.
+pub(crate) unsafe trait Store<S: Simd, In>: Copy + Send + Sync + 'static {
     /// Size of an element in bytes.
     const SIZE: usize;
     /// As [`Body::Fail`].
@@ -127,7 +136,8 @@ pub(crate) trait Store<S: Simd, In>: Copy + Send + Sync + 'static {
 #[derive(Clone, Copy)]
 pub(crate) struct Units<L, E, T>(pub(crate) L, pub(crate) E, pub(crate) T);
 
-impl<S, L, E, T> Body<S> for Units<L, E, T>
+// SAFETY: the four units that are loaded are the group at `from`; the store initialises the group at `to`.
+unsafe impl<S, L, E, T> Body<S> for Units<L, E, T>
 where
     S: Simd,
     L: Load<S>,
@@ -169,7 +179,8 @@ where
 #[derive(Clone, Copy)]
 pub(crate) struct LoadThen<L, E>(pub(crate) L, pub(crate) E);
 
-impl<S, L, E> Load<S> for LoadThen<L, E>
+// SAFETY: only the inner load reads.
+unsafe impl<S, L, E> Load<S> for LoadThen<L, E>
 where
     S: Simd,
     L: Load<S>,
@@ -191,7 +202,8 @@ where
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<E>(pub(crate) E);
 
-impl<S: Simd, E: Each<S, I8s<S>, Out = I8s<S>>> Body<S> for Bytes<E> {
+// SAFETY: a group of bytes is one register, which is loaded and stored.
+unsafe impl<S: Simd, E: Each<S, I8s<S>, Out = I8s<S>>> Body<S> for Bytes<E> {
     const SIZES: (usize, usize) = (1, 1);
     type Fail = E::Fail;
 
@@ -211,7 +223,10 @@ impl<S: Simd, E: Each<S, I8s<S>, Out = I8s<S>>> Body<S> for Bytes<E> {
 }
 
 /// Reads elements as registers of 16-bit integers.
-pub(crate) trait LoadShort<S: Simd>: Copy + Send + Sync + 'static {
+///
+/// # Safety
+/// `load` reads nothing but half a group, which has `S::BYTES / 2` elements of `SIZE` bytes.
+pub(crate) unsafe trait LoadShort<S: Simd>: Copy + Send + Sync + 'static {
     /// Size of an element in bytes.
     const SIZE: usize;
 
@@ -223,7 +238,10 @@ pub(crate) trait LoadShort<S: Simd>: Copy + Send + Sync + 'static {
 }
 
 /// Writes two registers of 16-bit integers, narrowed or not.
-pub(crate) trait StoreShort<S: Simd>: Copy + Send + Sync + 'static {
+///
+/// # Safety
+/// As [`Store`].
+pub(crate) unsafe trait StoreShort<S: Simd>: Copy + Send + Sync + 'static {
     /// Size of an element in bytes.
     const SIZE: usize;
 
@@ -238,7 +256,8 @@ pub(crate) trait StoreShort<S: Simd>: Copy + Send + Sync + 'static {
 #[derive(Clone, Copy)]
 pub(crate) struct Shorts<L, E, T>(pub(crate) L, pub(crate) E, pub(crate) T);
 
-impl<S, L, E, T> Body<S> for Shorts<L, E, T>
+// SAFETY: the two halves that are loaded are the group at `from`; the store initialises the group at `to`.
+unsafe impl<S, L, E, T> Body<S> for Shorts<L, E, T>
 where
     S: Simd,
     L: LoadShort<S>,
@@ -354,6 +373,12 @@ impl Retry {
     /// The stage of both.
     pub(crate) fn stage(self) -> Stage {
         let sizes = self.sizes();
+        assert!(
+            [&self.fast, &self.general]
+                .into_iter()
+                .all(|stages| stages::fit_together(stages, sizes.0, sizes.1)),
+            "either way leads from the same elements to the same"
+        );
         let can_fail = self.general.iter().any(|stage| stage.can_fail);
         Stage::new(self, sizes, can_fail)
     }

@@ -118,11 +118,15 @@ impl PlanBuilder {
         let target = steps.iter().try_fold(in_this_build(source)?, check)?;
         let level = level.map_or_else(Level::selected, Level::checked)?;
         let swap = |swap: bool, element| swap.then(|| bind::swap_bytes(element, level)).flatten();
-        let stages = swap(swap_input, source)
+        let stages: Vec<Stage> = swap(swap_input, source)
             .into_iter()
             .chain(bind::bind_steps(source, &steps, level))
             .chain(swap(swap_output, target))
             .collect();
+        assert!(
+            stages::fit_together(&stages, source.size(), target.size()),
+            "the stages lead from the source to the target"
+        );
         let reference = OnceBox::new();
         let inner =
             Inner { source, target, steps, swap_input, swap_output, level, stages, reference };
@@ -277,6 +281,11 @@ impl Plan {
     ) -> Result<(), RunError> {
         /// Bytes of output that are gathered before they are written.
         const GATHERED: usize = 2048;
+        const {
+            assert!(
+                GATHERED.is_multiple_of(CACHE_LINE) && GATHERED.is_multiple_of(stages::GRANULE * 8)
+            );
+        };
         let Inner { source, target, stages, .. } = &*self.inner;
         let start = output.as_ptr().align_offset(CACHE_LINE);
         if !start.is_multiple_of(target.size()) {
@@ -482,6 +491,9 @@ const FLAGGED_PIECES: usize = 16;
 
 /// Bytes of a block of [`Plan::run_in_place`]; a multiple of every element's size.
 const IN_PLACE_BYTES: usize = 16_384;
+
+const _: () =
+    assert!(IN_PLACE_BYTES.is_multiple_of(stages::GRANULE * 8), "a whole number of granules");
 
 /// Bytes of input from which on each block asks for the next: half of what second-level caches hold. It
 /// gains where more is read than written, by a third and more from main memory, and loses elsewhere.

@@ -127,6 +127,42 @@ fn a_run_to_a_new_buffer_or_in_place_equals_one_to_a_given_buffer() {
     }
 }
 
+/// Plans that write past the caches from one or two bytes an element: with maps, swapped bytes and several stages.
+#[test]
+fn a_long_run_of_short_integers_equals_the_runs_of_its_pieces() {
+    let decode = |source: E, target: E, scale: Scalar, key: Scalar| {
+        let nan = Scalar::nan(target).expect("a float");
+        let cast = Cast::new(target).map([(key, nan)]);
+        Plan::builder(source).cast(cast).inverse_scale(Affine::new(None, Some(scale)))
+    };
+    let widen = || Plan::builder(E::Int16).cast(Cast::new(E::Int64));
+    for level in Level::available() {
+        let plans = [
+            decode(E::Int16, E::Float64, 100_f64.into(), i16::MIN.into()),
+            decode(E::UInt8, E::Float32, 3_f32.into(), 255_u8.into()),
+            decode(E::Int16, E::Float32, 100_f32.into(), i16::MIN.into()).swap_output_bytes(true),
+            widen().swap_input_bytes(true),
+            widen()
+                .cast(Cast::new(E::Float64))
+                .inverse_scale(Affine::new(None, Some(7_f64.into()))),
+        ];
+        for plan in plans {
+            let plan = plan.level(level).build().expect("a plan");
+            let elements = MORE_ELEMENTS * 8 / plan.target().size();
+            let input: Vec<u8> =
+                (0..elements * plan.source().size()).map(|i| (i * 7919 >> 5) as u8).collect();
+            let whole = plan.run_to_vec(&input).expect("every code decodes");
+            let length = 10_007;
+            let pieces = input.chunks(length * plan.source().size());
+            let outputs = whole.chunks(length * plan.target().size());
+            for (number, (input, output)) in pieces.zip(outputs).enumerate() {
+                let piece = plan.run_to_vec(input).expect("every code decodes");
+                assert!(piece == output, "{plan:?}, piece {number}");
+            }
+        }
+    }
+}
+
 #[cfg(feature = "rayon")]
 mod on_threads {
     use super::*;

@@ -76,6 +76,11 @@ macro_rules! on_levels {
             }
 
             #[test]
+            fn packing_plans_and_their_inverses_equal_the_reference() {
+                level().map(super::packing_plans_and_their_inverses);
+            }
+
+            #[test]
             fn chains_of_up_to_four_steps_equal_the_reference() {
                 level().map(|level| super::chains(level, 0..12_000));
             }
@@ -276,23 +281,28 @@ fn any_map(
         6 => Some(Scalar::max(source)),
         _ => Some(Scalar::min(source)),
     };
-    (0..entries)
-        .map(|_| {
-            let key = match random.below(4) {
-                0 => special(random.below(8)).unwrap_or(Scalar::max(source)),
-                1 => Scalar::from_bits(source, *random.pick(edges)),
-                2 => Scalar::from_bits(source, random.near_power(source)),
-                _ => Scalar::from_bits(source, random.element(source)),
-            };
-            let value = match random.below(6) {
-                0 => Scalar::nan(target).unwrap_or(Scalar::min(target)),
-                1 => near(key, target),
-                2 | 3 => Scalar::from_bits(target, random.near_power(target)),
-                _ => Scalar::from_bits(target, random.element(target)),
-            };
-            (key, value)
-        })
-        .collect()
+    let mut map: Vec<(Scalar, Scalar)> = Vec::new();
+    for _ in 0..entries {
+        let key = match random.below(5) {
+            // The same key again, or an output as a key.
+            4 if !map.is_empty() => {
+                let (key, value) = *random.pick(&map);
+                if random.below(2) == 0 { key } else { near(value, source) }
+            }
+            0 => special(random.below(8)).unwrap_or(Scalar::max(source)),
+            1 => Scalar::from_bits(source, *random.pick(edges)),
+            2 => Scalar::from_bits(source, random.near_power(source)),
+            _ => Scalar::from_bits(source, random.element(source)),
+        };
+        let value = match random.below(6) {
+            0 => Scalar::nan(target).unwrap_or(Scalar::min(target)),
+            1 => near(key, target),
+            2 | 3 => Scalar::from_bits(target, random.near_power(target)),
+            _ => Scalar::from_bits(target, random.element(target)),
+        };
+        map.push((key, value));
+    }
+    map
 }
 
 /// The keys of a map, the elements beside them, and every NaN there is room for.
@@ -528,6 +538,67 @@ fn scale_and_offset_after_a_cast_from_a_short_integer(level: Level) {
         let elements = (0..1_u64 << source.bits()).collect();
         let subject = Subject::new(source, steps, elements);
         subject.check(level, &subject.passing, &mut random)
+    });
+    assert!(count > 1_000_000 / stride() as u64);
+}
+
+/// The plans that packed arrays have: scale, offset, and a cast with one or two keys, in every rounding, with an error for
+/// what is out of range as for what is clamped; and the plans that decode.
+fn packing_plans_and_their_inverses(level: Level) {
+    let sources = [ElementType::Float32, ElementType::Float64];
+    let targets = ElementType::ALL.iter().copied().filter(|target| target.is_integer());
+    let jobs: Vec<(ElementType, Cast)> = targets
+        .flat_map(casts)
+        .filter(|cast| cast.out_of_range != OutOfRange::Wrap)
+        .flat_map(|cast| sources.map(|source| (source, cast.clone())))
+        .collect();
+    let count = in_parallel(&jobs, |(source, cast)| {
+        let (source, target) = (*source, cast.target);
+        let mut random = Random::new(seed(source, target) + 7 * cast.rounding as u64);
+        let mut count = 0;
+        for _ in 0..4 {
+            let offset = *random.pick(&[0.0, 16.12, 273.15, -1e5]);
+            let scale = *random.pick(&[1.0, 100.0, 128.0, 0.3, -10.0]);
+            let parameters = Affine::new(Some(near(offset, source)), Some(near(scale, source)));
+            let nan = Scalar::from_bits(source, Scalar::nan(source).unwrap().bits() | 1);
+            let marker = near(*random.pick(&[-9999.0, 1e20, 0.0, -0.0]), source);
+            // The cast meets a marker as the scale leaves it.
+            let scaled = reference::scale(marker, &parameters).unwrap_or(marker);
+            let code = |random: &mut Random| {
+                let ends = [target.min_bits(), target.max_bits(), 0, target.min_bits() + 1];
+                let bits = if random.below(3) == 0 { random.bits() } else { *random.pick(&ends) };
+                Scalar::from_bits(target, bits)
+            };
+            let (first, second) = (code(&mut random), code(&mut random));
+            let map = match random.below(4) {
+                0 => vec![(nan, first)],
+                1 => vec![(nan, first), (scaled, second)],
+                2 => vec![(scaled, second), (nan, first)],
+                _ => vec![(nan, first), (scaled, first)],
+            };
+
+            let mut codes: Vec<u64> = (0..200).map(|_| random.element(target)).collect();
+            codes.extend(map.iter().flat_map(|(_, code)| [code.bits(); 8]));
+            let decode: Vec<_> = map.iter().map(|(value, code)| (*code, *value)).collect();
+            let cast_back = Cast::new(source).rounding(cast.rounding).map(decode);
+            let decode = vec![Step::Cast(cast_back), Step::InverseScale(parameters)];
+            let mut elements: Vec<u64> = codes
+                .iter()
+                .map(|&code| reference::run(Scalar::from_bits(target, code), &decode, 0))
+                .filter_map(|value| value.ok().map(Scalar::bits))
+                .flat_map(|value| (-1..=1).map(move |step| value.wrapping_add_signed(step)))
+                .collect();
+            elements.extend([marker.bits(), nan.bits(), nan.bits() ^ 1]);
+            elements.extend((0..20).map(|_| random.element(source)));
+            let encode = vec![Step::Scale(parameters), Step::Cast(cast.clone().map(map))];
+            for subject in
+                [Subject::new(source, encode, elements), Subject::new(target, decode, codes)]
+            {
+                count += subject.check(level, &subject.passing, &mut random)?;
+                count += subject.check_lengths(level, &[7, 64, 1100, 9000], &mut random)?;
+            }
+        }
+        Ok(count)
     });
     assert!(count > 1_000_000 / stride() as u64);
 }

@@ -8,7 +8,8 @@ use crate::simd::{I8s, LookUpBytes, Simd};
 #[derive(Clone, Copy)]
 pub(crate) struct SwapBytes<const SIZE: usize>;
 
-impl<S: Simd, const SIZE: usize> Body<S> for SwapBytes<SIZE> {
+// SAFETY: a group of elements of `SIZE` bytes is `SIZE` registers, each of which is loaded and stored.
+unsafe impl<S: Simd, const SIZE: usize> Body<S> for SwapBytes<SIZE> {
     const SIZES: (usize, usize) = (SIZE, SIZE);
     type Fail = ();
 

@@ -96,7 +96,8 @@ pub(crate) struct Int16Register;
 #[derive(Clone, Copy)]
 pub(crate) struct WidenedByte<const SIGNED: bool>;
 
-impl<S: Simd> LoadShort<S> for Int16Register {
+// SAFETY: half a group is one register.
+unsafe impl<S: Simd> LoadShort<S> for Int16Register {
     const SIZE: usize = 2;
     #[inline(always)]
     unsafe fn load(self, simd: S, p: *const u8) -> I16s<S> {
@@ -105,7 +106,8 @@ impl<S: Simd> LoadShort<S> for Int16Register {
     }
 }
 
-impl<S: Simd, const SIGNED: bool> LoadShort<S> for WidenedByte<SIGNED> {
+// SAFETY: half a group is as many bytes as a register has 16-bit lanes.
+unsafe impl<S: Simd, const SIGNED: bool> LoadShort<S> for WidenedByte<SIGNED> {
     const SIZE: usize = 1;
     #[inline(always)]
     unsafe fn load(self, simd: S, p: *const u8) -> I16s<S> {
@@ -114,7 +116,8 @@ impl<S: Simd, const SIGNED: bool> LoadShort<S> for WidenedByte<SIGNED> {
     }
 }
 
-impl<S: Simd> StoreShort<S> for Int16Register {
+// SAFETY: a group is two registers, both of which are stored.
+unsafe impl<S: Simd> StoreShort<S> for Int16Register {
     const SIZE: usize = 2;
     #[inline(always)]
     unsafe fn store(self, _: S, p: *mut u8, [low, high]: [I16s<S>; 2]) {
@@ -129,7 +132,8 @@ impl<S: Simd> StoreShort<S> for Int16Register {
 #[derive(Clone, Copy)]
 pub(crate) struct SaturatedByte<const SIGNED: bool>;
 
-impl<S: Simd, const SIGNED: bool> StoreShort<S> for SaturatedByte<SIGNED> {
+// SAFETY: a group is one register.
+unsafe impl<S: Simd, const SIGNED: bool> StoreShort<S> for SaturatedByte<SIGNED> {
     const SIZE: usize = 1;
     #[inline(always)]
     unsafe fn store(self, simd: S, p: *mut u8, [low, high]: [I16s<S>; 2]) {
@@ -143,7 +147,8 @@ impl<S: Simd, const SIGNED: bool> StoreShort<S> for SaturatedByte<SIGNED> {
 #[derive(Clone, Copy)]
 pub(crate) struct LowByte;
 
-impl<S: Simd> StoreShort<S> for LowByte {
+// SAFETY: a group is one register.
+unsafe impl<S: Simd> StoreShort<S> for LowByte {
     const SIZE: usize = 1;
     #[inline(always)]
     unsafe fn store(self, simd: S, p: *mut u8, [low, high]: [I16s<S>; 2]) {

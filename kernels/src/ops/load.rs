@@ -27,7 +27,8 @@ macro_rules! loads {
         #[derive(Clone, Copy)]
         pub(crate) struct $name$(<const $signed: bool>)?;
 
-        impl<S: Simd, $(const $signed: bool)?> Load<S> for $name$(<$signed>)? {
+        // SAFETY: each expression loads the unit with this number of a group of such elements.
+        unsafe impl<S: Simd, $(const $signed: bool)?> Load<S> for $name$(<$signed>)? {
             const SIZE: usize = $size;
             type Unit = $unit<S>;
             #[inline(always)]

@@ -59,7 +59,8 @@ impl DecodeSmallFloat {
     }
 }
 
-impl<S: Simd> Load<S> for DecodeSmallFloat {
+// SAFETY: the level loads a unit of the group, or the half that the unit is in.
+unsafe impl<S: Simd> Load<S> for DecodeSmallFloat {
     const SIZE: usize = 1;
     type Unit = F32s<S>;
 
@@ -148,7 +149,8 @@ impl DecodeByF16 {
     }
 }
 
-impl<S: Simd> Load<S> for DecodeByF16 {
+// SAFETY: the level loads a unit of the group, or the half that the unit is in.
+unsafe impl<S: Simd> Load<S> for DecodeByF16 {
     const SIZE: usize = 1;
     type Unit = F32s<S>;
 
@@ -170,7 +172,8 @@ impl<S: Simd> Load<S> for DecodeByF16 {
 #[derive(Clone, Copy)]
 pub(crate) struct DecodeE5m2;
 
-impl<S: Simd> Load<S> for DecodeE5m2 {
+// SAFETY: the level loads a unit of the group, or the half that the unit is in.
+unsafe impl<S: Simd> Load<S> for DecodeE5m2 {
     const SIZE: usize = 1;
     type Unit = F32s<S>;
 
@@ -199,7 +202,8 @@ lanewise! {
 #[derive(Clone, Copy)]
 pub(crate) struct DecodeE8m0;
 
-impl<S: Simd> Load<S> for DecodeE8m0 {
+// SAFETY: the level loads a unit of the group, or the half that the unit is in.
+unsafe impl<S: Simd> Load<S> for DecodeE8m0 {
     const SIZE: usize = 1;
     type Unit = F32s<S>;
 
@@ -399,7 +403,8 @@ impl<const FAILS: bool> AsSmallFloat<FAILS> {
 /// Of [`AsSmallFloat`]: magnitudes of numbers; magnitudes as `float16`, and encoded ones of numbers.
 type Seen<S> = (GreatestNumber<F32s<S>>, (Greatest<I16s<S>>, Greatest<I16s<S>>));
 
-impl<S: Simd, const FAILS: bool> Store<S, F32s<S>> for AsSmallFloat<FAILS> {
+// SAFETY: a group is one register.
+unsafe impl<S: Simd, const FAILS: bool> Store<S, F32s<S>> for AsSmallFloat<FAILS> {
     const SIZE: usize = 1;
     type Fail = Seen<S>;
 

@@ -14,7 +14,8 @@ pub(crate) struct CheckedI8<const SIGNED: bool> {
     pub(crate) outside: i16,
 }
 
-impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED> {
+// SAFETY: a group is one register.
+unsafe impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED> {
     const SIZE: usize = 1;
     type Fail = SetBits<I16s<S>>;
 
@@ -43,7 +44,8 @@ pub(crate) struct CheckedI16<const SIGNED: bool> {
     pub(crate) outside: i32,
 }
 
-impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED> {
+// SAFETY: a group is two registers, both of which are stored.
+unsafe impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED> {
     const SIZE: usize = 2;
     type Fail = SetBits<I32s<S>>;
 
@@ -72,7 +74,8 @@ impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED> {
 /// Stores that do not fail.
 macro_rules! infallible_stores {
     ($([$($generics:tt)*] $type:ty: $in:ident $size:literal, |$self:ident, $simd:ident, $p:ident, $group:pat_param| $body:expr;)*) => {$(
-        impl<S: Simd, $($generics)*> Store<S, $in<S>> for $type {
+        // SAFETY: a group of elements of one byte is one register, of two bytes two; each body stores as many.
+        unsafe impl<S: Simd, $($generics)*> Store<S, $in<S>> for $type {
             const SIZE: usize = $size;
             type Fail = ();
             #[inline(always)]
@@ -154,7 +157,8 @@ infallible_stores! {
 #[derive(Clone, Copy)]
 pub(crate) struct StoreFull;
 
-impl<S: Simd, U: Unit<S>> Store<S, U> for StoreFull {
+// SAFETY: a group is four units, each of which is stored in its place.
+unsafe impl<S: Simd, U: Unit<S>> Store<S, U> for StoreFull {
     const SIZE: usize = size_of::<U::Scalar>();
     type Fail = ();
 

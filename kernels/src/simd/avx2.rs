@@ -321,7 +321,8 @@ impl Avx2 {
     }
 }
 
-impl Simd for Avx2 {
+// SAFETY: `Raw` is a register for every type of lanes; the token is proof of the features; loads are of so many elements.
+unsafe impl Simd for Avx2 {
     const BYTES: usize = 32;
     const GROUPS: usize = 1;
     const INVALID_IS_MIN: bool = true;

@@ -315,7 +315,8 @@ macro_rules! conversions {
     )*};
 }
 
-impl<const VBMI: bool> Simd for Avx512<VBMI> {
+// SAFETY: `Raw` is a register for every type of lanes; the token is proof of the features; loads are of so many elements.
+unsafe impl<const VBMI: bool> Simd for Avx512<VBMI> {
     const BYTES: usize = 64;
     const GROUPS: usize = 1;
     const INVALID_IS_MIN: bool = true;

@@ -83,7 +83,10 @@ impl FloatElement for f64 {
 }
 
 /// Registers of lanes of type `T`.
-pub(crate) trait Lanes<T>: Copy + Send + Sync + 'static {
+///
+/// # Safety
+/// `load` reads no more than the size of `Raw`, and `store` initialises as many bytes, and nothing else.
+pub(crate) unsafe trait Lanes<T>: Copy + Send + Sync + 'static {
     type Raw: Copy;
 
     /// # Safety

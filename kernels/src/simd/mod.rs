@@ -40,7 +40,11 @@ pub(crate) use unit::{F32s, F64, F64s, I8s, I16s, I32s, I64, I64s, Pair, Unit};
 use crate::stages::{Kernel, RunKernel};
 
 /// The registers and operations of a level.
-pub(crate) trait Simd:
+///
+/// # Safety
+/// A register of every type has `BYTES` bytes. The token exists only where the CPU has the features that `vectorize` compiles
+/// for. A load reads as many elements as its result has, or, of a group, only the group.
+pub(crate) unsafe trait Simd:
     IntLanes<i8>
     + CompareLanes<i8>
     + TableLanes<i16>

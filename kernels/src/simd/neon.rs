@@ -51,7 +51,8 @@ macro_rules! rounded {
 /// Lanes of one type: their register, and how it is filled, added and subtracted. Integers are unsigned ones here.
 macro_rules! lanes {
     ($($t:ident $raw:ident $splat:ident($lane:ident) $add:ident $sub:ident;)*) => {$(
-        impl Lanes<$t> for Neon {
+        // SAFETY: `Raw` is the register that each instruction loads or stores whole.
+        unsafe impl Lanes<$t> for Neon {
             type Raw = $raw;
             #[inline(always)]
             unsafe fn load(self, p: *const u8) -> $raw {
@@ -403,7 +404,8 @@ fn round_to_i64(simd: Neon, a: float64x2_t, rounding: impl Round) -> uint64x2_t 
     simd.neon.vreinterpretq_u64_s64(rounded)
 }
 
-impl Simd for Neon {
+// SAFETY: `Raw` is a register for every type of lanes; the token is proof of the features; loads are of so many elements.
+unsafe impl Simd for Neon {
     const BYTES: usize = 16;
     const GROUPS: usize = 4;
     const INVALID_IS_MIN: bool = false;

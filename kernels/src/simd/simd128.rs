@@ -53,7 +53,8 @@ macro_rules! instructions {
 /// Lanes of one type: how they are filled, added, subtracted and compared. A mask is lanes of zeros and ones.
 macro_rules! lanes {
     ($($t:ident $splat:ident $add:ident $sub:ident $eq:ident $lt:ident;)*) => {$(
-        impl Lanes<$t> for Simd128 {
+        // SAFETY: `Raw` is the register that each instruction loads or stores whole.
+        unsafe impl Lanes<$t> for Simd128 {
             type Raw = v128;
             #[inline(always)]
             unsafe fn load(self, p: *const u8) -> v128 {
@@ -389,7 +390,8 @@ impl WidenHalf for Simd128 {
     }
 }
 
-impl Simd for Simd128 {
+// SAFETY: `Raw` is a register for every type of lanes; the token is proof of the features; loads are of so many elements.
+unsafe impl Simd for Simd128 {
     const BYTES: usize = 16;
     const GROUPS: usize = 1;
     const INVALID_IS_MIN: bool = false;

@@ -4,7 +4,10 @@ use super::lanes::{Lanes, SimdElement};
 use super::register::Register;
 
 /// One register, or two of 64-bit lanes.
-pub(crate) trait Unit<S>: Copy + 'static {
+///
+/// # Safety
+/// `store` initialises as many elements of type `Scalar` as a register has 32-bit lanes, and nothing else.
+pub(crate) unsafe trait Unit<S>: Copy + 'static {
     /// An element.
     type Scalar: SimdElement;
     type Register: Copy + 'static;
@@ -26,7 +29,8 @@ pub(crate) trait Unit<S>: Copy + 'static {
     unsafe fn store(self, p: *mut u8);
 }
 
-impl<S: Lanes<T>, T: SimdElement> Unit<S> for Register<S, T> {
+// SAFETY: the register is the unit.
+unsafe impl<S: Lanes<T>, T: SimdElement> Unit<S> for Register<S, T> {
     type Scalar = T;
     type Register = Self;
 
@@ -71,7 +75,8 @@ impl<R: Copy> Pair<R> {
     }
 }
 
-impl<S: Lanes<T>, T: SimdElement> Unit<S> for Pair<Register<S, T>> {
+// SAFETY: two registers of 64-bit lanes have as many lanes as one of 32 bits.
+unsafe impl<S: Lanes<T>, T: SimdElement> Unit<S> for Pair<Register<S, T>> {
     type Scalar = T;
     type Register = Register<S, T>;
 

@@ -87,7 +87,8 @@ macro_rules! lanes {
         }})*
     };
     (@([$($generics:tt)*] $level:ty) $t:ident $raw:ident $load:ident $store:ident $instructions:tt) => {
-        impl<$($generics)*> Lanes<$t> for $level {
+        // SAFETY: `Raw` is the register that each instruction loads or stores whole.
+        unsafe impl<$($generics)*> Lanes<$t> for $level {
             type Raw = $raw;
             #[inline(always)]
             unsafe fn load(self, p: *const u8) -> $raw {

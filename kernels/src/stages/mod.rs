@@ -105,13 +105,17 @@ impl Stage {
         const { assert!(align_of::<K>() <= align_of::<Line>(), "the lines hold a kernel") };
         // SAFETY: the kernel's bytes, each of which may be uninitialised, borrowed as long as the kernel.
         let bytes = unsafe { slice::from_raw_parts((&raw const kernel).cast(), size_of::<K>()) };
-        Self::of_bytes(bytes, run, const { &(K::SIZES, K::CAN_FAIL) })
+        // SAFETY: the bytes are the kernel's, which the lines are aligned for; the caller vouches for `run`.
+        unsafe { Self::of_bytes(bytes, run, const { &(K::SIZES, K::CAN_FAIL) }) }
     }
 
     /// The stage of a kernel's bytes with its loop, sizes and whether it may fail. Out of line and not generic: so it takes
     /// some bytes of each of the many places that bind a kernel.
+    ///
+    /// # Safety
+    /// `run` may be called with a kernel of these bytes, at the alignment of a [`Line`], and it has these sizes.
     #[inline(never)]
-    fn of_bytes(
+    unsafe fn of_bytes(
         bytes: &[MaybeUninit<u8>],
         run: RunKernel,
         (sizes, can_fail): &((usize, usize), bool),
@@ -171,6 +175,23 @@ const BLOCK_BYTES: usize = 8192;
 /// Elements per block of a stage without buffers; it only limits the work of finding a failed element.
 const UNBUFFERED_BLOCK: usize = 32_768;
 
+/// The widest element, in bytes.
+const WIDEST: usize = 8;
+
+const _: () = assert!(
+    (BLOCK_BYTES / WIDEST).is_multiple_of(GRANULE) && UNBUFFERED_BLOCK.is_multiple_of(GRANULE),
+    "a block is a whole number of granules"
+);
+
+/// Whether each of these stages takes the elements that the one before it leaves, from elements of `source` bytes to elements
+/// of `target` bytes: their buffers are as long as that.
+pub(crate) fn fit_together(stages: &[Stage], source: usize, target: usize) -> bool {
+    let reached = stages
+        .iter()
+        .try_fold(source, |size, stage| (stage.sizes.0 == size).then_some(stage.sizes.1));
+    reached == Some(target)
+}
+
 /// Elements per block of a plan whose elements take at most `size` bytes. A plan of one stage needs no
 /// buffer.
 #[inline]
@@ -215,7 +236,7 @@ pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<
 fn run_padded(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
     let (Some(first), Some(last)) = (stages.first(), stages.last()) else { return true };
     // The padding repeats real elements, so it fails only if they do.
-    let mut filled = Aligned([unwritten(); GRANULE * 8]);
+    let mut filled = Aligned([unwritten(); GRANULE * WIDEST]);
     let filled = &mut filled.0[..GRANULE * first.sizes.0];
     let mut ready = input.len();
     filled[..ready].write_copy_of_slice(input);
@@ -224,7 +245,7 @@ fn run_padded(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) ->
         filled.copy_within(..copied, ready);
         ready += copied;
     }
-    let mut converted = Aligned([unwritten(); GRANULE * 8]);
+    let mut converted = Aligned([unwritten(); GRANULE * WIDEST]);
     let converted = &mut converted.0[..GRANULE * last.sizes.1];
     // SAFETY: all of `filled` was written above, `ready` bytes of it.
     let refused = run_whole(stages, unsafe { assume_init(filled) }, converted);

@@ -174,16 +174,24 @@ impl Subject {
         let before = GUARD_LENGTH + random.below(9);
         let length = slice.len() * plan.target().size();
         let mut bytes = vec![GUARD; before + length + GUARD_LENGTH];
-        let uninit = random.below(2) == 0;
+        let entry = random.below(4);
+        let in_place = plan.source().size() == plan.target().size();
         let run = |bytes: &mut [u8]| {
             bytes.fill(GUARD);
             let output = &mut bytes[before..before + length];
-            if uninit {
-                // SAFETY: a `MaybeUninit<u8>` has the layout of a byte, and a plan overwrites bytes by other bytes.
-                let output = unsafe { &mut *(&raw mut *output as *mut [MaybeUninit<u8>]) };
-                plan.run_uninit(&input[start..], output)
-            } else {
-                plan.run(&input[start..], output)
+            match entry {
+                0 => {
+                    // SAFETY: a `MaybeUninit<u8>` has the layout of a byte, and a plan overwrites bytes by other bytes.
+                    let output = unsafe { &mut *(&raw mut *output as *mut [MaybeUninit<u8>]) };
+                    plan.run_uninit(&input[start..], output)
+                }
+                1 if in_place => {
+                    output.copy_from_slice(&input[start..]);
+                    plan.run_in_place(output)
+                }
+                #[cfg(feature = "rayon")]
+                2 => plan.par_run(&input[start..], output),
+                _ => plan.run(&input[start..], output),
             }
         };
         let result = run(&mut bytes);
