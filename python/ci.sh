@@ -62,17 +62,20 @@ if [[ -n $early ]]; then
 fi
 
 if [[ -n $late ]]; then
-    # The README's way to install, and its example, word for word. Uses what maturin has compiled for the wheel.
+    # The README's way to install, its command and its example, word for word and in this order, in one new folder. Uses what
+    # maturin has compiled for the wheel.
     "$late" -m venv "$work/readme"
     (
         cd ..
         PATH="$work/readme/bin:$PATH"
-        eval "$(grep -m1 '^pip install ./python' README.md | cut -d'#' -f1) --quiet --disable-pip-version-check zarr"
+        eval "$(grep -m1 '^pip install ' README.md | cut -d'#' -f1) --quiet --disable-pip-version-check"
         recast --version
+        command=$(grep -m1 '^cargo run --release --bin recast -- pack' README.md)
         example=$(sed -n '/^```python$/,/^```$/p' README.md | grep -v '^```')
         mkdir "$work/readme_example"
         ln -s "$PWD/examples" "$work/readme_example/"
         cd "$work/readme_example"
+        eval "${command/cargo run --release --bin recast --/recast} --quiet"
         test "$(python -W error -c "$example")" = "float32 28.03"
     )
 
