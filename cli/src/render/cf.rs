@@ -1,5 +1,6 @@
 //! Reports of arrays packed by the CF conventions, as text.
 
+use recast_kernels::ElementType;
 use recast_pack::text::{bytes, count};
 use recast_pack::{Charts, FromCfReport, ToCfReport};
 
@@ -17,7 +18,11 @@ impl Report for FromCfReport {
             table.row("packed", &self.output);
         }
         table.row("type", format!("{decoded}, stored as {}", self.stored_data_type));
-        table.row("CF", format!("{}, in {decoded}", self.formula));
+        let by_xarray = match self.xarray_data_type {
+            same if same == decoded => String::new(),
+            other => format!("; xarray reads the input as {other}, and --decoded-type chooses"),
+        };
+        table.row("CF", format!("{}, in {decoded}{by_xarray}", self.formula));
         for codec in &self.value_codecs {
             let json = codec.to_json();
             let mut configuration = json.get("configuration").cloned().unwrap_or_default();
@@ -86,7 +91,19 @@ impl Report for ToCfReport {
             table.row(name, value.to_string());
         }
         let decoding = self.differences.describe(&self.which);
-        table.row("decoding", format!("{decoding}, with CF in {}", self.data_type));
+        let type_in_xarray = ElementType::Float64;
+        let by_xarray = match self.data_type {
+            same if same == type_in_xarray => String::new(),
+            _ => format!("; xarray reads {type_in_xarray}"),
+        };
+        table.row("decoding", format!("{decoding}, with CF in {}{by_xarray}", self.data_type));
+        if self.masked_fill_values > 0 {
+            let masked = count(self.masked_fill_values);
+            table.row(
+                "warning",
+                format!("{masked} elements have the fill value, a number that CF can only mask"),
+            );
+        }
         table.row("chunks", format!("{} copied as they are", count(self.chunks)));
     }
 }

@@ -118,9 +118,9 @@ fn entry(entry: &GroupEntry) -> (String, String) {
         }
         GroupEntry::Packed { array, report: ArrayReport::FromCf(report) } => {
             let how = if report.bit_identical {
-                "bit-identical to CF".to_owned()
+                format!("bit-identical to CF in {}", report.data_type)
             } else {
-                format!("within {} ULP of CF", report.elements.max_ulps)
+                format!("within {} ULP of CF in {}", report.elements.max_ulps, report.data_type)
             };
             let types = format!("{} -> {}", report.stored_data_type, report.data_type);
             (array.clone(), format!("{types}, {how}"))

@@ -1,5 +1,6 @@
 //! Reports of unpacking, as text.
 
+use recast_pack::text::count;
 use recast_pack::{UnpackGroupReport, UnpackReport, UnpackedArray};
 
 use super::counts::stored;
@@ -24,8 +25,25 @@ impl Report for UnpackGroupReport {
             table.row("warning", warning);
         }
         table.row("arrays", format!("{} unpacked, {copied} copied", self.arrays.len() - copied));
+        for one in &self.arrays {
+            match one {
+                UnpackedArray::Unpacked { array, caveat: Some(reason), .. } => {
+                    table.row("warning", format!("{array} has plain values: {reason}"));
+                }
+                UnpackedArray::ToCf { array, report } if report.masked_fill_values > 0 => {
+                    let masked = count(report.masked_fill_values);
+                    table.row(
+                        "warning",
+                        format!("{array}: {masked} elements with the fill value become missing"),
+                    );
+                }
+                UnpackedArray::Unpacked { .. }
+                | UnpackedArray::ToCf { .. }
+                | UnpackedArray::Copied { .. } => {}
+            }
+        }
         let rows = self.arrays.iter().map(|one| match one {
-            UnpackedArray::Unpacked { array, report } => {
+            UnpackedArray::Unpacked { array, report, .. } => {
                 let sizes = stored(report.source_stored, report.stored);
                 (array.clone(), format!("{}, {sizes}", report.data_type))
             }

@@ -12,6 +12,7 @@ use super::source::Source;
 use crate::error::{Result, unwritten};
 use crate::metadata::codecs::CodecList;
 use crate::metadata::document::{default_keys, name_dimensions, object, write_document};
+use crate::metadata::fill_attribute::write_for_xarray;
 use crate::metadata::shard_codecs::with_value_codecs;
 use crate::options::ShardCodecs;
 use crate::runtime::Workers;
@@ -29,6 +30,10 @@ impl RewrittenMetadata {
     pub(crate) fn new(source: &Source) -> Result<Self> {
         let mut document = object(serde_json::to_value(source.array().metadata()), ZARR_JSON)?;
         name_dimensions(&mut document);
+        let data_type = document.get("data_type").cloned().unwrap_or_default();
+        if let Some(attributes) = document.get_mut("attributes").and_then(Value::as_object_mut) {
+            write_for_xarray(attributes, &data_type);
+        }
         let mut codecs = CodecList::of(&document);
         codecs.make_objects();
         document.insert("codecs".into(), codecs.into_json());

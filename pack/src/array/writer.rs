@@ -18,6 +18,7 @@ use crate::error::{Result, unwritten};
 use crate::metadata::byte_codecs::Storage;
 use crate::metadata::codecs::{SHARDING, bytes_codec};
 use crate::metadata::document::{array_document, name_dimensions, write_document};
+use crate::metadata::fill_attribute::write_for_xarray;
 use crate::metadata::shard_codecs::with_value_codecs;
 use crate::options::ShardCodecs;
 use crate::runtime::Workers;
@@ -47,7 +48,7 @@ impl Writer {
     pub(crate) fn new(
         model: &Source,
         encoding: &Encoding<'_>,
-        attributes: Map<String, Value>,
+        mut attributes: Map<String, Value>,
     ) -> Result<Self> {
         let Encoding { element_type, fill_value, codecs, ref storage, shard_codecs } = *encoding;
         let array = model.array();
@@ -74,6 +75,7 @@ impl Writer {
         if let Some(names) = array.dimension_names() {
             document.insert("dimension_names".into(), serde_json::to_value(names)?);
         }
+        write_for_xarray(&mut attributes, &model.element_type().name().into());
         document.insert("attributes".into(), attributes.into());
         name_dimensions(&mut document);
         Ok(Self { encoder, fill: fill_value, document })

@@ -253,7 +253,10 @@ pub(crate) fn node(path: String, location: Location) -> Result<Node> {
 fn inexpressible(array: &Value, attributes: Map<String, Value>) -> Map<String, Value> {
     let mut document = array.as_object().cloned().unwrap_or_default();
     let dtype = document.remove("dtype").unwrap_or_default();
-    document.insert("data_type".into(), dtype);
+    // Its type may be no reason.
+    let number = dtype.as_str().and_then(|name| data_type::from_numpy(name).ok());
+    let data_type = number.map_or(dtype, |(element_type, _)| element_type.name().into());
+    document.insert("data_type".into(), data_type);
     document.insert("attributes".into(), attributes.into());
     name_dimensions(&mut document);
     document

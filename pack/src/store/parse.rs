@@ -12,39 +12,72 @@ pub(crate) type Document = serde_json::Result<Value>;
 /// Zarr has them.
 ///
 /// # Errors
-/// An integer that would change, because it has more than 64 bits and is no float64 either.
+/// A number that would change: an integer of more than 64 bits that is no float64 either, or a number beyond float64.
 pub(crate) fn parse(text: &[u8]) -> Result<Document> {
     let Ok(mut rest) = std::str::from_utf8(text) else { return Ok(serde_json::from_slice(text)) };
     let mut json = String::with_capacity(rest.len());
-    let mut changed = None;
+    let (mut changed, mut string, mut member) = (None, "", "");
     while let Some((token, after)) = first_token(rest) {
+        let number = Number::of(token);
         match token {
             "NaN" | "Infinity" | "-Infinity" => json.extend(["\"", token, "\""]),
+            // It shows whether all else is JSON.
+            _ if number == Number::Beyond => json.push('0'),
             _ => json.push_str(token),
         }
-        changed = changed.or_else(|| (!is_kept(token)).then_some(token));
+        if token.starts_with('"') {
+            string = token;
+        } else if token.trim_start().starts_with(':') {
+            member = string;
+        }
+        changed = changed.or_else(|| (number != Number::Kept).then_some((number, token, member)));
         rest = after;
     }
     let document = serde_json::from_str(&json);
-    match changed {
-        Some(integer) if document.is_ok() => bail!(
-            "the integer {integer} has more than 64 bits and would change; write it as a string"
-        ),
-        _ => Ok(document),
+    if let Some((number, token, member)) = changed.filter(|_| document.is_ok()) {
+        let place = if member.is_empty() { String::new() } else { format!("{member}: ") };
+        let problem = match number {
+            Number::Beyond => "is out of range for every type; correct it, or write it as a string",
+            Number::Kept | Number::Long => {
+                "has more than 64 bits and would change; write it as a string"
+            }
+        };
+        bail!("{place}the number {token} {problem}");
     }
+    Ok(document)
 }
 
-/// Whether a number stays what it is: not an integer of more than 64 bits, unless it is a float64, all of whose digits
-/// may be there, or the shortest that name it.
-fn is_kept(token: &str) -> bool {
-    let digits = token.strip_prefix('-').unwrap_or(token);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return true;
+/// What becomes of a token that may be a number.
+#[derive(Clone, Copy, PartialEq)]
+enum Number {
+    Kept,
+    /// An integer of more than 64 bits that is not a float64, all of whose digits may be there, or the shortest that name
+    /// it.
+    Long,
+    /// Infinite as a float64.
+    Beyond,
+}
+
+impl Number {
+    fn of(token: &str) -> Self {
+        let digits = token.strip_prefix('-').unwrap_or(token);
+        let number =
+            token.parse::<f64>().ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()));
+        let Some(number) = number else { return Self::Kept };
+        let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
+        let fits = || token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok();
+        if number.is_infinite() {
+            Self::Beyond
+        } else if !is_integer
+            || fits()
+            || number.to_string() == token
+            || format!("{number:.0}") == token
+        {
+            Self::Kept
+        } else {
+            Self::Long
+        }
     }
-    let is_float = |float: f64| float.to_string() == token || format!("{float:.0}") == token;
-    token.parse::<i64>().is_ok()
-        || token.parse::<u64>().is_ok()
-        || token.parse().is_ok_and(is_float)
 }
 
 /// The first token of a text, and what is after it: a string, a number or a word, or all that is before the next of these.
@@ -118,6 +151,12 @@ mod tests {
         for text in ["18446744073709551617", "-9223372036854775809", "123456789012345678901"] {
             let error = parse(text.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(text) && error.contains("write it as a string"), "{error}");
+        }
+        for number in ["1e400", "-1.5E+309", "123456789012345678901"] {
+            let text =
+                format!(r#"{{"a": 1, "b": {{"x: \"y": "z", "valid": [1, {number}], "c": 2}}}}"#);
+            let error = parse(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("\"valid\": the number {number} ")), "{error}");
         }
     }
 }

@@ -238,6 +238,95 @@ fn attributes_without_an_array_count_the_codes_that_differ() {
     assert!(found.is_none() == (found.max == 0.0));
 }
 
+/// Attributes of the range of values are codes, or of the values: then all are, and stay as they are.
+#[test]
+fn a_valid_range_of_the_values_is_left_as_it_is() {
+    for (stored, valid, expected) in [
+        ("int16", json!({"valid_min": -10.0, "valid_max": 40.0}), None),
+        ("int16", json!({"valid_range": [-10.5, 40]}), None),
+        ("int16", json!({"valid_range": [0, 40_000]}), None),
+        ("int16", json!({"valid_min": -10, "valid_max": 40.0}), None),
+        ("uint8", json!({"valid_min": -1, "valid_max": 40}), None),
+        ("int16", json!({"valid_max": "40"}), None),
+        (
+            "int16",
+            json!({"valid_min": -10, "valid_max": 40}),
+            Some(json!({"valid_min": -5.0, "valid_max": 20.0})),
+        ),
+        ("uint8", json!({"valid_range": [0, 255]}), Some(json!({"valid_range": [0.0, 127.5]}))),
+    ] {
+        let mut attributes = json!({"scale_factor": 0.5});
+        attributes.as_object_mut().unwrap().extend(valid.as_object().unwrap().clone());
+        let attributes = attributes.as_object().unwrap();
+        let chosen = codecs_from_cf(stored.parse().unwrap(), attributes, None).unwrap();
+        let is_left = expected.is_none();
+        assert_eq!(
+            Value::from(chosen.attributes),
+            expected.unwrap_or_else(|| valid.clone()),
+            "{valid}"
+        );
+        assert_eq!(chosen.warnings.len(), usize::from(is_left), "{valid}: {:?}", chosen.warnings);
+        if is_left {
+            let name = valid.as_object().unwrap().keys().next().unwrap();
+            assert!(
+                chosen.warnings[0].contains(name) && chosen.warnings[0].contains("left as it is")
+            );
+        }
+    }
+    // The stored integers get their attributes back.
+    let attributes = json!({"scale_factor": 0.001, "valid_min": -10.0, "valid_max": 40.0});
+    let trial = int16(&[0, 20_000], 0, attributes.clone());
+    assert!(from_cf(&trial).warnings[0].contains("valid_min is -10.0"));
+    assert_eq!(trial.metadata()["attributes"]["valid_max"], 40.0);
+    assert_eq!(metadata(&back(&trial))["attributes"], attributes);
+}
+
+#[test]
+fn nan_over_integers_is_no_missing_value_and_a_warning() {
+    for nan in [json!("NaN"), json!("nan"), json!("AAAAAAAA+H8=")] {
+        for name in ["_FillValue", "missing_value"] {
+            let trial = int16(&[0, 1, -1], 1, json!({"scale_factor": 0.5, name: nan}));
+            let report = from_cf(&trial);
+            assert_eq!(report.missing_codes, []);
+            let expected = format!("{name} is {nan}, which is not a value of int16");
+            assert!(report.warnings[0].contains(&expected), "{:?}", report.warnings);
+            assert_eq!(values(&trial.output()), [0.0, 0.5, -0.5]);
+        }
+        let attributes = json!({"scale_factor": 0.5, "_FillValue": nan, "missing_value": 4});
+        let attributes = attributes.as_object().unwrap();
+        assert_eq!(
+            codecs_from_cf(ElementType::Int16, attributes, None).unwrap().fill_value.to_f64(),
+            0.0
+        );
+    }
+}
+
+#[test]
+fn the_report_says_in_which_type_xarray_reads_the_input() {
+    for (attributes, expected) in [
+        (json!({"scale_factor": 1000}), ElementType::Int64),
+        (json!({"scale_factor": 1000, "add_offset": 1}), ElementType::Float64),
+        (json!({"scale_factor": 0.5}), ElementType::Float64),
+        (json!({"_FillValue": 3}), ElementType::Float32),
+        (json!({"_Unsigned": "true"}), ElementType::UInt16),
+    ] {
+        let report = from_cf(&int16(&[0, 1], 0, attributes));
+        assert_eq!(report.xarray_data_type, expected);
+    }
+}
+
+/// Zeros that only a map keeps are masked, and counted.
+#[test]
+fn elements_that_only_a_map_gives_are_counted_where_cf_masks_them() {
+    let values: Vec<f32> = (0..100).map(|number| 280.0 + number as f32 / 4.0).collect();
+    let trial = Trial::empty();
+    let array = Sample::new("float32", &[250], &[100], json!(0)).create(&trial.input());
+    array.store_chunk(&[0], values).unwrap();
+    trial.pack(within(0.01)).unwrap();
+    let report = to_cf(&trial.output(), &trial.place("back.zarr"));
+    assert_eq!(report.masked_fill_values, 150);
+}
+
 /// 65 535 · 5.192376086697342e33 rounds to infinity in float32, and the nearest quotient to the greatest float32.
 #[test]
 fn a_code_that_overflows_is_refused_only_where_an_element_may_have_it() {

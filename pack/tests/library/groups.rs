@@ -607,7 +607,24 @@ fn a_group_is_unpacked_to_cf_and_its_integers_stay_the_same_files() {
     assert!(document["attributes"]["scale_factor"].is_number(), "{document}");
     assert_eq!(document["attributes"]["units"], "K");
     assert_eq!(chunks(&cf.join("t2m")), chunks(&trial.output().join("t2m")));
-    // An array that CF cannot say is named, and nothing is left behind.
+    // An array that CF cannot say is named, and gets plain values.
+    let codecs = json!([
+        {"name": "cast_value", "configuration": {"data_type": "float16"}},
+        crate::common::little_endian(),
+    ]);
+    let half = Sample::new("float32", &[2], &[2], json!(0.0)).with("codecs", codecs);
+    half.write(&trial.output().join("half"), &[1.5_f32, 2.5].map(f32::to_ne_bytes).concat());
+    let mixed = trial.place("mixed.zarr");
+    let to_cf = UnpackGroupJob { to_cf: true, ..UnpackGroupJob::new(trial.output(), &mixed) };
+    let report = unpack(&to_cf).unwrap();
+    assert!(report.arrays.iter().any(is_t2m), "{report:?}");
+    let is_half = |one: &UnpackedArray| {
+        matches!(one, UnpackedArray::Unpacked { array, caveat: Some(reason), .. }
+            if array == "half" && reason.contains("float16 is stored"))
+    };
+    assert!(report.arrays.iter().any(is_half), "{report:?}");
+    assert_eq!(read(&mixed.join("half")), read(&trial.output().join("half")));
+    // If there is no other, nothing is left behind.
     let trial = of_weather();
     pack(&trial, options(json!({"max-abs-error": 0.1, "data-type": "float16"})));
     let before = names(trial.path());
@@ -797,5 +814,57 @@ fn what_is_no_file_is_not_copied() {
     pack(&trial, within(0.01));
     for name in ["socket", "flag/socket"] {
         assert!(!trial.output().join(name).exists(), "{name}");
+    }
+}
+
+/// Fill values of Zarr v2 as netCDF-C and others write them, and zarr-python reads them: as Python reads numbers.
+#[test]
+fn a_fill_value_of_zarr_v2_may_be_text() {
+    for (dtype, text, expected) in [
+        ("<f4", "Nan", json!("NaN")),
+        ("<f4", "nan", json!("NaN")),
+        ("<f8", "-NaN", json!("NaN")),
+        ("<f4", "-inf", json!("-Infinity")),
+        ("<f8", "+inf", json!("Infinity")),
+        ("<f4", "INFINITY", json!("Infinity")),
+        ("<f4", "-999.0", json!(-999.0)),
+        ("<f8", " 1e20 ", json!(1e20)),
+        ("<f4", "+.5", json!(0.5)),
+        ("<f4", "007.", json!(7.0)),
+        ("<i2", "-999", json!(-999)),
+        ("<i8", "-9007199254740993", json!(-9_007_199_254_740_993_i64)),
+    ] {
+        let trial = Trial::empty();
+        fs::create_dir_all(trial.input()).unwrap();
+        fs::write(trial.input().join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
+        let members = json!({"shape": [3], "chunks": [3], "dtype": dtype, "fill_value": text});
+        create_v2(&trial.input().join("odd"), members);
+        create_v2(
+            &trial.input().join("even"),
+            json!({"shape": [3], "chunks": [3], "dtype": "<f4", "fill_value": 0}),
+        );
+        pack(&trial, within(0.1));
+        assert_eq!(metadata(&trial.output().join("odd"))["fill_value"], expected, "{text}");
+    }
+    // What zarr-python does not read fails under its own name.
+    for (dtype, fill) in
+        [("<f4", json!("none")), ("<f8", json!("1,5")), ("<f4", json!([1])), ("<f4", json!("."))]
+    {
+        let trial = Trial::empty();
+        fs::create_dir_all(trial.input()).unwrap();
+        fs::write(trial.input().join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
+        create_v2(
+            &trial.input().join("even"),
+            json!({"shape": [3], "chunks": [3], "dtype": "<f4", "fill_value": 0}),
+        );
+        create_v2(
+            &trial.input().join("odd"),
+            json!({"shape": [3], "chunks": [3], "dtype": dtype, "fill_value": fill}),
+        );
+        let job = trial.group_job(within(0.1));
+        let error = told(job.run(&one_thread())).map(|_| ()).unwrap_err();
+        assert!(error.contains("odd") && error.contains("the fill value"), "{error}");
+        assert!(!error.contains("is not a type"), "{error}");
+        assert!(!trial.output().exists());
     }
 }

@@ -123,6 +123,106 @@ fn markers_of_a_packed_array_become_codes_that_cf_masks() {
     }
 }
 
+/// What a reader of CF gets: stored codes are masked, and then scaled.
+fn read_by_cf(path: &Path) -> Vec<f64> {
+    let document = metadata(path);
+    let attributes = &document["attributes"];
+    let masked: Vec<i64> = ["_FillValue", "missing_value"]
+        .into_iter()
+        .flat_map(|name| match &attributes[name] {
+            Value::Array(values) => values.clone(),
+            other => vec![other.clone()],
+        })
+        .filter_map(|code| code.as_i64())
+        .collect();
+    let number = |name: &str| attributes[name].as_f64().unwrap();
+    let codes = integers(&read(path), document["data_type"].as_str().unwrap()).into_iter();
+    let decode = |code: i64| code as f64 * number("scale_factor") + number("add_offset");
+    codes.map(|code| if masked.contains(&code) { f64::NAN } else { decode(code) }).collect()
+}
+
+/// Beyond 16 bits only some codes are compared, and those of missing values lie between these.
+#[test]
+fn codes_of_markers_are_masked_in_every_type() {
+    let ways = [
+        json!({"scale": 1000, "data-type": "int32"}),
+        json!({"scale": 1000, "offset": -7, "data-type": "uint32"}),
+        json!({"scale": 1e6, "data-type": "int64"}),
+        json!({"scale": 100, "data-type": "int16"}),
+        json!({"max-abs-error": 1e-6}),
+        json!({"max-abs-error": 0.01}),
+    ];
+    for markers in [&[-9999.0][..], &[-9999.0, 1e20], &[9.969_209_968_386_869e36], &[2.25], &[]] {
+        for (has_nan, way) in
+            [true, false].into_iter().flat_map(|nan| ways.iter().map(move |way| (nan, way)))
+        {
+            let mut values = vec![1.5, 2.25, 0.75, 30.0];
+            values.extend(markers);
+            values.extend(has_nan.then_some(f64::NAN));
+            let trial = Trial::new(&values, 4, json!({"attributes": {"missing_value": markers}}));
+            let what = format!("{markers:?} {has_nan} {way}");
+            trial.pack(options(way.clone())).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let cf = trial.place("cf.zarr");
+            ToCfJob::new(trial.output(), &cf).run(&one_thread()).unwrap();
+            for (value, found) in values.iter().zip(read_by_cf(&cf)) {
+                let is_missing = value.is_nan() || markers.contains(value);
+                assert_eq!(found.is_nan(), is_missing, "{what}: {value} {found}");
+                assert!(is_missing || (found - value).abs() <= 0.01, "{what}: {value} {found}");
+            }
+        }
+    }
+}
+
+/// Two int32 codes round to the marker in float32, and a map names none of them.
+#[test]
+fn an_element_that_cf_would_not_mask_is_an_error() {
+    let codecs = json!([
+        {"name": "scale_offset", "configuration": {"offset": 0, "scale": 1}},
+        {"name": "cast_value", "configuration": {"data_type": "int32"}},
+        little_endian(),
+    ]);
+    let sample = Sample::new("float32", &[2], &[2], json!(0)).with("codecs", codecs);
+    let sample = sample.with("attributes", json!({"missing_value": 20_000_000}));
+    let trial = Trial::empty();
+    sample.create(&trial.output());
+    std::fs::create_dir(trial.output().join("c")).unwrap();
+    let stored = [20_000_000_i32, 20_000_001].map(i32::to_le_bytes).concat();
+    std::fs::write(trial.output().join("c/0"), stored).unwrap();
+    let error =
+        ToCfJob::new(trial.output(), trial.place("cf.zarr")).run(&one_thread()).unwrap_err();
+    let error = format!("{:#}", anyhow::Error::from(error));
+    assert!(error.contains("chunk [0]") && error.contains("20000000.0"), "{error}");
+    assert!(error.contains("use recast unpack"), "{error}");
+}
+
+/// xarray opens float arrays of Zarr v3 only with base64, whatever the attribute was before.
+#[test]
+fn the_fill_attribute_is_written_as_xarray_reads_it() {
+    for (given, data_type, expected) in [
+        (json!(-9999.0), "float32", json!(IN_BASE64)),
+        (json!(-9999), "float64", json!(IN_BASE64)),
+        (json!("-9999.0"), "float32", json!(IN_BASE64)),
+        (json!([-9999.0]), "float32", json!(IN_BASE64)),
+        (json!(IN_BASE64), "float32", json!(IN_BASE64)),
+        (json!("NaN"), "float32", json!("AAAAAAAA+H8=")),
+        (json!("nan"), "float64", json!("AAAAAAAA+H8=")),
+        (json!("none"), "float32", json!("none")),
+        (json!(-9999), "int16", json!(-9999)),
+        (json!("-9999"), "int16", json!(-9999)),
+    ] {
+        let attributes = json!({"_FillValue": given});
+        let sample = Sample::new(data_type, &[16], &[16], json!(0)).with("attributes", attributes);
+        let size = data_type.parse::<ElementType>().unwrap().size();
+        let trial = Trial::of(&sample, &vec![0; 16 * size]);
+        let plain = trial.place("plain.zarr");
+        trial.pack(within(1.0)).unwrap();
+        UnpackJob::new(trial.input(), &plain).run(&one_thread()).unwrap();
+        for place in [trial.output(), plain] {
+            assert_eq!(metadata(&place)["attributes"]["_FillValue"], expected, "{given} {place:?}");
+        }
+    }
+}
+
 #[test]
 fn what_looks_missing_and_is_packed_as_data_is_counted_in_the_report() {
     let mut values: Vec<f32> = (0..300).map(|step| step as f32 / 10.0).collect();

@@ -192,6 +192,11 @@ def _encoding(name: str, variable: Any) -> dict[str, Any]:
     """The encoding for a variable that CF packed."""
     packed = variable.encoding
     attributes = {key: packed[key] for key in _PACKING if key in packed}
+    if variable.dtype not in (np.float32, np.float64):
+        raise ValueError(
+            f"xarray has decoded it to {variable.dtype}, because scale_factor is no float; to choose a type, open it with "
+            "mask_and_scale=False, make scale_factor a numpy.float32 or a float, and decode it with xarray.decode_cf"
+        )
     cf = codecs_from_cf(packed.get("dtype", "int16"), attributes, variable.dtype)
     if cf.differing_codes:
         warnings.warn(

@@ -8,8 +8,8 @@ use zarr_recast::JsonScalar;
 use crate::error::Result;
 use crate::metadata::document::values;
 use crate::metadata::element_types::with_sign;
-use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
-use crate::scan::number::integer_range;
+use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
+use crate::scan::number::{Reader, integer_range};
 use crate::text::count;
 
 pub(crate) const SCALE_FACTOR: &str = "scale_factor";
@@ -62,7 +62,7 @@ impl Attributes {
                 match code(value, stored, code_type) {
                     Some(code) if result.missing.contains(&code) => {}
                     Some(code) => result.missing.push(code),
-                    None if name == FILL_VALUE => bail!(
+                    None if name == FILL_VALUE && !is_nan(value) => bail!(
                         "{FILL_VALUE} is {value}, which is not a value of {stored}, so no element \
                          can have it; correct or remove the attribute"
                     ),
@@ -75,9 +75,10 @@ impl Attributes {
         }
         let is_packed = result.scale_factor.is_some() || result.add_offset.is_some();
         if !is_packed && result.missing.is_empty() && code_type == stored {
+            let ignored: String = result.warnings.iter().map(|text| format!(" ({text})")).collect();
             bail!(
-                "none of the attributes {}; this array is not packed by the CF conventions, so leave it \
-                 as it is",
+                "none of the attributes {}{ignored}; this array is not packed by the CF conventions, so \
+                 leave it as it is",
                 APPLIED.join(", ")
             );
         }
@@ -96,9 +97,26 @@ impl Attributes {
         }
     }
 
+    /// The code of `_FillValue`, if it has one.
+    pub(super) fn fill(&self, given: &Map<String, Value>, stored: ElementType) -> Option<Scalar> {
+        code(values(given.get(FILL_VALUE)).first()?, stored, self.code_type)
+    }
+
+    /// The type in which xarray decodes arrays of Zarr, where each number with a point is a float64.
+    pub(super) fn xarray_type(&self, given: &Map<String, Value>) -> ElementType {
+        let is_integer = |number: &Value| number.is_i64() || number.is_u64();
+        let scale = values(given.get(SCALE_FACTOR)).first();
+        match (scale, self.add_offset) {
+            (Some(scale), None) if is_integer(scale) => ElementType::Int64,
+            (None, None) if self.missing.is_empty() => self.code_type,
+            (None, None) if self.code_type.bits() <= 16 => ElementType::Float32,
+            _ => ElementType::Float64,
+        }
+    }
+
     /// The attributes of decoded values, from those of the stored elements: without those that readers would apply
-    /// again, and with those in the stored elements' type decoded. One in another type is kept with a warning; a negative
-    /// `scale_factor` swaps the ends.
+    /// again, and with those in the stored elements' type decoded; a negative `scale_factor` swaps the ends. If one of
+    /// these is a float, or no code, all are of the values, and are kept with a warning.
     pub(super) fn of_values(
         &mut self,
         given: &Map<String, Value>,
@@ -108,22 +126,26 @@ impl Attributes {
         let turns = self.scale_factor.is_some_and(|factor| factor < 0.0);
         let mut kept = given.clone();
         let mut decoded = Map::new();
-        for name in VALID {
-            let Some(attribute) = given.get(name) else { continue };
+        let valid = picked(given, &VALID);
+        let is_code =
+            |value: &Value| !value.is_f64() && code(value, stored, self.code_type).is_some();
+        let are_codes = valid.values().all(|valid| values(Some(valid)).iter().all(is_code));
+        if !are_codes {
+            let named = valid.iter().map(|(name, value)| format!("{name} is {value}"));
+            let named = named.collect::<Vec<_>>().join(", ");
+            self.warnings
+                .push(format!("{named}: of the values, not codes of {stored}, so left as it is"));
+        }
+        for (name, attribute) in valid.iter().filter(|_| are_codes) {
             let codes = values(Some(attribute)).iter();
-            let codes = codes.map(|value| code(value, stored, self.code_type));
-            let Some(codes) = codes.collect::<Option<Vec<Scalar>>>() else {
-                let warning = format!("{name} is {attribute}, not of {stored}: left as it is");
-                self.warnings.push(warning);
-                continue;
-            };
+            let codes = codes.filter_map(|value| code(value, stored, self.code_type));
             let mut numbers = Vec::new();
             for code in codes {
                 let bytes = arithmetic.decode_present(&code.to_ne_bytes())?;
                 let value = Scalar::from_ne_bytes(arithmetic.decoded_type(), &bytes);
                 numbers.push(zarr_recast::fill_value::to_json(value.context("no element")?));
             }
-            let name_of_values = match name {
+            let name_of_values = match name.as_str() {
                 "valid_min" if turns => "valid_max",
                 "valid_max" if turns => "valid_min",
                 name => name,
@@ -191,12 +213,21 @@ impl Arithmetic {
     /// Decodes codes.
     pub(crate) fn decode(&self, codes: &[u8]) -> Result<Vec<u8>> {
         let mut values = self.decode_present(codes)?;
-        let size = self.decoded_type().size();
-        let nan = Scalar::nan(self.decoded_type()).context("a type without NaN")?.to_ne_bytes();
-        let codes = codes.chunks_exact(self.to_float.source().size());
-        for (value, code) in values.chunks_exact_mut(size).zip(codes) {
-            if self.is_missing(code) {
-                value.copy_from_slice(&nan);
+        mask(&self.missing, self.decoded_type(), codes, &mut values)?;
+        Ok(values)
+    }
+
+    /// Decodes codes to float64 as xarray does, which compares them as floats with those of missing values.
+    pub(super) fn decode_masked(&self, codes: &[u8]) -> Result<Vec<f64>> {
+        let reader = Reader::new(self.to_float.source())?;
+        let missing: Vec<f64> = reader.read(&self.missing.concat())?;
+        let mut values = reader.read(codes)?;
+        for value in &mut values {
+            if missing.contains(value) {
+                *value = f64::NAN;
+            } else {
+                *value = self.scale_factor.map_or(*value, |scale| *value * scale);
+                *value = self.add_offset.map_or(*value, |offset| *value + offset);
             }
         }
         Ok(values)
@@ -228,6 +259,24 @@ impl Arithmetic {
         }
         Ok(values)
     }
+}
+
+/// Puts NaN in place of the values of missing codes.
+pub(super) fn mask(
+    missing: &[Vec<u8>],
+    value_type: ElementType,
+    codes: &[u8],
+    values: &mut [u8],
+) -> Result<()> {
+    let Some(first) = missing.first() else { return Ok(()) };
+    let nan = Scalar::nan(value_type).context("a type without NaN")?.to_ne_bytes();
+    let codes = codes.chunks_exact(first.len());
+    for (value, code) in values.chunks_exact_mut(value_type.size()).zip(codes) {
+        if missing.iter().any(|missing| missing == code) {
+            value.copy_from_slice(&nan);
+        }
+    }
+    Ok(())
 }
 
 /// The codes over which decodings are compared.
@@ -276,6 +325,16 @@ impl Codes {
         let what = format!("codes of {code_type}{some} from {least} to {greatest}");
         Self { bytes, what }
     }
+
+    /// These, and others of the same type.
+    pub(super) fn and(mut self, others: &[Scalar]) -> Self {
+        for code in others.iter().map(|code| code.to_ne_bytes()) {
+            if !self.bytes.chunks_exact(code.len()).any(|one| one == code) {
+                self.bytes.extend(code);
+            }
+        }
+        self
+    }
 }
 
 /// The attributes with these names.
@@ -295,6 +354,11 @@ fn number(attributes: &Map<String, Value>, name: &str) -> Result<Option<f64>> {
         }
         _ => bail!("attribute {name} is {value}; it must be one number"),
     }
+}
+
+/// Whether the value of an attribute is NaN, in one of the forms that it may have.
+fn is_nan(value: &Value) -> bool {
+    marker(value, ElementType::Float64).is_some_and(Scalar::is_nan)
 }
 
 /// The code in an attribute, in the stored type or in the type of `_Unsigned`.

@@ -11,7 +11,6 @@ use super::decoding::{CodeDifferences, Decoding};
 use super::invert::{Inversion, way_out};
 use crate::error::Error;
 use crate::json;
-use crate::metadata::fill_attribute::FILL_VALUE;
 
 /// Codecs that decode integers as CF's attributes say, and what else the metadata of such an array need.
 #[derive(Clone, Debug, Serialize)]
@@ -79,8 +78,7 @@ pub fn codecs_from_cf(
         .into());
     }
     let mut rule = Attributes::read(attributes, stored)?;
-    let fill = rule.missing.first().filter(|_| attributes.contains_key(FILL_VALUE));
-    let fill = fill.copied().unwrap_or(Scalar::from_bits(rule.code_type, 0));
+    let fill = rule.fill(attributes, stored).unwrap_or(Scalar::from_bits(rule.code_type, 0));
     let codes = Codes::new(rule.code_type, None);
     let Decoding { arithmetic, inversion, fill_value, .. } =
         Decoding::choose(&rule, decoded, &codes, fill)?;

@@ -58,6 +58,9 @@ pub struct FromCfReport {
     /// The type of the values.
     #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
+    /// The type in which xarray reads the input.
+    #[serde(serialize_with = "json::written")]
+    pub xarray_data_type: ElementType,
     /// The fill value.
     #[serde(serialize_with = "json::written")]
     pub fill_value: Scalar,
@@ -104,6 +107,7 @@ pub struct FromCfReport {
 /// The new form of an array.
 struct Conversion {
     rule: Attributes,
+    xarray_type: ElementType,
     codes: Codes,
     decoding: Decoding,
     rewritten: RewrittenMetadata,
@@ -189,7 +193,7 @@ impl FromCfJob {
 
     /// The report of a dry run.
     fn report(&self, source: &Source, conversion: Conversion, found: Found) -> FromCfReport {
-        let Conversion { rule, codes, decoding, rewritten } = conversion;
+        let Conversion { rule, xarray_type, codes, decoding, rewritten } = conversion;
         let Decoding { arithmetic, inversion, fill_value, not_encoded } = decoding;
         FromCfReport {
             input: self.pack.input.display().to_string(),
@@ -197,6 +201,7 @@ impl FromCfJob {
             shape: source.array().shape().to_vec(),
             stored_data_type: rule.code_type,
             data_type: arithmetic.decoded_type(),
+            xarray_data_type: xarray_type,
             fill_value,
             codecs: rewritten.codecs().clone(),
             readers: readers(rewritten.codecs(), &inversion.codecs, arithmetic.decoded_type()),
@@ -233,6 +238,7 @@ fn convert(source: &Source, job: &PackJob, workers: &Workers) -> Result<Conversi
     let codes = Codes::new(rule.code_type, range);
     let decoding = Decoding::choose(&rule, job.options.decoded_type, &codes, fill)?;
 
+    let xarray_type = rule.xarray_type(&given);
     let packing = [APPLIED.as_slice(), &VALID].concat();
     let packing = attributes::picked(&given, &packing);
     let mut kept = rule.of_values(&given, stored, &decoding.arithmetic)?;
@@ -251,7 +257,7 @@ fn convert(source: &Source, job: &PackJob, workers: &Workers) -> Result<Conversi
     let decoded = decoding.arithmetic.decoded_type();
     rewritten.set_values(decoded, decoding.fill_value);
     rewritten.prepend(&decoding.inversion.codecs, decoded, job.options.shard_codecs);
-    Ok(Conversion { rule, codes, decoding, rewritten })
+    Ok(Conversion { rule, xarray_type, codes, decoding, rewritten })
 }
 
 /// The least and greatest code in the data.

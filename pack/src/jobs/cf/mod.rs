@@ -10,4 +10,5 @@ mod to_cf;
 pub use codecs::{CfCodecs, codecs_from_cf};
 pub use decoding::CodeDifferences;
 pub use from_cf::{FromCfJob, FromCfReport};
+pub(crate) use to_cf::NotForCf;
 pub use to_cf::{ToCfJob, ToCfReport};

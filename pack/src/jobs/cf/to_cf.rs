@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use zarr_recast::fill_value::to_json;
 use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
 
-use super::attributes::{self, Arithmetic, Attributes, Codes};
+use super::attributes::{self, Arithmetic, Attributes, Codes, mask};
 use super::from_cf::original;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
@@ -24,7 +24,7 @@ use crate::metadata::document::PROVENANCE;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::Markers;
-use crate::scan::number::{decoded, encoded, integer_range, neighbours};
+use crate::scan::number::{Reader, decoded, encoded, integer_range, neighbours};
 use crate::store::destination::Destination;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
@@ -32,12 +32,27 @@ use crate::store::transfer::Transfer;
 /// `scale_factor`s and `add_offset`s that are tried, in units in the last place.
 const STEPS: i64 = 8;
 
+/// Why CF's attributes cannot express an array.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}; use recast unpack, which writes plain values")]
+pub(crate) struct NotForCf(pub(crate) String);
+
 /// CF attributes for a chain.
 struct Conversion {
     attributes: Map<String, Value>,
     code_type: ElementType,
     differences: Differences,
     what: String,
+    line: Line,
+}
+
+/// All scales and offsets combined into one linear function, in f64.
+#[derive(Clone, Copy)]
+struct Line {
+    slope: f64,
+    shift: f64,
+    /// The relative rounding error of the values' type.
+    unit: f64,
 }
 
 /// Writes the stored integers of an array with the attributes `scale_factor`, `add_offset` and
@@ -73,6 +88,8 @@ pub struct ToCfReport {
     pub which: String,
     /// Chunks that were copied as they are.
     pub chunks: u64,
+    /// Elements that CF masks, and that have the fill value, a number, before: only a map gives it.
+    pub masked_fill_values: u64,
 }
 
 impl ToCfJob {
@@ -95,8 +112,8 @@ impl Job for ToCfJob {
         let staged = destination.stage()?;
         let workers = Workers::within(runtime, [source.chunk_memory()])?;
         let chain = source.codecs().chain(source.element_type(), source.fill_value())?;
-        let conversion =
-            convert(&source, &chain).with_context(|| self.input.display().to_string())?;
+        let conversion = convert(&source, &chain);
+        let conversion = conversion.with_context(|| self.input.display().to_string())?;
 
         let mut rewritten = RewrittenMetadata::new(&source)?;
         rewritten.replace_value_codecs(|_| Ok(Vec::new()))?;
@@ -105,7 +122,8 @@ impl Job for ToCfJob {
         rewritten.set_values(conversion.code_type, stored);
         rewritten.set_attributes(conversion.attributes.clone());
         let transferred = rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
-        check(&source, staged.path(), &chain, &workers)?;
+        let masked = check(&source, staged.path(), &conversion.line, &workers);
+        let masked_fill_values = masked.with_context(|| self.input.display().to_string())?;
         let report = ToCfReport {
             input: self.input.display().to_string(),
             output: self.output.display().to_string(),
@@ -115,6 +133,7 @@ impl Job for ToCfJob {
             differences: conversion.differences,
             which: conversion.what,
             chunks: transferred.copied,
+            masked_fill_values,
         };
         Ok((report, staged))
     }
@@ -127,27 +146,29 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
         bail!("no cast_value or scale_offset among the codecs; recast pack puts them there");
     }
     if !code_type.is_integer() {
-        bail!(
-            "{code_type} is stored, and CF packs integers only; recast unpack writes plain values"
-        );
+        return not_for_cf(format!("{code_type} is stored, and CF packs integers only"));
     }
     if !matches!(decoded, ElementType::Float32 | ElementType::Float64) {
-        bail!("the values are {decoded}, and CF decodes to float32 or float64; use recast unpack");
+        return not_for_cf(format!(
+            "the values are {decoded}, and CF decodes to float32 or float64"
+        ));
     }
-    let codes = given_codes(source, code_type);
-    let values = chain.decode(&codes.bytes).context("a code that the codecs do not decode")?;
-    let (slope, shift) = line(source);
-    let missing = missing(source, chain, &codes, &values, slope)?;
+    let codes = given_codes(source, code_type).and(&named_codes(source, chain)?);
+    let mut values = chain.decode(&codes.bytes).context("a code that the codecs do not decode")?;
+    let line = line(source);
+    let missing = missing(source, chain, &codes, &values, line.slope)?;
+    let missing_codes: Vec<_> = missing.iter().map(|code| code.to_ne_bytes()).collect();
+    mask(&missing_codes, decoded, &codes.bytes, &mut values)?;
     let given = original(source.array().attributes());
     let stored = source_type(source).unwrap_or(code_type);
     let from_given = given.as_ref().and_then(|given| {
         let rule = Attributes::read(given, stored).ok()?;
         (rule.code_type == code_type).then(|| Attributes { missing: missing.clone(), ..rule })
     });
-    let computed = neighbours(slope, decoded, STEPS).into_iter().map(|factor| Attributes {
+    let computed = neighbours(line.slope, decoded, STEPS).into_iter().map(|factor| Attributes {
         code_type,
         scale_factor: Some(factor),
-        add_offset: Some(shift),
+        add_offset: Some(line.shift),
         missing: missing.clone(),
         warnings: Vec::new(),
     });
@@ -156,18 +177,16 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
         Ok((Differences::between(decoded, &values, &found)?, (rule, found)))
     });
     let best = closest(tried, |d| (d.not_finite, d.differing, d.max_ulps))?;
-    let (mut differences, (rule, found)) =
-        best.context("no finite scale_factor is the inverse of the scale")?;
-    // A numeric fill value becomes missing, and so NaN.
-    let lost = missing.iter().filter(|code| !decodes_to_nan(chain, **code)).count() as u64;
-    differences.differing -= lost.min(differences.differing);
-    differences.not_finite -= lost.min(differences.not_finite);
-    if differences.not_finite > 0 || are_far((&values, &found), decoded, (slope, shift)) {
-        bail!(
-            "the scalar_map gives some codes values that CF attributes cannot express ({}); use \
-             recast unpack",
+    let Some((differences, (rule, found))) = best else {
+        return not_for_cf("no finite scale_factor is the inverse of the scale".to_owned());
+    };
+    let reader = Reader::new(decoded)?;
+    let mut pairs = reader.read(&values)?.into_iter().zip(reader.read(&found)?);
+    if differences.not_finite > 0 || pairs.any(|(value, found)| line.is_far(value, found)) {
+        return not_for_cf(format!(
+            "the scalar_map gives some codes values that CF attributes cannot express ({})",
             differences.describe(&codes.what)
-        );
+        ));
     }
     Ok(Conversion {
         attributes: written(source, &rule, given.as_ref())?,
@@ -177,7 +196,12 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
         },
         differences,
         what: codes.what,
+        line,
     })
+}
+
+fn not_for_cf<T>(reason: String) -> Result<T> {
+    Err(NotForCf(reason).into())
 }
 
 /// The codes that the codecs give: a cast to a wider type, such as the one in front of pcodec, gives no others.
@@ -194,14 +218,41 @@ fn given_codes(source: &Source, code_type: ElementType) -> Codes {
     }
 }
 
+/// Codes with a meaning of their own, which may lie between those that [`given_codes`] takes: those of NaN, of missing
+/// markers and of the fill value, and those that maps name.
+fn named_codes(source: &Source, chain: &Chain) -> Result<Vec<Scalar>> {
+    let nan = Scalar::nan(chain.decoded_type());
+    let markers = Markers::of(source);
+    let values =
+        nan.into_iter().chain([source.fill_value()]).chain(markers.values().iter().copied());
+    let mut codes: Vec<Scalar> = values.filter_map(|value| encoded(chain, value)).collect();
+    let mut rest = source.codecs().value_codecs().into_iter();
+    while let Some(codec) = rest.next() {
+        let Codec::CastValue(cast) = codec else { continue };
+        let behind = Chain::bind(cast.data_type, None, rest.as_slice(), &BindOptions::default())?;
+        let map = cast.scalar_map.and_then(|map| map.decode).unwrap_or_default();
+        let keys = map.iter().filter_map(|(key, _)| key.to_scalar(cast.data_type).ok());
+        codes.extend(keys.filter_map(|key| encoded(&behind, key)));
+    }
+    Ok(codes)
+}
+
 /// The type that the array had before `pack --from-cf`.
 fn source_type(source: &Source) -> Option<ElementType> {
     let name = source.array().attributes().get(PROVENANCE)?.get("source_data_type")?;
     ElementType::from_name(name.as_str()?)
 }
 
-/// All scales and offsets combined into one linear function, in f64.
-fn line(source: &Source) -> (f64, f64) {
+impl Line {
+    /// Whether two values are farther apart than half a step and what rounding explains: where values are large, the
+    /// type's own steps are wider than those of the codes.
+    fn is_far(&self, x: f64, y: f64) -> bool {
+        let Self { slope, shift, unit } = self;
+        (x - y).abs() > slope.abs() / 2.0 + 4.0 * unit * (x.abs() + shift.abs())
+    }
+}
+
+fn line(source: &Source) -> Line {
     let (mut slope, mut shift) = (1.0, 0.0);
     for codec in source.codecs().value_codecs().iter().rev() {
         let number = |name| configured(codec, name)?.as_f64();
@@ -213,7 +264,7 @@ fn line(source: &Source) -> (f64, f64) {
             shift += offset;
         }
     }
-    (slope, shift)
+    Line { slope, shift, unit: unit_roundoff(source.element_type()) }
 }
 
 /// The value codecs alone, without what their maps say.
@@ -247,32 +298,19 @@ fn missing(
         let is_far = |other: Scalar| (value.to_f64() - other.to_f64()).abs() > slope.abs() / 2.0;
         value.equals(fill) && decoded(&plain, code).is_none_or(is_far)
     };
-    let mut missing: Vec<Scalar> = pairs
-        .filter(|&(code, value)| {
-            value.is_nan() || markers.contains(value) || is_mapped(code, value)
-        })
-        .map(|(code, _)| code)
-        .collect();
+    let is_missing = |code: Scalar, value: Scalar| {
+        value.is_nan() || markers.contains(value) || is_mapped(code, value)
+    };
+    let mut missing = Vec::new();
+    for (code, value) in pairs {
+        if is_missing(code, value) && !missing.contains(&code) {
+            missing.push(code);
+        }
+    }
     // The code for new missing values comes first.
     let nan = Scalar::nan(to).and_then(|nan| encoded(chain, nan));
     missing.sort_by_key(|&code| (Some(code) != nan, Some(code) != chain.encoded_fill_value()));
     Ok(missing)
-}
-
-/// Whether some values are farther apart than half a step and what rounding explains: where values are large, the type's
-/// own steps are wider than those of the codes.
-fn are_far(values: (&[u8], &[u8]), element_type: ElementType, (slope, shift): (f64, f64)) -> bool {
-    let unit = unit_roundoff(element_type);
-    let size = element_type.size();
-    let numbers = |bytes| Scalar::from_ne_bytes(element_type, bytes).map(Scalar::to_f64);
-    let pairs = values.0.chunks_exact(size).zip(values.1.chunks_exact(size));
-    pairs
-        .filter_map(|(x, y)| numbers(x).zip(numbers(y)))
-        .any(|(x, y)| (x - y).abs() > slope.abs() / 2.0 + 4.0 * unit * (x.abs() + shift.abs()))
-}
-
-fn decodes_to_nan(chain: &Chain, code: Scalar) -> bool {
-    decoded(chain, code).is_some_and(Scalar::is_nan)
 }
 
 /// The attributes of the packed array.
@@ -300,9 +338,9 @@ fn written(
         return Ok(attributes);
     }
     if let Some(name) = attributes::VALID.iter().find(|name| attributes.contains_key(**name)) {
-        bail!(
-            "attribute {name} would have to be packed, too; remove it first, and add it afterwards"
-        );
+        return not_for_cf(format!(
+            "attribute {name} would have to be packed, too: remove it first, and add it afterwards"
+        ));
     }
     attributes.insert(attributes::SCALE_FACTOR.into(), json!(rule.scale_factor));
     attributes.insert(attributes::ADD_OFFSET.into(), json!(rule.add_offset));
@@ -319,18 +357,33 @@ fn written(
     Ok(attributes)
 }
 
-/// Reads the written array: its codes must be those of the input's values.
-fn check(source: &Source, written: &Path, chain: &Chain, workers: &Workers) -> Result<()> {
+/// Reads the written array as readers of CF do, who mask stored codes and then scale in float64: the missing elements must
+/// be those of the input, and all others within half a step. Returns how many are masked because they have the fill value.
+fn check(source: &Source, written: &Path, line: &Line, workers: &Workers) -> Result<u64> {
     let result = Source::written(written, FillCheck::Create)?;
-    let work = |number| -> Result<()> {
+    let rule = Attributes::read(result.array().attributes(), result.element_type())?;
+    let arithmetic = Arithmetic::new(&rule, ElementType::Float64)?;
+    let reader = Reader::new(source.element_type())?;
+    let markers: Vec<f64> = Markers::of(source).numbers(&reader)?;
+    let fill = source.fill_value().to_f64();
+    let work = |number| -> Result<u64> {
         let region = source.region(number)?;
-        let decoded = chain.decode(&result.read_or_fill(&region)?)?;
-        let differences =
-            Differences::between(chain.decoded_type(), &source.read_or_fill(&region)?, &decoded)?;
-        if !differences.is_none() {
-            bail!("chunk {:?}: the stored codes are not those of the values", region.chunk);
+        let values: Vec<f64> = reader.read(&source.read_or_fill(&region)?)?;
+        let found = arithmetic.decode_masked(&result.read_or_fill(&region)?)?;
+        let mut masked = 0;
+        for (value, found) in values.into_iter().zip(found) {
+            let is_missing = value.is_nan() || markers.contains(&value);
+            let is_masked = found.is_nan();
+            if !is_missing && is_masked && value == fill {
+                masked += 1;
+            } else if is_missing != is_masked || !is_masked && line.is_far(value, found) {
+                return not_for_cf(format!(
+                    "chunk {:?}: the value {value:?} would be {found:?} by CF's attributes",
+                    region.chunk
+                ));
+            }
         }
-        Ok(())
+        Ok(masked)
     };
-    workers.run("verify", source.chunks(), work, |()| Ok(()))
+    workers.merge("verify", source.chunks(), work, |all, one| all + one)
 }

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::Serialize;
 
 use super::array::{UnpackJob, UnpackReport};
 use crate::array::source::array_of;
 use crate::error::Result;
-use crate::jobs::cf::{ToCfJob, ToCfReport};
+use crate::jobs::cf::{NotForCf, ToCfJob, ToCfReport};
 use crate::jobs::runner::{Job, run_inside};
 use crate::metadata::tree::{self, Node};
 use crate::runtime::Runtime;
@@ -23,7 +23,8 @@ use crate::store::transfer::Transfer;
 pub struct UnpackGroupJob {
     /// As for an array, with groups as input and output.
     pub unpack: UnpackJob,
-    /// Writes the stored integers with CF's attributes, instead of the decoded values.
+    /// Writes the stored integers with CF's attributes, instead of the decoded values. An array that these cannot express
+    /// gets plain values; if none can be expressed, that is an error.
     pub to_cf: bool,
 }
 
@@ -50,6 +51,8 @@ pub enum UnpackedArray {
         array: String,
         /// Its report.
         report: Box<UnpackReport>,
+        /// Why CF's attributes cannot express it, if they were asked for.
+        caveat: Option<String>,
     },
     /// Its stored integers were written with CF's attributes.
     ToCf {
@@ -102,6 +105,9 @@ impl Job for UnpackGroupJob {
             copied.with_context(|| format!("{}: {array}", input.display()))?;
             Ok(UnpackedArray::Copied { array, caveat: node.caveat().or(undecoded) })
         })?;
+        if self.to_cf {
+            refuse_if_none(&arrays).with_context(|| input.display().to_string())?;
+        }
         let warning =
             tree::copy_files(&nodes, destination, staged.path(), Transfer::Copy, runtime)?;
         let warnings = warning.into_iter().collect();
@@ -116,15 +122,38 @@ impl UnpackGroupJob {
         let array = node.path.clone();
         let UnpackJob { input, output, .. } = &self.unpack;
         let (input, output) = (below(input, &array), output.join(&array));
+        let mut caveat = None;
         if self.to_cf {
-            let job = ToCfJob::new(input, output);
-            let report = run_inside(&job, place, runtime).context(
-                "without --to-cf the group is unpacked to plain values, in which CF has no part",
-            )?;
-            return Ok(UnpackedArray::ToCf { array, report: Box::new(report) });
+            let job = ToCfJob::new(&input, &output);
+            match run_inside(&job, place, runtime) {
+                Ok(report) => return Ok(UnpackedArray::ToCf { array, report: Box::new(report) }),
+                Err(error) => match error.downcast_ref::<NotForCf>() {
+                    Some(NotForCf(reason)) => caveat = Some(reason.clone()),
+                    None => return Err(error),
+                },
+            }
         }
         let job = UnpackJob { input, output, ..self.unpack.clone() };
         let report = run_inside(&job, place, runtime)?;
-        Ok(UnpackedArray::Unpacked { array, report: Box::new(report) })
+        Ok(UnpackedArray::Unpacked { array, report: Box::new(report), caveat })
+    }
+}
+
+/// Refuses a group with arrays to convert of which CF's attributes can express none.
+fn refuse_if_none(arrays: &[UnpackedArray]) -> Result<()> {
+    if arrays.iter().any(|one| matches!(one, UnpackedArray::ToCf { .. })) {
+        return Ok(());
+    }
+    let refused = arrays.iter().find_map(|one| match one {
+        UnpackedArray::Unpacked { array, caveat: Some(reason), .. } => Some((array, reason)),
+        UnpackedArray::Unpacked { .. }
+        | UnpackedArray::ToCf { .. }
+        | UnpackedArray::Copied { .. } => None,
+    });
+    match refused {
+        Some((array, reason)) => bail!(
+            "{array}: {reason}; without --to-cf the group is unpacked to plain values, in which CF has no part"
+        ),
+        None => Ok(()),
     }
 }

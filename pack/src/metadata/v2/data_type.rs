@@ -10,6 +10,7 @@ use zarr_recast::fill_value;
 
 use crate::error::Result;
 use crate::metadata::document::name_of;
+use crate::metadata::fill_attribute;
 
 /// More than any element takes that is worth to be stored.
 const LARGEST_ELEMENT: u64 = 1 << 24;
@@ -280,5 +281,5 @@ impl DataType {
 }
 
 fn number(element_type: ElementType, json: &Value) -> Option<Value> {
-    fill_value::from_json(element_type, json).ok().map(fill_value::to_json)
+    fill_attribute::number(json, element_type).map(fill_value::to_json)
 }
