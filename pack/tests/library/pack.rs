@@ -369,7 +369,7 @@ fn values_out_of_range_are_refused_clamped_or_wrapped() {
 /// A type alone is no request to cast: integers that do not fit are refused, whatever is done with values out of range.
 #[test]
 fn integers_are_cast_as_they_are_only_on_request() {
-    let mut values: Vec<u16> = (0..1000).map(|step| step * 5).collect();
+    let mut values: Vec<u16> = (1..=1000).map(|step| step * 5).collect();
     values.push(12_978);
     let trial = Trial::new(&values, 100, json!({}));
     let clamped = |more: Value| {

@@ -208,8 +208,8 @@ pub struct PackErrors {
     pub relative_from: Option<Scalar>,
     /// [`PackOptions::precision`].
     pub precision: Option<f64>,
-    /// The largest |decoded − original| of a value that was clamped to [`PackOptions::src_min`] or
-    /// [`PackOptions::src_max`]; the other errors are those of the clamped values.
+    /// The largest distance of a value from [`PackOptions::src_min`] or [`PackOptions::src_max`], to which it was clamped; where
+    /// the stored type clamps these, from what they decode to. The other errors are those of the values so clamped.
     pub largest_clamping: f64,
 }
 
@@ -218,7 +218,7 @@ struct Clamping {
     count: u64,
     /// Those whose end of the range is not clamped to the stored type once more.
     alone: u64,
-    /// The largest |decoded − original|.
+    /// The largest distance from the end that a value was clamped to; of the stored type, if that clamps the end.
     largest: f64,
 }
 
@@ -232,9 +232,11 @@ impl Clamping {
         for (count, end, farthest) in
             [(below, limits.least, least), (above, limits.greatest, greatest)]
         {
-            all.alone += if candidate.is_in_range(end) { count } else { 0 };
-            if let Some(decoded) = candidate.decoded_value(end).filter(|_| count > 0) {
-                all.largest = all.largest.max(extent((farthest, decoded)).abs());
+            let is_in_range = candidate.is_in_range(end);
+            all.alone += if is_in_range { count } else { 0 };
+            let clamped = if is_in_range { Some(end) } else { candidate.decoded_value(end) };
+            if let Some(clamped) = clamped.filter(|_| count > 0) {
+                all.largest = all.largest.max(extent((farthest, clamped)).abs());
             }
         }
         all
