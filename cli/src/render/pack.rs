@@ -197,7 +197,10 @@ fn rows_of_errors(report: &PackReport, table: &mut Table) {
         let share = error_over_range.map(|share| format!(", {share:?} of the range"));
         format!(" (bound {bound:?}{})", share.unwrap_or_default())
     } else if let Some(bound) = max_rel_error {
-        format!(" (bound {bound:?} of each value)")
+        let from = report.error.relative_from;
+        let from =
+            from.map(|from| format!("; values to come keep it from a magnitude of {from} on"));
+        format!(" (bound {bound:?} of each value{})", from.unwrap_or_default())
     } else if let Some(step) = precision {
         format!(" (multiples of {step:?})")
     } else {

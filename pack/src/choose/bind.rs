@@ -34,11 +34,16 @@ impl Chooser<'_> {
                     codes.extend(clamped.ok().and_then(integer));
                 }
                 (Err(_), OutOfRange::Wrap) if may_leave => wraps = true,
-                (Err(_), _) => bail!(
+                (Err(_), mode) => bail!(
                     "{value} becomes {scaled}, out of range for {target} ({} to {}); use a wider \
-                     --data-type, another --scale or --offset, or --out-of-range clamp",
+                     --data-type, another --scale or --offset, or {}",
                     Scalar::min(target),
-                    Scalar::max(target)
+                    Scalar::max(target),
+                    if mode == OutOfRange::Error {
+                        "--out-of-range clamp"
+                    } else {
+                        "--scale 1, which casts values as they are"
+                    }
                 ),
             }
         }
@@ -106,6 +111,7 @@ impl Chooser<'_> {
             code_range,
             only: grid.filter(|_| self.exceeds_bound(step)),
             may_decode_to_marker,
+            relative_from: self.relative_from(&placement),
         })
     }
 

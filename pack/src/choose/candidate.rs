@@ -109,6 +109,8 @@ pub(crate) struct Candidate {
     pub(crate) only: Option<Lattice>,
     /// Whether values next to a missing marker would decode to it, if there are any.
     pub(super) may_decode_to_marker: bool,
+    /// The magnitude from which values keep a relative bound, if there may be smaller ones.
+    pub(crate) relative_from: Option<Scalar>,
 }
 
 /// A missing marker or fill value that a candidate cannot keep; another bound need not help.
@@ -154,6 +156,7 @@ impl Candidate {
             code_range: None,
             only: None,
             may_decode_to_marker: false,
+            relative_from: None,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::vec;
 
 use anyhow::{anyhow, bail};
-use recast_kernels::ElementType;
+use recast_kernels::{ElementType, OutOfRange};
 
 use super::candidate::{Candidate, SpecialLost};
 use super::chooser::Chooser;
@@ -149,10 +149,16 @@ impl Candidates<'_> {
             None if max_rel_error.is_some() => "any smaller floating-point type".to_owned(),
             None => "any integer type".to_owned(),
         };
-        let wider = if options.data_type.is_some() { " or a wider --data-type" } else { "" };
+        let wider = match options.data_type {
+            Some(_) if options.out_of_range != OutOfRange::Error => {
+                " or a wider --data-type, or cast values as they are with --scale 1"
+            }
+            Some(_) => " or a wider --data-type",
+            None => "",
+        };
         let narrower = if survey.promised.is_some() { " or a narrower --range" } else { "" };
         // Values between those surveyed take finer steps.
-        let is_for_more = self.chooser.is_for_more() && survey.promised.is_none();
+        let is_for_more = options.is_for_more() && survey.promised.is_none();
         let grid = if is_for_more && max_abs_error.is_some() {
             "; if all values to come are on the grid of these, see --no-grid"
         } else {

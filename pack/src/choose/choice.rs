@@ -6,7 +6,6 @@ use zarr_recast::Codec;
 
 use super::candidate::Candidate;
 use super::chooser::Chooser;
-use super::room::storable;
 use crate::array::region::Region;
 use crate::check::chunk_check::Expected;
 use crate::check::coarse::CoarseBound;
@@ -17,7 +16,7 @@ use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
 use crate::scan::limits::Limits;
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
-use crate::scan::survey::{Survey, union};
+use crate::scan::survey::Survey;
 use crate::text::scalar_text;
 
 /// Codecs for an array, with their properties.
@@ -35,6 +34,9 @@ pub struct Choice {
     pub storable_range: Option<(Scalar, Scalar)>,
     /// The grid on which values must be to keep the bound, with [`PackOptions::grid`]; `None` if all values do.
     pub only: Option<Lattice>,
+    /// The magnitude from which values keep [`PackOptions::max_rel_error`]; `None` if all do. Those of a smaller magnitude
+    /// may be off by more, unless they were surveyed or are 0.
+    pub relative_from: Option<Scalar>,
     /// How the bound compares with the values, if it is so coarse that it leaves little of them.
     pub coarse: Option<CoarseBound>,
     /// Whether the arithmetic alone proves the bound for every value of the range, also for unseen ones.
@@ -91,7 +93,7 @@ pub fn choose_checked(
         .into());
     }
     survey.narrow(&options)?;
-    let options = options.for_range(survey.range_of_error());
+    let options = options.for_range(survey.extent_of_error());
     let chooser =
         Chooser::new("the array".to_owned(), &options, &survey, None)?.through_float64()?;
     let mut candidates = chooser.candidates();
@@ -121,9 +123,9 @@ impl Choice {
             data_type: chain.encoded_type(),
             fill_value: survey.fill_value,
             encoded_fill_value: chain.encoded_fill_value(),
-            storable_range: storable(survey.element_type, codecs)
-                .and_then(|storable| union(Some(storable), survey.to_store())),
+            storable_range: candidate.storable(survey, true),
             only: *only,
+            relative_from: candidate.relative_from,
             coarse: CoarseBound::of(options, survey),
             is_proven,
             is_proven_for_surveyed,

@@ -89,8 +89,15 @@ impl<'a> Chooser<'a> {
             options.max_abs_error.is_some_and(|bound| bound >= Self::least_of_float64(survey))
                 || options.precision.is_some_and(|step| step > 1.0)
                 || Self::spreads_integers(options, survey);
-        let fractions = source.is_integer() && coarse && !options.is_explicit();
-        let working = if fractions { ElementType::Float64 } else { source };
+        // Floats of 16 bits and fewer would round away what the bound allows, and are computed with in float32.
+        let is_small = source.is_float() && source.size() < ElementType::Float32.size();
+        let has_steps = options.max_rel_error.is_none()
+            && options.data_type.is_none_or(ElementType::is_integer);
+        let working = match options.is_explicit() {
+            false if source.is_integer() && coarse => ElementType::Float64,
+            false if is_small && has_steps => ElementType::Float32,
+            _ => source,
+        };
         // In an array without values, any value that is not a marker; not the fill value, which says nothing about others.
         let mut small = (0..100).filter_map(|number| scalar(number, source));
         let nothing = small.find(|&value| !survey.markers.contains(value));
@@ -119,7 +126,8 @@ impl<'a> Chooser<'a> {
             let allowed = if self.survey.element_type.is_integer() {
                 half.floor()
             } else {
-                half + 32.0 * unit_roundoff(self.working) * self.magnitude()
+                let unit = 32.0 * unit_roundoff(self.working) + self.unit_of_decoded();
+                half + unit * self.magnitude()
             };
             (allowed, 0.0, "--precision")
         } else {
@@ -170,6 +178,19 @@ impl<'a> Chooser<'a> {
     pub(crate) fn rounding(&self, of_magnitude: f64, of_extent: f64) -> f64 {
         let unit = unit_roundoff(self.working);
         unit * (of_magnitude * self.magnitude() + of_extent * self.extent())
+    }
+
+    /// How far values of this magnitude may be from those that they stand for, because their type or the working type has no
+    /// such numbers.
+    pub(super) fn rounding_of_values(&self) -> f64 {
+        unit_roundoff(self.working).max(self.unit_of_decoded()) * self.magnitude()
+    }
+
+    /// Half a unit in the last place of 1 in the type to which decoded values are rounded; 0 if that is the working type, or
+    /// integers.
+    pub(super) fn unit_of_decoded(&self) -> f64 {
+        let source = self.survey.element_type;
+        if source == self.working { 0.0 } else { unit_roundoff(source) }
     }
 
     pub(super) fn extent(&self) -> f64 {

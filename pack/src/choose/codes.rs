@@ -2,14 +2,16 @@
 //! no other value. The code of a fill value that is not a marker may be shared by values that decode to it within
 //! the bound.
 
-use anyhow::{Context, bail};
-use recast_kernels::{ElementType, Rounding, Scalar};
+use std::cmp::Ordering;
 
-use super::candidate::{Placement, Promise, Special, SpecialLost, in_working};
+use anyhow::{Context, bail};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+
+use super::candidate::{Placement, Promise, Special, SpecialLost, factor, in_working};
 use super::chooser::Chooser;
 use crate::error::Result;
 use crate::options::NanTo;
-use crate::scan::number::{integer, integer_range, scalar};
+use crate::scan::number::{integer, integer_range, is_less, next_to, order, scalar};
 
 /// Codes at the ends of a type, in the order in which NaN and missing markers get them. As in CF, the largest of
 /// an unsigned type and the smallest of a signed one come first.
@@ -180,16 +182,49 @@ impl<'a> CodeAllocator<'a> {
     /// missing.
     pub(super) fn is_hit(&self, marker: Scalar) -> bool {
         let working = self.chooser.working(marker);
-        let scaled = working.and_then(|value| Some((value, self.placement.scaled(value).ok()?)));
-        let Some((working, scaled)) = scaled else { return false };
+        let Some(scaled) = working.and_then(|value| self.placement.scaled(value).ok()) else {
+            return false;
+        };
+        let source = marker.element_type();
         [Rounding::TowardsNegative, Rounding::TowardsPositive].into_iter().any(|rounding| {
             let code = self.placement.code(scaled, rounding);
-            // Values to come may have any code.
-            let may_come = self.placement.promise == Promise::Storable;
-            let is_used = |&code: &Scalar| may_come || !self.is_free(code);
-            let code = code.filter(|&code| integer(code).is_some()).filter(is_used);
+            let code = code.filter(|&code| self.may_be_used(code));
             let value = code.and_then(|code| self.decoded(code));
-            value.is_some_and(|value| value.equals(working))
+            let value = value.and_then(|value| {
+                value.cast(source, Rounding::NearestEven, OutOfRange::Clamp).ok()
+            });
+            let is_it = value.is_some_and(|value| value.equals(marker));
+            is_it && code.is_some_and(|code| self.has_another(code, marker))
+        })
+    }
+
+    /// Whether data, or values to come, may have a code.
+    fn may_be_used(&self, code: Scalar) -> bool {
+        let [a, b] = self.scaled_ends.map(|end| self.code(end));
+        match (integer(code), a.zip(b)) {
+            (Some(_), _) => self.placement.promise == Promise::Storable || !self.is_free(code),
+            // Below the least magnitude that is kept, nothing is promised.
+            (None, _) if self.chooser.options.max_rel_error.is_some() && code.is_zero() => false,
+            (None, Some((a, b))) => {
+                let (low, high) = if is_less(b, a) { (b, a) } else { (a, b) };
+                !is_less(code, low) && !is_less(high, code)
+            }
+            (None, None) => false,
+        }
+    }
+
+    /// Whether a value other than a marker, which has it too, may have a code. Then one next to the marker has it or is on its
+    /// other side.
+    fn has_another(&self, code: Scalar, marker: Scalar) -> bool {
+        let code_of = |value| self.code(self.placement.scaled(self.chooser.working(value)?).ok()?);
+        let is_reversed = factor(self.placement.scale) < 0.0;
+        [false, true].into_iter().any(|is_above| {
+            let other = next_to(marker, is_above).and_then(code_of);
+            other.is_some_and(|other| match order(other, code) {
+                Ordering::Equal => true,
+                Ordering::Less => is_above != is_reversed,
+                Ordering::Greater => is_above == is_reversed,
+            })
         })
     }
 

@@ -169,10 +169,13 @@ impl Chooser<'_> {
             let offset = offset.map(|offset| offset.to_scalar(self.working)).transpose();
             return Ok(vec![offset.context("--offset")?]);
         }
-        if self.options.auto && scale.is_none() && !self.working.is_integer() && target.is_integer()
+        let is_one_value = self.extent() == 0.0 && self.options.precision.is_none();
+        if (self.options.auto || is_one_value)
+            && scale.is_none()
+            && !self.working.is_integer()
+            && target.is_integer()
         {
-            // All values are the same.
-            return Ok(vec![Some(self.least)]);
+            return Ok(vec![Some(self.least).filter(|least| !least.is_zero())]);
         }
         let mut offsets = vec![None];
         let Some((lowest, highest)) = integer_range(target) else { return Ok(offsets) };
@@ -226,6 +229,8 @@ impl Chooser<'_> {
                 let number = match grid {
                     Some(grid) => grid.below(number),
                     None if is_multiple => (number * scale).floor() / scale,
+                    // From there on in whole steps, decoded values are whole, too.
+                    None if self.survey.element_type.is_integer() => number.round(),
                     None => number,
                 };
                 self.working_scalar(number, Rounding::NearestEven)

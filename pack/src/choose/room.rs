@@ -1,6 +1,8 @@
 //! Room for later values: the range that codecs can store, the free codes on both sides of the data, and a promised
 //! range.
 
+use std::iter::successors;
+
 use anyhow::bail;
 use recast_kernels::{ElementType, Format, OutOfRange, Rounding, Scalar};
 use zarr_recast::{BindOptions, Chain, Codec};
@@ -10,7 +12,10 @@ use super::chooser::{Chooser, unit_roundoff};
 use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::Distance;
-use crate::scan::number::{comes_back, decoded, integer, integer_range, neighbours, order, scalar};
+use crate::scan::number::{
+    comes_back, decoded, encoded, integer, integer_range, neighbours, order, scalar,
+};
+use crate::scan::survey::{Survey, union};
 use crate::text::measured;
 
 /// The range of values that codecs can store: the decoded ends of the stored type, without the codes that maps
@@ -63,6 +68,26 @@ pub(crate) fn storable(source: ElementType, codecs: &[Codec]) -> Option<(Scalar,
 }
 
 impl Candidate {
+    /// Whether a value of the range to store has a code, and is not clamped or wrapped.
+    pub(crate) fn is_in_range(&self, value: Scalar) -> bool {
+        encoded(self.range_checked.as_ref().unwrap_or(&self.chain), value).is_some()
+    }
+
+    /// What a value decodes to.
+    pub(crate) fn decoded_value(&self, value: Scalar) -> Option<Scalar> {
+        let bytes = self.decoded(&value.to_ne_bytes()).ok()?;
+        Scalar::from_ne_bytes(self.chain.decoded_type(), &bytes)
+    }
+
+    /// The range of values that the codecs can store, with those of a survey that they round to their last code. Without
+    /// room, there are only these: beyond them lie the codes of missing values, and differences that do not fit.
+    pub(crate) fn storable(&self, survey: &Survey, has_room: bool) -> Option<(Scalar, Scalar)> {
+        let all = storable(survey.element_type, &self.codecs)?;
+        let ends = survey.to_store().into_iter().flat_map(|(least, greatest)| [least, greatest]);
+        let ends = ends.filter(|&end| self.is_in_range(end)).map(|end| Some((end, end)));
+        ends.fold(has_room.then_some(all), union)
+    }
+
     /// The codes that the data leave free below and above.
     fn free_codes(&self) -> Option<(i128, i128)> {
         let (lowest, highest) = self.code_range?;
@@ -86,16 +111,11 @@ impl Chooser<'_> {
     pub(super) fn promises(&self) -> &'static [Promise] {
         if self.survey.promised.is_some() {
             &[Promise::Range]
-        } else if self.is_for_more() {
+        } else if self.options.is_for_more() {
             &[Promise::Storable, Promise::Range]
         } else {
             &[Promise::Surveyed]
         }
-    }
-
-    /// Whether values to come are promised the bound, wherever they are.
-    pub(super) fn is_for_more(&self) -> bool {
-        self.options.grid == Some(false) && !self.options.is_explicit()
     }
 
     /// Refuses codecs that do not keep the bound for all values that are promised it.
@@ -121,7 +141,9 @@ impl Chooser<'_> {
             return self.options.max_rel_error.is_none();
         }
         let placement = Placement { promise: Promise::Range, ..candidate.placement };
-        !candidate.may_decode_to_marker && self.excess_anywhere(&placement).is_none()
+        candidate.relative_from.is_none()
+            && !candidate.may_decode_to_marker
+            && self.excess_anywhere(&placement).is_none()
     }
 
     /// Whether every surveyed value keeps the bound, and none decodes to a missing marker.
@@ -158,16 +180,35 @@ impl Chooser<'_> {
         let relative = 2.0 * unit_roundoff(target) / share;
         if let Some(bound) = self.options.max_rel_error {
             let error = relative + 2.0 * unit;
+            // From half of 1 on, the nearest integer may be twice as far away.
+            let is_rounded = self.survey.element_type.is_integer() && error * magnitude >= 0.5;
+            let error = if is_rounded { 2.0 * error } else { error };
             let is_kept = error <= bound && offset.is_none();
-            return (!is_kept).then(|| format!("{} of themselves", measured(error)));
+            let is_too_small =
+                self.least_magnitude() > 0.0 && self.relative_from(placement).is_some();
+            let what = || format!("{} of themselves", measured(error));
+            return (!is_kept)
+                .then(what)
+                .or_else(|| is_too_small.then(|| "more than the bound".to_owned()));
         }
         let bound = self.options.max_abs_error?;
-        if self.survey.element_type.is_integer() {
-            // Steps are whole numbers, so it suffices that the arithmetic does not round to the next one. Directed rounding
-            // takes what is just beside a code a whole step away, unless the arithmetic is exact: powers of two of whole numbers.
+        if promise != Promise::Storable && self.extent() == 0.0 {
+            let back = placement.scaled(self.least).ok().and_then(|scaled| {
+                placement.unscaled(self.working(placement.code(scaled, self.options.rounding)?)?)
+            });
+            if back.is_some_and(|back| back.equals(self.least)) {
+                return None;
+            }
+        }
+        let is_integer = self.survey.element_type.is_integer();
+        if is_integer && target.is_integer() {
+            // From a whole number on in steps of whole numbers, it suffices that the arithmetic does not round to the next one.
+            // Directed rounding takes what is just beside a code a whole step away, unless the arithmetic is exact: powers of
+            // two of whole numbers.
             let step = 1.0 / factor;
             let is_exact = share == 2.0 || is_power_of_two(factor);
-            if arithmetic < 0.25 && (is_exact || step <= bound.floor()) {
+            let is_whole = offset.is_none_or(|offset| offset.to_f64().fract() == 0.0);
+            if is_whole && arithmetic < 0.25 && (is_exact || step <= bound.floor()) {
                 return None;
             }
             return Some(measured(arithmetic.max(step)));
@@ -176,8 +217,67 @@ impl Chooser<'_> {
             Format::Float(_) => relative * distance,
             _ => 1.0 / (share * factor),
         };
-        let error = of_code + arithmetic;
+        let error = self.rounded_error(of_code + arithmetic);
         (error > bound).then(|| measured(error))
+    }
+
+    /// The largest error of decoded values, once they are rounded to their own type, if it is so large before.
+    fn rounded_error(&self, error: f64) -> f64 {
+        if self.survey.element_type.is_integer() {
+            return (error + 0.5).floor();
+        }
+        let unit = self.unit_of_decoded();
+        if unit == 0.0 || error == 0.0 {
+            return error;
+        }
+        let greatest = self.magnitude() + error;
+        if greatest > Scalar::max(self.survey.element_type).to_f64() {
+            return f64::INFINITY;
+        }
+        // Both are multiples of one of these spacings. Next to a power of two, that of the decoded value may be twice the other.
+        let widest = 2.0 * unit * 2_f64.powi(greatest.log2().floor() as i32);
+        let spacings = successors(Some(widest), |spacing| Some(spacing / 2.0));
+        let relevant = spacings.take_while(|spacing| *spacing > error * 1e-6);
+        let rounded = relevant.map(|spacing| {
+            let within = spacing * (error / spacing + 0.5).floor();
+            let is_across = spacing < widest && error >= spacing;
+            let across = spacing * (1.0 + 2.0 * (error / (2.0 * spacing)).floor());
+            if is_across { within.max(across) } else { within }
+        });
+        // Near 0, the spacing of the decoded value may be any number of times the other.
+        rounded.fold(error * (1.0 + 2.0 * unit), f64::max)
+    }
+
+    /// The least magnitude in the range; 0 if that has 0 or values of both signs.
+    fn least_magnitude(&self) -> f64 {
+        let range = union(self.survey.to_store(), self.survey.range_of_values());
+        let range =
+            range.map_or((0.0, 0.0), |(least, greatest)| (least.to_f64(), greatest.to_f64()));
+        let (least, greatest) = range;
+        if least <= 0.0 && greatest >= 0.0 { 0.0 } else { least.abs().min(greatest.abs()) }
+    }
+
+    /// The magnitude from which values keep a relative bound, if there are smaller ones in the range besides 0: near 0 the numbers
+    /// of a floating-point type are equally far apart.
+    pub(super) fn relative_from(&self, placement: &Placement) -> Option<Scalar> {
+        let Placement { scale, target, .. } = *placement;
+        let bound = self.options.max_rel_error?;
+        let factor = factor(scale).abs();
+        // The least number other than 0, and the least one of full precision.
+        let smallest = |element_type| {
+            Some((nth(element_type, 1)?, nth(element_type, 1 << mantissa_bits(element_type)?)?))
+        };
+        let source = self.survey.element_type;
+        let (spacing, normal) = smallest(target)?;
+        let arithmetic = if scale.is_some() { 2.0 * unit_roundoff(self.working) } else { 0.0 };
+        let share = self.options.errors_in_a_step();
+        let of_target = normal.min(spacing / (share * (bound - arithmetic).max(0.0))) / factor;
+        let of_working = smallest(self.working).filter(|_| scale.is_some());
+        let of_working = of_working.map_or(0.0, |(_, normal)| normal / factor.min(1.0));
+        let from = Scalar::from(of_target.max(of_working));
+        let from = from.cast(source, Rounding::TowardsPositive, OutOfRange::Clamp).ok()?;
+        let least = nth(source, 1)?.max(self.least_magnitude());
+        (from.to_f64() > least).then_some(from)
     }
 
     /// How far the range reaches from an offset.
@@ -209,7 +309,7 @@ impl Chooser<'_> {
         let computed = 4.0 * f64::EPSILON + (factor - round).abs() / round;
         let distance = self.distance_from(offset);
         let arithmetic = self.arithmetic(&candidate.placement, distance, self.magnitude());
-        let rounded = arithmetic + computed * self.magnitude();
+        let rounded = arithmetic + (computed + self.unit_of_decoded()) * self.magnitude();
         // Clamped values become the ends of the range.
         let ends = self.survey.limits.as_ref().map(|limits| [limits.least, limits.greatest]);
         let of_ends = ends.into_iter().flatten().map(|end| from_grid(end.to_f64()));
@@ -236,5 +336,18 @@ impl Chooser<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The number that a few bits stand for.
+fn nth(element_type: ElementType, bits: u64) -> Option<f64> {
+    Some(Scalar::from_bits(element_type, bits).to_f64()).filter(|number| number.is_finite())
+}
+
+/// The bits of a mantissa; none for integers.
+fn mantissa_bits(element_type: ElementType) -> Option<u32> {
+    match element_type.format() {
+        Format::Float(format) => Some(format.mantissa_bits),
+        _ => None,
     }
 }

@@ -153,6 +153,12 @@ impl Chooser<'_> {
             return Ok(scales.map(ScaleCandidate::of).collect());
         }
         let mut computed = self.safe_scales(bound, promise);
+        let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
+        if let Some(power) = self.power_of_two_within(bound) {
+            computed.push(power);
+            computed.sort_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
+            computed.dedup();
+        }
         if self.options.pow2
             && self.has_markers()
             && let Some(finest) = computed.last().copied()
@@ -161,13 +167,16 @@ impl Chooser<'_> {
             let finer = finer.filter_map(|scale| self.working_scalar(scale, Rounding::NearestEven));
             computed.extend(finer);
         }
-        let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
         let mut grids = self.grids(bound)?;
         grids.retain(|grid| 1.0 / grid.step < finest);
         let of_grid = |scale: f64, grid: Lattice| {
             let scale = self.working_scalar(scale, Rounding::NearestEven)?;
             Some(ScaleCandidate::of_grid(scale, grid))
         };
+        if computed.is_empty() && self.extent() == 0.0 {
+            // All values are the same, and need an offset only.
+            return Ok(vec![ScaleCandidate::of(None)]);
+        }
         let proven = |scale: &Scalar| ScaleCandidate::of(Some(*scale));
         Ok(match promise {
             Promise::Surveyed => {
@@ -198,7 +207,7 @@ impl Chooser<'_> {
         let round = self.round_scales().filter(is_allowed);
         let mut grids: Vec<Lattice> =
             round.map(|scale| Lattice::multiples_of(1.0 / scale)).collect();
-        let other = Lattice::of(&self.survey.sample_numbers()?, self.rounding(1.0, 0.0), bound);
+        let other = Lattice::of(&self.survey.sample_numbers()?, self.rounding_of_values(), bound);
         if let Some(other) = other.filter(|_| !self.options.pow2) {
             let is_it =
                 |grid: &Lattice| other.origin == 0.0 && (grid.step / other.step - 1.0).abs() < 1e-6;
@@ -219,7 +228,7 @@ impl Chooser<'_> {
     /// Whether a grid is too coarse for values anywhere, and a surveyed one is certainly away from it by more than its
     /// rounding and half of the bound. Then the surveyed values are not on it, and keep the bound by chance.
     fn is_off(&self, grid: &Lattice, bound: f64) -> bool {
-        let near = self.rounding(2.0, 0.0).max(bound / 2.0);
+        let near = (2.0 * self.rounding_of_values()).max(bound / 2.0);
         // Values outside the limits are clamped, and say nothing.
         let found = self.distance_from_grid(grid).filter(|_| self.survey.limits.is_none());
         self.exceeds_bound(grid.step) && found.is_some_and(|Distance { least, .. }| least > near)
@@ -228,7 +237,7 @@ impl Chooser<'_> {
     /// Whether the surveyed values are on a grid, except for their rounding and a small part of the bound; of one that is
     /// not round, the sample's.
     fn is_on(&self, grid: &Lattice, bound: f64) -> bool {
-        let near = self.rounding(2.0, 0.0).max(bound / 16.0);
+        let near = (2.0 * self.rounding_of_values()).max(bound / 16.0);
         let found = self.distance_from_grid(grid);
         found.is_none_or(|Distance { greatest, .. }| greatest <= near)
     }
@@ -273,12 +282,29 @@ impl Chooser<'_> {
                     .map(|half| 4.0 * half * 2_f64.powi(bits) * bound * unit_roundoff(self.working))
             });
             budgets.extend(reaches.map(|reach| reach + self.rounding(1.0, 1.0)));
-            budgets.sort_by(f64::total_cmp);
         }
+        if self.unit_of_decoded() > 0.0 {
+            // One spacing of the values; or as much as leaves less than a power of two, to which no value is rounded up.
+            let unit = self.unit_of_decoded();
+            let power = 2_f64.powi(bound.log2().floor() as i32);
+            let lost = [2.0 * unit * self.magnitude(), bound - power * (1.0 - 2.0 * unit)];
+            budgets.extend(lost.map(|lost| lost + self.rounding(4.5, 4.5)));
+        }
+        budgets.sort_by(f64::total_cmp);
         let scales = budgets.into_iter().filter_map(|budget| self.scale_within(bound, budget));
         let mut scales: Vec<Scalar> = scales.collect();
         scales.dedup();
         scales
+    }
+
+    /// The power of two that keeps an absolute error because scaling by it is exact, without an offset; none if the codes would
+    /// take more bits than the elements, or more than a whole number has in the type of the arithmetic.
+    fn power_of_two_within(&self, bound: f64) -> Option<Scalar> {
+        let scale = 2_f64.powi((-(self.options.errors_in_a_step() * bound).log2()).ceil() as i32);
+        let codes = 2_f64.powi(8 * self.survey.element_type.size() as i32 - 1);
+        let codes = codes.min(1.0 / unit_roundoff(self.working));
+        let scale = Some(scale).filter(|scale| self.magnitude() * scale < codes)?;
+        self.working_scalar(scale, Rounding::NearestEven)
     }
 
     /// Whether finer steps may be needed than the bound asks for: a value next to a marker must not decode to it.

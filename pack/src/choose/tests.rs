@@ -45,7 +45,8 @@ fn within(bound: f64) -> PackOptions {
 fn all(survey: &Survey, options: &PackOptions) -> (Vec<Candidate>, String) {
     let mut survey = survey.clone();
     survey.narrow(options).unwrap();
-    let options = options.for_type(survey.element_type).unwrap().for_range(survey.range_of_error());
+    let options =
+        options.for_type(survey.element_type).unwrap().for_range(survey.extent_of_error());
     let chooser = Chooser::new("a.zarr".to_owned(), &options, &survey, None).unwrap();
     let mut candidates = chooser.candidates();
     let mut found = Vec::new();

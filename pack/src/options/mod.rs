@@ -9,7 +9,7 @@ mod names;
 mod numbers;
 mod values;
 
-use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use recast_kernels::{ElementType, OutOfRange, Rounding};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use zarr_recast::JsonScalar;
@@ -29,8 +29,8 @@ pub use values::{Compressor, NanTo, Reader, ShardCodecs, ValueRange, scalar};
 /// `precision` and `auto`, or give `scale` and `offset`; a `scale` of 1 with `data_type` casts the values as they are.
 /// Integers need none of these: they are kept exactly, in the narrowest type.
 ///
-/// An array's range is from its smallest to its largest value; if all are equal, its unit is their magnitude. Missing
-/// values count in no range and no error.
+/// An array's range is the difference of its largest and its smallest value, after values are clamped; if all are equal, it
+/// is 0, and they are kept exactly. Missing values count in no range and no error.
 ///
 /// In TOML and JSON, names have hyphens, like flags. With the feature `clap`, the options are arguments of a command.
 ///
@@ -51,8 +51,8 @@ pub struct PackOptions {
     #[cfg_attr(feature = "clap", arg(long, short = 'e', value_name = "E"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_hyphen_values = true))]
     pub max_abs_error: Option<f64>,
-    /// The same in units of each array's range: 1e-4 is a ten-thousandth of it. For groups whose arrays have
-    /// different units.
+    /// The same in units of each array's range, its largest less its smallest value: 1e-4 is a ten-thousandth
+    /// of it. Values that are all equal are kept exactly. For groups whose arrays have different units.
     #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_hyphen_values = true))]
@@ -449,23 +449,15 @@ impl PackOptions {
         if !element_type.is_integer() {
             return self.check_goal().map(|()| self.clone());
         }
-        // An explicit out-of-range mode requests a cast, which may change values.
-        let casts = self.out_of_range != OutOfRange::Error;
-        let is_exact =
-            self.is_explicit() && self.scale.is_none() && self.offset.is_none() && !casts;
+        let is_exact = self.is_explicit() && self.scale.is_none() && self.offset.is_none();
         let max_abs_error = if is_exact { Some(0.0) } else { self.max_abs_error };
         Ok(Self { max_abs_error, ..self.clone() })
     }
 
     /// The same, with the error in the array's unit if it is given in units of its range.
-    pub(crate) fn for_range(self, range: Option<(Scalar, Scalar)>) -> Self {
+    pub(crate) fn for_range(self, range: f64) -> Self {
         let Some(share) = self.error_over_range else { return self };
-        let unit = range.map_or(1.0, |(least, greatest)| {
-            let (least, greatest) = (least.to_f64(), greatest.to_f64());
-            let extent = (greatest - least).min(f64::MAX);
-            [extent, greatest.abs(), 1.0].into_iter().find(|&unit| unit > 0.0).unwrap_or(1.0)
-        });
-        Self { max_abs_error: Some(share * unit), ..self }
+        Self { max_abs_error: Some(share * range), ..self }
     }
 
     /// The flag that bounds the absolute error.
@@ -482,6 +474,11 @@ impl PackOptions {
     /// Whether scale and offset are given instead of chosen.
     pub(crate) fn is_explicit(&self) -> bool {
         self.scale.is_some() || self.offset.is_some() || !self.has_goal()
+    }
+
+    /// Whether values to come are promised the bound, wherever they are.
+    pub(crate) fn is_for_more(&self) -> bool {
+        self.grid == Some(false) && !self.is_explicit()
     }
 
     fn has_goal(&self) -> bool {

@@ -16,21 +16,31 @@ pub(crate) struct Limits {
     pub(super) reserved_values: Markers,
 }
 
-/// Elements outside the range.
+/// The numbers of elements outside the range.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClampStats {
-    pub(crate) count: u64,
-    /// The largest distance from the range.
-    pub(crate) farthest: f64,
+    pub(crate) below: u64,
+    pub(crate) above: u64,
 }
 
 impl ClampStats {
     pub(crate) fn merge(self, other: Self) -> Self {
-        Self { count: self.count + other.count, farthest: self.farthest.max(other.farthest) }
+        Self { below: self.below + other.below, above: self.above + other.above }
     }
 }
 
 impl Limits {
+    /// A value, or the end of the range that is nearest to it.
+    pub(crate) fn clamped(&self, value: Scalar) -> Scalar {
+        if is_less(value, self.least) {
+            self.least
+        } else if is_less(self.greatest, value) {
+            self.greatest
+        } else {
+            value
+        }
+    }
+
     /// Clamps the elements outside. NaN, infinities and special values stay.
     pub(crate) fn apply(&self, elements: &mut [u8]) -> Result<ClampStats> {
         with_numbers!(self.least.element_type(), N => self.apply_as::<N>(elements))
@@ -55,11 +65,14 @@ impl Limits {
             reader.read_into(block, &mut numbers)?;
             for (&number, element) in numbers.iter().zip(block.chunks_exact_mut(size)) {
                 if is_outside(number) {
-                    let (end, bytes) =
-                        if number < least { (least, &ends[0]) } else { (greatest, &ends[1]) };
-                    outside.count += 1;
-                    outside.farthest = outside.farthest.max(number.distance(end));
-                    element.copy_from_slice(bytes);
+                    let is_below = number < least;
+                    let (count, end) = if is_below {
+                        (&mut outside.below, &ends[0])
+                    } else {
+                        (&mut outside.above, &ends[1])
+                    };
+                    *count += 1;
+                    element.copy_from_slice(end);
                 }
             }
         }

@@ -253,9 +253,12 @@ pub(crate) fn magnitude((least, greatest): (Scalar, Scalar)) -> f64 {
     least.to_f64().abs().max(greatest.to_f64().abs())
 }
 
-/// The greatest less the least value of a range.
+/// The greatest less the least value of a range; of integers exactly, and then rounded.
 pub(crate) fn extent((least, greatest): (Scalar, Scalar)) -> f64 {
-    greatest.to_f64() - least.to_f64()
+    match integer(least).zip(integer(greatest)) {
+        Some((least, greatest)) => greatest.minus(least),
+        None => greatest.to_f64() - least.to_f64(),
+    }
 }
 
 /// The stored code of a value; `None` if codecs refuse it.
@@ -273,6 +276,22 @@ pub(crate) fn decoded(chain: &Chain, code: Scalar) -> Option<Scalar> {
 /// Whether codecs return a value bit for bit.
 pub(crate) fn comes_back(chain: &Chain, value: Scalar) -> bool {
     encoded(chain, value).and_then(|code| decoded(chain, code)) == Some(value)
+}
+
+/// The next greater value of its type, or the next smaller one; none if that is not finite.
+pub(crate) fn next_to(value: Scalar, is_greater: bool) -> Option<Scalar> {
+    let element_type = value.element_type();
+    if let Some(value) = integer(value) {
+        return scalar(value + if is_greater { 1 } else { -1 }, element_type);
+    }
+    let is_away = (value.to_f64() > 0.0) == is_greater;
+    let bits = match value.is_zero() {
+        // On the other side of 0, the sign is the highest bit.
+        true if is_greater => 1,
+        true => 1 | 1 << (element_type.bits() - 1),
+        false => value.bits().checked_add_signed(if is_away { 1 } else { -1 })?,
+    };
+    Some(Scalar::from_bits(element_type, bits)).filter(|next| next.is_finite())
 }
 
 /// The values of a type next to a number, nearest first, as f64; only finite values other than 0, and none for a number

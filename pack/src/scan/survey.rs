@@ -12,7 +12,7 @@ use zarr_recast::JsonScalar;
 use super::grid::Grids;
 use super::limits::{ClampStats, Limits};
 use super::missing::Markers;
-use super::number::{Reader, is_less};
+use super::number::{Reader, extent, is_less};
 use crate::error::{Error, Result};
 use crate::options::{PackOptions, ValueRange, finite};
 
@@ -181,16 +181,23 @@ impl Survey {
     /// The same with a fill value of 0 that elements have and that marks nothing: a number like any other, although the
     /// codecs keep it whatever the range.
     pub(crate) fn range_of_values(&self) -> Option<(Scalar, Scalar)> {
+        self.with_zero(self.data_range)
+    }
+
+    /// A range with the fill value, if that is a 0 like any other.
+    fn with_zero(&self, range: Option<(Scalar, Scalar)>) -> Option<(Scalar, Scalar)> {
         let is_value = |fill: &&Scalar| {
             fill.is_zero() && self.count(**fill) > 0 && !self.markers.contains(**fill)
         };
         let fills = self.fill_values.iter().filter(is_value);
-        fills.fold(self.data_range, |range, &fill| union(range, Some((fill, fill))))
+        fills.fold(range, |range, &fill| union(range, Some((fill, fill))))
     }
 
-    /// The range in whose units an error may be given: that of the values, or the one to keep.
-    pub(crate) fn range_of_error(&self) -> Option<(Scalar, Scalar)> {
-        if self.limits.is_some() { self.range() } else { self.range_of_values() }
+    /// The unit in which an error may be given: the greatest less the least value, after they are clamped.
+    pub(crate) fn extent_of_error(&self) -> f64 {
+        let clamped = |value| self.limits.as_ref().map_or(value, |limits| limits.clamped(value));
+        let range = self.data_range.map(|(least, greatest)| (clamped(least), clamped(greatest)));
+        self.with_zero(range).map_or(0.0, extent).min(f64::MAX)
     }
 
     /// The numbers of the sample, as the nearest f64.
@@ -222,6 +229,10 @@ impl Survey {
 
     /// Narrows the range to the ends that options name, with the sample, and promises room for the range that they name.
     pub(crate) fn narrow(&mut self, options: &PackOptions) -> Result<()> {
+        if options.is_for_more() {
+            // Values to come may lie between the others and a 0.
+            self.data_range = self.range_of_values();
+        }
         self.clamp(options.src_min.as_ref(), options.src_max.as_ref())?;
         options.range.as_ref().map_or(Ok(()), |range| self.promise(range))
     }

@@ -1,7 +1,7 @@
 //! Values on a grid: what is stored for them alone, and for values to come.
 
 use crate::common::{
-    Random, Trial, bytes, element, elements, f32s, f64s, one_thread, store, within,
+    Random, Sample, Trial, bytes, element, elements, f32s, f64s, one_thread, options, store, within,
 };
 use recast_kernels::{ElementType, Scalar};
 use recast_pack::{
@@ -324,7 +324,7 @@ fn a_bound_in_units_of_the_range_suits_every_array() {
         let error = trial.pack(PackOptions { data_type: Some(ElementType::Int8), ..share(1e-5) });
         assert!(error.unwrap_err().contains("larger --error-over-range"));
     }
-    // Of equal values, the bound is a part of their magnitude.
+    // Equal values are kept.
     let trial = Trial::new(&[1e-4_f32; 50], 50, json!({}));
     let report = trial.pack(share(1e-3)).unwrap();
     assert!(report.error.errors.max <= 1e-7 && report.coarse.is_none(), "{:?}", report.error);
@@ -341,6 +341,69 @@ fn a_bound_in_units_of_the_range_suits_every_array() {
     ] {
         let options: PackOptions = serde_json::from_value(wrong).unwrap();
         assert!(trial.pack(options).unwrap_err().contains(text));
+    }
+}
+
+/// The range is the greatest less the least value, as they are stored: neither that of the type, nor their magnitude.
+#[test]
+fn the_range_of_a_bound_is_that_of_the_values() {
+    let bound = |trial: &Trial, more: Value| {
+        let mut asked = json!({"error-over-range": 0.01});
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let report = trial.pack(options(asked)).unwrap();
+        assert!(report.error.errors.max <= report.error.bound.unwrap());
+        report.error.bound.unwrap()
+    };
+    // Their difference is 0 in float64.
+    let times: Vec<i64> = (0..=100).map(|step| 1_700_000_000_000_000_000 + step).collect();
+    assert_eq!(bound(&Trial::new(&times, 50, json!({})), json!({})), 1.0);
+    let numbers: Vec<f32> = (0..=100_u8).map(|step| 7.0 + f32::from(step)).collect();
+    let trial = Trial::new(&numbers, 50, json!({}));
+    assert_eq!(bound(&trial, json!({"src-max": 1e6})), 1.0);
+    assert_eq!(bound(&trial, json!({"src-min": -1e6, "src-max": 57})), 0.5);
+    // All equal, before or after they are clamped, and none at all.
+    assert_eq!(bound(&trial, json!({"src-min": 107, "src-max": 200})), 0.0);
+    assert_eq!(bound(&Trial::new(&[i64::MIN; 9], 9, json!({})), json!({})), 0.0);
+    assert_eq!(bound(&Trial::new(&[273.16_f32; 9], 9, json!({})), json!({})), 0.0);
+    assert_eq!(bound(&Trial::new(&[f32::NAN; 9], 9, json!({})), json!({})), 0.0);
+}
+
+/// A bound of 0 is none for values that are all the same, or missing.
+#[test]
+fn where_nothing_can_be_lost_nothing_is_refused() {
+    let all = |number| vec![number; 60];
+    for data_type in [ElementType::Float16, ElementType::Float32, ElementType::Float64] {
+        for numbers in [all(0.0), all(-0.0), all(1.0), all(0.1), all(f64::NAN), vec![]] {
+            for (fill, grid) in [(f64::NAN, None), (0.0, Some(false)), (0.0, None), (7.0, None)] {
+                let values = elements(&numbers, data_type);
+                let fill = element(fill, data_type);
+                let options = PackOptions { grid, ..within(0.0) };
+                let what = format!("{data_type} {numbers:?} {fill} {grid:?}");
+                let choice = chosen(&values, fill, &options);
+                let choice = choice.unwrap_or_else(|error| panic!("{what}: {error}"));
+                let back = f64s(&decoded(&choice, fill, &values).unwrap(), data_type);
+                let pairs = f64s(&values, data_type).into_iter().zip(back);
+                let is_same = |(a, b): (f64, f64)| a == b || (a.is_nan() && b.is_nan());
+                assert!(pairs.into_iter().all(is_same), "{what}");
+                let fill = zarr_recast::fill_value::to_json(fill);
+                let sample = Sample::new(data_type.name(), &[numbers.len() as u64], &[60], fill);
+                let trial = Trial::of(&sample, &values);
+                trial.pack(options).unwrap_or_else(|error| panic!("{what}: {error}"));
+            }
+        }
+    }
+}
+
+/// A scale that is a power of two rounds nothing away, so the whole bound is left for the codes.
+#[test]
+fn a_bound_of_half_a_unit_in_the_last_place_is_kept() {
+    let mut random = Random(5);
+    let values: Vec<f32> = (0..3000).map(|_| (1e6 * random.number()) as f32).collect();
+    for grid in [Some(false), None] {
+        let options = PackOptions { grid, ..within(0.0625) };
+        let choice = chosen(&bytes(&values), Scalar::from(f32::NAN), &options).unwrap();
+        assert_eq!(choice.data_type, ElementType::Int32);
+        assert!(choice.is_proven);
     }
 }
 

@@ -11,6 +11,7 @@ mod goals;
 mod grids;
 mod groups;
 mod integers;
+mod later_values;
 mod library;
 mod markers;
 mod migrate;

@@ -366,6 +366,32 @@ fn values_out_of_range_are_refused_clamped_or_wrapped() {
     assert!(read_f32(&kelvin.output()).iter().all(|&value| value == 240.0));
 }
 
+/// A type alone is no request to cast: integers that do not fit are refused, whatever is done with values out of range.
+#[test]
+fn integers_are_cast_as_they_are_only_on_request() {
+    let mut values: Vec<u16> = (1..=1000).map(|step| step * 5).collect();
+    values.push(12_978);
+    let trial = Trial::new(&values, 100, json!({}));
+    let clamped = |more: Value| {
+        let mut asked = json!({"data-type": "uint8", "out-of-range": "clamp"});
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        options(asked)
+    };
+    let error = trial.refuses(clamped(json!({"src-min": 1000, "src-max": 4080})));
+    assert!(error.contains("from 1000 to 4080") && error.contains("with --scale 1"), "{error}");
+    // What the range to keep and the type both clamp counts once, with its distance from the original.
+    let outside =
+        |low: u16, high: u16| values.iter().filter(|&&one| one < low || one > high).count() as u64;
+    let more = json!({"scale": 1, "src-min": 100, "src-max": 4080});
+    let report = trial.pack(clamped(more)).unwrap();
+    assert_eq!(report.counts.clamped, outside(100, 255));
+    assert_eq!(report.largest_clamping(), 12_978.0 - 255.0);
+    assert_eq!(numbers(report.storable_range), (0.0, 255.0));
+    let report = trial.pack(options(json!({"src-min": 100, "src-max": 300}))).unwrap();
+    assert_eq!((report.counts.clamped, report.data_type.size()), (outside(100, 300), 1));
+    assert_eq!(report.largest_clamping(), 12_978.0 - 300.0);
+}
+
 /// One scale is for all chunks, from all of them.
 #[test]
 fn the_range_is_that_of_all_chunks() {

@@ -38,7 +38,7 @@ pub(crate) fn estimate(
     options: &PackOptions,
     workers: &Workers,
 ) -> Result<Estimate> {
-    let options = options.for_type(survey.element_type)?.for_range(survey.range_of_error());
+    let options = options.for_type(survey.element_type)?.for_range(survey.extent_of_error());
     let job = PackJob::new(source.path(), "", options);
     let request = Request { job: &job, destination: None };
     let member = Member { source, survey, request: Some(request) };

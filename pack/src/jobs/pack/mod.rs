@@ -102,7 +102,7 @@ pub(crate) fn pack_together(
     let workers = Workers::within(runtime, sources.iter().map(Source::chunk_memory))?;
     let options = options.for_type(sources.first().context("no array")?.element_type())?;
     let (surveys, all) = survey_all(&sources, &options, &workers)?;
-    let options = options.for_range(all.range_of_error());
+    let options = options.for_range(all.extent_of_error());
     let members = sources.iter().zip(&surveys).enumerate();
     let members = members.map(|(number, (source, survey))| {
         let request = requests.get(number).copied();

@@ -9,16 +9,17 @@ use super::context::PackContext;
 use super::encode::Encoded;
 use crate::check::coarse::CoarseBound;
 use crate::check::comparison::Errors;
-use crate::choose::room::storable;
+use crate::choose::candidate::Candidate;
 use crate::json;
 use crate::metadata::shard_codecs::{Readers, readers};
 use crate::options::PackOptions;
 use crate::round::rounder::{Rounded, Rounder};
 use crate::scan::charts::Charts;
 use crate::scan::lattice::Lattice;
+use crate::scan::limits::ClampStats;
 use crate::scan::missing::Markers;
 use crate::scan::number::{self, extent};
-use crate::scan::survey::union;
+use crate::scan::survey::Survey;
 
 /// The report of packing an array.
 #[derive(Debug, Serialize)]
@@ -201,10 +202,45 @@ pub struct PackErrors {
     pub over_range: Option<f64>,
     /// [`PackOptions::max_rel_error`].
     pub relative_bound: Option<f64>,
+    /// The magnitude from which values to come keep that bound; `None` if all do. Those of a smaller magnitude may be off
+    /// by more, unless they are 0; the values of this array are not.
+    #[serde(serialize_with = "json::written")]
+    pub relative_from: Option<Scalar>,
     /// [`PackOptions::precision`].
     pub precision: Option<f64>,
-    /// The largest distance of a value from the range that it was clamped to.
+    /// The largest distance of a value from [`PackOptions::src_min`] or [`PackOptions::src_max`], to which it was clamped; where
+    /// the stored type clamps these, from what they decode to. The other errors are those of the values so clamped.
     pub largest_clamping: f64,
+}
+
+/// Elements that were clamped to the range to keep.
+struct Clamping {
+    count: u64,
+    /// Those whose end of the range is not clamped to the stored type once more.
+    alone: u64,
+    /// The largest distance from the end that a value was clamped to; of the stored type, if that clamps the end.
+    largest: f64,
+}
+
+impl Clamping {
+    fn of(survey: &Survey, candidate: &Candidate, ClampStats { below, above }: ClampStats) -> Self {
+        let mut all = Self { count: below + above, alone: 0, largest: 0.0 };
+        let Some((limits, (least, greatest))) = survey.limits.as_ref().zip(survey.data_range)
+        else {
+            return all;
+        };
+        for (count, end, farthest) in
+            [(below, limits.least, least), (above, limits.greatest, greatest)]
+        {
+            let is_in_range = candidate.is_in_range(end);
+            all.alone += if is_in_range { count } else { 0 };
+            let clamped = if is_in_range { Some(end) } else { candidate.decoded_value(end) };
+            if let Some(clamped) = clamped.filter(|_| count > 0) {
+                all.largest = all.largest.max(extent((farthest, clamped)).abs());
+            }
+        }
+        all
+    }
 }
 
 /// The number of infinities that the option gives codes, as if they were markers.
@@ -231,9 +267,10 @@ impl PackReport {
         let packed_bytes = elements.saturating_mul(candidate.chain.encoded_type().size() as u64);
         let extent = survey.range().map(extent);
         let infinities = infinities_with_codes(context);
+        let clamping = Clamping::of(survey, &candidate, stats.clamped);
         let (clamped, wrapped) = match options.out_of_range {
-            OutOfRange::Wrap => (stats.clamped.count, stats.out_of_range),
-            _ => (stats.clamped.count + stats.out_of_range, 0),
+            OutOfRange::Wrap => (clamping.count, stats.out_of_range),
+            _ => (clamping.alone + stats.out_of_range, 0),
         };
         let mapped_nan = if candidate.nan.is_some() { survey.nan } else { 0 };
         let missing = survey.markers.values().iter().map(|&value| {
@@ -272,11 +309,7 @@ impl PackReport {
             codecs,
             range,
             kept_range: survey.range(),
-            storable_range: storable(survey.element_type, &candidate.codecs).and_then(|storable| {
-                // Beyond the data lie the codes of missing values, and differences that do not fit.
-                let storable = storage.keeps_room().then_some(storable);
-                union(storable, context.all.to_store())
-            }),
+            storable_range: candidate.storable(context.all, storage.keeps_room()),
             grid: candidate.only,
             coarse: CoarseBound::of(options, survey),
             scale_from,
@@ -305,8 +338,9 @@ impl PackReport {
                 bound: options.max_abs_error,
                 over_range: options.error_over_range,
                 relative_bound: options.max_rel_error,
+                relative_from: candidate.relative_from,
                 precision: options.precision,
-                largest_clamping: stats.clamped.farthest,
+                largest_clamping: clamping.largest,
             },
             already_narrowest: survey.element_type.is_integer()
                 && candidate.codecs.is_empty()
